@@ -1,0 +1,63 @@
+# One target a folder, all with the same language level and warnings.
+
+find_package(Threads REQUIRED)
+
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)  # the static libraries also go into the modules
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_CUDA_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+
+add_library(lenslet_options INTERFACE)
+target_include_directories(lenslet_options INTERFACE "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/generated")
+target_compile_features(lenslet_options INTERFACE cxx_std_17)
+target_compile_options(lenslet_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-qual>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra -lineinfo>)
+if(LENSLET_WERROR)
+  target_compile_options(lenslet_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
+endif()
+set(CMAKE_CXX_STANDARD 17)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CUDA_STANDARD 17)
+set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+if(LENSLET_HAS_CUDA)
+  target_compile_definitions(lenslet_options INTERFACE LENSLET_HAS_CUDA=1)
+endif()
+if(LENSLET_SANITIZE)
+  set(lenslet_sanitize_flags -fsanitize=${LENSLET_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g)
+  string(REPLACE ";" "," lenslet_sanitize_host "${lenslet_sanitize_flags}")
+  target_compile_options(lenslet_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${lenslet_sanitize_flags}>)
+  target_link_options(lenslet_options INTERFACE ${lenslet_sanitize_flags})
+endif()
+
+# lenslet_library(<folder's target> SOURCES … [CUDA_SOURCES …] [DEPENDS legal neighbours …])
+# CUDA_SOURCES are compiled only where the GPU side is built.
+function(lenslet_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;CUDA_SOURCES;DEPENDS" ${ARGN})
+  if(LENSLET_HAS_CUDA)
+    list(APPEND arg_SOURCES ${arg_CUDA_SOURCES})
+  endif()
+  if(arg_SOURCES)
+    add_library(${name} STATIC ${arg_SOURCES})
+    target_link_libraries(${name} PUBLIC lenslet_options ${arg_DEPENDS})
+  else()
+    add_library(${name} INTERFACE)
+    target_link_libraries(${name} INTERFACE lenslet_options ${arg_DEPENDS})
+  endif()
+endfunction()
+
+function(lenslet_print_summary)
+  if(LENSLET_HAS_CUDA)
+    message(STATUS "Lenslet: GPU side on, CUDA ${CUDAToolkit_VERSION}, architectures ${CMAKE_CUDA_ARCHITECTURES}")
+  else()
+    message(STATUS "Lenslet: GPU side off (LENSLET_CUDA=${LENSLET_CUDA})")
+  endif()
+  get_property(modules GLOBAL PROPERTY LENSLET_MODULES)
+  message(STATUS "Lenslet: modules opened on first use: ${modules}")
+endfunction()

@@ -1,0 +1,36 @@
+// Modules: backends whose libraries (cuBLAS, cuDNN, oneDNN) are opened on first use, so that a program starts without
+// them and says clearly when they are missing.
+//
+// A module is a shared object that exports, with C linkage, `lenslet_module_abi` (a function returning
+// kModuleAbiVersion) and getters of its own. It is opened with RTLD_NOW | RTLD_LOCAL and never closed.
+#pragma once
+
+#include <string>
+
+namespace lenslet {
+
+/// Changes with every change of a class that crosses the border to a module.
+inline constexpr int kModuleAbiVersion = 1;
+
+class Module {
+ public:
+  /// Opens `lenslet_<name>.so` once a process: from LENSLET_MODULE_PATH, then beside the program or library that holds
+  /// this code (., ../lib, ../lib/lenslet). Throws UnavailableError with the loader's own reason.
+  static const Module& open(const std::string& name);
+  /// Address of an exported function. Throws UnavailableError.
+  void* symbol(const char* name) const;
+  const std::string& path() const noexcept { return path_; }
+
+ private:
+  Module(std::string path, void* handle) : path_(std::move(path)), handle_(handle) {}
+  std::string path_;
+  void* handle_;
+};
+
+}  // namespace lenslet
+
+/// Marks what a module exports.
+#define LENSLET_MODULE_EXPORT extern "C" __attribute__((visibility("default")))
+/// Goes once into every module.
+#define LENSLET_DEFINE_MODULE() \
+  LENSLET_MODULE_EXPORT int lenslet_module_abi() { return lenslet::kModuleAbiVersion; }

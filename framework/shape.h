@@ -1,0 +1,41 @@
+// Shape: the dimensions of a tensor, outermost first (N, C, H, W for activations).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+namespace lenslet {
+
+class Shape {
+ public:
+  static constexpr int kMaxRank = 8;
+
+  Shape() = default;
+  /// Throws DataError when the rank exceeds kMaxRank, a dimension is negative or the element count exceeds 2^63 - 1.
+  Shape(std::initializer_list<int64_t> dims) : Shape(dims.begin(), static_cast<int>(dims.size())) {}
+  Shape(const int64_t* dims, int rank);
+
+  int rank() const noexcept { return rank_; }
+  /// Dimension `i`, counted from the outermost; negative counts from the innermost (-1 is the last).
+  int64_t operator[](int i) const noexcept { return dims_[static_cast<size_t>(i < 0 ? rank_ + i : i)]; }
+  /// Product of the dimensions; 1 for rank 0.
+  int64_t num_elements() const noexcept { return num_elements_; }
+  /// Bytes of that many fp32 values.
+  size_t bytes() const noexcept { return static_cast<size_t>(num_elements_) * sizeof(float); }
+  /// "16x6x5x5"; "scalar" for rank 0.
+  std::string to_string() const;
+
+  friend bool operator==(const Shape& a, const Shape& b) noexcept {
+    return a.rank_ == b.rank_ && a.dims_ == b.dims_;
+  }
+  friend bool operator!=(const Shape& a, const Shape& b) noexcept { return !(a == b); }
+
+ private:
+  std::array<int64_t, kMaxRank> dims_{};
+  int rank_ = 0;
+  int64_t num_elements_ = 1;
+};
+
+}  // namespace lenslet

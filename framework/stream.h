@@ -1,0 +1,96 @@
+// Stream and Event: ordered asynchronous work on one device, and points in it that can be timed.
+// On the CPU work runs at once in the calling thread, and an event is a reading of the steady clock.
+#pragma once
+
+#include <memory>
+
+#include "framework/device.h"
+
+namespace lenslet {
+
+/// Owns one CUDA stream (non-blocking with respect to the default stream), or stands for the CPU. Movable.
+class Stream {
+ public:
+  explicit Stream(Device device);
+  ~Stream();
+  Stream(Stream&& other) noexcept;
+  Stream& operator=(Stream&& other) noexcept;
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  Device device() const noexcept { return device_; }
+  /// The cudaStream_t, as void* so that no CUDA type is needed here; nullptr on the CPU.
+  void* native_handle() const noexcept { return handle_; }
+  /// Waits for everything enqueued; throws DeviceError when any of it failed.
+  void synchronize();
+
+ private:
+  Device device_;
+  void* handle_ = nullptr;
+};
+
+/// A point in a stream. Movable.
+class Event {
+ public:
+  explicit Event(Device device);
+  ~Event();
+  Event(Event&& other) noexcept;
+  Event& operator=(Event&& other) noexcept;
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  void record(Stream& stream);
+  void synchronize();
+  /// Nanoseconds from `earlier` to this one; both recorded and completed.
+  double ns_since(const Event& earlier) const;
+
+ private:
+  Device device_;
+  void* handle_ = nullptr;
+  double host_ns_ = 0;
+};
+
+/// Makes `device` current for this thread until destroyed; nothing on the CPU. CUDA calls below need it.
+class DeviceGuard {
+ public:
+  explicit DeviceGuard(Device device);
+  ~DeviceGuard();
+  DeviceGuard(const DeviceGuard&) = delete;
+  DeviceGuard& operator=(const DeviceGuard&) = delete;
+
+ private:
+  int previous_ = -1;
+};
+
+/// A captured sequence of work, replayed with one launch. CUDA only.
+class CapturedGraph {
+ public:
+  /// Everything `enqueue` puts on `stream` becomes one CUDA graph; nothing of it runs now.
+  template <typename Enqueue>
+  static CapturedGraph capture(Stream& stream, Enqueue&& enqueue) {
+    Capture guard(stream);
+    enqueue();
+    return guard.finish();
+  }
+  CapturedGraph() = default;
+  ~CapturedGraph();
+  CapturedGraph(CapturedGraph&& other) noexcept;
+  CapturedGraph& operator=(CapturedGraph&& other) noexcept;
+  explicit operator bool() const noexcept { return exec_ != nullptr; }
+  void launch(Stream& stream) const;
+
+ private:
+  class Capture {
+   public:
+    explicit Capture(Stream& stream);
+    ~Capture();
+    CapturedGraph finish();
+
+   private:
+    Stream& stream_;
+    bool open_ = true;
+  };
+  void* exec_ = nullptr;
+};
+
+}  // namespace lenslet

@@ -1,0 +1,100 @@
+// Tensors: fp32 values with a shape on a device. Layout is row-major, outermost dimension first; activations are NCHW.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "framework/device.h"
+#include "framework/error.h"
+#include "framework/shape.h"
+#include "framework/stream.h"
+
+namespace lenslet {
+
+/// Borrowed read-only values.
+struct ConstTensorView {
+  const float* data = nullptr;
+  Shape shape;
+  Device device;
+};
+
+/// Borrowed values that may be written.
+struct TensorView {
+  float* data = nullptr;
+  Shape shape;
+  Device device;
+  operator ConstTensorView() const { return {data, shape, device}; }
+};
+
+/// Owns bytes on a device, aligned to 256. On the CPU the memory is plain; see PinnedBuffer for page-locked memory.
+class Buffer {
+ public:
+  static constexpr size_t kAlignment = 256;
+
+  Buffer() = default;
+  /// Throws MemoryError with the bytes asked for and the bytes free. Zero bytes gives a null pointer.
+  Buffer(Device device, size_t bytes);
+  ~Buffer();
+  Buffer(Buffer&& other) noexcept;
+  Buffer& operator=(Buffer&& other) noexcept;
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  void* data() const noexcept { return data_; }
+  template <typename T>
+  T* as() const noexcept {
+    return static_cast<T*>(data_);
+  }
+  size_t bytes() const noexcept { return bytes_; }
+  Device device() const noexcept { return device_; }
+
+ private:
+  Device device_;
+  void* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+/// Host memory that the GPU copies from and to at full speed (page-locked where CUDA is usable, else plain).
+class PinnedBuffer {
+ public:
+  explicit PinnedBuffer(size_t bytes);
+  ~PinnedBuffer();
+  PinnedBuffer(PinnedBuffer&& other) noexcept;
+  PinnedBuffer(const PinnedBuffer&) = delete;
+  PinnedBuffer& operator=(const PinnedBuffer&) = delete;
+  void* data() const noexcept { return data_; }
+  size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  void* data_ = nullptr;
+  size_t bytes_ = 0;
+  bool pinned_ = false;
+};
+
+/// Owns fp32 values. Contents are undefined until written.
+class Tensor {
+ public:
+  Tensor() = default;
+  explicit Tensor(Shape shape, Device device = Device::cpu())
+      : shape_(shape), buffer_(device, shape.bytes()) {}
+
+  const Shape& shape() const noexcept { return shape_; }
+  Device device() const noexcept { return buffer_.device(); }
+  float* data() noexcept { return buffer_.as<float>(); }
+  const float* data() const noexcept { return buffer_.as<float>(); }
+  TensorView view() noexcept { return {data(), shape_, device()}; }
+  ConstTensorView view() const noexcept { return {data(), shape_, device()}; }
+
+ private:
+  Shape shape_;
+  Buffer buffer_;
+};
+
+/// Enqueues a copy of `bytes` on `stream`; host memory that is not pinned is copied before this returns.
+void copy_bytes(void* dst, Device dst_device, const void* src, Device src_device, size_t bytes, Stream& stream);
+/// Enqueues a copy; the element counts must agree (a shape may differ: a view). Throws DataError where they do not.
+void copy(ConstTensorView src, TensorView dst, Stream& stream);
+/// Enqueues a fill with one byte value.
+void fill_bytes(void* dst, Device device, int byte, size_t bytes, Stream& stream);
+
+}  // namespace lenslet

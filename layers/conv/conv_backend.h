@@ -1,0 +1,69 @@
+// ConvBackend: one algorithm for one convolution problem on one kind of device.
+//
+// A new backend is one new file and one row in layers/conv/CMakeLists.txt. The registry, the tests and the benchmark
+// iterate the rows, so nothing else needs to know of it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "framework/layer.h"
+#include "layers/conv/conv_problem.h"
+
+namespace lenslet {
+
+/// What a backend is prepared with. Pointers are to host memory and may go away once prepare() returns.
+struct ConvPrepare {
+  const Conv2dProblem& problem;
+  MathMode math = MathMode::kFp32;
+  const float* weights = nullptr;  // [K, C/G, R, S]
+  const float* bias = nullptr;     // [K] or null
+  bool relu = false;               // fuse max(x, 0); only asked of a backend whose fuses_relu() is true
+  size_t workspace_limit = SIZE_MAX;
+  PrepareServices& services;
+  Stream& stream;
+};
+
+/// Pointers of one run, on the backend's device. x and y do not overlap and are aligned to Buffer::kAlignment.
+struct ConvArgs {
+  const float* x = nullptr;  // [N, C, H, W]
+  float* y = nullptr;        // [N, K, P, Q], every element is written
+};
+
+/// A backend prepared for one problem.
+class ConvKernel {
+ public:
+  virtual ~ConvKernel() = default;
+  virtual size_t workspace_bytes() const { return 0; }
+  /// What was chosen inside ("FFT_TILING, 3.1 MiB workspace"), for tables; empty where there is nothing to tell.
+  virtual std::string detail() const { return {}; }
+  /// Enqueues on context.stream; no allocation, no synchronisation.
+  virtual void run(const ConvArgs& args, RunContext& context) = 0;
+};
+
+/// How far a correct result may lie from the exact one, per output element:
+///   |y - ref| <= constant * eps * terms * sum(|x| * |w|), eps = 2^-24 for fp32, 2^-11 for tf32 and fp16,
+/// with terms = C/G*R*S + 1 and the constant derived in the backend's file.
+struct ConvAccuracy {
+  double constant = 1.0;
+  bool exact_on_integers = true;  // small-integer data come out bit exact (see docs/measuring.md)
+};
+
+class ConvBackend {
+ public:
+  virtual ~ConvBackend() = default;
+  /// Yes, or why not. Looks at the problem alone: cheap, opens nothing, works without the device.
+  virtual Support supports(const Conv2dProblem& problem, MathMode math) const = 0;
+  /// Upper bound of ConvKernel::workspace_bytes() before preparing.
+  virtual size_t workspace_bytes(const Conv2dProblem& problem, MathMode math) const = 0;
+  virtual bool fuses_relu() const { return true; }
+  virtual ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const = 0;
+  /// Transforms, packs and uploads weights, chooses algorithms: once. Throws UnavailableError with the reason where the
+  /// library or device cannot serve, MemoryError where the workspace limit rules everything out.
+  virtual std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const = 0;
+};
+
+/// 2^-24 for fp32, 2^-11 for tf32 and fp16 operands.
+double unit_roundoff(MathMode math) noexcept;
+
+}  // namespace lenslet

@@ -1,0 +1,34 @@
+// Conv2d: a convolution layer whose algorithm is any backend of the registry.
+#pragma once
+
+#include "framework/layer.h"
+#include "layers/conv/conv_problem.h"
+
+namespace lenslet {
+
+class Conv2dLayer : public Layer {
+ public:
+  /// `geometry` gives K, R, S, stride, pad, dilation and groups (its n, h and w are ignored, its c must match the
+  /// weights). weights [K, C/G, R, S]; bias [K] or empty. Host tensors. Throws DataError on a mismatch.
+  Conv2dLayer(Conv2dProblem geometry, Tensor weights, Tensor bias);
+
+  std::string_view type() const override { return "conv2d"; }
+  std::string describe() const override;
+  Shape infer_shape(const std::vector<Shape>& inputs) const override;
+  Work work(const std::vector<Shape>& inputs) const override;
+  std::vector<std::string> backends(DeviceKind kind) const override;
+  Support supports(const std::string& backend, const OperatorRequest& request) const override;
+  std::unique_ptr<Operator> prepare(const std::string& backend, const OperatorRequest& request,
+                                    Stream& stream) const override;
+  bool can_fuse_relu(const std::string& backend, DeviceKind kind) const override;
+  /// The problem this layer is for one input shape [N, C, H, W].
+  Conv2dProblem problem_for(const Shape& input) const;
+  const Tensor& weights() const noexcept { return weights_; }
+  const Tensor& bias() const noexcept { return bias_; }
+
+ private:
+  Conv2dProblem geometry_;
+  Tensor weights_, bias_;
+};
+
+}  // namespace lenslet

@@ -1,0 +1,54 @@
+// Conv2dProblem: the only way to say the shape of a convolution.
+//
+// y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, g(k)*C/G + c, p*stride_h - pad_h + r*dilation_h,
+//                                                              q*stride_w - pad_w + s*dilation_w]
+// x [N, C, H, W], w [K, C/G, R, S], b [K], y [N, K, P, Q], all fp32 NCHW. Cross-correlation, zero padding.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/shape.h"
+
+namespace lenslet {
+
+struct Conv2dProblem {
+  int n = 1, c = 0, h = 0, w = 0;  // input
+  int k = 0, r = 0, s = 0;         // filters
+  int stride_h = 1, stride_w = 1;
+  int pad_h = 0, pad_w = 0;            // zeros before; the same after, unless the output size asks for fewer
+  int dilation_h = 1, dilation_w = 1;  // PyTorch's meaning: 1 = dense
+  int groups = 1;
+  std::string name;  // for people; empty or one word
+
+  /// Output height and width; < 1 where the kernel does not fit.
+  int p() const noexcept;
+  int q() const noexcept;
+  /// 2 * N * K * P * Q * (C/G) * R * S.
+  double flops() const noexcept;
+  /// Input + weights + bias + output, each once, fp32.
+  double bytes() const noexcept;
+  Shape input_shape() const { return {n, c, h, w}; }
+  Shape weight_shape() const { return {k, c / groups, r, s}; }
+  Shape output_shape() const { return {n, k, p(), q()}; }
+
+  /// Throws UsageError naming the option, its value and its legal range: sizes >= 1, C and K divisible by groups, the
+  /// kernel inside the padded input, every element count below 2^31 unless a backend says otherwise.
+  void validate() const;
+
+  /// Canonical benchdnn string, always with mb and without defaults: `mb1ic1ih28oc6oh24kh5n"conv1"`.
+  /// `dh` is benchdnn's dilation (PyTorch's minus one).
+  std::string to_string() const;
+  /// Reads `[gG][mbN]icC ihH [iwW] ocK [ohP owQ] khR [kwS] [shX swY] [phA pwB] [dhD dwE] [nNAME]` (no spaces; a missing
+  /// w copies h). Throws UsageError for a malformed or inconsistent string; oh/ph that disagree name both values.
+  static Conv2dProblem parse(std::string_view text);
+
+  friend bool operator==(const Conv2dProblem& a, const Conv2dProblem& b) noexcept;  // ignores the name
+};
+
+/// Reads a problem list: one string a line, `#` starts a comment. Throws DataError with file and line.
+std::vector<Conv2dProblem> read_problem_list(const std::string& path);
+
+}  // namespace lenslet

@@ -1,0 +1,43 @@
+// The convolution backends of this build, in rank order, from the rows of layers/conv/CMakeLists.txt.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "framework/device.h"
+#include "layers/conv/conv_backend.h"
+
+namespace lenslet {
+
+/// One row. A built-in backend is always there; a module is opened on first use and may fail to; a row that this build
+/// left out says why (library not found at configure time).
+class ConvBackendEntry {
+ public:
+  enum class Kind { kBuiltIn, kModule, kNotBuilt };
+  using Getter = const ConvBackend& (*)();
+
+  ConvBackendEntry(DeviceKind device, const char* name, Kind kind, Getter getter, const char* why_not)
+      : device_(device), name_(name), kind_(kind), getter_(getter), why_not_(why_not) {}
+  DeviceKind device() const noexcept { return device_; }
+  /// File name and backend name: "winograd".
+  const std::string& name() const noexcept { return name_; }
+  Kind kind() const noexcept { return kind_; }
+  /// The backend, opened if need be. Throws UnavailableError with the reason where it is not to be had.
+  const ConvBackend& open() const;
+  /// open(), then ConvBackend::supports(); never throws.
+  Support supports(const Conv2dProblem& problem, MathMode math) const;
+
+ private:
+  DeviceKind device_;
+  std::string name_;
+  Kind kind_;
+  Getter getter_;
+  std::string why_not_;
+};
+
+/// All rows for that kind of device, in rank order.
+const std::vector<ConvBackendEntry>& conv_backends(DeviceKind device);
+/// The row of that name; throws UsageError naming the legal ones.
+const ConvBackendEntry& find_conv_backend(DeviceKind device, const std::string& name);
+
+}  // namespace lenslet

@@ -1,0 +1,57 @@
+// Matrix products from a library: cuBLAS on the GPU, oneDNN on the CPU, each a module opened on first use; on the CPU a
+// blocked loop of our own serves where oneDNN is not there.
+//
+// C[i] = alpha * op(A[i]) * op(B[i]) + beta * C[i], i < batch, all row-major fp32.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "framework/layer.h"
+
+namespace lenslet {
+
+struct GemmProblem {
+  int m = 0, n = 0, k = 0;           // op(A) is m x k, op(B) is k x n, C is m x n
+  bool transpose_a = false;          // A is stored k x m
+  bool transpose_b = false;          // B is stored n x k
+  int64_t lda = 0, ldb = 0, ldc = 0;  // elements from one stored row to the next
+  int batch = 1;
+  int64_t stride_a = 0, stride_b = 0, stride_c = 0;  // elements from one matrix to the next; 0 repeats A or B
+  float alpha = 1.0f, beta = 0.0f;
+};
+
+struct GemmArgs {
+  const float* a = nullptr;
+  const float* b = nullptr;
+  float* c = nullptr;
+};
+
+/// One library prepared for one stream. Not thread safe.
+class Gemm {
+ public:
+  virtual ~Gemm() = default;
+  /// Bytes of workspace run() wants, whatever the problem.
+  virtual size_t workspace_bytes() const { return 0; }
+  /// Enqueues on context.stream, using the first workspace_bytes() of `workspace`.
+  virtual void run(const GemmProblem& problem, const GemmArgs& args, void* workspace, RunContext& context) = 0;
+  /// Library, version and, where it can be told, the kernel family: "oneDNN 2.6.3 (AVX-512)".
+  virtual std::string describe() const = 0;
+};
+
+/// A source of Gemm objects.
+class GemmProvider {
+ public:
+  virtual ~GemmProvider() = default;
+  virtual Support supports(MathMode math) const = 0;
+  virtual std::unique_ptr<Gemm> prepare(MathMode math, Stream& stream) const = 0;
+  virtual std::string name() const = 0;  // "cublas", "onednn", "blocked"
+};
+
+/// The provider for a kind of device: cuBLAS, or oneDNN, else the blocked loop. Throws UnavailableError with the reason.
+const GemmProvider& gemm_provider(DeviceKind device);
+/// A CPU provider by name: "onednn" or "blocked". Throws UnavailableError with the reason.
+const GemmProvider& cpu_gemm_provider(const std::string& name);
+
+}  // namespace lenslet
