@@ -75,6 +75,8 @@ class Layer {
   virtual std::string describe() const = 0;
   /// The output's shape. Throws DataError naming what the layer expected and found.
   virtual Shape infer_shape(const std::vector<Shape>& inputs) const = 0;
+  /// Whether the math mode changes how this layer computes (convolutions and matrix products).
+  virtual bool uses_math() const { return false; }
   virtual Work work(const std::vector<Shape>& inputs) const = 0;
   /// Names of the backends for that kind of device, in rank order: the first that supports a request serves `auto`.
   virtual std::vector<std::string> backends(DeviceKind kind) const = 0;

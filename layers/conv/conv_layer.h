@@ -15,6 +15,7 @@ class Conv2dLayer : public Layer {
   std::string_view type() const override { return "conv2d"; }
   std::string describe() const override;
   Shape infer_shape(const std::vector<Shape>& inputs) const override;
+  bool uses_math() const override { return true; }
   Work work(const std::vector<Shape>& inputs) const override;
   std::vector<std::string> backends(DeviceKind kind) const override;
   Support supports(const std::string& backend, const OperatorRequest& request) const override;

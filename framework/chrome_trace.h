@@ -1,0 +1,15 @@
+// Chrome's trace format (JSON, for Perfetto or chrome://tracing).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "framework/profiler.h"
+
+namespace lenslet {
+
+/// Complete events ("ph":"X") in microseconds, one thread id a stream, metadata first, spans strictly nested.
+std::string chrome_trace(const std::string& process_name, const std::string& stream_name,
+                         const std::vector<TraceSpan>& spans);
+
+}  // namespace lenslet

@@ -1,0 +1,100 @@
+// Executable: a graph built for one device, one batch and one choice of backends, ready to run again and again.
+//
+// Building infers shapes, chooses a backend for each layer, fuses ReLU into its producer where the backend offers it,
+// plans activation buffers by lifetime, books one workspace and prepares the weights. run() then only enqueues.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/backend_spec.h"
+#include "framework/graph.h"
+#include "framework/plan.h"
+#include "framework/tracer.h"
+
+namespace lenslet {
+
+struct BuildOptions {
+  Device device;
+  int64_t batch = 1;
+  MathMode math = MathMode::kFp32;
+  BackendSpec backends;
+  /// Replays these choices exactly, instead of math and backends. Borrowed while building.
+  const Plan* plan = nullptr;
+  size_t workspace_limit = SIZE_MAX;  // bytes, for each layer
+  bool fuse = true;                   // ReLU into its producer
+  bool keep_activations = false;      // every node keeps a buffer of its own, for activation()
+  bool cuda_graph = false;            // capture once, replay with one launch (CUDA only)
+};
+
+class Executable {
+ public:
+  /// One operator and what it reads and writes.
+  struct Step {
+    std::string name;     // the layer; stages and ranges are named after it
+    std::string type;     // "conv2d"
+    std::string backend;  // the code that runs
+    std::string detail;   // what a library chose inside
+    MathMode math = MathMode::kFp32;
+    bool uses_math = false;  // math means something for this layer
+    std::vector<std::string> fused;  // nodes this operator computes besides its own ("relu1")
+    Work work;
+    size_t workspace_bytes = 0;
+    double prepare_ns = 0;
+    std::string range;  // NVTX range: "layer.conv1"
+    std::vector<ConstTensorView> inputs;
+    TensorView output;
+    std::unique_ptr<Operator> op;
+  };
+
+  /// Throws UsageError, UnavailableError (a backend asked for by name that cannot serve: with its reason), MemoryError
+  /// (with the bytes needed and free, and the largest batch that fits), DeviceError. The graph must outlive this.
+  Executable(const Graph& graph, const BuildOptions& options);
+  ~Executable();
+  Executable(const Executable&) = delete;
+  Executable& operator=(const Executable&) = delete;
+
+  /// Where a run reads, [N, ...]; the caller fills it (framework/tensor.h: copy) on stream().
+  TensorView input() noexcept { return input_; }
+  /// What a run writes: the last node.
+  ConstTensorView output() const noexcept { return output_; }
+  /// A node's output after a run; needs keep_activations, and `fuse` off for a node that would be fused away.
+  ConstTensorView activation(const std::string& node) const;
+
+  Stream& stream() noexcept { return stream_; }
+  Device device() const noexcept { return device_; }
+  int64_t batch() const noexcept { return batch_; }
+  const Graph& graph() const noexcept { return graph_; }
+  const Plan& plan() const noexcept { return plan_; }
+  const std::vector<Step>& steps() const noexcept { return steps_; }
+  double build_ns() const noexcept { return build_ns_; }
+
+  /// Enqueues one pass on stream(): the captured graph where there is one, else step by step. Neither allocates nor
+  /// synchronises.
+  void run();
+  /// Enqueues one step, within its NVTX range; stages go to `tracer` (null: to NVTX alone).
+  void run_step(size_t index, Tracer* tracer = nullptr);
+
+ private:
+  void build(const BuildOptions& options);
+  std::string choose_backend(const Graph::Node& node, OperatorRequest& request, const BuildOptions& options) const;
+
+  const Graph& graph_;
+  Device device_;
+  int64_t batch_;
+  DeviceGuard guard_for_members_;
+  Stream stream_;
+  Buffer activations_;
+  Buffer workspace_;
+  TensorView input_;
+  TensorView output_;
+  std::vector<TensorView> node_outputs_;  // by node; data is null for a node fused away
+  bool keep_activations_ = false;
+  std::vector<Step> steps_;
+  Plan plan_;
+  CapturedGraph captured_;
+  double build_ns_ = 0;
+};
+
+}  // namespace lenslet

@@ -1,0 +1,44 @@
+// Graph: named layers with named inputs. It says what is computed; framework/executable.h runs it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/layer.h"
+#include "framework/shape.h"
+
+namespace lenslet {
+
+class Graph {
+ public:
+  struct Node {
+    std::string name;
+    std::unique_ptr<Layer> layer;  // null for the graph's input
+    std::vector<int> inputs;       // indices of earlier nodes
+  };
+
+  /// `input_shape` is one sample's, without the batch: {1, 28, 28}.
+  Graph(std::string name, std::string input_name, Shape input_shape);
+
+  /// Appends a layer that reads the named nodes. Throws UsageError for a duplicate name or an unknown input, DataError
+  /// where the layer rejects their shapes.
+  void add(std::string name, std::unique_ptr<Layer> layer, const std::vector<std::string>& inputs);
+
+  const std::string& name() const noexcept { return name_; }
+  /// In order of addition, which is an order of execution; node 0 is the input, the last node the output.
+  const std::vector<Node>& nodes() const noexcept { return nodes_; }
+  /// Throws UsageError listing the names there are.
+  const Node& node(const std::string& name) const;
+  /// Shape of every node's output for that batch, in the order of nodes().
+  std::vector<Shape> infer_shapes(int64_t batch) const;
+  /// Nodes that read node `index`.
+  std::vector<int> consumers(int index) const;
+
+ private:
+  std::string name_;
+  Shape input_shape_;
+  std::vector<Node> nodes_;
+};
+
+}  // namespace lenslet

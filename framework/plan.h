@@ -1,0 +1,40 @@
+// Plan: the choices made for a graph on a device, saved as JSON and replayed exactly.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "framework/math_mode.h"
+
+namespace lenslet {
+
+struct PlanLayer {
+  std::string name;     // the graph node
+  std::string type;     // "conv2d"
+  std::string backend;  // the one that runs; "fused" where another layer's operator computes this node
+  MathMode math = MathMode::kFp32;
+  std::string fused_into;  // the layer that computes this node, where backend is "fused"
+};
+
+struct Plan {
+  static constexpr const char* kSchema = "lenslet.plan/1";
+
+  std::string model;                  // the graph's name
+  std::string version;                // of Lenslet
+  std::string device;                 // "cuda:0"
+  std::string device_name;            // "NVIDIA H200"
+  std::string execution = "layered";  // how the graph is executed
+  int64_t batch = 0;
+  std::vector<PlanLayer> layers;
+  size_t workspace_bytes = 0;
+  size_t activation_bytes = 0;
+
+  const PlanLayer* find(const std::string& layer) const noexcept;
+  std::string to_json() const;
+  /// Throws DataError naming what is wrong in the text.
+  static Plan from_json(const std::string& text, const std::string& origin);
+  /// Reads a file; DataError names it.
+  static Plan load(const std::string& path);
+};
+
+}  // namespace lenslet

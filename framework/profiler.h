@@ -1,0 +1,62 @@
+// Profiler: where an executable's time goes, layer by layer, in numbers that add up to the unprofiled total.
+//
+// A profiled pass puts N+1 events into the stream and synchronises once. On the GPU the stream is held back until the
+// whole pass is enqueued, so that intervals are the GPU's time and not the host's launch rate.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "framework/executable.h"
+#include "framework/statistics.h"
+
+namespace lenslet {
+
+struct ProfileOptions {
+  double warmup_ms = 50;
+  double min_time_ms = 200;  // of each measurement
+  int min_passes = 20;
+  int max_passes = 5000;
+  bool cold = true;         // also time each layer with the caches flushed
+  bool copies = true;       // also time input and output copies from and to pinned host memory
+  bool capture = false;     // bracket the measured part with cudaProfilerStart/Stop
+};
+
+struct StageProfile {
+  std::string name;  // "im2col"
+  TimeStats hot;
+};
+
+struct LayerProfile {
+  size_t step = 0;  // index into Executable::steps()
+  TimeStats hot;    // inside a whole pass, after the layers before it
+  TimeStats cold;   // alone, caches flushed; no samples where not asked for
+  std::vector<StageProfile> stages;
+};
+
+/// One interval for a trace, nanoseconds from the start of its pass.
+struct TraceSpan {
+  std::string name;
+  std::string category;  // "pass", "layer", "stage", "copy"
+  double begin_ns = 0, duration_ns = 0;
+};
+
+struct Profile {
+  std::vector<LayerProfile> layers;
+  TimeStats unprofiled;      // one pass without events inside, GPU time
+  TimeStats profiled;        // one pass with N+1 events, first to last
+  TimeStats wall;            // one pass, host clock, enqueue and synchronise
+  double event_ns = 0;       // what one event inside a pass costs, measured on a pass of events alone
+  double layers_ns = 0;      // sum of the layers' hot medians
+  double gaps_ns = 0;        // N * event_ns: the part of layers_ns that is the events' own
+  double residual_ns = 0;    // unprofiled median - (layers_ns - gaps_ns)
+  TimeStats h2d, d2h;        // no samples where not asked for
+  size_t h2d_bytes = 0, d2h_bytes = 0;
+  std::vector<TraceSpan> spans;  // of the median pass
+};
+
+/// Runs and measures. The executable must hold a valid input; a captured graph is not used (ranges and events do not
+/// survive capture).
+Profile profile(Executable& executable, const ProfileOptions& options);
+
+}  // namespace lenslet

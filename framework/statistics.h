@@ -1,0 +1,21 @@
+// Order statistics of repeated timings.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace lenslet {
+
+/// Nanoseconds; percentiles by linear interpolation between order statistics.
+struct TimeStats {
+  size_t samples = 0;
+  double min = 0, p10 = 0, median = 0, p90 = 0, max = 0;
+};
+
+/// All zero for no samples.
+TimeStats summarize(std::vector<double> samples_ns);
+
+/// Steady clock, nanoseconds.
+double host_now_ns() noexcept;
+
+}  // namespace lenslet
