@@ -1,0 +1,32 @@
+// Whole files in, whole files out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lenslet {
+
+/// Reads a regular file, or standard input for "-". Throws DataError naming the file: missing, unreadable, a directory,
+/// a FIFO or device, or larger than `max_bytes`.
+std::vector<uint8_t> read_file(const std::string& path, size_t max_bytes);
+
+/// Writes to a temporary name beside `path` and renames on commit(), so that an interrupted run leaves the old file or
+/// none; "-" is standard output. Every write, flush and close is checked.
+class OutputFile {
+ public:
+  /// Throws OutputError naming the file and the system's reason.
+  explicit OutputFile(const std::string& path);
+  /// Removes the temporary file when commit() was not reached.
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  void write(const std::string& text);
+  void commit();
+
+ private:
+  std::string path_, temporary_;
+  int descriptor_ = -1;
+};
+
+}  // namespace lenslet

@@ -1,0 +1,32 @@
+// IDX files (LeCun's format of MNIST): big-endian, magic 00 00 TT DD, dimensions, data; plain or gzipped, told by content.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lenslet {
+
+/// Unsigned bytes with their dimensions.
+struct IdxArray {
+  std::vector<int64_t> dims;
+  std::vector<uint8_t> data;
+};
+
+/// Reads an IDX file of unsigned bytes with `rank` dimensions. Throws DataError naming the file and what is wrong in it.
+IdxArray read_idx(const std::string& path, int rank);
+
+/// Images [count, rows, cols] and their labels.
+struct ImageDataset {
+  int64_t count = 0, rows = 0, cols = 0;
+  std::vector<uint8_t> images;
+  std::vector<uint8_t> labels;
+  std::string images_path, labels_path;
+};
+
+/// Finds and reads `<split>-images` and `<split>-labels` (split "t10k" or "train") in a folder, as `-idx3-ubyte` or
+/// `.idx3-ubyte`, with or without `.gz`. Throws DataError: nothing found (with the names tried), counts that differ,
+/// images that are not `rows` x `cols`, a label above 9 (with its index).
+ImageDataset read_image_dataset(const std::string& folder, const std::string& split, int64_t rows, int64_t cols);
+
+}  // namespace lenslet

@@ -1,0 +1,32 @@
+// LeNet-5 (LeCun, Bottou, Bengio, Haffner 1998) in its common modern form: ReLU and max-pooling, no padding.
+//
+// 1x28x28 -> conv1 6@5x5 -> relu1 -> pool1 2x2 -> conv2 16@5x5 -> relu2 -> pool2 2x2 -> fc1 120 -> relu3 -> fc2 84
+// -> relu4 -> fc3 10. 44,426 parameters, 281,640 multiply-adds an image.
+#pragma once
+
+#include <cstdint>
+
+#include "framework/graph.h"
+#include "framework/io/safetensors.h"
+
+namespace lenslet {
+
+inline constexpr int kLenet5Side = 28;
+inline constexpr int kLenet5Classes = 10;
+inline constexpr float kMnistMean = 0.1307f;  // of x / 255 over the training images
+inline constexpr float kMnistStd = 0.3081f;
+
+/// Builds the graph from conv1, conv2, fc1, fc2, fc3 (.weight and .bias, PyTorch's shapes). Throws DataError listing
+/// every missing, unexpected and mis-shaped tensor together.
+Graph make_lenet5(const Safetensors& weights, const std::string& origin);
+
+/// The weights compiled into the program.
+Safetensors builtin_lenet5_weights();
+
+/// `count` images of 28x28 bytes to the model's input: (x / 255 - mean) / std, each step rounded to fp32.
+void normalize_mnist(const uint8_t* pixels, int64_t count, float* out);
+
+/// Softmax of one row of `classes` logits, computed in fp64.
+void softmax(const float* logits, int classes, double* probabilities);
+
+}  // namespace lenslet
