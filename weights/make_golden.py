@@ -43,14 +43,15 @@ STROKES = {
     "4": [[(10.5, 5.0), (8.5, 15.0), (19.0, 14.5)], [(18.0, 6.0), (16.5, 23.0)]],
     "7": [[(8.5, 6.5), (19.0, 6.0), (13.0, 23.0)]],
 }
-PEN_RADIUS = 1.2  # pixels of full ink on either side of a stroke
+PEN_RADIUS = 1.0  # pixels of full ink on either side of a stroke
 PEN_EDGE = 1.0  # pixels over which the ink fades to nothing
 
 
 def draw_strokes(polylines):
     """Draws polylines as an MNIST-like picture, bright on 0, and returns uint8 [28, 28].
 
-    The ink of a pixel falls linearly with the distance of its centre to the nearest segment.
+    The ink of a pixel falls linearly with the distance of its centre to the nearest segment. Like MNIST, the
+    picture is shifted by whole pixels until its centre of mass falls on pixel (14, 14).
     """
     y, x = np.mgrid[0:28, 0:28].astype(np.float64)
     distance = np.full((28, 28), np.inf)
@@ -60,7 +61,8 @@ def draw_strokes(polylines):
             t = np.clip(((x - x0) * dx + (y - y0) * dy) / (dx * dx + dy * dy), 0, 1)
             distance = np.minimum(distance, np.hypot(x - x0 - t * dx, y - y0 - t * dy))
     ink = np.clip((PEN_RADIUS + PEN_EDGE - distance) / PEN_EDGE, 0, 1)
-    return np.rint(255 * ink).astype(np.uint8)
+    shift = [int(np.rint(14 - (axis * ink).sum() / ink.sum())) for axis in (y, x)]
+    return np.rint(255 * np.roll(ink, shift, axis=(0, 1))).astype(np.uint8)
 
 
 def draw_noise():

@@ -1,0 +1,475 @@
+#!/usr/bin/env python3
+"""Trains the LeNet-5 of Lenslet on MNIST by distillation, on one GPU, and writes lenet5.safetensors.
+
+1. Teachers: an ensemble of three larger networks learns from labels, on distorted training images.
+2. Bank: millions of distorted training images are drawn once, ordered by the strength of the distortion, each with
+   the mean logits of the ensemble.
+3. Students: many LeNet-5 learn the teachers' soft outputs from the bank, side by side in one CUDA graph. The draw
+   starts with every strength and ends with the weaker distortions, close to the real digits.
+4. Choice: the student with the best validation score wins. Only then are the test images read, once, for it alone.
+
+The last --validation training images are the validation split: neither teachers nor students learn from them, and
+every choice (recipe, seed) is made on them. Several values of --lr, --temperature or --curriculum-end make a search:
+every combination is trained --replicates times.
+
+Example: python3 weights/train_lenet5.py --data data --out out
+
+Sources: distillation after Hinton, Vinyals, Dean (2015, arXiv:1503.02531) and, for the long schedule on distorted
+images without labels, Beyer et al. (2022, arXiv:2106.05237). Teachers M3, M5, M7 after An et al. (2020,
+arXiv:2008.10400). Elastic distortion after Simard, Steinkraus, Platt (ICDAR 2003).
+"""
+
+import argparse
+import copy
+import itertools
+import json
+import math
+import os
+import time
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from lenet5 import (
+    MEAN,
+    PARAMETER_COUNT,
+    PARAMETER_SHAPES,
+    STD,
+    normalisation_table,
+    read_mnist,
+    save_safetensors,
+    wilson_interval,
+)
+
+START = time.monotonic()
+
+# Students of one chunk share their batches and one block-diagonal second convolution. At 8, the arithmetic spent on
+# zero blocks is still cheaper than a grouped convolution with 6 input channels a group.
+CHUNK = 8
+
+
+def log(text):
+    print(f"[{time.monotonic() - START:6.1f} s] {text}", flush=True)
+
+
+# ---------------------------------------------------------------------------------------------------------- data
+
+
+class Data:
+    """MNIST's training images on the GPU: uint8 [N, 784] and int64 labels [N], split into learning and validation."""
+
+    def __init__(self, folder, validation):
+        images, labels = read_mnist(folder, "train")
+        images = torch.tensor(images).reshape(-1, 784).cuda()
+        labels = torch.tensor(labels).long().cuda()
+        self.images, self.valid_images = images[:-validation], images[-validation:]
+        self.labels, self.valid_labels = labels[:-validation], labels[-validation:]
+        self.table = torch.from_numpy(normalisation_table()).cuda()
+
+    def normalise(self, pixels):
+        """Maps uint8 [N, 784] to normalised float32 [N, 1, 28, 28]."""
+        return self.table[pixels.int()].view(-1, 1, 28, 28)
+
+
+def distort(pixels, strength):
+    """Returns distorted copies of uint8 images [N, 784]; strength [N] runs from 0 (unchanged) to 1.
+
+    At strength 1: rotation up to 20 degrees, scale of either axis 0.8 to 1.25, shear up to 0.25, translation up to
+    2.5 pixels, all uniform, and a smooth elastic displacement with a standard deviation of 1.2 pixels at the nodes
+    of a 6 x 6 grid. Bicubic sampling keeps weakly distorted strokes sharp.
+    """
+    n = len(pixels)
+
+    def uniform(limit):
+        return (2 * torch.rand(n, device=pixels.device) - 1) * limit * strength
+
+    angle, shear = uniform(math.radians(20)), uniform(0.25)
+    scale_x, scale_y = torch.exp(uniform(math.log(1.25))), torch.exp(uniform(math.log(1.25)))
+    shift_x, shift_y = uniform(2.5 / 14), uniform(2.5 / 14)  # grid_sample counts in half widths: 14 pixels
+    cos, sin = torch.cos(angle), torch.sin(angle)
+    centres = (torch.arange(28, device=pixels.device) - 13.5) / 14
+    y, x = torch.meshgrid(centres, centres, indexing="ij")  # [28, 28]
+
+    def row(a, b, c):
+        return a.view(-1, 1, 1) * x + b.view(-1, 1, 1) * y + c.view(-1, 1, 1)
+
+    from_x = row(cos * scale_x, (shear * cos - sin) * scale_y, shift_x)
+    from_y = row(sin * scale_x, (shear * sin + cos) * scale_y, shift_y)
+    nodes = torch.randn(n, 2, 6, 6, device=pixels.device) * (1.2 / 14) * strength.view(-1, 1, 1, 1)
+    elastic = F.interpolate(nodes, size=(28, 28), mode="bicubic", align_corners=True)
+    grid = torch.stack([from_x, from_y], dim=3) + elastic.permute(0, 2, 3, 1)  # [N, 28, 28, 2]
+
+    images = pixels.view(n, 1, 28, 28).float()
+    images = F.grid_sample(images, grid, mode="bicubic", padding_mode="zeros", align_corners=False)
+    return images.round().clamp(0, 255).to(torch.uint8).view(n, 784)
+
+
+# ------------------------------------------------------------------------------------------------------ teachers
+
+
+def make_teacher(kernel, channels):
+    """Builds one network of An et al.: unpadded convolutions, batch norm, ReLU; linear and batch norm on top."""
+    layers, size, c = [], 28, 1
+    for k in channels:
+        layers += [nn.Conv2d(c, k, kernel, bias=False), nn.BatchNorm2d(k), nn.ReLU(inplace=True)]
+        size, c = size - kernel + 1, k
+    layers += [nn.Flatten(), nn.Linear(c * size * size, 10, bias=False), nn.BatchNorm1d(10)]
+    return nn.Sequential(*layers).cuda().to(memory_format=torch.channels_last)
+
+
+TEACHERS = {
+    "M3": (3, (32, 48, 64, 80, 96, 112, 128, 144, 160, 176)),
+    "M5": (5, (32, 64, 96, 128, 160)),
+    "M7": (7, (48, 96, 144, 192)),
+}
+
+
+def autocast():
+    return torch.autocast("cuda", torch.bfloat16, cache_enabled=False)  # a cached cast would be frozen in a graph
+
+
+def capture(step, warmup=5):
+    """Runs `step` a few times on a side stream, then records it as a CUDA graph and returns the graph."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(warmup):
+            step()
+    torch.cuda.current_stream().wait_stream(stream)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    return graph
+
+
+@torch.no_grad()
+def teacher_logits(teachers, data, pixels, batch=16384):
+    """Returns the mean logits float32 [N, 10] of the teachers for uint8 images [N, 784]."""
+    parts = []
+    for chunk in pixels.split(batch):
+        x = data.normalise(chunk).contiguous(memory_format=torch.channels_last)
+        with autocast():
+            parts.append(torch.stack([teacher(x).float() for teacher in teachers]).mean(0))
+    return torch.cat(parts)
+
+
+def train_teacher(name, data, args):
+    """Trains one teacher on distorted images with labels and returns the moving average of its weights."""
+    torch.manual_seed(args.seed)
+    model = make_teacher(*TEACHERS[name])
+    average = copy.deepcopy(model).requires_grad_(False).eval()
+    steps = args.teacher_epochs * len(data.images) // args.teacher_batch
+    lr = torch.zeros((), device="cuda")  # a tensor, so that the captured graph reads each step's rate
+    optimizer = torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=0.01, fused=True, capturable=True)
+    pairs = [
+        (a, p)
+        for a, p in zip(average.state_dict().values(), model.state_dict().values())
+        if a.is_floating_point()  # the batch norms also count batches
+    ]
+
+    def step():
+        index = torch.randint(len(data.images), (args.teacher_batch,), device="cuda")
+        pixels = distort(data.images[index], torch.rand(args.teacher_batch, device="cuda"))
+        x = data.normalise(pixels).contiguous(memory_format=torch.channels_last)
+        optimizer.zero_grad(set_to_none=True)
+        with autocast():
+            logits = model(x)
+        F.cross_entropy(logits.float(), data.labels[index]).backward()
+        optimizer.step()
+        with torch.no_grad():
+            torch._foreach_lerp_([a for a, _ in pairs], [p for _, p in pairs], 1 - 0.998)
+
+    graph = capture(step)
+    for i in range(steps):
+        cosine = 0.5 * (1 + math.cos(math.pi * i / steps))
+        optimizer.param_groups[0]["lr"].fill_(args.teacher_lr * min(1, (i + 1) / 500) * cosine)
+        graph.replay()
+    wrong = int((teacher_logits([average], data, data.valid_images).argmax(1) != data.valid_labels).sum())
+    log(f"teacher {name}: {steps} steps, {wrong} wrong of {len(data.valid_labels)} validation images")
+    return average
+
+
+def get_teachers(data, args):
+    """Trains the teachers, or loads them from --teachers where that file exists."""
+    if args.teachers and args.teachers.is_file():
+        states = torch.load(args.teachers, map_location="cuda")
+        teachers = [make_teacher(*TEACHERS[name]).requires_grad_(False).eval() for name in TEACHERS]
+        for teacher, name in zip(teachers, TEACHERS):
+            teacher.load_state_dict(states[name])
+    else:
+        teachers = [train_teacher(name, data, args) for name in TEACHERS]
+        states = {
+            name: {k: v.half() if v.is_floating_point() else v for k, v in teacher.state_dict().items()}
+            for name, teacher in zip(TEACHERS, teachers)
+        }
+        torch.save(states, args.out / "teachers.pt")
+    wrong = int((teacher_logits(teachers, data, data.valid_images).argmax(1) != data.valid_labels).sum())
+    log(f"ensemble: {wrong} wrong of {len(data.valid_labels)} validation images")
+    return teachers, wrong
+
+
+# ---------------------------------------------------------------------------------------------------------- bank
+
+
+def make_bank(teachers, data, args, batch=65536):
+    """Returns (uint8 [B, 784], float16 [B, 10]): distorted training images and the teachers' logits for them.
+
+    Image i is drawn with strength i / B, so that a prefix of the bank holds the weaker distortions.
+    """
+    torch.manual_seed(args.seed + 1)
+    pixels = torch.empty(args.bank, 784, dtype=torch.uint8, device="cuda")
+    logits = torch.empty(args.bank, 10, dtype=torch.float16, device="cuda")
+    for begin in range(0, args.bank, batch):
+        end = min(begin + batch, args.bank)
+        strength = torch.arange(begin, end, device="cuda") / args.bank
+        index = torch.randint(len(data.images), (end - begin,), device="cuda")
+        pixels[begin:end] = distort(data.images[index], strength)
+        logits[begin:end] = teacher_logits(teachers, data, pixels[begin:end]).half()
+    torch.cuda.synchronize()
+    log(f"bank: {args.bank} images")
+    return pixels, logits
+
+
+# ------------------------------------------------------------------------------------------------------ students
+
+
+def unpack(flat):
+    """Splits the parameters of S networks, flat [S, 44426], into views by PyTorch's names, each [S, *shape]."""
+    parts = flat.split([math.prod(shape) for shape in PARAMETER_SHAPES.values()], dim=1)
+    return {name: part.unflatten(1, shape) for (name, shape), part in zip(PARAMETER_SHAPES.items(), parts)}
+
+
+def initial_parameters(seed):
+    """Returns PyTorch's default initialisation, U(-1/sqrt(fan in), 1/sqrt(fan in)), as float32 [44426]."""
+    generator = torch.Generator().manual_seed(seed)
+    parts, bound = [], 0.0
+    for name, shape in PARAMETER_SHAPES.items():
+        if name.endswith("weight"):
+            bound = 1 / math.sqrt(math.prod(shape[1:]))
+        parts.append((2 * torch.rand(math.prod(shape), generator=generator) - 1) * bound)
+    return torch.cat(parts)
+
+
+def forward_students(flat, x):
+    """Runs S LeNet-5 with parameters flat [S, 44426] on the same x [N, 1, 28, 28]; returns logits [S, N, 10]."""
+    w, s, n = unpack(flat), len(flat), len(x)
+    h = F.conv2d(x, w["conv1.weight"].flatten(0, 1), w["conv1.bias"].flatten())  # [N, 6 S, 24, 24]
+    h = F.relu(F.max_pool2d(h, 2))  # pooling first: the same result for a quarter of the ReLUs
+    blocks = torch.diag_embed(w["conv2.weight"].permute(1, 2, 3, 4, 0), dim1=0, dim2=2)  # [S, 16, S, 6, 5, 5]
+    h = F.conv2d(h, blocks.reshape(16 * s, 6 * s, 5, 5), w["conv2.bias"].flatten())  # [N, 16 S, 8, 8]
+    h = F.relu(F.max_pool2d(h, 2))
+    h = h.reshape(n, s, 256).transpose(0, 1)  # [S, N, 256]
+    for layer in ("fc1", "fc2", "fc3"):
+        h = torch.baddbmm(w[f"{layer}.bias"][:, None], h, w[f"{layer}.weight"].transpose(1, 2))
+        h = h if layer == "fc3" else F.relu(h)
+    return h
+
+
+def shift_copies(pixels):
+    """Returns the nine copies of uint8 images [N, 784] shifted by -1, 0, 1 pixels either way: [9, N, 784]."""
+    padded = F.pad(pixels.view(-1, 28, 28), (1, 1, 1, 1))
+    return torch.stack(
+        [padded[:, dy : dy + 28, dx : dx + 28].flatten(1) for dy in range(3) for dx in range(3)]
+    )
+
+
+@torch.no_grad()
+def evaluate_students(flat, data):
+    """Scores S students on the validation split in true fp32; returns a list of S dictionaries.
+
+    wrong          misclassified validation images
+    wrong_shifted  the same, averaged over the nine copies shifted by up to one pixel
+    score          their sum, to be minimised: the shifted copies make it less noisy than the bare count
+    """
+    flags = torch.backends.cuda.matmul, torch.backends.cudnn
+    for flag in flags:
+        flag.allow_tf32 = False
+    copies = shift_copies(data.valid_images)
+    wrong = torch.stack(
+        [
+            torch.cat([forward_students(c, data.normalise(x)) for c in flat.split(CHUNK)]).argmax(2)
+            != data.valid_labels
+            for x in copies
+        ]
+    ).sum(2)  # [9, S]
+    for flag in flags:
+        flag.allow_tf32 = True
+    rows = []
+    for i in range(len(flat)):
+        bare, shifted = int(wrong[4, i]), float(wrong[:, i].float().mean())
+        rows.append({"wrong": bare, "wrong_shifted": shifted, "score": bare + shifted})
+    return rows
+
+
+def train_students(configs, bank, data, args):
+    """Trains one student for each configuration and returns (parameters [S, 44426], validation rows).
+
+    Loss: T^2 KL(teachers at temperature T || student at T). Adam with a linear warm-up, a cosine to zero, and a
+    moving average of the weights, which is what is kept. One replay of the graph is one step of every student.
+    """
+    pixels, targets = bank
+    count, steps = len(configs), args.steps
+    torch.manual_seed(args.seed + 2)
+    flat = torch.stack([initial_parameters(config["seed"]) for config in configs]).cuda()
+    mean, square, average = torch.zeros_like(flat), torch.zeros_like(flat), flat.clone()
+    lr = torch.tensor([[config["lr"]] for config in configs], device="cuda")
+    temperature = torch.tensor([config["temperature"] for config in configs], device="cuda").view(-1, 1, 1)
+    clock = torch.zeros((), device="cuda")  # steps done
+    total = torch.full((), float(steps), device="cuda")
+    chunks = [slice(begin, begin + CHUNK) for begin in range(0, count, CHUNK)]
+    flat.requires_grad_(True)
+
+    def reach(end):
+        """The prefix of the bank in use: all of it for half of the run, then shrinking to `end` at 90 %."""
+        return 1 + (end - 1) * ((clock / total - 0.5) / 0.4).clamp(0, 1)
+
+    def step():
+        losses = []
+        for chunk in chunks:
+            ends = {config["curriculum_end"] for config in configs[chunk]}
+            index = (torch.rand(args.batch, device="cuda") * reach(*ends) * len(pixels)).long()
+            logits = forward_students(flat[chunk], data.normalise(pixels[index]))
+            t = temperature[chunk]
+            soft = F.log_softmax(targets[index].float() / t, dim=2)  # [S, N, 10]
+            kl = F.kl_div(F.log_softmax(logits / t, dim=2), soft, reduction="none", log_target=True)
+            losses.append((t * t * kl).sum() / args.batch)
+        (gradient,) = torch.autograd.grad(sum(losses), flat)
+        with torch.no_grad():
+            clock.add_(1)
+            mean.lerp_(gradient, 0.1)
+            square.lerp_(gradient * gradient, 0.001)
+            schedule = (clock / 1000).clamp(max=1) * 0.5 * (1 + torch.cos(math.pi * (clock / total).clamp(max=1)))
+            update = (mean / (1 - 0.9**clock)) / ((square / (1 - 0.999**clock)).sqrt() + 1e-8)
+            flat.sub_(lr * schedule * update)
+            average.lerp_(flat, 1 - 0.9995)
+
+    graph = capture(step)
+    begin, timed, i = time.monotonic(), 0, 0
+    while i < steps:
+        graph.replay()
+        i += 1
+        if i == 200:
+            torch.cuda.synchronize()
+            timed = time.monotonic()
+        if i == 1200:
+            torch.cuda.synchronize()
+            rate = 1000 / (time.monotonic() - timed)
+            fitting = i + rate * (args.max_seconds - (time.monotonic() - START))
+            log(f"students: {rate:.0f} steps/s, {rate * args.batch / len(data.images):.2f} epochs/s each")
+            if fitting < steps:
+                log(f"students: only {fitting:.0f} of {steps} steps fit into --max-seconds")
+                steps = int(fitting)
+                total.fill_(float(steps))
+        if i % max(1, steps // 10) == 0:
+            rows = evaluate_students(average, data)
+            best = min(range(count), key=lambda s: rows[s]["score"])
+            log(f"students: step {i}, wrong {[row['wrong'] for row in rows]}, best {best}: {rows[best]}")
+            write_weights(args.out / "lenet5.safetensors", average[best], {"note": f"unfinished, step {i}"})
+    log(f"students: {steps} steps in {time.monotonic() - begin:.1f} s")
+    return average, evaluate_students(average, data), steps
+
+
+def write_weights(path, flat, metadata):
+    """Writes one student's parameters [44426] with PyTorch's names."""
+    tensors = {name: value[0].cpu().numpy() for name, value in unpack(flat.detach()[None]).items()}
+    save_safetensors(path, tensors, {"model": "lenet5", "mean": str(MEAN), "std": str(STD), **metadata})
+
+
+@torch.no_grad()
+def count_test_errors(flat, data, folder):
+    """Reads the test images, for the first and only time, and returns (correct, total) of one student in fp32."""
+    images, labels = read_mnist(folder, "t10k")
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    x = data.normalise(torch.tensor(images).reshape(-1, 784).cuda())
+    right = forward_students(flat[None], x)[0].argmax(1) == torch.tensor(labels).cuda()
+    return int(right.sum()), len(right)
+
+
+# ---------------------------------------------------------------------------------------------------------- main
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=Path(os.environ.get("LENSLET_MNIST_DIR", "data")),
+        metavar="DIR",
+        help="folder with MNIST's IDX files (default: LENSLET_MNIST_DIR, then ./data)",
+    )
+    parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="where results are written")
+    parser.add_argument("--seed", type=int, default=1, help="of teachers, bank and first student (default: %(default)s)")
+    parser.add_argument("--validation", type=int, default=5000, metavar="N", help="size of the validation split")
+    parser.add_argument("--teachers", type=Path, metavar="FILE", help="load the teachers from here if it exists")
+    parser.add_argument("--teacher-epochs", type=int, default=50)
+    parser.add_argument("--teacher-batch", type=int, default=500)
+    parser.add_argument("--teacher-lr", type=float, default=2e-3)
+    parser.add_argument("--bank", type=int, default=10_000_000, metavar="N", help="distorted images in the bank")
+    parser.add_argument("--batch", type=int, default=512)
+    parser.add_argument("--steps", type=int, default=150_000)
+    parser.add_argument("--replicates", type=int, default=8, help="students a configuration, seeds counting up")
+    parser.add_argument("--lr", type=float, nargs="+", default=[3e-3, 6e-3])
+    parser.add_argument("--temperature", type=float, nargs="+", default=[4.0])
+    parser.add_argument("--curriculum-end", type=float, nargs="+", default=[0.3], help="strength at the end")
+    parser.add_argument("--max-seconds", type=float, default=math.inf, help="shorten the students' run to end by then")
+    parser.add_argument("--no-test", action="store_true", help="a search: leave the test images unread")
+    return parser.parse_args()
+
+
+def main():
+    args = parse_arguments()
+    args.out.mkdir(parents=True, exist_ok=True)
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+    configs = [
+        {"curriculum_end": end, "lr": lr, "temperature": temperature, "seed": args.seed + replicate}
+        for end, lr, temperature, replicate in itertools.product(
+            args.curriculum_end, args.lr, args.temperature, range(args.replicates)
+        )
+    ]
+    for begin in range(0, len(configs), CHUNK):
+        if len({config["curriculum_end"] for config in configs[begin : begin + CHUNK]}) > 1:
+            raise SystemExit(f"the students of one --curriculum-end must fill whole chunks of {CHUNK}")
+
+    data = Data(args.data, args.validation)
+    log(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {len(data.images)} images to learn from")
+    teachers, ensemble_wrong = get_teachers(data, args)
+    bank = make_bank(teachers, data, args)
+    flat, rows, steps = train_students(configs, bank, data, args)
+
+    best = min(range(len(rows)), key=lambda s: rows[s]["score"])
+    report = {
+        "device": torch.cuda.get_device_name(),
+        "torch": torch.__version__,
+        "arguments": {k: v for k, v in vars(args).items() if not isinstance(v, Path) and v != math.inf},
+        "parameters": PARAMETER_COUNT,
+        "ensemble_wrong": ensemble_wrong,
+        "steps": steps,
+        "students": [config | row for config, row in zip(configs, rows)],
+        "chosen": best,
+    }
+    for row in sorted(report["students"], key=lambda row: row["score"]):
+        log(json.dumps(row))
+    metadata = {
+        "dataset": f"MNIST, training images 0 to {len(data.images) - 1}",
+        "normalisation": "(float32(x) / 255 - mean) / std",
+        "validation_accuracy": f"{1 - rows[best]['wrong'] / args.validation:.4f}",
+        "seed": str(configs[best]["seed"]),
+    }
+    if not args.no_test:
+        correct, total = count_test_errors(flat.detach()[best], data, args.data)
+        low, high = wilson_interval(correct, total)
+        log(f"test: {correct} of {total} correct, 95 % interval {100 * low:.2f} to {100 * high:.2f} %")
+        report["test_correct"], report["test_total"] = correct, total
+        metadata["accuracy"] = f"{correct / total:.4f}"
+    write_weights(args.out / "lenet5.safetensors", flat[best], metadata)
+    report["seconds"] = round(time.monotonic() - START, 1)
+    (args.out / "training.json").write_text(json.dumps(report, indent=1) + "\n")
+    log("done")
+
+
+if __name__ == "__main__":
+    main()
