@@ -1,0 +1,148 @@
+#include "layers/conv/conv_layer.h"
+
+#include "framework/error.h"
+#include "layers/conv/conv_registry.h"
+#include "layers/conv/prepare_services.h"
+
+namespace lenslet {
+namespace {
+
+/// A prepared kernel behind the graph's interface.
+class ConvOperator : public Operator {
+ public:
+  explicit ConvOperator(std::unique_ptr<ConvKernel> kernel) : kernel_(std::move(kernel)) {}
+  size_t workspace_bytes() const override { return kernel_->workspace_bytes(); }
+  std::string detail() const override { return kernel_->detail(); }
+  void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
+    kernel_->run({inputs[0].data, output.data}, context);
+  }
+
+ private:
+  std::unique_ptr<ConvKernel> kernel_;
+};
+
+std::string pair_text(int height, int width, const char* between) {
+  return height == width ? std::to_string(height) : concat(height, between, width);
+}
+
+}  // namespace
+
+Conv2dLayer::Conv2dLayer(Conv2dProblem geometry, Tensor weights, Tensor bias)
+    : geometry_(std::move(geometry)), weights_(std::move(weights)), bias_(std::move(bias)) {
+  const Conv2dProblem& g = geometry_;
+  if (g.groups < 1 || g.c < 1 || g.k < 1 || g.r < 1 || g.s < 1 || g.c % g.groups != 0 ||
+      g.k % g.groups != 0) {
+    throw DataError(concat(
+        "conv2d wants positive sizes and groups that divide both channel counts, found groups=", g.groups,
+        ", C=", g.c, ", K=", g.k, ", kernel ", g.r, "x", g.s));
+  }
+  if (weights_.shape() != g.weight_shape()) {
+    throw DataError(concat("conv2d expected weights of shape ", g.weight_shape().to_string(), ", found ",
+                           weights_.shape().to_string()));
+  }
+  if (bias_.data() != nullptr && bias_.shape() != Shape{g.k}) {
+    throw DataError(
+        concat("conv2d expected a bias of ", g.k, " values, found shape ", bias_.shape().to_string()));
+  }
+  if (weights_.device().is_cuda() || (bias_.data() != nullptr && bias_.device().is_cuda())) {
+    throw DataError("conv2d takes its weights and bias in host memory; prepare() uploads them");
+  }
+}
+
+std::string Conv2dLayer::describe() const {
+  const Conv2dProblem& g = geometry_;
+  std::string text = concat(g.k, "@", g.r, "x", g.s, " stride ", pair_text(g.stride_h, g.stride_w, "x"),
+                            " pad ", pair_text(g.pad_h, g.pad_w, "x"));
+  if (g.dilation_h != 1 || g.dilation_w != 1)
+    text += " dilation " + pair_text(g.dilation_h, g.dilation_w, "x");
+  if (g.groups != 1) text += concat(" groups ", g.groups);
+  return text;
+}
+
+Conv2dProblem Conv2dLayer::problem_for(const Shape& input) const {
+  if (input.rank() != 4 || input[1] != geometry_.c) {
+    throw DataError(
+        concat("conv2d expected an input [N, ", geometry_.c, ", H, W], found ", input.to_string()));
+  }
+  for (int i : {0, 2, 3}) {
+    if (input[i] > INT32_MAX)
+      throw DataError(concat("conv2d takes sizes below 2^31, found ", input.to_string()));
+  }
+  Conv2dProblem problem = geometry_;
+  problem.n = static_cast<int>(input[0]);
+  problem.h = static_cast<int>(input[2]);
+  problem.w = static_cast<int>(input[3]);
+  try {
+    problem.validate();
+  } catch (const UsageError& error) {
+    throw DataError(concat("conv2d with input ", input.to_string(), ": ", error.what()));
+  }
+  return problem;
+}
+
+Shape Conv2dLayer::infer_shape(const std::vector<Shape>& inputs) const {
+  if (inputs.size() != 1) throw DataError(concat("conv2d has one input, found ", inputs.size()));
+  return problem_for(inputs[0]).output_shape();
+}
+
+Work Conv2dLayer::work(const std::vector<Shape>& inputs) const {
+  const Conv2dProblem problem = problem_for(inputs.at(0));
+  return {problem.flops(), problem.bytes()};
+}
+
+std::vector<std::string> Conv2dLayer::backends(DeviceKind kind) const {
+  std::vector<std::string> names;
+  for (const ConvBackendEntry& entry : conv_backends(kind)) names.push_back(entry.name());
+  return names;
+}
+
+Support Conv2dLayer::supports(const std::string& backend, const OperatorRequest& request) const {
+  try {
+    const ConvBackendEntry& entry = find_conv_backend(request.device.kind, backend);
+    const Conv2dProblem problem = problem_for(request.inputs.at(0));
+    const Support support = entry.supports(problem, request.math);
+    if (!support) return support;
+    if (request.fuse_relu && !entry.open().fuses_relu()) {
+      return Support::no(concat("backend ", backend, " does not fuse ReLU"));
+    }
+    // A library's need is known only once it has chosen inside the limit; our own is known now.
+    if (entry.kind() == ConvBackendEntry::Kind::kBuiltIn) {
+      const size_t needed = entry.open().workspace_bytes(problem, request.math);
+      if (needed > request.workspace_limit) {
+        return Support::no(concat("backend ", backend, " needs ", needed,
+                                  " bytes of workspace, the limit is ", request.workspace_limit));
+      }
+    }
+    return support;
+  } catch (const Error& error) {
+    return Support::no(error.what());
+  }
+}
+
+std::unique_ptr<Operator> Conv2dLayer::prepare(const std::string& backend, const OperatorRequest& request,
+                                               Stream& stream) const {
+  const Support support = supports(backend, request);
+  if (!support) throw UnavailableError(support.reason());
+  const Conv2dProblem problem = problem_for(request.inputs.at(0));
+  DevicePrepareServices services(stream);
+  const ConvPrepare prepare{
+      problem,  request.math, weights_.data(), bias_.data(), request.fuse_relu, request.workspace_limit,
+      services, stream};
+  std::unique_ptr<ConvKernel> kernel =
+      find_conv_backend(request.device.kind, backend).open().prepare(prepare);
+  if (kernel->workspace_bytes() > request.workspace_limit) {
+    throw MemoryError(concat("backend ", backend, " needs ", kernel->workspace_bytes(),
+                             " bytes of workspace, the limit is ", request.workspace_limit));
+  }
+  return std::make_unique<ConvOperator>(std::move(kernel));
+}
+
+bool Conv2dLayer::can_fuse_relu(const std::string& backend, DeviceKind kind) const {
+  try {
+    return find_conv_backend(kind, backend).open().fuses_relu();
+  } catch (const Error&) {
+    return false;  // a backend that cannot be opened fuses nothing; supports() tells why
+  }
+}
+
+}  // namespace lenslet

@@ -1,0 +1,21 @@
+// What a convolution backend may use while it is prepared: device memory, uploads and timing, on any kind of
+// device.
+#pragma once
+
+#include "framework/layer.h"
+
+namespace lenslet {
+
+/// Serves one stream; must not outlive it. The memory handed out may.
+class DevicePrepareServices : public PrepareServices {
+ public:
+  explicit DevicePrepareServices(Stream& stream) : stream_(stream) {}
+  std::shared_ptr<void> allocate(size_t bytes) override;
+  std::shared_ptr<float> upload(const float* host, size_t count) override;
+  double time_ns(const std::function<void()>& enqueue) override;
+
+ private:
+  Stream& stream_;
+};
+
+}  // namespace lenslet

@@ -1,0 +1,61 @@
+#include "layers/reference/fill.h"
+
+namespace lenslet::reference {
+
+const char* to_string(Fill fill) noexcept {
+  switch (fill) {
+    case Fill::kIntegers:
+      return "integers";
+    case Fill::kRandom:
+      return "random";
+    case Fill::kOneHot:
+      return "one-hot";
+  }
+  return "?";
+}
+
+uint64_t Random::next() noexcept {
+  state_ += 0x9e3779b97f4a7c15u;
+  uint64_t z = state_;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+float Random::uniform() noexcept {
+  // 24 bits, so that every value is exact in fp32.
+  return static_cast<float>(static_cast<int64_t>(next() >> 40) - (int64_t{1} << 23)) * 0x1p-23f;
+}
+
+std::vector<float> small_integers(size_t count, uint64_t seed) {
+  Random random(seed);
+  std::vector<float> values(count);
+  for (float& value : values) value = static_cast<float>(static_cast<int>(random.below(9)) - 4);
+  return values;
+}
+
+std::vector<float> uniform_values(size_t count, uint64_t seed) {
+  Random random(seed);
+  std::vector<float> values(count);
+  for (float& value : values) value = random.uniform();
+  return values;
+}
+
+std::vector<float> one_hot(size_t samples, size_t sample_size, uint64_t seed) {
+  Random random(seed);
+  std::vector<float> values(samples * sample_size);
+  for (size_t i = 0; i < samples; ++i) values[i * sample_size + random.below(sample_size)] = 1.0f;
+  return values;
+}
+
+std::vector<float> distinct_integers(size_t count, uint64_t seed) {
+  Random random(seed);
+  std::vector<float> values(count);
+  for (size_t i = 0; i < count; ++i) {
+    const auto value = static_cast<float>(i % 1021 + 1);
+    values[i] = random.below(2) == 0 ? value : -value;
+  }
+  return values;
+}
+
+}  // namespace lenslet::reference

@@ -1,0 +1,41 @@
+// Input data for verification: three kinds, each blind to other mistakes than the other two.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace lenslet::reference {
+
+enum class Fill {
+  kIntegers,  // small integers: any order of exact arithmetic gives the same bits
+  kRandom,    // uniform in [-1, 1): rounding as in use
+  kOneHot     // one 1 in each sample: shows which weight each output saw
+};
+
+/// "integers", "random" or "one-hot".
+const char* to_string(Fill fill) noexcept;
+
+/// A small deterministic generator (splitmix64: Steele, Lea, Flood 2014), the same on every platform.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+  uint64_t next() noexcept;
+  /// Uniform in [0, bound), bound >= 1.
+  uint64_t below(uint64_t bound) noexcept { return next() % bound; }
+  /// Uniform in [-1, 1), a multiple of 2^-23.
+  float uniform() noexcept;
+
+ private:
+  uint64_t state_;
+};
+
+/// Integers in [-4, 4]: 16 * terms stays below 2^24 for a million terms, and all are exact in fp16 and tf32.
+std::vector<float> small_integers(size_t count, uint64_t seed);
+std::vector<float> uniform_values(size_t count, uint64_t seed);
+/// `samples` runs of `sample_size` zeros, each with a single 1 at a place that depends on the seed.
+std::vector<float> one_hot(size_t samples, size_t sample_size, uint64_t seed);
+/// 1, 2, 3, … modulo 1021, signs alternating at random: neighbours always differ, all exact in fp16.
+std::vector<float> distinct_integers(size_t count, uint64_t seed);
+
+}  // namespace lenslet::reference

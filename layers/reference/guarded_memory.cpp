@@ -1,0 +1,59 @@
+#include "layers/reference/guarded_memory.h"
+
+#include <algorithm>
+
+#include "framework/error.h"
+
+namespace lenslet::reference {
+
+GuardedMemory::GuardedMemory(Device device, const std::vector<size_t>& block_bytes)
+    : device_(device), sizes_(block_bytes) {
+  total_ = kCanaryBytes;
+  for (size_t bytes : sizes_) {
+    offsets_.push_back(total_);
+    total_ += bytes + kCanaryBytes;
+    total_ = (total_ + Buffer::kAlignment - 1) / Buffer::kAlignment * Buffer::kAlignment;
+  }
+  memory_ = Buffer(device_, total_);
+}
+
+void* GuardedMemory::block(size_t index) const noexcept {
+  return memory_.as<unsigned char>() + offsets_[index];
+}
+
+void GuardedMemory::poison(int byte, Stream& stream) {
+  fill_bytes(memory_.data(), device_, byte, total_, stream);
+}
+
+void GuardedMemory::upload(size_t index, const void* host, Stream& stream) {
+  copy_bytes(block(index), device_, host, Device::cpu(), sizes_[index], stream);
+}
+
+void GuardedMemory::download(size_t index, void* host, Stream& stream) const {
+  copy_bytes(host, Device::cpu(), block(index), device_, sizes_[index], stream);
+  stream.synchronize();
+}
+
+std::string GuardedMemory::damage(int byte, Stream& stream) const {
+  // Only the canaries are copied: blocks can be large.
+  std::vector<unsigned char> canary;
+  size_t begin = 0;
+  for (size_t i = 0; i <= sizes_.size(); ++i) {
+    const size_t end = i < sizes_.size() ? offsets_[i] : total_;
+    canary.resize(end - begin);
+    copy_bytes(canary.data(), Device::cpu(), memory_.as<unsigned char>() + begin, device_, canary.size(),
+               stream);
+    stream.synchronize();
+    const auto changed =
+        std::find_if(canary.begin(), canary.end(), [byte](unsigned char found) { return found != byte; });
+    if (changed != canary.end()) {
+      const auto offset = static_cast<size_t>(changed - canary.begin());
+      if (i == 0) return concat("wrote before block 0, ", canary.size() - offset, " bytes ahead of it");
+      return concat("wrote behind block ", i - 1, ", ", offset, " bytes past its end");
+    }
+    if (i < sizes_.size()) begin = offsets_[i] + sizes_[i];
+  }
+  return {};
+}
+
+}  // namespace lenslet::reference

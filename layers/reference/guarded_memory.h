@@ -1,0 +1,41 @@
+// Device memory in which writes and reads outside a tensor are seen: each block lies between canaries.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "framework/tensor.h"
+
+namespace lenslet::reference {
+
+/// Blocks of one allocation, each aligned to Buffer::kAlignment, with a canary before, between and after. The
+/// slack up to the alignment belongs to the canary behind, so that one element too many is already seen.
+class GuardedMemory {
+ public:
+  /// Canary bytes on each side of a block, more than any vector store or a short row can leap over.
+  static constexpr size_t kCanaryBytes = 4096;
+  /// Bytes of all ones are a NaN in fp32, fp16 and fp64: what is read out of bounds or not written spoils the
+  /// result.
+  static constexpr int kNanByte = 0xff;
+  /// Another pattern, for a second run: NaNs written out of bounds would vanish in the first.
+  static constexpr int kMarkByte = 0xa5;
+
+  GuardedMemory(Device device, const std::vector<size_t>& block_bytes);
+  void* block(size_t index) const noexcept;
+  size_t block_bytes(size_t index) const noexcept { return sizes_[index]; }
+  /// Fills everything, blocks included, with one byte.
+  void poison(int byte, Stream& stream);
+  void upload(size_t index, const void* host, Stream& stream);
+  /// Copies a block to the host and waits.
+  void download(size_t index, void* host, Stream& stream) const;
+  /// "wrote before block 1" or "…behind…" for the first canary that changed; empty when all are whole. Waits.
+  std::string damage(int byte, Stream& stream) const;
+
+ private:
+  Device device_;
+  std::vector<size_t> sizes_, offsets_;
+  size_t total_ = 0;
+  Buffer memory_;
+};
+
+}  // namespace lenslet::reference

@@ -1,0 +1,187 @@
+#include "layers/reference/reference.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "framework/error.h"
+#include "framework/parallel.h"
+
+namespace lenslet::reference {
+namespace {
+
+Result make_result(const Shape& shape) {
+  const auto count = static_cast<size_t>(shape.num_elements());
+  return {shape, std::vector<double>(count), std::vector<double>(count)};
+}
+
+void require_rank4(const Shape& input) {
+  if (input.rank() != 4)
+    throw DataError(concat("the reference pools [N, C, H, W], found ", input.to_string()));
+}
+
+/// Calls visit(output index, pointer to the image's plane, top, left) for every window; top and left may be
+/// negative.
+template <typename Visit>
+void for_each_window(const Shape& input, const float* x, const PoolWindow& window, const Shape& output,
+                     Visit visit) {
+  const int64_t planes = input[0] * input[1];
+  for (int64_t plane = 0; plane < planes; ++plane) {
+    for (int64_t p = 0; p < output[2]; ++p) {
+      for (int64_t q = 0; q < output[3]; ++q) {
+        visit(static_cast<size_t>((plane * output[2] + p) * output[3] + q), x + plane * input[2] * input[3],
+              p * window.stride_h - window.pad_h, q * window.stride_w - window.pad_w);
+      }
+    }
+  }
+}
+
+Shape pooled_shape(const Shape& input, const PoolWindow& window) {
+  return {input[0], input[1], output_size(input[2], window.r, window.stride_h, window.pad_h, 1),
+          output_size(input[3], window.s, window.stride_w, window.pad_w, 1)};
+}
+
+}  // namespace
+
+int64_t output_size(int64_t in, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation) {
+  int64_t count = 0;
+  // The last cell of the window at output `count` is at first + (kernel - 1) * dilation.
+  for (int64_t first = -pad; first + (kernel - 1) * dilation < in + pad; first += stride) ++count;
+  return count;
+}
+
+Term conv2d_at(const Conv2dProblem& problem, const float* x, const float* w, int64_t n, int64_t k, int64_t p,
+               int64_t q) {
+  const int64_t channels = problem.c / problem.groups;  // of one group
+  const int64_t first_channel = k / (problem.k / problem.groups) * channels;
+  Term term;
+  for (int64_t c = 0; c < channels; ++c) {
+    const float* image = x + (n * problem.c + first_channel + c) * problem.h * problem.w;
+    const float* filter = w + (k * channels + c) * problem.r * problem.s;
+    for (int64_t r = 0; r < problem.r; ++r) {
+      const int64_t row = p * problem.stride_h - problem.pad_h + r * problem.dilation_h;
+      if (row < 0 || row >= problem.h) continue;
+      for (int64_t s = 0; s < problem.s; ++s) {
+        const int64_t column = q * problem.stride_w - problem.pad_w + s * problem.dilation_w;
+        if (column < 0 || column >= problem.w) continue;
+        const double product = double{image[row * problem.w + column]} * double{filter[r * problem.s + s]};
+        term.value += product;
+        term.magnitude += std::fabs(product);
+      }
+    }
+  }
+  return term;
+}
+
+Result conv2d(const Conv2dProblem& problem, const float* x, const float* w, const float* bias, bool relu) {
+  const int64_t rows = output_size(problem.h, problem.r, problem.stride_h, problem.pad_h, problem.dilation_h);
+  const int64_t columns =
+      output_size(problem.w, problem.s, problem.stride_w, problem.pad_w, problem.dilation_w);
+  Result result = make_result({problem.n, problem.k, rows, columns});
+  parallel_for(int64_t{problem.n} * problem.k * rows, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t line = begin; line < end; ++line) {
+      const int64_t p = line % rows, k = line / rows % problem.k, n = line / rows / problem.k;
+      for (int64_t q = 0; q < columns; ++q) {
+        Term term = conv2d_at(problem, x, w, n, k, p, q);
+        if (bias) {
+          term.value += bias[k];
+          term.magnitude += std::fabs(double{bias[k]});
+        }
+        const auto index = static_cast<size_t>(line * columns + q);
+        result.values[index] = relu ? std::max(term.value, 0.0) : term.value;
+        result.magnitudes[index] = term.magnitude;
+      }
+    }
+  });
+  return result;
+}
+
+Result max_pool2d(const Shape& input, const float* x, const PoolWindow& window) {
+  require_rank4(input);
+  const Shape output = pooled_shape(input, window);
+  Result result = make_result(output);
+  for_each_window(input, x, window, output, [&](size_t index, const float* plane, int64_t top, int64_t left) {
+    double best = -INFINITY;
+    for (int64_t row = std::max<int64_t>(top, 0); row < std::min(top + window.r, input[2]); ++row) {
+      for (int64_t column = std::max<int64_t>(left, 0); column < std::min(left + window.s, input[3]);
+           ++column) {
+        best = std::max(best, double{plane[row * input[3] + column]});
+      }
+    }
+    result.values[index] = best;
+    result.magnitudes[index] = std::fabs(best);
+  });
+  return result;
+}
+
+Result avg_pool2d(const Shape& input, const float* x, const PoolWindow& window, bool count_padding) {
+  require_rank4(input);
+  const Shape output = pooled_shape(input, window);
+  Result result = make_result(output);
+  for_each_window(input, x, window, output, [&](size_t index, const float* plane, int64_t top, int64_t left) {
+    double sum = 0, magnitude = 0;
+    int64_t cells = 0;
+    for (int64_t row = std::max<int64_t>(top, 0); row < std::min(top + window.r, input[2]); ++row) {
+      for (int64_t column = std::max<int64_t>(left, 0); column < std::min(left + window.s, input[3]);
+           ++column) {
+        sum += plane[row * input[3] + column];
+        magnitude += std::fabs(double{plane[row * input[3] + column]});
+        ++cells;
+      }
+    }
+    const double divisor = static_cast<double>(count_padding ? int64_t{window.r} * window.s : cells);
+    result.values[index] = sum / divisor;
+    result.magnitudes[index] = magnitude / divisor;
+  });
+  return result;
+}
+
+Result relu(const Shape& input, const float* x) {
+  Result result = make_result(input);
+  for (size_t i = 0; i < result.values.size(); ++i) {
+    result.values[i] = x[i] > 0 ? x[i] : 0;
+    result.magnitudes[i] = std::fabs(double{x[i]});
+  }
+  return result;
+}
+
+Result linear(const Shape& input, const float* x, int64_t outputs, const float* w, const float* bias) {
+  if (input.rank() < 2)
+    throw DataError(concat("the reference's linear takes [N, I], found ", input.to_string()));
+  int64_t inputs = 1;
+  for (int i = 1; i < input.rank(); ++i) inputs *= input[i];
+  Result result = make_result({input[0], outputs});
+  parallel_for(input[0], 1, [&](int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; ++n) {
+      for (int64_t o = 0; o < outputs; ++o) {
+        double sum = bias ? bias[o] : 0, magnitude = std::fabs(sum);
+        for (int64_t i = 0; i < inputs; ++i) {
+          const double product = double{x[n * inputs + i]} * double{w[o * inputs + i]};
+          sum += product;
+          magnitude += std::fabs(product);
+        }
+        result.values[static_cast<size_t>(n * outputs + o)] = sum;
+        result.magnitudes[static_cast<size_t>(n * outputs + o)] = magnitude;
+      }
+    }
+  });
+  return result;
+}
+
+Result softmax(const Shape& input, const float* x) {
+  if (input.rank() < 1)
+    throw DataError("the reference's softmax takes at least one dimension, found a scalar");
+  Result result = make_result(input);
+  const int64_t classes = input[-1];
+  for (int64_t begin = 0; begin < input.num_elements(); begin += classes) {
+    double largest = -INFINITY, sum = 0;
+    for (int64_t i = begin; i < begin + classes; ++i) largest = std::max(largest, double{x[i]});
+    for (int64_t i = begin; i < begin + classes; ++i) sum += std::exp(double{x[i]} - largest);
+    for (int64_t i = begin; i < begin + classes; ++i) {
+      result.values[static_cast<size_t>(i)] = std::exp(double{x[i]} - largest) / sum;
+      result.magnitudes[static_cast<size_t>(i)] = result.values[static_cast<size_t>(i)];
+    }
+  }
+  return result;
+}
+
+}  // namespace lenslet::reference

@@ -1,0 +1,55 @@
+// The judge: every layer in plain fp64, written for obviousness, sharing no code with the layers it judges.
+//
+// Each function derives its output size itself, from its own formula, and also returns the sum of the
+// absolute values of the products behind every output, which is what error bounds are made of. All tensors
+// are row-major NCHW in host memory.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "framework/shape.h"
+#include "layers/conv/conv_problem.h"
+
+namespace lenslet::reference {
+
+struct Result {
+  Shape shape;
+  std::vector<double> values;
+  std::vector<double>
+      magnitudes;  // sum of |term| per output, |bias| included; equal to |value| where nothing is summed
+};
+
+/// One output of a sum of products.
+struct Term {
+  double value = 0;
+  double magnitude = 0;
+};
+
+/// Output size along one axis by trial: how many positions of the window lie inside the padded input.
+/// Window extents up to `in + 2 * pad`; 0 where not even one fits.
+int64_t output_size(int64_t in, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation);
+
+/// y[n, k, p, q], without bias and ReLU. x [N, C, H, W], w [K, C/G, R, S].
+Term conv2d_at(const Conv2dProblem& problem, const float* x, const float* w, int64_t n, int64_t k, int64_t p,
+               int64_t q);
+/// All of it; bias [K] may be null.
+Result conv2d(const Conv2dProblem& problem, const float* x, const float* w, const float* bias, bool relu);
+
+struct PoolWindow {
+  int r = 2, s = 2, stride_h = 2, stride_w = 2, pad_h = 0, pad_w = 0;
+};
+/// Windows that lie wholly inside the padded input (floor). Padding never wins a maximum.
+Result max_pool2d(const Shape& input, const float* x, const PoolWindow& window);
+/// `count_padding`: divide by R * S everywhere (PyTorch's count_include_pad), else by the cells inside the
+/// input.
+Result avg_pool2d(const Shape& input, const float* x, const PoolWindow& window, bool count_padding);
+
+Result relu(const Shape& input, const float* x);
+/// y[n, o] = b[o] + sum over i of w[o, i] * x[n, i]. x [N, I] (any trailing dimensions are flattened), w [O,
+/// I].
+Result linear(const Shape& input, const float* x, int64_t outputs, const float* w, const float* bias);
+/// Over the last dimension.
+Result softmax(const Shape& input, const float* x);
+
+}  // namespace lenslet::reference
