@@ -9,8 +9,8 @@
 
 namespace lenslet {
 
-/// `cudnn` (every layer that has a backend of that name), `conv1=direct,conv2=winograd` (by layer), `*=auto` (all others);
-/// later entries override earlier ones, `auto` takes the first in rank order that serves.
+/// `cudnn` (every layer that has a backend of that name), `conv1=direct,conv2=winograd` (by layer), `*=auto`
+/// (all others); later entries override earlier ones, `auto` takes the first in rank order that serves.
 class BackendSpec {
  public:
   BackendSpec() = default;
@@ -19,8 +19,8 @@ class BackendSpec {
   void set(const std::string& layer, const std::string& backend) { by_layer_[layer] = backend; }
   /// "auto" unless something else was asked for.
   std::string backend_for(const Graph::Node& node, DeviceKind kind) const;
-  /// Throws UsageError for a layer the graph does not have, or a backend that no such layer knows (with the nearest
-  /// match), for that kind of device.
+  /// Throws UsageError for a layer the graph does not have, or a backend that no such layer knows (with the
+  /// nearest match), for that kind of device.
   void check(const Graph& graph, DeviceKind kind) const;
 
  private:

@@ -1,4 +1,5 @@
-// Devices: naming, choosing and describing them. No CUDA type appears here; a build without CUDA has the same API.
+// Devices: naming, choosing and describing them. No CUDA type appears here; a build without CUDA has the same
+// API.
 #pragma once
 
 #include <cstddef>
@@ -42,16 +43,17 @@ struct CudaDeviceInfo {
 
 /// Whether CUDA can be used here, asked once a process; the reason where it cannot.
 struct CudaStatus {
-  bool built = false;       // this build has the GPU side
-  bool usable = false;      // at least one device can be used
-  std::string reason;       // why not usable: "no NVIDIA driver is loaded", …
-  int driver_version = 0;   // 13000 for 13.0; 0 = no driver
-  int runtime_version = 0;  // of the linked CUDA runtime; 0 in a build without CUDA
+  bool built = false;         // this build has the GPU side
+  bool usable = false;        // at least one device can be used
+  std::string reason;         // why not usable: "no NVIDIA driver is loaded", …
+  int driver_version = 0;     // 13000 for 13.0; 0 = no driver
+  int runtime_version = 0;    // of the linked CUDA runtime; 0 in a build without CUDA
   std::string architectures;  // compiled in: "90-real;90-virtual"
   std::vector<CudaDeviceInfo> devices;
 };
 
-/// Asks the CUDA runtime on the first call and remembers the answer. Never throws, opens nothing in a CPU build.
+/// Asks the CUDA runtime on the first call and remembers the answer. Never throws, opens nothing in a CPU
+/// build.
 const CudaStatus& cuda_status();
 
 /// A device and, for "auto", the reason it was taken.

@@ -1,7 +1,7 @@
 // Errors of the whole project: one exception type for each documented exit code.
 //
-// A message is one line and says what was expected, what was found and what to do. Only main() turns an error into
-// an exit code; nothing else in the project calls exit().
+// A message is one line and says what was expected, what was found and what to do. Only main() turns an error
+// into an exit code; nothing else in the project calls exit().
 #pragma once
 
 #include <sstream>

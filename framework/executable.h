@@ -1,7 +1,9 @@
-// Executable: a graph built for one device, one batch and one choice of backends, ready to run again and again.
+// Executable: a graph built for one device, one batch and one choice of backends, ready to run again and
+// again.
 //
-// Building infers shapes, chooses a backend for each layer, fuses ReLU into its producer where the backend offers it,
-// plans activation buffers by lifetime, books one workspace and prepares the weights. run() then only enqueues.
+// Building infers shapes, chooses a backend for each layer, fuses ReLU into its producer where the backend
+// offers it, plans activation buffers by lifetime, books one workspace and prepares the weights. run() then
+// only enqueues.
 #pragma once
 
 #include <memory>
@@ -37,7 +39,7 @@ class Executable {
     std::string backend;  // the code that runs
     std::string detail;   // what a library chose inside
     MathMode math = MathMode::kFp32;
-    bool uses_math = false;  // math means something for this layer
+    bool uses_math = false;          // math means something for this layer
     std::vector<std::string> fused;  // nodes this operator computes besides its own ("relu1")
     Work work;
     size_t workspace_bytes = 0;
@@ -48,8 +50,9 @@ class Executable {
     std::unique_ptr<Operator> op;
   };
 
-  /// Throws UsageError, UnavailableError (a backend asked for by name that cannot serve: with its reason), MemoryError
-  /// (with the bytes needed and free, and the largest batch that fits), DeviceError. The graph must outlive this.
+  /// Throws UsageError, UnavailableError (a backend asked for by name that cannot serve: with its reason),
+  /// MemoryError (with the bytes needed and free, and the largest batch that fits), DeviceError. The graph
+  /// must outlive this.
   Executable(const Graph& graph, const BuildOptions& options);
   ~Executable();
   Executable(const Executable&) = delete;
@@ -70,20 +73,20 @@ class Executable {
   const std::vector<Step>& steps() const noexcept { return steps_; }
   double build_ns() const noexcept { return build_ns_; }
 
-  /// Enqueues one pass on stream(): the captured graph where there is one, else step by step. Neither allocates nor
-  /// synchronises.
+  /// Enqueues one pass on stream(): the captured graph where there is one, else step by step. Neither
+  /// allocates nor synchronises.
   void run();
   /// Enqueues one step, within its NVTX range; stages go to `tracer` (null: to NVTX alone).
   void run_step(size_t index, Tracer* tracer = nullptr);
 
  private:
   void build(const BuildOptions& options);
-  std::string choose_backend(const Graph::Node& node, OperatorRequest& request, const BuildOptions& options) const;
+  std::string choose_backend(const Graph::Node& node, OperatorRequest& request,
+                             const BuildOptions& options) const;
 
   const Graph& graph_;
   Device device_;
   int64_t batch_;
-  DeviceGuard guard_for_members_;
   Stream stream_;
   Buffer activations_;
   Buffer workspace_;

@@ -21,8 +21,8 @@ class Graph {
   /// `input_shape` is one sample's, without the batch: {1, 28, 28}.
   Graph(std::string name, std::string input_name, Shape input_shape);
 
-  /// Appends a layer that reads the named nodes. Throws UsageError for a duplicate name or an unknown input, DataError
-  /// where the layer rejects their shapes.
+  /// Appends a layer that reads the named nodes. Throws UsageError for a duplicate name or an unknown input,
+  /// DataError where the layer rejects their shapes.
   void add(std::string name, std::unique_ptr<Layer> layer, const std::vector<std::string>& inputs);
 
   const std::string& name() const noexcept { return name_; }

@@ -1,8 +1,8 @@
 // Layer and Operator: what is computed, and one way of computing it.
 //
-// A Layer is a description with its weights: it infers shapes, lists the backends it can take and says why one cannot
-// serve. An Operator is that layer prepared with one backend for fixed shapes on one device; its run() enqueues work and
-// neither allocates nor synchronises.
+// A Layer is a description with its weights: it infers shapes, lists the backends it can take and says why
+// one cannot serve. An Operator is that layer prepared with one backend for fixed shapes on one device; its
+// run() enqueues work and neither allocates nor synchronises.
 #pragma once
 
 #include <functional>
@@ -39,11 +39,12 @@ struct OperatorRequest {
   std::vector<Shape> inputs;  // with batch, outermost first
   Shape output;
   MathMode math = MathMode::kFp32;
-  bool fuse_relu = false;           // apply max(x, 0) to the output before it is stored
+  bool fuse_relu = false;             // apply max(x, 0) to the output before it is stored
   size_t workspace_limit = SIZE_MAX;  // bytes
 };
 
-/// Services that a backend uses while it is prepared (never while it runs). Virtual, so that modules can call them.
+/// Services that a backend uses while it is prepared (never while it runs). Virtual, so that modules can call
+/// them.
 class PrepareServices {
  public:
   virtual ~PrepareServices() = default;
@@ -78,11 +79,17 @@ class Layer {
   /// Whether the math mode changes how this layer computes (convolutions and matrix products).
   virtual bool uses_math() const { return false; }
   virtual Work work(const std::vector<Shape>& inputs) const = 0;
-  /// Names of the backends for that kind of device, in rank order: the first that supports a request serves `auto`.
+  /// Names of the backends for that kind of device, in rank order: the first that supports a request serves
+  /// `auto`.
   virtual std::vector<std::string> backends(DeviceKind kind) const = 0;
-  /// Whether that backend can serve the request; a name that backends() does not list is refused with the legal names.
+  /// Whether that backend can serve the request; a name that backends() does not list is refused with the
+  /// legal names.
   virtual Support supports(const std::string& backend, const OperatorRequest& request) const = 0;
-  /// Prepares: uploads and transforms weights, chooses algorithms. Throws UnavailableError where supports() says no.
+  /// The backend `auto` takes for this request: by default the first in rank order that supports it; empty
+  /// for none.
+  virtual std::string preferred(const OperatorRequest& request) const;
+  /// Prepares: uploads and transforms weights, chooses algorithms. Throws UnavailableError where supports()
+  /// says no.
   virtual std::unique_ptr<Operator> prepare(const std::string& backend, const OperatorRequest& request,
                                             Stream& stream) const = 0;
   /// True for a layer that computes max(x, 0), which the graph may fuse into its producer.

@@ -6,9 +6,12 @@ namespace lenslet {
 
 const char* to_string(MathMode math) noexcept {
   switch (math) {
-    case MathMode::kFp32: return "fp32";
-    case MathMode::kTf32: return "tf32";
-    case MathMode::kFp16: return "fp16";
+    case MathMode::kFp32:
+      return "fp32";
+    case MathMode::kTf32:
+      return "tf32";
+    case MathMode::kFp16:
+      return "fp16";
   }
   return "?";
 }

@@ -1,5 +1,5 @@
-// Modules: backends whose libraries (cuBLAS, cuDNN, oneDNN) are opened on first use, so that a program starts without
-// them and says clearly when they are missing.
+// Modules: backends whose libraries (cuBLAS, cuDNN, oneDNN) are opened on first use, so that a program starts
+// without them and says clearly when they are missing.
 //
 // A module is a shared object that exports, with C linkage, `lenslet_module_abi` (a function returning
 // kModuleAbiVersion) and getters of its own. It is opened with RTLD_NOW | RTLD_LOCAL and never closed.
@@ -14,8 +14,8 @@ inline constexpr int kModuleAbiVersion = 1;
 
 class Module {
  public:
-  /// Opens `lenslet_<name>.so` once a process: from LENSLET_MODULE_PATH, then beside the program or library that holds
-  /// this code (., ../lib, ../lib/lenslet). Throws UnavailableError with the loader's own reason.
+  /// Opens `lenslet_<name>.so` once a process: from LENSLET_MODULE_PATH, then beside the program or library
+  /// that holds this code (., ../lib, ../lib/lenslet). Throws UnavailableError with the loader's own reason.
   static const Module& open(const std::string& name);
   /// Address of an exported function. Throws UnavailableError.
   void* symbol(const char* name) const;

@@ -2,13 +2,11 @@
 // In a build without CUDA they do nothing.
 #pragma once
 
-#include <string>
-
 namespace lenslet {
 
 class NvtxRange {
  public:
-  explicit NvtxRange(const std::string& name);
+  explicit NvtxRange(const char* name);
   ~NvtxRange();
   NvtxRange(const NvtxRange&) = delete;
   NvtxRange& operator=(const NvtxRange&) = delete;

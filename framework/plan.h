@@ -1,6 +1,7 @@
 // Plan: the choices made for a graph on a device, saved as JSON and replayed exactly.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,6 @@ struct Plan {
   std::string to_json() const;
   /// Throws DataError naming what is wrong in the text.
   static Plan from_json(const std::string& text, const std::string& origin);
-  /// Reads a file; DataError names it.
-  static Plan load(const std::string& path);
 };
 
 }  // namespace lenslet

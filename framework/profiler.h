@@ -1,7 +1,7 @@
 // Profiler: where an executable's time goes, layer by layer, in numbers that add up to the unprofiled total.
 //
-// A profiled pass puts N+1 events into the stream and synchronises once. On the GPU the stream is held back until the
-// whole pass is enqueued, so that intervals are the GPU's time and not the host's launch rate.
+// A profiled pass puts N+1 events into the stream and synchronises once. On the GPU the stream is held back
+// until the whole pass is enqueued, so that intervals are the GPU's time and not the host's launch rate.
 #pragma once
 
 #include <string>
@@ -17,9 +17,9 @@ struct ProfileOptions {
   double min_time_ms = 200;  // of each measurement
   int min_passes = 20;
   int max_passes = 5000;
-  bool cold = true;         // also time each layer with the caches flushed
-  bool copies = true;       // also time input and output copies from and to pinned host memory
-  bool capture = false;     // bracket the measured part with cudaProfilerStart/Stop
+  bool cold = true;      // also time each layer with the caches flushed
+  bool copies = true;    // also time input and output copies from and to pinned host memory
+  bool capture = false;  // bracket the measured part with cudaProfilerStart/Stop
 };
 
 struct StageProfile {
@@ -43,20 +43,20 @@ struct TraceSpan {
 
 struct Profile {
   std::vector<LayerProfile> layers;
-  TimeStats unprofiled;      // one pass without events inside, GPU time
-  TimeStats profiled;        // one pass with N+1 events, first to last
-  TimeStats wall;            // one pass, host clock, enqueue and synchronise
-  double event_ns = 0;       // what one event inside a pass costs, measured on a pass of events alone
-  double layers_ns = 0;      // sum of the layers' hot medians
-  double gaps_ns = 0;        // N * event_ns: the part of layers_ns that is the events' own
-  double residual_ns = 0;    // unprofiled median - (layers_ns - gaps_ns)
-  TimeStats h2d, d2h;        // no samples where not asked for
+  TimeStats unprofiled;    // one pass without events inside, GPU time
+  TimeStats profiled;      // one pass with N+1 events, first to last
+  TimeStats wall;          // one pass, host clock, enqueue and synchronise
+  double event_ns = 0;     // what one event inside a pass costs, measured on a pass of events alone
+  double layers_ns = 0;    // sum of the layers' hot medians
+  double gaps_ns = 0;      // N * event_ns: the part of layers_ns that is the events' own
+  double residual_ns = 0;  // unprofiled median - (layers_ns - gaps_ns)
+  TimeStats h2d, d2h;      // no samples where not asked for
   size_t h2d_bytes = 0, d2h_bytes = 0;
   std::vector<TraceSpan> spans;  // of the median pass
 };
 
-/// Runs and measures. The executable must hold a valid input; a captured graph is not used (ranges and events do not
-/// survive capture).
+/// Runs and measures. The executable must hold a valid input; a captured graph is not used (ranges and events
+/// do not survive capture).
 Profile profile(Executable& executable, const ProfileOptions& options);
 
 }  // namespace lenslet

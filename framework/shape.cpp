@@ -9,7 +9,8 @@ Shape::Shape(const int64_t* dims, int rank) : rank_(rank) {
     throw DataError(concat("a shape has at most ", kMaxRank, " dimensions, found ", rank));
   }
   for (int i = 0; i < rank; ++i) {
-    if (dims[i] < 0) throw DataError(concat("dimension ", i, " of a shape must not be negative, found ", dims[i]));
+    if (dims[i] < 0)
+      throw DataError(concat("dimension ", i, " of a shape must not be negative, found ", dims[i]));
     dims_[static_cast<size_t>(i)] = dims[i];
     if (__builtin_mul_overflow(num_elements_, dims[i], &num_elements_) ||
         num_elements_ > INT64_MAX / static_cast<int64_t>(sizeof(double))) {

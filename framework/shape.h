@@ -13,7 +13,8 @@ class Shape {
   static constexpr int kMaxRank = 8;
 
   Shape() = default;
-  /// Throws DataError when the rank exceeds kMaxRank, a dimension is negative or the element count exceeds 2^63 - 1.
+  /// Throws DataError when the rank exceeds kMaxRank, a dimension is negative or the element count exceeds
+  /// 2^63 - 1.
   Shape(std::initializer_list<int64_t> dims) : Shape(dims.begin(), static_cast<int>(dims.size())) {}
   Shape(const int64_t* dims, int rank);
 

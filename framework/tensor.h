@@ -1,4 +1,5 @@
-// Tensors: fp32 values with a shape on a device. Layout is row-major, outermost dimension first; activations are NCHW.
+// Tensors: fp32 values with a shape on a device. Layout is row-major, outermost dimension first; activations
+// are NCHW.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,8 @@ struct TensorView {
   operator ConstTensorView() const { return {data, shape, device}; }
 };
 
-/// Owns bytes on a device, aligned to 256. On the CPU the memory is plain; see PinnedBuffer for page-locked memory.
+/// Owns bytes on a device, aligned to 256. On the CPU the memory is plain; see PinnedBuffer for page-locked
+/// memory.
 class Buffer {
  public:
   static constexpr size_t kAlignment = 256;
@@ -54,10 +56,10 @@ class Buffer {
   size_t bytes_ = 0;
 };
 
-/// Host memory that the GPU copies from and to at full speed (page-locked where CUDA is usable, else plain).
+/// Host memory that `device` copies from and to at full speed: page-locked for a GPU, plain for the CPU.
 class PinnedBuffer {
  public:
-  explicit PinnedBuffer(size_t bytes);
+  PinnedBuffer(Device device, size_t bytes);
   ~PinnedBuffer();
   PinnedBuffer(PinnedBuffer&& other) noexcept;
   PinnedBuffer(const PinnedBuffer&) = delete;
@@ -91,8 +93,10 @@ class Tensor {
 };
 
 /// Enqueues a copy of `bytes` on `stream`; host memory that is not pinned is copied before this returns.
-void copy_bytes(void* dst, Device dst_device, const void* src, Device src_device, size_t bytes, Stream& stream);
-/// Enqueues a copy; the element counts must agree (a shape may differ: a view). Throws DataError where they do not.
+void copy_bytes(void* dst, Device dst_device, const void* src, Device src_device, size_t bytes,
+                Stream& stream);
+/// Enqueues a copy; the element counts must agree (a shape may differ: a view). Throws DataError where they
+/// do not.
 void copy(ConstTensorView src, TensorView dst, Stream& stream);
 /// Enqueues a fill with one byte value.
 void fill_bytes(void* dst, Device device, int byte, size_t bytes, Stream& stream);

@@ -3,7 +3,8 @@
 
 namespace lenslet {
 
-/// Receives the borders of stages. Virtual, so that modules opened at run time report to the program's tracer.
+/// Receives the borders of stages. Virtual, so that modules opened at run time report to the program's
+/// tracer.
 class Tracer {
  public:
   virtual ~Tracer() = default;

@@ -1,5 +1,6 @@
-// From anybody's picture of a digit to what the model was trained on: 28x28, ink bright on 0, the digit's longer side
-// 20 pixels, its centre of mass on pixel (14, 14). The steps are MNIST's own, so MNIST images pass through unchanged.
+// From anybody's picture of a digit to what the model was trained on: 28x28, ink bright on 0, the digit's
+// longer side 20 pixels, its centre of mass on pixel (14, 14). The steps are MNIST's own, so MNIST images
+// pass through unchanged.
 #pragma once
 
 #include <array>

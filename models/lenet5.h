@@ -1,6 +1,7 @@
 // LeNet-5 (LeCun, Bottou, Bengio, Haffner 1998) in its common modern form: ReLU and max-pooling, no padding.
 //
-// 1x28x28 -> conv1 6@5x5 -> relu1 -> pool1 2x2 -> conv2 16@5x5 -> relu2 -> pool2 2x2 -> fc1 120 -> relu3 -> fc2 84
+// 1x28x28 -> conv1 6@5x5 -> relu1 -> pool1 2x2 -> conv2 16@5x5 -> relu2 -> pool2 2x2 -> fc1 120 -> relu3 ->
+// fc2 84
 // -> relu4 -> fc3 10. 44,426 parameters, 281,640 multiply-adds an image.
 #pragma once
 
@@ -16,8 +17,8 @@ inline constexpr int kLenet5Classes = 10;
 inline constexpr float kMnistMean = 0.1307f;  // of x / 255 over the training images
 inline constexpr float kMnistStd = 0.3081f;
 
-/// Builds the graph from conv1, conv2, fc1, fc2, fc3 (.weight and .bias, PyTorch's shapes). Throws DataError listing
-/// every missing, unexpected and mis-shaped tensor together.
+/// Builds the graph from conv1, conv2, fc1, fc2, fc3 (.weight and .bias, PyTorch's shapes). Throws DataError
+/// listing every missing, unexpected and mis-shaped tensor together.
 Graph make_lenet5(const Safetensors& weights, const std::string& origin);
 
 /// The weights compiled into the program.

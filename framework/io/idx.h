@@ -1,4 +1,5 @@
-// IDX files (LeCun's format of MNIST): big-endian, magic 00 00 TT DD, dimensions, data; plain or gzipped, told by content.
+// IDX files (LeCun's format of MNIST): big-endian, magic 00 00 TT DD, dimensions, data; plain or gzipped,
+// told by content.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@ struct IdxArray {
   std::vector<uint8_t> data;
 };
 
-/// Reads an IDX file of unsigned bytes with `rank` dimensions. Throws DataError naming the file and what is wrong in it.
+/// Reads an IDX file of unsigned bytes with `rank` dimensions. Throws DataError naming the file and what is
+/// wrong in it.
 IdxArray read_idx(const std::string& path, int rank);
 
 /// Images [count, rows, cols] and their labels.
@@ -24,9 +26,11 @@ struct ImageDataset {
   std::string images_path, labels_path;
 };
 
-/// Finds and reads `<split>-images` and `<split>-labels` (split "t10k" or "train") in a folder, as `-idx3-ubyte` or
-/// `.idx3-ubyte`, with or without `.gz`. Throws DataError: nothing found (with the names tried), counts that differ,
-/// images that are not `rows` x `cols`, a label above 9 (with its index).
-ImageDataset read_image_dataset(const std::string& folder, const std::string& split, int64_t rows, int64_t cols);
+/// Finds and reads `<split>-images` and `<split>-labels` (split "t10k" or "train") in a folder, as
+/// `-idx3-ubyte` or
+/// `.idx3-ubyte`, with or without `.gz`. Throws DataError: nothing found (with the names tried), counts that
+/// differ, images that are not `rows` x `cols`, a label above 9 (with its index).
+ImageDataset read_image_dataset(const std::string& folder, const std::string& split, int64_t rows,
+                                int64_t cols);
 
 }  // namespace lenslet

@@ -15,13 +15,14 @@ struct Image {
 };
 
 struct ImageLimits {
-  int64_t max_pixels = 1 << 26;        // 64 Mi pixels
-  size_t max_file_bytes = 64u << 20;   // 64 MiB
+  int64_t max_pixels = 1 << 26;       // 64 Mi pixels
+  size_t max_file_bytes = 64u << 20;  // 64 MiB
 };
 
-/// Decodes a file's bytes. Throws DataError naming `origin`: empty, truncated, too large, or a format this build does
-/// not read (naming those it does).
-Image decode_image(const std::vector<uint8_t>& bytes, const std::string& origin, const ImageLimits& limits = {});
+/// Decodes a file's bytes. Throws DataError naming `origin`: empty, truncated, too large, or a format this
+/// build does not read (naming those it does).
+Image decode_image(const std::vector<uint8_t>& bytes, const std::string& origin,
+                   const ImageLimits& limits = {});
 /// Reads ("-": standard input) and decodes.
 Image read_image(const std::string& path, const ImageLimits& limits = {});
 

@@ -13,11 +13,13 @@ struct Safetensors {
   std::map<std::string, std::string> metadata;
 };
 
-/// Parses a file's bytes. Strict: header of at most 1 MiB inside the file, at most 4,096 tensors of rank <= 8, no
-/// duplicate key, offsets in range that cover the data without gap or overlap, F32, F16 or BF16. NaN and infinity are
-/// errors unless allowed. Throws DataError naming `origin`, the tensor, what was expected and what was found; for a file
-/// of another kind (zip or pickle of PyTorch, ONNX, HTML, a Git LFS pointer) it says what it seems to be.
-Safetensors parse_safetensors(const uint8_t* bytes, size_t size, const std::string& origin, bool allow_non_finite = false);
+/// Parses a file's bytes. Strict: header of at most 1 MiB inside the file, at most 4,096 tensors of rank <=
+/// 8, no duplicate key, offsets in range that cover the data without gap or overlap, F32, F16 or BF16. NaN
+/// and infinity are errors unless allowed. Throws DataError naming `origin`, the tensor, what was expected
+/// and what was found; for a file of another kind (zip or pickle of PyTorch, ONNX, HTML, a Git LFS pointer)
+/// it says what it seems to be.
+Safetensors parse_safetensors(const uint8_t* bytes, size_t size, const std::string& origin,
+                              bool allow_non_finite = false);
 
 /// Reads and parses a file.
 Safetensors read_safetensors(const std::string& path, bool allow_non_finite = false);

@@ -1,7 +1,7 @@
 // ConvBackend: one algorithm for one convolution problem on one kind of device.
 //
-// A new backend is one new file and one row in layers/conv/CMakeLists.txt. The registry, the tests and the benchmark
-// iterate the rows, so nothing else needs to know of it.
+// A new backend is one new file and one row in layers/conv/CMakeLists.txt. The registry, the tests and the
+// benchmark iterate the rows, so nothing else needs to know of it.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,8 @@ struct ConvPrepare {
   Stream& stream;
 };
 
-/// Pointers of one run, on the backend's device. x and y do not overlap and are aligned to Buffer::kAlignment.
+/// Pointers of one run, on the backend's device. x and y do not overlap and are aligned to
+/// Buffer::kAlignment.
 struct ConvArgs {
   const float* x = nullptr;  // [N, C, H, W]
   float* y = nullptr;        // [N, K, P, Q], every element is written
@@ -35,7 +36,8 @@ class ConvKernel {
  public:
   virtual ~ConvKernel() = default;
   virtual size_t workspace_bytes() const { return 0; }
-  /// What was chosen inside ("FFT_TILING, 3.1 MiB workspace"), for tables; empty where there is nothing to tell.
+  /// What was chosen inside ("FFT_TILING, 3.1 MiB workspace"), for tables; empty where there is nothing to
+  /// tell.
   virtual std::string detail() const { return {}; }
   /// Enqueues on context.stream; no allocation, no synchronisation.
   virtual void run(const ConvArgs& args, RunContext& context) = 0;
@@ -58,8 +60,8 @@ class ConvBackend {
   virtual size_t workspace_bytes(const Conv2dProblem& problem, MathMode math) const = 0;
   virtual bool fuses_relu() const { return true; }
   virtual ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const = 0;
-  /// Transforms, packs and uploads weights, chooses algorithms: once. Throws UnavailableError with the reason where the
-  /// library or device cannot serve, MemoryError where the workspace limit rules everything out.
+  /// Transforms, packs and uploads weights, chooses algorithms: once. Throws UnavailableError with the reason
+  /// where the library or device cannot serve, MemoryError where the workspace limit rules everything out.
   virtual std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const = 0;
 };
 

@@ -8,8 +8,8 @@ namespace lenslet {
 
 class Conv2dLayer : public Layer {
  public:
-  /// `geometry` gives K, R, S, stride, pad, dilation and groups (its n, h and w are ignored, its c must match the
-  /// weights). weights [K, C/G, R, S]; bias [K] or empty. Host tensors. Throws DataError on a mismatch.
+  /// `geometry` gives K, R, S, stride, pad, dilation and groups (its n, h and w are ignored, its c must match
+  /// the weights). weights [K, C/G, R, S]; bias [K] or empty. Host tensors. Throws DataError on a mismatch.
   Conv2dLayer(Conv2dProblem geometry, Tensor weights, Tensor bias);
 
   std::string_view type() const override { return "conv2d"; }

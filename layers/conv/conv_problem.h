@@ -1,6 +1,7 @@
 // Conv2dProblem: the only way to say the shape of a convolution.
 //
-// y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, g(k)*C/G + c, p*stride_h - pad_h + r*dilation_h,
+// y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, g(k)*C/G + c, p*stride_h - pad_h +
+// r*dilation_h,
 //                                                              q*stride_w - pad_w + s*dilation_w]
 // x [N, C, H, W], w [K, C/G, R, S], b [K], y [N, K, P, Q], all fp32 NCHW. Cross-correlation, zero padding.
 #pragma once
@@ -34,15 +35,17 @@ struct Conv2dProblem {
   Shape weight_shape() const { return {k, c / groups, r, s}; }
   Shape output_shape() const { return {n, k, p(), q()}; }
 
-  /// Throws UsageError naming the option, its value and its legal range: sizes >= 1, C and K divisible by groups, the
-  /// kernel inside the padded input, every element count below 2^31 unless a backend says otherwise.
+  /// Throws UsageError naming the option, its value and its legal range: sizes >= 1, C and K divisible by
+  /// groups, the kernel inside the padded input, every element count below 2^31 unless a backend says
+  /// otherwise.
   void validate() const;
 
   /// Canonical benchdnn string, always with mb and without defaults: `mb1ic1ih28oc6oh24kh5n"conv1"`.
   /// `dh` is benchdnn's dilation (PyTorch's minus one).
   std::string to_string() const;
-  /// Reads `[gG][mbN]icC ihH [iwW] ocK [ohP owQ] khR [kwS] [shX swY] [phA pwB] [dhD dwE] [nNAME]` (no spaces; a missing
-  /// w copies h). Throws UsageError for a malformed or inconsistent string; oh/ph that disagree name both values.
+  /// Reads `[gG][mbN]icC ihH [iwW] ocK [ohP owQ] khR [kwS] [shX swY] [phA pwB] [dhD dwE] [nNAME]` (no spaces;
+  /// a missing w copies h). Throws UsageError for a malformed or inconsistent string; oh/ph that disagree
+  /// name both values.
   static Conv2dProblem parse(std::string_view text);
 
   friend bool operator==(const Conv2dProblem& a, const Conv2dProblem& b) noexcept;  // ignores the name

@@ -29,8 +29,8 @@ const ConvBackend& open_module(const std::string& name) {
 const std::vector<ConvBackendEntry>& all_entries() {
   using Kind = ConvBackendEntry::Kind;
 #define LENSLET_CONV_BUILT_IN(where, name) {where, #name, Kind::kBuiltIn, &conv_backends::where##_##name, ""},
-#define LENSLET_CONV_MODULE(where, name)                                                              \
-  {where, #name, Kind::kModule,                                                                       \
+#define LENSLET_CONV_MODULE(where, name) \
+  {where, #name, Kind::kModule,          \
    []() -> const ConvBackend& { return open_module("conv_" #where "_" #name); }, ""},
 #undef LENSLET_CONV_NOT_BUILT
 #define LENSLET_CONV_NOT_BUILT(where, name, why) {where, #name, Kind::kNotBuilt, nullptr, why},
@@ -51,7 +51,8 @@ std::vector<ConvBackendEntry> entries_for(DeviceKind device) {
 }  // namespace
 
 const ConvBackend& ConvBackendEntry::open() const {
-  if (kind_ == Kind::kNotBuilt) throw UnavailableError(concat("backend ", name_, " is not in this build: ", why_not_));
+  if (kind_ == Kind::kNotBuilt)
+    throw UnavailableError(concat("backend ", name_, " is not in this build: ", why_not_));
   return getter_();
 }
 
@@ -75,7 +76,8 @@ const ConvBackendEntry& find_conv_backend(DeviceKind device, const std::string& 
     if (entry.name() == name) return entry;
     legal += (legal.empty() ? "" : ", ") + entry.name();
   }
-  throw UsageError(concat("no convolution backend '", name, "' for ", to_string(device), "; there are: ", legal));
+  throw UsageError(
+      concat("no convolution backend '", name, "' for ", to_string(device), "; there are: ", legal));
 }
 
 double unit_roundoff(MathMode math) noexcept { return math == MathMode::kFp32 ? 0x1p-24 : 0x1p-11; }

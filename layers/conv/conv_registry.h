@@ -9,8 +9,8 @@
 
 namespace lenslet {
 
-/// One row. A built-in backend is always there; a module is opened on first use and may fail to; a row that this build
-/// left out says why (library not found at configure time).
+/// One row. A built-in backend is always there; a module is opened on first use and may fail to; a row that
+/// this build left out says why (library not found at configure time).
 class ConvBackendEntry {
  public:
   enum class Kind { kBuiltIn, kModule, kNotBuilt };

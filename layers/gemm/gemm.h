@@ -1,5 +1,5 @@
-// Matrix products from a library: cuBLAS on the GPU, oneDNN on the CPU, each a module opened on first use; on the CPU a
-// blocked loop of our own serves where oneDNN is not there.
+// Matrix products from a library: cuBLAS on the GPU, oneDNN on the CPU, each a module opened on first use; on
+// the CPU a blocked loop of our own serves where oneDNN is not there.
 //
 // C[i] = alpha * op(A[i]) * op(B[i]) + beta * C[i], i < batch, all row-major fp32.
 #pragma once
@@ -13,9 +13,9 @@
 namespace lenslet {
 
 struct GemmProblem {
-  int m = 0, n = 0, k = 0;           // op(A) is m x k, op(B) is k x n, C is m x n
-  bool transpose_a = false;          // A is stored k x m
-  bool transpose_b = false;          // B is stored n x k
+  int m = 0, n = 0, k = 0;            // op(A) is m x k, op(B) is k x n, C is m x n
+  bool transpose_a = false;           // A is stored k x m
+  bool transpose_b = false;           // B is stored n x k
   int64_t lda = 0, ldb = 0, ldc = 0;  // elements from one stored row to the next
   int batch = 1;
   int64_t stride_a = 0, stride_b = 0, stride_c = 0;  // elements from one matrix to the next; 0 repeats A or B
@@ -35,7 +35,8 @@ class Gemm {
   /// Bytes of workspace run() wants, whatever the problem.
   virtual size_t workspace_bytes() const { return 0; }
   /// Enqueues on context.stream, using the first workspace_bytes() of `workspace`.
-  virtual void run(const GemmProblem& problem, const GemmArgs& args, void* workspace, RunContext& context) = 0;
+  virtual void run(const GemmProblem& problem, const GemmArgs& args, void* workspace,
+                   RunContext& context) = 0;
   /// Library, version and, where it can be told, the kernel family: "oneDNN 2.6.3 (AVX-512)".
   virtual std::string describe() const = 0;
 };
@@ -49,7 +50,8 @@ class GemmProvider {
   virtual std::string name() const = 0;  // "cublas", "onednn", "blocked"
 };
 
-/// The provider for a kind of device: cuBLAS, or oneDNN, else the blocked loop. Throws UnavailableError with the reason.
+/// The provider for a kind of device: cuBLAS, or oneDNN, else the blocked loop. Throws UnavailableError with
+/// the reason.
 const GemmProvider& gemm_provider(DeviceKind device);
 /// A CPU provider by name: "onednn" or "blocked". Throws UnavailableError with the reason.
 const GemmProvider& cpu_gemm_provider(const std::string& name);

@@ -1,0 +1,137 @@
+#include "framework/backend_spec.h"
+
+#include <algorithm>
+
+#include "framework/error.h"
+
+namespace lenslet {
+
+namespace {
+
+bool knows(const Graph::Node& node, DeviceKind kind, const std::string& backend) {
+  if (!node.layer) return false;
+  const std::vector<std::string> names = node.layer->backends(kind);
+  return std::find(names.begin(), names.end(), backend) != names.end();
+}
+
+std::string join(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+std::string with_hint(const std::string& text, const std::vector<std::string>& candidates) {
+  const std::string near = nearest_match(text, candidates);
+  return (near.empty() ? "" : "did you mean '" + near + "'? ") + "there are: " + join(candidates);
+}
+
+std::vector<std::string> all_backends(const Graph& graph, DeviceKind kind) {
+  std::vector<std::string> names;
+  for (const Graph::Node& node : graph.nodes()) {
+    if (!node.layer || !node.layer->uses_math()) continue;
+    for (const std::string& name : node.layer->backends(kind)) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  return names;
+}
+
+// Layers that do arithmetic worth choosing: a bare name or `*` never reaches pooling or ReLU, which have one
+// way.
+bool chooses(const Graph::Node& node) { return node.layer && node.layer->uses_math(); }
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string nearest_match(std::string_view text, const std::vector<std::string>& candidates) {
+  std::string best;
+  size_t best_distance = std::max<size_t>(2, text.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    if (candidate.size() > 4 * text.size() + 8 || text.size() > 4 * candidate.size() + 8) continue;
+    const size_t distance = edit_distance(text, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+BackendSpec BackendSpec::parse(std::string_view text) {
+  BackendSpec spec;
+  const auto malformed = [&](const std::string& what) {
+    return UsageError(
+        concat("--backend must be NAME or LAYER=NAME[,LAYER=NAME…][,*=NAME], ", what, " in '", text, "'"));
+  };
+  size_t at = 0;
+  while (at <= text.size()) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    const std::string entry(text.substr(at, end - at));
+    at = end + 1;
+    if (entry.empty()) throw malformed("found an empty entry");
+    const size_t equals = entry.find('=');
+    if (equals == std::string::npos) {
+      spec.for_all_ = entry == "auto" ? "" : entry;
+      continue;
+    }
+    const std::string layer = entry.substr(0, equals), backend = entry.substr(equals + 1);
+    if (layer.empty() || backend.empty() || backend.find('=') != std::string::npos) {
+      throw malformed("found '" + entry + "'");
+    }
+    if (layer == "*") {
+      spec.rest_ = backend;
+    } else {
+      spec.by_layer_[layer] = backend;
+    }
+  }
+  return spec;
+}
+
+std::string BackendSpec::backend_for(const Graph::Node& node, DeviceKind kind) const {
+  const auto found = by_layer_.find(node.name);
+  if (found != by_layer_.end()) return found->second;
+  for (const std::string& name : {rest_, for_all_}) {
+    if (!name.empty() && chooses(node) && knows(node, kind, name)) return name;
+  }
+  return "auto";
+}
+
+void BackendSpec::check(const Graph& graph, DeviceKind kind) const {
+  std::vector<std::string> layers;
+  for (const Graph::Node& node : graph.nodes()) {
+    if (node.layer) layers.push_back(node.name);
+  }
+  for (const auto& [layer, backend] : by_layer_) {
+    if (std::find(layers.begin(), layers.end(), layer) == layers.end()) {
+      throw UsageError(concat("no layer '", layer, "' in ", graph.name(), "; ", with_hint(layer, layers)));
+    }
+    const Graph::Node& node = graph.node(layer);
+    if (backend == "auto" || knows(node, kind, backend)) continue;
+    throw UsageError(concat("no backend '", backend, "' for layer ", layer, " on ", to_string(kind), "; ",
+                            with_hint(backend, node.layer->backends(kind))));
+  }
+  for (const std::string& name : {rest_, for_all_}) {
+    if (name.empty() || name == "auto") continue;
+    const std::vector<std::string> names = all_backends(graph, kind);
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      throw UsageError(concat("no backend '", name, "' for any layer of ", graph.name(), " on ",
+                              to_string(kind), "; ", with_hint(name, names)));
+    }
+  }
+}
+
+}  // namespace lenslet

@@ -1,0 +1,91 @@
+#include "framework/device.h"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdint>
+#include <fstream>
+
+#include "framework/error.h"
+#include "framework/runtime.h"
+#include "framework/stream.h"
+
+namespace lenslet {
+
+namespace {
+
+bool parse_ordinal(std::string_view digits, int& ordinal) {
+  const char* end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, ordinal);
+  return error == std::errc() && stop == end && ordinal >= 0 && !digits.empty() && digits[0] != '-';
+}
+
+Device require_cuda(int ordinal) {
+  const CudaStatus& status = cuda_status();
+  const Device device = Device::cuda(ordinal);
+  if (status.devices.empty()) {
+    throw UnavailableError(
+        concat("device ", device.to_string(), " is not available: ", status.reason, "; use --device cpu"));
+  }
+  const int count = static_cast<int>(status.devices.size());
+  if (ordinal >= count) {
+    throw UnavailableError(
+        concat("device ", device.to_string(), " is not there: this machine has cuda:0 to cuda:", count - 1));
+  }
+  const CudaDeviceInfo& info = status.devices[static_cast<size_t>(ordinal)];
+  if (!info.has_code) {
+    throw UnavailableError(concat("device ", device.to_string(), " (", info.name, ", compute capability ",
+                                  info.compute_capability, ") is not served: this build holds code for ",
+                                  status.architectures, "; rebuild with its CMAKE_CUDA_ARCHITECTURES"));
+  }
+  return device;
+}
+
+}  // namespace
+
+const char* to_string(DeviceKind kind) noexcept { return kind == DeviceKind::kCpu ? "cpu" : "cuda"; }
+
+std::string Device::to_string() const { return is_cuda() ? concat("cuda:", ordinal) : "cpu"; }
+
+const CudaStatus& cuda_status() {
+  static const CudaStatus status = runtime::query_status();
+  return status;
+}
+
+DeviceChoice choose_device(std::string_view text) {
+  if (text == "cpu") return {Device::cpu(), "asked for"};
+  if (text == "cuda") return {require_cuda(0), "asked for"};
+  int ordinal = 0;
+  if (text.substr(0, 5) == "cuda:" && parse_ordinal(text.substr(5), ordinal)) {
+    return {require_cuda(ordinal), "asked for"};
+  }
+  if (text != "auto") {
+    throw UsageError(concat("device must be auto, cpu, cuda or cuda:N with N >= 0, found '", text, "'"));
+  }
+  const CudaStatus& status = cuda_status();
+  for (size_t i = 0; i < status.devices.size(); ++i) {
+    if (status.devices[i].has_code) {
+      return {Device::cuda(static_cast<int>(i)), concat("first usable GPU, ", status.devices[i].name)};
+    }
+  }
+  return {Device::cpu(), status.reason};
+}
+
+size_t free_memory_bytes(Device device) {
+  if (device.is_cuda()) {
+    DeviceGuard guard(device);
+    return runtime::free_memory();
+  }
+  // What the kernel would give without swapping; the count of free pages alone leaves out the file cache.
+  std::ifstream meminfo("/proc/meminfo");
+  std::string key;
+  size_t kibibytes = 0;
+  while (meminfo >> key >> kibibytes) {
+    if (key == "MemAvailable:") return kibibytes * 1024;
+    meminfo.ignore(64, '\n');
+  }
+  const long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  return pages > 0 && page > 0 ? static_cast<size_t>(pages) * static_cast<size_t>(page) : SIZE_MAX;
+}
+
+}  // namespace lenslet

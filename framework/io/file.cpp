@@ -1,0 +1,224 @@
+#include "framework/io/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "framework/error.h"
+
+namespace lenslet {
+namespace {
+
+constexpr size_t kMaxNameInMessage = 300;
+constexpr size_t kReadStep = 1 << 16;
+constexpr size_t kWriteBuffer = 1 << 16;
+
+// Bytes of the UTF-8 sequence that starts at `i`, 0 where there is none.
+size_t utf8_length(const std::string& text, size_t i) {
+  const auto byte = [&](size_t k) { return k < text.size() ? static_cast<unsigned char>(text[k]) : 0u; };
+  const unsigned lead = byte(i);
+  const size_t length = lead < 0x80                   ? 1
+                        : lead >= 0xc2 && lead < 0xe0 ? 2
+                        : lead >= 0xe0 && lead < 0xf0 ? 3
+                        : lead >= 0xf0 && lead < 0xf5 ? 4
+                                                      : 0;
+  for (size_t k = 1; k < length; ++k) {
+    if ((byte(i + k) & 0xc0) != 0x80) return 0;
+  }
+  // U+0080..U+009F are control characters too, and surrogates are not characters.
+  if (length == 2 && lead == 0xc2 && byte(i + 1) < 0xa0) return 0;
+  if (length == 3 && ((lead == 0xe0 && byte(i + 1) < 0xa0) || (lead == 0xed && byte(i + 1) >= 0xa0)))
+    return 0;
+  if (length == 4 && ((lead == 0xf0 && byte(i + 1) < 0x90) || (lead == 0xf4 && byte(i + 1) >= 0x90)))
+    return 0;
+  return length;
+}
+
+std::string reason_of(int error) { return std::strerror(error); }
+
+class Descriptor {
+ public:
+  explicit Descriptor(int value) : value_(value) {}
+  ~Descriptor() {
+    if (value_ > STDERR_FILENO) ::close(value_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return value_; }
+
+ private:
+  int value_;
+};
+
+const char* kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISFIFO(mode)) return "a FIFO";
+  if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a special file";
+}
+
+// The folder of a path, with the slash; empty where there is none.
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash + 1);
+}
+
+}  // namespace
+
+std::string printable_name(const std::string& name) {
+  std::string out;
+  for (size_t i = 0; i < name.size();) {
+    if (name.size() > kMaxNameInMessage && i >= kMaxNameInMessage / 2 &&
+        i < name.size() - kMaxNameInMessage / 2) {
+      out += "…";
+      i = name.size() - kMaxNameInMessage / 2;
+      while (i < name.size() && (static_cast<unsigned char>(name[i]) & 0xc0) == 0x80)
+        ++i;  // not into a character
+      continue;
+    }
+    const size_t length = utf8_length(name, i);
+    const auto byte = static_cast<unsigned char>(name[i]);
+    if (length == 0 || byte < 0x20 || byte == 0x7f) {
+      constexpr char kHex[] = "0123456789abcdef";
+      out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+      ++i;
+    } else {
+      out.append(name, i, length);
+      i += length;
+    }
+  }
+  return out;
+}
+
+std::vector<uint8_t> read_file(const std::string& path, size_t max_bytes) {
+  const bool standard_input = path == "-";
+  const std::string name = standard_input ? "standard input" : printable_name(path);
+  // O_NONBLOCK: opening a FIFO that nobody writes to would wait for ever.
+  const Descriptor file(standard_input ? STDIN_FILENO
+                                       : ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (file.get() < 0) throw DataError(concat(name, ": cannot be opened: ", reason_of(errno)));
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0)
+    throw DataError(concat(name, ": cannot be read: ", reason_of(errno)));
+  if (standard_input) {
+    if (::isatty(file.get())) throw DataError("standard input: expected a file or a pipe, found a terminal");
+    if (S_ISDIR(status.st_mode))
+      throw DataError("standard input: expected a file or a pipe, found a directory");
+  } else if (!S_ISREG(status.st_mode)) {
+    throw DataError(concat(name, ": expected a regular file, found ", kind_of(status.st_mode)));
+  }
+  const auto too_large = [&] {
+    return DataError(concat(name, ": larger than the ", max_bytes, " bytes that are read of such a file"));
+  };
+  const auto stated = static_cast<uint64_t>(std::max<off_t>(S_ISREG(status.st_mode) ? status.st_size : 0, 0));
+  if (stated > max_bytes) throw too_large();
+
+  // One byte more than stated shows the end of the file without another round; files of /proc state 0.
+  std::vector<uint8_t> bytes(stated + 1);
+  size_t filled = 0;
+  while (true) {
+    if (filled == bytes.size()) bytes.resize(std::max(filled + kReadStep, filled + filled / 2));
+    const ssize_t got = ::read(file.get(), bytes.data() + filled, bytes.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw DataError(concat(name, ": cannot be read: ", reason_of(errno)));
+    if (got == 0) break;
+    filled += static_cast<size_t>(got);
+    if (filled > max_bytes) throw too_large();
+  }
+  bytes.resize(filled);
+  return bytes;
+}
+
+OutputFile::OutputFile(const std::string& path) : path_(path) {
+  const auto fail = [&] {
+    return OutputError(concat(printable_name(path), ": cannot be written: ", reason_of(errno)));
+  };
+  if (path == "-") {
+    descriptor_ = STDOUT_FILENO;
+    if (::fcntl(descriptor_, F_GETFL) < 0)
+      throw OutputError("standard output: cannot be written: it is closed");
+    return;
+  }
+  struct stat status {};
+  const bool exists = ::stat(path.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode)) {
+    errno = EISDIR;
+    throw fail();
+  }
+  if (exists && !S_ISREG(status.st_mode)) {  // /dev/stdout, a FIFO: nothing to rename over
+    descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    if (descriptor_ < 0) throw fail();
+    return;
+  }
+  if (exists) {
+    if (::access(path.c_str(), W_OK) != 0) throw fail();
+    // A symbolic link stays one: the file that it names is replaced.
+    const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
+    if (!real) throw fail();
+    path_ = real.get();
+  }
+  temporary_ = folder_of(path_) + ".lenslet-XXXXXX";  // short, so that it fits wherever path_ does
+  descriptor_ = ::mkstemp(temporary_.data());
+  if (descriptor_ < 0) {
+    const int error = errno;
+    temporary_.clear();
+    errno = error;
+    throw fail();
+  }
+  // mkstemp makes files for their owner alone; a report gets the rights of the file that it replaces or the
+  // usual ones.
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  const mode_t mode = exists ? status.st_mode & 07777 : 0666 & ~mask;
+  if (::fchmod(descriptor_, mode) != 0) {
+    const int error = errno;
+    ::close(descriptor_);
+    ::unlink(temporary_.c_str());
+    errno = error;
+    throw fail();
+  }
+}
+
+OutputFile::~OutputFile() {
+  if (descriptor_ >= 0 && descriptor_ != STDOUT_FILENO) ::close(descriptor_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void OutputFile::write(const std::string& text) {
+  buffer_ += text;
+  if (buffer_.size() >= kWriteBuffer) flush();
+}
+
+void OutputFile::flush() {
+  size_t done = 0;
+  while (done < buffer_.size()) {
+    const ssize_t put = ::write(descriptor_, buffer_.data() + done, buffer_.size() - done);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) {
+      throw OutputError(concat(path_ == "-" ? "standard output" : printable_name(path_),
+                               ": cannot be written: ", reason_of(errno)));
+    }
+    done += static_cast<size_t>(put);
+  }
+  buffer_.clear();
+}
+
+void OutputFile::commit() {
+  flush();
+  if (path_ == "-") return;
+  const int closed = ::close(descriptor_);
+  descriptor_ = -1;
+  if (closed != 0 || (!temporary_.empty() && ::rename(temporary_.c_str(), path_.c_str()) != 0)) {
+    throw OutputError(concat(printable_name(path_), ": cannot be written: ", reason_of(errno)));
+  }
+  temporary_.clear();
+}
+
+}  // namespace lenslet

@@ -1,0 +1,125 @@
+#include "framework/io/gzip.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <climits>
+
+#include "framework/error.h"
+
+namespace lenslet {
+namespace {
+
+constexpr size_t kGrowth = 1 << 20;
+constexpr int kGzipOrZlib = 15 + 32;  // inflateInit2: the largest window, header recognised by its bytes
+
+class Inflater {
+ public:
+  Inflater(const std::vector<uint8_t>& bytes, const std::string& origin) : bytes_(bytes), origin_(origin) {
+    if (inflateInit2(&stream_, kGzipOrZlib) != Z_OK)
+      throw MemoryError(concat(origin, ": zlib could not be started"));
+  }
+  ~Inflater() { inflateEnd(&stream_); }
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+
+  // Appends to `out` until it holds `size` bytes or the stream ends.
+  void fill(std::vector<uint8_t>& out, size_t size) {
+    while (out.size() < size && !ended_) {
+      const size_t old_size = out.size();
+      // Grows as the data come, not as the header promises.
+      out.resize(std::min(size, old_size + std::max(old_size, kGrowth)));
+      const size_t got = read(out.data() + old_size, out.size() - old_size);
+      out.resize(old_size + got);
+      if (got == 0 && !ended_ && consumed_ == bytes_.size()) break;
+    }
+  }
+  // Consumes what is left of the stream without output: its end mark and checksum.
+  void finish() {
+    uint8_t nothing = 0;
+    if (!ended_) read(&nothing, 0);
+  }
+  bool ended() const { return ended_; }
+  size_t consumed() const { return consumed_; }
+
+ private:
+  size_t read(uint8_t* out, size_t size) {
+    size_t written = 0;
+    while (!ended_) {
+      const auto in_step = static_cast<uInt>(std::min<size_t>(bytes_.size() - consumed_, UINT_MAX));
+      const auto out_step = static_cast<uInt>(std::min<size_t>(size - written, UINT_MAX));
+      stream_.next_in = const_cast<Bytef*>(bytes_.data() + consumed_);
+      stream_.avail_in = in_step;
+      stream_.next_out = out + written;
+      stream_.avail_out = out_step;
+      const int result = inflate(&stream_, Z_NO_FLUSH);
+      consumed_ += in_step - stream_.avail_in;
+      written += out_step - stream_.avail_out;
+      if (result == Z_STREAM_END) {
+        ended_ = true;
+      } else if (result == Z_DATA_ERROR) {
+        const std::string what = stream_.msg ? stream_.msg : "invalid data";
+        if (what == "incorrect data check" || what == "incorrect length check") {
+          throw DataError(concat(origin_, ": its gzip checksum does not fit (", what,
+                                 "): the file is damaged, get it again"));
+        }
+        throw DataError(
+            concat(origin_, ": gzip data damaged at byte ", consumed_, " (", what, "), get it again"));
+      } else if (result == Z_MEM_ERROR) {
+        throw MemoryError(concat(origin_, ": out of memory while decompressing"));
+      } else if (result == Z_NEED_DICT) {
+        throw DataError(concat(origin_, ": compressed with a preset dictionary, which gzip does not have"));
+      } else if (result == Z_BUF_ERROR || (written == size && size > 0)) {
+        break;  // no more input, or no more room
+      }
+    }
+    return written;
+  }
+
+  const std::vector<uint8_t>& bytes_;
+  const std::string& origin_;
+  z_stream stream_{};
+  size_t consumed_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+bool is_gzip(const std::vector<uint8_t>& bytes) {
+  return bytes.size() >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
+}
+
+std::vector<uint8_t> gunzip(const std::vector<uint8_t>& bytes, const std::string& origin, size_t head_bytes,
+                            const StatedSize& stated_size) {
+  Inflater inflater(bytes, origin);
+  std::vector<uint8_t> out;
+  inflater.fill(out, head_bytes);
+  if (out.size() < head_bytes && !inflater.ended()) {
+    throw DataError(concat(origin, ": gzip data truncated: the file ends within the first ", head_bytes,
+                           " decompressed bytes"));
+  }
+  const size_t size = stated_size(out.data(), out.size());
+  out.reserve(
+      std::min(size + 1, std::max(kGrowth, 1032 * bytes.size())));  // deflate expands 1032 times at most
+  inflater.fill(out, size + 1);
+  if (out.size() > size) {
+    throw DataError(
+        concat(origin, ": the gzip data hold more than the ", size, " bytes that the header states"));
+  }
+  inflater.finish();
+  if (!inflater.ended()) {
+    throw DataError(concat(origin, ": gzip data truncated: ", out.size(), " of ", size, " bytes",
+                           out.size() == size ? ", the checksum at the end is cut off" : "",
+                           ", get the file again"));
+  }
+  const size_t rest = bytes.size() - inflater.consumed();
+  if (rest > 0) {
+    const bool member =
+        rest >= 2 && bytes[inflater.consumed()] == 0x1f && bytes[inflater.consumed() + 1] == 0x8b;
+    throw DataError(concat(origin, ": ", rest, member ? " bytes of a second gzip member" : " trailing bytes",
+                           " after the end of the gzip data, expected none"));
+  }
+  return out;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,165 @@
+// IDX: magic 00 00 TT DD (type, rank), DD big-endian 32-bit dimensions, then the data, outermost dimension
+// first. Source: LeCun, Cortes, Burges, "The MNIST database of handwritten digits" (1998), file formats.
+
+#include "framework/io/idx.h"
+
+#include <sys/stat.h>
+
+#include <cstring>
+
+#include "framework/error.h"
+#include "framework/io/file.h"
+#include "framework/io/gzip.h"
+
+namespace lenslet {
+namespace {
+
+constexpr size_t kMaxFileBytes = size_t{1} << 30;
+constexpr size_t kMaxGzipBytes = size_t{64} << 20;
+constexpr uint8_t kUnsignedByte = 0x08;
+constexpr int kImageRank = 3, kLabelRank = 1;
+constexpr int kClasses = 10;
+
+std::string hex(const uint8_t* bytes, size_t count) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string out;
+  for (size_t i = 0; i < count; ++i) {
+    if (i) out += ' ';
+    out += {kDigits[bytes[i] >> 4], kDigits[bytes[i] & 15]};
+  }
+  return out;
+}
+
+const char* meaning_of(const uint8_t* magic) {
+  if (magic[0] != 0 || magic[1] != 0 || magic[2] != kUnsignedByte) return "";
+  return magic[3] == kImageRank ? " (images)" : magic[3] == kLabelRank ? " (labels)" : "";
+}
+
+// Checks the header and returns the size of the whole file that it states. Allocates nothing.
+size_t parse_header(const uint8_t* head, size_t head_bytes, int rank, const std::string& origin,
+                    IdxArray& array) {
+  const uint8_t wanted[4] = {0, 0, kUnsignedByte, static_cast<uint8_t>(rank)};
+  if (head_bytes < 4) {
+    throw DataError(concat(origin, ": expected an IDX file starting with ", hex(wanted, 4), ", found only ",
+                           head_bytes, " bytes"));
+  }
+  if (std::memcmp(head, wanted, 4) != 0) {
+    throw DataError(concat(origin, ": expected the IDX magic ", hex(wanted, 4), meaning_of(wanted),
+                           ", found ", hex(head, 4), meaning_of(head)));
+  }
+  const size_t header_bytes = 4 + 4 * static_cast<size_t>(rank);
+  if (head_bytes < header_bytes) {
+    throw DataError(
+        concat(origin, ": truncated in the IDX header: ", head_bytes, " of ", header_bytes, " bytes"));
+  }
+  uint64_t total = 1;
+  std::string dims;
+  for (int i = 0; i < rank; ++i) {
+    const uint8_t* p = head + 4 + 4 * i;
+    const uint64_t dim = uint64_t{p[0]} << 24 | uint64_t{p[1]} << 16 | uint64_t{p[2]} << 8 | p[3];
+    dims += concat(i ? "x" : "", dim);
+    if (dim == 0) throw DataError(concat(origin, ": IDX dimension ", i, " is 0, expected at least 1"));
+    array.dims.push_back(static_cast<int64_t>(dim));
+    // Four dimensions below 2^32 can overflow 64 bits; stop counting beyond the limit.
+    total = total > kMaxFileBytes ? total : total * dim;
+  }
+  if (total > kMaxFileBytes - header_bytes) {
+    throw DataError(concat(origin, ": the IDX header states ", dims, " bytes, more than the ", kMaxFileBytes,
+                           " that are read"));
+  }
+  return header_bytes + static_cast<size_t>(total);
+}
+
+bool is_file(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0;
+}
+
+// The one of the usual names that exists. Throws DataError with the names tried.
+std::string find_idx(const std::string& folder, const std::string& split, const std::string& what, int rank) {
+  const std::string base = folder.empty() || folder.back() == '/' ? folder : folder + "/";
+  std::string tried;
+  for (const char* dash : {"-", "."}) {
+    for (const char* suffix : {"", ".gz"}) {
+      const std::string name = concat(split, "-", what, dash, "idx", rank, "-ubyte", suffix);
+      if (is_file(base + name)) return base + name;
+      tried += (tried.empty() ? "" : ", ") + name;
+    }
+  }
+  struct stat status {};
+  const bool exists = ::stat(folder.empty() ? "." : folder.c_str(), &status) == 0;
+  if (exists && !S_ISDIR(status.st_mode))
+    throw DataError(concat(printable_name(folder), ": expected a folder of IDX files, found a file"));
+  throw DataError(concat(printable_name(folder), exists ? ": none of " : ": no such folder; looked for ",
+                         tried, exists ? " is there" : ""));
+}
+
+}  // namespace
+
+IdxArray read_idx(const std::string& path, int rank) {
+  const std::string origin = path == "-" ? "standard input" : printable_name(path);
+  std::vector<uint8_t> bytes = read_file(path, kMaxFileBytes);
+  if (bytes.empty()) throw DataError(concat(origin, ": the file is empty, expected an IDX file"));
+  IdxArray array;
+  const size_t header_bytes = 4 + 4 * static_cast<size_t>(rank);
+  if (is_gzip(bytes)) {
+    if (bytes.size() > kMaxGzipBytes) {
+      throw DataError(
+          concat(origin, ": larger than the ", kMaxGzipBytes, " bytes that are read of a gzip file"));
+    }
+    bytes = gunzip(bytes, origin, header_bytes, [&](const uint8_t* head, size_t head_bytes) {
+      return parse_header(head, head_bytes, rank, origin, array);
+    });
+    const size_t stated = header_bytes + [&] {
+      size_t n = 1;
+      for (const int64_t dim : array.dims) n *= static_cast<size_t>(dim);
+      return n;
+    }();
+    if (bytes.size() < stated)
+      throw DataError(concat(origin, ": IDX data too short: ", bytes.size(), " of ", stated, " bytes"));
+  } else {
+    const size_t stated = parse_header(bytes.data(), bytes.size(), rank, origin, array);
+    if (bytes.size() < stated)
+      throw DataError(concat(origin, ": truncated: ", bytes.size(), " of ", stated, " bytes"));
+    if (bytes.size() > stated) {
+      throw DataError(concat(origin, ": ", bytes.size() - stated, " trailing bytes after the ", stated,
+                             " that the IDX header states"));
+    }
+  }
+  bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(header_bytes));
+  array.data = std::move(bytes);
+  return array;
+}
+
+ImageDataset read_image_dataset(const std::string& folder, const std::string& split, int64_t rows,
+                                int64_t cols) {
+  ImageDataset set;
+  set.images_path = find_idx(folder, split, "images", kImageRank);
+  set.labels_path = find_idx(folder, split, "labels", kLabelRank);
+  IdxArray images = read_idx(set.images_path, kImageRank);
+  IdxArray labels = read_idx(set.labels_path, kLabelRank);
+  const std::string images_name = printable_name(set.images_path),
+                    labels_name = printable_name(set.labels_path);
+  if (images.dims[1] != rows || images.dims[2] != cols) {
+    throw DataError(concat(images_name, ": expected images of ", rows, "x", cols, ", found ", images.dims[1],
+                           "x", images.dims[2]));
+  }
+  if (images.dims[0] != labels.dims[0]) {
+    throw DataError(concat(images_name, " has ", images.dims[0], " images, but ", labels_name, " has ",
+                           labels.dims[0], " labels"));
+  }
+  for (size_t i = 0; i < labels.data.size(); ++i) {
+    if (labels.data[i] >= kClasses) {
+      throw DataError(concat(labels_name, ": label ", int{labels.data[i]}, " at index ", i,
+                             ", expected 0 to ", kClasses - 1));
+    }
+  }
+  set.count = images.dims[0];
+  set.rows = rows;
+  set.cols = cols;
+  set.images = std::move(images.data);
+  set.labels = std::move(labels.data);
+  return set;
+}
+
+}  // namespace lenslet

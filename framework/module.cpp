@@ -1,0 +1,87 @@
+#include "framework/module.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "framework/error.h"
+
+namespace lenslet {
+
+namespace {
+
+// The folder of the program or shared library that holds this function.
+std::string own_folder() {
+  Dl_info info{};
+  if (!dladdr(reinterpret_cast<void*>(&own_folder), &info) || !info.dli_fname) return ".";
+  std::string path = info.dli_fname;
+  // A program started by name alone is reported as typed; the kernel knows where it is.
+  if (path.find('/') == std::string::npos) {
+    char buffer[4096];
+    const ssize_t length = readlink("/proc/self/exe", buffer, sizeof buffer);
+    if (length > 0) path.assign(buffer, static_cast<size_t>(length));
+  }
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+std::vector<std::string> folders() {
+  if (const char* chosen = std::getenv("LENSLET_MODULE_PATH")) return {chosen};
+  const std::string here = own_folder();
+  return {here, here + "/../lib", here + "/../lib/lenslet"};
+}
+
+}  // namespace
+
+const Module& Module::open(const std::string& name) {
+  struct Slot {
+    std::unique_ptr<Module> module;
+    std::string failure;
+  };
+  static std::mutex mutex;
+  static std::map<std::string, Slot> slots;
+  std::lock_guard<std::mutex> lock(mutex);
+  Slot& slot = slots[name];
+  if (!slot.module && slot.failure.empty()) {
+    const std::string file = "lenslet_" + name + ".so";
+    std::string looked;
+    for (const std::string& folder : folders()) {
+      const std::string path = folder + "/" + file;
+      looked += (looked.empty() ? "" : ", ") + folder;
+      if (access(path.c_str(), F_OK) != 0) continue;
+      void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+      if (!handle) {
+        slot.failure = concat("module ", path, " could not be opened: ", dlerror());
+        break;
+      }
+      const auto abi = reinterpret_cast<int (*)()>(dlsym(handle, "lenslet_module_abi"));
+      const int found = abi ? abi() : 0;
+      if (found != kModuleAbiVersion) {
+        slot.failure = concat("module ", path, " has ABI version ", found, ", expected ", kModuleAbiVersion,
+                              "; use the modules of this build");
+        break;
+      }
+      slot.module.reset(new Module(path, handle));
+      break;
+    }
+    if (!slot.module && slot.failure.empty()) {
+      slot.failure =
+          concat("module ", file, " was not found in ", looked, "; set LENSLET_MODULE_PATH to its folder");
+    }
+  }
+  if (!slot.module) throw UnavailableError(slot.failure);
+  return *slot.module;
+}
+
+void* Module::symbol(const char* name) const {
+  void* address = dlsym(handle_, name);
+  if (!address) throw UnavailableError(concat("module ", path_, " does not export ", name));
+  return address;
+}
+
+}  // namespace lenslet

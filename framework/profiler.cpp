@@ -1,0 +1,304 @@
+#include "framework/profiler.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "framework/error.h"
+#include "framework/nvtx.h"
+#include "framework/stream_gate.h"
+
+namespace lenslet {
+
+namespace {
+
+// Times stages with pairs of events made beforehand, so that recording allocates nothing.
+class StageRecorder : public Tracer {
+ public:
+  struct Entry {
+    const char* name;
+    size_t begin, end;
+  };
+
+  StageRecorder(Stream& stream, size_t capacity) : stream_(stream) {
+    for (size_t i = 0; i < capacity; ++i) events_.emplace_back(stream.device());
+    entries_.reserve(capacity);
+    open_.reserve(capacity);
+  }
+  void begin(const char* name) override {
+    nvtx_push(name);
+    open_.push_back(entries_.size());
+    entries_.push_back({name, record(), 0});
+  }
+  void end() noexcept override {
+    nvtx_pop();
+    try {
+      entries_[open_.back()].end = record();
+    } catch (const Error&) {
+      failed_ = true;  // the next synchronisation reports what went wrong on the device
+    }
+    open_.pop_back();
+  }
+  void clear() {
+    used_ = 0;
+    entries_.clear();
+  }
+  const std::vector<Entry>& entries() const noexcept { return entries_; }
+  double begin_ns(const Entry& entry, const Event& origin) const {
+    return events_[entry.begin].ns_since(origin);
+  }
+  double duration_ns(const Entry& entry) const { return events_[entry.end].ns_since(events_[entry.begin]); }
+  bool failed() const noexcept { return failed_; }
+
+ private:
+  size_t record() {
+    if (used_ == events_.size())
+      throw DeviceError(concat("a pass has more than ", events_.size() / 2, " stages"));
+    events_[used_].record(stream_);
+    return used_++;
+  }
+  Stream& stream_;
+  std::vector<Event> events_;
+  std::vector<Entry> entries_;
+  std::vector<size_t> open_;
+  size_t used_ = 0;
+  bool failed_ = false;
+};
+
+// Decides when enough was measured: the asked time, within the pass limits.
+class Budget {
+ public:
+  Budget(double min_time_ms, int min_passes, int max_passes)
+      : end_ns_(host_now_ns() + min_time_ms * 1e6), min_passes_(min_passes), max_passes_(max_passes) {}
+  bool next() {
+    const int pass = passes_++;
+    return pass < min_passes_ || (pass < max_passes_ && host_now_ns() < end_ns_);
+  }
+
+ private:
+  double end_ns_;
+  int min_passes_, max_passes_, passes_ = 0;
+};
+
+constexpr size_t kStagesPerStep = 16;
+constexpr size_t kCpuCacheFallbackBytes = 64u << 20;
+
+// Bytes that, once written, leave nothing of a working set in the last-level cache.
+size_t flush_bytes(Device device) {
+  if (device.is_cuda()) return 2 * cuda_status().devices[static_cast<size_t>(device.ordinal)].l2_bytes;
+  const long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return 2 * (l3 > 0 ? static_cast<size_t>(l3) : kCpuCacheFallbackBytes);
+}
+
+class PassProfiler {
+ public:
+  PassProfiler(Executable& executable, const ProfileOptions& options)
+      : executable_(executable),
+        options_(options),
+        stream_(executable.stream()),
+        steps_(executable.steps().size()),
+        recorder_(stream_, 2 * kStagesPerStep * steps_) {
+    for (size_t i = 0; i <= steps_; ++i) events_.emplace_back(executable.device());
+  }
+
+  Profile measure() {
+    Profile profile;
+    profile.layers.resize(steps_);
+    for (size_t i = 0; i < steps_; ++i) profile.layers[i].step = i;
+    {
+      NvtxRange range("warmup");
+      warm_up();
+    }
+    if (options_.capture) profiler_start();
+    {
+      NvtxRange range("measure");
+      measure_passes(profile);
+      measure_stages(profile);
+    }
+    if (options_.capture) profiler_stop();
+    if (options_.cold) measure_cold(profile);
+    if (options_.copies && executable_.device().is_cuda()) measure_copies(profile);
+    account(profile);
+    return profile;
+  }
+
+ private:
+  void warm_up() {
+    const double end = host_now_ns() + options_.warmup_ms * 1e6;
+    do {
+      for (size_t i = 0; i < steps_; ++i) executable_.run_step(i, &recorder_);
+      recorder_.clear();
+      executable_.run();
+      stream_.synchronize();
+    } while (host_now_ns() < end);
+  }
+
+  // One gated pass. With `inner`, an event after every step; else only the outer two.
+  double pass(bool inner, Tracer* tracer) {
+    StreamGate gate(stream_);
+    events_[0].record(stream_);
+    for (size_t i = 0; i < steps_; ++i) {
+      executable_.run_step(i, tracer);
+      if (inner || i + 1 == steps_) events_[i + 1].record(stream_);
+    }
+    gate.open();
+    stream_.synchronize();
+    return events_[steps_].ns_since(events_[0]);
+  }
+
+  double events_only() {
+    StreamGate gate(stream_);
+    for (Event& event : events_) event.record(stream_);
+    gate.open();
+    stream_.synchronize();
+    return events_[steps_].ns_since(events_[0]) / static_cast<double>(steps_);
+  }
+
+  // The kinds of pass take turns, so that a drift of the clocks touches them alike.
+  void measure_passes(Profile& profile) {
+    std::vector<double> unprofiled, profiled, wall, events;
+    std::vector<std::vector<double>> layers(steps_);
+    Budget budget(options_.min_time_ms, options_.min_passes, options_.max_passes);
+    while (budget.next()) {
+      unprofiled.push_back(pass(false, nullptr));
+      profiled.push_back(pass(true, nullptr));
+      for (size_t i = 0; i < steps_; ++i) layers[i].push_back(events_[i + 1].ns_since(events_[i]));
+      events.push_back(events_only());
+      const double start = host_now_ns();
+      executable_.run();
+      stream_.synchronize();
+      wall.push_back(host_now_ns() - start);
+    }
+    profile.unprofiled = summarize(unprofiled);
+    profile.profiled = summarize(profiled);
+    profile.wall = summarize(wall);
+    profile.event_ns = summarize(events).median;
+    for (size_t i = 0; i < steps_; ++i) profile.layers[i].hot = summarize(layers[i]);
+  }
+
+  // Passes with stage events too: slower, so they give the stages and the trace, never the layers' times.
+  void measure_stages(Profile& profile) {
+    std::vector<std::vector<std::pair<std::string, std::vector<double>>>> stages(steps_);
+    std::vector<std::pair<double, std::vector<TraceSpan>>> traces;
+    Budget budget(options_.min_time_ms / 4, std::min(options_.min_passes, 9), 50);
+    while (budget.next()) {
+      recorder_.clear();
+      std::vector<size_t> first_entry(steps_ + 1, 0);
+      {
+        StreamGate gate(stream_);
+        events_[0].record(stream_);
+        for (size_t i = 0; i < steps_; ++i) {
+          executable_.run_step(i, &recorder_);
+          events_[i + 1].record(stream_);
+          first_entry[i + 1] = recorder_.entries().size();
+        }
+        gate.open();
+        stream_.synchronize();
+      }
+      if (recorder_.failed()) throw DeviceError("an event inside a layer could not be recorded");
+      const double total = events_[steps_].ns_since(events_[0]);
+      std::vector<TraceSpan> spans = {{"pass", "pass", 0, total}};
+      for (size_t i = 0; i < steps_; ++i) {
+        const double begin = events_[i].ns_since(events_[0]);
+        spans.push_back({executable_.steps()[i].name, "layer", begin, events_[i + 1].ns_since(events_[i])});
+        for (size_t e = first_entry[i]; e < first_entry[i + 1]; ++e) {
+          const StageRecorder::Entry& entry = recorder_.entries()[e];
+          const double duration = recorder_.duration_ns(entry);
+          spans.push_back({entry.name, "stage", recorder_.begin_ns(entry, events_[0]), duration});
+          const size_t nth = e - first_entry[i];
+          if (nth == stages[i].size()) stages[i].push_back({entry.name, {}});
+          stages[i][nth].second.push_back(duration);
+        }
+      }
+      traces.emplace_back(total, std::move(spans));
+    }
+    for (size_t i = 0; i < steps_; ++i) {
+      for (auto& [name, samples] : stages[i]) profile.layers[i].stages.push_back({name, summarize(samples)});
+    }
+    const auto middle = traces.begin() + static_cast<std::ptrdiff_t>(traces.size() / 2);
+    std::nth_element(traces.begin(), middle, traces.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    profile.spans = std::move(middle->second);
+  }
+
+  void measure_cold(Profile& profile) {
+    Buffer flush(executable_.device(), flush_bytes(executable_.device()));
+    // Flushing a large CPU cache takes far longer than the layer: the time asked for is shared by all layers.
+    for (size_t i = 0; i < steps_; ++i) {
+      std::vector<double> samples;
+      Budget budget(options_.min_time_ms / static_cast<double>(steps_), 3, options_.max_passes);
+      int byte = 0;
+      while (budget.next()) {
+        StreamGate gate(stream_);
+        fill_bytes(flush.data(), flush.device(), ++byte & 0xff, flush.bytes(), stream_);
+        events_[0].record(stream_);
+        executable_.run_step(i);
+        events_[1].record(stream_);
+        gate.open();
+        stream_.synchronize();
+        samples.push_back(events_[1].ns_since(events_[0]));
+      }
+      profile.layers[i].cold = summarize(samples);
+    }
+  }
+
+  void measure_copies(Profile& profile) {
+    const TensorView input = executable_.input();
+    const ConstTensorView output = executable_.output();
+    profile.h2d_bytes = input.shape.bytes();
+    profile.d2h_bytes = output.shape.bytes();
+    PinnedBuffer host_in(input.device, profile.h2d_bytes), host_out(input.device, profile.d2h_bytes);
+    // The input must be what it was: the first copy out fills the host side.
+    copy_bytes(host_in.data(), Device::cpu(), input.data, input.device, profile.h2d_bytes, stream_);
+    stream_.synchronize();
+    std::vector<double> in, out;
+    Budget budget(options_.min_time_ms / 4, std::min(options_.min_passes, 9), options_.max_passes);
+    while (budget.next()) {
+      StreamGate gate(stream_);
+      events_[0].record(stream_);
+      {
+        NvtxRange range("h2d");
+        copy_bytes(input.data, input.device, host_in.data(), Device::cpu(), profile.h2d_bytes, stream_);
+      }
+      events_[1].record(stream_);
+      gate.open();
+      stream_.synchronize();
+      in.push_back(events_[1].ns_since(events_[0]));
+      StreamGate second(stream_);
+      events_[0].record(stream_);
+      {
+        NvtxRange range("d2h");
+        copy_bytes(host_out.data(), Device::cpu(), output.data, output.device, profile.d2h_bytes, stream_);
+      }
+      events_[1].record(stream_);
+      second.open();
+      stream_.synchronize();
+      out.push_back(events_[1].ns_since(events_[0]));
+    }
+    profile.h2d = summarize(in);
+    profile.d2h = summarize(out);
+  }
+
+  void account(Profile& profile) const {
+    for (const LayerProfile& layer : profile.layers) profile.layers_ns += layer.hot.median;
+    profile.gaps_ns = profile.event_ns * static_cast<double>(steps_);
+    profile.residual_ns = profile.unprofiled.median - (profile.layers_ns - profile.gaps_ns);
+  }
+
+  Executable& executable_;
+  const ProfileOptions& options_;
+  Stream& stream_;
+  size_t steps_;
+  StageRecorder recorder_;
+  std::vector<Event> events_;
+};
+
+}  // namespace
+
+Profile profile(Executable& executable, const ProfileOptions& options) {
+  DeviceGuard guard(executable.device());
+  return PassProfiler(executable, options).measure();
+}
+
+}  // namespace lenslet

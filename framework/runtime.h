@@ -1,0 +1,47 @@
+// The seam between the framework and the CUDA runtime. Internal: runtime_cuda.cpp implements it with CUDA,
+// runtime_none.cpp refuses in a build without. Handles are void* so that no CUDA type crosses. All functions
+// but the noexcept ones throw DeviceError, MemoryError or UnavailableError.
+#pragma once
+
+#include <cstddef>
+
+#include "framework/device.h"
+
+namespace lenslet::runtime {
+
+CudaStatus query_status() noexcept;
+/// Makes a device current for this thread; returns the one that was.
+int set_device(int ordinal);
+void restore_device(int ordinal) noexcept;
+size_t free_memory();
+
+/// On the current device.
+void* allocate(size_t bytes);
+void release(void* data) noexcept;
+/// Page-locked host memory.
+void* allocate_pinned(size_t bytes);
+void release_pinned(void* data) noexcept;
+
+void copy_async(void* dst, const void* src, size_t bytes, void* stream);
+void fill_async(void* dst, int byte, size_t bytes, void* stream);
+
+void* create_stream();
+void destroy_stream(void* stream) noexcept;
+void synchronize_stream(void* stream);
+
+void* create_event();
+void destroy_event(void* event) noexcept;
+void record_event(void* event, void* stream);
+void synchronize_event(void* event);
+double elapsed_ns(void* from, void* to);
+
+void begin_capture(void* stream);
+/// The captured work as an executable graph; null and no throw when `discard`.
+void* end_capture(void* stream, bool discard);
+void launch_graph(void* graph, void* stream);
+void destroy_graph(void* graph) noexcept;
+
+/// Enqueues a host function that returns once *`open` becomes true.
+void hold_stream(void* stream, void (*wait)(void*), void* argument);
+
+}  // namespace lenslet::runtime
