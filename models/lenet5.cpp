@@ -1,0 +1,138 @@
+#include "models/lenet5.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "framework/error.h"
+#include "framework/parallel.h"
+#include "layers/conv/conv_layer.h"
+#include "layers/linear/linear_layer.h"
+#include "layers/pool/pool_layer.h"
+#include "layers/relu/relu_layer.h"
+
+namespace lenslet {
+
+namespace embedded {  // weights/CMakeLists.txt
+extern const unsigned char lenet5_weights[];
+extern const std::size_t lenet5_weights_size;
+}  // namespace embedded
+
+namespace {
+
+struct ExpectedTensor {
+  const char* name;
+  Shape shape;
+};
+
+const std::vector<ExpectedTensor>& expected_tensors() {
+  static const std::vector<ExpectedTensor> tensors = {
+      {"conv1.weight", {6, 1, 5, 5}},  {"conv1.bias", {6}},  {"conv2.weight", {16, 6, 5, 5}}, {"conv2.bias", {16}},
+      {"fc1.weight", {120, 256}},      {"fc1.bias", {120}},  {"fc2.weight", {84, 120}},       {"fc2.bias", {84}},
+      {"fc3.weight", {10, 84}},        {"fc3.bias", {10}},
+  };
+  return tensors;
+}
+
+bool is_transposed(const Shape& found, const Shape& expected) {
+  return found.rank() == 2 && expected.rank() == 2 && found[0] == expected[1] && found[1] == expected[0];
+}
+
+// All that is wrong in one message: whoever mends the file wants the whole list.
+void check_tensors(const Safetensors& weights, const std::string& origin) {
+  std::string wrong;
+  const auto add = [&](const std::string& text) { wrong += (wrong.empty() ? "" : "; ") + text; };
+  for (const ExpectedTensor& expected : expected_tensors()) {
+    const auto found = weights.tensors.find(expected.name);
+    if (found == weights.tensors.end()) {
+      add(concat("missing ", expected.name, " [", expected.shape.to_string(), "]"));
+    } else if (found->second.shape() != expected.shape) {
+      const Shape& shape = found->second.shape();
+      add(concat(expected.name, " must be [", expected.shape.to_string(), "], found [", shape.to_string(), "]",
+                 is_transposed(shape, expected.shape) ? " (transposed?)" : ""));
+    }
+  }
+  for (const auto& [name, tensor] : weights.tensors) {
+    const auto& all = expected_tensors();
+    const bool known = std::any_of(all.begin(), all.end(), [&](const ExpectedTensor& e) { return name == e.name; });
+    if (!known) add(concat("unexpected ", name, " [", tensor.shape().to_string(), "]"));
+  }
+  if (!wrong.empty()) throw DataError(concat(origin, ": not the weights of LeNet-5: ", wrong));
+}
+
+Tensor clone(const Tensor& source) {
+  Tensor copy(source.shape());
+  std::memcpy(copy.data(), source.data(), source.shape().bytes());
+  return copy;
+}
+
+}  // namespace
+
+Graph make_lenet5(const Safetensors& weights, const std::string& origin) {
+  check_tensors(weights, origin);
+  const auto tensor = [&](const std::string& name) { return clone(weights.tensors.at(name)); };
+  const auto conv = [&](const std::string& name) {
+    const Shape& shape = weights.tensors.at(name + ".weight").shape();
+    Conv2dProblem geometry;
+    geometry.name = name;
+    geometry.k = static_cast<int>(shape[0]);
+    geometry.c = static_cast<int>(shape[1]);
+    geometry.r = static_cast<int>(shape[2]);
+    geometry.s = static_cast<int>(shape[3]);
+    return std::make_unique<Conv2dLayer>(geometry, tensor(name + ".weight"), tensor(name + ".bias"));
+  };
+  const auto linear = [&](const std::string& name) {
+    return std::make_unique<LinearLayer>(tensor(name + ".weight"), tensor(name + ".bias"));
+  };
+  const auto pool = [] { return std::make_unique<MaxPool2dLayer>(Pool2dGeometry::square(2)); };
+  const auto relu = [] { return std::make_unique<ReluLayer>(); };
+
+  Graph graph("lenet5", "input", {1, kLenet5Side, kLenet5Side});
+  graph.add("conv1", conv("conv1"), {"input"});
+  graph.add("relu1", relu(), {"conv1"});
+  graph.add("pool1", pool(), {"relu1"});
+  graph.add("conv2", conv("conv2"), {"pool1"});
+  graph.add("relu2", relu(), {"conv2"});
+  graph.add("pool2", pool(), {"relu2"});
+  graph.add("fc1", linear("fc1"), {"pool2"});
+  graph.add("relu3", relu(), {"fc1"});
+  graph.add("fc2", linear("fc2"), {"relu3"});
+  graph.add("relu4", relu(), {"fc2"});
+  graph.add("fc3", linear("fc3"), {"relu4"});
+  return graph;
+}
+
+Safetensors builtin_lenet5_weights() {
+  return parse_safetensors(embedded::lenet5_weights, embedded::lenet5_weights_size, "the built-in weights");
+}
+
+void normalize_mnist(const uint8_t* pixels, int64_t count, float* out) {
+  // 256 values are all there are, so a table gives the exactly rounded steps at the cost of a load.
+  static const std::vector<float> table = [] {
+    std::vector<float> values(256);
+    for (int i = 0; i < 256; ++i) {
+      const float scaled = static_cast<float>(i) / 255.0f;
+      values[static_cast<size_t>(i)] = (scaled - kMnistMean) / kMnistStd;
+    }
+    return values;
+  }();
+  constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
+  constexpr int64_t kImagesPerTask = 64;
+  const float* values = table.data();
+  parallel_for(count, kImagesPerTask, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin * kPixels; i < end * kPixels; ++i) out[i] = values[pixels[i]];
+  });
+}
+
+void softmax(const float* logits, int classes, double* probabilities) {
+  const double largest = *std::max_element(logits, logits + classes);
+  double sum = 0;
+  for (int i = 0; i < classes; ++i) {
+    probabilities[i] = std::exp(static_cast<double>(logits[i]) - largest);
+    sum += probabilities[i];
+  }
+  for (int i = 0; i < classes; ++i) probabilities[i] /= sum;
+}
+
+}  // namespace lenslet
