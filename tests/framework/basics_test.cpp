@@ -1,0 +1,143 @@
+// Shapes, devices, backend specs, threads, statistics, modules.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <numeric>
+
+#include "framework/backend_spec.h"
+#include "framework/device.h"
+#include "framework/math_mode.h"
+#include "framework/module.h"
+#include "framework/parallel.h"
+#include "framework/shape.h"
+#include "framework/statistics.h"
+#include "framework/tensor.h"
+#include "tests/framework/toy_layers.h"
+#include "tests/support/expect_error.h"
+
+namespace lenslet {
+namespace {
+
+TEST(Shape, KnowsItsSizeAndNames) {
+  const Shape shape = {2, 3, 4};
+  EXPECT_EQ(shape.num_elements(), 24);
+  EXPECT_EQ(shape.bytes(), 96u);
+  EXPECT_EQ(shape[-1], 4);
+  EXPECT_EQ(shape.to_string(), "2x3x4");
+  EXPECT_EQ(Shape{}.to_string(), "scalar");
+  EXPECT_NE(shape, (Shape{2, 3, 5}));
+}
+
+TEST(Shape, RefusesOverflowAndNegatives) {
+  expect_error<DataError>([] { Shape({int64_t{1} << 31, int64_t{1} << 31, 4}); }, "overflows at dimension");
+  expect_error<DataError>([] { Shape({3, -1}); }, "must not be negative, found -1");
+  const int64_t nine[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+  expect_error<DataError>([&] { Shape(nine, 9); }, "at most 8 dimensions, found 9");
+}
+
+TEST(Device, ReadsItsNames) {
+  EXPECT_EQ(choose_device("cpu").device, Device::cpu());
+  for (const char* bad : {"cuda:-1", "cuda:x", "cuda:", "gpu", "", "cuda:1 ", "CPU"}) {
+    expect_error<UsageError>([&] { choose_device(bad); }, "device must be auto, cpu, cuda or cuda:N");
+  }
+  expect_error<UnavailableError>([] { choose_device("cuda:99"); }, "device cuda:99 is not");
+}
+
+TEST(Device, AutoSaysWhatItTook) {
+  const DeviceChoice choice = choose_device("auto");
+  EXPECT_FALSE(choice.reason.empty());
+  EXPECT_EQ(choice.device.is_cuda(), cuda_status().usable);
+  EXPECT_GT(free_memory_bytes(Device::cpu()), 0u);
+}
+
+TEST(MathMode, RoundTrips) {
+  for (const char* name : {"fp32", "tf32", "fp16"}) EXPECT_STREQ(to_string(parse_math_mode(name)), name);
+  expect_error<UsageError>([] { parse_math_mode("fp8"); }, "found 'fp8'");
+}
+
+TEST(BackendSpec, AppliesByLayerThenRestThenAll) {
+  const Graph graph = toys::diamond();
+  const BackendSpec spec = BackendSpec::parse("staged,b=plain");
+  EXPECT_EQ(spec.backend_for(graph.node("a"), DeviceKind::kCpu), "staged");
+  EXPECT_EQ(spec.backend_for(graph.node("b"), DeviceKind::kCpu), "plain");
+  EXPECT_EQ(spec.backend_for(graph.node("relu"), DeviceKind::kCpu), "auto");
+  EXPECT_EQ(BackendSpec::parse("*=auto,a=plain").backend_for(graph.node("b"), DeviceKind::kCpu), "auto");
+  spec.check(graph, DeviceKind::kCpu);
+}
+
+TEST(BackendSpec, RefusesUnknownNamesWithAHint) {
+  const Graph graph = toys::diamond();
+  const auto check = [&](const char* text) { BackendSpec::parse(text).check(graph, DeviceKind::kCpu); };
+  expect_error<UsageError>([&] { check("bb=plain"); }, "no layer 'bb' in diamond");
+  expect_error<UsageError>([&] { check("a=plane"); }, "did you mean 'plain'?");
+  expect_error<UsageError>([&] { check("stagged"); }, "did you mean 'staged'?");
+  expect_error<UsageError>([] { BackendSpec::parse("a=,b"); }, "found 'a='");
+  expect_error<UsageError>([] { BackendSpec::parse(""); }, "empty entry");
+  expect_error<UsageError>([] { BackendSpec::parse("a=b=c"); }, "found 'a=b=c'");
+}
+
+TEST(ParallelFor, CoversEveryIndexOnce) {
+  const int before = num_threads();
+  for (int threads : {1, 2, 3, 8}) {
+    set_num_threads(threads);
+    for (int64_t count : {0, 1, 2, 7, 64, 1000}) {
+      std::vector<std::atomic<int>> seen(static_cast<size_t>(count));
+      parallel_for(count, 3, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) ++seen[static_cast<size_t>(i)];
+      });
+      for (const auto& times : seen) EXPECT_EQ(times.load(), 1);
+    }
+  }
+  set_num_threads(before);
+}
+
+TEST(ParallelFor, PassesTheFirstExceptionOnAndServesAgain) {
+  const int before = num_threads();
+  set_num_threads(4);
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_THROW(parallel_for(100, 1, [](int64_t, int64_t) { throw DataError("inside"); }), DataError);
+    std::atomic<int64_t> sum{0};
+    parallel_for(100, 1, [&](int64_t begin, int64_t end) {
+      parallel_for(end - begin, 1, [&](int64_t b, int64_t e) { sum += e - b; });  // nested: in this thread
+    });
+    EXPECT_EQ(sum.load(), 100);
+  }
+  set_num_threads(before);
+  EXPECT_THROW(set_num_threads(0), UsageError);
+}
+
+TEST(Statistics, InterpolatesPercentiles) {
+  std::vector<double> samples(101);
+  std::iota(samples.rbegin(), samples.rend(), 0.0);
+  const TimeStats stats = summarize(samples);
+  EXPECT_EQ(stats.samples, 101u);
+  EXPECT_DOUBLE_EQ(stats.min, 0);
+  EXPECT_DOUBLE_EQ(stats.p10, 10);
+  EXPECT_DOUBLE_EQ(stats.median, 50);
+  EXPECT_DOUBLE_EQ(stats.p90, 90);
+  EXPECT_DOUBLE_EQ(stats.max, 100);
+  EXPECT_DOUBLE_EQ(summarize({1, 2}).median, 1.5);
+  EXPECT_EQ(summarize({}).samples, 0u);
+}
+
+TEST(Module, SaysWhatIsMissingAndWhereItLooked) {
+  setenv("LENSLET_MODULE_PATH", "/nonexistent", 1);
+  expect_error<UnavailableError>([] { Module::open("no_such_module"); },
+                                 "lenslet_no_such_module.so was not found in /nonexistent");
+  unsetenv("LENSLET_MODULE_PATH");
+}
+
+TEST(Tensor, CopiesAndRefusesMismatchedSizes) {
+  Stream stream(Device::cpu());
+  Tensor from({2, 3}), to({6}), wrong({5});
+  for (int i = 0; i < 6; ++i) from.data()[i] = static_cast<float>(i);
+  copy(from.view(), to.view(), stream);
+  EXPECT_EQ(to.data()[5], 5.0f);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(from.data()) % Buffer::kAlignment, 0u);
+  expect_error<DataError>([&] { copy(from.view(), wrong.view(), stream); }, "cannot copy 2x3 into 5");
+  expect_error<MemoryError>([] { Buffer(Device::cpu(), size_t{1} << 62); }, "out of host memory");
+}
+
+}  // namespace
+}  // namespace lenslet

@@ -1,0 +1,93 @@
+// Streams, events, copies, gates and captured graphs on a GPU.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "framework/device.h"
+#include "framework/stream.h"
+#include "framework/stream_gate.h"
+#include "framework/tensor.h"
+#include "tests/support/gpu.h"
+
+namespace lenslet {
+namespace {
+
+std::vector<unsigned char> read_back(const Buffer& buffer, Stream& stream) {
+  std::vector<unsigned char> bytes(buffer.bytes());
+  copy_bytes(bytes.data(), Device::cpu(), buffer.data(), buffer.device(), bytes.size(), stream);
+  stream.synchronize();
+  return bytes;
+}
+
+TEST(GpuTensor, CopiesThereAndBack) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  const Device gpu = Device::cuda();
+  Stream stream(gpu);
+  Tensor host({3, 5}), device({3, 5}, gpu), back({15});
+  for (int i = 0; i < 15; ++i) host.data()[i] = static_cast<float>(i) + 0.5f;
+  copy(host.view(), device.view(), stream);
+  copy(device.view(), back.view(), stream);
+  stream.synchronize();
+  for (int i = 0; i < 15; ++i) EXPECT_EQ(back.data()[i], host.data()[i]);
+}
+
+TEST(GpuTensor, RunsOutOfMemoryWithNumbersAndServesAgain) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  try {
+    Buffer huge(Device::cuda(), size_t{1} << 45);
+    FAIL();
+  } catch (const MemoryError& error) {
+    EXPECT_NE(std::string(error.what()).find("35184372088832 bytes needed"), std::string::npos)
+        << error.what();
+  }
+  Buffer small(Device::cuda(), 1024);
+  EXPECT_NE(small.data(), nullptr);
+}
+
+TEST(GpuStream, EventsMeasureWorkAndGatesHoldIt) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  const Device gpu = Device::cuda();
+  Stream stream(gpu);
+  Buffer buffer(gpu, size_t{256} << 20);
+  Event begin(gpu), end(gpu);
+  fill_bytes(buffer.data(), gpu, 1, buffer.bytes(), stream);
+  stream.synchronize();
+  {
+    StreamGate gate(stream);
+    begin.record(stream);
+    fill_bytes(buffer.data(), gpu, 2, buffer.bytes(), stream);
+    end.record(stream);
+    gate.open();
+    stream.synchronize();
+  }
+  const double ns = end.ns_since(begin);
+  EXPECT_GT(ns, 256.0 * (1 << 20) / 20e3) << "faster than 20 TB/s: the fill did not run between the events";
+  EXPECT_LT(ns, 1e9);
+  EXPECT_EQ(read_back(buffer, stream).back(), 2);
+}
+
+TEST(GpuStream, CapturedWorkRunsOnlyWhenLaunched) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  const Device gpu = Device::cuda();
+  Stream stream(gpu);
+  Buffer buffer(gpu, 4096);
+  fill_bytes(buffer.data(), gpu, 1, buffer.bytes(), stream);
+  stream.synchronize();
+  const CapturedGraph graph =
+      CapturedGraph::capture(stream, [&] { fill_bytes(buffer.data(), gpu, 7, buffer.bytes(), stream); });
+  EXPECT_EQ(read_back(buffer, stream)[0], 1);
+  graph.launch(stream);
+  EXPECT_EQ(read_back(buffer, stream)[0], 7);
+}
+
+TEST(GpuStream, AFailedCaptureLeavesTheStreamUsable) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  Stream stream(Device::cuda());
+  EXPECT_THROW(CapturedGraph::capture(stream, [] { throw DataError("inside"); }), DataError);
+  Buffer buffer(Device::cuda(), 16);
+  fill_bytes(buffer.data(), Device::cuda(), 3, 16, stream);
+  EXPECT_EQ(read_back(buffer, stream)[15], 3);
+}
+
+}  // namespace
+}  // namespace lenslet

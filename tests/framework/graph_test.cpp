@@ -1,0 +1,154 @@
+// Graph and Executable on the CPU, with layers whose results are known by hand.
+#include "framework/graph.h"
+
+#include <gtest/gtest.h>
+
+#include "framework/executable.h"
+#include "tests/framework/toy_layers.h"
+#include "tests/support/expect_error.h"
+
+namespace lenslet {
+namespace {
+
+const float kInput[5] = {-2, -1, 0, 1, 2};
+const float kExpected[5] = {16, 8, 0, 0, 0};  // 4 * relu(-2x)
+
+void fill(Executable& executable) {
+  const TensorView input = executable.input();
+  for (int64_t i = 0; i < input.shape.num_elements(); ++i) input.data[i] = kInput[i % 5];
+}
+
+void expect_right(const Executable& executable) {
+  const ConstTensorView output = executable.output();
+  for (int64_t i = 0; i < output.shape.num_elements(); ++i) ASSERT_EQ(output.data[i], kExpected[i % 5]) << i;
+}
+
+TEST(Graph, ChecksNamesAndShapes) {
+  Graph graph = toys::diamond();
+  expect_error<UsageError>([&] { graph.add("a", std::make_unique<toys::ToyRelu>(), {"x"}); }, "must be new");
+  expect_error<UsageError>([&] { graph.add("c", std::make_unique<toys::ToyRelu>(), {"y"}); },
+                           "none of: x, a, relu");
+  expect_error<DataError>([&] { graph.add("c", std::make_unique<toys::AddLayer>(), {"x"}); },
+                          "layer c: add needs two inputs");
+  EXPECT_EQ(graph.nodes().size(), 5u) << "a refused node must not stay";
+  expect_error<UsageError>([&] { graph.node("zzz"); }, "has no layer 'zzz'");
+  EXPECT_EQ(graph.infer_shapes(3).back(), (Shape{3, 5}));
+  EXPECT_EQ(graph.consumers(2), (std::vector<int>{3, 4}));
+  expect_error<UsageError>([&] { graph.infer_shapes(0); }, "at least 1, found 0");
+}
+
+TEST(Executable, ComputesWithEveryCombinationOfOptions) {
+  const Graph graph = toys::diamond();
+  for (bool fuse : {false, true}) {
+    for (bool keep : {false, true}) {
+      for (const char* backend : {"auto", "plain", "staged", "a=staged,b=plain"}) {
+        for (int64_t batch : {1, 3, 1000}) {
+          BuildOptions options;
+          options.batch = batch;
+          options.fuse = fuse;
+          options.keep_activations = keep;
+          options.backends = BackendSpec::parse(backend);
+          Executable executable(graph, options);
+          fill(executable);
+          for (int pass = 0; pass < 2; ++pass) {  // the input must survive a pass
+            executable.run();
+            expect_right(executable);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Executable, FusesReluOnlyWhereTheBackendCan) {
+  const Graph graph = toys::diamond();
+  BuildOptions options;
+  Executable fused(graph, options);
+  EXPECT_EQ(fused.steps().size(), 3u);
+  EXPECT_EQ(fused.steps()[0].fused, (std::vector<std::string>{"relu"}));
+  EXPECT_EQ(fused.plan().find("relu")->backend, "fused");
+  EXPECT_EQ(fused.plan().find("relu")->fused_into, "a");
+  EXPECT_EQ(fused.plan().find("a")->backend, "plain") << "auto passes over a backend that refuses";
+  options.backends = BackendSpec::parse("a=staged");
+  Executable apart(graph, options);
+  EXPECT_EQ(apart.steps().size(), 4u);
+  EXPECT_EQ(apart.plan().workspace_bytes, 4096u);
+}
+
+TEST(Executable, RefusesWithTheBackendsReason) {
+  const Graph graph = toys::diamond();
+  BuildOptions options;
+  options.backends = BackendSpec::parse("a=refusing");
+  expect_error<UnavailableError>([&] { Executable executable(graph, options); },
+                                 "layer a: backend refusing cannot serve: it always refuses");
+  options.backends = {};
+  options.math = MathMode::kTf32;
+  expect_error<UnavailableError>(
+      [&] { Executable executable(graph, options); },
+      "no backend serves tf32 on cpu: refusing: it always refuses; plain: only fp32");
+  options.math = MathMode::kFp32;
+  options.cuda_graph = true;
+  expect_error<UsageError>([&] { Executable executable(graph, options); },
+                           "a CUDA graph needs a CUDA device");
+  options.cuda_graph = false;
+  options.backends = BackendSpec::parse("a=staged");
+  options.workspace_limit = 4095;
+  expect_error<MemoryError>([&] { Executable executable(graph, options); }, "needs 4096 bytes of workspace");
+  options.backends = {};
+  options.batch = int64_t{1} << 40;
+  expect_error<MemoryError>([&] { Executable executable(graph, options); },
+                            "the largest batch that fits is about");
+}
+
+TEST(Executable, ReplaysAPlanExactly) {
+  const Graph graph = toys::diamond();
+  BuildOptions options;
+  options.batch = 2;
+  options.backends = BackendSpec::parse("a=staged,b=plain");
+  Executable first(graph, options);
+  const Plan plan = Plan::from_json(first.plan().to_json(), "memory");
+  BuildOptions replay;
+  replay.batch = 2;
+  replay.plan = &plan;
+  Executable second(graph, replay);
+  EXPECT_EQ(second.plan().to_json(), first.plan().to_json());
+  fill(second);
+  second.run();
+  expect_right(second);
+
+  Plan other = plan;
+  other.model = "someone";
+  replay.plan = &other;
+  expect_error<DataError>([&] { Executable executable(graph, replay); }, "the plan is for model someone");
+  other = plan;
+  other.device = "cuda:0";
+  expect_error<UnavailableError>([&] { Executable executable(graph, replay); }, "the plan is for cuda:0");
+  other = plan;
+  other.layers.pop_back();
+  expect_error<DataError>([&] { Executable executable(graph, replay); }, "says nothing of layer out");
+  other = plan;
+  other.layers[1].backend = "fused";  // relu, which `staged` cannot fuse
+  expect_error<DataError>([&] { Executable executable(graph, replay); }, "cannot do");
+}
+
+TEST(Executable, GivesActivationsOnlyWhereTheyExist) {
+  const Graph graph = toys::diamond();
+  BuildOptions options;
+  options.keep_activations = true;
+  Executable fused(graph, options);
+  fill(fused);
+  fused.run();
+  EXPECT_EQ(fused.activation("relu").data[0], 4.0f);
+  expect_error<UsageError>([&] { fused.activation("a"); }, "is never stored");
+  options.fuse = false;
+  Executable apart(graph, options);
+  fill(apart);
+  apart.run();
+  EXPECT_EQ(apart.activation("a").data[4], -4.0f);
+  options.keep_activations = false;
+  Executable reusing(graph, options);
+  expect_error<UsageError>([&] { reusing.activation("a"); }, "keep_activations");
+}
+
+}  // namespace
+}  // namespace lenslet

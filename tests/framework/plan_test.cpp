@@ -1,0 +1,69 @@
+#include "framework/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "framework/error.h"
+
+namespace lenslet {
+namespace {
+
+Plan sample() {
+  Plan plan;
+  plan.model = "lenet5";
+  plan.version = "0.1.0";
+  plan.device = "cuda:0";
+  plan.device_name = "some \"GPU\"";
+  plan.batch = 64;
+  plan.workspace_bytes = 1024;
+  plan.layers = {{"conv1", "conv2d", "winograd", MathMode::kTf32, ""},
+                 {"relu1", "relu", "fused", MathMode::kFp32, "conv1"}};
+  return plan;
+}
+
+TEST(Plan, RoundTripsThroughJson) {
+  const Plan plan = sample();
+  const Plan again = Plan::from_json(plan.to_json(), "memory");
+  EXPECT_EQ(again.to_json(), plan.to_json());
+  EXPECT_EQ(again.layers[0].math, MathMode::kTf32);
+  EXPECT_EQ(again.layers[1].fused_into, "conv1");
+}
+
+std::string with(const std::function<void(nlohmann::json&)>& change) {
+  nlohmann::json json = nlohmann::json::parse(sample().to_json());
+  change(json);
+  return json.dump();
+}
+
+TEST(Plan, NamesWhatIsWrong) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"", "not JSON"},
+      {"[]", "must be an object, found array"},
+      {std::string(2 << 20, '['), "at most"},
+      {with([](auto& j) { j.erase("schema"); }), "lacks \"schema\""},
+      {with([](auto& j) { j["schema"] = "lenslet.plan/9"; }), "found \"lenslet.plan/9\""},
+      {with([](auto& j) { j["batch"] = -1; }), "\"batch\" of the plan must be a whole number >= 0, found -1"},
+      {with([](auto& j) { j["batch"] = 1.5; }), "whole number"},
+      {with([](auto& j) { j["layers"] = 3; }), "must be an array"},
+      {with([](auto& j) { j["layers"][0] = 3; }), "layer 0 must be an object"},
+      {with([](auto& j) { j["layers"][0]["math"] = "fp8"; }), "layer conv1: math mode must be"},
+      {with([](auto& j) { j["layers"][0]["backend"] = 7; }),
+       "\"backend\" of layer 0 must be a string, found 7"},
+      {with([](auto& j) { j["layers"][1]["name"] = "conv1"; }), "layer conv1 is listed twice"},
+  };
+  for (const auto& [text, fragment] : cases) {
+    try {
+      Plan::from_json(text, "plan.json");
+      ADD_FAILURE() << "accepted: " << text.substr(0, 200);
+    } catch (const DataError& error) {
+      const std::string message = error.what();
+      EXPECT_NE(message.find(fragment), std::string::npos) << message;
+      EXPECT_EQ(message.rfind("plan.json: ", 0), 0u) << message;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lenslet

@@ -1,0 +1,88 @@
+#include "framework/profiler.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "framework/chrome_trace.h"
+#include "tests/framework/toy_layers.h"
+
+namespace lenslet {
+namespace {
+
+Profile profile_diamond(bool cold) {
+  static const Graph graph = toys::diamond();
+  BuildOptions options;
+  options.batch = 20000;  // long enough that the clock's cost does not count
+  options.backends = BackendSpec::parse("a=staged");
+  Executable executable(graph, options);
+  ProfileOptions profile_options;
+  profile_options.warmup_ms = 5;
+  profile_options.min_time_ms = 50;
+  profile_options.cold = cold;
+  return profile(executable, profile_options);
+}
+
+TEST(Profiler, RowsAddUpToTheTotal) {
+  const Profile result = profile_diamond(false);
+  ASSERT_EQ(result.layers.size(), 4u);
+  double sum = 0;
+  for (const LayerProfile& layer : result.layers) {
+    EXPECT_GE(layer.hot.samples, 20u);
+    EXPECT_GT(layer.hot.median, 0);
+    sum += layer.hot.median;
+  }
+  EXPECT_DOUBLE_EQ(sum, result.layers_ns);
+  EXPECT_DOUBLE_EQ(result.residual_ns, result.unprofiled.median - (result.layers_ns - result.gaps_ns));
+  // A busy machine may disturb one kind of pass more than the other; far apart they must never be.
+  EXPECT_LT(std::abs(result.residual_ns), 0.5 * result.unprofiled.median);
+  EXPECT_EQ(result.h2d.samples, 0u) << "the CPU copies nothing";
+}
+
+TEST(Profiler, TimesStagesApart) {
+  const Profile result = profile_diamond(false);
+  ASSERT_EQ(result.layers[0].stages.size(), 1u);
+  EXPECT_EQ(result.layers[0].stages[0].name, "multiply");
+  EXPECT_GT(result.layers[0].stages[0].hot.median, 0);
+  EXPECT_TRUE(result.layers[1].stages.empty());
+}
+
+TEST(Profiler, ColdIsMeasuredOnlyWhenAsked) {
+  EXPECT_EQ(profile_diamond(false).layers[0].cold.samples, 0u);
+  EXPECT_GE(profile_diamond(true).layers[0].cold.samples, 3u);
+}
+
+TEST(ChromeTrace, NestsStrictlyAndStartsWithMetadata) {
+  const Profile result = profile_diamond(false);
+  const auto root = nlohmann::json::parse(chrome_trace("lenslet", "cpu", result.spans));
+  const auto& events = root["traceEvents"];
+  EXPECT_EQ(events[0]["ph"], "M");
+  EXPECT_EQ(events[1]["ph"], "M");
+  std::vector<double> ends;
+  double previous = 0;
+  size_t spans = 0;
+  for (size_t i = 2; i < events.size(); ++i) {
+    ASSERT_EQ(events[i]["ph"], "X");
+    const double begin = events[i]["ts"], end = begin + events[i]["dur"].get<double>();
+    EXPECT_GE(begin, previous);
+    previous = begin;
+    while (!ends.empty() && ends.back() <= begin) ends.pop_back();
+    if (!ends.empty()) {
+      EXPECT_LE(end, ends.back() + 1e-9);
+    }
+    ends.push_back(end);
+    ++spans;
+  }
+  EXPECT_EQ(spans, 1u + 4u + 1u);  // pass, layers, one stage
+}
+
+TEST(ChromeTrace, ClampsAChildThatOutlivesItsParentByAClockTick) {
+  const auto root = nlohmann::json::parse(
+      chrome_trace("p", "s", {{"parent", "layer", 0, 1000}, {"child", "stage", 500, 532}}));
+  const auto& child = root["traceEvents"][3];
+  EXPECT_DOUBLE_EQ(child["ts"].get<double>() + child["dur"].get<double>(), 1.0);
+}
+
+}  // namespace
+}  // namespace lenslet

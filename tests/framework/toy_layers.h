@@ -1,0 +1,118 @@
+// Layers small enough to reason about, for tests of the graph machinery. CPU only.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/graph.h"
+#include "framework/layer.h"
+
+namespace lenslet::toys {
+
+/// y = factor * x. Backends: "plain", and "refusing", which never serves.
+class ScaleLayer : public Layer {
+ public:
+  explicit ScaleLayer(float factor) : factor_(factor) {}
+  std::string_view type() const override { return "scale"; }
+  std::string describe() const override { return "scale"; }
+  bool uses_math() const override { return true; }
+  Shape infer_shape(const std::vector<Shape>& inputs) const override { return inputs.at(0); }
+  Work work(const std::vector<Shape>& inputs) const override {
+    const double count = static_cast<double>(inputs[0].num_elements());
+    return {count, 8 * count};
+  }
+  std::vector<std::string> backends(DeviceKind) const override { return {"refusing", "plain", "staged"}; }
+  Support supports(const std::string& backend, const OperatorRequest& request) const override {
+    if (backend == "refusing") return Support::no("it always refuses");
+    if (request.math != MathMode::kFp32) return Support::no("only fp32");
+    return Support::yes();
+  }
+  std::unique_ptr<Operator> prepare(const std::string& backend, const OperatorRequest& request,
+                                    Stream&) const override {
+    return std::make_unique<Op>(factor_, request.fuse_relu, backend == "staged");
+  }
+  bool can_fuse_relu(const std::string& backend, DeviceKind) const override { return backend == "plain"; }
+
+ private:
+  class Op : public Operator {
+   public:
+    Op(float factor, bool relu, bool staged) : factor_(factor), relu_(relu), staged_(staged) {}
+    size_t workspace_bytes() const override { return staged_ ? 4096 : 0; }
+    void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
+      ScopedStage stage(staged_ ? context.tracer : nullptr, "multiply");
+      for (int64_t i = 0; i < output.shape.num_elements(); ++i) {
+        const float value = factor_ * inputs[0].data[i];
+        output.data[i] = relu_ ? std::max(value, 0.0f) : value;
+      }
+      if (staged_) static_cast<char*>(context.workspace)[4095] = 1;
+    }
+
+   private:
+    float factor_;
+    bool relu_, staged_;
+  };
+  float factor_;
+};
+
+/// y = a + b.
+class AddLayer : public Layer {
+ public:
+  std::string_view type() const override { return "add"; }
+  std::string describe() const override { return "add"; }
+  Shape infer_shape(const std::vector<Shape>& inputs) const override {
+    if (inputs.size() != 2 || inputs[0] != inputs[1]) throw DataError("add needs two inputs of one shape");
+    return inputs[0];
+  }
+  Work work(const std::vector<Shape>& inputs) const override {
+    const double count = static_cast<double>(inputs[0].num_elements());
+    return {count, 12 * count};
+  }
+  std::vector<std::string> backends(DeviceKind) const override { return {"plain"}; }
+  Support supports(const std::string&, const OperatorRequest&) const override { return Support::yes(); }
+  std::unique_ptr<Operator> prepare(const std::string&, const OperatorRequest&, Stream&) const override {
+    return std::make_unique<Op>();
+  }
+
+ private:
+  class Op : public Operator {
+   public:
+    void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext&) override {
+      for (int64_t i = 0; i < output.shape.num_elements(); ++i)
+        output.data[i] = inputs[0].data[i] + inputs[1].data[i];
+    }
+  };
+};
+
+/// y = max(x, 0).
+class ToyRelu : public AddLayer {
+ public:
+  std::string_view type() const override { return "relu"; }
+  Shape infer_shape(const std::vector<Shape>& inputs) const override { return inputs.at(0); }
+  bool is_relu() const override { return true; }
+  std::unique_ptr<Operator> prepare(const std::string&, const OperatorRequest&, Stream&) const override {
+    return std::make_unique<Op>();
+  }
+
+ private:
+  class Op : public Operator {
+   public:
+    void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext&) override {
+      for (int64_t i = 0; i < output.shape.num_elements(); ++i)
+        output.data[i] = std::max(inputs[0].data[i], 0.0f);
+    }
+  };
+};
+
+/// x -> a = -2x -> relu -> b = 3 * relu; out = a' + b with a' = relu(-2x), so out = 4 * relu(-2x).
+inline Graph diamond() {
+  Graph graph("diamond", "x", {5});
+  graph.add("a", std::make_unique<ScaleLayer>(-2.0f), {"x"});
+  graph.add("relu", std::make_unique<ToyRelu>(), {"a"});
+  graph.add("b", std::make_unique<ScaleLayer>(3.0f), {"relu"});
+  graph.add("out", std::make_unique<AddLayer>(), {"relu", "b"});
+  return graph;
+}
+
+}  // namespace lenslet::toys
