@@ -28,8 +28,10 @@ struct ExpectedTensor {
 
 const std::vector<ExpectedTensor>& expected_tensors() {
   static const std::vector<ExpectedTensor> tensors = {
-      {"conv1.weight", {6, 1, 5, 5}},  {"conv1.bias", {6}},  {"conv2.weight", {16, 6, 5, 5}}, {"conv2.bias", {16}},
-      {"fc1.weight", {120, 256}},      {"fc1.bias", {120}},  {"fc2.weight", {84, 120}},       {"fc2.bias", {84}},
+      {"conv1.weight", {6, 1, 5, 5}},  {"conv1.bias", {6}},
+      {"conv2.weight", {16, 6, 5, 5}}, {"conv2.bias", {16}},
+      {"fc1.weight", {120, 256}},      {"fc1.bias", {120}},
+      {"fc2.weight", {84, 120}},       {"fc2.bias", {84}},
       {"fc3.weight", {10, 84}},        {"fc3.bias", {10}},
   };
   return tensors;
@@ -49,13 +51,14 @@ void check_tensors(const Safetensors& weights, const std::string& origin) {
       add(concat("missing ", expected.name, " [", expected.shape.to_string(), "]"));
     } else if (found->second.shape() != expected.shape) {
       const Shape& shape = found->second.shape();
-      add(concat(expected.name, " must be [", expected.shape.to_string(), "], found [", shape.to_string(), "]",
-                 is_transposed(shape, expected.shape) ? " (transposed?)" : ""));
+      add(concat(expected.name, " must be [", expected.shape.to_string(), "], found [", shape.to_string(),
+                 "]", is_transposed(shape, expected.shape) ? " (transposed?)" : ""));
     }
   }
   for (const auto& [name, tensor] : weights.tensors) {
     const auto& all = expected_tensors();
-    const bool known = std::any_of(all.begin(), all.end(), [&](const ExpectedTensor& e) { return name == e.name; });
+    const bool known =
+        std::any_of(all.begin(), all.end(), [&](const ExpectedTensor& e) { return name == e.name; });
     if (!known) add(concat("unexpected ", name, " [", tensor.shape().to_string(), "]"));
   }
   if (!wrong.empty()) throw DataError(concat(origin, ": not the weights of LeNet-5: ", wrong));
@@ -85,7 +88,7 @@ Graph make_lenet5(const Safetensors& weights, const std::string& origin) {
   const auto linear = [&](const std::string& name) {
     return std::make_unique<LinearLayer>(tensor(name + ".weight"), tensor(name + ".bias"));
   };
-  const auto pool = [] { return std::make_unique<MaxPool2dLayer>(Pool2dGeometry::square(2)); };
+  const auto pool = [] { return std::make_unique<MaxPool2dLayer>(Pool2dWindow::square(2, 2)); };
   const auto relu = [] { return std::make_unique<ReluLayer>(); };
 
   Graph graph("lenet5", "input", {1, kLenet5Side, kLenet5Side});

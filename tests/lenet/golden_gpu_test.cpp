@@ -1,0 +1,73 @@
+// The GPU against PyTorch: activations layer by layer, and the 10,000 digits of the MNIST test set.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tests/lenet/lenet_fixture.h"
+#include "tests/support/gpu.h"
+
+namespace lenslet {
+namespace {
+
+TEST(GoldenGpu, EveryPairOfBackendsGivesPyTorchsActivations) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  const std::vector<std::string> pairs = conv_pairs(Device::cuda());
+  ASSERT_GE(pairs.size(), 9u);
+  for (const std::string& pair : pairs) {
+    for (bool fuse : {false, true}) check_golden_activations(Device::cuda(), pair, fuse);
+  }
+}
+
+TEST(GoldenGpu, EveryLinearBackendGivesPyTorchsActivations) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  for (const std::string& backend : lenet5().node("fc1").layer->backends(DeviceKind::kCuda)) {
+    check_golden_activations(Device::cuda(), "fc1=" + backend + ",fc2=" + backend + ",fc3=" + backend, true);
+  }
+}
+
+TEST(GoldenGpu, EveryPairOfBackendsReadsTheMnistTestSetAsPyTorchDoes) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  if (mnist_folder().empty()) GTEST_SKIP() << "LENSLET_MNIST_DIR is not set: no MNIST test set to read";
+  for (const std::string& pair : conv_pairs(Device::cuda()))
+    check_mnist_predictions(Device::cuda(), pair, 10000);
+}
+
+TEST(GoldenGpu, TheBatchDoesNotChangeTheDigits) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  if (mnist_folder().empty()) GTEST_SKIP() << "LENSLET_MNIST_DIR is not set: no MNIST test set to read";
+  for (int64_t batch : {1, 7, 64, 10000}) check_mnist_predictions(Device::cuda(), "auto", batch);
+}
+
+TEST(GoldenGpu, ACapturedGraphGivesTheSameBits) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  const Tensor& input = golden_activations().tensors.at("input");
+  for (const std::string& pair : conv_pairs(Device::cuda())) {
+    std::vector<float> results[2];
+    for (bool graph : {false, true}) {
+      BuildOptions options;
+      options.device = Device::cuda();
+      options.batch = input.shape()[0];
+      options.backends = BackendSpec::parse(pair);
+      Executable first(lenet5(), options);
+      // Libraries may choose by timing: both runs must replay one plan, and one choice inside it.
+      const Plan plan = first.plan();
+      options.plan = &plan;
+      options.cuda_graph = graph;
+      Executable executable(lenet5(), options);
+      copy(input.view(), executable.input(), executable.stream());
+      executable.run();
+      executable.run();
+      std::vector<float>& out = results[graph];
+      out.resize(static_cast<size_t>(executable.output().shape.num_elements()));
+      copy_bytes(out.data(), Device::cpu(), executable.output().data, Device::cuda(),
+                 out.size() * sizeof(float), executable.stream());
+      executable.stream().synchronize();
+    }
+    if (pair.find("cudnn") != std::string::npos) continue;  // its algorithm is chosen by timing, once a build
+    EXPECT_EQ(std::memcmp(results[0].data(), results[1].data(), results[0].size() * sizeof(float)), 0)
+        << pair;
+  }
+}
+
+}  // namespace
+}  // namespace lenslet

@@ -1,0 +1,40 @@
+// The CPU against PyTorch: activations layer by layer, and the 10,000 digits of the MNIST test set.
+#include <gtest/gtest.h>
+
+#include "framework/parallel.h"
+#include "tests/lenet/lenet_fixture.h"
+
+namespace lenslet {
+namespace {
+
+TEST(Golden, EveryPairOfBackendsGivesPyTorchsActivations) {
+  const std::vector<std::string> pairs = conv_pairs(Device::cpu());
+  ASSERT_GE(pairs.size(), 4u);
+  for (const std::string& pair : pairs) {
+    for (bool fuse : {false, true}) check_golden_activations(Device::cpu(), pair, fuse);
+  }
+}
+
+TEST(Golden, EveryLinearBackendGivesPyTorchsActivations) {
+  for (const std::string& backend : lenet5().node("fc1").layer->backends(DeviceKind::kCpu)) {
+    check_golden_activations(Device::cpu(), "fc1=" + backend + ",fc2=" + backend + ",fc3=" + backend, true);
+  }
+}
+
+TEST(Golden, EveryPairOfBackendsReadsTheMnistTestSetAsPyTorchDoes) {
+  if (mnist_folder().empty()) GTEST_SKIP() << "LENSLET_MNIST_DIR is not set: no MNIST test set to read";
+  for (const std::string& pair : conv_pairs(Device::cpu())) check_mnist_predictions(Device::cpu(), pair, 500);
+}
+
+TEST(Golden, TheBatchAndTheThreadsDoNotChangeTheDigits) {
+  if (mnist_folder().empty()) GTEST_SKIP() << "LENSLET_MNIST_DIR is not set: no MNIST test set to read";
+  const int before = num_threads();
+  for (int threads : {1, 3}) {
+    set_num_threads(threads);
+    for (int64_t batch : {1, 7, 10000}) check_mnist_predictions(Device::cpu(), "auto", batch);
+  }
+  set_num_threads(before);
+}
+
+}  // namespace
+}  // namespace lenslet

@@ -1,0 +1,75 @@
+// The graph of LeNet-5 and what it demands of its weights.
+#include "models/lenet5.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "tests/lenet/lenet_fixture.h"
+#include "tests/support/expect_error.h"
+
+namespace lenslet {
+namespace {
+
+Safetensors default_weights() { return builtin_lenet5_weights(); }
+
+TEST(Lenet5, HasTheShapesAndTheWorkOfThePaper) {
+  const Graph& graph = lenet5();
+  const std::vector<Shape> shapes = graph.infer_shapes(3);
+  std::vector<std::string> found;
+  for (const Shape& shape : shapes) found.push_back(shape.to_string());
+  const std::vector<std::string> expected = {"3x1x28x28", "3x6x24x24", "3x6x24x24", "3x6x12x12",
+                                             "3x16x8x8",  "3x16x8x8",  "3x16x4x4",  "3x120",
+                                             "3x120",     "3x84",      "3x84",      "3x10"};
+  EXPECT_EQ(found, expected);
+
+  int64_t parameters = 0;
+  for (const auto& [name, tensor] : default_weights().tensors) parameters += tensor.shape().num_elements();
+  EXPECT_EQ(parameters, 44426);
+  double multiply_adds = 0;
+  for (const Graph::Node& node : graph.nodes()) {
+    if (!node.layer || !node.layer->uses_math()) continue;
+    std::vector<Shape> inputs;
+    for (int index : node.inputs) inputs.push_back(graph.infer_shapes(1)[static_cast<size_t>(index)]);
+    multiply_adds += node.layer->work(inputs).flops / 2;
+  }
+  EXPECT_EQ(multiply_adds, 281640);
+}
+
+TEST(Lenet5, ListsEverythingThatIsWrongWithTheWeights) {
+  Safetensors weights = default_weights();
+  weights.tensors.erase("conv2.bias");
+  weights.tensors["fc1.weight"] = Tensor({256, 120});
+  weights.tensors["fc4.weight"] = Tensor({2, 2});
+  const auto make = [&] { make_lenet5(weights, "w.safetensors"); };
+  expect_error<DataError>(make, "w.safetensors: not the weights of LeNet-5: ");
+  expect_error<DataError>(make, "missing conv2.bias [16]");
+  expect_error<DataError>(make, "fc1.weight must be [120x256], found [256x120] (transposed?)");
+  expect_error<DataError>(make, "unexpected fc4.weight [2x2]");
+}
+
+TEST(Lenet5, NormalisesAsTheTrainingDid) {
+  const Safetensors& golden = golden_activations();
+  const Tensor& bytes = golden.tensors.at("input_u8");
+  const Tensor& expected = golden.tensors.at("input");
+  std::vector<uint8_t> pixels(static_cast<size_t>(bytes.shape().num_elements()));
+  for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(bytes.data()[i]);
+  std::vector<float> actual(pixels.size());
+  normalize_mnist(pixels.data(), bytes.shape()[0], actual.data());
+  EXPECT_EQ(std::memcmp(actual.data(), expected.data(), expected.shape().bytes()), 0)
+      << "must agree bit for bit";
+}
+
+TEST(Lenet5, SoftmaxIsStableAndSumsToOne) {
+  const float logits[4] = {1000, 999, -1000, 1000};
+  double p[4];
+  softmax(logits, 4, p);
+  EXPECT_NEAR(p[0] + p[1] + p[2] + p[3], 1, 1e-15);
+  EXPECT_EQ(p[0], p[3]);
+  EXPECT_NEAR(p[1] / p[0], std::exp(-1.0), 1e-15);
+  EXPECT_EQ(p[2], 0);
+}
+
+}  // namespace
+}  // namespace lenslet

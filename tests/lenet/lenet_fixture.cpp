@@ -1,0 +1,159 @@
+#include "tests/lenet/lenet_fixture.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include "framework/tensor.h"
+
+namespace lenslet {
+
+namespace {
+
+// PyTorch's values are exact to fp32 rounding; ours may differ by the reordering of at most 256 products, and
+// in a Winograd layer by its transforms (6.4e-6 of the largest value). NaN must fail, so the test is "accept
+// if close".
+constexpr double kRelativeToLargest = 2e-5;
+constexpr double kLogitTolerance = 1e-4;
+constexpr int64_t kTestImages = 10000;
+
+const std::string kGolden = std::string(LENSLET_SOURCE_DIR) + "/weights/golden/";
+
+std::vector<float> to_host(ConstTensorView view, Stream& stream) {
+  std::vector<float> values(static_cast<size_t>(view.shape.num_elements()));
+  copy_bytes(values.data(), Device::cpu(), view.data, view.device, view.shape.bytes(), stream);
+  stream.synchronize();
+  return values;
+}
+
+void expect_close(const std::vector<float>& actual, const Tensor& expected, const std::string& what) {
+  ASSERT_EQ(static_cast<int64_t>(actual.size()), expected.shape().num_elements()) << what;
+  double largest = 1;
+  for (size_t i = 0; i < actual.size(); ++i)
+    largest = std::max(largest, std::abs(double{expected.data()[i]}));
+  for (size_t i = 0; i < actual.size(); ++i) {
+    const double error = std::abs(double{actual[i]} - double{expected.data()[i]});
+    ASSERT_TRUE(error <= kRelativeToLargest * largest)
+        << what << " element " << i << ": " << actual[i] << ", PyTorch " << expected.data()[i];
+  }
+}
+
+int argmax(const float* logits) {
+  return static_cast<int>(std::max_element(logits, logits + kLenet5Classes) - logits);
+}
+
+double margin(const float* logits) {
+  std::vector<float> sorted(logits, logits + kLenet5Classes);
+  std::sort(sorted.begin(), sorted.end(), std::greater<float>());
+  return double{sorted[0]} - double{sorted[1]};
+}
+
+}  // namespace
+
+const Graph& lenet5() {
+  static const Graph graph = make_lenet5(builtin_lenet5_weights(), "the built-in weights");
+  return graph;
+}
+
+const Safetensors& golden_activations() {
+  static const Safetensors golden = read_safetensors(kGolden + "activations.safetensors");
+  return golden;
+}
+
+std::vector<std::string> conv_pairs(Device device) {
+  const auto legal = [&](const char* name, const Shape& input, const Shape& output) {
+    OperatorRequest request;
+    request.device = device;
+    request.inputs = {input};
+    request.output = output;
+    const Layer& layer = *lenet5().node(name).layer;
+    std::vector<std::string> names;
+    for (const std::string& backend : layer.backends(device.kind)) {
+      if (layer.supports(backend, request)) names.push_back(backend);
+    }
+    return names;
+  };
+  std::vector<std::string> pairs;
+  for (const std::string& first : legal("conv1", {1, 1, 28, 28}, {1, 6, 24, 24})) {
+    for (const std::string& second : legal("conv2", {1, 6, 12, 12}, {1, 16, 8, 8})) {
+      pairs.push_back("conv1=" + first + ",conv2=" + second);
+    }
+  }
+  return pairs;
+}
+
+void check_golden_activations(Device device, const std::string& backends, bool fuse) {
+  SCOPED_TRACE(backends + (fuse ? " fused" : " apart"));
+  const Safetensors& golden = golden_activations();
+  const Tensor& input = golden.tensors.at("input");
+  BuildOptions options;
+  options.device = device;
+  options.batch = input.shape()[0];
+  options.backends = BackendSpec::parse(backends);
+  options.fuse = fuse;
+  options.keep_activations = true;
+  Executable executable(lenet5(), options);
+  copy(input.view(), executable.input(), executable.stream());
+  executable.run();
+  for (const Graph::Node& node : lenet5().nodes()) {
+    if (!node.layer) continue;
+    const PlanLayer* reader =
+        nullptr;  // a ReLU computed by this node's operator: its own output is never stored
+    for (const PlanLayer& layer : executable.plan().layers) {
+      if (layer.fused_into == node.name) reader = &layer;
+    }
+    if (reader) continue;
+    const std::vector<float> actual = to_host(executable.activation(node.name), executable.stream());
+    expect_close(actual, golden.tensors.at(node.name), node.name);
+  }
+}
+
+std::string mnist_folder() {
+  const char* folder = std::getenv("LENSLET_MNIST_DIR");
+  return folder ? folder : "";
+}
+
+void check_mnist_predictions(Device device, const std::string& backends, int64_t batch) {
+  SCOPED_TRACE(backends);
+  const ImageDataset data = read_image_dataset(mnist_folder(), "t10k", kLenet5Side, kLenet5Side);
+  ASSERT_EQ(data.count, kTestImages);
+  static const Safetensors reference = read_safetensors(kGolden + "mnist_test_logits.safetensors");
+  const float* expected = reference.tensors.at("logits").data();
+  std::string digits;
+  std::ifstream(kGolden + "mnist_test_predictions.txt") >> digits;
+  ASSERT_EQ(digits.size(), static_cast<size_t>(kTestImages));
+
+  BuildOptions options;
+  options.device = device;
+  options.batch = batch;
+  options.backends = BackendSpec::parse(backends);
+  Executable executable(lenet5(), options);
+  Tensor images({batch, 1, kLenet5Side, kLenet5Side});
+  double worst = 0;
+  for (int64_t first = 0; first < kTestImages; first += batch) {
+    const int64_t count = std::min(batch, kTestImages - first);
+    normalize_mnist(data.images.data() + first * kLenet5Side * kLenet5Side, count, images.data());
+    copy(images.view(), executable.input(), executable.stream());
+    executable.run();
+    const std::vector<float> logits = to_host(executable.output(), executable.stream());
+    for (int64_t i = 0; i < count; ++i) {
+      const float* ours = logits.data() + i * kLenet5Classes;
+      const float* theirs = expected + (first + i) * kLenet5Classes;
+      for (int k = 0; k < kLenet5Classes; ++k) {
+        const double error = std::abs(double{ours[k]} - double{theirs[k]});
+        ASSERT_TRUE(error <= kLogitTolerance)
+            << "image " << first + i << " logit " << k << ": " << ours[k] << ", PyTorch " << theirs[k];
+        worst = std::max(worst, error);
+      }
+      EXPECT_EQ('0' + argmax(ours), digits[static_cast<size_t>(first + i)])
+          << "image " << first + i << ", margin " << margin(ours) << ", PyTorch's margin " << margin(theirs);
+    }
+  }
+  ::testing::Test::RecordProperty("worst_logit_error", std::to_string(worst));
+}
+
+}  // namespace lenslet
