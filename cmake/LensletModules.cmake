@@ -10,3 +10,5 @@ function(lenslet_module name)
   set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME lenslet_${name} INSTALL_RPATH_USE_LINK_PATH ON)
   set_property(GLOBAL APPEND PROPERTY LENSLET_MODULES ${name})
 endfunction()
+
+include(LensletOneDnn)

@@ -66,6 +66,10 @@ const Module& Module::open(const std::string& name) {
                               "; use the modules of this build");
         break;
       }
+      if (void* use_threads = dlsym(handle, "lenslet_module_use_threads")) {
+        const ParallelHost host{&num_threads, &parallel_for};
+        reinterpret_cast<void (*)(const ParallelHost*)>(use_threads)(&host);
+      }
       slot.module.reset(new Module(path, handle));
       break;
     }

@@ -7,6 +7,8 @@
 
 #include <string>
 
+#include "framework/parallel.h"
+
 namespace lenslet {
 
 /// Changes with every change of a class that crosses the border to a module.
@@ -34,3 +36,8 @@ class Module {
 /// Goes once into every module.
 #define LENSLET_DEFINE_MODULE() \
   LENSLET_MODULE_EXPORT int lenslet_module_abi() { return lenslet::kModuleAbiVersion; }
+/// Goes into a module that computes on the CPU: it then uses the program's threads and their number.
+#define LENSLET_MODULE_SHARES_THREADS()                                                      \
+  LENSLET_MODULE_EXPORT void lenslet_module_use_threads(const lenslet::ParallelHost* host) { \
+    lenslet::use_parallel_host(*host);                                                       \
+  }

@@ -123,6 +123,12 @@ int& thread_count() {
   return count;
 }
 
+// Set in a module alone.
+ParallelHost& parallel_host() {
+  static ParallelHost host{};
+  return host;
+}
+
 std::unique_ptr<Pool>& pool() {
   static std::unique_ptr<Pool> instance;
   return instance;
@@ -140,7 +146,9 @@ Pool& current_pool() {
 
 }  // namespace
 
-int num_threads() { return thread_count(); }
+void use_parallel_host(const ParallelHost& chosen) { parallel_host() = chosen; }
+
+int num_threads() { return parallel_host().num_threads ? parallel_host().num_threads() : thread_count(); }
 
 void set_num_threads(int count) {
   if (count < 1 || count > kMaxThreads) {
@@ -151,6 +159,7 @@ void set_num_threads(int count) {
 
 void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) {
   if (count <= 0) return;
+  if (parallel_host().parallel_for) return parallel_host().parallel_for(count, grain, body);
   grain = std::max<int64_t>(grain, 1);
   const int64_t threads = thread_count();
   // Whole grains, dealt evenly: the last part may be short.

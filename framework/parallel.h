@@ -17,4 +17,13 @@ void set_num_threads(int count);
 /// is rethrown. A nested call runs in the calling thread.
 void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body);
 
+/// The pool of one program, for a module: it carries its own copy of this code and must not start a second
+/// pool.
+struct ParallelHost {
+  int (*num_threads)();
+  void (*parallel_for)(int64_t, int64_t, const std::function<void(int64_t, int64_t)>&);
+};
+/// From now on the functions above use the program's pool. Called in a module, by framework/module.h.
+void use_parallel_host(const ParallelHost& host);
+
 }  // namespace lenslet
