@@ -88,6 +88,8 @@ class Layer {
   /// The backend `auto` takes for this request: by default the first in rank order that supports it; empty
   /// for none.
   virtual std::string preferred(const OperatorRequest& request) const;
+  /// Yes where backends() lists the name, else no, with the legal names: what supports() begins with.
+  Support lists(const std::string& backend, DeviceKind kind) const;
   /// Prepares: uploads and transforms weights, chooses algorithms. Throws UnavailableError where supports()
   /// says no.
   virtual std::unique_ptr<Operator> prepare(const std::string& backend, const OperatorRequest& request,

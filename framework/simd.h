@@ -1,0 +1,52 @@
+// Instruction sets of the CPU side: the build targets plain x86-64, kernels choose at run time.
+//
+// A loop that the compiler vectorises by itself is marked LENSLET_SIMD_CLONES: it is compiled once for each
+// set, and the loader picks. A kernel whose register tile depends on the vector width is a template over the
+// width and compiled by hand under LENSLET_TARGET_AVX2 and LENSLET_TARGET_AVX512, with simd_level() to
+// choose.
+#pragma once
+
+namespace lenslet {
+
+enum class SimdLevel {
+  kBaseline,  // what the build targets: SSE2 on x86-64
+  kAvx2,      // AVX2 and FMA
+  kAvx512     // AVX-512 F, VL, BW, DQ
+};
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define LENSLET_TARGET_AVX2 __attribute__((target("avx2,fma")))
+#define LENSLET_TARGET_AVX512 __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")))
+
+inline SimdLevel simd_level() noexcept {
+  static const SimdLevel level = [] {
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")) {
+      return SimdLevel::kAvx512;
+    }
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return SimdLevel::kAvx2;
+    return SimdLevel::kBaseline;
+  }();
+  return level;
+}
+#else
+#define LENSLET_TARGET_AVX2
+#define LENSLET_TARGET_AVX512
+inline SimdLevel simd_level() noexcept { return SimdLevel::kBaseline; }
+#endif
+
+// The loader's choice (ifunc) runs before a sanitizer's runtime is up, so sanitized builds keep the baseline.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define LENSLET_SIMD_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define LENSLET_SIMD_CLONES
+#endif
+
+/// "avx512", "avx2" or "baseline".
+inline const char* to_string(SimdLevel level) noexcept {
+  return level == SimdLevel::kAvx512 ? "avx512" : level == SimdLevel::kAvx2 ? "avx2" : "baseline";
+}
+
+}  // namespace lenslet

@@ -1,0 +1,130 @@
+// Pooling on the GPU: y[c, p, q] = max or mean over r, s of x[c, p*stride_h - pad_h + r, q*stride_w - pad_w +
+// s]. x [planes, H, W], y [planes, P, Q].
+//
+// Bound by memory bandwidth: each input value is read once and each output written once, so all that matters
+// is wide, coalesced accesses. The 2x2 window with stride 2 has a kernel of its own; every other window takes
+// the general one.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "framework/cuda_check.h"
+#include "layers/pool/pool_kernels.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int kThreads = 256;
+
+__device__ __forceinline__ float larger(float a, float b) { return (b > a || b != b) ? b : a; }
+
+template <bool kMax>
+__device__ __forceinline__ float pool4(float a, float b, float c, float d) {
+  if (kMax) return larger(larger(a, b), larger(c, d));
+  return ((a + b) + (c + d)) * 0.25f;
+}
+
+// computes:  2x2 pooling with stride 2 of [planes, H, W], W a multiple of 4
+// work split: a thread makes 2 neighbouring outputs of one row from a float4 of each of 2 input rows
+// memory:    no shared memory; 32 bytes read (marked as read once, so that the outputs stay in L2), 8 written
+// requires:  x aligned to 16 bytes, y to 8, fewer than 2^31 threads (pool2d_direct_gpu checks)
+// measured:  see docs/results
+template <bool kMax, typename Index>
+__global__ void __launch_bounds__(kThreads)
+    pool2d_direct_2x2_kernel(const float* __restrict__ x, float* __restrict__ y, Index h, Index w,
+                             Index p_count, Index quads, Index total) {
+  const Index t = static_cast<Index>(blockIdx.x) * kThreads + threadIdx.x;  // (row of y, quad of x) flattened
+  if (t >= total) return;
+  const Index row = t / quads, quad = t - row * quads;
+  const Index plane = row / p_count, p = row - plane * p_count;
+  const float* top = x + static_cast<size_t>(plane * h + 2 * p) * w + 4 * quad;
+  const float4 a = __ldcs(reinterpret_cast<const float4*>(top));
+  const float4 b = __ldcs(reinterpret_cast<const float4*>(top + w));
+  reinterpret_cast<float2*>(y)[t] =
+      make_float2(pool4<kMax>(a.x, a.y, b.x, b.y), pool4<kMax>(a.z, a.w, b.z, b.w));
+}
+
+// computes:  pooling with any window of [planes, H, W]
+// work split: a thread makes one output; neighbouring threads make neighbouring q
+// memory:    no shared memory; overlapping windows meet in L1
+// requires:  nothing
+// measured:  see docs/results
+template <PoolKind kKind>
+__global__ void __launch_bounds__(kThreads)
+    pool2d_direct_any_kernel(const float* __restrict__ x, float* __restrict__ y,
+                             const Pool2dProblem problem) {
+  const Pool2dWindow& v = problem.window;
+  const int64_t total = problem.planes * problem.p * problem.q;
+  for (int64_t t = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; t < total;
+       t += static_cast<int64_t>(gridDim.x) * kThreads) {
+    const int64_t q = t % problem.q, p = t / problem.q % problem.p, plane = t / problem.q / problem.p;
+    const int64_t top = p * v.stride_h - v.pad_h, left = q * v.stride_w - v.pad_w;
+    const int64_t row_begin = max(top, int64_t{0}), row_end = min(top + v.kernel_h, problem.h);
+    const int64_t column_begin = max(left, int64_t{0}), column_end = min(left + v.kernel_w, problem.w);
+    const float* image = x + plane * problem.h * problem.w;
+    float value = kKind == PoolKind::kMax ? -INFINITY : 0.0f;
+    for (int64_t row = row_begin; row < row_end; ++row) {
+      for (int64_t column = column_begin; column < column_end; ++column) {
+        const float cell = image[row * problem.w + column];
+        value = kKind == PoolKind::kMax ? larger(value, cell) : value + cell;
+      }
+    }
+    if (kKind == PoolKind::kAverage) value /= static_cast<float>(v.kernel_h * v.kernel_w);
+    if (kKind == PoolKind::kAverageInside) {
+      value /= static_cast<float>((row_end - row_begin) * (column_end - column_begin));
+    }
+    y[t] = value;
+  }
+}
+
+template <bool kMax>
+void launch_2x2(const Pool2dProblem& problem, const float* x, float* y, cudaStream_t stream) {
+  const int64_t quads = problem.w / 4, total = problem.planes * problem.p * quads;
+  const auto blocks = static_cast<unsigned>((total + kThreads - 1) / kThreads);
+  // 32-bit index arithmetic is several times cheaper, and division dominates the instructions here.
+  if (problem.planes * problem.h * problem.w < INT32_MAX) {
+    pool2d_direct_2x2_kernel<kMax, uint32_t><<<blocks, kThreads, 0, stream>>>(
+        x, y, static_cast<uint32_t>(problem.h), static_cast<uint32_t>(problem.w),
+        static_cast<uint32_t>(problem.p), static_cast<uint32_t>(quads), static_cast<uint32_t>(total));
+  } else {
+    pool2d_direct_2x2_kernel<kMax, uint64_t><<<blocks, kThreads, 0, stream>>>(
+        x, y, static_cast<uint64_t>(problem.h), static_cast<uint64_t>(problem.w),
+        static_cast<uint64_t>(problem.p), static_cast<uint64_t>(quads), static_cast<uint64_t>(total));
+  }
+  LENSLET_CUDA_CHECK_LAUNCH("pool2d_direct_2x2_kernel");
+}
+
+bool aligned(const void* pointer, size_t to) { return reinterpret_cast<uintptr_t>(pointer) % to == 0; }
+
+}  // namespace
+
+void pool2d_direct_gpu(const Pool2dProblem& problem, const float* x, float* y, void* stream_handle) {
+  const auto stream = static_cast<cudaStream_t>(stream_handle);
+  const Pool2dWindow& v = problem.window;
+  const int64_t outputs = problem.planes * problem.p * problem.q;
+  if (outputs == 0) return;
+  const bool is_2x2 = v.kernel_h == 2 && v.kernel_w == 2 && v.stride_h == 2 && v.stride_w == 2 &&
+                      v.pad_h == 0 && v.pad_w == 0;
+  const int64_t max_blocks = INT32_MAX;
+  if (is_2x2 && problem.w % 4 == 0 && aligned(x, 16) && aligned(y, 8) &&
+      outputs / 2 / kThreads < max_blocks) {
+    problem.kind == PoolKind::kMax ? launch_2x2<true>(problem, x, y, stream)
+                                   : launch_2x2<false>(problem, x, y, stream);
+    return;
+  }
+  const auto blocks = static_cast<unsigned>(std::min((outputs + kThreads - 1) / kThreads, max_blocks));
+  switch (problem.kind) {
+    case PoolKind::kMax:
+      pool2d_direct_any_kernel<PoolKind::kMax><<<blocks, kThreads, 0, stream>>>(x, y, problem);
+      break;
+    case PoolKind::kAverage:
+      pool2d_direct_any_kernel<PoolKind::kAverage><<<blocks, kThreads, 0, stream>>>(x, y, problem);
+      break;
+    case PoolKind::kAverageInside:
+      pool2d_direct_any_kernel<PoolKind::kAverageInside><<<blocks, kThreads, 0, stream>>>(x, y, problem);
+      break;
+  }
+  LENSLET_CUDA_CHECK_LAUNCH("pool2d_direct_any_kernel");
+}
+
+}  // namespace lenslet

@@ -1,0 +1,105 @@
+#include "layers/pool/pool_layer.h"
+
+#include "framework/error.h"
+#include "layers/pool/pool_kernels.h"
+
+namespace lenslet {
+namespace {
+
+class PoolOperator : public Operator {
+ public:
+  explicit PoolOperator(const Pool2dProblem& problem) : problem_(problem) {}
+  void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
+#if LENSLET_HAS_CUDA
+    if (output.device.is_cuda()) {
+      pool2d_direct_gpu(problem_, inputs[0].data, output.data, context.stream.native_handle());
+      return;
+    }
+#endif
+    (void)context;
+    pool2d_direct_cpu(problem_, inputs[0].data, output.data);
+  }
+
+ private:
+  Pool2dProblem problem_;
+};
+
+std::string pair_text(int height, int width) {
+  return height == width ? std::to_string(height) : concat(height, "x", width);
+}
+
+}  // namespace
+
+Pool2dLayer::Pool2dLayer(Kind kind, Pool2dWindow window) : kind_(kind), window_(window) {
+  const Pool2dWindow& v = window_;
+  if (v.kernel_h < 1 || v.kernel_w < 1 || v.stride_h < 1 || v.stride_w < 1) {
+    throw DataError(concat("pooling wants a kernel and a stride of at least 1, found kernel ", v.kernel_h,
+                           "x", v.kernel_w, ", stride ", v.stride_h, "x", v.stride_w));
+  }
+  if (v.pad_h < 0 || v.pad_w < 0 || v.pad_h > v.kernel_h / 2 || v.pad_w > v.kernel_w / 2) {
+    throw DataError(concat("pooling wants padding from 0 to half the kernel (", v.kernel_h, "x", v.kernel_w,
+                           "), found ", v.pad_h, "x", v.pad_w));
+  }
+}
+
+std::string Pool2dLayer::describe() const {
+  std::string text =
+      concat(window_.kernel_h, "x", window_.kernel_w, " stride ",
+             pair_text(window_.stride_h, window_.stride_w), " pad ", pair_text(window_.pad_h, window_.pad_w));
+  if (kind_ == Kind::kAverageInside) text += " padding not counted";
+  return text;
+}
+
+Shape Pool2dLayer::infer_shape(const std::vector<Shape>& inputs) const {
+  if (inputs.size() != 1) throw DataError(concat(type(), " has one input, found ", inputs.size()));
+  const Shape& x = inputs[0];
+  if (x.rank() != 4)
+    throw DataError(concat(type(), " expected an input [N, C, H, W], found ", x.to_string()));
+  const int64_t free_h = x[2] + 2 * window_.pad_h - window_.kernel_h;
+  const int64_t free_w = x[3] + 2 * window_.pad_w - window_.kernel_w;
+  if (free_h < 0 || free_w < 0) {
+    throw DataError(concat(type(), " with a ", window_.kernel_h, "x", window_.kernel_w,
+                           " window expected a padded input at least as large, found ",
+                           x[2] + 2 * window_.pad_h, "x", x[3] + 2 * window_.pad_w, " from ", x.to_string()));
+  }
+  return {x[0], x[1], free_h / window_.stride_h + 1, free_w / window_.stride_w + 1};
+}
+
+Work Pool2dLayer::work(const std::vector<Shape>& inputs) const {
+  const Shape y = infer_shape(inputs);
+  return {static_cast<double>(y.num_elements()) * window_.kernel_h * window_.kernel_w,
+          static_cast<double>(inputs[0].bytes()) + static_cast<double>(y.bytes())};
+}
+
+std::vector<std::string> Pool2dLayer::backends(DeviceKind /*kind*/) const { return {"direct"}; }
+
+Support Pool2dLayer::supports(const std::string& backend, const OperatorRequest& request) const {
+  const Support listed = lists(backend, request.device.kind);
+  if (!listed) return listed;
+  if (request.fuse_relu) return Support::no(concat(type(), " does not fuse ReLU"));
+#if !LENSLET_HAS_CUDA
+  if (request.device.is_cuda()) return Support::no("this build has no GPU side");
+#endif
+  return Support::yes();
+}
+
+std::unique_ptr<Operator> Pool2dLayer::prepare(const std::string& backend, const OperatorRequest& request,
+                                               Stream& /*stream*/) const {
+  const Support support = supports(backend, request);
+  if (!support) throw UnavailableError(support.reason());
+  const Shape y = infer_shape(request.inputs);
+  const Shape& x = request.inputs[0];
+  Pool2dProblem problem;
+  problem.kind = kind_ == Kind::kMax       ? PoolKind::kMax
+                 : kind_ == Kind::kAverage ? PoolKind::kAverage
+                                           : PoolKind::kAverageInside;
+  problem.window = window_;
+  problem.planes = x[0] * x[1];
+  problem.h = x[2];
+  problem.w = x[3];
+  problem.p = y[2];
+  problem.q = y[3];
+  return std::make_unique<PoolOperator>(problem);
+}
+
+}  // namespace lenslet

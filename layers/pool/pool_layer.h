@@ -1,0 +1,61 @@
+// Pooling over windows of each channel of [N, C, H, W], as PyTorch's MaxPool2d and AvgPool2d with ceil_mode
+// off.
+//
+// Output [N, C, P, Q], P = floor((H + 2 pad_h - kernel_h) / stride_h) + 1, Q alike. Padding is at most half
+// the kernel, so that every window holds at least one input value.
+#pragma once
+
+#include "framework/layer.h"
+
+namespace lenslet {
+
+struct Pool2dWindow {
+  int kernel_h = 2, kernel_w = 2;
+  int stride_h = 2, stride_w = 2;
+  int pad_h = 0, pad_w = 0;
+
+  static Pool2dWindow square(int kernel, int stride, int pad = 0) {
+    return {kernel, kernel, stride, stride, pad, pad};
+  }
+};
+
+class Pool2dLayer : public Layer {
+ public:
+  std::string describe() const override;
+  Shape infer_shape(const std::vector<Shape>& inputs) const override;
+  /// One operation for each value in a window, padding included.
+  Work work(const std::vector<Shape>& inputs) const override;
+  std::vector<std::string> backends(DeviceKind kind) const override;
+  Support supports(const std::string& backend, const OperatorRequest& request) const override;
+  std::unique_ptr<Operator> prepare(const std::string& backend, const OperatorRequest& request,
+                                    Stream& stream) const override;
+  const Pool2dWindow& window() const noexcept { return window_; }
+
+ protected:
+  enum class Kind { kMax, kAverage, kAverageInside };
+  /// Throws DataError for kernel or stride below 1, or padding below 0 or above half the kernel.
+  Pool2dLayer(Kind kind, Pool2dWindow window);
+
+ private:
+  Kind kind_;
+  Pool2dWindow window_;
+};
+
+/// y = max over the window. Padding counts as -infinity, so it never wins; a NaN in the window makes the
+/// output NaN.
+class MaxPool2dLayer : public Pool2dLayer {
+ public:
+  explicit MaxPool2dLayer(Pool2dWindow window) : Pool2dLayer(Kind::kMax, window) {}
+  std::string_view type() const override { return "max_pool2d"; }
+};
+
+/// y = sum over the window / number of values. Padding adds 0; with `count_include_pad` (PyTorch's default)
+/// the number is always kernel_h * kernel_w, without it the number of input values inside the window.
+class AvgPool2dLayer : public Pool2dLayer {
+ public:
+  explicit AvgPool2dLayer(Pool2dWindow window, bool count_include_pad = true)
+      : Pool2dLayer(count_include_pad ? Kind::kAverage : Kind::kAverageInside, window) {}
+  std::string_view type() const override { return "avg_pool2d"; }
+};
+
+}  // namespace lenslet

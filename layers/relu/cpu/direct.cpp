@@ -1,0 +1,24 @@
+// ReLU on the CPU: y[i] = max(x[i], 0).
+#include "framework/parallel.h"
+#include "framework/simd.h"
+#include "layers/relu/relu_kernels.h"
+
+namespace lenslet {
+namespace {
+
+// Least values for a thread of its own: a smaller share costs more to hand over than to do.
+constexpr int64_t kGrainValues = 64 * 1024;
+
+// `x < 0 ? 0 : x` rather than `x > 0 ? x : 0`: the comparison is false for NaN, which must not vanish.
+LENSLET_SIMD_CLONES void relu_range(const float* x, float* y, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) y[i] = x[i] < 0.0f ? 0.0f : x[i];
+}
+
+}  // namespace
+
+void relu_direct_cpu(const float* x, float* y, int64_t count) {
+  parallel_for(count, kGrainValues,
+               [&](int64_t begin, int64_t end) { relu_range(x + begin, y + begin, end - begin); });
+}
+
+}  // namespace lenslet

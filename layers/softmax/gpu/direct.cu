@@ -1,0 +1,83 @@
+// Softmax on the GPU: maximum, sum of exponentials, division, each row by the threads of one group. x and y
+// [rows, classes].
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "framework/cuda_check.h"
+#include "layers/softmax/softmax_kernels.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int kWarp = 32;
+constexpr int kThreads = 256;
+// Rows up to this length are done by one warp each, longer ones by a whole block.
+constexpr int64_t kWarpClasses = 1024;
+
+__device__ __forceinline__ float larger(float a, float b) { return (b > a || b != b) ? b : a; }
+
+template <bool kMax>
+__device__ __forceinline__ float combine(float a, float b) {
+  return kMax ? larger(a, b) : a + b;
+}
+
+// Combines one value of each thread of the group; every thread gets the result. `partial` holds a value for
+// each warp.
+template <int kGroup, bool kMax>
+__device__ float reduce(float value, float* partial) {
+  for (int offset = kWarp / 2; offset > 0; offset /= 2) {
+    value = combine<kMax>(value, __shfl_xor_sync(0xffffffffu, value, offset));
+  }
+  if (kGroup > kWarp) {
+    __syncthreads();  // the values of the reduction before have been read
+    if (threadIdx.x % kWarp == 0) partial[threadIdx.x / kWarp] = value;
+    __syncthreads();
+    value = partial[0];
+    for (int warp = 1; warp < kGroup / kWarp; ++warp) value = combine<kMax>(value, partial[warp]);
+  }
+  return value;
+}
+
+// computes:  softmax of each row
+// work split: a group of kGroup threads a row, in turns; neighbouring threads take neighbouring classes
+// memory:    one float a warp, where the group is a block
+// requires:  kGroup 32 or kThreads
+// measured:  see docs/results
+template <int kGroup>
+__global__ void __launch_bounds__(kThreads)
+    softmax_direct_kernel(const float* __restrict__ x, float* __restrict__ y, int64_t rows, int64_t classes) {
+  __shared__ float partial[kThreads / kWarp];
+  constexpr int kGroups = kThreads / kGroup;  // in a block
+  const int lane = threadIdx.x % kGroup;
+  for (int64_t row = static_cast<int64_t>(blockIdx.x) * kGroups + threadIdx.x / kGroup; row < rows;
+       row += static_cast<int64_t>(gridDim.x) * kGroups) {
+    const float* in = x + row * classes;
+    float* out = y + row * classes;
+    float most = -INFINITY;
+    for (int64_t i = lane; i < classes; i += kGroup) most = larger(most, in[i]);
+    most = reduce<kGroup, true>(most, partial);
+    float sum = 0;
+    for (int64_t i = lane; i < classes; i += kGroup) sum += expf(in[i] - most);
+    sum = reduce<kGroup, false>(sum, partial);
+    for (int64_t i = lane; i < classes; i += kGroup) out[i] = expf(in[i] - most) / sum;
+  }
+}
+
+}  // namespace
+
+void softmax_direct_gpu(const float* x, float* y, int64_t rows, int64_t classes, void* stream_handle) {
+  if (rows == 0) return;
+  const auto stream = static_cast<cudaStream_t>(stream_handle);
+  const int64_t rows_per_block = classes <= kWarpClasses ? kThreads / kWarp : 1;
+  const auto blocks =
+      static_cast<unsigned>(std::min<int64_t>((rows + rows_per_block - 1) / rows_per_block, INT32_MAX));
+  if (classes <= kWarpClasses) {
+    softmax_direct_kernel<kWarp><<<blocks, kThreads, 0, stream>>>(x, y, rows, classes);
+  } else {
+    softmax_direct_kernel<kThreads><<<blocks, kThreads, 0, stream>>>(x, y, rows, classes);
+  }
+  LENSLET_CUDA_CHECK_LAUNCH("softmax_direct_kernel");
+}
+
+}  // namespace lenslet

@@ -1,0 +1,59 @@
+#include "layers/softmax/softmax_layer.h"
+
+#include "framework/error.h"
+#include "layers/softmax/softmax_kernels.h"
+
+namespace lenslet {
+namespace {
+
+class SoftmaxOperator : public Operator {
+ public:
+  void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
+    const int64_t classes = output.shape[-1];
+    const int64_t rows = classes == 0 ? 0 : output.shape.num_elements() / classes;
+#if LENSLET_HAS_CUDA
+    if (output.device.is_cuda()) {
+      softmax_direct_gpu(inputs[0].data, output.data, rows, classes, context.stream.native_handle());
+      return;
+    }
+#endif
+    (void)context;
+    softmax_direct_cpu(inputs[0].data, output.data, rows, classes);
+  }
+};
+
+}  // namespace
+
+Shape SoftmaxLayer::infer_shape(const std::vector<Shape>& inputs) const {
+  if (inputs.size() != 1) throw DataError(concat("softmax has one input, found ", inputs.size()));
+  if (inputs[0].rank() < 1)
+    throw DataError("softmax expected an input with at least one dimension, found a scalar");
+  return inputs[0];
+}
+
+Work SoftmaxLayer::work(const std::vector<Shape>& inputs) const {
+  const Shape y = infer_shape(inputs);
+  return {4.0 * static_cast<double>(y.num_elements()), 2.0 * static_cast<double>(y.bytes())};
+}
+
+std::vector<std::string> SoftmaxLayer::backends(DeviceKind /*kind*/) const { return {"direct"}; }
+
+Support SoftmaxLayer::supports(const std::string& backend, const OperatorRequest& request) const {
+  const Support listed = lists(backend, request.device.kind);
+  if (!listed) return listed;
+  if (request.fuse_relu) return Support::no("softmax does not fuse ReLU");
+#if !LENSLET_HAS_CUDA
+  if (request.device.is_cuda()) return Support::no("this build has no GPU side");
+#endif
+  return Support::yes();
+}
+
+std::unique_ptr<Operator> SoftmaxLayer::prepare(const std::string& backend, const OperatorRequest& request,
+                                                Stream& /*stream*/) const {
+  const Support support = supports(backend, request);
+  if (!support) throw UnavailableError(support.reason());
+  infer_shape(request.inputs);
+  return std::make_unique<SoftmaxOperator>();
+}
+
+}  // namespace lenslet

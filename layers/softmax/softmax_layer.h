@@ -1,0 +1,22 @@
+// Softmax over the last dimension: y[i] = exp(x[i] - m) / sum over j of exp(x[j] - m), m = max over j of
+// x[j], so that no exponential overflows. A row that holds a NaN, or nothing but -infinity, becomes NaN.
+#pragma once
+
+#include "framework/layer.h"
+
+namespace lenslet {
+
+class SoftmaxLayer : public Layer {
+ public:
+  std::string_view type() const override { return "softmax"; }
+  std::string describe() const override { return "over the last dimension"; }
+  Shape infer_shape(const std::vector<Shape>& inputs) const override;
+  /// Four operations a value: maximum, exponential, sum, division.
+  Work work(const std::vector<Shape>& inputs) const override;
+  std::vector<std::string> backends(DeviceKind kind) const override;
+  Support supports(const std::string& backend, const OperatorRequest& request) const override;
+  std::unique_ptr<Operator> prepare(const std::string& backend, const OperatorRequest& request,
+                                    Stream& stream) const override;
+};
+
+}  // namespace lenslet
