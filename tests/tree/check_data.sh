@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# No data set in the tree: no tracked file is IDX by its bytes (plain or gzipped) or by its name, none is over 4 MiB.
+#   check_data.sh ROOT
+# Outside a git checkout every file is looked at, build and data folders aside.
+set -euo pipefail
+cd "$1"
+
+files() {
+  if git rev-parse --is-inside-work-tree >/dev/null 2>&1 && [ -n "$(git ls-files | head -n 1)" ]; then
+    git ls-files -z
+  else
+    find . \( -path ./build -o -path ./data -o -path ./.git \) -prune -o -type f -print0
+  fi
+}
+
+# 00 00, the type of unsigned bytes 08, one to four dimensions.
+is_idx() {
+  local head
+  head=$({ case $1 in *.gz) gzip -dc "$1" 2>/dev/null ;; *) cat "$1" ;; esac || true; } | head -c 4 | od -An -tx1)
+  case $head in
+    ' 00 00 08 0'[1-4]) return 0 ;;
+  esac
+  return 1
+}
+
+found=0 seen=0
+while IFS= read -r -d '' file; do
+  [ -f "$file" ] || continue
+  seen=$((seen + 1))
+  why=''
+  case $file in
+    *-idx[13]-ubyte* | *.idx[13]-ubyte*) why='named like an IDX file' ;;
+    *) ! is_idx "$file" || why='an IDX file by its bytes' ;;
+  esac
+  [ "$(stat -c %s "$file")" -le 4194304 ] || why='larger than 4 MiB'
+  if [ -n "$why" ]; then
+    printf '%s: %s; data sets stay out of the tree\n' "$file" "$why" >&2
+    found=1
+  fi
+done < <(files)
+[ "$seen" -gt 0 ] || { echo 'no files found: wrong folder?' >&2; exit 1; }
+[ "$found" -eq 0 ] || exit 1
+printf '%d files, no data set among them\n' "$seen"

@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# What the documents name is there: every `./dev` and `lenslet` command with its flags, every preset, every file in
+# backticks, every relative link.
+#   check_docs.sh ROOT [LENSLET]
+# Without the program LENSLET its commands are not looked at.
+set -euo pipefail
+cd "$1"
+lenslet=${2:-}
+
+mapfile -t documents < <(find . \( -path ./build -o -path './build-*' -o -path ./data -o -path './.*/*' \) -prune -o \
+  -type f -name '*.md' -print | sort)
+[ "${#documents[@]}" -gt 0 ] || { echo 'no documents found: wrong folder?' >&2; exit 1; }
+found=0
+bad() {
+  printf '%s: %s\n' "$1" "$2" >&2
+  found=1
+}
+
+# "document:line<TAB>kind<TAB>text" of commands (fenced blocks sh and console, and backticks that begin with one), files
+# in backticks, and links.
+extract() {
+  awk '
+    function emit(kind, text) { printf "%s:%d\t%s\t%s\n", FILENAME, FNR, kind, text }
+    FNR == 1 { fence = ""; held = "" }
+    /^[[:space:]]*```/ {
+      if (fence != "") { fence = ""; next }
+      fence = $0; sub(/^[[:space:]]*```/, "", fence); if (fence == "") fence = "text"
+      next
+    }
+    fence == "sh" || fence == "console" {
+      line = $0
+      if (fence == "console" && held == "" && line !~ /^\$ /) next
+      sub(/^\$ /, "", line); sub(/(^|[[:space:]])#.*$/, "", line)
+      if (line ~ /\\$/) { sub(/\\$/, "", line); held = held line; next }
+      line = held line; held = ""
+      if (line !~ /^[[:space:]]*$/) emit("command", line)
+      next
+    }
+    fence != "" { next }
+    {
+      rest = $0
+      while (match(rest, /`[^`]+`/)) {
+        code = substr(rest, RSTART + 1, RLENGTH - 2); rest = substr(rest, RSTART + RLENGTH)
+        if (code ~ /^(\.\/dev|lenslet) [a-z-]/) emit("command", code)
+        else if (code ~ /^(framework|layers|models|apps|tests|docs|weights|cmake|samples|\.ci)\/[A-Za-z0-9_.\/-]+$/) emit("file", code)
+      }
+      rest = $0
+      while (match(rest, /\]\([^)#[:space:]]+/)) {
+        link = substr(rest, RSTART + 2, RLENGTH - 2); rest = substr(rest, RSTART + RLENGTH)
+        if (link !~ /^[a-z]+:/) emit("link", link)
+      }
+    }' "${documents[@]}"
+}
+
+dev_help=$(./dev help)
+declare -A lenslet_help=()
+help_of() {
+  if [ -z "${lenslet_help[$1]+set}" ]; then
+    # shellcheck disable=SC2086  # empty for the program's own help
+    lenslet_help[$1]=$("$lenslet" ${1/#-*/} --help 2>&1) || lenslet_help[$1]=none
+  fi
+  printf '%s\n' "${lenslet_help[$1]}"
+}
+
+# check_flags PLACE PROGRAM HELP WORDS…: each --flag is a word of the help.
+check_flags() {
+  local place=$1 program=$2 help=$3 word flag
+  shift 3
+  for word in "$@"; do
+    [ "$word" != -- ] || return 0  # what follows is another program's
+    case $word in
+      --[a-z]*)
+        flag=${word%%=*}
+        flag=${flag%%[!a-z0-9-]*}
+        grep -Eq -- "(^|[^a-z0-9-])$flag([^a-z0-9-]|\$)" <<<"$help" || bad "$place" "$program has no $flag"
+        ;;
+    esac
+  done
+}
+
+check_command() {
+  local place=$1 i word
+  shift
+  local words=("$@")
+  for ((i = 0; i < ${#words[@]}; ++i)); do
+    word=${words[i]}
+    case $word in
+      ./dev)
+        grep -Eq "^  \./dev ${words[i + 1]:-}( |\$)" <<<"$dev_help" || bad "$place" "there is no ./dev ${words[i + 1]:-}"
+        check_flags "$place" ./dev "$dev_help" "${words[@]:i + 2}"
+        return
+        ;;
+      lenslet | build/*/bin/lenslet)
+        [ -n "$lenslet" ] || return 0
+        local sub=${words[i + 1]:---help}
+        [ "$(help_of "$sub")" != none ] || { bad "$place" "there is no lenslet $sub"; return; }
+        check_flags "$place" "lenslet $sub" "$(help_of "$sub")" "${words[@]:i + 2}"
+        return
+        ;;
+      --preset)
+        grep -q "\"name\": \"${words[i + 1]:-}\"" CMakePresets.json || bad "$place" "there is no preset ${words[i + 1]:-}"
+        ;;
+      weights/* | tests/* | .ci/* | ./.ci/* | docs/*)
+        [ -e "$word" ] || bad "$place" "there is no $word"
+        ;;
+    esac
+  done
+}
+
+seen=0
+while IFS=$'\t' read -r place kind text; do
+  seen=$((seen + 1))
+  case $kind in
+    command)
+      while IFS= read -r segment; do
+        read -ra words <<<"$segment"
+        [ "${#words[@]}" -eq 0 ] || check_command "$place" "${words[@]}"
+      done < <(sed -E 's/(\|\||&&|[|;])/\n/g' <<<"$text")
+      ;;
+    file) [ -e "$text" ] || bad "$place" "there is no $text" ;;
+    link)
+      document=${place%:*}
+      [ -e "$(dirname "$document")/$text" ] || bad "$place" "the link leads nowhere: $text"
+      ;;
+  esac
+done < <(extract)
+[ "$found" -eq 0 ] || exit 1
+printf '%d commands, files and links in %d documents are there\n' "$seen" "${#documents[@]}"

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Includes point one way: framework -> layers -> models -> apps, tests see everything.
+#   check_includes.sh ROOT
+# Rules: a folder includes its own level and those below; framework/ itself does not include framework/io/; a layer's
+# folder includes another layer's only where `neighbours` says so; layers/reference/ (the judge) sees of the layers
+# nothing but Conv2dProblem, conv_verify excepted, which brings a backend before it; quoted paths start at the root.
+set -euo pipefail
+cd "$1"
+
+readonly neighbours='conv>gemm linear>gemm'
+
+find framework layers models weights apps tests -type f \
+  \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc' \) -print0 2>/dev/null |
+  xargs -0 grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' /dev/null |
+  awk -v neighbours="$neighbours" '
+    function level(path) {
+      if (path ~ /^framework\/io\//) return 1
+      if (path ~ /^framework\//) return 0
+      if (path ~ /^layers\//) return 2
+      if (path ~ /^weights\//) return 3
+      if (path ~ /^models\//) return 3
+      if (path ~ /^apps\//) return 4
+      if (path ~ /^tests\//) return 5
+      return -1
+    }
+    function layer(path, parts) {
+      split(path, parts, "/")
+      return parts[1] == "layers" && parts[3] != "" ? parts[2] : ""
+    }
+    function bad(why) { printf "%s includes \"%s\": %s\n", place, target, why; found = 1 }
+    BEGIN { n = split(neighbours, pairs, " "); for (i = 1; i <= n; ++i) legal[pairs[i]] = 1 }
+    {
+      split($0, field, ":")
+      file = field[1]; place = file ":" field[2]
+      target = $0; sub(/^[^"]*"/, "", target); sub(/".*$/, "", target)
+      seen++
+      if (level(target) < 0) { bad("quoted paths start at the root (framework/, layers/, models/, apps/, tests/)"); next }
+      if (level(target) > level(file)) { bad("framework -> layers -> models -> apps point one way, and this points up"); next }
+      from = layer(file); to = layer(target)
+      if (from == "reference") {
+        if (file !~ /\/conv_verify\./ && to != "" && to != "reference" && target != "layers/conv/conv_problem.h")
+          bad("the judge shares nothing with the layers but Conv2dProblem")
+        next
+      }
+      if (from != "" && to != "" && from != to && !((from ">" to) in legal))
+        bad("layers/" from " has no such neighbour (tests/tree/check_includes.sh lists the legal ones)")
+    }
+    END {
+      if (!seen) { print "no include found at all: wrong folder?"; exit 1 }
+      if (found) exit 1
+      printf "%d includes point the right way\n", seen
+    }'

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# No type, macro or include of CUDA, cuDNN, cuBLAS, NVTX or oneDNN in a public header (comments and strings aside).
+#   check_public_headers.sh ROOT
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cd "$1"
+# shellcheck source=tests/tree/list_headers.sh
+. "$here/list_headers.sh"
+
+mapfile -t headers < <(public_headers)
+[ "${#headers[@]}" -gt 0 ] || { echo 'no headers found: wrong folder?' >&2; exit 1; }
+awk '
+  FNR == 1 { block = 0 }
+  {
+    text = $0
+    include = text ~ /^[[:space:]]*#[[:space:]]*include/
+    if (block) { if (!sub(/^.*\*\//, "", text)) next; block = 0 }
+    if (!include) gsub(/"([^"\\]|\\.)*"/, "\"\"", text)
+    gsub(/\/\*[^*]*\*\//, "", text)
+    sub(/\/\/.*$/, "", text)
+    if (sub(/\/\*.*$/, "", text)) block = 1
+    if ((include && text ~ /[<"](cuda|cudnn|cublas|curand|nvtx|nvToolsExt|nvrtc|mma|cooperative_groups|dnnl|oneapi)/) ||
+        text ~ /(^|[^A-Za-z0-9_])(cuda[A-Z][A-Za-z]*|CU[a-z]+_?t|cudnn[A-Z_a-z]*|cublas[A-Z_a-z]*|nvtx[A-Z][A-Za-z]*|dnnl_[a-z_]+|dnnl::|__global__|__device__|__host__|dim3)/) {
+      printf "%s:%d: vendor type in a public header: %s\n", FILENAME, FNR, $0
+      found = 1
+    }
+  }
+  END { exit found }' "${headers[@]}"
+printf '%d public headers are free of vendor types\n' "${#headers[@]}"

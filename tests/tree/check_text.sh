@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# What is committed is finished and portable: no reminders to oneself, no absolute path of one machine, no CR, no
+# trailing blanks; shell scripts parse, and pass shellcheck where it is installed.
+#   check_text.sh ROOT
+set -euo pipefail
+cd "$1"
+
+mapfile -t sources < <(find . \( -path ./build -o -path './build-*' -o -path ./data -o -path ./.git -o -path './.*/*' ! -path './.ci/*' \) -prune -o \
+  -type f \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cmake' -o -name CMakeLists.txt \
+  -o -name '*.md' -o -name '*.sh' -o -name '*.py' -o -name dev -o -path './.ci/run' \) -print | sort)
+[ "${#sources[@]}" -gt 0 ] || { echo 'no files found: wrong folder?' >&2; exit 1; }
+found=0
+# complain PATTERN WHY: the pattern is written with a bracket, so that this file does not match itself.
+complain() {
+  if grep -nE "$1" "${sources[@]}" /dev/null; then
+    printf '^ %s\n' "$2"
+    found=1
+  fi
+}
+complain '(^|[^A-Za-z_])([T]ODO|[F]IXME|[X]XX|[H]ACK)([^A-Za-z_]|$)' 'reminders belong into the tracker'
+complain '(^|[^A-Za-z0-9_.])/([w]ork|[h]ome|[r]oot)/' 'a path of one machine'
+complain '[[:space:]]$' 'blank or carriage return at the end of a line'
+
+mapfile -t scripts < <(grep -lE '^#!.*[ /](ba)?sh$' "${sources[@]}" || true)
+for script in "${scripts[@]}"; do
+  bash -n "$script" || found=1
+done
+if command -v shellcheck >/dev/null 2>&1; then
+  shellcheck -x -P "$1" "${scripts[@]}" || found=1
+fi
+[ "$found" -eq 0 ] || exit 1
+printf '%d files are clean\n' "${#sources[@]}"

@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# The checks bite: each one passes on a copy of the tree, and turns red, with the right words, for what is planted there.
+#   self_test.sh ROOT GENERATED_DIR CXX
+# shellcheck disable=SC2016  # backticks are planted as they are
+set -euo pipefail
+root=$1 generated=$2 cxx=$3
+here=$root/tests/tree
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+copy=$work/tree
+failed=0 planted=0
+fresh_copy() {
+  rm -rf "$copy"
+  mkdir "$copy"
+  (cd "$root" && tar -cf - --exclude=__pycache__ framework layers models apps tests weights cmake docs samples \
+    README.md CONTRIBUTING.md CMakePresets.json CMakeLists.txt dev .clang-format .ci) | tar -xf - -C "$copy"
+}
+
+# green CHECK…
+green() {
+  "$@" >"$work/out" 2>&1 || { printf 'FAILED: red without a violation: %s\n' "$*"; sed 's/^/  /' "$work/out"; failed=1; }
+}
+
+# red FILE TEXT WORDS CHECK…: appends TEXT to FILE, expects failure with WORDS, and takes it back.
+red() {
+  local file=$copy/$1 text=$2 words=$3 existed=no
+  shift 3
+  planted=$((planted + 1))
+  mkdir -p "$(dirname "$file")"
+  if [ -e "$file" ]; then
+    existed=yes
+    cp -p "$file" "$work/kept"
+  fi
+  printf '%b\n' "$text" >>"$file"
+  if "$@" >"$work/out" 2>&1; then
+    printf 'FAILED: stays green with a violation in %s: %s\n' "${file#"$copy"/}" "$*"
+    failed=1
+  elif ! grep -q -e "$words" "$work/out"; then
+    printf 'FAILED: red for another reason than "%s": %s\n' "$words" "$*"
+    sed 's/^/  /' "$work/out"
+    failed=1
+  fi
+  if [ "$existed" = yes ]; then
+    cp -p "$work/kept" "$file"
+  else
+    rm -f "$file"
+  fi
+}
+
+fresh_copy
+
+includes=(bash "$here/check_includes.sh" "$copy")
+green "${includes[@]}"
+red framework/planted.cpp '#include "layers/conv/conv_problem.h"' 'points up' "${includes[@]}"
+red framework/planted.h '#include "framework/io/idx.h"' 'points up' "${includes[@]}"
+red layers/relu/planted.cpp '#include "models/lenet5.h"' 'points up' "${includes[@]}"
+red models/planted.cpp '  #  include "apps/lenslet/anything.h"' 'points up' "${includes[@]}"
+red layers/relu/planted.cu '#include "layers/conv/conv_layer.h"' 'no such neighbour' "${includes[@]}"
+red layers/reference/planted.cpp '#include "layers/conv/conv_backend.h"' 'the judge shares nothing' "${includes[@]}"
+red layers/conv/planted.cpp '#include "conv_problem.h"' 'start at the root' "${includes[@]}"
+red layers/conv/planted.cpp '#include "../conv/conv_problem.h"' 'start at the root' "${includes[@]}"
+
+public=(bash "$here/check_public_headers.sh" "$copy")
+green "${public[@]}"
+red framework/planted.h '#pragma once\n#include <cuda_runtime.h>' 'vendor type' "${public[@]}"
+red layers/conv/planted.h '#pragma once\n#include "dnnl.hpp"' 'vendor type' "${public[@]}"
+red layers/conv/planted.h '#pragma once\nvoid run(cudaStream_t stream);' 'vendor type' "${public[@]}"
+red layers/conv/planted.h '/* a\n comment */ void run(cudnnHandle_t handle);' 'vendor type' "${public[@]}"
+red models/planted.h '#pragma once\n__global__ void kernel();' 'vendor type' "${public[@]}"
+
+alone=(bash "$here/check_headers_alone.sh" "$copy" "$generated" "$cxx" -)
+green "${alone[@]}" framework/error.h
+red framework/planted.h '#pragma once\nstd::string text();' 'does not compile alone' "${alone[@]}" framework/planted.h
+red framework/planted.h 'struct Twice {};' 'redefinition' "${alone[@]}" framework/planted.h
+red framework/planted.h '#pragma once\ninline int narrow(int a) { int a2; return a; }' 'unused variable' "${alone[@]}" framework/planted.h
+red models/planted.h '#pragma once\n#include "no/such.h"' 'no/such.h' "${alone[@]}"
+
+data=(bash "$here/check_data.sh" "$copy")
+green "${data[@]}"
+red samples/t10k-labels-idx1-ubyte 'x' 'named like an IDX file' "${data[@]}"
+red docs/planted.bin '\0000\0000\0010\0001\0000\0000\0000\0001\0007' 'an IDX file by its bytes' "${data[@]}"
+printf '\000\000\010\003\000\000\000\001' | gzip >"$copy/docs/planted.gz"
+red docs/unrelated.txt 'text' 'an IDX file by its bytes' "${data[@]}"
+rm "$copy/docs/planted.gz"
+head -c 5000000 /dev/zero >"$copy/docs/large.bin"
+red docs/unrelated.txt 'text' 'larger than 4 MiB' "${data[@]}"
+rm "$copy/docs/large.bin"
+
+text=(bash "$here/check_text.sh" "$copy")
+red framework/planted.cpp '// TO''DO later' 'tracker' "${text[@]}"
+red docs/planted.md 'see /wo''rk/anything' 'a path of one machine' "${text[@]}"
+red models/planted.h 'int a; ' 'at the end of a line' "${text[@]}"
+red tests/planted.sh '#!/bin/sh\nif true; then' 'syntax error' "${text[@]}"
+
+docs=(bash "$here/check_docs.sh" "$copy")
+green "${docs[@]}"
+red README.md 'Run `./dev deploy` now.' 'there is no ./dev deploy' "${docs[@]}"
+red README.md '```sh\n./dev test --fast\n```' 'has no --fast' "${docs[@]}"
+red docs/planted.md '[here](nowhere.md)' 'leads nowhere' "${docs[@]}"
+red docs/planted.md 'in `framework/nothing.h`' 'there is no framework/nothing.h' "${docs[@]}"
+red CONTRIBUTING.md '```console\n$ cmake --preset fastest\n```' 'there is no preset fastest' "${docs[@]}"
+
+if command -v clang-format-14 >/dev/null 2>&1; then
+  format=(bash "$here/check_format.sh" "$copy")
+  red models/planted.cpp 'int   f( ){return 0 ;}' 'models/planted.cpp: differs' "${format[@]}"
+else
+  echo 'clang-format 14 is not installed: the format check was not tried'
+fi
+
+[ "$failed" -eq 0 ] || exit 1
+printf '%d planted violations, all found\n' "$planted"

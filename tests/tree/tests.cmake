@@ -1,0 +1,32 @@
+# The tree itself: headers, direction of includes, data, text, documents, format, ./dev; and that these checks bite.
+find_program(LENSLET_BASH bash REQUIRED)
+mark_as_advanced(LENSLET_BASH)
+
+# lenslet_tree_check(<name> <arguments after the root…>): runs tests/tree/check_<name>.sh; exit 77 means skipped.
+function(lenslet_tree_check name)
+  add_test(NAME tree_${name}
+           COMMAND "${LENSLET_BASH}" "${PROJECT_SOURCE_DIR}/tests/tree/check_${name}.sh" "${PROJECT_SOURCE_DIR}" ${ARGN})
+  set_tests_properties(tree_${name} PROPERTIES SKIP_RETURN_CODE 77 LABELS tree)
+endfunction()
+
+set(cuda_include -)
+if(LENSLET_HAS_CUDA)
+  list(GET CUDAToolkit_INCLUDE_DIRS 0 cuda_include)
+endif()
+lenslet_tree_check(includes)
+lenslet_tree_check(public_headers)
+lenslet_tree_check(headers_alone "${PROJECT_BINARY_DIR}/generated" "${CMAKE_CXX_COMPILER}" "${cuda_include}")
+lenslet_tree_check(data)
+lenslet_tree_check(text)
+lenslet_tree_check(format)
+lenslet_tree_check(dev)
+if(TARGET lenslet_app)
+  lenslet_tree_check(docs "$<TARGET_FILE:lenslet_app>")
+else()
+  lenslet_tree_check(docs)
+endif()
+
+add_test(NAME tree_checks_bite
+         COMMAND "${LENSLET_BASH}" "${PROJECT_SOURCE_DIR}/tests/tree/self_test.sh" "${PROJECT_SOURCE_DIR}"
+                 "${PROJECT_BINARY_DIR}/generated" "${CMAKE_CXX_COMPILER}")
+set_tests_properties(tree_checks_bite PROPERTIES LABELS tree)
