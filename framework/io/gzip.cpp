@@ -34,11 +34,6 @@ class Inflater {
       if (got == 0 && !ended_ && consumed_ == bytes_.size()) break;
     }
   }
-  // Consumes what is left of the stream without output: its end mark and checksum.
-  void finish() {
-    uint8_t nothing = 0;
-    if (!ended_) read(&nothing, 0);
-  }
   bool ended() const { return ended_; }
   size_t consumed() const { return consumed_; }
 
@@ -69,7 +64,7 @@ class Inflater {
         throw MemoryError(concat(origin_, ": out of memory while decompressing"));
       } else if (result == Z_NEED_DICT) {
         throw DataError(concat(origin_, ": compressed with a preset dictionary, which gzip does not have"));
-      } else if (result == Z_BUF_ERROR || (written == size && size > 0)) {
+      } else if (result == Z_BUF_ERROR || written == size) {
         break;  // no more input, or no more room
       }
     }
@@ -106,7 +101,6 @@ std::vector<uint8_t> gunzip(const std::vector<uint8_t>& bytes, const std::string
     throw DataError(
         concat(origin, ": the gzip data hold more than the ", size, " bytes that the header states"));
   }
-  inflater.finish();
   if (!inflater.ended()) {
     throw DataError(concat(origin, ": gzip data truncated: ", out.size(), " of ", size, " bytes",
                            out.size() == size ? ", the checksum at the end is cut off" : "",

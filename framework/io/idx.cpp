@@ -107,14 +107,10 @@ IdxArray read_idx(const std::string& path, int rank) {
       throw DataError(
           concat(origin, ": larger than the ", kMaxGzipBytes, " bytes that are read of a gzip file"));
     }
+    size_t stated = 0;
     bytes = gunzip(bytes, origin, header_bytes, [&](const uint8_t* head, size_t head_bytes) {
-      return parse_header(head, head_bytes, rank, origin, array);
+      return stated = parse_header(head, head_bytes, rank, origin, array);
     });
-    const size_t stated = header_bytes + [&] {
-      size_t n = 1;
-      for (const int64_t dim : array.dims) n *= static_cast<size_t>(dim);
-      return n;
-    }();
     if (bytes.size() < stated)
       throw DataError(concat(origin, ": IDX data too short: ", bytes.size(), " of ", stated, " bytes"));
   } else {

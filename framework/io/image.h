@@ -1,4 +1,10 @@
-// Pictures in: PNG, BMP, PGM/PPM and JPEG, decoded by stb_image and libjpeg-turbo within stated bounds.
+// Pictures in: PNG by stb_image, JPEG by libjpeg-turbo, BMP and PNM by readers of our own, all within stated
+// bounds.
+//
+// Debian's stb_image is version 2.27: its JPEG decoder writes out of bounds, its PNM decoder reads past the
+// heap, its BMP decoder shows uninitialised memory for a palette index beyond the palette and takes a
+// truncated file for a black one. So only its PNG decoder is compiled, behind a check of the chunks and their
+// checksums.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +21,17 @@ struct Image {
 };
 
 struct ImageLimits {
-  int64_t max_pixels = 1 << 26;       // 64 Mi pixels
-  size_t max_file_bytes = 64u << 20;  // 64 MiB
+  int64_t max_pixels = 1 << 26;         // 64 Mi pixels
+  size_t max_file_bytes = 64u << 20;    // 64 MiB
+  size_t max_decode_bytes = 92u << 20;  // memory while decoding: a 4000x3000 picture with alpha fits
 };
 
-/// Decodes a file's bytes. Throws DataError naming `origin`: empty, truncated, too large, or a format this
-/// build does not read (naming those it does).
+/// The formats that decode_image reads, for messages and help: "PNG, JPEG, BMP and PNM (PBM, PGM, PPM)".
+const char* image_formats();
+
+/// Decodes a file's bytes. A JPEG larger than the decoding memory allows is decoded at 1/2, 1/4 or 1/8 of its
+/// size, and turned as its Exif orientation says. Throws DataError naming `origin`: empty, truncated, too
+/// large, or a format this build does not read (naming those it does).
 Image decode_image(const std::vector<uint8_t>& bytes, const std::string& origin,
                    const ImageLimits& limits = {});
 /// Reads ("-": standard input) and decodes.

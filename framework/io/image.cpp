@@ -1,0 +1,120 @@
+#include "framework/io/image.h"
+
+#include <cctype>
+#include <cstring>
+
+#include "framework/error.h"
+#include "framework/io/file.h"
+#include "framework/io/image_decoders.h"
+
+namespace lenslet {
+namespace {
+
+constexpr char kFormats[] = "PNG, JPEG, BMP and PNM (PBM, PGM, PPM)";
+
+struct Magic {
+  const char* bytes;
+  size_t length, offset;
+  const char* name;
+};
+
+// Formats that people try and that are refused by name. A zero byte ends no entry: lengths are explicit.
+constexpr Magic kRefused[] = {
+    {"WEBP", 4, 8, "WebP"},
+    {"GIF8", 4, 0, "GIF"},
+    {"ftypheic", 8, 4, "HEIC"},
+    {"ftypheix", 8, 4, "HEIC"},
+    {"ftypmif1", 8, 4, "HEIF"},
+    {"ftypavif", 8, 4, "AVIF"},
+    {"II*\0", 4, 0, "TIFF"},
+    {"MM\0*", 4, 0, "TIFF"},
+    {"%PDF", 4, 0, "PDF"},
+    {"8BPS", 4, 0, "Photoshop"},
+    {"\0\0\1\0", 4, 0, "Windows icon"},
+    {"\xff\x0a", 2, 0, "JPEG XL"},
+    {"\0\0\0\x0cJXL ", 8, 0, "JPEG XL"},
+    {"\0\0\0\x0cjP  ", 8, 0, "JPEG 2000"},
+    {"\x76\x2f\x31\x01", 4, 0, "OpenEXR"},
+    {"qoif", 4, 0, "QOI"},
+    {"P7\n", 3, 0, "PAM"},
+    {"PF\n", 3, 0, "PFM"},
+    {"Pf\n", 3, 0, "PFM"},
+    {"PK\x03\x04", 4, 0, "zip"},
+    {"\x1f\x8b", 2, 0, "gzip"},
+    {"\x7f"
+     "ELF",
+     4, 0, "ELF program"},
+    {"\0\0\x08\x03", 4, 0, "IDX"},
+    {"\0\0\x08\x01", 4, 0, "IDX label"},
+    {"version https://git-lfs", 23, 0, "Git LFS pointer"},
+};
+
+bool has_magic(const std::vector<uint8_t>& bytes, const char* magic, size_t length, size_t offset = 0) {
+  return bytes.size() >= offset + length && std::memcmp(bytes.data() + offset, magic, length) == 0;
+}
+
+// What a file that no decoder reads seems to be: "a WebP file", "text", …; empty where nothing is recognised.
+std::string seems_to_be(const std::vector<uint8_t>& bytes) {
+  for (const Magic& magic : kRefused) {
+    if (has_magic(bytes, magic.bytes, magic.length, magic.offset)) {
+      const bool vowel = std::strchr("AEIO", magic.name[0]) != nullptr;
+      return concat(vowel ? "an " : "a ", magic.name, " file");
+    }
+  }
+  size_t i = 0, printable = 0;
+  const size_t looked_at = bytes.size() < 512 ? bytes.size() : 512;
+  while (i < looked_at && std::isspace(bytes[i])) ++i;
+  const bool markup = i < looked_at && bytes[i] == '<';
+  for (size_t k = 0; k < looked_at; ++k) printable += bytes[k] >= 0x20 || std::isspace(bytes[k]);
+  if (printable < looked_at) return "";
+  if (!markup) return "text";
+  const std::string head(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(looked_at));
+  return head.find("<svg") != std::string::npos ? "an SVG drawing" : "an HTML or XML page";
+}
+
+}  // namespace
+
+const char* image_formats() { return kFormats; }
+
+void check_image_size(uint64_t width, uint64_t height, double bytes_per_pixel, const std::string& origin,
+                      const ImageLimits& limits) {
+  if (width == 0 || height == 0)
+    throw DataError(
+        concat(origin, ": the picture is ", width, "x", height, " pixels, expected at least 1x1"));
+  const auto max_pixels = static_cast<uint64_t>(limits.max_pixels);
+  if (width > max_pixels || height > max_pixels / width) {
+    throw DataError(concat(origin, ": the picture is ", width, "x", height, " pixels, more than the ",
+                           max_pixels, " that are read; scale it down"));
+  }
+  const double needed = bytes_per_pixel * static_cast<double>(width) * static_cast<double>(height);
+  if (needed > static_cast<double>(limits.max_decode_bytes)) {
+    throw DataError(concat(origin, ": the picture is ", width, "x", height, " pixels and takes ",
+                           static_cast<uint64_t>(needed), " bytes to decode, more than the limit of ",
+                           limits.max_decode_bytes, "; scale it down"));
+  }
+}
+
+Image decode_image(const std::vector<uint8_t>& bytes, const std::string& origin, const ImageLimits& limits) {
+  if (bytes.empty()) throw DataError(concat(origin, ": the file is empty, expected a picture: ", kFormats));
+  if (bytes.size() > limits.max_file_bytes) {
+    throw DataError(concat(origin, ": ", bytes.size(), " bytes, more than the ", limits.max_file_bytes,
+                           " that are read of a picture"));
+  }
+  if (has_magic(bytes, "\x89PNG\r\n\x1a\n", 8)) return decode_png(bytes, origin, limits);
+  if (has_magic(bytes, "\xff\xd8\xff", 3)) return decode_jpeg(bytes, origin, limits);
+  if (bytes.size() >= 3 && bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '6' &&
+      (std::isspace(bytes[2]) || bytes[2] == '#')) {
+    return decode_pnm(bytes, origin, limits);
+  }
+  const std::string guess = seems_to_be(bytes);
+  if (has_magic(bytes, "BM", 2) && guess != "text") return decode_bmp(bytes, origin, limits);
+  throw DataError(concat(origin, ": expected a picture (", kFormats, "), found ",
+                         guess.empty() ? "something else" : guess));
+}
+
+Image read_image(const std::string& path, const ImageLimits& limits) {
+  return decode_image(read_file(path, limits.max_file_bytes),
+                      path == "-" ? "standard input" : printable_name(path), limits);
+}
+
+}  // namespace lenslet
