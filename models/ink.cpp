@@ -1,0 +1,356 @@
+#include "models/ink.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "framework/error.h"
+
+namespace lenslet {
+namespace {
+
+// Grey levels. Below kMinLevel even a clean difference is nothing that a person wrote; below kFaintLevel it
+// is told.
+constexpr float kMinLevel = 14, kFaintLevel = 50;
+constexpr float kMinGate = 5;     // paper of a clean picture
+constexpr float kStrong = 0.45f;  // share of the ink's level that makes a mark, not a shadow or a faint line
+constexpr float kMaxFloor = 0.35f;  // share of the ink's level that is paper at most
+constexpr double kSpeck = 0.025;    // mass of a speck, of the largest mark's
+
+// The part of the picture that is paper in most pictures: a band along its edges.
+std::vector<uint8_t> edge_region(const Plane& plane) {
+  const int band = std::max(1, std::min(plane.width, plane.height) / 12);
+  std::vector<uint8_t> weights(plane.values.size(), 0);
+  for (int y = 0; y < plane.height; ++y) {
+    for (int x = 0; x < plane.width; ++x) {
+      weights[plane.index(x, y)] =
+          x < band || y < band || x >= plane.width - band || y >= plane.height - band;
+    }
+  }
+  return weights;
+}
+
+struct Paper {
+  Plane level;
+  float sigma = 0;  // of its texture and noise, grey levels
+};
+
+// Fits the paper to the pixels of `region`, four times, each time without those that lie far off: strokes, a
+// frame.
+Paper fit_paper(const Plane& grey, std::vector<uint8_t> region) {
+  std::vector<float> values;
+  for (size_t i = 0; i < region.size(); ++i) {
+    if (region[i]) values.push_back(grey.values[i]);
+  }
+  Paper paper{Plane(grey.width, grey.height, percentile(values, 0.5)), 0};
+  const std::vector<uint8_t> all = region;
+  for (int round = 0; round < 4; ++round) {
+    values.clear();
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (all[i]) values.push_back(std::abs(grey.values[i] - paper.level.values[i]));
+    }
+    const float spread = 1.4826f * percentile(values, 0.5);  // sigma of normal noise from its median
+    paper.sigma = spread;
+    const float limit = std::max(2.5f * spread, kMinGate);
+    float low = 255, high = 0;
+    for (size_t i = 0; i < all.size(); ++i) {
+      region[i] = all[i] && std::abs(grey.values[i] - paper.level.values[i]) <= limit;
+      if (!region[i]) continue;
+      low = std::min(low, grey.values[i]);
+      high = std::max(high, grey.values[i]);
+    }
+    const Quadratic fit(grey, region);
+    for (int y = 0; y < grey.height; ++y) {
+      // No lighter and not much darker than the paper seen: a quadratic runs away where nothing holds it.
+      for (int x = 0; x < grey.width; ++x)
+        paper.level.at(x, y) = std::clamp(fit.at(x, y), low - 10, high + 10);
+    }
+  }
+  return paper;
+}
+
+// How far from the paper, squared, the pixels lie on the dark (-1) or light (+1) side of it.
+double deviation(const Plane& grey, const Paper& paper, int side) {
+  const float gate = std::max(3 * paper.sigma, 2 * kMinGate);
+  double sum = 0;
+  for (size_t i = 0; i < grey.values.size(); ++i) {
+    const double d = static_cast<double>(side) * (grey.values[i] - paper.level.values[i]);
+    if (d > gate) sum += d * d;
+  }
+  return sum;
+}
+
+Plane depth_of(const Plane& grey, const Paper& paper, int side) {
+  Plane depth(grey.width, grey.height);
+  for (size_t i = 0; i < depth.values.size(); ++i) {
+    const float d = static_cast<float>(side) * (grey.values[i] - paper.level.values[i]);
+    depth.values[i] = d < 0.5f ? 0 : d;
+  }
+  return depth;
+}
+
+struct Separation {
+  int side = -1;
+  Paper paper;
+  Plane depth;
+  double contrast = 0;  // mean depth of the pixels that are no paper
+};
+
+Separation separate(const Plane& grey) {
+  Separation result;
+  result.paper = fit_paper(grey, edge_region(grey));
+  result.side = deviation(grey, result.paper, -1) >= deviation(grey, result.paper, +1) ? -1 : +1;
+  result.depth = depth_of(grey, result.paper, result.side);
+  // Again from all the paper that is now known, inside as well.
+  for (int round = 0; round < 2; ++round) {
+    std::vector<float> marked;
+    const float gate = std::max(4 * result.paper.sigma, 2 * kMinGate);
+    for (const float d : result.depth.values) {
+      if (d > gate) marked.push_back(d);
+    }
+    const float limit = std::max(gate, 0.3f * percentile(marked, 0.9));
+    std::vector<uint8_t> paper(grey.values.size());
+    size_t count = 0;
+    for (size_t i = 0; i < paper.size(); ++i) {
+      const float d = std::abs(grey.values[i] - result.paper.level.values[i]);
+      count += paper[i] = d < limit;
+    }
+    if (count < paper.size() / 4) break;  // hardly any paper: the edges know it better
+    result.paper = fit_paper(grey, std::move(paper));
+    result.depth = depth_of(grey, result.paper, result.side);
+  }
+  double sum = 0, count = 1;
+  const float gate = std::max(4 * result.paper.sigma, kMinGate);
+  for (const float d : result.depth.values) {
+    if (d <= gate) continue;
+    sum += d;
+    ++count;
+  }
+  result.contrast = sum / count;
+  return result;
+}
+
+// A rectangle drawn around the digit, or the edge of a box that was cut out: ink in at least three of its
+// corners.
+bool is_frame(const Component& c, int32_t label, const std::vector<int32_t>& labels, const Plane& plane) {
+  if (c.box.width() < 0.6 * plane.width || c.box.height() < 0.6 * plane.height) return false;
+  const int reach = std::max(1, c.box.longer() / 16);
+  int corners = 0;
+  for (int corner = 0; corner < 4; ++corner) {
+    const int x0 = corner % 2 ? c.box.x1 - reach : c.box.x0, y0 = corner / 2 ? c.box.y1 - reach : c.box.y0;
+    bool found = false;
+    for (int y = y0; y < y0 + reach; ++y) {
+      for (int x = x0; x < x0 + reach; ++x) found = found || labels[plane.index(x, y)] == label;
+    }
+    corners += found;
+  }
+  return corners >= 3;
+}
+
+// A shadow or a line along an edge: within a band there, or across most of the picture while it touches an
+// edge.
+bool is_edge_mark(const Component& c, const Plane& plane) {
+  if (!c.at_border) return false;
+  const double band_x = 0.15 * plane.width, band_y = 0.15 * plane.height;
+  const bool in_band = c.box.x1 <= band_x || c.box.y1 <= band_y || c.box.x0 >= plane.width - band_x ||
+                       c.box.y0 >= plane.height - band_y;
+  const bool across = c.box.width() >= 0.9 * plane.width || c.box.height() >= 0.9 * plane.height;
+  return in_band || across;
+}
+
+Box merge(const Box& a, const Box& b) {
+  if (a.width() == 0) return b;
+  return {std::min(a.x0, b.x0), std::min(a.y0, b.y0), std::max(a.x1, b.x1), std::max(a.y1, b.y1)};
+}
+
+// Two marks side by side or one above the other, with a gap: more than one digit, perhaps.
+bool stand_apart(const Box& a, const Box& b) {
+  const double gap = 0.06 * std::max(a.longer(), b.longer());
+  return b.x0 - a.x1 > gap || a.x0 - b.x1 > gap || b.y0 - a.y1 > gap || a.y0 - b.y1 > gap;
+}
+
+// Sets level and floor from the depths, and leaves only pixels connected to a strong one. Returns the marks.
+std::vector<Component> find_marks(Ink& ink, float sigma, std::vector<int32_t>& labels) {
+  const float gate = std::max(4 * sigma, kMinGate);
+  std::vector<float> marked;
+  for (const float d : ink.depth.values) {
+    if (d > gate) marked.push_back(d);
+  }
+  ink.level = 0;
+  if (marked.empty()) return {};
+  const float strongest = percentile(marked, 0.98);
+  if (strongest < kMinLevel) return {};
+
+  // What lies near the strokes but not on their soft edge is paper, with whatever noise it has there.
+  const Plane distance = distance_to(ink.depth, kStrong * strongest);
+  const float reach = std::max(8.0f, 0.05f * static_cast<float>(std::max(ink.depth.width, ink.depth.height)));
+  std::vector<float> nearby;
+  for (size_t i = 0; i < distance.values.size(); ++i) {
+    if (distance.values[i] >= 3 && distance.values[i] <= reach) nearby.push_back(ink.depth.values[i]);
+  }
+  const float noise = percentile(nearby, 0.98);
+  ink.floor = noise <= 1 && sigma < 0.5f
+                  ? 0
+                  : std::clamp(std::max(1.2f * noise, 3 * sigma), 0.05f * strongest, kMaxFloor * strongest);
+  // A clean picture's ink is as deep as its deepest pixel; in a noisy one that is an outlier.
+  ink.level = ink.floor == 0 ? *std::max_element(marked.begin(), marked.end()) : strongest;
+  std::vector<Component> marks = connected_components(ink.depth, ink.floor, labels);
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] != 0 && marks[static_cast<size_t>(labels[i] - 1)].peak < kStrong * ink.level) labels[i] = 0;
+  }
+  return marks;
+}
+
+}  // namespace
+
+GreyPlanes grey_planes(const Image& image, int max_side) {
+  GreyPlanes result;
+  const int longer = std::max(image.width, image.height);
+  const int factor = (longer + max_side - 1) / max_side;
+  result.factor = factor;
+  const int width = (image.width + factor - 1) / factor, height = (image.height + factor - 1) / factor;
+  const auto channels = static_cast<size_t>(image.channels);
+  const bool colored = channels >= 3, has_alpha = channels % 2 == 0;
+
+  // Sums over factor x factor pixels of each colour times alpha, and of alpha.
+  Plane colors[3], alpha(width, height);
+  for (size_t c = 0; c < (colored ? 3 : 1); ++c) colors[c] = Plane(width, height);
+  std::vector<float> count(alpha.values.size(), 0);
+  const uint8_t* pixel = image.pixels.data();
+  for (int y = 0; y < image.height; ++y) {
+    for (int x = 0; x < image.width; ++x, pixel += channels) {
+      const size_t i = alpha.index(x / factor, y / factor);
+      const float a = has_alpha ? static_cast<float>(pixel[channels - 1]) / 255 : 1;
+      for (size_t c = 0; c < (colored ? 3 : 1); ++c) colors[c].values[i] += a * pixel[c];
+      alpha.values[i] += a;
+      count[i] += 1;
+    }
+  }
+  const auto over = [&](float background) {
+    std::vector<Plane> planes(colored ? 4 : 1, Plane(width, height));
+    size_t vivid = 0;
+    for (size_t i = 0; i < count.size(); ++i) {
+      float rgb[3];
+      for (size_t c = 0; c < (colored ? 3 : 1); ++c)
+        rgb[c] = (colors[c].values[i] + (count[i] - alpha.values[i]) * background) / count[i];
+      if (!colored) {
+        planes[0].values[i] = rgb[0];
+        continue;
+      }
+      // Luma of ITU-R BT.601.
+      planes[0].values[i] = 0.299f * rgb[0] + 0.587f * rgb[1] + 0.114f * rgb[2];
+      for (size_t c = 0; c < 3; ++c) planes[c + 1].values[i] = rgb[c];
+      vivid += std::max({rgb[0], rgb[1], rgb[2]}) - std::min({rgb[0], rgb[1], rgb[2]}) > 30;
+    }
+    if (vivid * 500 < count.size()) planes.resize(1);  // no colour: all four planes are the same
+    return planes;
+  };
+  const auto range = [](const Plane& plane) {
+    const auto [low, high] = std::minmax_element(plane.values.begin(), plane.values.end());
+    return *high - *low;
+  };
+  result.planes = over(255);
+  if (has_alpha && range(result.planes[0]) < kFaintLevel) {
+    std::vector<Plane> black = over(0);
+    if (range(black[0]) > 2 * range(result.planes[0])) {
+      result.planes = std::move(black);
+      result.over_black = true;
+    }
+  }
+  return result;
+}
+
+Ink find_ink(const GreyPlanes& grey) {
+  constexpr const char* kNames[] = {"luma", "red", "green", "blue"};
+  Ink ink;
+  Separation best = separate(grey.planes[0]);
+  size_t plane = 0;
+  for (size_t i = 1; i < grey.planes.size(); ++i) {
+    Separation other = separate(grey.planes[i]);
+    // Luma unless a channel shows the ink much better, as blue does yellow on white.
+    if (other.contrast > 1.3 * best.contrast && other.contrast > 1.3 * kMinLevel) {
+      best = std::move(other);
+      plane = i;
+    }
+  }
+  if (grey.over_black) ink.steps.push_back("alpha: over black, over white nothing shows");
+  ink.steps.push_back(concat("grey: ", kNames[plane]));
+  ink.depth = std::move(best.depth);
+  const Plane& paper = best.paper.level;
+  const auto [low, high] = std::minmax_element(paper.values.begin(), paper.values.end());
+  ink.steps.push_back(concat(
+      "polarity: ", best.side < 0 ? "dark ink on light paper" : "light ink on dark paper", ", paper level ",
+      std::lround(*low), std::lround(*high) > std::lround(*low) ? concat(" to ", std::lround(*high)) : ""));
+
+  std::vector<int32_t> labels;
+  std::vector<Component> marks;
+  bool left_out = false;
+  // What is left out may have been the strongest: levels are taken again from the rest.
+  for (int round = 0; round < 3; ++round) {
+    marks = find_marks(ink, best.paper.sigma, labels);
+    if (ink.level == 0) break;
+    const auto is_digit_sized = [&](const Component& c) {
+      return c.peak >= kStrong * ink.level &&
+             c.box.longer() >= std::max(4.0, 0.12 * std::min(ink.depth.width, ink.depth.height));
+    };
+    std::vector<uint8_t> drop(marks.size(), 0);
+    bool other = false;
+    for (size_t i = 0; i < marks.size(); ++i) {
+      drop[i] = is_edge_mark(marks[i], ink.depth) ||
+                is_frame(marks[i], static_cast<int32_t>(i + 1), labels, ink.depth);
+      other = other || (!drop[i] && is_digit_sized(marks[i]));
+    }
+    bool dropped = false;
+    for (size_t i = 0; i < labels.size() && other; ++i) {
+      if (labels[i] == 0 || !drop[static_cast<size_t>(labels[i] - 1)]) continue;
+      ink.depth.values[i] = 0;
+      dropped = true;
+    }
+    left_out = left_out || dropped;
+    if (!dropped) break;
+  }
+  if (left_out) ink.warnings.push_back("a line, frame or shadow at the edge was left out");
+
+  double largest = 0;
+  for (const Component& c : marks)
+    largest = c.peak >= kStrong * ink.level ? std::max(largest, c.mass) : largest;
+  std::vector<Component> kept;
+  bool at_border = false;
+  for (size_t i = 0; i < marks.size() && ink.level > 0; ++i) {
+    const Component& c = marks[i];
+    if (c.peak < kStrong * ink.level || c.mass < kSpeck * largest) {
+      marks[i].mass = 0;
+      continue;
+    }
+    kept.push_back(c);
+    ink.box = merge(ink.box, c.box);
+    at_border = at_border || c.at_border;
+  }
+  // One or two pixels in a large picture are dust or noise.
+  const int side = std::max(ink.depth.width, ink.depth.height);
+  if (ink.box.longer() < std::max(2, side / 50)) ink.level = 0;
+  if (ink.level == 0) {
+    ink.steps.push_back("ink: none found");
+    return ink;
+  }
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] == 0 || marks[static_cast<size_t>(labels[i] - 1)].mass == 0) ink.depth.values[i] = 0;
+  }
+  ink.steps.push_back(concat("ink: ", kept.size(), kept.size() == 1 ? " mark" : " marks", ", depth ",
+                             std::lround(ink.level), ", paper up to ", std::lround(ink.floor)));
+  if (ink.level < kFaintLevel)
+    ink.warnings.push_back(
+        concat("little contrast: the ink differs from the paper by ", std::lround(ink.level), " of 255"));
+  if (at_border)
+    ink.warnings.push_back("the digit touches the edge of the picture, part of it may be missing");
+  bool apart = false;
+  for (size_t i = 0; i < kept.size(); ++i) {
+    for (size_t k = i + 1; k < kept.size(); ++k) {
+      apart = apart ||
+              (std::min(kept[i].mass, kept[k].mass) > 0.2 * largest && stand_apart(kept[i].box, kept[k].box));
+    }
+  }
+  if (apart) ink.warnings.push_back("two or more separate marks, expected one digit");
+  return ink;
+}
+
+}  // namespace lenslet

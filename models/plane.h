@@ -1,0 +1,70 @@
+// Planes of floats, and the few operations on them that finding a digit in a picture takes. Row-major,
+// [height, width].
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace lenslet {
+
+struct Plane {
+  int width = 0, height = 0;
+  std::vector<float> values;
+
+  Plane() = default;
+  Plane(int w, int h, float value = 0)
+      : width(w), height(h), values(static_cast<size_t>(w) * static_cast<size_t>(h), value) {}
+  size_t index(int x, int y) const {
+    return static_cast<size_t>(y) * static_cast<size_t>(width) + static_cast<size_t>(x);
+  }
+  float& at(int x, int y) { return values[index(x, y)]; }
+  float at(int x, int y) const { return values[index(x, y)]; }
+};
+
+/// Half-open: x0 <= x < x1.
+struct Box {
+  int x0 = 0, y0 = 0, x1 = 0, y1 = 0;
+  int width() const { return x1 - x0; }
+  int height() const { return y1 - y0; }
+  int longer() const { return width() > height() ? width() : height(); }
+};
+
+/// The part of `in` within `box`, resized to width x height: averages over the pixels that an output pixel
+/// covers where it shrinks, linear interpolation where it grows, a copy where it does neither.
+Plane resize(const Plane& in, const Box& box, int width, int height);
+
+/// Euclidean distance of every pixel's centre to the nearest one with a value of at least `threshold`, in
+/// pixels; more than any distance in the plane where there is none. Two passes of lower envelopes of
+/// parabolas. Source: Felzenszwalb and Huttenlocher, "Distance transforms of sampled functions", Theory of
+/// Computing 8 (2012).
+Plane distance_to(const Plane& in, float threshold);
+
+/// The value below which the share `p` (0 to 1) of the values lies. Reorders them. 0 for none.
+float percentile(std::vector<float>& values, double p);
+
+/// a + bx + cy + dx^2 + exy + fy^2 with x and y scaled to [-1, 1]: the light that falls on a sheet of paper.
+class Quadratic {
+ public:
+  /// Least squares over the pixels whose weight is not 0. A constant where these are too few.
+  Quadratic(const Plane& plane, const std::vector<uint8_t>& weights);
+  float at(int x, int y) const;
+
+ private:
+  double scale_x_, scale_y_;
+  double c_[6] = {};
+};
+
+/// A connected region (8 neighbours).
+struct Component {
+  Box box;
+  double mass = 0;         // sum of values
+  float peak = 0;          // largest value
+  bool at_border = false;  // has a pixel on the plane's edge
+};
+
+/// Regions of pixels with values above `threshold`; `labels` gets each pixel's component number + 1, 0 for
+/// none.
+std::vector<Component> connected_components(const Plane& in, float threshold, std::vector<int32_t>& labels);
+
+}  // namespace lenslet
