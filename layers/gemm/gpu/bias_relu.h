@@ -1,0 +1,14 @@
+// What is left to do on the output of a library's matrix product: add the bias, apply ReLU.
+#pragma once
+
+#include <cstdint>
+
+namespace lenslet {
+
+/// y[o, c, i] = f(y[o, c, i] + bias[c]) in place, f = max(., 0) with `relu`, else nothing; y [outer,
+/// channels, inner]. bias may be null; with neither bias nor ReLU nothing is enqueued. `stream` is a
+/// cudaStream_t. Throws DeviceError.
+void bias_relu_gpu(float* y, const float* bias, bool relu, int64_t outer, int64_t channels, int64_t inner,
+                   void* stream);
+
+}  // namespace lenslet

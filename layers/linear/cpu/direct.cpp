@@ -1,0 +1,182 @@
+// Linear on the CPU with our own loops: y[n, o] = b[o] + sum over i of x[n, i] * w[o, i].
+// x [N, I], w [O, I], y [N, O].
+//
+// Weights are packed once, transposed, in panels of 64 outputs: [panel][I][64], zeros behind the last output,
+// the last panel narrowed to a multiple of 16. A register tile of some samples by some vectors of outputs
+// walks down a panel, so each step of i loads the panel's row once, broadcasts one value a sample and does
+// nothing but multiply-adds. One image then reads the weights exactly once, in order, which is what bounds
+// it. The sum over i runs in order, in one chain a value; the tile is a template over the vector width and
+// compiled for each instruction set (framework/simd.h).
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "framework/error.h"
+#include "framework/parallel.h"
+#include "framework/simd.h"
+#include "layers/linear/linear_backends.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int64_t kPanel = 64;  // outputs: 4 vectors of AVX-512
+constexpr int64_t kUnit = 16;   // a panel's width is a multiple of this
+// Least multiply-adds for a thread of its own: about 20 microseconds of one core, several times what waking
+// one costs.
+constexpr int64_t kGrainMacs = 1 << 20;
+
+int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+struct Panel {
+  const float* weights;  // [inputs][width]
+  const float* bias;     // [width]
+  int64_t inputs = 0;
+  int64_t width = 0;    // stored outputs, a multiple of kUnit
+  int64_t outputs = 0;  // true outputs, at most width
+  int64_t y_step = 0;   // values from one sample's outputs to the next
+  bool relu = false;
+};
+
+// kRows samples by kVectors vectors of kLanes outputs, from output `first` of the panel.
+template <int kLanes, int kRows, int kVectors>
+inline __attribute__((always_inline)) void tile(const Panel& panel, int64_t first, const float* x, float* y) {
+  typedef float Vector __attribute__((vector_size(kLanes * sizeof(float)), aligned(4), may_alias));
+  Vector sum[kRows][kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    const Vector bias = *reinterpret_cast<const Vector*>(panel.bias + first + v * kLanes);
+    for (int r = 0; r < kRows; ++r) sum[r][v] = bias;
+  }
+  const float* w = panel.weights + first;
+  for (int64_t i = 0; i < panel.inputs; ++i, w += panel.width) {
+    Vector weight[kVectors];
+    for (int v = 0; v < kVectors; ++v) weight[v] = *reinterpret_cast<const Vector*>(w + v * kLanes);
+    for (int r = 0; r < kRows; ++r) {
+      const float value = x[r * panel.inputs + i];
+      for (int v = 0; v < kVectors; ++v) sum[r][v] += value * weight[v];
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < kVectors; ++v) {
+      // The comparison is false for NaN, which must not vanish.
+      if (panel.relu) sum[r][v] = sum[r][v] < 0.0f ? Vector{} : sum[r][v];
+      const int64_t output = first + v * kLanes;
+      const int64_t valid = std::min<int64_t>(panel.outputs - output, kLanes);
+      if (valid > 0)
+        std::memcpy(y + r * panel.y_step + output, &sum[r][v], static_cast<size_t>(valid) * sizeof(float));
+    }
+  }
+}
+
+// All outputs of a panel for kRows samples. kTile vectors fill the registers together with kRows.
+template <int kLanes, int kRows, int kTile>
+inline __attribute__((always_inline)) void panel_rows(const Panel& panel, const float* x, float* y) {
+  int64_t first = 0;
+  for (; first + kTile * kLanes <= panel.width; first += kTile * kLanes) {
+    tile<kLanes, kRows, kTile>(panel, first, x, y);
+  }
+  for (; first < panel.width; first += kLanes) tile<kLanes, kRows, 1>(panel, first, x, y);
+}
+
+// A panel for `rows` samples, x [rows, inputs], y [rows, y_step].
+template <int kLanes, int kRows, int kTile>
+inline __attribute__((always_inline)) void panel_samples(const Panel& panel, int64_t rows, const float* x,
+                                                         float* y) {
+  int64_t row = 0;
+  for (; row + kRows <= rows; row += kRows) {
+    panel_rows<kLanes, kRows, kTile>(panel, x + row * panel.inputs, y + row * panel.y_step);
+  }
+  for (; row < rows; ++row) {
+    panel_rows<kLanes, 1, 4>(panel, x + row * panel.inputs, y + row * panel.y_step);
+  }
+}
+
+// 6 x 4 of 32 registers, 6 x 2 of 16, 3 x 4 of 16.
+LENSLET_TARGET_AVX512 void panel_avx512(const Panel& panel, int64_t rows, const float* x, float* y) {
+  panel_samples<16, 6, 4>(panel, rows, x, y);
+}
+LENSLET_TARGET_AVX2 void panel_avx2(const Panel& panel, int64_t rows, const float* x, float* y) {
+  panel_samples<8, 6, 2>(panel, rows, x, y);
+}
+void panel_baseline(const Panel& panel, int64_t rows, const float* x, float* y) {
+  panel_samples<4, 3, 4>(panel, rows, x, y);
+}
+
+using PanelKernel = void (*)(const Panel&, int64_t, const float*, float*);
+
+PanelKernel panel_kernel() {
+  switch (simd_level()) {
+    case SimdLevel::kAvx512:
+      return panel_avx512;
+    case SimdLevel::kAvx2:
+      return panel_avx2;
+    case SimdLevel::kBaseline:
+      break;
+  }
+  return panel_baseline;
+}
+
+class DirectOperator : public Operator {
+ public:
+  explicit DirectOperator(const LinearProblem& problem)
+      : batch_(problem.batch), inputs_(problem.inputs), outputs_(problem.outputs), kernel_(panel_kernel()) {
+    const int64_t stored = div_up(outputs_, kUnit) * kUnit;
+    packed_ = Buffer(Device::cpu(), static_cast<size_t>((inputs_ + 1) * stored) * sizeof(float));
+    float* bias = packed_.as<float>();
+    float* weights = bias + stored;
+    std::fill(bias, weights + inputs_ * stored, 0.0f);
+    for (int64_t first = 0; first < outputs_; first += kPanel) {
+      Panel panel;
+      panel.width = std::min(kPanel, stored - first);
+      panel.outputs = std::min(kPanel, outputs_ - first);
+      panel.inputs = inputs_;
+      panel.y_step = outputs_;
+      panel.relu = problem.relu;
+      panel.bias = bias + first;
+      panel.weights = weights + first * inputs_;
+      for (int64_t o = 0; o < panel.outputs; ++o) {
+        if (problem.bias) bias[first + o] = problem.bias[first + o];
+        const float* row = problem.weights + (first + o) * inputs_;
+        for (int64_t i = 0; i < inputs_; ++i) weights[first * inputs_ + i * panel.width + o] = row[i];
+      }
+      panels_.push_back(panel);
+    }
+  }
+
+  std::string detail() const override { return to_string(simd_level()); }
+
+  void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& /*context*/) override {
+    const float* x = inputs[0].data;
+    float* y = output.data;
+    const auto panels = static_cast<int64_t>(panels_.size());
+    // Samples are cut into blocks, so that there is something to share out when there are few panels, and the
+    // other way round; a block's samples stay in L1 while the panels pass.
+    const int64_t macs_a_sample = inputs_ * outputs_;
+    const int64_t block =
+        std::clamp<int64_t>(kGrainMacs / std::max<int64_t>(macs_a_sample, 1), 6, 96) / 6 * 6;
+    const int64_t blocks = div_up(batch_, block);
+    const int64_t grain =
+        std::max<int64_t>(1, kGrainMacs / std::max<int64_t>(1, block * macs_a_sample / panels));
+    parallel_for(blocks * panels, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t job = begin; job < end; ++job) {
+        const int64_t row = job / panels * block;
+        const size_t index = static_cast<size_t>(job % panels);
+        kernel_(panels_[index], std::min(block, batch_ - row), x + row * inputs_,
+                y + row * outputs_ + static_cast<int64_t>(index) * kPanel);
+      }
+    });
+  }
+
+ private:
+  int64_t batch_, inputs_, outputs_;
+  PanelKernel kernel_;
+  Buffer packed_;
+  std::vector<Panel> panels_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operator> prepare_linear_direct_cpu(const LinearProblem& problem) {
+  return std::make_unique<DirectOperator>(problem);
+}
+
+}  // namespace lenslet

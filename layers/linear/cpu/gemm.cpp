@@ -1,0 +1,76 @@
+// Linear on the CPU as one matrix product: Y [N, O] = X [N, I] * W [O, I]^T, added to a Y that already holds
+// the bias.
+#include <cstring>
+
+#include "framework/parallel.h"
+#include "layers/gemm/gemm.h"
+#include "layers/linear/linear_backends.h"
+
+namespace lenslet {
+namespace {
+
+// Least values for a thread of its own in the steps around the product, which do little but touch memory.
+constexpr int64_t kGrainValues = 64 * 1024;
+
+class GemmOperator : public Operator {
+ public:
+  GemmOperator(const LinearProblem& problem, Stream& stream)
+      : batch_(problem.batch),
+        outputs_(problem.outputs),
+        relu_(problem.relu),
+        weights_(Shape{problem.outputs, problem.inputs}),
+        gemm_(gemm_provider(DeviceKind::kCpu).prepare(problem.math, stream)) {
+    std::memcpy(weights_.data(), problem.weights, weights_.shape().bytes());
+    product_.m = static_cast<int>(problem.batch);
+    product_.n = static_cast<int>(problem.outputs);
+    product_.k = static_cast<int>(problem.inputs);
+    product_.transpose_b = true;
+    product_.lda = product_.ldb = problem.inputs;
+    product_.ldc = problem.outputs;
+    if (problem.bias) {
+      bias_ = Tensor(Shape{problem.outputs});
+      std::memcpy(bias_.data(), problem.bias, bias_.shape().bytes());
+      product_.beta = 1.0f;
+    }
+  }
+
+  size_t workspace_bytes() const override { return gemm_->workspace_bytes(); }
+  std::string detail() const override { return gemm_->describe(); }
+
+  void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
+    float* y = output.data;
+    const int64_t grain = std::max<int64_t>(1, kGrainValues / outputs_);
+    if (bias_.data()) {
+      ScopedStage stage(context.tracer, "bias");
+      parallel_for(batch_, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t n = begin; n < end; ++n)
+          std::memcpy(y + n * outputs_, bias_.data(), bias_.shape().bytes());
+      });
+    }
+    {
+      ScopedStage stage(context.tracer, "gemm");
+      gemm_->run(product_, {inputs[0].data, weights_.data(), y}, context.workspace, context);
+    }
+    if (relu_) {
+      ScopedStage stage(context.tracer, "relu");
+      parallel_for(batch_ * outputs_, kGrainValues, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) y[i] = y[i] < 0.0f ? 0.0f : y[i];
+      });
+    }
+  }
+
+ private:
+  int64_t batch_, outputs_;
+  bool relu_;
+  Tensor weights_, bias_;
+  GemmProblem product_;
+  std::unique_ptr<Gemm> gemm_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operator> prepare_linear_gemm_cpu(const LinearProblem& problem, Stream& stream) {
+  return std::make_unique<GemmOperator>(problem, stream);
+}
+
+}  // namespace lenslet

@@ -1,0 +1,58 @@
+// Linear on the GPU as one product by cuBLAS: Y [N, O] = X [N, I] * W [O, I]^T; bias and ReLU follow in one
+// pass over Y.
+#include "layers/gemm/gemm.h"
+#include "layers/gemm/gpu/bias_relu.h"
+#include "layers/linear/linear_backends.h"
+
+namespace lenslet {
+namespace {
+
+class CublasOperator : public Operator {
+ public:
+  CublasOperator(const LinearProblem& problem, Stream& stream)
+      : relu_(problem.relu),
+        weights_(Shape{problem.outputs, problem.inputs}, stream.device()),
+        bias_(Shape{problem.bias ? problem.outputs : 0}, stream.device()),
+        gemm_(gemm_provider(DeviceKind::kCuda).prepare(problem.math, stream)) {
+    copy_bytes(weights_.data(), stream.device(), problem.weights, Device::cpu(), weights_.shape().bytes(),
+               stream);
+    if (problem.bias) {
+      copy_bytes(bias_.data(), stream.device(), problem.bias, Device::cpu(), bias_.shape().bytes(), stream);
+    }
+    product_.m = static_cast<int>(problem.batch);
+    product_.n = static_cast<int>(problem.outputs);
+    product_.k = static_cast<int>(problem.inputs);
+    product_.transpose_b = true;
+    product_.lda = product_.ldb = problem.inputs;
+    product_.ldc = problem.outputs;
+  }
+
+  size_t workspace_bytes() const override { return gemm_->workspace_bytes(); }
+  std::string detail() const override { return gemm_->describe(); }
+
+  void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
+    {
+      ScopedStage stage(context.tracer, "gemm");
+      gemm_->run(product_, {inputs[0].data, weights_.data(), output.data}, context.workspace, context);
+    }
+    if (bias_.data() || relu_) {
+      ScopedStage stage(context.tracer, "bias_relu");
+      bias_relu_gpu(output.data, bias_.data(), relu_, product_.m, product_.n, 1,
+                    context.stream.native_handle());
+    }
+  }
+
+ private:
+  bool relu_;
+  Tensor weights_, bias_;
+  GemmProblem product_;
+  std::unique_ptr<Gemm> gemm_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operator> prepare_linear_cublas_gpu(const LinearProblem& problem, Stream& stream) {
+  return std::make_unique<CublasOperator>(problem, stream);
+}
+
+}  // namespace lenslet

@@ -1,0 +1,266 @@
+// Linear on the GPU for large batches: Y [N, O] = f(X [N, I] * W^T [I, O] + b), with shared-memory and
+// register tiles. f = ReLU or nothing, both in the epilogue, so that Y is written once.
+//
+// The usual two-level tiling (Volkov, Demmel 2008; Nath, Tomov, Dongarra 2010) with sizes for a layer whose
+// outputs are few: one block holds all outputs of its samples where it can, and the tile's height is chosen
+// when the layer is prepared, so that the blocks share out evenly over the multiprocessors: 10,000 samples
+// make 125 blocks of 80 on 132 multiprocessors. Weights are transposed and padded with zeros once, which
+// leaves bounds only on X and Y.
+#include <cuda_runtime.h>
+
+#include <vector>
+
+#include "framework/cuda_check.h"
+#include "framework/error.h"
+#include "layers/linear/linear_backends.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int kWarp = 32;
+constexpr int kDepth = 16;  // inputs a step
+// A warp makes 20 samples x 32 outputs: 4 x 8 lanes with 5 x 4 sums each.
+constexpr int kLaneRows = 5, kLaneColumns = 4;
+constexpr int kWarpRows = 4 * kLaneRows, kWarpColumns = 8 * kLaneColumns;
+// A row of the X tile is followed by 4 floats of padding: the four rows a warp reads at once then lie in
+// different banks.
+constexpr int kPitch = kDepth + 4;
+
+__device__ __forceinline__ float part(const float4& v, int i) {
+  return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+}
+
+// Four neighbouring inputs of one sample, zeros outside.
+template <bool kWide>
+__device__ __forceinline__ float4 load_inputs(const float* __restrict__ x, int64_t row, int64_t batch, int i,
+                                              int inputs) {
+  float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+  if (row >= batch) return v;
+  const float* from = x + row * inputs + i;
+  if (kWide) {
+    if (i < inputs) v = __ldg(reinterpret_cast<const float4*>(from));
+  } else {
+    if (i < inputs) v.x = __ldg(from);
+    if (i + 1 < inputs) v.y = __ldg(from + 1);
+    if (i + 2 < inputs) v.z = __ldg(from + 2);
+    if (i + 3 < inputs) v.w = __ldg(from + 3);
+  }
+  return v;
+}
+
+// computes:  y = f(x * wt + b) for a tile of (20 kTall) samples x (32 kBroad) outputs
+// work split: grid.x = tiles of samples, grid.y = tiles of outputs; kTall * kBroad warps; a thread makes 5 x
+// 4 sums memory:    two stages of an X tile [20 kTall][16 + 4] and a W tile [16][32 kBroad]: 29 KB for 4 x 4
+// warps; while one is
+//            used, the next travels through registers
+// requires:  wt [steps * 16, padded outputs] and bias padded likewise, zeros in the padding, aligned to 16
+// bytes; kWide
+//            only where inputs is a multiple of 4 and x is aligned to 16 bytes
+// measured:  see docs/results
+template <int kTall, int kBroad, bool kWide>
+__global__ void __launch_bounds__(kWarp* kTall* kBroad)
+    linear_tiled_kernel(const float* __restrict__ x, const float* __restrict__ wt,
+                        const float* __restrict__ bias, float* __restrict__ y, int64_t batch, int inputs,
+                        int outputs, int padded, int steps, bool relu) {
+  constexpr int kThreads = kWarp * kTall * kBroad;
+  constexpr int kRows = kWarpRows * kTall, kColumns = kWarpColumns * kBroad;
+  constexpr int kQuads = kDepth / 4;                                   // float4 in a row of the X tile
+  constexpr int kXLoads = (kRows * kQuads + kThreads - 1) / kThreads;  // float4 a thread
+  constexpr int kWLoads = (kDepth * kColumns / 4 + kThreads - 1) / kThreads;
+  __shared__ __align__(16) float x_tile[2][kRows][kPitch];
+  __shared__ __align__(16) float w_tile[2][kDepth][kColumns];
+
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % kWarp, warp = thread / kWarp;
+  const int64_t first_row = static_cast<int64_t>(blockIdx.x) * kRows;
+  const int first_column = static_cast<int>(blockIdx.y) * kColumns;
+  const int row = warp / kBroad * kWarpRows + lane / 8 * kLaneRows;  // of this thread, in the tile
+  const int column = warp % kBroad * kWarpColumns + lane % 8 * kLaneColumns;
+
+  float4 x_next[kXLoads], w_next[kWLoads];
+  const auto fetch = [&](int step) {
+#pragma unroll
+    for (int l = 0; l < kXLoads; ++l) {
+      const int quad = thread + l * kThreads;
+      if (quad < kRows * kQuads) {
+        x_next[l] = load_inputs<kWide>(x, first_row + quad / kQuads, batch, step * kDepth + quad % kQuads * 4,
+                                       inputs);
+      }
+    }
+#pragma unroll
+    for (int l = 0; l < kWLoads; ++l) {
+      const int quad = thread + l * kThreads;
+      if (quad < kDepth * kColumns / 4) {
+        const int64_t i = step * kDepth + quad / (kColumns / 4);
+        w_next[l] = __ldg(
+            reinterpret_cast<const float4*>(wt + i * padded + first_column + quad % (kColumns / 4) * 4));
+      }
+    }
+  };
+  const auto stage = [&](int buffer) {
+#pragma unroll
+    for (int l = 0; l < kXLoads; ++l) {
+      const int quad = thread + l * kThreads;
+      if (quad < kRows * kQuads) {
+        *reinterpret_cast<float4*>(&x_tile[buffer][quad / kQuads][quad % kQuads * 4]) = x_next[l];
+      }
+    }
+#pragma unroll
+    for (int l = 0; l < kWLoads; ++l) {
+      const int quad = thread + l * kThreads;
+      if (quad < kDepth * kColumns / 4) {
+        *reinterpret_cast<float4*>(&w_tile[buffer][quad / (kColumns / 4)][quad % (kColumns / 4) * 4]) =
+            w_next[l];
+      }
+    }
+  };
+
+  float sum[kLaneRows][kLaneColumns] = {};
+  fetch(0);
+  stage(0);
+  __syncthreads();
+  for (int step = 0; step < steps; ++step) {
+    const int buffer = step % 2;
+    if (step + 1 < steps) fetch(step + 1);
+#pragma unroll
+    for (int i = 0; i < kDepth; i += 4) {
+      float4 value[kLaneRows];
+#pragma unroll
+      for (int r = 0; r < kLaneRows; ++r)
+        value[r] = *reinterpret_cast<const float4*>(&x_tile[buffer][row + r][i]);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const float4 weight = *reinterpret_cast<const float4*>(&w_tile[buffer][i + j][column]);
+#pragma unroll
+        for (int r = 0; r < kLaneRows; ++r) {
+          sum[r][0] = fmaf(part(value[r], j), weight.x, sum[r][0]);
+          sum[r][1] = fmaf(part(value[r], j), weight.y, sum[r][1]);
+          sum[r][2] = fmaf(part(value[r], j), weight.z, sum[r][2]);
+          sum[r][3] = fmaf(part(value[r], j), weight.w, sum[r][3]);
+        }
+      }
+    }
+    // The other buffer was last read one step ago, before the barrier that ended it.
+    if (step + 1 < steps) stage(1 - buffer);
+    __syncthreads();
+  }
+
+  const int output = first_column + column;
+  const float4 b = __ldg(reinterpret_cast<const float4*>(bias + output));
+#pragma unroll
+  for (int r = 0; r < kLaneRows; ++r) {
+    const int64_t sample = first_row + row + r;
+    if (sample >= batch) break;
+    float out[4] = {sum[r][0] + b.x, sum[r][1] + b.y, sum[r][2] + b.z, sum[r][3] + b.w};
+#pragma unroll
+    for (float& value : out)
+      value = relu && value < 0.0f ? 0.0f : value;  // false for NaN, which must not vanish
+    float* to = y + sample * outputs + output;
+    if (outputs % 4 == 0 && output < outputs) {
+      *reinterpret_cast<float4*>(to) = make_float4(out[0], out[1], out[2], out[3]);
+    } else {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        if (output + j < outputs) to[j] = out[j];
+      }
+    }
+  }
+}
+
+using Kernel = void (*)(const float*, const float*, const float*, float*, int64_t, int, int, int, int, bool);
+
+template <bool kWide>
+Kernel kernel_for(int tall, int broad) {
+  static constexpr Kernel kKernels[3][4] = {
+      {linear_tiled_kernel<1, 1, kWide>, linear_tiled_kernel<1, 2, kWide>, linear_tiled_kernel<1, 3, kWide>,
+       linear_tiled_kernel<1, 4, kWide>},
+      {linear_tiled_kernel<2, 1, kWide>, linear_tiled_kernel<2, 2, kWide>, linear_tiled_kernel<2, 3, kWide>,
+       linear_tiled_kernel<2, 4, kWide>},
+      {linear_tiled_kernel<4, 1, kWide>, linear_tiled_kernel<4, 2, kWide>, linear_tiled_kernel<4, 3, kWide>,
+       linear_tiled_kernel<4, 4, kWide>}};
+  return kKernels[tall == 4 ? 2 : tall - 1][broad - 1];
+}
+
+int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// The widest tile among those that waste the fewest columns.
+int choose_broad(int64_t outputs) {
+  int best = 4;
+  for (int broad = 3; broad >= 1; --broad) {
+    const auto padded = [outputs](int b) { return div_up(outputs, b * kWarpColumns) * b; };
+    if (padded(broad) < padded(best)) best = broad;
+  }
+  return best;
+}
+
+// The tile height for which the busiest multiprocessor has the least to do. A block costs its rows, and as
+// much as six more for bringing in the weights.
+int choose_tall(int64_t batch, int64_t column_tiles, int multiprocessors) {
+  int best = 1;
+  int64_t least = INT64_MAX;
+  for (int tall : {4, 2, 1}) {
+    const int64_t blocks = div_up(batch, tall * kWarpRows) * column_tiles;
+    const int64_t cost = div_up(blocks, multiprocessors) * (tall * kWarpRows + 6);
+    if (cost < least) {
+      least = cost;
+      best = tall;
+    }
+  }
+  return best;
+}
+
+class TiledOperator : public Operator {
+ public:
+  TiledOperator(const LinearProblem& problem, Stream& stream) : problem_(problem) {
+    broad_ = choose_broad(problem.outputs);
+    column_tiles_ = div_up(problem.outputs, broad_ * kWarpColumns);
+    padded_ = column_tiles_ * broad_ * kWarpColumns;
+    steps_ = div_up(problem.inputs, kDepth);
+    int multiprocessors = 0;
+    LENSLET_CUDA_CHECK(
+        cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, stream.device().ordinal));
+    tall_ = choose_tall(problem.batch, column_tiles_, multiprocessors);
+
+    std::vector<float> packed(static_cast<size_t>((steps_ * kDepth + 1) * padded_),
+                              0.0f);  // wt, then the bias
+    for (int64_t o = 0; o < problem.outputs; ++o) {
+      for (int64_t i = 0; i < problem.inputs; ++i) {
+        packed[static_cast<size_t>(i * padded_ + o)] = problem.weights[o * problem.inputs + i];
+      }
+      if (problem.bias) packed[static_cast<size_t>(steps_ * kDepth * padded_ + o)] = problem.bias[o];
+    }
+    weights_ = Buffer(stream.device(), packed.size() * sizeof(float));
+    copy_bytes(weights_.data(), stream.device(), packed.data(), Device::cpu(), weights_.bytes(), stream);
+  }
+
+  std::string detail() const override {
+    return concat("tile ", tall_ * kWarpRows, "x", broad_ * kWarpColumns);
+  }
+
+  void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
+    const float* x = inputs[0].data;
+    const float* wt = weights_.as<float>();
+    const bool wide = problem_.inputs % 4 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0;
+    const Kernel kernel = wide ? kernel_for<true>(tall_, broad_) : kernel_for<false>(tall_, broad_);
+    const dim3 grid(static_cast<unsigned>(div_up(problem_.batch, tall_ * kWarpRows)),
+                    static_cast<unsigned>(column_tiles_));
+    kernel<<<grid, kWarp * tall_ * broad_, 0, static_cast<cudaStream_t>(context.stream.native_handle())>>>(
+        x, wt, wt + steps_ * kDepth * padded_, output.data, problem_.batch, static_cast<int>(problem_.inputs),
+        static_cast<int>(problem_.outputs), static_cast<int>(padded_), static_cast<int>(steps_),
+        problem_.relu);
+    LENSLET_CUDA_CHECK_LAUNCH("linear_tiled_kernel");
+  }
+
+ private:
+  LinearProblem problem_;
+  int tall_ = 1, broad_ = 1;
+  int64_t column_tiles_ = 0, padded_ = 0, steps_ = 0;
+  Buffer weights_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operator> prepare_linear_tiled_gpu(const LinearProblem& problem, Stream& stream) {
+  return std::make_unique<TiledOperator>(problem, stream);
+}
+
+}  // namespace lenslet

@@ -1,0 +1,138 @@
+// Linear on the GPU for small batches: y[n, o] = f(b[o] + sum over i of x[n, i] * w[o, i]), one warp a sum.
+// x [N, I], w [O, I], y [N, O], f = ReLU or nothing.
+//
+// With few samples the layer is bound by reading the weights and by latency: a warp reads one row of w with
+// 16-byte loads, each lane sums its share, and the lanes' sums meet in a butterfly of shuffles. A warp takes
+// up to four samples at once, so that a row of w is read once for them; their four butterflies are merged
+// (each step halves the values a lane keeps), which takes 6 shuffles instead of 20.
+#include <cuda_runtime.h>
+
+#include "framework/cuda_check.h"
+#include "framework/error.h"
+#include "layers/linear/linear_backends.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int kWarp = 32;
+constexpr int kWarps = 8;  // in a block: eight neighbouring outputs of the same samples, which meet in L1
+constexpr unsigned kAll = 0xffffffffu;
+
+template <int kRows, int kWidth>
+__device__ __forceinline__ void add_products(float (&sum)[kRows], const float* __restrict__ x,
+                                             const float* __restrict__ w, int64_t inputs, int64_t i,
+                                             int rows) {
+  if (kWidth == 4) {
+    const float4 weight = __ldg(reinterpret_cast<const float4*>(w + i));
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      if (r < rows) {
+        const float4 value = __ldg(reinterpret_cast<const float4*>(x + r * inputs + i));
+        sum[r] = fmaf(value.x, weight.x, sum[r]);
+        sum[r] = fmaf(value.y, weight.y, sum[r]);
+        sum[r] = fmaf(value.z, weight.z, sum[r]);
+        sum[r] = fmaf(value.w, weight.w, sum[r]);
+      }
+    }
+  } else {
+    const float weight = __ldg(w + i);
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      if (r < rows) sum[r] = fmaf(__ldg(x + r * inputs + i), weight, sum[r]);
+    }
+  }
+}
+
+// computes:  y[n, o] for all n, o
+// work split: grid.x = groups of kRows samples, grid.y * 8 warps = outputs; a warp makes kRows sums of one
+// output, its
+//            lanes split i
+// memory:    no shared memory; kRows sums a lane
+// requires:  kRows 1 or 4; kWidth 4 only where inputs is a multiple of 4 and x, w are aligned to 16 bytes
+// measured:  see docs/results
+template <int kRows, int kWidth>
+__global__ void __launch_bounds__(kWarp* kWarps)
+    linear_warp_reduce_kernel(const float* __restrict__ x, const float* __restrict__ w,
+                              const float* __restrict__ bias, float* __restrict__ y, int64_t batch,
+                              int64_t inputs, int64_t outputs, bool relu) {
+  const int lane = static_cast<int>(threadIdx.x);
+  const int64_t output = static_cast<int64_t>(blockIdx.y) * kWarps + threadIdx.y;
+  if (output >= outputs) return;  // whole warps leave
+  const int64_t row = static_cast<int64_t>(blockIdx.x) * kRows;
+  const int rows = static_cast<int>(min(static_cast<int64_t>(kRows), batch - row));
+  x += row * inputs;
+  w += output * inputs;
+
+  float sum[kRows] = {};
+  for (int64_t i = lane * kWidth; i < inputs; i += kWarp * kWidth) {
+    add_products<kRows, kWidth>(sum, x, w, inputs, i, rows);
+  }
+
+  float total = sum[0];
+  int mine = 0;  // the sample whose sum this lane ends up with
+  if (kRows == 4) {
+    // Lanes 16 apart swap: the upper half keeps samples 2 and 3, the lower half 0 and 1; then lanes 8 apart
+    // likewise.
+    const bool upper = (lane & 16) != 0, odd = (lane & 8) != 0;
+    const float first =
+        (upper ? sum[2 % kRows] : sum[0]) + __shfl_xor_sync(kAll, upper ? sum[0] : sum[2 % kRows], 16);
+    const float second = (upper ? sum[3 % kRows] : sum[1 % kRows]) +
+                         __shfl_xor_sync(kAll, upper ? sum[1 % kRows] : sum[3 % kRows], 16);
+    total = (odd ? second : first) + __shfl_xor_sync(kAll, odd ? first : second, 8);
+    mine = (upper ? 2 : 0) + (odd ? 1 : 0);
+  } else {
+    total += __shfl_xor_sync(kAll, total, 16);
+    total += __shfl_xor_sync(kAll, total, 8);
+  }
+  total += __shfl_xor_sync(kAll, total, 4);
+  total += __shfl_xor_sync(kAll, total, 2);
+  total += __shfl_xor_sync(kAll, total, 1);
+
+  const bool writes = kRows == 4 ? lane % 8 == 0 && mine < rows : lane == 0;
+  if (writes) {
+    if (bias) total += bias[output];
+    // The comparison is false for NaN, which must not vanish.
+    y[(row + mine) * outputs + output] = relu && total < 0.0f ? 0.0f : total;
+  }
+}
+
+class WarpReduceOperator : public Operator {
+ public:
+  WarpReduceOperator(const LinearProblem& problem, Stream& stream)
+      : problem_(problem),
+        weights_(Shape{problem.outputs, problem.inputs}, stream.device()),
+        bias_(Shape{problem.bias ? problem.outputs : 0}, stream.device()) {
+    copy_bytes(weights_.data(), stream.device(), problem.weights, Device::cpu(), weights_.shape().bytes(),
+               stream);
+    if (problem.bias) {
+      copy_bytes(bias_.data(), stream.device(), problem.bias, Device::cpu(), bias_.shape().bytes(), stream);
+    }
+  }
+
+  void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
+    const float* x = inputs[0].data;
+    const bool wide = problem_.inputs % 4 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0;
+    const auto kernel = problem_.batch == 1
+                            ? (wide ? linear_warp_reduce_kernel<1, 4> : linear_warp_reduce_kernel<1, 1>)
+                            : (wide ? linear_warp_reduce_kernel<4, 4> : linear_warp_reduce_kernel<4, 1>);
+    const int64_t rows = problem_.batch == 1 ? 1 : 4;
+    const dim3 grid(static_cast<unsigned>((problem_.batch + rows - 1) / rows),
+                    static_cast<unsigned>((problem_.outputs + kWarps - 1) / kWarps));
+    kernel<<<grid, dim3(kWarp, kWarps), 0, static_cast<cudaStream_t>(context.stream.native_handle())>>>(
+        x, weights_.data(), bias_.data(), output.data, problem_.batch, problem_.inputs, problem_.outputs,
+        problem_.relu);
+    LENSLET_CUDA_CHECK_LAUNCH("linear_warp_reduce_kernel");
+  }
+
+ private:
+  LinearProblem problem_;
+  Tensor weights_, bias_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operator> prepare_linear_warp_reduce_gpu(const LinearProblem& problem, Stream& stream) {
+  return std::make_unique<WarpReduceOperator>(problem, stream);
+}
+
+}  // namespace lenslet

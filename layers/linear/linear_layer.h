@@ -1,0 +1,36 @@
+// Linear (fully connected): y[n, o] = b[o] + sum over i of w[o, i] * x[n, i].
+//
+// x [N, ...] with I values a sample, flattened in storage order (C, H, W); w [O, I], b [O], y [N, O]; all
+// fp32.
+#pragma once
+
+#include "framework/layer.h"
+
+namespace lenslet {
+
+class LinearLayer : public Layer {
+ public:
+  /// weights [O, I]; bias [O] or empty. Host tensors. Throws DataError on a mismatch.
+  LinearLayer(Tensor weights, Tensor bias);
+
+  std::string_view type() const override { return "linear"; }
+  std::string describe() const override;
+  Shape infer_shape(const std::vector<Shape>& inputs) const override;
+  bool uses_math() const override { return true; }
+  Work work(const std::vector<Shape>& inputs) const override;
+  std::vector<std::string> backends(DeviceKind kind) const override;
+  Support supports(const std::string& backend, const OperatorRequest& request) const override;
+  /// By the batch: warp_reduce where one warp an output keeps up, else tiled; a library where only it has the
+  /// math mode.
+  std::string preferred(const OperatorRequest& request) const override;
+  std::unique_ptr<Operator> prepare(const std::string& backend, const OperatorRequest& request,
+                                    Stream& stream) const override;
+  bool can_fuse_relu(const std::string& backend, DeviceKind kind) const override;
+  const Tensor& weights() const noexcept { return weights_; }
+  const Tensor& bias() const noexcept { return bias_; }
+
+ private:
+  Tensor weights_, bias_;
+};
+
+}  // namespace lenslet
