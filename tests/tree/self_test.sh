@@ -14,7 +14,7 @@ fresh_copy() {
   rm -rf "$copy"
   mkdir "$copy"
   (cd "$root" && tar -cf - --exclude=__pycache__ framework layers models apps tests weights cmake docs samples \
-    README.md CONTRIBUTING.md CMakePresets.json CMakeLists.txt dev .clang-format .ci) | tar -xf - -C "$copy"
+    README.md CONTRIBUTING.md LICENSE CMakePresets.json CMakeLists.txt dev .clang-format .ci) | tar -xf - -C "$copy"
 }
 
 # green CHECK…
