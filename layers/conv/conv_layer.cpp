@@ -106,7 +106,7 @@ Support Conv2dLayer::supports(const std::string& backend, const OperatorRequest&
       return Support::no(concat("backend ", backend, " does not fuse ReLU"));
     }
     // A library's need is known only once it has chosen inside the limit; our own is known now.
-    if (entry.kind() == ConvBackendEntry::Kind::kBuiltIn) {
+    if (entry.kind() == ConvBackendEntry::Kind::kBuiltIn && request.workspace_limit != SIZE_MAX) {
       const size_t needed = entry.open().workspace_bytes(problem, request.math);
       if (needed > request.workspace_limit) {
         return Support::no(concat("backend ", backend, " needs ", needed,

@@ -1,0 +1,311 @@
+// Direct convolution on the CPU, for every shape, bias and ReLU fused.
+//
+//   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, c, p*sh - ph + r*dh, q*sw - pw + s*dw]
+//   x [N, C, H, W], w [K, C/G, R, S], y [N, K, P, Q]
+//
+// The output plane is walked as one line: with i = p * pitch + q, tap (c, r, s) reads x at i + offset(c, r,
+// s), the same offset for all i, so that vectors of neighbouring positions need no im2col (the idea of the
+// low-memory and of the shifted convolutions of Cho and Brand, "MEC", 2017, and of Anderson et al., 2017).
+// Positions between Q and the pitch are computed and dropped; where that costs more than ragged row ends,
+// rows are walked one by one.
+//
+// Stride, padding and dilation change the layout alone: a band of rows is first copied into a padded buffer
+// in which every residue of the stride has its own plane, and there each tap is a shift again. The register
+// tile is in layers/gemm/cpu/tile_kernel.h; weights are packed as it wants them when the kernel is prepared.
+#include <algorithm>
+#include <cstring>
+
+#include "framework/parallel.h"
+#include "layers/conv/conv_backend.h"
+#include "layers/gemm/cpu/tile_kernel.h"
+
+namespace lenslet {
+namespace {
+
+// A row block's tile of outputs waits here for its gaps to be dropped: 8 rows of it are 32 KiB of stack.
+constexpr int64_t kMaxPositions = 1024;
+// A packed band stays in the L2 cache of one core, next to the weights.
+constexpr int64_t kBandBytes = 256 * 1024;
+// Below this much work a second thread costs more than it brings (waking one takes some 10 us).
+constexpr double kFlopsPerThread = 1.5e6;
+
+int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// How a problem is walked.
+struct Walk {
+  explicit Walk(const Conv2dProblem& problem)
+      : p(problem.p()),
+        q(problem.q()),
+        packed(problem.stride_h != 1 || problem.stride_w != 1 || problem.pad_h != 0 || problem.pad_w != 0) {
+    const int64_t channels = problem.c / problem.groups;
+    // Cells of the padded input that one residue of the stride owns along the width, up to the last one
+    // needed.
+    const int64_t reach_w = (q - 1) * problem.stride_w + int64_t{problem.dilation_w} * (problem.s - 1) + 1;
+    pitch = packed ? divide_up(reach_w, problem.stride_w) : problem.w;
+    // Whole vectors are computed: rows one by one round up to them, the line through all rows pays for its
+    // gaps.
+    const int64_t vector = tile_kernels().vector_floats;
+    by_row = pitch != q && divide_up(q, vector) * vector <= pitch;
+    const int64_t positions_a_row = std::max<int64_t>(pitch, 1);
+    rows = by_row ? p : std::clamp<int64_t>(kMaxPositions / positions_a_row, 1, p);
+    if (!by_row && pitch == q) rows = p;  // no gaps: written in place, no tile to hold
+    if (packed) {
+      const int64_t row_bytes = channels * problem.stride_w * pitch * static_cast<int64_t>(sizeof(float));
+      // Input rows in one band of `rows` outputs, over all residues: (rows + reach of the filter) * stride.
+      const int64_t halo = int64_t{problem.dilation_h} * (problem.r - 1) / problem.stride_h;
+      const int64_t fit = kBandBytes / std::max<int64_t>(row_bytes * problem.stride_h, 1) - halo;
+      rows = std::clamp<int64_t>(fit, 1, rows);
+      band_rows = rows + halo;
+    } else {
+      // Rows in place: as many as keep all channels' lines in the L2 cache.
+      const int64_t row_bytes = channels * problem.w * static_cast<int64_t>(sizeof(float));
+      rows = std::clamp<int64_t>(kBandBytes / std::max<int64_t>(row_bytes, 1), 1, rows);
+    }
+    bands = divide_up(p, rows);
+  }
+
+  int64_t p, q;
+  bool packed;          // bands are copied into a padded buffer first
+  int64_t pitch = 0;    // elements from one output row to the next in the line that is read
+  bool by_row = false;  // each row alone, else the rows of a band as one line
+  int64_t rows = 0;     // output rows of one band
+  int64_t bands = 0;
+  int64_t band_rows = 0;  // rows of one residue's plane in the packed buffer
+
+  /// Elements of one channel's planes in the packed buffer.
+  int64_t channel_step(const Conv2dProblem& problem) const {
+    return packed ? int64_t{problem.stride_h} * problem.stride_w * band_rows * pitch
+                  : int64_t{problem.h} * problem.w;
+  }
+  int64_t packed_floats(const Conv2dProblem& problem) const {
+    if (!packed) return 0;
+    const int64_t line = 64 / static_cast<int64_t>(sizeof(float));  // slots on cache lines of their own
+    return divide_up(problem.c / problem.groups * channel_step(problem), line) * line;
+  }
+};
+
+class DirectKernel : public ConvKernel {
+ public:
+  DirectKernel(const ConvPrepare& request)
+      : problem_(request.problem),
+        walk_(request.problem),
+        relu_(request.relu),
+        max_slots_(num_threads()),
+        weights_(pack_weights(request)),
+        offsets_(make_offsets()) {
+    if (request.bias) bias_.assign(request.bias, request.bias + problem_.k);
+    const double flops = problem_.flops();
+    const int64_t items = int64_t{problem_.n} * problem_.groups * walk_.bands;
+    slots_ = std::clamp<int64_t>(static_cast<int64_t>(std::min(flops / kFlopsPerThread, 1e6)), 1,
+                                 std::min<int64_t>(max_slots_, items));
+  }
+
+  size_t workspace_bytes() const override {
+    return static_cast<size_t>(slots_ * walk_.packed_floats(problem_)) * sizeof(float);
+  }
+  std::string detail() const override { return tile_kernels().isa; }
+
+  void run(const ConvArgs& args, RunContext& context) override {
+    const int64_t items = int64_t{problem_.n} * problem_.groups * walk_.bands;
+    if (slots_ == 1) return run_items(args, 0, items, static_cast<float*>(context.workspace));
+    parallel_for(slots_, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t slot = begin; slot < end; ++slot) {
+        float* memory = static_cast<float*>(context.workspace) + slot * walk_.packed_floats(problem_);
+        run_items(args, slot * items / slots_, (slot + 1) * items / slots_, memory);
+      }
+    });
+  }
+
+ private:
+  /// Per group: row blocks of up to eight output channels, each [C/G * R * S, block].
+  static std::vector<float> pack_weights(const ConvPrepare& request) {
+    const Conv2dProblem& problem = request.problem;
+    const int64_t taps = int64_t{problem.c} / problem.groups * problem.r * problem.s;
+    const int64_t outputs = problem.k / problem.groups;
+    std::vector<float> packed(static_cast<size_t>(problem.k * taps));
+    float* out = packed.data();
+    for (int64_t k = 0; k < problem.k;) {
+      const int block = next_row_block(outputs - k % outputs);
+      for (int64_t t = 0; t < taps; ++t) {
+        for (int j = 0; j < block; ++j) *out++ = request.weights[(k + j) * taps + t];
+      }
+      k += block;
+    }
+    return packed;
+  }
+
+  /// Where tap (c, r, s) lies from position 0 of a band.
+  std::vector<int64_t> make_offsets() const {
+    const Conv2dProblem& problem = problem_;
+    std::vector<int64_t> offsets;
+    for (int64_t c = 0; c < problem.c / problem.groups; ++c) {
+      for (int64_t r = 0; r < problem.r; ++r) {
+        for (int64_t s = 0; s < problem.s; ++s) {
+          const int64_t row = r * problem.dilation_h, column = s * problem.dilation_w;
+          int64_t offset = c * walk_.channel_step(problem);
+          if (walk_.packed) {
+            const int64_t residue = row % problem.stride_h * problem.stride_w + column % problem.stride_w;
+            offset += (residue * walk_.band_rows + row / problem.stride_h) * walk_.pitch +
+                      column / problem.stride_w;
+          } else {
+            offset += row * problem.w + column;
+          }
+          offsets.push_back(offset);
+        }
+      }
+    }
+    return offsets;
+  }
+
+  void run_items(const ConvArgs& args, int64_t begin, int64_t end, float* memory) const {
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t band = item % walk_.bands, group = item / walk_.bands % problem_.groups;
+      run_band(args, item / walk_.bands / problem_.groups, group, band * walk_.rows, memory);
+    }
+  }
+
+  /// Output rows [first, first + rows) of all channels of one group of one image.
+  void run_band(const ConvArgs& args, int64_t n, int64_t group, int64_t first, float* memory) const {
+    const int64_t rows = std::min(walk_.rows, walk_.p - first);
+    const int64_t channels = problem_.c / problem_.groups, outputs = problem_.k / problem_.groups;
+    const float* image = args.x + (n * problem_.c + group * channels) * problem_.h * problem_.w;
+    const float* line = image + first * walk_.pitch;
+    if (walk_.packed) {
+      pack_band(image, first, rows, memory);
+      line = memory;
+    }
+    const auto taps = static_cast<int64_t>(offsets_.size());
+    TileArgs tile;
+    tile.offsets = offsets_.data();
+    tile.taps = taps;
+    tile.relu = relu_;
+    for (int64_t j = 0; j < outputs;) {
+      const int block = next_row_block(outputs - j);
+      const int64_t k = group * outputs + j;
+      tile.a = weights_.data() + k * taps;
+      tile.bias = bias_.empty() ? nullptr : bias_.data() + k;
+      float* y = args.y + ((n * problem_.k + k) * walk_.p + first) * walk_.q;
+      if (walk_.by_row || walk_.pitch == walk_.q || rows == 1) {
+        run_in_place(tile, block, line, y, rows);
+      } else {
+        run_with_gaps(tile, block, line, y, rows);
+      }
+      j += block;
+    }
+  }
+
+  /// Results go straight to y: row by row, or all rows at once where they have no gaps.
+  void run_in_place(TileArgs tile, int block, const float* line, float* y, int64_t rows) const {
+    const bool one_line = walk_.pitch == walk_.q;
+    tile.out_step = walk_.p * walk_.q;
+    tile.count = one_line ? rows * walk_.q : walk_.q;
+    for (int64_t row = 0; row < (one_line ? 1 : rows); ++row) {
+      tile.b = line + row * walk_.pitch;
+      tile.out = y + row * walk_.q;
+      tile_kernels().run[block](tile);
+    }
+  }
+
+  /// The rows of the band as one line, then each row's part of it to y.
+  void run_with_gaps(TileArgs tile, int block, const float* line, float* y, int64_t rows) const {
+    alignas(64) float sums[TileKernels::kMaxRows * kMaxPositions];
+    tile.count = (rows - 1) * walk_.pitch + walk_.q;
+    tile.b = line;
+    tile.out = sums;
+    tile.out_step = kMaxPositions;
+    tile_kernels().run[block](tile);
+    for (int j = 0; j < block; ++j) {
+      for (int64_t row = 0; row < rows; ++row) {
+        std::memcpy(y + (j * walk_.p + row) * walk_.q, sums + j * kMaxPositions + row * walk_.pitch,
+                    static_cast<size_t>(walk_.q) * sizeof(float));
+      }
+    }
+  }
+
+  /// Padded input rows that the band needs, [channel][row residue][column residue][band_rows][pitch], zeros
+  /// outside.
+  void pack_band(const float* image, int64_t first, int64_t rows, float* out) const {
+    const Conv2dProblem& problem = problem_;
+    const int64_t halo = walk_.band_rows - walk_.rows;
+    for (int64_t c = 0; c < problem.c / problem.groups; ++c) {
+      const float* plane = image + c * problem.h * problem.w;
+      for (int64_t row_residue = 0; row_residue < problem.stride_h; ++row_residue) {
+        for (int64_t column_residue = 0; column_residue < problem.stride_w; ++column_residue) {
+          for (int64_t i = 0; i < rows + halo; ++i) {
+            const int64_t row = (first + i) * problem.stride_h + row_residue - problem.pad_h;
+            pack_row(row < 0 || row >= problem.h ? nullptr : plane + row * problem.w, column_residue,
+                     out + i * walk_.pitch);
+          }
+          out += walk_.band_rows * walk_.pitch;
+        }
+      }
+    }
+  }
+
+  /// Cells column_residue, column_residue + stride, … of one padded row; zeros for a row outside the image
+  /// (null).
+  void pack_row(const float* row, int64_t column_residue, float* out) const {
+    const int64_t stride = problem_.stride_w, start = column_residue - problem_.pad_w;
+    // First cell at or after column 0, first cell at or after column W.
+    const int64_t inside =
+        row ? std::min(start < 0 ? divide_up(-start, stride) : 0, walk_.pitch) : walk_.pitch;
+    const int64_t past = row && problem_.w > start
+                             ? std::clamp(divide_up(problem_.w - start, stride), inside, walk_.pitch)
+                             : inside;
+    std::fill(out, out + inside, 0.0f);
+    if (past > inside && stride == 1) {
+      std::copy(row + (start + inside), row + (start + past), out + inside);
+    } else {
+      for (int64_t i = inside; i < past; ++i) out[i] = row[start + i * stride];
+    }
+    std::fill(out + past, out + walk_.pitch, 0.0f);
+  }
+
+  Conv2dProblem problem_;
+  Walk walk_;
+  bool relu_;
+  int64_t max_slots_;
+  int64_t slots_ = 1;
+  std::vector<float> weights_;
+  std::vector<int64_t> offsets_;  // [C/G * R * S]
+  std::vector<float> bias_;       // [K] or empty
+};
+
+class DirectBackend : public ConvBackend {
+ public:
+  Support supports(const Conv2dProblem& /*problem*/, MathMode math) const override {
+    if (math == MathMode::kFp32) return Support::yes();
+    return Support::no(concat("the CPU computes in fp32 only, ", to_string(math), " was asked for"));
+  }
+  size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
+    return static_cast<size_t>(num_threads() * Walk(problem).packed_floats(problem)) * sizeof(float);
+  }
+  // T = C/G*R*S products are summed one after the other, bias last: T + 1 roundings touch a term at most, so
+  // that the error is below gamma(T + 1) * sum|x||w| with gamma(m) = m*u / (1 - m*u) (Higham, "Accuracy and
+  // Stability of Numerical Algorithms", 2002, section 3.1); 1.01 covers the denominator up to 160,000 terms.
+  ConvAccuracy accuracy(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
+    return {1.01, true};
+  }
+  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+    const Support support = supports(request.problem, request.math);
+    if (!support) throw UnavailableError(support.reason());
+    auto kernel = std::make_unique<DirectKernel>(request);
+    if (kernel->workspace_bytes() > request.workspace_limit) {
+      throw MemoryError(concat("conv direct needs ", kernel->workspace_bytes(),
+                               " bytes of workspace, the limit is ", request.workspace_limit));
+    }
+    return kernel;
+  }
+};
+
+}  // namespace
+
+namespace conv_backends {
+const ConvBackend& cpu_direct();
+const ConvBackend& cpu_direct() {
+  static const DirectBackend backend;
+  return backend;
+}
+}  // namespace conv_backends
+
+}  // namespace lenslet

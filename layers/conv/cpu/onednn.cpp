@@ -1,0 +1,320 @@
+// Convolution by oneDNN 2.x (module lenslet_conv_cpu_onednn): its direct algorithm, bias and ReLU fused.
+//
+//   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, c, p*sh - ph + r*dh, q*sw - pw + s*dw]
+//   x [N, C, H, W], w [K, C/G, R, S], y [N, K, P, Q]
+//
+// oneDNN computes either in our plain layout or in a blocked one that it likes better, with a reorder before
+// and after: both are prepared and timed, the faster stays. A batch is split over the program's threads, one
+// oneDNN thread each; a batch too short for that is given to oneDNN whole, with all its threads.
+#include <dnnl.hpp>
+
+#include <algorithm>
+
+#include "framework/module.h"
+#include "layers/conv/conv_backend.h"
+#include "layers/gemm/cpu/onednn_threads.h"
+
+namespace lenslet {
+namespace {
+
+using dnnl::memory;
+using Convolution = dnnl::convolution_forward;
+
+// Below this much work a second thread costs more than it brings (waking one takes some 10 us).
+constexpr double kFlopsPerThread = 1.5e6;
+
+const dnnl::engine& cpu_engine() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+enum class Layout { kPlain, kBlocked };
+
+memory::desc plain_desc(int64_t n, int64_t c, int64_t h, int64_t w) {
+  return {{n, c, h, w}, memory::data_type::f32, memory::format_tag::nchw};
+}
+
+/// nullopt-like (an empty descriptor) where oneDNN has no implementation.
+Convolution::primitive_desc describe_convolution(const Conv2dProblem& p, int64_t batch, Layout layout,
+                                                 bool bias, bool relu) {
+  const memory::desc x = plain_desc(batch, p.c, p.h, p.w), y = plain_desc(batch, p.k, p.p(), p.q());
+  const auto any = [](const memory::desc& desc) {
+    return memory::desc(desc.dims(), memory::data_type::f32, memory::format_tag::any);
+  };
+  memory::dims weight_dims = {p.k, p.c / p.groups, p.r, p.s};
+  if (p.groups > 1) weight_dims = {p.groups, p.k / p.groups, p.c / p.groups, p.r, p.s};
+  const memory::desc w(weight_dims, memory::data_type::f32, memory::format_tag::any);
+  const memory::desc b =
+      bias ? memory::desc({p.k}, memory::data_type::f32, memory::format_tag::x) : memory::desc();
+  const memory::dims strides = {p.stride_h, p.stride_w}, pads = {p.pad_h, p.pad_w};
+  const memory::dims dilations = {p.dilation_h - 1, p.dilation_w - 1};
+  const bool blocked = layout == Layout::kBlocked;
+  const Convolution::desc desc(dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
+                               blocked ? any(x) : x, w, b, blocked ? any(y) : y, strides, dilations, pads,
+                               pads);
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (relu) {
+    dnnl::post_ops post;
+    post.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+    attributes.set_post_ops(post);
+  }
+  return {desc, attributes, cpu_engine(), true};
+}
+
+/// A primitive with its arguments laid out once, so that a run only sets pointers.
+struct Call {
+  dnnl::primitive primitive;
+  std::vector<dnnl_exec_arg_t> arguments;
+
+  void execute(const dnnl::stream& stream) const {
+    const dnnl_status_t status = dnnl_primitive_execute(primitive.get(), stream.get(),
+                                                        static_cast<int>(arguments.size()), arguments.data());
+    if (status != dnnl_success)
+      throw DeviceError(concat("a oneDNN primitive failed with status ", int{status}));
+  }
+};
+
+size_t aligned(size_t bytes) {
+  return (bytes + Buffer::kAlignment - 1) / Buffer::kAlignment * Buffer::kAlignment;
+}
+
+/// A part of the batch: reorder, convolution, reorder, each thread with objects of its own.
+class Part {
+ public:
+  Part(const Conv2dProblem& problem, int64_t first, int64_t batch, const Convolution::primitive_desc& desc,
+       const Convolution& convolution, const memory& weights, const memory& bias)
+      : x_offset_(first * problem.c * problem.h * problem.w),
+        y_offset_(first * problem.k * problem.p() * problem.q()),
+        stream_(cpu_engine()) {
+    const memory::desc plain_x = plain_desc(batch, problem.c, problem.h, problem.w);
+    const memory::desc plain_y = plain_desc(batch, problem.k, problem.p(), problem.q());
+    const auto unplaced = [](const memory::desc& d) { return memory(d, cpu_engine(), DNNL_MEMORY_NONE); };
+    x_ = unplaced(plain_x);
+    y_ = unplaced(plain_y);
+    memory inner_x = x_, inner_y = y_;
+    if (desc.src_desc() != plain_x) inner_x = in_workspace(desc.src_desc());
+    if (desc.dst_desc() != plain_y) inner_y = in_workspace(desc.dst_desc());
+    if (inner_x != x_) add_reorder(x_, inner_x);
+    Call call{
+        convolution,
+        {{DNNL_ARG_SRC, inner_x.get()}, {DNNL_ARG_WEIGHTS, weights.get()}, {DNNL_ARG_DST, inner_y.get()}}};
+    if (bias) call.arguments.push_back({DNNL_ARG_BIAS, bias.get()});
+    if (desc.scratchpad_desc().get_size() > 0) {
+      call.arguments.push_back({DNNL_ARG_SCRATCHPAD, in_workspace(desc.scratchpad_desc()).get()});
+    }
+    calls_.push_back(std::move(call));
+    if (inner_y != y_) add_reorder(inner_y, y_);
+  }
+
+  size_t workspace_bytes() const { return workspace_bytes_; }
+  bool reorders() const { return calls_.size() > 1; }
+
+  void run(const ConvArgs& args, unsigned char* workspace) const {
+    x_.set_data_handle(const_cast<float*>(args.x + x_offset_));
+    y_.set_data_handle(args.y + y_offset_);
+    for (const Placed& placed : placed_) placed.what.set_data_handle(workspace + placed.offset);
+    for (const Call& call : calls_) call.execute(stream_);
+  }
+
+ private:
+  struct Placed {
+    memory what;
+    size_t offset;
+  };
+
+  memory in_workspace(const memory::desc& desc) {
+    placed_.push_back({memory(desc, cpu_engine(), DNNL_MEMORY_NONE), workspace_bytes_});
+    workspace_bytes_ += aligned(desc.get_size());
+    return placed_.back().what;
+  }
+
+  void add_reorder(const memory& from, const memory& to) {
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const dnnl::reorder::primitive_desc desc(from, to, attributes);
+    Call call{dnnl::reorder(desc), {{DNNL_ARG_FROM, from.get()}, {DNNL_ARG_TO, to.get()}}};
+    if (desc.scratchpad_desc().get_size() > 0) {
+      call.arguments.push_back({DNNL_ARG_SCRATCHPAD, in_workspace(desc.scratchpad_desc()).get()});
+    }
+    calls_.push_back(std::move(call));
+  }
+
+  int64_t x_offset_, y_offset_;
+  dnnl::stream stream_;
+  memory x_, y_;
+  std::vector<Placed> placed_;
+  std::vector<Call> calls_;
+  size_t workspace_bytes_ = 0;
+};
+
+class OneDnnKernel : public ConvKernel {
+ public:
+  /// Throws UnavailableError where oneDNN has no implementation for this layout.
+  OneDnnKernel(const ConvPrepare& request, Layout layout) {
+    const Conv2dProblem& problem = request.problem;
+    const int threads = static_cast<int>(
+        std::clamp(problem.flops() / kFlopsPerThread, 1.0, static_cast<double>(num_threads())));
+    parts_wanted_ = problem.n >= threads ? threads : 1;
+    onednn_threads_ = parts_wanted_ == 1 ? threads : 1;
+    const OneDnnThreads guard(onednn_threads_);  // a primitive is generated for the threads it will have
+    if (request.bias)
+      bias_ = copy_of({{problem.k}, memory::data_type::f32, memory::format_tag::x}, request.bias);
+    for (int64_t part = 0; part < parts_wanted_; ++part) {
+      const int64_t first = part * problem.n / parts_wanted_, last = (part + 1) * problem.n / parts_wanted_;
+      const auto desc =
+          describe_convolution(problem, last - first, layout, request.bias != nullptr, request.relu);
+      if (!desc) throw UnavailableError(concat("oneDNN has no implementation for ", problem.to_string()));
+      // Parts differ by one image at most; the layout of the weights is the same for all, or each gets its
+      // own.
+      if (weights_.empty() || weights_.back().get_desc() != desc.weights_desc()) {
+        weights_.push_back(reordered_weights(problem, request.weights, desc.weights_desc()));
+      }
+      parts_.emplace_back(problem, first, last - first, desc, Convolution(desc), weights_.back(), bias_);
+      offsets_.push_back(workspace_bytes_);
+      workspace_bytes_ += aligned(parts_.back().workspace_bytes());
+      detail_ = desc.impl_info_str();
+    }
+    if (parts_.front().reorders()) detail_ += ", reordered";
+  }
+
+  size_t workspace_bytes() const override { return workspace_bytes_; }
+  std::string detail() const override { return detail_; }
+
+  void run(const ConvArgs& args, RunContext& context) override {
+    auto* workspace = static_cast<unsigned char*>(context.workspace);
+    const auto run_part = [&](size_t i) {
+      const OneDnnThreads guard(onednn_threads_);
+      parts_[i].run(args, workspace + offsets_[i]);
+    };
+    if (parts_.size() == 1) return run_part(0);
+    parallel_for(static_cast<int64_t>(parts_.size()), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) run_part(static_cast<size_t>(i));
+    });
+  }
+
+ private:
+  static memory copy_of(const memory::desc& desc, const float* values) {
+    memory copy(desc, cpu_engine());
+    std::copy(values, values + desc.get_size() / sizeof(float), static_cast<float*>(copy.get_data_handle()));
+    return copy;
+  }
+
+  static memory reordered_weights(const Conv2dProblem& p, const float* values, const memory::desc& wanted) {
+    const auto tag = p.groups > 1 ? memory::format_tag::goihw : memory::format_tag::oihw;
+    memory plain = copy_of({wanted.dims(), memory::data_type::f32, tag}, values);
+    if (plain.get_desc() == wanted) return plain;
+    memory result(wanted, cpu_engine());
+    dnnl::stream stream(cpu_engine());
+    dnnl::reorder(plain, result).execute(stream, plain, result);
+    stream.wait();
+    return result;
+  }
+
+  int64_t parts_wanted_ = 1;
+  int onednn_threads_ = 1;
+  memory bias_;
+  std::vector<memory> weights_;
+  std::vector<Part> parts_;
+  std::vector<size_t> offsets_;
+  size_t workspace_bytes_ = 0;
+  std::string detail_;
+};
+
+class OneDnnBackend : public ConvBackend {
+ public:
+  Support supports(const Conv2dProblem& /*problem*/, MathMode math) const override {
+    if (math == MathMode::kFp32) return Support::yes();
+    return Support::no(concat("the CPU computes in fp32 only, ", to_string(math), " was asked for"));
+  }
+  /// Input and output once more in blocked channels (up to 16 to a block), and the scratchpads.
+  size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
+    size_t bytes = 0;
+    for (Layout layout : {Layout::kPlain, Layout::kBlocked}) {
+      try {
+        bytes = std::max(bytes, make_kernel_for_size(problem, layout));
+      } catch (const std::exception&) {
+        continue;  // prepare() says why, if no layout is left
+      }
+    }
+    return bytes;
+  }
+  // The direct algorithm sums T = C/G*R*S products in some order, bias before or after: no term is touched by
+  // more than T + 1 roundings, so gamma(T + 1) * sum|x||w| bounds the error (Higham 2002, section 3.1).
+  // oneDNN's Winograd is not asked.
+  ConvAccuracy accuracy(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
+    return {1.01, true};
+  }
+
+  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+    const Support support = supports(request.problem, request.math);
+    if (!support) throw UnavailableError(support.reason());
+    try {
+      return fastest(request);
+    } catch (const dnnl::error& error) {
+      throw UnavailableError(
+          concat("oneDNN could not prepare ", request.problem.to_string(), ": ", error.what()));
+    }
+  }
+
+ private:
+  static std::unique_ptr<ConvKernel> fastest(const ConvPrepare& request) {
+    const Conv2dProblem& problem = request.problem;
+    const auto x = request.services.allocate(problem.input_shape().bytes());
+    const auto y = request.services.allocate(problem.output_shape().bytes());
+    std::fill_n(static_cast<float*>(x.get()), problem.input_shape().num_elements(), 0.5f);
+    std::unique_ptr<ConvKernel> best;
+    double best_ns = 0;
+    std::string reason;
+    size_t smallest = SIZE_MAX;
+    for (Layout layout : {Layout::kPlain, Layout::kBlocked}) {
+      try {
+        auto kernel = std::make_unique<OneDnnKernel>(request, layout);
+        smallest = std::min(smallest, kernel->workspace_bytes());
+        if (kernel->workspace_bytes() > request.workspace_limit) continue;
+        const auto workspace = request.services.allocate(kernel->workspace_bytes());
+        RunContext context{request.stream, workspace.get(), nullptr};
+        const ConvArgs args{static_cast<const float*>(x.get()), static_cast<float*>(y.get())};
+        const double ns = request.services.time_ns([&] { kernel->run(args, context); });
+        if (!best || ns < best_ns) {
+          best = std::move(kernel);
+          best_ns = ns;
+        }
+      } catch (const UnavailableError& error) {
+        reason = error.what();
+      }
+    }
+    if (best) return best;
+    if (smallest != SIZE_MAX) {
+      throw MemoryError(concat("conv onednn needs ", smallest, " bytes of workspace, the limit is ",
+                               request.workspace_limit));
+    }
+    throw UnavailableError(reason);
+  }
+
+  static size_t make_kernel_for_size(const Conv2dProblem& problem, Layout layout) {
+    const std::vector<float> weights(static_cast<size_t>(problem.weight_shape().num_elements()));
+    const std::vector<float> bias(static_cast<size_t>(problem.k));
+    struct NoServices : PrepareServices {
+      std::shared_ptr<void> allocate(size_t) override { return {}; }
+      std::shared_ptr<float> upload(const float*, size_t) override { return {}; }
+      double time_ns(const std::function<void()>&) override { return 0; }
+    } services;
+    Stream stream{Device::cpu()};
+    return OneDnnKernel(
+               {problem, MathMode::kFp32, weights.data(), bias.data(), true, SIZE_MAX, services, stream},
+               layout)
+        .workspace_bytes();
+  }
+};
+
+}  // namespace
+}  // namespace lenslet
+
+LENSLET_DEFINE_MODULE()
+LENSLET_MODULE_SHARES_THREADS()
+
+LENSLET_MODULE_EXPORT const lenslet::ConvBackend* lenslet_conv_backend() {
+  static const lenslet::OneDnnBackend backend;
+  return &backend;
+}

@@ -1,0 +1,157 @@
+// C = alpha * op(A) * op(B) + beta * C by blocks that stay in the caches, after Goto and van de Geijn,
+// "Anatomy of High-Performance Matrix Multiplication" (2008): a block of A packed in rows of up to eight, a
+// panel of B packed (or read in place), the register tile of tile_kernel.h inside.
+//
+// A [M, K] or [K, M], B [K, N] or [N, K], C [M, N], row-major. Threads share the blocks of M and N.
+#include "layers/gemm/cpu/blocked.h"
+
+#include <algorithm>
+
+#include "framework/parallel.h"
+#include "layers/gemm/cpu/tile_kernel.h"
+#include "layers/gemm/gemm_check.h"
+
+namespace lenslet {
+namespace {
+
+// 48 x 256 of A is 48 KiB, a panel of B of 256 x 192 is 192 KiB, the tile of C 36 KiB: together inside any L2
+// of today.
+constexpr int64_t kRows = 48;
+constexpr int64_t kDepth = 256;
+constexpr int64_t kColumns = 192;
+constexpr int64_t kPanelFloats = kRows * kDepth + kDepth * kColumns + kRows * kColumns;
+// Below this much work a second thread costs more than it brings (waking one takes some 10 us).
+constexpr double kFlopsPerThread = 1e6;
+
+int64_t blocks_of(int64_t size, int64_t block) { return (size + block - 1) / block; }
+
+/// a[t][j] of each row block, one after the other; alpha is applied to C, not here, so that the products are
+/// exact ones.
+void pack_a(const GemmProblem& problem, const float* a, int64_t row, int64_t rows, int64_t depth,
+            int64_t depths, float* out) {
+  const int64_t row_step = problem.transpose_a ? 1 : problem.lda,
+                depth_step = problem.transpose_a ? problem.lda : 1;
+  for (int64_t j = 0; j < rows;) {
+    const int block = next_row_block(rows - j);
+    for (int64_t t = 0; t < depths; ++t) {
+      const float* from = a + (row + j) * row_step + (depth + t) * depth_step;
+      for (int i = 0; i < block; ++i) *out++ = from[i * row_step];
+    }
+    j += block;
+  }
+}
+
+/// B stored [N, K] becomes [depths, columns].
+void pack_transposed_b(const GemmProblem& problem, const float* b, int64_t depth, int64_t depths,
+                       int64_t column, int64_t columns, float* out) {
+  for (int64_t i = 0; i < columns; ++i) {
+    const float* from = b + (column + i) * problem.ldb + depth;
+    for (int64_t t = 0; t < depths; ++t) out[t * columns + i] = from[t];
+  }
+}
+
+/// One block of C: columns [column, column + columns) of rows [row, row + rows).
+void compute_block(const GemmProblem& problem, const GemmArgs& args, int64_t row, int64_t column,
+                   float* memory) {
+  const int64_t rows = std::min(kRows, problem.m - row), columns = std::min(kColumns, problem.n - column);
+  float* packed_a = memory;
+  float* packed_b = packed_a + kRows * kDepth;
+  float* tile = packed_b + kDepth * kColumns;
+  float* c = args.c + row * problem.ldc + column;
+  const TileKernels& kernels = tile_kernels();
+  bool first = true;
+  for (int64_t depth = 0; depth < problem.k || first; depth += kDepth) {
+    TileArgs run;
+    run.taps = std::min<int64_t>(kDepth, problem.k - depth);
+    run.count = columns;
+    run.out_step = columns;
+    pack_a(problem, args.a, row, rows, depth, run.taps, packed_a);
+    if (problem.transpose_b) {
+      pack_transposed_b(problem, args.b, depth, run.taps, column, columns, packed_b);
+      run.b = packed_b;
+      run.b_step = columns;
+    } else {
+      run.b = args.b + depth * problem.ldb + column;
+      run.b_step = problem.ldb;
+    }
+    for (int64_t j = 0; j < rows;) {
+      const int block = next_row_block(rows - j);
+      run.a = packed_a + j * run.taps;
+      run.out = tile + j * columns;
+      kernels.run[block](run);
+      j += block;
+    }
+    // beta = 0 must not read C: it may hold NaN.
+    for (int64_t j = 0; j < rows; ++j) {
+      const float* sum = tile + j * columns;
+      float* out = c + j * problem.ldc;
+      if (!first) {
+        for (int64_t i = 0; i < columns; ++i) out[i] += problem.alpha * sum[i];
+      } else if (problem.beta == 0.0f) {
+        for (int64_t i = 0; i < columns; ++i) out[i] = problem.alpha * sum[i];
+      } else {
+        for (int64_t i = 0; i < columns; ++i) out[i] = problem.alpha * sum[i] + problem.beta * out[i];
+      }
+    }
+    first = false;
+  }
+}
+
+class BlockedGemm : public Gemm {
+ public:
+  BlockedGemm() : slots_(num_threads()) {}
+  size_t workspace_bytes() const override {
+    return static_cast<size_t>(slots_ * kPanelFloats) * sizeof(float);
+  }
+
+  void run(const GemmProblem& problem, const GemmArgs& args, void* workspace,
+           RunContext& /*context*/) override {
+    check_gemm(problem);
+    if (problem.m == 0 || problem.n == 0) return;
+    const int64_t row_blocks = blocks_of(problem.m, kRows), column_blocks = blocks_of(problem.n, kColumns);
+    const int64_t blocks = problem.batch * row_blocks * column_blocks;
+    const double flops = 2.0 * problem.m * problem.n * problem.k * problem.batch;
+    const int64_t slots =
+        std::clamp<int64_t>(static_cast<int64_t>(flops / kFlopsPerThread), 1, std::min(slots_, blocks));
+    parallel_for(slots, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t slot = begin; slot < end; ++slot) {
+        float* memory = static_cast<float*>(workspace) + slot * kPanelFloats;
+        for (int64_t i = slot * blocks / slots; i < (slot + 1) * blocks / slots; ++i) {
+          const int64_t matrix = i / (row_blocks * column_blocks), block = i % (row_blocks * column_blocks);
+          const GemmArgs one{args.a + matrix * problem.stride_a, args.b + matrix * problem.stride_b,
+                             args.c + matrix * problem.stride_c};
+          compute_block(problem, one, block / column_blocks * kRows, block % column_blocks * kColumns,
+                        memory);
+        }
+      }
+    });
+  }
+
+  std::string describe() const override { return concat("blocked (", tile_kernels().isa, ")"); }
+
+ private:
+  int64_t slots_;
+};
+
+class BlockedProvider : public GemmProvider {
+ public:
+  Support supports(MathMode math) const override {
+    if (math == MathMode::kFp32) return Support::yes();
+    return Support::no(concat("the CPU computes in fp32 only, ", to_string(math), " was asked for"));
+  }
+  std::unique_ptr<Gemm> prepare(MathMode math, Stream& /*stream*/) const override {
+    const Support support = supports(math);
+    if (!support) throw UnavailableError(support.reason());
+    return std::make_unique<BlockedGemm>();
+  }
+  std::string name() const override { return "blocked"; }
+};
+
+}  // namespace
+
+const GemmProvider& blocked_gemm_provider() {
+  static const BlockedProvider provider;
+  return provider;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,113 @@
+// Matrix products by oneDNN's dnnl_sgemm (row-major since version 1.0), one OpenMP thread a call: the
+// program's pool splits the batch, or the rows or columns of C, whichever is longer.
+//
+// A [M, K] or [K, M], B [K, N] or [N, K], C [M, N], fp32.
+#include <dnnl.h>
+
+#include <algorithm>
+
+#include "framework/module.h"
+#include "layers/gemm/cpu/onednn_threads.h"
+#include "layers/gemm/gemm_check.h"
+
+namespace lenslet {
+namespace {
+
+// Below this much work a second thread costs more than it brings (waking one takes some 10 us).
+constexpr double kFlopsPerThread = 1e6;
+// Parts of C are multiples of this, so that no part has a ragged edge that the whole would not have.
+constexpr int64_t kPartAlignment = 16;
+
+void sgemm(const GemmProblem& problem, const GemmArgs& args, int64_t m, int64_t n) {
+  const dnnl_status_t status =
+      dnnl_sgemm(problem.transpose_a ? 'T' : 'N', problem.transpose_b ? 'T' : 'N', m, n, problem.k,
+                 problem.alpha, args.a, problem.lda, args.b, problem.ldb, problem.beta, args.c, problem.ldc);
+  if (status != dnnl_success) throw DeviceError(concat("dnnl_sgemm failed with oneDNN status ", int{status}));
+}
+
+class OneDnnGemm : public Gemm {
+ public:
+  void run(const GemmProblem& problem, const GemmArgs& args, void* /*workspace*/,
+           RunContext& /*context*/) override {
+    check_gemm(problem);
+    if (problem.m == 0 || problem.n == 0 || problem.batch == 0) return;
+    const double flops = 2.0 * problem.m * problem.n * problem.k * problem.batch;
+    const int64_t wanted =
+        std::clamp<int64_t>(static_cast<int64_t>(flops / kFlopsPerThread), 1, num_threads());
+    // Parts of the batch where it is long enough to go round, else parts of the longer side of C.
+    const bool by_batch = problem.batch >= wanted;
+    const bool by_row = !by_batch && problem.m >= problem.n;
+    const int64_t side = by_row ? problem.m : problem.n;
+    const int64_t part =
+        by_batch ? side
+                 : ((side + wanted - 1) / wanted + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
+    const int64_t parts = (side + part - 1) / part;
+    const int64_t items = problem.batch * parts;
+    parallel_for(items, (items + wanted - 1) / wanted, [&](int64_t begin, int64_t end) {
+      const OneDnnThreads one_thread(1);
+      for (int64_t item = begin; item < end; ++item) {
+        const int64_t matrix = item / parts, first = item % parts * part,
+                      length = std::min(part, side - first);
+        GemmArgs here{args.a + matrix * problem.stride_a, args.b + matrix * problem.stride_b,
+                      args.c + matrix * problem.stride_c};
+        if (by_row) {
+          here.a += first * (problem.transpose_a ? 1 : problem.lda);
+          here.c += first * problem.ldc;
+          sgemm(problem, here, length, problem.n);
+        } else {
+          here.b += first * (problem.transpose_b ? problem.ldb : 1);
+          here.c += first;
+          sgemm(problem, here, problem.m, length);
+        }
+      }
+    });
+  }
+
+  std::string describe() const override {
+    const dnnl_version_t* version = dnnl_version();
+    const char* isa = "generic";
+    switch (dnnl_get_effective_cpu_isa()) {
+      case dnnl_cpu_isa_sse41:
+        isa = "SSE4.1";
+        break;
+      case dnnl_cpu_isa_avx:
+        isa = "AVX";
+        break;
+      case dnnl_cpu_isa_avx2:
+      case dnnl_cpu_isa_avx2_vnni:
+        isa = "AVX2";
+        break;
+      case dnnl_cpu_isa_all:
+        break;
+      default:
+        isa = "AVX-512";
+        break;
+    }
+    return concat("oneDNN ", version->major, ".", version->minor, ".", version->patch, " (", isa, ")");
+  }
+};
+
+class OneDnnProvider : public GemmProvider {
+ public:
+  Support supports(MathMode math) const override {
+    if (math == MathMode::kFp32) return Support::yes();
+    return Support::no(concat("the CPU computes in fp32 only, ", to_string(math), " was asked for"));
+  }
+  std::unique_ptr<Gemm> prepare(MathMode math, Stream& /*stream*/) const override {
+    const Support support = supports(math);
+    if (!support) throw UnavailableError(support.reason());
+    return std::make_unique<OneDnnGemm>();
+  }
+  std::string name() const override { return "onednn"; }
+};
+
+}  // namespace
+}  // namespace lenslet
+
+LENSLET_DEFINE_MODULE()
+LENSLET_MODULE_SHARES_THREADS()
+
+LENSLET_MODULE_EXPORT const lenslet::GemmProvider* lenslet_gemm_provider() {
+  static const lenslet::OneDnnProvider provider;
+  return &provider;
+}

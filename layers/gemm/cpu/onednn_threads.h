@@ -1,0 +1,41 @@
+// oneDNN on the program's own threads. Debian's oneDNN brings OpenMP threads of its own, which spin after
+// each loop and so fight the program's pool for the cores: here each call runs on one thread, and the
+// program's pool splits the work.
+#pragma once
+
+#include <dnnl_config.h>
+
+#if DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_OMP
+// Weak: bound when the module is opened to the OpenMP runtime that libdnnl itself brought, whichever that is.
+extern "C" {
+__attribute__((weak)) int omp_get_max_threads();
+__attribute__((weak)) void omp_set_num_threads(int);
+}
+#endif
+
+namespace lenslet {
+
+/// Sets how many OpenMP threads oneDNN uses when called from this thread; restores it at the end.
+class OneDnnThreads {
+ public:
+  explicit OneDnnThreads([[maybe_unused]] int count) {
+#if DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_OMP
+    if (omp_get_max_threads && omp_set_num_threads) {
+      before_ = omp_get_max_threads();
+      if (before_ != count) omp_set_num_threads(count);
+    }
+#endif
+  }
+  ~OneDnnThreads() {
+#if DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_OMP
+    if (before_ > 0 && omp_set_num_threads) omp_set_num_threads(before_);
+#endif
+  }
+  OneDnnThreads(const OneDnnThreads&) = delete;
+  OneDnnThreads& operator=(const OneDnnThreads&) = delete;
+
+ private:
+  [[maybe_unused]] int before_ = 0;
+};
+
+}  // namespace lenslet

@@ -1,0 +1,155 @@
+// Register tiles in the manner of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication"
+// (2008), without packing of b: here b is an image read at shifted places, whose rows are contiguous already.
+#include "layers/gemm/cpu/tile_kernel.h"
+
+#include "framework/simd.h"
+
+namespace lenslet {
+namespace {
+
+#define LENSLET_ALWAYS_INLINE inline __attribute__((always_inline))
+
+/// W floats in one register; unaligned in memory.
+template <int W>
+struct VectorOf {
+  typedef float type __attribute__((vector_size(W * sizeof(float)), aligned(alignof(float)), may_alias));
+};
+
+/// One register tile: J rows by V vectors of W positions from position `first`.
+/// The pragmas matter: only with every loop unrolled do the sums stay in registers.
+template <int W, int J, int V>
+LENSLET_ALWAYS_INLINE void register_tile(const TileArgs& args, int64_t first) {
+  using Vector = typename VectorOf<W>::type;
+  Vector sum[J][V];
+#pragma GCC unroll 16
+  for (int j = 0; j < J; ++j) {
+#pragma GCC unroll 16
+    for (int v = 0; v < V; ++v) sum[j][v] = Vector{};
+  }
+  const float* a = args.a;
+  const float* b = args.b + first;
+  const int64_t* offsets = args.offsets;
+  for (int64_t t = 0; t < args.taps; ++t, a += J) {
+    const float* line = b + (offsets ? offsets[t] : t * args.b_step);
+    Vector x[V];
+#pragma GCC unroll 16
+    for (int v = 0; v < V; ++v) x[v] = *reinterpret_cast<const Vector*>(line + v * W);
+#pragma GCC unroll 16
+    for (int j = 0; j < J; ++j) {
+#pragma GCC unroll 16
+      for (int v = 0; v < V; ++v) sum[j][v] += x[v] * a[j];
+    }
+  }
+#pragma GCC unroll 16
+  for (int j = 0; j < J; ++j) {
+    const float bias = args.bias ? args.bias[j] : 0.0f;
+    float* out = args.out + j * args.out_step + first;
+#pragma GCC unroll 16
+    for (int v = 0; v < V; ++v) {
+      Vector y = sum[j][v] + bias;
+      // NaN compares false, so it is kept, as in the reference frameworks.
+      if (args.relu) y = y < 0.0f ? Vector{} : y;
+      *reinterpret_cast<Vector*>(out + v * W) = y;
+    }
+  }
+}
+
+/// Positions that fill no vector, and there is no full vector before them to overlap with.
+template <int J>
+LENSLET_ALWAYS_INLINE void scalar_tile(const TileArgs& args) {
+  for (int64_t i = 0; i < args.count; ++i) {
+    float sum[J] = {};
+    const float* a = args.a;
+    for (int64_t t = 0; t < args.taps; ++t, a += J) {
+      const float x = args.b[i + (args.offsets ? args.offsets[t] : t * args.b_step)];
+#pragma GCC unroll 16
+      for (int j = 0; j < J; ++j) sum[j] += x * a[j];
+    }
+#pragma GCC unroll 16
+    for (int j = 0; j < J; ++j) {
+      const float y = sum[j] + (args.bias ? args.bias[j] : 0.0f);
+      args.out[j * args.out_step + i] = args.relu && y < 0.0f ? 0.0f : y;
+    }
+  }
+}
+
+/// The last `rest` < V * W positions: the fewest vectors that hold them, moved back over positions already
+/// done where they would reach past the end (those come out with the same bits again).
+template <int W, int J, int V>
+LENSLET_ALWAYS_INLINE void last_tile(const TileArgs& args, int64_t rest) {
+  if constexpr (V > 1) {
+    if (rest <= (V - 1) * W) return last_tile<W, J, V - 1>(args, rest);
+  }
+  register_tile<W, J, V>(args, args.count - V * W);
+}
+
+/// All positions. V is what the register file holds: J * V sums, V inputs and one broadcast.
+template <int W, int J, int V>
+LENSLET_ALWAYS_INLINE void tile_rows(const TileArgs& args) {
+  int64_t i = 0;
+  for (; i + V * W <= args.count; i += V * W) register_tile<W, J, V>(args, i);
+  int64_t rest = args.count - i;
+  if (rest == 0) return;
+  if (i > 0) return last_tile<W, J, V>(args, rest);
+  // Fewer positions than one full tile in all: whole vectors, then one moved back, or single positions.
+  if constexpr (W > 4) {
+    if (args.count < W) return tile_rows<W / 2, J, (V < 4 ? V : 4)>(args);
+  }
+  if (args.count < W) return scalar_tile<J>(args);
+  for (; i + W <= args.count; i += W) register_tile<W, J, 1>(args, i);
+  if (i < args.count) register_tile<W, J, 1>(args, args.count - W);
+}
+
+// V for J = 1, 2, 4, 6, 8 with 32 vector registers and with 16.
+#define LENSLET_TILE_TABLE_32(isa) \
+  { nullptr, isa<1, 8>, isa<2, 8>, nullptr, isa<4, 6>, nullptr, isa<6, 4>, nullptr, isa<8, 3> }
+#define LENSLET_TILE_TABLE_16(isa) \
+  { nullptr, isa<1, 6>, isa<2, 4>, nullptr, isa<4, 3>, nullptr, isa<6, 2>, nullptr, isa<8, 1> }
+
+template <int J, int V>
+void run_baseline(const TileArgs& args) {
+  tile_rows<4, J, V>(args);
+}
+const TileKernels kBaseline{"baseline", 4, LENSLET_TILE_TABLE_16(run_baseline)};
+
+#if defined(__x86_64__)
+template <int J, int V>
+LENSLET_TARGET_AVX2 void run_avx2(const TileArgs& args) {
+  tile_rows<8, J, V>(args);
+}
+const TileKernels kAvx2{"AVX2", 8, LENSLET_TILE_TABLE_16(run_avx2)};
+
+template <int J, int V>
+LENSLET_TARGET_AVX512 void run_avx512(const TileArgs& args) {
+  tile_rows<16, J, V>(args);
+}
+const TileKernels kAvx512{"AVX-512", 16, LENSLET_TILE_TABLE_32(run_avx512)};
+#endif
+
+std::vector<const TileKernels*> detect() {
+  std::vector<const TileKernels*> kernels;
+#if defined(__x86_64__)
+  if (simd_level() >= SimdLevel::kAvx512) kernels.push_back(&kAvx512);
+  if (simd_level() >= SimdLevel::kAvx2) kernels.push_back(&kAvx2);
+#endif
+  kernels.push_back(&kBaseline);
+  return kernels;
+}
+
+}  // namespace
+
+const std::vector<const TileKernels*>& all_tile_kernels() {
+  static const std::vector<const TileKernels*> kernels = detect();
+  return kernels;
+}
+
+const TileKernels& tile_kernels() { return *all_tile_kernels().front(); }
+
+int next_row_block(int64_t rows_left) {
+  for (int rows : {8, 6, 4, 2}) {
+    if (rows_left >= rows) return rows;
+  }
+  return 1;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,46 @@
+// The inner loop of every CPU convolution and matrix product: a tile of J rows by many positions,
+//   out[j][i] = max?(sum over t of a[t][j] * b[offset(t) + i] + bias[j]),  j < J, i < count,
+// the sum in the order of t, one fused multiply-add each where the processor has it. The tile lives in
+// registers: J rows by a few vectors of positions, so that each vector of b serves J rows and each value of a
+// serves several vectors.
+//
+// A convolution with stride 1 is this with one offset for each (c, r, s); a matrix product with offset(t) = t
+// * ldb.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace lenslet {
+
+struct TileArgs {
+  const float* a = nullptr;  // [taps, J], packed
+  const float* b = nullptr;
+  const int64_t* offsets = nullptr;  // [taps], elements from b; null: offset(t) = t * b_step
+  int64_t b_step = 0;
+  int64_t taps = 0;
+  float* out = nullptr;  // row j at out + j * out_step
+  int64_t out_step = 0;
+  int64_t count = 0;            // positions; b is read at [offset(t), offset(t) + count) and nowhere else
+  const float* bias = nullptr;  // [J] or null
+  bool relu = false;
+};
+
+/// The loops compiled for one instruction set.
+struct TileKernels {
+  using Run = void (*)(const TileArgs&);
+  static constexpr int kMaxRows = 8;
+  const char* isa;        // "AVX-512", "AVX2" or "baseline"
+  int vector_floats;      // positions in one vector
+  Run run[kMaxRows + 1];  // by number of rows; null where that number is composed of smaller ones
+};
+
+/// The best for this processor, chosen once. Every processor has "baseline".
+const TileKernels& tile_kernels();
+/// All that this processor can run, best first; for tests.
+const std::vector<const TileKernels*>& all_tile_kernels();
+
+/// Splits `rows` into the row counts that have a kernel, largest first: 16 = 8 + 8, 6 = 6, 11 = 8 + 2 + 1.
+int next_row_block(int64_t rows_left);
+
+}  // namespace lenslet

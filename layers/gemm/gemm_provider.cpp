@@ -1,0 +1,50 @@
+#include "framework/module.h"
+#include "layers/gemm/cpu/blocked.h"
+#include "layers/gemm/gemm.h"
+
+namespace lenslet {
+namespace {
+
+const GemmProvider& open_provider(const char* module_name) {
+  const Module& module = Module::open(module_name);
+  const auto getter = reinterpret_cast<const GemmProvider* (*)()>(module.symbol("lenslet_gemm_provider"));
+  return *getter();
+}
+
+const GemmProvider* choose_cpu_provider() {
+  try {
+    return &cpu_gemm_provider("onednn");
+  } catch (const UnavailableError&) {
+    return &blocked_gemm_provider();  // describe() names the one that runs
+  }
+}
+
+}  // namespace
+
+const GemmProvider& cpu_gemm_provider(const std::string& name) {
+  if (name == "blocked") return blocked_gemm_provider();
+  if (name == "onednn") {
+#if LENSLET_HAS_GEMM_ONEDNN
+    return open_provider("gemm_onednn");
+#else
+    throw UnavailableError(
+        "gemm provider onednn is not in this build: oneDNN was not found when Lenslet was configured");
+#endif
+  }
+  throw UsageError(concat("no gemm provider '", name, "' for the CPU; there are: onednn, blocked"));
+}
+
+const GemmProvider& gemm_provider(DeviceKind device) {
+  if (device == DeviceKind::kCpu) {
+    static const GemmProvider* const chosen = choose_cpu_provider();
+    return *chosen;
+  }
+#if LENSLET_HAS_GEMM_CUBLAS
+  return open_provider("gemm_cublas");
+#else
+  throw UnavailableError(
+      "no matrix product for the GPU in this build: cuBLAS was not found when Lenslet was configured");
+#endif
+}
+
+}  // namespace lenslet

@@ -1,0 +1,73 @@
+// Puts a convolution backend before the fp64 judge: three fills, guarded and poisoned memory, every run
+// twice.
+//
+// One ConvVerifier serves all backends of one problem: data and reference are made once.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "framework/stream.h"
+#include "layers/conv/conv_backend.h"
+#include "layers/reference/fill.h"
+#include "layers/reference/reference.h"
+
+namespace lenslet {
+
+struct ConvVerifyOptions {
+  uint64_t seed = 1;
+  /// A problem with more multiply-adds is judged at that many's worth of outputs, spread at random, corners
+  /// included.
+  int64_t max_reference_macs = int64_t{1} << 25;
+  size_t workspace_limit = SIZE_MAX;
+  bool bias_and_relu = true;  // also with each of bias and ReLU (where the backend fuses it)
+};
+
+struct ConvVerifyResult {
+  bool passed = false;
+  double max_abs = 0;   // largest |y - reference|
+  double max_rel = 0;   // over the largest |reference| of that run
+  double bound = 0;     // allowed at the element that came nearest to its bound
+  int64_t checked = 0;  // outputs compared with the reference, over all runs
+  std::string detail;   // what the backend chose inside
+  std::string reason;   // why not passed
+};
+
+class ConvVerifier {
+ public:
+  explicit ConvVerifier(const Conv2dProblem& problem, const ConvVerifyOptions& options = {});
+
+  /// Prepares and runs the backend on the device of `stream` with every fill, without and with bias and ReLU.
+  /// A throw of the backend is passed on (UnavailableError with its reason); a wrong result is a result.
+  ConvVerifyResult verify(const ConvBackend& backend, MathMode math, Stream& stream) const;
+
+ private:
+  /// One output that is judged.
+  struct Sample {
+    int64_t index = 0;  // into y
+    int64_t n = 0, k = 0;
+    reference::Term term;
+  };
+  struct Case {
+    reference::Fill fill;
+    std::vector<float> x, weights, bias;
+    std::vector<double> image_maximum;  // [N], max|x[n]|
+    std::vector<double> filter_sum;     // [K], sum|w[k]|
+    std::vector<Sample> samples;
+  };
+  struct Variant {
+    bool bias = false, relu = false;
+  };
+
+  Case make_case(reference::Fill fill) const;
+  void run_variant(const Case& data, Variant variant, const ConvBackend& backend, MathMode math,
+                   Stream& stream, ConvVerifyResult& result) const;
+
+  Conv2dProblem problem_;
+  ConvVerifyOptions options_;
+  int64_t rows_ = 0, columns_ = 0;  // of the output, by the judge's own count
+  std::vector<Case> cases_;
+};
+
+}  // namespace lenslet
