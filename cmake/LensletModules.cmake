@@ -12,3 +12,6 @@ function(lenslet_module name)
 endfunction()
 
 include(LensletOneDnn)
+if(LENSLET_HAS_CUDA)
+  find_package(CUDNN 9 QUIET)  # absent: the cudnn backend is left out with that reason
+endif()

@@ -54,6 +54,8 @@ class PrepareServices {
   virtual std::shared_ptr<float> upload(const float* host, size_t count) = 0;
   /// Median nanoseconds of `enqueue` on the stream given to prepare, warmed up first.
   virtual double time_ns(const std::function<void()>& enqueue) = 0;
+  /// `count` fp32 values copied from the device to the host, once everything enqueued before is done.
+  virtual void download(float* host, const float* device, size_t count) = 0;
 };
 
 class Operator {

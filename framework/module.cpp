@@ -88,4 +88,11 @@ void* Module::symbol(const char* name) const {
   return address;
 }
 
+std::vector<ModuleLibrary> Module::libraries() const {
+  const auto info = reinterpret_cast<int (*)(ModuleLibrary*, int)>(symbol("lenslet_library_info"));
+  std::vector<ModuleLibrary> rows(static_cast<size_t>(info(nullptr, 0)));
+  info(rows.data(), static_cast<int>(rows.size()));
+  return rows;
+}
+
 }  // namespace lenslet

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "framework/parallel.h"
 
@@ -13,6 +14,15 @@ namespace lenslet {
 
 /// Changes with every change of a class that crosses the border to a module.
 inline constexpr int kModuleAbiVersion = 1;
+
+/// One vendor library a module stands on, as its exported function
+///   int lenslet_library_info(ModuleLibrary* libraries, int capacity)
+/// tells: it writes up to `capacity` rows and returns how many there are. The strings live as long as the module.
+struct ModuleLibrary {
+  const char* name;     // "cuBLAS"
+  const char* version;  // "13.0.2"
+  const char* path;     // of the file that the loader took
+};
 
 class Module {
  public:
@@ -22,6 +32,8 @@ class Module {
   /// Address of an exported function. Throws UnavailableError.
   void* symbol(const char* name) const;
   const std::string& path() const noexcept { return path_; }
+  /// The vendor libraries behind it, with version and path, for `doctor` and result files.
+  std::vector<ModuleLibrary> libraries() const;
 
  private:
   Module(std::string path, void* handle) : path_(std::move(path)), handle_(handle) {}

@@ -1,0 +1,155 @@
+// Matrix products by cuBLAS, as a module: C[i] = alpha * op(A[i]) * op(B[i]) + beta * C[i], all row-major
+// fp32.
+//
+// cuBLAS is column-major, and a row-major matrix read column-major is its transpose; so C^T = op(B)^T *
+// op(A)^T is computed with the operands swapped and nothing is copied. The caller's workspace is given to
+// cuBLAS before each product: with cuBLAS's own pool a captured graph would allocate, and results could
+// differ from run to run. The module takes pointers and a stream and makes no CUDA runtime call.
+#include <cublas_v2.h>
+#include <dlfcn.h>
+
+#include <climits>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "framework/error.h"
+#include "framework/module.h"
+#include "layers/gemm/gemm.h"
+#include "layers/gemm/gemm_check.h"
+
+LENSLET_DEFINE_MODULE()
+
+namespace lenslet {
+namespace {
+
+// What NVIDIA's manual advises for Hopper and later; older cards take 4 MiB, which this contains.
+constexpr size_t kWorkspaceBytes = size_t{32} << 20;
+
+void check(cublasStatus_t status, const char* expression, const char* file, int line) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  const std::string message = concat(expression, " failed: ", cublasGetStatusName(status), ": ",
+                                     cublasGetStatusString(status), " at ", file, ":", line);
+  if (status == CUBLAS_STATUS_ALLOC_FAILED) throw MemoryError(message);
+  if (status == CUBLAS_STATUS_NOT_INITIALIZED || status == CUBLAS_STATUS_ARCH_MISMATCH) {
+    throw UnavailableError(message);
+  }
+  throw DeviceError(message);
+}
+
+#define LENSLET_CUBLAS_CHECK(expression) check((expression), #expression, __FILE__, __LINE__)
+
+std::string library_version() {
+  int part[3] = {};
+  const libraryPropertyType types[3] = {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL};
+  for (int i = 0; i < 3; ++i) cublasGetProperty(types[i], &part[i]);
+  return concat(part[0], ".", part[1], ".", part[2]);
+}
+
+std::string library_path() {
+  Dl_info info{};
+  return dladdr(reinterpret_cast<const void*>(&cublasCreate), &info) && info.dli_fname ? info.dli_fname
+                                                                                       : "unknown";
+}
+
+/// One cuBLAS context, bound to the device that was current when it was made.
+class Handle {
+ public:
+  Handle() { LENSLET_CUBLAS_CHECK(cublasCreate(&handle_)); }
+  ~Handle() { cublasDestroy(handle_); }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  cublasHandle_t get() const noexcept { return handle_; }
+
+ private:
+  cublasHandle_t handle_ = nullptr;
+};
+
+/// The handle of a device and stream: making one takes milliseconds and device memory, so a graph's layers
+/// share it.
+std::shared_ptr<Handle> shared_handle(const Stream& stream) {
+  static std::mutex mutex;
+  static std::map<std::pair<int, void*>, std::weak_ptr<Handle>> handles;
+  std::lock_guard<std::mutex> lock(mutex);
+  std::weak_ptr<Handle>& slot = handles[{stream.device().ordinal, stream.native_handle()}];
+  std::shared_ptr<Handle> handle = slot.lock();
+  if (!handle) slot = handle = std::make_shared<Handle>();
+  return handle;
+}
+
+int leading_dimension(const char* name, int64_t value) {
+  if (value > INT_MAX)
+    throw UnavailableError(concat("cublas takes a ", name, " of up to ", INT_MAX, ", found ", value));
+  return static_cast<int>(value);
+}
+
+class CublasGemm : public Gemm {
+ public:
+  CublasGemm(MathMode math, const Stream& stream)
+      : handle_(shared_handle(stream)),
+        compute_(math == MathMode::kTf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F_PEDANTIC),
+        describe_(concat("cuBLAS ", library_version(), math == MathMode::kTf32 ? " (TF32)" : " (FP32)")) {}
+
+  size_t workspace_bytes() const override { return kWorkspaceBytes; }
+
+  void run(const GemmProblem& problem, const GemmArgs& args, void* workspace, RunContext& context) override {
+    check_gemm(problem);
+    if (problem.m == 0 || problem.n == 0 || problem.batch == 0) return;
+    const cublasHandle_t handle = handle_->get();
+    // Setting the stream also resets the workspace to cuBLAS's own, so the order matters.
+    LENSLET_CUBLAS_CHECK(cublasSetStream(handle, static_cast<cudaStream_t>(context.stream.native_handle())));
+    LENSLET_CUBLAS_CHECK(cublasSetWorkspace(handle, workspace, kWorkspaceBytes));
+    const cublasOperation_t op_a = problem.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cublasOperation_t op_b = problem.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const int lda = leading_dimension("lda", problem.lda), ldb = leading_dimension("ldb", problem.ldb),
+              ldc = leading_dimension("ldc", problem.ldc);
+    if (problem.batch == 1) {
+      LENSLET_CUBLAS_CHECK(cublasGemmEx(handle, op_b, op_a, problem.n, problem.m, problem.k, &problem.alpha,
+                                        args.b, CUDA_R_32F, ldb, args.a, CUDA_R_32F, lda, &problem.beta,
+                                        args.c, CUDA_R_32F, ldc, compute_, CUBLAS_GEMM_DEFAULT));
+    } else {
+      LENSLET_CUBLAS_CHECK(cublasGemmStridedBatchedEx(
+          handle, op_b, op_a, problem.n, problem.m, problem.k, &problem.alpha, args.b, CUDA_R_32F, ldb,
+          problem.stride_b, args.a, CUDA_R_32F, lda, problem.stride_a, &problem.beta, args.c, CUDA_R_32F, ldc,
+          problem.stride_c, problem.batch, compute_, CUBLAS_GEMM_DEFAULT));
+    }
+  }
+
+  std::string describe() const override { return describe_; }
+
+ private:
+  std::shared_ptr<Handle> handle_;
+  cublasComputeType_t compute_;
+  std::string describe_;
+};
+
+class CublasProvider : public GemmProvider {
+ public:
+  Support supports(MathMode math) const override {
+    if (math == MathMode::kFp16) {
+      return Support::no(
+          "cublas multiplies fp32 operands here, in fp32 or tf32; fp16 would need fp16 operands");
+    }
+    return Support::yes();
+  }
+  std::unique_ptr<Gemm> prepare(MathMode math, Stream& stream) const override {
+    const Support support = supports(math);
+    if (!support) throw UnavailableError(support.reason());
+    return std::make_unique<CublasGemm>(math, stream);
+  }
+  std::string name() const override { return "cublas"; }
+};
+
+}  // namespace
+}  // namespace lenslet
+
+LENSLET_MODULE_EXPORT const lenslet::GemmProvider* lenslet_gemm_provider() {
+  static const lenslet::CublasProvider provider;
+  return &provider;
+}
+
+LENSLET_MODULE_EXPORT int lenslet_library_info(lenslet::ModuleLibrary* libraries, int capacity) {
+  static const std::string version = lenslet::library_version(), path = lenslet::library_path();
+  if (capacity > 0) libraries[0] = {"cuBLAS", version.c_str(), path.c_str()};
+  return 1;
+}
