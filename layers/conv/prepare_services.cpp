@@ -48,4 +48,9 @@ double DevicePrepareServices::time_ns(const std::function<void()>& enqueue) {
   return summarize(samples).median;
 }
 
+void DevicePrepareServices::download(float* host, const float* device, size_t count) {
+  copy_bytes(host, Device::cpu(), device, stream_.device(), count * sizeof(float), stream_);
+  stream_.synchronize();
+}
+
 }  // namespace lenslet
