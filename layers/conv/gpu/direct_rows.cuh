@@ -1,0 +1,126 @@
+// Direct convolution for few channels: all filters live in the constant bank of the launch, inputs come
+// straight from global memory as float4, and a thread computes 4 columns of kRows output rows for kOut
+// channels at once.
+#pragma once
+
+#include "layers/conv/gpu/epilogue.cuh"
+#include "layers/conv/gpu/fast_divide.cuh"
+
+namespace lenslet {
+
+/// Weights and bias as a kernel parameter: each launch has its own copy in the constant bank, where an FFMA
+/// reads its operand at full rate, and two layers never overwrite each other's.
+template <int C, int K, int R, int S>
+struct DirectRowsFilter {
+  float weights[K * C * R * S];  // [K, C, R, S]
+  float bias[K];                 // [K]
+};
+
+struct DirectRowsShape {
+  int h, w, p, q;                            // input and output plane
+  int segments;                              // N * ceil(P / kRows) * ceil(Q / 4): one thread each
+  FastDivide row_segments, column_segments;  // by ceil(P / kRows), ceil(Q / 4)
+  int store_width;                           // floats a store may take at once: 4, 2 or 1, as Q allows
+  bool relu;
+};
+
+/// kCount columns of one input row from column `w0` - kPad on, zero outside the image; w0 and the width are
+/// multiples of 4, so that a float4 lies wholly inside the row or wholly outside.
+template <int kCount, int kPad>
+__device__ __forceinline__ void load_direct_row(const float* row, bool row_inside, int w0, int width,
+                                                float (&values)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kPad; ++i) {
+    const int column = w0 - kPad + i;
+    values[i] = row_inside && column >= 0 && column < width ? __ldg(row + column) : 0.0f;
+  }
+#pragma unroll
+  for (int i = kPad; i < kCount; i += 4) {
+    const int column = w0 - kPad + i;
+    const bool inside = row_inside && column < width;
+    if (i + 1 == kCount) {
+      values[i] = inside ? __ldg(row + column) : 0.0f;
+    } else {
+      const float4 four =
+          inside ? __ldg(reinterpret_cast<const float4*>(row + column)) : make_float4(0, 0, 0, 0);
+      values[i] = four.x;
+      values[i + 1] = four.y;
+      if (i + 2 < kCount) values[i + 2] = four.z;
+      if (i + 3 < kCount) values[i + 3] = four.w;
+    }
+  }
+}
+
+// computes    y [N, K, P, Q] of x [N, C, H, W] with K filters RxS, square stride and padding, bias, optional
+// ReLU. work split  thread = 4 columns x kRows rows x kOut channels of one image; blockIdx.y = channels in
+// steps of kOut. memory      no shared memory: neighbours share input rows through L1; registers hold
+// 4*kRows*kOut sums and a row. requires    W a multiple of 4, no dilation, one group (checked by the plan in
+// direct.cu). measured    see docs/results.
+template <int C, int K, int R, int S, int kStride, int kPad, int kRows, int kOut>
+__global__ void __launch_bounds__(128)
+    conv_direct_rows_kernel(const __grid_constant__ DirectRowsFilter<C, K, R, S> filter,
+                            const DirectRowsShape shape, const float* __restrict__ x, float* __restrict__ y) {
+  constexpr int kColumns = 3 * kStride + S;              // input columns behind 4 outputs
+  constexpr int kInputRows = (kRows - 1) * kStride + R;  // input rows behind kRows outputs
+  const int segment = blockIdx.x * blockDim.x + threadIdx.x;
+  if (segment >= shape.segments) return;
+  int column_segment, row_segment;
+  const int rest = shape.column_segments.divide(segment, column_segment);
+  const int n = shape.row_segments.divide(rest, row_segment);
+  const int p0 = row_segment * kRows, q0 = column_segment * 4;
+  const int k0 = kOut == K ? 0 : blockIdx.y * kOut;
+
+  float sums[kRows][kOut][4];
+#pragma unroll
+  for (int k = 0; k < kOut; ++k) {
+    const float bias = filter.bias[k0 + k];
+#pragma unroll
+    for (int i = 0; i < kRows * 4; ++i) sums[i / 4][k][i % 4] = bias;
+  }
+#pragma unroll
+  for (int c = 0; c < C; ++c) {
+    const float* plane = x + (static_cast<int64_t>(n) * C + c) * shape.h * shape.w;  // [H, W]
+#pragma unroll
+    for (int i = 0; i < kInputRows; ++i) {
+      const int h = p0 * kStride - kPad + i;
+      float in[kColumns];
+      load_direct_row<kColumns, kPad>(plane + h * shape.w,
+                                      static_cast<unsigned>(h) < static_cast<unsigned>(shape.h), q0 * kStride,
+                                      shape.w, in);
+#pragma unroll
+      for (int row = 0; row < kRows; ++row) {
+        const int r = i - row * kStride;
+        if (r < 0 || r >= R) continue;
+#pragma unroll
+        for (int s = 0; s < S; ++s) {
+#pragma unroll
+          for (int k = 0; k < kOut; ++k) {
+            const float weight = filter.weights[(((k0 + k) * C + c) * R + r) * S + s];
+#pragma unroll
+            for (int j = 0; j < 4; ++j) sums[row][k][j] = fmaf(weight, in[j * kStride + s], sums[row][k][j]);
+          }
+        }
+      }
+    }
+  }
+
+#pragma unroll
+  for (int row = 0; row < kRows; ++row) {
+    if (p0 + row >= shape.p) continue;
+#pragma unroll
+    for (int k = 0; k < kOut; ++k) {
+      float out[4];
+#pragma unroll
+      for (int j = 0; j < 4; ++j) out[j] = finish(sums[row][k][j], shape.relu);
+      float* target = y + ((static_cast<int64_t>(n) * K + k0 + k) * shape.p + p0 + row) * shape.q + q0;
+      if (shape.store_width == 2) {
+        *reinterpret_cast<float2*>(target) = make_float2(out[0], out[1]);
+        if (q0 + 2 < shape.q) *reinterpret_cast<float2*>(target + 2) = make_float2(out[2], out[3]);
+      } else {
+        store_four(target, out, shape.store_width == 4, shape.q - q0);
+      }
+    }
+  }
+}
+
+}  // namespace lenslet

@@ -1,0 +1,201 @@
+// Implicit GEMM convolution: per group, y [K/G, N*P*Q] = w [K/G, C/G*R*S] x im2col(x) [C/G*R*S, N*P*Q], fp32
+// FFMA.
+//
+// The im2col matrix is never stored: blocks gather their part of it into shared memory by a table of offsets,
+// one entry for each (c, r, s). S. Chetlur et al., "cuDNN: efficient primitives for deep learning",
+// arXiv:1410.0759 (2014), section 3; here the offsets are precomputed on the host, so that the loop divides
+// nothing. Everything is served: stride, padding, dilation, groups and batch; bias and ReLU are fused.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "framework/cuda_check.h"
+#include "layers/conv/conv_backend.h"
+#include "layers/conv/gpu/implicit_gemm_kernel.cuh"
+#include "layers/conv/gpu/own_kernel_limits.h"
+
+namespace lenslet {
+namespace {
+
+using ImplicitGemmFunction = void (*)(ImplicitGemmShape, const float*, const float*, const float*,
+                                      const ImplicitGemmTap*, float*);
+
+struct Variant {
+  int block_m, block_n, block_l, threads;
+  double efficiency;  // of the inner loop with every multiprocessor full, relative to the largest tile
+  ImplicitGemmFunction checked, unchecked;
+};
+
+template <class Tile>
+constexpr Variant variant(double efficiency) {
+  return {Tile::kBlockM,
+          Tile::kBlockN,
+          Tile::kBlockL,
+          Tile::kThreads,
+          efficiency,
+          &conv_implicit_gemm_kernel<Tile, true>,
+          &conv_implicit_gemm_kernel<Tile, false>};
+}
+
+// The smaller a tile, the more often an operand is fetched; the more blocks, the more multiprocessors a small
+// problem reaches. Few filters (LeNet's 6 and 16) want a flat tile.
+constexpr Variant kVariants[] = {
+    variant<SgemmTile<128, 128, 8, 8, 8, 8, 2>>(1.0), variant<SgemmTile<64, 128, 8, 8, 8, 8, 4>>(0.95),
+    variant<SgemmTile<32, 128, 8, 8, 4, 4, 4>>(0.75), variant<SgemmTile<16, 128, 8, 8, 4, 2, 8>>(0.6),
+    variant<SgemmTile<8, 128, 8, 4, 4, 2, 8>>(0.4),   variant<SgemmTile<32, 32, 16, 4, 4, 8, 8>>(0.45),
+    variant<SgemmTile<16, 32, 16, 4, 4, 4, 8>>(0.3),
+};
+
+int64_t block_count(const Conv2dProblem& problem, const Variant& choice) {
+  const int64_t columns = int64_t{problem.n} * problem.p() * problem.q();
+  return ceil_div(problem.k / problem.groups, choice.block_m) * ceil_div(columns, choice.block_n);
+}
+
+/// The variant whose busiest multiprocessor has the least to do.
+const Variant& choose_variant(const Conv2dProblem& problem, int multiprocessor_count) {
+  const Variant* best = &kVariants[0];
+  double best_cost = INFINITY;
+  for (const Variant& candidate : kVariants) {
+    const int64_t waves = ceil_div(block_count(problem, candidate) * problem.groups, multiprocessor_count);
+    const double cost =
+        static_cast<double>(waves) * candidate.block_m * candidate.block_n / candidate.efficiency;
+    if (cost < best_cost) {
+      best_cost = cost;
+      best = &candidate;
+    }
+  }
+  return *best;
+}
+
+class ImplicitGemm : public ConvKernel {
+ public:
+  ImplicitGemm(const ConvPrepare& request, const Variant& choice) : variant_(choice) {
+    const Conv2dProblem& problem = request.problem;
+    const int group_channels = problem.c / problem.groups, group_filters = problem.k / problem.groups;
+    const int taps = group_channels * problem.r * problem.s;
+    const int steps = static_cast<int>(ceil_div(taps, choice.block_l));
+    const int padded_taps = steps * choice.block_l;
+    const int pitch = static_cast<int>(round_up(group_filters, choice.block_m));
+    groups_ = static_cast<unsigned>(problem.groups);
+    blocks_ = static_cast<unsigned>(block_count(problem, choice));
+    const bool unpadded = problem.pad_h == 0 && problem.pad_w == 0;
+    kernel_ = unpadded && padded_taps == taps ? choice.unchecked : choice.checked;
+
+    shape_.h = problem.h;
+    shape_.w = problem.w;
+    shape_.q = problem.q();
+    shape_.plane = problem.p() * problem.q();
+    shape_.image = problem.c * problem.h * problem.w;
+    shape_.group_input = group_channels * problem.h * problem.w;
+    shape_.k = problem.k;
+    shape_.group_filters = group_filters;
+    shape_.filter_pitch = pitch;
+    shape_.columns = problem.n * shape_.plane;
+    shape_.steps = steps;
+    shape_.filter_tiles = pitch / choice.block_m;
+    shape_.stride_h = problem.stride_h;
+    shape_.stride_w = problem.stride_w;
+    shape_.pad_h = problem.pad_h;
+    shape_.pad_w = problem.pad_w;
+    shape_.by_filter_tiles = FastDivide(shape_.filter_tiles);
+    shape_.by_plane = FastDivide(shape_.plane);
+    shape_.by_q = FastDivide(shape_.q);
+    shape_.vector_store = shape_.plane % 4 == 0;
+    shape_.relu = request.relu;
+
+    // [K, C/G, R, S] to [G, taps, K/G]: the filters of one tap lie together.
+    std::vector<float> packed(size_t{groups_} * padded_taps * pitch, 0.0f);
+    std::vector<float> bias(size_t{groups_} * pitch, 0.0f);
+    for (int k = 0; k < problem.k; ++k) {
+      const int64_t group = k / group_filters, filter = k % group_filters;
+      if (request.bias) bias[static_cast<size_t>(group * pitch + filter)] = request.bias[k];
+      for (int64_t i = 0; i < taps; ++i) {
+        packed[static_cast<size_t>((group * padded_taps + i) * pitch + filter)] =
+            request.weights[int64_t{k} * taps + i];
+      }
+    }
+    filters_ = request.services.upload(packed.data(), packed.size());
+    bias_ = request.services.upload(bias.data(), bias.size());
+
+    std::vector<ImplicitGemmTap> table(static_cast<size_t>(padded_taps),
+                                       ImplicitGemmTap{0, ImplicitGemmTap::kNowhere, 0});
+    for (int i = 0; i < taps; ++i) {
+      const int c = i / (problem.r * problem.s), r = i / problem.s % problem.r, s = i % problem.s;
+      const int dh = r * problem.dilation_h, dw = s * problem.dilation_w;
+      table[static_cast<size_t>(i)] = {(c * problem.h + dh) * problem.w + dw, dh, dw};
+    }
+    const size_t table_bytes = table.size() * sizeof(ImplicitGemmTap);
+    taps_ = request.services.allocate(table_bytes);
+    copy_bytes(taps_.get(), request.stream.device(), table.data(), Device::cpu(), table_bytes,
+               request.stream);
+  }
+  std::string detail() const override {
+    return concat(variant_.block_m, " filters x ", variant_.block_n, " positions a block");
+  }
+  void run(const ConvArgs& args, RunContext& context) override {
+    kernel_<<<dim3(blocks_, groups_), static_cast<unsigned>(variant_.threads), 0,
+              static_cast<cudaStream_t>(context.stream.native_handle())>>>(
+        shape_, args.x, filters_.get(), bias_.get(), static_cast<const ImplicitGemmTap*>(taps_.get()),
+        args.y);
+    LENSLET_CUDA_CHECK_LAUNCH("conv_implicit_gemm_kernel");
+  }
+
+ private:
+  Variant variant_;
+  ImplicitGemmShape shape_{};
+  ImplicitGemmFunction kernel_ = nullptr;
+  unsigned blocks_ = 0, groups_ = 0;
+  std::shared_ptr<float> filters_, bias_;
+  std::shared_ptr<void> taps_;
+};
+
+class ImplicitGemmBackend : public ConvBackend {
+ public:
+  Support supports(const Conv2dProblem& problem, MathMode math) const override {
+    if (Support limits = own_kernel_limits("implicit_gemm", problem, math); !limits) return limits;
+    const int size = std::max(problem.h + problem.pad_h, problem.w + problem.pad_w);
+    if (size > ImplicitGemmTap::kNowhere) {
+      return Support::no(concat("implicit_gemm serves images of up to ", ImplicitGemmTap::kNowhere,
+                                " rows and columns, padding included; asked for ", size,
+                                ": use a smaller padding"));
+    }
+    if (problem.groups > kMaxGridY) {
+      return Support::no(concat("implicit_gemm serves up to ", kMaxGridY, " groups, asked for ",
+                                problem.groups, ": use direct"));
+    }
+    return Support::yes();
+  }
+  size_t workspace_bytes(const Conv2dProblem&, MathMode) const override { return 0; }
+  /// One fused multiply-add a term in one chain, then the bias: T = C/G*R*S terms cost at most
+  /// ((1 + eps)^(T + 1) - 1) * (sum|x||w| + |b|), which 1.01 * eps * (T + 1) covers for T < 160,000
+  /// (N. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., 2002, section 3.1); longer sums
+  /// get more.
+  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
+    const double terms = double{1} * problem.c / problem.groups * problem.r * problem.s;
+    ConvAccuracy accuracy;
+    accuracy.constant = std::max(1.01, std::exp((terms + 1) * unit_roundoff(math)));
+    return accuracy;
+  }
+  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+    if (const Support support = supports(request.problem, request.math); !support) {
+      throw UnavailableError(support.reason());
+    }
+    int multiprocessor_count = 0;
+    LENSLET_CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessor_count, cudaDevAttrMultiProcessorCount,
+                                              request.stream.device().ordinal));
+    return std::make_unique<ImplicitGemm>(request, choose_variant(request.problem, multiprocessor_count));
+  }
+
+ private:
+  static constexpr int kMaxGridY = 65535;
+};
+
+}  // namespace
+
+namespace conv_backends {
+const ConvBackend& gpu_implicit_gemm() {
+  static const ImplicitGemmBackend backend;
+  return backend;
+}
+}  // namespace conv_backends
+}  // namespace lenslet

@@ -1,0 +1,36 @@
+// What all of Lenslet's own CUDA convolutions ask of a problem, and small helpers they share.
+#pragma once
+
+#include <cstdint>
+
+#include "framework/error.h"
+#include "framework/math_mode.h"
+#include "layers/conv/conv_problem.h"
+
+namespace lenslet {
+
+/// Elements are counted in 32 bits inside an image, images in 64; grids are one-dimensional.
+inline Support own_kernel_limits(const char* backend, const Conv2dProblem& problem, MathMode math) {
+  constexpr int64_t kMax = INT32_MAX;
+  if (math != MathMode::kFp32) {
+    return Support::no(concat(backend, " computes in fp32 only, asked for ", to_string(math),
+                              ": use --math fp32 or a backend with tensor cores, such as cudnn"));
+  }
+  const int64_t pixels = int64_t{problem.p()} * problem.q();
+  const int64_t counts[] = {int64_t{problem.n} * problem.c * problem.h * problem.w,
+                            int64_t{problem.n} * problem.k * pixels,
+                            int64_t{problem.k} * (problem.c / problem.groups) * problem.r * problem.s};
+  const char* names[] = {"input", "output", "filter"};
+  for (int i = 0; i < 3; ++i) {
+    if (counts[i] > kMax) {
+      return Support::no(concat(backend, " serves tensors of up to ", kMax, " elements, the ", names[i],
+                                " has ", counts[i], ": use a smaller batch or image"));
+    }
+  }
+  return Support::yes();
+}
+
+inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+inline int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
+
+}  // namespace lenslet

@@ -1,0 +1,267 @@
+// Winograd convolution: F(2x2, 3x3) and F(2x2, 5x5), fp32 FFMA.
+//
+// Each 2x2 tile of outputs comes from an E x E patch of inputs, E = R + 1, by Y = A^T [sum over c of U_kc *
+// V_c] A with V_c = B^T d_c B and U_kc = G g_kc G^T: 16 multiplications in place of 36 for 3x3 (2.25 times
+// fewer), 36 in place of 100 for 5x5 (2.78 times). A. Lavin and S. Gray, "Fast algorithms for convolutional
+// neural networks", arXiv:1509.09308 (2015), sections 4.1 and 5.1, in its three-stage form; the sums over c
+// are E*E matrix products. Filters are transformed once, in fp64 on the host. Tiles are worked through in
+// chunks, which bounds the workspace. The points of F(2, 5) differ from the paper's: see
+// winograd_kernels.cuh.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "framework/cuda_check.h"
+#include "layers/conv/conv_backend.h"
+#include "layers/conv/gpu/own_kernel_limits.h"
+#include "layers/conv/gpu/winograd_kernels.cuh"
+
+namespace lenslet {
+namespace {
+
+// Large enough that a chunk's matrix products fill the GPU and launches do not count.
+constexpr size_t kDefaultWorkspace = size_t{256} << 20;
+constexpr unsigned kMaxGridY = 65535;
+
+/// Filter transform of F(2, R), [E, R]: row i evaluates the filter at point i, scaled; see Winograd<R>.
+template <int R>
+struct FilterTransform;
+template <>
+struct FilterTransform<3> {
+  static constexpr double kG[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+};
+template <>
+struct FilterTransform<5> {
+  static constexpr double kG[6][5] = {{1, 0, 0, 0, 0},
+                                      {1 / 3.0, 1 / 3.0, 1 / 3.0, 1 / 3.0, 1 / 3.0},
+                                      {-1 / 3.0, 1 / 3.0, -1 / 3.0, 1 / 3.0, -1 / 3.0},
+                                      {-16 / 15.0, -8 / 15.0, -4 / 15.0, -2 / 15.0, -1 / 15.0},
+                                      {1 / 15.0, -2 / 15.0, 4 / 15.0, -8 / 15.0, 16 / 15.0},
+                                      {0, 0, 0, 0, 1}};
+};
+
+/// U = G g G^T of one filter g [R, R], in fp64: [E, E].
+template <int R>
+void transform_filter(const float* g, double (&u)[R + 1][R + 1]) {
+  double half[R + 1][R];  // G g
+  for (int i = 0; i <= R; ++i) {
+    for (int s = 0; s < R; ++s) {
+      half[i][s] = 0;
+      for (int r = 0; r < R; ++r) half[i][s] += FilterTransform<R>::kG[i][r] * double{g[r * R + s]};
+    }
+  }
+  for (int i = 0; i <= R; ++i) {
+    for (int j = 0; j <= R; ++j) {
+      u[i][j] = 0;
+      for (int s = 0; s < R; ++s) u[i][j] += half[i][s] * FilterTransform<R>::kG[j][s];
+    }
+  }
+}
+
+struct MultiplyVariant {
+  int block_m, block_n, threads;
+  void (*kernel)(WinogradShape, const float*, const float*, float*);
+};
+template <class Tile>
+constexpr MultiplyVariant multiply_variant() {
+  return {Tile::kBlockM, Tile::kBlockN, Tile::kThreads, &conv_winograd_multiply_kernel<Tile>};
+}
+// By the number of filters: the first whose tile does not leave more than half of it empty.
+constexpr MultiplyVariant kMultiplyVariants[] = {
+    multiply_variant<SgemmTile<128, 128, 8, 8, 8, 8, 2>>(),
+    multiply_variant<SgemmTile<64, 128, 8, 8, 8, 8, 4>>(),
+    multiply_variant<SgemmTile<32, 128, 8, 8, 4, 4, 4>>(),
+    multiply_variant<SgemmTile<16, 128, 8, 8, 4, 2, 8>>(),
+    multiply_variant<SgemmTile<8, 128, 8, 4, 4, 2, 8>>(),
+};
+const MultiplyVariant& choose_multiply(int group_filters) {
+  for (const MultiplyVariant& candidate : kMultiplyVariants) {
+    if (2 * group_filters > candidate.block_m) return candidate;
+  }
+  return kMultiplyVariants[std::size(kMultiplyVariants) - 1];
+}
+
+int64_t tile_count(const Conv2dProblem& problem) {
+  return problem.n * ceil_div(problem.p(), 2) * ceil_div(problem.q(), 2);
+}
+size_t bytes_per_tile(const Conv2dProblem& problem) {
+  return sizeof(float) * (problem.r + 1) * (problem.s + 1) * (size_t{0} + problem.c + problem.k);
+}
+/// Tiles of one chunk under that many bytes; 0 where not even the smallest chunk fits.
+int64_t chunk_tiles(const Conv2dProblem& problem, size_t limit) {
+  const int64_t all = round_up(tile_count(problem), kWinogradChunkUnit);
+  const int64_t fitting = static_cast<int64_t>(std::min(limit, kDefaultWorkspace) / bytes_per_tile(problem));
+  return std::min(all, fitting / kWinogradChunkUnit * kWinogradChunkUnit);
+}
+
+template <int R>
+class WinogradConv : public ConvKernel {
+ public:
+  WinogradConv(const ConvPrepare& request, int64_t chunk)
+      : variant_(choose_multiply(request.problem.k / request.problem.groups)) {
+    const Conv2dProblem& problem = request.problem;
+    groups_ = static_cast<unsigned>(problem.groups);
+    shape_.c = problem.c;
+    shape_.h = problem.h;
+    shape_.w = problem.w;
+    shape_.k = problem.k;
+    shape_.p = problem.p();
+    shape_.q = problem.q();
+    shape_.pad_h = problem.pad_h;
+    shape_.pad_w = problem.pad_w;
+    shape_.group_channels = problem.c / problem.groups;
+    shape_.group_filters = problem.k / problem.groups;
+    shape_.filter_pitch = static_cast<int>(round_up(shape_.group_filters, variant_.block_m));
+    shape_.filter_tiles = shape_.filter_pitch / variant_.block_m;
+    shape_.tiles = static_cast<int>(tile_count(problem));
+    shape_.chunk = static_cast<int>(chunk);
+    shape_.by_tile_columns = FastDivide(static_cast<int>(ceil_div(problem.q(), 2)));
+    shape_.by_tile_rows = FastDivide(static_cast<int>(ceil_div(problem.p(), 2)));
+    shape_.by_filter_tiles = FastDivide(shape_.filter_tiles);
+    shape_.relu = request.relu;
+    upload_filters(request);
+    std::vector<float> bias(static_cast<size_t>(problem.k), 0.0f);
+    if (request.bias) std::copy_n(request.bias, problem.k, bias.begin());
+    bias_ = request.services.upload(bias.data(), bias.size());
+  }
+  size_t workspace_bytes() const override {
+    return input_floats() * sizeof(float) + product_floats() * sizeof(float);
+  }
+  std::string detail() const override {
+    return concat("F(2x2,", R, "x", R, "), ", ceil_div(shape_.tiles, shape_.chunk), " chunks of ",
+                  shape_.chunk, " tiles");
+  }
+  void run(const ConvArgs& args, RunContext& context) override {
+    const auto stream = static_cast<cudaStream_t>(context.stream.native_handle());
+    float* transformed = static_cast<float*>(context.workspace);
+    float* products = transformed + input_floats();
+    const unsigned blocks = static_cast<unsigned>(shape_.chunk / kWinogradBlock);
+    for (int64_t first = 0; first < shape_.tiles; first += shape_.chunk) {
+      {
+        ScopedStage stage(context.tracer, "input_transform");
+        const dim3 grid(blocks, std::min<unsigned>(static_cast<unsigned>(shape_.c), kMaxGridY));
+        conv_winograd_input_kernel<R>
+            <<<grid, kWinogradBlock, 0, stream>>>(shape_, static_cast<int>(first), args.x, transformed);
+        LENSLET_CUDA_CHECK_LAUNCH("conv_winograd_input_kernel");
+      }
+      {
+        ScopedStage stage(context.tracer, "multiply");
+        const unsigned columns = static_cast<unsigned>(shape_.chunk / variant_.block_n);
+        const dim3 grid(columns * static_cast<unsigned>(shape_.filter_tiles), kPositions, groups_);
+        variant_.kernel<<<grid, static_cast<unsigned>(variant_.threads), 0, stream>>>(shape_, filters_.get(),
+                                                                                      transformed, products);
+        LENSLET_CUDA_CHECK_LAUNCH("conv_winograd_multiply_kernel");
+      }
+      {
+        ScopedStage stage(context.tracer, "output_transform");
+        const dim3 grid(blocks, std::min<unsigned>(static_cast<unsigned>(shape_.k), kMaxGridY));
+        conv_winograd_output_kernel<R><<<grid, kWinogradBlock, 0, stream>>>(shape_, static_cast<int>(first),
+                                                                            products, bias_.get(), args.y);
+        LENSLET_CUDA_CHECK_LAUNCH("conv_winograd_output_kernel");
+      }
+    }
+  }
+
+ private:
+  static constexpr unsigned kPositions = (R + 1) * (R + 1);
+  size_t input_floats() const { return size_t{kPositions} * shape_.c * shape_.chunk; }
+  size_t product_floats() const { return size_t{kPositions} * shape_.k * shape_.chunk; }
+
+  /// [K, C/G, R, R] to U [G, E*E, C/G, filter_pitch], zero padded.
+  void upload_filters(const ConvPrepare& request) {
+    const int64_t pitch = shape_.filter_pitch, channels = shape_.group_channels;
+    std::vector<float> packed(static_cast<size_t>(groups_ * kPositions * channels * pitch), 0.0f);
+    for (int64_t k = 0; k < shape_.k; ++k) {
+      const int64_t group = k / shape_.group_filters, filter = k % shape_.group_filters;
+      for (int64_t c = 0; c < channels; ++c) {
+        double u[R + 1][R + 1];
+        transform_filter<R>(request.weights + (k * channels + c) * R * R, u);
+        for (int64_t i = 0; i < kPositions; ++i) {
+          packed[static_cast<size_t>(((group * kPositions + i) * channels + c) * pitch + filter)] =
+              static_cast<float>(u[i / (R + 1)][i % (R + 1)]);
+        }
+      }
+    }
+    filters_ = request.services.upload(packed.data(), packed.size());
+  }
+
+  MultiplyVariant variant_;
+  WinogradShape shape_{};
+  unsigned groups_ = 0;
+  std::shared_ptr<float> filters_, bias_;
+};
+
+class WinogradBackend : public ConvBackend {
+ public:
+  Support supports(const Conv2dProblem& problem, MathMode math) const override {
+    if (Support limits = own_kernel_limits("winograd", problem, math); !limits) return limits;
+    if (problem.r != problem.s || (problem.r != 3 && problem.r != 5)) {
+      return Support::no(concat("winograd serves 3x3 and 5x5 filters, asked for ", problem.r, "x", problem.s,
+                                ": use direct or implicit_gemm"));
+    }
+    if (problem.stride_h != 1 || problem.stride_w != 1) {
+      return Support::no(concat("winograd serves stride 1, asked for ", problem.stride_h, "x",
+                                problem.stride_w, ": use direct or implicit_gemm"));
+    }
+    if (problem.dilation_h != 1 || problem.dilation_w != 1) {
+      return Support::no(concat("winograd serves dense filters, asked for dilation ", problem.dilation_h, "x",
+                                problem.dilation_w, ": use direct or implicit_gemm"));
+    }
+    if (problem.groups > static_cast<int>(kMaxGridY)) {
+      return Support::no(
+          concat("winograd serves up to ", kMaxGridY, " groups, asked for ", problem.groups, ": use direct"));
+    }
+    if (bytes_per_tile(problem) * kWinogradChunkUnit > kDefaultWorkspace) {
+      return Support::no(concat("winograd would need more than ", kDefaultWorkspace,
+                                " bytes of workspace for its smallest chunk of ", problem.c, " + ", problem.k,
+                                " channels: use implicit_gemm"));
+    }
+    return Support::yes();
+  }
+  size_t workspace_bytes(const Conv2dProblem& problem, MathMode) const override {
+    return bytes_per_tile(problem) * static_cast<size_t>(chunk_tiles(problem, kDefaultWorkspace));
+  }
+  /// Let a = max over outputs o and taps j of sum over t, i of |A_to G_tj B_it|: 4 for F(2, 3), 16.94 for
+  /// F(2, 5); in two dimensions a^2. Every product |x||w| inside a tile is rounded at most C/G + r0 times
+  /// with that amplification at most: C/G in the sum over channels, one in U, and in the transforms and the
+  /// bias at most 7 for F(2, 3) and 18 for F(2, 5). So |error| <= 1.01 * a^2 * (C/G + r0) * eps * (max|x| *
+  /// sum|w| + |b|), the maximum taken over the image because a tile's rounding also comes from inputs that
+  /// the output does not see.
+  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode) const override {
+    const double channels = double{1} * problem.c / problem.groups;
+    const double amplification = problem.r == 3 ? 4 * 4 : 16.94 * 16.94;
+    const double other_roundings = problem.r == 3 ? 8 : 19;
+    ConvAccuracy accuracy;
+    accuracy.constant =
+        1.01 * amplification * (channels + other_roundings) / (channels * problem.r * problem.s + 1);
+    // G of F(2, 3) has halves alone: with integers up to 4 all numbers are multiples of 1/4 below
+    // 81 * 16 * C/G, exact while C/G < 3,236. That of F(2, 5) has thirds and fifths.
+    accuracy.exact_on_integers = problem.r == 3 && channels < 3000;
+    accuracy.by_image_maximum = true;
+    return accuracy;
+  }
+  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+    if (const Support support = supports(request.problem, request.math); !support) {
+      throw UnavailableError(support.reason());
+    }
+    const int64_t chunk = chunk_tiles(request.problem, request.workspace_limit);
+    if (chunk == 0) {
+      throw MemoryError(concat("winograd needs at least ",
+                               bytes_per_tile(request.problem) * kWinogradChunkUnit,
+                               " bytes of workspace, the limit is ", request.workspace_limit,
+                               ": raise --workspace-limit or use direct"));
+    }
+    if (request.problem.r == 3) return std::make_unique<WinogradConv<3>>(request, chunk);
+    return std::make_unique<WinogradConv<5>>(request, chunk);
+  }
+};
+
+}  // namespace
+
+namespace conv_backends {
+const ConvBackend& gpu_winograd() {
+  static const WinogradBackend backend;
+  return backend;
+}
+}  // namespace conv_backends
+}  // namespace lenslet

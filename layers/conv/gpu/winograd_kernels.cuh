@@ -1,0 +1,213 @@
+// The three stages of Winograd convolution with 2x2 outputs a tile: input transform, one matrix product for
+// each position of the transformed tile, output transform.
+//
+// Tiles are numbered over images, then rows, then columns of 2x2 outputs; a run works through them in chunks
+// that fit the workspace. Within a chunk: transformed inputs V [E*E, C, tiles] and products M [E*E, K, tiles]
+// with E = R + 1.
+#pragma once
+
+#include <cstdint>
+
+#include "layers/conv/gpu/epilogue.cuh"
+#include "layers/conv/gpu/fast_divide.cuh"
+#include "layers/conv/gpu/sgemm_tile.cuh"
+
+namespace lenslet {
+
+/// F(2, R) in one dimension: v = B^T d of R + 1 inputs, and y = A^T m of R + 1 products.
+template <int R>
+struct Winograd;
+
+/// F(2, 3) with the points 0, 1, -1, infinity: A. Lavin and S. Gray, arXiv:1509.09308 (2015), section 4.1.
+template <>
+struct Winograd<3> {
+  static __device__ __forceinline__ void input(const float (&d)[4], float (&v)[4]) {
+    v[0] = d[0] - d[2];
+    v[1] = d[1] + d[2];
+    v[2] = d[2] - d[1];
+    v[3] = d[1] - d[3];
+  }
+  static __device__ __forceinline__ void output(const float (&m)[4], float (&y)[2]) {
+    y[0] = m[0] + m[1] + m[2];
+    y[1] = m[1] - m[2] - m[3];
+  }
+};
+
+/// F(2, 5) with the points 0, 1, -1, 1/2, -2, infinity. Lavin and Gray take 2 in place of 1/2; the pair 1/2,
+/// -2 rounds about three times less in two dimensions: B. Barabasz, A. Anderson, K. Soodhalter and D. Gregg,
+/// "Error analysis and improving the accuracy of Winograd convolution for deep neural networks",
+/// arXiv:1803.10986 (2018).
+template <>
+struct Winograd<5> {
+  static __device__ __forceinline__ void input(const float (&d)[6], float (&v)[6]) {
+    const float d31 = d[3] - d[1], d42 = d[4] - d[2];
+    v[0] = fmaf(1.5f, d31, fmaf(-2.0f, d[2], d[0] + d[4]));
+    v[1] = fmaf(0.5f, d[2], fmaf(2.5f, d[3], d[4] - d[1]));
+    v[2] = fmaf(0.5f, d[3], fmaf(-2.5f, d[2], d[4] + d[1]));
+    v[3] = fmaf(2.0f, d31, d42);
+    v[4] = fmaf(-0.5f, d31, d42);
+    v[5] = fmaf(1.5f, d42, fmaf(-2.0f, d[3], d[5] + d[1]));
+  }
+  static __device__ __forceinline__ void output(const float (&m)[6], float (&y)[2]) {
+    y[0] = m[0] + m[1] + m[2] + m[3] + m[4];
+    y[1] = fmaf(0.5f, m[3], fmaf(-2.0f, m[4], m[1] - m[2] + m[5]));
+  }
+};
+
+struct WinogradShape {
+  int c, h, w, k, p, q;
+  int pad_h, pad_w;
+  int group_channels, group_filters;  // C/G and K/G
+  int filter_pitch;                   // K/G rounded up to the product's tile
+  int filter_tiles;                   // filter_pitch over the product's tile
+  int tiles;                          // of the whole batch
+  int chunk;                          // tiles in a chunk, a multiple of kWinogradChunkUnit
+  FastDivide by_tile_columns, by_tile_rows, by_filter_tiles;
+  bool relu;
+};
+
+constexpr int kWinogradBlock = 128;
+constexpr int kWinogradChunkUnit = 128;  // the width of the product's tile
+
+// computes    V [E*E, C, chunk] = B^T d B for the E x E input patch d of each tile from `first` on.
+// work split  thread = one tile of one channel (blockIdx.y, in strides of the grid), lanes along tiles.
+// memory      no shared memory: patches overlap, neighbours find their inputs in L1; stores are coalesced
+// along tiles. requires    first < tiles; tiles past the last read as zero, so that all of V is written.
+// measured    see docs/results.
+template <int R>
+__global__ void __launch_bounds__(kWinogradBlock)
+    conv_winograd_input_kernel(const WinogradShape shape, int first, const float* __restrict__ x,
+                               float* __restrict__ transformed) {
+  constexpr int kEdge = R + 1;
+  const int slot = blockIdx.x * kWinogradBlock + threadIdx.x, tile = first + slot;
+  int tile_row, tile_column;
+  const int n = shape.by_tile_rows.divide(shape.by_tile_columns.divide(tile, tile_column), tile_row);
+  const int h0 = 2 * tile_row - shape.pad_h, w0 = 2 * tile_column - shape.pad_w;
+  for (int c = blockIdx.y; c < shape.c; c += gridDim.y) {
+    const float* plane = x + (static_cast<int64_t>(n) * shape.c + c) * shape.h * shape.w;
+    float half[kEdge][kEdge];  // d B, row by row
+#pragma unroll
+    for (int i = 0; i < kEdge; ++i) {
+      const int h = h0 + i;
+      const bool row_inside = tile < shape.tiles && h >= 0 && h < shape.h;
+      float d[kEdge];
+#pragma unroll
+      for (int j = 0; j < kEdge; ++j) {
+        const int w = w0 + j;
+        d[j] = row_inside && w >= 0 && w < shape.w ? __ldg(plane + h * shape.w + w) : 0.0f;
+      }
+      Winograd<R>::input(d, half[i]);
+    }
+    float* target = transformed + static_cast<int64_t>(c) * shape.chunk + slot;
+    const int64_t position_pitch = static_cast<int64_t>(shape.c) * shape.chunk;
+#pragma unroll
+    for (int j = 0; j < kEdge; ++j) {
+      float column[kEdge], v[kEdge];
+#pragma unroll
+      for (int i = 0; i < kEdge; ++i) column[i] = half[i][j];
+      Winograd<R>::input(column, v);
+#pragma unroll
+      for (int i = 0; i < kEdge; ++i) target[(i * kEdge + j) * position_pitch] = v[i];
+    }
+  }
+}
+
+// computes    M [E*E, K, chunk] = U [E*E, K, C/G] x V [E*E, C/G, chunk], for each position and group.
+// work split  block = kBlockM filters x kBlockN tiles (blockIdx.x, filters fastest), blockIdx.y = position,
+// .z = group. memory      shared: two buffers of kBlockL x (kBlockM + kBlockN) floats, see sgemm_tile.cuh.
+// requires    chunk a multiple of kBlockN, U zero padded to whole tiles (both by the plan in winograd.cu).
+// measured    see docs/results.
+template <class Tile>
+__global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
+    conv_winograd_multiply_kernel(const WinogradShape shape,
+                                  const float* __restrict__ filters,  // [G, E*E, C/G, pitch]
+                                  const float* __restrict__ transformed, float* __restrict__ products) {
+  static_assert(kWinogradChunkUnit % Tile::kBlockN == 0, "a chunk holds whole tiles");
+  __shared__ typename Tile::Shared shared;
+  int filter_tile;
+  const int first_slot =
+      shape.by_filter_tiles.divide(static_cast<int>(blockIdx.x), filter_tile) * Tile::kBlockN;
+  const int position = blockIdx.y, group = blockIdx.z, first_filter = filter_tile * Tile::kBlockM;
+  const int64_t matrix = static_cast<int64_t>(group) * gridDim.y + position;
+  SgemmDenseLoader<Tile, Tile::kBlockM> load_filters(
+      filters + matrix * shape.group_channels * shape.filter_pitch + first_filter, shape.group_channels,
+      shape.filter_pitch);
+  SgemmDenseLoader<Tile, Tile::kBlockN> load_inputs(
+      transformed + (static_cast<int64_t>(position) * shape.c + group * shape.group_channels) * shape.chunk +
+          first_slot,
+      shape.group_channels, shape.chunk);
+  float sums[Tile::kThreadM][Tile::kThreadN] = {};
+  const int steps = (shape.group_channels + Tile::kBlockL - 1) / Tile::kBlockL;
+  sgemm_tile_multiply<Tile>(shared, load_filters, load_inputs, steps, sums);
+
+#pragma unroll
+  for (int i = 0; i < Tile::kThreadM; ++i) {
+    const int filter = first_filter + Tile::row(i);
+    if (filter >= shape.group_filters) continue;
+    float* row =
+        products +
+        (static_cast<int64_t>(position) * shape.k + group * shape.group_filters + filter) * shape.chunk +
+        first_slot;
+#pragma unroll
+    for (int j = 0; j < Tile::kThreadN; j += 4) {
+      *reinterpret_cast<float4*>(row + Tile::column(j)) =
+          make_float4(sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]);
+    }
+  }
+}
+
+// computes    y = A^T m A + bias, optional ReLU: the 2x2 outputs of each tile from `first` on.
+// work split  thread = one tile of one filter (blockIdx.y, in strides of the grid), lanes along tiles.
+// memory      no shared memory; loads are coalesced along tiles, stores are pairs along q.
+// requires    first < tiles.
+// measured    see docs/results.
+template <int R>
+__global__ void __launch_bounds__(kWinogradBlock)
+    conv_winograd_output_kernel(const WinogradShape shape, int first, const float* __restrict__ products,
+                                const float* __restrict__ bias,  // [K]
+                                float* __restrict__ y) {
+  constexpr int kEdge = R + 1;
+  const int slot = blockIdx.x * kWinogradBlock + threadIdx.x, tile = first + slot;
+  if (tile >= shape.tiles) return;
+  int tile_row, tile_column;
+  const int n = shape.by_tile_rows.divide(shape.by_tile_columns.divide(tile, tile_column), tile_row);
+  const int p0 = 2 * tile_row, q0 = 2 * tile_column;
+  for (int k = blockIdx.y; k < shape.k; k += gridDim.y) {
+    const float* source = products + static_cast<int64_t>(k) * shape.chunk + slot;
+    const int64_t position_pitch = static_cast<int64_t>(shape.k) * shape.chunk;
+    float half[kEdge][2];  // m A, row by row
+#pragma unroll
+    for (int i = 0; i < kEdge; ++i) {
+      float m[kEdge];
+#pragma unroll
+      for (int j = 0; j < kEdge; ++j) m[j] = __ldg(source + (i * kEdge + j) * position_pitch);
+      Winograd<R>::output(m, half[i]);
+    }
+    float out[2][2];
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      float column[kEdge], pair[2];
+#pragma unroll
+      for (int i = 0; i < kEdge; ++i) column[i] = half[i][j];
+      Winograd<R>::output(column, pair);
+      out[0][j] = pair[0];
+      out[1][j] = pair[1];
+    }
+    const float offset = __ldg(bias + k);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      if (p0 + i >= shape.p) continue;
+      float* target = y + ((static_cast<int64_t>(n) * shape.k + k) * shape.p + p0 + i) * shape.q + q0;
+      const float left = finish(out[i][0] + offset, shape.relu),
+                  right = finish(out[i][1] + offset, shape.relu);
+      if (shape.q % 2 == 0) {
+        *reinterpret_cast<float2*>(target) = make_float2(left, right);
+      } else {
+        target[0] = left;
+        if (q0 + 1 < shape.q) target[1] = right;
+      }
+    }
+  }
+}
+
+}  // namespace lenslet
