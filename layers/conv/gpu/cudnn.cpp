@@ -1,0 +1,473 @@
+// Convolution by cuDNN 9 through its legacy API, as a module: the rival that own kernels are measured against.
+//
+// y[n, k] = f(b[k] + sum over c of w[k, c] (*) x[n, c]), x [N, C, H, W], w [K, C/G, R, S], y [N, K, P, Q], NCHW fp32.
+// Candidates come from cuDNN's heuristic; each that is deterministic, computes in the math mode asked for and fits the
+// workspace limit is run on random data, checked to be finite and timed, both with bias and activation inside
+// (cudnnConvolutionBiasActivationForward) and after it. The fastest is kept and named in detail().
+// FFT and Winograd variants are left out: their rounding errors depend on inputs that an output does not see, so the
+// elementwise bound below would not hold for them.
+#include <cudnn.h>
+#include <dlfcn.h>
+#include <link.h>
+
+#include <algorithm>
+#include <climits>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "framework/error.h"
+#include "framework/module.h"
+#include "layers/conv/conv_backend.h"
+
+LENSLET_DEFINE_MODULE()
+
+namespace lenslet {
+namespace {
+
+// Where the caller sets no limit, cuDNN gets no more than this: a plain GEMM would otherwise take gigabytes.
+constexpr size_t kDefaultWorkspaceLimit = size_t{512} << 20;
+// Values of a candidate's output that are looked at; poisoned with NaN before, so that gaps show too.
+constexpr size_t kCheckedValues = size_t{1} << 20;
+
+void check(cudnnStatus_t status, const char* expression, const char* file, int line) {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  const std::string message = concat(expression, " failed: ", cudnnGetErrorString(status), " (",
+                                     static_cast<int>(status), ") at ", file, ":", line);
+  if (status == CUDNN_STATUS_NOT_INITIALIZED || status == CUDNN_STATUS_NOT_SUPPORTED)
+    throw UnavailableError(message);
+  throw DeviceError(message);
+}
+
+#define LENSLET_CUDNN_CHECK(expression) check((expression), #expression, __FILE__, __LINE__)
+
+// --- The library and its parts ---------------------------------------------------------------------------------------
+
+struct Library {
+  std::string name, version, path;
+};
+
+std::string true_path(const std::string& path) {
+  char* resolved = realpath(path.c_str(), nullptr);
+  const std::string result = resolved ? resolved : path;
+  std::free(resolved);
+  return result;
+}
+
+std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+std::string version_text(size_t version) {
+  return concat(version / 10000, ".", version / 100 % 100, ".", version % 100);
+}
+
+// libcudnn opens its parts by name at the first call that needs them, and ends the process where one is missing. So all
+// that a convolution can need are opened here first: what cannot be opened is then a message. A part that the loader
+// takes from another folder than libcudnn belongs to another cuDNN, which crashes later, so it is refused too.
+class Libraries {
+ public:
+  static const Libraries& get() {
+    static const Libraries libraries;
+    return libraries;
+  }
+  const std::string& problem() const noexcept { return problem_; }
+  const std::vector<Library>& rows() const noexcept { return rows_; }
+
+ private:
+  Libraries() {
+    Dl_info info{};
+    const bool known =
+        dladdr(reinterpret_cast<const void*>(&cudnnCreate), &info) != 0 && info.dli_fname != nullptr;
+    const std::string own_path = true_path(known ? info.dli_fname : "libcudnn");
+    const std::string folder = folder_of(own_path);
+    rows_.push_back({"cuDNN", "", own_path});
+    std::string missing, elsewhere;
+    for (const char* part :
+         {"graph", "ops", "cnn", "heuristic", "engines_precompiled", "engines_runtime_compiled"}) {
+      const std::string file = concat("libcudnn_", part, ".so.", CUDNN_MAJOR);
+      void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+      if (!handle)
+        handle = dlopen((folder_of(known ? info.dli_fname : "") + "/" + file).c_str(), RTLD_NOW | RTLD_LOCAL);
+      if (!handle) {
+        const char* reason = dlerror();
+        missing += concat(missing.empty() ? "" : "; ", reason ? reason : file);
+        continue;
+      }
+      link_map* map = nullptr;
+      const bool found = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr;
+      const std::string path = true_path(found ? map->l_name : file);
+      rows_.push_back({concat("cuDNN ", part), "", path});
+      if (folder_of(path) != folder) elsewhere += concat(elsewhere.empty() ? "" : ", ", path);
+    }
+    if (!missing.empty()) {
+      problem_ = concat("cuDNN at ", own_path, " is incomplete: ", missing, "; install all of its libraries");
+      return;  // any call into it now could end the process
+    }
+    if (!elsewhere.empty()) {
+      problem_ = concat("parts of two cuDNNs would mix: libcudnn is ", own_path, ", but the loader takes ",
+                        elsewhere, "; leave one of them on the library path");
+      return;
+    }
+    const std::string version = version_text(cudnnGetVersion());
+    for (Library& row : rows_) row.version = version;
+    if (cudnnGraphVersionCheck() != CUDNN_STATUS_SUCCESS || cudnnOpsVersionCheck() != CUDNN_STATUS_SUCCESS ||
+        cudnnCnnVersionCheck() != CUDNN_STATUS_SUCCESS) {
+      problem_ = concat("the libraries of cuDNN in ", folder, " are of different versions (libcudnn says ",
+                        version, "); install one version");
+    }
+  }
+
+  std::string problem_;
+  std::vector<Library> rows_;
+};
+
+// --- cuDNN's objects ---------------------------------------------------------------------------------------------------
+
+template <typename T, cudnnStatus_t (*Create)(T*), cudnnStatus_t (*Destroy)(T)>
+class Owned {
+ public:
+  Owned() { LENSLET_CUDNN_CHECK(Create(&object_)); }
+  ~Owned() { Destroy(object_); }
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+  operator T() const noexcept { return object_; }
+
+ private:
+  T object_ = nullptr;
+};
+
+using Handle = Owned<cudnnHandle_t, cudnnCreate, cudnnDestroy>;
+using TensorDescriptor =
+    Owned<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor>;
+using FilterDescriptor =
+    Owned<cudnnFilterDescriptor_t, cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor>;
+using ConvolutionDescriptor =
+    Owned<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescriptor, cudnnDestroyConvolutionDescriptor>;
+using ActivationDescriptor =
+    Owned<cudnnActivationDescriptor_t, cudnnCreateActivationDescriptor, cudnnDestroyActivationDescriptor>;
+
+/// The handle of a device and stream: making one takes long and device memory, so a graph's layers share it.
+std::shared_ptr<Handle> shared_handle(const Stream& stream) {
+  static std::mutex mutex;
+  static std::map<std::pair<int, void*>, std::weak_ptr<Handle>> handles;
+  std::lock_guard<std::mutex> lock(mutex);
+  std::weak_ptr<Handle>& slot = handles[{stream.device().ordinal, stream.native_handle()}];
+  std::shared_ptr<Handle> handle = slot.lock();
+  if (!handle) slot = handle = std::make_shared<Handle>();
+  return handle;
+}
+
+void describe_tensor(cudnnTensorDescriptor_t descriptor, int n, int c, int h, int w) {
+  LENSLET_CUDNN_CHECK(
+      cudnnSetTensor4dDescriptor(descriptor, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, n, c, h, w));
+}
+
+/// Everything cuDNN has to know of one problem.
+struct Descriptors {
+  explicit Descriptors(const Conv2dProblem& problem) {
+    describe_tensor(x, problem.n, problem.c, problem.h, problem.w);
+    describe_tensor(y, problem.n, problem.k, problem.p(), problem.q());
+    describe_tensor(bias, 1, problem.k, 1, 1);
+    LENSLET_CUDNN_CHECK(cudnnSetFilter4dDescriptor(w, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, problem.k,
+                                                   problem.c / problem.groups, problem.r, problem.s));
+    LENSLET_CUDNN_CHECK(cudnnSetConvolution2dDescriptor(
+        convolution, problem.pad_h, problem.pad_w, problem.stride_h, problem.stride_w, problem.dilation_h,
+        problem.dilation_w, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
+    LENSLET_CUDNN_CHECK(cudnnSetConvolutionGroupCount(convolution, problem.groups));
+    LENSLET_CUDNN_CHECK(cudnnSetActivationDescriptor(relu, CUDNN_ACTIVATION_RELU, CUDNN_PROPAGATE_NAN, 0.0));
+    LENSLET_CUDNN_CHECK(
+        cudnnSetActivationDescriptor(identity, CUDNN_ACTIVATION_IDENTITY, CUDNN_PROPAGATE_NAN, 0.0));
+    int n = 0, k = 0, p = 0, q = 0;
+    LENSLET_CUDNN_CHECK(cudnnGetConvolution2dForwardOutputDim(convolution, x, w, &n, &k, &p, &q));
+    if (n != problem.n || k != problem.k || p != problem.p() || q != problem.q()) {
+      throw DeviceError(concat("cudnn expects an output of ", n, "x", k, "x", p, "x", q, " for ",
+                               problem.to_string(), ", Lenslet ", problem.n, "x", problem.k, "x", problem.p(),
+                               "x", problem.q()));
+    }
+  }
+
+  TensorDescriptor x, y, bias;
+  FilterDescriptor w;
+  ConvolutionDescriptor convolution;
+  ActivationDescriptor relu, identity;
+};
+
+// --- Choosing -----------------------------------------------------------------------------------------------------------
+
+const char* algorithm_name(cudnnConvolutionFwdAlgo_t algorithm) {
+  switch (algorithm) {
+    case CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM:
+      return "IMPLICIT_GEMM";
+    case CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM:
+      return "IMPLICIT_PRECOMP_GEMM";
+    case CUDNN_CONVOLUTION_FWD_ALGO_GEMM:
+      return "GEMM";
+    case CUDNN_CONVOLUTION_FWD_ALGO_DIRECT:
+      return "DIRECT";
+    default:
+      return nullptr;  // FFT and Winograd: left out, see the head of this file
+  }
+}
+
+struct Candidate {
+  cudnnConvolutionFwdAlgo_t algorithm;
+  cudnnMathType_t math;
+  size_t workspace_bytes;
+};
+
+bool serves_math(cudnnMathType_t offered, MathMode asked) {
+  // The default math type of fp32 data is TF32 on cards that have it.
+  return asked == MathMode::kFp32 ? offered == CUDNN_FMA_MATH
+                                  : offered == CUDNN_TENSOR_OP_MATH || offered == CUDNN_DEFAULT_MATH;
+}
+
+/// What the heuristic offers and we can take, best guess first. Throws UnavailableError or MemoryError for none.
+std::vector<Candidate> candidates(cudnnHandle_t handle, const Descriptors& descriptors,
+                                  const ConvPrepare& request, size_t limit) {
+  int count = 0;
+  LENSLET_CUDNN_CHECK(cudnnGetConvolutionForwardAlgorithmMaxCount(handle, &count));
+  std::vector<cudnnConvolutionFwdAlgoPerf_t> offers(static_cast<size_t>(count));
+  LENSLET_CUDNN_CHECK(cudnnGetConvolutionForwardAlgorithm_v7(handle, descriptors.x, descriptors.w,
+                                                             descriptors.convolution, descriptors.y, count,
+                                                             &count, offers.data()));
+  offers.resize(static_cast<size_t>(count));
+  std::vector<Candidate> taken;
+  size_t least_needed = SIZE_MAX;
+  for (const cudnnConvolutionFwdAlgoPerf_t& offer : offers) {
+    if (offer.status != CUDNN_STATUS_SUCCESS || offer.determinism != CUDNN_DETERMINISTIC ||
+        !algorithm_name(offer.algo) || !serves_math(offer.mathType, request.math)) {
+      continue;
+    }
+    least_needed = std::min(least_needed, offer.memory);
+    if (offer.memory <= limit) taken.push_back({offer.algo, offer.mathType, offer.memory});
+  }
+  if (!taken.empty()) return taken;
+  if (least_needed != SIZE_MAX) {
+    throw MemoryError(concat("backend cudnn needs at least ", least_needed, " bytes of workspace for ",
+                             request.problem.to_string(), ", the limit is ", limit));
+  }
+  throw UnavailableError(concat("cudnn offers no deterministic ", to_string(request.math), " algorithm for ",
+                                request.problem.to_string(), " on this device"));
+}
+
+std::vector<float> random_values(size_t count) {
+  std::vector<float> values(count);
+  uint32_t state = 2463534242u;  // xorshift (Marsaglia 2003)
+  for (float& value : values) {
+    state ^= state << 13;
+    state ^= state >> 17;
+    state ^= state << 5;
+    value = static_cast<float>(static_cast<int32_t>(state)) * 0x1p-31f;
+  }
+  return values;
+}
+
+class CudnnKernel : public ConvKernel {
+ public:
+  explicit CudnnKernel(const ConvPrepare& request)
+      : handle_(shared_handle(request.stream)), descriptors_(request.problem), relu_(request.relu) {
+    const Conv2dProblem& problem = request.problem;
+    use_stream(request.stream);
+    const auto count = static_cast<size_t>(problem.weight_shape().num_elements());
+    weights_ = request.services.upload(request.weights, count);
+    const std::vector<float> zeros(request.bias ? 0 : static_cast<size_t>(problem.k), 0.0f);
+    bias_ =
+        request.services.upload(request.bias ? request.bias : zeros.data(), static_cast<size_t>(problem.k));
+    has_bias_ = request.bias != nullptr;
+    LENSLET_CUDNN_CHECK(cudnnSetConvolutionMathType(
+        descriptors_.convolution, request.math == MathMode::kFp32 ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH));
+    const size_t limit =
+        request.workspace_limit == SIZE_MAX ? kDefaultWorkspaceLimit : request.workspace_limit;
+    choose(candidates(*handle_, descriptors_, request, limit), request);
+  }
+
+  size_t workspace_bytes() const override { return choice_.workspace_bytes; }
+
+  std::string detail() const override {
+    return concat(algorithm_name(choice_.algorithm), fused_ ? " with bias and activation inside" : "", ", ",
+                  choice_.math == CUDNN_FMA_MATH ? "FMA" : "tensor cores", ", ", choice_.workspace_bytes,
+                  " B workspace, ", how_chosen_, ", cuDNN ", Libraries::get().rows()[0].version);
+  }
+
+  void run(const ConvArgs& args, RunContext& context) override {
+    use_stream(context.stream);
+    if (fused_) {
+      ScopedStage stage(context.tracer, "conv");
+      LENSLET_CUDNN_CHECK(convolve_fused(args.x, args.y, context.workspace));
+      return;
+    }
+    {
+      ScopedStage stage(context.tracer, "conv");
+      LENSLET_CUDNN_CHECK(convolve(args.x, args.y, context.workspace));
+    }
+    if (has_bias_ || relu_) {
+      ScopedStage stage(context.tracer, "bias_relu");
+      LENSLET_CUDNN_CHECK(finish(args.y));
+    }
+  }
+
+ private:
+  void use_stream(const Stream& stream) {
+    LENSLET_CUDNN_CHECK(cudnnSetStream(*handle_, static_cast<cudaStream_t>(stream.native_handle())));
+  }
+
+  cudnnStatus_t convolve(const float* x, float* y, void* workspace) {
+    const float one = 1.0f, zero = 0.0f;
+    return cudnnConvolutionForward(*handle_, &one, descriptors_.x, x, descriptors_.w, weights_.get(),
+                                   descriptors_.convolution, choice_.algorithm, workspace,
+                                   choice_.workspace_bytes, &zero, descriptors_.y, y);
+  }
+
+  cudnnStatus_t convolve_fused(const float* x, float* y, void* workspace) {
+    const float one = 1.0f, zero = 0.0f;
+    return cudnnConvolutionBiasActivationForward(
+        *handle_, &one, descriptors_.x, x, descriptors_.w, weights_.get(), descriptors_.convolution,
+        choice_.algorithm, workspace, choice_.workspace_bytes, &zero, descriptors_.y, y, descriptors_.bias,
+        bias_.get(), relu_ ? descriptors_.relu : descriptors_.identity, descriptors_.y, y);
+  }
+
+  cudnnStatus_t finish(float* y) {
+    const float one = 1.0f, zero = 0.0f;
+    if (has_bias_) {
+      const cudnnStatus_t status =
+          cudnnAddTensor(*handle_, &one, descriptors_.bias, bias_.get(), &one, descriptors_.y, y);
+      if (status != CUDNN_STATUS_SUCCESS) return status;
+    }
+    if (!relu_) return CUDNN_STATUS_SUCCESS;
+    return cudnnActivationForward(*handle_, descriptors_.relu, &one, descriptors_.y, y, &zero, descriptors_.y,
+                                  y);
+  }
+
+  cudnnStatus_t pass(bool fused, const float* x, float* y, void* workspace) {
+    if (fused) return convolve_fused(x, y, workspace);
+    const cudnnStatus_t status = convolve(x, y, workspace);
+    return status == CUDNN_STATUS_SUCCESS ? finish(y) : status;
+  }
+
+  void take(const Candidate& candidate, bool fused) {
+    choice_ = candidate;
+    fused_ = fused;
+    LENSLET_CUDNN_CHECK(cudnnSetConvolutionMathType(descriptors_.convolution, candidate.math));
+  }
+
+  // Runs, checks and times every candidate both ways, and keeps the fastest.
+  void choose(const std::vector<Candidate>& offered, const ConvPrepare& request) {
+    const auto x_count = static_cast<size_t>(request.problem.input_shape().num_elements());
+    const auto y_count = static_cast<size_t>(request.problem.output_shape().num_elements());
+    size_t workspace_bytes = 0;
+    for (const Candidate& candidate : offered)
+      workspace_bytes = std::max(workspace_bytes, candidate.workspace_bytes);
+    std::shared_ptr<float> x;
+    std::shared_ptr<void> y_memory, workspace;
+    try {
+      x = request.services.upload(random_values(x_count).data(), x_count);
+      y_memory = request.services.allocate(y_count * sizeof(float));
+      if (workspace_bytes > 0) workspace = request.services.allocate(workspace_bytes);
+    } catch (const MemoryError&) {
+      take(offered.front(), false);
+      how_chosen_ = "the heuristic's first (no memory to time the others)";
+      return;
+    }
+    float* y = static_cast<float*>(y_memory.get());
+    const bool has_rest = has_bias_ || relu_;
+    double best_ns = std::numeric_limits<double>::infinity();
+    Candidate best = offered.front();
+    bool best_fused = false;
+    int timed = 0;
+    for (const Candidate& candidate : offered) {
+      for (const bool fused : {false, true}) {
+        if (fused && !has_rest) continue;
+        take(candidate, fused);
+        if (!computes(fused, x.get(), y, y_count, workspace.get(), request.services)) continue;
+        const double ns =
+            request.services.time_ns([&] { LENSLET_CUDNN_CHECK(pass(fused, x.get(), y, workspace.get())); });
+        ++timed;
+        if (ns < best_ns) {
+          best_ns = ns;
+          best = candidate;
+          best_fused = fused;
+        }
+      }
+    }
+    if (timed == 0) {
+      throw UnavailableError(concat("none of cudnn's ", offered.size(), " candidates computes ",
+                                    request.problem.to_string(), " on this device"));
+    }
+    take(best, best_fused);
+    how_chosen_ = concat("fastest of ", timed, " timed");
+  }
+
+  // Whether the candidate runs and writes finite values everywhere that is looked at.
+  bool computes(bool fused, const float* x, float* y, size_t y_count, void* workspace,
+                PrepareServices& services) {
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    LENSLET_CUDNN_CHECK(cudnnSetTensor(*handle_, descriptors_.y, y, &nan));
+    if (pass(fused, x, y, workspace) != CUDNN_STATUS_SUCCESS) return false;
+    std::vector<float> values(std::min(y_count, kCheckedValues));
+    services.download(values.data(), y, values.size());
+    return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
+  }
+
+  std::shared_ptr<Handle> handle_;
+  Descriptors descriptors_;
+  bool relu_, has_bias_ = false, fused_ = false;
+  std::shared_ptr<float> weights_, bias_;
+  Candidate choice_{};
+  std::string how_chosen_;
+};
+
+class CudnnBackend : public ConvBackend {
+ public:
+  Support supports(const Conv2dProblem& problem, MathMode math) const override {
+    if (math == MathMode::kFp16)
+      return Support::no("cudnn convolves fp32 data here, in fp32 or tf32, not fp16");
+    for (const Shape& shape : {problem.input_shape(), problem.weight_shape(), problem.output_shape()}) {
+      if (shape.num_elements() > INT_MAX) {
+        return Support::no(
+            concat("cudnn serves tensors of up to ", INT_MAX, " elements, found ", shape.to_string()));
+      }
+    }
+    return Support::yes();
+  }
+
+  size_t workspace_bytes(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
+    return kDefaultWorkspaceLimit;
+  }
+
+  // fp32: C/G*R*S products and sums in any order, and the bias: at most `terms` roundings on the way of each product, so
+  // the constant is 1, with a percent for the square terms. tf32: both operands are rounded, by truncation at worst
+  // 2^-10 each, which is 4 eps on every product and needs 2 with the smallest `terms`, 2; the sums are fp32.
+  ConvAccuracy accuracy(const Conv2dProblem& /*problem*/, MathMode math) const override {
+    ConvAccuracy accuracy;
+    accuracy.constant = math == MathMode::kFp32 ? 1.01 : 2.01;
+    return accuracy;
+  }
+
+  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+    const Support support = supports(request.problem, request.math);
+    if (!support) throw UnavailableError(support.reason());
+    const std::string& problem = Libraries::get().problem();
+    if (!problem.empty()) throw UnavailableError(problem);
+    return std::make_unique<CudnnKernel>(request);
+  }
+};
+
+}  // namespace
+}  // namespace lenslet
+
+LENSLET_MODULE_EXPORT const lenslet::ConvBackend* lenslet_conv_backend() {
+  static const lenslet::CudnnBackend backend;
+  return &backend;
+}
+
+LENSLET_MODULE_EXPORT int lenslet_library_info(lenslet::ModuleLibrary* libraries, int capacity) {
+  const std::vector<lenslet::Library>& rows = lenslet::Libraries::get().rows();
+  for (int i = 0; i < capacity && i < static_cast<int>(rows.size()); ++i) {
+    const lenslet::Library& row = rows[static_cast<size_t>(i)];
+    libraries[i] = {row.name.c_str(), row.version.c_str(), row.path.c_str()};
+  }
+  return static_cast<int>(rows.size());
+}
