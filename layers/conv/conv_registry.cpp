@@ -6,14 +6,14 @@
 namespace lenslet {
 
 // Every built-in backend file defines one of these getters; a module exports `lenslet_conv_backend` instead.
-namespace conv_backends {
+namespace conv_rows {
 #define LENSLET_CONV_BUILT_IN(where, name) const ConvBackend& where##_##name();
 #define LENSLET_CONV_MODULE(where, name)
 #define LENSLET_CONV_NOT_BUILT(where, name, why)
 #include "layers/conv/conv_backend_table.inc"
 #undef LENSLET_CONV_BUILT_IN
 #undef LENSLET_CONV_MODULE
-}  // namespace conv_backends
+}  // namespace conv_rows
 
 namespace {
 
@@ -28,7 +28,7 @@ const ConvBackend& open_module(const std::string& name) {
 
 const std::vector<ConvBackendEntry>& all_entries() {
   using Kind = ConvBackendEntry::Kind;
-#define LENSLET_CONV_BUILT_IN(where, name) {where, #name, Kind::kBuiltIn, &conv_backends::where##_##name, ""},
+#define LENSLET_CONV_BUILT_IN(where, name) {where, #name, Kind::kBuiltIn, &conv_rows::where##_##name, ""},
 #define LENSLET_CONV_MODULE(where, name) \
   {where, #name, Kind::kModule,          \
    []() -> const ConvBackend& { return open_module("conv_" #where "_" #name); }, ""},
@@ -64,7 +64,7 @@ Support ConvBackendEntry::supports(const Conv2dProblem& problem, MathMode math) 
   }
 }
 
-const std::vector<ConvBackendEntry>& conv_backends(DeviceKind device) {
+const std::vector<ConvBackendEntry>& conv_backend_rows(DeviceKind device) {
   static const std::vector<ConvBackendEntry> cpu_rows = entries_for(DeviceKind::kCpu);
   static const std::vector<ConvBackendEntry> cuda_rows = entries_for(DeviceKind::kCuda);
   return device == DeviceKind::kCpu ? cpu_rows : cuda_rows;
@@ -72,7 +72,7 @@ const std::vector<ConvBackendEntry>& conv_backends(DeviceKind device) {
 
 const ConvBackendEntry& find_conv_backend(DeviceKind device, const std::string& name) {
   std::string legal;
-  for (const ConvBackendEntry& entry : conv_backends(device)) {
+  for (const ConvBackendEntry& entry : conv_backend_rows(device)) {
     if (entry.name() == name) return entry;
     legal += (legal.empty() ? "" : ", ") + entry.name();
   }
