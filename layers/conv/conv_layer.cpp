@@ -92,7 +92,7 @@ Work Conv2dLayer::work(const std::vector<Shape>& inputs) const {
 
 std::vector<std::string> Conv2dLayer::backends(DeviceKind kind) const {
   std::vector<std::string> names;
-  for (const ConvBackendEntry& entry : conv_backends(kind)) names.push_back(entry.name());
+  for (const ConvBackendEntry& entry : conv_backend_rows(kind)) names.push_back(entry.name());
   return names;
 }
 
