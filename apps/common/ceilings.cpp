@@ -1,0 +1,213 @@
+#include "apps/common/ceilings.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "apps/common/launch_cost.h"
+#include "apps/common/text.h"
+#include "framework/parallel.h"
+#include "framework/statistics.h"
+#include "framework/stream.h"
+#include "framework/tensor.h"
+#include "layers/gemm/gemm.h"
+
+namespace lenslet {
+namespace {
+
+constexpr size_t kMiB = 1024 * 1024;
+constexpr int kGpuGemmSide = 4096;
+constexpr int kCpuGemmSide = 768;
+constexpr int kLaunches = 200;
+
+// Best of repeated runs, for at least `repeats` runs and about `budget_ns`: a ceiling is what the machine can
+// do, so the least disturbed run counts.
+double best_ns(Stream& stream, int repeats, double budget_ns, const std::function<void()>& enqueue) {
+  enqueue();
+  stream.synchronize();
+  Event begin(stream.device()), end(stream.device());
+  double best = INFINITY;
+  double spent = 0;
+  for (int i = 0; i < repeats || (spent < budget_ns && i < 50); ++i) {
+    begin.record(stream);
+    enqueue();
+    end.record(stream);
+    stream.synchronize();
+    const double ns = end.ns_since(begin);
+    best = std::min(best, ns);
+    spent += ns;
+  }
+  return best;
+}
+
+void note(Ceilings& ceilings, const std::string& text) {
+  ceilings.notes += (ceilings.notes.empty() ? "" : "; ") + text;
+}
+
+size_t last_level_cache_bytes(Device device) {
+  if (device.is_cuda()) return cuda_status().devices.at(static_cast<size_t>(device.ordinal)).l2_bytes;
+  const long level3 = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
+  const long level2 = ::sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return static_cast<size_t>(std::max({level3, level2, 1L << 20}));
+}
+
+void enqueue_copy(void* dst, const void* src, size_t bytes, Stream& stream) {
+  if (stream.device().is_cuda()) {
+    copy_bytes(dst, stream.device(), src, stream.device(), bytes, stream);
+    return;
+  }
+  parallel_for(static_cast<int64_t>(bytes), static_cast<int64_t>(64 * 1024),
+               [&](int64_t first, int64_t last) {
+                 std::memcpy(static_cast<char*>(dst) + first, static_cast<const char*>(src) + first,
+                             static_cast<size_t>(last - first));
+               });
+}
+
+// Bytes read plus bytes written a second, for a copy of `bytes`; short copies are repeated within one window.
+double copy_rate(size_t bytes, Stream& stream) {
+  Buffer from(stream.device(), bytes), to(stream.device(), bytes);
+  fill_bytes(from.data(), from.device(), 1, bytes, stream);
+  fill_bytes(to.data(), to.device(), 0, bytes, stream);
+  const int copies = static_cast<int>(std::clamp<size_t>(64 * kMiB / bytes, 1, 20));
+  const double ns = best_ns(stream, 5, 3e7, [&] {
+    for (int i = 0; i < copies; ++i) enqueue_copy(to.data(), from.data(), bytes, stream);
+  });
+  return 2.0 * copies * static_cast<double>(bytes) / ns * 1e9;
+}
+
+double gemm_rate(MathMode math, Stream& stream, std::string& library) {
+  const GemmProvider& provider = gemm_provider(stream.device().kind);
+  if (const Support support = provider.supports(math); !support) throw UnavailableError(support.reason());
+  const std::unique_ptr<Gemm> gemm = provider.prepare(math, stream);
+  library = gemm->describe();
+  const int side = stream.device().is_cuda() ? kGpuGemmSide : kCpuGemmSide;
+  const auto count = static_cast<size_t>(side) * static_cast<size_t>(side);
+  // Random operands: constant ones draw less power and let the GPU clock higher than real data do.
+  std::vector<float> values(count);
+  std::mt19937 random(1);
+  for (float& value : values) value = static_cast<float>(random() >> 8) * 0x1p-23f - 1.0f;
+  Buffer a(stream.device(), count * sizeof(float)), b(stream.device(), count * sizeof(float));
+  Buffer c(stream.device(), count * sizeof(float)), workspace(stream.device(), gemm->workspace_bytes());
+  for (Buffer* operand : {&a, &b}) {
+    copy_bytes(operand->data(), operand->device(), values.data(), Device::cpu(), operand->bytes(), stream);
+  }
+  GemmProblem problem;
+  problem.m = problem.n = problem.k = side;
+  problem.lda = problem.ldb = problem.ldc = side;
+  RunContext context{stream, workspace.data(), nullptr};
+  const double ns = best_ns(stream, 3, 1.5e8, [&] {
+    gemm->run(problem, {a.as<float>(), b.as<float>(), c.as<float>()}, workspace.data(), context);
+  });
+  return 2.0 * side * static_cast<double>(count) / ns * 1e9;
+}
+
+void measure_gemm(Ceilings& ceilings, MathMode math, double& rate, Stream& stream) {
+  try {
+    rate = gemm_rate(math, stream, ceilings.gemm_library);
+  } catch (const UnavailableError& error) {
+    note(ceilings, concat(to_string(math), " gemm: ", error.what()));
+  } catch (const MemoryError& error) {
+    note(ceilings, concat(to_string(math), " gemm: ", error.what()));
+  }
+}
+
+#ifdef LENSLET_HAS_CUDA
+void measure_launches(Ceilings& ceilings, Stream& stream) {
+  const auto launches = [&] {
+    for (int i = 0; i < kLaunches; ++i) launch_empty(stream);
+  };
+  ceilings.launch_ns = best_ns(stream, 5, 0, launches) / kLaunches;
+  const CapturedGraph graph = CapturedGraph::capture(stream, launches);
+  ceilings.replayed_launch_ns = best_ns(stream, 5, 0, [&] { graph.launch(stream); }) / kLaunches;
+}
+#endif
+
+double gemm_flops_per_s(const Ceilings& ceilings, MathMode math) {
+  switch (math) {
+    case MathMode::kFp32:
+      return ceilings.fp32_flops_per_s;
+    case MathMode::kTf32:
+      return ceilings.tf32_flops_per_s;
+    case MathMode::kFp16:
+      return ceilings.fp16_flops_per_s;
+  }
+  return NAN;
+}
+
+}  // namespace
+
+Ceilings measure_ceilings(Device device) {
+  Ceilings ceilings;
+  ceilings.device = device;
+  DeviceGuard guard(device);
+  Stream stream(device);
+  const size_t cache = last_level_cache_bytes(device);
+  // A quarter for each of the two buffers, so that both stay in a cache that others use as well.
+  const size_t small = std::max<size_t>(cache / 4, 256 * 1024);
+  const size_t large = device.is_cuda() ? 512 * kMiB : std::clamp<size_t>(2 * cache, 64 * kMiB, 256 * kMiB);
+  ceilings.cached_bytes = static_cast<double>(cache) / 2;
+  const size_t affordable = free_memory_bytes(device) / 8;
+  ceilings.cached_copy_bytes_per_s = copy_rate(std::min(small, affordable), stream);
+  ceilings.copy_bytes_per_s = copy_rate(std::min(large, affordable), stream);
+  measure_gemm(ceilings, MathMode::kFp32, ceilings.fp32_flops_per_s, stream);
+  if (device.is_cuda()) {
+    measure_gemm(ceilings, MathMode::kTf32, ceilings.tf32_flops_per_s, stream);
+    measure_gemm(ceilings, MathMode::kFp16, ceilings.fp16_flops_per_s, stream);
+#ifdef LENSLET_HAS_CUDA
+    measure_launches(ceilings, stream);
+#endif
+  } else {
+    note(ceilings, "tf32, fp16 and launch cost: not on the CPU");
+  }
+  return ceilings;
+}
+
+Bound binding_ceiling(const Ceilings& ceilings, const Work& work, MathMode math, bool hot) {
+  Bound bound;
+  const auto consider = [&](double ns, const std::string& by) {
+    if (std::isfinite(ns) && !(ns <= bound.best_ns)) bound = {ns, by};
+  };
+  const bool cached = hot && work.bytes <= ceilings.cached_bytes;
+  consider(work.bytes / (cached ? ceilings.cached_copy_bytes_per_s : ceilings.copy_bytes_per_s) * 1e9,
+           cached ? "cache" : "memory");
+  consider(work.flops / gemm_flops_per_s(ceilings, math) * 1e9, concat(to_string(math), " gemm"));
+  consider(ceilings.replayed_launch_ns, "launch");
+  return bound;
+}
+
+void write_ceilings(JsonWriter& json, const Ceilings& ceilings) {
+  json.key("ceilings").begin_object();
+  json.field("device", ceilings.device.to_string());
+  json.field("copy_bytes_per_s", ceilings.copy_bytes_per_s);
+  json.field("cached_copy_bytes_per_s", ceilings.cached_copy_bytes_per_s);
+  json.field("cached_bytes", ceilings.cached_bytes);
+  json.field("fp32_flops_per_s", ceilings.fp32_flops_per_s);
+  json.field("tf32_flops_per_s", ceilings.tf32_flops_per_s);
+  json.field("fp16_flops_per_s", ceilings.fp16_flops_per_s);
+  json.field("launch_ns", ceilings.launch_ns);
+  json.field("replayed_launch_ns", ceilings.replayed_launch_ns);
+  json.field("gemm_library", ceilings.gemm_library);
+  json.field("notes", ceilings.notes);
+  json.end_object();
+}
+
+std::string describe(const Ceilings& ceilings) {
+  const auto rate = [](double per_s, double unit, const char* name) {
+    return std::isfinite(per_s) ? format_short(per_s / unit) + " " + name : std::string("not measured");
+  };
+  std::string text = concat("ceilings measured now: copy ", rate(ceilings.copy_bytes_per_s, 1e9, "GB/s"),
+                            " (in cache ", rate(ceilings.cached_copy_bytes_per_s, 1e9, "GB/s"),
+                            "), fp32 gemm ", rate(ceilings.fp32_flops_per_s, 1e9, "GFLOP/s"));
+  if (ceilings.device.is_cuda()) {
+    text +=
+        concat(", tf32 ", rate(ceilings.tf32_flops_per_s, 1e9, "GFLOP/s"), ", launch ",
+               format_time(ceilings.launch_ns), " (replayed ", format_time(ceilings.replayed_launch_ns), ")");
+  }
+  return text;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,18 @@
+// Values of options: strict parsing, so that 1e3, 0x10, +5 or 12x never pass for a number by accident.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace lenslet {
+
+/// A decimal integer. Throws UsageError naming the option, the text and the legal range.
+int64_t parse_integer(const std::string& option, const std::string& text, int64_t min, int64_t max);
+/// A decimal number such as 0.99 or 200. Throws UsageError naming the option, the text and the legal range.
+double parse_number(const std::string& option, const std::string& text, double min, double max);
+/// Bytes: digits with K, M, G or T for powers of 1024. Throws UsageError for 0, a negative value, an
+/// overflow.
+size_t parse_bytes(const std::string& option, const std::string& text);
+
+}  // namespace lenslet

@@ -1,0 +1,56 @@
+// Where text goes: standard output, or standard error when a machine-readable file takes standard output.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/error.h"
+#include "framework/io/file.h"
+
+namespace lenslet {
+
+/// The reader of standard output went away (`| head`): the program stops without a message.
+class ClosedPipe : public OutputError {
+ public:
+  ClosedPipe() : OutputError("the reader of the output went away") {}
+};
+
+/// Keeps descriptors 0, 1 and 2 taken, so that no file of ours becomes standard output where the caller
+/// closed it, and turns a closed pipe into an error that can be handled. Call first in main().
+void prepare_standard_streams();
+
+/// Writes all of it. Throws ClosedPipe or OutputError.
+void write_standard_output(const std::string& text);
+/// One line on standard error, whatever becomes of it.
+void write_standard_error(const std::string& text) noexcept;
+
+/// Text for people.
+class Console {
+ public:
+  /// `machine_outputs` are the values of --json, --csv, …: at most one may be "-". Throws UsageError.
+  explicit Console(const std::vector<std::string>& machine_outputs);
+  void print(const std::string& text);
+  /// print() with a newline.
+  void line(const std::string& text = {}) { print(text + "\n"); }
+
+ private:
+  bool to_stderr_ = false;
+};
+
+/// A machine-readable file, or standard output for "-".
+class ResultSink {
+ public:
+  explicit ResultSink(const std::string& path);
+  void write(const std::string& text);
+  /// Makes the file appear under its name.
+  void commit();
+
+ private:
+  std::unique_ptr<OutputFile> file_;  // null: standard output
+};
+
+/// Opens `path`, writes and commits; nothing for an empty path.
+void write_result(const std::string& path, const std::string& text);
+
+}  // namespace lenslet

@@ -1,0 +1,27 @@
+// A progress bar on standard error; nothing where that is not a terminal.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace lenslet {
+
+class ProgressBar {
+ public:
+  ProgressBar(std::string label, int64_t total);
+  /// Clears the line.
+  ~ProgressBar();
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+  /// Redraws ten times a second at most.
+  void update(int64_t done);
+
+ private:
+  std::string label_;
+  int64_t total_;
+  bool active_;
+  bool drawn_ = false;
+  double start_ns_ = 0, last_ns_ = 0;
+};
+
+}  // namespace lenslet

@@ -1,0 +1,30 @@
+// A table of text with aligned columns.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace lenslet {
+
+class Table {
+ public:
+  enum class Align { kLeft, kRight };
+
+  Table& column(std::string title, Align align = Align::kRight);
+  /// Missing cells at the end are empty; throws std::logic_error for more cells than columns.
+  Table& row(std::vector<std::string> cells);
+  /// A line across, before the next row.
+  Table& rule();
+  /// Two blanks between columns, no blank at the end of a line.
+  std::string to_string() const;
+
+ private:
+  struct Column {
+    std::string title;
+    Align align;
+  };
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;  // no cells: a rule
+};
+
+}  // namespace lenslet

@@ -1,0 +1,34 @@
+// Numbers and names as people read them. Independent of the locale.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace lenslet {
+
+/// `value` with that many decimals; "-" where it is not finite.
+std::string format_fixed(double value, int decimals);
+/// Three significant digits: "12.3", "0.0123", "1230"; "-" where it is not finite.
+std::string format_short(double value);
+/// "1.23 us", "4.56 ms"; "-" where it is not finite.
+std::string format_time(double ns);
+/// "784 B", "1.5 MiB".
+std::string format_bytes(double bytes);
+/// "1,234,567".
+std::string format_count(int64_t count);
+/// A rate to the nearest whole: "1,234,567"; "-" where it is not finite.
+std::string format_rate(double per_s);
+/// "99.13 %".
+std::string format_percent(double fraction, int decimals = 2);
+
+/// Safe on one terminal line: control characters as \n, \t or \xNN, bytes that are not UTF-8 as \xNN.
+std::string printable(std::string_view text);
+/// A CSV field (RFC 4180), quoted where it has to be.
+std::string csv_field(std::string_view text);
+
+/// Length of the valid UTF-8 sequence that starts at `pos`; 0 where there is none.
+size_t utf8_sequence_length(std::string_view text, size_t pos) noexcept;
+
+}  // namespace lenslet

@@ -1,0 +1,127 @@
+#include "apps/lenslet/batch_runner.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "apps/common/signals.h"
+#include "framework/nvtx.h"
+#include "framework/statistics.h"
+#include "models/lenet5.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
+
+// The input's place for `images` images; what the batch has room for behind them is zero.
+void fill_input(const ImageDataset& data, int64_t first, int64_t images, int64_t batch, float* input) {
+  normalize_mnist(data.images.data() + first * kPixels, images, input);
+  if (images < batch) std::fill(input + images * kPixels, input + batch * kPixels, 0.0f);
+}
+
+// CPU: the images are normalised right into the executable's input.
+void run_on_cpu(Executable& executable, const ImageDataset& data, int64_t count, BatchRun& run,
+                const std::function<void(int64_t)>& progress) {
+  const int64_t batch = executable.batch();
+  while (run.count < count && !interrupted()) {
+    const int64_t images = std::min(batch, count - run.count);
+    fill_input(data, run.count, images, batch, executable.input().data);
+    executable.run();
+    executable.stream().synchronize();
+    std::memcpy(run.logits.data() + run.count * kLenet5Classes, executable.output().data,
+                static_cast<size_t>(images * kLenet5Classes) * sizeof(float));
+    run.count += images;
+    if (progress) progress(run.count);
+  }
+}
+
+// A batch under way on the GPU.
+struct Flight {
+  Flight(Device device, int64_t batch)
+      : input(device, static_cast<size_t>(batch * kPixels) * sizeof(float)),
+        output(device, static_cast<size_t>(batch * kLenet5Classes) * sizeof(float)),
+        done(device) {}
+  PinnedBuffer input, output;
+  Event done;
+  int64_t first = 0, images = 0;  // no images: not under way
+};
+
+// GPU: while one batch computes, the host normalises the next. The stream keeps their order, so that both may
+// use the executable's one input.
+void run_on_gpu(Executable& executable, const ImageDataset& data, int64_t count, BatchRun& run,
+                Flight* flights, const std::function<void(int64_t)>& progress) {
+  const int64_t batch = executable.batch();
+  Stream& stream = executable.stream();
+  const auto land = [&](Flight& flight) {
+    if (flight.images == 0) return;
+    flight.done.synchronize();
+    std::memcpy(run.logits.data() + flight.first * kLenet5Classes, flight.output.data(),
+                static_cast<size_t>(flight.images * kLenet5Classes) * sizeof(float));
+    run.count += flight.images;
+    flight.images = 0;
+    if (progress) progress(run.count);
+  };
+  int turn = 0;
+  for (int64_t first = 0; first < count && !interrupted(); first += batch, turn ^= 1) {
+    Flight& flight = flights[turn];
+    land(flight);
+    flight.first = first;
+    flight.images = std::min(batch, count - first);
+    fill_input(data, first, flight.images, batch, static_cast<float*>(flight.input.data()));
+    {
+      NvtxRange range("h2d");
+      copy_bytes(executable.input().data, executable.device(), flight.input.data(), Device::cpu(),
+                 flight.input.bytes(), stream);
+    }
+    executable.run();
+    {
+      NvtxRange range("d2h");
+      copy_bytes(flight.output.data(), Device::cpu(), executable.output().data, executable.device(),
+                 flight.output.bytes(), stream);
+    }
+    flight.done.record(stream);
+  }
+  land(flights[turn]);
+  land(flights[turn ^ 1]);
+}
+
+}  // namespace
+
+BatchRun run_images(Executable& executable, const ImageDataset& data, int64_t count,
+                    const std::function<void(int64_t)>& progress) {
+  BatchRun run;
+  run.logits.resize(static_cast<size_t>(count * kLenet5Classes));
+  DeviceGuard guard(executable.device());
+  if (executable.device().is_cuda()) {
+    Flight flights[2] = {{executable.device(), executable.batch()},
+                         {executable.device(), executable.batch()}};
+    const double start = host_now_ns();
+    run_on_gpu(executable, data, count, run, flights, progress);
+    run.wall_ns = host_now_ns() - start;
+  } else {
+    const double start = host_now_ns();
+    run_on_cpu(executable, data, count, run, progress);
+    run.wall_ns = host_now_ns() - start;
+  }
+  run.logits.resize(static_cast<size_t>(run.count * kLenet5Classes));
+  return run;
+}
+
+double device_resident_rate(Executable& executable, double min_time_ms) {
+  DeviceGuard guard(executable.device());
+  Stream& stream = executable.stream();
+  executable.run();
+  stream.synchronize();
+  // Passes go out in groups that double until one group lasts long enough: no synchronisation inside a group.
+  for (int64_t passes = 1;; passes *= 2) {
+    const double start = host_now_ns();
+    for (int64_t i = 0; i < passes; ++i) executable.run();
+    stream.synchronize();
+    const double ns = host_now_ns() - start;
+    if (ns >= min_time_ms * 1e6 || interrupted()) {
+      return static_cast<double>(passes * executable.batch()) / ns * 1e9;
+    }
+  }
+}
+
+}  // namespace lenslet

@@ -1,0 +1,247 @@
+// lenslet classify: which digit is in a picture.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "apps/common/environment.h"
+#include "apps/common/json_writer.h"
+#include "apps/common/output.h"
+#include "apps/common/signals.h"
+#include "apps/common/text.h"
+#include "apps/lenslet/commands.h"
+#include "apps/lenslet/digit_inputs.h"
+#include "apps/lenslet/session.h"
+#include "models/lenet5.h"
+
+namespace lenslet {
+namespace {
+
+constexpr const char* kSchema = "lenslet.classify/1";
+constexpr int64_t kDefaultBatch = 64;
+constexpr size_t kTop = 3;
+constexpr size_t kPixels = kLenet5Side * kLenet5Side;
+
+struct Guess {
+  int digit = 0;
+  double probability = 0;
+};
+
+struct Answer {
+  std::array<Guess, kTop> top;  // most likely first
+  bool finite = true;           // the logits were numbers
+};
+
+Answer answer_from(const float* logits) {
+  Answer answer;
+  double probabilities[kLenet5Classes];
+  softmax(logits, kLenet5Classes, probabilities);
+  std::array<int, kLenet5Classes> order{};
+  for (int i = 0; i < kLenet5Classes; ++i) order[static_cast<size_t>(i)] = i;
+  answer.finite =
+      std::all_of(logits, logits + kLenet5Classes, [](float value) { return std::isfinite(value); });
+  if (answer.finite) {
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return logits[a] > logits[b]; });
+  }
+  for (size_t i = 0; i < kTop; ++i) answer.top[i] = {order[i], probabilities[order[i]]};
+  return answer;
+}
+
+// Runs the model over prepared digits; at most the executable's batch at a time.
+class Classifier {
+ public:
+  Classifier(const Session& session, int64_t batch)
+      : executable_(session.build(batch)),
+        input_(static_cast<size_t>(batch) * kPixels),
+        logits_(static_cast<size_t>(batch) * kLenet5Classes) {}
+
+  std::vector<Answer> run(const std::vector<DigitInput>& inputs) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      normalize_mnist(inputs[i].digit.pixels.data(), 1, input_.data() + i * kPixels);
+    }
+    Executable& model = *executable_;
+    copy_bytes(model.input().data, model.device(), input_.data(), Device::cpu(),
+               input_.size() * sizeof(float), model.stream());
+    model.run();
+    copy_bytes(logits_.data(), Device::cpu(), model.output().data, model.device(),
+               logits_.size() * sizeof(float), model.stream());
+    model.stream().synchronize();
+    std::vector<Answer> answers;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      answers.push_back(answer_from(logits_.data() + i * kLenet5Classes));
+    return answers;
+  }
+  const Plan& plan() const noexcept { return executable_->plan(); }
+
+ private:
+  std::unique_ptr<Executable> executable_;
+  std::vector<float> input_;   // [batch, 28, 28]; what lies behind the last image is never looked at
+  std::vector<float> logits_;  // [batch, 10]
+};
+
+std::string label_of(const DigitInput& input) {
+  return input.index < 0 ? input.file : concat(input.file, "[", input.index, "]");
+}
+
+std::string text_line(const DigitInput& input, const Answer& answer) {
+  std::string line = printable(label_of(input)) + ": ";
+  if (input.digit.blank) return line + "blank (no ink found)";
+  if (!answer.finite) return line + "the model's output is not a number";
+  line += concat(answer.top[0].digit, "  ", format_percent(answer.top[0].probability));
+  line += concat("   then ", answer.top[1].digit, " ", format_percent(answer.top[1].probability), ", ",
+                 answer.top[2].digit, " ", format_percent(answer.top[2].probability));
+  for (const std::string& warning : input.digit.warnings) line += "   warning: " + printable(warning);
+  return line;
+}
+
+// Any picture as bytes of grey, for showing.
+std::vector<uint8_t> grey_of(const Image& image) {
+  std::vector<uint8_t> grey(static_cast<size_t>(image.width) * static_cast<size_t>(image.height));
+  const auto channels = static_cast<size_t>(image.channels);
+  for (size_t i = 0; i < grey.size(); ++i) {
+    const uint8_t* pixel = image.pixels.data() + i * channels;
+    const unsigned value =
+        channels >= 3 ? (299u * pixel[0] + 587u * pixel[1] + 114u * pixel[2]) / 1000 : pixel[0];
+    const unsigned alpha = channels == 2 || channels == 4 ? pixel[channels - 1] : 255;
+    grey[i] = static_cast<uint8_t>((value * alpha + 255 * (255 - alpha)) / 255);
+  }
+  return grey;
+}
+
+std::string explanation(const DigitInput& input) {
+  std::string text;
+  if (!input.original.pixels.empty()) {
+    const Image& image = input.original;
+    text += "  the picture:\n" + picture_as_text(grey_of(image).data(), image.width, image.height);
+  }
+  for (const std::string& step : input.digit.steps) text += "  - " + printable(step) + "\n";
+  text += "  what the model sees:\n" +
+          picture_as_text(input.digit.pixels.data(), DigitImage::kSide, DigitImage::kSide);
+  return text;
+}
+
+// The machine-readable outputs, written as the answers come.
+class Files {
+ public:
+  explicit Files(const ClassifyOptions& options, const Session& session) {
+    if (!options.csv.empty()) {
+      csv_.emplace(options.csv);
+      csv_->write(
+          "file,index,digit,probability,second,second_probability,third,third_probability,blank,error\n");
+    }
+    if (!options.json.empty()) {
+      json_sink_.emplace(options.json);
+      json_ = std::make_unique<JsonWriter>([this](const std::string& part) { json_sink_->write(part); });
+      json_->begin_object().field("schema", kSchema);
+      json_->field("device", session.device().to_string()).field("weights", session.weights_origin());
+      write_environment(*json_, session.device().is_cuda());
+      json_->key("results").begin_array();
+    }
+  }
+
+  void add(const DigitInput& input, const Answer& answer, bool explain) {
+    if (json_) add_json(input, answer, explain);
+    if (csv_) add_csv(input, answer);
+  }
+
+  void finish(int64_t failures, bool was_interrupted) {
+    if (json_) {
+      json_->end_array()
+          .field("failures", failures)
+          .field("interrupted", was_interrupted)
+          .end_object()
+          .finish();
+      json_sink_->commit();
+    }
+    if (csv_) csv_->commit();
+  }
+
+ private:
+  void add_json(const DigitInput& input, const Answer& answer, bool explain) {
+    const bool known = input.error.empty() && !input.digit.blank && answer.finite;
+    json_->begin_object(explain ? JsonWriter::Style::kLines : JsonWriter::Style::kInline)
+        .field("file", input.file);
+    if (input.index >= 0) json_->field("index", input.index);
+    if (!input.error.empty()) {
+      json_->field("error", input.error).end_object();
+      return;
+    }
+    if (known) {
+      json_->field("digit", answer.top[0].digit).field("probability", answer.top[0].probability);
+    } else {
+      json_->null_field("digit").null_field("probability");
+      json_->field("reason",
+                   input.digit.blank ? "blank: no ink found" : "the model's output is not a number");
+    }
+    json_->key("top").begin_array(JsonWriter::Style::kInline);
+    for (const Guess& guess : answer.top) {
+      if (!known) break;
+      json_->begin_object().field("digit", guess.digit).field("probability", guess.probability).end_object();
+    }
+    json_->end_array();
+    json_->field("blank", input.digit.blank);
+    json_->key("warnings").begin_array(JsonWriter::Style::kInline);
+    for (const std::string& warning : input.digit.warnings) json_->value(warning);
+    json_->end_array();
+    if (explain) {
+      json_->key("steps").begin_array();
+      for (const std::string& step : input.digit.steps) json_->value(step);
+      json_->end_array();
+    }
+    json_->end_object();
+  }
+
+  void add_csv(const DigitInput& input, const Answer& answer) {
+    std::string line = csv_field(input.file) + "," + (input.index < 0 ? "" : std::to_string(input.index));
+    const bool known = input.error.empty() && !input.digit.blank && answer.finite;
+    for (const Guess& guess : answer.top) {
+      line += known ? concat(",", guess.digit, ",", format_fixed(guess.probability, 6)) : std::string(",,");
+    }
+    csv_->write(line + (input.digit.blank ? ",1," : ",0,") + csv_field(input.error) + "\n");
+  }
+
+  std::optional<ResultSink> csv_, json_sink_;
+  std::unique_ptr<JsonWriter> json_;
+};
+
+}  // namespace
+
+ExitCode run_classify(const ClassifyOptions& options) {
+  Console console({options.json, options.csv, options.save_plan});
+  if (options.index && options.limit) throw UsageError("--index and --limit exclude each other");
+  DigitInputs inputs(options, options.explain);
+  Session session(options);
+  const int64_t batch = session.batch_or(inputs.single() ? 1 : kDefaultBatch);
+  Classifier classifier(session, batch);
+  Files files(options, session);
+  if (options.explain) {
+    console.line(concat("on ", session.describe_device(), ", ", session.weights_origin(), ": ",
+                        describe_backends(classifier.plan())));
+  }
+
+  int64_t failures = 0, not_numbers = 0;
+  while (!interrupted()) {
+    const std::vector<DigitInput> group = inputs.next(static_cast<size_t>(batch));
+    if (group.empty()) break;
+    const std::vector<Answer> answers = classifier.run(group);
+    std::string text;
+    for (size_t i = 0; i < group.size(); ++i) {
+      files.add(group[i], answers[i], options.explain);
+      if (!group[i].error.empty()) {
+        ++failures;
+        write_standard_error("lenslet: error: " + printable(group[i].error) + "\n");
+        continue;
+      }
+      if (!group[i].digit.blank && !answers[i].finite) ++not_numbers;
+      text += text_line(group[i], answers[i]) + "\n";
+      if (options.explain) text += explanation(group[i]);
+    }
+    console.print(text);
+  }
+  files.finish(failures, interrupted());
+  if (interrupted()) return ExitCode::kInterrupted;
+  if (failures > 0) return ExitCode::kData;
+  return not_numbers > 0 ? ExitCode::kCheckFailed : ExitCode::kOk;
+}
+
+}  // namespace lenslet

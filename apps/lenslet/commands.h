@@ -1,0 +1,15 @@
+// The subcommands. Each returns the process's exit code and throws lenslet::Error for what it cannot do.
+#pragma once
+
+#include "apps/lenslet/options.h"
+#include "framework/error.h"
+
+namespace lenslet {
+
+ExitCode run_classify(const ClassifyOptions& options);
+ExitCode run_eval(const EvalOptions& options);
+ExitCode run_profile(const ProfileCommandOptions& options);
+ExitCode run_backends(const BackendsOptions& options);
+ExitCode run_doctor(const DoctorOptions& options);
+
+}  // namespace lenslet

@@ -1,0 +1,163 @@
+#include "apps/lenslet/digit_inputs.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+
+#include "apps/common/text.h"
+#include "framework/error.h"
+#include "framework/parallel.h"
+#include "models/lenet5.h"
+
+namespace lenslet {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
+
+bool is_picture_name(const fs::path& path) {
+  std::string extension = path.extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : static_cast<char>(c);
+  });
+  static const std::array<const char*, 7> known = {".png", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm", ".pnm"};
+  return std::find(known.begin(), known.end(), extension) != known.end();
+}
+
+// The pictures of a folder, not of folders in it, in byte order of their names.
+std::vector<std::string> pictures_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  fs::directory_iterator entry(folder, error), end;
+  for (; !error && entry != end; entry.increment(error)) {
+    if (is_picture_name(entry->path()) && !entry->is_directory(error))
+      names.push_back(entry->path().string());
+    error.clear();
+  }
+  if (error) throw DataError(concat(folder, ": cannot read the folder: ", error.message()));
+  if (names.empty()) {
+    throw DataError(concat(folder, ": no picture in this folder (.png .jpg .jpeg .bmp .pgm .ppm .pnm)"));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// IDX files are told by content: their magic, or gzip's, which no picture format here shares.
+bool looks_like_idx(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0) return false;  // the picture reader will say why
+  struct stat status = {};
+  unsigned char head[4] = {};
+  const bool read = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
+                    ::read(descriptor, head, sizeof head) == static_cast<ssize_t>(sizeof head);
+  ::close(descriptor);
+  return read && ((head[0] == 0x1f && head[1] == 0x8b) || (head[0] == 0 && head[1] == 0));
+}
+
+DigitInput failed(const std::string& file, const std::string& message) {
+  DigitInput input;
+  input.file = file;
+  input.error = message;
+  return input;
+}
+
+void read_picture(DigitInput& input, bool keep_original) {
+  try {
+    Image image = read_image(input.file);
+    input.digit = prepare_digit(image);
+    if (keep_original) input.original = std::move(image);
+  } catch (const DataError& error) {
+    input.error = error.what();
+  } catch (const std::bad_alloc&) {
+    input.error = concat(input.file, ": out of memory while decoding");
+  }
+}
+
+}  // namespace
+
+DigitInputs::DigitInputs(const ClassifyOptions& options, bool keep_originals)
+    : options_(options), keep_originals_(keep_originals) {
+  const auto is_stdin = [](const std::string& name) { return name == "-"; };
+  if (std::count_if(options.inputs.begin(), options.inputs.end(), is_stdin) > 1) {
+    throw UsageError("'-' may be given once: standard input holds one picture");
+  }
+  if (std::any_of(options.inputs.begin(), options.inputs.end(), is_stdin) && ::isatty(STDIN_FILENO) != 0) {
+    throw UsageError(
+        "'-' reads a picture from standard input, which is a terminal here; redirect a file: lenslet "
+        "classify - < digit.png");
+  }
+  single_ = options.inputs.size() == 1 && !fs::is_directory(options.inputs[0]) &&
+            !looks_like_idx(options.inputs[0]);
+}
+
+void DigitInputs::open_next_argument() {
+  const std::string& name = options_.inputs[next_argument_++];
+  try {
+    std::error_code ignored;
+    if (name != "-" && fs::is_directory(name, ignored)) {
+      for (std::string& file : pictures_in(name)) {
+        pending_.emplace_back();
+        pending_.back().file = std::move(file);
+      }
+    } else if (name != "-" && looks_like_idx(name)) {
+      IdxArray images = read_idx(name, 3);
+      if (images.dims[1] != kLenet5Side || images.dims[2] != kLenet5Side) {
+        throw DataError(concat(name, ": expected images of ", kLenet5Side, "x", kLenet5Side, ", found ",
+                               images.dims[1], "x", images.dims[2]));
+      }
+      const int64_t count = images.dims[0];
+      if (options_.index && *options_.index >= count) {
+        throw DataError(concat(name, ": --index ", *options_.index, " is outside its ", count, " images"));
+      }
+      idx_ = std::move(images);
+      idx_file_ = name;
+      idx_next_ = options_.index.value_or(0);
+      idx_end_ = options_.index ? idx_next_ + 1 : std::min(count, options_.limit.value_or(count));
+    } else {
+      pending_.emplace_back();
+      pending_.back().file = name;
+    }
+  } catch (const DataError& error) {
+    pending_.push_back(failed(name, error.what()));
+  }
+}
+
+std::vector<DigitInput> DigitInputs::next(size_t count) {
+  std::vector<DigitInput> inputs;
+  while (inputs.size() < count) {
+    if (idx_next_ < idx_end_) {
+      DigitInput input;
+      input.file = idx_file_;
+      input.index = idx_next_;
+      const uint8_t* pixels = idx_.data.data() + idx_next_ * kPixels;
+      std::memcpy(input.digit.pixels.data(), pixels, static_cast<size_t>(kPixels));
+      input.digit.untouched = true;  // IDX images are what the model was trained on
+      input.digit.blank =
+          std::all_of(pixels, pixels + kPixels, [&](uint8_t value) { return value == pixels[0]; });
+      ++idx_next_;
+      inputs.push_back(std::move(input));
+    } else if (!pending_.empty()) {
+      inputs.push_back(std::move(pending_.front()));
+      pending_.pop_front();
+    } else if (next_argument_ < options_.inputs.size()) {
+      open_next_argument();
+    } else {
+      break;
+    }
+  }
+  parallel_for(static_cast<int64_t>(inputs.size()), 1, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      DigitInput& input = inputs[static_cast<size_t>(i)];
+      if (input.index < 0 && input.error.empty()) read_picture(input, keep_originals_);
+    }
+  });
+  return inputs;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,195 @@
+// lenslet doctor: what this machine and this build offer, and whether every backend computes rightly here.
+#include <algorithm>
+#include <set>
+
+#include "apps/common/environment.h"
+#include "apps/common/loaded_libraries.h"
+#include "apps/common/output.h"
+#include "apps/common/result_file.h"
+#include "apps/common/signals.h"
+#include "apps/common/table.h"
+#include "apps/common/text.h"
+#include "apps/lenslet/commands.h"
+#include "apps/lenslet/self_test.h"
+#include "framework/parallel.h"
+#include "framework/stream.h"
+#include "layers/conv/conv_registry.h"
+#include "layers/gemm/gemm.h"
+
+namespace lenslet {
+namespace {
+
+std::string cuda_version(int version) {
+  return version == 0 ? std::string("none") : concat(version / 1000, ".", version % 1000 / 10);
+}
+
+void report_cuda(Console& console) {
+  const CudaStatus& cuda = cuda_status();
+  if (!cuda.built) {
+    console.line("CUDA:      " + cuda.reason);
+    return;
+  }
+  console.line(concat("CUDA:      runtime ", cuda_version(cuda.runtime_version), ", driver supports ",
+                      cuda_version(cuda.driver_version), ", compiled for ", cuda.architectures));
+  if (!cuda.usable) console.line("GPU:       none: " + cuda.reason);
+  for (size_t i = 0; i < cuda.devices.size(); ++i) {
+    const CudaDeviceInfo& gpu = cuda.devices[i];
+    console.line(concat("GPU:       cuda:", i, " ", gpu.name, ", compute capability ",
+                        gpu.compute_capability / 10, ".", gpu.compute_capability % 10, ", ",
+                        gpu.multiprocessors, " multiprocessors, ",
+                        format_bytes(static_cast<double>(gpu.free_memory_bytes)), " of ",
+                        format_bytes(static_cast<double>(gpu.memory_bytes)), " free, L2 ",
+                        format_bytes(static_cast<double>(gpu.l2_bytes)),
+                        gpu.has_code ? "" : "; this build holds no code that runs on it"));
+  }
+}
+
+// Opens what the backends would open, so that the libraries' versions and paths can be told.
+void open_modules(Console& console, Device device) {
+  for (const ConvBackendEntry& entry : conv_backend_rows(device.kind)) {
+    if (entry.kind() == ConvBackendEntry::Kind::kBuiltIn) continue;
+    try {
+      entry.open();
+    } catch (const UnavailableError& error) {
+      console.line(
+          concat("           ", entry.name(), " on ", to_string(device.kind), ": ", printable(error.what())));
+    }
+  }
+  try {
+    DeviceGuard guard(device);
+    Stream stream(device);
+    const std::string library = gemm_provider(device.kind).prepare(MathMode::kFp32, stream)->describe();
+    console.line(concat("gemm:      ", library, " on ", device.to_string()));
+  } catch (const UnavailableError& error) {
+    console.line(concat("gemm:      none on ", device.to_string(), ": ", printable(error.what())));
+  }
+}
+
+std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
+
+void report_libraries(Console& console) {
+  const std::vector<LoadedLibrary> libraries = loaded_libraries();
+  std::set<std::string> cudnn_folders;
+  for (const LoadedLibrary& library : libraries) {
+    console.line(concat("library:   ", library.name, library.version.empty() ? "" : " " + library.version,
+                        ", ", printable(library.path)));
+    if (library.name.rfind("cudnn", 0) == 0) cudnn_folders.insert(folder_of(library.path));
+  }
+  if (libraries.empty()) console.line("library:   no vendor library is loaded");
+  if (cudnn_folders.size() > 1) {
+    console.line(
+        "WARNING:   cuDNN's parts come from different folders; mixed versions crash: mend LD_LIBRARY_PATH");
+  }
+}
+
+int64_t count_status(const std::vector<ResultRow>& rows, const std::string& status) {
+  return std::count_if(rows.begin(), rows.end(), [&](const ResultRow& row) { return row.status == status; });
+}
+
+// One line a backend and math mode; what went wrong is listed below.
+std::string summary_table(const std::vector<ResultRow>& rows) {
+  Table table;
+  table.column("backend", Table::Align::kLeft)
+      .column("math", Table::Align::kLeft)
+      .column("PASSED")
+      .column("FAILED");
+  table.column("UNSUPPORTED").column("SKIPPED").column("ERROR").column("worst error", Table::Align::kRight);
+  table.column("reason", Table::Align::kLeft);
+  std::vector<std::pair<std::string, std::string>> groups;
+  for (const ResultRow& row : rows) {
+    const std::pair<std::string, std::string> group = {row.name, row.math};
+    if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
+  }
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [name, math] : groups) {
+    std::vector<ResultRow> some;
+    for (const ResultRow& row : rows) {
+      if (row.name == name && row.math == math) some.push_back(row);
+    }
+    double worst = 0;
+    std::string reason;
+    for (const ResultRow& row : some) {
+      if (row.error) worst = std::max(worst, row.error->max_rel);
+      const bool tells =
+          row.status != "PASSED" && (reason.empty() || row.status == "FAILED" || row.status == "ERROR");
+      if (tells) reason = row.reason;
+    }
+    const bool ran = count_status(some, "PASSED") + count_status(some, "FAILED") > 0;
+    std::vector<std::string> cells = {name, math.empty() ? "-" : math};
+    for (const char* status : {"PASSED", "FAILED", "UNSUPPORTED", "SKIPPED", "ERROR"}) {
+      const int64_t count = count_status(some, status);
+      cells.push_back(count == 0 ? "." : std::to_string(count));
+    }
+    cells.push_back(ran ? format_short(worst) : "-");
+    cells.push_back(printable(reason));
+    table.row(std::move(cells));
+  }
+  return table.to_string();
+}
+
+struct Target {
+  Device device;
+  bool usable = true;
+  std::string why_not;
+};
+
+std::vector<Target> targets_for(const std::string& text) {
+  if (text != "auto") return {{choose_device(text).device, true, ""}};
+  std::vector<Target> targets = {{Device::cpu(), true, ""}};
+  const CudaStatus& cuda = cuda_status();
+  if (cuda.built) targets.push_back({Device::cuda(), cuda.usable, cuda.reason});
+  return targets;
+}
+
+}  // namespace
+
+ExitCode run_doctor(const DoctorOptions& options) {
+  Console console({options.json, options.csv});
+  if (options.threads) set_num_threads(*options.threads);
+  const std::vector<Target> targets = targets_for(options.device);
+  console.line("program:   " + version_line("lenslet"));
+  console.line(
+      concat("CPU:       ", cpu_model(), ", ", num_threads(), num_threads() == 1 ? " thread, " : " threads, ",
+             format_bytes(static_cast<double>(free_memory_bytes(Device::cpu()))), " of memory free"));
+  if (options.device != "cpu") report_cuda(console);
+  for (const Target& target : targets) {
+    if (target.usable) open_modules(console, target.device);
+  }
+  report_libraries(console);
+
+  ResultFile results;
+  results.tool = "lenslet doctor";
+  for (const Target& target : targets) {
+    results.with_gpus = results.with_gpus || (target.device.is_cuda() && target.usable);
+    SelfTestOptions test;
+    test.device = target.device;
+    test.usable = target.usable;
+    test.why_not = target.why_not;
+    test.seed = options.seed;
+    test.workspace_limit = options.workspace_limit;
+    const std::vector<ResultRow> rows = self_test(test);
+    results.rows.insert(results.rows.end(), rows.begin(), rows.end());
+  }
+  results.interrupted = interrupted();
+  console.line("\nself-test of the convolution backends against the fp64 reference:");
+  console.print(summary_table(results.rows));
+  for (const ResultRow& row : results.rows) {
+    if (row.status == "FAILED" || row.status == "ERROR") {
+      console.line(
+          concat(row.status, ": ", row.name, ", ", row.problem, ", ", row.math, ": ", printable(row.reason)));
+    }
+  }
+  if (!options.json.empty()) write_result(options.json, results.to_json());
+  if (!options.csv.empty()) write_result(options.csv, results.to_csv());
+  if (interrupted()) return ExitCode::kInterrupted;
+  const int64_t failed = count_status(results.rows, "FAILED") + count_status(results.rows, "ERROR");
+  console.line(failed == 0 ? "every backend that can run here computes rightly"
+                           : concat(failed, " of ", results.rows.size(), " self-tests failed"));
+  if (options.device != "cpu" && !cuda_status().usable)
+    console.line("no GPU was tested: " + cuda_status().reason);
+  if (count_status(results.rows, "ERROR") > 0) return ExitCode::kDevice;
+  return failed == 0 ? ExitCode::kOk : ExitCode::kCheckFailed;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,27 @@
+// What eval and its backend matrix share.
+#pragma once
+
+#include <cstdint>
+
+#include "apps/common/json_writer.h"
+#include "apps/common/output.h"
+#include "apps/common/result_file.h"
+#include "apps/lenslet/eval_report.h"
+#include "apps/lenslet/options.h"
+#include "apps/lenslet/session.h"
+#include "framework/io/idx.h"
+
+namespace lenslet {
+
+/// The batch asked for, else one that suits the device and the number of images.
+int64_t eval_batch(const Session& session, int64_t count);
+/// Members that say what was evaluated: device, math, weights, split, file.
+void write_run(JsonWriter& json, const Session& session, const ImageDataset& data, const std::string& split);
+
+/// Runs the images through every legal combination of convolution backends, and through every linear backend
+/// one layer at a time, and compares the answers with the first combination's. Returns kCheckFailed where
+/// fp32 counts differ.
+ExitCode run_backend_matrix(const EvalOptions& options, const Session& session, const ImageDataset& data,
+                            int64_t count, Console& console);
+
+}  // namespace lenslet

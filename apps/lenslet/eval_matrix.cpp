@@ -1,0 +1,278 @@
+#include <algorithm>
+#include <cmath>
+
+#include "apps/common/environment.h"
+#include "apps/common/progress.h"
+#include "apps/common/signals.h"
+#include "apps/common/table.h"
+#include "apps/common/text.h"
+#include "apps/lenslet/batch_runner.h"
+#include "apps/lenslet/eval.h"
+
+namespace lenslet {
+namespace {
+
+constexpr const char* kSchema = "lenslet.matrix/1";
+constexpr size_t kDifferencesShown = 20;
+
+/// One image that two combinations read differently.
+struct Difference {
+  int64_t index = 0;
+  int label = 0;
+  int first_class = 0, this_class = 0;
+  double first_margin = 0, this_margin = 0;  // largest logit minus the second largest
+};
+
+struct MatrixRow {
+  std::string spec;  // "conv1=direct,conv2=winograd"
+  std::string status = "PASSED";
+  std::string reason;
+  int64_t correct = 0;
+  double max_logit_difference = 0;
+  double images_per_s = NAN;
+  std::vector<Difference> differences;
+};
+
+/// Layer and backend names, one for each layer that is not left to auto.
+using Combination = std::vector<std::pair<std::string, std::string>>;
+
+std::string spec_of(const Combination& combination) {
+  std::string spec;
+  for (const auto& [layer, backend] : combination)
+    spec += concat(spec.empty() ? "" : ",", layer, "=", backend);
+  return spec;
+}
+
+OperatorRequest request_for(const Session& session, const std::vector<Shape>& shapes, size_t node,
+                            size_t workspace_limit) {
+  OperatorRequest request;
+  request.device = session.device();
+  for (const int input : session.graph().nodes()[node].inputs)
+    request.inputs.push_back(shapes[static_cast<size_t>(input)]);
+  request.output = shapes[node];
+  request.math = session.math();
+  request.workspace_limit = workspace_limit;
+  return request;
+}
+
+/// The cases of the matrix, and a row for each backend that cannot take part.
+struct Cases {
+  std::vector<Combination> combinations;
+  std::vector<MatrixRow> refused;
+};
+
+Cases list_cases(const Session& session, int64_t batch, size_t workspace_limit) {
+  Cases cases;
+  cases.combinations.emplace_back();
+  const std::vector<Graph::Node>& nodes = session.graph().nodes();
+  const std::vector<Shape> shapes = session.graph().infer_shapes(batch);
+  std::vector<Combination> single;  // linear layers, one at a time
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (!nodes[i].layer) continue;
+    const bool conv = nodes[i].layer->type() == "conv2d";
+    if (!conv && nodes[i].layer->type() != "linear") continue;
+    const OperatorRequest request = request_for(session, shapes, i, workspace_limit);
+    std::vector<Combination> grown;
+    for (const std::string& backend : nodes[i].layer->backends(session.device().kind)) {
+      const Combination one = {{nodes[i].name, backend}};
+      if (const Support support = nodes[i].layer->supports(backend, request); !support) {
+        MatrixRow row;
+        row.spec = spec_of(one);
+        row.status = "UNSUPPORTED";
+        row.reason = support.reason();
+        cases.refused.push_back(std::move(row));
+        continue;
+      }
+      if (!conv) {
+        single.push_back(one);
+        continue;
+      }
+      for (Combination combination : cases.combinations) {
+        combination.emplace_back(nodes[i].name, backend);
+        grown.push_back(std::move(combination));
+      }
+    }
+    if (conv && grown.empty()) {
+      throw UnavailableError(concat("no backend serves layer ", nodes[i].name, " in ",
+                                    to_string(session.math()), " on ", session.device().to_string()));
+    }
+    if (conv) cases.combinations = std::move(grown);
+  }
+  cases.combinations.insert(cases.combinations.end(), single.begin(), single.end());
+  return cases;
+}
+
+double margin(const float* logits) {
+  float best = -INFINITY, second = -INFINITY;
+  for (int i = 0; i < kLenet5Classes; ++i) {
+    if (logits[i] > best) {
+      second = best;
+      best = logits[i];
+    } else if (logits[i] > second) {
+      second = logits[i];
+    }
+  }
+  return static_cast<double>(best) - static_cast<double>(second);
+}
+
+void compare(const std::vector<float>& first, const std::vector<float>& logits, const ImageDataset& data,
+             MatrixRow& row) {
+  for (size_t i = 0; i < first.size(); ++i) {
+    const double difference = std::fabs(static_cast<double>(first[i]) - static_cast<double>(logits[i]));
+    // Not a number stays: it would vanish in std::max.
+    if (!(difference <= row.max_logit_difference)) row.max_logit_difference = difference;
+  }
+  const size_t images = first.size() / kLenet5Classes;
+  for (size_t i = 0; i < images; ++i) {
+    const float* const a = first.data() + i * kLenet5Classes;
+    const float* const b = logits.data() + i * kLenet5Classes;
+    const int class_a = predicted_class(a, kLenet5Classes), class_b = predicted_class(b, kLenet5Classes);
+    if (class_a != class_b) {
+      row.differences.push_back(
+          {static_cast<int64_t>(i), data.labels[i], class_a, class_b, margin(a), margin(b)});
+    }
+  }
+}
+
+/// Fills in the row; the logits of the first combination are kept as the standard.
+void run_case(const Session& session, const Combination& combination, const ImageDataset& data, int64_t count,
+              std::vector<float>& first, MatrixRow& row) {
+  try {
+    BuildOptions build = session.build_options(eval_batch(session, count));
+    for (const auto& [layer, backend] : combination) build.backends.set(layer, backend);
+    Executable executable(session.graph(), build);
+    executable.run();  // the first call is no part of the time
+    executable.stream().synchronize();
+    const BatchRun run = run_images(executable, data, count);
+    if (run.count < count) {
+      row.status = "SKIPPED";
+      row.reason = "interrupted";
+      return;
+    }
+    const Evaluation evaluation = evaluate(run.logits, data, count);
+    row.correct = evaluation.correct;
+    row.images_per_s = static_cast<double>(count) / run.wall_ns * 1e9;
+    if (evaluation.not_numbers > 0) {
+      row.status = "FAILED";
+      row.reason = concat(evaluation.not_numbers, " images have logits that are not numbers");
+    }
+    if (first.empty()) first = run.logits;
+    compare(first, run.logits, data, row);
+  } catch (const UnavailableError& error) {
+    row.status = "SKIPPED";
+    row.reason = error.what();
+  } catch (const MemoryError& error) {
+    row.status = "SKIPPED";
+    row.reason = error.what();
+  }
+}
+
+void print_rows(Console& console, const std::vector<MatrixRow>& rows) {
+  Table table;
+  table.column("backends", Table::Align::kLeft).column("correct").column("differ").column("max |logit diff|");
+  table.column("images/s").column("status", Table::Align::kLeft);
+  for (const MatrixRow& row : rows) {
+    const bool ran = std::isfinite(row.images_per_s);
+    table.row({row.spec, ran ? format_count(row.correct) : "-",
+               ran ? std::to_string(row.differences.size()) : "-",
+               ran ? format_short(row.max_logit_difference) : "-", ran ? format_rate(row.images_per_s) : "-",
+               row.reason.empty() ? row.status : concat(row.status, ": ", printable(row.reason))});
+  }
+  console.print(table.to_string());
+  for (const MatrixRow& row : rows) {
+    for (size_t i = 0; i < row.differences.size() && i < kDifferencesShown; ++i) {
+      const Difference& d = row.differences[i];
+      console.line(concat(row.spec, ": image ", d.index, " (label ", d.label, ") read as ", d.this_class,
+                          " with margin ", format_short(d.this_margin), ", first combination ", d.first_class,
+                          " with margin ", format_short(d.first_margin)));
+    }
+  }
+}
+
+void write_row(JsonWriter& json, const MatrixRow& row) {
+  const bool ran = std::isfinite(row.images_per_s);
+  json.begin_object().field("backends", row.spec).field("status", row.status).field("reason", row.reason);
+  if (ran) {
+    json.field("correct", row.correct).field("max_logit_difference", row.max_logit_difference);
+  } else {
+    json.null_field("correct").null_field("max_logit_difference");
+  }
+  json.field("images_per_s", row.images_per_s);
+  json.key("differences").begin_array();
+  for (const Difference& d : row.differences) {
+    json.begin_object(JsonWriter::Style::kInline).field("index", d.index).field("label", d.label);
+    json.field("first_class", d.first_class).field("first_margin", d.first_margin);
+    json.field("this_class", d.this_class).field("this_margin", d.this_margin).end_object();
+  }
+  json.end_array().end_object();
+}
+
+void write_matrix(const EvalOptions& options, const Session& session, const ImageDataset& data, int64_t count,
+                  const std::vector<MatrixRow>& rows) {
+  if (!options.json.empty()) {
+    ResultSink sink(options.json);
+    JsonWriter json([&](const std::string& part) { sink.write(part); });
+    json.begin_object().field("schema", kSchema).field("interrupted", interrupted());
+    write_environment(json, session.device().is_cuda());
+    write_run(json, session, data, options.split);
+    json.field("count", count).key("rows").begin_array();
+    for (const MatrixRow& row : rows) write_row(json, row);
+    json.end_array().end_object().finish();
+    sink.commit();
+  }
+  if (!options.csv.empty()) {
+    std::string text = "backends,status,reason,correct,differing,max_logit_difference,images_per_s\n";
+    for (const MatrixRow& row : rows) {
+      const bool ran = std::isfinite(row.images_per_s);
+      text += concat(csv_field(row.spec), ",", row.status, ",", csv_field(row.reason), ",");
+      text += ran ? concat(row.correct, ",", row.differences.size(), ",", row.max_logit_difference, ",",
+                           format_fixed(row.images_per_s, 0), "\n")
+                  : std::string(",,,\n");
+    }
+    write_result(options.csv, text);
+  }
+}
+
+}  // namespace
+
+ExitCode run_backend_matrix(const EvalOptions& options, const Session& session, const ImageDataset& data,
+                            int64_t count, Console& console) {
+  const Cases cases = list_cases(session, eval_batch(session, count), options.workspace_limit);
+  std::vector<MatrixRow> rows;
+  std::vector<float> first;
+  {
+    ProgressBar bar("combinations", static_cast<int64_t>(cases.combinations.size()));
+    for (const Combination& combination : cases.combinations) {
+      if (interrupted()) break;
+      MatrixRow row;
+      row.spec = spec_of(combination);
+      run_case(session, combination, data, count, first, row);
+      rows.push_back(std::move(row));
+      bar.update(static_cast<int64_t>(rows.size()));
+    }
+  }
+  const auto has_run = [](const MatrixRow& row) { return std::isfinite(row.images_per_s); };
+  const auto standard = std::find_if(rows.begin(), rows.end(), has_run);
+  const bool any_ran = standard != rows.end();
+  bool failed = false;
+  for (MatrixRow& row : rows) {
+    if (has_run(row) && row.correct != standard->correct && session.math() == MathMode::kFp32) {
+      row.status = "FAILED";
+      row.reason =
+          concat("counts ", row.correct, " correct, ", standard->spec, " counts ", standard->correct);
+    } else if (has_run(row) && options.min_accuracy &&
+               static_cast<double>(row.correct) < *options.min_accuracy * static_cast<double>(count)) {
+      row.status = "FAILED";
+      row.reason = concat("below --min-accuracy ", *options.min_accuracy);
+    }
+    failed = failed || row.status == "FAILED";
+  }
+  rows.insert(rows.end(), cases.refused.begin(), cases.refused.end());
+  print_rows(console, rows);
+  write_matrix(options, session, data, count, rows);
+  if (interrupted()) return ExitCode::kInterrupted;
+  if (!any_ran) throw UnavailableError("no combination of backends could run; the table says why");
+  return failed ? ExitCode::kCheckFailed : ExitCode::kOk;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,52 @@
+// What an evaluation found: counts, loss, confusion matrix, misses.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "framework/io/idx.h"
+#include "models/lenet5.h"
+
+namespace lenslet {
+
+struct Miss {
+  int64_t index = 0;
+  int label = 0, predicted = 0;
+  double probability = 0;  // given to `predicted`
+  double margin = 0;       // logit of `predicted` minus logit of `label`
+};
+
+struct Evaluation {
+  int64_t count = 0, correct = 0;
+  int64_t not_numbers =
+      0;            // images with a logit that is NaN or infinite; counted as wrong, left out of the loss
+  double loss = 0;  // mean negative log-likelihood
+  std::array<std::array<int64_t, kLenet5Classes>, kLenet5Classes> confusion{};  // [label][predicted]
+  std::vector<Miss> misses;
+
+  double accuracy() const {
+    return count > 0 ? static_cast<double>(correct) / static_cast<double>(count) : 0;
+  }
+};
+
+/// Interval of a proportion.
+struct Interval {
+  double low = 0, high = 0;
+};
+/// Wilson's score interval (E. B. Wilson 1927, JASA 22:209) at 95 %.
+Interval wilson_95(int64_t correct, int64_t count);
+
+/// The largest of `classes` logits, the first of equals; -1 where one is not a number.
+int predicted_class(const float* logits, int classes);
+
+/// Compares logits [count, 10] with the labels of the first `count` images.
+Evaluation evaluate(const std::vector<float>& logits, const ImageDataset& data, int64_t count);
+
+/// Text for people.
+std::string confusion_text(const Evaluation& evaluation);
+/// index,label,predicted,probability,margin.
+std::string misses_csv(const Evaluation& evaluation);
+
+}  // namespace lenslet

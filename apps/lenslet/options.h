@@ -1,0 +1,57 @@
+// The options of every subcommand, as cli.cpp reads them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "framework/math_mode.h"
+
+namespace lenslet {
+
+/// Options that say what runs and where; each subcommand offers those that make sense for it.
+struct CommonOptions {
+  std::string device = "auto";
+  std::string backend;  // a BackendSpec; empty: auto for every layer
+  std::optional<MathMode> math;
+  std::string plan = "layered";  // or FILE.json
+  std::string save_plan;
+  std::string weights;  // safetensors; empty: built in
+  std::optional<int64_t> batch_size;
+  std::optional<int> threads;
+  size_t workspace_limit = SIZE_MAX;  // bytes
+  uint64_t seed = 1;
+  bool cuda_graph = false;
+  std::string json, csv;  // output files; "-" is standard output, empty none
+};
+
+struct ClassifyOptions : CommonOptions {
+  std::vector<std::string> inputs;
+  bool explain = false;
+  std::optional<int64_t> limit, index;  // of an IDX file
+};
+
+struct EvalOptions : CommonOptions {
+  std::string data;  // folder; empty: LENSLET_MNIST_DIR, then ./data
+  std::string split = "t10k";
+  std::optional<int64_t> limit;
+  std::optional<double> min_accuracy;  // 0..1
+  bool backend_matrix = false;
+  std::string misses, contact_sheet, logits;
+};
+
+struct ProfileCommandOptions : CommonOptions {
+  double warmup_ms = 50, min_time_ms = 200;
+  std::string cache = "both";
+  std::string trace;
+  bool capture = false;
+};
+
+struct BackendsOptions : CommonOptions {
+  std::vector<std::string> problems;  // empty: the model's layers
+};
+
+struct DoctorOptions : CommonOptions {};
+
+}  // namespace lenslet

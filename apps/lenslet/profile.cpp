@@ -1,0 +1,339 @@
+// lenslet profile: where the time goes, layer by layer, beside what this machine could do at best.
+#include <cmath>
+#include <random>
+
+#include "apps/common/ceilings.h"
+#include "apps/common/output.h"
+#include "apps/common/result_file.h"
+#include "apps/common/signals.h"
+#include "apps/common/table.h"
+#include "apps/common/text.h"
+#include "apps/lenslet/commands.h"
+#include "apps/lenslet/session.h"
+#include "framework/chrome_trace.h"
+#include "framework/profiler.h"
+#include "layers/conv/conv_layer.h"
+#include "models/lenet5.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
+constexpr int64_t kCheckedImages = 64;
+// Rates above the ceiling by no more than this are noise of two measurements.
+constexpr double kSuspectAbove = 1.1;
+
+// Random grey images: constant data would draw less power and hide denormals and branches.
+std::vector<float> random_images(int64_t count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<uint8_t> pixels(static_cast<size_t>(count * kPixels));
+  for (uint8_t& pixel : pixels) pixel = static_cast<uint8_t>(random() >> 56);
+  std::vector<float> images(pixels.size());
+  normalize_mnist(pixels.data(), count, images.data());
+  return images;
+}
+
+void upload(Executable& executable, const std::vector<float>& images) {
+  copy_bytes(executable.input().data, executable.device(), images.data(), Device::cpu(),
+             images.size() * sizeof(float), executable.stream());
+  executable.stream().synchronize();
+}
+
+std::vector<float> logits_of(Executable& executable) {
+  std::vector<float> logits(static_cast<size_t>(executable.output().shape.num_elements()));
+  copy_bytes(logits.data(), Device::cpu(), executable.output().data, executable.device(),
+             logits.size() * sizeof(float), executable.stream());
+  executable.stream().synchronize();
+  return logits;
+}
+
+// The logits of what is profiled against those of the CPU's plainest code, before and after it is timed.
+class Checker {
+ public:
+  Checker(const Graph& graph, const std::vector<float>& images, int64_t count, MathMode math)
+      // Five layers of sums with up to 256 terms; tf32 and fp16 round every operand to 11 bits.
+      : relative_bound_(math == MathMode::kFp32 ? 1e-4 : 3e-2) {
+    BuildOptions build;
+    build.batch = std::min(count, kCheckedImages);
+    build.backends = BackendSpec::parse("conv1=direct,conv2=direct");
+    Executable reference(graph, build);
+    upload(reference, {images.begin(), images.begin() + build.batch * kPixels});
+    reference.run();
+    expected_ = logits_of(reference);
+    for (const float value : expected_) scale_ = std::max(scale_, std::fabs(static_cast<double>(value)));
+  }
+
+  /// Empty, or what is wrong.
+  std::string check(Executable& executable) {
+    const std::vector<float> logits = logits_of(executable);
+    error_.bound = relative_bound_ * scale_;
+    error_.checked = static_cast<int64_t>(expected_.size());
+    bool close = true;
+    for (size_t i = 0; i < expected_.size(); ++i) {
+      const double difference = std::fabs(static_cast<double>(logits[i]) - static_cast<double>(expected_[i]));
+      close = close && difference <= error_.bound;  // false for what is not a number
+      if (!(difference <= error_.max_abs)) error_.max_abs = difference;
+    }
+    error_.max_rel = scale_ > 0 ? error_.max_abs / scale_ : error_.max_abs;
+    if (close) return {};
+    return concat("logits differ from the CPU's by ", format_short(error_.max_abs), ", allowed ",
+                  format_short(error_.bound));
+  }
+  const ResultError& error() const noexcept { return error_; }
+
+ private:
+  double relative_bound_;
+  std::vector<float> expected_;
+  double scale_ = 0;
+  ResultError error_;
+};
+
+struct Measured {
+  Profile profile;
+  double first_call_ns = 0;
+  TimeStats replayed;  // one launch of the captured graph; no samples without one
+  std::string wrong;   // empty, or why the numbers must not be trusted
+  ResultError error;
+};
+
+// Wall time of single passes, each synchronised: what a replayed graph takes, launch included.
+TimeStats time_passes(Executable& executable, double min_time_ms) {
+  std::vector<double> samples;
+  const double end = host_now_ns() + min_time_ms * 1e6;
+  do {
+    const double start = host_now_ns();
+    executable.run();
+    executable.stream().synchronize();
+    samples.push_back(host_now_ns() - start);
+  } while (host_now_ns() < end && !interrupted());
+  return summarize(samples);
+}
+
+Measured measure(Executable& executable, const Session& session, const ProfileCommandOptions& options) {
+  DeviceGuard guard(executable.device());
+  const std::vector<float> images = random_images(executable.batch(), options.seed);
+  Checker checker(session.graph(), images, executable.batch(), session.math());
+  upload(executable, images);
+  Measured measured;
+  const double start = host_now_ns();
+  executable.run();
+  executable.stream().synchronize();
+  measured.first_call_ns = host_now_ns() - start;
+  measured.wrong = checker.check(executable);
+  throw_if_interrupted();
+
+  ProfileOptions profile_options;
+  profile_options.warmup_ms = options.warmup_ms;
+  profile_options.min_time_ms = options.min_time_ms;
+  profile_options.cold = options.cache != "hot";
+  profile_options.capture = options.capture;
+  measured.profile = profile(executable, profile_options);
+  if (options.cuda_graph) measured.replayed = time_passes(executable, options.min_time_ms);
+  executable.run();
+  if (measured.wrong.empty()) measured.wrong = checker.check(executable);
+  measured.error = checker.error();
+  return measured;
+}
+
+ResultRow layer_row(const Executable::Step& step, const Graph& graph, const Ceilings& ceilings, bool hot,
+                    const LayerProfile& layer) {
+  ResultRow row;
+  row.name = step.name;
+  if (const auto* conv = dynamic_cast<const Conv2dLayer*>(graph.node(step.name).layer.get())) {
+    row.problem = conv->problem_for(step.inputs.at(0).shape).to_string();
+  }
+  row.backend = step.backend;
+  row.detail = step.detail;
+  if (step.uses_math) row.math = to_string(step.math);
+  row.cache = hot ? "hot" : "cold";
+  row.time = hot ? layer.hot : layer.cold;
+  if (hot) {
+    for (const StageProfile& stage : layer.stages) row.stages_ns.emplace_back(stage.name, stage.hot.median);
+  }
+  row.setup_ns = step.prepare_ns;
+  row.workspace_bytes = static_cast<int64_t>(step.workspace_bytes);
+  row.flops = step.work.flops;
+  row.bytes_ideal = step.work.bytes;
+  const Bound bound = binding_ceiling(ceilings, step.work, step.math, hot);
+  row.bound_by = bound.by;
+  if (row.time.median > 0) row.ceiling_fraction = bound.best_ns / row.time.median;
+  if (row.ceiling_fraction > kSuspectAbove) {
+    row.status = "SUSPECT";
+    row.reason = concat("faster than the measured ceiling (", bound.by, ")");
+  }
+  return row;
+}
+
+ResultRow plain_row(const std::string& name, const TimeStats& time, const std::string& what) {
+  ResultRow row;
+  row.name = name;
+  row.layout.clear();
+  row.time = time;
+  row.reason = what;
+  return row;
+}
+
+TimeStats once(double ns) { return {1, ns, ns, ns, ns, ns}; }
+
+std::vector<ResultRow> all_rows(const Executable& executable, const Measured& measured,
+                                const Ceilings& ceilings, const ProfileCommandOptions& options) {
+  const Profile& profile = measured.profile;
+  std::vector<ResultRow> rows;
+  for (const bool hot : {true, false}) {
+    if (options.cache == (hot ? "cold" : "hot")) continue;
+    for (const LayerProfile& layer : profile.layers) {
+      rows.push_back(layer_row(executable.steps()[layer.step], executable.graph(), ceilings, hot, layer));
+    }
+  }
+  rows.push_back(plain_row("unprofiled", profile.unprofiled, "one pass, device time"));
+  rows.push_back(plain_row("profiled", profile.profiled, "one pass with an event after every layer"));
+  rows.push_back(plain_row("wall", profile.wall, "one pass, host clock, enqueue and synchronise"));
+  if (measured.replayed.samples > 0) {
+    rows.push_back(plain_row("graph", measured.replayed, "one replay of the CUDA graph, host clock"));
+  }
+  if (profile.h2d.samples > 0) {
+    rows.push_back(plain_row("h2d", profile.h2d, "input from page-locked host memory"));
+    rows.back().bytes_ideal = static_cast<double>(profile.h2d_bytes);
+    rows.push_back(plain_row("d2h", profile.d2h, "output to page-locked host memory"));
+    rows.back().bytes_ideal = static_cast<double>(profile.d2h_bytes);
+  }
+  rows.push_back(plain_row("first_call", once(measured.first_call_ns), "the first pass, host clock"));
+  rows.push_back(
+      plain_row("build", once(executable.build_ns()), "choosing, planning and preparing all layers"));
+  for (ResultRow& row : rows) {
+    if (measured.wrong.empty()) continue;
+    row.status = "FAILED";
+    row.reason = measured.wrong;
+  }
+  return rows;
+}
+
+std::string share(double fraction) {
+  return std::isfinite(fraction) ? format_fixed(fraction * 100, fraction < 0.1 ? 1 : 0) + " %" : "-";
+}
+
+std::string time_us(double ns) { return std::isfinite(ns) ? format_short(ns / 1e3) : "-"; }
+
+std::string layer_table(const Executable& executable, const std::vector<ResultRow>& rows, bool both) {
+  Table table;
+  const auto left = Table::Align::kLeft;
+  table.column("layer", left).column("backend", left).column("math", left);
+  if (both) table.column("cache", left);
+  table.column("median us").column("p10").column("p90").column("GFLOP/s").column("GB/s").column("of ceiling");
+  table.column("bound by", left).column("workspace").column("stages", left);
+  std::string last_cache;
+  for (const ResultRow& row : rows) {
+    if (row.cache.empty()) continue;
+    if (!last_cache.empty() && row.cache != last_cache) table.rule();
+    last_cache = row.cache;
+    std::string name = row.name;
+    for (const Executable::Step& step : executable.steps()) {
+      if (step.name != row.name) continue;
+      for (const std::string& fused : step.fused) name += "+" + fused;
+    }
+    std::string stages;
+    for (const auto& [stage, ns] : row.stages_ns)
+      stages += concat(stages.empty() ? "" : ", ", stage, " ", time_us(ns));
+    if (!row.detail.empty()) stages = concat(row.detail, stages.empty() ? "" : "; ", stages);
+    if (row.status != "PASSED") stages = concat(row.status, ": ", row.reason);
+    std::vector<std::string> cells = {name, row.backend, row.math.empty() ? "-" : row.math};
+    if (both) cells.push_back(row.cache);
+    const bool counts = row.flops > 0;
+    for (std::string cell :
+         {time_us(row.time.median), time_us(row.time.p10), time_us(row.time.p90),
+          counts ? format_short(row.gflops()) : std::string("-"), format_short(row.gbytes_per_s()),
+          share(row.ceiling_fraction), row.bound_by,
+          format_bytes(static_cast<double>(row.workspace_bytes.value_or(0))), printable(stages)}) {
+      cells.push_back(std::move(cell));
+    }
+    table.row(std::move(cells));
+  }
+  return table.to_string();
+}
+
+// The sum that must come out: layers, minus what the events between them cost, against a pass without those
+// events.
+std::string sum_table(const Executable& executable, const Measured& measured) {
+  const Profile& profile = measured.profile;
+  const double total = profile.unprofiled.median;
+  Table table;
+  table.column("a pass of " + format_count(executable.batch()), Table::Align::kLeft)
+      .column("median us")
+      .column("of total");
+  const auto row = [&](const std::string& name, double ns) {
+    table.row({name, time_us(ns), share(ns / total)});
+  };
+  row("layers, sum", profile.layers_ns);
+  row(concat("- events (", executable.steps().size(), " x ", format_time(profile.event_ns), ")"),
+      -profile.gaps_ns);
+  row("= explained", profile.layers_ns - profile.gaps_ns);
+  row("residual", profile.residual_ns);
+  table.rule();
+  row("unprofiled total", total);
+  row("profiled total", profile.profiled.median);
+  row("wall clock, enqueue and synchronise", profile.wall.median);
+  if (measured.replayed.samples > 0) row("wall clock, CUDA graph replayed", measured.replayed.median);
+  if (profile.h2d.samples > 0) {
+    row(concat("copy in, ", format_bytes(static_cast<double>(profile.h2d_bytes))), profile.h2d.median);
+    row(concat("copy out, ", format_bytes(static_cast<double>(profile.d2h_bytes))), profile.d2h.median);
+  }
+  row("first call (once)", measured.first_call_ns);
+  row("set-up (once)", executable.build_ns());
+  return table.to_string();
+}
+
+}  // namespace
+
+ExitCode run_profile(const ProfileCommandOptions& options) {
+  Console console({options.json, options.csv, options.trace, options.save_plan});
+  Session session(options);
+  const std::unique_ptr<Executable> executable = session.build(session.batch_or(1));
+  console.line(concat("LeNet-5, ", session.weights_origin(), ", batch ", executable->batch(), " on ",
+                      session.describe_device()));
+  if (options.cuda_graph) {
+    console.line(
+        "layers are timed without the CUDA graph, which hides them; the replayed graph has a line of its "
+        "own");
+  }
+  // Ceilings first: they warm the clocks up, and the profile is judged by them.
+  const Ceilings ceilings = measure_ceilings(session.device());
+  throw_if_interrupted();
+  console.line(describe(ceilings));
+  if (!ceilings.notes.empty()) console.line("not measured: " + printable(ceilings.notes));
+  const Measured measured = measure(*executable, session, options);
+
+  ResultFile results;
+  results.tool = "lenslet profile";
+  results.with_gpus = session.device().is_cuda();
+  results.ceilings = &ceilings;
+  results.interrupted = interrupted();
+  results.rows = all_rows(*executable, measured, ceilings, options);
+  console.line();
+  console.print(layer_table(*executable, results.rows, options.cache == "both"));
+  console.line();
+  console.print(sum_table(*executable, measured));
+  const double total = measured.profile.unprofiled.median;
+  console.line(concat(format_rate(static_cast<double>(executable->batch()) / total * 1e9),
+                      " images/s with the input on the device; residual ",
+                      share(measured.profile.residual_ns / total)));
+  if (!measured.wrong.empty()) console.line("FAILED: " + measured.wrong);
+
+  const auto sums = [&](JsonWriter& json) {
+    const Profile& profile = measured.profile;
+    json.key("sums_ns").begin_object().field("layers", profile.layers_ns).field("events", profile.gaps_ns);
+    json.field("residual", profile.residual_ns).field("unprofiled", total).end_object();
+    json.field("batch", executable->batch());
+    json.key("check").begin_object(JsonWriter::Style::kInline).field("max_abs", measured.error.max_abs);
+    json.field("bound", measured.error.bound).field("checked", measured.error.checked).end_object();
+  };
+  if (!options.json.empty()) write_result(options.json, results.to_json(sums));
+  if (!options.csv.empty()) write_result(options.csv, results.to_csv());
+  if (!options.trace.empty()) {
+    write_result(options.trace,
+                 chrome_trace("lenslet profile", session.device().to_string(), measured.profile.spans));
+  }
+  if (interrupted()) return ExitCode::kInterrupted;
+  return measured.wrong.empty() ? ExitCode::kOk : ExitCode::kCheckFailed;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,24 @@
+// The self-test of `doctor`: every convolution backend before the fp64 judge, on a few problems.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/common/result_file.h"
+#include "framework/device.h"
+
+namespace lenslet {
+
+struct SelfTestOptions {
+  Device device;
+  bool usable = true;   // false: every backend of that device is SKIPPED
+  std::string why_not;  // where it is not usable
+  uint64_t seed = 1;
+  size_t workspace_limit = SIZE_MAX;
+};
+
+/// One row for each backend, problem and math mode: PASSED, FAILED, UNSUPPORTED, SKIPPED or ERROR, each with its reason. A
+/// backend that is not to be had (library missing) gives one SKIPPED row. Stops early on a signal.
+std::vector<ResultRow> self_test(const SelfTestOptions& options);
+
+}  // namespace lenslet
