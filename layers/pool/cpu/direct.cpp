@@ -2,8 +2,8 @@
 // s]. x [planes, H, W], y [planes, P, Q].
 //
 // A row of outputs is gathered window cell by window cell, each cell for the range of q where it lies inside
-// the input: the inner loop has no bounds check and vectorises. The 2x2 window with stride 2, the usual one,
-// is done in one sweep.
+// the input: the inner loop has no bounds check and vectorises. The 2x2 window with stride 2, the usual one, has a path
+// of its own.
 #include <algorithm>
 #include <limits>
 
@@ -20,15 +20,36 @@ constexpr int64_t kGrainValues = 32 * 1024;
 // The larger value, NaN where either is one. `|`, not `||`: no branch, so the loops vectorise.
 inline float larger(float a, float b) { return (b > a) | (b != b) ? b : a; }
 
-LENSLET_SIMD_CLONES void max_2x2_row(const float* top, const float* bottom, float* y, int64_t q_count) {
-  for (int64_t q = 0; q < q_count; ++q) {
-    y[q] = larger(larger(top[2 * q], top[2 * q + 1]), larger(bottom[2 * q], bottom[2 * q + 1]));
+// Values folded from two rows into one before neighbours are folded: a few rows' worth that stay in the L1 cache.
+constexpr int64_t kFoldValues = 1024;
+
+// 2x2 windows with stride 2 over `pairs` consecutive pairs of rows of an even `width`: the rows are folded first, then
+// neighbours, so that both loops run over long contiguous stretches whatever the width of a row is.
+LENSLET_SIMD_CLONES void max_2x2_pairs(const float* x, int64_t pairs, int64_t width, float* y) {
+  float folded[kFoldValues];
+  const int64_t most = kFoldValues / width;
+  for (int64_t first = 0; first < pairs; first += most) {
+    const int64_t count = std::min(most, pairs - first);
+    for (int64_t i = 0; i < count; ++i) {
+      const float* top = x + (first + i) * 2 * width;
+      for (int64_t j = 0; j < width; ++j) folded[i * width + j] = larger(top[j], top[width + j]);
+    }
+    float* out = y + first * width / 2;
+    for (int64_t q = 0; q < count * width / 2; ++q) out[q] = larger(folded[2 * q], folded[2 * q + 1]);
   }
 }
 
-LENSLET_SIMD_CLONES void sum_2x2_row(const float* top, const float* bottom, float* y, int64_t q_count) {
-  for (int64_t q = 0; q < q_count; ++q) {
-    y[q] = ((top[2 * q] + top[2 * q + 1]) + (bottom[2 * q] + bottom[2 * q + 1])) * 0.25f;
+LENSLET_SIMD_CLONES void mean_2x2_pairs(const float* x, int64_t pairs, int64_t width, float* y) {
+  float folded[kFoldValues];
+  const int64_t most = kFoldValues / width;
+  for (int64_t first = 0; first < pairs; first += most) {
+    const int64_t count = std::min(most, pairs - first);
+    for (int64_t i = 0; i < count; ++i) {
+      const float* top = x + (first + i) * 2 * width;
+      for (int64_t j = 0; j < width; ++j) folded[i * width + j] = top[j] + top[width + j];
+    }
+    float* out = y + first * width / 2;
+    for (int64_t q = 0; q < count * width / 2; ++q) out[q] = (folded[2 * q] + folded[2 * q + 1]) * 0.25f;
   }
 }
 
@@ -89,25 +110,28 @@ void pool_row(const Pool2dProblem& problem, const float* plane, int64_t p, float
   }
 }
 
+// Whether the fast 2x2 path serves: every pair of rows of the whole tensor lies right behind the one before.
+bool is_2x2_of_even_planes(const Pool2dProblem& problem) {
+  const Pool2dWindow& v = problem.window;
+  return v.kernel_h == 2 && v.kernel_w == 2 && v.stride_h == 2 && v.stride_w == 2 && v.pad_h == 0 &&
+         v.pad_w == 0 && problem.h % 2 == 0 && problem.w % 2 == 0 && problem.w <= kFoldValues;
+}
+
 }  // namespace
 
 void pool2d_direct_cpu(const Pool2dProblem& problem, const float* x, float* y) {
-  const Pool2dWindow& v = problem.window;
-  const bool is_2x2 = v.kernel_h == 2 && v.kernel_w == 2 && v.stride_h == 2 && v.stride_w == 2 &&
-                      v.pad_h == 0 && v.pad_w == 0;
   const int64_t plane_values = problem.h * problem.w;
   const int64_t grain = std::max<int64_t>(1, kGrainValues / std::max<int64_t>(plane_values, 1));
+  const bool is_2x2 = is_2x2_of_even_planes(problem);
   parallel_for(problem.planes, grain, [&](int64_t begin, int64_t end) {
+    if (is_2x2) {
+      (problem.kind == PoolKind::kMax ? max_2x2_pairs : mean_2x2_pairs)(
+          x + begin * plane_values, (end - begin) * problem.p, problem.w, y + begin * problem.p * problem.q);
+      return;
+    }
     for (int64_t c = begin; c < end; ++c) {
-      const float* plane = x + c * plane_values;   // [H, W]
-      float* out = y + c * problem.p * problem.q;  // [P, Q]
-      for (int64_t p = 0; p < problem.p; ++p, out += problem.q) {
-        if (is_2x2) {
-          const float* top = plane + 2 * p * problem.w;
-          (problem.kind == PoolKind::kMax ? max_2x2_row : sum_2x2_row)(top, top + problem.w, out, problem.q);
-        } else {
-          pool_row(problem, plane, p, out);
-        }
+      for (int64_t p = 0; p < problem.p; ++p) {
+        pool_row(problem, x + c * plane_values, p, y + (c * problem.p + p) * problem.q);
       }
     }
   });
