@@ -107,7 +107,7 @@ Support Conv2dLayer::supports(const std::string& backend, const OperatorRequest&
     }
     // A library's need is known only once it has chosen inside the limit; our own is known now.
     if (entry.kind() == ConvBackendEntry::Kind::kBuiltIn && request.workspace_limit != SIZE_MAX) {
-      const size_t needed = entry.open().workspace_bytes(problem, request.math);
+      const size_t needed = entry.open().least_workspace_bytes(problem, request.math);
       if (needed > request.workspace_limit) {
         return Support::no(concat("backend ", backend, " needs ", needed,
                                   " bytes of workspace, the limit is ", request.workspace_limit));

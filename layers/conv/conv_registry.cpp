@@ -6,14 +6,14 @@
 namespace lenslet {
 
 // Every built-in backend file defines one of these getters; a module exports `lenslet_conv_backend` instead.
-namespace conv_rows {
+namespace conv_backends {
 #define LENSLET_CONV_BUILT_IN(where, name) const ConvBackend& where##_##name();
 #define LENSLET_CONV_MODULE(where, name)
 #define LENSLET_CONV_NOT_BUILT(where, name, why)
 #include "layers/conv/conv_backend_table.inc"
 #undef LENSLET_CONV_BUILT_IN
 #undef LENSLET_CONV_MODULE
-}  // namespace conv_rows
+}  // namespace conv_backends
 
 namespace {
 
@@ -28,7 +28,7 @@ const ConvBackend& open_module(const std::string& name) {
 
 const std::vector<ConvBackendEntry>& all_entries() {
   using Kind = ConvBackendEntry::Kind;
-#define LENSLET_CONV_BUILT_IN(where, name) {where, #name, Kind::kBuiltIn, &conv_rows::where##_##name, ""},
+#define LENSLET_CONV_BUILT_IN(where, name) {where, #name, Kind::kBuiltIn, &conv_backends::where##_##name, ""},
 #define LENSLET_CONV_MODULE(where, name) \
   {where, #name, Kind::kModule,          \
    []() -> const ConvBackend& { return open_module("conv_" #where "_" #name); }, ""},

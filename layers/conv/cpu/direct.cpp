@@ -300,12 +300,12 @@ class DirectBackend : public ConvBackend {
 
 }  // namespace
 
-namespace conv_rows {
+namespace conv_backends {
 const ConvBackend& cpu_direct();
 const ConvBackend& cpu_direct() {
   static const DirectBackend backend;
   return backend;
 }
-}  // namespace conv_rows
+}  // namespace conv_backends
 
 }  // namespace lenslet

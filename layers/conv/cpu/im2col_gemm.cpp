@@ -196,12 +196,12 @@ class Im2colGemmBackend : public ConvBackend {
 
 }  // namespace
 
-namespace conv_rows {
+namespace conv_backends {
 const ConvBackend& cpu_im2col_gemm();
 const ConvBackend& cpu_im2col_gemm() {
   static const Im2colGemmBackend backend;
   return backend;
 }
-}  // namespace conv_rows
+}  // namespace conv_backends
 
 }  // namespace lenslet
