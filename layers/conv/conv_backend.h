@@ -62,6 +62,10 @@ class ConvBackend {
   virtual Support supports(const Conv2dProblem& problem, MathMode math) const = 0;
   /// Upper bound of ConvKernel::workspace_bytes() before preparing.
   virtual size_t workspace_bytes(const Conv2dProblem& problem, MathMode math) const = 0;
+  /// The least it can work with: less where it can do the problem in smaller parts.
+  virtual size_t least_workspace_bytes(const Conv2dProblem& problem, MathMode math) const {
+    return workspace_bytes(problem, math);
+  }
   virtual bool fuses_relu() const { return true; }
   virtual ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const = 0;
   /// Transforms, packs and uploads weights, chooses algorithms: once. Throws UnavailableError with the reason

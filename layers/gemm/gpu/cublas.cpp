@@ -17,14 +17,12 @@
 #include "framework/module.h"
 #include "layers/gemm/gemm.h"
 #include "layers/gemm/gemm_check.h"
+#include "layers/gemm/gpu/cublas_workspace.h"
 
 LENSLET_DEFINE_MODULE()
 
 namespace lenslet {
 namespace {
-
-// What NVIDIA's manual advises for Hopper and later; older cards take 4 MiB, which this contains.
-constexpr size_t kWorkspaceBytes = size_t{32} << 20;
 
 void check(cublasStatus_t status, const char* expression, const char* file, int line) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
@@ -90,7 +88,7 @@ class CublasGemm : public Gemm {
         compute_(math == MathMode::kTf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F_PEDANTIC),
         describe_(concat("cuBLAS ", library_version(), math == MathMode::kTf32 ? " (TF32)" : " (FP32)")) {}
 
-  size_t workspace_bytes() const override { return kWorkspaceBytes; }
+  size_t workspace_bytes() const override { return kCublasWorkspaceBytes; }
 
   void run(const GemmProblem& problem, const GemmArgs& args, void* workspace, RunContext& context) override {
     check_gemm(problem);
@@ -98,7 +96,7 @@ class CublasGemm : public Gemm {
     const cublasHandle_t handle = handle_->get();
     // Setting the stream also resets the workspace to cuBLAS's own, so the order matters.
     LENSLET_CUBLAS_CHECK(cublasSetStream(handle, static_cast<cudaStream_t>(context.stream.native_handle())));
-    LENSLET_CUBLAS_CHECK(cublasSetWorkspace(handle, workspace, kWorkspaceBytes));
+    LENSLET_CUBLAS_CHECK(cublasSetWorkspace(handle, workspace, kCublasWorkspaceBytes));
     const cublasOperation_t op_a = problem.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasOperation_t op_b = problem.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     const int lda = leading_dimension("lda", problem.lda), ldb = leading_dimension("ldb", problem.ldb),

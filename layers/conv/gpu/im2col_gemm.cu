@@ -1,0 +1,296 @@
+// Convolution as a matrix product (Chellapilla, Puri, Simard, "High Performance Convolutional Neural Networks for
+// Document Processing", 2006): the input windows become the columns of a matrix, and cuBLAS does the arithmetic.
+//
+//   col [N][C*R*S][P*Q]: col[n][(c, r, s)][(p, q)] = x[n, c, p*sh - ph + r*dh, q*sw - pw + s*dw], 0 outside
+//   y[n][g] [K/G, P*Q] = w[g] [K/G, C/G*R*S] * col[n][g] [C/G*R*S, P*Q]
+//
+// The product lands in y's own layout, so nothing is transposed. The matrix repeats an input value up to R*S times, and
+// is built in rounds: as many whole images, or else as many pixels of one, as the workspace holds. A round that fits L2
+// never sees device memory. The columns are those of the output's pixels alone, so the work falls with the stride. A 1x1
+// window without stride and padding needs no columns: x is the matrix.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "framework/cuda_check.h"
+#include "framework/error.h"
+#include "layers/conv/conv_backend.h"
+#include "layers/conv/gpu/fast_divide.cuh"
+#include "layers/gemm/gemm.h"
+#include "layers/gemm/gpu/bias_relu.h"
+#include "layers/gemm/gpu/cublas_workspace.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int kThreads = 256;
+// Columns of one round: they stay in the L2 of today's large cards, and still keep every multiprocessor busy.
+constexpr int64_t kColumnBytes = int64_t{32} << 20;
+// Pixels of a round that does not hold a whole image are a multiple of this, so that its rows stay aligned.
+constexpr int64_t kPixelUnit = 64;
+// Images of one round at most: batches of a product are a grid dimension inside cuBLAS.
+constexpr int64_t kMaxImages = 32768;
+
+struct Window {
+  int h, w;  // input
+  int r, s;
+  int stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+};
+
+// computes:  col[n][(c, r, s)][pixel] = x[n, c, row(p, r), column(q, s)] or 0, for a range of output pixels
+// work split: a thread makes the R*S values of one pixel and one channel; neighbouring threads have neighbouring pixels;
+//            grid.y = channels, grid.z = images, both in turns
+// memory:    no shared memory: windows that overlap meet in L1; every store is coalesced
+// requires:  kR = R and kS = S, or both 0 for any size; kPadded unless no window leaves the input
+// measured:  see docs/results
+template <int kR, int kS, bool kPadded>
+__global__ void __launch_bounds__(kThreads)
+    im2col_gemm_unroll_kernel(const float* __restrict__ x, float* __restrict__ col, const Window window,
+                              const FastDivide by_q, int first_pixel, int pixels, int channels, int images) {
+  const int pixel = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (pixel >= pixels) return;
+  int q;
+  const int p = by_q.divide(first_pixel + pixel, q);
+  const int top = p * window.stride_h - window.pad_h, left = q * window.stride_w - window.pad_w;
+  const int r_count = kR > 0 ? kR : window.r, s_count = kS > 0 ? kS : window.s;
+  const int64_t plane_size = static_cast<int64_t>(window.h) * window.w;
+  const int64_t taps = static_cast<int64_t>(r_count) * s_count;
+  for (int n = static_cast<int>(blockIdx.z); n < images; n += static_cast<int>(gridDim.z)) {
+    for (int c = static_cast<int>(blockIdx.y); c < channels; c += static_cast<int>(gridDim.y)) {
+      const int64_t plane = static_cast<int64_t>(n) * channels + c;
+      const float* in = x + plane * plane_size;
+      float* out = col + plane * taps * pixels + pixel;
+#pragma unroll
+      for (int r = 0; r < r_count; ++r) {
+        const int row = top + r * window.dilation_h;
+        const bool row_inside = !kPadded || (row >= 0 && row < window.h);
+#pragma unroll
+        for (int s = 0; s < s_count; ++s) {
+          const int column = left + s * window.dilation_w;
+          const bool inside = row_inside && (!kPadded || (column >= 0 && column < window.w));
+          *out = inside ? in[static_cast<int64_t>(row) * window.w + column] : 0.0f;
+          out += pixels;
+        }
+      }
+    }
+  }
+}
+
+using Unroll = void (*)(const float*, float*, Window, FastDivide, int, int, int, int);
+
+Unroll unroll_for(const Conv2dProblem& problem) {
+  const bool padded = problem.pad_h > 0 || problem.pad_w > 0;
+  if (problem.r == 3 && problem.s == 3) {
+    return padded ? im2col_gemm_unroll_kernel<3, 3, true> : im2col_gemm_unroll_kernel<3, 3, false>;
+  }
+  if (problem.r == 5 && problem.s == 5) {
+    return padded ? im2col_gemm_unroll_kernel<5, 5, true> : im2col_gemm_unroll_kernel<5, 5, false>;
+  }
+  return padded ? im2col_gemm_unroll_kernel<0, 0, true> : im2col_gemm_unroll_kernel<0, 0, false>;
+}
+
+/// Threads of a block: the warps that leave the fewest idle at the end of `pixels`, the most of those.
+int block_threads(int64_t pixels) {
+  int best = kThreads;
+  const auto total = [pixels](int threads) { return (pixels + threads - 1) / threads * threads; };
+  for (int threads = kThreads - 32; threads >= 64; threads -= 32) {
+    if (total(threads) < total(best)) best = threads;
+  }
+  return best;
+}
+
+bool is_plain_1x1(const Conv2dProblem& problem) {
+  return problem.r == 1 && problem.s == 1 && problem.stride_h == 1 && problem.stride_w == 1 &&
+         problem.pad_h == 0 && problem.pad_w == 0;
+}
+
+size_t aligned(int64_t bytes) {
+  const auto unit = static_cast<int64_t>(Buffer::kAlignment);
+  return static_cast<size_t>((bytes + unit - 1) / unit * unit);
+}
+
+/// How much of the problem one round does.
+struct Rounds {
+  /// `limit`: bytes for the columns, at least those of one unit of pixels.
+  Rounds(const Conv2dProblem& problem, int64_t limit) {
+    const int64_t all = int64_t{problem.p()} * problem.q();
+    if (is_plain_1x1(problem)) {
+      images = std::min<int64_t>(problem.n, kMaxImages);
+      pixels = all;
+      return;
+    }
+    const int64_t pixel_bytes =
+        int64_t{problem.c} * problem.r * problem.s * static_cast<int64_t>(sizeof(float));
+    const int64_t fit = std::max(std::min(limit, kColumnBytes) / pixel_bytes, kPixelUnit);
+    pixels = std::min(all, fit / kPixelUnit * kPixelUnit);
+    images = pixels < all ? 1 : std::min<int64_t>({fit / all, problem.n, kMaxImages});
+    column_bytes = aligned(images * pixels * pixel_bytes);
+  }
+  int64_t images = 1;
+  int64_t pixels = 0;  // of each image; fewer than all only with one image
+  size_t column_bytes = 0;
+};
+
+class Im2colGemmKernel : public ConvKernel {
+ public:
+  Im2colGemmKernel(const ConvPrepare& request, std::unique_ptr<Gemm> gemm, const Rounds& rounds)
+      : problem_(request.problem),
+        relu_(request.relu),
+        rounds_(rounds),
+        gemm_(std::move(gemm)),
+        weights_(request.services.upload(request.weights,
+                                         static_cast<size_t>(request.problem.weight_shape().num_elements()))),
+        by_q_(request.problem.q()) {
+    if (request.bias) bias_ = request.services.upload(request.bias, static_cast<size_t>(problem_.k));
+  }
+
+  size_t workspace_bytes() const override { return rounds_.column_bytes + gemm_->workspace_bytes(); }
+
+  std::string detail() const override {
+    if (rounds_.column_bytes == 0) return gemm_->describe() + ", no columns";
+    return concat(gemm_->describe(), ", ", rounds_.column_bytes >> 10, " KiB of columns");
+  }
+
+  void run(const ConvArgs& args, RunContext& context) override {
+    const int64_t all = int64_t{problem_.p()} * problem_.q();
+    const int64_t x_image = int64_t{problem_.c} * problem_.h * problem_.w, y_image = problem_.k * all;
+    auto* columns = static_cast<float*>(context.workspace);
+    void* gemm_workspace = static_cast<unsigned char*>(context.workspace) + rounds_.column_bytes;
+    const bool whole = rounds_.pixels == all;
+    for (int64_t n = 0; n < problem_.n; n += rounds_.images) {
+      const int64_t images = std::min(rounds_.images, problem_.n - n);
+      const float* x = args.x + n * x_image;
+      float* y = args.y + n * y_image;
+      for (int64_t pixel = 0; pixel < all; pixel += rounds_.pixels) {
+        const int64_t pixels = std::min(rounds_.pixels, all - pixel);
+        const float* matrix = x;
+        if (rounds_.column_bytes > 0) {
+          ScopedStage stage(context.tracer, "im2col");
+          unroll(x, columns, pixel, pixels, images, context);
+          matrix = columns;
+        }
+        ScopedStage stage(context.tracer, "gemm");
+        multiply(matrix, y + pixel, pixels, images, gemm_workspace, context);
+      }
+      // While this round's outputs are still in L2.
+      if (whole) finish(y, images, context);
+    }
+    if (!whole) finish(args.y, problem_.n, context);
+  }
+
+ private:
+  void unroll(const float* x, float* columns, int64_t first_pixel, int64_t pixels, int64_t images,
+              RunContext& context) const {
+    const Window window{problem_.h,          problem_.w,         problem_.r,     problem_.s,
+                        problem_.stride_h,   problem_.stride_w,  problem_.pad_h, problem_.pad_w,
+                        problem_.dilation_h, problem_.dilation_w};
+    const int threads = block_threads(pixels);
+    const dim3 grid(static_cast<unsigned>((pixels + threads - 1) / threads),
+                    static_cast<unsigned>(std::min(problem_.c, 65535)),
+                    static_cast<unsigned>(std::min<int64_t>(images, 65535)));
+    unroll_for(problem_)<<<grid, threads, 0, static_cast<cudaStream_t>(context.stream.native_handle())>>>(
+        x, columns, window, by_q_, static_cast<int>(first_pixel), static_cast<int>(pixels), problem_.c,
+        static_cast<int>(images));
+    LENSLET_CUDA_CHECK_LAUNCH("im2col_gemm_unroll_kernel");
+  }
+
+  // One batch of products over the images for each group, or over the groups for each image, whichever are fewer calls.
+  void multiply(const float* matrix, float* y, int64_t pixels, int64_t images, void* workspace,
+                RunContext& context) {
+    const int64_t groups = problem_.groups, all = int64_t{problem_.p()} * problem_.q();
+    const int64_t taps = int64_t{problem_.c} / groups * problem_.r * problem_.s,
+                  outputs = problem_.k / groups;
+    const int64_t image_matrix = groups * taps * pixels, image_outputs = problem_.k * all;
+    const bool over_images = groups <= images;
+    GemmProblem product;
+    product.m = static_cast<int>(outputs);
+    product.n = static_cast<int>(pixels);
+    product.k = static_cast<int>(taps);
+    product.lda = taps;
+    product.ldb = pixels;
+    product.ldc = all;
+    product.batch = static_cast<int>(over_images ? images : groups);
+    product.stride_a = over_images ? 0 : outputs * taps;
+    product.stride_b = over_images ? image_matrix : taps * pixels;
+    product.stride_c = over_images ? image_outputs : outputs * all;
+    const int64_t calls = over_images ? groups : images;
+    for (int64_t i = 0; i < calls; ++i) {
+      gemm_->run(product,
+                 {weights_.get() + (over_images ? i * outputs * taps : 0),
+                  matrix + i * (over_images ? taps * pixels : image_matrix),
+                  y + i * (over_images ? outputs * all : image_outputs)},
+                 workspace, context);
+    }
+  }
+
+  void finish(float* y, int64_t images, RunContext& context) const {
+    if (!bias_ && !relu_) return;
+    ScopedStage stage(context.tracer, "bias_relu");
+    bias_relu_gpu(y, bias_.get(), relu_, images, problem_.k, int64_t{problem_.p()} * problem_.q(),
+                  context.stream.native_handle());
+  }
+
+  Conv2dProblem problem_;
+  bool relu_;
+  Rounds rounds_;
+  std::unique_ptr<Gemm> gemm_;
+  std::shared_ptr<float> weights_, bias_;
+  FastDivide by_q_;
+};
+
+class Im2colGemmBackend : public ConvBackend {
+ public:
+  Support supports(const Conv2dProblem& problem, MathMode math) const override {
+    if (math == MathMode::kFp16)
+      return Support::no("im2col_gemm multiplies fp32 operands, in fp32 or tf32, not fp16");
+    const int64_t pixels = int64_t{problem.p()} * problem.q();
+    if (pixels > INT32_MAX) {
+      return Support::no(
+          concat("im2col_gemm serves up to ", INT32_MAX, " output pixels an image, found ", pixels));
+    }
+    return Support::yes();
+  }
+
+  size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
+    return Rounds(problem, kColumnBytes).column_bytes + kCublasWorkspaceBytes;
+  }
+
+  size_t least_workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
+    return Rounds(problem, 0).column_bytes + kCublasWorkspaceBytes;
+  }
+
+  // fp32: C/G*R*S products and sums in any order, and the bias: at most `terms` roundings on the way of each product, so
+  // the constant is 1, with a percent for the square terms. tf32: both operands are rounded, by truncation at worst
+  // 2^-10 each, which is 4 eps on every product and needs 2 with the smallest `terms`, 2; the sums are fp32.
+  ConvAccuracy accuracy(const Conv2dProblem& /*problem*/, MathMode math) const override {
+    ConvAccuracy accuracy;
+    accuracy.constant = math == MathMode::kFp32 ? 1.01 : 2.01;
+    return accuracy;
+  }
+
+  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+    const Support support = supports(request.problem, request.math);
+    if (!support) throw UnavailableError(support.reason());
+    std::unique_ptr<Gemm> gemm = gemm_provider(DeviceKind::kCuda).prepare(request.math, request.stream);
+    const size_t taken = gemm->workspace_bytes();
+    const size_t limit = request.workspace_limit > taken ? request.workspace_limit - taken : 0;
+    const Rounds rounds(request.problem, static_cast<int64_t>(std::min<size_t>(limit, kColumnBytes)));
+    if (rounds.column_bytes > limit) {
+      throw MemoryError(concat("backend im2col_gemm needs at least ", rounds.column_bytes + taken,
+                               " bytes of workspace for ", request.problem.to_string(), ", the limit is ",
+                               request.workspace_limit));
+    }
+    return std::make_unique<Im2colGemmKernel>(request, std::move(gemm), rounds);
+  }
+};
+
+}  // namespace
+
+namespace conv_backends {
+const ConvBackend& gpu_im2col_gemm() {
+  static const Im2colGemmBackend backend;
+  return backend;
+}
+}  // namespace conv_backends
+
+}  // namespace lenslet
