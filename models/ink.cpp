@@ -10,123 +10,164 @@ namespace {
 
 // Grey levels. Below kMinLevel even a clean difference is nothing that a person wrote; below kFaintLevel it
 // is told.
-constexpr float kMinLevel = 14, kFaintLevel = 50;
+constexpr float kMinLevel = 14, kFaintLevel = 50, kClearContrast = 70;
 constexpr float kMinGate = 5;     // paper of a clean picture
 constexpr float kStrong = 0.45f;  // share of the ink's level that makes a mark, not a shadow or a faint line
 constexpr float kMaxFloor = 0.35f;  // share of the ink's level that is paper at most
-constexpr double kSpeck = 0.025;    // mass of a speck, of the largest mark's
+constexpr float kMinSignal =
+    6;  // ink's level by the paper's noise; below it, the strongest noise passes for ink
+constexpr float kMaxShadow = 0.75f;  // of the ink's depth
+constexpr int kMaxSamples = 96;      // along a side
+constexpr double kSpeck = 0.025;     // mass of a speck, of the largest mark's
+
+// A picture's grey and every stride-th pixel of it, which are enough to know the paper by.
+struct Sampled {
+  const Plane& full;
+  int stride;
+  Plane samples;
+
+  explicit Sampled(const Plane& grey)
+      : full(grey),
+        stride((std::max(grey.width, grey.height) + kMaxSamples - 1) / kMaxSamples),
+        samples(sample(grey, stride)) {}
+};
 
 // The part of the picture that is paper in most pictures: a band along its edges.
 std::vector<uint8_t> edge_region(const Plane& plane) {
   const int band = std::max(1, std::min(plane.width, plane.height) / 12);
-  std::vector<uint8_t> weights(plane.values.size(), 0);
+  std::vector<uint8_t> region(plane.values.size(), 0);
   for (int y = 0; y < plane.height; ++y) {
     for (int x = 0; x < plane.width; ++x) {
-      weights[plane.index(x, y)] =
-          x < band || y < band || x >= plane.width - band || y >= plane.height - band;
+      region[plane.index(x, y)] = x < band || y < band || x >= plane.width - band || y >= plane.height - band;
     }
   }
-  return weights;
+  return region;
 }
 
 struct Paper {
-  Plane level;
-  float sigma = 0;  // of its texture and noise, grey levels
+  Quadratic surface;
+  std::vector<float> difference;  // grey minus paper of each sample
+  float sigma = 0;                // of the paper's texture and noise, grey levels
 };
 
-// Fits the paper to the pixels of `region`, four times, each time without those that lie far off: strokes, a
-// frame.
-Paper fit_paper(const Plane& grey, std::vector<uint8_t> region) {
+// Fits the paper to the samples of `region`, a few times, each time without those that lie far off: strokes, a frame.
+Paper fit_paper(const Sampled& grey, const std::vector<uint8_t>& region) {
+  const Plane& samples = grey.samples;
   std::vector<float> values;
   for (size_t i = 0; i < region.size(); ++i) {
-    if (region[i]) values.push_back(grey.values[i]);
+    if (region[i]) values.push_back(samples.values[i]);
   }
-  Paper paper{Plane(grey.width, grey.height, percentile(values, 0.5)), 0};
-  const std::vector<uint8_t> all = region;
-  for (int round = 0; round < 4; ++round) {
+  const float median = percentile(values, 0.5);
+  std::vector<float> difference(samples.values.size());
+  for (size_t i = 0; i < difference.size(); ++i) difference[i] = samples.values[i] - median;
+  std::vector<uint8_t> inliers(region.size());
+  constexpr int kRounds = 4;
+  for (int round = 0;; ++round) {
     values.clear();
-    for (size_t i = 0; i < all.size(); ++i) {
-      if (all[i]) values.push_back(std::abs(grey.values[i] - paper.level.values[i]));
+    for (size_t i = 0; i < region.size(); ++i) {
+      if (region[i]) values.push_back(std::abs(difference[i]));
     }
-    const float spread = 1.4826f * percentile(values, 0.5);  // sigma of normal noise from its median
-    paper.sigma = spread;
-    const float limit = std::max(2.5f * spread, kMinGate);
+    const float sigma = 1.4826f * percentile(values, 0.5);  // of normal noise, from its median
+    const float limit = std::max(2.5f * sigma, kMinGate);
     float low = 255, high = 0;
-    for (size_t i = 0; i < all.size(); ++i) {
-      region[i] = all[i] && std::abs(grey.values[i] - paper.level.values[i]) <= limit;
-      if (!region[i]) continue;
-      low = std::min(low, grey.values[i]);
-      high = std::max(high, grey.values[i]);
+    for (size_t i = 0; i < region.size(); ++i) {
+      inliers[i] = region[i] && std::abs(difference[i]) <= limit;
+      if (!inliers[i]) continue;
+      low = std::min(low, samples.values[i]);
+      high = std::max(high, samples.values[i]);
     }
-    const Quadratic fit(grey, region);
-    for (int y = 0; y < grey.height; ++y) {
-      // No lighter and not much darker than the paper seen: a quadratic runs away where nothing holds it.
-      for (int x = 0; x < grey.width; ++x)
-        paper.level.at(x, y) = std::clamp(fit.at(x, y), low - 10, high + 10);
+    Quadratic surface(samples, inliers, grey.stride, grey.full.width, grey.full.height);
+    // Not far from the paper seen: a quadratic runs away where nothing holds it.
+    surface.clamp_to(low - 10.0, high + 10.0);
+    for (int y = 0; y < samples.height; ++y) {
+      for (int x = 0; x < samples.width; ++x) {
+        const size_t i = samples.index(x, y);
+        difference[i] = samples.values[i] - surface.at(x * grey.stride, y * grey.stride);
+      }
     }
+    if (round + 1 == kRounds) return {surface, std::move(difference), sigma};
   }
-  return paper;
 }
 
-// How far from the paper, squared, the pixels lie on the dark (-1) or light (+1) side of it.
-double deviation(const Plane& grey, const Paper& paper, int side) {
+// How far from the paper, squared, the samples lie on the dark (-1) or light (+1) side of it.
+double deviation(const Paper& paper, int side) {
   const float gate = std::max(3 * paper.sigma, 2 * kMinGate);
   double sum = 0;
-  for (size_t i = 0; i < grey.values.size(); ++i) {
-    const double d = static_cast<double>(side) * (grey.values[i] - paper.level.values[i]);
+  for (const float difference : paper.difference) {
+    const double d = static_cast<double>(side) * difference;
     if (d > gate) sum += d * d;
   }
   return sum;
 }
 
-Plane depth_of(const Plane& grey, const Paper& paper, int side) {
-  Plane depth(grey.width, grey.height);
-  for (size_t i = 0; i < depth.values.size(); ++i) {
-    const float d = static_cast<float>(side) * (grey.values[i] - paper.level.values[i]);
-    depth.values[i] = d < 0.5f ? 0 : d;
-  }
-  return depth;
-}
-
 struct Separation {
-  int side = -1;
+  int side;  // -1: the ink is darker than the paper, +1: lighter
   Paper paper;
-  Plane depth;
-  double contrast = 0;  // mean depth of the pixels that are no paper
+  double contrast;  // mean depth of the samples that are no paper
 };
 
-Separation separate(const Plane& grey) {
-  Separation result;
-  result.paper = fit_paper(grey, edge_region(grey));
-  result.side = deviation(grey, result.paper, -1) >= deviation(grey, result.paper, +1) ? -1 : +1;
-  result.depth = depth_of(grey, result.paper, result.side);
+Separation separate(const Plane& plane) {
+  const Sampled grey(plane);
+  Paper paper = fit_paper(grey, edge_region(grey.samples));
+  const int side = deviation(paper, -1) >= deviation(paper, +1) ? -1 : +1;
   // Again from all the paper that is now known, inside as well.
   for (int round = 0; round < 2; ++round) {
+    const float gate = std::max(4 * paper.sigma, 2 * kMinGate);
     std::vector<float> marked;
-    const float gate = std::max(4 * result.paper.sigma, 2 * kMinGate);
-    for (const float d : result.depth.values) {
-      if (d > gate) marked.push_back(d);
+    for (const float difference : paper.difference) {
+      if (static_cast<float>(side) * difference > gate)
+        marked.push_back(static_cast<float>(side) * difference);
     }
     const float limit = std::max(gate, 0.3f * percentile(marked, 0.9));
-    std::vector<uint8_t> paper(grey.values.size());
+    std::vector<uint8_t> region(grey.samples.values.size());
     size_t count = 0;
-    for (size_t i = 0; i < paper.size(); ++i) {
-      const float d = std::abs(grey.values[i] - result.paper.level.values[i]);
-      count += paper[i] = d < limit;
-    }
-    if (count < paper.size() / 4) break;  // hardly any paper: the edges know it better
-    result.paper = fit_paper(grey, std::move(paper));
-    result.depth = depth_of(grey, result.paper, result.side);
+    for (size_t i = 0; i < region.size(); ++i) count += region[i] = std::abs(paper.difference[i]) < limit;
+    if (count < region.size() / 4) break;  // hardly any paper: the edges know it better
+    paper = fit_paper(grey, region);
   }
   double sum = 0, count = 1;
-  const float gate = std::max(4 * result.paper.sigma, kMinGate);
-  for (const float d : result.depth.values) {
-    if (d <= gate) continue;
-    sum += d;
+  for (const float difference : paper.difference) {
+    const float depth = static_cast<float>(side) * difference;
+    if (depth <= std::max(4 * paper.sigma, kMinGate)) continue;
+    sum += depth;
     ++count;
   }
-  result.contrast = sum / count;
-  return result;
+  return {side, std::move(paper), sum / count};
+}
+
+// Where a shadow's edge runs through the picture no smooth surface is the paper. What is darker and wider than any
+// stroke, but not as dark as the ink, is shadow. Returns its depth at the samples; empty where there is none.
+Plane find_shadow(const Plane& samples, const Separation& separation) {
+  Plane depth(samples.width, samples.height);
+  std::vector<float> marked;
+  const float gate = std::max(3 * separation.paper.sigma, 2 * kMinGate);
+  for (size_t i = 0; i < depth.values.size(); ++i) {
+    depth.values[i] = static_cast<float>(separation.side) * separation.paper.difference[i];
+    if (depth.values[i] > gate) marked.push_back(depth.values[i]);
+  }
+  const float strongest = percentile(marked, 0.98);
+  const int side = std::max({5, depth.width / 4, depth.height / 4});
+  constexpr int kMinSide = 32;  // smaller pictures are drawn or cut out tightly, not photographed
+  if (std::min(depth.width, depth.height) < kMinSide) return {};
+  Plane shadow = wide_part(depth, side);
+  const float deepest = *std::max_element(shadow.values.begin(), shadow.values.end());
+  return deepest > gate && deepest < kMaxShadow * strongest ? shadow : Plane();
+}
+
+Plane depth_of(const Plane& grey, const Separation& separation, const Plane& shadow) {
+  const bool shadowed = !shadow.values.empty();
+  const Plane wide =
+      shadowed ? resize(shadow, {0, 0, shadow.width, shadow.height}, grey.width, grey.height) : Plane();
+  Plane depth(grey.width, grey.height);
+  for (int y = 0; y < depth.height; ++y) {
+    for (int x = 0; x < depth.width; ++x) {
+      const float d =
+          static_cast<float>(separation.side) * (grey.at(x, y) - separation.paper.surface.at(x, y)) -
+          (shadowed ? wide.at(x, y) : 0);
+      depth.at(x, y) = d < 0.5f ? 0 : d;
+    }
+  }
+  return depth;
 }
 
 // A rectangle drawn around the digit, or the edge of a box that was cut out: ink in at least three of its
@@ -178,7 +219,7 @@ std::vector<Component> find_marks(Ink& ink, float sigma, std::vector<int32_t>& l
   ink.level = 0;
   if (marked.empty()) return {};
   const float strongest = percentile(marked, 0.98);
-  if (strongest < kMinLevel) return {};
+  if (strongest < std::max(kMinLevel, kMinSignal * sigma)) return {};
 
   // What lies near the strokes but not on their soft edge is paper, with whatever noise it has there.
   const Plane distance = distance_to(ink.depth, kStrong * strongest);
@@ -262,24 +303,27 @@ GreyPlanes grey_planes(const Image& image, int max_side) {
 Ink find_ink(const GreyPlanes& grey) {
   constexpr const char* kNames[] = {"luma", "red", "green", "blue"};
   Ink ink;
-  Separation best = separate(grey.planes[0]);
   size_t plane = 0;
-  for (size_t i = 1; i < grey.planes.size(); ++i) {
+  Separation best = separate(grey.planes[0]);
+  // Luma, unless that shows little and a channel much more, as blue does of yellow on white.
+  for (size_t i = 1; i < grey.planes.size() && best.contrast < kClearContrast; ++i) {
     Separation other = separate(grey.planes[i]);
-    // Luma unless a channel shows the ink much better, as blue does yellow on white.
-    if (other.contrast > 1.3 * best.contrast && other.contrast > 1.3 * kMinLevel) {
-      best = std::move(other);
-      plane = i;
-    }
+    if (other.contrast < 1.3 * best.contrast || other.contrast < kMinLevel) continue;
+    best = std::move(other);
+    plane = i;
   }
   if (grey.over_black) ink.steps.push_back("alpha: over black, over white nothing shows");
   ink.steps.push_back(concat("grey: ", kNames[plane]));
-  ink.depth = std::move(best.depth);
-  const Plane& paper = best.paper.level;
-  const auto [low, high] = std::minmax_element(paper.values.begin(), paper.values.end());
+  const Plane shadow = find_shadow(Sampled(grey.planes[plane]).samples, best);
+  if (!shadow.values.empty()) ink.steps.push_back("light: a shadow's edge, evened out");
+  ink.depth = depth_of(grey.planes[plane], best, shadow);
+  const int right = ink.depth.width - 1, bottom = ink.depth.height - 1;
+  const auto corner = [&](int x, int y) { return best.paper.surface.at(x, y); };
+  const auto [low, high] =
+      std::minmax({corner(0, 0), corner(right, 0), corner(0, bottom), corner(right, bottom)});
   ink.steps.push_back(concat(
       "polarity: ", best.side < 0 ? "dark ink on light paper" : "light ink on dark paper", ", paper level ",
-      std::lround(*low), std::lround(*high) > std::lround(*low) ? concat(" to ", std::lround(*high)) : ""));
+      std::lround(low), std::lround(high) > std::lround(low) ? concat(" to ", std::lround(high)) : ""));
 
   std::vector<int32_t> labels;
   std::vector<Component> marks;

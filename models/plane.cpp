@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 namespace lenslet {
@@ -126,22 +127,57 @@ float percentile(std::vector<float>& values, double p) {
   return values[k];
 }
 
-Quadratic::Quadratic(const Plane& plane, const std::vector<uint8_t>& weights)
-    : scale_x_(2.0 / std::max(plane.width - 1, 1)), scale_y_(2.0 / std::max(plane.height - 1, 1)) {
-  double normal[6][7] = {};
+Plane wide_part(const Plane& in, int side) {
+  Plane out = in;
+  std::vector<float> line;
+  const int reach = side / 2;
+  const auto filter = [&](int count, int stride, size_t start, const auto& better) {
+    line.resize(static_cast<size_t>(count));
+    for (int i = 0; i < count; ++i)
+      line[static_cast<size_t>(i)] = out.values[start + static_cast<size_t>(i) * static_cast<size_t>(stride)];
+    for (int i = 0; i < count; ++i) {
+      const auto first = line.begin() + std::max(i - reach, 0),
+                 last = line.begin() + std::min(i + reach + 1, count);
+      out.values[start + static_cast<size_t>(i) * static_cast<size_t>(stride)] =
+          *std::min_element(first, last, better);
+    }
+  };
+  const auto both = [&](const auto& better) {
+    for (int y = 0; y < out.height; ++y) filter(out.width, 1, out.index(0, y), better);
+    for (int x = 0; x < out.width; ++x) filter(out.height, out.width, out.index(x, 0), better);
+  };
+  both(std::less<float>());
+  both(std::greater<float>());
+  return out;
+}
+
+Plane sample(const Plane& in, int stride) {
+  Plane out((in.width + stride - 1) / stride, (in.height + stride - 1) / stride);
+  for (int y = 0; y < out.height; ++y) {
+    for (int x = 0; x < out.width; ++x) out.at(x, y) = in.at(x * stride, y * stride);
+  }
+  return out;
+}
+
+Quadratic::Quadratic(const Plane& samples, const std::vector<uint8_t>& weights, int stride, int width,
+                     int height)
+    : scale_x_(2.0 / std::max(width - 1, 1)), scale_y_(2.0 / std::max(height - 1, 1)) {
+  double normal[6][7] = {};  // symmetric; the last column is the right side
   double count = 0;
-  for (int y = 0; y < plane.height; ++y) {
-    for (int x = 0; x < plane.width; ++x) {
-      if (!weights[plane.index(x, y)]) continue;
-      const double u = x * scale_x_ - 1, v = y * scale_y_ - 1;
-      const double basis[6] = {1, u, v, u * u, u * v, v * v};
-      const double value = plane.at(x, y);
+  for (int y = 0; y < samples.height; ++y) {
+    const double v = y * stride * scale_y_ - 1;
+    for (int x = 0; x < samples.width; ++x) {
+      if (!weights[samples.index(x, y)]) continue;
+      const double u = x * stride * scale_x_ - 1;
+      const double row[7] = {1, u, v, u * u, u * v, v * v, samples.at(x, y)};
       for (int i = 0; i < 6; ++i) {
-        for (int k = 0; k < 6; ++k) normal[i][k] += basis[i] * basis[k];
-        normal[i][6] += basis[i] * value;
+        for (int k = i; k < 7; ++k) normal[i][k] += row[i] * row[k];
       }
       ++count;
     }
+  }
+  for (int i = 0; i < 6; ++i) {
+    for (int k = 0; k < i; ++k) normal[i][k] = normal[k][i];
   }
   if (count == 0) return;
   c_[0] = normal[0][6] / count;
@@ -167,7 +203,13 @@ Quadratic::Quadratic(const Plane& plane, const std::vector<uint8_t>& weights)
 
 float Quadratic::at(int x, int y) const {
   const double u = x * scale_x_ - 1, v = y * scale_y_ - 1;
-  return static_cast<float>(c_[0] + c_[1] * u + c_[2] * v + c_[3] * u * u + c_[4] * u * v + c_[5] * v * v);
+  const double value = c_[0] + (c_[1] + c_[3] * u) * u + (c_[2] + c_[4] * u + c_[5] * v) * v;
+  return static_cast<float>(std::clamp(value, low_, high_));
+}
+
+void Quadratic::clamp_to(double low, double high) {
+  low_ = low;
+  high_ = high;
 }
 
 std::vector<Component> connected_components(const Plane& in, float threshold, std::vector<int32_t>& labels) {

@@ -43,15 +43,26 @@ Plane distance_to(const Plane& in, float threshold);
 /// The value below which the share `p` (0 to 1) of the values lies. Reorders them. 0 for none.
 float percentile(std::vector<float>& values, double p);
 
-/// a + bx + cy + dx^2 + exy + fy^2 with x and y scaled to [-1, 1]: the light that falls on a sheet of paper.
+/// What of `in` is as large as a square of `side` pixels: the smallest value around each pixel, then the largest of those
+/// (a morphological opening). Strokes narrower than that vanish, wide areas stay.
+Plane wide_part(const Plane& in, int side);
+
+/// Every stride-th pixel of a plane in both directions.
+Plane sample(const Plane& in, int stride);
+
+/// a + bx + cy + dx^2 + exy + fy^2 with x and y scaled to [-1, 1] over a plane: the light that falls on a sheet of paper.
 class Quadratic {
  public:
-  /// Least squares over the pixels whose weight is not 0. A constant where these are too few.
-  Quadratic(const Plane& plane, const std::vector<uint8_t>& weights);
+  /// Least squares over the samples (of a plane of width x height, taken at `stride`) whose weight is not 0. A constant
+  /// where these are too few.
+  Quadratic(const Plane& samples, const std::vector<uint8_t>& weights, int stride, int width, int height);
+  /// The value at a pixel of the plane, within the limits.
   float at(int x, int y) const;
+  void clamp_to(double low, double high);
 
  private:
   double scale_x_, scale_y_;
+  double low_ = -1e30, high_ = 1e30;
   double c_[6] = {};
 };
 
