@@ -1,0 +1,137 @@
+// Every convolution backend of the registry, on every problem list, before the fp64 judge.
+// Compiled once for each kind of device; a new backend or a new line in a list is tested without a change here.
+#include <gtest/gtest.h>
+
+#include <tuple>
+
+#include "layers/conv/conv_registry.h"
+#include "layers/conv/prepare_services.h"
+#include "layers/reference/conv_verify.h"
+
+namespace lenslet {
+namespace {
+
+constexpr DeviceKind kDevice = LENSLET_TEST_DEVICE;
+const std::string kLists[] = {"lenet", "rgb3x3", "deep3x3", "tails", "regress"};
+
+std::vector<Conv2dProblem> problems_of(const std::string& list) {
+  std::vector<Conv2dProblem> problems =
+      read_problem_list(std::string(LENSLET_SOURCE_DIR) + "/layers/conv/problems/" + list + ".txt");
+  // A processor gets one image of a deep problem: the others run the same code.
+  for (Conv2dProblem& problem : problems) {
+    if (kDevice == DeviceKind::kCpu && problem.flops() > 1e9) problem.n = 1;
+  }
+  return problems;
+}
+
+std::vector<std::string> backend_names() {
+  std::vector<std::string> names;
+  for (const ConvBackendEntry& entry : conv_backend_rows(kDevice)) names.push_back(entry.name());
+  if (names.empty()) names.push_back("none");  // shows as one skipped test instead of none at all
+  return names;
+}
+
+/// The opened backend of that name; the reason to skip where it cannot be had here.
+const ConvBackend* open_or_reason(const std::string& name, std::string& reason) {
+  if (kDevice == DeviceKind::kCuda && !cuda_status().usable) {
+    reason = "no usable GPU: " + cuda_status().reason;
+    return nullptr;
+  }
+  try {
+    return &find_conv_backend(kDevice, name).open();
+  } catch (const UnavailableError& error) {
+    reason = error.what();
+    return nullptr;
+  }
+}
+
+using Param = std::tuple<std::string, std::string>;  // backend, list
+
+class ConvBackends : public testing::TestWithParam<Param> {};
+
+// All supported problems pass; the unsupported have a reason; a prepare that refuses after all has one too.
+TEST_P(ConvBackends, AgreeWithTheReference) {
+  const auto& [name, list] = GetParam();
+  std::string reason;
+  const ConvBackend* backend = open_or_reason(name, reason);
+  if (!backend) GTEST_SKIP() << reason;
+  Stream stream(Device{kDevice, 0});
+  int verified = 0, refused = 0;
+  for (const Conv2dProblem& problem : problems_of(list)) {
+    ConvVerifyOptions options;
+    options.bias_and_relu = problem.flops() < 1e9;
+    const ConvVerifier verifier(problem, options);
+    for (MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+      const Support support = backend->supports(problem, math);
+      if (!support) {
+        EXPECT_NE(support.reason(), "") << problem.to_string();
+        reason = support.reason();
+        ++refused;
+        continue;
+      }
+      try {
+        const ConvVerifyResult result = verifier.verify(*backend, math, stream);
+        EXPECT_TRUE(result.passed) << to_string(math) << " " << result.reason << " [" << result.detail << "]";
+        EXPECT_GT(result.checked, 0) << problem.to_string();
+        ++verified;
+      } catch (const UnavailableError& error) {
+        EXPECT_STRNE(error.what(), "") << problem.to_string();
+        reason = error.what();
+        ++refused;
+      }
+    }
+  }
+  RecordProperty("verified", verified);
+  RecordProperty("refused", refused);
+  if (verified == 0 && refused > 0) GTEST_SKIP() << "refused all " << refused << ", the last: " << reason;
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, ConvBackends,
+                         testing::Combine(testing::ValuesIn(backend_names()), testing::ValuesIn(kLists)),
+                         [](const testing::TestParamInfo<Param>& param) {
+                           return std::get<0>(param.param) + "_" + std::get<1>(param.param);
+                         });
+
+class ConvWorkspace : public testing::TestWithParam<std::string> {};
+
+// What a backend says it needs is no less than what its kernel then wants; a limit is kept, or refused as one.
+TEST_P(ConvWorkspace, IsStatedAndLimited) {
+  std::string reason;
+  const ConvBackend* backend = open_or_reason(GetParam(), reason);
+  if (!backend) GTEST_SKIP() << reason;
+  Stream stream(Device{kDevice, 0});
+  DevicePrepareServices services(stream);
+  for (const Conv2dProblem& problem : problems_of("tails")) {
+    if (!backend->supports(problem, MathMode::kFp32)) continue;
+    const std::vector<float> weights(static_cast<size_t>(problem.weight_shape().num_elements()), 1.0f);
+    const auto prepare = [&](size_t limit) {
+      return backend->prepare(
+          {problem, MathMode::kFp32, weights.data(), nullptr, false, limit, services, stream});
+    };
+    try {
+      const size_t wanted = prepare(SIZE_MAX)->workspace_bytes();
+      EXPECT_LE(wanted, backend->workspace_bytes(problem, MathMode::kFp32)) << problem.to_string();
+      if (wanted == 0) continue;
+      EXPECT_LE(prepare(wanted - 1)->workspace_bytes(), wanted - 1) << problem.to_string();
+    } catch (const UnavailableError& error) {
+      EXPECT_STRNE(error.what(), "") << problem.to_string();
+    } catch (const MemoryError& error) {
+      EXPECT_STRNE(error.what(), "") << problem.to_string();
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, ConvWorkspace, testing::ValuesIn(backend_names()),
+                         [](const testing::TestParamInfo<std::string>& param) { return param.param; });
+
+TEST(ConvRegistry, NamesTheLegalBackends) {
+  try {
+    find_conv_backend(kDevice, "cuddn");
+    FAIL() << "an unknown backend was found";
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("cuddn"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace lenslet

@@ -1,0 +1,127 @@
+// Conv2dLayer: shapes, refusals, and a prepared operator against the reference.
+#include "layers/conv/conv_layer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "layers/reference/fill.h"
+#include "layers/reference/reference.h"
+
+namespace lenslet {
+namespace {
+
+Tensor tensor_of(const Shape& shape, uint64_t seed) {
+  Tensor tensor(shape);
+  const std::vector<float> values =
+      reference::small_integers(static_cast<size_t>(shape.num_elements()), seed);
+  std::copy(values.begin(), values.end(), tensor.data());
+  return tensor;
+}
+
+Conv2dLayer make_layer(const char* problem, bool bias = true) {
+  const Conv2dProblem geometry = Conv2dProblem::parse(problem);
+  return {geometry, tensor_of(geometry.weight_shape(), 1), bias ? tensor_of({geometry.k}, 2) : Tensor()};
+}
+
+OperatorRequest request_for(const Conv2dLayer& layer, const Shape& input) {
+  OperatorRequest request;
+  request.inputs = {input};
+  request.output = layer.infer_shape({input});
+  return request;
+}
+
+TEST(Conv2dLayer, InfersShapesAndWork) {
+  const Conv2dLayer layer = make_layer("ic1ih28oc6kh5");
+  EXPECT_EQ(layer.infer_shape({{64, 1, 28, 28}}), (Shape{64, 6, 24, 24}));
+  EXPECT_EQ(layer.infer_shape({{3, 1, 14, 20}}), (Shape{3, 6, 10, 16}));
+  EXPECT_EQ(layer.work({{10, 1, 28, 28}}).flops, 2.0 * 864000);
+  EXPECT_EQ(layer.describe(), "6@5x5 stride 1 pad 0");
+  EXPECT_EQ(make_layer("g2ic4ih28oc6kh3sh2sw1ph1dh1").describe(),
+            "6@3x3 stride 2x1 pad 1 dilation 2 groups 2");
+}
+
+TEST(Conv2dLayer, RefusesShapesThatDoNotFit) {
+  const Conv2dLayer layer = make_layer("ic1ih28oc6kh5");
+  EXPECT_THROW(layer.infer_shape({{64, 3, 28, 28}}), DataError);
+  EXPECT_THROW(layer.infer_shape({{64, 28, 28}}), DataError);
+  EXPECT_THROW(layer.infer_shape({{1, 1, 4, 28}}), DataError);
+  EXPECT_THROW(layer.infer_shape({{0, 1, 28, 28}}), DataError);
+  EXPECT_THROW(layer.infer_shape({}), DataError);
+  EXPECT_THROW(layer.infer_shape({{int64_t{1} << 31, 1, 28, 28}}), DataError);
+  const Conv2dProblem geometry = Conv2dProblem::parse("ic1ih28oc6kh5");
+  EXPECT_THROW(Conv2dLayer(geometry, Tensor({6, 1, 5, 4}), Tensor()), DataError);
+  EXPECT_THROW(Conv2dLayer(geometry, Tensor({6, 1, 5, 5}), Tensor({5})), DataError);
+}
+
+TEST(Conv2dLayer, RefusesABackendWithAReason) {
+  const Conv2dLayer layer = make_layer("ic1ih28oc6kh5");
+  OperatorRequest request = request_for(layer, {1, 1, 28, 28});
+  EXPECT_NE(layer.supports("nonesuch", request).reason().find("direct"), std::string::npos);
+  Stream stream(Device::cpu());
+  EXPECT_THROW(layer.prepare("nonesuch", request, stream), UnavailableError);
+  request.math = MathMode::kFp16;
+  EXPECT_NE(layer.supports("direct", request).reason().find("fp16"), std::string::npos);
+  request.math = MathMode::kFp32;
+  request.workspace_limit = 1;
+  EXPECT_NE(layer.supports("im2col_gemm", request).reason().find("limit is 1"), std::string::npos);
+}
+
+TEST(Conv2dLayer, EveryBackendComputes) {
+  const Conv2dProblem problem = Conv2dProblem::parse("g2mb3ic4ih13iw11oc6kh3sh2ph1");
+  const Conv2dLayer layer = make_layer("g2ic4ih13iw11oc6kh3sh2ph1");
+  const Tensor x = tensor_of(problem.input_shape(), 3);
+  for (const std::string& backend : layer.backends(DeviceKind::kCpu)) {
+    for (bool relu : {false, true}) {
+      OperatorRequest request = request_for(layer, problem.input_shape());
+      request.fuse_relu = relu;
+      if (const Support support = layer.supports(backend, request); !support) {
+        EXPECT_NE(support.reason(), "");
+        continue;
+      }
+      Stream stream(Device::cpu());
+      const auto op = layer.prepare(backend, request, stream);
+      const Buffer workspace(Device::cpu(), op->workspace_bytes());
+      Tensor y(request.output);
+      RunContext context{stream, workspace.data(), nullptr};
+      op->run({x.view()}, y.view(), context);
+      const reference::Result expected =
+          reference::conv2d(problem, x.data(), layer.weights().data(), layer.bias().data(), relu);
+      ASSERT_EQ(expected.shape, y.shape());
+      for (size_t i = 0; i < expected.values.size(); ++i) {
+        ASSERT_EQ(y.data()[i], expected.values[i]) << backend << " at " << i;
+      }
+    }
+  }
+}
+
+/// Writes down what it is told.
+class StageList : public Tracer {
+ public:
+  void begin(const char* name) override {
+    names.emplace_back(name);
+    ++open;
+  }
+  void end() noexcept override { --open; }
+  std::vector<std::string> names;
+  int open = 0;
+};
+
+TEST(Conv2dLayer, Im2colShowsItsStages) {
+  const Conv2dLayer layer = make_layer("ic6ih12oc16kh5");
+  const OperatorRequest request = request_for(layer, {2, 6, 12, 12});
+  Stream stream(Device::cpu());
+  const auto op = layer.prepare("im2col_gemm", request, stream);
+  EXPECT_NE(op->detail(), "");
+  const Buffer workspace(Device::cpu(), op->workspace_bytes());
+  const Tensor x = tensor_of({2, 6, 12, 12}, 4);
+  Tensor y(request.output);
+  StageList stages;
+  RunContext context{stream, workspace.data(), &stages};
+  op->run({x.view()}, y.view(), context);
+  EXPECT_EQ(stages.names, (std::vector<std::string>{"im2col", "gemm", "bias_relu"}));
+  EXPECT_EQ(stages.open, 0);
+}
+
+}  // namespace
+}  // namespace lenslet

@@ -1,0 +1,220 @@
+// Conv2dProblem: output sizes against two oracles, problem strings there and back, every refusal with its reason.
+#include "layers/conv/conv_problem.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+
+#include "framework/error.h"
+#include "layers/reference/reference.h"
+
+namespace lenslet {
+namespace {
+
+std::string refusal(const std::string& text) {
+  try {
+    Conv2dProblem::parse(text);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+void expect_refused(const std::string& text, const std::vector<std::string>& parts) {
+  const std::string reason = refusal(text);
+  for (const std::string& part : parts)
+    EXPECT_NE(reason.find(part), std::string::npos) << text << " -> " << reason;
+  EXPECT_EQ(reason.find('\n'), std::string::npos);
+}
+
+TEST(ConvProblem, OutputSizeAgreesWithCountingAndWithPyTorchsFormula) {
+  for (int in = 1; in <= 13; ++in) {
+    for (int kernel = 1; kernel <= 6; ++kernel) {
+      for (int stride = 1; stride <= 4; ++stride) {
+        for (int pad = 0; pad <= 4; ++pad) {
+          for (int dilation = 1; dilation <= 3; ++dilation) {
+            Conv2dProblem problem;
+            problem.c = problem.k = 1;
+            problem.h = in;
+            problem.r = kernel;
+            problem.stride_h = stride;
+            problem.pad_h = pad;
+            problem.dilation_h = dilation;
+            // The width has the same in other fields.
+            problem.w = in;
+            problem.s = kernel;
+            problem.stride_w = stride;
+            problem.pad_w = pad;
+            problem.dilation_w = dilation;
+            const int counted = static_cast<int>(reference::output_size(in, kernel, stride, pad, dilation));
+            // torch.nn.Conv2d's documentation, in floating point.
+            const double formula =
+                std::floor((in + 2.0 * pad - dilation * (kernel - 1.0) - 1.0) / stride + 1.0);
+            EXPECT_EQ(problem.p(), counted);
+            EXPECT_EQ(problem.q(), counted);
+            if (formula >= 1) {
+              EXPECT_EQ(counted, static_cast<int>(formula));
+              EXPECT_NO_THROW(problem.validate());
+            } else {
+              EXPECT_LT(problem.p(), 1);
+              EXPECT_THROW(problem.validate(), UsageError);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(ConvProblem, ReadsAndWritesTheCanonicalForm) {
+  for (const char* text : {
+           "mb1ic1ih28oc6oh24kh5n\"conv1\"",
+           "mb1ic6ih12oc16oh8kh5n\"conv2\"",
+           "mb1ic3ih256oc3oh256kh3ph1",
+           "mb1ic3ih256oc3oh128kh3sh2ph1",
+           "mb1ic3ih256oc3oh86kh3sh3ph1",
+           "g2mb3ic4ih14iw9oc6oh14ow9kh3ph1",
+           "mb2ic3ih25iw21oc8oh12ow6kh3kw2sh2sw3ph1pw0dh1dw3",
+           "g8mb1ic8ih15oc8oh15kh3ph1",
+       }) {
+    EXPECT_EQ(Conv2dProblem::parse(text).to_string(), text);
+  }
+  // Short forms, any order.
+  EXPECT_EQ(Conv2dProblem::parse("ic1ih28oc6kh5").to_string(), "mb1ic1ih28oc6oh24kh5");
+  EXPECT_EQ(Conv2dProblem::parse("kh5oc6ih28ic1mb1").to_string(), "mb1ic1ih28oc6oh24kh5");
+  EXPECT_EQ(Conv2dProblem::parse("ic1ih28oc6kh5nconv1").name, "conv1");
+  EXPECT_EQ(Conv2dProblem::parse("ic1ih28oc6kh5n\"res2a_branch1*1\"").name, "res2a_branch1*1");
+  const Conv2dProblem dilated = Conv2dProblem::parse("ic1ih28oc6kh5dh1");
+  EXPECT_EQ(dilated.dilation_h, 2);
+  EXPECT_EQ(dilated.dilation_w, 2);
+  EXPECT_EQ(dilated.p(), 20);
+}
+
+TEST(ConvProblem, EveryFieldReachesItsPlace) {
+  const Conv2dProblem p = Conv2dProblem::parse("g2mb3ic4ih30iw31oc6kh3kw5sh2sw3ph1pw4dh1dw2");
+  EXPECT_EQ(p.groups, 2);
+  EXPECT_EQ(p.n, 3);
+  EXPECT_EQ(p.c, 4);
+  EXPECT_EQ(p.h, 30);
+  EXPECT_EQ(p.w, 31);
+  EXPECT_EQ(p.k, 6);
+  EXPECT_EQ(p.r, 3);
+  EXPECT_EQ(p.s, 5);
+  EXPECT_EQ(p.stride_h, 2);
+  EXPECT_EQ(p.stride_w, 3);
+  EXPECT_EQ(p.pad_h, 1);
+  EXPECT_EQ(p.pad_w, 4);
+  EXPECT_EQ(p.dilation_h, 2);
+  EXPECT_EQ(p.dilation_w, 3);
+  EXPECT_EQ(p, Conv2dProblem::parse(p.to_string()));
+}
+
+TEST(ConvProblem, CountsWork) {
+  const Conv2dProblem conv1 = Conv2dProblem::parse("ic1ih28oc6kh5"),
+                      conv2 = Conv2dProblem::parse("ic6ih12oc16kh5");
+  EXPECT_EQ(conv1.flops(), 2 * 86400);
+  EXPECT_EQ(conv2.flops(), 2 * 153600);
+  EXPECT_EQ(conv1.bytes(), 4.0 * (784 + 150 + 6 + 3456));
+  EXPECT_EQ(Conv2dProblem::parse("g2ic4ih3oc2kh3").flops(), 2.0 * 2 * 2 * 9);
+}
+
+TEST(ConvProblem, RefusesNumbersThatAreNone) {
+  expect_refused("ic0x10ih28oc6kh5", {"ic", "1 to 2147483647", "0x10"});
+  expect_refused("ic1ih1e3oc6kh5", {"ih", "1 to 2147483647", "1e3"});
+  expect_refused("ic1ih2.5oc6kh5", {"ih", "2.5"});
+  expect_refused("ic-1ih28oc6kh5", {"ic", "-1"});
+  expect_refused("icih28oc6kh5", {"icih", "none of"});
+  expect_refused("ic1ih28oc6kh", {"kh", "1 to"});
+  expect_refused("ic1ih28oc6kh5sh", {"sh"});
+  expect_refused("ic+1ih28oc6kh5", {"ic", "+1"});
+}
+
+TEST(ConvProblem, RefusesValuesOutOfRange) {
+  expect_refused("ic0ih28oc6kh5", {"ic", "1 to 2147483647", "'0'"});
+  expect_refused("mb0ic1ih28oc6kh5", {"mb", "'0'"});
+  expect_refused("ic1ih28oc6kh5sh0", {"sh", "'0'"});
+  expect_refused("ic1ih2147483648oc6kh5", {"ih", "1 to 2147483647", "2147483648"});
+  expect_refused("ic1ih99999999999999999999999999oc6kh5", {"ih", "99999999999999999999999999"});
+  expect_refused("g0ic1ih28oc6kh5", {"g", "'0'"});
+  Conv2dProblem negative = Conv2dProblem::parse("ic1ih28oc6kh5");
+  negative.pad_w = -1;
+  EXPECT_THROW(negative.validate(), UsageError);
+}
+
+TEST(ConvProblem, RefusesWhatDoesNotFitTogether) {
+  expect_refused("ic1ih28oc6oh23kh5", {"oh=23", "24"});
+  expect_refused("ic1ih28oc6oh24ow20kh5", {"ow=20", "24"});
+  expect_refused("ic1ih4oc6kh5", {"does not fit", "kh=5", "4", "size 0"});
+  expect_refused("ic1ih28iw3oc6kh5", {"does not fit", "kw=5", "size -1"});
+  expect_refused("ic1ih4oc6kh3dh3", {"does not fit", "spans 9"});
+  expect_refused("g2ic3ih9oc4kh3", {"g", "divide", "ic=3"});
+  expect_refused("g2ic4ih9oc3kh3", {"g", "divide", "oc=3"});
+  expect_refused("g5ic4ih9oc4kh3", {"g=5"});
+}
+
+TEST(ConvProblem, RefusesProductsFrom2To31On) {
+  expect_refused("mb65536ic32768ih1oc1kh1", {"input", "2147483648"});
+  expect_refused("mb2147483647ic2147483647ih2147483647oc1kh1", {"input", "2147483648"});
+  expect_refused("mb1ic65536ih1oc32768kh1", {"weight", "2147483648"});
+  expect_refused("mb1ic1ih32768oc2kh1", {"output", "2147483648"});
+  expect_refused("ic1ih1oc1kh1ph2147483647", {"output"});
+  expect_refused("ic1ih1oc1kh1ph2147483647sh2147483647", {"padded input"});
+  // The largest that is in.
+  EXPECT_NO_THROW(Conv2dProblem::parse("mb2147483647ic1ih1oc1kh1"));
+}
+
+TEST(ConvProblem, RefusesMalformedStrings) {
+  expect_refused("", {"lacks ic"});
+  expect_refused("ic1ih28oc6", {"lacks kh"});
+  expect_refused("ic1ih28oc6kh5kh5", {"kh twice"});
+  expect_refused("ic1ih28oc6kh5zz3", {"'zz'", "none of"});
+  expect_refused("ic1 ih28 oc6 kh5", {"ic"});
+  expect_refused("ic1ih28oc6kh5n", {"name"});
+  expect_refused("ic1ih28oc6kh5n\"a b\"", {"one word"});
+  expect_refused("id1ic1ih28oc6kh5", {"'id'"});
+  expect_refused("28", {"none of"});
+}
+
+class ProblemList : public testing::Test {
+ protected:
+  std::string write(const std::string& text) {
+    path_ = testing::TempDir() + "lenslet_problem_list.txt";
+    std::ofstream(path_) << text;
+    return path_;
+  }
+  void TearDown() override { std::remove(path_.c_str()); }
+  std::string path_;
+};
+
+TEST_F(ProblemList, SkipsCommentsAndBlankLines) {
+  const auto problems = read_problem_list(write("# heading\n\n  ic1ih28oc6kh5  # conv1\r\nic6ih12oc16kh5"));
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_EQ(problems[1].c, 6);
+}
+
+TEST_F(ProblemList, NamesFileAndLine) {
+  try {
+    read_problem_list(write("ic1ih28oc6kh5\nic1ih28oc6kh55\n"));
+    FAIL() << "a kernel larger than its input was accepted";
+  } catch (const DataError& error) {
+    EXPECT_NE(std::string(error.what()).find(path_ + ":2: "), std::string::npos) << error.what();
+  }
+}
+
+TEST_F(ProblemList, RefusesAMissingFile) {
+  EXPECT_THROW(read_problem_list("/nonexistent/list.txt"), DataError);
+}
+
+TEST(ProblemLists, OfTheTreeAreCanonicalOrParse) {
+  for (const char* list : {"lenet", "rgb3x3", "deep3x3", "tails", "regress"}) {
+    for (const Conv2dProblem& p :
+         read_problem_list(std::string(LENSLET_SOURCE_DIR) + "/layers/conv/problems/" + list + ".txt")) {
+      EXPECT_EQ(Conv2dProblem::parse(p.to_string()), p) << p.to_string();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lenslet

@@ -1,0 +1,273 @@
+// The verifier must bite: each kind of wrong backend turns it red, and the right one passes.
+#include "layers/reference/conv_verify.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "layers/conv/conv_registry.h"
+
+namespace lenslet {
+namespace {
+
+/// Called around the run of a right kernel.
+using Sabotage = std::function<void(const Conv2dProblem&, const ConvArgs&, ConvKernel&, RunContext&)>;
+
+class SabotagedKernel : public ConvKernel {
+ public:
+  SabotagedKernel(Conv2dProblem problem, std::unique_ptr<ConvKernel> kernel, const Sabotage& sabotage)
+      : problem_(std::move(problem)), kernel_(std::move(kernel)), sabotage_(sabotage) {}
+  // A little more than the kernel wants, so that there is always a workspace to misuse.
+  size_t workspace_bytes() const override { return kernel_->workspace_bytes() + 64; }
+  void run(const ConvArgs& args, RunContext& context) override {
+    sabotage_(problem_, args, *kernel_, context);
+  }
+
+ private:
+  Conv2dProblem problem_;
+  std::unique_ptr<ConvKernel> kernel_;
+  const Sabotage& sabotage_;
+};
+
+class SabotagedBackend : public ConvBackend {
+ public:
+  explicit SabotagedBackend(Sabotage sabotage) : sabotage_(std::move(sabotage)) {}
+  Support supports(const Conv2dProblem& problem, MathMode math) const override {
+    return direct().supports(problem, math);
+  }
+  size_t workspace_bytes(const Conv2dProblem& problem, MathMode math) const override {
+    return direct().workspace_bytes(problem, math) + 64;
+  }
+  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
+    return direct().accuracy(problem, math);
+  }
+  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+    return std::make_unique<SabotagedKernel>(request.problem, direct().prepare(request), sabotage_);
+  }
+
+ private:
+  static const ConvBackend& direct() { return find_conv_backend(DeviceKind::kCpu, "direct").open(); }
+  Sabotage sabotage_;
+};
+
+ConvVerifyResult verify(const Sabotage& sabotage, const char* problem = "mb3ic3ih9oc5kh3ph1") {
+  Stream stream(Device::cpu());
+  return ConvVerifier(Conv2dProblem::parse(problem))
+      .verify(SabotagedBackend(sabotage), MathMode::kFp32, stream);
+}
+
+int64_t outputs_of(const Conv2dProblem& problem) { return problem.output_shape().num_elements(); }
+
+void run_rightly(const Conv2dProblem&, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
+  kernel.run(args, context);
+}
+
+void expect_caught(const Sabotage& sabotage, const char* because) {
+  const ConvVerifyResult result = verify(sabotage);
+  EXPECT_FALSE(result.passed);
+  EXPECT_NE(result.reason.find(because), std::string::npos) << result.reason;
+}
+
+TEST(ConvVerifier, PassesARightBackend) {
+  const ConvVerifyResult result = verify(run_rightly);
+  EXPECT_TRUE(result.passed) << result.reason;
+  EXPECT_EQ(result.reason, "");
+  // Three fills, each with and without bias and ReLU, all outputs.
+  EXPECT_EQ(result.checked, 3 * 4 * 3 * 5 * 9 * 9);
+  EXPECT_GT(result.bound, 0);
+  EXPECT_LE(result.max_abs, result.bound * 100);
+}
+
+TEST(ConvVerifier, CatchesOneWrongElement) {
+  expect_caught(
+      [](const Conv2dProblem& problem, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
+        kernel.run(args, context);
+        args.y[outputs_of(problem) / 2] += 1.0f;
+      },
+      "1 of");
+}
+
+TEST(ConvVerifier, CatchesASmallError) {
+  // Exact on integers, 1 in 1,000 wrong elsewhere: only the random fill sees it.
+  expect_caught(
+      [](const Conv2dProblem& problem, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
+        kernel.run(args, context);
+        float& y = args.y[outputs_of(problem) - 1];
+        if (y != std::nearbyint(y)) y *= 1.001f;
+      },
+      "random");
+}
+
+TEST(ConvVerifier, CatchesNan) {
+  expect_caught(
+      [](const Conv2dProblem&, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
+        kernel.run(args, context);
+        args.y[0] = NAN;
+      },
+      "nan");
+}
+
+TEST(ConvVerifier, CatchesOutputNeverWritten) {
+  expect_caught([](const Conv2dProblem&, const ConvArgs&, ConvKernel&, RunContext&) {}, "differ");
+}
+
+TEST(ConvVerifier, CatchesOneElementNotWritten) {
+  expect_caught(
+      [](const Conv2dProblem& problem, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
+        const float before = args.y[outputs_of(problem) - 1];
+        kernel.run(args, context);
+        args.y[outputs_of(problem) - 1] = before;
+      },
+      "differ");
+}
+
+TEST(ConvVerifier, CatchesWritesBehindTheOutput) {
+  expect_caught(
+      [](const Conv2dProblem& problem, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
+        kernel.run(args, context);
+        args.y[outputs_of(problem)] = 0.0f;
+      },
+      "wrote behind block 1");
+}
+
+TEST(ConvVerifier, CatchesNanBehindTheOutput) {
+  // The pattern of the first run's canaries is a NaN itself: the second run's are not.
+  expect_caught(
+      [](const Conv2dProblem& problem, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
+        kernel.run(args, context);
+        std::fill_n(reinterpret_cast<unsigned char*>(args.y + outputs_of(problem)), 4,
+                    static_cast<unsigned char>(0xff));
+      },
+      "wrote behind block 1");
+}
+
+TEST(ConvVerifier, CatchesWritesBeforeTheOutput) {
+  expect_caught(
+      [](const Conv2dProblem&, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
+        kernel.run(args, context);
+        args.y[-1] = 0.0f;
+      },
+      "wrote behind block 0");
+}
+
+TEST(ConvVerifier, CatchesWritesBehindTheWorkspace) {
+  expect_caught(
+      [](const Conv2dProblem&, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
+        kernel.run(args, context);
+        static_cast<unsigned char*>(context.workspace)[kernel.workspace_bytes() + 64] = 0;
+      },
+      "wrote behind block 2");
+}
+
+TEST(ConvVerifier, CatchesAChangedInput) {
+  expect_caught(
+      [](const Conv2dProblem&, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
+        kernel.run(args, context);
+        const_cast<float*>(args.x)[0] += 1.0f;
+      },
+      "changed its input");
+}
+
+TEST(ConvVerifier, CatchesStaleOutput) {
+  // Computes once and then leaves what is there.
+  bool done = false;
+  expect_caught(
+      [&done](const Conv2dProblem&, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
+        if (!done) kernel.run(args, context);
+        done = true;
+      },
+      "differ");
+}
+
+TEST(ConvVerifier, CatchesUseOfUnwrittenWorkspace) {
+  expect_caught(
+      [](const Conv2dProblem&, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
+        const unsigned char garbage = *static_cast<unsigned char*>(context.workspace);
+        kernel.run(args, context);
+        args.y[0] += garbage == 0xff ? 1.0f : 2.0f;
+      },
+      "differ");
+}
+
+TEST(ConvVerifier, CatchesAnUnstableResult) {
+  int runs = 0;
+  expect_caught(
+      [&runs](const Conv2dProblem&, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
+        kernel.run(args, context);
+        args.y[3] = std::nextafter(args.y[3], ++runs % 2 ? 1e30f : -1e30f);
+      },
+      "two runs differ");
+}
+
+TEST(ConvVerifier, CatchesAFlippedKernel) {
+  // True convolution instead of cross-correlation, along one axis.
+  class Flipped : public SabotagedBackend {
+   public:
+    Flipped() : SabotagedBackend(run_rightly) {}
+    std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+      const auto count = static_cast<size_t>(request.problem.weight_shape().num_elements());
+      const auto s = static_cast<size_t>(request.problem.s);
+      std::vector<float> flipped(count);
+      for (size_t i = 0; i < count; ++i) flipped[i] = request.weights[i - i % s + (s - 1 - i % s)];
+      ConvPrepare changed = request;
+      changed.weights = flipped.data();
+      return SabotagedBackend::prepare(changed);
+    }
+  };
+  Stream stream(Device::cpu());
+  const ConvVerifyResult result =
+      ConvVerifier(Conv2dProblem::parse("mb1ic1ih6oc1kh3")).verify(Flipped(), MathMode::kFp32, stream);
+  EXPECT_FALSE(result.passed);
+}
+
+TEST(ConvVerifier, CatchesASharedImage) {
+  // Only the first sample of a batch is computed, and repeated.
+  expect_caught(
+      [](const Conv2dProblem& problem, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
+        kernel.run(args, context);
+        const int64_t image = outputs_of(problem) / problem.n;
+        for (int64_t i = image; i < outputs_of(problem); ++i) args.y[i] = args.y[i % image];
+      },
+      "elements differ");
+}
+
+TEST(ConvVerifier, CatchesAMissingRelu) {
+  class NoRelu : public SabotagedBackend {
+   public:
+    NoRelu() : SabotagedBackend(run_rightly) {}
+    std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+      ConvPrepare changed = request;
+      changed.relu = false;
+      return SabotagedBackend::prepare(changed);
+    }
+  };
+  Stream stream(Device::cpu());
+  const ConvVerifyResult result =
+      ConvVerifier(Conv2dProblem::parse("mb1ic1ih6oc1kh3")).verify(NoRelu(), MathMode::kFp32, stream);
+  EXPECT_FALSE(result.passed);
+  EXPECT_NE(result.reason.find("relu"), std::string::npos) << result.reason;
+}
+
+TEST(ConvVerifier, JudgesASampleOfALargeProblem) {
+  ConvVerifyOptions options;
+  options.max_reference_macs = 28 * 1000;
+  options.bias_and_relu = false;
+  Stream stream(Device::cpu());
+  const ConvVerifier verifier(Conv2dProblem::parse("mb1ic3ih64oc8kh3"), options);
+  const ConvVerifyResult result =
+      verifier.verify(find_conv_backend(DeviceKind::kCpu, "direct").open(), MathMode::kFp32, stream);
+  EXPECT_TRUE(result.passed) << result.reason;
+  EXPECT_LE(result.checked, 3 * 1000);
+  EXPECT_GT(result.checked, 3 * 900);
+}
+
+TEST(ConvVerifier, PassesOnARefusal) {
+  Stream stream(Device::cpu());
+  EXPECT_THROW(ConvVerifier(Conv2dProblem::parse("mb1ic1ih6oc1kh3"))
+                   .verify(find_conv_backend(DeviceKind::kCpu, "direct").open(), MathMode::kFp16, stream),
+               UnavailableError);
+}
+
+}  // namespace
+}  // namespace lenslet
