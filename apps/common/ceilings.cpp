@@ -48,23 +48,36 @@ void note(Ceilings& ceilings, const std::string& text) {
   ceilings.notes += (ceilings.notes.empty() ? "" : "; ") + text;
 }
 
-size_t last_level_cache_bytes(Device device) {
-  if (device.is_cuda()) return cuda_status().devices.at(static_cast<size_t>(device.ordinal)).l2_bytes;
-  const long level3 = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
-  const long level2 = ::sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return static_cast<size_t>(std::max({level3, level2, 1L << 20}));
+size_t sysconf_bytes(int name, size_t fallback) {
+  const long bytes = ::sysconf(name);
+  return bytes > 0 ? static_cast<size_t>(bytes) : fallback;
 }
 
-void enqueue_copy(void* dst, const void* src, size_t bytes, Stream& stream) {
-  if (stream.device().is_cuda()) {
-    copy_bytes(dst, stream.device(), src, stream.device(), bytes, stream);
-    return;
+// Caches by name and capacity, nearest first. A core's own caches count once for every thread that copies.
+std::vector<CacheCeiling> caches_of(Device device) {
+  if (device.is_cuda()) {
+    const CudaDeviceInfo& gpu = cuda_status().devices.at(static_cast<size_t>(device.ordinal));
+    return {{"L2", static_cast<double>(gpu.l2_bytes), NAN}};
   }
-  parallel_for(static_cast<int64_t>(bytes), static_cast<int64_t>(64 * 1024),
-               [&](int64_t first, int64_t last) {
-                 std::memcpy(static_cast<char*>(dst) + first, static_cast<const char*>(src) + first,
-                             static_cast<size_t>(last - first));
-               });
+  const double threads = num_threads();
+  return {{"L1", threads * static_cast<double>(sysconf_bytes(_SC_LEVEL1_DCACHE_SIZE, 32 * 1024)), NAN},
+          {"L2", threads * static_cast<double>(sysconf_bytes(_SC_LEVEL2_CACHE_SIZE, 512 * 1024)), NAN},
+          {"L3", static_cast<double>(sysconf_bytes(_SC_LEVEL3_CACHE_SIZE, 8 * kMiB)), NAN}};
+}
+
+// Every thread copies a slice of its own again and again: no dispatch between the copies.
+void copy_on_cpu(char* dst, const char* src, size_t bytes, int copies) {
+  const int64_t threads = num_threads();
+  const size_t slice = bytes / static_cast<size_t>(threads);
+  parallel_for(threads, 1, [&](int64_t first, int64_t last) {
+    for (int64_t thread = first; thread < last; ++thread) {
+      const size_t offset = static_cast<size_t>(thread) * slice;
+      for (int i = 0; i < copies; ++i) {
+        std::memcpy(dst + offset, src + offset, slice);
+        asm volatile("" : : "r"(dst) : "memory");  // each copy counts: the compiler must not merge them
+      }
+    }
+  });
 }
 
 // Bytes read plus bytes written a second, for a copy of `bytes`; short copies are repeated within one window.
@@ -72,9 +85,16 @@ double copy_rate(size_t bytes, Stream& stream) {
   Buffer from(stream.device(), bytes), to(stream.device(), bytes);
   fill_bytes(from.data(), from.device(), 1, bytes, stream);
   fill_bytes(to.data(), to.device(), 0, bytes, stream);
-  const int copies = static_cast<int>(std::clamp<size_t>(64 * kMiB / bytes, 1, 20));
+  const bool on_gpu = stream.device().is_cuda();
+  const int copies = static_cast<int>(std::clamp<size_t>(64 * kMiB / bytes, 1, on_gpu ? 20 : 4096));
   const double ns = best_ns(stream, 5, 3e7, [&] {
-    for (int i = 0; i < copies; ++i) enqueue_copy(to.data(), from.data(), bytes, stream);
+    if (!on_gpu) {
+      copy_on_cpu(to.as<char>(), from.as<char>(), bytes, copies);
+      return;
+    }
+    for (int i = 0; i < copies; ++i) {
+      copy_bytes(to.data(), to.device(), from.data(), from.device(), bytes, stream);
+    }
   });
   return 2.0 * copies * static_cast<double>(bytes) / ns * 1e9;
 }
@@ -145,13 +165,16 @@ Ceilings measure_ceilings(Device device) {
   ceilings.device = device;
   DeviceGuard guard(device);
   Stream stream(device);
-  const size_t cache = last_level_cache_bytes(device);
-  // A quarter for each of the two buffers, so that both stay in a cache that others use as well.
-  const size_t small = std::max<size_t>(cache / 4, 256 * 1024);
-  const size_t large = device.is_cuda() ? 512 * kMiB : std::clamp<size_t>(2 * cache, 64 * kMiB, 256 * kMiB);
-  ceilings.cached_bytes = static_cast<double>(cache) / 2;
   const size_t affordable = free_memory_bytes(device) / 8;
-  ceilings.cached_copy_bytes_per_s = copy_rate(std::min(small, affordable), stream);
+  ceilings.caches = caches_of(device);
+  for (CacheCeiling& cache : ceilings.caches) {
+    // Two buffers that fill half of it: others use it as well.
+    const auto bytes = static_cast<size_t>(cache.capacity_bytes / 4);
+    cache.copy_bytes_per_s = copy_rate(std::min(bytes, affordable), stream);
+  }
+  const auto largest_cache = static_cast<size_t>(ceilings.caches.back().capacity_bytes);
+  const size_t large =
+      device.is_cuda() ? 512 * kMiB : std::clamp<size_t>(2 * largest_cache, 64 * kMiB, 256 * kMiB);
   ceilings.copy_bytes_per_s = copy_rate(std::min(large, affordable), stream);
   measure_gemm(ceilings, MathMode::kFp32, ceilings.fp32_flops_per_s, stream);
   if (device.is_cuda()) {
@@ -171,9 +194,13 @@ Bound binding_ceiling(const Ceilings& ceilings, const Work& work, MathMode math,
   const auto consider = [&](double ns, const std::string& by) {
     if (std::isfinite(ns) && !(ns <= bound.best_ns)) bound = {ns, by};
   };
-  const bool cached = hot && work.bytes <= ceilings.cached_bytes;
-  consider(work.bytes / (cached ? ceilings.cached_copy_bytes_per_s : ceilings.copy_bytes_per_s) * 1e9,
-           cached ? "cache" : "memory");
+  // Up to twice a cache's size, part of the working set may still be found in it; the ceiling must not be too low.
+  const auto cache = std::find_if(ceilings.caches.begin(), ceilings.caches.end(), [&](const CacheCeiling& c) {
+    return hot && work.bytes <= 2 * c.capacity_bytes;
+  });
+  const bool cached = cache != ceilings.caches.end();
+  consider(work.bytes / (cached ? cache->copy_bytes_per_s : ceilings.copy_bytes_per_s) * 1e9,
+           cached ? cache->name : "memory");
   consider(work.flops / gemm_flops_per_s(ceilings, math) * 1e9, concat(to_string(math), " gemm"));
   consider(ceilings.replayed_launch_ns, "launch");
   return bound;
@@ -183,8 +210,14 @@ void write_ceilings(JsonWriter& json, const Ceilings& ceilings) {
   json.key("ceilings").begin_object();
   json.field("device", ceilings.device.to_string());
   json.field("copy_bytes_per_s", ceilings.copy_bytes_per_s);
-  json.field("cached_copy_bytes_per_s", ceilings.cached_copy_bytes_per_s);
-  json.field("cached_bytes", ceilings.cached_bytes);
+  json.key("caches").begin_array();
+  for (const CacheCeiling& cache : ceilings.caches) {
+    json.begin_object(JsonWriter::Style::kInline).field("name", cache.name);
+    json.field("capacity_bytes", cache.capacity_bytes)
+        .field("copy_bytes_per_s", cache.copy_bytes_per_s)
+        .end_object();
+  }
+  json.end_array();
   json.field("fp32_flops_per_s", ceilings.fp32_flops_per_s);
   json.field("tf32_flops_per_s", ceilings.tf32_flops_per_s);
   json.field("fp16_flops_per_s", ceilings.fp16_flops_per_s);
@@ -199,9 +232,11 @@ std::string describe(const Ceilings& ceilings) {
   const auto rate = [](double per_s, double unit, const char* name) {
     return std::isfinite(per_s) ? format_short(per_s / unit) + " " + name : std::string("not measured");
   };
-  std::string text = concat("ceilings measured now: copy ", rate(ceilings.copy_bytes_per_s, 1e9, "GB/s"),
-                            " (in cache ", rate(ceilings.cached_copy_bytes_per_s, 1e9, "GB/s"),
-                            "), fp32 gemm ", rate(ceilings.fp32_flops_per_s, 1e9, "GFLOP/s"));
+  std::string text = concat("ceilings measured now: copy ", rate(ceilings.copy_bytes_per_s, 1e9, "GB/s"));
+  for (const CacheCeiling& cache : ceilings.caches) {
+    text += concat(", in ", cache.name, " ", rate(cache.copy_bytes_per_s, 1e9, "GB/s"));
+  }
+  text += concat(", fp32 gemm ", rate(ceilings.fp32_flops_per_s, 1e9, "GFLOP/s"));
   if (ceilings.device.is_cuda()) {
     text +=
         concat(", tf32 ", rate(ceilings.tf32_flops_per_s, 1e9, "GFLOP/s"), ", launch ",

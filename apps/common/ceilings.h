@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "apps/common/json_writer.h"
 #include "framework/device.h"
@@ -11,13 +12,19 @@
 
 namespace lenslet {
 
+/// The same copy with buffers that stay in a cache.
+struct CacheCeiling {
+  std::string name;           // "L1", "L2", "L3"
+  double capacity_bytes = 0;  // of all the cores or multiprocessors that copy
+  double copy_bytes_per_s = NAN;
+};
+
 /// NaN where it could not be measured; the reason is in `notes`.
 struct Ceilings {
   Device device;
-  double copy_bytes_per_s = NAN;         // large copy within the device's memory, read + written bytes
-  double cached_copy_bytes_per_s = NAN;  // the same with buffers that stay in the last-level cache
-  double cached_bytes = 0;               // the largest working set that the cached rate may judge
-  double fp32_flops_per_s = NAN;         // square GEMM of the vendor's library
+  double copy_bytes_per_s = NAN;     // large copy within the device's memory, read + written bytes
+  std::vector<CacheCeiling> caches;  // nearest first
+  double fp32_flops_per_s = NAN;     // square GEMM of the vendor's library
   double tf32_flops_per_s = NAN;
   double fp16_flops_per_s = NAN;
   double launch_ns = NAN;           // one empty kernel after another, enqueued one by one
@@ -32,7 +39,7 @@ Ceilings measure_ceilings(Device device);
 /// The ceiling that binds some work: the time it would take at best, and which ceiling says so.
 struct Bound {
   double best_ns = NAN;
-  std::string by;  // "memory", "cache", "fp32 gemm", "launch"; empty where nothing was measured
+  std::string by;  // "memory", "L2", "fp32 gemm", "launch"; empty where nothing was measured
 };
 Bound binding_ceiling(const Ceilings& ceilings, const Work& work, MathMode math, bool hot);
 

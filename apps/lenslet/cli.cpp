@@ -312,7 +312,7 @@ std::function<ExitCode()> parse_command_line(int argc, const char* const* argv) 
       for (const auto& [sub, run] : commands) {
         if (sub->parsed()) about = sub;
       }
-      text = about->help();
+      text = about == &app ? app.help() : about->help("lenslet");
     }
     return [text] {
       write_standard_output(text);

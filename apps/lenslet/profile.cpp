@@ -299,7 +299,8 @@ ExitCode run_profile(const ProfileCommandOptions& options) {
   const Ceilings ceilings = measure_ceilings(session.device());
   throw_if_interrupted();
   console.line(describe(ceilings));
-  if (!ceilings.notes.empty()) console.line("not measured: " + printable(ceilings.notes));
+  if (!ceilings.notes.empty() && session.device().is_cuda())
+    console.line("not measured: " + printable(ceilings.notes));
   const Measured measured = measure(*executable, session, options);
 
   ResultFile results;
