@@ -1,0 +1,69 @@
+// Without its modules the program still runs: what needs one is refused with its name, and the rest goes on.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "framework/module.h"
+#include "layers/conv/conv_registry.h"
+#include "layers/gemm/gemm.h"
+#include "layers/linear/linear_layer.h"
+#include "tests/support/expect_error.h"
+
+namespace lenslet {
+namespace {
+
+// An empty folder, for the whole process: modules are looked for once.
+class Modules : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    char folder[] = "/tmp/lenslet-modules-XXXXXX";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    folder_ = folder;
+    ASSERT_EQ(setenv("LENSLET_MODULE_PATH", folder_.c_str(), 1), 0);
+  }
+  static void TearDownTestSuite() { rmdir(folder_.c_str()); }
+
+  static std::string folder_;
+};
+
+std::string Modules::folder_;
+
+TEST_F(Modules, AMissingModuleIsNamedWithItsFolder) {
+  expect_error<UnavailableError>([] { Module::open("gemm_cublas"); }, "lenslet_gemm_cublas.so");
+  expect_error<UnavailableError>([] { Module::open("gemm_cublas"); }, folder_);
+}
+
+TEST_F(Modules, ConvolutionBackendsInModulesAreRefusedAndTheRestServe) {
+  const Conv2dProblem problem = Conv2dProblem::parse("mb1ic1ih8oc1oh6kh3");
+  for (DeviceKind device : {DeviceKind::kCpu, DeviceKind::kCuda}) {
+    for (const ConvBackendEntry& entry : conv_backend_rows(device)) {
+      const Support support = entry.supports(problem, MathMode::kFp32);
+      if (entry.kind() == ConvBackendEntry::Kind::kBuiltIn) {
+        EXPECT_TRUE(support) << entry.name() << ": " << support.reason();
+      } else {
+        EXPECT_FALSE(support) << entry.name();
+        EXPECT_NE(support.reason(), "") << entry.name();
+      }
+    }
+  }
+}
+
+TEST_F(Modules, LinearServesWithoutALibrary) {
+  const LinearLayer layer(Tensor({3, 4}), Tensor());
+  OperatorRequest request;
+  request.inputs = {Shape{2, 4}};
+  request.output = {2, 3};
+  EXPECT_EQ(layer.preferred(request), "direct");
+  EXPECT_TRUE(layer.supports("gemm", request));  // the blocked loop
+#if LENSLET_HAS_CUDA
+  request.device = Device::cuda();
+  EXPECT_EQ(layer.preferred(request), "warp_reduce");
+  const Support support = layer.supports("cublas", request);
+  EXPECT_FALSE(support);
+  EXPECT_NE(support.reason().find("gemm_cublas"), std::string::npos) << support.reason();
+#endif
+}
+
+}  // namespace
+}  // namespace lenslet

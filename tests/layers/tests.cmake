@@ -1,0 +1,18 @@
+# The same sources for both kinds of device.
+set(lenslet_layer_tests
+    layers/layer_fixture.cpp layers/pool_test.cpp layers/relu_test.cpp layers/linear_test.cpp layers/softmax_test.cpp)
+set(lenslet_layer_targets lenslet_pool lenslet_relu lenslet_linear lenslet_softmax lenslet_reference)
+
+lenslet_test(layers_cpu SOURCES ${lenslet_layer_tests} DEPENDS ${lenslet_layer_targets})
+target_compile_definitions(test_layers_cpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCpu)
+lenslet_test(layers_gpu SOURCES ${lenslet_layer_tests} layers/gemm_gpu_test.cpp DEPENDS ${lenslet_layer_targets} GPU)
+target_compile_definitions(test_layers_gpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCuda)
+lenslet_test(modules SOURCES layers/modules_test.cpp DEPENDS lenslet_linear lenslet_conv)
+
+get_property(lenslet_modules GLOBAL PROPERTY LENSLET_MODULES)
+list(TRANSFORM lenslet_modules PREPEND lenslet_module_)
+foreach(test layers_cpu layers_gpu modules)
+  if(lenslet_modules)
+    add_dependencies(test_${test} ${lenslet_modules})
+  endif()
+endforeach()
