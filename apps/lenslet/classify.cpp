@@ -208,6 +208,8 @@ class Files {
 
 ExitCode run_classify(const ClassifyOptions& options) {
   Console console({options.json, options.csv, options.save_plan});
+  if (options.inputs.empty())
+    throw UsageError("classify expects a FILE, a DIR or '-'; see lenslet classify --help");
   if (options.index && options.limit) throw UsageError("--index and --limit exclude each other");
   DigitInputs inputs(options, options.explain);
   Session session(options);

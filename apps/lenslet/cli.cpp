@@ -16,6 +16,8 @@ namespace {
 
 constexpr int64_t kMaxBatch = 1 << 20;
 constexpr int kMaxThreads = 1024;
+constexpr const char* kExpectedCommand =
+    "expected a command: classify, eval, profile, backends or doctor; see lenslet --help";
 constexpr const char* kExitCodes =
     "Exit codes: 0 ok, 1 a check failed, 2 usage, 3 input, model or data file, 4 device or backend not "
     "available,\n"
@@ -105,8 +107,7 @@ void add_classify(CLI::App& app, ClassifyOptions& options) {
          "inputs", options.inputs,
          "pictures (PNG, JPEG, BMP, PGM, PPM), IDX files, folders of pictures, or '-' for one picture from "
          "standard input")
-      ->type_name("FILE|DIR|-")
-      ->required();
+      ->type_name("FILE|DIR|-");
   app.add_flag("--explain", options.explain, "show each step from the picture to the model's input");
   add_count(app, "--limit", 1, options.limit, "classify at most N images of each IDX file");
   add_count(app, "--index", 0, options.index, "classify only image N of each IDX file");
@@ -223,6 +224,13 @@ std::vector<std::string> flag_names(const CLI::App& app) {
   return names;
 }
 
+// "--limit: 1 required TEXT missing" and the like; long ones are cut, an argument may have any length.
+std::string one_line(std::string text) {
+  constexpr size_t kLongest = 300;
+  text = printable(text);
+  return text.size() > kLongest ? text.substr(0, kLongest) + "..." : text;
+}
+
 // What CLI11 could not place. Only the flag's name matters for the nearest match, not its value.
 [[noreturn]] void throw_unexpected(const CLI::App& app, const CLI::App& subcommand) {
   const std::vector<std::string> extras = app.remaining(true);
@@ -234,19 +242,12 @@ std::vector<std::string> flag_names(const CLI::App& app) {
     }
   }
   if (word.size() < 2 || word[0] != '-') {
-    throw UsageError(concat(subcommand.get_name(), " does not take the argument '", printable(word), "'"));
+    throw UsageError(concat(subcommand.get_name(), " does not take the argument '", one_line(word), "'"));
   }
   word = word.substr(0, word.find('='));
-  throw UsageError(concat(subcommand.get_name(), " has no option ", printable(word),
+  throw UsageError(concat(subcommand.get_name(), " has no option ", one_line(word),
                           nearest_hint(word, flag_names(subcommand)), " See lenslet ", subcommand.get_name(),
                           " --help"));
-}
-
-// "--limit: 1 required TEXT missing" and the like; long ones are cut, an argument may have any length.
-std::string one_line(std::string text) {
-  constexpr size_t kLongest = 300;
-  text = printable(text);
-  return text.size() > kLongest ? text.substr(0, kLongest) + "..." : text;
 }
 
 }  // namespace
@@ -292,14 +293,15 @@ std::function<ExitCode()> parse_command_line(int argc, const char* const* argv) 
   std::vector<std::string> names;
   for (const auto& [sub, run] : commands) names.push_back(sub->get_name());
   const std::string first = argc > 1 ? argv[1] : "";
-  if (first.empty() || first[0] != '-') {
-    if (std::find(names.begin(), names.end(), first) == names.end()) {
-      throw UsageError(
-          first.empty()
-              ? "expected a command: classify, eval, profile, backends or doctor; see lenslet --help"
-              : concat("there is no command '", one_line(first), "'", nearest_hint(first, names),
-                       " See lenslet --help"));
-    }
+  if (first.empty()) throw UsageError(kExpectedCommand);
+  if (first[0] != '-' && std::find(names.begin(), names.end(), first) == names.end()) {
+    throw UsageError(concat("there is no command '", one_line(first), "'", nearest_hint(first, names),
+                            " See lenslet --help"));
+  }
+  if (first[0] == '-' && first != "--help" && first != "-h" && first != "--version") {
+    throw UsageError(concat("there is no option ", one_line(first), " before the command",
+                            nearest_hint(first.substr(0, first.find('=')), {"--help", "--version"}),
+                            "; options follow the command: lenslet eval --device cpu"));
   }
   try {
     app.parse(argc, argv);
@@ -325,17 +327,12 @@ std::function<ExitCode()> parse_command_line(int argc, const char* const* argv) 
       throw UsageError(concat(sub->get_name(), ": ", one_line(error.what()), "; see lenslet ",
                               sub->get_name(), " --help"));
     }
-    if (first.size() > 1 && first[0] == '-' && first != "--") {
-      throw UsageError(concat("there is no option ", one_line(first), " before the command",
-                              nearest_hint(first.substr(0, first.find('=')), {"--help", "--version"}),
-                              " Options follow the command: lenslet eval --device cpu"));
-    }
     throw UsageError(concat(one_line(error.what()), "; see lenslet --help"));
   }
   for (const auto& [sub, run] : commands) {
     if (sub->parsed()) return run;
   }
-  throw UsageError("expected a command: classify, eval, profile, backends or doctor; see lenslet --help");
+  throw UsageError(kExpectedCommand);
 }
 
 }  // namespace lenslet

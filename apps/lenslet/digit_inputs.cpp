@@ -92,7 +92,8 @@ DigitInputs::DigitInputs(const ClassifyOptions& options, bool keep_originals)
         "'-' reads a picture from standard input, which is a terminal here; redirect a file: lenslet "
         "classify - < digit.png");
   }
-  single_ = options.inputs.size() == 1 && !fs::is_directory(options.inputs[0]) &&
+  std::error_code ignored;  // the reader will say what is wrong with the name
+  single_ = options.inputs.size() == 1 && !fs::is_directory(options.inputs[0], ignored) &&
             !looks_like_idx(options.inputs[0]);
 }
 

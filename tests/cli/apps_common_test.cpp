@@ -1,0 +1,159 @@
+// What the programs share: numbers, text, tables, JSON, ceilings.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "apps/common/ceilings.h"
+#include "apps/common/json_writer.h"
+#include "apps/common/option_values.h"
+#include "apps/common/result_file.h"
+#include "apps/common/table.h"
+#include "apps/common/text.h"
+#include "framework/error.h"
+
+namespace lenslet {
+namespace {
+
+TEST(OptionValues, Integers) {
+  EXPECT_EQ(parse_integer("--n", "42", 1, 100), 42);
+  EXPECT_EQ(parse_integer("--n", "-3", -5, 5), -3);
+  for (const char* text :
+       {"", " 1", "1 ", "+1", "1e2", "0x1", "1.0", "1,0", "one", "0", "101", "9223372036854775808"}) {
+    EXPECT_THROW(parse_integer("--n", text, 1, 100), UsageError) << text;
+  }
+}
+
+TEST(OptionValues, Numbers) {
+  EXPECT_DOUBLE_EQ(parse_number("--x", "0.25", 0, 1), 0.25);
+  for (const char* text : {"", "nan", "inf", "1e-3", "0,5", "1.01", "-0.1", "0.5x"}) {
+    EXPECT_THROW(parse_number("--x", text, 0, 1), UsageError) << text;
+  }
+}
+
+TEST(OptionValues, Bytes) {
+  EXPECT_EQ(parse_bytes("--b", "1"), 1u);
+  EXPECT_EQ(parse_bytes("--b", "64M"), size_t{64} << 20);
+  EXPECT_EQ(parse_bytes("--b", "3G"), size_t{3} << 30);
+  EXPECT_EQ(parse_bytes("--b", "16777215T"), size_t{16777215} << 40);
+  for (const char* text :
+       {"", "0", "0K", "-1", "M", "64m", "64MB", "1.5G", "16777216T", "18446744073709551616"}) {
+    EXPECT_THROW(parse_bytes("--b", text), UsageError) << text;
+  }
+}
+
+TEST(Text, Numbers) {
+  EXPECT_EQ(format_short(0.012345), "0.0123");
+  EXPECT_EQ(format_short(12.345), "12.3");
+  EXPECT_EQ(format_short(12345), "12345");
+  EXPECT_EQ(format_short(-2.5), "-2.50");
+  EXPECT_EQ(format_short(NAN), "-");
+  EXPECT_EQ(format_time(1500), "1.50 us");
+  EXPECT_EQ(format_time(2.5e9), "2.50 s");
+  EXPECT_EQ(format_bytes(784), "784 B");
+  EXPECT_EQ(format_bytes(1536), "1.50 KiB");
+  EXPECT_EQ(format_count(-1234567), "-1,234,567");
+  EXPECT_EQ(format_count(999), "999");
+  EXPECT_EQ(format_rate(INFINITY), "-");
+  EXPECT_EQ(format_percent(0.9963), "99.63 %");
+}
+
+TEST(Text, PrintableEscapesWhatTerminalsWouldObey) {
+  EXPECT_EQ(printable("plain \xc3\xa9"), "plain \xc3\xa9");
+  EXPECT_EQ(printable("a\nb\tc\x1b[31m"), "a\\nb\\tc\\x1b[31m");
+  EXPECT_EQ(printable("\xff\xc0\xaf"), "\\xff\\xc0\\xaf");
+  EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b");           // C1 control
+  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // surrogate
+  EXPECT_EQ(printable("\xe2\x82"), "\\xe2\\x82");           // cut short
+  EXPECT_EQ(csv_field("a,\"b\""), "\"a,\"\"b\"\"\"");
+}
+
+TEST(Table, AlignsByCharactersAndEndsLinesWithoutBlanks) {
+  Table table;
+  table.column("name", Table::Align::kLeft).column("n");
+  table.row({"\xc3\xa9", "1"}).row({"longer", "100"});
+  EXPECT_EQ(table.to_string(), "name      n\n-----------\n\xc3\xa9         1\nlonger  100\n");
+  EXPECT_THROW(table.row({"1", "2", "3"}), std::logic_error);
+}
+
+TEST(JsonWriter, WritesWhatReadsBackExactly) {
+  std::string text;
+  JsonWriter json([&](const std::string& part) { text += part; });
+  const double awkward = 0.1 + 0.2;
+  json.begin_object().field("d", awkward).field("nan", NAN).field("inf", -INFINITY);
+  json.field("i", std::numeric_limits<int64_t>::min()).field("u", std::numeric_limits<uint64_t>::max());
+  json.field("s", std::string("q\"b\\n\nc\x01 \xff\xc3\xa9"));
+  json.key("list")
+      .begin_array(JsonWriter::Style::kInline)
+      .value(true)
+      .null()
+      .begin_object()
+      .end_object()
+      .end_array();
+  json.end_object().finish();
+  const nlohmann::json read = nlohmann::json::parse(text);
+  EXPECT_EQ(read.at("d").get<double>(), awkward);
+  EXPECT_TRUE(read.at("nan").is_null() && read.at("inf").is_null());
+  EXPECT_EQ(read.at("i").get<int64_t>(), std::numeric_limits<int64_t>::min());
+  EXPECT_EQ(read.at("u").get<uint64_t>(), std::numeric_limits<uint64_t>::max());
+  EXPECT_EQ(read.at("s").get<std::string>(), "q\"b\\n\nc\x01 \\xff\xc3\xa9");
+  EXPECT_EQ(read.at("list").size(), 3u);
+}
+
+TEST(JsonWriter, HandsLongDocumentsOverInParts) {
+  size_t longest = 0, parts = 0;
+  JsonWriter json([&](const std::string& part) {
+    longest = std::max(longest, part.size());
+    ++parts;
+  });
+  json.begin_array();
+  for (int i = 0; i < 100000; ++i)
+    json.begin_object(JsonWriter::Style::kInline).field("index", i).end_object();
+  json.end_array().finish();
+  EXPECT_GT(parts, 10u);
+  EXPECT_LT(longest, 100u * 1024);
+}
+
+TEST(ResultFile, NotANumberBecomesNull) {
+  ResultFile file;
+  file.tool = "test";
+  ResultRow row;
+  row.name = "n";
+  row.flops = NAN;
+  row.ceiling_fraction = INFINITY;
+  row.error = ResultError{NAN, 0, 1, 3};
+  file.rows.push_back(row);
+  const nlohmann::json read = nlohmann::json::parse(file.to_json()).at("results").at(0);
+  EXPECT_TRUE(read.at("flops").is_null());
+  EXPECT_TRUE(read.at("time_ns").is_null());
+  EXPECT_TRUE(read.at("error").at("max_abs").is_null());
+  EXPECT_EQ(file.to_csv().find("nan"), std::string::npos);
+}
+
+TEST(Ceilings, TheOneThatTakesLongestBinds) {
+  Ceilings ceilings;
+  ceilings.copy_bytes_per_s = 1e9;
+  ceilings.caches = {{"L2", 1000, 10e9}};
+  ceilings.fp32_flops_per_s = 1e9;
+  EXPECT_EQ(binding_ceiling(ceilings, {10, 100}, MathMode::kFp32, false).by, "memory");
+  EXPECT_DOUBLE_EQ(binding_ceiling(ceilings, {10, 100}, MathMode::kFp32, false).best_ns, 100);
+  EXPECT_EQ(binding_ceiling(ceilings, {0, 100}, MathMode::kFp32, true).by, "L2");
+  EXPECT_DOUBLE_EQ(binding_ceiling(ceilings, {0, 100}, MathMode::kFp32, true).best_ns, 10);
+  EXPECT_EQ(binding_ceiling(ceilings, {0, 3000}, MathMode::kFp32, true).by, "memory");
+  EXPECT_EQ(binding_ceiling(ceilings, {1000, 100}, MathMode::kFp32, true).by, "fp32 gemm");
+  EXPECT_EQ(binding_ceiling(ceilings, {1000, 100}, MathMode::kTf32, true).by, "L2");  // tf32 was not measured
+  ceilings.replayed_launch_ns = 2000;
+  EXPECT_EQ(binding_ceiling(ceilings, {1000, 100}, MathMode::kFp32, true).by, "launch");
+}
+
+TEST(Ceilings, OfTheCpuAreMeasured) {
+  const Ceilings ceilings = measure_ceilings(Device::cpu());
+  EXPECT_GT(ceilings.copy_bytes_per_s, 1e8);
+  EXPECT_GT(ceilings.fp32_flops_per_s, 1e7);
+  EXPECT_FALSE(ceilings.gemm_library.empty());
+  EXPECT_TRUE(std::isnan(ceilings.launch_ns));
+}
+
+}  // namespace
+}  // namespace lenslet

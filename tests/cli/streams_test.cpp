@@ -1,0 +1,88 @@
+// Standard streams that are full, closed or go away, and signals.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/fixture_files.h"
+
+namespace lenslet::test {
+namespace {
+
+using Output = ProgramOptions::Output;
+
+ProgramRun run_into(Output output, const std::string& arguments) {
+  ProgramOptions options;
+  options.output = output;
+  return lenslet(arguments, options);
+}
+
+TEST(Streams, AFullOutputIsAnError) {
+  for (const char* arguments : {"--version", "eval --help", "classify --device cpu {dir}/pics/one.pgm",
+                                "eval --device cpu --data {dir}/data --json -"}) {
+    const ProgramRun run = run_into(Output::kFull, arguments);
+    EXPECT_EQ(run.exit_code, 7) << arguments << run.err;
+    EXPECT_NE(run.err.find("No space left"), std::string::npos) << run.err;
+  }
+}
+
+TEST(Streams, AClosedOutputIsAnErrorAndTouchesNoFile) {
+  const ProgramRun run =
+      run_into(Output::kClosed, "classify --device cpu {dir}/pics/one.pgm --csv {dir}/out/closed.csv");
+  EXPECT_EQ(run.exit_code, 7) << run.err;
+  EXPECT_FALSE(std::filesystem::exists(expand("{dir}/out/closed.csv")));
+}
+
+TEST(Streams, AReaderThatGoesAwayIsNoNoise) {
+  const ProgramRun run =
+      run_into(Output::kReadOneLineThenClose, "classify --device cpu {dir}/many/t10k-images-idx3-ubyte");
+  EXPECT_EQ(run.signal, 0);
+  EXPECT_EQ(run.exit_code, 7);
+  EXPECT_TRUE(run.err.empty()) << run.err;
+}
+
+TEST(Streams, ClosedStandardInputIsADataError) {
+  ProgramOptions options;
+  options.inherit_nothing_on_stdin = true;
+  const ProgramRun run = lenslet("classify --device cpu -", options);
+  EXPECT_EQ(run.exit_code, 3) << run.err;
+}
+
+TEST(Streams, NoTerminalNoControlCharacters) {
+  const ProgramRun run = lenslet("eval --device cpu --data {dir}/many");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ((run.out + run.err).find('\r'), std::string::npos);
+  EXPECT_EQ((run.out + run.err).find('\x1b'), std::string::npos);
+}
+
+TEST(Streams, ADecimalCommaLocaleChangesNothing) {
+  ProgramOptions options;
+  options.environment = {{"LC_ALL", "de_DE.UTF-8"}, {"LC_NUMERIC", "de_DE.UTF-8"}};
+  const ProgramRun run = lenslet("eval --device cpu --data {dir}/data --min-accuracy 0.05 --json -", options);
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(nlohmann::json::parse(run.out).at("count"), 20);
+}
+
+TEST(Streams, AFailedOutputLeavesNoTemporaryFile) {
+  lenslet("eval --device cpu --data {dir}/data --json {dir}/out/kept.json --csv /dev/full");
+  for (const auto& entry : std::filesystem::directory_iterator(expand("{dir}/out"))) {
+    EXPECT_EQ(entry.path().filename().string().rfind(".lenslet-", 0), std::string::npos) << entry.path();
+  }
+}
+
+TEST(Signals, AnInterruptFinishesTheBatchAndWritesValidFiles) {
+  ProgramOptions options;
+  // Throughput is measured for 300 ms at least, so this comes while images are being evaluated.
+  options.interrupt_after_s = 0.2;
+  const ProgramRun run = lenslet(
+      "eval --device cpu --threads 1 --batch-size 16 --data {dir}/many --json {dir}/out/int.json", options);
+  EXPECT_EQ(run.exit_code, 130) << run.err;
+  EXPECT_LT(run.seconds, 30);
+  std::ifstream file(expand("{dir}/out/int.json"));
+  const nlohmann::json document = nlohmann::json::parse(file);
+  EXPECT_TRUE(document.at("interrupted").get<bool>());
+}
+
+}  // namespace
+}  // namespace lenslet::test

@@ -1,0 +1,142 @@
+#include "tests/support/subprocess.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <stdexcept>
+
+namespace lenslet::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+struct Pipe {
+  int read = -1, write = -1;
+  Pipe() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe failed");
+    read = ends[0];
+    write = ends[1];
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  ~Pipe() {
+    close_read();
+    close_write();
+  }
+  void close_read() { close_end(read); }
+  void close_write() { close_end(write); }
+
+ private:
+  static void close_end(int& end) {
+    if (end >= 0) ::close(end);
+    end = -1;
+  }
+};
+
+// Only what is safe between fork and exec.
+[[noreturn]] void become(const std::vector<char*>& arguments, const ProgramOptions& options, Pipe& in,
+                         Pipe& out, Pipe& err) {
+  if (!options.folder.empty() && ::chdir(options.folder.c_str()) != 0) ::_exit(126);
+  ::dup2(in.read, STDIN_FILENO);
+  if (options.inherit_nothing_on_stdin) ::close(STDIN_FILENO);
+  switch (options.output) {
+    case ProgramOptions::Output::kClosed:
+      ::close(STDOUT_FILENO);
+      break;
+    case ProgramOptions::Output::kFull:
+      ::dup2(::open("/dev/full", O_WRONLY), STDOUT_FILENO);
+      break;
+    default:
+      ::dup2(out.write, STDOUT_FILENO);
+  }
+  ::dup2(err.write, STDERR_FILENO);
+  for (const std::string& name : options.unset) ::unsetenv(name.c_str());
+  for (const auto& [name, value] : options.environment) ::setenv(name.c_str(), value.c_str(), 1);
+  ::execv(arguments[0], arguments.data());
+  ::_exit(127);
+}
+
+// False at the end of the stream.
+bool drain(int descriptor, std::string& text) {
+  char buffer[65536];
+  const ssize_t got = ::read(descriptor, buffer, sizeof buffer);
+  if (got > 0) text.append(buffer, static_cast<size_t>(got));
+  return got > 0 || (got < 0 && errno == EINTR);
+}
+
+}  // namespace
+
+ProgramRun run_program(const std::vector<std::string>& command, const ProgramOptions& options) {
+  std::vector<std::string> copy = command;
+  std::vector<char*> arguments;
+  for (std::string& argument : copy) arguments.push_back(argument.data());
+  arguments.push_back(nullptr);
+
+  std::signal(SIGPIPE, SIG_IGN);
+  Pipe in, out, err;
+  const Clock::time_point start = Clock::now();
+  const pid_t child = ::fork();
+  if (child < 0) throw std::runtime_error("fork failed");
+  if (child == 0) {
+    std::signal(SIGPIPE, SIG_DFL);
+    become(arguments, options, in, out, err);
+  }
+  in.close_read();
+  out.close_write();
+  err.close_write();
+  ::fcntl(in.write, F_SETFL, O_NONBLOCK);
+
+  ProgramRun run;
+  size_t sent = 0;
+  bool interrupted = false;
+  while (out.read >= 0 || err.read >= 0) {
+    if (sent >= options.standard_input.size()) in.close_write();
+    pollfd waiting[3] = {{out.read, POLLIN, 0}, {err.read, POLLIN, 0}, {in.write, POLLOUT, 0}};
+    ::poll(waiting, 3, 20);
+    if (out.read >= 0 && waiting[0].revents != 0 && !drain(out.read, run.out)) out.close_read();
+    if (err.read >= 0 && waiting[1].revents != 0 && !drain(err.read, run.err)) err.close_read();
+    if (in.write >= 0 && waiting[2].revents != 0) {
+      const ssize_t put =
+          ::write(in.write, options.standard_input.data() + sent, options.standard_input.size() - sent);
+      if (put > 0) sent += static_cast<size_t>(put);
+      if (put < 0 && errno != EAGAIN && errno != EINTR) in.close_write();
+    }
+    if (options.output == ProgramOptions::Output::kReadOneLineThenClose &&
+        run.out.find('\n') != std::string::npos) {
+      out.close_read();
+    }
+    const double elapsed = seconds_since(start);
+    if (options.interrupt_after_s > 0 && elapsed > options.interrupt_after_s && !interrupted) {
+      ::kill(child, SIGINT);
+      interrupted = true;
+    }
+    if (elapsed > options.timeout_s) {
+      ::kill(child, SIGKILL);
+      run.timed_out = true;
+      break;
+    }
+  }
+  int status = 0;
+  rusage usage = {};
+  while (::wait4(child, &status, 0, &usage) < 0 && errno == EINTR) {
+  }
+  run.seconds = seconds_since(start);
+  run.max_rss_kib = usage.ru_maxrss;
+  if (WIFEXITED(status)) run.exit_code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) run.signal = WTERMSIG(status);
+  return run;
+}
+
+}  // namespace lenslet::test

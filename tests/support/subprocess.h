@@ -1,0 +1,34 @@
+// Runs a program as a user's shell would, and tells everything that can be seen of it from outside.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace lenslet::test {
+
+struct ProgramRun {
+  int exit_code = -1;  // -1: ended by a signal
+  int signal = 0;
+  bool timed_out = false;
+  std::string out, err;
+  double seconds = 0;
+  long max_rss_kib = 0;
+};
+
+struct ProgramOptions {
+  enum class Output { kCapture, kClosed, kFull, kReadOneLineThenClose };
+  std::string standard_input;                      // given through a pipe
+  bool inherit_nothing_on_stdin = false;           // standard input closed
+  Output output = Output::kCapture;                // kFull: /dev/full
+  std::map<std::string, std::string> environment;  // added to this process's
+  std::vector<std::string> unset;                  // taken from it
+  std::string folder;                              // to run in; empty: this one
+  double timeout_s = 120;
+  double interrupt_after_s = 0;  // SIGINT then; 0: none
+};
+
+/// `command[0]` is the program's path.
+ProgramRun run_program(const std::vector<std::string>& command, const ProgramOptions& options = {});
+
+}  // namespace lenslet::test
