@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "layers/conv/conv_registry.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/reference.h"
 
@@ -93,6 +94,23 @@ TEST(Conv2dLayer, EveryBackendComputes) {
       }
     }
   }
+}
+
+TEST(ConvRegistry, NamesTheLegalBackends) {
+  for (DeviceKind device : {DeviceKind::kCpu, DeviceKind::kCuda}) {
+    std::string message;
+    try {
+      find_conv_backend(device, "cuddn");
+    } catch (const UsageError& error) {
+      message = error.what();
+    }
+    EXPECT_NE(message.find("cuddn"), std::string::npos) << message;
+    for (const ConvBackendEntry& entry : conv_backend_rows(device)) {
+      EXPECT_NE(message.find(entry.name()), std::string::npos) << message;
+      EXPECT_EQ(&find_conv_backend(device, entry.name()), &entry);
+    }
+  }
+  EXPECT_EQ(conv_backend_rows(DeviceKind::kCpu).front().name(), "direct");
 }
 
 /// Writes down what it is told.

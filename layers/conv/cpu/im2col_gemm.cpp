@@ -2,13 +2,14 @@
 // Networks for Document Processing", 2006): the input windows become the columns of a matrix, stored, and a
 // GEMM does the arithmetic.
 //
-//   col [C/G*R*S, P*Q]: col[(c, r, s), (p, q)] = x[n, c, p*sh - ph + r*dh, q*sw - pw + s*dw] or 0 outside
-//   y[n] [K/G, P*Q] = w [K/G, C/G*R*S] * col, for each image n and group
+//   col [C/G*R*S, N*P*Q]: col[(c, r, s), (n, p, q)] = x[n, c, p*sh - ph + r*dh, q*sw - pw + s*dw] or 0 outside
+//   y' [K/G, N*P*Q] = w [K/G, C/G*R*S] * col, for each group; y [N, K, P, Q] is y' with bias, images moved outwards
 //
-// The matrix repeats every input value up to R*S times: what it costs shows as the stage "im2col", beside
-// "gemm". It is built for as many images, or else output rows, as fit the workspace below; bias and ReLU are
-// a pass over the output.
+// The matrix repeats every input value up to R*S times: what it costs shows as the stage "im2col", beside "gemm". It is
+// built for as many images, or else output rows, as fit the workspace below: one product for many small images is much
+// faster than one for each. The pass "bias_relu" adds the bias and puts the images in their places.
 #include <algorithm>
+#include <cstring>
 
 #include "framework/parallel.h"
 #include "layers/conv/conv_backend.h"
@@ -17,25 +18,44 @@
 namespace lenslet {
 namespace {
 
-// The columns of one round stay in the L2 caches, or in L3 at worst.
-constexpr int64_t kColumnBytes = 4 * 1024 * 1024;
+// The columns of one round, and what they become, stay in the L2 cache of the core that reads them.
+constexpr int64_t kColumnBytesPerThread = 1024 * 1024;
 // Elements moved below which a second thread costs more than it brings (waking one takes some 10 us).
 constexpr int64_t kElementsPerThread = 1 << 15;
+
+size_t aligned_bytes(int64_t floats) {
+  const size_t bytes = static_cast<size_t>(floats) * sizeof(float);
+  return (bytes + Buffer::kAlignment - 1) / Buffer::kAlignment * Buffer::kAlignment;
+}
+
+/// Rows of an image are short: a call of memcpy for each costs more than the copy.
+void copy_short(const float* from, float* to, int64_t count) {
+  constexpr int64_t kPiece = 4, kLong = 64;
+  if (count >= kLong || count < kPiece) {
+    std::copy(from, from + count, to);
+    return;
+  }
+  int64_t i = 0;
+  for (; i + kPiece <= count; i += kPiece) std::memcpy(to + i, from + i, kPiece * sizeof(float));
+  std::memcpy(to + count - kPiece, from + count - kPiece, kPiece * sizeof(float));
+}
 
 /// How much is unrolled at a time: several whole images, or some output rows of one.
 struct Rounds {
   explicit Rounds(const Conv2dProblem& problem)
       : taps(int64_t{problem.c} / problem.groups * problem.r * problem.s), p(problem.p()), q(problem.q()) {
-    const int64_t fit =
-        std::max<int64_t>(kColumnBytes / static_cast<int64_t>(sizeof(float)) / taps / q, 1);  // rows
+    const int64_t fit = std::max<int64_t>(
+        num_threads() * kColumnBytesPerThread / static_cast<int64_t>(sizeof(float)) / taps / q, 1);  // rows
     rows = std::min(fit, p);
     images = rows < p ? 1 : std::min<int64_t>(fit / p, problem.n);
   }
-  int64_t column_floats() const { return images * taps * rows * q; }
-  size_t column_bytes() const {
-    const size_t bytes = static_cast<size_t>(column_floats()) * sizeof(float);
-    return (bytes + Buffer::kAlignment - 1) / Buffer::kAlignment * Buffer::kAlignment;
+  int64_t positions() const { return images * rows * q; }
+  size_t column_bytes() const { return aligned_bytes(taps * positions()); }
+  /// y' of one group; nothing for a single image, which is computed in its place.
+  size_t product_bytes(const Conv2dProblem& problem) const {
+    return images == 1 ? 0 : aligned_bytes(int64_t{problem.k} / problem.groups * positions());
   }
+  size_t bytes(const Conv2dProblem& problem) const { return column_bytes() + product_bytes(problem); }
   int64_t taps, p, q;
   int64_t rows = 0;    // output rows of one round
   int64_t images = 0;  // images of one round; more than one only with all their rows
@@ -52,97 +72,114 @@ class Im2colGemmKernel : public ConvKernel {
     if (request.bias) bias_.assign(request.bias, request.bias + problem_.k);
   }
 
-  size_t workspace_bytes() const override { return rounds_.column_bytes() + gemm_->workspace_bytes(); }
+  size_t workspace_bytes() const override { return rounds_.bytes(problem_) + gemm_->workspace_bytes(); }
   std::string detail() const override { return gemm_->describe(); }
 
   void run(const ConvArgs& args, RunContext& context) override {
-    auto* columns = static_cast<float*>(context.workspace);
-    void* gemm_workspace = static_cast<unsigned char*>(context.workspace) + rounds_.column_bytes();
-    const int64_t outputs = problem_.k / problem_.groups, plane = rounds_.p * rounds_.q;
     for (int64_t n = 0; n < problem_.n; n += rounds_.images) {
       const int64_t images = std::min(rounds_.images, problem_.n - n);
       for (int64_t group = 0; group < problem_.groups; ++group) {
         for (int64_t first = 0; first < rounds_.p; first += rounds_.rows) {
           const int64_t rows = std::min(rounds_.rows, rounds_.p - first);
-          {
-            const ScopedStage stage(context.tracer, "im2col");
-            unroll(args.x, n, images, group, first, rows, columns);
-          }
-          const ScopedStage stage(context.tracer, "gemm");
-          GemmProblem gemm;
-          gemm.m = static_cast<int>(outputs);
-          gemm.n = static_cast<int>(rows * rounds_.q);
-          gemm.k = static_cast<int>(rounds_.taps);
-          gemm.lda = rounds_.taps;
-          gemm.ldb = rows * rounds_.q;
-          gemm.ldc = plane;
-          gemm.batch = static_cast<int>(images);
-          gemm.stride_b = rounds_.taps * rows * rounds_.q;
-          gemm.stride_c = problem_.k * plane;
-          const int64_t k = group * outputs;
-          gemm_->run(gemm,
-                     {weights_.data() + k * rounds_.taps, columns,
-                      args.y + (n * problem_.k + k) * plane + first * rounds_.q},
-                     gemm_workspace, context);
+          run_round(args, context, {n, images, group, first, rows, images * rows * rounds_.q});
         }
       }
     }
-    if (bias_.empty() && !relu_) return;
-    const ScopedStage stage(context.tracer, "bias_relu");
-    add_bias(args.y);
   }
 
  private:
-  /// Fills [images][C/G, R, S][rows, Q].
-  void unroll(const float* x, int64_t n, int64_t images, int64_t group, int64_t first, int64_t rows,
-              float* columns) const {
-    const int64_t channels = problem_.c / problem_.groups;
-    const int64_t lines = images * channels * problem_.r * problem_.s, length = rows * rounds_.q;
-    parallel_for(lines, std::max<int64_t>(kElementsPerThread / length, 1), [&](int64_t begin, int64_t end) {
-      for (int64_t line = begin; line < end; ++line) {
-        const int64_t s = line % problem_.s, r = line / problem_.s % problem_.r;
-        const int64_t c = line / problem_.s / problem_.r % channels,
-                      image = line / problem_.s / problem_.r / channels;
-        const float* plane = x + ((n + image) * problem_.c + group * channels + c) * problem_.h * problem_.w;
-        for (int64_t row = 0; row < rows; ++row) {
-          const int64_t h = (first + row) * problem_.stride_h - problem_.pad_h + r * problem_.dilation_h;
-          const bool inside = h >= 0 && h < problem_.h;
-          unroll_row(inside ? plane + h * problem_.w : nullptr, s, columns + line * length + row * rounds_.q);
-        }
-      }
-    });
+  /// What one product covers.
+  struct Round {
+    int64_t n, images, group, first, rows;
+    int64_t positions;  // images * rows * Q, the columns of the matrix
+  };
+
+  void run_round(const ConvArgs& args, RunContext& context, const Round& round) {
+    auto* memory = static_cast<unsigned char*>(context.workspace);
+    auto* columns = reinterpret_cast<float*>(memory);
+    void* gemm_workspace = memory + rounds_.bytes(problem_);
+    {
+      const ScopedStage stage(context.tracer, "im2col");
+      unroll(args.x, round, columns);
+    }
+    const int64_t outputs = problem_.k / problem_.groups, plane = rounds_.p * rounds_.q;
+    float* y = args.y + (round.n * problem_.k + round.group * outputs) * plane + round.first * rounds_.q;
+    const bool in_place = rounds_.images == 1;
+    float* product = in_place ? y : reinterpret_cast<float*>(memory + rounds_.column_bytes());
+    GemmProblem gemm;
+    gemm.m = static_cast<int>(outputs);
+    gemm.n = static_cast<int>(round.positions);
+    gemm.k = static_cast<int>(rounds_.taps);
+    gemm.lda = rounds_.taps;
+    gemm.ldb = round.positions;
+    gemm.ldc = in_place ? plane : round.positions;
+    {
+      const ScopedStage stage(context.tracer, "gemm");
+      gemm_->run(gemm, {weights_.data() + round.group * outputs * rounds_.taps, columns, product},
+                 gemm_workspace, context);
+    }
+    if (in_place && bias_.empty() && !relu_) return;
+    const ScopedStage stage(context.tracer, "bias_relu");
+    finish(round, product, gemm.ldc, y);
   }
 
-  /// Tap s of one output row; zeros for an input row outside the image (null).
-  void unroll_row(const float* row, int64_t s, float* out) const {
-    const int64_t stride = problem_.stride_w, start = s * problem_.dilation_w - problem_.pad_w, q = rounds_.q;
-    // Outputs whose input lies before column 0, and from which on it lies at or after column W.
-    int64_t inside = q, past = q;
-    if (row) {
-      inside = std::min(start < 0 ? (-start + stride - 1) / stride : 0, q);
-      past = start < problem_.w ? std::clamp((problem_.w - start + stride - 1) / stride, inside, q) : inside;
-    }
-    std::fill(out, out + inside, 0.0f);
-    if (past > inside && stride == 1) {
-      std::copy(row + (start + inside), row + (start + past), out + inside);
-    } else {
-      for (int64_t i = inside; i < past; ++i) out[i] = row[start + i * stride];
-    }
-    std::fill(out + past, out + q, 0.0f);
+  /// Fills [C/G, R, S][images, rows, Q].
+  void unroll(const float* x, const Round& round, float* columns) const {
+    const int64_t channels = problem_.c / problem_.groups, q = rounds_.q, stride = problem_.stride_w;
+    parallel_for(rounds_.taps, std::max<int64_t>(kElementsPerThread / round.positions, 1),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t tap = begin; tap < end; ++tap) {
+                     const int64_t s = tap % problem_.s, r = tap / problem_.s % problem_.r,
+                                   c = tap / problem_.s / problem_.r;
+                     // Column of output q: start + q * stride. Outputs [inside, past) lie in the image, the others on the padding.
+                     const int64_t start = s * problem_.dilation_w - problem_.pad_w;
+                     const int64_t inside = std::min(start < 0 ? (-start + stride - 1) / stride : 0, q);
+                     const int64_t past =
+                         start < problem_.w
+                             ? std::clamp((problem_.w - start + stride - 1) / stride, inside, q)
+                             : inside;
+                     float* out = columns + tap * round.positions;
+                     for (int64_t image = round.n; image < round.n + round.images; ++image) {
+                       const float* plane =
+                           x + (image * problem_.c + round.group * channels + c) * problem_.h * problem_.w;
+                       for (int64_t row = round.first; row < round.first + round.rows; ++row, out += q) {
+                         const int64_t h = row * problem_.stride_h - problem_.pad_h + r * problem_.dilation_h;
+                         if (h < 0 || h >= problem_.h || past == inside) {
+                           std::fill(out, out + q, 0.0f);
+                           continue;
+                         }
+                         const float* from = plane + h * problem_.w + (start + inside * stride);
+                         std::fill(out, out + inside, 0.0f);
+                         if (stride == 1) {
+                           copy_short(from, out + inside, past - inside);
+                         } else {
+                           for (int64_t i = inside; i < past; ++i) out[i] = from[(i - inside) * stride];
+                         }
+                         std::fill(out + past, out + q, 0.0f);
+                       }
+                     }
+                   }
+                 });
   }
 
-  void add_bias(float* y) const {
-    const int64_t plane = rounds_.p * rounds_.q, planes = int64_t{problem_.n} * problem_.k;
-    parallel_for(planes, std::max<int64_t>(kElementsPerThread / plane, 1), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const float bias = bias_.empty() ? 0.0f : bias_[static_cast<size_t>(i % problem_.k)];
-        float* out = y + i * plane;
-        for (int64_t j = 0; j < plane; ++j) {
-          const float value = out[j] + bias;
-          out[j] = relu_ && value < 0.0f ? 0.0f : value;
-        }
-      }
-    });
+  /// y = max?(product + bias) for each image and output channel of the round.
+  void finish(const Round& round, const float* product, int64_t product_step, float* y) const {
+    const int64_t outputs = problem_.k / problem_.groups, plane = rounds_.p * rounds_.q,
+                  length = round.rows * rounds_.q;
+    parallel_for(round.images * outputs, std::max<int64_t>(kElementsPerThread / length, 1),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) {
+                     const int64_t image = i / outputs, k = i % outputs;
+                     const float bias =
+                         bias_.empty() ? 0.0f : bias_[static_cast<size_t>(round.group * outputs + k)];
+                     const float* from = product + k * product_step + image * length;
+                     float* to = y + (image * problem_.k + k) * plane;
+                     for (int64_t j = 0; j < length; ++j) {
+                       const float value = from[j] + bias;
+                       to[j] = relu_ && value < 0.0f ? 0.0f : value;
+                     }
+                   }
+                 });
   }
 
   Conv2dProblem problem_;
@@ -160,7 +197,7 @@ class Im2colGemmBackend : public ConvBackend {
       return Support::no(concat("the CPU computes in fp32 only, ", to_string(math), " was asked for"));
     }
     const Rounds rounds(problem);
-    if (rounds.taps > INT32_MAX || rounds.rows * rounds.q > INT32_MAX) {
+    if (rounds.taps > INT32_MAX || rounds.positions() > INT32_MAX) {
       return Support::no("one output row unrolled has 2^31 columns or more");
     }
     return Support::yes();
@@ -168,7 +205,7 @@ class Im2colGemmBackend : public ConvBackend {
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
     // What the blocked product wants is known only once a provider is chosen: its panels, as it states them
     // itself.
-    return Rounds(problem).column_bytes() + gemm_workspace_bytes();
+    return Rounds(problem).bytes(problem) + gemm_workspace_bytes();
   }
   // Any order of T = C/G*R*S products: no term is touched by more than T roundings, then the bias: gamma(T +
   // 1) as for `direct`, whatever blocking the library takes.

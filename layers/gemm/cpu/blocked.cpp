@@ -20,6 +20,8 @@ constexpr int64_t kRows = 48;
 constexpr int64_t kDepth = 256;
 constexpr int64_t kColumns = 192;
 constexpr int64_t kPanelFloats = kRows * kDepth + kDepth * kColumns + kRows * kColumns;
+// A panel of B that this many rows of A share is worth a copy.
+constexpr int64_t kRowsWorthPacking = 24;
 // Below this much work a second thread costs more than it brings (waking one takes some 10 us).
 constexpr double kFlopsPerThread = 1e6;
 
@@ -38,6 +40,15 @@ void pack_a(const GemmProblem& problem, const float* a, int64_t row, int64_t row
       for (int i = 0; i < block; ++i) *out++ = from[i * row_step];
     }
     j += block;
+  }
+}
+
+/// A panel of B row by row, so that its rows lie together and not each on a page of its own.
+void pack_b(const GemmProblem& problem, const float* b, int64_t depth, int64_t depths, int64_t column,
+            int64_t columns, float* out) {
+  for (int64_t t = 0; t < depths; ++t) {
+    const float* from = b + (depth + t) * problem.ldb + column;
+    std::copy(from, from + columns, out + t * columns);
   }
 }
 
@@ -68,6 +79,10 @@ void compute_block(const GemmProblem& problem, const GemmArgs& args, int64_t row
     pack_a(problem, args.a, row, rows, depth, run.taps, packed_a);
     if (problem.transpose_b) {
       pack_transposed_b(problem, args.b, depth, run.taps, column, columns, packed_b);
+      run.b = packed_b;
+      run.b_step = columns;
+    } else if (rows >= kRowsWorthPacking) {
+      pack_b(problem, args.b, depth, run.taps, column, columns, packed_b);
       run.b = packed_b;
       run.b_step = columns;
     } else {

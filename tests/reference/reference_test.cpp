@@ -1,0 +1,159 @@
+// The judge judged: results worked out by hand, and tools that must not be fooled.
+#include "layers/reference/reference.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "layers/reference/compare.h"
+#include "layers/reference/fill.h"
+#include "layers/reference/guarded_memory.h"
+
+namespace lenslet::reference {
+namespace {
+
+TEST(Reference, ConvolvesAWorkedExample) {
+  // 3x3 input 1..9, kernel {1, 2; 3, -4}: cross-correlation, not convolution.
+  Conv2dProblem problem;
+  problem.c = problem.k = 1;
+  problem.h = problem.w = 3;
+  problem.r = problem.s = 2;
+  const float x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, w[] = {1, 2, 3, -4}, bias[] = {0.5f};
+  const Result plain = conv2d(problem, x, w, nullptr, false);
+  EXPECT_EQ(plain.shape, (Shape{1, 1, 2, 2}));
+  EXPECT_EQ(plain.values,
+            (std::vector<double>{1 + 4 + 12 - 20, 2 + 6 + 15 - 24, 4 + 10 + 21 - 32, 5 + 12 + 24 - 36}));
+  EXPECT_EQ(plain.magnitudes[0], 1 + 4 + 12 + 20);
+  const Result with_bias = conv2d(problem, x, w, bias, true);
+  EXPECT_EQ(with_bias.values, (std::vector<double>{0, 0, 3.5, 5.5}));
+  EXPECT_EQ(with_bias.magnitudes[0], 37.5);
+}
+
+TEST(Reference, ConvolvesWithPaddingStrideDilationAndGroups) {
+  // Two groups of one channel, kernel 1x2 with dilation 2, padding 1 on the width, stride 2.
+  Conv2dProblem problem;
+  problem.c = problem.k = problem.groups = 2;
+  problem.h = 1;
+  problem.w = 4;
+  problem.r = 1;
+  problem.s = 2;
+  problem.stride_w = 2;
+  problem.pad_w = 1;
+  problem.dilation_w = 2;
+  const float x[] = {1, 2, 3, 4, 10, 20, 30, 40}, w[] = {1, 100, 2, 200};
+  // Width 0 1 2 3 4 0: positions (0, 2) and (2, 4).
+  const Result result = conv2d(problem, x, w, nullptr, false);
+  EXPECT_EQ(result.shape, (Shape{1, 2, 1, 2}));
+  EXPECT_EQ(result.values, (std::vector<double>{200, 2 + 400, 4000, 40 + 8000}));
+}
+
+TEST(Reference, PoolsWorkedExamples) {
+  const float x[] = {1, -2, 3, -4, -5, -6, -7, -8, -9};
+  const Shape shape{1, 1, 3, 3};
+  EXPECT_EQ(max_pool2d(shape, x, {2, 2, 1, 1, 0, 0}).values, (std::vector<double>{1, 3, -4, -5}));
+  EXPECT_EQ(max_pool2d(shape, x, {2, 2, 2, 2, 0, 0}).shape, (Shape{1, 1, 1, 1}));
+  // Padding never wins, not even over negative values.
+  EXPECT_EQ(max_pool2d(shape, x, {2, 2, 2, 2, 1, 1}).values, (std::vector<double>{1, 3, -4, -5}));
+  EXPECT_EQ(avg_pool2d(shape, x, {2, 2, 2, 2, 1, 1}, true).values,
+            (std::vector<double>{0.25, 0.25, (-4 - 7) / 4.0, (-5 - 6 - 8 - 9) / 4.0}));
+  EXPECT_EQ(avg_pool2d(shape, x, {2, 2, 2, 2, 1, 1}, false).values,
+            (std::vector<double>{1, 0.5, (-4 - 7) / 2.0, (-5 - 6 - 8 - 9) / 4.0}));
+}
+
+TEST(Reference, OtherLayersWorkedExamples) {
+  const float x[] = {-1, 0, 2}, w[] = {1, 2, 3, 4, 5, 6}, bias[] = {10, 20};
+  EXPECT_EQ(relu({1, 3}, x).values, (std::vector<double>{0, 0, 2}));
+  const Result y = linear({1, 3}, x, 2, w, bias);
+  EXPECT_EQ(y.values, (std::vector<double>{15, 28}));
+  EXPECT_EQ(y.magnitudes, (std::vector<double>{17, 36}));
+  const Result p = softmax({1, 3}, x);
+  EXPECT_NEAR(p.values[0] + p.values[1] + p.values[2], 1, 1e-15);
+  EXPECT_NEAR(p.values[2] / p.values[1], std::exp(2.0), 1e-14);
+  const float large[] = {1e30f, 1e30f};
+  EXPECT_EQ(softmax({1, 2}, large).values, (std::vector<double>{0.5, 0.5}));
+}
+
+TEST(Comparison, AcceptsOnlyWhatIsClose) {
+  const auto passes = [](float actual, double expected, double bound) {
+    Comparison comparison;
+    comparison.add(0, actual, expected, bound);
+    return comparison.passed();
+  };
+  EXPECT_TRUE(passes(1.0f, 1.0, 0));
+  EXPECT_TRUE(passes(1.5f, 1.0, 0.5));
+  EXPECT_FALSE(passes(1.5f, 1.0, 0.4));
+  EXPECT_FALSE(passes(NAN, 1.0, 1e30));
+  EXPECT_FALSE(passes(1.0f, NAN, 1e30));
+  EXPECT_FALSE(passes(NAN, NAN, 1e30));
+  EXPECT_FALSE(passes(INFINITY, 1.0, 1e30));
+  EXPECT_FALSE(passes(INFINITY, INFINITY, 0));
+  EXPECT_FALSE(passes(1.0f, 1.0, NAN));
+  EXPECT_FALSE(Comparison().passed()) << "nothing checked is nothing passed";
+}
+
+TEST(Comparison, ReportsTheFirstFailureAndTheWorstFigures) {
+  Comparison comparison;
+  comparison.add(0, 1.0f, 1.0, 0.1);
+  comparison.add(7, 2.0f, 1.0, 0.1);
+  comparison.add(9, NAN, 1.0, 0.2);
+  EXPECT_EQ(comparison.failures(), 2);
+  EXPECT_EQ(comparison.checked(), 3);
+  EXPECT_TRUE(std::isinf(comparison.max_abs()));
+  EXPECT_EQ(comparison.bound(), 0.2);
+  EXPECT_NE(comparison.reason().find("first at 7"), std::string::npos) << comparison.reason();
+}
+
+TEST(Fills, AreWhatTheyClaim) {
+  for (float value : small_integers(1000, 1)) {
+    EXPECT_EQ(value, std::nearbyint(value));
+    EXPECT_LE(std::fabs(value), 4);
+  }
+  std::set<float> seen;
+  for (float value : uniform_values(1000, 1)) {
+    EXPECT_GE(value, -1);
+    EXPECT_LT(value, 1);
+    seen.insert(value);
+  }
+  EXPECT_GT(seen.size(), 990u);
+  const std::vector<float> hot = one_hot(5, 77, 3);
+  for (size_t i = 0; i < 5; ++i) {
+    double sum = 0;
+    for (size_t j = 0; j < 77; ++j) sum += hot[i * 77 + j];
+    EXPECT_EQ(sum, 1);
+  }
+  const std::vector<float> distinct = distinct_integers(3000, 1);
+  for (size_t i = 1; i < distinct.size(); ++i) EXPECT_NE(std::fabs(distinct[i]), std::fabs(distinct[i - 1]));
+  EXPECT_EQ(uniform_values(10, 4), uniform_values(10, 4));
+  EXPECT_NE(uniform_values(10, 4), uniform_values(10, 5));
+}
+
+TEST(GuardedMemory, SeesEveryByteAround) {
+  Stream stream(Device::cpu());
+  GuardedMemory memory(Device::cpu(), {5, 256, 0, 300});
+  const auto bytes = [&](size_t block) { return static_cast<unsigned char*>(memory.block(block)); };
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(reinterpret_cast<uintptr_t>(bytes(i)) % Buffer::kAlignment, 0u);
+  for (int byte : {GuardedMemory::kNanByte, GuardedMemory::kMarkByte}) {
+    memory.poison(byte, stream);
+    std::memset(bytes(0), 1, 5);
+    std::memset(bytes(1), 2, 256);
+    std::memset(bytes(3), 3, 300);
+    EXPECT_EQ(memory.damage(byte, stream), "");
+    for (unsigned char* place :
+         {bytes(0) - 1, bytes(0) + 5, bytes(1) - 1, bytes(1) + 256, bytes(3) + 300,
+          bytes(3) - GuardedMemory::kCanaryBytes / 2, bytes(0) - GuardedMemory::kCanaryBytes}) {
+      const unsigned char before = *place;
+      *place = 7;
+      EXPECT_NE(memory.damage(byte, stream), "");
+      *place = before;
+    }
+    EXPECT_EQ(memory.damage(byte, stream), "");
+  }
+  float nan = 0;
+  std::memset(&nan, GuardedMemory::kNanByte, sizeof nan);
+  EXPECT_TRUE(std::isnan(nan));
+}
+
+}  // namespace
+}  // namespace lenslet::reference

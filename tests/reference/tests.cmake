@@ -1,0 +1,1 @@
+lenslet_test(reference SOURCES reference/reference_test.cpp DEPENDS lenslet_reference)
