@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every header compiles alone, as a generated translation unit of its own (included twice), warnings as errors.
 #   check_headers_alone.sh ROOT GENERATED_DIR CXX [CUDA_INCLUDE_DIR|-] [HEADER…]
-# Without a CUDA include folder ("-") internal headers that include CUDA's are left out.
+# A header that includes a vendor's is left out where that is not installed. "-": no CUDA toolkit.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$1 generated=$2 cxx=$3 cuda=${4:--}
@@ -12,22 +12,26 @@ cd "$root"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-if [ "$#" -gt 0 ]; then
-  printf '%s\n' "$@" >"$work/headers"
-elif [ "$cuda" = - ]; then
-  { all_headers; headers_with_cuda; } | sort | uniq -u >"$work/headers"
-else
-  all_headers >"$work/headers"
-fi
+if [ "$#" -gt 0 ]; then printf '%s\n' "$@"; else all_headers; fi >"$work/headers"
 [ -s "$work/headers" ] || { echo 'no headers found: wrong folder?' >&2; exit 1; }
 
 flags=(-std=c++17 -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror -fsyntax-only -I "$root" -I "$generated")
 [ "$cuda" = - ] || flags+=(-isystem "$cuda")
+
+# Whether the vendors' headers that this header includes are installed.
+vendors_are_here() {
+  local include
+  while read -r include; do
+    printf '#if !__has_include(<%s>)\n#error\n#endif\n' "$include"
+  done < <(vendor_includes "$1") | "$cxx" "${flags[@]}" -x c++ - 2>/dev/null
+}
+
 while read -r header; do
+  vendors_are_here "$header" || continue
   unit=$work/${header//\//_}.cpp
   printf '#include "%s"\n#include "%s"\n' "$header" "$header" >"$unit"
   printf '%s\n' "$unit"
 done <"$work/headers" >"$work/units"
 xargs -P "$(nproc)" -n 1 "$cxx" "${flags[@]}" <"$work/units" ||
   { echo 'a header does not compile alone (above): add the includes that it needs' >&2; exit 1; }
-printf '%d headers compile alone\n' "$(wc -l <"$work/headers")"
+printf '%d headers compile alone\n' "$(wc -l <"$work/units")"

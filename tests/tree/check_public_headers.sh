@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # No type, macro or include of CUDA, cuDNN, cuBLAS, NVTX or oneDNN in a public header (comments and strings aside).
+# A header that is not for users, and so may, says "Internal" in its head comment.
 #   check_public_headers.sh ROOT
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -21,7 +22,7 @@ awk '
     if (sub(/\/\*.*$/, "", text)) block = 1
     if ((include && text ~ /[<"](cuda|cudnn|cublas|curand|nvtx|nvToolsExt|nvrtc|mma|cooperative_groups|dnnl|oneapi)/) ||
         text ~ /(^|[^A-Za-z0-9_])(cuda[A-Z][A-Za-z]*|CU[a-z]+_?t|cudnn[A-Z_a-z]*|cublas[A-Z_a-z]*|nvtx[A-Z][A-Za-z]*|dnnl_[a-z_]+|dnnl::|__global__|__device__|__host__|dim3)/) {
-      printf "%s:%d: vendor type in a public header: %s\n", FILENAME, FNR, $0
+      printf "%s:%d: vendor type in a header that does not say it is Internal: %s\n", FILENAME, FNR, $0
       found = 1
     }
   }

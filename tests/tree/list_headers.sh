@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Sourced: prints headers of the library, relative to the root.
 #   public_headers            for users: framework/, layers/, models/, save those whose head comment says "Internal"
-#   headers_with_cuda         internal ones that include CUDA's headers, so they need a toolkit
+#   vendor_includes HEADER    the vendors' headers that it includes
 
 is_internal() {
   awk '!/^\/\// { exit !internal } /Internal/ { internal = 1 } END { exit !internal }' "$1"
@@ -18,11 +18,6 @@ public_headers() {
   done
 }
 
-headers_with_cuda() {
-  local header
-  all_headers | while read -r header; do
-    if is_internal "$header" && grep -Eq '^[[:space:]]*#[[:space:]]*include[[:space:]]*<(cu|nv)' "$header"; then
-      printf '%s\n' "$header"
-    fi
-  done
+vendor_includes() {
+  sed -nE 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"]((cu|nv|mma|cooperative_groups|dnnl|oneapi)[^>"]*)[>"].*/\1/p' "$1"
 }

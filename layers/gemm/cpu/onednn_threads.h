@@ -1,6 +1,6 @@
 // oneDNN on the program's own threads. Debian's oneDNN brings OpenMP threads of its own, which spin after
 // each loop and so fight the program's pool for the cores: here each call runs on one thread, and the
-// program's pool splits the work.
+// program's pool splits the work. Internal: only the oneDNN modules include it.
 #pragma once
 
 #include <dnnl_config.h>
