@@ -74,7 +74,7 @@ def lenslet_pass(program, batch, options, folder):
                "--min-time-ms", "100", "--json", str(path), *options]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     document = json.loads(path.read_text())
-    return document["totals"]["unprofiled_ns"]["median"], document
+    return document["sums_ns"]["unprofiled"], document
 
 
 def check_digits(program, data, folder):
@@ -142,7 +142,7 @@ def main():
                 "torch_images_per_s": batch / np.median(torch_ns) * 1e9,
                 "lenslet_images_per_s": batch / np.median(lenslet_ns) * 1e9,
                 "ratio": float(np.median(torch_ns) / np.median(lenslet_ns)),
-                "backends": {row["name"]: row["backend"] for row in profile["results"] if row["name"] in profile["layers"]},
+                "backends": {row["name"]: row["backend"] for row in profile["results"] if row["backend"]},
             })
             row = document["rows"][-1]
             print(f"batch {batch}: PyTorch {row['torch_images_per_s'] / 1e6:.2f} M images/s, Lenslet "
