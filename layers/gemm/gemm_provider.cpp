@@ -5,7 +5,7 @@
 namespace lenslet {
 namespace {
 
-const GemmProvider& open_provider(const char* module_name) {
+[[maybe_unused]] const GemmProvider& open_provider(const char* module_name) {
   const Module& module = Module::open(module_name);
   const auto getter = reinterpret_cast<const GemmProvider* (*)()>(module.symbol("lenslet_gemm_provider"));
   return *getter();
