@@ -68,16 +68,21 @@ class StageRecorder : public Tracer {
 // Decides when enough was measured: the asked time, within the pass limits.
 class Budget {
  public:
-  Budget(double min_time_ms, int min_passes, int max_passes)
-      : end_ns_(host_now_ns() + min_time_ms * 1e6), min_passes_(min_passes), max_passes_(max_passes) {}
+  Budget(double min_time_ms, int min_passes, int max_passes, const std::function<bool()>& stop)
+      : end_ns_(host_now_ns() + min_time_ms * 1e6),
+        min_passes_(min_passes),
+        max_passes_(max_passes),
+        stop_(stop) {}
   bool next() {
     const int pass = passes_++;
+    if (pass > 0 && stop_ && stop_()) return false;
     return pass < min_passes_ || (pass < max_passes_ && host_now_ns() < end_ns_);
   }
 
  private:
   double end_ns_;
   int min_passes_, max_passes_, passes_ = 0;
+  const std::function<bool()>& stop_;
 };
 
 constexpr size_t kStagesPerStep = 16;
@@ -130,7 +135,7 @@ class PassProfiler {
       recorder_.clear();
       executable_.run();
       stream_.synchronize();
-    } while (host_now_ns() < end);
+    } while (host_now_ns() < end && !(options_.stop && options_.stop()));
   }
 
   // One gated pass. With `inner`, an event after every step; else only the outer two.
@@ -158,7 +163,7 @@ class PassProfiler {
   void measure_passes(Profile& profile) {
     std::vector<double> unprofiled, profiled, wall, events;
     std::vector<std::vector<double>> layers(steps_);
-    Budget budget(options_.min_time_ms, options_.min_passes, options_.max_passes);
+    Budget budget(options_.min_time_ms, options_.min_passes, options_.max_passes, options_.stop);
     while (budget.next()) {
       unprofiled.push_back(pass(false, nullptr));
       profiled.push_back(pass(true, nullptr));
@@ -180,7 +185,7 @@ class PassProfiler {
   void measure_stages(Profile& profile) {
     std::vector<std::vector<std::pair<std::string, std::vector<double>>>> stages(steps_);
     std::vector<std::pair<double, std::vector<TraceSpan>>> traces;
-    Budget budget(options_.min_time_ms / 4, std::min(options_.min_passes, 9), 50);
+    Budget budget(options_.min_time_ms / 4, std::min(options_.min_passes, 9), 50, options_.stop);
     size_t passes = 0;
     while (budget.next()) {
       ++passes;
@@ -235,7 +240,8 @@ class PassProfiler {
     // Flushing a large CPU cache takes far longer than the layer: the time asked for is shared by all layers.
     for (size_t i = 0; i < steps_; ++i) {
       std::vector<double> samples;
-      Budget budget(options_.min_time_ms / static_cast<double>(steps_), 3, options_.max_passes);
+      Budget budget(options_.min_time_ms / static_cast<double>(steps_), 3, options_.max_passes,
+                    options_.stop);
       int byte = 0;
       while (budget.next()) {
         StreamGate gate(stream_);
@@ -261,7 +267,8 @@ class PassProfiler {
     copy_bytes(host_in.data(), Device::cpu(), input.data, input.device, profile.h2d_bytes, stream_);
     stream_.synchronize();
     std::vector<double> in, out;
-    Budget budget(options_.min_time_ms / 4, std::min(options_.min_passes, 9), options_.max_passes);
+    Budget budget(options_.min_time_ms / 4, std::min(options_.min_passes, 9), options_.max_passes,
+                  options_.stop);
     while (budget.next()) {
       StreamGate gate(stream_);
       events_[0].record(stream_);

@@ -4,6 +4,7 @@
 // until the whole pass is enqueued, so that intervals are the GPU's time and not the host's launch rate.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,9 +18,10 @@ struct ProfileOptions {
   double min_time_ms = 200;  // of each measurement
   int min_passes = 20;
   int max_passes = 5000;
-  bool cold = true;      // also time each layer with the caches flushed
-  bool copies = true;    // also time input and output copies from and to pinned host memory
-  bool capture = false;  // bracket the measured part with cudaProfilerStart/Stop
+  bool cold = true;            // also time each layer with the caches flushed
+  bool copies = true;          // also time input and output copies from and to pinned host memory
+  bool capture = false;        // bracket the measured part with cudaProfilerStart/Stop
+  std::function<bool()> stop;  // asked before each pass; true: every measurement ends after its first pass
 };
 
 struct StageProfile {

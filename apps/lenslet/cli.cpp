@@ -115,7 +115,7 @@ void add_classify(CLI::App& app, ClassifyOptions& options) {
   add_execution(app, options);
   app.footer(
       "Examples:\n"
-      "  lenslet classify samples/digit_3.png --explain\n"
+      "  lenslet classify samples/digit_3_a.png --explain\n"
       "  lenslet classify photos/ --json answers.json\n"
       "  lenslet classify t10k-images-idx3-ubyte.gz --limit 10 --device cpu\n"
       "A picture that cannot be read does not stop the others; the exit code is then 3.");
@@ -256,7 +256,7 @@ std::function<ExitCode()> parse_command_line(int argc, const char* const* argv) 
   CLI::App app("LeNet-5 inference with interchangeable convolution backends", "lenslet");
   app.set_version_flag("--version", version_line("lenslet"));
   app.footer(
-      concat("Every command has --help with examples, such as: lenslet classify samples/digit_3.png\n\n",
+      concat("Every command has --help with examples, such as: lenslet classify samples/digit_3_a.png\n\n",
              kExitCodes));
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);

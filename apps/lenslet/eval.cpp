@@ -95,9 +95,6 @@ void print_report(Console& console, const Session& session, const Executable& ex
                       "  (95 % interval ", format_percent(interval.low), " to ",
                       format_percent(interval.high), ")"));
   console.line(concat("loss:       ", format_fixed(evaluation.loss, 6), " (mean negative log-likelihood)"));
-  if (evaluation.not_numbers > 0) {
-    console.line(concat("FAILED:     ", evaluation.not_numbers, " images have logits that are not numbers"));
-  }
   console.line(concat("throughput: ", format_rate(outcome.speed.images_per_s),
                       " images/s from bytes to logits (", format_time(outcome.speed.pass.median),
                       " a pass, p10 ", format_time(outcome.speed.pass.p10), ", p90 ",
@@ -245,7 +242,10 @@ ExitCode run_eval(const EvalOptions& options) {
     console.line(concat("interrupted after ", evaluation.count, " of ", count, " images"));
     return ExitCode::kInterrupted;
   }
-  if (evaluation.not_numbers > 0) return ExitCode::kCheckFailed;
+  if (evaluation.not_numbers > 0) {
+    throw CheckError(concat(evaluation.not_numbers, " of ", evaluation.count,
+                            " images have logits that are not numbers; look at the weights' values"));
+  }
   if (options.min_accuracy && evaluation.accuracy() < *options.min_accuracy) {
     throw CheckError(concat("accuracy ", format_fixed(evaluation.accuracy(), 6), " is below --min-accuracy ",
                             format_fixed(*options.min_accuracy, 6)));

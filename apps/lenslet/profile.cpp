@@ -127,6 +127,7 @@ Measured measure(Executable& executable, const Session& session, const ProfileCo
   profile_options.min_time_ms = options.min_time_ms;
   profile_options.cold = options.cache != "hot";
   profile_options.capture = options.capture;
+  profile_options.stop = [] { return interrupted(); };
   measured.profile = profile(executable, profile_options);
   if (options.cuda_graph) measured.replayed = time_passes(executable, options.min_time_ms);
   executable.run();

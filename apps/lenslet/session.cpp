@@ -53,7 +53,7 @@ Session::Session(const CommonOptions& options)
   if (options.threads) set_num_threads(*options.threads);
   const DeviceChoice choice = device_for(options, plan_);
   device_ = choice.device;
-  device_reason_ = choice.reason;
+  if (options.device == "auto") device_reason_ = choice.reason;
   if (options.cuda_graph && !device_.is_cuda()) {
     throw UsageError("--graph on needs a CUDA device; the CPU has no graphs to capture");
   }
