@@ -20,7 +20,7 @@ namespace {
 constexpr DeviceKind cpu = DeviceKind::kCpu;
 [[maybe_unused]] constexpr DeviceKind gpu = DeviceKind::kCuda;
 
-const ConvBackend& open_module(const std::string& name) {
+[[maybe_unused]] const ConvBackend& open_module(const std::string& name) {
   const Module& module = Module::open(name);
   auto getter = reinterpret_cast<const ConvBackend* (*)()>(module.symbol("lenslet_conv_backend"));
   return *getter();
