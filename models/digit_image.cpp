@@ -22,7 +22,7 @@ constexpr double kCentre = 14;  // pixel index of the centre of mass
 constexpr int kAnalysisSide = 320;
 // Strokes of MNIST at 20 pixels: 1st percentile 1.3, median 2.5, 99th percentile 4.9 pixels wide (3,000
 // images).
-constexpr double kThinStroke = 1.5, kThickStroke = 5.2, kGoodThin = 2.2, kGoodThick = 4.4;
+constexpr double kThinStroke = 1.3, kThickStroke = 5.2, kGoodThin = 2.2, kGoodThick = 4.4;
 
 struct Centre {
   double x = 0, y = 0, mass = 0;

@@ -135,9 +135,11 @@ Separation separate(const Plane& plane) {
   return {side, std::move(paper), sum / count};
 }
 
-// Where a shadow's edge runs through the picture no smooth surface is the paper. What is darker and wider than any
-// stroke, but not as dark as the ink, is shadow. Returns its depth at the samples; empty where there is none.
-Plane find_shadow(const Plane& samples, const Separation& separation) {
+// Where a shadow's edge runs through the picture no smooth surface is the paper. What is darker than it and wider than
+// any stroke, but not as dark as the ink, is shadow. `side`: of the smallest area that counts.
+bool is_shadowed(const Plane& samples, const Separation& separation, int side) {
+  constexpr int kMinSide = 32;  // smaller pictures are drawn or cut out tightly, not photographed
+  if (std::min(samples.width, samples.height) < kMinSide) return false;
   Plane depth(samples.width, samples.height);
   std::vector<float> marked;
   const float gate = std::max(3 * separation.paper.sigma, 2 * kMinGate);
@@ -146,27 +148,28 @@ Plane find_shadow(const Plane& samples, const Separation& separation) {
     if (depth.values[i] > gate) marked.push_back(depth.values[i]);
   }
   const float strongest = percentile(marked, 0.98);
-  const int side = std::max({5, depth.width / 4, depth.height / 4});
-  constexpr int kMinSide = 32;  // smaller pictures are drawn or cut out tightly, not photographed
-  if (std::min(depth.width, depth.height) < kMinSide) return {};
-  Plane shadow = wide_part(depth, side);
+  const Plane shadow = wide_part(depth, side);
   const float deepest = *std::max_element(shadow.values.begin(), shadow.values.end());
-  return deepest > gate && deepest < kMaxShadow * strongest ? shadow : Plane();
+  return deepest > gate && deepest < kMaxShadow * strongest;
 }
 
-Plane depth_of(const Plane& grey, const Separation& separation, const Plane& shadow) {
-  const bool shadowed = !shadow.values.empty();
-  const Plane wide =
-      shadowed ? resize(shadow, {0, 0, shadow.width, shadow.height}, grey.width, grey.height) : Plane();
+// How far each pixel lies from the paper towards the ink, shadows taken off.
+Plane depth_of(const Plane& grey, const Separation& separation, std::vector<std::string>& steps) {
   Plane depth(grey.width, grey.height);
   for (int y = 0; y < depth.height; ++y) {
     for (int x = 0; x < depth.width; ++x) {
-      const float d =
-          static_cast<float>(separation.side) * (grey.at(x, y) - separation.paper.surface.at(x, y)) -
-          (shadowed ? wide.at(x, y) : 0);
-      depth.at(x, y) = d < 0.5f ? 0 : d;
+      depth.at(x, y) =
+          static_cast<float>(separation.side) * (grey.at(x, y) - separation.paper.surface.at(x, y));
     }
   }
+  const Sampled sampled(grey);
+  const int side = std::max({5, sampled.samples.width / 4, sampled.samples.height / 4});
+  if (is_shadowed(sampled.samples, separation, side)) {
+    const Plane shadow = wide_part(depth, side * sampled.stride);
+    for (size_t i = 0; i < depth.values.size(); ++i) depth.values[i] -= shadow.values[i];
+    steps.push_back("light: a shadow, evened out");
+  }
+  for (float& value : depth.values) value = value < 0.5f ? 0 : value;
   return depth;
 }
 
@@ -314,9 +317,7 @@ Ink find_ink(const GreyPlanes& grey) {
   }
   if (grey.over_black) ink.steps.push_back("alpha: over black, over white nothing shows");
   ink.steps.push_back(concat("grey: ", kNames[plane]));
-  const Plane shadow = find_shadow(Sampled(grey.planes[plane]).samples, best);
-  if (!shadow.values.empty()) ink.steps.push_back("light: a shadow's edge, evened out");
-  ink.depth = depth_of(grey.planes[plane], best, shadow);
+  ink.depth = depth_of(grey.planes[plane], best, ink.steps);
   const int right = ink.depth.width - 1, bottom = ink.depth.height - 1;
   const auto corner = [&](int x, int y) { return best.paper.surface.at(x, y); };
   const auto [low, high] =

@@ -10,7 +10,7 @@
 namespace lenslet {
 namespace {
 
-constexpr size_t kGrowth = 1 << 20;
+constexpr size_t kGrowth = 1 << 16;
 constexpr int kGzipOrZlib = 15 + 32;  // inflateInit2: the largest window, header recognised by its bytes
 
 class Inflater {

@@ -1,0 +1,208 @@
+#include "tests/io/crafted_files.h"
+
+#include <unistd.h>
+
+#include <csetjmp>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+// jpeglib.h needs <cstdio> before it.
+#include <jpeglib.h>
+#include <zlib.h>
+
+namespace lenslet::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+void put(Bytes& out, uint64_t value, int bytes, bool big) {
+  for (int i = 0; i < bytes; ++i) out.push_back(static_cast<uint8_t>(value >> 8 * (big ? bytes - 1 - i : i)));
+}
+
+Bytes deflated(const Bytes& data, int window_bits, int level) {
+  z_stream stream{};
+  if (deflateInit2(&stream, level, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    throw std::runtime_error("zlib");
+  Bytes out(deflateBound(&stream, static_cast<uLong>(data.size())) + 64);
+  stream.next_in = const_cast<Bytef*>(data.data());
+  stream.avail_in = static_cast<uInt>(data.size());
+  stream.next_out = out.data();
+  stream.avail_out = static_cast<uInt>(out.size());
+  deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+}  // namespace
+
+Bytes bytes_of(const std::string& text) { return Bytes(text.begin(), text.end()); }
+
+Bytes operator+(Bytes a, const Bytes& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+TemporaryFolder::TemporaryFolder() {
+  std::string pattern = (fs::temp_directory_path() / "lenslet-io-XXXXXX").string();
+  if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
+  path_ = pattern;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  fs::permissions(path_, fs::perms::owner_all, ignored);
+  fs::remove_all(path_, ignored);
+}
+
+std::string TemporaryFolder::write(const std::string& name, const Bytes& bytes) const {
+  std::ofstream file(path_ + "/" + name, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file) throw std::runtime_error("cannot write " + name);
+  return path_ + "/" + name;
+}
+
+std::vector<std::string> TemporaryFolder::names() const {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(path_)) names.push_back(entry.path().filename().string());
+  return names;
+}
+
+Bytes idx(const std::vector<uint32_t>& dims, const Bytes& data) {
+  Bytes out = {0, 0, 8, static_cast<uint8_t>(dims.size())};
+  for (const uint32_t dim : dims) put(out, dim, 4, true);
+  return out + data;
+}
+
+Bytes gzip(const Bytes& data, int level) { return deflated(data, 15 + 16, level); }
+
+Bytes safetensors(const std::string& header, size_t data_bytes) {
+  Bytes out;
+  put(out, header.size(), 8, false);
+  return out + bytes_of(header) + Bytes(data_bytes, 0);
+}
+
+std::string tensor_entry(const std::string& name, const std::string& dtype, const std::string& shape,
+                         const std::string& offsets) {
+  return "\"" + name + "\":{\"dtype\":\"" + dtype + "\",\"shape\":[" + shape + "],\"data_offsets\":[" +
+         offsets + "]}";
+}
+
+Bytes png_chunk(const std::string& type, const Bytes& data) {
+  Bytes out;
+  put(out, data.size(), 4, true);
+  const Bytes body = bytes_of(type) + data;
+  out = out + body;
+  put(out, crc32(0, body.data(), static_cast<uInt>(body.size())), 4, true);
+  return out;
+}
+
+Bytes png(const PngSpec& spec, const Bytes& rows) {
+  Bytes header;
+  put(header, spec.width, 4, true);
+  put(header, spec.height, 4, true);
+  header = header + Bytes{static_cast<uint8_t>(spec.depth), static_cast<uint8_t>(spec.color), 0, 0,
+                          static_cast<uint8_t>(spec.interlaced)};
+  Bytes out = bytes_of("\x89PNG\r\n\x1a\n") + png_chunk("IHDR", header);
+  if (!spec.palette.empty()) out = out + png_chunk("PLTE", spec.palette);
+  if (!spec.transparency.empty()) out = out + png_chunk("tRNS", spec.transparency);
+  return out + png_chunk("IDAT", deflated(rows, 15, 6)) + png_chunk("IEND", {});
+}
+
+Bytes png(const Image& image) {
+  constexpr int kColors[] = {0, 0, 4, 2, 6};
+  PngSpec spec;
+  spec.width = static_cast<uint32_t>(image.width);
+  spec.height = static_cast<uint32_t>(image.height);
+  spec.color = kColors[image.channels];
+  Bytes rows;
+  const auto row_bytes = static_cast<std::ptrdiff_t>(image.width) * image.channels;
+  for (int y = 0; y < image.height; ++y) {
+    rows.push_back(0);
+    rows.insert(rows.end(), image.pixels.begin() + y * row_bytes, image.pixels.begin() + (y + 1) * row_bytes);
+  }
+  return png(spec, rows);
+}
+
+Bytes jpeg(const Image& image, int quality, bool progressive, const Bytes& exif_block) {
+  jpeg_compress_struct info{};
+  jpeg_error_mgr errors{};
+  info.err = jpeg_std_error(&errors);
+  errors.error_exit = [](j_common_ptr) { std::abort(); };  // a test's own mistake
+  jpeg_create_compress(&info);
+  unsigned char* buffer = nullptr;
+  unsigned long size = 0;
+  jpeg_mem_dest(&info, &buffer, &size);
+  info.image_width = static_cast<JDIMENSION>(image.width);
+  info.image_height = static_cast<JDIMENSION>(image.height);
+  info.input_components = image.channels;
+  info.in_color_space = image.channels == 1 ? JCS_GRAYSCALE : image.channels == 3 ? JCS_RGB : JCS_CMYK;
+  jpeg_set_defaults(&info);
+  jpeg_set_quality(&info, quality, TRUE);
+  if (progressive) jpeg_simple_progression(&info);
+  jpeg_start_compress(&info, TRUE);
+  if (!exif_block.empty())
+    jpeg_write_marker(&info, JPEG_APP0 + 1, exif_block.data(), static_cast<unsigned>(exif_block.size()));
+  while (info.next_scanline < info.image_height) {
+    JSAMPROW row = const_cast<JSAMPROW>(&image.pixels[info.next_scanline * static_cast<size_t>(image.width) *
+                                                      static_cast<size_t>(image.channels)]);
+    jpeg_write_scanlines(&info, &row, 1);
+  }
+  jpeg_finish_compress(&info);
+  jpeg_destroy_compress(&info);
+  Bytes out(buffer, buffer + size);
+  std::free(buffer);
+  return out;
+}
+
+Bytes exif(int orientation, bool little_endian) {
+  Bytes out = {'E', 'x', 'i', 'f', 0, 0};
+  const bool big = !little_endian;
+  out = out + bytes_of(big ? "MM" : "II");
+  put(out, 42, 2, big);
+  put(out, 8, 4, big);       // the directory follows
+  put(out, 1, 2, big);       // of one entry
+  put(out, 0x0112, 2, big);  // orientation
+  put(out, 3, 2, big);       // short
+  put(out, 1, 4, big);       // one
+  put(out, static_cast<uint64_t>(orientation), 2, big);
+  put(out, 0, 2, big);
+  put(out, 0, 4, big);  // no next directory
+  return out;
+}
+
+Bytes bmp(int32_t width, int32_t height, int bits, const Bytes& palette, const Bytes& rows,
+          uint32_t compression) {
+  Bytes out = {'B', 'M'};
+  const size_t offset = 14 + 40 + palette.size();
+  put(out, offset + rows.size(), 4, false);
+  put(out, 0, 4, false);
+  put(out, offset, 4, false);
+  put(out, 40, 4, false);
+  put(out, static_cast<uint32_t>(width), 4, false);
+  put(out, static_cast<uint32_t>(height), 4, false);
+  put(out, 1, 2, false);
+  put(out, static_cast<uint64_t>(bits), 2, false);
+  put(out, compression, 4, false);
+  put(out, rows.size(), 4, false);
+  put(out, 2835, 4, false);
+  put(out, 2835, 4, false);
+  put(out, compression == 0 ? palette.size() / 4 : 0, 4, false);
+  put(out, 0, 4, false);
+  return out + palette + rows;
+}
+
+Image make_image(int width, int height, int channels, const Bytes& pixels) {
+  Image image;
+  image.width = width;
+  image.height = height;
+  image.channels = channels;
+  image.pixels = pixels;
+  image.format = "made";
+  return image;
+}
+
+}  // namespace lenslet::test

@@ -1,0 +1,69 @@
+// Files made byte by byte, right and wrong, for the tests of readers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "framework/io/image.h"
+
+namespace lenslet::test {
+
+using Bytes = std::vector<uint8_t>;
+
+Bytes bytes_of(const std::string& text);
+Bytes operator+(Bytes a, const Bytes& b);
+
+/// A folder that is removed, with all in it, at the end.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  /// The path of `name` within it.
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  /// Writes a file and returns its path.
+  std::string write(const std::string& name, const Bytes& bytes) const;
+  const std::string& path() const { return path_; }
+  std::vector<std::string> names() const;
+
+ private:
+  std::string path_;
+};
+
+/// IDX of unsigned bytes: 00 00 08 rank, the dimensions, the data.
+Bytes idx(const std::vector<uint32_t>& dims, const Bytes& data);
+/// One gzip member.
+Bytes gzip(const Bytes& data, int level = 6);
+
+/// A safetensors file of this header and `data_bytes` zero bytes.
+Bytes safetensors(const std::string& header, size_t data_bytes);
+/// "name":{"dtype":…,"shape":[…],"data_offsets":[…]}
+std::string tensor_entry(const std::string& name, const std::string& dtype, const std::string& shape,
+                         const std::string& offsets);
+
+struct PngSpec {
+  uint32_t width = 0, height = 0;
+  int depth = 8, color = 0;
+  bool interlaced = false;
+  Bytes palette, transparency;  // chunks, left out where empty
+};
+Bytes png_chunk(const std::string& type, const Bytes& data);
+/// `rows`: the filtered rows, each starting with its filter's number, as the format compresses them.
+Bytes png(const PngSpec& spec, const Bytes& rows);
+/// 8-bit grey, grey + alpha, RGB or RGBA.
+Bytes png(const Image& image);
+
+/// `image`: 1 or 3 channels, or 4 for CMYK as Adobe stores it (0 is full ink).
+Bytes jpeg(const Image& image, int quality, bool progressive = false, const Bytes& exif = {});
+/// An Exif block that holds nothing but the orientation.
+Bytes exif(int orientation, bool little_endian);
+
+/// Headers of 14 + 40 bytes, then `palette` (4 bytes a colour) and `rows` (bottom-up, padded to 4 bytes).
+Bytes bmp(int32_t width, int32_t height, int bits, const Bytes& palette, const Bytes& rows,
+          uint32_t compression = 0);
+
+Image make_image(int width, int height, int channels, const Bytes& pixels);
+
+}  // namespace lenslet::test

@@ -1,0 +1,201 @@
+#include "framework/io/file.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+
+#include "framework/error.h"
+#include "tests/io/crafted_files.h"
+#include "tests/support/expect_error.h"
+
+namespace lenslet::test {
+namespace {
+
+std::string text_of(const std::string& path) {
+  const Bytes bytes = read_file(path, 1 << 20);
+  return std::string(bytes.begin(), bytes.end());
+}
+
+// Standard input or output replaced for a while.
+class Redirect {
+ public:
+  Redirect(int descriptor, int replacement) : descriptor_(descriptor), saved_(::dup(descriptor)) {
+    ::dup2(replacement, descriptor_);
+    ::close(replacement);
+  }
+  ~Redirect() {
+    ::dup2(saved_, descriptor_);
+    ::close(saved_);
+  }
+  Redirect(const Redirect&) = delete;
+  Redirect& operator=(const Redirect&) = delete;
+
+ private:
+  int descriptor_, saved_;
+};
+
+TEST(ReadFile, ReadsWholeFilesUpToTheLimit) {
+  const TemporaryFolder folder;
+  const Bytes bytes(100000, 7);
+  const std::string path = folder.write("a", bytes);
+  EXPECT_EQ(read_file(path, bytes.size()), bytes);
+  expect_error<DataError>([&] { read_file(path, bytes.size() - 1); }, "larger than the 99999 bytes");
+  EXPECT_TRUE(read_file(folder.write("empty", {}), 10).empty());
+}
+
+TEST(ReadFile, ReadsFilesThatStateNoSize) { EXPECT_GT(read_file("/proc/self/status", 1 << 20).size(), 100u); }
+
+TEST(ReadFile, RefusesWhatIsNoFileAtOnce) {
+  const TemporaryFolder folder;
+  const std::string fifo = folder / "fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  ASSERT_EQ(::symlink("loop", (folder / "loop").c_str()), 0);
+  const auto start = std::chrono::steady_clock::now();
+  expect_error<DataError>([&] { read_file(fifo, 10); }, "found a FIFO");
+  expect_error<DataError>([&] { read_file(folder.path(), 10); }, "found a directory");
+  expect_error<DataError>([&] { read_file("/dev/zero", 10); }, "found a device");
+  expect_error<DataError>([&] { read_file(folder / "none", 10); }, "none: cannot be opened: No such file");
+  expect_error<DataError>([&] { read_file(folder / "loop", 10); }, "cannot be opened: Too many levels");
+  expect_error<DataError>([&] { read_file(folder / std::string(5000, 'n'), 10); }, "File name too long");
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+}
+
+TEST(ReadFile, ReadsStandardInputFromAPipe) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ASSERT_EQ(::write(ends[1], "hello", 5), 5);
+  ::close(ends[1]);
+  const Redirect input(STDIN_FILENO, ends[0]);
+  EXPECT_EQ(text_of("-"), "hello");
+}
+
+TEST(ReadFile, RefusesATerminalOnStandardInput) {
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  if (terminal < 0) GTEST_SKIP() << "no pseudo-terminal can be opened here";
+  const Redirect input(STDIN_FILENO, terminal);
+  expect_error<DataError>([] { read_file("-", 10); }, "found a terminal");
+}
+
+TEST(PrintableName, IsOneLineOfText) {
+  EXPECT_EQ(printable_name("plain name.png"), "plain name.png");
+  EXPECT_EQ(printable_name("zwölf/数字.png"), "zwölf/数字.png");
+  EXPECT_EQ(printable_name("a\nb\x1b[31m"), "a\\x0ab\\x1b[31m");
+  EXPECT_EQ(printable_name("\xff\xfe\xc3"), "\\xff\\xfe\\xc3");
+  EXPECT_EQ(printable_name("\xc0\xaf\xed\xa0\x80"), "\\xc0\\xaf\\xed\\xa0\\x80");  // overlong, surrogate
+  EXPECT_LT(printable_name(std::string(5000, 'x')).size(), 400u);
+}
+
+TEST(OutputFile, AppearsWholeOrNotAtAll) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "report.json";
+  {
+    OutputFile file(path);
+    file.write("first");
+    EXPECT_FALSE(std::filesystem::exists(path));
+    file.commit();
+  }
+  EXPECT_EQ(text_of(path), "first");
+  {
+    OutputFile file(path);
+    file.write(std::string(200000, 'x'));
+  }
+  EXPECT_EQ(text_of(path), "first");
+  EXPECT_EQ(folder.names().size(), 1u) << "a temporary file was left behind";
+  {
+    OutputFile file(path);
+    file.write("second");
+    file.commit();
+  }
+  EXPECT_EQ(text_of(path), "second");
+}
+
+TEST(OutputFile, HasTheUsualRightsAndKeepsThoseOfTheFileItReplaces) {
+  const TemporaryFolder folder;
+  const auto write = [&](const std::string& path) {
+    OutputFile file(path);
+    file.write("x");
+    file.commit();
+    struct stat status {};
+    EXPECT_EQ(::stat(path.c_str(), &status), 0);
+    return status.st_mode & 0777;
+  };
+  const mode_t mask = ::umask(027);
+  EXPECT_EQ(write(folder / "new"), 0640u);
+  ::umask(mask);
+  const std::string old = folder.write("old", {});
+  ASSERT_EQ(::chmod(old.c_str(), 0604), 0);
+  EXPECT_EQ(write(old), 0604u);
+}
+
+TEST(OutputFile, KeepsASymbolicLink) {
+  const TemporaryFolder folder;
+  folder.write("target", {});
+  ASSERT_EQ(::symlink("target", (folder / "link").c_str()), 0);
+  OutputFile file(folder / "link");
+  file.write("x");
+  file.commit();
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(text_of(folder / "target"), "x");
+}
+
+TEST(OutputFile, TellsWhatCannotBeWritten) {
+  const TemporaryFolder folder;
+  expect_error<OutputError>([&] { OutputFile(folder / "none/report"); },
+                            "none/report: cannot be written: No such file");
+  expect_error<OutputError>([&] { OutputFile file(folder.path()); }, "Is a directory");
+  expect_error<OutputError>(
+      [&] {
+        OutputFile file("/dev/full");
+        file.write("x");
+        file.commit();
+      },
+      "/dev/full: cannot be written: No space left");
+}
+
+TEST(OutputFile, RefusesAReadOnlyFolder) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0555), 0);
+  // The superuser may write anywhere, so the attempt is made as somebody else.
+  const bool root = ::geteuid() == 0;
+  constexpr uid_t kNobody = 65534;
+  if (root && ::seteuid(kNobody) != 0)
+    GTEST_SKIP() << "running as root, and it cannot be given up for a while";
+  expect_error<OutputError>([&] { OutputFile(folder / "report"); }, "cannot be written: Permission denied");
+  if (root) {
+    ASSERT_EQ(::seteuid(0), 0);
+  }
+}
+
+TEST(OutputFile, RefusesAFolderOfTheKernels) {
+  expect_error<OutputError>([] { OutputFile("/proc/report.json"); }, "/proc/report.json: cannot be written");
+}
+
+TEST(OutputFile, WritesStandardOutput) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  {
+    const Redirect output(STDOUT_FILENO, ends[1]);
+    OutputFile file("-");
+    file.write("text");
+    file.commit();
+  }
+  char text[8] = {};
+  EXPECT_EQ(::read(ends[0], text, sizeof text), 4);
+  EXPECT_STREQ(text, "text");
+  ::close(ends[0]);
+}
+
+TEST(OutputFile, TellsOfFullStandardOutput) {
+  const Redirect output(STDOUT_FILENO, ::open("/dev/full", O_WRONLY));
+  OutputFile file("-");
+  file.write("text");
+  expect_error<OutputError>([&] { file.commit(); }, "standard output: cannot be written: No space left");
+}
+
+}  // namespace
+}  // namespace lenslet::test

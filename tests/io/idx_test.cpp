@@ -1,0 +1,188 @@
+#include "framework/io/idx.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+
+#include "framework/error.h"
+#include "tests/io/crafted_files.h"
+#include "tests/support/expect_error.h"
+
+namespace lenslet::test {
+namespace {
+
+Bytes counting(size_t count) {
+  Bytes bytes(count);
+  for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<uint8_t>(i * 7 % 251);
+  return bytes;
+}
+
+const Bytes kPixels = counting(3 * 28 * 28);
+const Bytes kImages = idx({3, 28, 28}, kPixels);
+
+void expect_idx_error(const Bytes& file, int rank, const std::string& fragment) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("data", file);
+  expect_error<DataError>([&] { read_idx(path, rank); }, fragment);
+  expect_error<DataError>([&] { read_idx(path, rank); }, path);
+}
+
+TEST(Idx, ReadsPlainAndGzippedByContentNotByName) {
+  const TemporaryFolder folder;
+  for (const Bytes& file : {kImages, gzip(kImages), gzip(kImages, 0)}) {
+    const IdxArray array = read_idx(folder.write("images.gz", file), 3);
+    EXPECT_EQ(array.dims, (std::vector<int64_t>{3, 28, 28}));
+    EXPECT_EQ(array.data, kPixels);
+  }
+}
+
+TEST(Idx, TellsFilesCutAnywhere) {
+  expect_idx_error({}, 3, "the file is empty");
+  expect_idx_error({0, 0, 8}, 3, "found only 3 bytes");
+  expect_idx_error(Bytes(kImages.begin(), kImages.begin() + 9), 3,
+                   "truncated in the IDX header: 9 of 16 bytes");
+  for (const size_t cut : {size_t{1}, size_t{100}, kPixels.size()}) {
+    expect_idx_error(Bytes(kImages.begin(), kImages.end() - static_cast<std::ptrdiff_t>(cut)), 3,
+                     "truncated: " + std::to_string(kImages.size() - cut) + " of " +
+                         std::to_string(kImages.size()) + " bytes");
+  }
+}
+
+TEST(Idx, TellsGzipCutAnywhereAlsoInItsLastBytes) {
+  const TemporaryFolder folder;
+  const Bytes file = gzip(kImages);
+  for (size_t size = 2; size < file.size(); ++size) {
+    const std::string path =
+        folder.write("cut", Bytes(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size)));
+    expect_error<DataError>([&] { read_idx(path, 3); }, "truncated");
+  }
+  expect_idx_error(Bytes(file.begin(), file.end() - 1), 3,
+                   "2368 of 2368 bytes, the checksum at the end is cut off");
+}
+
+TEST(Idx, TellsAFlippedBitByTheChecksum) {
+  const Bytes stored = gzip(kImages, 0);  // not compressed, so the flip is in the data
+  Bytes flipped = stored;
+  flipped[500] ^= 4;
+  expect_idx_error(flipped, 3, "gzip checksum does not fit (incorrect data check)");
+  Bytes packed = gzip(kImages);
+  for (size_t from_end = 1; from_end <= 8; ++from_end) {
+    Bytes damaged = packed;
+    damaged[damaged.size() - from_end] ^= 0x40;
+    expect_idx_error(damaged, 3, "gzip checksum does not fit");
+  }
+  packed[12] ^= 0xff;
+  const TemporaryFolder folder;
+  const std::string path = folder.write("damaged", packed);
+  EXPECT_THROW(read_idx(path, 3), DataError);
+}
+
+TEST(Idx, RefusesWhatFollowsTheData) {
+  expect_idx_error(kImages + Bytes{1}, 3, "1 trailing bytes after the 2368 that the IDX header states");
+  expect_idx_error(gzip(kImages) + bytes_of("rest"), 3, "4 trailing bytes after the end of the gzip data");
+  expect_idx_error(gzip(kImages) + gzip({1, 2}), 3, "bytes of a second gzip member after the end");
+  expect_idx_error(gzip(kImages + Bytes{0}), 3, "the gzip data hold more than the 2368 bytes");
+  expect_idx_error(gzip(Bytes(kImages.begin(), kImages.end() - 5)), 3,
+                   "IDX data too short: 2363 of 2368 bytes");
+}
+
+TEST(Idx, NamesBothMagicsWhereLabelsAreGivenAsImages) {
+  expect_idx_error(idx({10}, counting(10)), 3,
+                   "expected the IDX magic 00 00 08 03 (images), found 00 00 08 01 (labels)");
+  expect_idx_error(gzip(kImages), 1,
+                   "expected the IDX magic 00 00 08 01 (labels), found 00 00 08 03 (images)");
+  expect_idx_error(idx({3, 1, 28, 28}, kPixels), 3, "found 00 00 08 04");
+  expect_idx_error(Bytes{0, 0, 0x0d, 3} + counting(100), 3, "found 00 00 0d 03");
+  expect_idx_error(bytes_of("<html>not found</html>"), 3, "found 3c 68 74 6d");
+}
+
+TEST(Idx, ChecksDimensionsBeforeAllocating) {
+  expect_idx_error(idx({0, 28, 28}, {}), 3, "IDX dimension 0 is 0");
+  expect_idx_error(idx({3, 28, 0}, {}), 3, "IDX dimension 2 is 0");
+  expect_idx_error(idx({0xffffffffu, 28, 28}, {}), 3,
+                   "states 4294967295x28x28 bytes, more than the 1073741824");
+  expect_idx_error(gzip(idx({0xffffffffu, 0xffffffffu, 0xffffffffu}, {})), 3, "more than the 1073741824");
+  // Below the limit, but not there: the memory taken follows the data, not the header.
+  const auto start = std::chrono::steady_clock::now();
+  expect_idx_error(gzip(idx({1000000, 28, 28}, counting(100))), 3,
+                   "IDX data too short: 116 of 784000016 bytes");
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(500));
+}
+
+TEST(Idx, StopsABombAtTheStatedSize) {
+  const Bytes bomb = gzip(idx({1, 28, 28}, Bytes(16 << 20, 0)));
+  ASSERT_LT(bomb.size(), 100000u);
+  const TemporaryFolder folder;
+  const std::string path = folder.write("bomb", bomb);
+  const auto start = std::chrono::steady_clock::now();
+  expect_error<DataError>([&] { read_idx(path, 3); }, "hold more than the 800 bytes");
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(50));
+}
+
+struct Set {
+  TemporaryFolder folder;
+  Set(const Bytes& images, const Bytes& labels) {
+    folder.write("t10k-images-idx3-ubyte", images);
+    folder.write("t10k-labels-idx1-ubyte", labels);
+  }
+  void expect(const std::string& fragment) const {
+    expect_error<DataError>([&] { read_image_dataset(folder.path(), "t10k", 28, 28); }, fragment);
+  }
+};
+
+TEST(ImageDataset, FindsEveryUsualName) {
+  const Bytes labels = idx({3}, {0, 9, 5});
+  for (const char* dash : {"-", "."}) {
+    for (const bool packed : {false, true}) {
+      const TemporaryFolder folder;
+      const std::string gz = packed ? ".gz" : "";
+      folder.write(std::string("train-images") + dash + "idx3-ubyte" + gz, packed ? gzip(kImages) : kImages);
+      folder.write(std::string("train-labels") + dash + "idx1-ubyte" + gz, packed ? gzip(labels) : labels);
+      const ImageDataset set = read_image_dataset(folder.path() + (packed ? "/" : ""), "train", 28, 28);
+      EXPECT_EQ(set.count, 3);
+      EXPECT_EQ(set.images, kPixels);
+      EXPECT_EQ(set.labels, (Bytes{0, 9, 5}));
+    }
+  }
+}
+
+TEST(ImageDataset, NamesTheFilesItLookedFor) {
+  const TemporaryFolder folder;
+  expect_error<DataError>(
+      [&] { read_image_dataset(folder.path(), "t10k", 28, 28); },
+      "none of t10k-images-idx3-ubyte, t10k-images-idx3-ubyte.gz, t10k-images.idx3-ubyte, "
+      "t10k-images.idx3-ubyte.gz is there");
+  expect_error<DataError>([&] { read_image_dataset(folder / "none", "t10k", 28, 28); }, "no such folder");
+  const std::string file = folder.write("file", {1});
+  expect_error<DataError>([&] { read_image_dataset(file, "t10k", 28, 28); },
+                          "expected a folder of IDX files");
+  folder.write("t10k-images-idx3-ubyte", kImages);
+  expect_error<DataError>([&] { read_image_dataset(folder.path(), "t10k", 28, 28); },
+                          "t10k-labels-idx1-ubyte");
+}
+
+TEST(ImageDataset, ChecksThatImagesAndLabelsBelongTogether) {
+  Set(kImages, idx({2}, {1, 2})).expect("has 3 images, but");
+  Set(kImages, idx({2}, {1, 2})).expect("has 2 labels");
+  Set(kImages, idx({3}, {1, 11, 2})).expect("label 11 at index 1, expected 0 to 9");
+  Set(idx({3, 27, 28}, counting(3 * 27 * 28)), idx({3}, {1, 2, 3}))
+      .expect("expected images of 28x28, found 27x28");
+  Set(idx({3}, {1, 2, 3}), kImages).expect("found 00 00 08 01 (labels)");
+}
+
+TEST(ImageDataset, ReadsMnistQuickly) {
+  const char* folder = std::getenv("LENSLET_MNIST_DIR");
+  if (folder == nullptr || *folder == '\0') GTEST_SKIP() << "LENSLET_MNIST_DIR is not set";
+  const auto start = std::chrono::steady_clock::now();
+  const ImageDataset set = read_image_dataset(folder, "t10k", 28, 28);
+  const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+  EXPECT_EQ(set.count, 10000);
+  EXPECT_EQ(set.labels[0], 7);
+  RecordProperty("milliseconds", std::to_string(time.count()));
+  EXPECT_LT(time.count(), 2000)
+      << "tens of milliseconds are usual; sanitizers and a busy machine take longer";
+}
+
+}  // namespace
+}  // namespace lenslet::test

@@ -1,0 +1,158 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <tuple>
+
+#include "framework/error.h"
+#include "framework/io/image.h"
+#include "tests/io/crafted_files.h"
+#include "tests/support/expect_error.h"
+
+namespace lenslet::test {
+namespace {
+
+void expect_refused(const Bytes& file, const std::string& fragment) {
+  expect_error<DataError>([&] { decode_image(file, "picture"); }, fragment);
+}
+
+// Left half dark, right half light; with `channels` different levels.
+Image halves(int width, int height, int channels) {
+  Bytes pixels;
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      for (int c = 0; c < channels; ++c)
+        pixels.push_back(static_cast<uint8_t>((x < width / 2 ? 30 : 200) + 10 * c));
+    }
+  }
+  return make_image(width, height, channels, pixels);
+}
+
+void expect_close(const Image& actual, const Image& expected) {
+  ASSERT_EQ(actual.width, expected.width);
+  ASSERT_EQ(actual.height, expected.height);
+  ASSERT_EQ(actual.channels, expected.channels);
+  int worst = 0;
+  for (size_t i = 0; i < expected.pixels.size(); ++i)
+    worst = std::max(worst, std::abs(actual.pixels[i] - expected.pixels[i]));
+  EXPECT_LE(worst, 12);
+}
+
+TEST(Jpeg, ReadsGreyAndColourBaselineAndProgressive) {
+  for (const int channels : {1, 3}) {
+    for (const bool progressive : {false, true}) {
+      const Image picture = halves(64, 48, channels);
+      const Image image = decode_image(jpeg(picture, 95, progressive), "picture");
+      expect_close(image, picture);
+      EXPECT_EQ(image.format, "JPEG");
+    }
+  }
+}
+
+TEST(Jpeg, ReadsCmyk) {
+  // No Adobe marker is written for CMYK by libjpeg without a transform: 255 is full ink. White paper, black half.
+  Bytes pixels;
+  for (int i = 0; i < 16 * 16; ++i) {
+    const uint8_t black = i % 16 < 8 ? 255 : 0;
+    pixels.insert(pixels.end(), {0, 0, 0, black});
+  }
+  Bytes file = jpeg(make_image(16, 16, 4, pixels), 95);
+  const Image adobe = decode_image(file, "picture");
+  ASSERT_EQ(adobe.channels, 3);
+  // The same file without its Adobe marker (APP14) is read the other way round.
+  const Bytes marker = {0xff, 0xee, 0x00, 0x0e};
+  const auto at = std::search(file.begin(), file.end(), marker.begin(), marker.end());
+  ASSERT_NE(at, file.end());
+  file.erase(at, at + 16);
+  const Image plain = decode_image(file, "picture");
+  ASSERT_EQ(plain.channels, 3);
+  EXPECT_LE(plain.pixels[0], 10);        // black
+  EXPECT_GE(plain.pixels[3 * 15], 245);  // white
+  EXPECT_LE(adobe.pixels[3 * 15], 10) << "0 is full ink in a file of Adobe's";
+}
+
+TEST(Jpeg, TurnsPicturesAsExifSays) {
+  // 32x16 with one light quarter at the top left, told by the mean of each quarter.
+  Bytes pixels;
+  for (int y = 0; y < 16; ++y) {
+    for (int x = 0; x < 32; ++x) pixels.push_back(x < 16 && y < 8 ? 220 : 20);
+  }
+  const Image picture = make_image(32, 16, 1, pixels);
+  // Where that quarter goes: orientation -> right?, bottom?, exchanged?
+  const bool expected[9][3] = {{},
+                               {false, false, false},
+                               {true, false, false},
+                               {true, true, false},
+                               {false, true, false},
+                               {false, false, true},
+                               {true, false, true},
+                               {true, true, true},
+                               {false, true, true}};
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    for (const bool little : {false, true}) {
+      const Image image = decode_image(jpeg(picture, 95, false, exif(orientation, little)), "picture");
+      const auto [right, bottom, exchanged] =
+          std::tuple(expected[orientation][0], expected[orientation][1], expected[orientation][2]);
+      ASSERT_EQ(image.width, exchanged ? 16 : 32) << orientation;
+      const int x = right ? image.width - 2 : 1, y = bottom ? image.height - 2 : 1;
+      EXPECT_GT(image.pixels[static_cast<size_t>(y * image.width + x)], 180) << orientation;
+      EXPECT_LT(image.pixels[static_cast<size_t>((image.height - 1 - y) * image.width + image.width - 1 - x)],
+                60)
+          << orientation;
+    }
+  }
+  // Nonsense in the block is no reason to refuse the picture.
+  expect_close(decode_image(jpeg(picture, 95, false, exif(77, true)), "picture"), picture);
+  expect_close(
+      decode_image(jpeg(picture, 95, false,
+                        bytes_of("Exif") + Bytes(2, 0) + bytes_of("II*") + Bytes{0, 0xff, 0xff, 0xff, 0xff}),
+                   "picture"),
+      picture);
+}
+
+TEST(Jpeg, TellsFilesCutAnywhere) {
+  for (const bool progressive : {false, true}) {
+    const Bytes file = jpeg(halves(64, 64, 3), 80, progressive);
+    for (size_t size = 3; size + 2 < file.size(); ++size) {
+      const Bytes cut(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size));
+      EXPECT_THROW(decode_image(cut, "picture"), DataError) << size;
+    }
+    expect_refused(Bytes(file.begin(), file.end() - 30), "truncated: the file ends within the picture");
+  }
+  expect_refused({0xff, 0xd8, 0xff, 0xe0}, "truncated");
+}
+
+TEST(Jpeg, RefusesDamagedDataInsteadOfFillingWithGrey) {
+  const Bytes file = jpeg(halves(64, 64, 1), 80);
+  const Bytes cut = Bytes(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(file.size() - 40)) +
+                    Bytes{0xff, 0xd9};  // an end mark too early
+  expect_refused(cut, "damaged: ");
+}
+
+TEST(Jpeg, BoundsItsMemory) {
+  // A header that states 65,500 x 65,500, and one that fits the pixels but no memory for coefficients.
+  Bytes file = jpeg(halves(16, 16, 1), 80);
+  const Bytes frame = {0xff, 0xc0, 0x00, 0x0b, 0x08};
+  const auto at = std::search(file.begin(), file.end(), frame.begin(), frame.end()) - file.begin();
+  ASSERT_LT(static_cast<size_t>(at) + 9, file.size());
+  const auto with_size = [&](int height, int width) {
+    Bytes changed = file;
+    const auto i = static_cast<size_t>(at) + 5;
+    changed[i] = static_cast<uint8_t>(height >> 8);
+    changed[i + 1] = static_cast<uint8_t>(height);
+    changed[i + 2] = static_cast<uint8_t>(width >> 8);
+    changed[i + 3] = static_cast<uint8_t>(width);
+    return changed;
+  };
+  expect_refused(with_size(65500, 65500), "65500x65500 pixels, more than the 67108864");
+  expect_refused(with_size(0, 16), "damaged");
+  ImageLimits limits;
+  limits.max_decode_bytes = 1000;
+  const Image reduced = decode_image(jpeg(halves(64, 64, 1), 95), "picture", limits);
+  EXPECT_EQ(reduced.width, 16) << "64x64 and 32x32 take more than 1,000 bytes";
+  expect_error<DataError>([&] { decode_image(jpeg(halves(64, 64, 1), 95, true), "picture", limits); },
+                          "bytes to decode, more than the limit of 1000");
+}
+
+}  // namespace
+}  // namespace lenslet::test

@@ -1,0 +1,171 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "framework/error.h"
+#include "framework/io/image.h"
+#include "tests/io/crafted_files.h"
+#include "tests/support/expect_error.h"
+
+namespace lenslet::test {
+namespace {
+
+void expect_refused(const Bytes& file, const std::string& fragment) {
+  expect_error<DataError>([&] { decode_image(file, "picture"); }, fragment);
+}
+
+void expect_pixels(const PngSpec& spec, const Bytes& rows, int channels, const Bytes& pixels) {
+  const Image image = decode_image(png(spec, rows), "picture");
+  EXPECT_EQ(image.width, static_cast<int>(spec.width));
+  EXPECT_EQ(image.height, static_cast<int>(spec.height));
+  EXPECT_EQ(image.channels, channels);
+  EXPECT_EQ(image.pixels, pixels);
+}
+
+PngSpec spec_of(uint32_t width, uint32_t height, int depth, int color) {
+  PngSpec spec;
+  spec.width = width;
+  spec.height = height;
+  spec.depth = depth;
+  spec.color = color;
+  return spec;
+}
+
+TEST(Png, ReadsEveryColourTypeAndDepth) {
+  expect_pixels(spec_of(2, 1, 8, 0), {0, 7, 200}, 1, {7, 200});
+  expect_pixels(spec_of(4, 1, 1, 0), {0, 0xa0}, 1, {255, 0, 255, 0});
+  expect_pixels(spec_of(4, 1, 2, 0), {0, 0x1b}, 1, {0, 85, 170, 255});
+  expect_pixels(spec_of(2, 1, 4, 0), {0, 0x0f}, 1, {0, 255});
+  expect_pixels(spec_of(2, 1, 16, 0), {0, 0x12, 0x34, 0xff, 0xff}, 1, {0x12, 0xff});
+  expect_pixels(spec_of(1, 1, 8, 2), {0, 1, 2, 3}, 3, {1, 2, 3});
+  expect_pixels(spec_of(1, 1, 16, 2), {0, 1, 0, 2, 0, 3, 0}, 3, {1, 2, 3});
+  expect_pixels(spec_of(2, 1, 8, 4), {0, 9, 128, 8, 0}, 2, {9, 128, 8, 0});
+  expect_pixels(spec_of(1, 1, 16, 4), {0, 9, 0, 128, 0}, 2, {9, 128});
+  expect_pixels(spec_of(1, 1, 8, 6), {0, 1, 2, 3, 4}, 4, {1, 2, 3, 4});
+  expect_pixels(spec_of(1, 1, 16, 6), {0, 1, 0, 2, 0, 3, 0, 4, 0}, 4, {1, 2, 3, 4});
+}
+
+TEST(Png, ReadsPalettesAndTransparency) {
+  PngSpec spec = spec_of(3, 1, 8, 3);
+  spec.palette = {10, 11, 12, 20, 21, 22};
+  expect_pixels(spec, {0, 1, 0, 1}, 3, {20, 21, 22, 10, 11, 12, 20, 21, 22});
+  // An index beyond the palette is black, whatever lies in memory.
+  expect_pixels(spec, {0, 1, 2, 255}, 3, {20, 21, 22, 0, 0, 0, 0, 0, 0});
+  spec.transparency = {0};
+  expect_pixels(spec, {0, 1, 0, 1}, 4, {20, 21, 22, 255, 10, 11, 12, 0, 20, 21, 22, 255});
+  spec.depth = 1;
+  expect_pixels(spec, {0, 0x40}, 4, {10, 11, 12, 0, 20, 21, 22, 255, 10, 11, 12, 0});
+  PngSpec grey = spec_of(2, 1, 8, 0);
+  grey.transparency = {0, 7};
+  expect_pixels(grey, {0, 7, 8}, 2, {7, 0, 8, 255});
+}
+
+TEST(Png, UndoesTheFiltersOfRows) {
+  expect_pixels(spec_of(3, 5, 8, 0), {0, 1, 2, 3, 1, 1, 1, 1, 2, 1, 1, 1, 3, 1, 1, 1, 4, 1, 1, 1}, 1,
+                {1, 2, 3, 1, 2, 3, 2, 3, 4, 2, 3, 4, 3, 4, 5});
+}
+
+TEST(Png, ReadsInterlacedPictures) {
+  // Adam7 of 3x3: pass 1 (0,0), pass 5 row 2 at columns 0 and 2, pass 6 columns 1 of rows 0 and 2, pass 7 row 1, ...
+  PngSpec spec = spec_of(3, 3, 8, 0);
+  spec.interlaced = true;
+  const Bytes passes = {0, 10,           // pass 1: (0, 0)
+                        0, 12,           // pass 4: (2, 0)
+                        0, 30, 32,       // pass 5: row 2, columns 0 and 2
+                        0, 11, 0,  31,   // pass 6: column 1 of rows 0 and 2
+                        0, 20, 21, 22};  // pass 7: row 1
+  expect_pixels(spec, passes, 1, {10, 11, 12, 20, 21, 22, 30, 31, 32});
+}
+
+TEST(Png, ReadsExtremeShapes) {
+  const Image wide = make_image(5000, 3, 3, Bytes(45000, 9)), dot = make_image(1, 1, 1, {7});
+  EXPECT_EQ(decode_image(png(wide), "picture").pixels, wide.pixels);
+  EXPECT_EQ(decode_image(png(dot), "picture").pixels, dot.pixels);
+}
+
+TEST(Png, IgnoresWhatOthersMayAdd) {
+  const Bytes plain = png(make_image(1, 1, 1, {7}));
+  const size_t after_header = 8 + 12 + 13;
+  const Bytes head(plain.begin(), plain.begin() + after_header),
+      tail(plain.begin() + after_header, plain.end());
+  const Bytes text = png_chunk("tEXt", bytes_of("Comment\0hello")), phone = png_chunk("CgBI", {1, 2, 3, 4});
+  EXPECT_EQ(decode_image(head + text + tail + bytes_of("trailing"), "picture").pixels, (Bytes{7}));
+  expect_refused(Bytes(plain.begin(), plain.begin() + 8) + phone + head,
+                 "expected one IHDR chunk, at the start, found CgBI");
+  expect_refused(head + png_chunk("ABCD", {1}) + tail, "unknown critical chunk ABCD");
+}
+
+TEST(Png, TellsFilesCutAnywhere) {
+  const Bytes file = png(make_image(4, 4, 1, Bytes(16, 100)));
+  for (size_t size = 8; size < file.size(); ++size) {
+    expect_refused(Bytes(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size)), "truncated");
+  }
+  // Complete chunks, but rows are missing.
+  expect_refused(png(spec_of(4, 4, 8, 0), Bytes(10, 0)),
+                 "truncated: the data end before the last of 4x4 pixels");
+}
+
+TEST(Png, TellsAFlippedBitByTheChecksum) {
+  const Bytes file = png(make_image(4, 4, 1, Bytes(16, 100)));
+  for (size_t i = 8; i < file.size(); ++i) {
+    Bytes flipped = file;
+    flipped[i] ^= 0x10;
+    EXPECT_THROW(decode_image(flipped, "picture"), DataError) << i;
+  }
+  Bytes data = file;
+  data[8 + 25 + 10] ^= 1;
+  expect_refused(data, "the checksum of chunk IDAT");
+}
+
+TEST(Png, RefusesBadHeaders) {
+  expect_refused(png(spec_of(0, 5, 8, 0), {}), "0x5 pixels");
+  expect_refused(png(spec_of(0xffffffff, 0xffffffff, 8, 0), {}), "4294967295x4294967295 pixels, more than");
+  expect_refused(png(spec_of(8000, 8000, 8, 6), {}), "bytes to decode, more than the limit");
+  expect_refused(png(spec_of(1, 1, 3, 0), {}), "colour type 0 with 3 bits");
+  expect_refused(png(spec_of(1, 1, 4, 2), {}), "colour type 2 with 4 bits");
+  expect_refused(png(spec_of(1, 1, 8, 5), {}), "colour type 5 with 8 bits");
+  expect_refused(png(spec_of(1, 1, 16, 3), {}), "colour type 3 with 16 bits");
+  expect_refused(png(spec_of(1, 1, 8, 3), {0, 0}), "the palette is missing");
+  PngSpec spec = spec_of(1, 1, 8, 3);
+  spec.palette = Bytes(769, 0);
+  expect_refused(png(spec, {0, 0}), "the palette has 769 bytes");
+  spec.palette = Bytes(3, 0);
+  spec.transparency = Bytes(2, 0);
+  expect_refused(png(spec, {0, 0}), "transparency chunk of 2 bytes");
+  expect_refused(png(spec_of(1, 1, 8, 0), {7, 0}), "damaged: invalid filter");
+}
+
+// 100 MB and 0.1 s are the aim; the limits here leave room for sanitizers and a busy machine.
+TEST(Png, StopsBombsEarly) {
+  const auto start = std::chrono::steady_clock::now();
+  {
+    const Bytes bomb = png(spec_of(1, 1, 8, 0), Bytes(16 << 20, 0));
+    const auto decode = std::chrono::steady_clock::now();
+    expect_refused(bomb, "bytes of data for a picture that takes 2 uncompressed");
+    EXPECT_LT(std::chrono::steady_clock::now() - decode, std::chrono::milliseconds(100));
+  }
+  // Fits the checks on the header and the compressed size; the decoder stops at its budget.
+  const Bytes bomb = png(spec_of(100, 100, 8, 0), Bytes(8 << 20, 0));
+  const auto decode = std::chrono::steady_clock::now();
+  expect_refused(bomb, "the data expand to more than the 100x100 pixels");
+  EXPECT_LT(std::chrono::steady_clock::now() - decode, std::chrono::milliseconds(100));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+}
+
+TEST(Png, DecodesASmallPictureQuickly) {
+  Bytes pixels(28 * 28);
+  for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * 37);
+  const Bytes file = png(make_image(28, 28, 1, pixels));
+  double best = 1e9;
+  for (int i = 0; i < 20; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    decode_image(file, "picture");
+    best = std::min(
+        best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+  }
+  EXPECT_LT(best, 1.0);
+}
+
+}  // namespace
+}  // namespace lenslet::test
