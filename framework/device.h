@@ -35,7 +35,6 @@ struct CudaDeviceInfo {
   int compute_capability = 0;  // 90 for 9.0
   int multiprocessors = 0;
   size_t memory_bytes = 0;
-  size_t free_memory_bytes = 0;
   size_t l2_bytes = 0;
   size_t shared_bytes_per_block_optin = 0;
   bool has_code = false;  // this build holds machine code or PTX that runs on it

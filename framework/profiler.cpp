@@ -297,8 +297,8 @@ class PassProfiler {
 
   void account(Profile& profile) const {
     for (const LayerProfile& layer : profile.layers) profile.layers_ns += layer.hot.median;
-    profile.gaps_ns = profile.event_ns * static_cast<double>(steps_);
-    profile.residual_ns = profile.unprofiled.median - (profile.layers_ns - profile.gaps_ns);
+    profile.events_ns = profile.event_ns * static_cast<double>(steps_ - 1);
+    profile.residual_ns = profile.unprofiled.median - (profile.layers_ns - profile.events_ns);
   }
 
   Executable& executable_;

@@ -45,13 +45,15 @@ struct TraceSpan {
 
 struct Profile {
   std::vector<LayerProfile> layers;
-  TimeStats unprofiled;    // one pass without events inside, GPU time
-  TimeStats profiled;      // one pass with N+1 events, first to last
-  TimeStats wall;          // one pass, host clock, enqueue and synchronise
-  double event_ns = 0;     // what one event inside a pass costs, measured on a pass of events alone
-  double layers_ns = 0;    // sum of the layers' hot medians
-  double gaps_ns = 0;      // N * event_ns: the part of layers_ns that is the events' own
-  double residual_ns = 0;  // unprofiled median - (layers_ns - gaps_ns)
+  TimeStats unprofiled;  // one pass without events inside, GPU time
+  TimeStats profiled;    // one pass with N+1 events, first to last
+  TimeStats wall;        // one pass, host clock, enqueue and synchronise
+  double event_ns = 0;   // what one event inside a pass costs, measured on a pass of events alone
+  double layers_ns = 0;  // sum of the layers' hot medians
+  /// What the events between the layers cost: (N - 1) * event_ns. A pass without them ends with an event too, so one of
+  /// the N that end a layer is in both totals. Idle time between two layers counts to the later one.
+  double events_ns = 0;
+  double residual_ns = 0;  // unprofiled median - (layers_ns - events_ns)
   TimeStats h2d, d2h;      // no samples where not asked for
   size_t h2d_bytes = 0, d2h_bytes = 0;
   std::vector<TraceSpan> spans;  // of the median pass

@@ -34,13 +34,13 @@ void report_cuda(Console& console) {
   if (!cuda.usable) console.line("GPU:       none: " + cuda.reason);
   for (size_t i = 0; i < cuda.devices.size(); ++i) {
     const CudaDeviceInfo& gpu = cuda.devices[i];
-    console.line(concat("GPU:       cuda:", i, " ", gpu.name, ", compute capability ",
-                        gpu.compute_capability / 10, ".", gpu.compute_capability % 10, ", ",
-                        gpu.multiprocessors, " multiprocessors, ",
-                        format_bytes(static_cast<double>(gpu.free_memory_bytes)), " of ",
-                        format_bytes(static_cast<double>(gpu.memory_bytes)), " free, L2 ",
-                        format_bytes(static_cast<double>(gpu.l2_bytes)),
-                        gpu.has_code ? "" : "; this build holds no code that runs on it"));
+    console.line(
+        concat("GPU:       cuda:", i, " ", gpu.name, ", compute capability ", gpu.compute_capability / 10,
+               ".", gpu.compute_capability % 10, ", ", gpu.multiprocessors, " multiprocessors, ",
+               format_bytes(static_cast<double>(free_memory_bytes(Device::cuda(static_cast<int>(i))))),
+               " of ", format_bytes(static_cast<double>(gpu.memory_bytes)), " free, L2 ",
+               format_bytes(static_cast<double>(gpu.l2_bytes)),
+               gpu.has_code ? "" : "; this build holds no code that runs on it"));
   }
 }
 

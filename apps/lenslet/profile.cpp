@@ -265,9 +265,9 @@ std::string sum_table(const Executable& executable, const Measured& measured) {
     table.row({name, time_us(ns), share(ns / total)});
   };
   row("layers, sum", profile.layers_ns);
-  row(concat("- events (", executable.steps().size(), " x ", format_time(profile.event_ns), ")"),
-      -profile.gaps_ns);
-  row("= explained", profile.layers_ns - profile.gaps_ns);
+  row(concat("- events (", executable.steps().size() - 1, " x ", format_time(profile.event_ns), ")"),
+      -profile.events_ns);
+  row("= explained", profile.layers_ns - profile.events_ns);
   row("residual", profile.residual_ns);
   table.rule();
   row("unprofiled total", total);
@@ -322,7 +322,7 @@ ExitCode run_profile(const ProfileCommandOptions& options) {
 
   const auto sums = [&](JsonWriter& json) {
     const Profile& profile = measured.profile;
-    json.key("sums_ns").begin_object().field("layers", profile.layers_ns).field("events", profile.gaps_ns);
+    json.key("sums_ns").begin_object().field("layers", profile.layers_ns).field("events", profile.events_ns);
     json.field("residual", profile.residual_ns).field("unprofiled", total).end_object();
     json.field("batch", executable->batch());
     json.key("check").begin_object(JsonWriter::Style::kInline).field("max_abs", measured.error.max_abs);
