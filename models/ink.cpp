@@ -17,6 +17,7 @@ constexpr float kMaxFloor = 0.35f;  // share of the ink's level that is paper at
 constexpr float kMinSignal =
     6;  // ink's level by the paper's noise; below it, the strongest noise passes for ink
 constexpr float kMaxShadow = 0.75f;  // of the ink's depth
+constexpr float kMaxLight = 3;       // by which the light of dark paper is raised
 constexpr int kMaxSamples = 96;      // along a side
 constexpr double kSpeck = 0.025;     // mass of a speck, of the largest mark's
 
@@ -153,23 +154,33 @@ bool is_shadowed(const Plane& samples, const Separation& separation, int side) {
   return deepest > gate && deepest < kMaxShadow * strongest;
 }
 
-// How far each pixel lies from the paper towards the ink, shadows taken off.
+// How far each pixel lies from the paper towards the ink: shadows taken off and, for dark ink, as if all the paper had
+// the light of its brightest part, since less light makes paper and ink differ less.
 Plane depth_of(const Plane& grey, const Separation& separation, std::vector<std::string>& steps) {
-  Plane depth(grey.width, grey.height);
+  const auto side = static_cast<float>(separation.side);
+  Plane paper(grey.width, grey.height), depth(grey.width, grey.height);
   for (int y = 0; y < depth.height; ++y) {
     for (int x = 0; x < depth.width; ++x) {
-      depth.at(x, y) =
-          static_cast<float>(separation.side) * (grey.at(x, y) - separation.paper.surface.at(x, y));
+      paper.at(x, y) = separation.paper.surface.at(x, y);
+      depth.at(x, y) = side * (grey.at(x, y) - paper.at(x, y));
     }
   }
   const Sampled sampled(grey);
-  const int side = std::max({5, sampled.samples.width / 4, sampled.samples.height / 4});
-  if (is_shadowed(sampled.samples, separation, side)) {
-    const Plane shadow = wide_part(depth, side * sampled.stride);
-    for (size_t i = 0; i < depth.values.size(); ++i) depth.values[i] -= shadow.values[i];
+  const int area = std::max({5, sampled.samples.width / 4, sampled.samples.height / 4});
+  if (is_shadowed(sampled.samples, separation, area)) {
+    const Plane shadow = wide_part(depth, area * sampled.stride);
+    for (size_t i = 0; i < depth.values.size(); ++i) {
+      depth.values[i] -= shadow.values[i];
+      paper.values[i] += side * shadow.values[i];
+    }
     steps.push_back("light: a shadow, evened out");
   }
-  for (float& value : depth.values) value = value < 0.5f ? 0 : value;
+  const float brightest = *std::max_element(paper.values.begin(), paper.values.end());
+  for (size_t i = 0; i < depth.values.size(); ++i) {
+    if (separation.side < 0)
+      depth.values[i] *= std::min(brightest / std::max(paper.values[i], 1.0f), kMaxLight);
+    if (depth.values[i] < 0.5f) depth.values[i] = 0;
+  }
   return depth;
 }
 
