@@ -3,26 +3,32 @@
 // input feeds kOut*S multiply-adds and a loaded weight feeds kColumns.
 #pragma once
 
+#include <cuda_pipeline.h>
+
+#include <cstdint>
+#include <type_traits>
+
 #include "layers/conv/gpu/epilogue.cuh"
 #include "layers/conv/gpu/fast_divide.cuh"
 
 namespace lenslet {
 
-/// The problem and how a block cuts it: `images` x `rows` x `segments` threads, a segment being kColumns
-/// outputs.
+constexpr int kDirectTileThreads = 128;  // at most; fewer where that gives more multiprocessors work
+
+/// The problem and how a block cuts it: threads = channel_groups x images x row_patches x column_patches, a patch being
+/// kRows x kColumns outputs of kOut channels.
 struct DirectTileShape {
   int n, c, h, w, k, p, q;
   int pad_h, pad_w;
-  int images, rows, segments;   // of one block
-  int row_tiles, column_tiles;  // of one image
-  int chunk;                    // channels staged at a time
-  int tile_h, pitch;            // staged rows, and floats a row (a multiple of 4)
-  int lanes;                    // threads that copy one row, a power of two
-  FastDivide by_segments, by_rows, by_tile_h, by_chunk, by_row_tiles, by_column_tiles;
+  int channel_groups, images, row_patches, column_patches;  // of one block
+  int row_tiles, column_tiles;                              // of one image
+  int chunk;                                                // channels staged at a time
+  int tile_h, pitch;                                        // staged rows, and floats a row (a multiple of 4)
+  int lanes;                                                // threads that copy one row, a power of two
+  FastDivide by_images, by_column_patches, by_row_patches, by_tile_h, by_chunk, by_row_tiles, by_column_tiles;
   bool contiguous;    // the tile is whole unpadded images with all channels: one straight copy
   bool vector_store;  // Q is a multiple of 4
   bool relu;
-  size_t filter_offset() const { return size_t{1} * images * chunk * tile_h * pitch; }
 };
 
 /// Copies channels [c0, c0 + chunk) of the block's input tile to `tile` [images, chunk, tile_h, pitch], zero
@@ -33,8 +39,9 @@ __device__ __forceinline__ void stage_direct_tile(const DirectTileShape& shape, 
     const int image = shape.c * shape.h * shape.w;
     const int count = min(shape.images, shape.n - n0) * image / 4;
     const float4* source = reinterpret_cast<const float4*>(x + static_cast<int64_t>(n0) * image);
-    for (int i = threadIdx.x; i < count; i += blockDim.x)
-      reinterpret_cast<float4*>(tile)[i] = __ldg(source + i);
+    for (int i = threadIdx.x; i < count; i += blockDim.x) {
+      __pipeline_memcpy_async(reinterpret_cast<float4*>(tile) + i, source + i, sizeof(float4));
+    }
     return;
   }
   const int lane = threadIdx.x & (shape.lanes - 1);
@@ -48,97 +55,116 @@ __device__ __forceinline__ void stage_direct_tile(const DirectTileShape& shape, 
     const float* source = x + ((static_cast<int64_t>(n0 + image) * shape.c + c0 + c) * shape.h + h) * shape.w;
     for (int column = lane; column < shape.pitch; column += shape.lanes) {
       const int w = w0 + column;
-      tile[row * shape.pitch + column] = inside && w >= 0 && w < shape.w ? __ldg(source + w) : 0.0f;
+      const bool exists = inside && w >= 0 && w < shape.w;
+      __pipeline_memcpy_async(tile + row * shape.pitch + column, exists ? source + w : x, sizeof(float),
+                              exists ? 0 : sizeof(float));
     }
   }
 }
 
-/// kCount weights that lie together, to registers: as float4 (or float2) broadcasts.
+/// kCount floats that lie together in shared memory, to registers: as float4, or as one float2.
 template <int kCount>
-__device__ __forceinline__ void load_weights(const float* source, float (&weights)[kCount]) {
+__device__ __forceinline__ void load_together(const float* source, float (&values)[kCount]) {
   if constexpr (kCount % 4 == 0) {
 #pragma unroll
     for (int k = 0; k < kCount; k += 4) {
       const float4 four = *reinterpret_cast<const float4*>(source + k);
-      weights[k] = four.x;
-      weights[k + 1] = four.y;
-      weights[k + 2] = four.z;
-      weights[k + 3] = four.w;
+      values[k] = four.x;
+      values[k + 1] = four.y;
+      values[k + 2] = four.z;
+      values[k + 3] = four.w;
     }
   } else {
-    static_assert(kCount == 2, "weights are read as float4 or float2");
+    static_assert(kCount == 2, "read as float4 or as one float2");
     const float2 two = *reinterpret_cast<const float2*>(source);
-    weights[0] = two.x;
-    weights[1] = two.y;
+    values[0] = two.x;
+    values[1] = two.y;
   }
 }
 
 // computes    y [N, K, P, Q] of x [N, C, H, W], filters RxS, any padding, bias, optional ReLU.
-// work split  block = `images` x `rows` x `segments` threads (DirectTileShape) for kOut channels
-// (blockIdx.y); thread =
-//             kColumns outputs of one row x kOut channels.
-// memory      shared: input tile [images, chunk, tile_h, pitch], then filters [chunk, R, S, kOut];
-// kOut*kColumns sums. requires    stride kStride both ways, no dilation, one group; kColumns a multiple of 4
-// (checked by direct.cu's plan). measured    see docs/results.
-template <int R, int S, int kStride, int kOut, int kColumns>
-__global__ void __launch_bounds__(128) conv_direct_tile_kernel(
+// work split  block = channel_groups*kOut channels (blockIdx.y) of an output tile or of several small images
+//             (blockIdx.x); thread = kRows x kColumns outputs of kOut channels, all in registers.
+// memory      shared: input tile [images, chunk, tile_h, pitch], then filters [chunk, R, S, channel_groups, kOut].
+// requires    stride kStride both ways, no dilation, one group; kColumns a multiple of 4 (checked by direct.cu's plan).
+// measured    see docs/results.
+template <int R, int S, int kStride, int kOut, int kRows, int kColumns>
+__global__ void __launch_bounds__(kDirectTileThreads, 4) conv_direct_tile_kernel(
     const DirectTileShape shape, const float* __restrict__ x,
-    const float* __restrict__ filters,  // [ceil(K / kOut), C, R, S, kOut], zero padded
-    const float* __restrict__ bias,     // [ceil(K / kOut), kOut]
+    const float* __restrict__ filters,  // [K tiles, C, R, S, channel_groups, kOut], zero padded
+    const float* __restrict__ bias,     // [K tiles, channel_groups, kOut]
     float* __restrict__ y) {
-  constexpr int kVectors = ((kColumns - 1) * kStride + S + 3) / 4;  // float4 a thread reads of an input row
-  constexpr int kFilter = R * S * kOut;                             // floats of one channel's filters
-  constexpr int kUnrollRows =
-      S * kOut * kColumns > 256 ? 1 : R;  // keeps the loop body inside the instruction cache
+  constexpr int kReadColumns =
+      ((kColumns - 1) * kStride + S + 3) / 4 * 4;  // floats a thread reads of an input row
+  // Unrolled over the filter's rows only as long as the loop body stays inside the instruction cache.
+  constexpr int kUnrollRows = S * kOut * kRows * kColumns > 256 ? 1 : R;
+  using Vector = std::conditional_t<kOut % 4 == 0, float4, float2>;
   extern __shared__ float4 direct_tile_shared[];
   float* const tile = reinterpret_cast<float*>(direct_tile_shared);
   float* const staged_filters = tile + shape.images * shape.chunk * shape.tile_h * shape.pitch;
 
-  int row_tile, column_tile, segment, row;
-  const int group = shape.by_row_tiles.divide(
+  int row_tile, column_tile, column_patch, row_patch, image;
+  const int image_group = shape.by_row_tiles.divide(
       shape.by_column_tiles.divide(static_cast<int>(blockIdx.x), column_tile), row_tile);
-  const int image =
-      shape.by_rows.divide(shape.by_segments.divide(static_cast<int>(threadIdx.x), segment), row);
-  const int n0 = group * shape.images;
-  const int p0 = row_tile * shape.rows, q_tile = column_tile * shape.segments * kColumns;
-  const int n = n0 + image, p = p0 + row, q0 = q_tile + segment * kColumns;
-  const bool active = image < shape.images && n < shape.n && p < shape.p && q0 < shape.q;
-  const float* block_filters = filters + static_cast<int64_t>(blockIdx.y) * shape.c * kFilter;
+  const int channel_group = shape.by_images.divide(
+      shape.by_row_patches.divide(shape.by_column_patches.divide(static_cast<int>(threadIdx.x), column_patch),
+                                  row_patch),
+      image);
+  const int n0 = image_group * shape.images;
+  const int p_tile = row_tile * shape.row_patches * kRows,
+            q_tile = column_tile * shape.column_patches * kColumns;
+  const int n = n0 + image, p0 = p_tile + row_patch * kRows, q0 = q_tile + column_patch * kColumns;
+  const bool active = channel_group < shape.channel_groups && n < shape.n && p0 < shape.p && q0 < shape.q;
+  const int tap_pitch = shape.channel_groups * kOut, filter_pitch = R * S * tap_pitch;
+  const int first_channel = blockIdx.y * tap_pitch + channel_group * kOut;
+  const float* block_filters = filters + static_cast<int64_t>(blockIdx.y) * shape.c * filter_pitch;
 
-  float sums[kOut][kColumns];
+  float sums[kOut][kRows][kColumns];
 #pragma unroll
   for (int k = 0; k < kOut; ++k) {
-    const float start = __ldg(bias + blockIdx.y * kOut + k);
+    const float start = active ? __ldg(bias + first_channel + k) : 0.0f;
 #pragma unroll
-    for (int j = 0; j < kColumns; ++j) sums[k][j] = start;
+    for (int i = 0; i < kRows * kColumns; ++i) sums[k][i / kColumns][i % kColumns] = start;
   }
 
   for (int c0 = 0; c0 < shape.c; c0 += shape.chunk) {
     const int channels = min(shape.chunk, shape.c - c0);
     if (c0 > 0) __syncthreads();
-    stage_direct_tile(shape, x, n0, p0 * kStride - shape.pad_h, q_tile * kStride - shape.pad_w, c0, tile);
-    for (int i = threadIdx.x; i < channels * kFilter / 2; i += blockDim.x) {
-      reinterpret_cast<float2*>(staged_filters)[i] =
-          __ldg(reinterpret_cast<const float2*>(block_filters + static_cast<int64_t>(c0) * kFilter) + i);
+    stage_direct_tile(shape, x, n0, p_tile * kStride - shape.pad_h, q_tile * kStride - shape.pad_w, c0, tile);
+    const Vector* source =
+        reinterpret_cast<const Vector*>(block_filters + static_cast<int64_t>(c0) * filter_pitch);
+    for (int i = threadIdx.x; i < channels * filter_pitch / static_cast<int>(sizeof(Vector) / sizeof(float));
+         i += blockDim.x) {
+      __pipeline_memcpy_async(reinterpret_cast<Vector*>(staged_filters) + i, source + i, sizeof(Vector));
     }
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
     __syncthreads();
     if (!active) continue;
-    const float* in_row = tile + (image * shape.chunk * shape.tile_h + row * kStride) * shape.pitch +
-                          segment * kColumns * kStride;
-    const float* weight_row = staged_filters;
+    const float* in_row = tile +
+                          (image * shape.chunk * shape.tile_h + row_patch * kRows * kStride) * shape.pitch +
+                          column_patch * kColumns * kStride;
+    const float* weight_row = staged_filters + channel_group * kOut;
     for (int c = 0; c < channels; ++c, in_row += (shape.tile_h - R) * shape.pitch) {
 #pragma unroll kUnrollRows
-      for (int r = 0; r < R; ++r, in_row += shape.pitch, weight_row += S * kOut) {
-        float in[kVectors * 4];
-        load_weights<kVectors * 4>(in_row, in);
+      for (int r = 0; r < R; ++r, in_row += shape.pitch, weight_row += S * tap_pitch) {
+        float in[kRows][kReadColumns];
+#pragma unroll
+        for (int i = 0; i < kRows; ++i)
+          load_together<kReadColumns>(in_row + i * kStride * shape.pitch, in[i]);
 #pragma unroll
         for (int s = 0; s < S; ++s) {
           float weights[kOut];
-          load_weights<kOut>(weight_row + s * kOut, weights);
+          load_together<kOut>(weight_row + s * tap_pitch, weights);
 #pragma unroll
           for (int k = 0; k < kOut; ++k) {
 #pragma unroll
-            for (int j = 0; j < kColumns; ++j) sums[k][j] = fmaf(weights[k], in[j * kStride + s], sums[k][j]);
+            for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+              for (int j = 0; j < kColumns; ++j) {
+                sums[k][i][j] = fmaf(weights[k], in[i][j * kStride + s], sums[k][i][j]);
+              }
+            }
           }
         }
       }
@@ -148,16 +174,20 @@ __global__ void __launch_bounds__(128) conv_direct_tile_kernel(
 
 #pragma unroll
   for (int k = 0; k < kOut; ++k) {
-    const int channel = blockIdx.y * kOut + k;
-    if (channel >= shape.k) continue;
-    float* target = y + ((static_cast<int64_t>(n) * shape.k + channel) * shape.p + p) * shape.q + q0;
+    if (first_channel + k >= shape.k) continue;
 #pragma unroll
-    for (int j = 0; j < kColumns; j += 4) {
-      float out[4];
+    for (int i = 0; i < kRows; ++i) {
+      if (p0 + i >= shape.p) continue;
+      float* target =
+          y + ((static_cast<int64_t>(n) * shape.k + first_channel + k) * shape.p + p0 + i) * shape.q + q0;
 #pragma unroll
-      for (int i = 0; i < 4; ++i) out[i] = finish(sums[k][j + i], shape.relu);
-      const int count = shape.q - q0 - j;
-      store_four(target + j, out, shape.vector_store && count >= 4, count);
+      for (int j = 0; j < kColumns; j += 4) {
+        float out[4];
+#pragma unroll
+        for (int e = 0; e < 4; ++e) out[e] = finish(sums[k][i][j + e], shape.relu);
+        const int count = shape.q - q0 - j;
+        store_four(target + j, out, shape.vector_store && count >= 4, count);
+      }
     }
   }
 }

@@ -40,10 +40,11 @@ constexpr Variant variant(double efficiency) {
 // The smaller a tile, the more often an operand is fetched; the more blocks, the more multiprocessors a small
 // problem reaches. Few filters (LeNet's 6 and 16) want a flat tile.
 constexpr Variant kVariants[] = {
-    variant<SgemmTile<128, 128, 8, 8, 8, 8, 2>>(1.0), variant<SgemmTile<64, 128, 8, 8, 8, 8, 4>>(0.95),
-    variant<SgemmTile<32, 128, 8, 8, 4, 4, 4>>(0.75), variant<SgemmTile<16, 128, 8, 8, 4, 2, 8>>(0.6),
-    variant<SgemmTile<8, 128, 8, 4, 4, 2, 8>>(0.4),   variant<SgemmTile<32, 32, 16, 4, 4, 8, 8>>(0.45),
-    variant<SgemmTile<16, 32, 16, 4, 4, 4, 8>>(0.3),
+    variant<SgemmTile<128, 128, 16, 8, 8, 4, 2>>(1.0), variant<SgemmTile<128, 64, 8, 8, 8, 8, 4>>(0.93),
+    variant<SgemmTile<64, 128, 8, 8, 8, 8, 4>>(0.86),  variant<SgemmTile<32, 128, 16, 8, 4, 4, 4>>(0.78),
+    variant<SgemmTile<16, 128, 16, 8, 4, 2, 8>>(0.6),  variant<SgemmTile<8, 256, 8, 8, 4, 1, 8>>(0.4),
+    variant<SgemmTile<8, 64, 16, 4, 4, 2, 8>>(0.33),   variant<SgemmTile<32, 32, 16, 4, 4, 8, 8>>(0.45),
+    variant<SgemmTile<16, 64, 16, 4, 4, 4, 8>>(0.5),   variant<SgemmTile<16, 32, 16, 4, 4, 4, 8>>(0.35),
 };
 
 int64_t block_count(const Conv2dProblem& problem, const Variant& choice) {
@@ -79,7 +80,7 @@ class ImplicitGemm : public ConvKernel {
     groups_ = static_cast<unsigned>(problem.groups);
     blocks_ = static_cast<unsigned>(block_count(problem, choice));
     const bool unpadded = problem.pad_h == 0 && problem.pad_w == 0;
-    kernel_ = unpadded && padded_taps == taps ? choice.unchecked : choice.checked;
+    kernel_ = unpadded ? choice.unchecked : choice.checked;
 
     shape_.h = problem.h;
     shape_.w = problem.w;
@@ -118,7 +119,7 @@ class ImplicitGemm : public ConvKernel {
     bias_ = request.services.upload(bias.data(), bias.size());
 
     std::vector<ImplicitGemmTap> table(static_cast<size_t>(padded_taps),
-                                       ImplicitGemmTap{0, ImplicitGemmTap::kNowhere, 0});
+                                       ImplicitGemmTap{-1, ImplicitGemmTap::kNowhere, 0});
     for (int i = 0; i < taps; ++i) {
       const int c = i / (problem.r * problem.s), r = i / problem.s % problem.r, s = i % problem.s;
       const int dh = r * problem.dilation_h, dw = s * problem.dilation_w;

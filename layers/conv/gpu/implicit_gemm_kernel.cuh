@@ -10,12 +10,12 @@
 
 namespace lenslet {
 
-/// One row of the im2col matrix: channel c and tap (r, s) of the filter. 16 bytes, read at once.
+/// One row of the im2col matrix: channel c and tap (r, s) of the filter. 16 bytes, read at once. Rows added to fill the
+/// last step read as zero: their offset is -1, their dh kNowhere.
 struct alignas(16) ImplicitGemmTap {
-  static constexpr int kNowhere =
-      1 << 30;  // a dh that is outside every image: a padding row, which reads as zero
-  int offset;   // c*H*W + r*dilation_h*W + s*dilation_w, from the window's corner
-  int dh, dw;   // r*dilation_h, s*dilation_w
+  static constexpr int kNowhere = 1 << 30;  // outside every image
+  int offset;                               // c*H*W + r*dilation_h*W + s*dilation_w, from the window's corner
+  int dh, dw;                               // r*dilation_h, s*dilation_w
 };
 
 struct ImplicitGemmShape {
@@ -71,7 +71,9 @@ class ImplicitGemmGather {
       } else {
         const int offset = __ldg(&taps_[row * kRowsApart].offset);
 #pragma unroll
-        for (int i = 0; i < kColumns; ++i) values_[row][i] = __ldg(x_ + (corner_[i] + offset));
+        for (int i = 0; i < kColumns; ++i) {
+          values_[row][i] = offset >= 0 ? __ldg(x_ + (corner_[i] + offset)) : 0.0f;
+        }
       }
     }
     taps_ += Tile::kBlockL;
@@ -106,7 +108,7 @@ class ImplicitGemmGather {
 // neighbours share
 //             the input in L2; blockIdx.y = group), thread = kThreadM x kThreadN sums.
 // memory      shared: two buffers of kBlockL x (kBlockM + kBlockN) floats, see sgemm_tile.cuh.
-// requires    unless kChecked: no padding and C/G*R*S a multiple of kBlockL; N*C*H*W < 2^31 (checked by the
+// requires    no padding unless kChecked; N*C*H*W < 2^31 (both by the backend).
 // backend). measured    see docs/results.
 template <class Tile, bool kChecked>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_gemm_kernel(

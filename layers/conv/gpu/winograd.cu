@@ -21,6 +21,8 @@ namespace {
 
 // Large enough that a chunk's matrix products fill the GPU and launches do not count.
 constexpr size_t kDefaultWorkspace = size_t{256} << 20;
+// Small enough that transformed inputs are still in L2 when they are read, once for every few filters.
+constexpr size_t kFewChannelsWorkspace = size_t{32} << 20;
 constexpr unsigned kMaxGridY = 65535;
 
 /// Filter transform of F(2, R), [E, R]: row i evaluates the filter at point i, scaled; see Winograd<R>.
@@ -84,21 +86,33 @@ const MultiplyVariant& choose_multiply(int group_filters) {
 int64_t tile_count(const Conv2dProblem& problem) {
   return problem.n * ceil_div(problem.p(), 2) * ceil_div(problem.q(), 2);
 }
-size_t bytes_per_tile(const Conv2dProblem& problem) {
-  return sizeof(float) * (problem.r + 1) * (problem.s + 1) * (size_t{0} + problem.c + problem.k);
+// Products and output transform are one kernel where sums over so few channels do not pay for a matrix product (and
+// their filters fit into shared memory) and the tiles alone fill the GPU.
+constexpr int kFewChannels = 16, kFewOut = 8;
+constexpr int64_t kFewChannelsTiles = 8192;
+bool has_few_channels(const Conv2dProblem& problem) {
+  return problem.groups == 1 && problem.c <= kFewChannels && tile_count(problem) >= kFewChannelsTiles;
 }
-/// Tiles of one chunk under that many bytes; 0 where not even the smallest chunk fits.
+size_t bytes_per_tile(const Conv2dProblem& problem) {
+  const size_t channels = size_t{0} + problem.c + (has_few_channels(problem) ? 0 : problem.k);
+  return sizeof(float) * (problem.r + 1) * (problem.s + 1) * channels;
+}
+/// Tiles of one chunk under that many bytes, all chunks of about one size; 0 where not even the smallest fits.
 int64_t chunk_tiles(const Conv2dProblem& problem, size_t limit) {
-  const int64_t all = round_up(tile_count(problem), kWinogradChunkUnit);
-  const int64_t fitting = static_cast<int64_t>(std::min(limit, kDefaultWorkspace) / bytes_per_tile(problem));
-  return std::min(all, fitting / kWinogradChunkUnit * kWinogradChunkUnit);
+  const int64_t units = ceil_div(tile_count(problem), kWinogradChunkUnit);
+  const size_t wanted = has_few_channels(problem) ? kFewChannelsWorkspace : kDefaultWorkspace;
+  const int64_t fitting =
+      static_cast<int64_t>(std::min(limit, wanted) / (bytes_per_tile(problem) * kWinogradChunkUnit));
+  if (fitting == 0) return 0;
+  return ceil_div(units, ceil_div(units, fitting)) * kWinogradChunkUnit;
 }
 
 template <int R>
 class WinogradConv : public ConvKernel {
  public:
   WinogradConv(const ConvPrepare& request, int64_t chunk)
-      : variant_(choose_multiply(request.problem.k / request.problem.groups)) {
+      : few_channels_(has_few_channels(request.problem)),
+        variant_(choose_multiply(request.problem.k / request.problem.groups)) {
     const Conv2dProblem& problem = request.problem;
     groups_ = static_cast<unsigned>(problem.groups);
     shape_.c = problem.c;
@@ -111,8 +125,9 @@ class WinogradConv : public ConvKernel {
     shape_.pad_w = problem.pad_w;
     shape_.group_channels = problem.c / problem.groups;
     shape_.group_filters = problem.k / problem.groups;
-    shape_.filter_pitch = static_cast<int>(round_up(shape_.group_filters, variant_.block_m));
-    shape_.filter_tiles = shape_.filter_pitch / variant_.block_m;
+    const int filter_tile = few_channels_ ? kFewOut : variant_.block_m;
+    shape_.filter_tiles = static_cast<int>(ceil_div(shape_.group_filters, filter_tile));
+    shape_.filter_pitch = shape_.filter_tiles * filter_tile;
     shape_.tiles = static_cast<int>(tile_count(problem));
     shape_.chunk = static_cast<int>(chunk);
     shape_.by_tile_columns = FastDivide(static_cast<int>(ceil_div(problem.q(), 2)));
@@ -144,6 +159,15 @@ class WinogradConv : public ConvKernel {
             <<<grid, kWinogradBlock, 0, stream>>>(shape_, static_cast<int>(first), args.x, transformed);
         LENSLET_CUDA_CHECK_LAUNCH("conv_winograd_input_kernel");
       }
+      if (few_channels_) {
+        ScopedStage stage(context.tracer, "multiply_and_output_transform");
+        const dim3 grid(blocks, static_cast<unsigned>(shape_.filter_tiles));
+        const size_t shared_bytes = sizeof(float) * kPositions * shape_.c * kFewOut;
+        conv_winograd_few_channels_kernel<R, kFewOut><<<grid, kWinogradBlock, shared_bytes, stream>>>(
+            shape_, static_cast<int>(first), filters_.get(), transformed, bias_.get(), args.y);
+        LENSLET_CUDA_CHECK_LAUNCH("conv_winograd_few_channels_kernel");
+        continue;
+      }
       {
         ScopedStage stage(context.tracer, "multiply");
         const unsigned columns = static_cast<unsigned>(shape_.chunk / variant_.block_n);
@@ -165,9 +189,9 @@ class WinogradConv : public ConvKernel {
  private:
   static constexpr unsigned kPositions = (R + 1) * (R + 1);
   size_t input_floats() const { return size_t{kPositions} * shape_.c * shape_.chunk; }
-  size_t product_floats() const { return size_t{kPositions} * shape_.k * shape_.chunk; }
+  size_t product_floats() const { return few_channels_ ? 0 : size_t{kPositions} * shape_.k * shape_.chunk; }
 
-  /// [K, C/G, R, R] to U [G, E*E, C/G, filter_pitch], zero padded.
+  /// [K, C/G, R, R] to U [G, E*E, C/G, filter_pitch], or for few channels [K tiles, E*E, C, kFewOut], zero padded.
   void upload_filters(const ConvPrepare& request) {
     const int64_t pitch = shape_.filter_pitch, channels = shape_.group_channels;
     std::vector<float> packed(static_cast<size_t>(groups_ * kPositions * channels * pitch), 0.0f);
@@ -177,14 +201,17 @@ class WinogradConv : public ConvKernel {
         double u[R + 1][R + 1];
         transform_filter<R>(request.weights + (k * channels + c) * R * R, u);
         for (int64_t i = 0; i < kPositions; ++i) {
-          packed[static_cast<size_t>(((group * kPositions + i) * channels + c) * pitch + filter)] =
-              static_cast<float>(u[i / (R + 1)][i % (R + 1)]);
+          const int64_t at = few_channels_ ? ((filter / kFewOut * kPositions + i) * channels + c) * kFewOut +
+                                                 filter % kFewOut
+                                           : ((group * kPositions + i) * channels + c) * pitch + filter;
+          packed[static_cast<size_t>(at)] = static_cast<float>(u[i / (R + 1)][i % (R + 1)]);
         }
       }
     }
     filters_ = request.services.upload(packed.data(), packed.size());
   }
 
+  bool few_channels_;
   MultiplyVariant variant_;
   WinogradShape shape_{};
   unsigned groups_ = 0;
@@ -210,6 +237,10 @@ class WinogradBackend : public ConvBackend {
     if (problem.groups > static_cast<int>(kMaxGridY)) {
       return Support::no(
           concat("winograd serves up to ", kMaxGridY, " groups, asked for ", problem.groups, ": use direct"));
+    }
+    if (ceil_div(problem.k, kFewOut) > kMaxGridY) {
+      return Support::no(concat("winograd serves up to ", kFewOut * kMaxGridY, " filters, asked for ",
+                                problem.k, ": use implicit_gemm"));
     }
     if (bytes_per_tile(problem) * kWinogradChunkUnit > kDefaultWorkspace) {
       return Support::no(concat("winograd would need more than ", kDefaultWorkspace,

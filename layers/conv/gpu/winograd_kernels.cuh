@@ -1,5 +1,5 @@
 // The three stages of Winograd convolution with 2x2 outputs a tile: input transform, one matrix product for
-// each position of the transformed tile, output transform.
+// each position of the transformed tile, output transform; the last two in one where there are few channels.
 //
 // Tiles are numbered over images, then rows, then columns of 2x2 outputs; a run works through them in chunks
 // that fit the workspace. Within a chunk: transformed inputs V [E*E, C, tiles] and products M [E*E, K, tiles]
@@ -31,6 +31,10 @@ struct Winograd<3> {
     y[0] = m[0] + m[1] + m[2];
     y[1] = m[1] - m[2] - m[3];
   }
+  /// A^T: what product i counts for output 0 or 1.
+  static __device__ constexpr float output_weight(int y, int i) {
+    return y == 0 ? (i < 3 ? 1.0f : 0.0f) : i == 0 ? 0.0f : i == 1 ? 1.0f : -1.0f;
+  }
 };
 
 /// F(2, 5) with the points 0, 1, -1, 1/2, -2, infinity. Lavin and Gray take 2 in place of 1/2; the pair 1/2,
@@ -51,6 +55,15 @@ struct Winograd<5> {
   static __device__ __forceinline__ void output(const float (&m)[6], float (&y)[2]) {
     y[0] = m[0] + m[1] + m[2] + m[3] + m[4];
     y[1] = fmaf(0.5f, m[3], fmaf(-2.0f, m[4], m[1] - m[2] + m[5]));
+  }
+  /// A^T: what product i counts for output 0 or 1.
+  static __device__ constexpr float output_weight(int y, int i) {
+    return y == 0   ? (i < 5 ? 1.0f : 0.0f)
+           : i == 0 ? 0.0f
+           : i == 2 ? -1.0f
+           : i == 3 ? 0.5f
+           : i == 4 ? -2.0f
+                    : 1.0f;
   }
 };
 
@@ -156,6 +169,36 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
   }
 }
 
+/// Where a tile's outputs lie.
+struct WinogradTilePlace {
+  int n, p0, q0;
+  __device__ WinogradTilePlace(const WinogradShape& shape, int tile) {
+    int row, column;
+    n = shape.by_tile_rows.divide(shape.by_tile_columns.divide(tile, column), row);
+    p0 = 2 * row;
+    q0 = 2 * column;
+  }
+};
+
+/// Adds the bias to the 2x2 outputs of one tile and filter and stores those inside the image.
+__device__ __forceinline__ void store_winograd_tile(const WinogradShape& shape,
+                                                    const WinogradTilePlace& place, int k,
+                                                    const float (&out)[2][2], float bias, float* y) {
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    if (place.p0 + i >= shape.p) continue;
+    const int64_t row = (static_cast<int64_t>(place.n) * shape.k + k) * shape.p + place.p0 + i;
+    float* target = y + row * shape.q + place.q0;
+    const float left = finish(out[i][0] + bias, shape.relu), right = finish(out[i][1] + bias, shape.relu);
+    if (shape.q % 2 == 0) {
+      *reinterpret_cast<float2*>(target) = make_float2(left, right);
+    } else {
+      target[0] = left;
+      if (place.q0 + 1 < shape.q) target[1] = right;
+    }
+  }
+}
+
 // computes    y = A^T m A + bias, optional ReLU: the 2x2 outputs of each tile from `first` on.
 // work split  thread = one tile of one filter (blockIdx.y, in strides of the grid), lanes along tiles.
 // memory      no shared memory; loads are coalesced along tiles, stores are pairs along q.
@@ -169,9 +212,7 @@ __global__ void __launch_bounds__(kWinogradBlock)
   constexpr int kEdge = R + 1;
   const int slot = blockIdx.x * kWinogradBlock + threadIdx.x, tile = first + slot;
   if (tile >= shape.tiles) return;
-  int tile_row, tile_column;
-  const int n = shape.by_tile_rows.divide(shape.by_tile_columns.divide(tile, tile_column), tile_row);
-  const int p0 = 2 * tile_row, q0 = 2 * tile_column;
+  const WinogradTilePlace place(shape, tile);
   for (int k = blockIdx.y; k < shape.k; k += gridDim.y) {
     const float* source = products + static_cast<int64_t>(k) * shape.chunk + slot;
     const int64_t position_pitch = static_cast<int64_t>(shape.k) * shape.chunk;
@@ -193,20 +234,76 @@ __global__ void __launch_bounds__(kWinogradBlock)
       out[0][j] = pair[0];
       out[1][j] = pair[1];
     }
-    const float offset = __ldg(bias + k);
+    store_winograd_tile(shape, place, k, out, __ldg(bias + k), y);
+  }
+}
+
+// computes    y = A^T [sum over c of U * V] A + bias, optional ReLU, for few channels: products and output transform in
+//             one, so that M never travels through memory.
+// work split  thread = one tile x kOut filters (blockIdx.y); it works through the rows of the transformed tile.
+// memory      shared: this block's filters [E*E, C, kOut], read as broadcasts; V is read once for kOut filters, coalesced
+//             along tiles; registers hold a row of products [kOut, E] and the outputs [kOut, 2, 2].
+// requires    one group, E*E*C*kOut floats of shared memory (checked by the plan in winograd.cu).
+// measured    see docs/results.
+template <int R, int kOut>
+__global__ void __launch_bounds__(kWinogradBlock) conv_winograd_few_channels_kernel(
+    const WinogradShape shape, int first,
+    const float* __restrict__ filters,  // [K tiles, E*E, C, kOut], zero padded
+    const float* __restrict__ transformed, const float* __restrict__ bias, float* __restrict__ y) {
+  static_assert(kOut % 4 == 0, "filters are read as float4");
+  constexpr int kEdge = R + 1;
+  extern __shared__ float4 winograd_shared[];
+  const int filter_vectors = kEdge * kEdge * shape.c * kOut / 4;
+  const float4* source =
+      reinterpret_cast<const float4*>(filters) + static_cast<int64_t>(blockIdx.y) * filter_vectors;
+  for (int i = threadIdx.x; i < filter_vectors; i += kWinogradBlock) winograd_shared[i] = __ldg(source + i);
+  __syncthreads();
+  const int slot = blockIdx.x * kWinogradBlock + threadIdx.x, tile = first + slot;
+  if (tile >= shape.tiles) return;
+
+  const int64_t position_pitch = static_cast<int64_t>(shape.c) * shape.chunk;
+  float out[kOut][2][2] = {};
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      if (p0 + i >= shape.p) continue;
-      float* target = y + ((static_cast<int64_t>(n) * shape.k + k) * shape.p + p0 + i) * shape.q + q0;
-      const float left = finish(out[i][0] + offset, shape.relu),
-                  right = finish(out[i][1] + offset, shape.relu);
-      if (shape.q % 2 == 0) {
-        *reinterpret_cast<float2*>(target) = make_float2(left, right);
-      } else {
-        target[0] = left;
-        if (q0 + 1 < shape.q) target[1] = right;
+  for (int i = 0; i < kEdge; ++i) {
+    float products[kOut][kEdge] = {};
+    for (int c = 0; c < shape.c; ++c) {
+      const float* inputs =
+          transformed + i * kEdge * position_pitch + static_cast<int64_t>(c) * shape.chunk + slot;
+      float v[kEdge];
+#pragma unroll
+      for (int j = 0; j < kEdge; ++j) v[j] = __ldg(inputs + j * position_pitch);
+#pragma unroll
+      for (int j = 0; j < kEdge; ++j) {
+        const float4* weights = winograd_shared + ((i * kEdge + j) * shape.c + c) * (kOut / 4);
+#pragma unroll
+        for (int k = 0; k < kOut; k += 4) {
+          const float4 u = weights[k / 4];
+          products[k][j] = fmaf(u.x, v[j], products[k][j]);
+          products[k + 1][j] = fmaf(u.y, v[j], products[k + 1][j]);
+          products[k + 2][j] = fmaf(u.z, v[j], products[k + 2][j]);
+          products[k + 3][j] = fmaf(u.w, v[j], products[k + 3][j]);
+        }
       }
     }
+#pragma unroll
+    for (int k = 0; k < kOut; ++k) {
+      float half[2];
+      Winograd<R>::output(products[k], half);
+#pragma unroll
+      for (int row = 0; row < 2; ++row) {
+        if (Winograd<R>::output_weight(row, i) == 0.0f) continue;
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+          out[k][row][j] = fmaf(Winograd<R>::output_weight(row, i), half[j], out[k][row][j]);
+        }
+      }
+    }
+  }
+  const WinogradTilePlace place(shape, tile);
+#pragma unroll
+  for (int k = 0; k < kOut; ++k) {
+    const int filter = blockIdx.y * kOut + k;
+    if (filter < shape.k) store_winograd_tile(shape, place, filter, out[k], __ldg(bias + filter), y);
   }
 }
 
