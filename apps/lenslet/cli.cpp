@@ -132,7 +132,8 @@ void add_eval(CLI::App& app, EvalOptions& options) {
         options.min_accuracy = parse_number("--min-accuracy", text, 0, 1);
       });
   app.add_flag("--backend-matrix", options.backend_matrix,
-               "run every legal combination of convolution backends and compare their answers");
+               "run every legal combination of backends, but for layers that --backend names, and compare "
+               "their answers");
   add_text(app, "--misses", "FILE", options.misses,
            "list of misclassified images as CSV; '-' is standard output");
   add_text(app, "--contact-sheet", "FILE", options.contact_sheet,
@@ -146,7 +147,7 @@ void add_eval(CLI::App& app, EvalOptions& options) {
       "Examples:\n"
       "  lenslet eval --data mnist --device cpu\n"
       "  lenslet eval --backend conv1=direct,conv2=winograd --min-accuracy 0.99\n"
-      "  lenslet eval --backend-matrix --json matrix.json");
+      "  lenslet eval --backend-matrix --backend fc1=direct,fc2=direct,fc3=direct --json matrix.json");
 }
 
 void add_profile(CLI::App& app, ProfileCommandOptions& options) {

@@ -202,8 +202,8 @@ ExitCode run_eval(const EvalOptions& options) {
   Console console(
       {options.json, options.csv, options.misses, options.logits, options.contact_sheet, options.save_plan});
   if (!options.contact_sheet.empty()) check_contact_sheet_name(options.contact_sheet);
-  if (options.backend_matrix && (!options.backend.empty() || options.plan != "layered")) {
-    throw UsageError("--backend-matrix runs every combination; leave out --backend and --plan");
+  if (options.backend_matrix && options.plan != "layered") {
+    throw UsageError("--backend-matrix chooses the backends itself, a plan would too; leave out --plan");
   }
   if (options.backend_matrix && !(options.misses.empty() && options.contact_sheet.empty() &&
                                   options.logits.empty() && options.save_plan.empty())) {

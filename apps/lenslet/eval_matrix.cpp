@@ -61,30 +61,27 @@ struct Cases {
   std::vector<MatrixRow> refused;
 };
 
+// Every way to give each convolution and linear layer a backend that serves it; --backend pins the layers it names.
 Cases list_cases(const Session& session, int64_t batch, size_t workspace_limit) {
   Cases cases;
   cases.combinations.emplace_back();
   const std::vector<Graph::Node>& nodes = session.graph().nodes();
   const std::vector<Shape> shapes = session.graph().infer_shapes(batch);
-  std::vector<Combination> single;  // linear layers, one at a time
+  const DeviceKind kind = session.device().kind;
+  const BackendSpec pinned = session.build_options(batch).backends;
   for (size_t i = 0; i < nodes.size(); ++i) {
-    if (!nodes[i].layer) continue;
-    const bool conv = nodes[i].layer->type() == "conv2d";
-    if (!conv && nodes[i].layer->type() != "linear") continue;
+    if (!nodes[i].layer || !nodes[i].layer->uses_math()) continue;
     const OperatorRequest request = request_for(session, shapes, i, workspace_limit);
+    const std::string asked = pinned.backend_for(nodes[i], kind);
     std::vector<Combination> grown;
-    for (const std::string& backend : nodes[i].layer->backends(session.device().kind)) {
-      const Combination one = {{nodes[i].name, backend}};
+    for (const std::string& backend : nodes[i].layer->backends(kind)) {
+      if (asked != "auto" && asked != backend) continue;
       if (const Support support = nodes[i].layer->supports(backend, request); !support) {
         MatrixRow row;
-        row.spec = spec_of(one);
+        row.spec = spec_of({{nodes[i].name, backend}});
         row.status = "UNSUPPORTED";
         row.reason = support.reason();
         cases.refused.push_back(std::move(row));
-        continue;
-      }
-      if (!conv) {
-        single.push_back(one);
         continue;
       }
       for (Combination combination : cases.combinations) {
@@ -92,13 +89,12 @@ Cases list_cases(const Session& session, int64_t batch, size_t workspace_limit) 
         grown.push_back(std::move(combination));
       }
     }
-    if (conv && grown.empty()) {
+    if (grown.empty()) {
       throw UnavailableError(concat("no backend serves layer ", nodes[i].name, " in ",
                                     to_string(session.math()), " on ", session.device().to_string()));
     }
-    if (conv) cases.combinations = std::move(grown);
+    cases.combinations = std::move(grown);
   }
-  cases.combinations.insert(cases.combinations.end(), single.begin(), single.end());
   return cases;
 }
 

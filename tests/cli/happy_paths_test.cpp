@@ -294,8 +294,22 @@ TEST(Eval, TheMatrixRunsEveryCombination) {
   EXPECT_EQ(specs.size(), document.at("rows").size());
   for (const char* a : {"direct", "im2col_gemm"}) {
     for (const char* b : {"direct", "im2col_gemm"}) {
-      EXPECT_EQ(specs.count(std::string("conv1=") + a + ",conv2=" + b), 1u) << a << " " << b;
+      for (const char* linear : {"direct", "gemm"}) {
+        const std::string fc = std::string(",fc1=") + linear + ",fc2=direct,fc3=gemm";
+        EXPECT_EQ(specs.count(std::string("conv1=") + a + ",conv2=" + b + fc), 1u) << a << " " << b << fc;
+      }
     }
+  }
+}
+
+TEST(Eval, TheMatrixLeavesAloneWhatBackendPins) {
+  const ProgramRun run = lenslet(
+      "eval --device cpu --data {dir}/data --backend-matrix --backend "
+      "conv1=direct,fc1=direct,fc2=direct,fc3=direct "
+      "--json {dir}/out/pinned.json");
+  ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
+  for (const json& row : read_json("{dir}/out/pinned.json").at("rows")) {
+    EXPECT_EQ(row.at("backends").get<std::string>().rfind("conv1=direct,conv2=", 0), 0u) << row.dump();
   }
 }
 
