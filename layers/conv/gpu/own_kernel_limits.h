@@ -11,7 +11,7 @@ namespace lenslet {
 
 /// Elements are counted in 32 bits inside an image, images in 64; grids are one-dimensional.
 inline Support own_kernel_limits(const char* backend, const Conv2dProblem& problem, MathMode math) {
-  constexpr int64_t kMax = INT32_MAX;
+  constexpr int64_t kMax = INT32_MAX - 4096;  // the last block may reach past the end
   if (math != MathMode::kFp32) {
     return Support::no(concat(backend, " computes in fp32 only, asked for ", to_string(math),
                               ": use --math fp32 or a backend with tensor cores, such as cudnn"));
