@@ -177,6 +177,14 @@ void write_weights(const fs::path& dir) {
   bad = good;
   bad[1] = {"conv1.bias", "3", "F64", std::string(24, '\0')};
   write_file(dir / "w/f64.safetensors", safetensors(bad));
+  bad = good;
+  const float largest = 3e38f;  // finite, but no sum of two of them is
+  for (TensorText& tensor : bad) {
+    for (size_t at = 0; at < tensor.data.size(); at += sizeof largest) {
+      std::memcpy(tensor.data.data() + at, &largest, sizeof largest);
+    }
+  }
+  write_file(dir / "w/largest.safetensors", safetensors(bad));
   write_file(dir / "w/header_max.safetensors", little_endian_64(~uint64_t{0}) + "{}");
   write_file(dir / "w/header_10g.safetensors", little_endian_64(10'000'000'000u) + "{}");
   write_file(dir / "w/header_past_end.safetensors", little_endian_64(5000) + "{}");

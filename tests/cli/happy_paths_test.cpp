@@ -279,6 +279,23 @@ TEST(Eval, BelowMinAccuracyIsACheckThatFailed) {
   EXPECT_EQ(lenslet("eval --device cpu --data {dir}/data --min-accuracy 0.05").exit_code, 0);
 }
 
+TEST(Eval, LogitsThatAreNotNumbersAreACheckThatFailed) {
+  const ProgramRun run = lenslet(
+      "eval --device cpu --data {dir}/data --weights {dir}/w/largest.safetensors --json {dir}/out/nan.json "
+      "--misses "
+      "{dir}/out/nan.csv --contact-sheet {dir}/out/nan.pgm");
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_NE(run.err.find("not numbers"), std::string::npos) << run.err;
+  const json document = read_json("{dir}/out/nan.json");
+  EXPECT_EQ(document.at("not_numbers"), 20);
+  EXPECT_TRUE(document.at("loss").is_null());
+  EXPECT_TRUE(document.at("misses").at(0).at("predicted").is_null());
+  const ProgramRun one =
+      lenslet("classify --device cpu --weights {dir}/w/largest.safetensors {dir}/pics/one.pgm --json -");
+  EXPECT_EQ(one.exit_code, 1);
+  EXPECT_TRUE(json::parse(one.out).at("results").at(0).at("digit").is_null());
+}
+
 TEST(Eval, TheMatrixRunsEveryCombination) {
   const ProgramRun run =
       lenslet("eval --device cpu --data {dir}/data --backend-matrix --json {dir}/out/matrix.json");

@@ -49,6 +49,16 @@ TEST(Streams, ClosedStandardInputIsADataError) {
   EXPECT_EQ(run.exit_code, 3) << run.err;
 }
 
+TEST(Streams, ATerminalOnStandardInputIsRefusedAtOnce) {
+  ProgramOptions options;
+  options.terminal_on_stdin = true;
+  options.timeout_s = 20;
+  const ProgramRun run = lenslet("classify --device cpu -", options);
+  EXPECT_FALSE(run.timed_out);
+  EXPECT_EQ(run.exit_code, 2) << run.err;
+  EXPECT_NE(run.err.find("terminal"), std::string::npos) << run.err;
+}
+
 TEST(Streams, NoTerminalNoControlCharacters) {
   const ProgramRun run = lenslet("eval --device cpu --data {dir}/many");
   EXPECT_EQ(run.exit_code, 0) << run.err;
@@ -82,6 +92,20 @@ TEST(Signals, AnInterruptFinishesTheBatchAndWritesValidFiles) {
   std::ifstream file(expand("{dir}/out/int.json"));
   const nlohmann::json document = nlohmann::json::parse(file);
   EXPECT_TRUE(document.at("interrupted").get<bool>());
+}
+
+TEST(Signals, AnInterruptedProfileWritesWhatItHas) {
+  ProgramOptions options;
+  options.interrupt_after_s = 4;
+  const ProgramRun run = lenslet(
+      "profile --device cpu --batch-size 256 --cache hot --min-time-ms 3600000 --warmup-ms 0 --json "
+      "{dir}/out/prof.json",
+      options);
+  EXPECT_EQ(run.exit_code, 130) << run.err;
+  if (run.err.empty()) {  // else it was still measuring ceilings: nothing to write
+    std::ifstream file(expand("{dir}/out/prof.json"));
+    EXPECT_TRUE(nlohmann::json::parse(file).at("interrupted").get<bool>());
+  }
 }
 
 }  // namespace

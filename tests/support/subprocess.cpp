@@ -45,11 +45,31 @@ struct Pipe {
   }
 };
 
+// A pseudo terminal, where one is wanted.
+struct Terminal {
+  std::string name;
+  int controller = -1;
+  explicit Terminal(bool wanted) {
+    if (!wanted) return;
+    controller = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (controller < 0 || ::grantpt(controller) != 0 || ::unlockpt(controller) != 0) {
+      throw std::runtime_error("no pseudo terminal");
+    }
+    name = ::ptsname(controller);
+  }
+  ~Terminal() {
+    if (controller >= 0) ::close(controller);
+  }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+};
+
 // Only what is safe between fork and exec.
-[[noreturn]] void become(const std::vector<char*>& arguments, const ProgramOptions& options, Pipe& in,
-                         Pipe& out, Pipe& err) {
+[[noreturn]] void become(const std::vector<char*>& arguments, const std::string& terminal,
+                         const ProgramOptions& options, Pipe& in, Pipe& out, Pipe& err) {
   if (!options.folder.empty() && ::chdir(options.folder.c_str()) != 0) ::_exit(126);
   ::dup2(in.read, STDIN_FILENO);
+  if (!terminal.empty()) ::dup2(::open(terminal.c_str(), O_RDWR | O_NOCTTY), STDIN_FILENO);
   if (options.inherit_nothing_on_stdin) ::close(STDIN_FILENO);
   switch (options.output) {
     case ProgramOptions::Output::kClosed:
@@ -86,12 +106,13 @@ ProgramRun run_program(const std::vector<std::string>& command, const ProgramOpt
 
   std::signal(SIGPIPE, SIG_IGN);
   Pipe in, out, err;
+  const Terminal terminal(options.terminal_on_stdin);
   const Clock::time_point start = Clock::now();
   const pid_t child = ::fork();
   if (child < 0) throw std::runtime_error("fork failed");
   if (child == 0) {
     std::signal(SIGPIPE, SIG_DFL);
-    become(arguments, options, in, out, err);
+    become(arguments, terminal.name, options, in, out, err);
   }
   in.close_read();
   out.close_write();

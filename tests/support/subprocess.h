@@ -19,6 +19,7 @@ struct ProgramRun {
 struct ProgramOptions {
   enum class Output { kCapture, kClosed, kFull, kReadOneLineThenClose };
   std::string standard_input;                      // given through a pipe
+  bool terminal_on_stdin = false;                  // standard input is a terminal instead
   bool inherit_nothing_on_stdin = false;           // standard input closed
   Output output = Output::kCapture;                // kFull: /dev/full
   std::map<std::string, std::string> environment;  // added to this process's
