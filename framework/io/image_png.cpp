@@ -149,8 +149,9 @@ Image decode_png(const std::vector<uint8_t>& bytes, const std::string& origin, c
   const uint64_t wide = h.depth == 16 ? 2 : 1;
   const uint64_t samples = pixels * wide * (h.palette() ? 1 : out_channels);
   const uint64_t expanded = h.palette() || wide == 2 ? pixels * out_channels : 0;
-  const uint64_t needed =
+  const uint64_t budget =
       std::max(chunks.data.size() + filtered, filtered + samples * (h.interlaced ? 2 : 1) + expanded);
+  const uint64_t needed = std::max(budget, 2 * pixels * out_channels);  // the result is copied once
   check_image_size(h.width, h.height, static_cast<double>(needed) / static_cast<double>(pixels), origin,
                    limits);
   // Deflate adds 5 bytes to 16 KiB that it cannot compress; a stream beyond that holds more than the picture.
@@ -174,7 +175,7 @@ Image decode_png(const std::vector<uint8_t>& bytes, const std::string& origin, c
   image.format = "PNG";
   image.width = static_cast<int>(h.width);
   image.height = static_cast<int>(h.height);
-  const std::string reason = stb_decode_png(clean, needed + kBudgetSlack, image.channels, image.pixels);
+  const std::string reason = stb_decode_png(clean, budget + kBudgetSlack, image.channels, image.pixels);
   if (reason == "outofmem") {
     throw DataError(concat(origin, ": PNG: the data expand to more than the ", h.width, "x", h.height,
                            " pixels that the header states"));

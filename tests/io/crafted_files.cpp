@@ -5,6 +5,7 @@
 #include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -194,6 +195,8 @@ Bytes bmp(int32_t width, int32_t height, int bits, const Bytes& palette, const B
   put(out, 0, 4, false);
   return out + palette + rows;
 }
+
+double cpu_ms() { return 1e3 * static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 Image make_image(int width, int height, int channels, const Bytes& pixels) {
   Image image;

@@ -64,6 +64,9 @@ Bytes exif(int orientation, bool little_endian);
 Bytes bmp(int32_t width, int32_t height, int bits, const Bytes& palette, const Bytes& rows,
           uint32_t compression = 0);
 
+/// Milliseconds of this process's own time on the CPU, which other programs do not stretch.
+double cpu_ms();
+
 Image make_image(int width, int height, int channels, const Bytes& pixels);
 
 }  // namespace lenslet::test

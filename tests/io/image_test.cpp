@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-
 #include "framework/error.h"
 #include "tests/io/crafted_files.h"
 #include "tests/support/expect_error.h"
