@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the documents name is there: every `./dev` and `lenslet` command with its flags, every preset, every file in
+# What the documents and the program's examples name is there: every `./dev` and `lenslet` command with its flags, every preset, every file in
 # backticks, every relative link.
 #   check_docs.sh ROOT [LENSLET]
 # Without the program LENSLET its commands are not looked at.
@@ -90,7 +90,11 @@ check_command() {
         check_flags "$place" ./dev "$dev_help" "${words[@]:i + 2}"
         return
         ;;
+      samples/*)
+        compgen -G "$word" >/dev/null || bad "$place" "there is no $word"
+        ;;
       lenslet | build/*/bin/lenslet)
+        check_command "$place" "${words[@]:i + 1}"
         [ -n "$lenslet" ] || return 0
         local sub=${words[i + 1]:---help}
         [ "$(help_of "$sub")" != none ] || { bad "$place" "there is no lenslet $sub"; return; }
@@ -106,6 +110,15 @@ check_command() {
     esac
   done
 }
+
+# The examples of the program's own help.
+if [ -n "$lenslet" ]; then
+  while read -r sub; do
+    while read -ra words; do
+      check_command "lenslet $sub --help" "${words[@]}"
+    done < <(help_of "$sub" | grep -oE '(^  |: )lenslet [a-z].*' | sed 's/^[: ]*//')
+  done < <(printf -- '--help\n'; "$lenslet" --help | sed -nE '/^(Sub)?[Cc]ommands:/,/^$/s/^  ([a-z]+) .*/\1/p')
+fi
 
 seen=0
 while IFS=$'\t' read -r place kind text; do
