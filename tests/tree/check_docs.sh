@@ -98,7 +98,7 @@ check_command() {
         [ -n "$lenslet" ] || return 0
         local sub=${words[i + 1]:---help}
         [ "$(help_of "$sub")" != none ] || { bad "$place" "there is no lenslet $sub"; return; }
-        check_flags "$place" "lenslet $sub" "$(help_of "$sub")" "${words[@]:i + 2}"
+        check_flags "$place" "lenslet $sub" "$(help_of "$sub" | sed '/^  lenslet /d')" "${words[@]:i + 2}"
         return
         ;;
       --preset)
