@@ -154,9 +154,8 @@ Plane grow_strokes(const Plane& in, double grow) {
   return out;
 }
 
-// The part of `image` around `box`, with half the box's longer side of paper on every side.
-Image crop(const Image& image, const Box& box) {
-  const int margin = box.longer() / 2;
+// The part of `image` around `box`, with `margin` more pixels on every side where there are any (fewer where negative).
+Image crop(const Image& image, const Box& box, int margin) {
   const int x0 = std::max(box.x0 - margin, 0), y0 = std::max(box.y0 - margin, 0);
   const int x1 = std::min(box.x1 + margin, image.width), y1 = std::min(box.y1 + margin, image.height);
   Image out;
@@ -173,6 +172,47 @@ Image crop(const Image& image, const Box& box) {
     std::copy_n(&image.pixels[from], row_bytes, &out.pixels[static_cast<size_t>(y) * row_bytes]);
   }
   return out;
+}
+
+// Whether the ink fills its box as no stroke does: a sheet of paper that lies on something.
+bool is_sheet(const Ink& ink) {
+  const double area = static_cast<double>(ink.box.width()) * ink.box.height();
+  if (area < 0.1 * static_cast<double>(ink.depth.values.size())) return false;
+  double filled = 0;
+  for (int y = ink.box.y0; y < ink.box.y1; ++y) {
+    for (int x = ink.box.x0; x < ink.box.x1; ++x) filled += ink.depth.at(x, y) > 0.5f * ink.level;
+  }
+  return filled > 0.65 * area;
+}
+
+// The ink found in the picture reduced by `factor`, or that found on a closer look at a part of it: the sheet of paper
+// that was taken for ink, or a digit so small that details were lost.
+Ink find_closer_ink(const Image& image, int factor, Ink ink, DigitImage& digit) {
+  if (ink.level == 0) return ink;
+  const Box at{ink.box.x0 * factor, ink.box.y0 * factor, std::min(ink.box.x1 * factor, image.width),
+               std::min(ink.box.y1 * factor, image.height)};
+  const auto look = [&](int margin) { return find_ink(grey_planes(crop(image, at, margin), kAnalysisSide)); };
+  const std::string place = concat("the ", at.width(), "x", at.height(), " pixels at ", at.x0, ", ", at.y0);
+
+  const int shorter = std::min(at.width(), at.height());
+  if (shorter >= kDigitSide && is_sheet(ink)) {
+    Ink on_sheet = look(-std::max(2, shorter / 16));
+    // A thick stroke is solid too, but there is nothing on it; a thick digit's gaps reach its edge.
+    if (on_sheet.level > 0.3f * ink.level && on_sheet.clear_edge && !is_sheet(on_sheet)) {
+      digit.steps.push_back("a sheet of paper on something else: read from " + place);
+      return on_sheet;
+    }
+  }
+  constexpr int kEnoughPixels = 4 * kDigitSide;
+  if (factor > 1 && ink.box.longer() < kEnoughPixels) {
+    Ink closer = look(at.longer() / 2);
+    if (closer.level > 0) {
+      digit.steps.push_back("small in the picture: read from " + place);
+      closer.warnings.insert(closer.warnings.end(), ink.warnings.begin(), ink.warnings.end());
+      return closer;
+    }
+  }
+  return ink;
 }
 
 // Box of the ink, strokes of a usual width, longer side 20, centre of mass in the middle.
@@ -232,27 +272,12 @@ DigitImage prepare_digit(const Image& image) {
     return digit;
   }
   digit.pixels.fill(0);
-  GreyPlanes grey = grey_planes(image, kAnalysisSide);
-  Ink ink = find_ink(grey);
-  if (grey.factor > 1)
+  const GreyPlanes grey = grey_planes(image, kAnalysisSide);
+  if (grey.factor > 1) {
     digit.steps.push_back(
         concat("reduced by ", grey.factor, " to ", grey.planes[0].width, "x", grey.planes[0].height));
-
-  // A small digit in a large picture: again, from the part that holds it, so that no detail is lost.
-  constexpr int kEnoughPixels = 4 * kDigitSide;
-  if (ink.level > 0 && grey.factor > 1 && ink.box.longer() < kEnoughPixels) {
-    const Box at{ink.box.x0 * grey.factor, ink.box.y0 * grey.factor,
-                 std::min(ink.box.x1 * grey.factor, image.width),
-                 std::min(ink.box.y1 * grey.factor, image.height)};
-    const GreyPlanes part = grey_planes(crop(image, at), kAnalysisSide);
-    Ink closer = find_ink(part);
-    if (closer.level > 0) {
-      digit.steps.push_back(concat("small in the picture: read from the ", at.width(), "x", at.height(),
-                                   " pixels at ", at.x0, ", ", at.y0));
-      closer.warnings.insert(closer.warnings.end(), ink.warnings.begin(), ink.warnings.end());
-      ink = std::move(closer);
-    }
   }
+  const Ink ink = find_closer_ink(image, grey.factor, find_ink(grey), digit);
   digit.steps.insert(digit.steps.end(), ink.steps.begin(), ink.steps.end());
   digit.warnings = ink.warnings;
   if (ink.level == 0) {

@@ -398,6 +398,7 @@ Ink find_ink(const GreyPlanes& grey) {
         concat("little contrast: the ink differs from the paper by ", std::lround(ink.level), " of 255"));
   if (at_border)
     ink.warnings.push_back("the digit touches the edge of the picture, part of it may be missing");
+  ink.clear_edge = !at_border && !left_out;
   bool apart = false;
   for (size_t i = 0; i < kept.size(); ++i) {
     for (size_t k = i + 1; k < kept.size(); ++k) {

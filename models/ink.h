@@ -16,6 +16,7 @@ struct Ink {
   float level = 0;  // depth of full ink; 0: there is none
   float floor = 0;  // depth up to which a pixel is paper: noise, texture, what JPEG leaves around strokes
   Box box;          // of the marks kept
+  bool clear_edge = true;  // no mark touches the edge of the picture
   std::vector<std::string> steps, warnings;
 };
 

@@ -240,6 +240,26 @@ TEST(DigitImage, LeavesOutFramesSpecksAndLinesAndSaysSo) {
   expect_like_clean(with([](double, int, int y) { return y % 30 == 0 ? 205 : 255; }), "ruled paper");
 }
 
+TEST(DigitImage, ReadsFromASheetThatLiesOnSomething) {
+  const Image photo = paint(kTwo, [](double ink, int x, int y) {
+    return x < 30 || y < 24 || x > 172 || y > 202 ? 60 + (x + y) % 9 : 225 - 180 * ink;
+  });
+  expect_like_clean(photo, "white card on a dark table");
+  EXPECT_TRUE(has(prepare_digit(photo).steps, "a sheet of paper"));
+  // A thick stroke is no sheet.
+  const Image bar = paint({40, 60, std::vector<double>(2400, 0)}, [](double, int x, int y) {
+    return x > 12 && x < 28 && y > 8 && y < 52 ? 10 : 240;
+  });
+  EXPECT_FALSE(has(prepare_digit(bar).steps, "a sheet of paper"));
+  EXPECT_FALSE(prepare_digit(bar).blank);
+  // Neither is a thick ring, although there is something within it.
+  const Image ring = paint({90, 90, std::vector<double>(8100, 0)}, [](double, int x, int y) {
+    const double radius = std::hypot(x - 45, y - 45);
+    return radius > 10 && radius < 36 ? 10 : 240;
+  });
+  EXPECT_FALSE(has(prepare_digit(ring).steps, "a sheet of paper"));
+}
+
 TEST(DigitImage, WarnsOfWhatMayBeWrong) {
   EXPECT_TRUE(has(prepare_digit(paint(kTwo, [](double ink, int, int) { return 200 - 30 * ink; })).warnings,
                   "little contrast"));
