@@ -13,7 +13,7 @@ constexpr int64_t kMaxSize = INT32_MAX;
 // warp_reduce puts eight outputs into each of at most 65,535 blocks along y.
 constexpr int64_t kMaxWarpOutputs = 8 * 65535;
 // Products (batch * outputs) up to which a warp an output is the faster kernel on the GPU; above, tiles are.
-constexpr int64_t kWarpReduceProducts = 16 * 1024;
+constexpr int64_t kWarpReduceProducts = 80 * 1000;
 
 int64_t values_a_sample(const Shape& input) {
   int64_t count = 1;

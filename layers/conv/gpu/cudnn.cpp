@@ -4,8 +4,7 @@
 // Candidates come from cuDNN's heuristic; each that is deterministic, computes in the math mode asked for and fits the
 // workspace limit is run on random data, checked to be finite and timed, both with bias and activation inside
 // (cudnnConvolutionBiasActivationForward) and after it. The fastest is kept and named in detail().
-// FFT and Winograd variants are left out: their rounding errors depend on inputs that an output does not see, so the
-// elementwise bound below would not hold for them.
+// FFT and Winograd variants compete in fp32 only: their transforms would multiply the rounding of tf32.
 #include <cudnn.h>
 #include <dlfcn.h>
 #include <link.h>
@@ -207,9 +206,29 @@ const char* algorithm_name(cudnnConvolutionFwdAlgo_t algorithm) {
       return "GEMM";
     case CUDNN_CONVOLUTION_FWD_ALGO_DIRECT:
       return "DIRECT";
+    case CUDNN_CONVOLUTION_FWD_ALGO_FFT:
+      return "FFT";
+    case CUDNN_CONVOLUTION_FWD_ALGO_FFT_TILING:
+      return "FFT_TILING";
+    case CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD:
+      return "WINOGRAD";
+    case CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED:
+      return "WINOGRAD_NONFUSED";
     default:
-      return nullptr;  // FFT and Winograd: left out, see the head of this file
+      return "unknown algorithm";
   }
+}
+
+bool transforms_tiles(cudnnConvolutionFwdAlgo_t algorithm) {
+  return algorithm == CUDNN_CONVOLUTION_FWD_ALGO_FFT || algorithm == CUDNN_CONVOLUTION_FWD_ALGO_FFT_TILING ||
+         algorithm == CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD ||
+         algorithm == CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED;
+}
+
+/// cuDNN has FFT and Winograd for windows moved by one and without holes.
+bool may_transform(const Conv2dProblem& problem, MathMode math) {
+  return math == MathMode::kFp32 && problem.stride_h == 1 && problem.stride_w == 1 &&
+         problem.dilation_h == 1 && problem.dilation_w == 1 && problem.r * problem.s > 1;
 }
 
 struct Candidate {
@@ -238,7 +257,8 @@ std::vector<Candidate> candidates(cudnnHandle_t handle, const Descriptors& descr
   size_t least_needed = SIZE_MAX;
   for (const cudnnConvolutionFwdAlgoPerf_t& offer : offers) {
     if (offer.status != CUDNN_STATUS_SUCCESS || offer.determinism != CUDNN_DETERMINISTIC ||
-        !algorithm_name(offer.algo) || !serves_math(offer.mathType, request.math)) {
+        !serves_math(offer.mathType, request.math) ||
+        (transforms_tiles(offer.algo) && !may_transform(request.problem, request.math))) {
       continue;
     }
     least_needed = std::min(least_needed, offer.memory);
@@ -437,12 +457,26 @@ class CudnnBackend : public ConvBackend {
     return kDefaultWorkspaceLimit;
   }
 
-  // fp32: C/G*R*S products and sums in any order, and the bias: at most `terms` roundings on the way of each product, so
-  // the constant is 1, with a percent for the square terms. tf32: both operands are rounded, by truncation at worst
-  // 2^-10 each, which is 4 eps on every product and needs 2 with the smallest `terms`, 2; the sums are fp32.
-  ConvAccuracy accuracy(const Conv2dProblem& /*problem*/, MathMode math) const override {
+  // GEMM kinds, fp32: C/G*R*S products and sums in any order, and the bias: at most `terms` roundings on the way of
+  // each product, so the constant is 1, with a percent for the square terms. tf32: both operands are rounded, by
+  // truncation at worst 2^-10 each, which is 4 eps on every product and needs 2 with the smallest `terms`, 2; the sums
+  // are fp32.
+  // FFT over tiles of L values, 32 x 32 or up to the whole image: the error of transform, product and inverse is
+  // below 2 log2(L) eps ||tile|| ||w|| in the Euclidean norm (Higham, Accuracy and Stability, 24.1), and
+  // ||tile|| ||w|| <= sqrt(L) max|x| sum|w|. cuDNN's Winograd tiles err less (6.4e-6 of the largest output measured
+  // for F(4x4, 3x3)).
+  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     ConvAccuracy accuracy;
     accuracy.constant = math == MathMode::kFp32 ? 1.01 : 2.01;
+    if (may_transform(problem, math)) {
+      double side = 32;
+      while (side < std::max(problem.h + 2 * problem.pad_h, problem.w + 2 * problem.pad_w) && side < 256)
+        side *= 2;
+      const double terms = static_cast<double>(problem.c) / problem.groups * problem.r * problem.s + 1;
+      accuracy.constant += 2 * std::log2(side * side) * side / terms;
+      accuracy.exact_on_integers = false;
+      accuracy.by_image_maximum = true;
+    }
     return accuracy;
   }
 

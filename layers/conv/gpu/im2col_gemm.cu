@@ -5,9 +5,9 @@
 //   y[n][g] [K/G, P*Q] = w[g] [K/G, C/G*R*S] * col[n][g] [C/G*R*S, P*Q]
 //
 // The product lands in y's own layout, so nothing is transposed. The matrix repeats an input value up to R*S times, and
-// is built in rounds: as many whole images, or else as many pixels of one, as the workspace holds. A round that fits L2
-// never sees device memory. The columns are those of the output's pixels alone, so the work falls with the stride. A 1x1
-// window without stride and padding needs no columns: x is the matrix.
+// is built in rounds: as many whole images, or else as many pixels of one, as the workspace holds. The columns are those
+// of the output's pixels alone, so the work falls with the stride. A 1x1 window without stride and padding needs no
+// columns: x is the matrix.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -24,8 +24,9 @@ namespace lenslet {
 namespace {
 
 constexpr int kThreads = 256;
-// Columns of one round: they stay in the L2 of today's large cards, and still keep every multiprocessor busy.
-constexpr int64_t kColumnBytes = int64_t{32} << 20;
+// Columns of one round. On an H200 the products of LeNet's layers at batch 10,000 gain 10 to 20 % from 32 to 256 MiB
+// (larger batches), one 4096 x 4096 image loses 5 % (its columns leave L2), and beyond that nothing changes.
+constexpr int64_t kColumnBytes = int64_t{256} << 20;
 // Pixels of a round that does not hold a whole image are a multiple of this, so that its rows stay aligned.
 constexpr int64_t kPixelUnit = 64;
 // Images of one round at most: batches of a product are a grid dimension inside cuBLAS.
@@ -172,7 +173,7 @@ class Im2colGemmKernel : public ConvKernel {
         ScopedStage stage(context.tracer, "gemm");
         multiply(matrix, y + pixel, pixels, images, gemm_workspace, context);
       }
-      // While this round's outputs are still in L2.
+      // At once, while the end of this round's outputs is still in L2.
       if (whole) finish(y, images, context);
     }
     if (!whole) finish(args.y, problem_.n, context);
@@ -275,7 +276,7 @@ class Im2colGemmBackend : public ConvBackend {
     const size_t taken = gemm->workspace_bytes();
     const size_t limit = request.workspace_limit > taken ? request.workspace_limit - taken : 0;
     const Rounds rounds(request.problem, static_cast<int64_t>(std::min<size_t>(limit, kColumnBytes)));
-    if (rounds.column_bytes > limit) {
+    if (rounds.column_bytes + taken > request.workspace_limit) {
       throw MemoryError(concat("backend im2col_gemm needs at least ", rounds.column_bytes + taken,
                                " bytes of workspace for ", request.problem.to_string(), ", the limit is ",
                                request.workspace_limit));

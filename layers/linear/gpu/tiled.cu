@@ -19,9 +19,12 @@ namespace {
 
 constexpr int kWarp = 32;
 constexpr int kDepth = 16;  // inputs a step
-// A warp makes 20 samples x 32 outputs: 4 x 8 lanes with 5 x 4 sums each.
-constexpr int kLaneRows = 5, kLaneColumns = 4;
-constexpr int kWarpRows = 4 * kLaneRows, kWarpColumns = 8 * kLaneColumns;
+// A warp's 4 x 8 lanes make 20 samples x 32 kGroups outputs: a lane 5 samples x kGroups groups of 4 neighbouring
+// outputs, the groups 32 apart. What bounds it is reading shared memory: a 16-byte read costs a warp four cycles of the
+// multiprocessor, however many lanes read the same, so 5 x 4 sums pay 9 reads for 80 multiply-adds and 5 x 8 sums 13
+// for 160.
+constexpr int kLaneRows = 5;
+constexpr int kWarpRows = 4 * kLaneRows, kGroupColumns = 32;
 // A row of the X tile is followed by 4 floats of padding: the four rows a warp reads at once then lie in
 // different banks.
 constexpr int kPitch = kDepth + 4;
@@ -48,22 +51,22 @@ __device__ __forceinline__ float4 load_inputs(const float* __restrict__ x, int64
   return v;
 }
 
-// computes:  y = f(x * wt + b) for a tile of (20 kTall) samples x (32 kBroad) outputs
-// work split: grid.x = tiles of samples, grid.y = tiles of outputs; kTall * kBroad warps; a thread makes 5 x
-// 4 sums memory:    two stages of an X tile [20 kTall][16 + 4] and a W tile [16][32 kBroad]: 29 KB for 4 x 4
-// warps; while one is
+// computes:  y = f(x * wt + b) for a tile of (20 kTall) samples x (32 kGroups kBroad) outputs
+// work split: grid.x = tiles of samples, grid.y = tiles of outputs; kTall * kBroad warps; a thread makes 5 x 4 kGroups
+//            sums
+// memory:    two stages of an X tile [20 kTall][16 + 4] and a W tile [16][outputs], 29 KB for 80 x 128; while one is
 //            used, the next travels through registers
-// requires:  wt [steps * 16, padded outputs] and bias padded likewise, zeros in the padding, aligned to 16
-// bytes; kWide
+// requires:  wt [steps * 16, padded outputs] and bias padded likewise, zeros in the padding, aligned to 16 bytes; kWide
 //            only where inputs is a multiple of 4 and x is aligned to 16 bytes
 // measured:  see docs/results
-template <int kTall, int kBroad, bool kWide>
+template <int kTall, int kBroad, int kGroups, bool kWide>
 __global__ void __launch_bounds__(kWarp* kTall* kBroad)
     linear_tiled_kernel(const float* __restrict__ x, const float* __restrict__ wt,
                         const float* __restrict__ bias, float* __restrict__ y, int64_t batch, int inputs,
                         int outputs, int padded, int steps, bool relu) {
   constexpr int kThreads = kWarp * kTall * kBroad;
-  constexpr int kRows = kWarpRows * kTall, kColumns = kWarpColumns * kBroad;
+  constexpr int kRows = kWarpRows * kTall, kWarpColumns = kGroupColumns * kGroups,
+                kColumns = kWarpColumns * kBroad;
   constexpr int kQuads = kDepth / 4;                                   // float4 in a row of the X tile
   constexpr int kXLoads = (kRows * kQuads + kThreads - 1) / kThreads;  // float4 a thread
   constexpr int kWLoads = (kDepth * kColumns / 4 + kThreads - 1) / kThreads;
@@ -74,7 +77,7 @@ __global__ void __launch_bounds__(kWarp* kTall* kBroad)
   const int64_t first_row = static_cast<int64_t>(blockIdx.x) * kRows;
   const int first_column = static_cast<int>(blockIdx.y) * kColumns;
   const int row = warp / kBroad * kWarpRows + lane / 8 * kLaneRows;  // of this thread, in the tile
-  const int column = warp % kBroad * kWarpColumns + lane % 8 * kLaneColumns;
+  const int column = warp % kBroad * kWarpColumns + lane % 8 * 4;
 
   float4 x_next[kXLoads], w_next[kWLoads];
   const auto fetch = [&](int step) {
@@ -114,7 +117,7 @@ __global__ void __launch_bounds__(kWarp* kTall* kBroad)
     }
   };
 
-  float sum[kLaneRows][kLaneColumns] = {};
+  float sum[kLaneRows][kGroups][4] = {};
   fetch(0);
   stage(0);
   __syncthreads();
@@ -129,13 +132,17 @@ __global__ void __launch_bounds__(kWarp* kTall* kBroad)
         value[r] = *reinterpret_cast<const float4*>(&x_tile[buffer][row + r][i]);
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
-        const float4 weight = *reinterpret_cast<const float4*>(&w_tile[buffer][i + j][column]);
 #pragma unroll
-        for (int r = 0; r < kLaneRows; ++r) {
-          sum[r][0] = fmaf(part(value[r], j), weight.x, sum[r][0]);
-          sum[r][1] = fmaf(part(value[r], j), weight.y, sum[r][1]);
-          sum[r][2] = fmaf(part(value[r], j), weight.z, sum[r][2]);
-          sum[r][3] = fmaf(part(value[r], j), weight.w, sum[r][3]);
+        for (int g = 0; g < kGroups; ++g) {
+          const float4 weight =
+              *reinterpret_cast<const float4*>(&w_tile[buffer][i + j][column + g * kGroupColumns]);
+#pragma unroll
+          for (int r = 0; r < kLaneRows; ++r) {
+            sum[r][g][0] = fmaf(part(value[r], j), weight.x, sum[r][g][0]);
+            sum[r][g][1] = fmaf(part(value[r], j), weight.y, sum[r][g][1]);
+            sum[r][g][2] = fmaf(part(value[r], j), weight.z, sum[r][g][2]);
+            sum[r][g][3] = fmaf(part(value[r], j), weight.w, sum[r][g][3]);
+          }
         }
       }
     }
@@ -144,23 +151,26 @@ __global__ void __launch_bounds__(kWarp* kTall* kBroad)
     __syncthreads();
   }
 
-  const int output = first_column + column;
-  const float4 b = __ldg(reinterpret_cast<const float4*>(bias + output));
 #pragma unroll
-  for (int r = 0; r < kLaneRows; ++r) {
-    const int64_t sample = first_row + row + r;
-    if (sample >= batch) break;
-    float out[4] = {sum[r][0] + b.x, sum[r][1] + b.y, sum[r][2] + b.z, sum[r][3] + b.w};
+  for (int g = 0; g < kGroups; ++g) {
+    const int output = first_column + column + g * kGroupColumns;
+    const float4 b = __ldg(reinterpret_cast<const float4*>(bias + output));
 #pragma unroll
-    for (float& value : out)
-      value = relu && value < 0.0f ? 0.0f : value;  // false for NaN, which must not vanish
-    float* to = y + sample * outputs + output;
-    if (outputs % 4 == 0 && output < outputs) {
-      *reinterpret_cast<float4*>(to) = make_float4(out[0], out[1], out[2], out[3]);
-    } else {
+    for (int r = 0; r < kLaneRows; ++r) {
+      const int64_t sample = first_row + row + r;
+      if (sample >= batch) break;
+      float out[4] = {sum[r][g][0] + b.x, sum[r][g][1] + b.y, sum[r][g][2] + b.z, sum[r][g][3] + b.w};
 #pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        if (output + j < outputs) to[j] = out[j];
+      for (float& value : out)
+        value = relu && value < 0.0f ? 0.0f : value;  // false for NaN, which must not vanish
+      float* to = y + sample * outputs + output;
+      if (outputs % 4 == 0 && output < outputs) {
+        *reinterpret_cast<float4*>(to) = make_float4(out[0], out[1], out[2], out[3]);
+      } else {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+          if (output + j < outputs) to[j] = out[j];
+        }
       }
     }
   }
@@ -168,26 +178,31 @@ __global__ void __launch_bounds__(kWarp* kTall* kBroad)
 
 using Kernel = void (*)(const float*, const float*, const float*, float*, int64_t, int, int, int, int, bool);
 
+// A tile's width in groups of 32 outputs, 1 to 4. The widest has two groups a warp, the others one.
+int warps_across(int width) { return width == 4 ? 2 : width; }
+
+template <int kTall, bool kWide>
+Kernel kernel_of_height(int width) {
+  static constexpr Kernel kKernels[4] = {
+      linear_tiled_kernel<kTall, 1, 1, kWide>, linear_tiled_kernel<kTall, 2, 1, kWide>,
+      linear_tiled_kernel<kTall, 3, 1, kWide>, linear_tiled_kernel<kTall, 2, 2, kWide>};
+  return kKernels[width - 1];
+}
+
 template <bool kWide>
-Kernel kernel_for(int tall, int broad) {
-  static constexpr Kernel kKernels[3][4] = {
-      {linear_tiled_kernel<1, 1, kWide>, linear_tiled_kernel<1, 2, kWide>, linear_tiled_kernel<1, 3, kWide>,
-       linear_tiled_kernel<1, 4, kWide>},
-      {linear_tiled_kernel<2, 1, kWide>, linear_tiled_kernel<2, 2, kWide>, linear_tiled_kernel<2, 3, kWide>,
-       linear_tiled_kernel<2, 4, kWide>},
-      {linear_tiled_kernel<4, 1, kWide>, linear_tiled_kernel<4, 2, kWide>, linear_tiled_kernel<4, 3, kWide>,
-       linear_tiled_kernel<4, 4, kWide>}};
-  return kKernels[tall == 4 ? 2 : tall - 1][broad - 1];
+Kernel kernel_for(int tall, int width) {
+  if (tall == 4) return kernel_of_height<4, kWide>(width);
+  return tall == 2 ? kernel_of_height<2, kWide>(width) : kernel_of_height<1, kWide>(width);
 }
 
 int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // The widest tile among those that waste the fewest columns.
-int choose_broad(int64_t outputs) {
+int choose_width(int64_t outputs) {
   int best = 4;
-  for (int broad = 3; broad >= 1; --broad) {
-    const auto padded = [outputs](int b) { return div_up(outputs, b * kWarpColumns) * b; };
-    if (padded(broad) < padded(best)) best = broad;
+  for (int width = 3; width >= 1; --width) {
+    const auto padded = [outputs](int w) { return div_up(outputs, w * kGroupColumns) * w; };
+    if (padded(width) < padded(best)) best = width;
   }
   return best;
 }
@@ -211,9 +226,9 @@ int choose_tall(int64_t batch, int64_t column_tiles, int multiprocessors) {
 class TiledOperator : public Operator {
  public:
   TiledOperator(const LinearProblem& problem, Stream& stream) : problem_(problem) {
-    broad_ = choose_broad(problem.outputs);
-    column_tiles_ = div_up(problem.outputs, broad_ * kWarpColumns);
-    padded_ = column_tiles_ * broad_ * kWarpColumns;
+    width_ = choose_width(problem.outputs);
+    column_tiles_ = div_up(problem.outputs, width_ * kGroupColumns);
+    padded_ = column_tiles_ * width_ * kGroupColumns;
     steps_ = div_up(problem.inputs, kDepth);
     int multiprocessors = 0;
     LENSLET_CUDA_CHECK(
@@ -233,17 +248,18 @@ class TiledOperator : public Operator {
   }
 
   std::string detail() const override {
-    return concat("tile ", tall_ * kWarpRows, "x", broad_ * kWarpColumns);
+    return concat("tile ", tall_ * kWarpRows, "x", width_ * kGroupColumns);
   }
 
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
     const float* x = inputs[0].data;
     const float* wt = weights_.as<float>();
     const bool wide = problem_.inputs % 4 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0;
-    const Kernel kernel = wide ? kernel_for<true>(tall_, broad_) : kernel_for<false>(tall_, broad_);
+    const Kernel kernel = wide ? kernel_for<true>(tall_, width_) : kernel_for<false>(tall_, width_);
     const dim3 grid(static_cast<unsigned>(div_up(problem_.batch, tall_ * kWarpRows)),
                     static_cast<unsigned>(column_tiles_));
-    kernel<<<grid, kWarp * tall_ * broad_, 0, static_cast<cudaStream_t>(context.stream.native_handle())>>>(
+    kernel<<<grid, kWarp * tall_ * warps_across(width_), 0,
+             static_cast<cudaStream_t>(context.stream.native_handle())>>>(
         x, wt, wt + steps_ * kDepth * padded_, output.data, problem_.batch, static_cast<int>(problem_.inputs),
         static_cast<int>(problem_.outputs), static_cast<int>(padded_), static_cast<int>(steps_),
         problem_.relu);
@@ -252,7 +268,7 @@ class TiledOperator : public Operator {
 
  private:
   LinearProblem problem_;
-  int tall_ = 1, broad_ = 1;
+  int tall_ = 1, width_ = 1;
   int64_t column_tiles_ = 0, padded_ = 0, steps_ = 0;
   Buffer weights_;
 };
