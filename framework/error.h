@@ -62,15 +62,20 @@ std::string concat(const Parts&... parts) {
 /// The answer to "can you do this?": yes, or no with a reason that a user can act on.
 class Support {
  public:
-  static Support yes() { return Support(true, ""); }
-  static Support no(std::string reason) { return Support(false, std::move(reason)); }
+  static Support yes() { return Support(true, "", ExitCode::kOk); }
+  /// `code` is what asking for it by name ends with: kMemory where a workspace limit rules it out.
+  static Support no(std::string reason, ExitCode code = ExitCode::kUnavailable) {
+    return Support(false, std::move(reason), code);
+  }
   explicit operator bool() const noexcept { return ok_; }
   const std::string& reason() const noexcept { return reason_; }
+  ExitCode code() const noexcept { return code_; }
 
  private:
-  Support(bool ok, std::string reason) : ok_(ok), reason_(std::move(reason)) {}
+  Support(bool ok, std::string reason, ExitCode code) : ok_(ok), reason_(std::move(reason)), code_(code) {}
   bool ok_;
   std::string reason_;
+  ExitCode code_;
 };
 
 }  // namespace lenslet

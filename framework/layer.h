@@ -41,6 +41,7 @@ struct OperatorRequest {
   MathMode math = MathMode::kFp32;
   bool fuse_relu = false;             // apply max(x, 0) to the output before it is stored
   size_t workspace_limit = SIZE_MAX;  // bytes
+  std::string choice;                 // of Operator::choice(), to replay; empty: the backend chooses
 };
 
 /// Services that a backend uses while it is prepared (never while it runs). Virtual, so that modules can call
@@ -65,6 +66,8 @@ class Operator {
   virtual size_t workspace_bytes() const { return 0; }
   /// What a library chose inside the backend ("IMPLICIT_PRECOMP_GEMM"); empty where there is nothing to tell.
   virtual std::string detail() const { return {}; }
+  /// What the backend chose by timing, in words that OperatorRequest::choice takes back; empty where it had no choice.
+  virtual std::string choice() const { return {}; }
   /// Enqueues the computation. Inputs and output have the requested shapes and lie on the requested device.
   virtual void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) = 0;
 };

@@ -59,7 +59,7 @@ class Pool {
 
   int threads() const noexcept { return threads_; }
 
-  void run(int64_t count, int64_t part, const std::function<void(int64_t, int64_t)>& body) {
+  void run(int64_t count, int64_t part, RangeBody body) {
     std::lock_guard<std::mutex> one_loop_at_a_time(loop_mutex_);
     {
       std::lock_guard<std::mutex> lock(mutex_);
@@ -114,7 +114,7 @@ class Pool {
   uint64_t loop_ = 0;
   int pending_ = 0;
   int64_t count_ = 0, part_ = 0;
-  const std::function<void(int64_t, int64_t)>* body_ = nullptr;
+  const RangeBody* body_ = nullptr;
   std::exception_ptr failure_;
 };
 
@@ -157,7 +157,7 @@ void set_num_threads(int count) {
   thread_count() = count;
 }
 
-void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) {
+void parallel_for(int64_t count, int64_t grain, RangeBody body) {
   if (count <= 0) return;
   if (parallel_host().parallel_for) return parallel_host().parallel_for(count, grain, body);
   grain = std::max<int64_t>(grain, 1);

@@ -2,9 +2,24 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
 namespace lenslet {
+
+/// A borrowed callable (begin, end): what std::function would be without the allocation that run() must not make. Lives
+/// no longer than what it borrows, so it is made in the call of parallel_for.
+class RangeBody {
+ public:
+  template <typename Body>
+  RangeBody(const Body& body)
+      : body_(&body), call_([](const void* object, int64_t begin, int64_t end) {
+          (*static_cast<const Body*>(object))(begin, end);
+        }) {}
+  void operator()(int64_t begin, int64_t end) const { call_(body_, begin, end); }
+
+ private:
+  const void* body_;
+  void (*call_)(const void*, int64_t, int64_t);
+};
 
 /// Threads that parallel_for uses, the caller included. Default: LENSLET_NUM_THREADS, else the cores this
 /// process may run on.
@@ -15,13 +30,13 @@ void set_num_threads(int count);
 /// Calls body(begin, end) on disjoint ranges that cover [0, count), each at least `grain` long save the last;
 /// returns when all are done. The split depends on count, grain and num_threads() alone. The first exception
 /// is rethrown. A nested call runs in the calling thread.
-void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body);
+void parallel_for(int64_t count, int64_t grain, RangeBody body);
 
 /// The pool of one program, for a module: it carries its own copy of this code and must not start a second
 /// pool.
 struct ParallelHost {
   int (*num_threads)();
-  void (*parallel_for)(int64_t, int64_t, const std::function<void(int64_t, int64_t)>&);
+  void (*parallel_for)(int64_t, int64_t, RangeBody);
 };
 /// From now on the functions above use the program's pool. Called in a module, by framework/module.h.
 void use_parallel_host(const ParallelHost& host);
