@@ -70,6 +70,10 @@ std::string format_percent(double fraction, int decimals) {
   return std::isfinite(fraction) ? print("%.*f", decimals, fraction * 100) + " %" : "-";
 }
 
+bool ends_with(std::string_view text, std::string_view end) noexcept {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
 size_t utf8_sequence_length(std::string_view text, size_t pos) noexcept {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(pos);

@@ -28,6 +28,8 @@ std::string printable(std::string_view text);
 /// A CSV field (RFC 4180), quoted where it has to be.
 std::string csv_field(std::string_view text);
 
+bool ends_with(std::string_view text, std::string_view end) noexcept;
+
 /// Length of the valid UTF-8 sequence that starts at `pos`; 0 where there is none.
 size_t utf8_sequence_length(std::string_view text, size_t pos) noexcept;
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "apps/common/output.h"
+#include "apps/common/text.h"
 #include "framework/error.h"
 
 namespace lenslet {
@@ -146,19 +147,17 @@ std::string png(const Sheet& sheet) {
   return out;
 }
 
-std::string ending(const std::string& path) { return path.size() < 4 ? path : path.substr(path.size() - 4); }
-
 }  // namespace
 
 void check_contact_sheet_name(const std::string& path) {
-  if (ending(path) != ".png" && ending(path) != ".pgm") {
+  if (!ends_with(path, ".png") && !ends_with(path, ".pgm")) {
     throw UsageError(concat("--contact-sheet expects a name ending in .png or .pgm, found '", path, "'"));
   }
 }
 
 void write_contact_sheet(const std::string& path, const ImageDataset& data, const std::vector<Miss>& misses) {
   const Sheet sheet = draw(data, misses);
-  write_result(path, ending(path) == ".png" ? png(sheet) : pgm(sheet));
+  write_result(path, ends_with(path, ".png") ? png(sheet) : pgm(sheet));
 }
 
 }  // namespace lenslet

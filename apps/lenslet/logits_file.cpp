@@ -3,14 +3,11 @@
 #include <cstdint>
 
 #include "apps/common/output.h"
+#include "apps/common/text.h"
 #include "framework/error.h"
 
 namespace lenslet {
 namespace {
-
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
 
 // Magic, version 1.0, length of the rest, a Python dictionary padded so that the data start at a multiple
 // of 64.

@@ -2,6 +2,7 @@
 
 #include "apps/common/environment.h"
 #include "apps/common/output.h"
+#include "apps/common/text.h"
 #include "framework/io/file.h"
 #include "framework/io/safetensors.h"
 #include "framework/parallel.h"
@@ -12,10 +13,6 @@ namespace {
 
 constexpr const char* kBuiltIn = "built-in weights";
 constexpr size_t kMaxPlanBytes = 1 << 20;
-
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
 
 std::optional<Plan> load_plan(const CommonOptions& options) {
   if (options.plan == "layered") return std::nullopt;
