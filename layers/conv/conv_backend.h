@@ -22,6 +22,7 @@ struct ConvPrepare {
   size_t workspace_limit = SIZE_MAX;
   PrepareServices& services;
   Stream& stream;
+  std::string choice = {};  // of ConvKernel::choice(), to replay; empty: the backend chooses
 };
 
 /// Pointers of one run, on the backend's device. x and y do not overlap and are aligned to
@@ -39,6 +40,8 @@ class ConvKernel {
   /// What was chosen inside ("FFT_TILING, 3.1 MiB workspace"), for tables; empty where there is nothing to
   /// tell.
   virtual std::string detail() const { return {}; }
+  /// What was chosen by timing, in words that ConvPrepare::choice takes back; empty where there was no choice.
+  virtual std::string choice() const { return {}; }
   /// Enqueues on context.stream; no allocation, no synchronisation.
   virtual void run(const ConvArgs& args, RunContext& context) = 0;
 };

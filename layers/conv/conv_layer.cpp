@@ -13,6 +13,7 @@ class ConvOperator : public Operator {
   explicit ConvOperator(std::unique_ptr<ConvKernel> kernel) : kernel_(std::move(kernel)) {}
   size_t workspace_bytes() const override { return kernel_->workspace_bytes(); }
   std::string detail() const override { return kernel_->detail(); }
+  std::string choice() const override { return kernel_->choice(); }
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
     kernel_->run({inputs[0].data, output.data}, context);
   }
@@ -127,7 +128,7 @@ std::unique_ptr<Operator> Conv2dLayer::prepare(const std::string& backend, const
   DevicePrepareServices services(stream);
   const ConvPrepare prepare{
       problem,  request.math, weights_.data(), bias_.data(), request.fuse_relu, request.workspace_limit,
-      services, stream};
+      services, stream,       request.choice};
   std::unique_ptr<ConvKernel> kernel =
       find_conv_backend(request.device.kind, backend).open().prepare(prepare);
   if (kernel->workspace_bytes() > request.workspace_limit) {

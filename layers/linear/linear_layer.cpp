@@ -2,6 +2,7 @@
 
 #include "framework/error.h"
 #include "layers/gemm/gemm.h"
+#include "layers/gemm/gpu/cublas_workspace.h"
 #include "layers/linear/linear_backends.h"
 
 namespace lenslet {
@@ -84,6 +85,11 @@ Support LinearLayer::supports(const std::string& backend, const OperatorRequest&
 #endif
   if (!request.inputs.empty() && request.inputs[0].rank() > 0 && request.inputs[0][0] > kMaxSize) {
     return Support::no(concat("linear serves up to ", kMaxSize, " samples, found ", request.inputs[0][0]));
+  }
+  if (backend == "cublas" && request.workspace_limit < kCublasWorkspaceBytes) {
+    return Support::no(concat("linear's cublas needs ", kCublasWorkspaceBytes,
+                              " bytes of workspace, the limit is ", request.workspace_limit),
+                       ExitCode::kMemory);
   }
   if (backend == "gemm" || backend == "cublas") return provider_supports(request.device.kind, request.math);
   if (backend == "warp_reduce" && weights_.shape()[0] > kMaxWarpOutputs) {

@@ -33,6 +33,9 @@ constexpr size_t kDefaultWorkspaceLimit = size_t{512} << 20;
 // Values of a candidate's output that are looked at; poisoned with NaN before, so that gaps show too.
 constexpr size_t kCheckedValues = size_t{1} << 20;
 
+// Ends the name of a choice with bias and activation inside the library's call.
+constexpr const char* kFusedMark = "+fused";
+
 void check(cudnnStatus_t status, const char* expression, const char* file, int line) {
   if (status == CUDNN_STATUS_SUCCESS) return;
   const std::string message = concat(expression, " failed: ", cudnnGetErrorString(status), " (",
@@ -301,7 +304,8 @@ class CudnnKernel : public ConvKernel {
         descriptors_.convolution, request.math == MathMode::kFp32 ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH));
     const size_t limit =
         request.workspace_limit == SIZE_MAX ? kDefaultWorkspaceLimit : request.workspace_limit;
-    choose(candidates(*handle_, descriptors_, request, limit), request);
+    const std::vector<Candidate> offered = candidates(*handle_, descriptors_, request, limit);
+    request.choice.empty() ? choose(offered, request) : replay(offered, request.choice);
   }
 
   size_t workspace_bytes() const override { return choice_.workspace_bytes; }
@@ -310,6 +314,11 @@ class CudnnKernel : public ConvKernel {
     return concat(algorithm_name(choice_.algorithm), fused_ ? " with bias and activation inside" : "", ", ",
                   choice_.math == CUDNN_FMA_MATH ? "FMA" : "tensor cores", ", ", choice_.workspace_bytes,
                   " B workspace, ", how_chosen_, ", cuDNN ", Libraries::get().rows()[0].version);
+  }
+
+  /// "FFT_TILING", "GEMM+fused": the algorithm, and whether bias and activation are inside.
+  std::string choice() const override {
+    return concat(algorithm_name(choice_.algorithm), fused_ ? kFusedMark : "");
   }
 
   void run(const ConvArgs& args, RunContext& context) override {
@@ -371,6 +380,22 @@ class CudnnKernel : public ConvKernel {
     choice_ = candidate;
     fused_ = fused;
     LENSLET_CUDNN_CHECK(cudnnSetConvolutionMathType(descriptors_.convolution, candidate.math));
+  }
+
+  // Takes the candidate that an earlier choice() names, untimed.
+  void replay(const std::vector<Candidate>& offered, const std::string& choice) {
+    std::string legal;
+    for (const Candidate& candidate : offered) {
+      const std::string name = algorithm_name(candidate.algorithm);
+      if (choice == name || choice == name + kFusedMark) {
+        take(candidate, choice != name);
+        how_chosen_ = "as planned";
+        return;
+      }
+      legal += (legal.empty() ? "" : ", ") + name;
+    }
+    throw UnavailableError(
+        concat("cudnn does not offer the planned algorithm '", choice, "' here; it offers: ", legal));
   }
 
   // Runs, checks and times every candidate both ways, and keeps the fastest.
