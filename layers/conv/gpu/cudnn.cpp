@@ -240,6 +240,11 @@ struct Candidate {
   size_t workspace_bytes;
 };
 
+/// Names a candidate among those of one problem and math mode.
+std::string candidate_name(const Candidate& candidate) {
+  return concat(algorithm_name(candidate.algorithm), candidate.math == CUDNN_DEFAULT_MATH ? "/default" : "");
+}
+
 bool serves_math(cudnnMathType_t offered, MathMode asked) {
   // The default math type of fp32 data is TF32 on cards that have it.
   return asked == MathMode::kFp32 ? offered == CUDNN_FMA_MATH
@@ -316,10 +321,8 @@ class CudnnKernel : public ConvKernel {
                   " B workspace, ", how_chosen_, ", cuDNN ", Libraries::get().rows()[0].version);
   }
 
-  /// "FFT_TILING", "GEMM+fused": the algorithm, and whether bias and activation are inside.
-  std::string choice() const override {
-    return concat(algorithm_name(choice_.algorithm), fused_ ? kFusedMark : "");
-  }
+  /// "FFT_TILING", "GEMM+fused": the candidate, and whether bias and activation are inside.
+  std::string choice() const override { return concat(candidate_name(choice_), fused_ ? kFusedMark : ""); }
 
   void run(const ConvArgs& args, RunContext& context) override {
     use_stream(context.stream);
@@ -386,7 +389,7 @@ class CudnnKernel : public ConvKernel {
   void replay(const std::vector<Candidate>& offered, const std::string& choice) {
     std::string legal;
     for (const Candidate& candidate : offered) {
-      const std::string name = algorithm_name(candidate.algorithm);
+      const std::string name = candidate_name(candidate);
       if (choice == name || choice == name + kFusedMark) {
         take(candidate, choice != name);
         how_chosen_ = "as planned";
