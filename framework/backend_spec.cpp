@@ -85,7 +85,7 @@ BackendSpec BackendSpec::parse(std::string_view text) {
     if (entry.empty()) throw malformed("found an empty entry");
     const size_t equals = entry.find('=');
     if (equals == std::string::npos) {
-      spec.for_all_ = entry == "auto" ? "" : entry;
+      spec.rest_ = entry;
       continue;
     }
     const std::string layer = entry.substr(0, equals), backend = entry.substr(equals + 1);
@@ -104,10 +104,7 @@ BackendSpec BackendSpec::parse(std::string_view text) {
 std::string BackendSpec::backend_for(const Graph::Node& node, DeviceKind kind) const {
   const auto found = by_layer_.find(node.name);
   if (found != by_layer_.end()) return found->second;
-  for (const std::string& name : {rest_, for_all_}) {
-    if (!name.empty() && chooses(node) && knows(node, kind, name)) return name;
-  }
-  return "auto";
+  return chooses(node) && knows(node, kind, rest_) ? rest_ : "auto";
 }
 
 void BackendSpec::check(const Graph& graph, DeviceKind kind) const {
@@ -124,13 +121,11 @@ void BackendSpec::check(const Graph& graph, DeviceKind kind) const {
     throw UsageError(concat("no backend '", backend, "' for layer ", layer, " on ", to_string(kind), "; ",
                             with_hint(backend, node.layer->backends(kind))));
   }
-  for (const std::string& name : {rest_, for_all_}) {
-    if (name.empty() || name == "auto") continue;
-    const std::vector<std::string> names = all_backends(graph, kind);
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
-      throw UsageError(concat("no backend '", name, "' for any layer of ", graph.name(), " on ",
-                              to_string(kind), "; ", with_hint(name, names)));
-    }
+  if (rest_ == "auto") return;
+  const std::vector<std::string> names = all_backends(graph, kind);
+  if (std::find(names.begin(), names.end(), rest_) == names.end()) {
+    throw UsageError(concat("no backend '", rest_, "' for any layer of ", graph.name(), " on ",
+                            to_string(kind), "; ", with_hint(rest_, names)));
   }
 }
 

@@ -9,8 +9,8 @@
 
 namespace lenslet {
 
-/// `cudnn` (every layer that has a backend of that name), `conv1=direct,conv2=winograd` (by layer), `*=auto`
-/// (all others); later entries override earlier ones, `auto` takes the first in rank order that serves.
+/// `conv1=direct,conv2=winograd` (by layer) and `cudnn` or `*=cudnn` (every other layer that has a backend of that
+/// name). Later entries override earlier ones; `auto` takes what Layer::preferred says.
 class BackendSpec {
  public:
   BackendSpec() = default;
@@ -24,8 +24,7 @@ class BackendSpec {
   void check(const Graph& graph, DeviceKind kind) const;
 
  private:
-  std::string for_all_;  // bare name
-  std::string rest_;     // of `*=`
+  std::string rest_ = "auto";  // of `*=` or a bare name
   std::map<std::string, std::string> by_layer_;
 };
 

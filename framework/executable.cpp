@@ -23,30 +23,55 @@ std::string device_name(Device device) {
   return device.is_cuda() ? cuda_status().devices[static_cast<size_t>(device.ordinal)].name : "CPU";
 }
 
+// Everything in a plan that replaying relies on; the version and the device's name are for people.
 void check_plan_fits(const Plan& plan, const Graph& graph, Device device) {
+  const auto wrong = [&](const std::string& what) { return DataError(concat(plan.origin, ": ", what)); };
   if (plan.model != graph.name()) {
-    throw DataError(concat("the plan is for model ", plan.model, ", this one is ", graph.name()));
+    throw wrong(concat("the plan is for model ", plan.model, ", this one is ", graph.name()));
   }
   if (plan.execution != "layered") {
-    throw DataError(concat("the plan's execution must be \"layered\", found \"", plan.execution, "\""));
+    throw wrong(concat("the plan's execution must be \"layered\", found \"", plan.execution, "\""));
   }
-  if ((plan.device.rfind("cuda", 0) == 0) != device.is_cuda()) {
-    throw UnavailableError(concat("the plan is for ", plan.device, ", the device is ", device.to_string(),
-                                  "; choose the device with --device"));
+  if ((plan.device != "cpu") != device.is_cuda()) {
+    throw UnavailableError(concat(plan.origin, ": the plan is for ", plan.device, ", the device is ",
+                                  device.to_string(), "; choose the device with --device"));
   }
-  for (const PlanLayer& layer : plan.layers) graph.node(layer.name);
   for (const Graph::Node& node : graph.nodes()) {
-    if (node.layer && !plan.find(node.name))
-      throw DataError(concat("the plan says nothing of layer ", node.name));
+    if (!node.layer) continue;
+    const PlanLayer* layer = plan.find(node.name);
+    if (!layer) throw wrong(concat("the plan says nothing of layer ", node.name));
+    if (layer->type != node.layer->type()) {
+      throw wrong(concat("layer ", node.name, " is ", layer->type, " in the plan, ", node.layer->type(),
+                         " in the model"));
+    }
+    const std::string producer = graph.nodes()[static_cast<size_t>(node.inputs[0])].name;
+    if (layer->backend == "fused" && (!node.layer->is_relu() || layer->fused_into != producer)) {
+      throw wrong(concat("the plan fuses ", node.name, " into '", layer->fused_into,
+                         "'; only a ReLU can be fused, into ", producer, ", which it reads"));
+    }
+  }
+  for (const PlanLayer& layer : plan.layers) {
+    const auto& nodes = graph.nodes();
+    const bool known = std::any_of(nodes.begin(), nodes.end(), [&](const Graph::Node& node) {
+      return node.layer && node.name == layer.name;
+    });
+    if (!known)
+      throw wrong(concat("the plan names layer ", layer.name, ", which ", graph.name(), " does not have"));
   }
 }
 
 [[noreturn]] void throw_out_of_memory(size_t needed, size_t free_bytes, int64_t batch, Device device) {
-  // Everything that a build books grows with the batch.
+  // Everything that grows with the batch is in `needed`.
   const double share = static_cast<double>(free_bytes) / static_cast<double>(std::max<size_t>(needed, 1));
   const int64_t fits = static_cast<int64_t>(static_cast<double>(batch) * std::min(share, 1.0));
   throw MemoryError(concat("batch ", batch, " needs ", needed, " bytes on ", device.to_string(), ", ",
                            free_bytes, " are free; the largest batch that fits is about ", fits));
+}
+
+// "conv" of "conv2d", as ranges name it.
+std::string short_type(std::string_view type) {
+  const size_t end = type.size() >= 2 && type.substr(type.size() - 2) == "2d" ? type.size() - 2 : type.size();
+  return std::string(type.substr(0, end));
 }
 
 }  // namespace
@@ -70,14 +95,17 @@ std::string Executable::choose_backend(const Graph::Node& node, OperatorRequest&
     const PlanLayer& planned = *options.plan->find(node.name);
     asked = planned.backend;
     request.math = planned.math;
+    request.choice = planned.choice;
   } else {
     request.math = layer.uses_math() ? options.math : MathMode::kFp32;
   }
   if (asked != "auto") {
     const Support support = layer.supports(asked, request);
     if (support) return asked;
-    throw UnavailableError(
-        concat("layer ", node.name, ": backend ", asked, " cannot serve: ", support.reason()));
+    const std::string message =
+        concat("layer ", node.name, ": backend ", asked, " cannot serve: ", support.reason());
+    if (support.code() == ExitCode::kMemory) throw MemoryError(message);
+    throw UnavailableError(message);
   }
   std::string backend = layer.preferred(request);
   if (!backend.empty()) return backend;
@@ -90,132 +118,154 @@ std::string Executable::choose_backend(const Graph::Node& node, OperatorRequest&
 }
 
 void Executable::build(const BuildOptions& options) {
-  const std::vector<Graph::Node>& nodes = graph_.nodes();
-  const std::vector<Shape> shapes = graph_.infer_shapes(batch_);
+  if (options.cuda_graph && !device_.is_cuda()) {
+    throw UsageError("a CUDA graph needs a CUDA device; leave --graph off on the CPU");
+  }
   if (options.plan) {
     check_plan_fits(*options.plan, graph_, device_);
   } else {
     options.backends.check(graph_, device_.kind);
   }
-  if (options.cuda_graph && !device_.is_cuda()) {
-    throw UsageError("a CUDA graph needs a CUDA device; leave --graph off on the CPU");
-  }
-  keep_activations_ = options.keep_activations;
-
+  shapes_ = graph_.infer_shapes(batch_);
   plan_.model = graph_.name();
   plan_.version = kVersion;
   plan_.device = device_.to_string();
   plan_.device_name = device_name(device_);
   plan_.batch = batch_;
 
-  // Choose backends and fusions. Node i is computed by step step_of[i] (a fused ReLU by its producer's).
-  std::vector<int> step_of(nodes.size(), -1);
-  std::vector<int> buffer_of(nodes.size());  // the node whose buffer holds this node's output
+  const std::vector<OperatorRequest> requests = choose_steps(options);
+  const MemoryPlan memory = place_activations(options.keep_activations);
+  if (const size_t free_bytes = free_memory_bytes(device_); memory.total_bytes > free_bytes) {
+    throw_out_of_memory(memory.total_bytes, free_bytes, batch_, device_);
+  }
+  prepare_steps(requests, options.workspace_limit);
+  book_memory(memory);
+  if (options.cuda_graph) capture();
+}
+
+// One step a node, but none for a ReLU that its producer's step computes.
+std::vector<OperatorRequest> Executable::choose_steps(const BuildOptions& options) {
+  const std::vector<Graph::Node>& nodes = graph_.nodes();
+  step_of_.assign(nodes.size(), -1);
+  buffer_of_.resize(nodes.size());
   std::vector<OperatorRequest> requests;
   for (size_t i = 0; i < nodes.size(); ++i) {
-    buffer_of[i] = static_cast<int>(i);
-    if (!nodes[i].layer || step_of[i] >= 0) continue;
+    buffer_of_[i] = static_cast<int>(i);
+    if (!nodes[i].layer || step_of_[i] >= 0) continue;
+    const Layer& layer = *nodes[i].layer;
     OperatorRequest request;
     request.device = device_;
-    for (int input : nodes[i].inputs) request.inputs.push_back(shapes[static_cast<size_t>(input)]);
-    request.output = shapes[i];
+    for (int input : nodes[i].inputs) request.inputs.push_back(shapes_[static_cast<size_t>(input)]);
+    request.output = shapes_[i];
     request.workspace_limit = options.workspace_limit;
 
     Step step;
+    step.node = i;
     step.name = nodes[i].name;
-    step.type = nodes[i].layer->type();
+    step.type = layer.type();
     step.backend = choose_backend(nodes[i], request, options);
     step.math = request.math;
-    step.uses_math = nodes[i].layer->uses_math();
-    step.work = nodes[i].layer->work(request.inputs);
+    step.uses_math = layer.uses_math();
+    step.work = layer.work(request.inputs);
     step.range = "layer." + step.name;
-    step_of[i] = static_cast<int>(steps_.size());
-    plan_.layers.push_back({step.name, step.type, step.backend, step.math, ""});
+    step.backend_range = short_type(step.type) + "." + step.backend;
+    step_of_[i] = static_cast<int>(steps_.size());
+    plan_.layers.push_back({step.name, step.type, step.backend, step.math, "", ""});
 
     const std::vector<int> readers = graph_.consumers(static_cast<int>(i));
     if (readers.size() == 1 && nodes[static_cast<size_t>(readers[0])].layer->is_relu()) {
       const size_t relu = static_cast<size_t>(readers[0]);
       const bool wanted =
           options.plan ? options.plan->find(nodes[relu].name)->backend == "fused" : options.fuse;
-      if (wanted && nodes[i].layer->can_fuse_relu(step.backend, device_.kind)) {
+      const bool possible = layer.can_fuse_relu(step.backend, device_.kind);
+      if (wanted && possible) {
         request.fuse_relu = true;
         step.fused.push_back(nodes[relu].name);
-        step_of[relu] = step_of[i];
-        buffer_of[i] = static_cast<int>(relu);
+        step_of_[relu] = step_of_[i];
+        buffer_of_[i] = static_cast<int>(relu);
+        plan_.layers.push_back({nodes[relu].name, std::string(nodes[relu].layer->type()), "fused",
+                                MathMode::kFp32, "", step.name});
       } else if (options.plan && wanted) {
-        throw DataError(concat("the plan fuses ", nodes[relu].name, " into ", step.name, ", which backend ",
-                               step.backend, " cannot do"));
+        throw DataError(concat(options.plan->origin, ": the plan fuses ", nodes[relu].name, " into ",
+                               step.name, ", which backend ", step.backend, " cannot do"));
       }
     }
     requests.push_back(std::move(request));
     steps_.push_back(std::move(step));
-    for (const std::string& fused : steps_.back().fused) {
-      plan_.layers.push_back({fused, "relu", "fused", MathMode::kFp32, steps_.back().name});
-    }
   }
+  return requests;
+}
 
-  // Activations. The input keeps its bytes through a pass, so that a pass can be repeated; so does the
-  // output.
+// The input keeps its bytes through a pass, so that a pass can be repeated; so does the output.
+MemoryPlan Executable::place_activations(bool keep_all) {
+  keep_activations_ = keep_all;
   const int last_step = static_cast<int>(steps_.size());
-  std::vector<BufferLifetime> lifetimes(nodes.size());
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    if (buffer_of[i] != static_cast<int>(i)) continue;
-    const bool lasting = i == 0 || i + 1 == nodes.size() || keep_activations_;
+  std::vector<BufferLifetime> lifetimes(shapes_.size());
+  for (size_t i = 0; i < shapes_.size(); ++i) {
+    if (buffer_of_[i] != static_cast<int>(i)) continue;
+    const bool lasting = i == 0 || i + 1 == shapes_.size() || keep_all;
     BufferLifetime& life = lifetimes[i];
-    life = {shapes[i].bytes(), lasting ? 0 : step_of[i], lasting ? last_step : step_of[i]};
+    life = {shapes_[i].bytes(), lasting ? 0 : step_of_[i], lasting ? last_step : step_of_[i]};
     for (int reader : graph_.consumers(static_cast<int>(i))) {
-      life.last = std::max(life.last, step_of[static_cast<size_t>(reader)]);
+      life.last = std::max(life.last, step_of_[static_cast<size_t>(reader)]);
     }
   }
-  const MemoryPlan memory = plan_memory(lifetimes, Buffer::kAlignment);
+  return plan_memory(lifetimes, Buffer::kAlignment);
+}
+
+void Executable::prepare_steps(const std::vector<OperatorRequest>& requests, size_t workspace_limit) {
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    Step& step = steps_[i];
+    const double start = host_now_ns();
+    step.op = graph_.nodes()[step.node].layer->prepare(step.backend, requests[i], stream_);
+    step.prepare_ns = host_now_ns() - start;
+    step.detail = step.op->detail();
+    step.workspace_bytes = step.op->workspace_bytes();
+    if (step.workspace_bytes > workspace_limit) {
+      throw MemoryError(concat("layer ", step.name, ": backend ", step.backend, " needs ",
+                               step.workspace_bytes, " bytes of workspace, the limit is ", workspace_limit));
+    }
+    plan_.workspace_bytes = std::max(plan_.workspace_bytes, step.workspace_bytes);
+    for (PlanLayer& layer : plan_.layers) {
+      if (layer.name == step.name) layer.choice = step.op->choice();
+    }
+  }
+}
+
+// One block for the activations, one workspace for the hungriest step.
+void Executable::book_memory(const MemoryPlan& memory) {
   plan_.activation_bytes = memory.total_bytes;
-  const size_t free_bytes = free_memory_bytes(device_);
-  if (memory.total_bytes > free_bytes) throw_out_of_memory(memory.total_bytes, free_bytes, batch_, device_);
+  const size_t needed = memory.total_bytes + plan_.workspace_bytes;
+  if (const size_t free_bytes = free_memory_bytes(device_); needed > free_bytes) {
+    throw_out_of_memory(needed, free_bytes, batch_, device_);
+  }
   activations_ = Buffer(device_, memory.total_bytes);
-  node_outputs_.resize(nodes.size());
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    if (buffer_of[i] != static_cast<int>(i)) continue;
-    node_outputs_[i] = {reinterpret_cast<float*>(activations_.as<char>() + memory.offsets[i]), shapes[i],
+  workspace_ = Buffer(device_, plan_.workspace_bytes);
+  node_outputs_.resize(shapes_.size());
+  for (size_t i = 0; i < shapes_.size(); ++i) {
+    if (buffer_of_[i] != static_cast<int>(i)) continue;
+    node_outputs_[i] = {reinterpret_cast<float*>(activations_.as<char>() + memory.offsets[i]), shapes_[i],
                         device_};
   }
   input_ = node_outputs_.front();
   output_ = node_outputs_.back();
+  for (Step& step : steps_) {
+    for (int input : graph_.nodes()[step.node].inputs) {
+      step.inputs.push_back(node_outputs_[static_cast<size_t>(buffer_of_[static_cast<size_t>(input)])]);
+    }
+    step.output = node_outputs_[static_cast<size_t>(buffer_of_[step.node])];
+  }
   // Work on what nobody has filled yet must at least be reproducible.
   fill_bytes(activations_.data(), device_, 0, activations_.bytes(), stream_);
+}
 
-  // Prepare the operators, then book one workspace for the hungriest.
-  size_t workspace = 0;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    if (!nodes[i].layer || step_of[i] < 0) continue;
-    Step& step = steps_[static_cast<size_t>(step_of[i])];
-    if (step.name != nodes[i].name) continue;  // fused away
-    const double start = host_now_ns();
-    step.op = nodes[i].layer->prepare(step.backend, requests[static_cast<size_t>(step_of[i])], stream_);
-    step.prepare_ns = host_now_ns() - start;
-    step.detail = step.op->detail();
-    step.workspace_bytes = step.op->workspace_bytes();
-    if (step.workspace_bytes > options.workspace_limit) {
-      throw MemoryError(concat("layer ", step.name, ": backend ", step.backend, " needs ",
-                               step.workspace_bytes, " bytes of workspace, the limit is ",
-                               options.workspace_limit));
-    }
-    workspace = std::max(workspace, step.workspace_bytes);
-    for (int input : nodes[i].inputs) {
-      step.inputs.push_back(node_outputs_[static_cast<size_t>(buffer_of[static_cast<size_t>(input)])]);
-    }
-    step.output = node_outputs_[static_cast<size_t>(buffer_of[i])];
-  }
-  plan_.workspace_bytes = workspace;
-  workspace_ = Buffer(device_, workspace);
-
-  if (options.cuda_graph) {
-    // Libraries set themselves up on their first call, which a capture must not see.
+void Executable::capture() {
+  const auto all_steps = [this] {
     for (size_t i = 0; i < steps_.size(); ++i) run_step(i);
-    stream_.synchronize();
-    captured_ = CapturedGraph::capture(stream_, [this] {
-      for (size_t i = 0; i < steps_.size(); ++i) run_step(i);
-    });
-  }
+  };
+  all_steps();  // libraries set themselves up on their first call, which a capture must not see
+  stream_.synchronize();
+  captured_ = CapturedGraph::capture(stream_, all_steps);
 }
 
 ConstTensorView Executable::activation(const std::string& node) const {
@@ -242,7 +292,7 @@ void Executable::run() {
 void Executable::run_step(size_t index, Tracer* tracer) {
   static NvtxTracer nvtx_tracer;
   Step& step = steps_[index];
-  NvtxRange range(step.range.c_str());
+  NvtxRange range(step.range.c_str()), backend_range(step.backend_range.c_str());
   RunContext context{stream_, workspace_.data(), tracer ? tracer : &nvtx_tracer};
   step.op->run(step.inputs, step.output, context);
 }

@@ -12,6 +12,7 @@
 
 #include "framework/backend_spec.h"
 #include "framework/graph.h"
+#include "framework/memory_plan.h"
 #include "framework/plan.h"
 #include "framework/tracer.h"
 
@@ -44,7 +45,9 @@ class Executable {
     Work work;
     size_t workspace_bytes = 0;
     double prepare_ns = 0;
-    std::string range;  // NVTX range: "layer.conv1"
+    size_t node = 0;            // index into the graph's nodes
+    std::string range;          // NVTX range: "layer.conv1"
+    std::string backend_range;  // NVTX range inside it: "conv.winograd"
     std::vector<ConstTensorView> inputs;
     TensorView output;
     std::unique_ptr<Operator> op;
@@ -81,6 +84,11 @@ class Executable {
 
  private:
   void build(const BuildOptions& options);
+  std::vector<OperatorRequest> choose_steps(const BuildOptions& options);
+  MemoryPlan place_activations(bool keep_all);
+  void prepare_steps(const std::vector<OperatorRequest>& requests, size_t workspace_limit);
+  void book_memory(const MemoryPlan& memory);
+  void capture();
   std::string choose_backend(const Graph::Node& node, OperatorRequest& request,
                              const BuildOptions& options) const;
 
@@ -92,6 +100,10 @@ class Executable {
   Buffer workspace_;
   TensorView input_;
   TensorView output_;
+  std::vector<Shape> shapes_;  // of each node's output
+  std::vector<int> step_of_;   // the step that computes each node; -1 for the input
+  std::vector<int>
+      buffer_of_;  // the node whose buffer holds each node's output: a fused ReLU's for its producer
   std::vector<TensorView> node_outputs_;  // by node; data is null for a node fused away
   bool keep_activations_ = false;
   std::vector<Step> steps_;

@@ -32,6 +32,10 @@ Shape with_batch(int64_t batch, const Shape& sample) {
 
 Graph::Graph(std::string name, std::string input_name, Shape input_shape)
     : name_(std::move(name)), input_shape_(input_shape) {
+  if (input_shape.rank() >= Shape::kMaxRank) {
+    throw DataError(concat("graph ", name_, ": a sample has at most ", Shape::kMaxRank - 1,
+                           " dimensions, so that the batch can be added; found ", input_shape.rank()));
+  }
   nodes_.push_back({std::move(input_name), nullptr, {}});
 }
 
@@ -67,6 +71,28 @@ const Graph::Node& Graph::node(const std::string& name) const {
 
 std::vector<Shape> Graph::infer_shapes(int64_t batch) const {
   if (batch < 1) throw UsageError(concat("the batch size must be at least 1, found ", batch));
+  try {
+    return shapes_for(batch);
+  } catch (const DataError& error) {
+    if (batch == 1) throw;
+    // Is it the batch alone? Then say which batch the layers would take.
+    shapes_for(1);
+    int64_t most = 1, too_many = batch;
+    while (too_many - most > 1) {
+      const int64_t middle = most + (too_many - most) / 2;
+      try {
+        shapes_for(middle);
+        most = middle;
+      } catch (const DataError&) {
+        too_many = middle;
+      }
+    }
+    throw UsageError(concat("the batch size must be 1 to ", most, " for ", name_, ", found ", batch, " (",
+                            error.what(), ")"));
+  }
+}
+
+std::vector<Shape> Graph::shapes_for(int64_t batch) const {
   std::vector<Shape> shapes;
   for (const Node& node : nodes_) {
     if (!node.layer) {

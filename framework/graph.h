@@ -36,6 +36,8 @@ class Graph {
   std::vector<int> consumers(int index) const;
 
  private:
+  std::vector<Shape> shapes_for(int64_t batch) const;
+
   std::string name_;
   Shape input_shape_;
   std::vector<Node> nodes_;

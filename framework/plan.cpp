@@ -72,6 +72,7 @@ std::string Plan::to_json() const {
                           {"type", layer.type},
                           {"backend", layer.backend},
                           {"math", to_string(layer.math)}};
+    if (!layer.choice.empty()) entry["choice"] = layer.choice;
     if (!layer.fused_into.empty()) entry["fused_into"] = layer.fused_into;
     root["layers"].push_back(std::move(entry));
   }
@@ -93,9 +94,13 @@ Plan Plan::from_json(const std::string& text, const std::string& origin) {
     throw DataError(concat(origin, ": schema must be \"", kSchema, "\", found \"", schema, "\""));
   }
   Plan plan;
+  plan.origin = origin;
   plan.model = plan_reader.text("model");
   plan.version = plan_reader.text("version");
   plan.device = plan_reader.text("device");
+  if (plan.device != "cpu" && plan.device.rfind("cuda:", 0) != 0) {
+    throw plan_reader.wrong("device", "\"cpu\" or \"cuda:N\"", plan_reader.field("device"));
+  }
   plan.device_name = plan_reader.text("device_name");
   plan.execution = plan_reader.text("execution");
   plan.batch = plan_reader.count("batch");
@@ -114,6 +119,7 @@ Plan Plan::from_json(const std::string& text, const std::string& origin) {
     } catch (const UsageError& error) {
       throw DataError(concat(origin, ": layer ", layer.name, ": ", error.what()));
     }
+    if (entry.contains("choice")) layer.choice = reader.text("choice");
     if (entry.contains("fused_into")) layer.fused_into = reader.text("fused_into");
     if (plan.find(layer.name)) throw DataError(concat(origin, ": layer ", layer.name, " is listed twice"));
     plan.layers.push_back(std::move(layer));

@@ -14,6 +14,7 @@ struct PlanLayer {
   std::string type;     // "conv2d"
   std::string backend;  // the one that runs; "fused" where another layer's operator computes this node
   MathMode math = MathMode::kFp32;
+  std::string choice;  // what the backend chose by timing (Operator::choice); empty where it had no choice
   std::string fused_into;  // the layer that computes this node, where backend is "fused"
 };
 
@@ -29,6 +30,7 @@ struct Plan {
   std::vector<PlanLayer> layers;
   size_t workspace_bytes = 0;
   size_t activation_bytes = 0;
+  std::string origin;  // the file it was read from, for messages; not part of the JSON
 
   const PlanLayer* find(const std::string& layer) const noexcept;
   std::string to_json() const;

@@ -124,6 +124,7 @@ class PassProfiler {
     if (options_.cold) measure_cold(profile);
     if (options_.copies && executable_.device().is_cuda()) measure_copies(profile);
     account(profile);
+    profile.held_back = held_back_;
     return profile;
   }
 
@@ -136,26 +137,41 @@ class PassProfiler {
       executable_.run();
       stream_.synchronize();
     } while (host_now_ns() < end && !(options_.stop && options_.stop()));
+    pass(true, &recorder_);  // the longest kind of pass shows whether the stream can be held back
+    recorder_.clear();
   }
 
-  // One gated pass. With `inner`, an event after every step; else only the outer two.
-  double pass(bool inner, Tracer* tracer) {
-    StreamGate gate(stream_);
-    events_[0].record(stream_);
-    for (size_t i = 0; i < steps_; ++i) {
-      executable_.run_step(i, tracer);
-      if (inner || i + 1 == steps_) events_[i + 1].record(stream_);
+  // Runs what `enqueue` puts on the stream, held back until all of it is there.
+  template <typename Enqueue>
+  void held(Enqueue&& enqueue) {
+    if (!held_back_) {
+      enqueue();
+      stream_.synchronize();
+      return;
     }
+    StreamGate gate(stream_);
+    enqueue();
     gate.open();
     stream_.synchronize();
+    if (gate.gave_up()) held_back_ = false;
+  }
+
+  // One pass. With `inner`, an event after every step; else only the outer two.
+  double pass(bool inner, Tracer* tracer) {
+    held([&] {
+      events_[0].record(stream_);
+      for (size_t i = 0; i < steps_; ++i) {
+        executable_.run_step(i, tracer);
+        if (inner || i + 1 == steps_) events_[i + 1].record(stream_);
+      }
+    });
     return events_[steps_].ns_since(events_[0]);
   }
 
   double events_only() {
-    StreamGate gate(stream_);
-    for (Event& event : events_) event.record(stream_);
-    gate.open();
-    stream_.synchronize();
+    held([&] {
+      for (Event& event : events_) event.record(stream_);
+    });
     return events_[steps_].ns_since(events_[0]) / static_cast<double>(steps_);
   }
 
@@ -191,17 +207,14 @@ class PassProfiler {
       ++passes;
       recorder_.clear();
       std::vector<size_t> first_entry(steps_ + 1, 0);
-      {
-        StreamGate gate(stream_);
+      held([&] {
         events_[0].record(stream_);
         for (size_t i = 0; i < steps_; ++i) {
           executable_.run_step(i, &recorder_);
           events_[i + 1].record(stream_);
           first_entry[i + 1] = recorder_.entries().size();
         }
-        gate.open();
-        stream_.synchronize();
-      }
+      });
       if (recorder_.failed()) throw DeviceError("an event inside a layer could not be recorded");
       const double total = events_[steps_].ns_since(events_[0]);
       std::vector<TraceSpan> spans = {{"pass", "pass", 0, total}};
@@ -244,13 +257,12 @@ class PassProfiler {
                     options_.stop);
       int byte = 0;
       while (budget.next()) {
-        StreamGate gate(stream_);
-        fill_bytes(flush.data(), flush.device(), ++byte & 0xff, flush.bytes(), stream_);
-        events_[0].record(stream_);
-        executable_.run_step(i);
-        events_[1].record(stream_);
-        gate.open();
-        stream_.synchronize();
+        held([&] {
+          fill_bytes(flush.data(), flush.device(), ++byte & 0xff, flush.bytes(), stream_);
+          events_[0].record(stream_);
+          executable_.run_step(i);
+          events_[1].record(stream_);
+        });
         samples.push_back(events_[1].ns_since(events_[0]));
       }
       profile.layers[i].cold = summarize(samples);
@@ -266,30 +278,25 @@ class PassProfiler {
     // The input must be what it was: the first copy out fills the host side.
     copy_bytes(host_in.data(), Device::cpu(), input.data, input.device, profile.h2d_bytes, stream_);
     stream_.synchronize();
+    const auto timed = [&](const char* name, void* dst, Device to, const void* src, Device from,
+                           size_t bytes) {
+      held([&] {
+        events_[0].record(stream_);
+        {
+          NvtxRange range(name);
+          copy_bytes(dst, to, src, from, bytes, stream_);
+        }
+        events_[1].record(stream_);
+      });
+      return events_[1].ns_since(events_[0]);
+    };
     std::vector<double> in, out;
     Budget budget(options_.min_time_ms / 4, std::min(options_.min_passes, 9), options_.max_passes,
                   options_.stop);
     while (budget.next()) {
-      StreamGate gate(stream_);
-      events_[0].record(stream_);
-      {
-        NvtxRange range("h2d");
-        copy_bytes(input.data, input.device, host_in.data(), Device::cpu(), profile.h2d_bytes, stream_);
-      }
-      events_[1].record(stream_);
-      gate.open();
-      stream_.synchronize();
-      in.push_back(events_[1].ns_since(events_[0]));
-      StreamGate second(stream_);
-      events_[0].record(stream_);
-      {
-        NvtxRange range("d2h");
-        copy_bytes(host_out.data(), Device::cpu(), output.data, output.device, profile.d2h_bytes, stream_);
-      }
-      events_[1].record(stream_);
-      second.open();
-      stream_.synchronize();
-      out.push_back(events_[1].ns_since(events_[0]));
+      in.push_back(timed("h2d", input.data, input.device, host_in.data(), Device::cpu(), profile.h2d_bytes));
+      out.push_back(
+          timed("d2h", host_out.data(), Device::cpu(), output.data, output.device, profile.d2h_bytes));
     }
     profile.h2d = summarize(in);
     profile.d2h = summarize(out);
@@ -305,6 +312,7 @@ class PassProfiler {
   const ProfileOptions& options_;
   Stream& stream_;
   size_t steps_;
+  bool held_back_ = true;
   StageRecorder recorder_;
   std::vector<Event> events_;
 };

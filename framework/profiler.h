@@ -39,12 +39,14 @@ struct LayerProfile {
 /// One interval for a trace, nanoseconds from the start of its pass.
 struct TraceSpan {
   std::string name;
-  std::string category;  // "pass", "layer", "stage", "copy"
+  std::string category;  // "pass", "layer", "stage"
   double begin_ns = 0, duration_ns = 0;
 };
 
 struct Profile {
   std::vector<LayerProfile> layers;
+  /// False where a pass has more launches than a stream can hold back: times then include the host's launch rate.
+  bool held_back = true;
   TimeStats unprofiled;  // one pass without events inside, GPU time
   TimeStats profiled;    // one pass with N+1 events, first to last
   TimeStats wall;        // one pass, host clock, enqueue and synchronise

@@ -34,6 +34,7 @@ const char* remedy(cudaError_t error) {
 }  // namespace
 
 void throw_cuda_error(cudaError_t error, const char* expression, const char* file, int line) {
+  (void)cudaGetLastError();  // an error that is told must not turn up again at the next launch
   const std::string message =
       concat(expression, " failed: ", cudaGetErrorName(error), " (", static_cast<int>(error),
              "): ", cudaGetErrorString(error), " at ", file, ":", line, remedy(error));
@@ -84,6 +85,7 @@ bool has_code_for(int capability, const std::string& architectures) {
     const std::string entry = architectures.substr(at, end - at);
     at = end + 1;
     const int built = std::atoi(entry.c_str());
+    if (built == 0) continue;
     const bool real = entry.find("virtual") == std::string::npos;
     const bool ptx = entry.find("real") == std::string::npos;
     if (real && built / 10 == capability / 10 && built <= capability) return true;
@@ -154,7 +156,13 @@ void release(void* data) noexcept { (void)cudaFree(data); }
 
 void* allocate_pinned(size_t bytes) {
   void* data = nullptr;
-  LENSLET_CUDA_CHECK(cudaMallocHost(&data, bytes));
+  const cudaError_t error = cudaMallocHost(&data, bytes);
+  if (error == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();
+    throw MemoryError(
+        concat("out of page-locked host memory: ", bytes, " bytes needed; use a smaller batch"));
+  }
+  LENSLET_CUDA_CHECK(error);
   return data;
 }
 

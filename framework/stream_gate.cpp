@@ -1,30 +1,41 @@
 #include "framework/stream_gate.h"
 
-#include <thread>
+#include <atomic>
 
 #include "framework/runtime.h"
+#include "framework/statistics.h"
 
 namespace lenslet {
 
-StreamGate::StreamGate(Stream& stream) : stream_(stream) {
-  if (stream.device().is_cuda()) {
-    runtime::hold_stream(stream.native_handle(), &StreamGate::wait, this);
-  } else {
-    passed_.store(true);
-  }
+namespace {
+constexpr double kPatienceNs = 250e6;  // a thousand launches take a few milliseconds
 }
 
-StreamGate::~StreamGate() {
-  open();
-  // The host function reads this object, so it must be through before the object goes.
-  while (!passed_.load(std::memory_order_acquire)) std::this_thread::yield();
+struct StreamGate::State {
+  std::atomic<bool> open{false};
+  std::atomic<bool> gave_up{false};
+};
+
+StreamGate::StreamGate(Stream& stream) : state_(std::make_shared<State>()) {
+  if (!stream.device().is_cuda()) return;
+  auto shared = std::make_unique<std::shared_ptr<State>>(state_);
+  runtime::hold_stream(stream.native_handle(), &StreamGate::wait, shared.get());
+  shared.release();  // wait() takes it over
 }
 
-void StreamGate::wait(void* gate) {
-  StreamGate& self = *static_cast<StreamGate*>(gate);
-  while (!self.open_.load(std::memory_order_acquire)) {
+void StreamGate::open() noexcept { state_->open.store(true, std::memory_order_release); }
+
+bool StreamGate::gave_up() const noexcept { return state_->gave_up.load(std::memory_order_acquire); }
+
+void StreamGate::wait(void* argument) {
+  const std::unique_ptr<std::shared_ptr<State>> shared(static_cast<std::shared_ptr<State>*>(argument));
+  State& state = **shared;
+  const double end = host_now_ns() + kPatienceNs;
+  while (!state.open.load(std::memory_order_acquire)) {
+    if (host_now_ns() < end) continue;
+    state.gave_up.store(true, std::memory_order_release);
+    return;
   }
-  self.passed_.store(true, std::memory_order_release);
 }
 
 }  // namespace lenslet

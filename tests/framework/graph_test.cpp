@@ -5,6 +5,7 @@
 
 #include "framework/executable.h"
 #include "tests/framework/toy_layers.h"
+#include "tests/support/allocation_counter.h"
 #include "tests/support/expect_error.h"
 
 namespace lenslet {
@@ -127,8 +128,46 @@ TEST(Executable, ReplaysAPlanExactly) {
   other.layers.pop_back();
   expect_error<DataError>([&] { Executable executable(graph, replay); }, "says nothing of layer out");
   other = plan;
-  other.layers[1].backend = "fused";  // relu, which `staged` cannot fuse
-  expect_error<DataError>([&] { Executable executable(graph, replay); }, "cannot do");
+  other.layers[1].backend = "fused";
+  expect_error<DataError>([&] { Executable executable(graph, replay); },
+                          "memory: the plan fuses relu into ''");
+  other.layers[1].fused_into = "a";
+  expect_error<DataError>([&] { Executable executable(graph, replay); }, "which backend staged cannot do");
+  other = plan;
+  other.layers[0].type = "conv2d";
+  expect_error<DataError>([&] { Executable executable(graph, replay); },
+                          "layer a is conv2d in the plan, scale in the model");
+  other = plan;
+  other.layers.push_back({"conv9", "conv2d", "direct", MathMode::kFp32, "", ""});
+  expect_error<DataError>([&] { Executable executable(graph, replay); },
+                          "names layer conv9, which diamond does not have");
+}
+
+TEST(Graph, SaysWhichBatchItsLayersTake) {
+  Graph graph("narrow", "x", {5});
+  graph.add("limited", std::make_unique<toys::LimitedLayer>(1000), {"x"});
+  expect_error<UsageError>([&] { graph.infer_shapes(5000); },
+                           "the batch size must be 1 to 200 for narrow, found 5000");
+  EXPECT_EQ(graph.infer_shapes(200).back(), (Shape{200, 5}));
+  expect_error<DataError>([] { Graph("deep", "x", {1, 1, 1, 1, 1, 1, 1, 1}); }, "at most 7 dimensions");
+}
+
+TEST(Executable, RunsWithoutAllocating) {
+  std::string allocated;
+  const Graph graph = toys::diamond();
+  for (const char* backend : {"plain", "staged"}) {
+    BuildOptions options;
+    options.batch = 300;
+    options.backends = BackendSpec::parse(backend);
+    Executable executable(graph, options);
+    executable.run();
+    const AllocationCounter seen;
+    std::string(100, 'x').swap(allocated);  // does the counter see anything at all?
+    EXPECT_GE(seen.allocations(), 1);
+    const AllocationCounter counter;
+    for (int pass = 0; pass < 10; ++pass) executable.run();
+    EXPECT_EQ(counter.allocations(), 0) << backend;
+  }
 }
 
 TEST(Executable, GivesActivationsOnlyWhereTheyExist) {

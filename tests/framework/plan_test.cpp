@@ -18,8 +18,8 @@ Plan sample() {
   plan.device_name = "some \"GPU\"";
   plan.batch = 64;
   plan.workspace_bytes = 1024;
-  plan.layers = {{"conv1", "conv2d", "winograd", MathMode::kTf32, ""},
-                 {"relu1", "relu", "fused", MathMode::kFp32, "conv1"}};
+  plan.layers = {{"conv1", "conv2d", "winograd", MathMode::kTf32, "WINOGRAD", ""},
+                 {"relu1", "relu", "fused", MathMode::kFp32, "", "conv1"}};
   return plan;
 }
 
@@ -28,6 +28,7 @@ TEST(Plan, RoundTripsThroughJson) {
   const Plan again = Plan::from_json(plan.to_json(), "memory");
   EXPECT_EQ(again.to_json(), plan.to_json());
   EXPECT_EQ(again.layers[0].math, MathMode::kTf32);
+  EXPECT_EQ(again.layers[0].choice, "WINOGRAD");
   EXPECT_EQ(again.layers[1].fused_into, "conv1");
 }
 
@@ -46,6 +47,7 @@ TEST(Plan, NamesWhatIsWrong) {
       {with([](auto& j) { j["schema"] = "lenslet.plan/9"; }), "found \"lenslet.plan/9\""},
       {with([](auto& j) { j["batch"] = -1; }), "\"batch\" of the plan must be a whole number >= 0, found -1"},
       {with([](auto& j) { j["batch"] = 1.5; }), "whole number"},
+      {with([](auto& j) { j["device"] = "tpu"; }), "must be \"cpu\" or \"cuda:N\""},
       {with([](auto& j) { j["layers"] = 3; }), "must be an array"},
       {with([](auto& j) { j["layers"][0] = 3; }), "layer 0 must be an object"},
       {with([](auto& j) { j["layers"][0]["math"] = "fp8"; }), "layer conv1: math mode must be"},

@@ -105,6 +105,19 @@ class ToyRelu : public AddLayer {
   };
 };
 
+/// ToyRelu that refuses inputs of more than a given number of elements, as a convolution does.
+class LimitedLayer : public ToyRelu {
+ public:
+  explicit LimitedLayer(int64_t most) : most_(most) {}
+  Shape infer_shape(const std::vector<Shape>& inputs) const override {
+    if (inputs.at(0).num_elements() > most_) throw DataError("too many elements");
+    return inputs[0];
+  }
+
+ private:
+  int64_t most_;
+};
+
 /// x -> a = -2x -> relu -> b = 3 * relu; out = a' + b with a' = relu(-2x), so out = 4 * relu(-2x).
 inline Graph diamond() {
   Graph graph("diamond", "x", {5});

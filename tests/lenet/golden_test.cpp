@@ -3,6 +3,7 @@
 
 #include "framework/parallel.h"
 #include "tests/lenet/lenet_fixture.h"
+#include "tests/support/allocation_counter.h"
 
 namespace lenslet {
 namespace {
@@ -18,6 +19,23 @@ TEST(Golden, EveryPairOfBackendsGivesPyTorchsActivations) {
 TEST(Golden, EveryLinearBackendGivesPyTorchsActivations) {
   for (const std::string& backend : lenet5().node("fc1").layer->backends(DeviceKind::kCpu)) {
     check_golden_activations(Device::cpu(), "fc1=" + backend + ",fc2=" + backend + ",fc3=" + backend, true);
+  }
+}
+
+TEST(Golden, NoPairOfBackendsAllocatesWhileItRuns) {
+  for (const std::string& pair : conv_pairs(Device::cpu())) {
+    // What happens inside oneDNN and its threads is its own.
+    if (pair.find("onednn") != std::string::npos) continue;
+    for (int64_t batch : {1, 300}) {
+      BuildOptions options;
+      options.batch = batch;
+      options.backends = BackendSpec::parse(pair);
+      Executable executable(lenet5(), options);
+      executable.run();
+      const AllocationCounter counter;
+      executable.run();
+      EXPECT_EQ(counter.allocations(), 0) << pair << ", batch " << batch;
+    }
   }
 }
 

@@ -1,0 +1,22 @@
+#include "tests/support/allocation_counter.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace {
+std::atomic<long> count{0};
+}
+
+void* operator new(std::size_t bytes) {
+  ++count;
+  if (void* data = std::malloc(bytes ? bytes : 1)) return data;
+  throw std::bad_alloc();
+}
+void operator delete(void* data) noexcept { std::free(data); }
+void operator delete(void* data, std::size_t) noexcept { std::free(data); }
+
+namespace lenslet {
+AllocationCounter::AllocationCounter() : before_(count.load()) {}
+long AllocationCounter::allocations() const { return count.load() - before_; }
+}  // namespace lenslet
