@@ -26,7 +26,8 @@ bool is_picture_name(const fs::path& path) {
   std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : static_cast<char>(c);
   });
-  static const std::array<const char*, 7> known = {".png", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm", ".pnm"};
+  static const std::array<const char*, 8> known = {".png", ".jpg", ".jpeg", ".bmp",
+                                                   ".pbm", ".pgm", ".ppm",  ".pnm"};
   return std::find(known.begin(), known.end(), extension) != known.end();
 }
 
@@ -42,13 +43,14 @@ std::vector<std::string> pictures_in(const std::string& folder) {
   }
   if (error) throw DataError(concat(folder, ": cannot read the folder: ", error.message()));
   if (names.empty()) {
-    throw DataError(concat(folder, ": no picture in this folder (.png .jpg .jpeg .bmp .pgm .ppm .pnm)"));
+    throw DataError(concat(folder, ": no picture in this folder (.png .jpg .jpeg .bmp .pbm .pgm .ppm .pnm)"));
   }
   std::sort(names.begin(), names.end());
   return names;
 }
 
-// IDX files are told by content: their magic, or gzip's, which no picture format here shares.
+// IDX files are told by content: bytes in 1 to 4 dimensions, or gzip's magic. Two zero bytes alone would not do: HEIC,
+// JPEG XL, JPEG 2000 and Windows icons begin with them too.
 bool looks_like_idx(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0) return false;  // the picture reader will say why
@@ -57,7 +59,9 @@ bool looks_like_idx(const std::string& path) {
   const bool read = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
                     ::read(descriptor, head, sizeof head) == static_cast<ssize_t>(sizeof head);
   ::close(descriptor);
-  return read && ((head[0] == 0x1f && head[1] == 0x8b) || (head[0] == 0 && head[1] == 0));
+  const bool gzip = head[0] == 0x1f && head[1] == 0x8b;
+  const bool idx = head[0] == 0 && head[1] == 0 && head[2] == 8 && head[3] >= 1 && head[3] <= 4;
+  return read && (gzip || idx);
 }
 
 DigitInput failed(const std::string& file, const std::string& message) {

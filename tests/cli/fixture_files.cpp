@@ -219,6 +219,7 @@ void write_pictures(const fs::path& dir) {
   write_file(dir / "pics/one.pgm", pgm(kSide, kSide, bars(1)));
   write_file(dir / "pics/blank.pgm", pgm(kSide, kSide, std::string(kSide * kSide, '\x7f')));
   write_file(dir / "pics/with space.pgm", pgm(kSide, kSide, bars(1)));
+  write_file(dir / "bits/black.pbm", "P1\n2 2\n1 0\n0 1\n");
   write_file(dir / "odd/new\nline.pgm", pgm(kSide, kSide, bars(1)));
   write_file(dir / "odd/not-utf8-\xff\xfe.pgm", pgm(kSide, kSide, bars(1)));
   write_file(dir / "odd/-dash.pgm", pgm(kSide, kSide, bars(1)));
@@ -231,6 +232,15 @@ void write_pictures(const fs::path& dir) {
   write_file(dir / "bad/cut.jpg", "\xff\xd8\xff\xe0");
   write_file(dir / "bad/picture.webp", std::string("RIFF\x10\0\0\0WEBPVP8 ", 16));
   write_file(dir / "bad/picture.gif", "GIF89a\x01");
+  const std::string rest(64, '\x01');
+  write_file(dir / "bad/photo.heic", std::string("\0\0\0\x18"
+                                                 "ftypheic",
+                                                 12) +
+                                         rest);
+  write_file(dir / "bad/photo.jxl", std::string("\0\0\0\x0cJXL \r\n\x87\n", 12) + rest);
+  write_file(dir / "bad/photo.jp2", std::string("\0\0\0\x0cjP  \r\n\x87\n", 12) + rest);
+  write_file(dir / "bad/favicon.ico", std::string("\0\0\1\0\1\0", 6) + rest);
+  write_file(dir / "bad/zeros.png", std::string(2, '\0') + rest);
   ::mkfifo((dir / "bad/fifo.png").c_str(), 0600);
   ::symlink("loop.png", (dir / "bad/loop.png").c_str());
   write_file(dir / "plans/text.json", "this is no plan");

@@ -103,6 +103,12 @@ TEST(Classify, AFolderIsReadInOrderOfNames) {
   EXPECT_LT(run.out.find("one.pgm"), run.out.find("with space.pgm"));
 }
 
+TEST(Classify, AFolderOfBitmapsIsNotEmpty) {
+  const ProgramRun run = lenslet("classify --device cpu {dir}/bits");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_NE(run.out.find("black.pbm: "), std::string::npos) << run.out;
+}
+
 TEST(Classify, ABadFileDoesNotStopTheOthers) {
   const ProgramRun run = lenslet(
       "classify --device cpu {dir}/bad/text.png {dir}/pics/one.pgm {dir}/bad/none.png --json "
