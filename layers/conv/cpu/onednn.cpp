@@ -12,6 +12,7 @@
 
 #include "framework/module.h"
 #include "layers/conv/conv_backend.h"
+#include "layers/gemm/cpu/onednn_library.h"
 #include "layers/gemm/cpu/onednn_threads.h"
 
 namespace lenslet {
@@ -165,8 +166,8 @@ class OneDnnKernel : public ConvKernel {
       const auto desc =
           describe_convolution(problem, last - first, layout, request.bias != nullptr, request.relu);
       if (!desc) throw UnavailableError(concat("oneDNN has no implementation for ", problem.to_string()));
-      // Parts differ by one image at most; the layout of the weights is the same for all, or each gets its
-      // own.
+      // Parts differ by one image at most; the layout of the weights is the same for
+      // all, or each gets its own.
       if (weights_.empty() || weights_.back().get_desc() != desc.weights_desc()) {
         weights_.push_back(reordered_weights(problem, request.weights, desc.weights_desc()));
       }
@@ -318,4 +319,8 @@ LENSLET_MODULE_SHARES_THREADS()
 LENSLET_MODULE_EXPORT const lenslet::ConvBackend* lenslet_conv_backend() {
   static const lenslet::OneDnnBackend backend;
   return &backend;
+}
+
+LENSLET_MODULE_EXPORT int lenslet_library_info(lenslet::ModuleLibrary* libraries, int capacity) {
+  return lenslet::onednn_library_info(libraries, capacity);
 }

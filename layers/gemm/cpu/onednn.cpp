@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "framework/module.h"
+#include "layers/gemm/cpu/onednn_library.h"
 #include "layers/gemm/cpu/onednn_threads.h"
 #include "layers/gemm/gemm_check.h"
 
@@ -110,4 +111,8 @@ LENSLET_MODULE_SHARES_THREADS()
 LENSLET_MODULE_EXPORT const lenslet::GemmProvider* lenslet_gemm_provider() {
   static const lenslet::OneDnnProvider provider;
   return &provider;
+}
+
+LENSLET_MODULE_EXPORT int lenslet_library_info(lenslet::ModuleLibrary* libraries, int capacity) {
+  return lenslet::onednn_library_info(libraries, capacity);
 }

@@ -1,0 +1,26 @@
+// What a module that stands on oneDNN tells of it (framework/module.h). Included by such modules alone.
+#pragma once
+
+#include <dlfcn.h>
+#include <dnnl.h>
+
+#include "framework/error.h"
+#include "framework/module.h"
+
+namespace lenslet {
+
+/// The body of the module's lenslet_library_info.
+inline int onednn_library_info(ModuleLibrary* libraries, int capacity) {
+  static const std::string version =
+      concat(dnnl_version()->major, ".", dnnl_version()->minor, ".", dnnl_version()->patch);
+  static const std::string path = [] {
+    Dl_info info{};
+    const bool found =
+        dladdr(reinterpret_cast<const void*>(&dnnl_version), &info) != 0 && info.dli_fname != nullptr;
+    return std::string(found ? info.dli_fname : "unknown");
+  }();
+  if (capacity > 0) libraries[0] = {"oneDNN", version.c_str(), path.c_str()};
+  return 1;
+}
+
+}  // namespace lenslet
