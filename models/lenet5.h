@@ -1,8 +1,8 @@
 // LeNet-5 (LeCun, Bottou, Bengio, Haffner 1998) in its common modern form: ReLU and max-pooling, no padding.
 //
-// 1x28x28 -> conv1 6@5x5 -> relu1 -> pool1 2x2 -> conv2 16@5x5 -> relu2 -> pool2 2x2 -> fc1 120 -> relu3 ->
-// fc2 84
-// -> relu4 -> fc3 10. 44,426 parameters, 281,640 multiply-adds an image.
+//   1x28x28 -> conv1 6@5x5 -> relu1 -> pool1 2x2 -> conv2 16@5x5 -> relu2 -> pool2 2x2
+//           -> fc1 120 -> relu3 -> fc2 84 -> relu4 -> fc3 10
+// 44,426 parameters, 281,640 multiply-adds an image.
 #pragma once
 
 #include <cstdint>

@@ -37,8 +37,8 @@ class ConvKernel {
  public:
   virtual ~ConvKernel() = default;
   virtual size_t workspace_bytes() const { return 0; }
-  /// What was chosen inside ("FFT_TILING, 3.1 MiB workspace"), for tables; empty where there is nothing to
-  /// tell.
+  /// What was chosen inside ("FFT_TILING, 3.1 MiB workspace"), for tables; empty where
+  /// there is nothing to tell.
   virtual std::string detail() const { return {}; }
   /// What was chosen by timing, in words that ConvPrepare::choice takes back; empty where there was no choice.
   virtual std::string choice() const { return {}; }

@@ -9,8 +9,8 @@
 namespace lenslet {
 namespace {
 
-/// floor((in + 2 * pad - (dilation * (kernel - 1) + 1)) / stride) + 1, in 64 bits; 0 where the kernel does
-/// not fit.
+/// floor((in + 2 * pad - (dilation * (kernel - 1) + 1)) / stride) + 1, in 64 bits; 0 where
+/// the kernel does not fit.
 int64_t output_size(int64_t in, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation) {
   const int64_t room = in + 2 * pad - (dilation * (kernel - 1) + 1);
   if (room < 0 || stride < 1) return 0;
@@ -152,8 +152,8 @@ void Conv2dProblem::validate() const {
 }
 
 std::string Conv2dProblem::to_string() const {
-  // A width is written only where it differs from the height, and a whole pair only where it is not the
-  // default.
+  // A width is written only where it differs from the height, and a whole pair only
+  // where it is not the default.
   std::string text = groups == 1 ? "" : concat("g", groups);
   const auto pair = [&text](const char* height_key, int height, const char* width_key, int width) {
     text += concat(height_key, height);

@@ -1,8 +1,8 @@
 // Conv2dProblem: the only way to say the shape of a convolution.
 //
-// y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, g(k)*C/G + c, p*stride_h - pad_h +
-// r*dilation_h,
-//                                                              q*stride_w - pad_w + s*dilation_w]
+//   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, g(k)*C/G + c, h, v]
+//   h = p*stride_h - pad_h + r*dilation_h, v = q*stride_w - pad_w + s*dilation_w,
+//   g(k) = the group of filter k
 // x [N, C, H, W], w [K, C/G, R, S], b [K], y [N, K, P, Q], all fp32 NCHW. Cross-correlation, zero padding.
 #pragma once
 
@@ -35,9 +35,9 @@ struct Conv2dProblem {
   Shape weight_shape() const { return {k, c / groups, r, s}; }
   Shape output_shape() const { return {n, k, p(), q()}; }
 
-  /// Throws UsageError naming the option, its value and its legal range: sizes >= 1, C and K divisible by
-  /// groups, the kernel inside the padded input, every element count below 2^31 unless a backend says
-  /// otherwise.
+  /// Throws UsageError naming the option, its value and its legal range: sizes >= 1, C and K
+  /// divisible by groups, the kernel inside the padded input, every element count below 2^31 unless a
+  /// backend says otherwise.
   void validate() const;
 
   /// Canonical benchdnn string, always with mb and without defaults: `mb1ic1ih28oc6oh24kh5n"conv1"`.

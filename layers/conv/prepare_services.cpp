@@ -7,8 +7,8 @@
 namespace lenslet {
 namespace {
 
-// Short work is timed in blocks of about this length, so that the clock's step and the launch gap do not
-// decide.
+// Short work is timed in blocks of about this length, so that the clock's step and the
+// launch gap do not decide.
 constexpr double kBlockNs = 200e3;
 constexpr int kMaxRunsInBlock = 32;
 // Enough blocks for a median, fewer where one block alone takes long.

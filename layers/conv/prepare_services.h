@@ -1,5 +1,5 @@
-// What a convolution backend may use while it is prepared: device memory, uploads and timing, on any kind of
-// device.
+// What a convolution backend may use while it is prepared: device memory, uploads and
+// timing, on any kind of device.
 #pragma once
 
 #include "framework/layer.h"

@@ -50,8 +50,8 @@ class GemmProvider {
   virtual std::string name() const = 0;  // "cublas", "onednn", "blocked"
 };
 
-/// The provider for a kind of device: cuBLAS, or oneDNN, else the blocked loop. Throws UnavailableError with
-/// the reason.
+/// The provider for a kind of device: cuBLAS, or oneDNN, else the blocked loop. Throws
+/// UnavailableError with the reason.
 const GemmProvider& gemm_provider(DeviceKind device);
 /// A CPU provider by name: "onednn" or "blocked". Throws UnavailableError with the reason.
 const GemmProvider& cpu_gemm_provider(const std::string& name);

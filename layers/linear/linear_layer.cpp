@@ -8,8 +8,8 @@
 namespace lenslet {
 namespace {
 
-// Sizes that a backend's index arithmetic and grids hold. Weights count below 2^31, as everywhere in the
-// project.
+// Sizes that a backend's index arithmetic and grids hold. Weights count below 2^31, as
+// everywhere in the project.
 constexpr int64_t kMaxSize = INT32_MAX;
 // warp_reduce puts eight outputs into each of at most 65,535 blocks along y.
 constexpr int64_t kMaxWarpOutputs = 8 * 65535;

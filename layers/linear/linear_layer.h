@@ -1,7 +1,7 @@
 // Linear (fully connected): y[n, o] = b[o] + sum over i of w[o, i] * x[n, i].
 //
-// x [N, ...] with I values a sample, flattened in storage order (C, H, W); w [O, I], b [O], y [N, O]; all
-// fp32.
+// x [N, ...] with I values a sample, flattened in storage order (C, H, W); w [O, I], b [O],
+// y [N, O]; all fp32.
 #pragma once
 
 #include "framework/layer.h"
@@ -20,8 +20,8 @@ class LinearLayer : public Layer {
   Work work(const std::vector<Shape>& inputs) const override;
   std::vector<std::string> backends(DeviceKind kind) const override;
   Support supports(const std::string& backend, const OperatorRequest& request) const override;
-  /// By the batch: warp_reduce where one warp an output keeps up, else tiled; a library where only it has the
-  /// math mode.
+  /// By the batch: warp_reduce where one warp an output keeps up, else tiled; a library where
+  /// only it has the math mode.
   std::string preferred(const OperatorRequest& request) const override;
   std::unique_ptr<Operator> prepare(const std::string& backend, const OperatorRequest& request,
                                     Stream& stream) const override;

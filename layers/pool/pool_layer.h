@@ -1,5 +1,5 @@
-// Pooling over windows of each channel of [N, C, H, W], as PyTorch's MaxPool2d and AvgPool2d with ceil_mode
-// off.
+// Pooling over windows of each channel of [N, C, H, W], as PyTorch's MaxPool2d and
+// AvgPool2d with ceil_mode off.
 //
 // Output [N, C, P, Q], P = floor((H + 2 pad_h - kernel_h) / stride_h) + 1, Q alike. Padding is at most half
 // the kernel, so that every window holds at least one input value.
@@ -41,8 +41,8 @@ class Pool2dLayer : public Layer {
   Pool2dWindow window_;
 };
 
-/// y = max over the window. Padding counts as -infinity, so it never wins; a NaN in the window makes the
-/// output NaN.
+/// y = max over the window. Padding counts as -infinity, so it never wins; a NaN in the
+/// window makes the output NaN.
 class MaxPool2dLayer : public Pool2dLayer {
  public:
   explicit MaxPool2dLayer(Pool2dWindow window) : Pool2dLayer(Kind::kMax, window) {}

@@ -164,8 +164,8 @@ void ConvVerifier::run_variant(const Case& data, Variant variant, const ConvBack
   GuardedMemory memory(stream.device(),
                        {data.x.size() * sizeof(float), outputs * sizeof(float), kernel->workspace_bytes()});
   RunContext context{stream, kernel->workspace_bytes() > 0 ? memory.block(kWorkspace) : nullptr, nullptr};
-  // The second run finds other garbage in output, workspace and canaries: a difference means that some of it
-  // was used.
+  // The second run finds other garbage in output, workspace and canaries: a difference means
+  // that some of it was used.
   std::vector<float> y, first, x_after(data.x.size());
   for (int byte : {GuardedMemory::kNanByte, GuardedMemory::kMarkByte}) {
     memory.poison(byte, stream);

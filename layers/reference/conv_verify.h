@@ -1,5 +1,5 @@
-// Puts a convolution backend before the fp64 judge: three fills, guarded and poisoned memory, every run
-// twice.
+// Puts a convolution backend before the fp64 judge: three fills, guarded and poisoned
+// memory, every run twice.
 //
 // One ConvVerifier serves all backends of one problem: data and reference are made once.
 #pragma once
@@ -17,8 +17,8 @@ namespace lenslet {
 
 struct ConvVerifyOptions {
   uint64_t seed = 1;
-  /// A problem with more multiply-adds is judged at that many's worth of outputs, spread at random, corners
-  /// included.
+  /// A problem with more multiply-adds is judged at that many's worth of outputs, spread at
+  /// random, corners included.
   int64_t max_reference_macs = int64_t{1} << 25;
   size_t workspace_limit = SIZE_MAX;
   bool bias_and_relu = true;  // also with each of bias and ReLU (where the backend fuses it)

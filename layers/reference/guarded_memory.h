@@ -14,8 +14,8 @@ class GuardedMemory {
  public:
   /// Canary bytes on each side of a block, more than any vector store or a short row can leap over.
   static constexpr size_t kCanaryBytes = 4096;
-  /// Bytes of all ones are a NaN in fp32, fp16 and fp64: what is read out of bounds or not written spoils the
-  /// result.
+  /// Bytes of all ones are a NaN in fp32, fp16 and fp64: what is read out of bounds or not
+  /// written spoils the result.
   static constexpr int kNanByte = 0xff;
   /// Another pattern, for a second run: NaNs written out of bounds would vanish in the first.
   static constexpr int kMarkByte = 0xa5;

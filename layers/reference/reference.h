@@ -41,13 +41,13 @@ struct PoolWindow {
 };
 /// Windows that lie wholly inside the padded input (floor). Padding never wins a maximum.
 Result max_pool2d(const Shape& input, const float* x, const PoolWindow& window);
-/// `count_padding`: divide by R * S everywhere (PyTorch's count_include_pad), else by the cells inside the
-/// input.
+/// `count_padding`: divide by R * S everywhere (PyTorch's count_include_pad), else by the
+/// cells inside the input.
 Result avg_pool2d(const Shape& input, const float* x, const PoolWindow& window, bool count_padding);
 
 Result relu(const Shape& input, const float* x);
-/// y[n, o] = b[o] + sum over i of w[o, i] * x[n, i]. x [N, I] (any trailing dimensions are flattened), w [O,
-/// I].
+/// y[n, o] = b[o] + sum over i of w[o, i] * x[n, i]; x [N, I] (any trailing dimensions are
+/// flattened), w [O, I].
 Result linear(const Shape& input, const float* x, int64_t outputs, const float* w, const float* bias);
 /// Over the last dimension.
 Result softmax(const Shape& input, const float* x);

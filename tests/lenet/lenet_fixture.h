@@ -18,8 +18,8 @@ const Safetensors& golden_activations();
 /// "conv1=A,conv2=B" for every pair of backends that serve on that device in fp32.
 std::vector<std::string> conv_pairs(Device device);
 
-/// Runs the golden inputs layer by layer and compares every activation with PyTorch's, as stored in fp64 and
-/// rounded.
+/// Runs the golden inputs layer by layer and compares every activation with PyTorch's, as
+/// stored in fp64 and rounded.
 void check_golden_activations(Device device, const std::string& backends, bool fuse);
 
 /// Folder of MNIST, or empty.

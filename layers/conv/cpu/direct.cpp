@@ -38,12 +38,12 @@ struct Walk {
         q(problem.q()),
         packed(problem.stride_h != 1 || problem.stride_w != 1 || problem.pad_h != 0 || problem.pad_w != 0) {
     const int64_t channels = problem.c / problem.groups;
-    // Cells of the padded input that one residue of the stride owns along the width, up to the last one
-    // needed.
+    // Cells of the padded input that one residue of the stride owns along the width, up
+    // to the last one needed.
     const int64_t reach_w = (q - 1) * problem.stride_w + int64_t{problem.dilation_w} * (problem.s - 1) + 1;
     pitch = packed ? divide_up(reach_w, problem.stride_w) : problem.w;
-    // Whole vectors are computed: rows one by one round up to them, the line through all rows pays for its
-    // gaps.
+    // Whole vectors are computed: rows one by one round up to them, the line through all
+    // rows pays for its gaps.
     const int64_t vector = tile_kernels().vector_floats;
     by_row = pitch != q && divide_up(q, vector) * vector <= pitch;
     const int64_t positions_a_row = std::max<int64_t>(pitch, 1);
@@ -222,8 +222,8 @@ class DirectKernel : public ConvKernel {
     }
   }
 
-  /// Padded input rows that the band needs, [channel][row residue][column residue][band_rows][pitch], zeros
-  /// outside.
+  /// Padded input rows that the band needs, zeros outside:
+  /// [channel][row residue][column residue][band_rows][pitch].
   void pack_band(const float* image, int64_t first, int64_t rows, float* out) const {
     const Conv2dProblem& problem = problem_;
     const int64_t halo = walk_.band_rows - walk_.rows;
@@ -242,8 +242,8 @@ class DirectKernel : public ConvKernel {
     }
   }
 
-  /// Cells column_residue, column_residue + stride, … of one padded row; zeros for a row outside the image
-  /// (null).
+  /// Cells column_residue, column_residue + stride, … of one padded row; zeros for a row
+  /// outside the image (null).
   void pack_row(const float* row, int64_t column_residue, float* out) const {
     const int64_t stride = problem_.stride_w, start = column_residue - problem_.pad_w;
     // First cell at or after column 0, first cell at or after column W.

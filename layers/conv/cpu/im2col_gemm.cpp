@@ -203,8 +203,8 @@ class Im2colGemmBackend : public ConvBackend {
     return Support::yes();
   }
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
-    // What the blocked product wants is known only once a provider is chosen: its panels, as it states them
-    // itself.
+    // What the blocked product wants is known only once a provider is chosen: its panels,
+    // as it states them itself.
     return Rounds(problem).bytes(problem) + gemm_workspace_bytes();
   }
   // Any order of T = C/G*R*S products: no term is touched by more than T roundings, then the bias: gamma(T +

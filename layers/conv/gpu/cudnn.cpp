@@ -485,10 +485,10 @@ class CudnnBackend : public ConvBackend {
     return kDefaultWorkspaceLimit;
   }
 
-  // GEMM kinds, fp32: C/G*R*S products and sums in any order, and the bias: at most `terms` roundings on the way of
-  // each product, so the constant is 1, with a percent for the square terms. tf32: both operands are rounded, by
-  // truncation at worst 2^-10 each, which is 4 eps on every product and needs 2 with the smallest `terms`, 2; the sums
-  // are fp32.
+  // GEMM kinds, fp32: C/G*R*S products and sums in any order, and the bias: at most `terms` roundings on the
+  // way of each product, so the constant is 1, with a percent for the square terms. tf32: both operands are
+  // rounded, by truncation at worst 2^-10 each, which is 4 eps on every product and needs 2 with the smallest
+  // `terms`, 2; the sums are fp32.
   // FFT over tiles of L values, 32 x 32 or up to the whole image: the error of transform, product and inverse is
   // below 2 log2(L) eps ||tile|| ||w|| in the Euclidean norm (Higham, Accuracy and Stability, 24.1), and
   // ||tile|| ||w|| <= sqrt(L) max|x| sum|w|. cuDNN's Winograd tiles err less (6.4e-6 of the largest output measured

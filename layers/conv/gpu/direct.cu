@@ -1,14 +1,16 @@
-// Direct convolution on the GPU: y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, c, p*u - a +
-// r, ...].
+// Direct convolution on the GPU:
+//   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, c, p*sh - ph + r*dh, q*sw - pw + s*dw]
 //
 // x [N, C, H, W], w [K, C/G, R, S], b [K], y [N, K, P, Q], fp32 products and sums, no TF32. Nothing is
 // unrolled in memory and no workspace is used. Three kernels, the first that fits the problem is taken:
-//   rows  few channels and filters (LeNet's first layer, RGB images): filters in the constant bank, inputs as
-//   float4 tile  3x3 and 5x5 of any number of channels: input tile in shared memory, up to 16 x 8 outputs a
-//   thread any   everything else: a thread computes one position for four channels
-// Register tiling of direct convolution after V. Volkov and J. Demmel, "Benchmarking GPUs to tune dense
-// linear algebra", SC 2008, and A. Lavin, "maxDNN", arXiv:1501.06633 (2015), section 3, without their im2col
-// indexing.
+//   rows  few channels and filters (LeNet's first layer, RGB images): filters in the constant bank, inputs
+//         as float4
+//   tile  3x3 and 5x5 of any number of channels: input tile in shared memory, up to 2 x 4 positions of 8
+//         channels a thread
+//   any   everything else: a thread computes one position for four channels
+// Register tiling of direct convolution after V. Volkov and J. Demmel, "Benchmarking GPUs to tune
+// dense linear algebra", SC 2008, and A. Lavin, "maxDNN", arXiv:1501.06633 (2015), section 3,
+// without their im2col indexing.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -352,10 +354,9 @@ class DirectBackend : public ConvBackend {
     return Support::yes();
   }
   size_t workspace_bytes(const Conv2dProblem&, MathMode) const override { return 0; }
-  /// One fused multiply-add a term, added one after the other to the bias: the error is at most
-  /// ((1 + eps)^T - 1) * sum|x||w| with T = C/G*R*S terms, which 1.01 * eps * (T + 1) covers for T < 160,000
-  /// (N. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., 2002, section 3.1); longer sums
-  /// get more.
+  /// One fused multiply-add a term, added one after the other to the bias: the error is at most ((1 + eps)^T
+  /// - 1) * sum|x||w| with T = C/G*R*S terms, which 1.01 * eps * (T + 1) covers for T < 160,000 (N. Higham,
+  /// "Accuracy and Stability of Numerical Algorithms", 2nd ed., 2002, section 3.1); longer sums get more.
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     const double terms = double{1} * problem.c / problem.groups * problem.r * problem.s;
     ConvAccuracy accuracy;

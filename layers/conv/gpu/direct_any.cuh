@@ -17,11 +17,14 @@ struct DirectAnyShape {
 };
 
 // computes    y [N, K, P, Q] of x [N, C, H, W], any filter, stride, padding, dilation and groups, bias,
-// optional ReLU. work split  thread = one output position x kOut channels of one group; blocks of one
-// position range and neighbouring
-//             channels are launched side by side, so that they share the input in L2.
+//             optional ReLU
+// work split  thread = one output position x kOut channels of one group; blocks of one position range and
+//             neighbouring channels are launched side by side, so that they share the input in L2
 // memory      no shared memory: inputs through L1, coalesced along q; weights are the same address for a
-// whole warp. requires    N*P*Q < 2^31, grid.x < 2^31 (checked by direct.cu). measured    see docs/results.
+//             whole warp
+// requires    N*P*Q < 2^31, grid.x < 2^31 (checked by direct.cu)
+// measured    not on its own: it serves the shapes that neither direct_rows nor direct_tile takes, none of
+//             which is in docs/results/2026-11-21-h200/conv_kernels.json
 template <int kOut>
 __global__ void __launch_bounds__(128) conv_direct_any_kernel(
     const DirectAnyShape shape, const float* __restrict__ x,

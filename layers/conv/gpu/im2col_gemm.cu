@@ -38,12 +38,12 @@ struct Window {
   int stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
 };
 
-// computes:  col[n][(c, r, s)][pixel] = x[n, c, row(p, r), column(q, s)] or 0, for a range of output pixels
-// work split: a thread makes the R*S values of one pixel and one channel; neighbouring threads have neighbouring pixels;
-//            grid.y = channels, grid.z = images, both in turns
-// memory:    no shared memory: windows that overlap meet in L1; every store is coalesced
-// requires:  kR = R and kS = S, or both 0 for any size; kPadded unless no window leaves the input
-// measured:  see docs/results
+// computes    col[n][(c, r, s)][pixel] = x[n, c, row(p, r), column(q, s)] or 0, for a range of output pixels
+// work split  a thread makes the R*S values of one pixel and one channel; neighbouring threads have
+//             neighbouring pixels; grid.y = channels, grid.z = images, both in turns
+// memory      no shared memory: windows that overlap meet in L1; every store is coalesced
+// requires    kR = R and kS = S, or both 0 for any size; kPadded unless no window leaves the input
+// measured    as the stage "im2col" of a profile
 template <int kR, int kS, bool kPadded>
 __global__ void __launch_bounds__(kThreads)
     im2col_gemm_unroll_kernel(const float* __restrict__ x, float* __restrict__ col, const Window window,

@@ -1,5 +1,5 @@
-// Implicit GEMM convolution: per group, y [K/G, N*P*Q] = w [K/G, C/G*R*S] x im2col(x) [C/G*R*S, N*P*Q], fp32
-// FFMA.
+// Implicit GEMM convolution, fp32 FFMA: per group,
+//   y [K/G, N*P*Q] = w [K/G, C/G*R*S] x im2col(x) [C/G*R*S, N*P*Q]
 //
 // The im2col matrix is never stored: blocks gather their part of it into shared memory by a table of offsets,
 // one entry for each (c, r, s). S. Chetlur et al., "cuDNN: efficient primitives for deep learning",
@@ -167,10 +167,9 @@ class ImplicitGemmBackend : public ConvBackend {
     return Support::yes();
   }
   size_t workspace_bytes(const Conv2dProblem&, MathMode) const override { return 0; }
-  /// One fused multiply-add a term in one chain, then the bias: T = C/G*R*S terms cost at most
-  /// ((1 + eps)^(T + 1) - 1) * (sum|x||w| + |b|), which 1.01 * eps * (T + 1) covers for T < 160,000
-  /// (N. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., 2002, section 3.1); longer sums
-  /// get more.
+  /// One fused multiply-add a term in one chain, then the bias: T = C/G*R*S terms cost at most ((1 + eps)^(T
+  /// + 1) - 1) * (sum|x||w| + |b|), which 1.01 * eps * (T + 1) covers for T < 160,000 (N. Higham, "Accuracy
+  /// and Stability of Numerical Algorithms", 2nd ed., 2002, section 3.1); longer sums get more.
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     const double terms = double{1} * problem.c / problem.groups * problem.r * problem.s;
     ConvAccuracy accuracy;

@@ -1,5 +1,5 @@
-// Convolution as a matrix product whose right operand, the im2col matrix, is gathered on the fly and never
-// stored.
+// Convolution as a matrix product whose right operand, the im2col matrix, is gathered on
+// the fly and never stored.
 #pragma once
 
 #include <cstdint>
@@ -104,12 +104,13 @@ class ImplicitGemmGather {
 };
 
 // computes    y [N, K, P*Q] = filters [K/G, C/G*R*S] x im2col(x) [C/G*R*S, N*P*Q] per group, bias, optional
-// ReLU. work split  block = kBlockM filters x kBlockN output positions (blockIdx.x, filters fastest, so that
-// neighbours share
-//             the input in L2; blockIdx.y = group), thread = kThreadM x kThreadN sums.
-// memory      shared: two buffers of kBlockL x (kBlockM + kBlockN) floats, see sgemm_tile.cuh.
-// requires    no padding unless kChecked; N*C*H*W < 2^31 (both by the backend).
-// backend). measured    see docs/results.
+//             ReLU
+// work split  block = kBlockM filters x kBlockN output positions (blockIdx.x, filters fastest, so that
+//             neighbours share the input in L2; blockIdx.y = group), thread = kThreadM x kThreadN sums
+// memory      shared: two buffers of kBlockL x (kBlockM + kBlockN) floats, see sgemm_tile.cuh
+// requires    no padding unless kChecked; N*C*H*W < 2^31 (both checked by implicit_gemm.cu)
+// measured    H200: LeNet's conv1 and conv2, batch 10,000: 182.7 and 133.8 us; 8 images, 64 channels, 128 x
+//             128, 256 filters 3x3: 933 us = 40.1 TFLOP/s (docs/results/2026-11-21-h200/conv_kernels.json)
 template <class Tile, bool kChecked>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_gemm_kernel(
     const ImplicitGemmShape shape, const float* __restrict__ x,

@@ -1,5 +1,5 @@
-// One block's part of a matrix product A [M, L] x B [L, N] in fp32, with the operands fetched by loaders of
-// the caller.
+// One block's part of a matrix product A [M, L] x B [L, N] in fp32, with the operands fetched
+// by loaders of the caller.
 //
 // The inner loop is the classic one: a kBlockM x kBlockN tile of the result, L in steps of kBlockL through
 // two shared buffers (the next step is fetched to registers while this one is computed), kThreadM x kThreadN

@@ -1,12 +1,12 @@
 // Winograd convolution: F(2x2, 3x3) and F(2x2, 5x5), fp32 FFMA.
 //
-// Each 2x2 tile of outputs comes from an E x E patch of inputs, E = R + 1, by Y = A^T [sum over c of U_kc *
-// V_c] A with V_c = B^T d_c B and U_kc = G g_kc G^T: 16 multiplications in place of 36 for 3x3 (2.25 times
-// fewer), 36 in place of 100 for 5x5 (2.78 times). A. Lavin and S. Gray, "Fast algorithms for convolutional
-// neural networks", arXiv:1509.09308 (2015), sections 4.1 and 5.1, in its three-stage form; the sums over c
-// are E*E matrix products. Filters are transformed once, in fp64 on the host. Tiles are worked through in
-// chunks, which bounds the workspace. The points of F(2, 5) differ from the paper's: see
-// winograd_kernels.cuh.
+// Each 2x2 tile of outputs comes from an E x E patch of inputs, E = R + 1:
+//   Y = A^T [sum over c of U_kc * V_c] A with V_c = B^T d_c B and U_kc = G g_kc G^T,
+// 16 multiplications in place of 36 for 3x3 (2.25 times fewer), 36 in place of 100 for 5x5 (2.78 times).
+// A. Lavin and S. Gray, "Fast algorithms for convolutional neural networks", arXiv:1509.09308 (2015), sections
+// 4.1 and 5.1, in its three-stage form; the sums over c are E*E matrix products. Filters are transformed once,
+// in fp64 on the host. Tiles are worked through in chunks, which bounds the workspace. The points of F(2, 5)
+// differ from the paper's: see winograd_kernels.cuh.
 #include <algorithm>
 #include <cmath>
 #include <vector>

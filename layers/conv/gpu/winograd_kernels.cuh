@@ -82,11 +82,12 @@ struct WinogradShape {
 constexpr int kWinogradBlock = 128;
 constexpr int kWinogradChunkUnit = 128;  // the width of the product's tile
 
-// computes    V [E*E, C, chunk] = B^T d B for the E x E input patch d of each tile from `first` on.
-// work split  thread = one tile of one channel (blockIdx.y, in strides of the grid), lanes along tiles.
+// computes    V [E*E, C, chunk] = B^T d B for the E x E input patch d of each tile from `first` on
+// work split  thread = one tile of one channel (blockIdx.y, in strides of the grid), lanes along tiles
 // memory      no shared memory: patches overlap, neighbours find their inputs in L1; stores are coalesced
-// along tiles. requires    first < tiles; tiles past the last read as zero, so that all of V is written.
-// measured    see docs/results.
+//             along tiles
+// requires    first < tiles; tiles past the last read as zero, so that all of V is written
+// measured    with the other stages: see conv_winograd_multiply_kernel
 template <int R>
 __global__ void __launch_bounds__(kWinogradBlock)
     conv_winograd_input_kernel(const WinogradShape shape, int first, const float* __restrict__ x,
@@ -125,11 +126,13 @@ __global__ void __launch_bounds__(kWinogradBlock)
   }
 }
 
-// computes    M [E*E, K, chunk] = U [E*E, K, C/G] x V [E*E, C/G, chunk], for each position and group.
+// computes    M [E*E, K, chunk] = U [E*E, K, C/G] x V [E*E, C/G, chunk], for each position and group
 // work split  block = kBlockM filters x kBlockN tiles (blockIdx.x, filters fastest), blockIdx.y = position,
-// .z = group. memory      shared: two buffers of kBlockL x (kBlockM + kBlockN) floats, see sgemm_tile.cuh.
-// requires    chunk a multiple of kBlockN, U zero padded to whole tiles (both by the plan in winograd.cu).
-// measured    see docs/results.
+//             .z = group
+// memory      shared: two buffers of kBlockL x (kBlockM + kBlockN) floats, see sgemm_tile.cuh
+// requires    chunk a multiple of kBlockN, U zero padded to whole tiles (both by the plan in winograd.cu)
+// measured    H200, all stages: 8 images, 64 channels, 128 x 128, 256 filters 3x3: 737 us
+//             (docs/results/2026-11-21-h200/conv_kernels.json)
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
     conv_winograd_multiply_kernel(const WinogradShape shape,
@@ -199,11 +202,11 @@ __device__ __forceinline__ void store_winograd_tile(const WinogradShape& shape,
   }
 }
 
-// computes    y = A^T m A + bias, optional ReLU: the 2x2 outputs of each tile from `first` on.
-// work split  thread = one tile of one filter (blockIdx.y, in strides of the grid), lanes along tiles.
-// memory      no shared memory; loads are coalesced along tiles, stores are pairs along q.
-// requires    first < tiles.
-// measured    see docs/results.
+// computes    y = A^T m A + bias, optional ReLU: the 2x2 outputs of each tile from `first` on
+// work split  thread = one tile of one filter (blockIdx.y, in strides of the grid), lanes along tiles
+// memory      no shared memory; loads are coalesced along tiles, stores are pairs along q
+// requires    first < tiles
+// measured    with the other stages: see conv_winograd_multiply_kernel
 template <int R>
 __global__ void __launch_bounds__(kWinogradBlock)
     conv_winograd_output_kernel(const WinogradShape shape, int first, const float* __restrict__ products,
@@ -238,13 +241,16 @@ __global__ void __launch_bounds__(kWinogradBlock)
   }
 }
 
-// computes    y = A^T [sum over c of U * V] A + bias, optional ReLU, for few channels: products and output transform in
-//             one, so that M never travels through memory.
-// work split  thread = one tile x kOut filters (blockIdx.y); it works through the rows of the transformed tile.
-// memory      shared: this block's filters [E*E, C, kOut], read as broadcasts; V is read once for kOut filters, coalesced
-//             along tiles; registers hold a row of products [kOut, E] and the outputs [kOut, 2, 2].
-// requires    one group, E*E*C*kOut floats of shared memory (checked by the plan in winograd.cu).
-// measured    see docs/results.
+// computes    y = A^T [sum over c of U * V] A + bias, optional ReLU, for few channels: products and output
+//             transform in one, so that M never travels through memory
+// work split  thread = one tile x kOut filters (blockIdx.y); it works through the rows of the transformed
+//             tile
+// memory      shared: this block's filters [E*E, C, kOut], read as broadcasts; V is read once for kOut
+//             filters, coalesced along tiles; registers hold a row of products [kOut, E] and the outputs
+//             [kOut, 2, 2]
+// requires    one group, E*E*C*kOut floats of shared memory (checked by the plan in winograd.cu)
+// measured    H200, with the input transform: LeNet's conv1 and conv2, batch 10,000: 249 and 153 us
+//             (docs/results/2026-11-21-h200/conv_kernels.json)
 template <int R, int kOut>
 __global__ void __launch_bounds__(kWinogradBlock) conv_winograd_few_channels_kernel(
     const WinogradShape shape, int first,

@@ -14,8 +14,8 @@
 namespace lenslet {
 namespace {
 
-// 48 x 256 of A is 48 KiB, a panel of B of 256 x 192 is 192 KiB, the tile of C 36 KiB: together inside any L2
-// of today.
+// 48 x 256 of A is 48 KiB, a panel of B of 256 x 192 is 192 KiB, the tile of C 36 KiB: together
+// inside any L2 of today.
 constexpr int64_t kRows = 48;
 constexpr int64_t kDepth = 256;
 constexpr int64_t kColumns = 192;
@@ -27,8 +27,8 @@ constexpr double kFlopsPerThread = 1e6;
 
 int64_t blocks_of(int64_t size, int64_t block) { return (size + block - 1) / block; }
 
-/// a[t][j] of each row block, one after the other; alpha is applied to C, not here, so that the products are
-/// exact ones.
+/// a[t][j] of each row block, one after the other; alpha is applied to C, not here, so that the
+/// products are exact ones.
 void pack_a(const GemmProblem& problem, const float* a, int64_t row, int64_t rows, int64_t depth,
             int64_t depths, float* out) {
   const int64_t row_step = problem.transpose_a ? 1 : problem.lda,

@@ -4,8 +4,8 @@
 // registers: J rows by a few vectors of positions, so that each vector of b serves J rows and each value of a
 // serves several vectors.
 //
-// A convolution with stride 1 is this with one offset for each (c, r, s); a matrix product with offset(t) = t
-// * ldb.
+// A convolution with stride 1 is this with one offset for each (c, r, s); a matrix product with
+// offset(t) = t * ldb.
 #pragma once
 
 #include <cstdint>

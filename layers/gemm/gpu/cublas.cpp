@@ -1,5 +1,5 @@
-// Matrix products by cuBLAS, as a module: C[i] = alpha * op(A[i]) * op(B[i]) + beta * C[i], all row-major
-// fp32.
+// Matrix products by cuBLAS, as a module: C[i] = alpha * op(A[i]) * op(B[i]) + beta *
+// C[i], all row-major fp32.
 //
 // cuBLAS is column-major, and a row-major matrix read column-major is its transpose; so C^T = op(B)^T *
 // op(A)^T is computed with the operands swapped and nothing is copied. The caller's workspace is given to
@@ -63,8 +63,8 @@ class Handle {
   cublasHandle_t handle_ = nullptr;
 };
 
-/// The handle of a device and stream: making one takes milliseconds and device memory, so a graph's layers
-/// share it.
+/// The handle of a device and stream: making one takes milliseconds and device memory, so a
+/// graph's layers share it.
 std::shared_ptr<Handle> shared_handle(const Stream& stream) {
   static std::mutex mutex;
   static std::map<std::pair<int, void*>, std::weak_ptr<Handle>> handles;

@@ -21,8 +21,8 @@ namespace {
 
 constexpr int64_t kPanel = 64;  // outputs: 4 vectors of AVX-512
 constexpr int64_t kUnit = 16;   // a panel's width is a multiple of this
-// Least multiply-adds for a thread of its own: about 20 microseconds of one core, several times what waking
-// one costs.
+// Least multiply-adds for a thread of its own: about 20 microseconds of one core, several
+// times what waking one costs.
 constexpr int64_t kGrainMacs = 1 << 20;
 
 int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }

@@ -1,5 +1,5 @@
-// Linear on the CPU as one matrix product: Y [N, O] = X [N, I] * W [O, I]^T, added to a Y that already holds
-// the bias.
+// Linear on the CPU as one matrix product: Y [N, O] = X [N, I] * W [O, I]^T, added to a Y that
+// already holds the bias.
 #include <cstring>
 
 #include "framework/parallel.h"

@@ -1,5 +1,5 @@
-// Linear on the GPU as one product by cuBLAS: Y [N, O] = X [N, I] * W [O, I]^T; bias and ReLU follow in one
-// pass over Y.
+// Linear on the GPU as one product by cuBLAS: Y [N, O] = X [N, I] * W [O, I]^T; bias and ReLU
+// follow in one pass over Y.
 #include "layers/gemm/gemm.h"
 #include "layers/gemm/gpu/bias_relu.h"
 #include "layers/linear/linear_backends.h"

@@ -1,9 +1,9 @@
 // Pooling on the CPU: y[c, p, q] = max or mean over r, s of x[c, p*stride_h - pad_h + r, q*stride_w - pad_w +
 // s]. x [planes, H, W], y [planes, P, Q].
 //
-// A row of outputs is gathered window cell by window cell, each cell for the range of q where it lies inside
-// the input: the inner loop has no bounds check and vectorises. The 2x2 window with stride 2, the usual one, has a path
-// of its own.
+// A row of outputs is gathered window cell by window cell, each cell for the range of q where it lies
+// inside the input: the inner loop has no bounds check and vectorises. The 2x2 window with stride 2, the
+// usual one, has a path of its own.
 #include <algorithm>
 #include <limits>
 

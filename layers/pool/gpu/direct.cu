@@ -1,5 +1,5 @@
-// Pooling on the GPU: y[c, p, q] = max or mean over r, s of x[c, p*stride_h - pad_h + r, q*stride_w - pad_w +
-// s]. x [planes, H, W], y [planes, P, Q].
+// Pooling on the GPU, x [planes, H, W], y [planes, P, Q]:
+//   y[c, p, q] = max or mean over r, s of x[c, p*stride_h - pad_h + r, q*stride_w - pad_w + s]
 //
 // Bound by memory bandwidth: each input value is read once and each output written once, so all that matters
 // is wide, coalesced accesses. The 2x2 window with stride 2 has a kernel of its own; every other window takes
@@ -24,11 +24,12 @@ __device__ __forceinline__ float pool4(float a, float b, float c, float d) {
   return ((a + b) + (c + d)) * 0.25f;
 }
 
-// computes:  2x2 pooling with stride 2 of [planes, H, W], W a multiple of 4
-// work split: a thread makes 2 neighbouring outputs of one row from a float4 of each of 2 input rows
-// memory:    no shared memory; 32 bytes read (marked as read once, so that the outputs stay in L2), 8 written
-// requires:  x aligned to 16 bytes, y to 8, fewer than 2^31 threads (pool2d_direct_gpu checks)
-// measured:  see docs/results
+// computes    2x2 pooling with stride 2 of [planes, H, W], W a multiple of 4
+// work split  a thread makes 2 neighbouring outputs of one row from a float4 of each of 2 input rows
+// memory      no shared memory; 32 bytes read (marked as read once, so that the outputs stay in L2), 8
+//             written
+// requires    x aligned to 16 bytes, y to 8, fewer than 2^31 threads (pool2d_direct_gpu checks)
+// measured    as the rows pool1 and pool2 of a profile
 template <bool kMax, typename Index>
 __global__ void __launch_bounds__(kThreads)
     pool2d_direct_2x2_kernel(const float* __restrict__ x, float* __restrict__ y, Index h, Index w,
@@ -44,11 +45,11 @@ __global__ void __launch_bounds__(kThreads)
       make_float2(pool4<kMax>(a.x, a.y, b.x, b.y), pool4<kMax>(a.z, a.w, b.z, b.w));
 }
 
-// computes:  pooling with any window of [planes, H, W]
-// work split: a thread makes one output; neighbouring threads make neighbouring q
-// memory:    no shared memory; overlapping windows meet in L1
-// requires:  nothing
-// measured:  see docs/results
+// computes    pooling with any window of [planes, H, W]
+// work split  a thread makes one output; neighbouring threads make neighbouring q
+// memory      no shared memory; overlapping windows meet in L1
+// requires    nothing
+// measured    not on its own: no layer of LeNet-5 takes it
 template <PoolKind kKind>
 __global__ void __launch_bounds__(kThreads)
     pool2d_direct_any_kernel(const float* __restrict__ x, float* __restrict__ y,

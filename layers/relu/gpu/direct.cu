@@ -14,10 +14,12 @@ constexpr int kThreads = 256;
 // The comparison is false for NaN, which must not vanish.
 __device__ __forceinline__ float relu(float x) { return x < 0.0f ? 0.0f : x; }
 
-// computes:  y = max(x, 0), count values
-// work split: a thread does one float4 of the whole quads, the first threads also one of the up to 3 values
-// left memory:    no shared memory; in place is fine, a thread reads only what it writes requires:  x and y
-// aligned to 16 bytes unless quads is 0 (relu_direct_gpu checks) measured:  see docs/results
+// computes    y = max(x, 0), count values
+// work split  a thread does one float4 of the whole quads, the first threads also one of the up to 3 values
+//             left
+// memory      no shared memory; in place is fine, a thread reads only what it writes
+// requires    x and y aligned to 16 bytes unless quads is 0 (relu_direct_gpu checks)
+// measured    not on its own: it is a row of a profile whose plan does not fuse ReLU
 __global__ void __launch_bounds__(kThreads)
     relu_direct_kernel(const float* x, float* y, int64_t quads, int64_t count) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;

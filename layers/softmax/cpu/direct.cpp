@@ -1,9 +1,9 @@
 // Softmax on the CPU, row by row: maximum, exponentials, sum, division. x and y [rows, classes].
 //
-// The exponential is our own, because a call of expf keeps the loop from vectorising: x = n ln 2 + r with |r|
-// <= ln 2 / 2 in two parts (Cody and Waite 1980), e^r by the Taylor polynomial of degree 7 (remainder below
-// 2^-27 relative), times 2^n by its exponent bits. Total error below 2 ulp; results below 2^-126 are flushed
-// to 0.
+// The exponential is our own, because a call of expf keeps the loop from vectorising: x = n ln 2 + r
+// with |r| <= ln 2 / 2 in two parts (Cody and Waite 1980), e^r by the Taylor polynomial of degree 7
+// (remainder below 2^-27 relative), times 2^n by its exponent bits. Total error below 2 ulp; results
+// below 2^-126 are flushed to 0.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

@@ -1,5 +1,5 @@
-// Softmax on the GPU: maximum, sum of exponentials, division, each row by the threads of one group. x and y
-// [rows, classes].
+// Softmax on the GPU, x and y [rows, classes]: maximum, sum of exponentials, division, each row by the
+// threads of one group.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -22,8 +22,8 @@ __device__ __forceinline__ float combine(float a, float b) {
   return kMax ? larger(a, b) : a + b;
 }
 
-// Combines one value of each thread of the group; every thread gets the result. `partial` holds a value for
-// each warp.
+// Combines one value of each thread of the group; every thread gets the result. `partial`
+// holds a value for each warp.
 template <int kGroup, bool kMax>
 __device__ float reduce(float value, float* partial) {
   for (int offset = kWarp / 2; offset > 0; offset /= 2) {
@@ -39,11 +39,11 @@ __device__ float reduce(float value, float* partial) {
   return value;
 }
 
-// computes:  softmax of each row
-// work split: a group of kGroup threads a row, in turns; neighbouring threads take neighbouring classes
-// memory:    one float a warp, where the group is a block
-// requires:  kGroup 32 or kThreads
-// measured:  see docs/results
+// computes    softmax of each row of x [rows, classes]
+// work split  a group of kGroup threads a row, in turns; neighbouring threads take neighbouring classes
+// memory      one float a warp, where the group is a block
+// requires    kGroup 32 or kThreads
+// measured    not on its own: LeNet-5 ends with its logits
 template <int kGroup>
 __global__ void __launch_bounds__(kThreads)
     softmax_direct_kernel(const float* __restrict__ x, float* __restrict__ y, int64_t rows, int64_t classes) {
