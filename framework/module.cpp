@@ -38,15 +38,24 @@ std::vector<std::string> folders() {
 
 }  // namespace
 
-const Module& Module::open(const std::string& name) {
+// Every module that was asked for, by name.
+struct Module::Registry {
   struct Slot {
     std::unique_ptr<Module> module;
     std::string failure;
   };
-  static std::mutex mutex;
-  static std::map<std::string, Slot> slots;
-  std::lock_guard<std::mutex> lock(mutex);
-  Slot& slot = slots[name];
+  std::mutex mutex;
+  std::map<std::string, Slot> slots;
+  static Registry& get() {
+    static Registry registry;
+    return registry;
+  }
+};
+
+const Module& Module::open(const std::string& name) {
+  Registry& registry = Registry::get();
+  std::lock_guard<std::mutex> lock(registry.mutex);
+  Registry::Slot& slot = registry.slots[name];
   if (!slot.module && slot.failure.empty()) {
     const std::string file = "lenslet_" + name + ".so";
     std::string looked;
@@ -80,6 +89,16 @@ const Module& Module::open(const std::string& name) {
   }
   if (!slot.module) throw UnavailableError(slot.failure);
   return *slot.module;
+}
+
+std::vector<const Module*> Module::opened() {
+  Registry& registry = Registry::get();
+  std::lock_guard<std::mutex> lock(registry.mutex);
+  std::vector<const Module*> modules;
+  for (const auto& [name, slot] : registry.slots) {
+    if (slot.module) modules.push_back(slot.module.get());
+  }
+  return modules;
 }
 
 void* Module::symbol(const char* name) const {

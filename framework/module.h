@@ -29,6 +29,8 @@ class Module {
   /// Opens `lenslet_<name>.so` once a process: from LENSLET_MODULE_PATH, then beside the program or library
   /// that holds this code (., ../lib, ../lib/lenslet). Throws UnavailableError with the loader's own reason.
   static const Module& open(const std::string& name);
+  /// The modules opened so far, in order of their names; opens none.
+  static std::vector<const Module*> opened();
   /// Address of an exported function. Throws UnavailableError.
   void* symbol(const char* name) const;
   const std::string& path() const noexcept { return path_; }
@@ -36,6 +38,7 @@ class Module {
   std::vector<ModuleLibrary> libraries() const;
 
  private:
+  struct Registry;
   Module(std::string path, void* handle) : path_(std::move(path)), handle_(handle) {}
   std::string path_;
   void* handle_;

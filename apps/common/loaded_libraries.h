@@ -1,4 +1,4 @@
-// Which vendor libraries this process has loaded: name, version and path, without loading any.
+// Which vendor libraries the modules opened so far stand on, without opening any.
 #pragma once
 
 #include <string>
@@ -7,11 +7,13 @@
 namespace lenslet {
 
 struct LoadedLibrary {
-  std::string name;     // "cudnn", "cudnn_ops", "cublas", "cublasLt", "dnnl", "cuda" (the driver)
-  std::string version;  // as the library itself reports it; empty where it has no such call
-  std::string path;     // symbolic links resolved
+  std::string name;  // "cuDNN", "cuDNN ops", "cuBLAS", "oneDNN"
+  std::string
+      version;       // as the module tells it; empty where asking could end the process (an incomplete cuDNN)
+  std::string path;  // symbolic links resolved
 };
 
+/// Each library once, in the order of the modules' names.
 std::vector<LoadedLibrary> loaded_libraries();
 
 }  // namespace lenslet

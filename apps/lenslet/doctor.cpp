@@ -73,9 +73,9 @@ void report_libraries(Console& console) {
   for (const LoadedLibrary& library : libraries) {
     console.line(concat("library:   ", library.name, library.version.empty() ? "" : " " + library.version,
                         ", ", printable(library.path)));
-    if (library.name.rfind("cudnn", 0) == 0) cudnn_folders.insert(folder_of(library.path));
+    if (library.name.rfind("cuDNN", 0) == 0) cudnn_folders.insert(folder_of(library.path));
   }
-  if (libraries.empty()) console.line("library:   no vendor library is loaded");
+  if (libraries.empty()) console.line("library:   no vendor library is in use");
   if (cudnn_folders.size() > 1) {
     console.line(
         "WARNING:   cuDNN's parts come from different folders; mixed versions crash: mend LD_LIBRARY_PATH");

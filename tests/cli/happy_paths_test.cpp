@@ -409,6 +409,10 @@ TEST(Doctor, EveryBackendOfTheCpuPassesOrSaysWhyNot) {
   ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
   const json document = read_json("{dir}/out/doctor.json");
   expect_result_rows(document.at("results"));
+  for (const json& library : document.at("libs")) {
+    EXPECT_FALSE(library.at("version").is_null()) << library.dump();
+    EXPECT_TRUE(fs::exists(library.at("path").get<std::string>())) << library.dump();
+  }
   int passed = 0;
   for (const json& row : document.at("results")) {
     EXPECT_NE(row.at("status"), "FAILED") << row.dump();
