@@ -64,6 +64,11 @@ std::string csv_number(double value) {
 
 }  // namespace
 
+void write_run_status(JsonWriter& json, bool interrupted, const std::string& error) {
+  json.field("status", !error.empty() ? "ERROR" : interrupted ? "INTERRUPTED" : "COMPLETE");
+  write_text(json, "reason", error);
+}
+
 void write_time_stats(JsonWriter& json, const char* name, const TimeStats& stats) {
   if (stats.samples == 0) {
     json.null_field(name);
@@ -79,6 +84,7 @@ std::string ResultFile::to_json(const std::function<void(JsonWriter&)>& extra) c
   JsonWriter json([&](const std::string& part) { text += part; });
   json.begin_object();
   json.field("schema", kSchema).field("tool", tool).field("interrupted", interrupted);
+  write_run_status(json, interrupted, error);
   write_environment(json, with_gpus);
   if (ceilings != nullptr) {
     write_ceilings(json, *ceilings);

@@ -55,6 +55,7 @@ struct ResultFile {
   const Ceilings* ceilings = nullptr;  // may be null
   std::vector<ResultRow> rows;
   bool interrupted = false;
+  std::string error;  // how the device failed and so ended the run early; empty where it did not
 
   /// The whole document. `extra` writes further members into the outermost object.
   std::string to_json(const std::function<void(JsonWriter&)>& extra = {}) const;
@@ -62,6 +63,8 @@ struct ResultFile {
   std::string to_csv() const;
 };
 
+/// The members `status` ("COMPLETE", "INTERRUPTED" or "ERROR", whichever is worse) and `reason` of any result file.
+void write_run_status(JsonWriter& json, bool interrupted, const std::string& error);
 /// The members `name`: {min, p10, median, p90, max, samples}, or null without samples.
 void write_time_stats(JsonWriter& json, const char* name, const TimeStats& stats);
 

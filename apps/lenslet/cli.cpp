@@ -167,6 +167,8 @@ void add_profile(CLI::App& app, ProfileCommandOptions& options) {
            "Chrome trace of one pass, for Perfetto; '-' is standard output");
   app.add_flag("--capture", options.capture,
                "bracket the measured part with cudaProfilerStart/Stop, for Nsight");
+  app.add_flag("--strict", options.strict,
+               "exit with 1 where a row is SUSPECT: faster than the machine can be");
   add(app, "--seed", "N", "seed of the random images [1]", [&options](const std::string& text) {
     options.seed =
         static_cast<uint64_t>(parse_integer("--seed", text, 0, std::numeric_limits<int64_t>::max()));

@@ -46,6 +46,7 @@ struct ProfileCommandOptions : CommonOptions {
   std::string cache = "both";
   std::string trace;
   bool capture = false;
+  bool strict = false;  // a SUSPECT row is a failure
 };
 
 struct BackendsOptions : CommonOptions {
