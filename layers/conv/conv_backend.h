@@ -8,6 +8,7 @@
 #include <string>
 
 #include "framework/layer.h"
+#include "layers/conv/conv_accuracy.h"
 #include "layers/conv/conv_problem.h"
 
 namespace lenslet {
@@ -46,18 +47,6 @@ class ConvKernel {
   virtual void run(const ConvArgs& args, RunContext& context) = 0;
 };
 
-/// How far a correct result may lie from the exact one, per output element:
-///   |y - ref| <= constant * eps * terms * magnitude, eps = 2^-24 for fp32, 2^-11 for tf32 and fp16,
-/// with terms = C/G*R*S + 1 and the constant derived in the backend's file. The magnitude of y[n, k, p, q] is
-/// the sum of |x| * |w| behind it plus |b|; or, where by_image_maximum is set,
-/// max|x[n]| * sum|w[k]| + |b[k]|: algorithms that transform tiles mix inputs that the output itself never
-/// sees, so that only the largest input of the image bounds their rounding.
-struct ConvAccuracy {
-  double constant = 1.0;
-  bool exact_on_integers = true;  // small-integer data come out bit exact (see docs/measuring.md)
-  bool by_image_maximum = false;
-};
-
 class ConvBackend {
  public:
   virtual ~ConvBackend() = default;
@@ -75,8 +64,5 @@ class ConvBackend {
   /// where the library or device cannot serve, MemoryError where the workspace limit rules everything out.
   virtual std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const = 0;
 };
-
-/// 2^-24 for fp32, 2^-11 for tf32 and fp16 operands.
-double unit_roundoff(MathMode math) noexcept;
 
 }  // namespace lenslet

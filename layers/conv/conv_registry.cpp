@@ -80,6 +80,4 @@ const ConvBackendEntry& find_conv_backend(DeviceKind device, const std::string& 
       concat("no convolution backend '", name, "' for ", to_string(device), "; there are: ", legal));
 }
 
-double unit_roundoff(MathMode math) noexcept { return math == MathMode::kFp32 ? 0x1p-24 : 0x1p-11; }
-
 }  // namespace lenslet

@@ -17,10 +17,6 @@ using reference::GuardedMemory;
 
 enum Block : size_t { kInput, kOutput, kWorkspace };
 
-int64_t terms_of(const Conv2dProblem& problem) {
-  return int64_t{problem.c} / problem.groups * problem.r * problem.s + 1;
-}
-
 std::string where(const Conv2dProblem& problem, Fill fill, bool bias, bool relu) {
   return concat(problem.to_string(), ", ", to_string(fill), bias ? ", bias" : "", relu ? ", relu" : "");
 }
@@ -95,7 +91,7 @@ ConvVerifier::Case ConvVerifier::make_case(Fill fill) const {
   }
 
   const int64_t all = int64_t{problem_.n} * problem_.k * rows_ * columns_;
-  const int64_t wanted = std::max<int64_t>(options_.max_reference_macs / terms_of(problem_), 64);
+  const int64_t wanted = std::max<int64_t>(options_.max_reference_macs / conv_terms(problem_), 64);
   const std::vector<int64_t> chosen = choose_outputs(all, wanted, seed + 3);
   data.samples.resize(chosen.size());
   parallel_for(static_cast<int64_t>(chosen.size()), 256, [&](int64_t begin, int64_t end) {
@@ -192,7 +188,7 @@ void ConvVerifier::run_variant(const Case& data, Variant variant, const ConvBack
   if (odd != y.end()) return fail(concat("found ", *odd, " at ", odd - y.begin()));
 
   const ConvAccuracy accuracy = backend.accuracy(problem_, math);
-  const double factor = accuracy.constant * unit_roundoff(math) * static_cast<double>(terms_of(problem_));
+  const double factor = accuracy.factor(conv_terms(problem_));
   const bool exact = accuracy.exact_on_integers && data.fill != Fill::kRandom;
   reference::Comparison comparison;
   for (const Sample& sample : data.samples) {

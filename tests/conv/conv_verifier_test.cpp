@@ -99,6 +99,55 @@ TEST(ConvVerifier, CatchesASmallError) {
       "random");
 }
 
+/// Takes any math mode, and computes in fp32 what it is asked for.
+class AnyMathBackend : public SabotagedBackend {
+ public:
+  using SabotagedBackend::SabotagedBackend;
+  Support supports(const Conv2dProblem&, MathMode) const override { return Support::yes(); }
+  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
+    return accuracy_of_sums(problem, math);
+  }
+  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+    ConvPrepare in_fp32 = request;
+    in_fp32.math = MathMode::kFp32;
+    return SabotagedBackend::prepare(in_fp32);
+  }
+};
+
+// Tensor cores cut operands down, once a product: the more terms, the less of the sum that may be.
+TEST(ConvVerifier, CatchesASmallErrorAlsoInTf32) {
+  const auto off_by = [](float error) {
+    return [error](const Conv2dProblem&, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
+      kernel.run(args, context);
+      if (args.y[0] != std::nearbyint(args.y[0])) args.y[0] += error;
+    };
+  };
+  // 2,304 products of uniform values: magnitudes around 576, of which 2^-9 are 1.1.
+  const ConvVerifier verifier(Conv2dProblem::parse("mb1ic256ih4oc2kh3"));
+  Stream stream(Device::cpu());
+  for (MathMode math : {MathMode::kTf32, MathMode::kFp16}) {
+    EXPECT_TRUE(verifier.verify(AnyMathBackend(off_by(0.1f)), math, stream).passed) << to_string(math);
+    const ConvVerifyResult result = verifier.verify(AnyMathBackend(off_by(2.0f)), math, stream);
+    EXPECT_FALSE(result.passed) << to_string(math);
+    EXPECT_NE(result.reason.find("random"), std::string::npos) << result.reason;
+  }
+}
+
+TEST(ConvAccuracy, GrowsWithTheTermsForSumsAlone) {
+  const Conv2dProblem few = Conv2dProblem::parse("ic1ih8oc1kh1"),
+                      many = Conv2dProblem::parse("ic512ih8oc1kh3");
+  for (MathMode math : {MathMode::kTf32, MathMode::kFp16}) {
+    const double small = accuracy_of_sums(few, math).factor(conv_terms(few)),
+                 large = accuracy_of_sums(many, math).factor(conv_terms(many));
+    EXPECT_LT(large, 2 * small) << to_string(math);
+    EXPECT_GT(small, 0x1p-10) << to_string(math);
+  }
+  EXPECT_EQ(accuracy_of_sums(many, MathMode::kFp32).product_error, 0);
+  // 160,000 terms are the limit of the usual 1.01; beyond, the constant widens.
+  EXPECT_EQ(accuracy_of_sums(many, MathMode::kFp32).constant, 1.01);
+  EXPECT_GT(accuracy_of_sums(Conv2dProblem::parse("ic1000ih999oc1kh999"), MathMode::kFp32).constant, 1.05);
+}
+
 TEST(ConvVerifier, CatchesNan) {
   expect_caught(
       [](const Conv2dProblem&, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {

@@ -280,11 +280,8 @@ class DirectBackend : public ConvBackend {
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
     return static_cast<size_t>(num_threads() * Walk(problem).packed_floats(problem)) * sizeof(float);
   }
-  // T = C/G*R*S products are summed one after the other, bias last: T + 1 roundings touch a term at most, so
-  // that the error is below gamma(T + 1) * sum|x||w| with gamma(m) = m*u / (1 - m*u) (Higham, "Accuracy and
-  // Stability of Numerical Algorithms", 2002, section 3.1); 1.01 covers the denominator up to 160,000 terms.
-  ConvAccuracy accuracy(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
-    return {1.01, true};
+  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
+    return accuracy_of_sums(problem, math);
   }
   std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
     const Support support = supports(request.problem, request.math);

@@ -207,10 +207,8 @@ class Im2colGemmBackend : public ConvBackend {
     // as it states them itself.
     return Rounds(problem).bytes(problem) + gemm_workspace_bytes();
   }
-  // Any order of T = C/G*R*S products: no term is touched by more than T roundings, then the bias: gamma(T +
-  // 1) as for `direct`, whatever blocking the library takes.
-  ConvAccuracy accuracy(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
-    return {1.01, true};
+  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
+    return accuracy_of_sums(problem, math);
   }
   std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
     const Support support = supports(request.problem, request.math);

@@ -240,11 +240,9 @@ class OneDnnBackend : public ConvBackend {
     }
     return bytes;
   }
-  // The direct algorithm sums T = C/G*R*S products in some order, bias before or after: no term is touched by
-  // more than T + 1 roundings, so gamma(T + 1) * sum|x||w| bounds the error (Higham 2002, section 3.1).
-  // oneDNN's Winograd is not asked.
-  ConvAccuracy accuracy(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
-    return {1.01, true};
+  // The direct algorithm adds products up; oneDNN's Winograd is not asked.
+  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
+    return accuracy_of_sums(problem, math);
   }
 
   std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {

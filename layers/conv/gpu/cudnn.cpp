@@ -485,23 +485,19 @@ class CudnnBackend : public ConvBackend {
     return kDefaultWorkspaceLimit;
   }
 
-  // GEMM kinds, fp32: C/G*R*S products and sums in any order, and the bias: at most `terms` roundings on the
-  // way of each product, so the constant is 1, with a percent for the square terms. tf32: both operands are
-  // rounded, by truncation at worst 2^-10 each, which is 4 eps on every product and needs 2 with the smallest
-  // `terms`, 2; the sums are fp32.
+  // The GEMM kinds add products up. Transforms come on top, in fp32 alone (see may_transform), so that
+  // product_error, which is tf32's, needs no factor for them.
   // FFT over tiles of L values, 32 x 32 or up to the whole image: the error of transform, product and inverse is
   // below 2 log2(L) eps ||tile|| ||w|| in the Euclidean norm (Higham, Accuracy and Stability, 24.1), and
   // ||tile|| ||w|| <= sqrt(L) max|x| sum|w|. cuDNN's Winograd tiles err less (6.4e-6 of the largest output measured
   // for F(4x4, 3x3)).
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
-    ConvAccuracy accuracy;
-    accuracy.constant = math == MathMode::kFp32 ? 1.01 : 2.01;
+    ConvAccuracy accuracy = accuracy_of_sums(problem, math);
     if (may_transform(problem, math)) {
       double side = 32;
       while (side < std::max(problem.h + 2 * problem.pad_h, problem.w + 2 * problem.pad_w) && side < 256)
         side *= 2;
-      const double terms = static_cast<double>(problem.c) / problem.groups * problem.r * problem.s + 1;
-      accuracy.constant += 2 * std::log2(side * side) * side / terms;
+      accuracy.constant += 2 * std::log2(side * side) * side / static_cast<double>(conv_terms(problem));
       accuracy.exact_on_integers = false;
       accuracy.by_image_maximum = true;
     }

@@ -354,14 +354,8 @@ class DirectBackend : public ConvBackend {
     return Support::yes();
   }
   size_t workspace_bytes(const Conv2dProblem&, MathMode) const override { return 0; }
-  /// One fused multiply-add a term, added one after the other to the bias: the error is at most ((1 + eps)^T
-  /// - 1) * sum|x||w| with T = C/G*R*S terms, which 1.01 * eps * (T + 1) covers for T < 160,000 (N. Higham,
-  /// "Accuracy and Stability of Numerical Algorithms", 2nd ed., 2002, section 3.1); longer sums get more.
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
-    const double terms = double{1} * problem.c / problem.groups * problem.r * problem.s;
-    ConvAccuracy accuracy;
-    accuracy.constant = std::max(1.01, std::exp(terms * unit_roundoff(math)));
-    return accuracy;
+    return accuracy_of_sums(problem, math);
   }
   std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
     if (const Support support = supports(request.problem, request.math); !support) {

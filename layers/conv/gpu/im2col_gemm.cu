@@ -260,13 +260,8 @@ class Im2colGemmBackend : public ConvBackend {
     return Rounds(problem, 0).column_bytes + kCublasWorkspaceBytes;
   }
 
-  // fp32: C/G*R*S products and sums in any order, and the bias: at most `terms` roundings on the way of each product, so
-  // the constant is 1, with a percent for the square terms. tf32: both operands are rounded, by truncation at worst
-  // 2^-10 each, which is 4 eps on every product and needs 2 with the smallest `terms`, 2; the sums are fp32.
-  ConvAccuracy accuracy(const Conv2dProblem& /*problem*/, MathMode math) const override {
-    ConvAccuracy accuracy;
-    accuracy.constant = math == MathMode::kFp32 ? 1.01 : 2.01;
-    return accuracy;
+  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
+    return accuracy_of_sums(problem, math);
   }
 
   std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {

@@ -264,7 +264,7 @@ class WinogradBackend : public ConvBackend {
     const double other_roundings = problem.r == 3 ? 8 : 19;
     ConvAccuracy accuracy;
     accuracy.constant =
-        1.01 * amplification * (channels + other_roundings) / (channels * problem.r * problem.s + 1);
+        1.01 * amplification * (channels + other_roundings) / static_cast<double>(conv_terms(problem));
     // G of F(2, 3) has halves alone: with integers up to 4 all numbers are multiples of 1/4 below
     // 81 * 16 * C/G, exact while C/G < 3,236. That of F(2, 5) has thirds and fifths.
     accuracy.exact_on_integers = problem.r == 3 && channels < 3000;
