@@ -7,6 +7,7 @@
 #include "apps/common/environment.h"
 #include "apps/common/json_writer.h"
 #include "apps/common/output.h"
+#include "apps/common/result_file.h"
 #include "apps/common/signals.h"
 #include "apps/common/table.h"
 #include "apps/common/text.h"
@@ -44,6 +45,7 @@ struct BackendRow {
   std::string workspace = "-";    // bytes for people
   int64_t workspace_bytes = -1;   // -1: not known
   std::string repro, reason;
+  bool fault = false;  // the device failed: `reason` says how
 };
 
 std::vector<float> random_values(int64_t count, unsigned seed) {
@@ -166,9 +168,13 @@ std::vector<BackendRow> rows_for(const Subject& subject, Device device, bool usa
         row.reason = error.what();
       } catch (const MemoryError& error) {
         row.reason = error.what();
+      } catch (const DeviceError& error) {
+        row.reason = error.what();
+        row.fault = true;
       }
     }
     rows.push_back(std::move(row));
+    if (rows.back().fault) break;  // after a CUDA fault every later call fails as well
     throw_if_interrupted();
   }
   return rows;
@@ -193,18 +199,23 @@ std::string table_of(const std::vector<BackendRow>& rows) {
     if (!last.empty() && last != row.subject) table.rule();
     const bool can = row.reason.empty();
     table.row({last == row.subject ? "" : row.subject, std::to_string(row.rank), row.backend,
-               can ? "yes" : "no", row.is_auto ? "<-" : "", math_modes(row), can ? row.workspace : "-",
-               can ? row.repro : "-", printable(row.reason)});
+               row.fault ? "ERROR"
+               : can     ? "yes"
+                         : "no",
+               row.is_auto ? "<-" : "", math_modes(row), can ? row.workspace : "-", can ? row.repro : "-",
+               printable(row.reason)});
     last = row.subject;
   }
   return table.to_string();
 }
 
-void write_json(const std::string& path, bool with_gpus, const std::vector<BackendRow>& rows) {
+void write_json(const std::string& path, bool with_gpus, const std::vector<BackendRow>& rows,
+                const std::string& fault) {
   if (path.empty()) return;
   ResultSink sink(path);
   JsonWriter json([&](const std::string& part) { sink.write(part); });
   json.begin_object().field("schema", kSchema);
+  write_run_status(json, false, fault);
   write_environment(json, with_gpus);
   json.key("rows").begin_array();
   for (const BackendRow& row : rows) {
@@ -215,6 +226,7 @@ void write_json(const std::string& path, bool with_gpus, const std::vector<Backe
       json.field("problem", row.problem);
     }
     json.field("device", row.device.to_string()).field("rank", row.rank).field("backend", row.backend);
+    json.field("status", row.fault ? "ERROR" : row.reason.empty() ? "PASSED" : "UNSUPPORTED");
     json.field("can", row.reason.empty()).field("reason", row.reason).field("auto", row.is_auto);
     json.key("math").begin_object(JsonWriter::Style::kInline);
     for (size_t i = 0; i < kMathModes.size(); ++i)
@@ -313,6 +325,7 @@ ExitCode run_backends(const BackendsOptions& options) {
 
   std::vector<BackendRow> all;
   bool with_gpus = false;
+  std::string fault;
   for (const Target& target : targets) {
     with_gpus = with_gpus || (target.device.is_cuda() && target.usable);
     DeviceGuard guard(target.usable ? target.device : Device::cpu());
@@ -320,6 +333,9 @@ ExitCode run_backends(const BackendsOptions& options) {
     for (const Subject& subject : subjects) {
       const std::vector<BackendRow> some = rows_for(subject, target.device, target.usable, options);
       rows.insert(rows.end(), some.begin(), some.end());
+      if (rows.empty() || !rows.back().fault) continue;
+      fault = concat(subject.name, " by ", rows.back().backend, ": ", rows.back().reason);
+      break;
     }
     console.line(concat(all.empty() ? "" : "\n", "on ", target.device.to_string(), ", ",
                         to_string(options.math.value_or(MathMode::kFp32)), problems.empty() ? ", batch " : "",
@@ -327,9 +343,11 @@ ExitCode run_backends(const BackendsOptions& options) {
                         ":"));
     console.print(table_of(rows));
     all.insert(all.end(), rows.begin(), rows.end());
+    if (!fault.empty()) break;
   }
-  write_json(options.json, with_gpus, all);
+  write_json(options.json, with_gpus, all, fault);
   if (!options.csv.empty()) write_result(options.csv, csv_of(all));
+  if (!fault.empty()) throw DeviceError(fault);
   return ExitCode::kOk;
 }
 

@@ -160,6 +160,9 @@ void run_case(const Session& session, const Combination& combination, const Imag
   } catch (const MemoryError& error) {
     row.status = "SKIPPED";
     row.reason = error.what();
+  } catch (const DeviceError& error) {
+    row.status = "ERROR";
+    row.reason = error.what();
   }
 }
 
@@ -204,11 +207,12 @@ void write_row(JsonWriter& json, const MatrixRow& row) {
 }
 
 void write_matrix(const EvalOptions& options, const Session& session, const ImageDataset& data, int64_t count,
-                  const std::vector<MatrixRow>& rows) {
+                  const std::vector<MatrixRow>& rows, const std::string& fault) {
   if (!options.json.empty()) {
     ResultSink sink(options.json);
     JsonWriter json([&](const std::string& part) { sink.write(part); });
     json.begin_object().field("schema", kSchema).field("interrupted", interrupted());
+    write_run_status(json, interrupted(), fault);
     write_environment(json, session.device().is_cuda());
     write_run(json, session, data, options.split);
     json.field("count", count).key("rows").begin_array();
@@ -236,6 +240,7 @@ ExitCode run_backend_matrix(const EvalOptions& options, const Session& session, 
   const Cases cases = list_cases(session, eval_batch(session, count), options.workspace_limit);
   std::vector<MatrixRow> rows;
   std::vector<float> first;
+  std::string fault;
   {
     ProgressBar bar("combinations", static_cast<int64_t>(cases.combinations.size()));
     for (const Combination& combination : cases.combinations) {
@@ -245,6 +250,10 @@ ExitCode run_backend_matrix(const EvalOptions& options, const Session& session, 
       run_case(session, combination, data, count, first, row);
       rows.push_back(std::move(row));
       bar.update(static_cast<int64_t>(rows.size()));
+      if (rows.back().status == "ERROR") {  // after a CUDA fault every later call fails as well
+        fault = concat(rows.back().spec, ": ", rows.back().reason);
+        break;
+      }
     }
   }
   const auto has_run = [](const MatrixRow& row) { return std::isfinite(row.images_per_s); };
@@ -265,7 +274,8 @@ ExitCode run_backend_matrix(const EvalOptions& options, const Session& session, 
   }
   rows.insert(rows.end(), cases.refused.begin(), cases.refused.end());
   print_rows(console, rows);
-  write_matrix(options, session, data, count, rows);
+  write_matrix(options, session, data, count, rows, fault);
+  if (!fault.empty()) throw DeviceError(fault);
   if (interrupted()) return ExitCode::kInterrupted;
   if (!any_ran) throw UnavailableError("no combination of backends could run; the table says why");
   return failed ? ExitCode::kCheckFailed : ExitCode::kOk;

@@ -18,8 +18,9 @@ namespace {
 constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
 constexpr int64_t kCheckedImages = 64;  // judged in a tenth of a second
 constexpr double kRoundoff = 0x1p-24;   // of fp32
-constexpr double kOperandRoundoff = 0x1p-11;
-constexpr int kNanByte = 0xff;  // four of them are a NaN
+constexpr double kTf32Cut = 0x1p-10;    // of an operand: tensor cores drop the bits behind the tenth
+constexpr double kFp16Cut = 0x1p-11;    // of an operand rounded to nearest
+constexpr int kNanByte = 0xff;          // four of them are a NaN
 
 const float* data_or_null(const Tensor& tensor) {
   return tensor.shape().num_elements() > 0 ? tensor.data() : nullptr;
@@ -62,7 +63,7 @@ ReferenceOutput reference_output(const Graph& graph, const Shape& input, const s
     std::vector<float> data;
   };
   std::vector<Value> computed = {{input, values}};  // by node; node 0 is the input
-  const double operands = math == MathMode::kFp32 ? 0 : 2 * kOperandRoundoff;
+  const double operand = math == MathMode::kFp32 ? 0 : math == MathMode::kTf32 ? kTf32Cut : kFp16Cut;
   ReferenceOutput output;
   for (size_t i = 1; i < graph.nodes().size(); ++i) {
     const Graph::Node& node = graph.nodes()[i];
@@ -72,7 +73,7 @@ ReferenceOutput reference_output(const Graph& graph, const Shape& input, const s
     if (terms > 0) {
       const double sum = largest(result.values);
       const double cancellation = sum > 0 ? largest(result.magnitudes) / sum : 1;
-      output.relative_bound += cancellation * (static_cast<double>(terms) * kRoundoff + operands);
+      output.relative_bound += cancellation * (static_cast<double>(terms) * kRoundoff + 2 * operand);
     }
     computed.push_back({result.shape, {result.values.begin(), result.values.end()}});
     if (i + 1 == graph.nodes().size()) output.values = result.values;

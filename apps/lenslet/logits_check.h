@@ -15,9 +15,9 @@ namespace lenslet {
 struct ReferenceOutput {
   std::vector<double> values;  // of the last node
   /// How far a right result may lie from `values`, relative to the largest of them:
-  ///   sum over the layers that sum products of  cancellation * (terms * 2^-24 + operand rounding),
-  /// cancellation = largest sum of |term| / largest |sum| of that layer, as the judge saw it; operand rounding
-  /// 2 * 2^-11 in tf32 and fp16, else 0. A first-order estimate: it takes every rounding at its worst and the same sign,
+  ///   sum over the layers that sum products of  cancellation * (terms * 2^-24 + 2 * operand),
+  /// cancellation = largest sum of |term| / largest |sum| of that layer, as the judge saw it; operand = what each factor
+  /// loses before it is multiplied, 2^-10 in tf32, 2^-11 in fp16, 0 in fp32. A first-order estimate: it takes every rounding at its worst and the same sign,
   /// which makes up for what it leaves out, the growth of an error in the layers after it.
   double relative_bound = 0;
 };
