@@ -11,18 +11,24 @@ namespace {
   return *getter();
 }
 
-const GemmProvider* choose_cpu_provider() {
+/// oneDNN, or the blocked loop, which then says why it stands in.
+const GemmProvider& choose_cpu_provider() {
   try {
-    return &cpu_gemm_provider("onednn");
-  } catch (const UnavailableError&) {
-    return &blocked_gemm_provider();  // describe() names the one that runs
+    return cpu_gemm_provider("onednn");
+  } catch (const UnavailableError& error) {
+    static const std::unique_ptr<const GemmProvider> substitute =
+        make_blocked_gemm_provider(concat("oneDNN: ", error.what()));
+    return *substitute;
   }
 }
 
 }  // namespace
 
 const GemmProvider& cpu_gemm_provider(const std::string& name) {
-  if (name == "blocked") return blocked_gemm_provider();
+  if (name == "blocked") {
+    static const std::unique_ptr<const GemmProvider> blocked = make_blocked_gemm_provider("");
+    return *blocked;
+  }
   if (name == "onednn") {
 #if LENSLET_HAS_GEMM_ONEDNN
     return open_provider("gemm_onednn");
@@ -36,8 +42,8 @@ const GemmProvider& cpu_gemm_provider(const std::string& name) {
 
 const GemmProvider& gemm_provider(DeviceKind device) {
   if (device == DeviceKind::kCpu) {
-    static const GemmProvider* const chosen = choose_cpu_provider();
-    return *chosen;
+    static const GemmProvider& chosen = choose_cpu_provider();
+    return chosen;
   }
 #if LENSLET_HAS_GEMM_CUBLAS
   return open_provider("gemm_cublas");

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "framework/parallel.h"
+#include "layers/gemm/cpu/blocked.h"
 #include "layers/gemm/cpu/tile_kernel.h"
 #include "layers/gemm/gemm.h"
 #include "layers/reference/compare.h"
@@ -203,6 +204,18 @@ TEST(TileKernels, EveryInstructionSetAgrees) {
       }
     }
   }
+}
+
+// Where a library is missing, whoever reads a table of results must see that, and why.
+TEST(BlockedGemm, TellsWhyItStandsIn) {
+  Stream stream(Device::cpu());
+  const auto describe = [&](const char* reason) {
+    return make_blocked_gemm_provider(reason)->prepare(MathMode::kFp32, stream)->describe();
+  };
+  EXPECT_NE(describe("oneDNN: libdnnl.so.2 is missing").find("oneDNN: libdnnl.so.2 is missing"),
+            std::string::npos);
+  EXPECT_EQ(describe("").find("oneDNN"), std::string::npos);
+  EXPECT_EQ(describe("").find("blocked loop"), 0u);
 }
 
 }  // namespace

@@ -114,7 +114,7 @@ void compute_block(const GemmProblem& problem, const GemmArgs& args, int64_t row
 
 class BlockedGemm : public Gemm {
  public:
-  BlockedGemm() : slots_(num_threads()) {}
+  explicit BlockedGemm(std::string describe) : describe_(std::move(describe)), slots_(num_threads()) {}
   size_t workspace_bytes() const override {
     return static_cast<size_t>(slots_ * kPanelFloats) * sizeof(float);
   }
@@ -142,14 +142,18 @@ class BlockedGemm : public Gemm {
     });
   }
 
-  std::string describe() const override { return concat("blocked (", tile_kernels().isa, ")"); }
+  std::string describe() const override { return describe_; }
 
  private:
+  std::string describe_;
   int64_t slots_;
 };
 
 class BlockedProvider : public GemmProvider {
  public:
+  explicit BlockedProvider(const std::string& stands_in_because)
+      : describe_(concat("blocked loop (", tile_kernels().isa, stands_in_because.empty() ? "" : "; ",
+                         stands_in_because, ")")) {}
   Support supports(MathMode math) const override {
     if (math == MathMode::kFp32) return Support::yes();
     return Support::no(concat("the CPU computes in fp32 only, ", to_string(math), " was asked for"));
@@ -157,16 +161,18 @@ class BlockedProvider : public GemmProvider {
   std::unique_ptr<Gemm> prepare(MathMode math, Stream& /*stream*/) const override {
     const Support support = supports(math);
     if (!support) throw UnavailableError(support.reason());
-    return std::make_unique<BlockedGemm>();
+    return std::make_unique<BlockedGemm>(describe_);
   }
   std::string name() const override { return "blocked"; }
+
+ private:
+  std::string describe_;
 };
 
 }  // namespace
 
-const GemmProvider& blocked_gemm_provider() {
-  static const BlockedProvider provider;
-  return provider;
+std::unique_ptr<const GemmProvider> make_blocked_gemm_provider(const std::string& stands_in_because) {
+  return std::make_unique<BlockedProvider>(stands_in_because);
 }
 
 }  // namespace lenslet
