@@ -13,6 +13,8 @@ namespace {
 constexpr int64_t kMaxSize = INT32_MAX;
 // warp_reduce puts eight outputs into each of at most 65,535 blocks along y.
 constexpr int64_t kMaxWarpOutputs = 8 * 65535;
+// tiled puts at least 32 outputs into each of as many.
+constexpr int64_t kMaxTiledOutputs = 32 * 65535;
 // Products (batch * outputs) up to which a warp an output is the faster kernel on the GPU; above, tiles are.
 constexpr int64_t kWarpReduceProducts = 80 * 1000;
 
@@ -95,6 +97,10 @@ Support LinearLayer::supports(const std::string& backend, const OperatorRequest&
   if (backend == "warp_reduce" && weights_.shape()[0] > kMaxWarpOutputs) {
     return Support::no(concat("linear's warp_reduce serves up to ", kMaxWarpOutputs, " outputs, found ",
                               weights_.shape()[0]));
+  }
+  if (backend == "tiled" && weights_.shape()[0] > kMaxTiledOutputs) {
+    return Support::no(
+        concat("linear's tiled serves up to ", kMaxTiledOutputs, " outputs, found ", weights_.shape()[0]));
   }
   return needs_fp32(backend, request.math);
 }

@@ -68,6 +68,16 @@ const Variant& choose_variant(const Conv2dProblem& problem, int multiprocessor_c
   return *best;
 }
 
+/// How far a window's corner lies from the input's start, or a tap from its corner, at most; see ImplicitGemmTap.
+int64_t largest_offset(const Conv2dProblem& problem) {
+  const int64_t rows_below = int64_t{problem.n} * problem.c * problem.h + problem.pad_h;
+  const int64_t corner = rows_below * problem.w + problem.pad_w;
+  const int64_t channels = problem.c / problem.groups, dh = int64_t{problem.r - 1} * problem.dilation_h;
+  const int64_t tap =
+      ((channels - 1) * problem.h + dh) * problem.w + int64_t{problem.s - 1} * problem.dilation_w;
+  return std::max(corner, tap);
+}
+
 class ImplicitGemm : public ConvKernel {
  public:
   ImplicitGemm(const ConvPrepare& request, const Variant& choice) : variant_(choice) {
@@ -154,11 +164,17 @@ class ImplicitGemmBackend : public ConvBackend {
  public:
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
     if (Support limits = own_kernel_limits("implicit_gemm", problem, math); !limits) return limits;
-    const int size = std::max(problem.h + problem.pad_h, problem.w + problem.pad_w);
+    const int64_t size = std::max(int64_t{problem.h} + problem.pad_h, int64_t{problem.w} + problem.pad_w);
     if (size > ImplicitGemmTap::kNowhere) {
       return Support::no(concat("implicit_gemm serves images of up to ", ImplicitGemmTap::kNowhere,
                                 " rows and columns, padding included; asked for ", size,
                                 ": use a smaller padding"));
+    }
+    if (const int64_t reach = largest_offset(problem); reach > INT32_MAX) {
+      return Support::no(
+          concat("implicit_gemm counts ", INT32_MAX,
+                 " elements from the start of the input, padding and dilation included; asked for ", reach,
+                 ": use direct"));
     }
     if (problem.groups > kMaxGridY) {
       return Support::no(concat("implicit_gemm serves up to ", kMaxGridY, " groups, asked for ",
