@@ -111,18 +111,20 @@ Support Conv2dLayer::supports(const std::string& backend, const OperatorRequest&
       const size_t needed = entry.open().least_workspace_bytes(problem, request.math);
       if (needed > request.workspace_limit) {
         return Support::no(concat("backend ", backend, " needs ", needed,
-                                  " bytes of workspace, the limit is ", request.workspace_limit));
+                                  " bytes of workspace, the limit is ", request.workspace_limit),
+                           ExitCode::kMemory);
       }
     }
     return support;
   } catch (const Error& error) {
-    return Support::no(error.what());
+    return Support::no(error.what(), error.exit_code());
   }
 }
 
 std::unique_ptr<Operator> Conv2dLayer::prepare(const std::string& backend, const OperatorRequest& request,
                                                Stream& stream) const {
   const Support support = supports(backend, request);
+  if (!support && support.code() == ExitCode::kMemory) throw MemoryError(support.reason());
   if (!support) throw UnavailableError(support.reason());
   const Conv2dProblem problem = problem_for(request.inputs.at(0));
   DevicePrepareServices services(stream);
@@ -134,6 +136,10 @@ std::unique_ptr<Operator> Conv2dLayer::prepare(const std::string& backend, const
   if (kernel->workspace_bytes() > request.workspace_limit) {
     throw MemoryError(concat("backend ", backend, " needs ", kernel->workspace_bytes(),
                              " bytes of workspace, the limit is ", request.workspace_limit));
+  }
+  if (!request.choice.empty() && kernel->choice() != request.choice) {
+    throw UnavailableError(concat("backend ", backend, " cannot take the planned choice '", request.choice,
+                                  "': it chooses nothing; remove it from the plan"));
   }
   return std::make_unique<ConvOperator>(std::move(kernel));
 }

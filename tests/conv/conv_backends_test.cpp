@@ -56,8 +56,10 @@ TEST_P(ConvBackends, AgreeWithTheReference) {
   const ConvBackend* backend = open_or_reason(name, reason);
   if (!backend) GTEST_SKIP() << reason;
   Stream stream(Device{kDevice, 0});
+  const std::vector<Conv2dProblem> problems = problems_of(list);
+  ASSERT_FALSE(problems.empty()) << "nothing to verify in the list " << list;
   int verified = 0, refused = 0;
-  for (const Conv2dProblem& problem : problems_of(list)) {
+  for (const Conv2dProblem& problem : problems) {
     ConvVerifyOptions options;
     options.bias_and_relu = problem.flops() < 1e9;
     const ConvVerifier verifier(problem, options);
@@ -83,6 +85,7 @@ TEST_P(ConvBackends, AgreeWithTheReference) {
   }
   RecordProperty("verified", verified);
   RecordProperty("refused", refused);
+  ASSERT_GT(verified + refused, 0);
   if (verified == 0 && refused > 0) GTEST_SKIP() << "refused all " << refused << ", the last: " << reason;
 }
 
@@ -92,36 +95,111 @@ INSTANTIATE_TEST_SUITE_P(Registry, ConvBackends,
                            return std::get<0>(param.param) + "_" + std::get<1>(param.param);
                          });
 
-class ConvWorkspace : public testing::TestWithParam<std::string> {};
+class OpenedConvBackend : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    std::string reason;
+    backend_ = open_or_reason(GetParam(), reason);
+    if (!backend_) GTEST_SKIP() << reason;
+  }
+  const ConvBackend* backend_ = nullptr;
+};
+
+class ConvWorkspace : public OpenedConvBackend {};
 
 // What a backend says it needs is no less than what its kernel then wants; a limit is kept, or refused as one.
 TEST_P(ConvWorkspace, IsStatedAndLimited) {
-  std::string reason;
-  const ConvBackend* backend = open_or_reason(GetParam(), reason);
-  if (!backend) GTEST_SKIP() << reason;
   Stream stream(Device{kDevice, 0});
   DevicePrepareServices services(stream);
-  for (const Conv2dProblem& problem : problems_of("tails")) {
-    if (!backend->supports(problem, MathMode::kFp32)) continue;
-    const std::vector<float> weights(static_cast<size_t>(problem.weight_shape().num_elements()), 1.0f);
-    const auto prepare = [&](size_t limit) {
-      return backend->prepare(
-          {problem, MathMode::kFp32, weights.data(), nullptr, false, limit, services, stream});
-    };
-    try {
-      const size_t wanted = prepare(SIZE_MAX)->workspace_bytes();
-      EXPECT_LE(wanted, backend->workspace_bytes(problem, MathMode::kFp32)) << problem.to_string();
-      if (wanted == 0) continue;
-      EXPECT_LE(prepare(wanted - 1)->workspace_bytes(), wanted - 1) << problem.to_string();
-    } catch (const UnavailableError& error) {
-      EXPECT_STRNE(error.what(), "") << problem.to_string();
-    } catch (const MemoryError& error) {
-      EXPECT_STRNE(error.what(), "") << problem.to_string();
+  int stated = 0, limited = 0, none_wanted = 0;
+  std::string reason;
+  for (const char* list : {"lenet", "tails", "regress"}) {
+    for (const Conv2dProblem& problem : problems_of(list)) {
+      if (const Support support = backend_->supports(problem, MathMode::kFp32); !support) {
+        reason = support.reason();
+        continue;
+      }
+      const std::vector<float> weights(static_cast<size_t>(problem.weight_shape().num_elements()), 1.0f);
+      const auto prepare = [&](size_t limit) {
+        return backend_->prepare(
+            {problem, MathMode::kFp32, weights.data(), nullptr, false, limit, services, stream});
+      };
+      size_t wanted = 0;
+      try {
+        wanted = prepare(SIZE_MAX)->workspace_bytes();
+      } catch (const UnavailableError& error) {
+        reason = error.what();
+        continue;
+      }
+      ++stated;
+      EXPECT_LE(wanted, backend_->workspace_bytes(problem, MathMode::kFp32)) << problem.to_string();
+      if (wanted == 0) {
+        ++none_wanted;
+        continue;
+      }
+      try {
+        EXPECT_LE(prepare(wanted - 1)->workspace_bytes(), wanted - 1) << problem.to_string();
+        ++limited;
+      } catch (const MemoryError& error) {
+        EXPECT_NE(std::string(error.what()).find("limit"), std::string::npos) << error.what();
+        ++limited;
+      }
     }
   }
+  EXPECT_GT(stated, 0) << "prepared nothing, the last reason: " << reason;
+  EXPECT_EQ(limited + none_wanted, stated);
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, ConvWorkspace, testing::ValuesIn(backend_names()),
+                         [](const testing::TestParamInfo<std::string>& param) { return param.param; });
+
+class ConvChoice : public OpenedConvBackend {
+ protected:
+  std::unique_ptr<ConvKernel> prepare(const std::string& choice) {
+    return backend_->prepare({problem_, MathMode::kFp32, weights_.data(), bias_.data(),
+                              backend_->fuses_relu(), SIZE_MAX, services_, stream_, choice});
+  }
+
+  std::vector<float> run(ConvKernel& kernel) {
+    const std::vector<float> x =
+        reference::uniform_values(static_cast<size_t>(problem_.input_shape().num_elements()), 3);
+    const auto y_count = static_cast<size_t>(problem_.output_shape().num_elements());
+    const auto device_x = services_.upload(x.data(), x.size());
+    const auto device_y = services_.allocate(y_count * sizeof(float));
+    const auto workspace = services_.allocate(std::max<size_t>(kernel.workspace_bytes(), 1));
+    RunContext context{stream_, workspace.get(), nullptr};
+    kernel.run({device_x.get(), static_cast<float*>(device_y.get())}, context);
+    std::vector<float> y(y_count);
+    services_.download(y.data(), static_cast<const float*>(device_y.get()), y_count);
+    return y;
+  }
+
+  Conv2dProblem problem_ = Conv2dProblem::parse("mb5ic6ih12oc16kh5");
+  std::vector<float> weights_ =
+      reference::uniform_values(static_cast<size_t>(problem_.weight_shape().num_elements()), 1);
+  std::vector<float> bias_ = reference::uniform_values(static_cast<size_t>(problem_.k), 2);
+  Stream stream_{cuda_status().usable || kDevice == DeviceKind::kCpu ? Device{kDevice, 0} : Device::cpu()};
+  DevicePrepareServices services_{stream_};
+};
+
+// What timing chose once is taken again by name, and computes the same bits.
+TEST_P(ConvChoice, IsReplayed) {
+  const std::unique_ptr<ConvKernel> chosen = prepare("");
+  const std::string choice = chosen->choice();
+  if (choice.empty()) GTEST_SKIP() << GetParam() << " chooses nothing by timing";
+  const std::unique_ptr<ConvKernel> replayed = prepare(choice);
+  EXPECT_EQ(replayed->choice(), choice);
+  EXPECT_EQ(replayed->workspace_bytes(), chosen->workspace_bytes());
+  EXPECT_EQ(run(*replayed), run(*chosen));
+  try {
+    prepare("BOGUS");
+    ADD_FAILURE() << "took the choice BOGUS";
+  } catch (const UnavailableError& error) {
+    EXPECT_NE(std::string(error.what()).find("BOGUS"), std::string::npos) << error.what();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, ConvChoice, testing::ValuesIn(backend_names()),
                          [](const testing::TestParamInfo<std::string>& param) { return param.param; });
 
 }  // namespace

@@ -65,7 +65,46 @@ TEST(Conv2dLayer, RefusesABackendWithAReason) {
   EXPECT_NE(layer.supports("direct", request).reason().find("fp16"), std::string::npos);
   request.math = MathMode::kFp32;
   request.workspace_limit = 1;
-  EXPECT_NE(layer.supports("im2col_gemm", request).reason().find("limit is 1"), std::string::npos);
+  const Support support = layer.supports("im2col_gemm", request);
+  EXPECT_NE(support.reason().find("limit is 1"), std::string::npos);
+  EXPECT_EQ(support.code(), ExitCode::kMemory);
+  EXPECT_THROW(layer.prepare("im2col_gemm", request, stream), MemoryError);
+}
+
+TEST(Conv2dLayer, ReplaysAChoiceOrRefusesIt) {
+  const Conv2dLayer layer = make_layer("ic6ih12oc16kh5");
+  OperatorRequest request = request_for(layer, {2, 6, 12, 12});
+  Stream stream(Device::cpu());
+  for (const std::string& backend : layer.backends(DeviceKind::kCpu)) {
+    request.choice = "";
+    if (!layer.supports(backend, request)) continue;
+    request.choice = layer.prepare(backend, request, stream)->choice();
+    EXPECT_EQ(layer.prepare(backend, request, stream)->choice(), request.choice);
+    request.choice = "BOGUS";
+    try {
+      layer.prepare(backend, request, stream);
+      ADD_FAILURE() << backend << " took the choice BOGUS";
+    } catch (const UnavailableError& error) {
+      EXPECT_NE(std::string(error.what()).find("BOGUS"), std::string::npos) << error.what();
+    }
+  }
+}
+
+// Offsets that leave 32 bits although every tensor is small: refused before anything is computed from them.
+TEST(ConvRegistry, OffsetsThatOverflowAreRefused) {
+  const std::vector<ConvBackendEntry>& rows = conv_backend_rows(DeviceKind::kCuda);
+  const auto row = std::find_if(rows.begin(), rows.end(), [](const ConvBackendEntry& entry) {
+    return entry.name() == "implicit_gemm";
+  });
+  if (row == rows.end()) GTEST_SKIP() << "this build has no GPU side";
+  Conv2dProblem problem = Conv2dProblem::parse("ic1ih2iw40000oc1kh2kw1ph60000pw0dh59999dw0sh60001sw1");
+  const Support support = row->supports(problem, MathMode::kFp32);
+  EXPECT_FALSE(support);
+  EXPECT_NE(support.reason().find("implicit_gemm counts"), std::string::npos) << support.reason();
+  problem.pad_h = 600;
+  problem.dilation_h = 600;
+  problem.stride_h = 601;
+  EXPECT_TRUE(row->supports(problem, MathMode::kFp32)) << row->supports(problem, MathMode::kFp32).reason();
 }
 
 TEST(Conv2dLayer, EveryBackendComputes) {

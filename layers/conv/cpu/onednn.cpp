@@ -30,6 +30,10 @@ const dnnl::engine& cpu_engine() {
 }
 
 enum class Layout { kPlain, kBlocked };
+constexpr Layout kLayouts[] = {Layout::kPlain, Layout::kBlocked};
+
+/// The words of ConvKernel::choice().
+const char* layout_name(Layout layout) { return layout == Layout::kPlain ? "plain" : "blocked"; }
 
 memory::desc plain_desc(int64_t n, int64_t c, int64_t h, int64_t w) {
   return {{n, c, h, w}, memory::data_type::f32, memory::format_tag::nchw};
@@ -152,7 +156,7 @@ class Part {
 class OneDnnKernel : public ConvKernel {
  public:
   /// Throws UnavailableError where oneDNN has no implementation for this layout.
-  OneDnnKernel(const ConvPrepare& request, Layout layout) {
+  OneDnnKernel(const ConvPrepare& request, Layout layout) : layout_(layout) {
     const Conv2dProblem& problem = request.problem;
     const int threads = static_cast<int>(
         std::clamp(problem.flops() / kFlopsPerThread, 1.0, static_cast<double>(num_threads())));
@@ -181,6 +185,7 @@ class OneDnnKernel : public ConvKernel {
 
   size_t workspace_bytes() const override { return workspace_bytes_; }
   std::string detail() const override { return detail_; }
+  std::string choice() const override { return layout_name(layout_); }
 
   void run(const ConvArgs& args, RunContext& context) override {
     auto* workspace = static_cast<unsigned char*>(context.workspace);
@@ -212,6 +217,7 @@ class OneDnnKernel : public ConvKernel {
     return result;
   }
 
+  Layout layout_;
   int64_t parts_wanted_ = 1;
   int onednn_threads_ = 1;
   memory bias_;
@@ -231,7 +237,7 @@ class OneDnnBackend : public ConvBackend {
   /// Input and output once more in blocked channels (up to 16 to a block), and the scratchpads.
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
     size_t bytes = 0;
-    for (Layout layout : {Layout::kPlain, Layout::kBlocked}) {
+    for (Layout layout : kLayouts) {
       try {
         bytes = std::max(bytes, make_kernel_for_size(problem, layout));
       } catch (const std::exception&) {
@@ -249,7 +255,7 @@ class OneDnnBackend : public ConvBackend {
     const Support support = supports(request.problem, request.math);
     if (!support) throw UnavailableError(support.reason());
     try {
-      return fastest(request);
+      return request.choice.empty() ? fastest(request) : planned(request);
     } catch (const dnnl::error& error) {
       throw UnavailableError(
           concat("oneDNN could not prepare ", request.problem.to_string(), ": ", error.what()));
@@ -257,6 +263,20 @@ class OneDnnBackend : public ConvBackend {
   }
 
  private:
+  /// The layout that an earlier choice() names, untimed.
+  static std::unique_ptr<ConvKernel> planned(const ConvPrepare& request) {
+    for (Layout layout : kLayouts) {
+      if (request.choice != layout_name(layout)) continue;
+      auto kernel = std::make_unique<OneDnnKernel>(request, layout);
+      if (kernel->workspace_bytes() <= request.workspace_limit) return kernel;
+      throw MemoryError(concat("conv onednn needs ", kernel->workspace_bytes(),
+                               " bytes of workspace for its ", request.choice, " layout, the limit is ",
+                               request.workspace_limit));
+    }
+    throw UnavailableError(
+        concat("onednn does not know the planned layout '", request.choice, "'; it knows: plain, blocked"));
+  }
+
   static std::unique_ptr<ConvKernel> fastest(const ConvPrepare& request) {
     const Conv2dProblem& problem = request.problem;
     const auto x = request.services.allocate(problem.input_shape().bytes());
@@ -266,7 +286,7 @@ class OneDnnBackend : public ConvBackend {
     double best_ns = 0;
     std::string reason;
     size_t smallest = SIZE_MAX;
-    for (Layout layout : {Layout::kPlain, Layout::kBlocked}) {
+    for (Layout layout : kLayouts) {
       try {
         auto kernel = std::make_unique<OneDnnKernel>(request, layout);
         smallest = std::min(smallest, kernel->workspace_bytes());
