@@ -172,12 +172,12 @@ ExitCode run_doctor(const DoctorOptions& options) {
     results.rows.insert(results.rows.end(), rows.begin(), rows.end());
   }
   results.interrupted = interrupted();
-  console.line("\nself-test of the convolution backends against the fp64 reference:");
+  console.line("\nself-test of every backend against the fp64 reference:");
   console.print(summary_table(results.rows));
   for (const ResultRow& row : results.rows) {
     if (row.status == "FAILED" || row.status == "ERROR") {
-      console.line(
-          concat(row.status, ": ", row.name, ", ", row.problem, ", ", row.math, ": ", printable(row.reason)));
+      console.line(concat(row.status, ": ", row.name, ", ", row.problem, row.math.empty() ? "" : ", ",
+                          row.math, ": ", printable(row.reason)));
     }
   }
   if (!options.json.empty()) write_result(options.json, results.to_json());

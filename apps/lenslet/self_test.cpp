@@ -1,9 +1,10 @@
 #include "apps/lenslet/self_test.h"
 
 #include <array>
-#include <memory>
+#include <iterator>
 
 #include "apps/common/signals.h"
+#include "apps/lenslet/self_test_layers.h"
 #include "framework/error.h"
 #include "framework/stream.h"
 #include "layers/conv/conv_registry.h"
@@ -25,7 +26,7 @@ constexpr const char* kProblems[] = {
 
 ResultRow row_for(const ConvBackendEntry& entry, Device device) {
   ResultRow row;
-  row.name = concat(device.to_string(), " ", entry.name());
+  row.name = concat(device.to_string(), " conv2d ", entry.name());
   row.backend = entry.name();
   return row;
 }
@@ -41,29 +42,18 @@ ResultRow verify_case(const ConvBackendEntry& entry, const ConvVerifier& verifie
     row.reason = support.reason();
     return row;
   }
-  try {
+  run_row(row, [&] {
     const ConvVerifyResult result = verifier.verify(backend, math, stream);
     row.status = result.passed ? "PASSED" : "FAILED";
     row.reason = result.reason;
     row.detail = result.detail;
     row.error = ResultError{result.max_abs, result.max_rel, result.bound, result.checked};
     if (result.passed) row.repro = "bitwise";  // the verifier runs everything twice and compares the bits
-  } catch (const UnavailableError& error) {
-    row.status = "UNSUPPORTED";
-    row.reason = error.what();
-  } catch (const MemoryError& error) {
-    row.status = "SKIPPED";
-    row.reason = error.what();
-  } catch (const DeviceError& error) {
-    row.status = "ERROR";
-    row.reason = error.what();
-  }
+  });
   return row;
 }
 
-}  // namespace
-
-std::vector<ResultRow> self_test(const SelfTestOptions& options) {
+std::vector<ResultRow> conv_self_test(const SelfTestOptions& options) {
   std::vector<ResultRow> rows;
   const std::vector<ConvBackendEntry>& entries = conv_backend_rows(options.device.kind);
   const auto skip = [&](const ConvBackendEntry& entry, const std::string& reason) {
@@ -101,6 +91,16 @@ std::vector<ResultRow> self_test(const SelfTestOptions& options) {
       }
     }
   }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<ResultRow> self_test(const SelfTestOptions& options) {
+  std::vector<ResultRow> rows = conv_self_test(options);
+  if (interrupted() || (!rows.empty() && rows.back().status == "ERROR")) return rows;
+  std::vector<ResultRow> more = layer_self_test(options);
+  rows.insert(rows.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   return rows;
 }
 

@@ -68,7 +68,7 @@ TEST(DeviceFault, ProfileKeepsCeilingsAndFirstCall) {
 TEST(DeviceFault, DoctorTellsWhichBackend) {
   const ProgramRun run = with_fault_after(3, "doctor --device cpu --json {dir}/out/fault_doctor.json");
   EXPECT_EQ(run.exit_code, 5) << run.out << run.err;
-  EXPECT_NE(run.out.find("ERROR: cpu onednn"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("ERROR: cpu conv2d onednn"), std::string::npos) << run.out;
 }
 
 TEST(DeviceFault, AWrongAnswerFailsTheProfile) {
