@@ -331,7 +331,8 @@ TEST(Eval, TheMatrixLeavesAloneWhatBackendPins) {
       "conv1=direct,fc1=direct,fc2=direct,fc3=direct "
       "--json {dir}/out/pinned.json");
   ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
-  for (const json& row : read_json("{dir}/out/pinned.json").at("rows")) {
+  const json pinned = read_json("{dir}/out/pinned.json");
+  for (const json& row : pinned.at("rows")) {
     EXPECT_EQ(row.at("backends").get<std::string>().rfind("conv1=direct,conv2=", 0), 0u) << row.dump();
   }
 }
