@@ -1,7 +1,10 @@
 // The CPU against PyTorch: activations layer by layer, and the 10,000 digits of the MNIST test set.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "framework/parallel.h"
+#include "layers/softmax/softmax_layer.h"
 #include "tests/lenet/lenet_fixture.h"
 #include "tests/support/allocation_counter.h"
 
@@ -19,6 +22,29 @@ TEST(Golden, EveryPairOfBackendsGivesPyTorchsActivations) {
 TEST(Golden, EveryLinearBackendGivesPyTorchsActivations) {
   for (const std::string& backend : lenet5().node("fc1").layer->backends(DeviceKind::kCpu)) {
     check_golden_activations(Device::cpu(), "fc1=" + backend + ",fc2=" + backend + ",fc3=" + backend, true);
+  }
+}
+
+TEST(Golden, SoftmaxGivesPyTorchsProbabilities) {
+  const Tensor& logits = golden_activations().tensors.at("fc3");
+  const Tensor& expected = golden_activations().tensors.at("softmax");
+  ASSERT_EQ(logits.shape(), expected.shape());
+  const SoftmaxLayer layer;
+  OperatorRequest request;
+  request.inputs = {logits.shape()};
+  request.output = layer.infer_shape(request.inputs);
+  Stream stream(Device::cpu());
+  Tensor y(request.output);
+  RunContext context{stream, nullptr, nullptr};
+  layer.prepare("direct", request, stream)->run({logits.view()}, y.view(), context);
+  constexpr double kLargestLogit = 32;
+  for (int64_t i = 0; i < y.shape().num_elements(); ++i) {
+    ASSERT_LE(std::abs(logits.data()[i]), kLargestLogit);
+    // Rounded logits of up to L, and their differences of up to 2L, move an exponential by 4L * 2^-24 of itself, and
+    // the sum by as much; the exponential is good to 2 ulp, sum and division to 12 roundings.
+    const double probability = expected.data()[i];
+    const double bound = (2 * 4 * kLargestLogit + 16) * 0x1p-24 * probability + 0x1p-126;
+    EXPECT_LE(std::abs(double{y.data()[i]} - probability), bound) << i;
   }
 }
 
