@@ -244,6 +244,26 @@ std::string sum_table(const Executable& executable, const Measured& measured) {
   return table.to_string();
 }
 
+// A residual above this share of the total is explained in words.
+constexpr double kSmallResidual = 0.03;
+
+// What one event between two kernels costs: with the kernels around it, it also keeps the next launch from overlapping
+// the end of the one before.
+double event_inside_ns(const Executable& executable, const Profile& profile) {
+  const double between = static_cast<double>(executable.steps().size()) - 1;
+  return between > 0 ? (profile.profiled.median - profile.unprofiled.median) / between : 0;
+}
+
+std::string explain_residual(const Executable& executable, const Profile& profile) {
+  const double inside = event_inside_ns(executable, profile);
+  const double explained = (profile.event_ns - inside) * (static_cast<double>(executable.steps().size()) - 1);
+  const double left = profile.residual_ns - explained;
+  return concat("the residual: between kernels an event costs ", format_time(inside),
+                ", with nothing between two ", format_time(profile.event_ns), "; that is ",
+                time_us(explained), " us of it, ", time_us(left), " us (",
+                share(left / profile.unprofiled.median), ") stay unexplained");
+}
+
 void print_report(Console& console, const Executable& executable, const std::vector<ResultRow>& rows,
                   const Measured& measured, const ProfileCommandOptions& options) {
   console.line();
@@ -254,6 +274,9 @@ void print_report(Console& console, const Executable& executable, const std::vec
   console.line(concat(format_rate(static_cast<double>(executable.batch()) / total * 1e9),
                       " images/s with the input on the device; residual ",
                       share(measured.profile.residual_ns / total)));
+  if (std::fabs(measured.profile.residual_ns) > kSmallResidual * total) {
+    console.line(explain_residual(executable, measured.profile));
+  }
   if (!measured.profile.held_back) {
     console.line(
         "a pass has more launches than a stream can hold back: times include the host's launch rate");
@@ -271,7 +294,9 @@ void write_files(const Executable& executable, const ResultFile& results, const 
     if (!measured.fault.empty()) return;
     const Profile& profile = measured.profile;
     json.key("sums_ns").begin_object().field("layers", profile.layers_ns).field("events", profile.events_ns);
-    json.field("residual", profile.residual_ns).field("unprofiled", profile.unprofiled.median).end_object();
+    json.field("residual", profile.residual_ns).field("unprofiled", profile.unprofiled.median);
+    json.field("event_alone", profile.event_ns).field("event_inside", event_inside_ns(executable, profile));
+    json.end_object();
     json.field("held_back", profile.held_back);
     json.key("check").begin_object(JsonWriter::Style::kInline).field("max_abs", measured.error.max_abs);
     json.field("bound", measured.error.bound).field("checked", measured.error.checked).end_object();
