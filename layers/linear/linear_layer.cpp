@@ -1,4 +1,5 @@
 #include "layers/linear/linear_layer.h"
+#include "layers/fp32_only.h"
 
 #include "framework/error.h"
 #include "layers/gemm/gemm.h"
@@ -22,11 +23,6 @@ int64_t values_a_sample(const Shape& input) {
   int64_t count = 1;
   for (int i = 1; i < input.rank(); ++i) count *= input[i];
   return count;
-}
-
-Support needs_fp32(const std::string& backend, MathMode math) {
-  if (math == MathMode::kFp32) return Support::yes();
-  return Support::no(concat("linear's ", backend, " computes in fp32 only, asked for ", to_string(math)));
 }
 
 Support provider_supports(DeviceKind kind, MathMode math) {
@@ -102,7 +98,7 @@ Support LinearLayer::supports(const std::string& backend, const OperatorRequest&
     return Support::no(
         concat("linear's tiled serves up to ", kMaxTiledOutputs, " outputs, found ", weights_.shape()[0]));
   }
-  return needs_fp32(backend, request.math);
+  return fp32_only("linear's " + backend, request.math);
 }
 
 std::string LinearLayer::preferred(const OperatorRequest& request) const {

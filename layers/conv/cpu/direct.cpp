@@ -15,8 +15,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "framework/integer_math.h"
 #include "framework/parallel.h"
 #include "layers/conv/conv_backend.h"
+#include "layers/fp32_only.h"
 #include "layers/gemm/cpu/tile_kernel.h"
 
 namespace lenslet {
@@ -29,8 +31,6 @@ constexpr int64_t kBandBytes = 256 * 1024;
 // Below this much work a second thread costs more than it brings (waking one takes some 10 us).
 constexpr double kFlopsPerThread = 1.5e6;
 
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 /// How a problem is walked.
 struct Walk {
   explicit Walk(const Conv2dProblem& problem)
@@ -41,11 +41,11 @@ struct Walk {
     // Cells of the padded input that one residue of the stride owns along the width, up
     // to the last one needed.
     const int64_t reach_w = (q - 1) * problem.stride_w + int64_t{problem.dilation_w} * (problem.s - 1) + 1;
-    pitch = packed ? divide_up(reach_w, problem.stride_w) : problem.w;
+    pitch = packed ? ceil_div(reach_w, problem.stride_w) : problem.w;
     // Whole vectors are computed: rows one by one round up to them, the line through all
     // rows pays for its gaps.
     const int64_t vector = tile_kernels().vector_floats;
-    by_row = pitch != q && divide_up(q, vector) * vector <= pitch;
+    by_row = pitch != q && ceil_div(q, vector) * vector <= pitch;
     const int64_t positions_a_row = std::max<int64_t>(pitch, 1);
     rows = by_row ? p : std::clamp<int64_t>(kMaxPositions / positions_a_row, 1, p);
     if (!by_row && pitch == q) rows = p;  // no gaps: written in place, no tile to hold
@@ -61,7 +61,7 @@ struct Walk {
       const int64_t row_bytes = channels * problem.w * static_cast<int64_t>(sizeof(float));
       rows = std::clamp<int64_t>(kBandBytes / std::max<int64_t>(row_bytes, 1), 1, rows);
     }
-    bands = divide_up(p, rows);
+    bands = ceil_div(p, rows);
   }
 
   int64_t p, q;
@@ -80,7 +80,7 @@ struct Walk {
   int64_t packed_floats(const Conv2dProblem& problem) const {
     if (!packed) return 0;
     const int64_t line = 64 / static_cast<int64_t>(sizeof(float));  // slots on cache lines of their own
-    return divide_up(problem.c / problem.groups * channel_step(problem), line) * line;
+    return ceil_div(problem.c / problem.groups * channel_step(problem), line) * line;
   }
 };
 
@@ -248,9 +248,9 @@ class DirectKernel : public ConvKernel {
     const int64_t stride = problem_.stride_w, start = column_residue - problem_.pad_w;
     // First cell at or after column 0, first cell at or after column W.
     const int64_t inside =
-        row ? std::min(start < 0 ? divide_up(-start, stride) : 0, walk_.pitch) : walk_.pitch;
+        row ? std::min(start < 0 ? ceil_div(-start, stride) : 0, walk_.pitch) : walk_.pitch;
     const int64_t past = row && problem_.w > start
-                             ? std::clamp(divide_up(problem_.w - start, stride), inside, walk_.pitch)
+                             ? std::clamp(ceil_div(problem_.w - start, stride), inside, walk_.pitch)
                              : inside;
     std::fill(out, out + inside, 0.0f);
     if (past > inside && stride == 1) {
@@ -274,8 +274,7 @@ class DirectKernel : public ConvKernel {
 class DirectBackend : public ConvBackend {
  public:
   Support supports(const Conv2dProblem& /*problem*/, MathMode math) const override {
-    if (math == MathMode::kFp32) return Support::yes();
-    return Support::no(concat("the CPU computes in fp32 only, ", to_string(math), " was asked for"));
+    return fp32_only("the CPU", math);
   }
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
     return static_cast<size_t>(num_threads() * Walk(problem).packed_floats(problem)) * sizeof(float);

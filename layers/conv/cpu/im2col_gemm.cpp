@@ -11,8 +11,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "framework/integer_math.h"
+#include "framework/keep_nan.h"
 #include "framework/parallel.h"
 #include "layers/conv/conv_backend.h"
+#include "layers/fp32_only.h"
 #include "layers/gemm/gemm.h"
 
 namespace lenslet {
@@ -24,8 +27,7 @@ constexpr int64_t kColumnBytesPerThread = 1024 * 1024;
 constexpr int64_t kElementsPerThread = 1 << 15;
 
 size_t aligned_bytes(int64_t floats) {
-  const size_t bytes = static_cast<size_t>(floats) * sizeof(float);
-  return (bytes + Buffer::kAlignment - 1) / Buffer::kAlignment * Buffer::kAlignment;
+  return align_up(static_cast<size_t>(floats) * sizeof(float), Buffer::kAlignment);
 }
 
 /// Rows of an image are short: a call of memcpy for each costs more than the copy.
@@ -133,11 +135,10 @@ class Im2colGemmKernel : public ConvKernel {
                                    c = tap / problem_.s / problem_.r;
                      // Column of output q: start + q * stride. Outputs [inside, past) lie in the image, the others on the padding.
                      const int64_t start = s * problem_.dilation_w - problem_.pad_w;
-                     const int64_t inside = std::min(start < 0 ? (-start + stride - 1) / stride : 0, q);
-                     const int64_t past =
-                         start < problem_.w
-                             ? std::clamp((problem_.w - start + stride - 1) / stride, inside, q)
-                             : inside;
+                     const int64_t inside = std::min(start < 0 ? ceil_div(-start, stride) : 0, q);
+                     const int64_t past = start < problem_.w
+                                              ? std::clamp(ceil_div(problem_.w - start, stride), inside, q)
+                                              : inside;
                      float* out = columns + tap * round.positions;
                      for (int64_t image = round.n; image < round.n + round.images; ++image) {
                        const float* plane =
@@ -176,7 +177,7 @@ class Im2colGemmKernel : public ConvKernel {
                      float* to = y + (image * problem_.k + k) * plane;
                      for (int64_t j = 0; j < length; ++j) {
                        const float value = from[j] + bias;
-                       to[j] = relu_ && value < 0.0f ? 0.0f : value;
+                       to[j] = relu_if(relu_, value);
                      }
                    }
                  });
@@ -193,9 +194,7 @@ class Im2colGemmKernel : public ConvKernel {
 class Im2colGemmBackend : public ConvBackend {
  public:
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
-    if (math != MathMode::kFp32) {
-      return Support::no(concat("the CPU computes in fp32 only, ", to_string(math), " was asked for"));
-    }
+    if (const Support support = fp32_only("the CPU", math); !support) return support;
     const Rounds rounds(problem);
     if (rounds.taps > INT32_MAX || rounds.positions() > INT32_MAX) {
       return Support::no("one output row unrolled has 2^31 columns or more");

@@ -10,8 +10,10 @@
 
 #include <algorithm>
 
+#include "framework/integer_math.h"
 #include "framework/module.h"
 #include "layers/conv/conv_backend.h"
+#include "layers/fp32_only.h"
 #include "layers/gemm/cpu/onednn_library.h"
 #include "layers/gemm/cpu/onednn_threads.h"
 
@@ -80,10 +82,6 @@ struct Call {
   }
 };
 
-size_t aligned(size_t bytes) {
-  return (bytes + Buffer::kAlignment - 1) / Buffer::kAlignment * Buffer::kAlignment;
-}
-
 /// A part of the batch: reorder, convolution, reorder, each thread with objects of its own.
 class Part {
  public:
@@ -130,7 +128,7 @@ class Part {
 
   memory in_workspace(const memory::desc& desc) {
     placed_.push_back({memory(desc, cpu_engine(), DNNL_MEMORY_NONE), workspace_bytes_});
-    workspace_bytes_ += aligned(desc.get_size());
+    workspace_bytes_ += align_up(desc.get_size(), Buffer::kAlignment);
     return placed_.back().what;
   }
 
@@ -177,7 +175,7 @@ class OneDnnKernel : public ConvKernel {
       }
       parts_.emplace_back(problem, first, last - first, desc, Convolution(desc), weights_.back(), bias_);
       offsets_.push_back(workspace_bytes_);
-      workspace_bytes_ += aligned(parts_.back().workspace_bytes());
+      workspace_bytes_ += align_up(parts_.back().workspace_bytes(), Buffer::kAlignment);
       detail_ = desc.impl_info_str();
     }
     if (parts_.front().reorders()) detail_ += ", reordered";
@@ -231,8 +229,7 @@ class OneDnnKernel : public ConvKernel {
 class OneDnnBackend : public ConvBackend {
  public:
   Support supports(const Conv2dProblem& /*problem*/, MathMode math) const override {
-    if (math == MathMode::kFp32) return Support::yes();
-    return Support::no(concat("the CPU computes in fp32 only, ", to_string(math), " was asked for"));
+    return fp32_only("the CPU", math);
   }
   /// Input and output once more in blocked channels (up to 16 to a block), and the scratchpads.
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {

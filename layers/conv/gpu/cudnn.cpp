@@ -14,13 +14,12 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <map>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "framework/error.h"
 #include "framework/module.h"
+#include "framework/shared_per_stream.h"
 #include "layers/conv/conv_backend.h"
 
 LENSLET_DEFINE_MODULE()
@@ -150,17 +149,6 @@ using ConvolutionDescriptor =
     Owned<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescriptor, cudnnDestroyConvolutionDescriptor>;
 using ActivationDescriptor =
     Owned<cudnnActivationDescriptor_t, cudnnCreateActivationDescriptor, cudnnDestroyActivationDescriptor>;
-
-/// The handle of a device and stream: making one takes long and device memory, so a graph's layers share it.
-std::shared_ptr<Handle> shared_handle(const Stream& stream) {
-  static std::mutex mutex;
-  static std::map<std::pair<int, void*>, std::weak_ptr<Handle>> handles;
-  std::lock_guard<std::mutex> lock(mutex);
-  std::weak_ptr<Handle>& slot = handles[{stream.device().ordinal, stream.native_handle()}];
-  std::shared_ptr<Handle> handle = slot.lock();
-  if (!handle) slot = handle = std::make_shared<Handle>();
-  return handle;
-}
 
 void describe_tensor(cudnnTensorDescriptor_t descriptor, int n, int c, int h, int w) {
   LENSLET_CUDNN_CHECK(
@@ -296,7 +284,9 @@ std::vector<float> random_values(size_t count) {
 class CudnnKernel : public ConvKernel {
  public:
   explicit CudnnKernel(const ConvPrepare& request)
-      : handle_(shared_handle(request.stream)), descriptors_(request.problem), relu_(request.relu) {
+      : handle_(shared_per_stream<Handle>(request.stream)),
+        descriptors_(request.problem),
+        relu_(request.relu) {
     const Conv2dProblem& problem = request.problem;
     use_stream(request.stream);
     const auto count = static_cast<size_t>(problem.weight_shape().num_elements());

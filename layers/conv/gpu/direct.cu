@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "framework/cuda_check.h"
+#include "framework/integer_math.h"
+#include "framework/multiprocessors.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/gpu/direct_any.cuh"
 #include "layers/conv/gpu/direct_rows.cuh"
@@ -29,12 +31,6 @@ constexpr int kBlock = 128;
 constexpr size_t kSharedBytes = 48 * 1024;  // every GPU has it without asking
 
 cudaStream_t native(Stream& stream) { return static_cast<cudaStream_t>(stream.native_handle()); }
-
-int multiprocessors(Device device) {
-  int count = 0;
-  LENSLET_CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device.ordinal));
-  return count;
-}
 
 bool is_plain(const Conv2dProblem& problem) {
   return problem.groups == 1 && problem.dilation_h == 1 && problem.dilation_w == 1 &&
@@ -361,11 +357,11 @@ class DirectBackend : public ConvBackend {
     if (const Support support = supports(request.problem, request.math); !support) {
       throw UnavailableError(support.reason());
     }
-    const int multiprocessor_count = multiprocessors(request.stream.device());
-    if (auto kernel = prepare_rows(request, multiprocessor_count)) return kernel;
+    const int multiprocessors = multiprocessor_count(request.stream.device());
+    if (auto kernel = prepare_rows(request, multiprocessors)) return kernel;
     if (is_plain(request.problem)) {
-      if (const TileVariant* variant = choose_tile_variant(request.problem, multiprocessor_count)) {
-        return std::make_unique<DirectTile>(request, *variant, multiprocessor_count);
+      if (const TileVariant* variant = choose_tile_variant(request.problem, multiprocessors)) {
+        return std::make_unique<DirectTile>(request, *variant, multiprocessors);
       }
     }
     return std::make_unique<DirectAny>(request);

@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(128) conv_direct_any_kernel(
     const int filter = tile * kOut + k;
     if (filter >= shape.group_filters) continue;
     const int64_t plane_index = static_cast<int64_t>(n) * shape.k + group * shape.group_filters + filter;
-    y[(plane_index * shape.p + p) * shape.q + q] = finish(sums[k], shape.relu);
+    y[(plane_index * shape.p + p) * shape.q + q] = relu_if(shape.relu, sums[k]);
   }
 }
 

@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(128)
     for (int k = 0; k < kOut; ++k) {
       float out[4];
 #pragma unroll
-      for (int j = 0; j < 4; ++j) out[j] = finish(sums[row][k][j], shape.relu);
+      for (int j = 0; j < 4; ++j) out[j] = relu_if(shape.relu, sums[row][k][j]);
       float* target = y + ((static_cast<int64_t>(n) * K + k0 + k) * shape.p + p0 + row) * shape.q + q0;
       if (shape.store_width == 2) {
         *reinterpret_cast<float2*>(target) = make_float2(out[0], out[1]);

@@ -187,7 +187,7 @@ __global__ void __launch_bounds__(kDirectTileThreads, 4) conv_direct_tile_kernel
       for (int j = 0; j < kColumns; j += 4) {
         float out[4];
 #pragma unroll
-        for (int e = 0; e < 4; ++e) out[e] = finish(sums[k][i][j + e], shape.relu);
+        for (int e = 0; e < 4; ++e) out[e] = relu_if(shape.relu, sums[k][i][j + e]);
         const int count = shape.q - q0 - j;
         store_four(target + j, out, shape.vector_store && count >= 4, count);
       }

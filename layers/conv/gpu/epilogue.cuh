@@ -1,12 +1,9 @@
-// What happens to a finished sum before it is stored.
+// How finished sums are stored.
 #pragma once
 
-namespace lenslet {
+#include "framework/keep_nan.h"
 
-/// max(value, 0) where asked for. A NaN stays a NaN, which fmaxf would turn into 0.
-__device__ __forceinline__ float finish(float value, bool relu) {
-  return relu && value < 0.0f ? 0.0f : value;
-}
+namespace lenslet {
 
 /// Stores up to `count` neighbouring values; `vector` says that all four exist and the
 /// address is 16-byte aligned.

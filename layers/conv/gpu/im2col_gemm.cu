@@ -14,6 +14,7 @@
 
 #include "framework/cuda_check.h"
 #include "framework/error.h"
+#include "framework/integer_math.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/gpu/fast_divide.cuh"
 #include "layers/gemm/gemm.h"
@@ -93,7 +94,7 @@ Unroll unroll_for(const Conv2dProblem& problem) {
 /// Threads of a block: the warps that leave the fewest idle at the end of `pixels`, the most of those.
 int block_threads(int64_t pixels) {
   int best = kThreads;
-  const auto total = [pixels](int threads) { return (pixels + threads - 1) / threads * threads; };
+  const auto total = [pixels](int threads) { return round_up(pixels, threads); };
   for (int threads = kThreads - 32; threads >= 64; threads -= 32) {
     if (total(threads) < total(best)) best = threads;
   }
@@ -103,11 +104,6 @@ int block_threads(int64_t pixels) {
 bool is_plain_1x1(const Conv2dProblem& problem) {
   return problem.r == 1 && problem.s == 1 && problem.stride_h == 1 && problem.stride_w == 1 &&
          problem.pad_h == 0 && problem.pad_w == 0;
-}
-
-size_t aligned(int64_t bytes) {
-  const auto unit = static_cast<int64_t>(Buffer::kAlignment);
-  return static_cast<size_t>((bytes + unit - 1) / unit * unit);
 }
 
 /// How much of the problem one round does.
@@ -125,7 +121,7 @@ struct Rounds {
     const int64_t fit = std::max(std::min(limit, kColumnBytes) / pixel_bytes, kPixelUnit);
     pixels = std::min(all, fit / kPixelUnit * kPixelUnit);
     images = pixels < all ? 1 : std::min<int64_t>({fit / all, problem.n, kMaxImages});
-    column_bytes = aligned(images * pixels * pixel_bytes);
+    column_bytes = align_up(static_cast<size_t>(images * pixels * pixel_bytes), Buffer::kAlignment);
   }
   int64_t images = 1;
   int64_t pixels = 0;  // of each image; fewer than all only with one image
@@ -186,7 +182,7 @@ class Im2colGemmKernel : public ConvKernel {
                         problem_.stride_h,   problem_.stride_w,  problem_.pad_h, problem_.pad_w,
                         problem_.dilation_h, problem_.dilation_w};
     const int threads = block_threads(pixels);
-    const dim3 grid(static_cast<unsigned>((pixels + threads - 1) / threads),
+    const dim3 grid(static_cast<unsigned>(ceil_div(pixels, threads)),
                     static_cast<unsigned>(std::min(problem_.c, 65535)),
                     static_cast<unsigned>(std::min<int64_t>(images, 65535)));
     unroll_for(problem_)<<<grid, threads, 0, static_cast<cudaStream_t>(context.stream.native_handle())>>>(

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "framework/cuda_check.h"
+#include "framework/integer_math.h"
+#include "framework/multiprocessors.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/gpu/implicit_gemm_kernel.cuh"
 #include "layers/conv/gpu/own_kernel_limits.h"
@@ -190,10 +192,8 @@ class ImplicitGemmBackend : public ConvBackend {
     if (const Support support = supports(request.problem, request.math); !support) {
       throw UnavailableError(support.reason());
     }
-    int multiprocessor_count = 0;
-    LENSLET_CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessor_count, cudaDevAttrMultiProcessorCount,
-                                              request.stream.device().ordinal));
-    return std::make_unique<ImplicitGemm>(request, choose_variant(request.problem, multiprocessor_count));
+    return std::make_unique<ImplicitGemm>(
+        request, choose_variant(request.problem, multiprocessor_count(request.stream.device())));
   }
 
  private:

@@ -146,8 +146,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_g
       float* target = y + (static_cast<int64_t>(n) * shape.k + channel) * shape.plane + pixel;
       if (shape.vector_store) {
         *reinterpret_cast<float4*>(target) = make_float4(
-            finish(sums[i][j] + offset, shape.relu), finish(sums[i][j + 1] + offset, shape.relu),
-            finish(sums[i][j + 2] + offset, shape.relu), finish(sums[i][j + 3] + offset, shape.relu));
+            relu_if(shape.relu, sums[i][j] + offset), relu_if(shape.relu, sums[i][j + 1] + offset),
+            relu_if(shape.relu, sums[i][j + 2] + offset), relu_if(shape.relu, sums[i][j + 3] + offset));
         continue;
       }
 #pragma unroll
@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_g
         int other_pixel;
         const int other = shape.by_plane.divide(column + e, other_pixel);
         y[(static_cast<int64_t>(other) * shape.k + channel) * shape.plane + other_pixel] =
-            finish(sums[i][j + e] + offset, shape.relu);
+            relu_if(shape.relu, sums[i][j + e] + offset);
       }
     }
   }

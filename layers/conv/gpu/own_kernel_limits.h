@@ -1,4 +1,4 @@
-// What all of Lenslet's own CUDA convolutions ask of a problem, and small helpers they share.
+// What all of Lenslet's own CUDA convolutions ask of a problem.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,5 @@ inline Support own_kernel_limits(const char* backend, const Conv2dProblem& probl
   }
   return Support::yes();
 }
-
-inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-inline int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
 }  // namespace lenslet

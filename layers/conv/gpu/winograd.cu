@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "framework/cuda_check.h"
+#include "framework/integer_math.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/gpu/own_kernel_limits.h"
 #include "layers/conv/gpu/winograd_kernels.cuh"

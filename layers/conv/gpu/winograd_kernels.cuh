@@ -192,7 +192,7 @@ __device__ __forceinline__ void store_winograd_tile(const WinogradShape& shape,
     if (place.p0 + i >= shape.p) continue;
     const int64_t row = (static_cast<int64_t>(place.n) * shape.k + k) * shape.p + place.p0 + i;
     float* target = y + row * shape.q + place.q0;
-    const float left = finish(out[i][0] + bias, shape.relu), right = finish(out[i][1] + bias, shape.relu);
+    const float left = relu_if(shape.relu, out[i][0] + bias), right = relu_if(shape.relu, out[i][1] + bias);
     if (shape.q % 2 == 0) {
       *reinterpret_cast<float2*>(target) = make_float2(left, right);
     } else {

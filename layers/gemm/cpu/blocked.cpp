@@ -4,6 +4,8 @@
 //
 // A [M, K] or [K, M], B [K, N] or [N, K], C [M, N], row-major. Threads share the blocks of M and N.
 #include "layers/gemm/cpu/blocked.h"
+#include "framework/integer_math.h"
+#include "layers/fp32_only.h"
 
 #include <algorithm>
 
@@ -24,8 +26,6 @@ constexpr int64_t kPanelFloats = kRows * kDepth + kDepth * kColumns + kRows * kC
 constexpr int64_t kRowsWorthPacking = 24;
 // Below this much work a second thread costs more than it brings (waking one takes some 10 us).
 constexpr double kFlopsPerThread = 1e6;
-
-int64_t blocks_of(int64_t size, int64_t block) { return (size + block - 1) / block; }
 
 /// a[t][j] of each row block, one after the other; alpha is applied to C, not here, so that the
 /// products are exact ones.
@@ -123,7 +123,7 @@ class BlockedGemm : public Gemm {
            RunContext& /*context*/) override {
     check_gemm(problem);
     if (problem.m == 0 || problem.n == 0) return;
-    const int64_t row_blocks = blocks_of(problem.m, kRows), column_blocks = blocks_of(problem.n, kColumns);
+    const int64_t row_blocks = ceil_div(problem.m, kRows), column_blocks = ceil_div(problem.n, kColumns);
     const int64_t blocks = problem.batch * row_blocks * column_blocks;
     const double flops = 2.0 * problem.m * problem.n * problem.k * problem.batch;
     const int64_t slots =
@@ -154,10 +154,7 @@ class BlockedProvider : public GemmProvider {
   explicit BlockedProvider(const std::string& stands_in_because)
       : describe_(concat("blocked loop (", tile_kernels().isa, stands_in_because.empty() ? "" : "; ",
                          stands_in_because, ")")) {}
-  Support supports(MathMode math) const override {
-    if (math == MathMode::kFp32) return Support::yes();
-    return Support::no(concat("the CPU computes in fp32 only, ", to_string(math), " was asked for"));
-  }
+  Support supports(MathMode math) const override { return fp32_only("the CPU", math); }
   std::unique_ptr<Gemm> prepare(MathMode math, Stream& /*stream*/) const override {
     const Support support = supports(math);
     if (!support) throw UnavailableError(support.reason());

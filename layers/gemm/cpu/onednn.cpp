@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "framework/module.h"
+#include "layers/fp32_only.h"
 #include "layers/gemm/cpu/onednn_library.h"
 #include "layers/gemm/cpu/onednn_threads.h"
 #include "layers/gemm/gemm_check.h"
@@ -90,10 +91,7 @@ class OneDnnGemm : public Gemm {
 
 class OneDnnProvider : public GemmProvider {
  public:
-  Support supports(MathMode math) const override {
-    if (math == MathMode::kFp32) return Support::yes();
-    return Support::no(concat("the CPU computes in fp32 only, ", to_string(math), " was asked for"));
-  }
+  Support supports(MathMode math) const override { return fp32_only("the CPU", math); }
   std::unique_ptr<Gemm> prepare(MathMode math, Stream& /*stream*/) const override {
     const Support support = supports(math);
     if (!support) throw UnavailableError(support.reason());

@@ -1,6 +1,7 @@
 // Register tiles in the manner of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication"
 // (2008), without packing of b: here b is an image read at shifted places, whose rows are contiguous already.
 #include "layers/gemm/cpu/tile_kernel.h"
+#include "framework/keep_nan.h"
 
 #include "framework/simd.h"
 
@@ -68,7 +69,7 @@ LENSLET_ALWAYS_INLINE void scalar_tile(const TileArgs& args) {
 #pragma GCC unroll 16
     for (int j = 0; j < J; ++j) {
       const float y = sum[j] + (args.bias ? args.bias[j] : 0.0f);
-      args.out[j * args.out_step + i] = args.relu && y < 0.0f ? 0.0f : y;
+      args.out[j * args.out_step + i] = relu_if(args.relu, y);
     }
   }
 }

@@ -5,18 +5,13 @@
 #include <algorithm>
 
 #include "framework/cuda_check.h"
+#include "framework/keep_nan.h"
 #include "layers/gemm/gpu/bias_relu.h"
 
 namespace lenslet {
 namespace {
 
 constexpr int kThreads = 256;
-
-// The comparison is false for NaN, which must not vanish.
-__device__ __forceinline__ float finish(float value, float bias, bool relu) {
-  value += bias;
-  return relu && value < 0.0f ? 0.0f : value;
-}
 
 // computes    y = f(y + bias[channel]) for y [outer, channels, inner]
 // work split  a thread does kWidth neighbouring values; in a quad either the channel is one (inner a multiple
@@ -34,7 +29,7 @@ __global__ void __launch_bounds__(kThreads)
   const Index first = t * kWidth;
   const Index channel = first / inner % channels;
   if (kWidth == 1) {
-    y[first] = finish(y[first], bias ? bias[channel] : 0.0f, relu);
+    y[first] = relu_if(relu, y[first] + (bias ? bias[channel] : 0.0f));
     return;
   }
   float4 v = reinterpret_cast<float4*>(y)[t];
@@ -44,8 +39,8 @@ __global__ void __launch_bounds__(kThreads)
   } else if (bias) {
     b.x = b.y = b.z = b.w = bias[channel];
   }
-  v = make_float4(finish(v.x, b.x, relu), finish(v.y, b.y, relu), finish(v.z, b.z, relu),
-                  finish(v.w, b.w, relu));
+  v = make_float4(relu_if(relu, v.x + b.x), relu_if(relu, v.y + b.y), relu_if(relu, v.z + b.z),
+                  relu_if(relu, v.w + b.w));
   reinterpret_cast<float4*>(y)[t] = v;
 }
 

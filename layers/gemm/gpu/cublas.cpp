@@ -9,12 +9,11 @@
 #include <dlfcn.h>
 
 #include <climits>
-#include <map>
-#include <mutex>
 #include <utility>
 
 #include "framework/error.h"
 #include "framework/module.h"
+#include "framework/shared_per_stream.h"
 #include "layers/gemm/gemm.h"
 #include "layers/gemm/gemm_check.h"
 #include "layers/gemm/gpu/cublas_workspace.h"
@@ -63,18 +62,6 @@ class Handle {
   cublasHandle_t handle_ = nullptr;
 };
 
-/// The handle of a device and stream: making one takes milliseconds and device memory, so a
-/// graph's layers share it.
-std::shared_ptr<Handle> shared_handle(const Stream& stream) {
-  static std::mutex mutex;
-  static std::map<std::pair<int, void*>, std::weak_ptr<Handle>> handles;
-  std::lock_guard<std::mutex> lock(mutex);
-  std::weak_ptr<Handle>& slot = handles[{stream.device().ordinal, stream.native_handle()}];
-  std::shared_ptr<Handle> handle = slot.lock();
-  if (!handle) slot = handle = std::make_shared<Handle>();
-  return handle;
-}
-
 int leading_dimension(const char* name, int64_t value) {
   if (value > INT_MAX)
     throw UnavailableError(concat("cublas takes a ", name, " of up to ", INT_MAX, ", found ", value));
@@ -84,7 +71,7 @@ int leading_dimension(const char* name, int64_t value) {
 class CublasGemm : public Gemm {
  public:
   CublasGemm(MathMode math, const Stream& stream)
-      : handle_(shared_handle(stream)),
+      : handle_(shared_per_stream<Handle>(stream)),
         compute_(math == MathMode::kTf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F_PEDANTIC),
         describe_(concat("cuBLAS ", library_version(), math == MathMode::kTf32 ? " (TF32)" : " (FP32)")) {}
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "framework/error.h"
+#include "framework/integer_math.h"
 #include "framework/parallel.h"
 #include "framework/simd.h"
 #include "layers/linear/linear_backends.h"
@@ -24,8 +25,6 @@ constexpr int64_t kUnit = 16;   // a panel's width is a multiple of this
 // Least multiply-adds for a thread of its own: about 20 microseconds of one core, several
 // times what waking one costs.
 constexpr int64_t kGrainMacs = 1 << 20;
-
-int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 struct Panel {
   const float* weights;  // [inputs][width]
@@ -119,7 +118,7 @@ class DirectOperator : public Operator {
  public:
   explicit DirectOperator(const LinearProblem& problem)
       : batch_(problem.batch), inputs_(problem.inputs), outputs_(problem.outputs), kernel_(panel_kernel()) {
-    const int64_t stored = div_up(outputs_, kUnit) * kUnit;
+    const int64_t stored = ceil_div(outputs_, kUnit) * kUnit;
     packed_ = Buffer(Device::cpu(), static_cast<size_t>((inputs_ + 1) * stored) * sizeof(float));
     float* bias = packed_.as<float>();
     float* weights = bias + stored;
@@ -153,7 +152,7 @@ class DirectOperator : public Operator {
     const int64_t macs_a_sample = inputs_ * outputs_;
     const int64_t block =
         std::clamp<int64_t>(kGrainMacs / std::max<int64_t>(macs_a_sample, 1), 6, 96) / 6 * 6;
-    const int64_t blocks = div_up(batch_, block);
+    const int64_t blocks = ceil_div(batch_, block);
     const int64_t grain =
         std::max<int64_t>(1, kGrainMacs / std::max<int64_t>(1, block * macs_a_sample / panels));
     parallel_for(blocks * panels, grain, [&](int64_t begin, int64_t end) {

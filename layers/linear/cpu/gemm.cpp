@@ -2,6 +2,7 @@
 // already holds the bias.
 #include <cstring>
 
+#include "framework/keep_nan.h"
 #include "framework/parallel.h"
 #include "layers/gemm/gemm.h"
 #include "layers/linear/linear_backends.h"
@@ -54,7 +55,7 @@ class GemmOperator : public Operator {
     if (relu_) {
       ScopedStage stage(context.tracer, "relu");
       parallel_for(batch_ * outputs_, kGrainValues, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) y[i] = y[i] < 0.0f ? 0.0f : y[i];
+        for (int64_t i = begin; i < end; ++i) y[i] = relu(y[i]);
       });
     }
   }

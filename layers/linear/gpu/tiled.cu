@@ -12,6 +12,9 @@
 
 #include "framework/cuda_check.h"
 #include "framework/error.h"
+#include "framework/integer_math.h"
+#include "framework/keep_nan.h"
+#include "framework/multiprocessors.h"
 #include "layers/linear/linear_backends.h"
 
 namespace lenslet {
@@ -162,8 +165,7 @@ __global__ void __launch_bounds__(kWarp* kTall* kBroad)
       if (sample >= batch) break;
       float out[4] = {sum[r][g][0] + b.x, sum[r][g][1] + b.y, sum[r][g][2] + b.z, sum[r][g][3] + b.w};
 #pragma unroll
-      for (float& value : out)
-        value = relu && value < 0.0f ? 0.0f : value;  // false for NaN, which must not vanish
+      for (float& value : out) value = relu_if(relu, value);
       float* to = y + sample * outputs + output;
       if (outputs % 4 == 0 && output < outputs) {
         *reinterpret_cast<float4*>(to) = make_float4(out[0], out[1], out[2], out[3]);
@@ -196,13 +198,11 @@ Kernel kernel_for(int tall, int width) {
   return tall == 2 ? kernel_of_height<2, kWide>(width) : kernel_of_height<1, kWide>(width);
 }
 
-int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // The widest tile among those that waste the fewest columns.
 int choose_width(int64_t outputs) {
   int best = 4;
   for (int width = 3; width >= 1; --width) {
-    const auto padded = [outputs](int w) { return div_up(outputs, w * kGroupColumns) * w; };
+    const auto padded = [outputs](int w) { return ceil_div(outputs, w * kGroupColumns) * w; };
     if (padded(width) < padded(best)) best = width;
   }
   return best;
@@ -214,8 +214,8 @@ int choose_tall(int64_t batch, int64_t column_tiles, int multiprocessors) {
   int best = 1;
   int64_t least = INT64_MAX;
   for (int tall : {4, 2, 1}) {
-    const int64_t blocks = div_up(batch, tall * kWarpRows) * column_tiles;
-    const int64_t cost = div_up(blocks, multiprocessors) * (tall * kWarpRows + 6);
+    const int64_t blocks = ceil_div(batch, tall * kWarpRows) * column_tiles;
+    const int64_t cost = ceil_div(blocks, multiprocessors) * (tall * kWarpRows + 6);
     if (cost < least) {
       least = cost;
       best = tall;
@@ -228,13 +228,10 @@ class TiledOperator : public Operator {
  public:
   TiledOperator(const LinearProblem& problem, Stream& stream) : problem_(problem) {
     width_ = choose_width(problem.outputs);
-    column_tiles_ = div_up(problem.outputs, width_ * kGroupColumns);
+    column_tiles_ = ceil_div(problem.outputs, width_ * kGroupColumns);
     padded_ = column_tiles_ * width_ * kGroupColumns;
-    steps_ = div_up(problem.inputs, kDepth);
-    int multiprocessors = 0;
-    LENSLET_CUDA_CHECK(
-        cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, stream.device().ordinal));
-    tall_ = choose_tall(problem.batch, column_tiles_, multiprocessors);
+    steps_ = ceil_div(problem.inputs, kDepth);
+    tall_ = choose_tall(problem.batch, column_tiles_, multiprocessor_count(stream.device()));
 
     std::vector<float> packed(static_cast<size_t>((steps_ * kDepth + 1) * padded_),
                               0.0f);  // wt, then the bias
@@ -257,7 +254,7 @@ class TiledOperator : public Operator {
     const float* wt = weights_.as<float>();
     const bool wide = problem_.inputs % 4 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0;
     const Kernel kernel = wide ? kernel_for<true>(tall_, width_) : kernel_for<false>(tall_, width_);
-    const dim3 grid(static_cast<unsigned>(div_up(problem_.batch, tall_ * kWarpRows)),
+    const dim3 grid(static_cast<unsigned>(ceil_div(problem_.batch, tall_ * kWarpRows)),
                     static_cast<unsigned>(column_tiles_));
     kernel<<<grid, kWarp * tall_ * warps_across(width_), 0,
              static_cast<cudaStream_t>(context.stream.native_handle())>>>(

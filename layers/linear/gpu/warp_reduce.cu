@@ -9,6 +9,8 @@
 
 #include "framework/cuda_check.h"
 #include "framework/error.h"
+#include "framework/integer_math.h"
+#include "framework/keep_nan.h"
 #include "layers/linear/linear_backends.h"
 
 namespace lenslet {
@@ -91,7 +93,7 @@ __global__ void __launch_bounds__(kWarp* kWarps)
   if (writes) {
     if (bias) total += bias[output];
     // The comparison is false for NaN, which must not vanish.
-    y[(row + mine) * outputs + output] = relu && total < 0.0f ? 0.0f : total;
+    y[(row + mine) * outputs + output] = relu_if(relu, total);
   }
 }
 
@@ -115,8 +117,8 @@ class WarpReduceOperator : public Operator {
                             ? (wide ? linear_warp_reduce_kernel<1, 4> : linear_warp_reduce_kernel<1, 1>)
                             : (wide ? linear_warp_reduce_kernel<4, 4> : linear_warp_reduce_kernel<4, 1>);
     const int64_t rows = problem_.batch == 1 ? 1 : 4;
-    const dim3 grid(static_cast<unsigned>((problem_.batch + rows - 1) / rows),
-                    static_cast<unsigned>((problem_.outputs + kWarps - 1) / kWarps));
+    const dim3 grid(static_cast<unsigned>(ceil_div(problem_.batch, rows)),
+                    static_cast<unsigned>(ceil_div(problem_.outputs, kWarps)));
     kernel<<<grid, dim3(kWarp, kWarps), 0, static_cast<cudaStream_t>(context.stream.native_handle())>>>(
         x, weights_.data(), bias_.data(), output.data, problem_.batch, problem_.inputs, problem_.outputs,
         problem_.relu);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "framework/keep_nan.h"
 #include "framework/parallel.h"
 #include "framework/simd.h"
 #include "layers/pool/pool_kernels.h"
@@ -16,9 +17,6 @@ namespace {
 
 // Least input values for a thread of its own: a smaller share costs more to hand over than to do.
 constexpr int64_t kGrainValues = 32 * 1024;
-
-// The larger value, NaN where either is one. `|`, not `||`: no branch, so the loops vectorise.
-inline float larger(float a, float b) { return (b > a) | (b != b) ? b : a; }
 
 // Values folded from two rows into one before neighbours are folded: a few rows' worth that stay in the L1 cache.
 constexpr int64_t kFoldValues = 1024;

@@ -9,14 +9,13 @@
 #include <algorithm>
 
 #include "framework/cuda_check.h"
+#include "framework/keep_nan.h"
 #include "layers/pool/pool_kernels.h"
 
 namespace lenslet {
 namespace {
 
 constexpr int kThreads = 256;
-
-__device__ __forceinline__ float larger(float a, float b) { return (b > a || b != b) ? b : a; }
 
 template <bool kMax>
 __device__ __forceinline__ float pool4(float a, float b, float c, float d) {

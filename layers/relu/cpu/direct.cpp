@@ -1,4 +1,5 @@
 // ReLU on the CPU: y[i] = max(x[i], 0).
+#include "framework/keep_nan.h"
 #include "framework/parallel.h"
 #include "framework/simd.h"
 #include "layers/relu/relu_kernels.h"
@@ -9,9 +10,8 @@ namespace {
 // Least values for a thread of its own: a smaller share costs more to hand over than to do.
 constexpr int64_t kGrainValues = 64 * 1024;
 
-// `x < 0 ? 0 : x` rather than `x > 0 ? x : 0`: the comparison is false for NaN, which must not vanish.
 LENSLET_SIMD_CLONES void relu_range(const float* x, float* y, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) y[i] = x[i] < 0.0f ? 0.0f : x[i];
+  for (int64_t i = 0; i < count; ++i) y[i] = relu(x[i]);
 }
 
 }  // namespace

@@ -4,15 +4,13 @@
 #include <algorithm>
 
 #include "framework/cuda_check.h"
+#include "framework/keep_nan.h"
 #include "layers/relu/relu_kernels.h"
 
 namespace lenslet {
 namespace {
 
 constexpr int kThreads = 256;
-
-// The comparison is false for NaN, which must not vanish.
-__device__ __forceinline__ float relu(float x) { return x < 0.0f ? 0.0f : x; }
 
 // computes    y = max(x, 0), count values
 // work split  a thread does one float4 of the whole quads, the first threads also one of the up to 3 values

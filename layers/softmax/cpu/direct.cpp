@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 
+#include "framework/keep_nan.h"
 #include "framework/parallel.h"
 #include "framework/simd.h"
 #include "layers/softmax/softmax_kernels.h"
@@ -48,9 +49,6 @@ inline __attribute__((always_inline)) float exp_nonpositive(float x) {
   std::memcpy(&scale, &bits, sizeof scale);
   return p * scale;
 }
-
-// The larger value, NaN where either is one.
-inline float larger(float a, float b) { return (b > a) | (b != b) ? b : a; }
 
 LENSLET_SIMD_CLONES void softmax_row(const float* x, float* y, int64_t classes) {
   float most = -std::numeric_limits<float>::infinity();

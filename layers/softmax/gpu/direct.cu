@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "framework/cuda_check.h"
+#include "framework/keep_nan.h"
 #include "layers/softmax/softmax_kernels.h"
 
 namespace lenslet {
@@ -14,8 +15,6 @@ constexpr int kWarp = 32;
 constexpr int kThreads = 256;
 // Rows up to this length are done by one warp each, longer ones by a whole block.
 constexpr int64_t kWarpClasses = 1024;
-
-__device__ __forceinline__ float larger(float a, float b) { return (b > a || b != b) ? b : a; }
 
 template <bool kMax>
 __device__ __forceinline__ float combine(float a, float b) {

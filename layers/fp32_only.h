@@ -1,0 +1,15 @@
+// The refusal of backends that know one kind of arithmetic.
+#pragma once
+
+#include "framework/error.h"
+#include "framework/math_mode.h"
+
+namespace lenslet {
+
+/// Yes for fp32; else no, naming `who`: "the CPU".
+inline Support fp32_only(const std::string& who, MathMode math) {
+  if (math == MathMode::kFp32) return Support::yes();
+  return Support::no(concat(who, " computes in fp32 only, asked for ", to_string(math)));
+}
+
+}  // namespace lenslet
