@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "apps/common/text.h"
+#include "apps/lenslet/picture_memory.h"
 #include "framework/error.h"
 #include "framework/parallel.h"
 #include "models/lenet5.h"
@@ -134,6 +135,7 @@ void DigitInputs::open_next_argument() {
 }
 
 std::vector<DigitInput> DigitInputs::next(size_t count) {
+  if (keep_originals_) count = std::min<size_t>(count, 1);  // the pictures kept may be large
   std::vector<DigitInput> inputs;
   while (inputs.size() < count) {
     if (idx_next_ < idx_end_) {
@@ -156,12 +158,20 @@ std::vector<DigitInput> DigitInputs::next(size_t count) {
       break;
     }
   }
+  // Threads decode small pictures side by side; large ones follow one after another, here, so that together they take no
+  // more memory than one may (ImageLimits). On one thread also because each thread's heap keeps what it once needed.
+  std::vector<char> large(inputs.size(), 0);
   parallel_for(static_cast<int64_t>(inputs.size()), 1, [&](int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) {
-      DigitInput& input = inputs[static_cast<size_t>(i)];
-      if (input.index < 0 && input.error.empty()) read_picture(input, keep_originals_);
+    for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i) {
+      DigitInput& input = inputs[i];
+      if (input.index >= 0 || !input.error.empty()) continue;
+      large[i] = input.file == "-" || !surely_small_picture(input.file) ? 1 : 0;
+      if (large[i] == 0) read_picture(input, keep_originals_);
     }
   });
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (large[i] != 0) read_picture(inputs[i], keep_originals_);
+  }
   return inputs;
 }
 

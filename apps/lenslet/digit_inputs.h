@@ -30,7 +30,7 @@ class DigitInputs {
  public:
   /// Throws UsageError for '-' on a terminal. `keep_originals` is for --explain.
   DigitInputs(const ClassifyOptions& options, bool keep_originals);
-  /// Up to `count` more, pictures decoded in parallel; empty at the end.
+  /// Up to `count` more (one, where originals are kept), small pictures decoded in parallel; empty at the end.
   std::vector<DigitInput> next(size_t count);
   /// Whether one picture is all there is: then it runs as a batch of one.
   bool single() const noexcept { return single_; }

@@ -213,7 +213,6 @@ ExitCode run_eval(const EvalOptions& options) {
   Session session(options);
   const ImageDataset data = read_image_dataset(data_folder(options), options.split, kLenet5Side, kLenet5Side);
   const int64_t count = std::min(data.count, options.limit.value_or(data.count));
-  if (count == 0) throw DataError(concat(data.images_path, ": holds no images"));
   console.line(concat("LeNet-5, ", session.weights_origin(), ", ", to_string(session.math()), " on ",
                       session.describe_device()));
   console.line(concat("data:       ", printable(data.images_path), ", ", format_count(count), " of ",

@@ -40,6 +40,16 @@ Graph load_graph(const CommonOptions& options) {
   return make_lenet5(read_safetensors(options.weights), options.weights);
 }
 
+// A plan replays anywhere, but what it chose was measured where it was made.
+void warn_about_plan(const Plan& saved, const Plan& here) {
+  if (saved.version == here.version && saved.device_name == here.device_name) return;
+  write_standard_error(
+      printable(concat("lenslet: note: ", saved.origin, " was made by version ", saved.version, " on ",
+                       saved.device_name, ", this is version ", here.version, " on ", here.device_name,
+                       "; other choices may be faster here")) +
+      "\n");
+}
+
 }  // namespace
 
 Session::Session(const CommonOptions& options)
@@ -89,8 +99,8 @@ BuildOptions Session::build_options(int64_t batch) const {
 
 std::unique_ptr<Executable> Session::build(int64_t batch) const {
   auto executable = std::make_unique<Executable>(graph_, build_options(batch));
-  write_result(options_.save_plan,
-               options_.save_plan.empty() ? std::string() : executable->plan().to_json() + "\n");
+  write_result(options_.save_plan, options_.save_plan.empty() ? std::string() : executable->plan().to_json());
+  if (plan_) warn_about_plan(*plan_, executable->plan());
   return executable;
 }
 

@@ -220,6 +220,9 @@ void write_pictures(const fs::path& dir) {
   write_file(dir / "pics/blank.pgm", pgm(kSide, kSide, std::string(kSide * kSide, '\x7f')));
   write_file(dir / "pics/with space.pgm", pgm(kSide, kSide, bars(1)));
   write_file(dir / "bits/black.pbm", "P1\n2 2\n1 0\n0 1\n");
+  std::string colours(size_t{3} * 3000 * 2000, '\xff');  // 17 MiB, a black bar on white
+  for (size_t y = 500; y < 1500; ++y) colours.replace(3 * (y * 3000 + 1450), 300, 300, '\0');
+  write_file(dir / "large/bars.ppm", "P6\n3000 2000\n255\n" + colours);
   write_file(dir / "odd/new\nline.pgm", pgm(kSide, kSide, bars(1)));
   write_file(dir / "odd/not-utf8-\xff\xfe.pgm", pgm(kSide, kSide, bars(1)));
   write_file(dir / "odd/-dash.pgm", pgm(kSide, kSide, bars(1)));

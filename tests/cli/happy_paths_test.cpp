@@ -190,6 +190,21 @@ TEST(Classify, ThousandsOfFilesTakeNoMoreMemoryThanAFew) {
   EXPECT_LT(many.max_rss_kib, few.max_rss_kib + kMoreKib);
 }
 
+TEST(Classify, LargePicturesAreDecodedOneAfterAnother) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the address sanitizer keeps freed memory";
+#endif
+  const auto memory_of = [](int count) {
+    std::string arguments = "classify --device cpu --threads 8 --csv {dir}/out/large.csv";
+    for (int i = 0; i < count; ++i) arguments += " {dir}/large/bars.ppm";
+    const ProgramRun run = lenslet(arguments);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return run.max_rss_kib;
+  };
+  constexpr long kMoreKib = 24 * 1024;  // half of what a second picture at the same time would take
+  EXPECT_LT(memory_of(8), memory_of(1) + kMoreKib);
+}
+
 TEST(Classify, Samples) {
   const std::string folder = expand("{source}/samples");
   if (!fs::is_directory(folder)) GTEST_SKIP() << "no samples/ in this source tree";
@@ -256,10 +271,25 @@ TEST(Eval, APlanIsReplayedBitForBit) {
       lenslet("eval --device cpu --data {dir}/data --plan {dir}/out/p.json --logits {dir}/out/b.safetensors");
   ASSERT_EQ(replay.exit_code, 0) << replay.err;
   EXPECT_NE(replay.out.find("conv1 im2col_gemm"), std::string::npos) << replay.out;
+  EXPECT_TRUE(replay.err.empty()) << replay.err;
+  const std::string plan = read_text(expand("{dir}/out/p.json"));
+  EXPECT_EQ(plan.substr(plan.size() - 3), "\n}\n");
   const std::string a = read_text(expand("{dir}/out/a.raw")),
                     b = read_text(expand("{dir}/out/b.safetensors"));
   ASSERT_EQ(a.size(), 20 * 10 * sizeof(float));
   EXPECT_EQ(a, b.substr(b.size() - a.size()));
+}
+
+TEST(Eval, APlanMadeElsewhereIsReplayedWithANote) {
+  ASSERT_EQ(lenslet("eval --device cpu --data {dir}/data --save-plan {dir}/out/here.json").exit_code, 0);
+  json plan = read_json("{dir}/out/here.json");
+  plan["device_name"] = "a card of another make";
+  std::ofstream(expand("{dir}/out/elsewhere.json")) << plan;
+  const ProgramRun run = lenslet("eval --device cpu --data {dir}/data --plan {dir}/out/elsewhere.json");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_NE(run.err.find("elsewhere.json was made by version"), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("a card of another make"), std::string::npos) << run.err;
+  EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
 }
 
 TEST(Eval, TheDefaultFolderIsData) {
@@ -341,11 +371,11 @@ TEST(Eval, Mnist) {
   const char* const folder = std::getenv("LENSLET_MNIST_DIR");
   if (folder == nullptr) GTEST_SKIP() << "LENSLET_MNIST_DIR is not set";
   const ProgramRun run = lenslet(
-      std::string("eval --device cpu --min-accuracy 0.994 --json {dir}/out/mnist.json --data ") + folder);
+      std::string("eval --device cpu --min-accuracy 0.996 --json {dir}/out/mnist.json --data ") + folder);
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const json document = read_json("{dir}/out/mnist.json");
   EXPECT_EQ(document.at("count"), 10000);
-  RecordProperty("correct", document.at("correct").get<int>());
+  EXPECT_EQ(document.at("correct"), 9963);
 }
 
 TEST(Profile, RowsAddUpAndFilesAreValid) {
@@ -376,9 +406,10 @@ TEST(Profile, RowsAddUpAndFilesAreValid) {
   }
   const json& sums = document.at("sums_ns");
   EXPECT_NEAR(layers, sums.at("layers").get<double>(), 1);
-  EXPECT_NEAR(
-      sums.at("layers").get<double>() - sums.at("events").get<double>() + sums.at("residual").get<double>(),
-      sums.at("unprofiled").get<double>(), 1);
+  // The layers, timed one by one, must explain a pass timed as a whole; half of it is for a machine under load.
+  const double whole = sums.at("unprofiled");
+  EXPECT_GT(layers - sums.at("events").get<double>(), 0.5 * whole);
+  EXPECT_LT(layers - sums.at("events").get<double>(), 1.5 * whole);
   for (const char* name : {"conv1", "conv2", "fc1", "unprofiled", "first_call", "build"})
     EXPECT_EQ(names.count(name), 1u);
   const json trace = read_json("{dir}/out/trace.json");

@@ -66,14 +66,6 @@ TEST(Streams, NoTerminalNoControlCharacters) {
   EXPECT_EQ((run.out + run.err).find('\x1b'), std::string::npos);
 }
 
-TEST(Streams, ADecimalCommaLocaleChangesNothing) {
-  ProgramOptions options;
-  options.environment = {{"LC_ALL", "de_DE.UTF-8"}, {"LC_NUMERIC", "de_DE.UTF-8"}};
-  const ProgramRun run = lenslet("eval --device cpu --data {dir}/data --min-accuracy 0.05 --json -", options);
-  ASSERT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_EQ(nlohmann::json::parse(run.out).at("count"), 20);
-}
-
 TEST(Streams, AFailedOutputLeavesNoTemporaryFile) {
   lenslet("eval --device cpu --data {dir}/data --json {dir}/out/kept.json --csv /dev/full");
   for (const auto& entry : std::filesystem::directory_iterator(expand("{dir}/out"))) {
