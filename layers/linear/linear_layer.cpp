@@ -112,6 +112,7 @@ std::string LinearLayer::preferred(const OperatorRequest& request) const {
 std::unique_ptr<Operator> LinearLayer::prepare(const std::string& backend, const OperatorRequest& request,
                                                Stream& stream) const {
   const Support support = supports(backend, request);
+  if (!support && support.code() == ExitCode::kMemory) throw MemoryError(support.reason());
   if (!support) throw UnavailableError(support.reason());
   infer_shape(request.inputs);
   LinearProblem problem;
