@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "framework/text.h"  // printable()
+
 namespace lenslet {
 
 /// `value` with that many decimals; "-" where it is not finite.
@@ -23,14 +25,9 @@ std::string format_rate(double per_s);
 /// "99.13 %".
 std::string format_percent(double fraction, int decimals = 2);
 
-/// Safe on one terminal line: control characters as \n, \t or \xNN, bytes that are not UTF-8 as \xNN.
-std::string printable(std::string_view text);
 /// A CSV field (RFC 4180), quoted where it has to be.
 std::string csv_field(std::string_view text);
 
 bool ends_with(std::string_view text, std::string_view end) noexcept;
-
-/// Length of the valid UTF-8 sequence that starts at `pos`; 0 where there is none.
-size_t utf8_sequence_length(std::string_view text, size_t pos) noexcept;
 
 }  // namespace lenslet

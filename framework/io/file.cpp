@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "framework/error.h"
+#include "framework/text.h"
 
 namespace lenslet {
 namespace {
@@ -18,27 +19,6 @@ namespace {
 constexpr size_t kMaxNameInMessage = 300;
 constexpr size_t kReadStep = 1 << 16;
 constexpr size_t kWriteBuffer = 1 << 16;
-
-// Bytes of the UTF-8 sequence that starts at `i`, 0 where there is none.
-size_t utf8_length(const std::string& text, size_t i) {
-  const auto byte = [&](size_t k) { return k < text.size() ? static_cast<unsigned char>(text[k]) : 0u; };
-  const unsigned lead = byte(i);
-  const size_t length = lead < 0x80                   ? 1
-                        : lead >= 0xc2 && lead < 0xe0 ? 2
-                        : lead >= 0xe0 && lead < 0xf0 ? 3
-                        : lead >= 0xf0 && lead < 0xf5 ? 4
-                                                      : 0;
-  for (size_t k = 1; k < length; ++k) {
-    if ((byte(i + k) & 0xc0) != 0x80) return 0;
-  }
-  // U+0080..U+009F are control characters too, and surrogates are not characters.
-  if (length == 2 && lead == 0xc2 && byte(i + 1) < 0xa0) return 0;
-  if (length == 3 && ((lead == 0xe0 && byte(i + 1) < 0xa0) || (lead == 0xed && byte(i + 1) >= 0xa0)))
-    return 0;
-  if (length == 4 && ((lead == 0xf0 && byte(i + 1) < 0x90) || (lead == 0xf4 && byte(i + 1) >= 0x90)))
-    return 0;
-  return length;
-}
 
 std::string reason_of(int error) { return std::strerror(error); }
 
@@ -73,28 +53,14 @@ std::string folder_of(const std::string& path) {
 }  // namespace
 
 std::string printable_name(const std::string& name) {
-  std::string out;
-  for (size_t i = 0; i < name.size();) {
-    if (name.size() > kMaxNameInMessage && i >= kMaxNameInMessage / 2 &&
-        i < name.size() - kMaxNameInMessage / 2) {
-      out += "…";
-      i = name.size() - kMaxNameInMessage / 2;
-      while (i < name.size() && (static_cast<unsigned char>(name[i]) & 0xc0) == 0x80)
-        ++i;  // not into a character
-      continue;
-    }
-    const size_t length = utf8_length(name, i);
-    const auto byte = static_cast<unsigned char>(name[i]);
-    if (length == 0 || byte < 0x20 || byte == 0x7f) {
-      constexpr char kHex[] = "0123456789abcdef";
-      out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
-      ++i;
-    } else {
-      out.append(name, i, length);
-      i += length;
-    }
-  }
-  return out;
+  if (name.size() <= kMaxNameInMessage) return printable(name);
+  const auto inside_character = [&](size_t at) {
+    return at > 0 && at < name.size() && (static_cast<unsigned char>(name[at]) & 0xc0) == 0x80;
+  };
+  size_t head = kMaxNameInMessage / 2, tail = name.size() - kMaxNameInMessage / 2;
+  while (inside_character(head)) --head;
+  while (inside_character(tail)) ++tail;
+  return printable(name.substr(0, head)) + "…" + printable(name.substr(tail));
 }
 
 std::vector<uint8_t> read_file(const std::string& path, size_t max_bytes) {

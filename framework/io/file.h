@@ -7,8 +7,7 @@
 
 namespace lenslet {
 
-/// A file's name as one printable line for messages: control characters and bytes that are not UTF-8 become
-/// \xNN, the middle of a very long name becomes "…".
+/// A file's name for messages: printable() (framework/text.h), the middle of a very long name becomes "…".
 std::string printable_name(const std::string& name);
 
 /// Reads a regular file, or standard input for "-" (a pipe or a file, not a terminal). Throws DataError

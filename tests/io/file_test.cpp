@@ -84,7 +84,7 @@ TEST(ReadFile, RefusesATerminalOnStandardInput) {
 TEST(PrintableName, IsOneLineOfText) {
   EXPECT_EQ(printable_name("plain name.png"), "plain name.png");
   EXPECT_EQ(printable_name("zwölf/数字.png"), "zwölf/数字.png");
-  EXPECT_EQ(printable_name("a\nb\x1b[31m"), "a\\x0ab\\x1b[31m");
+  EXPECT_EQ(printable_name("a\nb\x1b[31m"), "a\\nb\\x1b[31m");
   EXPECT_EQ(printable_name("\xff\xfe\xc3"), "\\xff\\xfe\\xc3");
   EXPECT_EQ(printable_name("\xc0\xaf\xed\xa0\x80"), "\\xc0\\xaf\\xed\\xa0\\x80");  // overlong, surrogate
   EXPECT_LT(printable_name(std::string(5000, 'x')).size(), 400u);
