@@ -1,4 +1,4 @@
-// What a module that stands on oneDNN tells of it (framework/module.h). Included by such modules alone.
+// What a module that stands on oneDNN tells of it (framework/module.h). Internal: included by such modules alone.
 #pragma once
 
 #include <dlfcn.h>
