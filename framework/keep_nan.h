@@ -1,4 +1,4 @@
-// Comparisons that keep NaN, on the host and on the GPU: a wrong number must not look like a right one.
+// Comparisons that keep NaN, on the host and on the GPU: a wrong number must not look like a right one. Internal.
 #pragma once
 
 #ifdef __CUDACC__
