@@ -215,6 +215,27 @@ std::string pgm(int width, int height, const std::string& pixels) {
   return "P5\n" + std::to_string(width) + " " + std::to_string(height) + "\n255\n" + pixels;
 }
 
+std::string png_chunk(const std::string& type, const std::string& data) {
+  const std::string body = type + data;
+  const auto* const bytes = reinterpret_cast<const Bytef*>(body.data());
+  return big_endian(static_cast<uint32_t>(data.size())) + body +
+         big_endian(static_cast<uint32_t>(crc32(0, bytes, static_cast<uInt>(body.size()))));
+}
+
+// Grey, 8 bits a pixel: a file of some kilobytes for a picture of megabytes.
+std::string png(uint32_t width, uint32_t height, const std::string& pixels) {
+  std::string lines;
+  for (size_t y = 0; y < height; ++y) lines += std::string(1, '\0') + pixels.substr(y * width, width);
+  uLongf size = compressBound(static_cast<uLong>(lines.size()));
+  std::string packed(size, '\0');
+  compress2(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(lines.data()),
+            static_cast<uLong>(lines.size()), 1);
+  packed.resize(size);
+  return "\x89PNG\r\n\x1a\n" +
+         png_chunk("IHDR", big_endian(width) + big_endian(height) + std::string("\x08\0\0\0\0", 5)) +
+         png_chunk("IDAT", packed) + png_chunk("IEND", "");
+}
+
 void write_pictures(const fs::path& dir) {
   write_file(dir / "pics/one.pgm", pgm(kSide, kSide, bars(1)));
   write_file(dir / "pics/blank.pgm", pgm(kSide, kSide, std::string(kSide * kSide, '\x7f')));
@@ -223,6 +244,7 @@ void write_pictures(const fs::path& dir) {
   std::string colours(size_t{3} * 3000 * 2000, '\xff');  // 17 MiB, a black bar on white
   for (size_t y = 500; y < 1500; ++y) colours.replace(3 * (y * 3000 + 1450), 300, 300, '\0');
   write_file(dir / "large/bars.ppm", "P6\n3000 2000\n255\n" + colours);
+  write_file(dir / "large/bars.png", png(9000, 2000, colours));
   write_file(dir / "odd/new\nline.pgm", pgm(kSide, kSide, bars(1)));
   write_file(dir / "odd/not-utf8-\xff\xfe.pgm", pgm(kSide, kSide, bars(1)));
   write_file(dir / "odd/-dash.pgm", pgm(kSide, kSide, bars(1)));
