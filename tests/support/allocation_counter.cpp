@@ -13,6 +13,11 @@ void* operator new(std::size_t bytes) {
   if (void* data = std::malloc(bytes ? bytes : 1)) return data;
   throw std::bad_alloc();
 }
+// std::stable_sort's buffer comes from here; a sanitizer wants each new to match its delete.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  ++count;
+  return std::malloc(bytes ? bytes : 1);
+}
 void operator delete(void* data) noexcept { std::free(data); }
 void operator delete(void* data, std::size_t) noexcept { std::free(data); }
 
