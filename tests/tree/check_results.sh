@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# README's numbers are those of the result files: docs/results/update_readme.py would write what stands there.
+#   check_results.sh ROOT
+set -euo pipefail
+cd "$1"
+if ! command -v python3 >/dev/null; then
+  echo 'python3 is not here: README is not compared with the result files'
+  exit 77
+fi
+# shellcheck disable=SC2016  # the backticks are README's
+folders=$(sed -n 's/.*(\(docs\/results\/[^)]*\)).* and .*(\(docs\/results\/[^)]*\)), by `docs\/results\/update_readme.py`.*/\1 \2/p' README.md)
+if [ -z "$folders" ]; then
+  echo 'README.md does not say from which folders of docs/results its numbers come' >&2
+  exit 1
+fi
+# shellcheck disable=SC2086  # two folders
+python3 docs/results/update_readme.py $folders --check
