@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Sourced: prints headers of the library, relative to the root.
 #   public_headers            for users: framework/, layers/, models/, save those whose head comment says "Internal"
-#   vendor_includes HEADER    the vendors' headers that it includes
+#   vendor_includes HEADER    the vendors' headers that it includes, directly or through ours
 
 is_internal() {
   awk '!/^\/\// { exit !internal } /Internal/ { internal = 1 } END { exit !internal }' "$1"
@@ -19,5 +19,10 @@ public_headers() {
 }
 
 vendor_includes() {
+  local included
   sed -nE 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"]((cu|nv|mma|cooperative_groups|dnnl|oneapi)[^>"]*)[>"].*/\1/p' "$1"
+  # What it includes of ours counts as well.
+  while read -r included; do
+    [ ! -e "$included" ] || vendor_includes "$included"
+  done < <(sed -nE 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"([^"]+)".*/\1/p' "$1")
 }

@@ -68,6 +68,7 @@ red layers/conv/planted.h '#pragma once\n#include "dnnl.hpp"' 'vendor type' "${p
 red layers/conv/planted.h '#pragma once\nvoid run(cudaStream_t stream);' 'vendor type' "${public[@]}"
 red layers/conv/planted.h '/* a\n comment */ void run(cudnnHandle_t handle);' 'vendor type' "${public[@]}"
 red layers/gemm/planted.h '// About. Public.\n#pragma once\n#include <dnnl.h>' 'vendor type' "${public[@]}"
+red models/planted.h '// About.\n#pragma once\n#include "framework/cuda_check.h"' 'reaches a vendor type' "${public[@]}"
 red models/planted.h '#pragma once\n__global__ void kernel();' 'vendor type' "${public[@]}"
 
 alone=(bash "$here/check_headers_alone.sh" "$copy" "$generated" "$cxx" -)
