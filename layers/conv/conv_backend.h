@@ -6,7 +6,9 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "framework/launch_resources.h"
 #include "framework/layer.h"
 #include "layers/conv/conv_accuracy.h"
 #include "layers/conv/conv_problem.h"
@@ -29,8 +31,8 @@ struct ConvPrepare {
 /// Pointers of one run, on the backend's device. x and y do not overlap and are aligned to
 /// Buffer::kAlignment.
 struct ConvArgs {
-  const float* x = nullptr;  // [N, C, H, W]
-  float* y = nullptr;        // [N, K, P, Q], every element is written
+  const float* x = nullptr;  // [N, C, H, W], or [N, H, W, C] where the problem's layout says so
+  float* y = nullptr;        // [N, K, P, Q], or [N, P, Q, K]; every element is written
 };
 
 /// A backend prepared for one problem.
@@ -43,6 +45,8 @@ class ConvKernel {
   virtual std::string detail() const { return {}; }
   /// What was chosen by timing, in words that ConvPrepare::choice takes back; empty where there was no choice.
   virtual std::string choice() const { return {}; }
+  /// One row for each kernel of our own that run() launches, in order; asks the CUDA runtime, so it is not for run().
+  virtual std::vector<LaunchResources> launches() const { return {}; }
   /// Enqueues on context.stream; no allocation, no synchronisation.
   virtual void run(const ConvArgs& args, RunContext& context) = 0;
 };

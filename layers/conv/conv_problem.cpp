@@ -105,6 +105,10 @@ class Reader {
 
 }  // namespace
 
+const char* to_string(TensorLayout layout) noexcept {
+  return layout == TensorLayout::kNchw ? "NCHW" : "NHWC";
+}
+
 int Conv2dProblem::p() const noexcept { return clamp_to_int(output_size(h, r, stride_h, pad_h, dilation_h)); }
 int Conv2dProblem::q() const noexcept { return clamp_to_int(output_size(w, s, stride_w, pad_w, dilation_w)); }
 
@@ -236,7 +240,8 @@ Conv2dProblem Conv2dProblem::parse(std::string_view text) {
 bool operator==(const Conv2dProblem& a, const Conv2dProblem& b) noexcept {
   return a.n == b.n && a.c == b.c && a.h == b.h && a.w == b.w && a.k == b.k && a.r == b.r && a.s == b.s &&
          a.stride_h == b.stride_h && a.stride_w == b.stride_w && a.pad_h == b.pad_h && a.pad_w == b.pad_w &&
-         a.dilation_h == b.dilation_h && a.dilation_w == b.dilation_w && a.groups == b.groups;
+         a.dilation_h == b.dilation_h && a.dilation_w == b.dilation_w && a.groups == b.groups &&
+         a.layout == b.layout;
 }
 
 std::vector<Conv2dProblem> read_problem_list(const std::string& path) {

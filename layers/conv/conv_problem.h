@@ -3,7 +3,8 @@
 //   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, g(k)*C/G + c, h, v]
 //   h = p*stride_h - pad_h + r*dilation_h, v = q*stride_w - pad_w + s*dilation_w,
 //   g(k) = the group of filter k
-// x [N, C, H, W], w [K, C/G, R, S], b [K], y [N, K, P, Q], all fp32 NCHW. Cross-correlation, zero padding.
+// x [N, C, H, W], w [K, C/G, R, S], b [K], y [N, K, P, Q], all fp32; x and y lie in memory as `layout` says.
+// Cross-correlation, zero padding.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,14 @@
 
 namespace lenslet {
 
+/// Order of a tensor's elements in memory, outermost first.
+enum class TensorLayout {
+  kNchw,  // the framework's own
+  kNhwc   // as pictures are stored
+};
+/// "NCHW" or "NHWC".
+const char* to_string(TensorLayout layout) noexcept;
+
 struct Conv2dProblem {
   int n = 1, c = 0, h = 0, w = 0;  // input
   int k = 0, r = 0, s = 0;         // filters
@@ -22,6 +31,8 @@ struct Conv2dProblem {
   int pad_h = 0, pad_w = 0;            // zeros before; the same after, unless the output size asks for fewer
   int dilation_h = 1, dilation_w = 1;  // PyTorch's meaning: 1 = dense
   int groups = 1;
+  /// Of x and y; w is [K, C/G, R, S] in either. Not part of the problem string.
+  TensorLayout layout = TensorLayout::kNchw;
   std::string name;  // for people; empty or one word
 
   /// Output height and width; < 1 where the kernel does not fit.

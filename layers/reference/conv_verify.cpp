@@ -18,94 +18,20 @@ using reference::GuardedMemory;
 enum Block : size_t { kInput, kOutput, kWorkspace };
 
 std::string where(const Conv2dProblem& problem, Fill fill, bool bias, bool relu) {
-  return concat(problem.to_string(), ", ", to_string(fill), bias ? ", bias" : "", relu ? ", relu" : "");
-}
-
-/// The outputs to judge: all, or a random choice with both ends.
-std::vector<int64_t> choose_outputs(int64_t outputs, int64_t wanted, uint64_t seed) {
-  std::vector<int64_t> chosen;
-  if (wanted >= outputs) {
-    for (int64_t i = 0; i < outputs; ++i) chosen.push_back(i);
-    return chosen;
-  }
-  reference::Random random(seed);
-  chosen = {0, outputs - 1};
-  while (static_cast<int64_t>(chosen.size()) < wanted) {
-    chosen.push_back(static_cast<int64_t>(random.below(static_cast<uint64_t>(outputs))));
-  }
-  std::sort(chosen.begin(), chosen.end());
-  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
-  return chosen;
+  return concat(problem.to_string(), problem.layout == TensorLayout::kNhwc ? ", NHWC, " : ", ",
+                to_string(fill), bias ? ", bias" : "", relu ? ", relu" : "");
 }
 
 }  // namespace
 
 ConvVerifier::ConvVerifier(const Conv2dProblem& problem, const ConvVerifyOptions& options)
     : problem_(problem), options_(options) {
-  problem_.validate();
-  rows_ = reference::output_size(problem.h, problem.r, problem.stride_h, problem.pad_h, problem.dilation_h);
-  columns_ =
-      reference::output_size(problem.w, problem.s, problem.stride_w, problem.pad_w, problem.dilation_w);
-  for (Fill fill : {Fill::kIntegers, Fill::kRandom, Fill::kOneHot}) cases_.push_back(make_case(fill));
-}
-
-ConvVerifier::Case ConvVerifier::make_case(Fill fill) const {
-  const auto input_size = static_cast<size_t>(problem_.input_shape().num_elements());
-  const auto weight_size = static_cast<size_t>(problem_.weight_shape().num_elements());
-  const auto samples = static_cast<size_t>(problem_.n), outputs = static_cast<size_t>(problem_.k);
-  const uint64_t seed = options_.seed * 1000 + static_cast<uint64_t>(fill) * 10;
-  Case data;
-  data.fill = fill;
-  switch (fill) {
-    case Fill::kIntegers:
-      data.x = reference::small_integers(input_size, seed);
-      data.weights = reference::small_integers(weight_size, seed + 1);
-      data.bias = reference::small_integers(outputs, seed + 2);
-      break;
-    case Fill::kRandom:
-      data.x = reference::uniform_values(input_size, seed);
-      data.weights = reference::uniform_values(weight_size, seed + 1);
-      data.bias = reference::uniform_values(outputs, seed + 2);
-      break;
-    case Fill::kOneHot:
-      data.x = reference::one_hot(samples, input_size / samples, seed);
-      data.weights = reference::distinct_integers(weight_size, seed + 1);
-      data.bias = reference::distinct_integers(outputs, seed + 2);
-      break;
+  for (Fill fill : {Fill::kIntegers, Fill::kRandom, Fill::kOneHot}) {
+    const uint64_t seed = options.seed * 1000 + static_cast<uint64_t>(fill) * 10;
+    ConvJudge judge(problem, fill, seed, options.max_reference_macs);
+    ConvCase data = judge.make_case(seed);
+    fills_.push_back({std::move(judge), std::move(data)});
   }
-  const auto absolute_sum = [](const float* begin, size_t count) {
-    double sum = 0;
-    for (size_t i = 0; i < count; ++i) sum += std::fabs(double{begin[i]});
-    return sum;
-  };
-  for (size_t n = 0; n < samples; ++n) {
-    double largest = 0;
-    for (size_t i = 0; i < input_size / samples; ++i) {
-      largest = std::max(largest, std::fabs(double{data.x[n * (input_size / samples) + i]}));
-    }
-    data.image_maximum.push_back(largest);
-  }
-  for (size_t k = 0; k < outputs; ++k) {
-    data.filter_sum.push_back(
-        absolute_sum(&data.weights[k * (weight_size / outputs)], weight_size / outputs));
-  }
-
-  const int64_t all = int64_t{problem_.n} * problem_.k * rows_ * columns_;
-  const int64_t wanted = std::max<int64_t>(options_.max_reference_macs / conv_terms(problem_), 64);
-  const std::vector<int64_t> chosen = choose_outputs(all, wanted, seed + 3);
-  data.samples.resize(chosen.size());
-  parallel_for(static_cast<int64_t>(chosen.size()), 256, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      Sample& sample = data.samples[static_cast<size_t>(i)];
-      sample.index = chosen[static_cast<size_t>(i)];
-      const int64_t plane = sample.index / (rows_ * columns_), place = sample.index % (rows_ * columns_);
-      sample.n = plane / problem_.k;
-      sample.k = plane % problem_.k;
-      sample.term = reference::conv2d_at(problem_, data.x.data(), data.weights.data(), sample.n, sample.k,
-                                         place / columns_, place % columns_);
-    }
-  });
-  return data;
 }
 
 ConvVerifyResult ConvVerifier::verify(const ConvBackend& backend, MathMode math, Stream& stream) const {
@@ -120,9 +46,9 @@ ConvVerifyResult ConvVerifier::verify(const ConvBackend& backend, MathMode math,
       variants.push_back({true, true});
     }
   }
-  for (const Case& data : cases_) {
+  for (const FillCase& fill : fills_) {
     for (Variant variant : variants) {
-      run_variant(data, variant, backend, math, stream, result);
+      run_variant(fill, variant, backend, math, stream, result);
       if (!result.reason.empty()) return result;
     }
   }
@@ -130,20 +56,18 @@ ConvVerifyResult ConvVerifier::verify(const ConvBackend& backend, MathMode math,
   return result;
 }
 
-void ConvVerifier::run_variant(const Case& data, Variant variant, const ConvBackend& backend, MathMode math,
-                               Stream& stream, ConvVerifyResult& result) const {
+void ConvVerifier::run_variant(const FillCase& fill, Variant variant, const ConvBackend& backend,
+                               MathMode math, Stream& stream, ConvVerifyResult& result) const {
+  const ConvCase& data = fill.data;
   const auto fail = [&](const std::string& what) {
     result.reason = concat(where(problem_, data.fill, variant.bias, variant.relu), ": ", what);
   };
-  if (problem_.p() != rows_ || problem_.q() != columns_) {
-    return fail(concat("output size ", problem_.p(), "x", problem_.q(), ", the reference counts ", rows_, "x",
-                       columns_));
-  }
+  if (const std::string error = fill.judge.size_error(); !error.empty()) return fail(error);
   DevicePrepareServices services(stream);
   std::unique_ptr<ConvKernel> kernel;
   {
     // Copies that go away: a kernel that keeps the pointers reads NaN.
-    std::vector<float> weights = data.weights, bias = data.bias;
+    std::vector<float> weights = fill.judge.weights(), bias = fill.judge.bias();
     kernel = backend.prepare({problem_, math, weights.data(), variant.bias ? bias.data() : nullptr,
                               variant.relu, options_.workspace_limit, services, stream});
     stream.synchronize();
@@ -156,7 +80,7 @@ void ConvVerifier::run_variant(const Case& data, Variant variant, const ConvBack
                        options_.workspace_limit));
   }
 
-  const auto outputs = static_cast<size_t>(int64_t{problem_.n} * problem_.k * rows_ * columns_);
+  const auto outputs = static_cast<size_t>(fill.judge.outputs());
   GuardedMemory memory(stream.device(),
                        {data.x.size() * sizeof(float), outputs * sizeof(float), kernel->workspace_bytes()});
   RunContext context{stream, kernel->workspace_bytes() > 0 ? memory.block(kWorkspace) : nullptr, nullptr};
@@ -187,21 +111,8 @@ void ConvVerifier::run_variant(const Case& data, Variant variant, const ConvBack
   const auto odd = std::find_if_not(y.begin(), y.end(), [](float value) { return std::isfinite(value); });
   if (odd != y.end()) return fail(concat("found ", *odd, " at ", odd - y.begin()));
 
-  const ConvAccuracy accuracy = backend.accuracy(problem_, math);
-  const double factor = accuracy.factor(conv_terms(problem_));
-  const bool exact = accuracy.exact_on_integers && data.fill != Fill::kRandom;
-  reference::Comparison comparison;
-  for (const Sample& sample : data.samples) {
-    const auto k = static_cast<size_t>(sample.k);
-    const double bias = variant.bias ? double{data.bias[k]} : 0;
-    const double magnitude = accuracy.by_image_maximum
-                                 ? data.image_maximum[static_cast<size_t>(sample.n)] * data.filter_sum[k]
-                                 : sample.term.magnitude;
-    const double expected = sample.term.value + bias;
-    comparison.add(sample.index, y[static_cast<size_t>(sample.index)],
-                   variant.relu ? std::max(expected, 0.0) : expected,
-                   exact ? 0 : factor * (magnitude + std::fabs(bias)));
-  }
+  const reference::Comparison comparison =
+      fill.judge.compare(data, y, backend.accuracy(problem_, math), variant.bias, variant.relu);
   result.checked += comparison.checked();
   result.max_abs = std::max(result.max_abs, comparison.max_abs());
   if (data.fill == Fill::kRandom || !comparison.passed()) {

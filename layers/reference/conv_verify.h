@@ -10,8 +10,7 @@
 
 #include "framework/stream.h"
 #include "layers/conv/conv_backend.h"
-#include "layers/reference/fill.h"
-#include "layers/reference/reference.h"
+#include "layers/reference/conv_judge.h"
 
 namespace lenslet {
 
@@ -43,31 +42,20 @@ class ConvVerifier {
   ConvVerifyResult verify(const ConvBackend& backend, MathMode math, Stream& stream) const;
 
  private:
-  /// One output that is judged.
-  struct Sample {
-    int64_t index = 0;  // into y
-    int64_t n = 0, k = 0;
-    reference::Term term;
-  };
-  struct Case {
-    reference::Fill fill;
-    std::vector<float> x, weights, bias;
-    std::vector<double> image_maximum;  // [N], max|x[n]|
-    std::vector<double> filter_sum;     // [K], sum|w[k]|
-    std::vector<Sample> samples;
-  };
   struct Variant {
     bool bias = false, relu = false;
   };
-
-  Case make_case(reference::Fill fill) const;
-  void run_variant(const Case& data, Variant variant, const ConvBackend& backend, MathMode math,
+  /// One kind of data: the weights, and one input.
+  struct FillCase {
+    ConvJudge judge;
+    ConvCase data;
+  };
+  void run_variant(const FillCase& fill, Variant variant, const ConvBackend& backend, MathMode math,
                    Stream& stream, ConvVerifyResult& result) const;
 
   Conv2dProblem problem_;
   ConvVerifyOptions options_;
-  int64_t rows_ = 0, columns_ = 0;  // of the output, by the judge's own count
-  std::vector<Case> cases_;
+  std::vector<FillCase> fills_;
 };
 
 }  // namespace lenslet

@@ -8,6 +8,8 @@ target_compile_definitions(test_conv_cpu PRIVATE LENSLET_TEST_DEVICE=lenslet::De
 lenslet_test(conv_gpu SOURCES conv/conv_backends_test.cpp DEPENDS lenslet_conv_verify GPU)
 target_compile_definitions(test_conv_gpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCuda)
 
+lenslet_test(conv_ladder SOURCES conv/conv_ladder_test.cpp DEPENDS lenslet_conv_ladder lenslet_conv_verify GPU)
+
 get_property(lenslet_modules GLOBAL PROPERTY LENSLET_MODULES)
 list(TRANSFORM lenslet_modules PREPEND lenslet_module_)
 foreach(test conv_cpu conv_gpu conv_layer)

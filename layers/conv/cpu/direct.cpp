@@ -18,7 +18,7 @@
 #include "framework/integer_math.h"
 #include "framework/parallel.h"
 #include "layers/conv/conv_backend.h"
-#include "layers/fp32_only.h"
+#include "layers/conv/conv_limits.h"
 #include "layers/gemm/cpu/tile_kernel.h"
 
 namespace lenslet {
@@ -273,7 +273,8 @@ class DirectKernel : public ConvKernel {
 
 class DirectBackend : public ConvBackend {
  public:
-  Support supports(const Conv2dProblem& /*problem*/, MathMode math) const override {
+  Support supports(const Conv2dProblem& problem, MathMode math) const override {
+    if (const Support nchw = nchw_only("direct", problem); !nchw) return nchw;
     return fp32_only("the CPU", math);
   }
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {

@@ -15,7 +15,7 @@
 #include "framework/keep_nan.h"
 #include "framework/parallel.h"
 #include "layers/conv/conv_backend.h"
-#include "layers/fp32_only.h"
+#include "layers/conv/conv_limits.h"
 #include "layers/gemm/gemm.h"
 
 namespace lenslet {
@@ -195,6 +195,7 @@ class Im2colGemmBackend : public ConvBackend {
  public:
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
     if (const Support support = fp32_only("the CPU", math); !support) return support;
+    if (const Support nchw = nchw_only("im2col_gemm", problem); !nchw) return nchw;
     const Rounds rounds(problem);
     if (rounds.taps > INT32_MAX || rounds.positions() > INT32_MAX) {
       return Support::no("one output row unrolled has 2^31 columns or more");

@@ -13,7 +13,7 @@
 #include "framework/integer_math.h"
 #include "framework/module.h"
 #include "layers/conv/conv_backend.h"
-#include "layers/fp32_only.h"
+#include "layers/conv/conv_limits.h"
 #include "layers/gemm/cpu/onednn_library.h"
 #include "layers/gemm/cpu/onednn_threads.h"
 
@@ -228,7 +228,8 @@ class OneDnnKernel : public ConvKernel {
 
 class OneDnnBackend : public ConvBackend {
  public:
-  Support supports(const Conv2dProblem& /*problem*/, MathMode math) const override {
+  Support supports(const Conv2dProblem& problem, MathMode math) const override {
+    if (const Support nchw = nchw_only("onednn", problem); !nchw) return nchw;
     return fp32_only("the CPU", math);
   }
   /// Input and output once more in blocked channels (up to 16 to a block), and the scratchpads.

@@ -21,6 +21,7 @@
 #include "framework/module.h"
 #include "framework/shared_per_stream.h"
 #include "layers/conv/conv_backend.h"
+#include "layers/conv/conv_limits.h"
 
 LENSLET_DEFINE_MODULE()
 
@@ -460,6 +461,7 @@ class CudnnKernel : public ConvKernel {
 class CudnnBackend : public ConvBackend {
  public:
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
+    if (const Support nchw = nchw_only("cudnn", problem); !nchw) return nchw;
     if (math == MathMode::kFp16)
       return Support::no("cudnn convolves fp32 data here, in fp32 or tf32, not fp16");
     for (const Shape& shape : {problem.input_shape(), problem.weight_shape(), problem.output_shape()}) {

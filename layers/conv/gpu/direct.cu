@@ -19,6 +19,7 @@
 #include "framework/integer_math.h"
 #include "framework/multiprocessors.h"
 #include "layers/conv/conv_backend.h"
+#include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/direct_any.cuh"
 #include "layers/conv/gpu/direct_rows.cuh"
 #include "layers/conv/gpu/direct_tile.cuh"
@@ -338,7 +339,9 @@ class DirectAny : public ConvKernel {
 class DirectBackend : public ConvBackend {
  public:
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
-    if (Support limits = own_kernel_limits("direct", problem, math); !limits) return limits;
+    if (const Support fp32 = fp32_only("direct", math); !fp32) return fp32;
+    if (const Support nchw = nchw_only("direct", problem); !nchw) return nchw;
+    if (const Support limits = own_kernel_limits("direct", problem); !limits) return limits;
     if (const int64_t blocks = any_blocks(problem); blocks > INT32_MAX) {
       return Support::no(concat("direct would need ", blocks, " thread blocks, the limit is ", INT32_MAX,
                                 ": use a smaller batch"));

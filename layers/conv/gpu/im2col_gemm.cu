@@ -16,6 +16,7 @@
 #include "framework/error.h"
 #include "framework/integer_math.h"
 #include "layers/conv/conv_backend.h"
+#include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/fast_divide.cuh"
 #include "layers/gemm/gemm.h"
 #include "layers/gemm/gpu/bias_relu.h"
@@ -238,6 +239,7 @@ class Im2colGemmKernel : public ConvKernel {
 class Im2colGemmBackend : public ConvBackend {
  public:
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
+    if (const Support nchw = nchw_only("im2col_gemm", problem); !nchw) return nchw;
     if (math == MathMode::kFp16)
       return Support::no("im2col_gemm multiplies fp32 operands, in fp32 or tf32, not fp16");
     const int64_t pixels = int64_t{problem.p()} * problem.q();

@@ -13,6 +13,7 @@
 #include "framework/integer_math.h"
 #include "framework/multiprocessors.h"
 #include "layers/conv/conv_backend.h"
+#include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/implicit_gemm_kernel.cuh"
 #include "layers/conv/gpu/own_kernel_limits.h"
 
@@ -165,7 +166,9 @@ class ImplicitGemm : public ConvKernel {
 class ImplicitGemmBackend : public ConvBackend {
  public:
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
-    if (Support limits = own_kernel_limits("implicit_gemm", problem, math); !limits) return limits;
+    if (const Support fp32 = fp32_only("implicit_gemm", math); !fp32) return fp32;
+    if (const Support nchw = nchw_only("implicit_gemm", problem); !nchw) return nchw;
+    if (const Support limits = own_kernel_limits("implicit_gemm", problem); !limits) return limits;
     const int64_t size = std::max(int64_t{problem.h} + problem.pad_h, int64_t{problem.w} + problem.pad_w);
     if (size > ImplicitGemmTap::kNowhere) {
       return Support::no(concat("implicit_gemm serves images of up to ", ImplicitGemmTap::kNowhere,

@@ -4,18 +4,13 @@
 #include <cstdint>
 
 #include "framework/error.h"
-#include "framework/math_mode.h"
 #include "layers/conv/conv_problem.h"
 
 namespace lenslet {
 
 /// Elements are counted in 32 bits inside an image, images in 64; grids are one-dimensional.
-inline Support own_kernel_limits(const char* backend, const Conv2dProblem& problem, MathMode math) {
+inline Support own_kernel_limits(const char* backend, const Conv2dProblem& problem) {
   constexpr int64_t kMax = INT32_MAX - 4096;  // the last block may reach past the end
-  if (math != MathMode::kFp32) {
-    return Support::no(concat(backend, " computes in fp32 only, asked for ", to_string(math),
-                              ": use --math fp32 or a backend with tensor cores, such as cudnn"));
-  }
   const int64_t pixels = int64_t{problem.p()} * problem.q();
   const int64_t counts[] = {int64_t{problem.n} * problem.c * problem.h * problem.w,
                             int64_t{problem.n} * problem.k * pixels,

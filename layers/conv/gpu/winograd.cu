@@ -14,6 +14,7 @@
 #include "framework/cuda_check.h"
 #include "framework/integer_math.h"
 #include "layers/conv/conv_backend.h"
+#include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/own_kernel_limits.h"
 #include "layers/conv/gpu/winograd_kernels.cuh"
 
@@ -222,7 +223,9 @@ class WinogradConv : public ConvKernel {
 class WinogradBackend : public ConvBackend {
  public:
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
-    if (Support limits = own_kernel_limits("winograd", problem, math); !limits) return limits;
+    if (const Support fp32 = fp32_only("winograd", math); !fp32) return fp32;
+    if (const Support nchw = nchw_only("winograd", problem); !nchw) return nchw;
+    if (const Support limits = own_kernel_limits("winograd", problem); !limits) return limits;
     if (problem.r != problem.s || (problem.r != 3 && problem.r != 5)) {
       return Support::no(concat("winograd serves 3x3 and 5x5 filters, asked for ", problem.r, "x", problem.s,
                                 ": use direct or implicit_gemm"));

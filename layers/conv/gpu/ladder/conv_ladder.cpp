@@ -1,0 +1,65 @@
+#include "layers/conv/gpu/ladder/conv_ladder.h"
+
+#include <algorithm>
+
+#include "framework/error.h"
+
+namespace lenslet {
+
+// Every rung's file defines one of these getters; the products' are in the backends' own files.
+namespace conv_rungs {
+#define LENSLET_CONV_RUNG(algorithm, rung, change) const ConvBackend& algorithm##_##rung();
+#define LENSLET_CONV_LADDER_END(algorithm, change)
+#include "layers/conv/gpu/ladder/conv_ladder_table.inc"
+#undef LENSLET_CONV_RUNG
+#undef LENSLET_CONV_LADDER_END
+}  // namespace conv_rungs
+namespace conv_backends {
+#define LENSLET_CONV_RUNG(algorithm, rung, change)
+#define LENSLET_CONV_LADDER_END(algorithm, change) const ConvBackend& gpu_##algorithm();
+#include "layers/conv/gpu/ladder/conv_ladder_table.inc"
+#undef LENSLET_CONV_RUNG
+#undef LENSLET_CONV_LADDER_END
+}  // namespace conv_backends
+
+namespace {
+
+const std::vector<ConvRung>& all_rungs() {
+#define LENSLET_CONV_RUNG(algorithm, rung, change) \
+  {#algorithm "." #rung, #algorithm, change, false, &conv_rungs::algorithm##_##rung},
+#define LENSLET_CONV_LADDER_END(algorithm, change) \
+  {#algorithm, #algorithm, change, true, &conv_backends::gpu_##algorithm},
+  static const std::vector<ConvRung> rungs = {
+#include "layers/conv/gpu/ladder/conv_ladder_table.inc"
+  };
+#undef LENSLET_CONV_RUNG
+#undef LENSLET_CONV_LADDER_END
+  return rungs;
+}
+
+}  // namespace
+
+std::vector<std::string> conv_ladder_algorithms() {
+  std::vector<std::string> names;
+  for (const ConvRung& rung : all_rungs()) {
+    if (rung.is_product) names.push_back(rung.algorithm);
+  }
+  return names;
+}
+
+std::vector<ConvRung> conv_ladder(const std::string& algorithm) {
+  std::vector<ConvRung> rungs;
+  for (const ConvRung& rung : all_rungs()) {
+    if (rung.algorithm == algorithm) rungs.push_back(rung);
+  }
+  if (!rungs.empty()) return rungs;
+  std::string legal;
+  for (const std::string& name : conv_ladder_algorithms()) legal += (legal.empty() ? "" : ", ") + name;
+  throw UsageError(concat("no ladder '", algorithm, "'; ",
+                          legal.empty()
+                              ? "this build has none: ladders are CUDA kernels, and it was configured "
+                                "without a CUDA toolkit"
+                              : "there are: " + legal));
+}
+
+}  // namespace lenslet

@@ -1,0 +1,147 @@
+#include "layers/reference/conv_judge.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "framework/error.h"
+#include "framework/parallel.h"
+
+namespace lenslet {
+namespace {
+
+using reference::Fill;
+
+/// The outputs to judge: all, or a random choice with both ends.
+std::vector<int64_t> choose_outputs(int64_t outputs, int64_t wanted, uint64_t seed) {
+  std::vector<int64_t> chosen;
+  if (wanted >= outputs) {
+    for (int64_t i = 0; i < outputs; ++i) chosen.push_back(i);
+    return chosen;
+  }
+  reference::Random random(seed);
+  chosen = {0, outputs - 1};
+  while (static_cast<int64_t>(chosen.size()) < wanted) {
+    chosen.push_back(static_cast<int64_t>(random.below(static_cast<uint64_t>(outputs))));
+  }
+  std::sort(chosen.begin(), chosen.end());
+  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+  return chosen;
+}
+
+std::vector<float> input_of(Fill fill, size_t images, size_t image_size, uint64_t seed) {
+  if (fill == Fill::kIntegers) return reference::small_integers(images * image_size, seed);
+  if (fill == Fill::kOneHot) return reference::one_hot(images, image_size, seed);
+  return reference::uniform_values(images * image_size, seed);
+}
+
+std::vector<float> coefficients_of(Fill fill, size_t count, uint64_t seed) {
+  if (fill == Fill::kIntegers) return reference::small_integers(count, seed);
+  if (fill == Fill::kOneHot) return reference::distinct_integers(count, seed);
+  return reference::uniform_values(count, seed);
+}
+
+// out[n][inner][outer] = in[n][outer][inner]
+std::vector<float> swap_inner(const std::vector<float>& values, int64_t images, int64_t outer,
+                              int64_t inner) {
+  std::vector<float> swapped(values.size());
+  parallel_for(images * inner, 4096, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t n = i / inner, place = i % inner;
+      for (int64_t o = 0; o < outer; ++o) {
+        swapped[static_cast<size_t>(i * outer + o)] =
+            values[static_cast<size_t>((n * outer + o) * inner + place)];
+      }
+    }
+  });
+  return swapped;
+}
+
+}  // namespace
+
+std::vector<float> nchw_to_nhwc(const std::vector<float>& values, const Shape& shape) {
+  return swap_inner(values, shape[0], shape[1], shape[2] * shape[3]);
+}
+
+std::vector<float> nhwc_to_nchw(const std::vector<float>& values, const Shape& shape) {
+  return swap_inner(values, shape[0], shape[2] * shape[3], shape[1]);
+}
+
+ConvJudge::ConvJudge(const Conv2dProblem& problem, Fill fill, uint64_t seed, int64_t max_reference_macs)
+    : problem_(problem), fill_(fill), seed_(seed), max_reference_macs_(max_reference_macs) {
+  problem_.validate();
+  rows_ = reference::output_size(problem.h, problem.r, problem.stride_h, problem.pad_h, problem.dilation_h);
+  columns_ =
+      reference::output_size(problem.w, problem.s, problem.stride_w, problem.pad_w, problem.dilation_w);
+  const auto weight_count = static_cast<size_t>(problem.weight_shape().num_elements());
+  const auto filters = static_cast<size_t>(problem.k);
+  weights_ = coefficients_of(fill, weight_count, seed + 1);
+  bias_ = coefficients_of(fill, filters, seed + 2);
+  const size_t filter_size = weight_count / filters;
+  for (size_t k = 0; k < filters; ++k) {
+    double sum = 0;
+    for (size_t i = 0; i < filter_size; ++i) sum += std::fabs(double{weights_[k * filter_size + i]});
+    filter_sum_.push_back(sum);
+  }
+}
+
+std::string ConvJudge::size_error() const {
+  if (problem_.p() == rows_ && problem_.q() == columns_) return {};
+  return concat("output size ", problem_.p(), "x", problem_.q(), ", the reference counts ", rows_, "x",
+                columns_);
+}
+
+ConvCase ConvJudge::make_case(uint64_t seed) const {
+  const auto images = static_cast<size_t>(problem_.n);
+  const size_t image_size = static_cast<size_t>(problem_.input_shape().num_elements()) / images;
+  ConvCase data;
+  data.fill = fill_;
+  data.x = input_of(fill_, images, image_size, seed);
+  for (size_t n = 0; n < images; ++n) {
+    float largest = 0;
+    for (size_t i = 0; i < image_size; ++i)
+      largest = std::max(largest, std::fabs(data.x[n * image_size + i]));
+    data.image_maximum.push_back(largest);
+  }
+
+  const int64_t wanted = std::max<int64_t>(max_reference_macs_ / conv_terms(problem_), 64);
+  const std::vector<int64_t> chosen = choose_outputs(outputs(), wanted, seed + 3);
+  data.samples.resize(chosen.size());
+  const int64_t pixels = rows_ * columns_;
+  parallel_for(static_cast<int64_t>(chosen.size()), 256, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      ConvCase::Sample& sample = data.samples[static_cast<size_t>(i)];
+      const int64_t index = chosen[static_cast<size_t>(i)];
+      const int64_t plane = index / pixels, place = index % pixels;
+      sample.n = plane / problem_.k;
+      sample.k = plane % problem_.k;
+      sample.index = problem_.layout == TensorLayout::kNchw
+                         ? index
+                         : (sample.n * pixels + place) * problem_.k + sample.k;
+      sample.term = reference::conv2d_at(problem_, data.x.data(), weights_.data(), sample.n, sample.k,
+                                         place / columns_, place % columns_);
+    }
+  });
+  if (problem_.layout == TensorLayout::kNhwc) data.x = nchw_to_nhwc(data.x, problem_.input_shape());
+  return data;
+}
+
+reference::Comparison ConvJudge::compare(const ConvCase& data, const std::vector<float>& y,
+                                         const ConvAccuracy& accuracy, bool bias, bool relu) const {
+  const double factor = accuracy.factor(conv_terms(problem_));
+  const bool exact = accuracy.exact_on_integers && data.fill != Fill::kRandom;
+  reference::Comparison comparison;
+  for (const ConvCase::Sample& sample : data.samples) {
+    const auto k = static_cast<size_t>(sample.k);
+    const double offset = bias ? double{bias_[k]} : 0;
+    const double magnitude = accuracy.by_image_maximum
+                                 ? data.image_maximum[static_cast<size_t>(sample.n)] * filter_sum_[k]
+                                 : sample.term.magnitude;
+    const double expected = sample.term.value + offset;
+    comparison.add(sample.index, y[static_cast<size_t>(sample.index)],
+                   relu ? std::max(expected, 0.0) : expected,
+                   exact ? 0 : factor * (magnitude + std::fabs(offset)));
+  }
+  return comparison;
+}
+
+}  // namespace lenslet

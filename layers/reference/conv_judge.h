@@ -1,0 +1,65 @@
+// ConvJudge: weights and inputs of one convolution, and what the fp64 reference says of outputs.
+//
+// Shared by the verifier, which puts backends through every fill, and by the benchmark, which judges what it
+// times. Everything is kept NCHW inside; inputs and outputs are handed over in the problem's layout.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "layers/conv/conv_accuracy.h"
+#include "layers/conv/conv_problem.h"
+#include "layers/reference/compare.h"
+#include "layers/reference/fill.h"
+#include "layers/reference/reference.h"
+
+namespace lenslet {
+
+/// One input and the reference's answers to it.
+struct ConvCase {
+  /// One output that is judged.
+  struct Sample {
+    int64_t index = 0;  // into y, in the problem's layout
+    int64_t n = 0, k = 0;
+    reference::Term term;
+  };
+  reference::Fill fill = reference::Fill::kRandom;
+  std::vector<float> x;               // in the problem's layout
+  std::vector<double> image_maximum;  // [N], max|x[n]|
+  std::vector<Sample> samples;
+};
+
+class ConvJudge {
+ public:
+  /// A problem with more than `max_reference_macs` multiply-adds is judged at that many's worth of outputs, spread at
+  /// random, corners included. Throws UsageError for an impossible problem.
+  ConvJudge(const Conv2dProblem& problem, reference::Fill fill, uint64_t seed, int64_t max_reference_macs);
+
+  const std::vector<float>& weights() const noexcept { return weights_; }  // [K, C/G, R, S]
+  const std::vector<float>& bias() const noexcept { return bias_; }        // [K]
+  /// Elements of y, by the judge's own count of rows and columns.
+  int64_t outputs() const noexcept { return int64_t{problem_.n} * problem_.k * rows_ * columns_; }
+  /// Empty where the problem's own output size is the judge's; else what differs.
+  std::string size_error() const;
+  /// Another input for the same weights; the same seed gives the same input.
+  ConvCase make_case(uint64_t seed) const;
+  /// Compares y (in the problem's layout) at the samples and demands a number everywhere.
+  reference::Comparison compare(const ConvCase& data, const std::vector<float>& y,
+                                const ConvAccuracy& accuracy, bool bias, bool relu) const;
+
+ private:
+  Conv2dProblem problem_;
+  reference::Fill fill_;
+  uint64_t seed_;
+  int64_t max_reference_macs_;
+  int64_t rows_ = 0, columns_ = 0;
+  std::vector<float> weights_, bias_;
+  std::vector<double> filter_sum_;  // [K], sum|w[k]|
+};
+
+/// Host copies from and to channels-last order; [N, C, H, W] by `shape`.
+std::vector<float> nchw_to_nhwc(const std::vector<float>& values, const Shape& shape);
+std::vector<float> nhwc_to_nchw(const std::vector<float>& values, const Shape& shape);
+
+}  // namespace lenslet
