@@ -24,8 +24,35 @@ void write_error(JsonWriter& json, const std::optional<ResultError>& error) {
   json.field("checked", error->checked).end_object();
 }
 
+void write_launches(JsonWriter& json, const std::vector<LaunchResources>& launches) {
+  json.key("launches").begin_array();
+  for (const LaunchResources& launch : launches) {
+    json.begin_object(JsonWriter::Style::kInline).field("kernel", launch.kernel);
+    json.field("threads_per_block", launch.threads_per_block);
+    json.field("registers_per_thread", launch.registers_per_thread);
+    json.field("shared_bytes", static_cast<uint64_t>(launch.shared_bytes));
+    json.field("local_bytes", static_cast<uint64_t>(launch.local_bytes));
+    json.field("blocks_per_multiprocessor", launch.blocks_per_multiprocessor);
+    json.field("occupancy", launch.occupancy).end_object();
+  }
+  json.end_array();
+}
+
+void write_published(JsonWriter& json, const std::optional<PublishedFigure>& published) {
+  if (!published) {
+    json.null_field("published");
+    return;
+  }
+  json.key("published").begin_object(JsonWriter::Style::kInline).field("time_ns", published->time_ns);
+  json.field("gflops", published->gflops).field("source", published->source).end_object();
+}
+
 void write_row(JsonWriter& json, const ResultRow& row) {
   json.begin_object();
+  write_text(json, "study", row.study);
+  json.key("labels").begin_object(JsonWriter::Style::kInline);
+  for (const auto& [name, text] : row.labels) json.field(name, text);
+  json.end_object();
   write_text(json, "name", row.name);
   write_text(json, "problem", row.problem);
   write_text(json, "backend", row.backend);
@@ -37,6 +64,7 @@ void write_row(JsonWriter& json, const ResultRow& row) {
   write_text(json, "reason", row.reason);
   json.field("samples", static_cast<uint64_t>(row.time.samples));
   write_time_stats(json, "time_ns", row.time);
+  write_time_stats(json, "end_to_end_ns", row.end_to_end);
   json.key("stages_ns").begin_object(JsonWriter::Style::kInline);
   for (const auto& [name, ns] : row.stages_ns) json.field(name, ns);
   json.end_object();
@@ -51,7 +79,11 @@ void write_row(JsonWriter& json, const ResultRow& row) {
   json.field("ceiling_fraction", row.ceiling_fraction);
   write_text(json, "bound_by", row.bound_by);
   write_error(json, row.error);
+  json.field("ratio_to_cudnn", row.ratio_to_cudnn);
+  write_published(json, row.published);
+  write_launches(json, row.launches);
   write_text(json, "repro", row.repro);
+  write_text(json, "repro_benchdnn", row.repro_benchdnn);
   json.end_object();
 }
 
@@ -101,12 +133,19 @@ std::string ResultFile::to_json(const std::function<void(JsonWriter&)>& extra) c
 
 std::string ResultFile::to_csv() const {
   std::string text =
-      "name,problem,backend,detail,math,layout,cache,status,reason,samples,min_ns,p10_ns,median_ns,p90_ns,"
-      "max_ns,"
-      "setup_ns,workspace_bytes,flops,bytes_ideal,gflops,gbytes_per_s,ceiling_fraction,bound_by\n";
+      "study,labels,name,problem,backend,detail,math,layout,cache,status,reason,samples,min_ns,p10_ns,median_"
+      "ns,"
+      "p90_ns,max_ns,end_to_end_median_ns,setup_ns,workspace_bytes,flops,bytes_ideal,gflops,gbytes_per_s,"
+      "ceiling_fraction,bound_by,max_abs_error,error_bound,ratio_to_cudnn,published_ns,published_gflops,"
+      "repro\n";
   for (const ResultRow& row : rows) {
     const bool timed = row.time.samples > 0;
-    const std::string cells[] = {csv_field(row.name),
+    std::string labels;
+    for (const auto& [name, text] : row.labels) labels += concat(labels.empty() ? "" : " ", name, "=", text);
+    const PublishedFigure published = row.published.value_or(PublishedFigure{});
+    const std::string cells[] = {row.study,
+                                 csv_field(labels),
+                                 csv_field(row.name),
                                  csv_field(row.problem),
                                  csv_field(row.backend),
                                  csv_field(row.detail),
@@ -121,6 +160,7 @@ std::string ResultFile::to_csv() const {
                                  csv_number(timed ? row.time.median : NAN),
                                  csv_number(timed ? row.time.p90 : NAN),
                                  csv_number(timed ? row.time.max : NAN),
+                                 csv_number(row.end_to_end.samples > 0 ? row.end_to_end.median : NAN),
                                  csv_number(row.setup_ns),
                                  row.workspace_bytes ? std::to_string(*row.workspace_bytes) : std::string(),
                                  csv_number(row.flops),
@@ -128,7 +168,13 @@ std::string ResultFile::to_csv() const {
                                  csv_number(row.gflops()),
                                  csv_number(row.gbytes_per_s()),
                                  csv_number(row.ceiling_fraction),
-                                 row.bound_by};
+                                 row.bound_by,
+                                 csv_number(row.error ? row.error->max_abs : NAN),
+                                 csv_number(row.error ? row.error->bound : NAN),
+                                 csv_number(row.ratio_to_cudnn),
+                                 csv_number(published.time_ns),
+                                 csv_number(published.gflops),
+                                 csv_field(row.repro)};
     std::string line;
     for (const std::string& cell : cells) line += (line.empty() && &cell == cells ? "" : ",") + cell;
     text += line + "\n";

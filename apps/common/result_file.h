@@ -11,6 +11,7 @@
 
 #include "apps/common/ceilings.h"
 #include "apps/common/json_writer.h"
+#include "framework/launch_resources.h"
 #include "framework/statistics.h"
 
 namespace lenslet {
@@ -22,6 +23,12 @@ struct ResultError {
   int64_t checked = 0;  // elements compared
 };
 
+/// What a published study printed for the same thing, on its own hardware.
+struct PublishedFigure {
+  double time_ns = NAN, gflops = NAN;  // either or both
+  std::string source;                  // "study A (Quadro M4000, CUDA 10.2)"
+};
+
 /// One measurement. NaN, empty or nullopt means "does not apply" and becomes null.
 struct ResultRow {
   std::string name;     // "conv1"
@@ -31,16 +38,23 @@ struct ResultRow {
   std::string layout = "NCHW";
   std::string cache;  // "hot" or "cold"
   std::string status = "PASSED";
-  std::string reason;                                     // why not PASSED, or what the row is
-  TimeStats time;                                         // ns
-  std::vector<std::pair<std::string, double>> stages_ns;  // medians
+  std::string reason;                                       // why not PASSED, or what the row is
+  std::string study;                                        // "a" to "e", of the published ones; else empty
+  std::vector<std::pair<std::string, std::string>> labels;  // what the row is within its study, in order
+  TimeStats time;                                           // ns
+  TimeStats end_to_end;                                     // ns, with the copies from and to the host
+  std::vector<std::pair<std::string, double>> stages_ns;    // medians
   double setup_ns = NAN;
   std::optional<int64_t> workspace_bytes;
   double flops = NAN, bytes_ideal = NAN;
   double ceiling_fraction = NAN;
   std::string bound_by;
   std::optional<ResultError> error;
-  std::string repro;  // "bitwise", "run to run differs", …
+  double ratio_to_cudnn = NAN;  // cuDNN's best time in the same run over this one; > 1: faster than cuDNN
+  std::optional<PublishedFigure> published;
+  std::vector<LaunchResources> launches;  // of our own kernels
+  std::string repro;                      // the command that measures this again
+  std::string repro_benchdnn;             // the same for oneDNN's benchdnn
 
   /// Rates at the median; NaN where there is no time.
   double gflops() const { return time.median > 0 ? flops / time.median : NAN; }

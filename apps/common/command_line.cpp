@@ -1,0 +1,254 @@
+#include "apps/common/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <limits>
+
+#include "apps/common/environment.h"
+#include "apps/common/option_values.h"
+#include "apps/common/output.h"
+#include "apps/common/text.h"
+#include "framework/backend_spec.h"
+
+namespace lenslet {
+
+struct Command::Handle {
+  CLI::App* app;
+};
+
+struct CommandLine::State {
+  CLI::App app;
+  std::string program, example;
+  struct Entry {
+    Command::Handle handle;
+    std::function<ExitCode()> run;
+  };
+  std::vector<std::unique_ptr<Entry>> entries;
+
+  State(const std::string& name, const std::string& description) : app(description, name), program(name) {}
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const auto& entry : entries) names.push_back(entry->handle.app->get_name());
+    return names;
+  }
+};
+
+namespace {
+
+constexpr double kHourMs = 3.6e6;
+constexpr const char* kExitCodes =
+    "Exit codes: 0 ok, 1 a check failed, 2 usage, 3 input, model or data file, 4 device or backend not "
+    "available,\n"
+    "5 CUDA or library error, 6 out of memory or workspace, 7 output could not be written, 130 interrupted.";
+
+CLI::Option* add(CLI::App& app, const std::string& name, const std::string& placeholder,
+                 const std::string& help, Command::Read read) {
+  return app.add_option_function<std::string>(name, std::move(read), help)
+      ->type_name(placeholder)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+std::string nearest_hint(const std::string& word, const std::vector<std::string>& candidates) {
+  const std::string nearest = nearest_match(word, candidates);
+  return nearest.empty() ? std::string() : concat("; did you mean ", nearest, "?");
+}
+
+std::vector<std::string> flag_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+// "--limit: 1 required TEXT missing" and the like; long ones are cut, an argument may have any length.
+std::string one_line(std::string text) {
+  constexpr size_t kLongest = 300;
+  text = printable(text);
+  return text.size() > kLongest ? text.substr(0, kLongest) + "..." : text;
+}
+
+// What CLI11 could not place. Only the flag's name matters for the nearest match, not its value.
+[[noreturn]] void throw_unexpected(const CLI::App& app, const CLI::App& subcommand) {
+  const std::vector<std::string> extras = app.remaining(true);
+  std::string word = extras.empty() ? std::string() : extras.front();
+  for (const std::string& extra : extras) {
+    if (extra.size() > 1 && extra[0] == '-') {
+      word = extra;
+      break;
+    }
+  }
+  if (word.size() < 2 || word[0] != '-') {
+    throw UsageError(concat(subcommand.get_name(), " does not take the argument '", one_line(word), "'"));
+  }
+  word = word.substr(0, word.find('='));
+  throw UsageError(concat(subcommand.get_name(), " has no option ", one_line(word),
+                          nearest_hint(word, flag_names(subcommand)), " See ", app.get_name(), " ",
+                          subcommand.get_name(), " --help"));
+}
+
+}  // namespace
+
+void Command::option(const std::string& name, const std::string& placeholder, const std::string& help,
+                     Read read) {
+  add(*handle_->app, name, placeholder, help, std::move(read));
+}
+
+void Command::repeated(const std::string& name, const std::string& placeholder, const std::string& help,
+                       Read read) {
+  handle_->app
+      ->add_option_function<std::vector<std::string>>(
+          name,
+          [read = std::move(read)](const std::vector<std::string>& values) {
+            for (const std::string& value : values) read(value);
+          },
+          help)
+      ->type_name(placeholder)
+      ->type_size(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void Command::text(const std::string& name, const std::string& placeholder, std::string& target,
+                   const std::string& help) {
+  option(name, placeholder, help, [&target, name](const std::string& value) {
+    if (value.empty()) throw UsageError(concat(name, " expects a value, found an empty text"));
+    target = value;
+  });
+}
+
+void Command::choice(const std::string& name, const std::vector<std::string>& choices,
+                     const std::string& help, Read read) {
+  std::string listed;
+  for (const std::string& word : choices) listed += (listed.empty() ? "" : "|") + word;
+  option(name, listed, help, [name, choices, listed, read = std::move(read)](const std::string& value) {
+    if (std::find(choices.begin(), choices.end(), value) == choices.end()) {
+      throw UsageError(concat(name, " expects ", listed, ", found '", printable(value), "'"));
+    }
+    read(value);
+  });
+}
+
+void Command::count(const std::string& name, int64_t min, std::optional<int64_t>& target,
+                    const std::string& help) {
+  option(name, "N", help, [&target, name, min](const std::string& value) {
+    target = parse_integer(name, value, min, std::numeric_limits<int64_t>::max());
+  });
+}
+
+void Command::integer(const std::string& name, int64_t min, int64_t max, int64_t& target,
+                      const std::string& help) {
+  option(name, "N", help, [&target, name, min, max](const std::string& value) {
+    target = parse_integer(name, value, min, max);
+  });
+}
+
+void Command::milliseconds(const std::string& name, double& target, const std::string& help) {
+  option(name, "MS", help,
+         [&target, name](const std::string& value) { target = parse_number(name, value, 0, kHourMs); });
+}
+
+void Command::flag(const std::string& name, bool& target, const std::string& help) {
+  handle_->app->add_flag(name, target, help);
+}
+
+void Command::arguments(const std::string& name, const std::string& placeholder,
+                        std::vector<std::string>& target, const std::string& help) {
+  handle_->app->add_option(name, target, help)->type_name(placeholder);
+}
+
+void Command::footer(const std::string& text) { handle_->app->footer(text); }
+
+CommandLine::CommandLine(const std::string& program, const std::string& description,
+                         const std::string& example)
+    : state_(std::make_unique<State>(program, description)) {
+  state_->example = example;
+  state_->app.set_version_flag("--version", version_line(program));
+  state_->app.footer(
+      concat("Every command has --help with examples, such as: ", example, "\n\n", kExitCodes));
+  state_->app.require_subcommand(1);
+  state_->app.get_formatter()->column_width(34);
+}
+
+CommandLine::~CommandLine() = default;
+
+Command CommandLine::command(const std::string& name, const std::string& help,
+                             std::function<ExitCode()> run) {
+  auto entry = std::make_unique<State::Entry>();
+  entry->handle.app = state_->app.add_subcommand(name, help);
+  entry->run = std::move(run);
+  state_->entries.push_back(std::move(entry));
+  return Command(&state_->entries.back()->handle);
+}
+
+std::function<ExitCode()> CommandLine::parse(int argc, const char* const* argv) {
+  CLI::App& app = state_->app;
+  const std::string& program = state_->program;
+  const std::vector<std::string> names = state_->names();
+  const auto expected = [&] {
+    std::string listed;
+    for (size_t i = 0; i < names.size(); ++i) {
+      listed += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
+    }
+    return UsageError(concat("expected a command: ", listed, "; see ", program, " --help"));
+  };
+  const std::string first = argc > 1 ? argv[1] : "";
+  if (first.empty()) throw expected();
+  if (first[0] != '-' && std::find(names.begin(), names.end(), first) == names.end()) {
+    throw UsageError(concat("there is no command '", one_line(first), "'", nearest_hint(first, names),
+                            " See ", program, " --help"));
+  }
+  if (first[0] == '-' && first != "--help" && first != "-h" && first != "--version") {
+    throw UsageError(concat("there is no option ", one_line(first), " before the command",
+                            nearest_hint(first.substr(0, first.find('=')), {"--help", "--version"}),
+                            "; options follow the command: ", state_->example));
+  }
+  const auto parsed = [&]() -> const State::Entry* {
+    for (const auto& entry : state_->entries) {
+      if (entry->handle.app->parsed()) return entry.get();
+    }
+    return nullptr;
+  };
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help or --version
+    std::string text;
+    if (dynamic_cast<const CLI::CallForVersion*>(&asked) != nullptr) {
+      text = version_line(program) + "\n";
+    } else {
+      const State::Entry* about = parsed();
+      text = about == nullptr ? app.help() : about->handle.app->help(program);
+    }
+    return [text] {
+      write_standard_output(text);
+      return ExitCode::kOk;
+    };
+  } catch (const CLI::ParseError& error) {
+    const State::Entry* about = parsed();
+    if (about == nullptr) throw UsageError(concat(one_line(error.what()), "; see ", program, " --help"));
+    const CLI::App& sub = *about->handle.app;
+    if (!app.remaining(true).empty()) throw_unexpected(app, sub);
+    throw UsageError(concat(sub.get_name(), ": ", one_line(error.what()), "; see ", program, " ",
+                            sub.get_name(), " --help"));
+  }
+  const State::Entry* chosen = parsed();
+  if (chosen == nullptr) throw expected();
+  return chosen->run;
+}
+
+std::vector<std::string> split_list(const std::string& option, const std::string& text) {
+  std::vector<std::string> parts;
+  size_t begin = 0;
+  while (true) {
+    const size_t comma = text.find(',', begin);
+    parts.push_back(text.substr(begin, comma == std::string::npos ? comma : comma - begin));
+    if (parts.back().empty()) {
+      throw UsageError(
+          concat(option, " expects values separated by single commas, found '", printable(text), "'"));
+    }
+    if (comma == std::string::npos) return parts;
+    begin = comma + 1;
+  }
+}
+
+}  // namespace lenslet
