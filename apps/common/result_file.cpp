@@ -141,7 +141,8 @@ std::string ResultFile::to_csv() const {
   for (const ResultRow& row : rows) {
     const bool timed = row.time.samples > 0;
     std::string labels;
-    for (const auto& [name, text] : row.labels) labels += concat(labels.empty() ? "" : " ", name, "=", text);
+    for (const auto& [label, word] : row.labels)
+      labels += concat(labels.empty() ? "" : " ", label, "=", word);
     const PublishedFigure published = row.published.value_or(PublishedFigure{});
     const std::string cells[] = {row.study,
                                  csv_field(labels),
