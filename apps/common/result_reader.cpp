@@ -1,0 +1,358 @@
+#include "apps/common/result_reader.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "framework/error.h"
+#include "framework/io/file.h"
+#include "framework/text.h"
+
+namespace lenslet {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr size_t kMaxBytes = 256u << 20;
+constexpr int kMaxDepth = 16;  // ours have 5
+
+std::string excerpt(const ordered_json& value) {
+  return value.dump(-1, ' ', true, ordered_json::error_handler_t::replace).substr(0, 60);
+}
+
+/// An object of the document, and where it is: every message names both.
+class Object {
+ public:
+  Object(const ordered_json& value, std::string where) : value_(value), where_(std::move(where)) {
+    if (!value.is_object()) throw DataError(concat(where_, " must be an object, found ", excerpt(value)));
+  }
+
+  const std::string& where() const { return where_; }
+
+  /// Null where the key is missing.
+  const ordered_json* find(const char* key) const {
+    const auto found = value_.find(key);
+    return found == value_.end() ? nullptr : &*found;
+  }
+  const ordered_json& at(const char* key) const {
+    const ordered_json* found = find(key);
+    if (found == nullptr) throw DataError(concat(where_, " lacks \"", key, "\""));
+    return *found;
+  }
+  bool has(const char* key) const {
+    const ordered_json* found = find(key);
+    return found != nullptr && !found->is_null();
+  }
+
+  std::string text(const char* key) const { return as_text(key, at(key), false); }
+  /// Null reads as the empty text.
+  std::string text_or_null(const char* key) const { return as_text(key, at(key), true); }
+  std::string optional_text(const char* key) const { return has(key) ? text(key) : std::string(); }
+  bool flag(const char* key) const {
+    if (!at(key).is_boolean()) throw wrong(key, "true or false");
+    return at(key).get<bool>();
+  }
+  /// A finite number.
+  double number(const char* key) const {
+    if (!at(key).is_number() || !std::isfinite(at(key).get<double>())) throw wrong(key, "a number");
+    return at(key).get<double>();
+  }
+  /// Null reads as NaN.
+  double number_or_null(const char* key) const { return at(key).is_null() ? NAN : number(key); }
+  double optional_number(const char* key) const { return has(key) ? number(key) : NAN; }
+  int64_t count(const char* key) const {
+    const ordered_json& value = at(key);
+    if (!value.is_number_unsigned() || value.get<uint64_t>() > INT64_MAX)
+      throw wrong(key, "a whole number >= 0");
+    return value.get<int64_t>();
+  }
+  const ordered_json& array(const char* key) const {
+    if (!at(key).is_array()) throw wrong(key, "an array");
+    return at(key);
+  }
+  Object object(const char* key) const { return Object(at(key), concat(where_, ": \"", key, "\"")); }
+  const ordered_json& value() const { return value_; }
+
+  DataError wrong(const char* key, const std::string& expected) const {
+    return DataError(concat(where_, ": \"", key, "\" must be ", expected, ", found ", excerpt(at(key))));
+  }
+
+ private:
+  std::string as_text(const char* key, const ordered_json& value, bool null_allowed) const {
+    if (null_allowed && value.is_null()) return {};
+    if (!value.is_string()) throw wrong(key, null_allowed ? "a text or null" : "a text");
+    return value.get<std::string>();
+  }
+
+  const ordered_json& value_;
+  std::string where_;
+};
+
+TimeStats read_time(const Object& stats, size_t samples) {
+  TimeStats time;
+  time.samples = samples;
+  const std::pair<const char*, double*> steps[] = {{"min", &time.min},
+                                                   {"p10", &time.p10},
+                                                   {"median", &time.median},
+                                                   {"p90", &time.p90},
+                                                   {"max", &time.max}};
+  double before = 0;
+  for (const auto& [key, target] : steps) {
+    *target = stats.number(key);
+    if (!(*target >= before)) throw stats.wrong(key, concat("a time of at least ", before, " ns"));
+    before = *target;
+  }
+  return time;
+}
+
+LaunchResources read_launch(const Object& entry) {
+  LaunchResources launch;
+  launch.kernel = entry.text("kernel");
+  launch.threads_per_block = static_cast<int>(entry.count("threads_per_block"));
+  launch.registers_per_thread = static_cast<int>(entry.count("registers_per_thread"));
+  launch.shared_bytes = static_cast<size_t>(entry.count("shared_bytes"));
+  launch.local_bytes = static_cast<size_t>(entry.count("local_bytes"));
+  launch.blocks_per_multiprocessor = static_cast<int>(entry.count("blocks_per_multiprocessor"));
+  launch.occupancy = entry.number("occupancy");
+  return launch;
+}
+
+// The keys that this schema got after its first files were written.
+void read_study(const Object& entry, ResultRow& row) {
+  row.study = entry.optional_text("study");
+  if (entry.has("labels")) {
+    const Object labels = entry.object("labels");
+    for (const auto& [name, value] : labels.value().items())
+      row.labels.emplace_back(name, labels.text(name.c_str()));
+  }
+  if (entry.has("end_to_end_ns")) {
+    const Object stats = entry.object("end_to_end_ns");
+    // One sample at least: there is a time.
+    row.end_to_end = read_time(stats, std::max<size_t>(row.time.samples, 1));
+  }
+  row.ratio_to_cudnn = entry.optional_number("ratio_to_cudnn");
+  if (entry.has("published")) {
+    const Object figure = entry.object("published");
+    row.published = PublishedFigure{figure.number_or_null("time_ns"), figure.number_or_null("gflops"),
+                                    figure.text("source")};
+  }
+  if (entry.has("launches")) {
+    size_t index = 0;
+    for (const ordered_json& launch : entry.array("launches"))
+      row.launches.push_back(
+          read_launch(Object(launch, concat(entry.where(), ": \"launches\"[", index++, "]"))));
+  }
+  row.repro_benchdnn = entry.optional_text("repro_benchdnn");
+}
+
+ResultRow read_row(const Object& entry) {
+  ResultRow row;
+  row.name = entry.text_or_null("name");
+  row.problem = entry.text_or_null("problem");
+  row.backend = entry.text_or_null("backend");
+  row.detail = entry.text_or_null("detail");
+  row.math = entry.text_or_null("math");
+  row.layout = entry.text_or_null("layout");
+  row.cache = entry.text_or_null("cache");
+  row.status = entry.text("status");
+  const std::set<std::string> statuses = {"PASSED", "FAILED", "UNSUPPORTED", "SKIPPED", "SUSPECT", "ERROR"};
+  if (statuses.count(row.status) == 0)
+    throw entry.wrong("status", "PASSED, FAILED, UNSUPPORTED, SKIPPED, SUSPECT or ERROR");
+  row.reason = entry.text_or_null("reason");
+  const int64_t samples = entry.count("samples");
+  if (!entry.at("time_ns").is_null()) {
+    if (samples == 0) throw entry.wrong("samples", "1 or more where there is a time");
+    row.time = read_time(entry.object("time_ns"), static_cast<size_t>(samples));
+  } else if (samples != 0) {
+    throw entry.wrong("samples", "0 where \"time_ns\" is null");
+  }
+  const Object stages = entry.object("stages_ns");
+  for (const auto& [name, value] : stages.value().items())
+    row.stages_ns.emplace_back(name, stages.number_or_null(name.c_str()));
+  row.setup_ns = entry.number_or_null("setup_ns");
+  if (!entry.at("workspace_bytes").is_null()) row.workspace_bytes = entry.count("workspace_bytes");
+  row.flops = entry.number_or_null("flops");
+  row.bytes_ideal = entry.number_or_null("bytes_ideal");
+  row.ceiling_fraction = entry.number_or_null("ceiling_fraction");
+  row.bound_by = entry.text_or_null("bound_by");
+  if (!entry.at("error").is_null()) {
+    // Null is what a NaN or infinite deviation was written as.
+    const Object error = entry.object("error");
+    row.error = ResultError{error.number_or_null("max_abs"), error.number_or_null("max_rel"),
+                            error.number_or_null("bound"), error.count("checked")};
+  }
+  row.repro = entry.text_or_null("repro");
+  read_study(entry, row);
+  return row;
+}
+
+Ceilings read_ceilings(const Object& entry) {
+  Ceilings ceilings;
+  const std::string device = entry.text("device");
+  if (device != "cpu") {
+    int ordinal = -1;
+    if (device.rfind("cuda:", 0) == 0 && device.size() <= 8 && device.size() > 5 &&
+        std::all_of(device.begin() + 5, device.end(), [](char c) { return c >= '0' && c <= '9'; }))
+      ordinal = std::stoi(device.substr(5));
+    if (ordinal < 0) throw entry.wrong("device", "cpu or cuda:N");
+    ceilings.device = Device::cuda(ordinal);
+  }
+  ceilings.copy_bytes_per_s = entry.number_or_null("copy_bytes_per_s");
+  for (const ordered_json& item : entry.array("caches")) {
+    const Object cache(item, entry.where() + ": an entry of \"caches\"");
+    ceilings.caches.push_back(
+        {cache.text("name"), cache.number("capacity_bytes"), cache.number_or_null("copy_bytes_per_s")});
+  }
+  ceilings.fp32_flops_per_s = entry.number_or_null("fp32_flops_per_s");
+  ceilings.tf32_flops_per_s = entry.number_or_null("tf32_flops_per_s");
+  ceilings.fp16_flops_per_s = entry.number_or_null("fp16_flops_per_s");
+  ceilings.launch_ns = entry.number_or_null("launch_ns");
+  ceilings.replayed_launch_ns = entry.number_or_null("replayed_launch_ns");
+  ceilings.gemm_library = entry.text("gemm_library");
+  ceilings.notes = entry.text("notes");
+  return ceilings;
+}
+
+ResultEnvironment read_environment(const Object& root) {
+  ResultEnvironment environment;
+  environment.tool = root.text("tool");
+  const Object meta = root.object("meta");
+  environment.version = meta.text("version");
+  environment.git = meta.text("git");
+  environment.dirty = meta.flag("dirty");
+  environment.build_type = meta.text("build_type");
+  environment.compiler = meta.text("compiler");
+  environment.cuda_compiler = meta.text("cuda_compiler");
+  for (const ordered_json& argument : meta.array("argv")) {
+    if (!argument.is_string()) throw meta.wrong("argv", "an array of texts");
+    environment.argv.push_back(argument.get<std::string>());
+  }
+  environment.time_utc = meta.text("time_utc");
+  const Object host = root.object("host");
+  environment.cpu = host.text("cpu");
+  environment.threads_used = host.count("threads_used");
+  for (const ordered_json& device : root.array("devices"))
+    environment.devices.push_back(Object(device, root.where() + ": an entry of \"devices\"").text("name"));
+  for (const ordered_json& item : root.array("libs")) {
+    const Object library(item, root.where() + ": an entry of \"libs\"");
+    environment.libs.push_back({library.text("name"), library.text_or_null("version"), library.text("path")});
+  }
+  return environment;
+}
+
+// nlohmann's parser keeps the last of repeated keys and follows any depth; ours refuses both. Throws through the parser.
+class Strictness {
+ public:
+  explicit Strictness(const std::string& origin) : origin_(origin) {}
+
+  bool operator()(int depth, ordered_json::parse_event_t event, const ordered_json& parsed) {
+    using Event = ordered_json::parse_event_t;
+    if (event == Event::object_start || event == Event::array_start) {
+      if (depth > kMaxDepth)
+        throw DataError(
+            concat(origin_, ": nested deeper than ", kMaxDepth, " levels, which no result file is"));
+      keys_.emplace_back();
+    } else if (event == Event::object_end || event == Event::array_end) {
+      keys_.pop_back();
+    } else if (event == Event::key && !keys_.back().insert(parsed.get<std::string>()).second) {
+      throw DataError(concat(origin_, ": key \"", printable(parsed.get<std::string>()),
+                             "\" appears twice in one object"));
+    }
+    return true;
+  }
+
+ private:
+  const std::string& origin_;
+  std::vector<std::set<std::string>> keys_;
+};
+
+}  // namespace
+
+std::string ResultEnvironment::device_name() const {
+  if (devices.empty()) return cpu;
+  std::vector<std::pair<std::string, int>> counted;
+  for (const std::string& name : devices) {
+    const auto same =
+        std::find_if(counted.begin(), counted.end(), [&](const auto& entry) { return entry.first == name; });
+    if (same == counted.end()) {
+      counted.emplace_back(name, 1);
+    } else {
+      ++same->second;
+    }
+  }
+  std::string text;
+  for (const auto& [name, count] : counted)
+    text += (text.empty() ? "" : " and ") + (count > 1 ? concat(count, " x ") : std::string()) + name;
+  return text;
+}
+
+ReadResults parse_results(const std::string& text, const std::string& origin) {
+  ordered_json document;
+  try {
+    Strictness strictness(origin);
+    document = ordered_json::parse(text, std::ref(strictness));
+  } catch (const ordered_json::exception& error) {
+    throw DataError(concat(origin, ": not JSON, or cut short: ", printable(error.what())));
+  }
+  const Object root(document, origin);
+  const std::string schema = root.text("schema");
+  if (schema != ResultFile::kSchema)
+    throw DataError(concat(origin, ": schema is \"", printable(schema), "\", expected \"",
+                           ResultFile::kSchema,
+                           "\": a file that --json of profile, doctor or convbench wrote"));
+  ReadResults results;
+  results.path = origin;
+  results.environment = read_environment(root);
+  results.status = root.text("status");
+  if (results.status != "COMPLETE" && results.status != "INTERRUPTED" && results.status != "ERROR")
+    throw root.wrong("status", "COMPLETE, INTERRUPTED or ERROR");
+  results.reason = root.text_or_null("reason");
+  if (!root.at("ceilings").is_null()) results.ceilings = read_ceilings(root.object("ceilings"));
+  size_t index = 0;
+  for (const ordered_json& entry : root.array("results"))
+    results.rows.push_back(read_row(Object(entry, concat(origin, ": results[", index++, "]"))));
+  return results;
+}
+
+ReadResults read_results(const std::string& path) {
+  const std::vector<uint8_t> bytes = read_file(path, kMaxBytes);
+  return parse_results(std::string(bytes.begin(), bytes.end()), printable_name(path));
+}
+
+ResultEnvironment this_environment(const std::string& tool, bool with_gpus) {
+  ResultFile file;
+  file.tool = tool;
+  file.with_gpus = with_gpus;
+  return parse_results(file.to_json(), "this process").environment;
+}
+
+std::string row_key(const ResultRow& row) {
+  std::string key = "study=" + row.study;
+  // A separator that no name, problem string or label uses.
+  for (const auto& [name, text] : row.labels) {
+    if (name != "change") key += "\x1f" + name + "=" + text;
+  }
+  for (const std::string* part : {&row.name, &row.problem, &row.backend, &row.math, &row.layout, &row.cache})
+    key += "\x1f" + *part;
+  return key;
+}
+
+bool same_environment(const ResultEnvironment& a, const ResultEnvironment& b, std::string* reason) {
+  const auto text = [](bool flag) { return std::string(flag ? "modified" : "unmodified"); };
+  const std::vector<std::vector<std::string>> pairs = {{"tool", a.tool, b.tool},
+                                                       {"version", a.version, b.version},
+                                                       {"commit", a.git, b.git},
+                                                       {"tree", text(a.dirty), text(b.dirty)},
+                                                       {"build type", a.build_type, b.build_type},
+                                                       {"compiler", a.compiler, b.compiler},
+                                                       {"CUDA compiler", a.cuda_compiler, b.cuda_compiler},
+                                                       {"device", a.device_name(), b.device_name()}};
+  for (const auto& pair : pairs) {
+    if (pair[1] == pair[2]) continue;
+    if (reason != nullptr) *reason = concat(pair[0], " differs: \"", pair[1], "\" and \"", pair[2], "\"");
+    return false;
+  }
+  return true;
+}
+
+}  // namespace lenslet

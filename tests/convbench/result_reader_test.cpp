@@ -1,0 +1,221 @@
+// Result files read back: what was written comes back, and what is no result file is refused by name.
+#include "apps/common/result_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/expect_error.h"
+
+namespace lenslet {
+namespace {
+
+using nlohmann::ordered_json;
+
+ResultRow full_row() {
+  ResultRow row;
+  row.name = "rung";
+  row.problem = "mb8ic32ih64oc128oh62kh3n\"shape \\ 1\"";
+  row.backend = "implicit_gemm.03_thread_tile";
+  row.detail = "64x64, \"quoted\"";
+  row.math = "fp32";
+  row.layout = "NHWC";
+  row.cache = "cold";
+  row.status = "SUSPECT";
+  row.reason = "faster than the ceiling";
+  row.study = "b";
+  row.labels = {{"table", "ladder"}, {"rung", "03_thread_tile"}, {"change", "a tile in registers"}};
+  row.time = {101, 1000.5, 1010.25, 1020, 1100.75, 5000};
+  row.end_to_end = {101, 9000, 9100, 9200, 9300, 9400};
+  row.stages_ns = {{"im2col", 100.5}, {"gemm", 900}};
+  row.setup_ns = 12345;
+  row.workspace_bytes = 1048576;
+  row.flops = 2.5e9;
+  row.bytes_ideal = 1.5e7;
+  row.ceiling_fraction = 0.73;
+  row.bound_by = "fp32 gemm";
+  row.error = ResultError{1e-6, 2e-5, 3e-5, 3935232};
+  row.ratio_to_cudnn = 1.25;
+  row.published = PublishedFigure{355904, 6370, "study B (Tesla V100)"};
+  row.launches = {{"conv_kernel", 256, 64, 32768, 16, 4, 0.5}};
+  row.repro = "convbench run --problem x";
+  row.repro_benchdnn = "benchdnn --conv x";
+  return row;
+}
+
+std::string document(const std::vector<ResultRow>& rows, bool interrupted = false) {
+  Ceilings ceilings;
+  ceilings.device = Device::cuda(1);
+  ceilings.copy_bytes_per_s = 4.2e12;
+  ceilings.caches = {{"L2", 62914560, 4.6e12}};
+  ceilings.fp32_flops_per_s = 51e12;
+  ceilings.gemm_library = "cuBLAS";
+  ceilings.notes = "tf32 was not measured";
+  ResultFile file;
+  file.tool = "convbench ladder";
+  file.ceilings = &ceilings;
+  file.rows = rows;
+  file.interrupted = interrupted;
+  return file.to_json([](JsonWriter& json) { json.field("extra", 1); });
+}
+
+/// The document with one change.
+std::string changed(const std::function<void(ordered_json&)>& change) {
+  ordered_json parsed = ordered_json::parse(document({full_row()}));
+  change(parsed);
+  return parsed.dump();
+}
+
+TEST(ResultReader, ReadsBackWhatWasWritten) {
+  const std::string text = document({full_row(), ResultRow()});
+  const ReadResults results = parse_results(text, "file.json");
+  ASSERT_EQ(results.rows.size(), 2u);
+  EXPECT_TRUE(results.complete());
+  ASSERT_TRUE(results.ceilings.has_value());
+  EXPECT_EQ(results.ceilings->device, Device::cuda(1));
+  EXPECT_EQ(results.ceilings->caches.at(0).name, "L2");
+  EXPECT_TRUE(std::isnan(results.ceilings->tf32_flops_per_s));
+
+  // Every member of a row: what is written again is the same text.
+  ResultFile again;
+  again.tool = results.environment.tool;
+  again.ceilings = &*results.ceilings;
+  again.rows = results.rows;
+  const ordered_json before = ordered_json::parse(text), after = ordered_json::parse(again.to_json());
+  EXPECT_EQ(before["results"].dump(1), after["results"].dump(1));
+  EXPECT_EQ(before["ceilings"].dump(1), after["ceilings"].dump(1));
+  EXPECT_EQ(results.rows[0].labels, full_row().labels);
+  EXPECT_EQ(results.rows[0].time.samples, 101u);
+}
+
+TEST(ResultReader, KnowsAnInterruptedFile) {
+  const ReadResults results = parse_results(document({}, true), "file.json");
+  EXPECT_EQ(results.status, "INTERRUPTED");
+  EXPECT_FALSE(results.complete());
+  EXPECT_TRUE(results.rows.empty());
+}
+
+TEST(ResultReader, ReadsTheFilesInTheTree) {
+  for (const char* file :
+       {"2026-11-21-h200/profile-batch-1024.json", "2026-11-21-cpu/profile-batch-1.json"}) {
+    const ReadResults results = read_results(std::string(LENSLET_SOURCE_DIR "/docs/results/") + file);
+    EXPECT_FALSE(results.rows.empty()) << file;
+    EXPECT_EQ(results.environment.tool, "lenslet profile");
+    EXPECT_GT(results.rows.front().time.median, 0) << file;
+  }
+}
+
+TEST(ResultReader, RefusesWhatIsNoResultFile) {
+  const auto refuse = [](const std::string& text, const std::string& fragment) {
+    expect_error<DataError>([&] { parse_results(text, "file.json"); }, fragment);
+    expect_error<DataError>([&] { parse_results(text, "file.json"); }, "file.json");
+  };
+  refuse("", "not JSON");
+  refuse("no json\n", "not JSON");
+  const std::string whole = document({full_row()});
+  refuse(whole.substr(0, whole.size() / 2), "cut short");
+  refuse(whole + "{}", "not JSON");
+  refuse("[]", "must be an object");
+  refuse("{}", "lacks \"schema\"");
+  refuse(R"({"schema": 3})", "\"schema\" must be a text, found 3");
+  refuse(R"({"schema": "lenslet.eval/1"})", "schema is \"lenslet.eval/1\", expected \"lenslet.results/1\"");
+  refuse(R"({"schema": "lenslet.results/1", "schema": "lenslet.results/1"})", "\"schema\" appears twice");
+  refuse(std::string(100000, '['), "nested deeper");
+  expect_error<DataError>([] { read_results("/nonexistent.json"); }, "/nonexistent.json");
+}
+
+TEST(ResultReader, NamesTheMissingKey) {
+  for (const char* key :
+       {"tool", "status", "reason", "meta", "host", "devices", "libs", "ceilings", "results"}) {
+    const std::string text = changed([&](ordered_json& root) { root.erase(key); });
+    expect_error<DataError>([&] { parse_results(text, "f"); }, concat("f lacks \"", key, "\""));
+  }
+  const ordered_json row = ordered_json::parse(document({full_row()}))["results"][0];
+  const std::set<std::string> later = {"study",     "labels",   "end_to_end_ns", "ratio_to_cudnn",
+                                       "published", "launches", "repro_benchdnn"};
+  const std::set<std::string> derived = {"gflops", "gbytes_per_s"};
+  for (const auto& [key, value] : row.items()) {
+    const std::string name = key;
+    const std::string text = changed([&](ordered_json& root) { root["results"][0].erase(name); });
+    if (later.count(name) + derived.count(name) > 0) {
+      EXPECT_EQ(parse_results(text, "f").rows.size(), 1u) << name;
+    } else {
+      expect_error<DataError>([&] { parse_results(text, "f"); }, concat("results[0] lacks \"", name, "\""));
+    }
+  }
+}
+
+TEST(ResultReader, NamesTheWrongValue) {
+  const auto refuse = [](const char* key, const ordered_json& value, const std::string& fragment) {
+    const std::string text = changed([&](ordered_json& root) { root["results"][0][key] = value; });
+    expect_error<DataError>([&] { parse_results(text, "f"); }, concat("results[0]: \"", key, "\""));
+    expect_error<DataError>([&] { parse_results(text, "f"); }, fragment);
+  };
+  refuse("status", "FINE", "PASSED, FAILED");
+  refuse("samples", -1, "a whole number >= 0, found -1");
+  refuse("samples", 1.5, "a whole number >= 0, found 1.5");
+  refuse("samples", 0, "1 or more");
+  refuse("flops", "many", "a number, found \"many\"");
+  refuse("time_ns", 12, "must be an object, found 12");
+  refuse("time_ns", {{"min", 5}, {"p10", 4}, {"median", 6}, {"p90", 7}, {"max", 8}}, "at least 5");
+  refuse("time_ns", {{"min", 5}, {"median", 6}, {"p90", 7}, {"max", 8}}, "lacks \"p10\"");
+  refuse("time_ns", {{"min", nullptr}, {"p10", 4}, {"median", 6}, {"p90", 7}, {"max", 8}},
+         "a number, found null");
+  refuse("labels", {{"size", 256}}, "a text, found 256");
+  refuse("launches", {{{"kernel", "k"}}}, "lacks \"threads_per_block\"");
+  refuse("published", {{"time_ns", 1}, {"gflops", nullptr}}, "lacks \"source\"");
+  refuse("workspace_bytes", 1e300, "a whole number");
+}
+
+TEST(ResultReader, KeysTellRowsApart) {
+  const ResultRow row = full_row();
+  EXPECT_EQ(row_key(row), row_key(full_row()));
+  const std::vector<std::function<void(ResultRow&)>> others = {
+      [](ResultRow& r) { r.study = "a"; },
+      [](ResultRow& r) { r.labels[1].second = "04"; },
+      [](ResultRow& r) { r.problem += "x"; },
+      [](ResultRow& r) { r.backend = "cudnn"; },
+      [](ResultRow& r) { r.math = "tf32"; },
+      [](ResultRow& r) { r.layout = "NCHW"; },
+      [](ResultRow& r) { r.cache = "hot"; },
+      [](ResultRow& r) { r.name = "conv1"; },
+      [](ResultRow& r) { r.labels.pop_back(), r.labels.pop_back(); }};
+  for (const auto& change : others) {
+    ResultRow other = row;
+    change(other);
+    EXPECT_NE(row_key(row), row_key(other)) << row_key(other);
+  }
+  // What was measured of it, and its description, are not part of what it is.
+  ResultRow again = row;
+  again.time.median += 1;
+  again.status = "PASSED";
+  again.detail = "another tile";
+  again.labels[2].second = "other words";
+  EXPECT_EQ(row_key(row), row_key(again));
+}
+
+TEST(ResultReader, SaysWhatDiffersBetweenEnvironments) {
+  const ResultEnvironment here = this_environment("convbench sweep", false);
+  EXPECT_EQ(here.device_name(), here.cpu);
+  std::string reason;
+  EXPECT_TRUE(same_environment(here, this_environment("convbench sweep", false), &reason)) << reason;
+  EXPECT_TRUE(same_environment(here, here, nullptr));
+  const std::vector<std::pair<std::function<void(ResultEnvironment&)>, std::string>> others = {
+      {[](ResultEnvironment& e) { e.tool = "convbench run"; },
+       "tool differs: \"convbench sweep\" and \"convbench run\""},
+      {[](ResultEnvironment& e) { e.git = "000000000000"; }, "commit differs"},
+      {[](ResultEnvironment& e) { e.dirty = !e.dirty; }, "tree differs"},
+      {[](ResultEnvironment& e) {
+         e.devices = {"NVIDIA H200", "NVIDIA H200"};
+       },
+       "\"2 x NVIDIA H200\""}};
+  for (const auto& [change, expected] : others) {
+    ResultEnvironment other = here;
+    change(other);
+    EXPECT_FALSE(same_environment(here, other, &reason));
+    EXPECT_NE(reason.find(expected), std::string::npos) << reason;
+  }
+}
+
+}  // namespace
+}  // namespace lenslet
