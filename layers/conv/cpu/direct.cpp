@@ -1,7 +1,7 @@
 // Direct convolution on the CPU, for every shape, bias and ReLU fused.
 //
 //   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, c, p*sh - ph + r*dh, q*sw - pw + s*dw]
-//   x [N, C, H, W], w [K, C/G, R, S], y [N, K, P, Q]
+//   x [N, C, H, W], w [K, C/G, R, S], y [N, K, P, Q]; x and y NCHW or NHWC, as the problem says
 //
 // The output plane is walked as one line: with i = p * pitch + q, tap (c, r, s) reads x at i + offset(c, r,
 // s), the same offset for all i, so that vectors of neighbouring positions need no im2col (the idea of the
@@ -10,15 +10,15 @@
 // rows are walked one by one.
 //
 // Stride, padding and dilation change the layout alone: a band of rows is first copied into a padded buffer
-// in which every residue of the stride has its own plane, and there each tap is a shift again. The register
-// tile is in layers/gemm/cpu/tile_kernel.h; weights are packed as it wants them when the kernel is prepared.
+// in which every residue of the stride has its own plane, and there each tap is a shift again. NHWC goes the same
+// way: the band is parted into planes as it is copied, and finished tiles are woven into y. The register tile is in layers/gemm/cpu/tile_kernel.h; weights are packed as it wants them when the kernel is prepared.
 #include <algorithm>
 #include <cstring>
 
 #include "framework/integer_math.h"
 #include "framework/parallel.h"
 #include "layers/conv/conv_backend.h"
-#include "layers/conv/conv_limits.h"
+#include "layers/fp32_only.h"
 #include "layers/gemm/cpu/tile_kernel.h"
 
 namespace lenslet {
@@ -36,7 +36,8 @@ struct Walk {
   explicit Walk(const Conv2dProblem& problem)
       : p(problem.p()),
         q(problem.q()),
-        packed(problem.stride_h != 1 || problem.stride_w != 1 || problem.pad_h != 0 || problem.pad_w != 0) {
+        packed(problem.layout == TensorLayout::kNhwc || problem.stride_h != 1 || problem.stride_w != 1 ||
+               problem.pad_h != 0 || problem.pad_w != 0) {
     const int64_t channels = problem.c / problem.groups;
     // Cells of the padded input that one residue of the stride owns along the width, up
     // to the last one needed.
@@ -65,7 +66,7 @@ struct Walk {
   }
 
   int64_t p, q;
-  bool packed;          // bands are copied into a padded buffer first
+  bool packed;          // bands are copied into a padded buffer first, channel by channel
   int64_t pitch = 0;    // elements from one output row to the next in the line that is read
   bool by_row = false;  // each row alone, else the rows of a band as one line
   int64_t rows = 0;     // output rows of one band
@@ -168,7 +169,9 @@ class DirectKernel : public ConvKernel {
   void run_band(const ConvArgs& args, int64_t n, int64_t group, int64_t first, float* memory) const {
     const int64_t rows = std::min(walk_.rows, walk_.p - first);
     const int64_t channels = problem_.c / problem_.groups, outputs = problem_.k / problem_.groups;
-    const float* image = args.x + (n * problem_.c + group * channels) * problem_.h * problem_.w;
+    const bool nhwc = problem_.layout == TensorLayout::kNhwc;
+    const int64_t plane = int64_t{problem_.h} * problem_.w;
+    const float* image = args.x + n * problem_.c * plane + group * channels * (nhwc ? 1 : plane);
     const float* line = image + first * walk_.pitch;
     if (walk_.packed) {
       pack_band(image, first, rows, memory);
@@ -184,6 +187,11 @@ class DirectKernel : public ConvKernel {
       const int64_t k = group * outputs + j;
       tile.a = weights_.data() + k * taps;
       tile.bias = bias_.empty() ? nullptr : bias_.data() + k;
+      if (nhwc) {
+        run_woven(tile, block, line, args.y + (n * walk_.p + first) * walk_.q * problem_.k + k, rows);
+        j += block;
+        continue;
+      }
       float* y = args.y + ((n * problem_.k + k) * walk_.p + first) * walk_.q;
       if (walk_.by_row || walk_.pitch == walk_.q || rows == 1) {
         run_in_place(tile, block, line, y, rows);
@@ -222,18 +230,57 @@ class DirectKernel : public ConvKernel {
     }
   }
 
+  /// NHWC: tiles of as many positions as fit, then each row's part of them to every K-th element of y.
+  void run_woven(TileArgs tile, int block, const float* line, float* y, int64_t rows) const {
+    alignas(64) float sums[TileKernels::kMaxRows * kMaxPositions];
+    tile.out = sums;
+    tile.out_step = kMaxPositions;
+    const int64_t lines = walk_.by_row ? rows : 1;
+    const int64_t length = walk_.by_row ? walk_.q : (rows - 1) * walk_.pitch + walk_.q;
+    for (int64_t l = 0; l < lines; ++l) {
+      for (int64_t begin = 0; begin < length; begin += kMaxPositions) {
+        tile.count = std::min(kMaxPositions, length - begin);
+        tile.b = line + l * walk_.pitch + begin;
+        tile_kernels().run[block](tile);
+        weave(sums, block, l * walk_.pitch + begin, tile.count, y);
+      }
+    }
+  }
+
+  /// Positions [begin, begin + count) of the band's line, those between Q and the pitch dropped.
+  void weave(const float* sums, int block, int64_t begin, int64_t count, float* y) const {
+    for (int64_t i = 0; i < count;) {
+      const int64_t row = (begin + i) / walk_.pitch, column = (begin + i) % walk_.pitch;
+      const int64_t run = std::min(walk_.pitch - column, count - i);  // to the end of the row
+      const int64_t kept = std::clamp<int64_t>(walk_.q - column, 0, run);
+      float* out = y + (row * walk_.q + column) * problem_.k;
+      if (block == 3 && problem_.k == 3) {  // a picture: the compiler knows the step
+        for (int64_t at = 0; at < kept; ++at) {
+          for (int64_t j = 0; j < 3; ++j) out[at * 3 + j] = sums[j * kMaxPositions + i + at];
+        }
+      } else {
+        for (int j = 0; j < block; ++j) {
+          for (int64_t at = 0; at < kept; ++at) out[at * problem_.k + j] = sums[j * kMaxPositions + i + at];
+        }
+      }
+      i += run;
+    }
+  }
+
   /// Padded input rows that the band needs, zeros outside:
   /// [channel][row residue][column residue][band_rows][pitch].
   void pack_band(const float* image, int64_t first, int64_t rows, float* out) const {
     const Conv2dProblem& problem = problem_;
     const int64_t halo = walk_.band_rows - walk_.rows;
+    const bool nhwc = problem.layout == TensorLayout::kNhwc;
+    const int64_t row_step = int64_t{problem.w} * (nhwc ? problem.c : 1);
     for (int64_t c = 0; c < problem.c / problem.groups; ++c) {
-      const float* plane = image + c * problem.h * problem.w;
+      const float* plane = image + c * (nhwc ? 1 : int64_t{problem.h} * problem.w);
       for (int64_t row_residue = 0; row_residue < problem.stride_h; ++row_residue) {
         for (int64_t column_residue = 0; column_residue < problem.stride_w; ++column_residue) {
           for (int64_t i = 0; i < rows + halo; ++i) {
             const int64_t row = (first + i) * problem.stride_h + row_residue - problem.pad_h;
-            pack_row(row < 0 || row >= problem.h ? nullptr : plane + row * problem.w, column_residue,
+            pack_row(row < 0 || row >= problem.h ? nullptr : plane + row * row_step, column_residue,
                      out + i * walk_.pitch);
           }
           out += walk_.band_rows * walk_.pitch;
@@ -253,12 +300,17 @@ class DirectKernel : public ConvKernel {
                              ? std::clamp(ceil_div(problem_.w - start, stride), inside, walk_.pitch)
                              : inside;
     std::fill(out, out + inside, 0.0f);
-    if (past > inside && stride == 1) {
-      std::copy(row + (start + inside), row + (start + past), out + inside);
-    } else {
-      for (int64_t i = inside; i < past; ++i) out[i] = row[start + i * stride];
-    }
     std::fill(out + past, out + walk_.pitch, 0.0f);
+    if (past == inside) return;
+    const int64_t cell = problem_.layout == TensorLayout::kNhwc ? problem_.c : 1, step = stride * cell;
+    const float* from = row + (start + inside * stride) * cell;
+    if (step == 1) {
+      std::copy(from, from + (past - inside), out + inside);
+    } else if (step == 3) {  // a picture: the compiler knows the step
+      for (int64_t i = 0; i < past - inside; ++i) out[inside + i] = from[i * 3];
+    } else {
+      for (int64_t i = 0; i < past - inside; ++i) out[inside + i] = from[i * step];
+    }
   }
 
   Conv2dProblem problem_;
@@ -273,8 +325,7 @@ class DirectKernel : public ConvKernel {
 
 class DirectBackend : public ConvBackend {
  public:
-  Support supports(const Conv2dProblem& problem, MathMode math) const override {
-    if (const Support nchw = nchw_only("direct", problem); !nchw) return nchw;
+  Support supports(const Conv2dProblem& /*problem*/, MathMode math) const override {
     return fp32_only("the CPU", math);
   }
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {

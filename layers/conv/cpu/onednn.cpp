@@ -1,9 +1,9 @@
 // Convolution by oneDNN 2.x (module lenslet_conv_cpu_onednn): its direct algorithm, bias and ReLU fused.
 //
 //   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, c, p*sh - ph + r*dh, q*sw - pw + s*dw]
-//   x [N, C, H, W], w [K, C/G, R, S], y [N, K, P, Q]
+//   x [N, C, H, W], w [K, C/G, R, S], y [N, K, P, Q]; x and y NCHW or NHWC, as the problem says
 //
-// oneDNN computes either in our plain layout or in a blocked one that it likes better, with a reorder before
+// oneDNN computes either in the problem's own layout or in a blocked one that it likes better, with a reorder before
 // and after: both are prepared and timed, the faster stays. A batch is split over the program's threads, one
 // oneDNN thread each; a batch too short for that is given to oneDNN whole, with all its threads.
 #include <dnnl.hpp>
@@ -13,7 +13,7 @@
 #include "framework/integer_math.h"
 #include "framework/module.h"
 #include "layers/conv/conv_backend.h"
-#include "layers/conv/conv_limits.h"
+#include "layers/fp32_only.h"
 #include "layers/gemm/cpu/onednn_library.h"
 #include "layers/gemm/cpu/onednn_threads.h"
 
@@ -31,20 +31,28 @@ const dnnl::engine& cpu_engine() {
   return engine;
 }
 
+/// Of what oneDNN computes with: the problem's own order of elements, or channels in blocks of a vector.
 enum class Layout { kPlain, kBlocked };
 constexpr Layout kLayouts[] = {Layout::kPlain, Layout::kBlocked};
 
 /// The words of ConvKernel::choice().
 const char* layout_name(Layout layout) { return layout == Layout::kPlain ? "plain" : "blocked"; }
 
-memory::desc plain_desc(int64_t n, int64_t c, int64_t h, int64_t w) {
-  return {{n, c, h, w}, memory::data_type::f32, memory::format_tag::nchw};
+memory::desc plain_desc(TensorLayout layout, const memory::dims& nchw) {
+  return {nchw, memory::data_type::f32,
+          layout == TensorLayout::kNhwc ? memory::format_tag::nhwc : memory::format_tag::nchw};
+}
+memory::desc plain_x_desc(const Conv2dProblem& p, int64_t batch) {
+  return plain_desc(p.layout, {batch, p.c, p.h, p.w});
+}
+memory::desc plain_y_desc(const Conv2dProblem& p, int64_t batch) {
+  return plain_desc(p.layout, {batch, p.k, p.p(), p.q()});
 }
 
 /// nullopt-like (an empty descriptor) where oneDNN has no implementation.
 Convolution::primitive_desc describe_convolution(const Conv2dProblem& p, int64_t batch, Layout layout,
                                                  bool bias, bool relu) {
-  const memory::desc x = plain_desc(batch, p.c, p.h, p.w), y = plain_desc(batch, p.k, p.p(), p.q());
+  const memory::desc x = plain_x_desc(p, batch), y = plain_y_desc(p, batch);
   const auto any = [](const memory::desc& desc) {
     return memory::desc(desc.dims(), memory::data_type::f32, memory::format_tag::any);
   };
@@ -90,8 +98,7 @@ class Part {
       : x_offset_(first * problem.c * problem.h * problem.w),
         y_offset_(first * problem.k * problem.p() * problem.q()),
         stream_(cpu_engine()) {
-    const memory::desc plain_x = plain_desc(batch, problem.c, problem.h, problem.w);
-    const memory::desc plain_y = plain_desc(batch, problem.k, problem.p(), problem.q());
+    const memory::desc plain_x = plain_x_desc(problem, batch), plain_y = plain_y_desc(problem, batch);
     const auto unplaced = [](const memory::desc& d) { return memory(d, cpu_engine(), DNNL_MEMORY_NONE); };
     x_ = unplaced(plain_x);
     y_ = unplaced(plain_y);
@@ -228,8 +235,7 @@ class OneDnnKernel : public ConvKernel {
 
 class OneDnnBackend : public ConvBackend {
  public:
-  Support supports(const Conv2dProblem& problem, MathMode math) const override {
-    if (const Support nchw = nchw_only("onednn", problem); !nchw) return nchw;
+  Support supports(const Conv2dProblem& /*problem*/, MathMode math) const override {
     return fp32_only("the CPU", math);
   }
   /// Input and output once more in blocked channels (up to 16 to a block), and the scratchpads.
