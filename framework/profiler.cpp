@@ -1,10 +1,9 @@
 #include "framework/profiler.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 
+#include "framework/cache_flush.h"
 #include "framework/error.h"
 #include "framework/nvtx.h"
 #include "framework/stream_gate.h"
@@ -86,15 +85,6 @@ class Budget {
 };
 
 constexpr size_t kStagesPerStep = 16;
-constexpr size_t kCpuCacheFallbackBytes = 64u << 20;
-
-// Bytes that, once written, leave nothing of a working set in the last-level cache.
-size_t flush_bytes(Device device) {
-  if (device.is_cuda()) return 2 * cuda_status().devices[static_cast<size_t>(device.ordinal)].l2_bytes;
-  const long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return 2 * (l3 > 0 ? static_cast<size_t>(l3) : kCpuCacheFallbackBytes);
-}
-
 class PassProfiler {
  public:
   PassProfiler(Executable& executable, const ProfileOptions& options)
@@ -249,16 +239,15 @@ class PassProfiler {
   }
 
   void measure_cold(Profile& profile) {
-    Buffer flush(executable_.device(), flush_bytes(executable_.device()));
+    CacheFlush flush(executable_.device());
     // Flushing a large CPU cache takes far longer than the layer: the time asked for is shared by all layers.
     for (size_t i = 0; i < steps_; ++i) {
       std::vector<double> samples;
       Budget budget(options_.min_time_ms / static_cast<double>(steps_), 3, options_.max_passes,
                     options_.stop);
-      int byte = 0;
       while (budget.next()) {
         held([&] {
-          fill_bytes(flush.data(), flush.device(), ++byte & 0xff, flush.bytes(), stream_);
+          flush.enqueue(stream_);
           events_[0].record(stream_);
           executable_.run_step(i);
           events_[1].record(stream_);

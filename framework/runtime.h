@@ -25,6 +25,9 @@ void release_pinned(void* data) noexcept;
 void copy_async(void* dst, const void* src, size_t bytes, void* stream);
 void fill_async(void* dst, int byte, size_t bytes, void* stream);
 
+/// Throws where a call or launch of this thread failed and its error was never asked for.
+void throw_on_unreported_error();
+
 void* create_stream();
 void destroy_stream(void* stream) noexcept;
 void synchronize_stream(void* stream);

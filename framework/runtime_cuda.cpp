@@ -176,6 +176,8 @@ void fill_async(void* dst, int byte, size_t bytes, void* stream) {
   LENSLET_CUDA_CHECK(cudaMemsetAsync(dst, byte, bytes, static_cast<cudaStream_t>(stream)));
 }
 
+void throw_on_unreported_error() { LENSLET_CUDA_CHECK_LAUNCH("a kernel that nobody checked"); }
+
 void* create_stream() {
   cudaStream_t stream = nullptr;
   LENSLET_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));

@@ -15,6 +15,10 @@ DeviceGuard::~DeviceGuard() {
   if (previous_ >= 0) runtime::restore_device(previous_);
 }
 
+void throw_on_unreported_error(Device device) {
+  if (device.is_cuda()) runtime::throw_on_unreported_error();
+}
+
 Stream::Stream(Device device) : device_(device) {
   if (!device.is_cuda()) return;
   DeviceGuard guard(device);

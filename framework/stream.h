@@ -62,6 +62,9 @@ class DeviceGuard {
   int previous_ = -1;
 };
 
+/// Throws DeviceError where a launch of this thread failed and whoever launched it did not ask; nothing on the CPU.
+void throw_on_unreported_error(Device device);
+
 /// A captured sequence of work, replayed with one launch. CUDA only.
 class CapturedGraph {
  public:

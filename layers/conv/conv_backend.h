@@ -47,6 +47,9 @@ class ConvKernel {
   virtual std::string choice() const { return {}; }
   /// One row for each kernel of our own that run() launches, in order; asks the CUDA runtime, so it is not for run().
   virtual std::vector<LaunchResources> launches() const { return {}; }
+  /// Products that the direct algorithm multiplies over those that this one does: above 1 for Winograd and FFT, so that
+  /// a rate beyond the machine's is told apart from a mistake.
+  virtual double products_saved() const { return 1; }
   /// Enqueues on context.stream; no allocation, no synchronisation.
   virtual void run(const ConvArgs& args, RunContext& context) = 0;
 };

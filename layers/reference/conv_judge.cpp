@@ -31,12 +31,14 @@ std::vector<int64_t> choose_outputs(int64_t outputs, int64_t wanted, uint64_t se
 std::vector<float> input_of(Fill fill, size_t images, size_t image_size, uint64_t seed) {
   if (fill == Fill::kIntegers) return reference::small_integers(images * image_size, seed);
   if (fill == Fill::kOneHot) return reference::one_hot(images, image_size, seed);
+  if (fill == Fill::kNormal) return reference::normal_values(images * image_size, seed);
   return reference::uniform_values(images * image_size, seed);
 }
 
 std::vector<float> coefficients_of(Fill fill, size_t count, uint64_t seed) {
   if (fill == Fill::kIntegers) return reference::small_integers(count, seed);
   if (fill == Fill::kOneHot) return reference::distinct_integers(count, seed);
+  if (fill == Fill::kNormal) return reference::normal_values(count, seed);
   return reference::uniform_values(count, seed);
 }
 
@@ -128,7 +130,8 @@ ConvCase ConvJudge::make_case(uint64_t seed) const {
 reference::Comparison ConvJudge::compare(const ConvCase& data, const std::vector<float>& y,
                                          const ConvAccuracy& accuracy, bool bias, bool relu) const {
   const double factor = accuracy.factor(conv_terms(problem_));
-  const bool exact = accuracy.exact_on_integers && data.fill != Fill::kRandom;
+  const bool integers = data.fill == Fill::kIntegers || data.fill == Fill::kOneHot;
+  const bool exact = accuracy.exact_on_integers && integers;
   reference::Comparison comparison;
   for (const ConvCase::Sample& sample : data.samples) {
     const auto k = static_cast<size_t>(sample.k);

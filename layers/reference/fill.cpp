@@ -1,5 +1,7 @@
 #include "layers/reference/fill.h"
 
+#include <cmath>
+
 namespace lenslet::reference {
 
 const char* to_string(Fill fill) noexcept {
@@ -8,6 +10,8 @@ const char* to_string(Fill fill) noexcept {
       return "integers";
     case Fill::kRandom:
       return "random";
+    case Fill::kNormal:
+      return "normal";
     case Fill::kOneHot:
       return "one-hot";
   }
@@ -38,6 +42,19 @@ std::vector<float> uniform_values(size_t count, uint64_t seed) {
   Random random(seed);
   std::vector<float> values(count);
   for (float& value : values) value = random.uniform();
+  return values;
+}
+
+std::vector<float> normal_values(size_t count, uint64_t seed) {
+  Random random(seed);
+  std::vector<float> values(count);
+  // Box and Muller (1958), one of the two values: u in (0, 1], so that the logarithm is finite.
+  constexpr double kTurn = 6.283185307179586;
+  for (float& value : values) {
+    const double u = static_cast<double>((random.next() >> 11) + 1) * 0x1p-53;
+    const double angle = kTurn * static_cast<double>(random.next() >> 11) * 0x1p-53;
+    value = static_cast<float>(std::sqrt(-2 * std::log(u)) * std::cos(angle));
+  }
   return values;
 }
 

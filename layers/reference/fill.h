@@ -10,10 +10,11 @@ namespace lenslet::reference {
 enum class Fill {
   kIntegers,  // small integers: any order of exact arithmetic gives the same bits
   kRandom,    // uniform in [-1, 1): rounding as in use
+  kNormal,    // normal with mean 0 and standard deviation 1
   kOneHot     // one 1 in each sample: shows which weight each output saw
 };
 
-/// "integers", "random" or "one-hot".
+/// "integers", "random", "normal" or "one-hot".
 const char* to_string(Fill fill) noexcept;
 
 /// A small deterministic generator (splitmix64: Steele, Lea, Flood 2014), the same on every platform.
@@ -33,6 +34,7 @@ class Random {
 /// Integers in [-4, 4]: 16 * terms stays below 2^24 for a million terms, and all are exact in fp16 and tf32.
 std::vector<float> small_integers(size_t count, uint64_t seed);
 std::vector<float> uniform_values(size_t count, uint64_t seed);
+std::vector<float> normal_values(size_t count, uint64_t seed);
 /// `samples` runs of `sample_size` zeros, each with a single 1 at a place that depends on the seed.
 std::vector<float> one_hot(size_t samples, size_t sample_size, uint64_t seed);
 /// 1, 2, 3, … modulo 1021, signs alternating at random: neighbours always differ, all exact in fp16.

@@ -1,0 +1,207 @@
+#include "apps/convbench/bench/conv_bench.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "apps/common/text.h"
+#include "apps/convbench/bench/conv_contender.h"
+#include "framework/error.h"
+
+namespace lenslet {
+namespace {
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return text;
+}
+
+// The commands that measure the same again: ours, and oneDNN's benchmark of the same problem string.
+void add_repro(ResultRow& row, const ConvCandidate& candidate, const BenchSession& session) {
+  const std::string layout = lower(to_string(candidate.layout));
+  const bool rung = candidate.name.find('.') != std::string::npos;
+  const std::string what = rung ? concat("ladder ", candidate.name.substr(0, candidate.name.find('.')))
+                                : concat("run --backend ", candidate.name, " --math ",
+                                         to_string(candidate.math), " --layout ", layout);
+  row.repro = concat("convbench ", what, " --device ", session.device().to_string(), " --seed ",
+                     session.options().seed, " --problem '", row.problem, "'");
+  if (candidate.math == MathMode::kFp16) return;  // benchdnn would take fp16 tensors for it
+  row.repro_benchdnn =
+      concat("benchdnn --conv --mode=P --dir=FWD_I", session.device().is_cuda() ? " --engine=gpu" : "",
+             candidate.math == MathMode::kTf32 ? " --attr-fpmath=tf32" : "", " --stag=", layout,
+             " --dtag=", layout, " '", row.problem, "'");
+}
+
+/// One candidate on its way to its rows.
+struct Entry {
+  const ConvCandidate* candidate = nullptr;
+  ResultRow base;
+  std::unique_ptr<ConvContender> contender;
+  std::string status, reason;  // where there is no contender
+};
+
+void refuse(Entry& entry, BenchSession& session, const char* status, ExitCode code,
+            const std::string& reason) {
+  entry.contender.reset();
+  entry.status = status;
+  entry.reason = reason;
+  session.refuse(entry.candidate->name, code, reason);
+}
+
+void prepare(Entry& entry, ConvArena& arena, BenchSession& session, Stream& stream) {
+  const ConvCandidate& candidate = *entry.candidate;
+  try {
+    const ConvBackend& backend = candidate.open();
+    if (const Support support = backend.supports(arena.problem(), candidate.math); !support) {
+      return refuse(entry, session, "UNSUPPORTED", support.code(), support.reason());
+    }
+    entry.contender = std::make_unique<ConvContender>(candidate.name, backend, candidate.math, arena,
+                                                      session.options().workspace_limit, stream);
+    entry.base.detail = entry.contender->kernel().detail();
+    entry.base.launches = entry.contender->kernel().launches();
+    entry.base.setup_ns = entry.contender->prepare_ns();
+    entry.base.workspace_bytes = static_cast<int64_t>(entry.contender->workspace_bytes());
+  } catch (const UnavailableError& error) {
+    refuse(entry, session, "UNSUPPORTED", error.exit_code(), error.what());
+  } catch (const MemoryError& error) {
+    refuse(entry, session, "SKIPPED", error.exit_code(), error.what());
+  }
+}
+
+void add_ratios(std::vector<ResultRow>& rows) {
+  for (ResultRow& row : rows) {
+    double best = INFINITY;
+    for (const ResultRow& rival : rows) {
+      if (rival.backend == "cudnn" && rival.math == row.math && rival.cache == row.cache &&
+          rival.time.samples > 0) {
+        best = std::min(best, rival.time.median);
+      }
+    }
+    if (std::isfinite(best) && row.time.samples > 0) row.ratio_to_cudnn = best / row.time.median;
+  }
+}
+
+// The CPU's row beside a GPU's is hot alone, and the GPU's ceilings say nothing about it.
+RowContext context_of(const ConvBenchRequest& request, const BenchSession& session) {
+  return request.on_cpu ? RowContext{true, false, nullptr} : session.row_context();
+}
+
+ResultRow base_row(const ConvBenchRequest& request, const ConvCandidate& candidate,
+                   const BenchSession& session) {
+  ResultRow row;
+  row.name = request.problem.name;
+  row.problem = request.problem.to_string();
+  row.backend = candidate.name;
+  row.math = to_string(candidate.math);
+  row.layout = to_string(candidate.layout);
+  row.study = request.study;
+  row.labels = request.labels;
+  row.labels.insert(row.labels.end(), candidate.labels.begin(), candidate.labels.end());
+  add_repro(row, candidate, session);
+  if (request.published) row.published = request.published(row);
+  return row;
+}
+
+}  // namespace
+
+std::vector<ConvCandidate> registry_candidates(DeviceKind kind, const std::vector<std::string>& names,
+                                               MathMode math, const std::vector<TensorLayout>& layouts) {
+  std::vector<const ConvBackendEntry*> entries;
+  for (const std::string& name : names) entries.push_back(&find_conv_backend(kind, name));
+  if (names.empty()) {
+    for (const ConvBackendEntry& entry : conv_backend_rows(kind)) entries.push_back(&entry);
+  }
+  std::vector<ConvCandidate> candidates;
+  for (TensorLayout layout : layouts) {
+    for (const ConvBackendEntry* entry : entries) {
+      candidates.push_back(
+          {entry->name(), [entry]() -> const ConvBackend& { return entry->open(); }, math, layout, {}});
+    }
+  }
+  return candidates;
+}
+
+std::vector<ResultRow> bench_conv(const ConvBenchRequest& request, BenchSession& session) {
+  DeviceGuard guard(session.device());
+  Stream cpu(Device::cpu());
+  Stream& stream = request.on_cpu ? cpu : session.stream();
+  std::vector<Entry> entries;
+  std::vector<std::pair<TensorLayout, std::unique_ptr<ConvArena>>> arenas;
+  for (const ConvCandidate& candidate : request.candidates) {
+    Entry entry;
+    entry.candidate = &candidate;
+    entry.base = base_row(request, candidate, session);
+    auto arena = std::find_if(arenas.begin(), arenas.end(),
+                              [&](const auto& known) { return known.first == candidate.layout; });
+    if (arena == arenas.end()) {
+      Conv2dProblem problem = request.problem;
+      problem.layout = candidate.layout;
+      arenas.emplace_back(candidate.layout,
+                          std::make_unique<ConvArena>(problem, session.options().fill,
+                                                      static_cast<uint64_t>(session.options().seed)));
+      arena = arenas.end() - 1;
+    }
+    prepare(entry, *arena->second, session, stream);
+    entries.push_back(std::move(entry));
+  }
+  for (auto& [layout, arena] : arenas) {
+    size_t workspace = 0;
+    bool used = false;
+    for (const Entry& entry : entries) {
+      if (!entry.contender || entry.candidate->layout != layout) continue;
+      used = true;
+      workspace = std::max(workspace, entry.contender->workspace_bytes());
+    }
+    if (!used) continue;
+    try {
+      arena->allocate(stream.device(), workspace, request.end_to_end);
+    } catch (const MemoryError& error) {
+      for (Entry& entry : entries) {
+        if (entry.contender && entry.candidate->layout == layout) {
+          refuse(entry, session, "SKIPPED", error.exit_code(), error.what());
+        }
+      }
+    }
+  }
+
+  std::vector<Contender*> rivals;
+  for (Entry& entry : entries) {
+    if (entry.contender) rivals.push_back(entry.contender.get());
+  }
+  MeasureOptions options = session.measure_options();
+  options.end_to_end = request.end_to_end;
+  const RowContext context = context_of(request, session);
+  options.hot = context.hot;
+  options.cold = context.cold;
+  const std::vector<Measurement> measurements = measure(rivals, stream, options);
+
+  const Work work{request.problem.flops(), request.problem.bytes()};
+  std::vector<ResultRow> rows;
+  size_t next = 0;
+  for (Entry& entry : entries) {
+    std::vector<ResultRow> some;
+    if (entry.contender) {
+      some = rows_of(entry.base, measurements[next++], context, work, entry.candidate->math,
+                     entry.contender->kernel().products_saved());
+    } else {
+      some = rows_without_time(entry.base, entry.status, entry.reason, context);
+    }
+    rows.insert(rows.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
+  }
+  add_ratios(rows);
+  return rows;
+}
+
+void bench_conv_into(const ConvBenchRequest& request, BenchSession& session) {
+  std::vector<ResultRow> wanted;
+  for (const ConvCandidate& candidate : request.candidates) {
+    for (ResultRow& row : rows_without_time(base_row(request, candidate, session), "SKIPPED",
+                                            "not measured yet", context_of(request, session))) {
+      wanted.push_back(std::move(row));
+    }
+  }
+  std::vector<ResultRow> rows = session.resumed(wanted);
+  session.add(rows.empty() ? bench_conv(request, session) : std::move(rows));
+}
+
+}  // namespace lenslet

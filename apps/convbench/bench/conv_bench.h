@@ -1,0 +1,47 @@
+// Measures the backends of one convolution problem against each other.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/convbench/session.h"
+#include "layers/conv/conv_backend.h"
+#include "layers/conv/conv_registry.h"
+
+namespace lenslet {
+
+/// One way of computing the problem.
+struct ConvCandidate {
+  std::string name;                          // of its rows: "winograd", "implicit_gemm.03_thread_tile"
+  std::function<const ConvBackend&()> open;  // throws UnavailableError with the reason
+  MathMode math = MathMode::kFp32;
+  TensorLayout layout = TensorLayout::kNchw;
+  std::vector<std::pair<std::string, std::string>> labels;  // added to those of the request
+};
+
+struct ConvBenchRequest {
+  Conv2dProblem problem;
+  std::vector<ConvCandidate> candidates;
+  std::string study;
+  std::vector<std::pair<std::string, std::string>> labels;
+  bool end_to_end = false;  // also with copies from and to the host
+  std::function<std::optional<PublishedFigure>(const ResultRow&)> published;  // may be empty
+  bool on_cpu = false;  // whatever the session's device: the CPU's row beside a GPU's
+};
+
+/// The registry's rows for that kind of device: those named, or all; one candidate a layout. Throws UsageError for a
+/// name that is none.
+std::vector<ConvCandidate> registry_candidates(DeviceKind kind, const std::vector<std::string>& names,
+                                               MathMode math, const std::vector<TensorLayout>& layouts);
+
+/// Rows for every candidate and cache state, in order: measured turn by turn, or with the reason why not. Fills
+/// ratio_to_cudnn from the fastest cuDNN row of the same math mode and cache state. Throws DeviceError where the device is lost.
+std::vector<ResultRow> bench_conv(const ConvBenchRequest& request, BenchSession& session);
+
+/// The same, filed in the session; taken from the file that is resumed where that has all of it.
+void bench_conv_into(const ConvBenchRequest& request, BenchSession& session);
+
+}  // namespace lenslet

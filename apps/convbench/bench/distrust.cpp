@@ -1,0 +1,144 @@
+#include "apps/convbench/bench/distrust.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "framework/error.h"
+#include "framework/parallel.h"
+#include "framework/stream_gate.h"
+#include "framework/tensor.h"
+
+namespace lenslet {
+namespace {
+
+// All bits set: a NaN that no arithmetic produces.
+constexpr int kPoisonByte = 0xff;
+constexpr uint32_t kPoison = 0xffffffff;
+// While a stream is held back, work elsewhere gets three times what it usually takes, within these limits: the gate
+// itself gives up after a quarter of a second.
+constexpr double kShortestWaitNs = 2e6, kLongestWaitNs = 80e6;
+constexpr size_t kPeekCount = size_t{1} << 16;
+
+bool poisoned(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits == kPoison;
+}
+
+int64_t count_poisoned(const std::vector<float>& values) {
+  std::atomic<int64_t> total{0};
+  parallel_for(static_cast<int64_t>(values.size()), int64_t{1} << 16, [&](int64_t begin, int64_t end) {
+    total += std::count_if(values.begin() + begin, values.begin() + end, poisoned);
+  });
+  return total;
+}
+
+// FNV-1a over a million words at most: outputs of different inputs do not share it by accident.
+uint64_t digest(const std::vector<float>& values) {
+  constexpr size_t kWords = size_t{1} << 20;
+  const size_t step = std::max<size_t>(1, values.size() / kWords);
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (size_t i = 0; i < values.size(); i += step) {
+    uint32_t bits;
+    std::memcpy(&bits, &values[i], sizeof bits);
+    hash = (hash ^ bits) * 0x100000001b3u;
+  }
+  return hash;
+}
+
+void sleep_ns(double ns) { std::this_thread::sleep_for(std::chrono::nanoseconds(static_cast<int64_t>(ns))); }
+
+}  // namespace
+
+void Distrust::poison() {
+  fill_bytes(contender_.output(), stream_.device(), kPoisonByte, contender_.output_count() * sizeof(float),
+             stream_);
+}
+
+std::vector<float> Distrust::download() {
+  std::vector<float> output(contender_.output_count());
+  copy_bytes(output.data(), Device::cpu(), contender_.output(), stream_.device(),
+             output.size() * sizeof(float), stream_);
+  stream_.synchronize();
+  return output;
+}
+
+std::string Distrust::judge(int round, const std::vector<float>& output) {
+  const int64_t never = count_poisoned(output);
+  if (never > 0) {
+    return concat("skipped work: ", never, " of ", output.size(), " outputs were never written");
+  }
+  const uint64_t now = digest(output);
+  const bool repeated = last_round_ >= 0 && last_round_ != round && now == last_digest_;
+  last_digest_ = now;
+  last_round_ = round;
+  const Verdict verdict = contender_.judge(round, output);
+  error_.max_abs = std::max(error_.max_abs, verdict.error.max_abs);
+  error_.max_rel = std::max(error_.max_rel, verdict.error.max_rel);
+  error_.bound = std::max(error_.bound, verdict.error.bound);
+  error_.checked += verdict.error.checked;
+  if (verdict.passed) return {};
+  if (repeated) return concat("returned a cached output: the same as for another input; ", verdict.reason);
+  return verdict.reason;
+}
+
+std::string Distrust::judge_output(int round) {
+  const std::vector<float> output = download();
+  throw_on_unreported_error(stream_.device());
+  return judge(round, output);
+}
+
+std::string Distrust::check(int round, int64_t calls) {
+  contender_.load(round, stream_);
+  poison();
+  stream_.synchronize();
+  contender_.run(stream_);
+  throw_on_unreported_error(stream_.device());
+  stream_.synchronize();
+  std::string wrong = judge_output(round);
+  if (wrong.empty()) return wrong;
+  if (!stream_.device().is_cuda()) {
+    // Whatever arrives after run() returned was computed elsewhere.
+    const std::vector<float> then = download();
+    sleep_ns(20e6);
+    const std::vector<float> later = download();
+    if (std::memcmp(then.data(), later.data(), then.size() * sizeof(float)) != 0) {
+      return "used another thread: the output still changed after run() had returned";
+    }
+  }
+  return calls > 0 ? concat("wrong after ", calls, " calls, right before them: ", wrong) : wrong;
+}
+
+std::string Distrust::check_stream(double usual_ns) {
+  if (!stream_.device().is_cuda()) return {};
+  poison();
+  stream_.synchronize();
+  const size_t count = contender_.output_count(), peek = std::min(count, kPeekCount);
+  const size_t places[] = {0, (count - peek) / 2, count - peek};
+  std::vector<float> seen(peek);
+  Stream other(stream_.device());
+  bool changed = false;
+  {
+    StreamGate gate(stream_);
+    contender_.run(stream_);
+    throw_on_unreported_error(stream_.device());
+    sleep_ns(std::clamp(3 * usual_ns, kShortestWaitNs, kLongestWaitNs));
+    for (size_t place : places) {
+      copy_bytes(seen.data(), Device::cpu(), contender_.output() + place, other.device(),
+                 peek * sizeof(float), other);
+      other.synchronize();
+      changed = changed || !std::all_of(seen.begin(), seen.end(), poisoned);
+    }
+    // Where the gate had given up (run() has more launches than a stream holds back), nothing was learnt.
+    changed = changed && !gate.gave_up();
+    gate.open();
+    stream_.synchronize();
+  }
+  if (!changed) return {};
+  return "used another stream: the output changed while the stream it was given was held back";
+}
+
+}  // namespace lenslet

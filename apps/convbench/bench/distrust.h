@@ -1,0 +1,43 @@
+// Distrust: everything that is checked of a contender besides its time. Internal to measure.cpp.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "apps/convbench/bench/contender.h"
+
+namespace lenslet {
+
+/// Judges one contender again and again; remembers what it returned before.
+class Distrust {
+ public:
+  Distrust(Contender& contender, Stream& stream) : contender_(contender), stream_(stream) {}
+
+  /// Loads input `round`, poisons the output, runs once and judges. Returns what is wrong, by name; empty when nothing
+  /// is. `calls`: runs so far, for the message. Throws what run() throws, and DeviceError for a launch that failed
+  /// unreported.
+  std::string check(int round, int64_t calls);
+  /// Runs once while the stream is held back: the output must not change before it is let go. On the CPU: the output
+  /// must not change after run() returned. Returns what is wrong; empty when nothing is.
+  std::string check_stream(double usual_ns);
+  /// Poisons the output on the stream.
+  void poison();
+  /// Judges what lies in the output now, after runs with input `round`.
+  std::string judge_output(int round);
+
+  /// The largest errors of all checks so far.
+  const ResultError& error() const noexcept { return error_; }
+
+ private:
+  std::vector<float> download();
+  std::string judge(int round, const std::vector<float>& output);
+
+  Contender& contender_;
+  Stream& stream_;
+  ResultError error_;
+  uint64_t last_digest_ = 0;
+  int last_round_ = -1;
+};
+
+}  // namespace lenslet

@@ -1,0 +1,281 @@
+#include "apps/convbench/bench/measure.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "apps/common/text.h"
+#include "apps/convbench/bench/distrust.h"
+#include "framework/cache_flush.h"
+#include "framework/error.h"
+#include "framework/nvtx.h"
+#include "framework/stream_gate.h"
+#include "framework/tensor.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int kRounds = 5;          // turns that each rival gets, at most
+constexpr double kBatchNs = 200e3;  // short runs are timed in batches that long
+constexpr int kMaxBatch = 256;      // runs in a batch: a stream holds back about a thousand launches
+constexpr double kPatience = 10;  // a slow rival gets fewer turns: no more than this times the time asked for
+constexpr int kNoiseRetries = 3;  // further goes for a rival that is noisier than asked for
+constexpr int kSamplesATurn = 2000;
+enum Input { kBefore, kTimed, kAfter };  // rounds of Contender::load
+
+// A device that lost its context fails every later call.
+bool device_is_lost(Stream& stream) {
+  try {
+    stream.synchronize();
+    Buffer probe(stream.device(), 4);
+    fill_bytes(probe.data(), probe.device(), 0, probe.bytes(), stream);
+    stream.synchronize();
+    return false;
+  } catch (const DeviceError&) {
+    return true;
+  }
+}
+
+/// One rival on its way through the measurement.
+struct Rival {
+  Rival(Contender& which, Stream& stream) : contender(which), distrust(which, stream) {}
+  Contender& contender;
+  Distrust distrust;
+  Measurement result;
+  bool alive = true;      // neither failed nor skipped
+  bool held_back = true;  // its launches fit behind the gate
+  bool last_turn = false;
+  int batch = 1, turns = kRounds;
+  int64_t calls = 0;
+  double once_ns = 0;
+  std::vector<double> hot, cold, end_to_end;
+
+  void fail(const char* status, const std::string& reason) {
+    alive = false;
+    result.status = status;
+    result.reason = reason;
+  }
+};
+
+class Contest {
+ public:
+  Contest(const std::vector<Contender*>& contenders, Stream& stream, const MeasureOptions& options)
+      : stream_(stream), options_(options), begin_(stream.device()), end_(stream.device()) {
+    for (Contender* contender : contenders) rivals_.push_back(std::make_unique<Rival>(*contender, stream));
+  }
+
+  std::vector<Measurement> run() {
+    DeviceGuard guard(stream_.device());
+    for (auto& rival : rivals_) guarded(*rival, [&] { prepare(*rival); });
+    for (auto& rival : rivals_) guarded(*rival, [&] { rival->contender.load(kTimed, stream_); });
+    if (options_.capture) profiler_start();
+    {
+      NvtxRange range("measure");
+      time_all();
+    }
+    if (options_.capture) profiler_stop();
+    if (options_.verify == Verify::kBoth) {
+      for (auto& rival : rivals_) guarded(*rival, [&] { check_after(*rival); });
+    }
+    std::vector<Measurement> results;
+    for (auto& rival : rivals_) results.push_back(finish(*rival));
+    return results;
+  }
+
+ private:
+  bool stopped() const { return options_.stop && options_.stop(); }
+
+  // Errors of one rival end its own measurement; a lost device ends all.
+  template <typename Step>
+  void guarded(Rival& rival, Step&& step) {
+    if (!rival.alive) return;
+    if (stopped()) return rival.fail("SKIPPED", "interrupted before it was measured");
+    try {
+      step();
+    } catch (const DeviceError& error) {
+      if (device_is_lost(stream_)) throw;
+      rival.fail("ERROR", error.what());
+    } catch (const Error& error) {
+      rival.fail("ERROR", error.what());
+    }
+  }
+
+  void run_once(Rival& rival) {
+    rival.contender.run(stream_);
+    ++rival.calls;
+  }
+
+  // First call, verification, and how long a run takes.
+  void prepare(Rival& rival) {
+    rival.contender.load(kBefore, stream_);
+    const double start = host_now_ns();
+    run_once(rival);
+    throw_on_unreported_error(stream_.device());
+    stream_.synchronize();
+    rival.result.first_call_ns = host_now_ns() - start;
+    if (options_.verify != Verify::kOff) {
+      const std::string wrong = rival.distrust.check(kBefore, 0);
+      if (!wrong.empty()) return rival.fail("FAILED", wrong);
+    }
+    rival.once_ns = time_batch(rival, 1, nullptr);
+    if (options_.verify != Verify::kOff) {
+      const std::string wrong = rival.distrust.check_stream(rival.once_ns);
+      if (!wrong.empty()) return rival.fail("FAILED", wrong);
+    }
+    NvtxRange range("warmup");
+    const double end = host_now_ns() + options_.warmup_ms * 1e6;
+    do {
+      rival.once_ns = time_batch(rival, rival.batch, nullptr);
+      rival.batch =
+          static_cast<int>(std::clamp(kBatchNs / std::max(rival.once_ns, 1.0), 1.0, double{kMaxBatch}));
+    } while (host_now_ns() < end && !stopped());
+    const double turn_ns = std::max(rival.once_ns * rival.batch, 1.0);
+    rival.turns =
+        static_cast<int>(std::clamp(kPatience * options_.min_time_ms * 1e6 / turn_ns, 1.0, double{kRounds}));
+  }
+
+  // Nanoseconds a run, of `count` runs back to back, the stream held back until all are enqueued.
+  double time_batch(Rival& rival, int count, CacheFlush* flush) {
+    const auto enqueue = [&] {
+      if (flush) flush->enqueue(stream_);
+      begin_.record(stream_);
+      for (int i = 0; i < count; ++i) run_once(rival);
+      end_.record(stream_);
+    };
+    if (rival.held_back) {
+      StreamGate gate(stream_);
+      enqueue();
+      gate.open();
+      stream_.synchronize();
+      if (gate.gave_up()) {  // too many launches: fewer runs a batch, in the end one, not held back
+        if (count == 1) rival.held_back = false;
+        rival.batch = std::max(1, rival.batch / 4);
+      }
+    } else {
+      enqueue();
+      stream_.synchronize();
+    }
+    throw_on_unreported_error(stream_.device());
+    return end_.ns_since(begin_) / count;
+  }
+
+  void time_all() {
+    for (int go = 0; go <= kNoiseRetries; ++go) {
+      bool noisy = false;
+      for (int round = 0; round < kRounds; ++round) {
+        if (options_.hot) turn(go, round, [&](Rival& rival, double until) { time_hot(rival, until); });
+      }
+      if (options_.cold) {
+        flush_ = std::make_unique<CacheFlush>(stream_.device());
+        for (int round = 0; round < kRounds; ++round) {
+          turn(go, round, [&](Rival& rival, double until) { time_cold(rival, until); });
+        }
+        flush_.reset();
+      }
+      for (auto& rival : rivals_) noisy = noisy || (rival->alive && too_noisy(*rival));
+      if (!noisy || stopped()) break;
+    }
+    if (options_.end_to_end) {
+      for (int round = 0; round < kRounds; ++round) {
+        turn(0, round, [&](Rival& rival, double until) { time_end_to_end(rival, until); });
+      }
+    }
+  }
+
+  // One turn for each rival; in a further go only for those that are still too noisy.
+  template <typename Time>
+  void turn(int go, int round, Time&& time) {
+    for (auto& rival : rivals_) {
+      if (round >= rival->turns || (go > 0 && !too_noisy(*rival))) continue;
+      rival->last_turn = round + 1 == rival->turns;
+      guarded(*rival, [&] { time(*rival, host_now_ns() + options_.min_time_ms * 1e6 / rival->turns); });
+    }
+  }
+
+  template <typename Sample>
+  void sample_until(std::vector<double>& samples, double until, Sample&& sample) {
+    int taken = 0;
+    do {
+      samples.push_back(sample());
+    } while (++taken < kSamplesATurn && host_now_ns() < until && !stopped());
+  }
+
+  void time_hot(Rival& rival, double until) {
+    run_once(rival);  // the rival before left its own data in the caches
+    rival.distrust.poison();
+    sample_until(rival.hot, until, [&] { return time_batch(rival, rival.batch, nullptr); });
+    judge_timed(rival);
+  }
+
+  void time_cold(Rival& rival, double until) {
+    rival.distrust.poison();
+    sample_until(rival.cold, until, [&] { return time_batch(rival, 1, flush_.get()); });
+    judge_timed(rival);
+  }
+
+  void time_end_to_end(Rival& rival, double until) {
+    if (!rival.contender.end_to_end()) return;
+    sample_until(rival.end_to_end, until, [&] {
+      const double start = host_now_ns();
+      rival.contender.copy_in(stream_);
+      run_once(rival);
+      rival.contender.copy_out(stream_);
+      stream_.synchronize();
+      return host_now_ns() - start;
+    });
+  }
+
+  // What the runs of the last turn have written; judging each turn would take longer than the turns.
+  void judge_timed(Rival& rival) {
+    if (options_.verify != Verify::kBoth || !rival.last_turn) return;
+    const std::string wrong = rival.distrust.judge_output(kTimed);
+    if (!wrong.empty()) rival.fail("FAILED", concat("while it was timed: ", wrong));
+  }
+
+  void check_after(Rival& rival) {
+    std::string wrong = rival.distrust.check(kAfter, rival.calls);
+    if (wrong.empty()) wrong = rival.distrust.check_stream(rival.once_ns);
+    if (!wrong.empty()) rival.fail("FAILED", wrong);
+  }
+
+  static double noise(const std::vector<double>& samples) {
+    if (samples.size() < 3) return 0;
+    const TimeStats stats = summarize(samples);
+    return (stats.p90 - stats.p10) / stats.median;
+  }
+  double noise(const Rival& rival) const { return std::max(noise(rival.hot), noise(rival.cold)); }
+  bool too_noisy(const Rival& rival) const { return noise(rival) > options_.max_noise; }
+
+  Measurement finish(Rival& rival) {
+    Measurement& result = rival.result;
+    if (options_.verify != Verify::kOff) result.error = rival.distrust.error();
+    if (!rival.alive) return result;  // what was not verified has no time
+    result.hot = summarize(rival.hot);
+    result.cold = summarize(rival.cold);
+    result.end_to_end = summarize(rival.end_to_end);
+    if (too_noisy(rival)) {
+      result.note = concat("noise ", format_percent(noise(rival), 1), " after ", kNoiseRetries + 1,
+                           " times the time asked for");
+    }
+    if (!rival.held_back) {
+      result.note +=
+          concat(result.note.empty() ? "" : "; ", "more launches than a stream can hold back: the time ",
+                 "includes the host's launch rate");
+    }
+    return result;
+  }
+
+  Stream& stream_;
+  const MeasureOptions& options_;
+  Event begin_, end_;
+  std::vector<std::unique_ptr<Rival>> rivals_;
+  std::unique_ptr<CacheFlush> flush_;
+};
+
+}  // namespace
+
+std::vector<Measurement> measure(const std::vector<Contender*>& rivals, Stream& stream,
+                                 const MeasureOptions& options) {
+  return Contest(rivals, stream, options).run();
+}
+
+}  // namespace lenslet

@@ -1,0 +1,49 @@
+// measure(): times rivals turn by turn, and believes none of them.
+//
+// Each rival is verified before it is timed and again afterwards, on outputs poisoned in between and with another
+// input each time, and what its last timed runs wrote is judged as well. So a kernel that skips its work, returns an
+// output it kept, goes wrong after some calls, never launches, or works on another stream than the one that is
+// timed, has no time but a row that says what it did.
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/convbench/bench/contender.h"
+#include "framework/statistics.h"
+
+namespace lenslet {
+
+enum class Verify { kOff, kBefore, kBoth };
+
+struct MeasureOptions {
+  double warmup_ms = 20;     // of each rival
+  double min_time_ms = 100;  // of each rival and cache state
+  double max_noise = NAN;    // (p90 - p10) / median; above it a rival is measured longer, up to four times
+  bool hot = true;           // repeated runs
+  bool cold = true;          // caches flushed before each run
+  bool end_to_end = false;   // also with copies, where the contender has them; host clock
+  Verify verify = Verify::kBoth;
+  bool capture = false;        // bracket the timed part with cudaProfilerStart/Stop
+  std::function<bool()> stop;  // asked between samples; true ends the measurement
+};
+
+struct Measurement {
+  std::string status = "PASSED";  // or FAILED, ERROR, SKIPPED
+  std::string reason;
+  TimeStats hot, cold;               // ns a run; no samples where not asked for or not to be trusted
+  TimeStats end_to_end;              // ns
+  double first_call_ns = NAN;        // host clock, with whatever the first call sets up
+  std::optional<ResultError> error;  // the largest of all checks; none with Verify::kOff
+  std::string note;                  // "noise 12 % after 4 times the time asked for"
+};
+
+/// One for each rival, in order. Throws DeviceError only where the device itself is lost, InterruptedError never:
+/// `stop` leaves SKIPPED what was not measured.
+std::vector<Measurement> measure(const std::vector<Contender*>& rivals, Stream& stream,
+                                 const MeasureOptions& options);
+
+}  // namespace lenslet

@@ -1,0 +1,21 @@
+// The subcommands of convbench, one file each.
+#pragma once
+
+#include "apps/convbench/options.h"
+#include "apps/convbench/session.h"
+#include "framework/error.h"
+
+namespace lenslet {
+
+/// Any problems on any backends.
+ExitCode run_run(const RunOptions& options);
+/// Sizes x strides x backends for one RGB image: study A's convolutions.
+ExitCode run_sweep(const SweepOptions& options);
+void sweep_into(const SweepOptions& options, BenchSession& session);
+/// How a kernel climbs: studies' rungs and our own.
+ExitCode run_ladder(const LadderOptions& options);
+void ladder_into(const LadderOptions& options, BenchSession& session);
+
+
+
+}  // namespace lenslet

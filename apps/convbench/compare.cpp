@@ -1,0 +1,335 @@
+#include "apps/convbench/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "apps/common/environment.h"
+#include "apps/common/output.h"
+#include "apps/common/table.h"
+#include "apps/common/text.h"
+
+namespace lenslet {
+namespace {
+
+constexpr const char* kSchema = "lenslet.compare/1";
+// z/2 for 99 %: the rank of the median has the standard deviation sqrt(n) / 2.
+constexpr double kHalfWidth = 1.288;
+
+// The quantile at `fraction`, on the lines through the five that are known.
+double quantile(const TimeStats& time, double fraction) {
+  const std::pair<double, double> points[] = {
+      {0.0, time.min}, {0.1, time.p10}, {0.5, time.median}, {0.9, time.p90}, {1.0, time.max}};
+  for (size_t i = 1; i < std::size(points); ++i) {
+    const auto& [x0, y0] = points[i - 1];
+    const auto& [x1, y1] = points[i];
+    if (fraction <= x1) return y0 + (y1 - y0) * (std::max(fraction, x0) - x0) / (x1 - x0);
+  }
+  return time.max;
+}
+
+std::string percent(double ratio) {
+  const double change = (ratio - 1) * 100;
+  return (change >= 0 ? "+" : "") + format_fixed(change, 1) + " %";
+}
+
+bool went_wrong(const ResultRow& row) {
+  return row.status == "FAILED" || row.status == "ERROR" || row.status == "SUSPECT";
+}
+
+// Why a pair cannot be compared; empty where it can.
+std::string obstacle(const ResultRow& before, const ResultRow& after) {
+  std::string why;
+  for (const auto& [row, where] : {std::make_pair(&before, "old"), std::make_pair(&after, "new")}) {
+    if (row->status != "PASSED") {
+      why += (why.empty() ? "" : "; ") + concat(row->status, " in the ", where, " file");
+      if (!row->reason.empty()) why += " (" + row->reason + ")";
+    } else if (row->time.samples == 0) {
+      why += (why.empty() ? "" : "; ") + concat("no time in the ", where, " file");
+    }
+  }
+  return why;
+}
+
+std::vector<std::string> differences(const ReadResults& before, const ReadResults& after) {
+  std::vector<std::string> warnings;
+  const ResultEnvironment &a = before.environment, &b = after.environment;
+  if (a.device_name() != b.device_name())
+    warnings.push_back(concat("DIFFERENT DEVICES: ", a.device_name(), " and ", b.device_name(),
+                              ": what differs below may be the devices, not the program"));
+  if (a.devices.empty() != b.devices.empty())
+    warnings.push_back(
+        concat("only the ", a.devices.empty() ? "new" : "old", " file was measured with CUDA"));
+  for (const ResultLibrary& library : a.libs) {
+    for (const ResultLibrary& other : b.libs) {
+      if (library.name == other.name && library.version != other.version)
+        warnings.push_back(concat("another ", library.name, ": ", library.version, " and ", other.version));
+    }
+  }
+  if (a.build_type != b.build_type)
+    warnings.push_back(concat("other build types: ", a.build_type, " and ", b.build_type));
+  for (const auto& [file, where] : {std::make_pair(&before, "old"), std::make_pair(&after, "new")}) {
+    if (file->environment.dirty)
+      warnings.push_back(concat("the ", where, " file is of a modified tree, which its commit does not say"));
+    if (!file->complete())
+      warnings.push_back(concat("the ", where, " file is not complete: ", file->status,
+                                file->reason.empty() ? "" : ", " + file->reason));
+  }
+  return warnings;
+}
+
+// Rows by key; rows that share one, as in no file of ours, are paired in their order.
+std::map<std::string, const ResultRow*> by_key(const std::vector<ResultRow>& rows) {
+  std::map<std::string, const ResultRow*> map;
+  for (const ResultRow& row : rows) {
+    const std::string key = row_key(row);
+    for (size_t copy = 1; !map.emplace(copy == 1 ? key : concat(key, "\x1f#", copy), &row).second;) ++copy;
+  }
+  return map;
+}
+
+// What a row measures, for people.
+std::string describe(const ResultRow& row) {
+  std::string text = row.study.empty() ? std::string() : "study " + row.study;
+  const auto add = [&](const std::string& part) {
+    if (!part.empty()) text += (text.empty() ? "" : " ") + part;
+  };
+  for (const auto& [name, value] : row.labels) {
+    if (name == "table") {
+      add(value);
+    } else if (name != "change") {
+      add(concat(name, " ", value));
+    }
+  }
+  for (const std::string* part : {&row.name, &row.problem}) add(*part);
+  for (const std::string* part : {&row.backend, &row.math, &row.layout, &row.cache}) add(*part);
+  return text;
+}
+
+void print_header(Console& console, const ReadResults& before, const ReadResults& after) {
+  for (const auto& [file, where] : {std::make_pair(&before, "old"), std::make_pair(&after, "new")}) {
+    const ResultEnvironment& e = file->environment;
+    console.line(concat(where, ": ", file->path, " (", e.tool, ", ", e.git, e.dirty ? ", modified" : "", ", ",
+                        e.device_name(), ", ", e.time_utc, ", ", file->rows.size(), " rows)"));
+  }
+}
+
+void print_rows(Console& console, const Comparison& comparison) {
+  Table table;
+  table.column("").column("what", Table::Align::kLeft).column("old").column("new").column("change");
+  table.column("95 % interval", Table::Align::kLeft);
+  bool any = false;
+  for (const Change wanted : {Change::kSlower, Change::kUnclear, Change::kFaster, Change::kSame}) {
+    for (const ComparedRow& row : comparison.rows) {
+      if (row.change != wanted) continue;
+      any = true;
+      const std::string interval =
+          std::isnan(row.ratio_interval.low)
+              ? row.reason
+              : percent(row.ratio_interval.low) + " to " + percent(row.ratio_interval.high);
+      table.row({to_string(row.change), describe(*row.after), format_time(row.before->time.median),
+                 format_time(row.after->time.median), percent(row.ratio), interval});
+    }
+  }
+  if (any) console.print("\n" + table.to_string());
+}
+
+void print_uncompared(Console& console, const Comparison& comparison) {
+  if (comparison.uncompared.empty()) return;
+  console.line("\nnot compared:");
+  for (const UncomparedRow& row : comparison.uncompared) {
+    const ResultRow& shown = row.after != nullptr ? *row.after : *row.before;
+    console.line(concat("  ", describe(shown), ": ", row.reason));
+  }
+}
+
+void write_row_identity(JsonWriter& json, const ResultRow& row) {
+  const auto field = [&](const char* name, const std::string& text) {
+    if (text.empty()) {
+      json.null_field(name);
+    } else {
+      json.field(name, text);
+    }
+  };
+  field("study", row.study);
+  json.key("labels").begin_object(JsonWriter::Style::kInline);
+  for (const auto& [name, text] : row.labels) json.field(name, text);
+  json.end_object();
+  field("name", row.name);
+  field("problem", row.problem);
+  field("backend", row.backend);
+  field("math", row.math);
+  field("layout", row.layout);
+  field("cache", row.cache);
+}
+
+void write_file(JsonWriter& json, const char* name, const ReadResults& file) {
+  const ResultEnvironment& e = file.environment;
+  json.key(name).begin_object(JsonWriter::Style::kInline).field("path", file.path).field("tool", e.tool);
+  json.field("git", e.git).field("dirty", e.dirty).field("device", e.device_name());
+  json.field("time_utc", e.time_utc).field("status", file.status).end_object();
+}
+
+std::string to_json(const Comparison& comparison, const ReadResults& before, const ReadResults& after,
+                    double threshold) {
+  std::string text;
+  JsonWriter json([&](const std::string& part) { text += part; });
+  json.begin_object().field("schema", kSchema);
+  write_environment(json, false);
+  write_file(json, "old", before);
+  write_file(json, "new", after);
+  json.field("threshold", threshold);
+  json.key("warnings").begin_array();
+  for (const std::string& warning : comparison.warnings) json.value(warning);
+  json.end_array();
+  json.key("counts").begin_object(JsonWriter::Style::kInline);
+  for (const Change change : {Change::kSame, Change::kFaster, Change::kSlower, Change::kUnclear})
+    json.field(to_string(change), static_cast<uint64_t>(comparison.count(change)));
+  json.field("not_compared", static_cast<uint64_t>(comparison.uncompared.size()));
+  json.field("broken", static_cast<uint64_t>(comparison.broken())).end_object();
+  json.key("rows").begin_array();
+  for (const ComparedRow& row : comparison.rows) {
+    json.begin_object();
+    write_row_identity(json, *row.after);
+    json.field("change", to_string(row.change));
+    json.field("old_ns", row.before->time.median).field("new_ns", row.after->time.median);
+    json.field("ratio", row.ratio).field("ratio_low", row.ratio_interval.low);
+    json.field("ratio_high", row.ratio_interval.high);
+    row.reason.empty() ? json.null_field("reason") : json.field("reason", row.reason);
+    json.end_object();
+  }
+  json.end_array();
+  json.key("not_compared").begin_array();
+  for (const UncomparedRow& row : comparison.uncompared) {
+    json.begin_object();
+    write_row_identity(json, row.after != nullptr ? *row.after : *row.before);
+    json.field("in_old", row.before != nullptr).field("in_new", row.after != nullptr);
+    json.field("broke", row.broke).field("reason", row.reason).end_object();
+  }
+  json.end_array();
+  json.end_object().finish();
+  return text;
+}
+
+}  // namespace
+
+const char* to_string(Change change) {
+  switch (change) {
+    case Change::kSame:
+      return "SAME";
+    case Change::kFaster:
+      return "FASTER";
+    case Change::kSlower:
+      return "SLOWER";
+    case Change::kUnclear:
+      break;
+  }
+  return "UNCLEAR";
+}
+
+Interval median_interval(const TimeStats& time) {
+  if (time.samples < kMinComparedSamples) return {};
+  const double n = static_cast<double>(time.samples);
+  const double offset = kHalfWidth / std::sqrt(n) + 0.5 / n;
+  return {quantile(time, std::max(0.0, 0.5 - offset)), quantile(time, std::min(1.0, 0.5 + offset))};
+}
+
+size_t Comparison::count(Change change) const {
+  return static_cast<size_t>(
+      std::count_if(rows.begin(), rows.end(), [&](const ComparedRow& row) { return row.change == change; }));
+}
+
+size_t Comparison::broken() const {
+  return static_cast<size_t>(std::count_if(uncompared.begin(), uncompared.end(),
+                                           [](const UncomparedRow& row) { return row.broke; }));
+}
+
+ComparedRow compare_times(const ResultRow& before, const ResultRow& after, double threshold) {
+  ComparedRow row;
+  row.before = &before;
+  row.after = &after;
+  if (before.time.median > 0) row.ratio = after.time.median / before.time.median;
+  const Interval a = median_interval(before.time), b = median_interval(after.time);
+  if (std::isnan(a.low) || std::isnan(b.low)) {
+    row.reason = concat("fewer than ", kMinComparedSamples, " samples (", before.time.samples, " and ",
+                        after.time.samples, "): their medians have no interval");
+    return row;
+  }
+  if (!(a.low > 0 && b.low > 0)) {
+    row.reason = "a time of 0: below what the clock resolves";
+    return row;
+  }
+  row.ratio_interval = {b.low / a.high, b.high / a.low};
+  const double most = 1 + threshold, least = 1 / (1 + threshold);
+  if (row.ratio_interval.low > most) {
+    row.change = Change::kSlower;
+  } else if (row.ratio_interval.high < least) {
+    row.change = Change::kFaster;
+  } else if (row.ratio_interval.low >= least && row.ratio_interval.high <= most) {
+    row.change = Change::kSame;
+  } else {
+    row.reason = "the interval reaches across the threshold: measure longer, or on a quieter machine";
+  }
+  return row;
+}
+
+Comparison compare_results(const ReadResults& before, const ReadResults& after, double threshold) {
+  Comparison comparison;
+  comparison.warnings = differences(before, after);
+  const auto old_rows = by_key(before.rows), new_rows = by_key(after.rows);
+  std::map<const ResultRow*, const ResultRow*> partner;  // old or new row to the other file's
+  for (const auto& [key, row] : new_rows) {
+    const auto found = old_rows.find(key);
+    if (found == old_rows.end()) continue;
+    partner[row] = found->second;
+    partner[found->second] = row;
+  }
+  for (const ResultRow& row : after.rows) {
+    const auto found = partner.find(&row);
+    if (found == partner.end()) {
+      comparison.uncompared.push_back({nullptr, &row, "only in the new file"});
+      continue;
+    }
+    const ResultRow& old_row = *found->second;
+    const std::string why = obstacle(old_row, row);
+    if (why.empty()) {
+      comparison.rows.push_back(compare_times(old_row, row, threshold));
+    } else {
+      comparison.uncompared.push_back({&old_row, &row, why, old_row.status == "PASSED" && went_wrong(row)});
+    }
+  }
+  for (const ResultRow& row : before.rows) {
+    if (partner.count(&row) == 0) comparison.uncompared.push_back({&row, nullptr, "only in the old file"});
+  }
+  return comparison;
+}
+
+ExitCode run_compare(const CompareOptions& options) {
+  if (options.files.size() != 2) {
+    throw UsageError(
+        concat("compare wants two result files, the old one and the new one, found ", options.files.size()));
+  }
+  const ReadResults before = read_results(options.files[0]), after = read_results(options.files[1]);
+  Console console({options.json});
+  const double threshold = options.threshold_percent / 100;
+  const Comparison comparison = compare_results(before, after, threshold);
+  if (comparison.rows.empty() && comparison.uncompared.empty())
+    throw DataError(concat(before.path, " and ", after.path, " have no rows: nothing to compare"));
+  print_header(console, before, after);
+  for (const std::string& warning : comparison.warnings) console.line("warning: " + warning);
+  print_rows(console, comparison);
+  print_uncompared(console, comparison);
+  console.line(concat("\n", comparison.count(Change::kSame), " SAME, ", comparison.count(Change::kFaster),
+                      " FASTER, ", comparison.count(Change::kSlower), " SLOWER, ",
+                      comparison.count(Change::kUnclear), " UNCLEAR (threshold ",
+                      format_short(options.threshold_percent), " %), ", comparison.uncompared.size(),
+                      " not compared, ", comparison.broken(), " of them broke"));
+  // Once more where it is read last.
+  if (before.environment.device_name() != after.environment.device_name())
+    console.line("DIFFERENT DEVICES: see the warning above");
+  if (!options.json.empty()) write_result(options.json, to_json(comparison, before, after, threshold));
+  const bool worse = comparison.count(Change::kSlower) + comparison.broken() > 0;
+  return options.strict && worse ? ExitCode::kCheckFailed : ExitCode::kOk;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,68 @@
+// convbench compare: what became faster or slower between two result files, and what cannot be told from them.
+//
+// A median of n samples is itself uncertain. Its interval lies between two order statistics, whatever the distribution
+// of the samples (W. J. Conover, Practical Nonparametric Statistics, 3.2): ranks n/2 -+ z/2 sqrt(n), here with half a rank
+// more, which matters where n is small. A file has no samples but five of their quantiles, so the ranks are read off the
+// lines through min, p10, median, p90 and max. On skewed samples, as times are, those lines leave out a part of the
+// interval; therefore z is that of 99 %, and what remains holds the true median in at least 95 of 100 runs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/common/result_reader.h"
+#include "apps/convbench/options.h"
+#include "framework/error.h"
+
+namespace lenslet {
+
+struct Interval {
+  double low = NAN, high = NAN;
+};
+
+/// Fewer samples than this have no such interval: not even from the least to the largest of them.
+constexpr size_t kMinComparedSamples = 6;
+/// NaN for fewer samples than that.
+Interval median_interval(const TimeStats& time);
+
+enum class Change { kSame, kFaster, kSlower, kUnclear };
+const char* to_string(Change change);
+
+/// One row of both files.
+struct ComparedRow {
+  const ResultRow* before = nullptr;
+  const ResultRow* after = nullptr;
+  Change change = Change::kUnclear;
+  double ratio = NAN;  // new median over old median: above 1 is slower
+  Interval ratio_interval;
+  std::string reason;  // of UNCLEAR
+};
+
+/// A row that has no verdict.
+struct UncomparedRow {
+  const ResultRow* before = nullptr;  // null: only in the new file
+  const ResultRow* after = nullptr;   // null: only in the old file
+  std::string reason;
+  bool broke = false;  // PASSED before, FAILED, ERROR or SUSPECT now
+};
+
+struct Comparison {
+  std::vector<ComparedRow> rows;  // in the new file's order
+  std::vector<UncomparedRow> uncompared;
+  std::vector<std::string> warnings;  // other cards, other programs, incomplete files
+
+  size_t count(Change change) const;
+  size_t broken() const;
+};
+
+/// The verdict on one pair of times: FASTER or SLOWER where the whole interval of their ratio lies beyond the threshold,
+/// SAME where all of it lies within, UNCLEAR otherwise. `threshold`: 0.03 is three percent either way.
+ComparedRow compare_times(const ResultRow& before, const ResultRow& after, double threshold);
+/// Pairs rows by row_key(). The files must outlive the comparison.
+Comparison compare_results(const ReadResults& before, const ReadResults& after, double threshold);
+
+/// Prints the comparison, and writes it to --json. With --strict the exit code is 1 where a row is SLOWER, or PASSED
+/// before and now FAILED, ERROR or SUSPECT.
+ExitCode run_compare(const CompareOptions& options);
+
+}  // namespace lenslet

@@ -1,0 +1,207 @@
+// convbench ladder: every rung of a ladder on the shapes of its study, against cuDNN and the ceiling.
+#include <algorithm>
+
+#include "apps/common/table.h"
+#include "apps/common/text.h"
+#include "apps/convbench/bench/conv_bench.h"
+#include "apps/convbench/bench/row_table.h"
+#include "apps/convbench/commands.h"
+#include "apps/convbench/published.h"
+#include "layers/conv/gpu/ladder/conv_ladder.h"
+
+namespace lenslet {
+namespace {
+
+// The shapes that a ladder is measured on, and the CPU backend that is its first row.
+struct LadderShapes {
+  const char* algorithm;
+  const char* study;
+  const char* cpu_backend;
+  std::vector<const char*> problems;
+};
+
+const std::vector<LadderShapes>& ladder_shapes() {
+  static const std::vector<LadderShapes> shapes = {
+      {"implicit_gemm",
+       "b",
+       "im2col_gemm",
+       {"mb8ic32ih64oc128kh3", "mb8ic32ih64oc256kh3", "mb8ic32ih128oc128kh3", "mb8ic32ih128oc256kh3",
+        "mb8ic64ih64oc128kh3", "mb8ic64ih64oc256kh3", "mb8ic64ih128oc128kh3", "mb8ic64ih128oc256kh3"}},
+      {"direct",
+       "",
+       "direct",
+       {"mb1ic3ih4096oc3kh3ph1", "mb1ic3ih1024oc3kh3ph1", "mb1024ic6ih12oc16kh5n\"conv2\""}}};
+  return shapes;
+}
+
+const LadderShapes& shapes_of(const std::string& algorithm) {
+  const auto found = std::find_if(ladder_shapes().begin(), ladder_shapes().end(),
+                                  [&](const LadderShapes& shapes) { return algorithm == shapes.algorithm; });
+  if (found == ladder_shapes().end()) {
+    throw UsageError(concat("ladder ", algorithm, " has no shapes of its own: give --problem or --problems"));
+  }
+  return *found;
+}
+
+std::vector<Conv2dProblem> problems_of(const LadderOptions& options, const std::string& algorithm) {
+  std::vector<Conv2dProblem> problems;
+  for (const std::string& text : options.problems) problems.push_back(Conv2dProblem::parse(text));
+  for (const std::string& path : options.problem_files) {
+    const std::vector<Conv2dProblem> listed = read_problem_list(path);
+    problems.insert(problems.end(), listed.begin(), listed.end());
+  }
+  if (!problems.empty()) return problems;
+  for (const char* text : shapes_of(algorithm).problems) problems.push_back(Conv2dProblem::parse(text));
+  return problems;
+}
+
+std::string rung_of(const std::string& backend) {
+  const size_t dot = backend.find('.');
+  return dot == std::string::npos ? backend : backend.substr(dot + 1);
+}
+
+std::optional<PublishedFigure> printed_for(const ResultRow& row, const Conv2dProblem& problem) {
+  if (problem.n != 8 || problem.r != 3 || problem.s != 3 || problem.pad_h != 0 || problem.h != problem.w) {
+    return std::nullopt;
+  }
+  return published_implicit_gemm(rung_of(row.backend), problem.c, problem.h, problem.k);
+}
+
+std::vector<ConvCandidate> rungs_of(const std::string& algorithm) {
+  std::vector<ConvCandidate> candidates;
+  for (const ConvRung& rung : conv_ladder(algorithm)) {
+    candidates.push_back(
+        {rung.name,
+         rung.getter,
+         MathMode::kFp32,
+         TensorLayout::kNchw,
+         {{"rung", rung.is_product ? "product" : rung_of(rung.name)}, {"change", rung.change}}});
+  }
+  return candidates;
+}
+
+// cuDNN in both layouts, and the other backends that compete for the shape: what the climb is measured against.
+void add_rivals(std::vector<ConvCandidate>& candidates, const std::string& algorithm) {
+  for (const ConvBackendEntry& entry : conv_backend_rows(DeviceKind::kCuda)) {
+    if (entry.name() == algorithm) continue;
+    for (TensorLayout layout : {TensorLayout::kNchw, TensorLayout::kNhwc}) {
+      const bool wanted =
+          entry.name() == "cudnn" || (entry.name() == "winograd" && layout == TensorLayout::kNchw);
+      if (!wanted) continue;
+      candidates.push_back({entry.name(),
+                            [&entry]() -> const ConvBackend& { return entry.open(); },
+                            MathMode::kFp32,
+                            layout,
+                            {{"rung", "rival"}}});
+    }
+  }
+}
+
+// The same shapes on tensor cores, ours and cuDNN's, in both layouts.
+std::vector<ConvCandidate> tensor_core_candidates() {
+  std::vector<ConvCandidate> candidates;
+  for (const ConvBackendEntry& entry : conv_backend_rows(DeviceKind::kCuda)) {
+    if (entry.name() != "tensor_core" && entry.name() != "cudnn") continue;
+    for (MathMode math : {MathMode::kTf32, MathMode::kFp16}) {
+      for (TensorLayout layout : {TensorLayout::kNchw, TensorLayout::kNhwc}) {
+        candidates.push_back({entry.name(),
+                              [&entry]() -> const ConvBackend& { return entry.open(); },
+                              math,
+                              layout,
+                              {{"rung", "rival"}}});
+      }
+    }
+  }
+  return candidates;
+}
+
+std::string label_of(const ResultRow& row, const char* name) {
+  for (const auto& [label, text] : row.labels) {
+    if (label == name) return text;
+  }
+  return {};
+}
+
+void print_climb(Console& console, const std::vector<ResultRow>& rows) {
+  Table table;
+  const auto left = Table::Align::kLeft;
+  table.column("rung", left).column("layout", left).column("math", left).column("status", left).column("us");
+  table.column("TFLOP/s")
+      .column("of cuDNN")
+      .column("of ceiling")
+      .column("regs")
+      .column("shared")
+      .column("occupancy");
+  table.column("printed us").column("the one change", left);
+  for (const ResultRow& row : rows) {
+    if (row.cache == "cold" && !rows.empty() && rows.front().cache == "hot") continue;
+    const bool own = !row.launches.empty();
+    const LaunchResources launch = own ? row.launches.front() : LaunchResources{};
+    std::string last = label_of(row, "change");
+    if (row.status != "PASSED") last = row.reason;
+    table.row({row.backend, row.layout, row.math, row.status,
+               row.time.samples > 0 ? format_us(row.time.median) : "-", format_short(row.gflops() / 1e3),
+               format_share(row.ratio_to_cudnn), format_share(row.ceiling_fraction),
+               own ? std::to_string(launch.registers_per_thread) : "-",
+               own ? format_bytes(static_cast<double>(launch.shared_bytes)) : "-",
+               own ? format_share(launch.occupancy) : "-",
+               row.published ? format_us(row.published->time_ns) : "-", printable(last)});
+  }
+  console.line(concat("\n", rows.front().problem));
+  console.print(table.to_string());
+}
+
+}  // namespace
+
+void ladder_into(const LadderOptions& options, BenchSession& session) {
+  const std::vector<std::string> algorithms =
+      options.algorithms.empty() ? conv_ladder_algorithms() : options.algorithms;
+  int64_t groups = 0;
+  for (const std::string& algorithm : algorithms) {
+    groups +=
+        static_cast<int64_t>(problems_of(options, algorithm).size()) * (algorithm == "implicit_gemm" ? 3 : 2);
+  }
+  session.begin(groups, "ladder");
+  for (const std::string& algorithm : algorithms) {
+    std::vector<ConvCandidate> candidates = rungs_of(algorithm);
+    add_rivals(candidates, algorithm);
+    for (const Conv2dProblem& problem : problems_of(options, algorithm)) {
+      if (session.stopped()) return;
+      const size_t before = session.rows().size();
+      ConvBenchRequest request;
+      request.problem = problem;
+      request.study = shapes_of(algorithm).study;
+      request.labels = {{"table", "ladder"}, {"algorithm", algorithm}};
+      request.published = [&problem](const ResultRow& row) { return printed_for(row, problem); };
+      // The CPU's version first.
+      request.on_cpu = true;
+      const std::string cpu = shapes_of(algorithm).cpu_backend;
+      request.candidates =
+          registry_candidates(DeviceKind::kCpu, {cpu}, MathMode::kFp32, {TensorLayout::kNchw});
+      request.candidates.front().name = concat("cpu.", cpu);
+      request.candidates.front().labels = {{"rung", "cpu"}, {"change", "the processor's version"}};
+      bench_conv_into(request, session);
+      request.on_cpu = false;
+      request.candidates = candidates;
+      bench_conv_into(request, session);
+      if (algorithm == "implicit_gemm") {
+        request.candidates = tensor_core_candidates();
+        bench_conv_into(request, session);
+      }
+      print_climb(session.console(),
+                  {session.rows().begin() + static_cast<std::ptrdiff_t>(before), session.rows().end()});
+    }
+  }
+}
+
+ExitCode run_ladder(const LadderOptions& options) {
+  for (const std::string& algorithm : options.algorithms) {
+    conv_ladder(algorithm);
+    problems_of(options, algorithm);
+  }
+  BenchSession session(options, "ladder", BenchSession::Needs::kGpu);
+  ladder_into(options, session);
+  return session.finish();
+}
+
+}  // namespace lenslet

@@ -1,0 +1,58 @@
+// The options of convbench's subcommands, as cli.cpp reads them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/convbench/bench/measure.h"
+#include "framework/math_mode.h"
+#include "layers/conv/conv_problem.h"
+#include "layers/reference/fill.h"
+
+namespace lenslet {
+
+/// What every measuring subcommand takes.
+struct BenchOptions {
+  std::string device = "auto";
+  std::optional<int> threads;
+  size_t workspace_limit = SIZE_MAX;  // bytes
+  int64_t seed = 1;
+  reference::Fill fill = reference::Fill::kRandom;
+  MeasureOptions measure;
+  bool strict = false;  // a SUSPECT or ERROR row is a failure too
+  bool resume = false;  // keep what the --json file already has
+  std::string json, csv, report;
+};
+
+struct RunOptions : BenchOptions {
+  std::vector<std::string> problems, problem_files;
+  std::vector<std::string> backends;  // names; empty: all
+  MathMode math = MathMode::kFp32;
+  std::vector<TensorLayout> layouts = {TensorLayout::kNchw};
+};
+
+struct SweepOptions : BenchOptions {
+  std::vector<int> sizes = {256, 512, 1024, 2048, 4096}, strides = {1, 2, 3}, out_channels = {1, 3};
+  std::vector<std::string> backends;  // names; empty: all
+};
+
+struct LadderOptions : BenchOptions {
+  std::vector<std::string> algorithms;
+  std::vector<std::string> problems, problem_files;  // none: the algorithm's own
+};
+
+struct ReproduceOptions : BenchOptions {
+  std::vector<std::string> studies;  // "a" to "e" or "all"
+};
+
+/// `convbench compare OLD NEW`.
+struct CompareOptions {
+  std::vector<std::string> files;  // the old one and the new one
+  bool strict = false;
+  double threshold_percent = 3;  // differences up to here are no change
+  std::string json;              // empty: none
+};
+
+}  // namespace lenslet

@@ -1,0 +1,50 @@
+// convbench run: any convolution on any backend, one row each.
+#include <algorithm>
+
+#include "apps/common/text.h"
+#include "apps/convbench/bench/conv_bench.h"
+#include "apps/convbench/bench/row_table.h"
+#include "apps/convbench/commands.h"
+
+namespace lenslet {
+namespace {
+
+std::vector<Conv2dProblem> problems_of(const RunOptions& options) {
+  std::vector<Conv2dProblem> problems;
+  for (const std::string& text : options.problems) problems.push_back(Conv2dProblem::parse(text));
+  for (const std::string& path : options.problem_files) {
+    const std::vector<Conv2dProblem> listed = read_problem_list(path);
+    if (listed.empty()) throw DataError(concat("problem list '", printable(path), "' holds no problem"));
+    problems.insert(problems.end(), listed.begin(), listed.end());
+  }
+  if (problems.empty()) {
+    throw UsageError(
+        "run wants something to measure: --problem mb1ic3ih256oc3oh256kh3ph1, or --problems FILE");
+  }
+  return problems;
+}
+
+}  // namespace
+
+ExitCode run_run(const RunOptions& options) {
+  const std::vector<Conv2dProblem> problems = problems_of(options);
+  BenchSession session(options, "run");
+  const std::vector<ConvCandidate> candidates =
+      registry_candidates(session.device().kind, options.backends, options.math, options.layouts);
+  session.begin(static_cast<int64_t>(problems.size()), "problems");
+  for (const Conv2dProblem& problem : problems) {
+    ConvBenchRequest request;
+    request.problem = problem;
+    request.candidates = candidates;
+    const size_t before = session.rows().size();
+    bench_conv_into(request, session);
+    session.console().line(concat("\n", problem.to_string(), ": ", format_short(problem.flops() / 1e6),
+                                  " MFLOP, ", format_bytes(problem.bytes())));
+    session.console().print(
+        row_table({session.rows().begin() + static_cast<std::ptrdiff_t>(before), session.rows().end()}));
+    if (session.stopped()) break;
+  }
+  return session.finish();
+}
+
+}  // namespace lenslet

@@ -1,0 +1,194 @@
+#include "apps/convbench/session.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "apps/common/environment.h"
+#include "apps/common/report_page.h"
+#include "apps/common/result_reader.h"
+#include "apps/common/signals.h"
+#include "apps/common/text.h"
+#include "framework/parallel.h"
+
+namespace lenslet {
+namespace {
+
+// Width of the noise band above a ceiling: it and the row are two measurements, each with a spread of its own.
+constexpr double kCeilingNoise = 0.1;
+
+Device chosen_device(const BenchOptions& options, std::string& reason) {
+  if (options.threads) set_num_threads(*options.threads);
+  const DeviceChoice choice = choose_device(options.device);
+  if (options.device == "auto") reason = choice.reason;
+  return choice.device;
+}
+
+void require_gpu(Device device, const std::string& subcommand) {
+  if (device.is_cuda()) return;
+  const std::string why = cuda_status().usable ? "it was given --device cpu" : cuda_status().reason;
+  throw UnavailableError(concat("convbench ", subcommand, " measures CUDA kernels and needs a GPU, but ", why,
+                                "; run, sweep and filter work on the CPU"));
+}
+
+bool has_status(const std::vector<ResultRow>& rows, const char* status) {
+  return std::any_of(rows.begin(), rows.end(), [&](const ResultRow& row) { return row.status == status; });
+}
+
+}  // namespace
+
+BenchSession::BenchSession(const BenchOptions& options, const std::string& subcommand, Needs needs)
+    : options_(options),
+      subcommand_(subcommand),
+      console_({options.json, options.csv}),
+      stream_(chosen_device(options, device_reason_)) {
+  if (!options.report.empty() && (options.json.empty() || options.json == "-")) {
+    throw UsageError("--report draws from the file that --json names; give it a file name");
+  }
+  if (needs == Needs::kGpu) require_gpu(device(), subcommand);
+  std::string text = concat(device().to_string(), " (", device_name());
+  if (!device().is_cuda()) text += concat(", ", num_threads(), num_threads() == 1 ? " thread" : " threads");
+  console_.line(concat(text, ")", device_reason_.empty() ? "" : ", ", device_reason_));
+  // Ceilings first: they warm the clocks up, and every row is judged by them.
+  ceilings_ = measure_ceilings(device());
+  throw_if_interrupted();
+  console_.line(describe(ceilings_));
+  if (!ceilings_.notes.empty() && device().is_cuda()) {
+    console_.line("not measured: " + printable(ceilings_.notes));
+  }
+  results_.tool = "convbench " + subcommand;
+  results_.with_gpus = device().is_cuda();
+  results_.ceilings = &ceilings_;
+  if (options.resume) read_earlier();
+}
+
+void BenchSession::read_earlier() {
+  if (options_.json.empty() || options_.json == "-") {
+    throw UsageError("--resume goes on from the file that --json names; give it a file name");
+  }
+  if (::access(options_.json.c_str(), F_OK) != 0) return;  // nothing to go on from
+  ReadResults earlier = read_results(options_.json);
+  std::string reason;
+  if (!same_environment(earlier.environment, this_environment(results_.tool, results_.with_gpus), &reason)) {
+    throw DataError(
+        concat(options_.json, " was measured otherwise (", reason,
+               "), so --resume cannot go on from it: give another --json file, or leave out --resume"));
+  }
+  for (ResultRow& row : earlier.rows) {
+    if (row.status == "SKIPPED" || row.status == "ERROR") continue;  // worth another try
+    std::string key = row_key(row);
+    earlier_.emplace(std::move(key), std::move(row));
+  }
+  console_.line(concat("going on from ", printable(options_.json), ", which has ", earlier_.size(), " rows"));
+}
+
+std::vector<ResultRow> BenchSession::resumed(const std::vector<ResultRow>& wanted) const {
+  std::vector<ResultRow> rows;
+  for (const ResultRow& row : wanted) {
+    const auto found = earlier_.find(row_key(row));
+    if (found == earlier_.end()) return {};
+    rows.push_back(found->second);
+  }
+  return rows;
+}
+
+std::string BenchSession::device_name() const {
+  if (!device().is_cuda()) return cpu_model();
+  return cuda_status().devices.at(static_cast<size_t>(device().ordinal)).name;
+}
+
+MeasureOptions BenchSession::measure_options() const {
+  MeasureOptions measure = options_.measure;
+  measure.stop = [] { return interrupted(); };
+  return measure;
+}
+
+void BenchSession::begin(int64_t groups, const std::string& label) {
+  groups_done_ = 0;
+  progress_.emplace(label, groups);
+}
+
+void BenchSession::add(std::vector<ResultRow> rows) {
+  for (ResultRow& row : rows) results_.rows.push_back(std::move(row));
+  save();
+  if (progress_) progress_->update(++groups_done_);
+}
+
+bool BenchSession::stopped() const noexcept { return interrupted(); }
+
+void BenchSession::refuse(const std::string& what, ExitCode code, const std::string& reason) {
+  refusals_.emplace(what, Refusal{code, reason});
+}
+
+void BenchSession::save() const {
+  if (!options_.json.empty() && options_.json != "-") write_result(options_.json, results_.to_json());
+}
+
+ExitCode BenchSession::finish() {
+  progress_.reset();
+  results_.interrupted = interrupted();
+  if (!options_.json.empty()) write_result(options_.json, results_.to_json());
+  if (!options_.csv.empty()) write_result(options_.csv, results_.to_csv());
+  if (!options_.report.empty()) write_report({options_.json}, options_.report);
+  if (interrupted()) return ExitCode::kInterrupted;
+  const auto measured = [&](const std::string& what) {
+    return std::any_of(rows().begin(), rows().end(), [&](const ResultRow& row) {
+      return row.time.samples > 0 && (what.empty() || row.backend == what);
+    });
+  };
+  for (const ResultRow& row : rows()) {
+    if (row.status == "FAILED")
+      throw CheckError(concat(row.backend, " is wrong on ", row.problem, ": ", row.reason));
+  }
+  for (const auto& [what, refusal] : refusals_) {
+    if (!measured(what)) throw Error(refusal.code, refusal.reason);
+  }
+  if (options_.strict) {
+    for (const char* status : {"SUSPECT", "ERROR"}) {
+      if (has_status(rows(), status))
+        throw CheckError(concat("there are ", status, " rows, and --strict was given"));
+    }
+  }
+  return ExitCode::kOk;
+}
+
+void apply_ceiling(ResultRow& row, const Ceilings& ceilings, const Work& work, MathMode math, double saved) {
+  const Bound bound = binding_ceiling(ceilings, {work.flops / saved, work.bytes}, math, row.cache == "hot");
+  row.bound_by = bound.by;
+  if (row.time.median > 0) row.ceiling_fraction = bound.best_ns / row.time.median;
+  if (row.status == "PASSED" && row.ceiling_fraction > 1 + kCeilingNoise) {
+    row.status = "SUSPECT";
+    row.reason = concat(format_percent(row.ceiling_fraction, 0), " of the measured ceiling (", bound.by, ")");
+  }
+}
+
+std::vector<ResultRow> rows_of(const ResultRow& base, const Measurement& measured, const RowContext& context,
+                               const Work& work, MathMode math, double saved) {
+  std::vector<ResultRow> rows;
+  for (const bool hot : {true, false}) {
+    if (!(hot ? context.hot : context.cold)) continue;
+    ResultRow row = base;
+    row.cache = hot ? "hot" : "cold";
+    row.status = measured.status;
+    if (!measured.reason.empty()) row.reason = measured.reason;
+    if (!measured.note.empty()) row.reason += concat(row.reason.empty() ? "" : "; ", measured.note);
+    row.time = hot ? measured.hot : measured.cold;
+    row.end_to_end = measured.end_to_end;
+    row.flops = work.flops;
+    row.bytes_ideal = work.bytes;
+    row.error = measured.error;
+    if (row.time.samples > 0 && context.ceilings) apply_ceiling(row, *context.ceilings, work, math, saved);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::vector<ResultRow> rows_without_time(const ResultRow& base, const std::string& status,
+                                         const std::string& reason, const RowContext& context) {
+  Measurement nothing;
+  nothing.status = status;
+  nothing.reason = reason;
+  return rows_of(base, nothing, context, {NAN, NAN}, MathMode::kFp32);
+}
+
+}  // namespace lenslet

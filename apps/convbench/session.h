@@ -1,0 +1,94 @@
+// BenchSession: what every measuring subcommand has in common: device, ceilings, rows, files, the way it ends.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/common/ceilings.h"
+#include "apps/common/output.h"
+#include "apps/common/progress.h"
+#include "apps/common/result_file.h"
+#include "apps/convbench/options.h"
+#include "framework/stream.h"
+
+namespace lenslet {
+
+/// Which cache states get a row, and what the rows are judged by.
+struct RowContext {
+  bool hot = true, cold = true;
+  const Ceilings* ceilings = nullptr;  // null: no share of a ceiling
+};
+
+class BenchSession {
+ public:
+  enum class Needs { kAnyDevice, kGpu };
+  /// Chooses the device, measures its ceilings and says both. Throws UsageError, UnavailableError (which names the
+  /// subcommand where that needs a GPU and there is none to use).
+  BenchSession(const BenchOptions& options, const std::string& subcommand, Needs needs = Needs::kAnyDevice);
+
+  const BenchOptions& options() const noexcept { return options_; }
+  Device device() const noexcept { return stream_.device(); }
+  /// "NVIDIA H200" or the CPU's model.
+  std::string device_name() const;
+  Stream& stream() noexcept { return stream_; }
+  Console& console() noexcept { return console_; }
+  const Ceilings& ceilings() const noexcept { return ceilings_; }
+  /// As the options ask, stopping on Ctrl-C.
+  MeasureOptions measure_options() const;
+  /// As the options ask, judged by the ceilings of this run.
+  RowContext row_context() const { return {options_.measure.hot, options_.measure.cold, &ceilings_}; }
+  /// Says on a terminal how far things are: `groups` in all.
+  void begin(int64_t groups, const std::string& label);
+  /// Keeps rows, files them (so that a run that ends early leaves what it has), and moves the progress on by one group.
+  void add(std::vector<ResultRow> rows);
+  /// The rows of an earlier run, where --resume was given and that run measured every one of `wanted`; else empty. Only
+  /// the members that identify a row count (apps/common/result_reader.h).
+  std::vector<ResultRow> resumed(const std::vector<ResultRow>& wanted) const;
+  const std::vector<ResultRow>& rows() const noexcept { return results_.rows; }
+
+  /// Whether Ctrl-C asked for the end: leave the loop, finish() writes what there is.
+  bool stopped() const noexcept;
+
+  /// `what` (a backend asked for by name) could not serve; unless it serves elsewhere in this run, finish() ends with
+  /// that code and reason.
+  void refuse(const std::string& what, ExitCode code, const std::string& reason);
+  /// Writes the files and the report, says what went wrong. Throws for what was refused, CheckError for wrong results
+  /// (and with --strict for suspect ones); kInterrupted after Ctrl-C.
+  ExitCode finish();
+
+ private:
+  void read_earlier();
+  void save() const;
+  const BenchOptions& options_;
+  std::string subcommand_;
+  Console console_;
+  std::string device_reason_;
+  Stream stream_;
+  Ceilings ceilings_;
+  ResultFile results_;
+  std::map<std::string, ResultRow> earlier_;  // by row_key(), of the file to resume
+  struct Refusal {
+    ExitCode code;
+    std::string reason;
+  };
+  std::map<std::string, Refusal> refusals_;
+  std::optional<ProgressBar> progress_;
+  int64_t groups_done_ = 0;
+};
+
+/// Gives `row` its share of the binding ceiling; a rate above it makes a PASSED row SUSPECT. `saved`: products of the
+/// direct algorithm over those that the kernel needs (Winograd: 2.25 and more).
+void apply_ceiling(ResultRow& row, const Ceilings& ceilings, const Work& work, MathMode math,
+                   double saved = 1);
+
+/// Rows from a measurement: one for hot, one for cold, as far as asked for, from what `base` already says.
+std::vector<ResultRow> rows_of(const ResultRow& base, const Measurement& measured, const RowContext& context,
+                               const Work& work, MathMode math, double saved = 1);
+
+/// Rows that have no time, with the reason.
+std::vector<ResultRow> rows_without_time(const ResultRow& base, const std::string& status,
+                                         const std::string& reason, const RowContext& context);
+
+}  // namespace lenslet

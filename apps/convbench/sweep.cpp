@@ -1,0 +1,151 @@
+// convbench sweep: one RGB image, 3x3, padding 1, over sizes and strides: study A's convolutions.
+#include <algorithm>
+#include <map>
+
+#include "apps/common/table.h"
+#include "apps/common/text.h"
+#include "apps/convbench/bench/conv_bench.h"
+#include "apps/convbench/bench/row_table.h"
+#include "apps/convbench/commands.h"
+#include "apps/convbench/published.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int kChannels = 3, kKernel = 3, kPad = 1;
+
+Conv2dProblem problem_of(int size, int stride, int out_channels) {
+  Conv2dProblem problem;
+  problem.c = kChannels;
+  problem.h = problem.w = size;
+  problem.k = out_channels;
+  problem.r = problem.s = kKernel;
+  problem.stride_h = problem.stride_w = stride;
+  problem.pad_h = problem.pad_w = kPad;
+  problem.validate();
+  return problem;
+}
+
+// Pictures are stored channels last, so every backend that serves that order is measured in it as well.
+std::vector<ConvCandidate> candidates_of(const SweepOptions& options, const BenchSession& session) {
+  const DeviceKind kind = session.device().kind;
+  std::vector<ConvCandidate> candidates =
+      registry_candidates(kind, options.backends, MathMode::kFp32, {TensorLayout::kNchw});
+  Conv2dProblem picture =
+      problem_of(options.sizes.front(), options.strides.front(), options.out_channels.front());
+  picture.layout = TensorLayout::kNhwc;
+  for (ConvCandidate& candidate :
+       registry_candidates(kind, options.backends, MathMode::kFp32, {TensorLayout::kNhwc})) {
+    if (find_conv_backend(kind, candidate.name).supports(picture, MathMode::kFp32)) {
+      candidates.push_back(std::move(candidate));
+    }
+  }
+  return candidates;
+}
+
+std::string column_of(const ResultRow& row) {
+  return row.layout == "NCHW" ? row.backend : concat(row.backend, " ", row.layout);
+}
+
+// One line a size and stride, one column a backend; `value` of the hot rows, of the cold ones where none are hot.
+template <typename Value>
+std::string grid(const std::vector<ResultRow>& rows, Value&& value) {
+  std::vector<std::string> columns;
+  for (const ResultRow& row : rows) {
+    const bool any = std::any_of(rows.begin(), rows.end(), [&](const ResultRow& other) {
+      return column_of(other) == column_of(row) && other.time.samples > 0;
+    });
+    if (any && std::find(columns.begin(), columns.end(), column_of(row)) == columns.end()) {
+      columns.push_back(column_of(row));
+    }
+  }
+  Table table;
+  table.column("problem", Table::Align::kLeft);
+  for (const std::string& column : columns) table.column(column);
+  std::vector<std::string> problems;
+  for (const ResultRow& row : rows) {
+    if (problems.empty() || problems.back() != row.problem) problems.push_back(row.problem);
+  }
+  for (const std::string& problem : problems) {
+    std::vector<std::string> cells = {problem};
+    for (const std::string& column : columns) {
+      std::string cell = "-";
+      for (const ResultRow& row : rows) {
+        if (row.problem == problem && column_of(row) == column && cell == "-") cell = value(row);
+      }
+      cells.push_back(cell);
+    }
+    table.row(std::move(cells));
+  }
+  return table.to_string();
+}
+
+void print_sweep(Console& console, const std::vector<ResultRow>& rows) {
+  const auto timed = [](const ResultRow& row, const std::string& text) {
+    return row.time.samples > 0 ? text : "-";
+  };
+  const std::string state = !rows.empty() && rows.front().cache == "cold" ? "cold" : "hot";
+  console.line(concat("\nkernel time, us, ", state));
+  console.print(grid(rows, [&](const ResultRow& row) { return timed(row, format_us(row.time.median)); }));
+  if (std::any_of(rows.begin(), rows.end(),
+                  [](const ResultRow& row) { return row.end_to_end.samples > 0; })) {
+    console.line("\nwith the copies from and to page-locked host memory, us, host clock");
+    console.print(grid(rows, [&](const ResultRow& row) {
+      return row.end_to_end.samples > 0 ? format_us(row.end_to_end.median) : std::string("-");
+    }));
+  }
+  if (std::any_of(rows.begin(), rows.end(),
+                  [](const ResultRow& row) { return std::isfinite(row.ratio_to_cudnn); })) {
+    console.line("\ntimes faster than cuDNN in its better layout");
+    console.print(grid(rows, [&](const ResultRow& row) { return format_ratio(row.ratio_to_cudnn); }));
+  }
+  console.line("\nshare of the binding ceiling");
+  console.print(
+      grid(rows, [&](const ResultRow& row) { return timed(row, format_share(row.ceiling_fraction)); }));
+  std::map<std::string, std::string> reasons;
+  for (const ResultRow& row : rows) {
+    if (!row.reason.empty()) reasons.emplace(concat(column_of(row), " ", row.status), row.reason);
+  }
+  for (const auto& [what, reason] : reasons) console.line(concat("  ", what, ": ", printable(reason)));
+}
+
+}  // namespace
+
+void sweep_into(const SweepOptions& options, BenchSession& session) {
+  const size_t before = session.rows().size();
+  const std::vector<ConvCandidate> candidates = candidates_of(options, session);
+  session.begin(
+      static_cast<int64_t>(options.sizes.size() * options.strides.size() * options.out_channels.size()),
+      "sweep");
+  for (int out_channels : options.out_channels) {
+    for (int size : options.sizes) {
+      for (int stride : options.strides) {
+        if (session.stopped()) break;
+        ConvBenchRequest request;
+        request.problem = problem_of(size, stride, out_channels);
+        request.candidates = candidates;
+        request.study = "a";
+        request.labels = {{"table", "rgb"},
+                          {"size", std::to_string(size)},
+                          {"stride", std::to_string(stride)},
+                          {"out_channels", std::to_string(out_channels)}};
+        request.end_to_end = true;
+        request.published = [size, stride](const ResultRow& row) {
+          return row.layout == "NCHW" ? published_rgb(row.backend, size, stride) : std::nullopt;
+        };
+        bench_conv_into(request, session);
+      }
+    }
+  }
+  print_sweep(session.console(),
+              {session.rows().begin() + static_cast<std::ptrdiff_t>(before), session.rows().end()});
+}
+
+ExitCode run_sweep(const SweepOptions& options) {
+  for (int size : options.sizes) problem_of(size, options.strides.front(), options.out_channels.front());
+  BenchSession session(options, "sweep");
+  sweep_into(options, session);
+  return session.finish();
+}
+
+}  // namespace lenslet
