@@ -1,0 +1,214 @@
+// Comparing result files: the verdicts follow from intervals, and what has none is not given one.
+#include "apps/convbench/compare.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "tests/support/expect_error.h"
+
+namespace lenslet {
+namespace {
+
+constexpr double kThreshold = 0.03;
+
+/// `median` with a spread of that many percent either way between the 10th and the 90th percentile.
+ResultRow timed(double median, double spread_percent, size_t samples, const std::string& backend = "direct") {
+  ResultRow row;
+  row.problem = "mb1ic3ih16oc1oh16kh3ph1";
+  row.backend = backend;
+  row.math = "fp32";
+  row.cache = "hot";
+  const double spread = median * spread_percent / 100;
+  row.time = {samples, median - 2 * spread, median - spread, median, median + spread, median + 3 * spread};
+  return row;
+}
+
+Change change(const ResultRow& before, const ResultRow& after) {
+  return compare_times(before, after, kThreshold).change;
+}
+
+TEST(Compare, MediansFromEqualSamplesHaveNoWidth) {
+  const Interval interval = median_interval(timed(1000, 0, 100).time);
+  EXPECT_EQ(interval.low, 1000);
+  EXPECT_EQ(interval.high, 1000);
+}
+
+TEST(Compare, IntervalIsThatOfTheOrderStatistics) {
+  // 100 samples: ranks 50 -+ 13.4, a third of the way from the median to the 10th percentile.
+  const Interval many = median_interval(timed(1000, 10, 100).time);
+  EXPECT_NEAR(many.low, 1000 - 100 * 0.1338 / 0.4, 1e-9);
+  EXPECT_NEAR(many.high, 1000 + 100 * 0.1338 / 0.4, 1e-9);
+  // 6 samples: from the least to the largest of them, which hold the median in 96.9 of 100 runs.
+  const Interval few = median_interval(timed(1000, 10, 6).time);
+  EXPECT_LT(few.low, 1000 - 100);
+  EXPECT_GT(few.high, 1000 + 100);
+  EXPECT_TRUE(std::isnan(median_interval(timed(1000, 10, 5).time).low));
+}
+
+// The statement behind every verdict, tried on skewed samples as times are, and on even ones.
+TEST(Compare, IntervalHoldsTheMedianAsOftenAsItSays) {
+  std::mt19937 random(7);
+  std::lognormal_distribution<double> skewed(0, 1);
+  std::uniform_real_distribution<double> even(0, 2);
+  for (const bool is_skewed : {true, false}) {
+    for (const size_t n : {6u, 9u, 20u, 100u, 1000u}) {
+      int held = 0;
+      constexpr int kRuns = 2000;
+      for (int run = 0; run < kRuns; ++run) {
+        std::vector<double> samples(n);
+        for (double& sample : samples) sample = 100 + (is_skewed ? skewed(random) : even(random));
+        const Interval interval = median_interval(summarize(samples));
+        held += interval.low <= 101 && 101 <= interval.high;
+      }
+      EXPECT_GE(held, 0.95 * kRuns) << n << " samples, skewed: " << is_skewed;
+    }
+  }
+}
+
+TEST(Compare, VerdictFollowsFromTheIntervalOfTheRatio) {
+  EXPECT_EQ(change(timed(1000, 1, 100), timed(1000, 1, 100)), Change::kSame);
+  EXPECT_EQ(change(timed(1000, 1, 100), timed(1020, 1, 100)), Change::kSame) << "within the threshold";
+  EXPECT_EQ(change(timed(1000, 1, 100), timed(1100, 1, 100)), Change::kSlower);
+  EXPECT_EQ(change(timed(1000, 1, 100), timed(900, 1, 100)), Change::kFaster);
+  EXPECT_EQ(change(timed(1000, 1, 100), timed(1030, 1, 100)), Change::kUnclear) << "at the threshold";
+  EXPECT_EQ(change(timed(1000, 30, 20), timed(1100, 30, 20)), Change::kUnclear) << "far apart but wide";
+  EXPECT_EQ(change(timed(1000, 30, 20), timed(1000, 30, 20)), Change::kUnclear) << "equal but wide";
+  EXPECT_EQ(change(timed(1000, 30, 20), timed(3000, 30, 20)), Change::kSlower) << "wide, yet apart";
+  EXPECT_EQ(change(timed(1000, 0, 3), timed(2000, 0, 3)), Change::kUnclear) << "too few samples";
+  EXPECT_EQ(change(timed(0, 0, 100), timed(1000, 0, 100)), Change::kUnclear) << "below the clock";
+  EXPECT_EQ(compare_times(timed(1000, 1, 100), timed(1100, 1, 100), 0.2).change, Change::kSame);
+}
+
+TEST(Compare, SwappingTheFilesSwapsTheVerdict) {
+  for (const double factor : {0.5, 0.9, 0.96, 0.98, 1.0, 1.02, 1.04, 1.1, 2.0}) {
+    const ResultRow a = timed(1000, 0.5, 200), b = timed(1000 * factor, 0.5, 200);
+    const Change there = change(a, b), back = change(b, a);
+    const Change expected = there == Change::kFaster   ? Change::kSlower
+                            : there == Change::kSlower ? Change::kFaster
+                                                       : there;
+    EXPECT_EQ(back, expected) << factor;
+  }
+}
+
+ReadResults file_of(std::vector<ResultRow> rows) {
+  ReadResults file;
+  file.path = "file.json";
+  file.environment = this_environment("convbench run", false);
+  file.environment.dirty = false;
+  file.status = "COMPLETE";
+  file.rows = std::move(rows);
+  return file;
+}
+
+TEST(Compare, PairsRowsByWhatTheyMeasure) {
+  ResultRow failed = timed(1000, 1, 100, "winograd");
+  failed.status = "FAILED";
+  failed.reason = "wrong at 3";
+  ResultRow untimed = timed(1000, 1, 100, "im2col_gemm");
+  untimed.time = {};
+  const ReadResults before = file_of({timed(1000, 1, 100, "gone"), timed(1000, 1, 100, "direct"),
+                                      timed(1000, 1, 100, "winograd"), timed(1000, 1, 100, "im2col_gemm")});
+  const ReadResults after =
+      file_of({timed(1000, 1, 100, "new"), failed, untimed, timed(2000, 1, 100, "direct")});
+  const Comparison comparison = compare_results(before, after, kThreshold);
+  ASSERT_EQ(comparison.rows.size(), 1u);
+  EXPECT_EQ(comparison.rows[0].change, Change::kSlower);
+  EXPECT_NEAR(comparison.rows[0].ratio, 2, 1e-9);
+  ASSERT_EQ(comparison.uncompared.size(), 4u);
+  EXPECT_EQ(comparison.uncompared[0].reason, "only in the new file");
+  EXPECT_EQ(comparison.uncompared[1].reason, "FAILED in the new file (wrong at 3)");
+  EXPECT_EQ(comparison.uncompared[2].reason, "no time in the new file");
+  EXPECT_EQ(comparison.uncompared[3].reason, "only in the old file");
+  EXPECT_EQ(comparison.broken(), 1u);
+  EXPECT_TRUE(comparison.warnings.empty());
+}
+
+TEST(Compare, RowsThatShareAKeyArePairedInTheirOrder) {
+  const ReadResults before = file_of({timed(1000, 1, 100), timed(5000, 1, 100)});
+  const Comparison comparison = compare_results(before, before, kThreshold);
+  EXPECT_EQ(comparison.count(Change::kSame), 2u);
+  EXPECT_TRUE(comparison.uncompared.empty());
+}
+
+TEST(Compare, SaysWhatElseDiffers) {
+  ReadResults before = file_of({}), after = file_of({});
+  before.environment.devices = {"NVIDIA H200"};
+  after.environment.devices = {"NVIDIA H100"};
+  before.environment.libs = {{"cuDNN", "9.14.0", "/a"}};
+  after.environment.libs = {{"cuDNN", "9.19.0", "/b"}};
+  after.environment.dirty = true;
+  after.status = "INTERRUPTED";
+  std::string all;
+  for (const std::string& warning : compare_results(before, after, kThreshold).warnings)
+    all += warning + "\n";
+  for (const char* expected :
+       {"DIFFERENT DEVICES: NVIDIA H200 and NVIDIA H100", "another cuDNN: 9.14.0 and 9.19.0",
+        "the new file is of a modified tree", "the new file is not complete: INTERRUPTED"})
+    EXPECT_NE(all.find(expected), std::string::npos) << expected << " not in\n" << all;
+}
+
+class CompareCommand : public ::testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::vector<ResultRow>& rows) {
+    const std::string path = ::testing::TempDir() + "lenslet-compare-" + name;
+    ResultFile file;
+    file.tool = "convbench run";
+    file.rows = rows;
+    std::ofstream(path) << file.to_json();
+    paths_.push_back(path);
+    return path;
+  }
+  void TearDown() override {
+    for (const std::string& path : paths_) std::remove(path.c_str());
+  }
+  std::vector<std::string> paths_;
+};
+
+TEST_F(CompareCommand, StrictTurnsSlowerIntoAFailedCheck) {
+  CompareOptions options;
+  options.before = write("old.json", {timed(1000, 1, 100)});
+  options.after = write("slower.json", {timed(1500, 1, 100)});
+  EXPECT_EQ(run_compare(options), ExitCode::kOk);
+  options.strict = true;
+  EXPECT_EQ(run_compare(options), ExitCode::kCheckFailed);
+  options.threshold_percent = 60;
+  EXPECT_EQ(run_compare(options), ExitCode::kOk);
+  options.threshold_percent = 3;
+  options.after = write("same.json", {timed(1001, 1, 100)});
+  EXPECT_EQ(run_compare(options), ExitCode::kOk);
+  ResultRow failed = timed(1000, 1, 100);
+  failed.status = "FAILED";
+  failed.reason = "wrong";
+  options.after = write("failed.json", {failed});
+  EXPECT_EQ(run_compare(options), ExitCode::kCheckFailed);
+}
+
+TEST_F(CompareCommand, JsonSaysWhatTheTableSays) {
+  CompareOptions options;
+  options.before = write("old.json", {timed(1000, 1, 100), timed(1000, 1, 100, "gone")});
+  options.after = write("new.json", {timed(500, 1, 100)});
+  options.json = write("out.json", {});
+  EXPECT_EQ(run_compare(options), ExitCode::kOk);
+  std::ifstream stream(options.json);
+  const nlohmann::json root = nlohmann::json::parse(stream);
+  EXPECT_EQ(root["schema"], "lenslet.compare/1");
+  EXPECT_EQ(root["counts"]["FASTER"], 1);
+  EXPECT_EQ(root["counts"]["not_compared"], 1);
+  EXPECT_EQ(root["rows"][0]["change"], "FASTER");
+  EXPECT_EQ(root["rows"][0]["ratio"], 0.5);
+  EXPECT_EQ(root["not_compared"][0]["backend"], "gone");
+  EXPECT_EQ(root["not_compared"][0]["in_new"], false);
+}
+
+TEST_F(CompareCommand, NothingToCompareIsAnError) {
+  CompareOptions options;
+  options.before = options.after = write("empty.json", {});
+  expect_error<DataError>([&] { run_compare(options); }, "nothing to compare");
+}
+
+}  // namespace
+}  // namespace lenslet
