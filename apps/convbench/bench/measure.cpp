@@ -228,7 +228,8 @@ class Contest {
   void judge_timed(Rival& rival) {
     if (options_.verify != Verify::kBoth || !rival.last_turn) return;
     const std::string wrong = rival.distrust.judge_output(kTimed);
-    if (!wrong.empty()) rival.fail("FAILED", concat("while it was timed: ", wrong));
+    if (!wrong.empty())
+      rival.fail("FAILED", concat("wrong after ", rival.calls, " calls, while it was timed: ", wrong));
   }
 
   void check_after(Rival& rival) {

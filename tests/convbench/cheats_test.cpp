@@ -1,0 +1,223 @@
+// The kit of cheating kernels: each wraps a right one, and convbench must give none of them a time. Every cheat is
+// caught by its name, on the CPU and on the GPU (the same source, compiled once for each).
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "apps/convbench/bench/conv_bench.h"
+#include "layers/conv/conv_registry.h"
+#include "tests/convbench/bad_launch.h"
+#include "tests/support/gpu.h"
+
+namespace lenslet {
+namespace {
+
+constexpr DeviceKind kDevice = LENSLET_TEST_DEVICE;
+constexpr const char* kProblem = "mb1ic3ih48oc3kh3ph1";
+
+/// A right kernel in the hands of a cheat, with what the cheat remembers.
+struct Victim {
+  ConvKernel& kernel;
+  Conv2dProblem problem;
+  std::shared_ptr<void> cache;    // device memory of an output
+  std::shared_ptr<Stream> other;  // another stream than the one that is timed
+  std::shared_ptr<std::thread> thread;
+  int64_t calls = 0;
+
+  size_t output_bytes() const { return problem.output_shape().bytes(); }
+};
+using Cheat = std::function<void(Victim&, const ConvArgs&, RunContext&)>;
+
+class CheatingKernel : public ConvKernel {
+ public:
+  CheatingKernel(const ConvPrepare& request, std::unique_ptr<ConvKernel> kernel, const Cheat& cheat)
+      : kernel_(std::move(kernel)), cheat_(cheat), victim_{*kernel_, request.problem, {}, {}, {}} {
+    victim_.cache = request.services.allocate(victim_.output_bytes());
+    victim_.other = std::make_shared<Stream>(request.stream.device());
+  }
+  ~CheatingKernel() override {
+    if (victim_.thread) victim_.thread->join();
+  }
+  size_t workspace_bytes() const override { return kernel_->workspace_bytes(); }
+  void run(const ConvArgs& args, RunContext& context) override {
+    cheat_(victim_, args, context);
+    ++victim_.calls;
+  }
+
+ private:
+  std::unique_ptr<ConvKernel> kernel_;
+  const Cheat& cheat_;
+  Victim victim_;
+};
+
+class CheatingBackend : public ConvBackend {
+ public:
+  explicit CheatingBackend(Cheat cheat) : cheat_(std::move(cheat)) {}
+  Support supports(const Conv2dProblem& problem, MathMode math) const override {
+    return honest().supports(problem, math);
+  }
+  size_t workspace_bytes(const Conv2dProblem& problem, MathMode math) const override {
+    return honest().workspace_bytes(problem, math);
+  }
+  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
+    return honest().accuracy(problem, math);
+  }
+  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+    return std::make_unique<CheatingKernel>(request, honest().prepare(request), cheat_);
+  }
+
+ private:
+  static const ConvBackend& honest() { return find_conv_backend(kDevice, "direct").open(); }
+  Cheat cheat_;
+};
+
+void work(Victim& victim, const ConvArgs& args, RunContext& context) { victim.kernel.run(args, context); }
+
+/// Writes something wrong over the first output.
+void spoil(const ConvArgs& args, RunContext& context) {
+  fill_bytes(args.y, context.stream.device(), 0x40, sizeof(float), context.stream);
+}
+
+class Cheats : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (kDevice == DeviceKind::kCuda) LENSLET_SKIP_WITHOUT_GPU();
+    options_.device = kDevice == DeviceKind::kCuda ? "cuda" : "cpu";
+    options_.json = "";
+    options_.measure.warmup_ms = 1;
+    options_.measure.min_time_ms = 5;
+  }
+
+  std::vector<ResultRow> rows_of(const Cheat& cheat) {
+    const CheatingBackend backend(cheat);
+    BenchSession session(options_, "run");
+    ConvBenchRequest request;
+    request.problem = Conv2dProblem::parse(kProblem);
+    request.candidates = {
+        {"cheat", [&]() -> const ConvBackend& { return backend; }, MathMode::kFp32, {}, {}}};
+    return bench_conv(request, session);
+  }
+
+  void expect_caught(const Cheat& cheat, const std::string& status, const std::string& by_name) {
+    const std::vector<ResultRow> rows = rows_of(cheat);
+    ASSERT_EQ(rows.size(), 2u);  // hot and cold
+    for (const ResultRow& row : rows) {
+      EXPECT_EQ(row.status, status) << row.reason;
+      EXPECT_NE(row.reason.find(by_name), std::string::npos) << row.reason;
+      EXPECT_EQ(row.time.samples, 0u) << "a cheat has a time";
+    }
+  }
+
+  BenchOptions options_;
+};
+
+TEST_F(Cheats, AnHonestKernelPasses) {
+  for (const ResultRow& row : rows_of(work)) {
+    EXPECT_EQ(row.status, "PASSED") << row.reason;
+    EXPECT_GT(row.time.median, 0);
+    ASSERT_TRUE(row.error);
+    EXPECT_GT(row.error->checked, 0);
+  }
+}
+
+TEST_F(Cheats, SkippingAllWork) {
+  expect_caught([](Victim&, const ConvArgs&, RunContext&) {}, "FAILED", "skipped work");
+}
+
+TEST_F(Cheats, SkippingTheLastElement) {
+  expect_caught(
+      [](Victim& victim, const ConvArgs& args, RunContext& context) {
+        work(victim, args, context);
+        float* last = args.y + victim.output_bytes() / sizeof(float) - 1;
+        fill_bytes(last, context.stream.device(), 0xff, sizeof(float), context.stream);
+      },
+      "FAILED", "skipped work: 1 of");
+}
+
+// Works as long as it is looked at one call at a time, and rests as soon as it is timed.
+TEST_F(Cheats, SkippingWorkOnceItIsTimed) {
+  expect_caught(
+      [](Victim& victim, const ConvArgs& args, RunContext& context) {
+        if (victim.calls < 4) work(victim, args, context);
+      },
+      "FAILED", "skipped work");
+}
+
+TEST_F(Cheats, ReturningACachedOutput) {
+  expect_caught(
+      [](Victim& victim, const ConvArgs& args, RunContext& context) {
+        const Device device = context.stream.device();
+        if (victim.calls == 0) {
+          work(victim, args, context);
+          copy_bytes(victim.cache.get(), device, args.y, device, victim.output_bytes(), context.stream);
+        } else {
+          copy_bytes(args.y, device, victim.cache.get(), device, victim.output_bytes(), context.stream);
+        }
+      },
+      "FAILED", "returned a cached output");
+}
+
+TEST_F(Cheats, GoingWrongAfterSomeCalls) {
+  expect_caught(
+      [](Victim& victim, const ConvArgs& args, RunContext& context) {
+        work(victim, args, context);
+        if (victim.calls > 20) spoil(args, context);
+      },
+      "FAILED", "wrong after ");
+}
+
+// Right again by the time it is checked: what the timed runs wrote is judged as well.
+TEST_F(Cheats, GoingWrongWhileItIsTimed) {
+  expect_caught(
+      [](Victim& victim, const ConvArgs& args, RunContext& context) {
+        work(victim, args, context);
+        if (victim.calls > 3) spoil(args, context);
+      },
+      "FAILED", "while it was timed");
+}
+
+TEST_F(Cheats, WorkingElsewhere) {
+  const Cheat elsewhere = [](Victim& victim, const ConvArgs& args, RunContext& context) {
+    if (context.stream.device().is_cuda()) {
+      RunContext other{*victim.other, context.workspace, nullptr};
+      victim.kernel.run(args, other);
+      return;
+    }
+    if (victim.thread) victim.thread->join();
+    victim.thread = std::make_shared<std::thread>([&victim, args, workspace = context.workspace] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      Stream stream(Device::cpu());
+      RunContext other{stream, workspace, nullptr};
+      victim.kernel.run(args, other);
+    });
+  };
+  expect_caught(elsewhere, "FAILED",
+                kDevice == DeviceKind::kCuda ? "used another stream" : "used another thread");
+}
+
+TEST_F(Cheats, WritingOutsideItsOutput) {
+  expect_caught(
+      [](Victim& victim, const ConvArgs& args, RunContext& context) {
+        work(victim, args, context);
+        float* past = args.y + victim.output_bytes() / sizeof(float);
+        fill_bytes(past, context.stream.device(), 0x11, sizeof(float), context.stream);
+      },
+      "FAILED", "wrote behind block 1");
+}
+
+TEST_F(Cheats, FailingToLaunch) {
+  if (kDevice == DeviceKind::kCpu) {
+    expect_caught([](Victim&, const ConvArgs&, RunContext&) { throw DeviceError("no such launch"); }, "ERROR",
+                  "no such launch");
+    return;
+  }
+  // More threads than a block may have, and the error goes unread: what a published study fell for.
+  expect_caught(
+      [](Victim&, const ConvArgs&, RunContext& context) { launch_too_many_threads(context.stream); }, "ERROR",
+      "launch");
+}
+
+}  // namespace
+}  // namespace lenslet

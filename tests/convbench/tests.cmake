@@ -1,0 +1,11 @@
+if(LENSLET_BUILD_APPS)
+  # The same source for both kinds of device.
+  set(bad_launch convbench/bad_launch_none.cpp)
+  if(LENSLET_HAS_CUDA)
+    set(bad_launch convbench/bad_launch.cu)
+  endif()
+  lenslet_test(cheats_cpu SOURCES convbench/cheats_test.cpp ${bad_launch} DEPENDS lenslet_bench)
+  target_compile_definitions(test_cheats_cpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCpu)
+  lenslet_test(cheats_gpu SOURCES convbench/cheats_test.cpp ${bad_launch} DEPENDS lenslet_bench GPU)
+  target_compile_definitions(test_cheats_gpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCuda)
+endif()
