@@ -170,27 +170,27 @@ class CompareCommand : public ::testing::Test {
 
 TEST_F(CompareCommand, StrictTurnsSlowerIntoAFailedCheck) {
   CompareOptions options;
-  options.before = write("old.json", {timed(1000, 1, 100)});
-  options.after = write("slower.json", {timed(1500, 1, 100)});
+  const std::string before = write("old.json", {timed(1000, 1, 100)});
+  options.files = {before, write("slower.json", {timed(1500, 1, 100)})};
   EXPECT_EQ(run_compare(options), ExitCode::kOk);
   options.strict = true;
   EXPECT_EQ(run_compare(options), ExitCode::kCheckFailed);
   options.threshold_percent = 60;
   EXPECT_EQ(run_compare(options), ExitCode::kOk);
   options.threshold_percent = 3;
-  options.after = write("same.json", {timed(1001, 1, 100)});
+  options.files = {before, write("same.json", {timed(1001, 1, 100)})};
   EXPECT_EQ(run_compare(options), ExitCode::kOk);
   ResultRow failed = timed(1000, 1, 100);
   failed.status = "FAILED";
   failed.reason = "wrong";
-  options.after = write("failed.json", {failed});
+  options.files = {before, write("failed.json", {failed})};
   EXPECT_EQ(run_compare(options), ExitCode::kCheckFailed);
 }
 
 TEST_F(CompareCommand, JsonSaysWhatTheTableSays) {
   CompareOptions options;
-  options.before = write("old.json", {timed(1000, 1, 100), timed(1000, 1, 100, "gone")});
-  options.after = write("new.json", {timed(500, 1, 100)});
+  options.files = {write("old.json", {timed(1000, 1, 100), timed(1000, 1, 100, "gone")}),
+                   write("new.json", {timed(500, 1, 100)})};
   options.json = write("out.json", {});
   EXPECT_EQ(run_compare(options), ExitCode::kOk);
   std::ifstream stream(options.json);
@@ -206,8 +206,11 @@ TEST_F(CompareCommand, JsonSaysWhatTheTableSays) {
 
 TEST_F(CompareCommand, NothingToCompareIsAnError) {
   CompareOptions options;
-  options.before = options.after = write("empty.json", {});
+  const std::string empty = write("empty.json", {});
+  options.files = {empty, empty};
   expect_error<DataError>([&] { run_compare(options); }, "nothing to compare");
+  options.files = {empty};
+  expect_error<UsageError>([&] { run_compare(options); }, "found 1");
 }
 
 }  // namespace
