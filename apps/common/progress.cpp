@@ -14,6 +14,16 @@ namespace {
 
 constexpr int kWidth = 30;
 constexpr double kRedrawNs = 1e8;
+constexpr double kFastNs = 1e6;  // things that take less have a rate worth showing
+
+// "1:05", "1:02:07".
+std::string clock(double ns) {
+  const auto seconds = static_cast<int64_t>(ns / 1e9 + 0.5);
+  const auto two = [](int64_t value) { return (value < 10 ? "0" : "") + std::to_string(value); };
+  const std::string tail = two(seconds % 60);
+  if (seconds < 3600) return std::to_string(seconds / 60) + ":" + tail;
+  return std::to_string(seconds / 3600) + ":" + two(seconds / 60 % 60) + ":" + tail;
+}
 
 bool on_terminal() {
   const char* const term = std::getenv("TERM");
@@ -27,8 +37,11 @@ ProgressBar::ProgressBar(std::string label, int64_t total)
   last_ns_ = start_ns_;
 }
 
-ProgressBar::~ProgressBar() {
+ProgressBar::~ProgressBar() { clear(); }
+
+void ProgressBar::clear() {
   if (drawn_) write_standard_error("\r\x1b[K");
+  drawn_ = false;
 }
 
 void ProgressBar::update(int64_t done) {
@@ -37,10 +50,13 @@ void ProgressBar::update(int64_t done) {
   last_ns_ = now;
   drawn_ = true;
   const auto filled = static_cast<size_t>(kWidth * done / total_);
-  write_standard_error("\r\x1b[K" + label_ + " [" + std::string(filled, '=') +
-                       std::string(kWidth - filled, ' ') + "] " + format_count(done) + "/" +
-                       format_count(total_) + ", " +
-                       format_short(static_cast<double>(done) / (now - start_ns_) * 1e6) + " k/s");
+  const double ns_each = (now - start_ns_) / static_cast<double>(done);
+  std::string text = "\r\x1b[K" + label_ + " [" + std::string(filled, '=') +
+                     std::string(kWidth - filled, ' ') + "] " + format_count(done) + "/" +
+                     format_count(total_);
+  if (done > 0) text += ", " + clock(ns_each * static_cast<double>(total_ - done)) + " left";
+  if (done > 0 && ns_each < kFastNs) text += ", " + format_short(1e6 / ns_each) + " k/s";
+  write_standard_error(text);
 }
 
 }  // namespace lenslet

@@ -1,4 +1,4 @@
-// A progress bar on standard error; nothing where that is not a terminal.
+// A progress bar with the time left, on standard error; nothing where that is not a terminal.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,8 @@ class ProgressBar {
   ProgressBar& operator=(const ProgressBar&) = delete;
   /// Redraws ten times a second at most.
   void update(int64_t done);
+  /// Takes the line away, for text that is to stand in its place; the next update() draws it again.
+  void clear();
 
  private:
   std::string label_;

@@ -68,7 +68,7 @@ void write_row(JsonWriter& json, const ResultRow& row) {
   json.key("stages_ns").begin_object(JsonWriter::Style::kInline);
   for (const auto& [name, ns] : row.stages_ns) json.field(name, ns);
   json.end_object();
-  json.field("setup_ns", row.setup_ns);
+  json.field("setup_ns", row.setup_ns).field("first_call_ns", row.first_call_ns);
   if (row.workspace_bytes) {
     json.field("workspace_bytes", *row.workspace_bytes);
   } else {

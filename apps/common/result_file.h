@@ -44,7 +44,8 @@ struct ResultRow {
   TimeStats time;                                           // ns
   TimeStats end_to_end;                                     // ns, with the copies from and to the host
   std::vector<std::pair<std::string, double>> stages_ns;    // medians
-  double setup_ns = NAN;
+  double setup_ns = NAN;       // preparing, once
+  double first_call_ns = NAN;  // the first run with whatever it sets up, host clock; in no mean
   std::optional<int64_t> workspace_bytes;
   double flops = NAN, bytes_ideal = NAN;
   double ceiling_fraction = NAN;

@@ -92,6 +92,7 @@ void add_rivals(std::vector<ConvCandidate>& candidates, const std::string& algor
                             [&entry]() -> const ConvBackend& { return entry.open(); },
                             MathMode::kFp32,
                             layout,
+                            false,
                             {{"rung", "rival"}}});
     }
   }
@@ -108,6 +109,7 @@ std::vector<ConvCandidate> tensor_core_candidates() {
                               [&entry]() -> const ConvBackend& { return entry.open(); },
                               math,
                               layout,
+                              false,
                               {{"rung", "rival"}}});
       }
     }

@@ -103,6 +103,11 @@ MeasureOptions BenchSession::measure_options() const {
   return measure;
 }
 
+Console& BenchSession::console() {
+  if (progress_) progress_->clear();
+  return console_;
+}
+
 void BenchSession::begin(int64_t groups, const std::string& label) {
   groups_done_ = 0;
   progress_.emplace(label, groups);
@@ -177,6 +182,7 @@ std::vector<ResultRow> rows_of(const ResultRow& base, const Measurement& measure
     row.flops = work.flops;
     row.bytes_ideal = work.bytes;
     row.error = measured.error;
+    row.first_call_ns = measured.first_call_ns;
     if (row.time.samples > 0 && context.ceilings) apply_ceiling(row, *context.ceilings, work, math, saved);
     rows.push_back(std::move(row));
   }

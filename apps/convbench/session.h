@@ -33,7 +33,8 @@ class BenchSession {
   /// "NVIDIA H200" or the CPU's model.
   std::string device_name() const;
   Stream& stream() noexcept { return stream_; }
-  Console& console() noexcept { return console_; }
+  /// For text; takes the progress bar away first.
+  Console& console();
   const Ceilings& ceilings() const noexcept { return ceilings_; }
   /// As the options ask, stopping on Ctrl-C.
   MeasureOptions measure_options() const;
@@ -51,8 +52,8 @@ class BenchSession {
   /// Whether Ctrl-C asked for the end: leave the loop, finish() writes what there is.
   bool stopped() const noexcept;
 
-  /// `what` (a backend asked for by name) could not serve; unless it serves elsewhere in this run, finish() ends with
-  /// that code and reason.
+  /// `what` (a backend asked for by name; empty: one of many) could not serve. Unless it serves elsewhere in this run (or
+  /// anything does, where `what` is empty), finish() ends with that code and reason.
   void refuse(const std::string& what, ExitCode code, const std::string& reason);
   /// Writes the files and the report, says what went wrong. Throws for what was refused, CheckError for wrong results
   /// (and with --strict for suspect ones); kInterrupted after Ctrl-C.

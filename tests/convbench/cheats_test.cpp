@@ -96,7 +96,7 @@ class Cheats : public testing::Test {
     ConvBenchRequest request;
     request.problem = Conv2dProblem::parse(kProblem);
     request.candidates = {
-        {"cheat", [&]() -> const ConvBackend& { return backend; }, MathMode::kFp32, {}, {}}};
+        {"cheat", [&]() -> const ConvBackend& { return backend; }, MathMode::kFp32, {}, false, {}}};
     return bench_conv(request, session);
   }
 

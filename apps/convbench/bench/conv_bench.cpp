@@ -45,7 +45,7 @@ void refuse(Entry& entry, BenchSession& session, const char* status, ExitCode co
   entry.contender.reset();
   entry.status = status;
   entry.reason = reason;
-  session.refuse(entry.candidate->name, code, reason);
+  session.refuse(entry.candidate->by_name ? entry.candidate->name : std::string(), code, reason);
 }
 
 void prepare(Entry& entry, ConvArena& arena, BenchSession& session, Stream& stream) {
@@ -65,19 +65,6 @@ void prepare(Entry& entry, ConvArena& arena, BenchSession& session, Stream& stre
     refuse(entry, session, "UNSUPPORTED", error.exit_code(), error.what());
   } catch (const MemoryError& error) {
     refuse(entry, session, "SKIPPED", error.exit_code(), error.what());
-  }
-}
-
-void add_ratios(std::vector<ResultRow>& rows) {
-  for (ResultRow& row : rows) {
-    double best = INFINITY;
-    for (const ResultRow& rival : rows) {
-      if (rival.backend == "cudnn" && rival.math == row.math && rival.cache == row.cache &&
-          rival.time.samples > 0) {
-        best = std::min(best, rival.time.median);
-      }
-    }
-    if (std::isfinite(best) && row.time.samples > 0) row.ratio_to_cudnn = best / row.time.median;
   }
 }
 
@@ -114,8 +101,12 @@ std::vector<ConvCandidate> registry_candidates(DeviceKind kind, const std::vecto
   std::vector<ConvCandidate> candidates;
   for (TensorLayout layout : layouts) {
     for (const ConvBackendEntry* entry : entries) {
-      candidates.push_back(
-          {entry->name(), [entry]() -> const ConvBackend& { return entry->open(); }, math, layout, {}});
+      candidates.push_back({entry->name(),
+                            [entry]() -> const ConvBackend& { return entry->open(); },
+                            math,
+                            layout,
+                            !names.empty(),
+                            {}});
     }
   }
   return candidates;
@@ -188,8 +179,21 @@ std::vector<ResultRow> bench_conv(const ConvBenchRequest& request, BenchSession&
     }
     rows.insert(rows.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
   }
-  add_ratios(rows);
+  add_ratios_to_cudnn(rows);
   return rows;
+}
+
+void add_ratios_to_cudnn(std::vector<ResultRow>& rows) {
+  for (ResultRow& row : rows) {
+    double best = INFINITY;
+    for (const ResultRow& rival : rows) {
+      if (rival.backend == "cudnn" && rival.math == row.math && rival.cache == row.cache &&
+          rival.time.samples > 0) {
+        best = std::min(best, rival.time.median);
+      }
+    }
+    if (std::isfinite(best) && row.time.samples > 0) row.ratio_to_cudnn = best / row.time.median;
+  }
 }
 
 void bench_conv_into(const ConvBenchRequest& request, BenchSession& session) {

@@ -19,6 +19,7 @@ struct ConvCandidate {
   std::function<const ConvBackend&()> open;  // throws UnavailableError with the reason
   MathMode math = MathMode::kFp32;
   TensorLayout layout = TensorLayout::kNchw;
+  bool by_name = false;  // asked for by its name: that it cannot serve is then an error
   std::vector<std::pair<std::string, std::string>> labels;  // added to those of the request
 };
 
@@ -43,5 +44,9 @@ std::vector<ResultRow> bench_conv(const ConvBenchRequest& request, BenchSession&
 
 /// The same, filed in the session; taken from the file that is resumed where that has all of it.
 void bench_conv_into(const ConvBenchRequest& request, BenchSession& session);
+
+/// Fills ratio_to_cudnn of rows of one problem: from the fastest cuDNN row, in either layout, of the same math mode and
+/// cache state.
+void add_ratios_to_cudnn(std::vector<ResultRow>& rows);
 
 }  // namespace lenslet
