@@ -1,0 +1,5 @@
+"""`python3 apps/report …` is `apps/report/report.py …`."""
+
+from report import main
+
+main()

@@ -1,0 +1,108 @@
+"""Figures of study B and of the deep 3×3 shapes: how far each rung climbs, and where the products stand beside cuDNN."""
+
+import re
+
+from drawing import Drawing
+from results import Rows, geometric_mean, shape, short
+from style import BACK, HATCHES, MARKERS, SOFT, colour, legend_below, log_axis, panels, series, to_svg
+
+DEEP = re.compile(r"^mb8ic(32|64)ih(64|128)oc(128|256)oh\d+kh3$")
+
+
+def algorithms(rows):
+    """The ladders of a run: (algorithm, its rows, rivals and the CPU's version among them)."""
+    ladder = rows.where(table="ladder").prefer("hot")
+    for name in dict.fromkeys(row.labels.get("algorithm", "") for row in ladder):
+        yield name, Rows(row for row in ladder if row.labels.get("algorithm", "") == name)
+
+
+def rung_of(row):
+    return row.labels.get("rung") or row.backend
+
+
+def figure_name(algorithm):
+    return "ladder-" + (re.sub(r"[^a-z0-9]+", "-", algorithm.lower()).strip("-") or "unnamed")
+
+
+def _wrapped(rung):
+    number, _, words = rung.partition("_")
+    return f"{number}\n" + words.replace("_", "\n") if re.match(r"^\d+$", number) else rung.replace("_", "\n").replace(".", "\n")
+
+
+def climb(name, rows):
+    """TFLOP/s and share of cuDNN, one line a shape, rung after rung."""
+    # Rivals are no step of the climb; cuDNN is the mark of the right panel.
+    drawn = Rows(row for row in rows.drawn if row.gflops and rung_of(row) != "rival")
+    rungs = list(dict.fromkeys(rung_of(row) for row in drawn))
+    problems = drawn.problems()
+    if len(rungs) < 2:
+        return None
+    shares = any(row.ratio for row in drawn)
+    figure, flat = panels(2 if shares else 1, width=9.6, height=4.0, share=False)
+    for i, problem in enumerate(problems):
+        style = {"color": colour(i), "marker": MARKERS[i % len(MARKERS)], "label": shape(problem)}
+        mine = {rung: Rows(r for r in drawn.where(problem=problem) if rung_of(r) == rung).best() for rung in rungs}
+        steps = [(x, mine[rung]) for x, rung in enumerate(rungs) if mine[rung]]
+        flat[0].plot([x for x, _ in steps], [row.gflops / 1e3 for _, row in steps], **style)
+        if shares:
+            ratios = [(x, row.ratio * 100) for x, row in steps if row.ratio]
+            flat[1].plot([x for x, _ in ratios], [y for _, y in ratios], **style)
+    log_axis(flat[0].yaxis)
+    flat[0].set(title="rate (logarithmic)", ylabel="TFLOP/s")
+    if shares:
+        flat[1].axhline(100, color=SOFT, linewidth=1.1, linestyle=(0, (1, 2)))
+        flat[1].annotate("cuDNN fp32, best layout", (0, 100), xytext=(0, 3), textcoords="offset points", fontsize=8.5, color=SOFT)
+        flat[1].set(title="share of cuDNN", ylabel="% of cuDNN's rate")
+        flat[1].set_ylim(bottom=0)
+    for axes in flat:
+        axes.set_xticks(range(len(rungs)), [_wrapped(rung) for rung in rungs], fontsize=7.5)
+        axes.set_xlim(-0.4, len(rungs) - 0.6)
+    legend_below(figure, flat[:1], columns=4)
+    last = [row.ratio for row in drawn if rung_of(row) == rungs[-1] and row.ratio]
+    caption = "One line a shape, one step a rung; each rung is verified against fp64 before and after it is timed. Rates count 2·N·K·P·Q·C·R·S operations."
+    if last:
+        what = f"The product, {name}," if rungs[-1] == "product" else f"The last rung, {rungs[-1]},"
+        caption += f" {what} stands at ×{short(geometric_mean(last))} of cuDNN in the geometric mean of {len(last)} shapes, ×{short(min(last))} at least."
+    return Drawing(figure_name(name), f"The climb of {name}", to_svg(figure, figure_name(name)), caption)
+
+
+def deep_rows(rows):
+    """{problem: {"backend math": fastest row}} of the eight deep shapes, whichever command measured them; hot."""
+    found = {}
+    for row in Rows(rows).where(cache="hot").drawn:
+        problem = row.text("problem").split('n"')[0]
+        if not DEEP.match(problem) or not row.gflops or "." in row.backend:
+            continue
+        series_name = f"{row.backend} {row.text('math')}"
+        best = found.setdefault(problem, {})
+        if series_name not in best or row.ns < best[series_name].ns:
+            best[series_name] = row
+    return found
+
+
+def deep(rows):
+    found = deep_rows(rows)
+    wanted = ["implicit_gemm fp32", "winograd fp32", "cudnn fp32", "tensor_core tf32", "cudnn tf32", "tensor_core fp16", "cudnn fp16"]
+    names = [name for name in wanted if any(name in best for best in found.values())]
+    if not names or not found:
+        return None
+    kinds = [("fp32", [name for name in names if name.endswith("fp32")]), ("tensor cores: tf32 and fp16", [name for name in names if not name.endswith("fp32")])]
+    kinds = [(title, mine) for title, mine in kinds if mine]
+    figure, flat = panels(len(kinds), width=5.4 * len(kinds), height=3.6, share=False)
+    families = series(["implicit_gemm", "winograd", "cudnn", "tensor_core"])
+    for axes, (title, mine) in zip(flat, kinds):
+        width = 0.84 / len(mine)
+        for i, name in enumerate(mine):
+            family, math = name.split()
+            for j, best in enumerate(found.values()):
+                if name in best:
+                    axes.bar(j + width * (i - (len(mine) - 1) / 2), best[name].gflops / 1e3, width * 0.94, color=families[family]["color"],
+                             hatch=HATCHES[("fp32", "tf32", "fp16").index(math)], edgecolor=BACK, linewidth=0.5, label=name)
+        axes.set_xticks(range(len(found)), [shape(problem).replace("N8 ", "").replace(" ", "\n") for problem in found], fontsize=8)
+        axes.set(title=title)
+        axes.grid(axis="x", visible=False)
+    flat[0].set_ylabel("TFLOP/s")
+    legend_below(figure, flat)
+    caption = ("Median rate, hot, each in its fastest layout of this run. Winograd's rate is effective: it counts the operations of the direct sum, "
+               "of which it does fewer. tf32 and fp16 round the operands and are no rivals of fp32.")
+    return Drawing("deep3x3", "3×3 convolutions of the published implicit-GEMM study", to_svg(figure, "deep3x3"), caption)

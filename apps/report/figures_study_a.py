@@ -1,0 +1,252 @@
+"""Figures of study A: one RGB image by size and stride, and the matrix product of im2col by memory, tile and partition."""
+
+import math
+
+from drawing import Drawing
+from results import Rows, geometric_mean, natural, short
+from style import (BACK, HATCHES, INK, LINES, MARKERS, PUBLISHED, SOFT, colour, legend_below, log_axis, panels, plt, published_key,
+                   series, to_svg)
+
+OURS_MATH = "fp32"
+
+
+def fastest(rows):
+    """Of rows that measure one thing in several layouts, the fastest of each backend."""
+    return {backend: rows.where(backend=backend).best() for backend in rows.backends()}
+
+
+def heat_cells(rows, backend="direct"):
+    """{(K, stride, size): how many times faster than the best cuDNN time of that cell}."""
+    cells = {}
+    table = rows.where(table="rgb", cache="hot", math=OURS_MATH).drawn
+    for row in table.where(backend=backend):
+        k, stride, size = (row.labels.get(name, "") for name in ("out_channels", "stride", "size"))
+        ratio = row.ratio
+        if ratio is None:
+            rival = table.where(backend="cudnn", out_channels=k, stride=stride, size=size).best()
+            ratio = rival.ns / row.ns if rival else None
+        if ratio and ratio > cells.get((k, stride, size), 0):
+            cells[(k, stride, size)] = ratio
+    return cells
+
+
+def _shade(ratio, strongest):
+    """Paler to stronger with the distance from 1: blue where faster, orange where slower. With the colour of its text."""
+    full = (0.0, 0.36, 0.62) if ratio >= 1 else (0.75, 0.30, 0.0)
+    strength = 0.12 + 0.88 * min(1.0, abs(math.log(ratio)) / max(math.log(strongest), 1e-9))
+    mixed = tuple(1 - strength * (1 - channel) for channel in full)
+    luminance = 0.2126 * mixed[0] + 0.7152 * mixed[1] + 0.0722 * mixed[2]
+    return mixed, "#000000" if luminance > 0.45 else "#ffffff"
+
+
+def heat_map(rows):
+    cells = heat_cells(rows)
+    if not cells:
+        return None
+    columns = sorted({(k, stride) for k, stride, _ in cells}, key=lambda c: (natural(c[0]), natural(c[1])))
+    sizes = sorted({size for _, _, size in cells}, key=natural)
+    strongest = max(max(cells.values()), 1 / min(cells.values()), 2)
+    figure, axes = plt.subplots(figsize=(1.6 + 1.1 * len(columns), 0.9 + 0.52 * len(sizes)), constrained_layout=True)
+    for i, (k, stride) in enumerate(columns):
+        for j, size in enumerate(sizes):
+            ratio = cells.get((k, stride, size))
+            shade, ink = _shade(ratio, strongest) if ratio else ("none", SOFT)
+            axes.add_patch(plt.Rectangle((i, j), 0.96, 0.94, facecolor=shade, edgecolor=LINES, linewidth=0.5))
+            axes.text(i + 0.48, j + 0.47, f"×{short(ratio)}" if ratio else "no time", ha="center", va="center", color=ink, fontsize=10)
+    axes.set(xlim=(0, len(columns)), ylim=(len(sizes), 0), ylabel="image height and width")
+    axes.set_xticks([i + 0.48 for i in range(len(columns))], [f"K = {k}\nstride {stride}" for k, stride in columns])
+    axes.set_yticks([j + 0.47 for j in range(len(sizes))], sizes)
+    axes.grid(False)
+    axes.tick_params(length=0)
+    axes.spines[["left", "bottom"]].set_visible(False)
+    ahead = sum(ratio > 1 for ratio in cells.values())
+    expected = len(columns) * len(sizes)
+    missing = f" {expected - len(cells)} cells have no time." if expected > len(cells) else ""
+    caption = (f"direct against the fastest cuDNN fp32 time of the same run over NCHW and NHWC data, hot, kernel time. Above 1 direct is "
+               f"faster: in {ahead} of {len(cells)} cells, from ×{short(min(cells.values()))} to ×{short(max(cells.values()))}.{missing}")
+    return Drawing("rgb-ratio", "How many times faster than cuDNN", to_svg(figure, "rgb-ratio"), caption)
+
+
+def by_size(rows):
+    """Time against size, a panel a stride: ours solid, the study's dashed. One figure for each number of filters."""
+    table = rows.where(table="rgb", math=OURS_MATH).prefer("hot")
+    for k in table.values("out_channels"):
+        some = table.where(out_channels=k)
+        strides = some.drawn.values("stride")
+        if not strides:
+            continue
+        styles = series(sorted(some.drawn.backends(), key=lambda b: (b not in ("direct", "im2col_gemm", "cudnn"), b)))
+        figure, flat = panels(len(strides))
+        any_published = False
+        for axes, stride in zip(flat, strides):
+            mine = some.where(stride=stride)
+            sizes = mine.drawn.values("size")
+            for name, style in styles.items():
+                best = [(float(s), fastest(mine.where(size=s).drawn).get(name)) for s in sizes]
+                best = [(s, row) for s, row in best if row]
+                axes.plot([s for s, _ in best], [row.ns / 1e6 for _, row in best], label=name, **style)
+                theirs = {float(row.labels["size"]): row.published_ns / 1e6 for row in mine.where(backend=name)
+                          if row.published_ns and "size" in row.labels}
+                if theirs:
+                    any_published = True
+                    axes.plot(*zip(*sorted(theirs.items())), **{**style, **PUBLISHED})
+            log_axis(axes.xaxis, [float(s) for s in sizes], base=2)
+            log_axis(axes.yaxis)
+            axes.set(title=f"stride {stride}", xlabel="image height and width")
+        flat[0].set_ylabel("time, ms")
+        legend_below(figure, flat, extra=[published_key()] if any_published else [])
+        name = f"rgb-by-size-k{k}"
+        caption = ("Kernel time of one image with hot caches; cuDNN in its faster layout. Both axes are logarithmic." +
+                   (" The dashed lines are another card of another year: they show the shape, not a race. The study does not say "
+                    "how many filters it had." if any_published else ""))
+        yield Drawing(name, f"3×3 convolution of an RGB image, K = {k}: time by size", to_svg(figure, name), caption)
+
+
+def _relative(rows, names, time):
+    """{backend: {stride: time over the time at stride 1}}."""
+    found = {}
+    for name in names:
+        times = {}
+        for stride in rows.values("stride"):
+            candidates = [time(row) for row in rows.where(backend=name, stride=stride) if time(row)]
+            if candidates:
+                times[stride] = min(candidates)
+        if "1" in times:
+            found[name] = {stride: value / times["1"] for stride, value in times.items()}
+    return found
+
+
+def by_stride(rows):
+    """Time by stride over the time at stride 1, today's beside the study's: the artefact of its im2col."""
+    table = rows.where(table="rgb", math=OURS_MATH).prefer("hot")
+    sizes = table.drawn.values("size")
+    ks = [k for k in table.values("out_channels") if any(row.published_ns for row in table.where(out_channels=k))] or table.values("out_channels")
+    if not sizes or not ks:
+        return None
+    size, k = sizes[-1], ks[-1]
+    some = table.where(size=size, out_channels=k)
+    names = [name for name in ("direct", "im2col_gemm", "cudnn") if name in some.backends()]
+    sides = [("today", _relative(some.drawn, names, lambda row: row.ns)), ("as published", _relative(some, names, lambda row: row.published_ns))]
+    sides = [(title, relative) for title, relative in sides if relative]
+    if not sides or len(some.values("stride")) < 2:
+        return None
+    strides = some.values("stride")
+    figure, flat = panels(len(sides), width=4.6 * len(sides), height=3.2)
+    for axes, (title, relative) in zip(flat, sides):
+        for i, stride in enumerate(strides):
+            for j, name in enumerate(relative):
+                value = relative[name].get(stride)
+                if value is None:
+                    continue
+                axes.bar(j + 0.26 * (i - 1), value, 0.24, color=colour(i), hatch=HATCHES[i], edgecolor=BACK, linewidth=0.5,
+                         label=f"stride {stride}" if j == 0 else None)
+                axes.text(j + 0.26 * (i - 1), value, f"{value:.2f}", ha="center", va="bottom", fontsize=8, color=INK)
+        axes.set_xticks(range(len(relative)), list(relative))
+        axes.set(title=title)
+        axes.grid(axis="x", visible=False)
+    flat[0].set_ylabel("time over that at stride 1")
+    legend_below(figure, flat)
+    caption = (f"Size {size}, K = {k}. At stride 2 a quarter of the outputs remains, at stride 3 a ninth, so every algorithm must get faster. The "
+               "study's im2col + GEMM did not: an artefact, it did the work of stride 1 at every stride.")
+    return Drawing("rgb-by-stride", "What a stride saves", to_svg(figure, "rgb-by-stride"), caption)
+
+
+def _block_lines(rows, table, panel_label, series_label, name, title, caption):
+    some = rows.where(table=table).prefer("hot")
+    panel_values = [value for value in some.values(panel_label) if some.where(**{panel_label: value}).drawn.values(series_label) or
+                    any(row.published_ns for row in some.where(**{panel_label: value}))]
+    blocks = some.values(series_label)
+    sizes = some.values("size")
+    if not some.drawn or not panel_values or not sizes:
+        return None
+    styles = {block: {"color": colour(i), "marker": MARKERS[i % len(MARKERS)]} for i, block in enumerate(blocks)}
+    figure, flat = panels(len(panel_values))
+    published = False
+    reference = Rows(row for row in some.drawn if row.backend in ("cublas", "cuBLAS") or row.labels.get(panel_label) == "cublas")
+    for axes, value in zip(flat, panel_values):
+        mine = some.where(**{panel_label: value})
+        for block, style in styles.items():
+            ours = sorted((float(row.labels["size"]), row.ns / 1e6) for row in mine.where(**{series_label: block}).drawn if "size" in row.labels)
+            theirs = sorted((float(row.labels["size"]), row.published_ns / 1e6) for row in mine.where(**{series_label: block})
+                            if row.published_ns and "size" in row.labels)
+            if ours:
+                axes.plot(*zip(*ours), label=f"{series_label} {block}", **style)
+            if theirs:
+                published = True
+                axes.plot(*zip(*theirs), **{**style, **PUBLISHED})
+        if reference:
+            axes.plot(*zip(*sorted((float(row.labels["size"]), row.ns / 1e6) for row in reference if "size" in row.labels)), color=SOFT,
+                      linewidth=1.2, label="cuBLAS")
+        log_axis(axes.xaxis, [float(s) for s in sizes], base=2)
+        log_axis(axes.yaxis)
+        axes.set(title=f"{value} {'memory' if panel_label == 'memory' else ''}".strip(), xlabel="image height and width")
+    flat[0].set_ylabel("time of the matrix product, ms")
+    legend_below(figure, flat, extra=[published_key()] if published else [])
+    return Drawing(name, title, to_svg(figure, name), caption)
+
+
+def _by_block(rows, table, line_label, block_label, name, title):
+    """Time against the edge of tile or block at the largest size, one line a memory mode or partition."""
+    some = rows.where(table=table).prefer("hot")
+    sizes = some.drawn.values("size")
+    if not sizes:
+        return None
+    some = some.where(size=sizes[-1])
+    lines, blocks = some.values(line_label), some.values(block_label)
+    if not blocks:
+        return None
+    figure, axes = plt.subplots(figsize=(6.2, 3.4), constrained_layout=True)
+    published = False
+    for i, line in enumerate(lines):
+        style = {"color": colour(i), "marker": MARKERS[i % len(MARKERS)]}
+        mine = some.where(**{line_label: line})
+        ours = [(blocks.index(row.labels[block_label]), row.ns / 1e6) for row in mine.drawn if block_label in row.labels]
+        theirs = [(blocks.index(row.labels[block_label]), row.published_ns / 1e6) for row in mine if row.published_ns and block_label in row.labels]
+        if ours:
+            axes.plot(*zip(*sorted(ours)), label=line, **style)
+        if theirs:
+            published = True
+            axes.plot(*zip(*sorted(theirs)), **{**style, **PUBLISHED})
+    axes.set_xticks(range(len(blocks)), blocks)
+    axes.set(xlabel=f"edge of the {block_label}", ylabel="time, ms")
+    axes.margins(x=0.15)
+    log_axis(axes.yaxis)
+    legend_below(figure, [axes], extra=[published_key()] if published else [])
+    reasons = sorted({row.no_figure() for row in some if row.no_figure()})
+    caption = f"Image {sizes[-1]}, hot; logarithmic." + (f" Without a time today: {'; '.join(reasons[:2])}." if reasons else "")
+    return Drawing(name, title, to_svg(figure, name), caption)
+
+
+def gemm(rows):
+    """Lines by size, and by tile or block, for both of the study's tables."""
+    yield _block_lines(rows, "gemm_memory", "memory", "tile", "gemm-memory", "im2col's matrix product by memory and tile",
+                       "Where the operands of the inner loop come from, by the edge of the square tile; hot caches, both axes logarithmic.")
+    yield _by_block(rows, "gemm_memory", "memory", "tile", "gemm-memory-by-tile", "The same by tile, at the largest size")
+    yield _block_lines(rows, "gemm_partition", "partition", "block", "gemm-partition", "im2col's matrix product by partition and block",
+                       "What one thread computes: a row of the product, a column or an element. The study's element with block 64 asks for "
+                       "64 × 64 = 4,096 threads a block, more than any card launches: its times are an artefact, those of a kernel that never ran.")
+    yield _by_block(rows, "gemm_partition", "partition", "block", "gemm-partition-by-block", "The same by block, at the largest size")
+
+
+def artefacts(rows):
+    """The study's two artefacts in words, where this run has what shows them."""
+    partition = rows.where(table="gemm_partition", partition="element", block="64")
+    printed = [row for row in partition if row.published_ns]
+    if partition:
+        reason = next((row.no_figure() for row in partition if row.no_figure()), "")
+        times = f" It printed {short(min(r.published_ns for r in printed) / 1e3)} to {short(max(r.published_ns for r in printed) / 1e3)} µs, at any size the cost of a refused launch." if printed else ""
+        yield ("A kernel that never ran.", "Partition by element with block 64 is 64 × 64 = 4,096 threads a block; no card launches more than 1,024. The "
+               f"study did not read the launch's error and took its time.{times}" + (f" Here: {reason}." if reason else ""))
+    table = rows.where(table="rgb", backend="im2col_gemm", math=OURS_MATH).prefer("hot")
+    ratios = {"ours": [], "theirs": []}
+    for k in table.values("out_channels"):
+        for size in table.values("size"):
+            for side, time in (("ours", lambda row: row.ns if row.drawn else None), ("theirs", lambda row: row.published_ns)):
+                one, three = (next((time(row) for row in table.where(out_channels=k, size=size, stride=s) if time(row)), None) for s in ("1", "3"))
+                if one and three:
+                    ratios[side].append(three / one)
+    if ratios["theirs"]:
+        theirs, ours = geometric_mean(ratios["theirs"]), geometric_mean(ratios["ours"])
+        yield ("Work that the stride should have saved.", "im2col + GEMM at stride 3 has a ninth of the outputs of stride 1, and the study's took "
+               f"{theirs:.0%} of the time of stride 1 (geometric mean over its sizes): it did the work of stride 1 at every stride." +
+               (f" Here it takes {ours:.0%}." if ours else ""))

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Figures and one self-contained HTML page from result files of convbench and lenslet.
+
+    apps/report/report.py results.json [more.json…] --html out.html [--figures DIR]
+
+Reads schema lenslet.results/1, of whole runs and of interrupted ones. --figures writes each figure as an SVG file of its own.
+Needs Python 3.9 and matplotlib 3.5. Exit codes: 0 done, 2 usage, 3 a file that is no result file (a page of the others is
+written all the same), 4 matplotlib is missing, 7 an output could not be written.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from results import BadFile, groups, load
+
+
+def fail(code, message):
+    print(f"report: {message}", file=sys.stderr)
+    sys.exit(code)
+
+
+def write(path, text):
+    """Under a temporary name first, so that an old page stays whole when this one cannot be written."""
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not path.is_file():  # /dev/stdout, a pipe
+            path.write_text(text, encoding="utf-8")
+            return
+        descriptor, temporary = tempfile.mkstemp(prefix=path.name + ".", dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+                stream.write(text)
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
+        except OSError:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        fail(7, f"cannot write {path}: {error.strerror}")
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(prog="report.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", metavar="FILE.json")
+    parser.add_argument("--html", metavar="FILE", help="the page")
+    parser.add_argument("--figures", metavar="DIR", help="each figure as an SVG file")
+    options = parser.parse_args(arguments)
+    if not options.html and not options.figures:
+        parser.error("give --html, --figures or both")
+    files, problems = [], []
+    for path in options.files:
+        try:
+            files.append(load(path))
+        except BadFile as error:
+            problems.append(str(error))
+    if not files:
+        fail(3, problems[0])
+    try:
+        import page
+        import style
+    except ImportError as error:
+        if (error.name or "").split(".")[0] not in ("matplotlib", "numpy"):
+            raise
+        fail(4, f"matplotlib is not installed for {sys.executable}: apt-get install python3-matplotlib, or pip install matplotlib")
+    devices = groups(files)
+    if options.html:
+        write(options.html, page.render(devices, problems))
+    if options.figures:
+        for number, group in enumerate(devices):
+            for drawing in page.drawings(group).values():
+                suffix = f"-{number}" if number else ""
+                write(Path(options.figures) / f"{drawing.name}{suffix}.svg", style.for_file(drawing.svg))
+    if problems:
+        fail(3, "; ".join(problems))
+
+
+if __name__ == "__main__":
+    main()

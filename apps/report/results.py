@@ -1,0 +1,311 @@
+"""Result files (docs/measuring.md) as rows that figures and tables select from. Python's standard library alone.
+
+Nothing here assumes that a run was finished, that a study is there, or that a value is not null.
+"""
+
+import json
+import math
+import re
+import statistics
+from pathlib import Path
+
+SCHEMA = "lenslet.results/1"
+STATUSES = ("PASSED", "FAILED", "UNSUPPORTED", "SKIPPED", "SUSPECT", "ERROR")
+# Words of labels in the order in which a reader expects them.
+ORDER = ["global", "shared", "register", "row", "column", "element", "constant", "tiled", "zero", "clamp", "reflect"]
+
+
+class BadFile(Exception):
+    """A file that is no result file: the message names it and says why."""
+
+
+def number(value):
+    """A finite float, or None for null and whatever else is no number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def natural(text):
+    """Sorts "512" before "1024" and known words in their usual order."""
+    try:
+        return (0, float(text), "")
+    except ValueError:
+        return (1, float(ORDER.index(text)) if text in ORDER else float(len(ORDER)), text)
+
+
+class Row:
+    """One entry of `results`."""
+
+    def __init__(self, entry, file):
+        self.entry, self.file = entry, file
+        labels = entry.get("labels")
+        self.labels = {str(k): str(v) for k, v in labels.items() if v is not None} if isinstance(labels, dict) else {}
+
+    def text(self, key):
+        value = self.entry.get(key)
+        return value if isinstance(value, str) else ""
+
+    def number(self, key):
+        return number(self.entry.get(key))
+
+    def _stat(self, key, which):
+        stats = self.entry.get(key)
+        return number(stats.get(which)) if isinstance(stats, dict) else None
+
+    study = property(lambda self: self.text("study"))
+    table = property(lambda self: self.labels.get("table", ""))
+    backend = property(lambda self: self.text("backend"))
+    family = property(lambda self: self.backend.split(".")[0])
+    status = property(lambda self: self.text("status") or "no status")
+    ns = property(lambda self: self._stat("time_ns", "median"))
+    p10 = property(lambda self: self._stat("time_ns", "p10"))
+    p90 = property(lambda self: self._stat("time_ns", "p90"))
+    end_to_end_ns = property(lambda self: self._stat("end_to_end_ns", "median"))
+    flops = property(lambda self: self.number("flops"))
+    bytes = property(lambda self: self.number("bytes_ideal"))
+    ratio = property(lambda self: self.number("ratio_to_cudnn"))
+
+    @property
+    def drawn(self):
+        """Whether the row has a time that may be shown as one."""
+        return self.status == "PASSED" and (self.ns or 0) > 0
+
+    @property
+    def gflops(self):
+        return self.flops / self.ns if self.flops and self.ns else None
+
+    @property
+    def end_to_end_gflops(self):
+        return self.flops / self.end_to_end_ns if self.flops and self.end_to_end_ns else None
+
+    @property
+    def gbytes(self):
+        return self.bytes / self.ns if self.bytes and self.ns else None
+
+    @property
+    def published_ns(self):
+        return self._stat("published", "time_ns")
+
+    @property
+    def published_gflops(self):
+        printed = self._stat("published", "gflops")
+        if printed is None and self.published_ns and self.flops:
+            return self.flops / self.published_ns
+        return printed
+
+    @property
+    def published_source(self):
+        published = self.entry.get("published")
+        source = published.get("source") if isinstance(published, dict) else None
+        return source if isinstance(source, str) else ""
+
+    @property
+    def launches(self):
+        launches = self.entry.get("launches")
+        return [launch for launch in launches if isinstance(launch, dict)] if isinstance(launches, list) else []
+
+    @property
+    def key(self):
+        """What the row measures, as `convbench compare` pairs rows."""
+        labels = tuple((k, v) for k, v in self.labels.items() if k != "change")
+        return (self.study, labels) + tuple(self.text(k) for k in ("name", "problem", "backend", "math", "layout", "cache"))
+
+    def what(self):
+        """The row's identity for people."""
+        labels = [v if k == "table" else f"{k} {v}" for k, v in self.labels.items() if k != "change"]
+        rest = [self.text(k) for k in ("name", "problem", "backend", "math", "layout", "cache")]
+        return " ".join(([f"study {self.study}"] if self.study else []) + labels + [part for part in rest if part])
+
+    def no_figure(self):
+        """Why the row has no time; empty where it has one."""
+        if self.drawn:
+            return ""
+        reason = self.text("reason")
+        if self.status == "PASSED":
+            return reason or "no time was measured"
+        return f"{self.status}: {reason}" if reason else f"{self.status}, no reason given"
+
+
+class File:
+    """One result file with its environment."""
+
+    def __init__(self, path, text):
+        self.path, self.raw = str(path), text
+        try:
+            document = json.loads(text)
+        except ValueError as error:
+            raise BadFile(f"{path}: not JSON, or cut short: {error}") from None
+        except RecursionError:
+            raise BadFile(f"{path}: nested too deep for a result file") from None
+        if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+            found = document.get("schema") if isinstance(document, dict) else None
+            raise BadFile(f"{path}: schema is {found!r}, expected {SCHEMA!r}: a file that --json of convbench or lenslet profile wrote")
+        if not isinstance(document.get("results"), list):
+            raise BadFile(f'{path}: lacks the array "results"')
+        self.document = document
+        self.rows = [Row(entry, self) for entry in document["results"] if isinstance(entry, dict)]
+
+    def member(self, name):
+        value = self.document.get(name)
+        return value if isinstance(value, dict) else {}
+
+    meta = property(lambda self: self.member("meta"))
+    host = property(lambda self: self.member("host"))
+    ceilings = property(lambda self: self.member("ceilings"))
+    tool = property(lambda self: str(self.document.get("tool") or "?"))
+    status = property(lambda self: str(self.document.get("status") or "no status"))
+
+    def ceiling(self, name):
+        return number(self.ceilings.get(name))
+
+    @property
+    def devices(self):
+        devices = self.document.get("devices")
+        return [d for d in devices if isinstance(d, dict)] if isinstance(devices, list) else []
+
+    @property
+    def libs(self):
+        libs = self.document.get("libs")
+        return [d for d in libs if isinstance(d, dict)] if isinstance(libs, list) else []
+
+    @property
+    def device(self):
+        """The name of what was measured."""
+        which = self.ceilings.get("device")
+        for device in self.devices:
+            if device.get("device") == which or (which is None and device is self.devices[0]):
+                return str(device.get("name") or which)
+        return str(self.host.get("cpu") or "unknown device").replace("(R)", "")
+
+
+def load(path):
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise BadFile(f"{path}: {error.strerror}") from None
+    try:
+        return File(path, data.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise BadFile(f"{path}: not UTF-8 text") from None
+
+
+class Rows(list):
+    """Rows that can be narrowed: rows.where(study="a", table="rgb", cache="hot")."""
+
+    def where(self, **wanted):
+        def fits(row):
+            for key, value in wanted.items():
+                if key in ("study", "table", "backend", "family", "status"):
+                    found = getattr(row, key)
+                elif key in ("math", "layout", "cache", "problem", "name"):
+                    found = row.text(key)
+                else:
+                    found = row.labels.get(key)
+                if found != value:
+                    return False
+            return True
+        return Rows(row for row in self if fits(row))
+
+    @property
+    def drawn(self):
+        return Rows(row for row in self if row.drawn)
+
+    def values(self, label):
+        """The different values of a label, in natural order."""
+        return sorted({row.labels[label] for row in self if label in row.labels}, key=natural)
+
+    def backends(self):
+        """Backends in order of appearance."""
+        return list(dict.fromkeys(row.backend for row in self if row.backend))
+
+    def problems(self):
+        return list(dict.fromkeys(row.text("problem") for row in self if row.text("problem")))
+
+    def prefer(self, cache="hot"):
+        """The rows of one cache state, or of the other where there are none."""
+        return self.where(cache=cache) or self
+
+    def best(self):
+        """The fastest row with a time, or None."""
+        return min(self.drawn, key=lambda row: row.ns, default=None)
+
+
+class Group:
+    """The rows of one device, from one file or several; a row that two files have counts as the later file has it."""
+
+    def __init__(self, device, files):
+        self.device, self.files = device, files
+        self.pictures = None  # filled by the page
+        rows = {}
+        copies = {}
+        for file in files:
+            for row in file.rows:
+                key = (row.key, copies.setdefault((id(file), row.key), 0))
+                copies[(id(file), row.key)] += 1
+                rows.pop(key, None)
+                rows[key] = row
+        self.rows = Rows(rows.values())
+
+    def ceiling(self, name):
+        """The first of the files' figures, or None."""
+        return next((value for value in (file.ceiling(name) for file in self.files) if value), None)
+
+
+def groups(files):
+    devices = list(dict.fromkeys(file.device for file in files))
+    return [Group(device, [file for file in files if file.device == device]) for device in devices]
+
+
+def geometric_mean(values):
+    values = [value for value in values if value and value > 0]
+    return math.exp(statistics.fmean(math.log(value) for value in values)) if values else None
+
+
+# ---------------------------------------------------------------------------------------------- numbers as people read them
+
+def short(value, digits=3):
+    """Three significant digits, thousands separated: "12.3", "0.0123", "1,230"."""
+    if value is None:
+        return "–"
+    if value == 0:
+        return "0"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{decimals}f}"
+
+
+def time_text(ns):
+    if ns is None:
+        return "–"
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if ns >= size:
+            return f"{short(ns / size)} {unit}"
+    return f"{short(ns)} ns"
+
+
+def bytes_text(count):
+    if count is None:
+        return "–"
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if count >= size:
+            return f"{short(count / size)} {unit}"
+    return f"{count:,.0f} B"
+
+
+def percent(fraction):
+    return "–" if fraction is None else f"{fraction * 100:.0f} %"
+
+
+def rounded_rate(value, unit):
+    return "–" if value is None else f"{short(value)} {unit}"
+
+
+def shape(problem):
+    """A problem string's sizes for a narrow axis: "C32 64² K128"; the string itself where it is another kind."""
+    match = re.match(r"^(?:g(\d+))?mb(\d+)ic(\d+)ih(\d+)(?:iw(\d+))?oc(\d+)", problem)
+    if not match:
+        return problem
+    g, n, c, h, w, k = match.groups()
+    kernel = re.search(r"kh(\d+)", problem)
+    size = f"{h}²" if w is None or w == h else f"{h}×{w}"
+    return f"{'G' + g + ' ' if g else ''}{'N' + n + ' ' if n != '1' else ''}C{c} {size} K{k}" + (f" {kernel.group(1)}×{kernel.group(1)}" if kernel and kernel.group(1) != "3" else "")
