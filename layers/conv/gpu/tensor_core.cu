@@ -1,0 +1,285 @@
+// Convolution on tensor cores, tf32 or fp16 operands, fp32 sums: per group,
+//   y [K/G, N*P*Q] = w [K/G, C/G*R*S] x im2col(x) [C/G*R*S, N*P*Q]
+//
+// x, w and y are fp32 in memory; operands are rounded to nearest (tf32: 10 bits after the leading one, fp16: 10 bits and
+// its smaller range) on their way into the tensor cores, which add up in fp32. Two kernels, the first that fits is
+// taken:
+//   wgmma  Hopper (compute capability 9.0 exactly), stride 1, one group: tensor_core_hopper.cu
+//   mma    everything else from compute capability 8.0 up: implicit GEMM, gathered by a table of offsets as
+//          implicit_gemm does. S. Chetlur et al., "cuDNN: efficient primitives for deep learning",
+//          arXiv:1410.0759 (2014), section 3; fragments of mma.sync after the PTX ISA's matrix layouts.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "framework/cuda_check.h"
+#include "framework/integer_math.h"
+#include "framework/launch_resources.cuh"
+#include "framework/multiprocessors.h"
+#include "layers/conv/conv_backend.h"
+#include "layers/conv/gpu/own_kernel_limits.h"
+#include "layers/conv/gpu/tensor_core_hopper.h"
+#include "layers/conv/gpu/tensor_core_mma.cuh"
+#include "layers/conv/gpu/tensor_core_pack.h"
+
+namespace lenslet {
+namespace {
+
+using MmaFunction = void (*)(TensorCoreMmaShape, const float*, const unsigned char*, const float*,
+                             const TensorCoreTap*, float*);
+
+struct Variant {
+  int block_m, block_n, block_k, threads, shared_bytes;
+  double efficiency;         // of the inner loop with every multiprocessor full, relative to the largest tile
+  MmaFunction kernel[2][2];  // [fp16][NHWC]
+};
+
+template <int kM, int kN, int kWarpsM, int kWarpsN>
+constexpr Variant variant(double efficiency) {
+  constexpr MathMode kTf32 = MathMode::kTf32, kFp16 = MathMode::kFp16;
+  using Tile = TensorCoreMmaTile<kTf32, false, kM, kN, kWarpsM, kWarpsN>;  // fp16 takes less shared memory
+  return {kM,
+          kN,
+          Tile::kBlockK,
+          Tile::kThreads,
+          Tile::kSharedBytes,
+          efficiency,
+          {{&conv_tensor_core_mma_kernel<Tile>,
+            &conv_tensor_core_mma_kernel<TensorCoreMmaTile<kTf32, true, kM, kN, kWarpsM, kWarpsN>>},
+           {&conv_tensor_core_mma_kernel<TensorCoreMmaTile<kFp16, false, kM, kN, kWarpsM, kWarpsN>>,
+            &conv_tensor_core_mma_kernel<TensorCoreMmaTile<kFp16, true, kM, kN, kWarpsM, kWarpsN>>}}};
+}
+
+// The smaller a tile, the more often an operand is fetched; the more blocks, the more multiprocessors a small problem
+// reaches. Few filters want a flat tile.
+constexpr Variant kVariants[] = {
+    variant<128, 128, 2, 4>(1.0), variant<64, 128, 2, 4>(0.85), variant<32, 128, 1, 4>(0.6),
+    variant<16, 128, 1, 4>(0.35), variant<64, 64, 2, 2>(0.6),   variant<32, 32, 2, 2>(0.3),
+};
+
+int64_t block_count(const Conv2dProblem& problem, const Variant& choice) {
+  const int64_t columns = int64_t{problem.n} * problem.p() * problem.q();
+  return ceil_div(problem.k / problem.groups, choice.block_m) * ceil_div(columns, choice.block_n);
+}
+
+/// The variant whose busiest multiprocessor has the least to do.
+const Variant& choose_variant(const Conv2dProblem& problem, int multiprocessor_count) {
+  const Variant* best = &kVariants[0];
+  double best_cost = INFINITY;
+  for (const Variant& candidate : kVariants) {
+    const int64_t waves = ceil_div(block_count(problem, candidate) * problem.groups, multiprocessor_count);
+    const double cost =
+        static_cast<double>(waves) * candidate.block_m * candidate.block_n / candidate.efficiency;
+    if (cost < best_cost) {
+      best_cost = cost;
+      best = &candidate;
+    }
+  }
+  return *best;
+}
+
+/// Distance in elements between neighbouring pixels and between neighbouring rows of x.
+int64_t column_pitch(const Conv2dProblem& problem) {
+  return problem.layout == TensorLayout::kNhwc ? problem.c : 1;
+}
+int64_t row_pitch(const Conv2dProblem& problem) { return problem.w * column_pitch(problem); }
+
+/// How far a window's corner lies from the input's start, or a tap from its corner, at most; see TensorCoreTap.
+int64_t largest_offset(const Conv2dProblem& problem) {
+  const int64_t image = int64_t{problem.c} * problem.h * problem.w;
+  const int64_t padding = problem.pad_h * row_pitch(problem) + problem.pad_w * column_pitch(problem);
+  const int64_t tap = int64_t{problem.r - 1} * problem.dilation_h * row_pitch(problem) +
+                      int64_t{problem.s - 1} * problem.dilation_w * column_pitch(problem) + image;
+  return std::max(problem.n * image + padding, tap);
+}
+
+class TensorCoreMma : public ConvKernel {
+ public:
+  TensorCoreMma(const ConvPrepare& request, const Variant& choice)
+      : variant_(choice),
+        kernel_(
+            choice.kernel[request.math == MathMode::kFp16][request.problem.layout == TensorLayout::kNhwc]) {
+    const Conv2dProblem& problem = request.problem;
+    const int taps = problem.c / problem.groups * problem.r * problem.s;
+    blocks_ = static_cast<unsigned>(block_count(problem, choice));
+    groups_ = static_cast<unsigned>(problem.groups);
+    set_shape(problem, static_cast<int>(ceil_div(taps, choice.block_k)));
+    shape_.relu = request.relu;
+    upload_taps_and_filters(request, taps);
+    LENSLET_CUDA_CHECK(
+        cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, variant_.shared_bytes));
+  }
+  std::string detail() const override {
+    return concat("mma, ", variant_.block_m, " filters x ", variant_.block_n, " positions a block");
+  }
+  std::vector<LaunchResources> launches() const override {
+    return {launch_resources("conv_tensor_core_mma_kernel", reinterpret_cast<const void*>(kernel_),
+                             variant_.threads, static_cast<size_t>(variant_.shared_bytes))};
+  }
+  void run(const ConvArgs& args, RunContext& context) override {
+    kernel_<<<dim3(blocks_, groups_), static_cast<unsigned>(variant_.threads),
+              static_cast<size_t>(variant_.shared_bytes),
+              static_cast<cudaStream_t>(context.stream.native_handle())>>>(
+        shape_, args.x, reinterpret_cast<const unsigned char*>(filters_.get()), bias_.get(),
+        static_cast<const TensorCoreTap*>(taps_.get()), args.y);
+    LENSLET_CUDA_CHECK_LAUNCH("conv_tensor_core_mma_kernel");
+  }
+
+ private:
+  void set_shape(const Conv2dProblem& problem, int steps) {
+    const bool nhwc = problem.layout == TensorLayout::kNhwc;
+    const int group_channels = problem.c / problem.groups;
+    shape_.h = problem.h;
+    shape_.w = problem.w;
+    shape_.row_pitch = static_cast<int>(row_pitch(problem));
+    shape_.column_pitch = static_cast<int>(column_pitch(problem));
+    shape_.image = problem.c * problem.h * problem.w;
+    shape_.group_input = nhwc ? group_channels : group_channels * problem.h * problem.w;
+    shape_.k = problem.k;
+    shape_.group_filters = problem.k / problem.groups;
+    shape_.plane = problem.p() * problem.q();
+    shape_.columns = problem.n * shape_.plane;
+    shape_.steps = steps;
+    shape_.filter_tiles = static_cast<int>(ceil_div(shape_.group_filters, variant_.block_m));
+    shape_.stride_h = problem.stride_h;
+    shape_.stride_w = problem.stride_w;
+    shape_.pad_h = problem.pad_h;
+    shape_.pad_w = problem.pad_w;
+    shape_.filter_pitch = nhwc ? 1 : shape_.plane;
+    shape_.pixel_pitch = nhwc ? problem.k : 1;
+    shape_.by_filter_tiles = FastDivide(shape_.filter_tiles);
+    shape_.by_plane = FastDivide(shape_.plane);
+    shape_.by_q = FastDivide(problem.q());
+    shape_.pair_store = !nhwc && shape_.plane % 2 == 0;
+  }
+
+  /// Taps in the order in which memory has them (NCHW: c outermost, NHWC: c innermost), the filters in the same order:
+  /// [K, C/G, R, S] to [G, filter tiles, steps] blocks of block_m x block_k, each in the order of mma's fragments.
+  void upload_taps_and_filters(const ConvPrepare& request, int taps) {
+    const Conv2dProblem& problem = request.problem;
+    const bool nhwc = problem.layout == TensorLayout::kNhwc, tf32 = request.math == MathMode::kTf32;
+    const int channels = problem.c / problem.groups, window = problem.r * problem.s;
+    const int depth = tf32 ? 8 : 16, block_k = variant_.block_k, block_m = variant_.block_m;
+    const int64_t tiles = shape_.filter_tiles, steps = shape_.steps;
+    const int64_t channel_pitch = nhwc ? 1 : int64_t{problem.h} * problem.w;
+    std::vector<TensorCoreTap> table(static_cast<size_t>(steps * block_k),
+                                     TensorCoreTap{0, TensorCoreTap::kNowhere, 0});
+    const int64_t step_elements = int64_t{block_m} * block_k;
+    const int64_t bytes = problem.groups * tiles * steps * step_elements * (tf32 ? 4 : 2);
+    std::vector<float> packed(static_cast<size_t>(ceil_div(bytes, 4)), 0.0f);  // all zero bits, in fp16 too
+    auto* target = reinterpret_cast<unsigned char*>(packed.data());
+    for (int tap = 0; tap < taps; ++tap) {
+      const int c = nhwc ? tap % channels : tap / window, rs = nhwc ? tap / channels : tap % window;
+      const int dh = rs / problem.s * problem.dilation_h, dw = rs % problem.s * problem.dilation_w;
+      table[static_cast<size_t>(tap)] = {
+          static_cast<int>(c * channel_pitch + dh * row_pitch(problem) + dw * column_pitch(problem)), dh, dw};
+      const int step = tap / block_k, column = tap % block_k;
+      for (int k = 0; k < problem.k; ++k) {
+        const int group = k / shape_.group_filters, filter = k % shape_.group_filters, row = filter % block_m;
+        const int64_t block = (group * tiles + filter / block_m) * steps + step;
+        const int64_t fragment = int64_t{column / depth} * (block_m / 16) + row / 16;
+        put_operand(
+            target,
+            block * step_elements + fragment * 16 * depth + fragment_index(row % 16, column % depth, tf32),
+            request.weights[(int64_t{k} * channels + c) * window + rs], tf32);
+      }
+    }
+    filters_ = request.services.upload(packed.data(), packed.size());
+    const size_t table_bytes = table.size() * sizeof(TensorCoreTap);
+    taps_ = request.services.allocate(table_bytes);
+    copy_bytes(taps_.get(), request.stream.device(), table.data(), Device::cpu(), table_bytes,
+               request.stream);
+
+    std::vector<float> bias(static_cast<size_t>(problem.groups * tiles * block_m), 0.0f);
+    for (int k = 0; request.bias && k < problem.k; ++k) {
+      const int group = k / shape_.group_filters, filter = k % shape_.group_filters;
+      bias[static_cast<size_t>(group * tiles * block_m + filter)] = request.bias[k];
+    }
+    bias_ = request.services.upload(bias.data(), bias.size());
+  }
+
+  Variant variant_;
+  MmaFunction kernel_;
+  TensorCoreMmaShape shape_{};
+  unsigned blocks_ = 0, groups_ = 0;
+  std::shared_ptr<float> filters_, bias_;
+  std::shared_ptr<void> taps_;
+};
+
+/// 10 * major + minor.
+int compute_capability(int device) {
+  int major = 0, minor = 0;
+  LENSLET_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  LENSLET_CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+  return 10 * major + minor;
+}
+
+Support card_supports(int capability) {
+  if (capability >= 80) return Support::yes();
+  return Support::no(concat("tensor_core needs compute capability 8.0 (tf32, cp.async), this GPU has ",
+                            capability / 10, ".", capability % 10, ": use --math fp32"));
+}
+
+class TensorCoreBackend : public ConvBackend {
+ public:
+  Support supports(const Conv2dProblem& problem, MathMode math) const override {
+    if (math == MathMode::kFp32) {
+      return Support::no(
+          "tensor_core rounds its operands to tf32 or fp16, asked for fp32: use --math tf32 or fp16");
+    }
+    if (const Support limits = own_kernel_limits("tensor_core", problem); !limits) return limits;
+    const int64_t size = std::max(int64_t{problem.h} + problem.pad_h, int64_t{problem.w} + problem.pad_w);
+    if (size > TensorCoreTap::kNowhere) {
+      return Support::no(concat("tensor_core serves images of up to ", TensorCoreTap::kNowhere,
+                                " rows and columns, padding included; asked for ", size,
+                                ": use a smaller padding"));
+    }
+    if (const int64_t reach = largest_offset(problem); reach > INT32_MAX) {
+      return Support::no(
+          concat("tensor_core counts ", INT32_MAX,
+                 " elements from the start of the input, padding and dilation included; asked for ", reach,
+                 ": use direct"));
+    }
+    if (problem.groups > kMaxGridY) {
+      return Support::no(concat("tensor_core serves up to ", kMaxGridY, " groups, asked for ", problem.groups,
+                                ": use direct"));
+    }
+    // Where there is a GPU, `auto` must hear of a card that is too old before it chooses.
+    int device = 0;
+    if (cudaGetDevice(&device) != cudaSuccess) {
+      cudaGetLastError();  // no usable GPU: the answer is about the problem alone
+      return Support::yes();
+    }
+    return card_supports(compute_capability(device));
+  }
+  size_t workspace_bytes(const Conv2dProblem&, MathMode) const override { return 0; }
+  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
+    return accuracy_of_sums(problem, math);
+  }
+  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+    if (const Support support = supports(request.problem, request.math); !support) {
+      throw UnavailableError(support.reason());
+    }
+    const Device device = request.stream.device();
+    const int capability = compute_capability(device.ordinal);
+    if (const Support card = card_supports(capability); !card) throw UnavailableError(card.reason());
+    const int multiprocessors = multiprocessor_count(device);
+    if (capability == 90) {
+      if (auto kernel = prepare_tensor_core_hopper(request, multiprocessors)) return kernel;
+    }
+    return std::make_unique<TensorCoreMma>(request, choose_variant(request.problem, multiprocessors));
+  }
+
+ private:
+  static constexpr int kMaxGridY = 65535;
+};
+
+}  // namespace
+
+namespace conv_backends {
+const ConvBackend& gpu_tensor_core() {
+  static const TensorCoreBackend backend;
+  return backend;
+}
+}  // namespace conv_backends
+}  // namespace lenslet

@@ -1,0 +1,17 @@
+// The tensor-core convolution for Hopper, as a file of its own: its instructions (wgmma) exist for sm_90a alone.
+#pragma once
+
+#include <memory>
+
+#include "layers/conv/conv_backend.h"
+
+namespace lenslet {
+
+#ifdef LENSLET_HAS_HOPPER
+/// The kernel for compute capability 9.0, or null where another one suits the problem better.
+std::unique_ptr<ConvKernel> prepare_tensor_core_hopper(const ConvPrepare& request, int multiprocessor_count);
+#else
+inline std::unique_ptr<ConvKernel> prepare_tensor_core_hopper(const ConvPrepare&, int) { return nullptr; }
+#endif
+
+}  // namespace lenslet
