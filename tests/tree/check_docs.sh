@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# What the documents and the program's examples name is there: every `./dev` and `lenslet` command with its flags, every preset, every file in
-# backticks, every relative link.
-#   check_docs.sh ROOT [LENSLET]
-# Without the program LENSLET its commands are not looked at.
+# What the documents and the programs' examples name is there: every `./dev`, `lenslet` and `convbench` command with its flags, every preset,
+# every file in backticks, every relative link.
+#   check_docs.sh ROOT [PROGRAM…]
+# The commands of a program that is not given are not looked at.
 set -euo pipefail
 cd "$1"
-lenslet=${2:-}
+shift
+declare -A programs=()
+for program in "$@"; do programs[$(basename "$program")]=$program; done
 
 mapfile -t documents < <(find . \( -path ./build -o -path './build-*' -o -path ./data -o -path './.*/*' \) -prune -o \
   -type f -name '*.md' -print | sort)
@@ -41,7 +43,7 @@ extract() {
       rest = $0
       while (match(rest, /`[^`]+`/)) {
         code = substr(rest, RSTART + 1, RLENGTH - 2); rest = substr(rest, RSTART + RLENGTH)
-        if (code ~ /^(\.\/dev|lenslet) [a-z-]/) emit("command", code)
+        if (code ~ /^(\.\/dev|lenslet|convbench) [a-z-]/) emit("command", code)
         else if (code ~ /^(framework|layers|models|apps|tests|docs|weights|cmake|samples|\.ci)\/[A-Za-z0-9_.\/-]+$/) emit("file", code)
       }
       rest = $0
@@ -53,13 +55,15 @@ extract() {
 }
 
 dev_help=$(./dev help)
-declare -A lenslet_help=()
+declare -A known_help=()
+# help_of PROGRAM SUBCOMMAND; an option instead of a subcommand gives the program's own.
 help_of() {
-  if [ -z "${lenslet_help[$1]+set}" ]; then
+  local key="$1 $2"
+  if [ -z "${known_help[$key]+set}" ]; then
     # shellcheck disable=SC2086  # empty for the program's own help
-    lenslet_help[$1]=$("$lenslet" ${1/#-*/} --help 2>&1) || lenslet_help[$1]=none
+    known_help[$key]=$("${programs[$1]}" ${2/#-*/} --help 2>&1) || known_help[$key]=none
   fi
-  printf '%s\n' "${lenslet_help[$1]}"
+  printf '%s\n' "${known_help[$key]}"
 }
 
 # check_flags PLACE PROGRAM HELP WORDS…: each --flag is a word of the help.
@@ -93,32 +97,33 @@ check_command() {
       samples/*)
         compgen -G "$word" >/dev/null || bad "$place" "there is no $word"
         ;;
-      lenslet | build/*/bin/lenslet)
+      lenslet | build/*/bin/lenslet | convbench | build/*/bin/convbench)
         check_command "$place" "${words[@]:i + 1}"
-        [ -n "$lenslet" ] || return 0
+        local program=${word##*/}
+        [ -n "${programs[$program]:-}" ] || return 0
         local sub=${words[i + 1]:---help}
-        [ "$(help_of "$sub")" != none ] || { bad "$place" "there is no lenslet $sub"; return; }
-        check_flags "$place" "lenslet $sub" "$(help_of "$sub" | sed '/^  lenslet /d')" "${words[@]:i + 2}"
+        [ "$(help_of "$program" "$sub")" != none ] || { bad "$place" "there is no $program $sub"; return; }
+        check_flags "$place" "$program $sub" "$(help_of "$program" "$sub" | sed "/^  $program /d")" "${words[@]:i + 2}"
         return
         ;;
       --preset)
         grep -q "\"name\": \"${words[i + 1]:-}\"" CMakePresets.json || bad "$place" "there is no preset ${words[i + 1]:-}"
         ;;
-      weights/* | tests/* | .ci/* | ./.ci/* | docs/*)
+      weights/* | tests/* | .ci/* | ./.ci/* | docs/* | layers/* | apps/*)
         [ -e "$word" ] || bad "$place" "there is no $word"
         ;;
     esac
   done
 }
 
-# The examples of the program's own help.
-if [ -n "$lenslet" ]; then
+# The examples of the programs' own help.
+for program in "${!programs[@]}"; do
   while read -r sub; do
     while read -ra words; do
-      check_command "lenslet $sub --help" "${words[@]}"
-    done < <(help_of "$sub" | grep -oE '(^  |: )lenslet [a-z].*' | sed 's/^[: ]*//')
-  done < <(printf -- '--help\n'; "$lenslet" --help | sed -nE '/^(Sub)?[Cc]ommands:/,/^$/s/^  ([a-z]+) .*/\1/p')
-fi
+      check_command "$program $sub --help" "${words[@]}"
+    done < <(help_of "$program" "$sub" | grep -oE "(^  |: )$program [a-z].*" | sed 's/^[: ]*//')
+  done < <(printf -- '--help\n'; "${programs[$program]}" --help | sed -nE '/^(Sub)?[Cc]ommands:/,/^$/s/^  ([a-z]+) .*/\1/p')
+done
 
 seen=0
 while IFS=$'\t' read -r place kind text; do
