@@ -6,6 +6,9 @@
 namespace lenslet {
 namespace {
 
+// Width of the noise band above a ceiling: it and the row are two measurements, each with a spread of its own.
+constexpr double kCeilingNoise = 0.1;
+
 void write_text(JsonWriter& json, const char* name, const std::string& text) {
   if (text.empty()) {
     json.null_field(name);
@@ -95,6 +98,16 @@ std::string csv_number(double value) {
 }
 
 }  // namespace
+
+void apply_ceiling(ResultRow& row, const Ceilings& ceilings, const Work& work, MathMode math, double saved) {
+  const Bound bound = binding_ceiling(ceilings, {work.flops / saved, work.bytes}, math, row.cache == "hot");
+  row.bound_by = bound.by;
+  if (row.time.median > 0) row.ceiling_fraction = bound.best_ns / row.time.median;
+  if (row.status == "PASSED" && row.ceiling_fraction > 1 + kCeilingNoise) {
+    row.status = "SUSPECT";
+    row.reason = concat(format_percent(row.ceiling_fraction, 0), " of the measured ceiling (", bound.by, ")");
+  }
+}
 
 void write_run_status(JsonWriter& json, bool interrupted, const std::string& error) {
   json.field("status", !error.empty() ? "ERROR" : interrupted ? "INTERRUPTED" : "COMPLETE");

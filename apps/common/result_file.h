@@ -44,7 +44,7 @@ struct ResultRow {
   TimeStats time;                                           // ns
   TimeStats end_to_end;                                     // ns, with the copies from and to the host
   std::vector<std::pair<std::string, double>> stages_ns;    // medians
-  double setup_ns = NAN;       // preparing, once
+  double setup_ns = NAN;                                    // preparing, once
   double first_call_ns = NAN;  // the first run with whatever it sets up, host clock; in no mean
   std::optional<int64_t> workspace_bytes;
   double flops = NAN, bytes_ideal = NAN;
@@ -61,6 +61,11 @@ struct ResultRow {
   double gflops() const { return time.median > 0 ? flops / time.median : NAN; }
   double gbytes_per_s() const { return time.median > 0 ? bytes_ideal / time.median : NAN; }
 };
+
+/// Gives `row` its share of the ceiling that binds `work`, by its median and cache state; a rate beyond that ceiling makes a
+/// PASSED row SUSPECT. `saved`: products of the direct algorithm over those that the kernel needs (Winograd: 2.25 and more).
+void apply_ceiling(ResultRow& row, const Ceilings& ceilings, const Work& work, MathMode math,
+                   double saved = 1);
 
 struct ResultFile {
   static constexpr const char* kSchema = "lenslet.results/1";

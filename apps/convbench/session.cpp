@@ -14,9 +14,6 @@
 namespace lenslet {
 namespace {
 
-// Width of the noise band above a ceiling: it and the row are two measurements, each with a spread of its own.
-constexpr double kCeilingNoise = 0.1;
-
 Device chosen_device(const BenchOptions& options, std::string& reason) {
   if (options.threads) set_num_threads(*options.threads);
   const DeviceChoice choice = choose_device(options.device);
@@ -155,16 +152,6 @@ ExitCode BenchSession::finish() {
     }
   }
   return ExitCode::kOk;
-}
-
-void apply_ceiling(ResultRow& row, const Ceilings& ceilings, const Work& work, MathMode math, double saved) {
-  const Bound bound = binding_ceiling(ceilings, {work.flops / saved, work.bytes}, math, row.cache == "hot");
-  row.bound_by = bound.by;
-  if (row.time.median > 0) row.ceiling_fraction = bound.best_ns / row.time.median;
-  if (row.status == "PASSED" && row.ceiling_fraction > 1 + kCeilingNoise) {
-    row.status = "SUSPECT";
-    row.reason = concat(format_percent(row.ceiling_fraction, 0), " of the measured ceiling (", bound.by, ")");
-  }
 }
 
 std::vector<ResultRow> rows_of(const ResultRow& base, const Measurement& measured, const RowContext& context,

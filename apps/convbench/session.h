@@ -79,11 +79,6 @@ class BenchSession {
   int64_t groups_done_ = 0;
 };
 
-/// Gives `row` its share of the binding ceiling; a rate above it makes a PASSED row SUSPECT. `saved`: products of the
-/// direct algorithm over those that the kernel needs (Winograd: 2.25 and more).
-void apply_ceiling(ResultRow& row, const Ceilings& ceilings, const Work& work, MathMode math,
-                   double saved = 1);
-
 /// Rows from a measurement: one for hot, one for cold, as far as asked for, from what `base` already says.
 std::vector<ResultRow> rows_of(const ResultRow& base, const Measurement& measured, const RowContext& context,
                                const Work& work, MathMode math, double saved = 1);

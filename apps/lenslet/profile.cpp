@@ -21,8 +21,6 @@ namespace lenslet {
 namespace {
 
 constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
-// Width of the noise band above a ceiling: it and the row are two measurements, each with a spread of its own.
-constexpr double kCeilingNoise = 0.1;
 
 // Random grey images: constant data would draw less power and hide denormals and branches.
 std::vector<float> random_images(int64_t count, uint64_t seed) {
@@ -108,13 +106,7 @@ ResultRow layer_row(const Executable::Step& step, const Graph& graph, const Ceil
   row.workspace_bytes = static_cast<int64_t>(step.workspace_bytes);
   row.flops = step.work.flops;
   row.bytes_ideal = step.work.bytes;
-  const Bound bound = binding_ceiling(ceilings, step.work, step.math, hot);
-  row.bound_by = bound.by;
-  if (row.time.median > 0) row.ceiling_fraction = bound.best_ns / row.time.median;
-  if (row.ceiling_fraction > 1 + kCeilingNoise) {
-    row.status = "SUSPECT";
-    row.reason = concat(format_percent(row.ceiling_fraction, 0), " of the measured ceiling (", bound.by, ")");
-  }
+  apply_ceiling(row, ceilings, step.work, step.math);
   return row;
 }
 
