@@ -7,26 +7,24 @@ namespace lenslet {
 
 using nlohmann::ordered_json;
 
-std::string chrome_trace(const std::string& process_name, const std::string& stream_name,
-                         const std::vector<TraceSpan>& spans) {
-  constexpr int kProcess = 1, kThread = 1;
-  ordered_json events = ordered_json::array();
-  events.push_back(
-      {{"name", "process_name"}, {"ph", "M"}, {"pid", kProcess}, {"args", {{"name", process_name}}}});
-  events.push_back({{"name", "thread_name"},
-                    {"ph", "M"},
-                    {"pid", kProcess},
-                    {"tid", kThread},
-                    {"args", {{"name", stream_name}}}});
+namespace {
 
-  // Parents first, and no child beyond its parent's end: event clocks tick coarsely enough to cross by one
-  // tick.
-  std::vector<TraceSpan> sorted = spans;
-  std::stable_sort(sorted.begin(), sorted.end(), [](const TraceSpan& a, const TraceSpan& b) {
+constexpr int kProcess = 1;
+
+ordered_json name_event(const char* what, const std::string& name, int thread) {
+  ordered_json event = {{"name", what}, {"ph", "M"}, {"pid", kProcess}};
+  if (thread > 0) event["tid"] = thread;
+  event["args"] = {{"name", name}};
+  return event;
+}
+
+// Parents first, and no child beyond its parent's end: event clocks tick coarsely enough to cross by one tick.
+void append_spans(ordered_json& events, int thread, std::vector<TraceSpan> spans) {
+  std::stable_sort(spans.begin(), spans.end(), [](const TraceSpan& a, const TraceSpan& b) {
     return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.duration_ns > b.duration_ns;
   });
   std::vector<double> open_ends;
-  for (TraceSpan& span : sorted) {
+  for (const TraceSpan& span : spans) {
     while (!open_ends.empty() && open_ends.back() <= span.begin_ns) open_ends.pop_back();
     double end = span.begin_ns + span.duration_ns;
     if (!open_ends.empty()) end = std::min(end, open_ends.back());
@@ -35,12 +33,30 @@ std::string chrome_trace(const std::string& process_name, const std::string& str
                       {"cat", span.category},
                       {"ph", "X"},
                       {"pid", kProcess},
-                      {"tid", kThread},
+                      {"tid", thread},
                       {"ts", span.begin_ns / 1000},
                       {"dur", std::max(0.0, end - span.begin_ns) / 1000}});
   }
+}
+
+}  // namespace
+
+std::string chrome_trace(const std::string& process_name, const std::vector<TraceStream>& streams) {
+  ordered_json events = ordered_json::array();
+  events.push_back(name_event("process_name", process_name, 0));
+  for (size_t i = 0; i < streams.size(); ++i) {
+    events.push_back(name_event("thread_name", streams[i].name, static_cast<int>(i) + 1));
+  }
+  for (size_t i = 0; i < streams.size(); ++i) {
+    append_spans(events, static_cast<int>(i) + 1, streams[i].spans);
+  }
   const ordered_json root = {{"displayTimeUnit", "ns"}, {"traceEvents", events}};
   return root.dump(1, ' ', true, ordered_json::error_handler_t::replace) + "\n";
+}
+
+std::string chrome_trace(const std::string& process_name, const std::string& stream_name,
+                         const std::vector<TraceSpan>& spans) {
+  return chrome_trace(process_name, {{stream_name, spans}});
 }
 
 }  // namespace lenslet

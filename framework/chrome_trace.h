@@ -12,4 +12,12 @@ namespace lenslet {
 std::string chrome_trace(const std::string& process_name, const std::string& stream_name,
                          const std::vector<TraceSpan>& spans);
 
+/// What ran on one stream.
+struct TraceStream {
+  std::string name;
+  std::vector<TraceSpan> spans;
+};
+/// The same for several streams with one clock, in that order.
+std::string chrome_trace(const std::string& process_name, const std::vector<TraceStream>& streams);
+
 }  // namespace lenslet

@@ -1,13 +1,12 @@
 #include "apps/lenslet/contact_sheet.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "apps/common/output.h"
 #include "apps/common/text.h"
 #include "framework/error.h"
+#include "framework/io/png_writer.h"
 
 namespace lenslet {
 namespace {
@@ -108,45 +107,6 @@ std::string pgm(const Sheet& sheet) {
          std::string(sheet.pixels.begin(), sheet.pixels.end());
 }
 
-void append_big_endian(std::string& out, uint32_t value) {
-  for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(value >> shift & 0xff);
-}
-
-// Length, type, data, CRC of type and data (PNG specification, section 5.3).
-void append_chunk(std::string& out, const std::string& type, const std::string& data) {
-  append_big_endian(out, static_cast<uint32_t>(data.size()));
-  const std::string body = type + data;
-  out += body;
-  append_big_endian(out, static_cast<uint32_t>(::crc32(0, reinterpret_cast<const Bytef*>(body.data()),
-                                                       static_cast<uInt>(body.size()))));
-}
-
-std::string png(const Sheet& sheet) {
-  std::string rows;
-  for (int y = 0; y < sheet.height; ++y) {
-    rows += '\0';  // no filter
-    rows.append(reinterpret_cast<const char*>(sheet.pixels.data()) +
-                    static_cast<size_t>(y) * static_cast<size_t>(sheet.width),
-                static_cast<size_t>(sheet.width));
-  }
-  uLongf size = ::compressBound(static_cast<uLong>(rows.size()));
-  std::string packed(size, '\0');
-  if (::compress(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(rows.data()),
-                 static_cast<uLong>(rows.size())) != Z_OK) {
-    throw MemoryError("the contact sheet could not be compressed: out of memory");
-  }
-  packed.resize(size);
-  std::string header;
-  append_big_endian(header, static_cast<uint32_t>(sheet.width));
-  append_big_endian(header, static_cast<uint32_t>(sheet.height));
-  header += std::string("\x08\0\0\0\0", 5);  // 8 bits, grey, deflate, no filter method, not interlaced
-  std::string out = "\x89PNG\r\n\x1a\n";
-  append_chunk(out, "IHDR", header);
-  append_chunk(out, "IDAT", packed);
-  append_chunk(out, "IEND", {});
-  return out;
-}
-
 }  // namespace
 
 void check_contact_sheet_name(const std::string& path) {
@@ -157,7 +117,8 @@ void check_contact_sheet_name(const std::string& path) {
 
 void write_contact_sheet(const std::string& path, const ImageDataset& data, const std::vector<Miss>& misses) {
   const Sheet sheet = draw(data, misses);
-  write_result(path, ends_with(path, ".png") ? png(sheet) : pgm(sheet));
+  write_result(path, ends_with(path, ".png") ? encode_png({sheet.width, sheet.height, 1, sheet.pixels, ""})
+                                             : pgm(sheet));
 }
 
 }  // namespace lenslet
