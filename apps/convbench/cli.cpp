@@ -8,6 +8,7 @@
 #include "apps/convbench/cli_options.h"
 #include "apps/convbench/commands.h"
 #include "apps/convbench/compare.h"
+#include "framework/io/image.h"
 
 namespace lenslet {
 namespace {
@@ -61,6 +62,59 @@ void add_ladder(Command command, LadderOptions& options) {
       "  convbench ladder direct --problem mb1ic3ih1024oc3kh3ph1");
 }
 
+void add_filter(Command command, FilterOptions& options) {
+  command.text("--input", "FILE", options.input,
+               concat("the picture: ", image_formats(), "; '-' is standard input"));
+  command.text("--output", "FILE.png", options.output, "where the filtered picture goes [nowhere]");
+  command.text("--filter", "edge|blur|sharpen|FILE", options.filter,
+               "by name, or a file with rows of numbers and maybe 'scale 1/16' [edge]");
+  command.integer("--stride", 1, 1024, options.stride, "pixels from one output to the next [1]");
+  add_backends(command, options.backends);
+  add_layouts(command, options.layouts);
+  add_measuring(command, options);
+  command.footer(
+      "Three colours in, three out, each filtered by itself, zeros around the picture. A sum becomes a byte "
+      "by\n"
+      "floor(scale * sum + 1/2), held within 0 and 255. Every backend must give the same bytes.\n"
+      "Examples:\n"
+      "  convbench filter --input photo.jpg --output edges.png\n"
+      "  convbench filter --input photo.jpg --output small.png --filter blur --stride 2 --backend "
+      "direct,cudnn\n"
+      "  convbench filter --input photo.jpg --filter emboss.txt --device cpu");
+}
+
+void add_streams(Command command, StreamsOptions& options) {
+  command.text("--problem", "STR", options.problem,
+               concat("a convolution with the whole batch [", options.problem, "]"));
+  command.text("--backend", "NAME", options.backend, concat("a backend of the GPU [", options.backend, "]"));
+  command.integer("--chunks", 1, 4096, options.chunks, "parts of the batch [8]");
+  add_integers(command, "--streams", options.streams, 1, 64, "how many streams share the parts [1,2,4]");
+  command.text("--trace", "FILE", options.trace, "timeline of every stream, for ui.perfetto.dev");
+  add_measuring(command, options);
+  command.footer(
+      "Each part is copied in from page-locked memory, convolved and copied out, all on one stream; parts "
+      "take the\n"
+      "streams in turn. One stream adds the three up, more can overlap them.\n"
+      "Examples:\n"
+      "  convbench streams --trace timeline.json\n"
+      "  convbench streams --problem mb64ic3ih512oc3kh3ph1 --backend direct --chunks 16 --streams 1,2,3");
+}
+
+void add_separable(Command command, SeparableOptions& options) {
+  add_integers(command, "--channels", options.channels, 1, 4096, "channels in and out [32,64,128,256]");
+  add_sizes(command, "--sizes", options.sizes);
+  command.integer("--batch-size", 1, 4096, options.batch, "images [8]");
+  add_backends(command, options.backends);
+  add_measuring(command, options);
+  command.footer(
+      "A standard 3x3 convolution against a 3x3 for each channel by itself and a 1x1 that mixes the "
+      "channels, each\n"
+      "with its fastest backend and with the vendor's library alone. fp32, without bias and activation.\n"
+      "Examples:\n"
+      "  convbench separable --json separable.json\n"
+      "  convbench separable --channels 64 --sizes 56,112 --batch-size 32");
+}
+
 void add_compare(Command command, CompareOptions& options) {
   command.arguments("files", "OLD.json NEW.json", options.files, "two result files");
   command.option("--threshold", "PCT", "percent of difference that is no change [3]",
@@ -82,6 +136,9 @@ std::function<ExitCode()> parse_convbench_line(int argc, const char* const* argv
     RunOptions run;
     SweepOptions sweep;
     LadderOptions ladder;
+    FilterOptions filter;
+    StreamsOptions streams;
+    SeparableOptions separable;
     CompareOptions compare;
   };
   const auto options = std::make_shared<Options>();
@@ -93,6 +150,15 @@ std::function<ExitCode()> parse_convbench_line(int argc, const char* const* argv
   add_ladder(line.command("ladder", "How a convolution kernel climbs, rung by rung",
                           [options] { return run_ladder(options->ladder); }),
              options->ladder);
+  add_filter(line.command("filter", "A picture through a filter, the same from every backend",
+                          [options] { return run_filter(options->filter); }),
+             options->filter);
+  add_streams(line.command("streams", "Copies and compute on one stream and on several",
+                           [options] { return run_streams(options->streams); }),
+              options->streams);
+  add_separable(line.command("separable", "A depthwise-separable block against the convolution it replaces",
+                             [options] { return run_separable(options->separable); }),
+                options->separable);
   add_compare(line.command("compare", "Two result files: faster, slower, the same or unclear",
                            [options] { return run_compare(options->compare); }),
               options->compare);

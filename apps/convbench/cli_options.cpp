@@ -99,7 +99,8 @@ void add_backends(Command& command, std::vector<std::string>& backends) {
 }
 
 void add_layouts(Command& command, std::vector<TensorLayout>& layouts) {
-  command.choice("--layout", {"nchw", "nhwc", "both"}, "order of input and output in memory [nchw]",
+  const std::string usual = layouts.size() > 1 ? "both" : layouts.front() == TensorLayout::kNchw ? "nchw" : "nhwc";
+  command.choice("--layout", {"nchw", "nhwc", "both"}, concat("order of input and output in memory [", usual, "]"),
                  [&layouts](const std::string& text) {
                    layouts.clear();
                    if (text != "nhwc") layouts.push_back(TensorLayout::kNchw);

@@ -15,7 +15,13 @@ void sweep_into(const SweepOptions& options, BenchSession& session);
 /// How a kernel climbs: studies' rungs and our own.
 ExitCode run_ladder(const LadderOptions& options);
 void ladder_into(const LadderOptions& options, BenchSession& session);
-
-
+/// A picture through a filter, on every backend.
+ExitCode run_filter(const FilterOptions& options);
+/// Copies and compute on one stream against several.
+ExitCode run_streams(const StreamsOptions& options);
+void streams_into(const StreamsOptions& options, BenchSession& session);
+/// A depthwise-separable block against the standard convolution it replaces.
+ExitCode run_separable(const SeparableOptions& options);
+void separable_into(const SeparableOptions& options, BenchSession& session);
 
 }  // namespace lenslet

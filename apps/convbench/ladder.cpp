@@ -75,6 +75,7 @@ std::vector<ConvCandidate> rungs_of(const std::string& algorithm) {
          rung.getter,
          MathMode::kFp32,
          TensorLayout::kNchw,
+         true,
          {{"rung", rung.is_product ? "product" : rung_of(rung.name)}, {"change", rung.change}}});
   }
   return candidates;

@@ -47,6 +47,28 @@ struct ReproduceOptions : BenchOptions {
   std::vector<std::string> studies;  // "a" to "e" or "all"
 };
 
+struct FilterOptions : BenchOptions {
+  std::string input, output;  // pictures; no output: none is written
+  std::string filter = "edge";
+  int64_t stride = 1;
+  std::vector<std::string> backends;  // names; empty: all
+  std::vector<TensorLayout> layouts = {TensorLayout::kNchw, TensorLayout::kNhwc};
+};
+
+struct StreamsOptions : BenchOptions {
+  std::string problem = "mb64ic128ih56oc128kh3ph1";  // takes about as long to compute as to copy
+  std::string backend = "implicit_gemm";
+  int64_t chunks = 8;
+  std::vector<int> streams = {1, 2, 4};
+  std::string trace;  // empty: none
+};
+
+struct SeparableOptions : BenchOptions {
+  std::vector<int> channels = {32, 64, 128, 256}, sizes = {56, 112};
+  int64_t batch = 8;
+  std::vector<std::string> backends;  // names; empty: all
+};
+
 /// `convbench compare OLD NEW`.
 struct CompareOptions {
   std::vector<std::string> files;  // the old one and the new one

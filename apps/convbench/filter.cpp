@@ -1,0 +1,107 @@
+// convbench filter: a picture through a filter, on every backend: the same bytes from each, and what they cost.
+#include <algorithm>
+#include <cmath>
+
+#include "apps/common/table.h"
+#include "apps/common/text.h"
+#include "apps/convbench/bench/row_table.h"
+#include "apps/convbench/commands.h"
+#include "apps/convbench/filter/filter_bench.h"
+#include "framework/io/png_writer.h"
+
+namespace lenslet {
+namespace {
+
+void check(const FilterOptions& options) {
+  if (options.input.empty()) throw UsageError("filter wants a picture: --input photo.png");
+  if (!options.output.empty() && !ends_with(options.output, ".png")) {
+    throw UsageError(
+        concat("--output expects a name ending in .png, found '", printable(options.output), "'"));
+  }
+}
+
+// As a shell takes it back.
+std::string quoted(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string describe(const FilterTask& task) {
+  const Filter& filter = task.filter();
+  const Conv2dProblem problem = task.problem(TensorLayout::kNchw);
+  std::string text =
+      concat(task.picture().width, "x", task.picture().height, " RGB, ", filter.r, "x", filter.s, " ",
+             printable(filter.name), ", stride ", task.stride(), ", to ", problem.q(), "x", problem.p(), ": ",
+             format_short(problem.flops() / 1e6), " MFLOP\n");
+  if (filter.exact_on_bytes()) {
+    return text + concat("whole numbers, sums up to ", filter.magnitude() * 255,
+                         ", below 2^24: exact in fp32, so every backend must give the same bytes");
+  }
+  return text +
+         "taps with fractions, or sums of 2^24 and more: bytes may differ by one where a value lies between "
+         "two of them";
+}
+
+std::string table_of(const std::vector<ResultRow>& rows) {
+  Table table;
+  const auto left = Table::Align::kLeft;
+  table.column("backend", left).column("layout", left).column("cache", left).column("status", left);
+  table.column("median us").column("p10").column("p90").column("GFLOP/s");
+  table.column("with copies us")
+      .column("GFLOP/s")
+      .column("x cuDNN")
+      .column("max error")
+      .column("chosen inside", left);
+  std::vector<std::string> notes;
+  for (const ResultRow& row : rows) {
+    const auto time = [](const TimeStats& stats, double ns) {
+      return format_us(stats.samples > 0 ? ns : NAN);
+    };
+    const auto rate = [&](const TimeStats& stats) {
+      return format_short(stats.samples > 0 ? row.flops / stats.median : NAN);
+    };
+    table.row({row.backend, row.layout, row.cache, row.status, time(row.time, row.time.median),
+               time(row.time, row.time.p10), time(row.time, row.time.p90), rate(row.time),
+               time(row.end_to_end, row.end_to_end.median), rate(row.end_to_end),
+               format_ratio(row.ratio_to_cudnn), row.error ? format_short(row.error->max_abs) : "-",
+               printable(row.detail)});
+    const std::string note =
+        concat("  ", row.backend, " ", row.layout, ": ", row.status, ", ", printable(row.reason));
+    if (!row.reason.empty() && std::find(notes.begin(), notes.end(), note) == notes.end())
+      notes.push_back(note);
+  }
+  std::string text = table.to_string();
+  for (const std::string& note : notes) text += note + "\n";
+  return text;
+}
+
+}  // namespace
+
+ExitCode run_filter(const FilterOptions& options) {
+  check(options);
+  Filter filter = find_filter(options.filter);
+  FilterTask task(picture_of(read_image(options.input)), std::move(filter), static_cast<int>(options.stride));
+  BenchSession session(options, "filter");
+  session.console().line(describe(task));
+  FilterRequest request;
+  request.candidates =
+      registry_candidates(session.device().kind, options.backends, MathMode::kFp32, options.layouts);
+  request.labels = {{"table", "filter"}, {"filter", task.filter().name}};
+  request.repro =
+      concat("convbench filter --input ", quoted(options.input), " --filter ", quoted(options.filter),
+             " --stride ", options.stride, " --device ", session.device().to_string());
+  session.begin(1, "filter");
+  FilterResult result = bench_filter(task, request, session);
+  session.add(std::move(result.rows));
+  session.console().print(table_of(session.rows()));
+  if (!session.device().is_cuda()) session.console().line("on the CPU there is nothing to copy");
+  if (result.picture && !options.output.empty()) {
+    write_result(options.output, encode_png(*result.picture));
+    session.console().line(
+        concat("written: ", printable(options.output), ", the same from each backend that passed"));
+  }
+  return session.finish();
+}
+
+}  // namespace lenslet

@@ -1,0 +1,63 @@
+// FilterTask: a picture, a filter and a stride, and what must come out.
+//
+//   z[p, q, c] = sum over r, s of tap[r, s] * x[p * stride - R/2 + r, q * stride - S/2 + s, c], zeros outside
+//   byte = floor(scale * round(z) + 1/2) within 0 and 255
+// Where taps are integers z is one too, so that rounding it first takes away whatever an algorithm's arithmetic left behind:
+// the bytes are then the same on every backend, also on one that transforms tiles.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "apps/convbench/bench/contender.h"
+#include "apps/convbench/filter/filter.h"
+#include "apps/convbench/filter/picture.h"
+#include "layers/conv/conv_accuracy.h"
+#include "layers/conv/conv_problem.h"
+
+namespace lenslet {
+
+class FilterTask {
+ public:
+  /// Throws UsageError where the picture is too large to be counted.
+  FilterTask(Picture picture, Filter filter, int stride);
+
+  const Filter& filter() const noexcept { return filter_; }
+  const Picture& picture() const noexcept { return picture_; }
+  int stride() const noexcept { return stride_; }
+  /// One image, three channels in and out, padding R/2 and S/2.
+  Conv2dProblem problem(TensorLayout layout) const;
+  /// [3, 3, R, S]
+  const std::vector<float>& weights() const noexcept { return weights_; }
+  /// Input number `round` (variant_of), in that order of elements.
+  std::vector<float> input(int round, TensorLayout layout) const;
+  /// Judges an output, at as many rows as take a tenth of a second: the sums against fp64 within the backend's bound, the
+  /// bytes, and a number everywhere.
+  Verdict judge(int round, TensorLayout layout, const std::vector<float>& output,
+                const ConvAccuracy& accuracy);
+  /// The output as a picture.
+  Image image_of(TensorLayout layout, const std::vector<float>& output) const;
+
+ private:
+  double sum_at(const Picture& input, int64_t p, int64_t q, int64_t color) const;
+  uint8_t byte_of(double sum) const;
+
+  Picture picture_;
+  Filter filter_;
+  int stride_;
+  bool exact_;
+  std::vector<float> weights_;
+  std::optional<Picture> variant_;  // of the last round that was judged
+  int variant_round_ = -1;
+};
+
+/// How two pictures of one size differ.
+struct ByteDifference {
+  int64_t count = 0;
+  int largest = 0;
+  std::string first;  // "at row 3, column 7, red: 12 and 13"
+};
+ByteDifference difference_of(const Image& a, const Image& b);
+
+}  // namespace lenslet

@@ -1,0 +1,60 @@
+#include "apps/convbench/filter/picture.h"
+
+#include <algorithm>
+
+#include "layers/reference/fill.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int kColors = 3, kWhite = 255;
+
+// color * alpha + white * (1 - alpha), rounded.
+int over_white(int color, int alpha) {
+  return (color * alpha + kWhite * (kWhite - alpha) + kWhite / 2) / kWhite;
+}
+
+}  // namespace
+
+Picture picture_of(const Image& image) {
+  Picture picture{image.width, image.height, {}};
+  const auto channels = static_cast<size_t>(image.channels);
+  const size_t pixels = image.pixels.size() / channels;
+  const bool colored = channels >= 3, has_alpha = channels % 2 == 0;
+  picture.values.resize(pixels * kColors);
+  for (size_t i = 0; i < pixels; ++i) {
+    const uint8_t* pixel = image.pixels.data() + i * channels;
+    const int alpha = has_alpha ? pixel[channels - 1] : kWhite;
+    for (size_t color = 0; color < kColors; ++color) {
+      picture.values[i * kColors + color] = static_cast<float>(over_white(pixel[colored ? color : 0], alpha));
+    }
+  }
+  return picture;
+}
+
+Picture noise_picture(int width, int height, uint64_t seed) {
+  Picture picture{width, height, {}};
+  picture.values.resize(static_cast<size_t>(width) * static_cast<size_t>(height) * kColors);
+  reference::Random random(seed);
+  for (float& value : picture.values) value = static_cast<float>(random.below(kWhite + 1));
+  return picture;
+}
+
+Picture variant_of(const Picture& picture, int number) {
+  Picture variant = picture;
+  if (number == 1) {
+    for (float& value : variant.values) value = static_cast<float>(kWhite) - value;
+  }
+  if (number == 2) {
+    const auto length = static_cast<std::ptrdiff_t>(picture.width) * kColors;
+    for (std::ptrdiff_t y = 0; y < picture.height; ++y) {
+      // Turning the row around swaps the colours of each pixel as well, which is turned back.
+      const auto row = variant.values.begin() + y * length;
+      std::reverse(row, row + length);
+      for (std::ptrdiff_t x = 0; x < length; x += kColors) std::swap(row[x], row[x + 2]);
+    }
+  }
+  return variant;
+}
+
+}  // namespace lenslet

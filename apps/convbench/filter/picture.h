@@ -1,0 +1,25 @@
+// Pictures as tensors: three colours, values 0 to 255.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "framework/io/image.h"
+
+namespace lenslet {
+
+/// RGB, one fp32 value from 0 to 255 for each byte, interleaved: [H, W, 3].
+struct Picture {
+  int width = 0, height = 0;
+  std::vector<float> values;
+};
+
+/// Grey becomes three equal colours, alpha is laid over white.
+Picture picture_of(const Image& image);
+/// Random bytes, the same for the same seed.
+Picture noise_picture(int width, int height, uint64_t seed);
+/// Another picture with values of the same kind: number 0 is the picture itself, 1 has inverted colours, 2 is mirrored.
+Picture variant_of(const Picture& picture, int number);
+
+}  // namespace lenslet
