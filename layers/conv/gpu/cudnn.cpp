@@ -1,7 +1,8 @@
 // Convolution by cuDNN 9 through its legacy API, as a module: the rival that own kernels are measured against.
 //
-// y[n, k] = f(b[k] + sum over c of w[k, c] (*) x[n, c]), x [N, C, H, W], w [K, C/G, R, S], y [N, K, P, Q], NCHW fp32.
-// Candidates come from cuDNN's heuristic; each that is deterministic, computes in the math mode asked for and fits the
+// y[n, k] = f(b[k] + sum over c of w[k, c] (*) x[n, c]), x [N, C, H, W], w [K, C/G, R, S], y [N, K, P, Q], fp32; x and y
+// NCHW or NHWC. NHWC is tried with filters [K, R, S, C/G], as cuDNN recommends, and as they are.
+// Candidates are all of cuDNN's algorithms; each that is deterministic, computes in the math mode asked for and fits the
 // workspace limit is run on random data, checked to be finite and timed, both with bias and activation inside
 // (cudnnConvolutionBiasActivationForward) and after it. The fastest is kept and named in detail().
 // FFT and Winograd variants compete in fp32 only: their transforms would multiply the rounding of tf32.
@@ -21,7 +22,6 @@
 #include "framework/module.h"
 #include "framework/shared_per_stream.h"
 #include "layers/conv/conv_backend.h"
-#include "layers/conv/conv_limits.h"
 
 LENSLET_DEFINE_MODULE()
 
@@ -151,19 +151,26 @@ using ConvolutionDescriptor =
 using ActivationDescriptor =
     Owned<cudnnActivationDescriptor_t, cudnnCreateActivationDescriptor, cudnnDestroyActivationDescriptor>;
 
-void describe_tensor(cudnnTensorDescriptor_t descriptor, int n, int c, int h, int w) {
+cudnnTensorFormat_t format_of(TensorLayout layout) {
+  return layout == TensorLayout::kNhwc ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
+}
+
+void describe_tensor(cudnnTensorDescriptor_t descriptor, TensorLayout layout, int n, int c, int h, int w) {
   LENSLET_CUDNN_CHECK(
-      cudnnSetTensor4dDescriptor(descriptor, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, n, c, h, w));
+      cudnnSetTensor4dDescriptor(descriptor, format_of(layout), CUDNN_DATA_FLOAT, n, c, h, w));
 }
 
 /// Everything cuDNN has to know of one problem.
 struct Descriptors {
   explicit Descriptors(const Conv2dProblem& problem) {
-    describe_tensor(x, problem.n, problem.c, problem.h, problem.w);
-    describe_tensor(y, problem.n, problem.k, problem.p(), problem.q());
-    describe_tensor(bias, 1, problem.k, 1, 1);
-    LENSLET_CUDNN_CHECK(cudnnSetFilter4dDescriptor(w, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, problem.k,
-                                                   problem.c / problem.groups, problem.r, problem.s));
+    describe_tensor(x, problem.layout, problem.n, problem.c, problem.h, problem.w);
+    describe_tensor(y, problem.layout, problem.n, problem.k, problem.p(), problem.q());
+    describe_tensor(bias, problem.layout, 1, problem.k, 1, 1);
+    for (const TensorLayout layout : {TensorLayout::kNchw, TensorLayout::kNhwc}) {
+      LENSLET_CUDNN_CHECK(cudnnSetFilter4dDescriptor(filter(layout), CUDNN_DATA_FLOAT, format_of(layout),
+                                                     problem.k, problem.c / problem.groups, problem.r,
+                                                     problem.s));
+    }
     LENSLET_CUDNN_CHECK(cudnnSetConvolution2dDescriptor(
         convolution, problem.pad_h, problem.pad_w, problem.stride_h, problem.stride_w, problem.dilation_h,
         problem.dilation_w, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
@@ -172,7 +179,8 @@ struct Descriptors {
     LENSLET_CUDNN_CHECK(
         cudnnSetActivationDescriptor(identity, CUDNN_ACTIVATION_IDENTITY, CUDNN_PROPAGATE_NAN, 0.0));
     int n = 0, k = 0, p = 0, q = 0;
-    LENSLET_CUDNN_CHECK(cudnnGetConvolution2dForwardOutputDim(convolution, x, w, &n, &k, &p, &q));
+    LENSLET_CUDNN_CHECK(
+        cudnnGetConvolution2dForwardOutputDim(convolution, x, filter(problem.layout), &n, &k, &p, &q));
     if (n != problem.n || k != problem.k || p != problem.p() || q != problem.q()) {
       throw DeviceError(concat("cudnn expects an output of ", n, "x", k, "x", p, "x", q, " for ",
                                problem.to_string(), ", Lenslet ", problem.n, "x", problem.k, "x", problem.p(),
@@ -180,8 +188,12 @@ struct Descriptors {
     }
   }
 
+  cudnnFilterDescriptor_t filter(TensorLayout layout) const {
+    return layout == TensorLayout::kNhwc ? krsc : kcrs;
+  }
+
   TensorDescriptor x, y, bias;
-  FilterDescriptor w;
+  FilterDescriptor kcrs, krsc;
   ConvolutionDescriptor convolution;
   ActivationDescriptor relu, identity;
 };
@@ -226,12 +238,14 @@ bool may_transform(const Conv2dProblem& problem, MathMode math) {
 struct Candidate {
   cudnnConvolutionFwdAlgo_t algorithm;
   cudnnMathType_t math;
+  TensorLayout filter;
   size_t workspace_bytes;
 };
 
 /// Names a candidate among those of one problem and math mode.
-std::string candidate_name(const Candidate& candidate) {
-  return concat(algorithm_name(candidate.algorithm), candidate.math == CUDNN_DEFAULT_MATH ? "/default" : "");
+std::string candidate_name(const Candidate& candidate, TensorLayout layout) {
+  return concat(algorithm_name(candidate.algorithm), candidate.math == CUDNN_DEFAULT_MATH ? "/default" : "",
+                candidate.filter == layout ? "" : "/kcrs");
 }
 
 bool serves_math(cudnnMathType_t offered, MathMode asked) {
@@ -240,26 +254,33 @@ bool serves_math(cudnnMathType_t offered, MathMode asked) {
                                   : offered == CUDNN_TENSOR_OP_MATH || offered == CUDNN_DEFAULT_MATH;
 }
 
-/// What the heuristic offers and we can take, best guess first. Throws UnavailableError or MemoryError for none.
+/// What cuDNN offers and we can take, the heuristic's best guess first. Throws UnavailableError or MemoryError for none.
 std::vector<Candidate> candidates(cudnnHandle_t handle, const Descriptors& descriptors,
                                   const ConvPrepare& request, size_t limit) {
-  int count = 0;
-  LENSLET_CUDNN_CHECK(cudnnGetConvolutionForwardAlgorithmMaxCount(handle, &count));
-  std::vector<cudnnConvolutionFwdAlgoPerf_t> offers(static_cast<size_t>(count));
-  LENSLET_CUDNN_CHECK(cudnnGetConvolutionForwardAlgorithm_v7(handle, descriptors.x, descriptors.w,
-                                                             descriptors.convolution, descriptors.y, count,
-                                                             &count, offers.data()));
-  offers.resize(static_cast<size_t>(count));
+  const TensorLayout layout = request.problem.layout;
+  std::vector<TensorLayout> filters = {layout};
+  if (layout == TensorLayout::kNhwc) filters.push_back(TensorLayout::kNchw);
   std::vector<Candidate> taken;
   size_t least_needed = SIZE_MAX;
-  for (const cudnnConvolutionFwdAlgoPerf_t& offer : offers) {
-    if (offer.status != CUDNN_STATUS_SUCCESS || offer.determinism != CUDNN_DETERMINISTIC ||
-        !serves_math(offer.mathType, request.math) ||
-        (transforms_tiles(offer.algo) && !may_transform(request.problem, request.math))) {
+  for (const TensorLayout filter : filters) {
+    int count = 0;
+    LENSLET_CUDNN_CHECK(cudnnGetConvolutionForwardAlgorithmMaxCount(handle, &count));
+    std::vector<cudnnConvolutionFwdAlgoPerf_t> offers(static_cast<size_t>(count));
+    if (cudnnGetConvolutionForwardAlgorithm_v7(handle, descriptors.x, descriptors.filter(filter),
+                                               descriptors.convolution, descriptors.y, count, &count,
+                                               offers.data()) != CUDNN_STATUS_SUCCESS) {
       continue;
     }
-    least_needed = std::min(least_needed, offer.memory);
-    if (offer.memory <= limit) taken.push_back({offer.algo, offer.mathType, offer.memory});
+    offers.resize(static_cast<size_t>(count));
+    for (const cudnnConvolutionFwdAlgoPerf_t& offer : offers) {
+      if (offer.status != CUDNN_STATUS_SUCCESS || offer.determinism != CUDNN_DETERMINISTIC ||
+          !serves_math(offer.mathType, request.math) ||
+          (transforms_tiles(offer.algo) && !may_transform(request.problem, request.math))) {
+        continue;
+      }
+      least_needed = std::min(least_needed, offer.memory);
+      if (offer.memory <= limit) taken.push_back({offer.algo, offer.mathType, filter, offer.memory});
+    }
   }
   if (!taken.empty()) return taken;
   if (least_needed != SIZE_MAX) {
@@ -267,7 +288,22 @@ std::vector<Candidate> candidates(cudnnHandle_t handle, const Descriptors& descr
                              request.problem.to_string(), ", the limit is ", limit));
   }
   throw UnavailableError(concat("cudnn offers no deterministic ", to_string(request.math), " algorithm for ",
-                                request.problem.to_string(), " on this device"));
+                                request.problem.to_string(), " in ", to_string(layout), " on this device"));
+}
+
+/// [K, C/G, R, S] to [K, R, S, C/G].
+std::vector<float> channels_last(const Conv2dProblem& problem, const float* weights) {
+  const int64_t channels = problem.c / problem.groups, taps = int64_t{problem.r} * problem.s;
+  std::vector<float> packed(static_cast<size_t>(problem.k * channels * taps));
+  for (int64_t k = 0; k < problem.k; ++k) {
+    for (int64_t c = 0; c < channels; ++c) {
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        packed[static_cast<size_t>((k * taps + tap) * channels + c)] =
+            weights[(k * channels + c) * taps + tap];
+      }
+    }
+  }
+  return packed;
 }
 
 std::vector<float> random_values(size_t count) {
@@ -287,11 +323,15 @@ class CudnnKernel : public ConvKernel {
   explicit CudnnKernel(const ConvPrepare& request)
       : handle_(shared_per_stream<Handle>(request.stream)),
         descriptors_(request.problem),
+        layout_(request.problem.layout),
         relu_(request.relu) {
     const Conv2dProblem& problem = request.problem;
     use_stream(request.stream);
     const auto count = static_cast<size_t>(problem.weight_shape().num_elements());
-    weights_ = request.services.upload(request.weights, count);
+    kcrs_ = request.services.upload(request.weights, count);
+    if (layout_ == TensorLayout::kNhwc) {
+      krsc_ = request.services.upload(channels_last(problem, request.weights).data(), count);
+    }
     const std::vector<float> zeros(request.bias ? 0 : static_cast<size_t>(problem.k), 0.0f);
     bias_ =
         request.services.upload(request.bias ? request.bias : zeros.data(), static_cast<size_t>(problem.k));
@@ -307,13 +347,15 @@ class CudnnKernel : public ConvKernel {
   size_t workspace_bytes() const override { return choice_.workspace_bytes; }
 
   std::string detail() const override {
-    return concat(algorithm_name(choice_.algorithm), fused_ ? " with bias and activation inside" : "", ", ",
+    return concat(candidate_name(choice_, layout_), fused_ ? " with bias and activation inside" : "", ", ",
                   choice_.math == CUDNN_FMA_MATH ? "FMA" : "tensor cores", ", ", choice_.workspace_bytes,
                   " B workspace, ", how_chosen_, ", cuDNN ", Libraries::get().rows()[0].version);
   }
 
   /// "FFT_TILING", "GEMM+fused": the candidate, and whether bias and activation are inside.
-  std::string choice() const override { return concat(candidate_name(choice_), fused_ ? kFusedMark : ""); }
+  std::string choice() const override {
+    return concat(candidate_name(choice_, layout_), fused_ ? kFusedMark : "");
+  }
 
   void run(const ConvArgs& args, RunContext& context) override {
     use_stream(context.stream);
@@ -337,19 +379,22 @@ class CudnnKernel : public ConvKernel {
     LENSLET_CUDNN_CHECK(cudnnSetStream(*handle_, static_cast<cudaStream_t>(stream.native_handle())));
   }
 
+  const float* weights() const { return choice_.filter == TensorLayout::kNhwc ? krsc_.get() : kcrs_.get(); }
+
   cudnnStatus_t convolve(const float* x, float* y, void* workspace) {
     const float one = 1.0f, zero = 0.0f;
-    return cudnnConvolutionForward(*handle_, &one, descriptors_.x, x, descriptors_.w, weights_.get(),
-                                   descriptors_.convolution, choice_.algorithm, workspace,
+    return cudnnConvolutionForward(*handle_, &one, descriptors_.x, x, descriptors_.filter(choice_.filter),
+                                   weights(), descriptors_.convolution, choice_.algorithm, workspace,
                                    choice_.workspace_bytes, &zero, descriptors_.y, y);
   }
 
   cudnnStatus_t convolve_fused(const float* x, float* y, void* workspace) {
     const float one = 1.0f, zero = 0.0f;
     return cudnnConvolutionBiasActivationForward(
-        *handle_, &one, descriptors_.x, x, descriptors_.w, weights_.get(), descriptors_.convolution,
-        choice_.algorithm, workspace, choice_.workspace_bytes, &zero, descriptors_.y, y, descriptors_.bias,
-        bias_.get(), relu_ ? descriptors_.relu : descriptors_.identity, descriptors_.y, y);
+        *handle_, &one, descriptors_.x, x, descriptors_.filter(choice_.filter), weights(),
+        descriptors_.convolution, choice_.algorithm, workspace, choice_.workspace_bytes, &zero,
+        descriptors_.y, y, descriptors_.bias, bias_.get(), relu_ ? descriptors_.relu : descriptors_.identity,
+        descriptors_.y, y);
   }
 
   cudnnStatus_t finish(float* y) {
@@ -380,7 +425,7 @@ class CudnnKernel : public ConvKernel {
   void replay(const std::vector<Candidate>& offered, const std::string& choice) {
     std::string legal;
     for (const Candidate& candidate : offered) {
-      const std::string name = candidate_name(candidate);
+      const std::string name = candidate_name(candidate, layout_);
       if (choice == name || choice == name + kFusedMark) {
         take(candidate, choice != name);
         how_chosen_ = "as planned";
@@ -452,8 +497,9 @@ class CudnnKernel : public ConvKernel {
 
   std::shared_ptr<Handle> handle_;
   Descriptors descriptors_;
+  TensorLayout layout_;
   bool relu_, has_bias_ = false, fused_ = false;
-  std::shared_ptr<float> weights_, bias_;
+  std::shared_ptr<float> kcrs_, krsc_, bias_;  // krsc_ for NHWC alone
   Candidate choice_{};
   std::string how_chosen_;
 };
@@ -461,7 +507,6 @@ class CudnnKernel : public ConvKernel {
 class CudnnBackend : public ConvBackend {
  public:
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
-    if (const Support nchw = nchw_only("cudnn", problem); !nchw) return nchw;
     if (math == MathMode::kFp16)
       return Support::no("cudnn convolves fp32 data here, in fp32 or tf32, not fp16");
     for (const Shape& shape : {problem.input_shape(), problem.weight_shape(), problem.output_shape()}) {
