@@ -1,7 +1,21 @@
-# lenslet_conv_backend(<cpu|gpu> <name> [MODULE LIBRARY <target>]): adds layers/conv/<where>/<name>.{cpp,cu} and one row
-# of the generated table that the registry, the tests and the benchmark iterate.
+# Sets `result` to whether the build serves compute capability 9.0 and the toolkit knows its instructions (sm_90a).
+function(lenslet_builds_for_hopper result)
+  set(archs "${CMAKE_CUDA_ARCHITECTURES}")
+  if(archs STREQUAL "native")
+    set(archs "${CMAKE_CUDA_ARCHITECTURES_NATIVE}")
+  endif()
+  set(${result} OFF PARENT_SCOPE)
+  if("${archs}" MATCHES "(^|;)(90a?(-real|-virtual)?|all|all-major)(;|$)" AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.0)
+    set(${result} ON PARENT_SCOPE)
+  endif()
+endfunction()
+
+# lenslet_conv_backend(<cpu|gpu> <name> [HOPPER] [MODULE LIBRARY <target>]): adds layers/conv/<where>/<name>.{cpp,cu} and
+# one row of the generated table that the registry, the tests and the benchmark iterate.
+# HOPPER: <name>_hopper.cu beside it goes along, built for sm_90a alone and only where the build serves that card;
+# LENSLET_HAS_HOPPER then is defined in both files.
 function(lenslet_conv_backend where name)
-  cmake_parse_arguments(arg "MODULE" "LIBRARY" "" ${ARGN})
+  cmake_parse_arguments(arg "HOPPER;MODULE" "LIBRARY" "" ${ARGN})
   if(where STREQUAL "gpu" AND NOT LENSLET_HAS_CUDA)
     return()  # a build without CUDA has no GPU rows at all
   endif()
@@ -12,6 +26,18 @@ function(lenslet_conv_backend where name)
   if(NOT arg_MODULE)
     set(row "LENSLET_CONV_BUILT_IN(${where}, ${name})")
     set_property(GLOBAL APPEND PROPERTY LENSLET_CONV_SOURCES "${file}")
+    if(arg_HOPPER)
+      lenslet_builds_for_hopper(hopper)
+    endif()
+    if(arg_HOPPER AND hopper)
+      set(target lenslet_conv_${where}_${name}_hopper)
+      add_library(${target} OBJECT "${where}/${name}_hopper.cu")
+      target_link_libraries(${target} PRIVATE lenslet_options)
+      set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES 90a-real)
+      set_source_files_properties("${file}" "${where}/${name}_hopper.cu" PROPERTIES COMPILE_DEFINITIONS
+                                  LENSLET_HAS_HOPPER=1)
+      set_property(GLOBAL APPEND PROPERTY LENSLET_CONV_SOURCES "$<TARGET_OBJECTS:${target}>")
+    endif()
   elseif(TARGET ${arg_LIBRARY})
     set(row "LENSLET_CONV_MODULE(${where}, ${name})")
     lenslet_module(conv_${where}_${name} SOURCES ${file} conv_problem.cpp LIBRARIES ${arg_LIBRARY}
