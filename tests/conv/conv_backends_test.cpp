@@ -13,7 +13,7 @@ namespace lenslet {
 namespace {
 
 constexpr DeviceKind kDevice = LENSLET_TEST_DEVICE;
-const std::string kLists[] = {"lenet", "rgb3x3", "deep3x3", "tails", "regress"};
+const std::string kLists[] = {"lenet", "rgb3x3", "deep3x3", "tails", "regress", "depthwise", "pointwise"};
 
 std::vector<Conv2dProblem> problems_of(const std::string& list) {
   std::vector<Conv2dProblem> problems =

@@ -1,0 +1,292 @@
+// Depthwise convolution on the GPU: one input channel a filter, groups == C, K = C * multiplier:
+//   y[n, c*M + m, p, q] = b[c*M + m] + sum over r, s of w[c*M + m, 0, r, s] * x[n, c, p*sh - ph + r*dh, q*sw - pw + s*dw]
+//
+// x [N, C, H, W] or [N, H, W, C], w [K, 1, R, S], b [K], y [N, K, P, Q] or [N, P, Q, K], fp32 products and sums. The first
+// half of a depthwise-separable convolution (L. Sifre, thesis, Ecole polytechnique 2014, section 6.2; A. Howard et al.,
+// "MobileNets", arXiv:1704.04861 (2017), section 3.1); the second half, 1x1 over all channels, is a matrix product,
+// which implicit_gemm serves.
+// R*S multiply-adds an output against two transfers: memory bound. There is no matrix product to gain from, so each
+// kernel is a direct convolution that moves every byte once. The first that fits the problem is taken:
+//   rows      NCHW, 3x3, 5x5 and 7x7, strides 1 and 2: as wide loads as width and padding allow
+//   channels  NHWC, the same filters and strides
+//   any       everything else
+#include <vector>
+
+#include "framework/cuda_check.h"
+#include "framework/integer_math.h"
+#include "framework/launch_resources.cuh"
+#include "framework/multiprocessors.h"
+#include "layers/conv/conv_backend.h"
+#include "layers/conv/conv_limits.h"
+#include "layers/conv/gpu/depthwise.cuh"
+#include "layers/conv/gpu/depthwise_channels.cuh"
+#include "layers/conv/gpu/own_kernel_limits.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int kBlock = 128;
+/// Threads a multiprocessor that keep its memory busy: with fewer, smaller patches make more of them.
+constexpr int kBusyThreads = 512;
+
+cudaStream_t native(Stream& stream) { return static_cast<cudaStream_t>(stream.native_handle()); }
+
+struct RowsVariant {
+  int filter, stride, pad;  // of the problems it serves: filter x filter; pad may be kDepthwiseAnyPad
+  int rows, vector;         // outputs a thread, in 4 columns; floats a load
+  void (*kernel)(DepthwiseShape, const float*, const float*, const float*, float*);
+};
+template <int kFilter, int kStride, int kPad, int kRows, int kVector>
+constexpr RowsVariant rows_variant() {
+  return {kFilter, kStride, kPad,
+          kRows,   kVector, &conv_depthwise_rows_kernel<kFilter, kFilter, kStride, kPad, kRows, kVector>};
+}
+/// In the order of preference: wider loads first, then larger patches.
+constexpr RowsVariant kRowsVariants[] = {
+    rows_variant<3, 1, 1, 4, 4>(),
+    rows_variant<3, 1, 1, 2, 4>(),
+    rows_variant<3, 1, 0, 4, 4>(),
+    rows_variant<3, 1, 0, 2, 4>(),
+    rows_variant<3, 2, 1, 1, 4>(),
+    rows_variant<3, 2, 0, 1, 4>(),
+    rows_variant<5, 1, 2, 4, 4>(),
+    rows_variant<5, 1, 0, 4, 4>(),
+    rows_variant<5, 2, 2, 2, 4>(),
+    rows_variant<7, 1, 3, 4, 4>(),
+    rows_variant<7, 2, 3, 2, 4>(),
+    rows_variant<3, 1, 1, 2, 2>(),
+    rows_variant<3, 2, 1, 2, 2>(),
+    rows_variant<5, 1, 2, 4, 2>(),
+    rows_variant<5, 2, 2, 2, 2>(),
+    rows_variant<3, 1, kDepthwiseAnyPad, 2, 1>(),
+    rows_variant<3, 2, kDepthwiseAnyPad, 2, 1>(),
+    rows_variant<5, 1, kDepthwiseAnyPad, 2, 1>(),
+    rows_variant<5, 2, kDepthwiseAnyPad, 2, 1>(),
+    rows_variant<7, 1, kDepthwiseAnyPad, 2, 1>(),
+    rows_variant<7, 2, kDepthwiseAnyPad, 2, 1>(),
+};
+
+struct ChannelsVariant {
+  int r, s, stride, vector;
+  int rows;
+  void (*kernel)(DepthwiseChannelsShape, const float*, const float*, const float*, float*);
+};
+template <int R, int S, int kStride, int kRows, int kVector>
+constexpr ChannelsVariant channels_variant() {
+  return {R, S, kStride, kVector, kRows, &conv_depthwise_channels_kernel<R, S, kStride, kRows, kVector>};
+}
+constexpr ChannelsVariant kChannelsVariants[] = {
+    channels_variant<3, 3, 1, 2, 4>(), channels_variant<3, 3, 1, 2, 1>(), channels_variant<3, 3, 2, 1, 4>(),
+    channels_variant<3, 3, 2, 1, 1>(), channels_variant<5, 5, 1, 2, 4>(), channels_variant<5, 5, 1, 2, 1>(),
+    channels_variant<5, 5, 2, 1, 4>(), channels_variant<5, 5, 2, 1, 1>(), channels_variant<7, 7, 1, 1, 4>(),
+    channels_variant<7, 7, 1, 1, 1>(), channels_variant<7, 7, 2, 1, 4>(), channels_variant<7, 7, 2, 1, 1>(),
+};
+
+bool plain(const Conv2dProblem& problem) {
+  return problem.dilation_h == 1 && problem.dilation_w == 1 && problem.stride_h == problem.stride_w;
+}
+
+int64_t row_segments(const Conv2dProblem& problem, const RowsVariant& variant) {
+  return int64_t{problem.n} * problem.k * ceil_div(problem.p(), variant.rows) * ceil_div(problem.q(), 4);
+}
+
+bool serves(const RowsVariant& variant, const Conv2dProblem& problem) {
+  const bool size =
+      variant.filter == problem.r && variant.filter == problem.s && variant.stride == problem.stride_h;
+  const bool pad =
+      variant.pad == kDepthwiseAnyPad || (variant.pad == problem.pad_h && variant.pad == problem.pad_w);
+  return size && pad && problem.w % variant.vector == 0;
+}
+
+/// The first that serves the problem, or the next with the same loads and smaller patches where that one would leave
+/// multiprocessors idle.
+const RowsVariant* choose_rows_variant(const Conv2dProblem& problem, int multiprocessor_count) {
+  if (!plain(problem) || problem.layout != TensorLayout::kNchw) return nullptr;
+  const RowsVariant* chosen = nullptr;
+  for (const RowsVariant& variant : kRowsVariants) {
+    if (!serves(variant, problem) || (chosen && variant.vector != chosen->vector)) continue;
+    chosen = &variant;
+    if (row_segments(problem, variant) >= int64_t{kBusyThreads} * multiprocessor_count) break;
+  }
+  return chosen;
+}
+
+const ChannelsVariant* choose_channels_variant(const Conv2dProblem& problem) {
+  if (!plain(problem) || problem.layout != TensorLayout::kNhwc) return nullptr;
+  const int vector = problem.k == problem.c && problem.c % 4 == 0 ? 4 : 1;
+  for (const ChannelsVariant& variant : kChannelsVariants) {
+    if (variant.r == problem.r && variant.s == problem.s && variant.stride == problem.stride_h &&
+        variant.vector == vector) {
+      return &variant;
+    }
+  }
+  return nullptr;
+}
+
+/// Filters and bias on the device, and the launch: the same for all kernels.
+class DepthwiseKernel : public ConvKernel {
+ public:
+  DepthwiseKernel(const ConvPrepare& request, bool taps_first) : name_("conv_depthwise_any_kernel") {
+    const Conv2dProblem& problem = request.problem;
+    const size_t taps = static_cast<size_t>(problem.r) * static_cast<size_t>(problem.s);
+    const auto filters = static_cast<size_t>(problem.k);
+    if (taps_first) {
+      std::vector<float> packed(filters * taps);
+      for (size_t k = 0; k < filters; ++k) {
+        for (size_t i = 0; i < taps; ++i) packed[i * filters + k] = request.weights[k * taps + i];
+      }
+      filters_ = request.services.upload(packed.data(), packed.size());
+    } else {
+      filters_ = request.services.upload(request.weights, filters * taps);
+    }
+    const std::vector<float> zeros(filters, 0.0f);
+    bias_ = request.services.upload(request.bias ? request.bias : zeros.data(), filters);
+  }
+  std::string detail() const override { return detail_; }
+  std::vector<LaunchResources> launches() const override {
+    return {launch_resources(name_, kernel_, kBlock, 0)};
+  }
+
+ protected:
+  void set(const char* name, const void* kernel, int64_t threads, const std::string& detail) {
+    name_ = name;
+    kernel_ = kernel;
+    blocks_ = static_cast<unsigned>(ceil_div(threads, kBlock));
+    detail_ = detail;
+  }
+  const char* name_;
+  const void* kernel_ = nullptr;
+  std::string detail_;
+  unsigned blocks_ = 0;
+  std::shared_ptr<float> filters_, bias_;
+};
+
+class DepthwiseRows : public DepthwiseKernel {
+ public:
+  DepthwiseRows(const ConvPrepare& request, const RowsVariant& variant)
+      : DepthwiseKernel(request, false), launch_(variant.kernel) {
+    const Conv2dProblem& problem = request.problem;
+    const int p = problem.p(), q = problem.q();
+    shape_.h = problem.h;
+    shape_.w = problem.w;
+    shape_.k = problem.k;
+    shape_.p = p;
+    shape_.q = q;
+    shape_.pad_h = problem.pad_h;
+    shape_.pad_w = problem.pad_w;
+    shape_.segments = static_cast<int>(row_segments(problem, variant));
+    shape_.row_segments = FastDivide(static_cast<int>(ceil_div(p, variant.rows)));
+    shape_.column_segments = FastDivide(static_cast<int>(ceil_div(q, 4)));
+    shape_.by_k = FastDivide(problem.k);
+    shape_.by_multiplier = FastDivide(problem.k / problem.c);
+    shape_.store_width = q % 4 == 0 ? 4 : q % 2 == 0 ? 2 : 1;
+    shape_.relu = request.relu;
+    set("conv_depthwise_rows_kernel", reinterpret_cast<const void*>(launch_), shape_.segments,
+        concat("rows, ", variant.rows, "x4 positions a thread, ", variant.vector * sizeof(float),
+               " bytes a load"));
+  }
+  void run(const ConvArgs& args, RunContext& context) override {
+    launch_<<<blocks_, kBlock, 0, native(context.stream)>>>(shape_, args.x, filters_.get(), bias_.get(),
+                                                            args.y);
+    LENSLET_CUDA_CHECK_LAUNCH("conv_depthwise_rows_kernel");
+  }
+
+ private:
+  void (*launch_)(DepthwiseShape, const float*, const float*, const float*, float*);
+  DepthwiseShape shape_{};
+};
+
+class DepthwiseChannels : public DepthwiseKernel {
+ public:
+  /// `variant` null: the kernel that serves any shape.
+  DepthwiseChannels(const ConvPrepare& request, const ChannelsVariant* variant)
+      : DepthwiseKernel(request, variant != nullptr) {
+    const Conv2dProblem& problem = request.problem;
+    const bool channels_last = problem.layout == TensorLayout::kNhwc;
+    const int vector = variant ? variant->vector : 1, rows = variant ? variant->rows : 1;
+    const int columns = variant ? 4 : 1;
+    const int p = problem.p(), q = problem.q();
+    const int groups = problem.k / vector;
+    const auto row_segments = static_cast<int>(ceil_div(p, rows));
+    const auto column_segments = static_cast<int>(ceil_div(q, columns));
+    shape_ = {problem.c,
+              problem.h,
+              problem.w,
+              problem.k,
+              p,
+              q,
+              problem.r,
+              problem.s,
+              problem.stride_h,
+              problem.stride_w,
+              problem.pad_h,
+              problem.pad_w,
+              problem.dilation_h,
+              problem.dilation_w,
+              problem.n * groups * row_segments * column_segments,
+              FastDivide(problem.k / problem.c),
+              FastDivide(groups),
+              FastDivide(column_segments),
+              FastDivide(row_segments),
+              request.relu};
+    if (variant) {
+      launch_ = variant->kernel;
+      set("conv_depthwise_channels_kernel", reinterpret_cast<const void*>(launch_), shape_.threads,
+          concat("channels, ", rows, "x4 positions x ", vector, " channels a thread"));
+    } else {
+      launch_ = channels_last ? &conv_depthwise_any_kernel<true> : &conv_depthwise_any_kernel<false>;
+      set("conv_depthwise_any_kernel", reinterpret_cast<const void*>(launch_), shape_.threads,
+          "any, 1 position a thread");
+    }
+  }
+  void run(const ConvArgs& args, RunContext& context) override {
+    launch_<<<blocks_, kBlock, 0, native(context.stream)>>>(shape_, args.x, filters_.get(), bias_.get(),
+                                                            args.y);
+    LENSLET_CUDA_CHECK_LAUNCH("conv_depthwise_channels_kernel");
+  }
+
+ private:
+  void (*launch_)(DepthwiseChannelsShape, const float*, const float*, const float*, float*) = nullptr;
+  DepthwiseChannelsShape shape_{};
+};
+
+class DepthwiseBackend : public ConvBackend {
+ public:
+  Support supports(const Conv2dProblem& problem, MathMode math) const override {
+    if (const Support fp32 = fp32_only("depthwise", math); !fp32) return fp32;
+    if (problem.groups != problem.c) {
+      return Support::no(concat("depthwise serves one group for each channel, the problem has ",
+                                problem.groups, " for ", problem.c,
+                                " channels: use direct or implicit_gemm"));
+    }
+    if (problem.c == 1) {
+      return Support::no(
+          "depthwise serves two channels and more; with one it is an ordinary convolution: use direct");
+    }
+    return own_kernel_limits("depthwise", problem);
+  }
+  size_t workspace_bytes(const Conv2dProblem&, MathMode) const override { return 0; }
+  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
+    return accuracy_of_sums(problem, math);
+  }
+  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+    if (const Support support = supports(request.problem, request.math); !support) {
+      throw UnavailableError(support.reason());
+    }
+    const int multiprocessors = multiprocessor_count(request.stream.device());
+    if (const RowsVariant* variant = choose_rows_variant(request.problem, multiprocessors)) {
+      return std::make_unique<DepthwiseRows>(request, *variant);
+    }
+    return std::make_unique<DepthwiseChannels>(request, choose_channels_variant(request.problem));
+  }
+};
+
+}  // namespace
+
+namespace conv_backends {
+const ConvBackend& gpu_depthwise() {
+  static const DepthwiseBackend backend;
+  return backend;
+}
+}  // namespace conv_backends
+}  // namespace lenslet
