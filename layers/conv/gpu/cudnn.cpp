@@ -324,7 +324,8 @@ class CudnnKernel : public ConvKernel {
       : handle_(shared_per_stream<Handle>(request.stream)),
         descriptors_(request.problem),
         layout_(request.problem.layout),
-        relu_(request.relu) {
+        relu_(request.relu),
+        taps_(double{1} * request.problem.r * request.problem.s) {
     const Conv2dProblem& problem = request.problem;
     use_stream(request.stream);
     const auto count = static_cast<size_t>(problem.weight_shape().num_elements());
@@ -351,6 +352,9 @@ class CudnnKernel : public ConvKernel {
                   choice_.math == CUDNN_FMA_MATH ? "FMA" : "tensor cores", ", ", choice_.workspace_bytes,
                   " B workspace, ", how_chosen_, ", cuDNN ", Libraries::get().rows()[0].version);
   }
+
+  /// What the algorithm can save at most, a window of R x S products each: cuDNN tells neither Winograd's tile nor FFT's.
+  double products_saved() const override { return transforms_tiles(choice_.algorithm) ? taps_ : 1; }
 
   /// "FFT_TILING", "GEMM+fused": the candidate, and whether bias and activation are inside.
   std::string choice() const override {
@@ -502,6 +506,7 @@ class CudnnKernel : public ConvKernel {
   std::shared_ptr<float> kcrs_, krsc_, bias_;  // krsc_ for NHWC alone
   Candidate choice_{};
   std::string how_chosen_;
+  double taps_;  // R * S
 };
 
 class CudnnBackend : public ConvBackend {
