@@ -4,20 +4,8 @@ import re
 
 from drawing import Drawing
 from results import Rows, geometric_mean, shape, short
+from selection import deep_rows, rung_of
 from style import BACK, HATCHES, MARKERS, SOFT, colour, legend_below, log_axis, panels, series, to_svg
-
-DEEP = re.compile(r"^mb8ic(32|64)ih(64|128)oc(128|256)oh\d+kh3$")
-
-
-def algorithms(rows):
-    """The ladders of a run: (algorithm, its rows, rivals and the CPU's version among them)."""
-    ladder = rows.where(table="ladder").prefer("hot")
-    for name in dict.fromkeys(row.labels.get("algorithm", "") for row in ladder):
-        yield name, Rows(row for row in ladder if row.labels.get("algorithm", "") == name)
-
-
-def rung_of(row):
-    return row.labels.get("rung") or row.backend
 
 
 def figure_name(algorithm):
@@ -64,20 +52,6 @@ def climb(name, rows):
         what = f"The product, {name}," if rungs[-1] == "product" else f"The last rung, {rungs[-1]},"
         caption += f" {what} stands at ×{short(geometric_mean(last))} of cuDNN in the geometric mean of {len(last)} shapes, ×{short(min(last))} at least."
     return Drawing(figure_name(name), f"The climb of {name}", to_svg(figure, figure_name(name)), caption)
-
-
-def deep_rows(rows):
-    """{problem: {"backend math": fastest row}} of the eight deep shapes, whichever command measured them; hot."""
-    found = {}
-    for row in Rows(rows).where(cache="hot").drawn:
-        problem = row.text("problem").split('n"')[0]
-        if not DEEP.match(problem) or not row.gflops or "." in row.backend:
-            continue
-        series_name = f"{row.backend} {row.text('math')}"
-        best = found.setdefault(problem, {})
-        if series_name not in best or row.ns < best[series_name].ns:
-            best[series_name] = row
-    return found
 
 
 def deep(rows):

@@ -1,8 +1,8 @@
 """Figures of studies C, D and E, of single measurements, and the roofline of everything."""
 
 from drawing import Drawing
-from results import Rows, geometric_mean, natural, shape, short, time_text
-from style import (BACK, HATCHES, INK, MARKERS, PUBLISHED, SOFT, colour, legend_below, log_axis, panels, plt, published_key,
+from results import Rows, natural, shape, short, time_text
+from style import (BACK, HATCHES, INK, PUBLISHED, SOFT, colour, legend_below, log_axis, panels, plt, published_key,
                    series, to_svg)
 
 
@@ -81,54 +81,80 @@ def stencil(rows, ceiling):
 
 
 def streams(rows):
-    """Study D: the time of one job over one, two and more streams."""
-    table = rows.where(table="streams")
-    time = {}
-    for row in table.drawn:
-        count = row.labels.get("streams")
-        if count is not None:
-            time.setdefault(count, row.end_to_end_ns or row.ns)
-    if len(time) < 2:
+    """Study D: a batch over one, two and more streams, above what its copies and its compute take alone."""
+    table = rows.where(table="streams").prefer("hot").drawn
+    time = {row.labels["streams"]: row.ns for row in table if "streams" in row.labels}
+    if not time:
         return None
     counts = sorted(time, key=natural)
+    parts = next((row.stages for row in table if row.stages), [])
+    figure, axes = plt.subplots(figsize=(7.6, 1.0 + 0.45 * (len(counts) + bool(parts))), constrained_layout=True)
+    names, y = [], 0
+    if parts:
+        left = 0
+        for i, (name, ns) in enumerate(parts):
+            axes.barh(y, ns / 1e6, 0.66, left=left / 1e6, color=colour(i + 1), hatch=HATCHES[i + 1], edgecolor=BACK, linewidth=0.5, label=f"{name} alone")
+            left += ns
+        axes.text(left / 1e6, y, f" {time_text(left)}", va="center", fontsize=8.5, color=INK)
+        names.append("the parts alone,\none after another")
+        y += 1
     first = time[counts[0]]
-    figure, axes = plt.subplots(figsize=(6.4, 0.9 + 0.45 * len(counts)), constrained_layout=True)
-    for j, count in enumerate(counts):
-        axes.barh(j, time[count] / 1e6, 0.66, color=colour(0), edgecolor=BACK)
-        axes.text(time[count] / 1e6, j, f" {time_text(time[count])}, ×{short(first / time[count])}", va="center", fontsize=8.5, color=INK)
-    axes.set_yticks(range(len(counts)), [f"{count} stream{'' if count == '1' else 's'}" for count in counts])
-    axes.set(xlabel="time of the whole job, ms", ylim=(len(counts) - 0.4, -0.6), xlim=(0, 1.25 * max(time.values()) / 1e6))
+    for count in counts:
+        axes.barh(y, time[count] / 1e6, 0.66, color=colour(0), edgecolor=BACK, label="whole batch")
+        gain = f", ×{short(first / time[count])}" if count != counts[0] else ""
+        axes.text(time[count] / 1e6, y, f" {time_text(time[count])}{gain}", va="center", fontsize=8.5, color=INK)
+        names.append(f"{count} stream{'' if count == '1' else 's'}")
+        y += 1
+    longest = max((ns for _, ns in parts), default=None)
+    if longest:
+        axes.axvline(longest / 1e6, color=SOFT, linewidth=1.1, linestyle=(0, (1, 2)))
+    axes.set_yticks(range(len(names)), names)
+    axes.set(xlabel="time of the whole batch, ms", ylim=(len(names) - 0.4, -0.6))
+    axes.set_xlim(0, 1.25 * max([sum(ns for _, ns in parts), *time.values()]) / 1e6)
     axes.grid(axis="y", visible=False)
-    caption = (f"Copies in, compute, copies out. With one stream they follow each other; with more, the copies of one part overlap the compute of another: "
-               f"×{short(first / min(time.values()))} at best. The time that remains is the longest of the three alone, the bus or the kernel.")
+    legend_below(figure, [axes])
+    caption = "Copies in, compute, copies out, in parts. On one stream they follow each other; on more, the copies of one part overlap the compute of another."
+    if longest:
+        caption += f" No order of the parts can beat the longest of the three alone ({time_text(longest)}, dotted); the best here takes {time_text(min(time.values()))}."
     return Drawing("streams", "Copies and compute, overlapped", to_svg(figure, "streams"), caption)
 
 
 def separable(rows):
-    """Study D: a depthwise-separable block against the standard convolution that it replaces."""
-    table = rows.where(table="separable").prefer("hot")
-    label = next((name for name in ("part", "variant", "what", "block", "kind") if table.values(name)), None)
-    shapes = [name for name in next(iter(table), None).labels if name not in ("table", label)] if table else []
-    groups = list(dict.fromkeys(tuple(row.labels.get(name, "") for name in shapes) for row in table.drawn))
-    if not table.drawn or label is None:
+    """Study D: a depthwise-separable block against the standard convolution that it replaces, a panel a shape."""
+    table = rows.where(table="separable").prefer("hot").drawn
+    places = list(dict.fromkeys((row.labels.get("channels", ""), row.labels.get("size", "")) for row in table))
+    places = [place for place in places if any(row.labels.get("part") == "standard" for row in _at(table, place))][:9]
+    if not places:
         return None
-    variants = list(dict.fromkeys(f"{row.labels.get(label, '')} ({row.backend})" for row in table.drawn))
-    figure, axes = plt.subplots(figsize=(max(6.4, 1.5 * len(groups)), 3.6), constrained_layout=True)
-    width = 0.84 / len(variants)
-    for i, variant in enumerate(variants):
-        for j, group in enumerate(groups):
-            mine = Rows(row for row in table if f"{row.labels.get(label, '')} ({row.backend})" == variant and
-                        tuple(row.labels.get(name, "") for name in shapes) == group).best()
-            if mine:
-                axes.bar(j + width * (i - (len(variants) - 1) / 2), mine.ns / 1e3, width * 0.94, color=colour(i), hatch=HATCHES[i % len(HATCHES)],
-                         edgecolor=BACK, linewidth=0.5, label=variant)
-    axes.set_xticks(range(len(groups)), ["\n".join(f"{n} {v}" for n, v in zip(shapes, group) if v) for group in groups], fontsize=8)
-    log_axis(axes.yaxis)
-    axes.set_ylabel("time, µs (logarithmic)")
-    axes.grid(axis="x", visible=False)
-    legend_below(figure, [axes], columns=3)
-    return Drawing("separable", "Depthwise-separable blocks against standard convolutions", to_svg(figure, "separable"),
-                   "Median kernel time, hot. A separable block is a depthwise convolution and a 1×1 convolution after it.")
+    figure, flat = panels(len(places), height=2.3, share=False)
+    gains = []
+    for axes, place in zip(flat, places):
+        bars = []
+        for part in ("standard", "block", "depthwise", "pointwise"):
+            mine = _at(table, place).where(part=part)
+            best = mine.best()
+            vendor = Rows(row for row in mine if set(row.backend.split(" + ")) <= {"cudnn", "onednn"}).best()
+            bars += [(part, row) for row in dict.fromkeys((best, vendor)) if row]
+        first = bars[0][1].ns
+        for j, (part, row) in enumerate(bars):
+            kind = ("standard", "block", "depthwise", "pointwise").index(part)
+            axes.barh(j, row.ns / 1e3, 0.72, color=colour(kind), hatch=HATCHES[kind], edgecolor=BACK, linewidth=0.5, label=part)
+            axes.text(row.ns / 1e3, j, f" {short(row.ns / 1e3)}" + (f", ×{short(first / row.ns)}" if part == "block" else ""), va="center", fontsize=8, color=INK)
+            if part == "block":
+                gains.append(first / row.ns)
+        axes.set_yticks(range(len(bars)), [_contender(row) for _, row in bars], fontsize=7.5)
+        axes.set(title=f"C = K = {place[0]}, {place[1]}²", xlabel="time, µs", ylim=(len(bars) - 0.4, -0.6), xlim=(0, 1.35 * max(row.ns for _, row in bars) / 1e3))
+        axes.grid(axis="y", visible=False)
+    legend_below(figure, flat)
+    caption = ("Median kernel time, hot: the fastest backend of each part, and the vendor's library. The block is a depthwise 3×3 and a 1×1 convolution after it, "
+               "timed as one; it computes something else than the standard convolution, for less.")
+    if gains:
+        caption += f" It is ×{short(min(gains))} to ×{short(max(gains))} faster than the fastest standard convolution."
+    return Drawing("separable", "Depthwise-separable blocks against standard convolutions", to_svg(figure, "separable"), caption)
+
+
+def _at(rows, place):
+    return Rows(row for row in rows if (row.labels.get("channels", ""), row.labels.get("size", "")) == place)
 
 
 def singles(rows):
@@ -173,7 +199,8 @@ def _contender(row):
 
 def roofline(group):
     """Every measurement against the ceilings of the run."""
-    rows = Rows(row for row in group.rows.where(cache="hot").drawn if row.flops and row.bytes and row.gflops)
+    # A ladder's first row is the processor's, under other ceilings.
+    rows = Rows(row for row in group.rows.where(cache="hot").drawn if row.flops and row.bytes and row.labels.get("rung") != "cpu")
     copy, roofs = group.ceiling("copy_bytes_per_s"), [(name, group.ceiling(f"{name}_flops_per_s")) for name in ("fp32", "tf32", "fp16")]
     roofs = [(name, value) for name, value in roofs if value]
     if not rows or not (copy or roofs):
@@ -192,10 +219,10 @@ def roofline(group):
         axes.plot([start, high], [value / 1e9] * 2, color=SOFT, linewidth=1.3)
         axes.annotate(f"{name} matrix product {value / 1e12:.3g} TFLOP/s", (high, value / 1e9), xytext=(-2, 3), textcoords="offset points", ha="right",
                       fontsize=8.5, color=SOFT)
-    families = list(dict.fromkeys(row.family or "other" for row in rows))
+    families = list(dict.fromkeys(_kind(row) for row in rows))
     styles = series(families)
     for name in families:
-        mine = [row for row in rows if (row.family or "other") == name]
+        mine = [row for row in rows if _kind(row) == name]
         for exact in (True, False):
             some = [row for row in mine if (row.text("math") in ("", "fp32")) == exact]
             if some:
@@ -209,3 +236,9 @@ def roofline(group):
     caption = (f"One point a measurement with hot caches ({len(rows)} of them), filled for fp32 and hollow for tf32 and fp16, under what the machine did at best in "
                "the same run. What fits a cache may lie above the copy line; Winograd's effective rate may lie above its roof.")
     return Drawing("roofline", "Roofline", to_svg(figure, "roofline"), caption)
+
+
+def _kind(row):
+    """What a point of the roofline counts as."""
+    tables = {"gemm_memory": "matrix product", "gemm_partition": "matrix product", "stencil": "stencil"}
+    return tables.get(row.table) or ("separable block" if " + " in row.backend else row.family or "other")

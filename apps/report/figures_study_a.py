@@ -1,33 +1,12 @@
-"""Figures of study A: one RGB image by size and stride, and the matrix product of im2col by memory, tile and partition."""
+"""Figures of study A: one RGB image by size and stride, and the matrix product by memory and tile, partition and block."""
 
 import math
 
 from drawing import Drawing
-from results import Rows, geometric_mean, natural, short
+from results import geometric_mean, natural, short
+from selection import FP32, fastest, heat_cells
 from style import (BACK, HATCHES, INK, LINES, MARKERS, PUBLISHED, SOFT, colour, legend_below, log_axis, panels, plt, published_key,
                    series, to_svg)
-
-OURS_MATH = "fp32"
-
-
-def fastest(rows):
-    """Of rows that measure one thing in several layouts, the fastest of each backend."""
-    return {backend: rows.where(backend=backend).best() for backend in rows.backends()}
-
-
-def heat_cells(rows, backend="direct"):
-    """{(K, stride, size): how many times faster than the best cuDNN time of that cell}."""
-    cells = {}
-    table = rows.where(table="rgb", cache="hot", math=OURS_MATH).drawn
-    for row in table.where(backend=backend):
-        k, stride, size = (row.labels.get(name, "") for name in ("out_channels", "stride", "size"))
-        ratio = row.ratio
-        if ratio is None:
-            rival = table.where(backend="cudnn", out_channels=k, stride=stride, size=size).best()
-            ratio = rival.ns / row.ns if rival else None
-        if ratio and ratio > cells.get((k, stride, size), 0):
-            cells[(k, stride, size)] = ratio
-    return cells
 
 
 def _shade(ratio, strongest):
@@ -69,7 +48,7 @@ def heat_map(rows):
 
 def by_size(rows):
     """Time against size, a panel a stride: ours solid, the study's dashed. One figure for each number of filters."""
-    table = rows.where(table="rgb", math=OURS_MATH).prefer("hot")
+    table = rows.where(table="rgb", math=FP32).prefer("hot")
     for k in table.values("out_channels"):
         some = table.where(out_channels=k)
         strides = some.drawn.values("stride")
@@ -118,7 +97,7 @@ def _relative(rows, names, time):
 
 def by_stride(rows):
     """Time by stride over the time at stride 1, today's beside the study's: the artefact of its im2col."""
-    table = rows.where(table="rgb", math=OURS_MATH).prefer("hot")
+    table = rows.where(table="rgb", math=FP32).prefer("hot")
     sizes = table.drawn.values("size")
     ks = [k for k in table.values("out_channels") if any(row.published_ns for row in table.where(out_channels=k))] or table.values("out_channels")
     if not sizes or not ks:
@@ -162,7 +141,7 @@ def _block_lines(rows, table, panel_label, series_label, name, title, caption):
     styles = {block: {"color": colour(i), "marker": MARKERS[i % len(MARKERS)]} for i, block in enumerate(blocks)}
     figure, flat = panels(len(panel_values))
     published = False
-    reference = Rows(row for row in some.drawn if row.backend in ("cublas", "cuBLAS") or row.labels.get(panel_label) == "cublas")
+    reference = some.drawn.where(**{panel_label: "cublas"})
     for axes, value in zip(flat, panel_values):
         mine = some.where(**{panel_label: value})
         for block, style in styles.items():
@@ -179,8 +158,8 @@ def _block_lines(rows, table, panel_label, series_label, name, title, caption):
                       linewidth=1.2, label="cuBLAS")
         log_axis(axes.xaxis, [float(s) for s in sizes], base=2)
         log_axis(axes.yaxis)
-        axes.set(title=f"{value} {'memory' if panel_label == 'memory' else ''}".strip(), xlabel="image height and width")
-    flat[0].set_ylabel("time of the matrix product, ms")
+        axes.set(title=f"{panel_label}: {value}", xlabel="matrix height and width")
+    flat[0].set_ylabel("time, ms")
     legend_below(figure, flat, extra=[published_key()] if published else [])
     return Drawing(name, title, to_svg(figure, name), caption)
 
@@ -207,22 +186,25 @@ def _by_block(rows, table, line_label, block_label, name, title):
         if theirs:
             published = True
             axes.plot(*zip(*sorted(theirs)), **{**style, **PUBLISHED})
+    vendor = some.where(**{line_label: "cublas"}).best()
+    if vendor:
+        axes.axhline(vendor.ns / 1e6, color=SOFT, linewidth=1.2, label="cuBLAS")
     axes.set_xticks(range(len(blocks)), blocks)
     axes.set(xlabel=f"edge of the {block_label}", ylabel="time, ms")
     axes.margins(x=0.15)
     log_axis(axes.yaxis)
     legend_below(figure, [axes], extra=[published_key()] if published else [])
     reasons = sorted({row.no_figure() for row in some if row.no_figure()})
-    caption = f"Image {sizes[-1]}, hot; logarithmic." + (f" Without a time today: {'; '.join(reasons[:2])}." if reasons else "")
+    caption = f"Matrices of {sizes[-1]} × {sizes[-1]}, hot; logarithmic." + (f" Without a time today: {'; '.join(reasons[:2])}." if reasons else "")
     return Drawing(name, title, to_svg(figure, name), caption)
 
 
 def gemm(rows):
     """Lines by size, and by tile or block, for both of the study's tables."""
-    yield _block_lines(rows, "gemm_memory", "memory", "tile", "gemm-memory", "im2col's matrix product by memory and tile",
+    yield _block_lines(rows, "gemm_memory", "memory", "tile", "gemm-memory", "Matrix product by memory and tile",
                        "Where the operands of the inner loop come from, by the edge of the square tile; hot caches, both axes logarithmic.")
     yield _by_block(rows, "gemm_memory", "memory", "tile", "gemm-memory-by-tile", "The same by tile, at the largest size")
-    yield _block_lines(rows, "gemm_partition", "partition", "block", "gemm-partition", "im2col's matrix product by partition and block",
+    yield _block_lines(rows, "gemm_partition", "partition", "block", "gemm-partition", "Matrix product by partition and block",
                        "What one thread computes: a row of the product, a column or an element. The study's element with block 64 asks for "
                        "64 × 64 = 4,096 threads a block, more than any card launches: its times are an artefact, those of a kernel that never ran.")
     yield _by_block(rows, "gemm_partition", "partition", "block", "gemm-partition-by-block", "The same by block, at the largest size")
@@ -237,7 +219,7 @@ def artefacts(rows):
         times = f" It printed {short(min(r.published_ns for r in printed) / 1e3)} to {short(max(r.published_ns for r in printed) / 1e3)} µs, at any size the cost of a refused launch." if printed else ""
         yield ("A kernel that never ran.", "Partition by element with block 64 is 64 × 64 = 4,096 threads a block; no card launches more than 1,024. The "
                f"study did not read the launch's error and took its time.{times}" + (f" Here: {reason}." if reason else ""))
-    table = rows.where(table="rgb", backend="im2col_gemm", math=OURS_MATH).prefer("hot")
+    table = rows.where(table="rgb", backend="im2col_gemm", math=FP32).prefer("hot")
     ratios = {"ours": [], "theirs": []}
     for k in table.values("out_channels"):
         for size in table.values("size"):

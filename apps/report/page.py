@@ -1,9 +1,8 @@
 """One self-contained HTML page: figures, tables, environment, and the files themselves. Nothing is loaded from anywhere."""
 
 import base64
-import hashlib
+import gzip
 import html
-import json
 from pathlib import Path
 
 import figures_ladder
@@ -11,6 +10,7 @@ import figures_others
 import figures_study_a
 import style
 from results import Rows, bytes_text, geometric_mean, natural, number, percent, rounded_rate, shape, short, time_text
+from selection import algorithms, deep_rows, heat_cells
 
 esc = html.escape
 
@@ -171,7 +171,7 @@ def drawings(group):
     if group.pictures is None:
         rows = group.rows
         found = [figures_study_a.heat_map(rows), *figures_study_a.by_size(rows), figures_study_a.by_stride(rows), *figures_study_a.gemm(rows),
-                 figures_ladder.deep(rows), *[figures_ladder.climb(name, some) for name, some in figures_ladder.algorithms(rows)],
+                 figures_ladder.deep(rows), *[figures_ladder.climb(name, some) for name, some in algorithms(rows)],
                  *figures_others.picture_filter(rows), figures_others.streams(rows), figures_others.separable(rows),
                  figures_others.stencil(rows, group.ceiling("copy_bytes_per_s")), figures_others.singles(rows), figures_others.roofline(group)]
         group.pictures = {drawing.name: drawing for drawing in found if drawing}
@@ -196,13 +196,13 @@ def study_a(group):
           for k in rgb.values("out_channels")],
         *[beside_table(rows.where(table=name).prefer("hot"), labels, lambda row: column if row.labels.get(label) is None else f"{label} {row.labels[label]}", caption)
           for name, labels, label, column, caption in (
-              ("gemm_memory", ["size", "memory"], "tile", "reference", "im2col's matrix product by memory and tile, hot"),
-              ("gemm_partition", ["size", "partition"], "block", "reference", "im2col's matrix product by partition and block, hot"))
+              ("gemm_memory", ["size", "memory"], "tile", "cuBLAS", "Matrix product by memory and tile, hot"),
+              ("gemm_partition", ["size", "partition"], "block", "cuBLAS", "Matrix product by partition and block, hot"))
           if rows.where(table=name)])
 
 
 def study_b(group):
-    ladders = list(figures_ladder.algorithms(group.rows))
+    ladders = list(algorithms(group.rows))
     parts = [figures(group, "deep3x3"), deep_table(group.rows)]
     for name, some in ladders:
         parts.append(figures(group, figures_ladder.figure_name(name)))
@@ -212,7 +212,7 @@ def study_b(group):
 
 
 def deep_table(rows):
-    found = figures_ladder.deep_rows(rows)
+    found = deep_rows(rows)
     if not found:
         return ""
     names = list(dict.fromkeys(name for best in found.values() for name in best))
@@ -260,11 +260,11 @@ def overview(group):
     wrong = [row for row in rows if row.status in ("FAILED", "SUSPECT", "ERROR")]
     if wrong:
         points.append(f"{len(wrong)} of them are wrong, too fast to be true, or ended in an error: they are listed, not drawn.")
-    cells = figures_study_a.heat_cells(rows)
+    cells = heat_cells(rows)
     if cells:
         points.append(f"RGB images: direct is faster than the best cuDNN fp32 time in {sum(r > 1 for r in cells.values())} of {len(cells)} cells, "
                       f"×{short(min(cells.values()))} to ×{short(max(cells.values()))}.")
-    deep = figures_ladder.deep_rows(rows)
+    deep = deep_rows(rows)
     for ours, theirs in (("implicit_gemm fp32", "cudnn fp32"), ("winograd fp32", "cudnn fp32"), ("tensor_core tf32", "cudnn tf32")):
         ratios = [best[theirs].ns / best[ours].ns for best in deep.values() if ours in best and theirs in best]
         if ratios:
@@ -294,7 +294,7 @@ def environment(files):
         devices = ", ".join(f"{d.get('name')} (sm {d.get('compute_capability')})" for d in file.devices) or "none used"
         commit = f"{meta.get('git', '?')}{', modified tree' if meta.get('dirty') else ''}"
         argv = meta.get("argv") if isinstance(meta.get("argv"), list) else []
-        facts = [("file", Path(file.path).name), ("command", " ".join(str(word) for word in argv) or file.tool), ("when", meta.get("time_utc", "?")),
+        facts = [("file", file.name), ("command", " ".join(str(word) for word in argv) or file.tool), ("when", meta.get("time_utc", "?")),
                  ("state", f"{file.status}{': ' + str(file.document['reason']) if file.document.get('reason') else ''}"), ("commit", commit),
                  ("build", f"{meta.get('version', '?')}, {meta.get('build_type', '?')}, {meta.get('compiler', '?')}, CUDA compiler {meta.get('cuda_compiler') or 'none'}"),
                  ("GPUs", devices), ("CPU", f"{host.get('cpu', '?')}, {host.get('threads_used', '?')} threads"), ("system", host.get("system", "?")),
@@ -307,21 +307,24 @@ def embedded(files):
     """The files as they are, in the page; a button hands each back byte for byte."""
     parts = []
     for i, file in enumerate(files):
-        name = Path(file.path).name
-        # As base64: no byte of it can end the element, and what comes out is what went in.
-        data = base64.b64encode(file.raw.encode("utf-8")).decode("ascii")
-        digest = hashlib.sha256(file.raw.encode("utf-8")).hexdigest()
-        parts.append(f'<p><a class="button" download="{esc(name)}" data-file="raw-{i}" href="#raw">Save {esc(name)}</a> '
-                     f'<span class="soft">{bytes_text(len(file.raw.encode("utf-8")))}, sha256 <span class="code">{digest}</span></span></p>'
-                     f'<script type="application/json+base64" id="raw-{i}" data-name="{esc(name)}">{data}</script>')
+        # Compressed, because a page is kept and sent; as base64, so that no byte of it can end the element.
+        data = base64.b64encode(gzip.compress(file.raw.encode("utf-8"), mtime=0)).decode("ascii")
+        parts.append(f'<p><a class="button" download="{esc(file.name)}" data-file="raw-{i}" href="#raw">Save {esc(file.name)}</a> '
+                     f'<span class="soft">{bytes_text(len(file.raw.encode("utf-8")))}, sha256 <span class="code">{file.sha256}</span></span></p>'
+                     f'<script type="application/gzip+base64" id="raw-{i}" data-name="{esc(file.name)}">{data}</script>')
     return "\n".join(parts)
 
 
 SCRIPT = """
-document.querySelectorAll('a[data-file]').forEach(function (link) {
+document.querySelectorAll('a[data-file]').forEach(async function (link) {
   var text = atob(document.getElementById(link.dataset.file).textContent), bytes = new Uint8Array(text.length);
   for (var i = 0; i < text.length; ++i) bytes[i] = text.charCodeAt(i);
-  link.href = URL.createObjectURL(new Blob([bytes], {type: 'application/json'}));
+  var blob = new Blob([bytes], {type: 'application/gzip'});
+  if (window.DecompressionStream)
+    blob = await new Response(blob.stream().pipeThrough(new DecompressionStream('gzip'))).blob();
+  else
+    link.download += '.gz';
+  link.href = URL.createObjectURL(blob);
 });
 """
 
@@ -335,8 +338,8 @@ def render(groups, problems=()):
     """The page; `problems` are notes about files that could not be read."""
     files = [file for group in groups for file in group.files]
     title = f"Lenslet: {', '.join(group.device for group in groups)}"
-    warnings = [f"{Path(file.path).name} is not complete ({file.status}): what it has is shown." for file in files if file.status != "COMPLETE"]
-    warnings += [f"{Path(file.path).name} was measured with a modified tree." for file in files if file.meta.get("dirty")]
+    warnings = [f"{file.name} is not complete ({file.status}): what it has is shown." for file in files if file.status != "COMPLETE"]
+    warnings += [f"{file.name} was measured with a modified tree." for file in files if file.meta.get("dirty")]
     warnings += list(problems)
     body, contents = [], []
     for i, group in enumerate(groups):

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Figures and one self-contained HTML page from result files of convbench and lenslet.
 
-    apps/report/report.py results.json [more.json…] --html out.html [--figures DIR]
+    apps/report/report.py results.json [more.json…] --html out.html [--figures DIR [--only NAME,NAME]]
 
-Reads schema lenslet.results/1, of whole runs and of interrupted ones. --figures writes each figure as an SVG file of its own.
+Reads schema lenslet.results/1, of whole runs and of interrupted ones. --figures writes each figure as an SVG file of its own, which
+names the files that it was drawn from.
 Needs Python 3.9 and matplotlib 3.5. Exit codes: 0 done, 2 usage, 3 a file that is no result file (a page of the others is
 written all the same), 4 matplotlib is missing, 7 an output could not be written.
 """
@@ -48,6 +49,7 @@ def main(arguments=None):
     parser.add_argument("files", nargs="+", metavar="FILE.json")
     parser.add_argument("--html", metavar="FILE", help="the page")
     parser.add_argument("--figures", metavar="DIR", help="each figure as an SVG file")
+    parser.add_argument("--only", metavar="NAMES", help="of the figures, those with these names")
     options = parser.parse_args(arguments)
     if not options.html and not options.figures:
         parser.error("give --html, --figures or both")
@@ -72,8 +74,10 @@ def main(arguments=None):
     if options.figures:
         for number, group in enumerate(devices):
             for drawing in page.drawings(group).values():
+                if options.only and drawing.name not in options.only.split(","):
+                    continue
                 suffix = f"-{number}" if number else ""
-                write(Path(options.figures) / f"{drawing.name}{suffix}.svg", style.for_file(drawing.svg))
+                write(Path(options.figures) / f"{drawing.name}{suffix}.svg", style.for_file(drawing.svg, [(file.name, file.sha256) for file in group.files]))
     if problems:
         fail(3, "; ".join(problems))
 

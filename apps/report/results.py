@@ -3,6 +3,7 @@
 Nothing here assumes that a run was finished, that a study is there, or that a value is not null.
 """
 
+import hashlib
 import json
 import math
 import re
@@ -101,6 +102,12 @@ class Row:
         return source if isinstance(source, str) else ""
 
     @property
+    def stages(self):
+        """[(name, median ns)] of the parts that were timed alone."""
+        stages = self.entry.get("stages_ns")
+        return [(str(k), number(v)) for k, v in stages.items() if number(v)] if isinstance(stages, dict) else []
+
+    @property
     def launches(self):
         launches = self.entry.get("launches")
         return [launch for launch in launches if isinstance(launch, dict)] if isinstance(launches, list) else []
@@ -153,6 +160,8 @@ class File:
     meta = property(lambda self: self.member("meta"))
     host = property(lambda self: self.member("host"))
     ceilings = property(lambda self: self.member("ceilings"))
+    name = property(lambda self: Path(self.path).name)
+    sha256 = property(lambda self: hashlib.sha256(self.raw.encode("utf-8")).hexdigest())
     tool = property(lambda self: str(self.document.get("tool") or "?"))
     status = property(lambda self: str(self.document.get("status") or "no status"))
 

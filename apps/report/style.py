@@ -58,7 +58,8 @@ def series(names):
         index = FAMILIES.index(family) if family in FAMILIES else None
         if index is None or any(style["color"] == colour(index) for style in styles.values()):
             index = next((i for i in free if not any(s["color"] == colour(i) for s in styles.values())), len(styles))
-        styles[name] = {"color": colour(index), "marker": MARKERS[index % len(MARKERS)]}
+        # Beyond the palette a colour comes back with another marker.
+        styles[name] = {"color": colour(index), "marker": MARKERS[(index + 3 * (index // len(SERIES))) % len(MARKERS)]}
     return styles
 
 
@@ -130,7 +131,9 @@ def to_svg(figure, name):
     svg = re.sub(r' id="([^"]+)"', rf' id="{name}-\1"', svg)
     svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", svg)
     svg = re.sub(r'(xlink:href|href)="#([^"]+)"', rf'\1="#{name}-\2"', svg)
-    return re.sub(r"\n\s*\n", "\n", svg).strip()
+    # A hundredth of a point is enough for coordinates; what stands between tags are labels.
+    svg = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d\.\d\d)\d+", r"\1", tag.group()), svg)
+    return re.sub(r"\s*\n\s*", "\n", svg).strip()
 
 
 def _placeholders():
@@ -145,12 +148,13 @@ def for_page(svg):
     return svg
 
 
-def for_file(svg):
-    """Placeholders become the light theme's colours, on white: readable wherever the file is shown."""
+def for_file(svg, sources):
+    """Placeholders become the light theme's colours, on white: readable wherever the file is shown. `sources`: (name, sha256) of the files behind it."""
     for _, (placeholder, light, _) in _placeholders():
         svg = svg.replace(placeholder, light)
     head = svg.index(">") + 1
-    return '<?xml version="1.0" encoding="utf-8"?>\n' + svg[:head] + '\n<rect width="100%" height="100%" fill="#ffffff"/>' + svg[head:] + "\n"
+    comment = "".join(f"<!-- {name.replace('-', '_')} sha256 {digest} -->\n" for name, digest in sources)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{comment}{svg[:head]}\n<rect width="100%" height="100%" fill="#ffffff"/>{svg[head:]}\n'
 
 
 def css_variables(theme):

@@ -1,18 +1,33 @@
 """Writes the results section of README.md from the files of one results folder, or checks that it is up to date.
 
-    python3 docs/results/update_readme.py docs/results/2026-11-21-h200 docs/results/2026-11-21-cpu [--check]
+    python3 docs/results/update_readme.py docs/results/2026-11-21-h200 docs/results/2026-11-21-cpu [--report | --check]
 
-The first folder is a GPU's, with peers.json, matrix.json and profile-batch-10000.json; the second a CPU's, with eval.json. Every
-number of the section comes from these files. Python's standard library alone.
+The first folder is a GPU's, with peers.json, matrix.json and profile-batch-10000.json; the second a CPU's, with eval.json. Where
+the first also has result files of convbench (reproduce.json, ladder.json), the tables of convolutions come from them; --report then
+first draws report.html and the pictures with apps/report, which needs matplotlib. Every number of the section comes from these files,
+and --check also finds a page or picture that was drawn from others. Python's standard library alone otherwise.
 """
 
 import argparse
+import hashlib
 import json
+import subprocess
 import sys
 from pathlib import Path
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+REPORT = ROOT / "apps" / "report"
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
+CONVBENCH = ("reproduce.json", "ladder.json")  # a row of both counts as the later file has it
+PAGE = "report.html"
+PICTURES = {"rgb-ratio": "How many times faster than cuDNN direct is, by size, stride and filters",
+            "ladder-implicit-gemm": "TFLOP/s and share of cuDNN, rung by rung, one line a shape"}
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(REPORT))
+import results  # noqa: E402  (apps/report's reader of result files)
+import selection  # noqa: E402
 
 
 def load(folder, name):
@@ -70,10 +85,126 @@ def cpu(folder):
            f"{host['cpu'].replace('(R)', '')}; {document['correct']:,} of {document['count']:,} right.")
 
 
+def convbench_files(gpu):
+    return [gpu / name for name in CONVBENCH if (gpu / name).exists()]
+
+
+def convbench_rows(gpu):
+    """The rows of convbench's files, and their figures for the machine; None where there are no such files."""
+    files = [results.load(path) for path in convbench_files(gpu)]
+    return results.Group(files[0].device, files) if files else None
+
+
+def picture(gpu, name):
+    """A picture, where it was drawn."""
+    path = gpu / f"{name}.svg"
+    if path.exists():
+        yield ""
+        yield f"![{PICTURES[name]}]({path.as_posix()})"
+
+
+def rgb(gpu, group):
+    """direct against cuDNN on one RGB image."""
+    cells = selection.heat_cells(group.rows)
+    if not cells:
+        return
+    copy = group.ceiling("copy_bytes_per_s")
+    columns = sorted({(k, stride) for k, stride, _ in cells}, key=lambda column: [results.natural(v) for v in column])
+    sizes = sorted({size for _, _, size in cells}, key=results.natural)
+
+    def best(k, stride, size):
+        table = group.rows.where(table="rgb", cache="hot", math="fp32", backend="direct")
+        return table.where(out_channels=k, stride=stride, size=size).best()
+
+    ahead = sum(ratio > 1 for ratio in cells.values())
+    shares = [best(*cell).gbytes * 1e9 / copy for cell in cells if copy and cell[2] in ("2048", "4096")]
+    moved = f"; at 2048 and 4096 it moves {min(shares):.0%} to {max(shares):.0%} of the copy bandwidth" if shares else ""
+    yield (f"**3×3 convolution of one RGB image**, {group.device}, padding 1, fp32, hot, kernel time. `direct` in µs, and how many times "
+           f"faster than cuDNN in its faster layout, measured in the same run: faster in {ahead} of {len(cells)} cells{moved}.")
+    yield ""
+    yield "| size | " + " | ".join(f"K={k}, stride {stride}" for k, stride in columns) + " |"
+    yield "|---" * (len(columns) + 1) + "|"
+    for size in sizes:
+        texts = [f"{results.short(best(k, s, size).ns / 1e3)} (×{results.short(cells[k, s, size])})" if (k, s, size) in cells else "–" for k, s in columns]
+        yield f"| {size} | " + " | ".join(texts) + " |"
+    yield from picture(gpu, "rgb-ratio")
+
+
+def deep(gpu, group):
+    """3x3 at batch 8: ours and cuDNN, fp32 and tensor cores."""
+    found = selection.deep_rows(group.rows)
+    wanted = ["implicit_gemm fp32", "winograd fp32", "cudnn fp32", "tensor_core tf32", "cudnn tf32", "tensor_core fp16", "cudnn fp16"]
+    names = [name for name in wanted if any(name in best for best in found.values())]
+    if not names:
+        return
+    yield (f"**3×3 convolution, batch 8**, {group.device}, hot, TFLOP/s, each in its fastest layout of one run. Operations are those of the direct sum, so "
+           "Winograd's rate is an effective one.")
+    yield ""
+    yield "| C, H=W, K | " + " | ".join(names) + " |"
+    yield "|---" * (len(names) + 1) + "|"
+    for problem, best in found.items():
+        c, size, k = selection.DEEP.match(problem).groups()
+        rates = [results.short(best[name].gflops / 1e3) if name in best else "–" for name in names]
+        yield f"| {c}, {size}, {k} | " + " | ".join(rates) + " |"
+    means = [results.geometric_mean(best[name].gflops / 1e3 for best in found.values() if name in best) for name in names]
+    yield "| geometric mean | " + " | ".join(results.short(mean) for mean in means) + " |"
+
+
+def ladder(gpu, group):
+    """The climb of implicit_gemm."""
+    rows = dict(selection.algorithms(group.rows)).get("implicit_gemm")
+    steps = results.Rows(row for row in rows or [] if selection.rung_of(row) != "rival")
+    rungs = list(dict.fromkeys(selection.rung_of(row) for row in steps))
+    if len(rungs) < 2:
+        return
+    yield (f"**The ladder of implicit GEMM**, {group.device}, fp32, geometric means of {len(steps.problems())} shapes; `convbench ladder implicit_gemm` climbs it.")
+    yield ""
+    yield "| rung | TFLOP/s | of cuDNN | the one change |"
+    yield "|---|---|---|---|"
+    for rung in rungs:
+        mine = results.Rows(row for row in steps if selection.rung_of(row) == rung)
+        rate = results.geometric_mean(row.gflops / 1e3 for row in mine.drawn if row.gflops)
+        share = results.geometric_mean(row.ratio for row in mine.drawn if row.ratio)
+        change = next((row.labels["change"] for row in mine if "change" in row.labels), "")
+        share_text = "–" if share is None else f"{share:.1%}" if share < 0.1 else f"{share:.0%}"
+        yield f"| {rung} | {results.short(rate)} | {share_text} | {change} |"
+    yield from picture(gpu, "ladder-implicit-gemm")
+
+
+def page_link(gpu):
+    if (gpu / PAGE).exists():
+        yield f"**Every figure and row**, with the environment and the files inside: [{PAGE}]({(gpu / PAGE).as_posix()}), one page that needs no network."
+
+
 def section(gpu, cpu_folder):
-    parts = ["\n".join(part) for part in (digits(gpu), peers(gpu), profile(gpu), cpu(cpu_folder))]
+    parts = [digits(gpu), peers(gpu), profile(gpu)]
+    group = convbench_rows(gpu)
+    if group:
+        parts += [rgb(gpu, group), deep(gpu, group), ladder(gpu, group), page_link(gpu)]
+    texts = ["\n".join(part) for part in [*parts, cpu(cpu_folder)]]
     names = " and ".join(f"[{folder.name}]({folder.as_posix()})" for folder in (gpu, cpu_folder))
-    return "\n\n".join([BEGIN, *parts, f"From {names}, by `docs/results/update_readme.py`.", END])
+    return "\n\n".join([BEGIN, *[text for text in texts if text], f"From {names}, by `docs/results/update_readme.py`.", END])
+
+
+def draw(gpu):
+    """report.html and README's pictures."""
+    files = [str(path) for path in convbench_files(gpu)]
+    if not files:
+        sys.exit(f"{gpu} has neither {' nor '.join(CONVBENCH)}: there is nothing to draw")
+    for python in (sys.executable, "/usr/bin/python3"):
+        command = [python, str(REPORT / "report.py"), "--html", str(gpu / PAGE), "--figures", str(gpu), "--only", ",".join(PICTURES), "--", *files]
+        status = subprocess.run(command).returncode
+        if status != 4:
+            break
+    if status:
+        sys.exit(status)
+
+
+def stale(gpu):
+    """Pages and pictures that were drawn from other files than those that are there."""
+    digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in convbench_files(gpu)]
+    drawn = [path for path in (gpu / PAGE, *(gpu / f"{name}.svg" for name in PICTURES)) if path.exists()]
+    return [path for path in drawn if not all(digest in path.read_text() for digest in digests)]
 
 
 def main():
@@ -81,14 +212,21 @@ def main():
     parser.add_argument("gpu", type=Path)
     parser.add_argument("cpu", type=Path)
     parser.add_argument("--check", action="store_true", help="exit with 1 where README.md differs")
+    parser.add_argument("--report", action="store_true", help="draw report.html and the pictures first")
     arguments = parser.parse_args()
+    if arguments.report and not arguments.check:
+        draw(arguments.gpu)
     text = README.read_text()
     before, rest = text.split(BEGIN)
     after = rest.split(END)[1]
     updated = before + section(arguments.gpu, arguments.cpu) + after
     if arguments.check and updated != text:
         sys.exit("README.md's results differ from the files: run docs/results/update_readme.py")
-    README.write_text(updated)
+    old = stale(arguments.gpu)
+    if arguments.check and old:
+        sys.exit(f"{', '.join(str(path) for path in old)}: drawn from other files than those beside it: run docs/results/update_readme.py --report")
+    if updated != text:
+        README.write_text(updated)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ class Maker:
                 for stride in (1, 2, 3):
                     out = (size - 1) // stride + 1
                     flops, nbytes = 2 * k * out * out * 27, 4 * (3 * size * size + k * out * out + 27 * k)
-                    base = 3000 + nbytes / 3.6
+                    base = 3000 + nbytes / 3600
                     for cache in ("hot", "cold"):
                         for backend, factor, layout in (("direct", 1, "NCHW"), ("im2col_gemm", 3.1, "NCHW"), ("implicit_gemm", 1.8, "NCHW"),
                                                         ("cudnn", 9, "NCHW"), ("cudnn", 8, "NHWC")):
@@ -67,7 +67,7 @@ class Maker:
         for size in (256, 512, 1024, 2048, 4096):
             for memory, factor in (("global", 4), ("shared", 1.4), ("register", 1)):
                 for tile in (8, 16, 32):
-                    self.row(size * size * factor * 8 / tile / 10, study="a", backend="gemm", flops=54 * size * size,
+                    self.row(size * size * factor * 8 / tile / 10, study="a", backend=memory, flops=54 * size * size,
                              labels={"table": "gemm_memory", "size": str(size), "memory": memory, "tile": str(tile)},
                              published={"time_ns": size * size * factor * 80 / tile, "gflops": None, "source": "study A"})
             self.row(size * size / 40, study="a", backend="cublas", labels={"table": "gemm_memory", "size": str(size), "memory": "cublas"})
@@ -76,10 +76,10 @@ class Maker:
                     labels = {"table": "gemm_partition", "size": str(size), "partition": partition, "block": str(block)}
                     printed = {"time_ns": 2464 if (partition, block) == ("element", 64) else size * size * factor, "gflops": None, "source": "study A"}
                     if (partition, block) == ("element", 64):
-                        self.row(study="a", backend="gemm", labels=labels, status="UNSUPPORTED", published=printed,
+                        self.row(study="a", backend=partition, labels=labels, status="UNSUPPORTED", published=printed,
                                  reason="64 x 64 = 4,096 threads a block, and this card launches at most 1,024")
                     else:
-                        self.row(size * size * factor / 20, study="a", backend="gemm", labels=labels, published=printed)
+                        self.row(size * size * factor / 20, study="a", backend=partition, labels=labels, published=printed)
 
     def ladder(self):
         for c, h, k in SHAPES:
@@ -115,9 +115,14 @@ class Maker:
                     self.row(134e6 / 4000 * factor, study="e", backend=f"stencil.{variant}", flops=2e8, bytes_ideal=134e6,
                              labels={"table": "stencil", "dimensions": str(dimensions), "filter": variant, "boundary": boundary})
         for streams, time in ((1, 9e6), (2, 6e6), (4, 5.1e6)):
-            self.row(time, study="d", backend="direct", labels={"table": "streams", "streams": str(streams)})
-        for part, time in (("standard", 50000), ("depthwise", 6000), ("pointwise", 12000), ("separable", 18000)):
-            self.row(time, study="d", backend="direct", labels={"table": "separable", "part": part, "channels": "64"})
+            self.row(time, study="d", backend="direct", labels={"table": "streams", "streams": str(streams), "chunks": "16"},
+                     stages_ns={"copy in": 4e6, "conv": 1.5e6, "copy out": 3.5e6})
+        for channels in (64, 128):
+            for part, backend, time in (("standard", "winograd", 50000), ("standard", "cudnn", 60000), ("depthwise", "depthwise", 6000),
+                                        ("depthwise", "cudnn", 16000), ("pointwise", "implicit_gemm", 12000), ("pointwise", "cudnn", 11000),
+                                        ("block", "depthwise + implicit_gemm", 17000), ("block", "cudnn + cudnn", 26000)):
+                self.row(time * channels / 64, study="d", backend=backend, flops=1e8, bytes_ideal=1e7,
+                         labels={"table": "separable", "channels": str(channels), "size": "56", "part": part})
         for backend, time in (("direct", 4000), ("winograd", 9000), ("cudnn", 5000)):
             self.row(time, problem='mb1ic1ih28oc6oh24kh5n"conv1"', backend=backend, flops=172800, bytes_ideal=17000)
 

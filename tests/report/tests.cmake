@@ -6,4 +6,12 @@ if(LENSLET_BUILD_APPS)
                DEPENDS lenslet_apps_common nlohmann_json::nlohmann_json)
   lenslet_test(compare SOURCES convbench/compare_test.cpp ../apps/convbench/compare.cpp
                DEPENDS lenslet_apps_common nlohmann_json::nlohmann_json)
+  lenslet_test(report_page SOURCES convbench/report_page_test.cpp DEPENDS lenslet_apps_common)
+endif()
+
+find_program(LENSLET_PYTHON python3)
+mark_as_advanced(LENSLET_PYTHON)
+if(LENSLET_PYTHON)
+  add_test(NAME report COMMAND "${LENSLET_PYTHON}" "${CMAKE_CURRENT_LIST_DIR}/report_test.py")
+  set_tests_properties(report PROPERTIES SKIP_RETURN_CODE 77)
 endif()

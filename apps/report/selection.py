@@ -1,0 +1,53 @@
+"""Which rows belong together: what figures, tables and README show is chosen here once. Python's standard library alone."""
+
+import re
+
+from results import Rows
+
+FP32 = "fp32"
+DEEP = re.compile(r"^mb8ic(32|64)ih(64|128)oc(128|256)oh\d+kh3$")
+
+
+def fastest(rows):
+    """Of rows that measure one thing in several layouts, the fastest of each backend."""
+    return {backend: rows.where(backend=backend).best() for backend in rows.backends()}
+
+
+def heat_cells(rows, backend="direct"):
+    """{(K, stride, size): how many times faster than the best cuDNN time of that cell}."""
+    cells = {}
+    table = rows.where(table="rgb", cache="hot", math=FP32).drawn
+    for row in table.where(backend=backend):
+        k, stride, size = (row.labels.get(name, "") for name in ("out_channels", "stride", "size"))
+        ratio = row.ratio
+        if ratio is None:
+            rival = table.where(backend="cudnn", out_channels=k, stride=stride, size=size).best()
+            ratio = rival.ns / row.ns if rival else None
+        if ratio and ratio > cells.get((k, stride, size), 0):
+            cells[(k, stride, size)] = ratio
+    return cells
+
+
+def algorithms(rows):
+    """The ladders of a run: (algorithm, its rows, rivals and the CPU's version among them)."""
+    ladder = rows.where(table="ladder").prefer("hot")
+    for name in dict.fromkeys(row.labels.get("algorithm", "") for row in ladder):
+        yield name, Rows(row for row in ladder if row.labels.get("algorithm", "") == name)
+
+
+def rung_of(row):
+    return row.labels.get("rung") or row.backend
+
+
+def deep_rows(rows):
+    """{problem: {"backend math": fastest row}} of the eight deep shapes, whichever command measured them; hot."""
+    found = {}
+    for row in Rows(rows).where(cache="hot").drawn:
+        problem = row.text("problem").split('n"')[0]
+        if not DEEP.match(problem) or not row.gflops or "." in row.backend:
+            continue
+        series_name = f"{row.backend} {row.text('math')}"
+        best = found.setdefault(problem, {})
+        if series_name not in best or row.ns < best[series_name].ns:
+            best[series_name] = row
+    return found

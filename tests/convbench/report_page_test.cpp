@@ -1,0 +1,78 @@
+// The report's script is found, run without a shell, and its failures become our errors. A shell script stands in for it.
+#include "apps/common/report_page.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "framework/error.h"
+#include "tests/support/expect_error.h"
+
+namespace lenslet {
+namespace {
+
+class ReportPage : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = ::testing::TempDir() + "lenslet-report-page";
+    ::mkdir(folder_.c_str(), 0700);
+    ::setenv("LENSLET_PYTHON", "/bin/sh", 1);
+    ::setenv("LENSLET_REPORT_SCRIPT", (folder_ + "/script").c_str(), 1);
+  }
+  void TearDown() override {
+    for (const char* name : {"/script", "/said"}) ::unlink((folder_ + name).c_str());
+    ::rmdir(folder_.c_str());
+    ::unsetenv("LENSLET_PYTHON");
+    ::unsetenv("LENSLET_REPORT_SCRIPT");
+  }
+  void script(const std::string& text) { std::ofstream(folder_ + "/script") << text << "\n"; }
+  std::string folder_;
+};
+
+TEST_F(ReportPage, NamesAreNotReadByAShell) {
+  script("for word in \"$@\"; do printf '%s\\n' \"$word\" >>" + folder_ + "/said; done");
+  write_report({"a file.json", "$(reboot)", "-dash"}, "out; rm.html");
+  std::ifstream said(folder_ + "/said");
+  const std::string text((std::istreambuf_iterator<char>(said)), std::istreambuf_iterator<char>());
+  EXPECT_EQ(text, "--html\nout; rm.html\n--\na file.json\n$(reboot)\n-dash\n");
+}
+
+TEST_F(ReportPage, FailuresKeepTheirKind) {
+  const auto run = [] { write_report({"a.json"}, "out.html"); };
+  script("echo 'report: matplotlib is not installed' >&2; exit 4");
+  expect_error<UnavailableError>(run, "matplotlib is not installed");
+  script("echo noise; echo 'report: a.json: not JSON' >&2; exit 3");
+  expect_error<DataError>(run, "a.json: not JSON");
+  script("echo 'report: cannot write out.html' >&2; exit 7");
+  expect_error<OutputError>(run, "cannot write out.html");
+  script("echo 'Traceback:' >&2; echo 'ValueError: odd' >&2; exit 1");
+  expect_error<OutputError>(run, "ended with 1 and without a page: ValueError: odd");
+  script("kill -9 $$");
+  expect_error<OutputError>(run, "ended with 137");
+  script("yes | head -c 1000000; echo end >&2; exit 7");
+  expect_error<OutputError>(run, "end");
+}
+
+TEST_F(ReportPage, SaysWhatIsMissing) {
+  const auto run = [] { write_report({"a.json"}, "out.html"); };
+  expect_error<UnavailableError>(run, "LENSLET_REPORT_SCRIPT names");
+  script("exit 0");
+  run();
+  ::setenv("LENSLET_PYTHON", "/nonexistent/python3", 1);
+  expect_error<UnavailableError>(run, "apt-get install python3 python3-matplotlib");
+}
+
+TEST_F(ReportPage, FindsTheTreesScript) {
+  if (std::string(LENSLET_BINARY_DIR).rfind(LENSLET_SOURCE_DIR, 0) != 0)
+    GTEST_SKIP() << "built outside the tree: " LENSLET_BINARY_DIR;
+  ::unsetenv("LENSLET_REPORT_SCRIPT");
+  ::setenv("LENSLET_PYTHON", "/bin/true", 1);
+  write_report({"a.json"}, "out.html");  // throws where there is none
+}
+
+}  // namespace
+}  // namespace lenslet

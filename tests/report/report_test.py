@@ -1,0 +1,337 @@
+"""The report shows what the files say, alone in one page, whatever is missing from them.
+
+    python3 tests/report/report_test.py     # exit 77: skipped, because matplotlib is not installed
+"""
+
+import base64
+import gzip
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+import synthetic  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "apps" / "report" / "report.py"
+VOID = {"meta", "br", "rect", "use", "path", "link", "img", "input", "hr"}
+UNITS = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9, "GFLOP/s": 1, "TFLOP/s": 1, "GB/s": 1}
+
+
+def find_python():
+    """The first interpreter that has matplotlib."""
+    for candidate in (sys.executable, "/usr/bin/python3"):
+        if os.path.exists(candidate) and subprocess.run([candidate, "-c", "import matplotlib"], capture_output=True).returncode == 0:
+            return candidate
+    return None
+
+
+PYTHON = find_python()
+
+
+class Page(HTMLParser):
+    """Collects a page's elements, and what is wrong with their nesting."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.open, self.problems, self.ids, self.tags, self.cells, self.scripts, self.words = [], [], [], [], [], [], []
+        self.feed(text)
+        if self.open:
+            self.problems.append(f"never closed: {self.open}")
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.tags.append((tag, attributes))
+        if "id" in attributes:
+            self.ids.append(attributes["id"])
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "td":
+            self.cells.append([attributes.get("title"), ""])
+        if tag == "script":
+            self.scripts.append([attributes, ""])
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        if tag in VOID:
+            return
+        if not self.open or self.open[-1] != tag:
+            self.problems.append(f"</{tag}> closes {self.open[-1:]}")
+        else:
+            self.open.pop()
+
+    def handle_data(self, data):
+        if "td" in self.open:
+            self.cells[-1][1] += data
+        if self.open and self.open[-1] == "script":
+            self.scripts[-1][1] += data
+        elif "style" not in self.open:
+            self.words.append(data)
+
+
+class ReportTest(unittest.TestCase):
+    pages = {}  # drawn once each
+
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="lenslet-report-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def write(self, document, name="results.json"):
+        path = self.folder / name
+        path.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
+        return path
+
+    def run_report(self, *arguments, environment=None, script=SCRIPT):
+        return subprocess.run([PYTHON, str(script), *map(str, arguments)], capture_output=True, text=True, env={**os.environ, **(environment or {})})
+
+    def page(self, *documents):
+        """In this process: most of a run's time is the start of matplotlib."""
+        import page
+        import results
+        texts = tuple(document if isinstance(document, str) else json.dumps(document) for document in documents)
+        if texts not in self.pages:
+            self.pages[texts] = page.render(results.groups([results.File(f"results-{i}.json", text) for i, text in enumerate(texts)]))
+        return self.pages[texts]
+
+    def test_page_is_self_contained_and_well_formed(self):
+        text = self.page(synthetic.everything())
+        page = Page(text)
+        self.assertEqual(page.problems, [])
+        self.assertEqual(len(page.ids), len(set(page.ids)), "an id appears twice")
+        for tag, attributes in page.tags:
+            self.assertNotIn(tag, ("link", "iframe", "object", "embed", "img"))
+            for name in ("src", "href", "xlink:href", "data", "action"):
+                value = attributes.get(name) or "#"
+                self.assertTrue(value.startswith("#"), f"<{tag} {name}={value}>")
+                self.assertIn(value[1:], ["", *page.ids], "a link within the page leads nowhere")
+        self.assertEqual(re.findall(r"@import|url\((?!#)", text), [])
+        self.assertEqual(set(re.findall(r"https?://[^\s\"'<]*", text)) - {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}, set())
+        self.assertNotIn("<script>alert", text)
+        self.assertNotRegex(text, r"#0[0a]000\d|#01020\d", "a placeholder colour was left")
+        for word in (">nan<", ">None<", ">NaN<", ">inf<", "undefined"):
+            self.assertNotIn(word, text)
+
+    def test_every_number_is_the_files(self):
+        document = synthetic.everything()
+        page = Page(self.page(document))
+        exact = {}
+        for title, text in page.cells:
+            match = re.match(r"^([-+.e\d]+) (\S+)$", title or "")
+            shown = re.match(r"^([\d.,]+) (\S+)$", text)
+            if not match or not shown:
+                continue
+            value, unit = float(match.group(1)), match.group(2)
+            exact.setdefault(unit, set()).add(value)
+            as_read = float(shown.group(1).replace(",", "")) * UNITS[shown.group(2)]
+            self.assertAlmostEqual(as_read / value, 1, delta=0.006, msg=f"{text} stands for {title}")
+        rows = [row for row in document["results"] if isinstance(row.get("time_ns"), dict) and row["time_ns"].get("p90")]
+        self.assertGreater(len(rows), 500)
+        for row in rows:
+            for which in ("p10", "median", "p90"):
+                self.assertIn(row["time_ns"][which], exact["ns"], row["labels"])
+            if row["end_to_end_ns"]:
+                self.assertIn(row["end_to_end_ns"]["median"], exact["ns"])
+            if row["published"] and row["published"]["time_ns"]:
+                self.assertIn(row["published"]["time_ns"], exact["ns"])
+            if row["flops"]:
+                self.assertIn(row["flops"] / row["time_ns"]["median"], exact["GFLOP/s"])
+
+    def test_rows_without_figure_keep_their_reason(self):
+        document = synthetic.everything()
+        page = Page(self.page(document))
+        words = "".join(page.words)
+        reasons = [row["reason"] for row in document["results"] if row.get("reason") and row.get("status") != "PASSED"]
+        self.assertGreater(len(set(reasons)), 4)
+        for reason in reasons:
+            self.assertIn(reason, words)
+        self.assertIn("no time was measured", words)
+        self.assertIn("no status, no reason given", words)
+
+    def test_artefacts_are_named(self):
+        words = "".join(Page(self.page(synthetic.everything())).words)
+        self.assertIn("64 × 64 = 4,096 threads a block", words)
+        self.assertIn("did the work of stride 1 at every stride", words)
+
+    def test_files_come_back_byte_for_byte(self):
+        document = json.dumps(synthetic.document([{"name": "ü </script> <!-- \u2028"}]), indent=1, ensure_ascii=False) + "\n"
+        page = Page(self.page(document))
+        data = [text for attributes, text in page.scripts if attributes.get("id") == "raw-0"]
+        self.assertEqual(gzip.decompress(base64.b64decode(data[0])).decode("utf-8"), document)
+
+    def test_figures_are_files_of_their_own(self):
+        document = synthetic.everything()
+        path = self.write(document)
+        figures = self.folder / "figures"
+        run = self.run_report(path, "--figures", figures)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        names = {file.stem for file in figures.iterdir()}
+        self.assertEqual(names, {"rgb-ratio", "rgb-by-size-k1", "rgb-by-size-k3", "rgb-by-stride", "gemm-memory", "gemm-memory-by-tile", "gemm-partition",
+                                 "gemm-partition-by-block", "deep3x3", "ladder-implicit-gemm", "filter-with-copies", "filter-kernel", "streams", "separable",
+                                 "stencil", "singles", "roofline"})
+        for file in figures.iterdir():
+            text = file.read_text(encoding="utf-8")
+            ElementTree.fromstring(text)
+            self.assertNotIn("var(--", text)
+            self.assertNotIn("nan", text.lower().split())
+        # What the heat map says is what the file says.
+        cells = re.findall(r">×([\d.]+)<", (figures / "rgb-ratio.svg").read_text(encoding="utf-8"))
+        direct = [row for row in document["results"] if row.get("labels") and row["labels"].get("table") == "rgb" and row["backend"] == "direct" and
+                  row.get("cache") == "hot"]
+        self.assertEqual(sorted(cells), sorted(f"{row['ratio_to_cudnn']:.2f}" for row in direct))
+        # Ticks keep their small numbers.
+        self.assertIn(">0.001<", (figures / "gemm-memory.svg").read_text(encoding="utf-8"))
+        only = self.folder / "only"
+        self.run_report(path, "--figures", only, "--only", "streams,stencil")
+        self.assertEqual({file.stem for file in only.iterdir()}, {"streams", "stencil"})
+
+    def test_same_files_make_the_same_page(self):
+        document = synthetic.everything()
+        here = self.page(document)
+        html = self.folder / "out.html"
+        self.assertEqual(self.run_report(self.write(document, "results-0.json"), "--html", html).returncode, 0)
+        self.assertEqual(here, html.read_text(encoding="utf-8"))
+
+    def test_parts_of_files(self):
+        maker = synthetic.Maker()
+        maker.rgb()
+        some = maker.rows[:7]
+        for what, document in (
+                ("no rows", synthetic.document([])),
+                ("the first rows of an interrupted run", synthetic.document(some, status="INTERRUPTED")),
+                ("a device that failed", synthetic.document(some, status="ERROR", reason="launch failed: <sticky>")),
+                ("a CPU's", synthetic.document(some, device="cpu")),
+                ("nothing but the schema", {"schema": "lenslet.results/1", "results": []}),
+                ("members of other types", {"schema": "lenslet.results/1", "results": [1, None, {}], "meta": [], "host": None, "devices": {}, "libs": 3, "ceilings": "x"})):
+            with self.subTest(what):
+                page = Page(self.page(document))
+                self.assertEqual(page.problems, [])
+        self.assertIn("is not complete (INTERRUPTED)", self.page(synthetic.document(some, status="INTERRUPTED")))
+        # Every table cut short in every way that matters: one row, one column.
+        everything = synthetic.everything()["results"]
+        tables = {}
+        for row in everything:
+            tables.setdefault((row.get("labels") or {}).get("table"), []).append(row)
+        for name, rows in tables.items():
+            for kept in (rows[:1], rows[-1:] + rows[::7], [dict(row, status="ERROR", time_ns=None) for row in rows]):
+                with self.subTest(name, rows=len(kept)):
+                    self.assertEqual(Page(self.page(synthetic.document(kept))).problems, [])
+
+    def test_devices_are_kept_apart(self):
+        maker = synthetic.Maker()
+        maker.rgb()
+        text = self.page(synthetic.document(maker.rows), synthetic.document(maker.rows[:50], device="cpu"))
+        page = Page(text)
+        self.assertEqual(page.problems, [])
+        self.assertEqual(len(page.ids), len(set(page.ids)))
+        self.assertIn('<h2>NVIDIA H200</h2>', text)
+        self.assertIn('<h2>Some Processor</h2>', text)
+
+    def test_files_committed_are_shown(self):
+        for file in sorted((ROOT / "docs" / "results").glob("*/*.json")):
+            if json.loads(file.read_text()).get("schema") == "lenslet.results/1":
+                with self.subTest(file.name):
+                    self.assertEqual(Page(self.page(file.read_text(encoding="utf-8"))).problems, [])
+
+    def test_bad_files(self):
+        good = self.write(synthetic.document([]), "good.json")
+        html = self.folder / "out.html"
+        for name, text, expected in (("cut.json", '{"schema": "lenslet.res', "cut short"), ("list.json", "[]", "schema is None"),
+                                     ("eval.json", '{"schema": "lenslet.eval/1"}', "'lenslet.eval/1'"), ("deep.json", "[" * 100000, "json"),
+                                     ("rows.json", '{"schema": "lenslet.results/1"}', 'lacks the array "results"')):
+            bad = self.write(text, name)
+            run = self.run_report(bad, "--html", html)
+            self.assertEqual(run.returncode, 3, name)
+            self.assertIn(expected, run.stderr)
+            self.assertEqual(len(run.stderr.splitlines()), 1, run.stderr)
+            self.assertFalse(html.exists())
+        run = self.run_report(self.folder / "cut.json", good, "--html", html)
+        self.assertEqual(run.returncode, 3)
+        self.assertIn("cut.json", html.read_text(encoding="utf-8"))
+        run = self.run_report(self.folder / "missing.json", "--html", html)
+        self.assertEqual(run.returncode, 3)
+        self.assertIn("No such file", run.stderr)
+
+    def test_outputs(self):
+        good = self.write(synthetic.document([]))
+        self.assertEqual(self.run_report(good).returncode, 2)
+        for target in (good / "below-a-file.html", "/dev/full", "/proc/nowhere/out.html"):
+            run = self.run_report(good, "--html", target)
+            self.assertEqual(run.returncode, 7, f"{target}: {run.stderr}")
+            self.assertEqual(len(run.stderr.splitlines()), 1, run.stderr)
+        self.assertEqual([file.name for file in self.folder.iterdir()], [good.name], "something was left behind")
+        self.assertEqual(self.run_report(good, "--html", self.folder / "by-folder.html", script=SCRIPT.parent).returncode, 0)
+
+    def test_without_matplotlib(self):
+        good = self.write(synthetic.document([]))
+        hidden = self.folder / "hidden"
+        hidden.mkdir()
+        (hidden / "matplotlib.py").write_text('raise ModuleNotFoundError("No module named matplotlib", name="matplotlib")\n')
+        run = self.run_report(good, "--html", self.folder / "out.html", environment={"PYTHONPATH": str(hidden)})
+        self.assertEqual(run.returncode, 4)
+        self.assertIn("apt-get install python3-matplotlib", run.stderr)
+
+    def test_readme_is_written_from_the_files(self):
+        tree = self.folder / "tree"
+        for path in ("README.md", "docs/results", "apps/report"):
+            source = ROOT / path
+            (tree / path).parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if source.is_dir() else shutil.copy)(source, tree / path)
+        folders = re.search(r"\]\((docs/results/[^)]*)\) and [^(]*\((docs/results/[^)]*)\), by", (tree / "README.md").read_text())
+        self.assertIsNotNone(folders, "README does not say where its results come from")
+        gpu = tree / folders.group(1)
+        for name in ("reproduce.json", "ladder.json", "report.html"):
+            (gpu / name).unlink(missing_ok=True)
+        for picture in gpu.glob("*.svg"):
+            picture.unlink()
+
+        def update(*arguments):
+            return subprocess.run([PYTHON, "docs/results/update_readme.py", *folders.groups(), *arguments], cwd=tree, capture_output=True, text=True)
+
+        # Without convbench's files those parts are left out.
+        self.assertEqual(update().returncode, 0)
+        self.assertEqual(update("--check").returncode, 0)
+        self.assertNotIn("The ladder of implicit GEMM", (tree / "README.md").read_text())
+        self.assertNotEqual(update("--report").returncode, 0)
+        # With them they are there, with their pictures.
+        document = synthetic.everything()
+        (gpu / "reproduce.json").write_text(json.dumps(document))
+        self.assertEqual(update("--check").returncode, 1)
+        run = update("--report")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        readme = (tree / "README.md").read_text()
+        row = next(row for row in document["results"] if row["labels"] == {"table": "rgb", "size": "4096", "stride": "1", "out_channels": "3"} and
+                   row["backend"] == "direct" and row["cache"] == "hot")
+        self.assertIn(f"{row['time_ns']['median'] / 1e3:,.0f} (×8.00)", readme)
+        self.assertIn("faster in 30 of 30 cells", readme)
+        self.assertIn("| 32, 64, 128 | 41.0 | 60.0 | 37.0 | 180 | 150 |", readme)
+        self.assertIn("| product | 41.0 | 111% | tuned tiles |", readme)
+        for link in re.findall(r"\]\((docs/results/[^)]*)\)", readme):
+            self.assertTrue((tree / link).exists(), link)
+        self.assertEqual(update("--check").returncode, 0)
+        # A page drawn from another file than the one beside it is found.
+        (gpu / "reproduce.json").write_text(json.dumps(document) + "\n")
+        run = update("--check")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("report.html", run.stderr)
+
+
+if __name__ == "__main__":
+    if PYTHON is None:
+        print("skipped: matplotlib is not installed (apt-get install python3-matplotlib)")
+        sys.exit(77)
+    if PYTHON != sys.executable:
+        os.execv(PYTHON, [PYTHON, *sys.argv])
+    sys.path.insert(0, str(SCRIPT.parent))
+    unittest.main()
