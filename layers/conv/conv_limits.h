@@ -10,8 +10,9 @@ namespace lenslet {
 /// Refuses tensors stored channels last.
 inline Support nchw_only(const char* backend, const Conv2dProblem& problem) {
   if (problem.layout == TensorLayout::kNchw) return Support::yes();
-  return Support::no(concat(backend, " reads and writes NCHW, asked for ", to_string(problem.layout),
-                            ": use NCHW or a backend that serves both, such as direct"));
+  return Support::no(
+      concat(backend, " reads and writes NCHW, asked for ", to_string(problem.layout),
+             ": use NCHW, or a backend that serves both: cudnn, or on the CPU onednn and direct"));
 }
 
 }  // namespace lenslet

@@ -1,0 +1,44 @@
+// What is written as PNG is read back the same.
+#include "framework/io/png_writer.h"
+
+#include <gtest/gtest.h>
+
+#include "framework/error.h"
+#include "tests/support/expect_error.h"
+
+namespace lenslet::test {
+namespace {
+
+Image image_of(int width, int height, int channels, int step) {
+  Image image{width, height, channels, {}, "PNG"};
+  for (int i = 0; i < width * height * channels; ++i) {
+    image.pixels.push_back(static_cast<uint8_t>(i * step % 251));
+  }
+  return image;
+}
+
+TEST(PngWriter, IsReadBack) {
+  for (const int channels : {1, 2, 3, 4}) {
+    for (const auto& [width, height] :
+         {std::pair{1, 1}, std::pair{1, 9}, std::pair{17, 1}, std::pair{33, 20}}) {
+      for (const int step : {0, 1, 97}) {  // flat, smooth and rough rows take different filters
+        const Image image = image_of(width, height, channels, step);
+        const std::string bytes = encode_png(image);
+        const Image back = decode_image({bytes.begin(), bytes.end()}, "picture");
+        EXPECT_EQ(back.width, width);
+        EXPECT_EQ(back.height, height);
+        EXPECT_EQ(back.channels, channels);
+        EXPECT_EQ(back.pixels, image.pixels) << channels << " channels, step " << step;
+      }
+    }
+  }
+}
+
+TEST(PngWriter, RefusesWhatIsNoPicture) {
+  expect_error<DataError>([] { encode_png({0, 1, 3, {}, ""}); }, "found 0x1x3");
+  expect_error<DataError>([] { encode_png({1, 1, 5, {1, 2, 3, 4, 5}, ""}); }, "found 1x1x5");
+  expect_error<DataError>([] { encode_png({2, 2, 1, {1, 2, 3}, ""}); }, "3 values");
+}
+
+}  // namespace
+}  // namespace lenslet::test
