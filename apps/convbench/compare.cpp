@@ -251,8 +251,8 @@ ComparedRow compare_times(const ResultRow& before, const ResultRow& after, doubl
   if (before.time.median > 0) row.ratio = after.time.median / before.time.median;
   const Interval a = median_interval(before.time), b = median_interval(after.time);
   if (std::isnan(a.low) || std::isnan(b.low)) {
-    row.reason = concat("fewer than ", kMinComparedSamples, " samples (", before.time.samples, " and ",
-                        after.time.samples, "): their medians have no interval");
+    row.reason = concat("too few samples: ", before.time.samples, " and ", after.time.samples, ", at least ",
+                        kMinComparedSamples, " each are needed");
     return row;
   }
   if (!(a.low > 0 && b.low > 0)) {

@@ -1,7 +1,7 @@
 """Figures of studies C, D and E, of single measurements, and the roofline of everything."""
 
 from drawing import Drawing
-from results import Rows, natural, shape, short, time_text
+from results import Rows, natural, per_second, shape, short, time_text
 from style import (BACK, HATCHES, INK, PUBLISHED, SOFT, colour, legend_below, log_axis, panels, plt, published_key,
                    series, to_svg)
 
@@ -212,12 +212,12 @@ def roofline(group):
     if copy:
         end = min(high, top / copy) if top else high
         axes.plot([low, end], [low * copy / 1e9, end * copy / 1e9], color=SOFT, linewidth=1.3)
-        axes.annotate(f"copy {copy / 1e12:.2f} TB/s" if copy > 1e12 else f"copy {copy / 1e9:.0f} GB/s", (low, low * copy / 1e9), xytext=(10, -3),
+        axes.annotate(f"copy {per_second(copy, 'B/s')}", (low, low * copy / 1e9), xytext=(10, -3),
                       textcoords="offset points", fontsize=8.5, color=SOFT, va="top")
     for name, value in roofs:
         start = max(low, value / copy) if copy else low
         axes.plot([start, high], [value / 1e9] * 2, color=SOFT, linewidth=1.3)
-        axes.annotate(f"{name} matrix product {value / 1e12:.3g} TFLOP/s", (high, value / 1e9), xytext=(-2, 3), textcoords="offset points", ha="right",
+        axes.annotate(f"{name} matrix product {per_second(value, 'FLOP/s')}", (high, value / 1e9), xytext=(-2, 3), textcoords="offset points", ha="right",
                       fontsize=8.5, color=SOFT)
     families = list(dict.fromkeys(_kind(row) for row in rows))
     styles = series(families)

@@ -75,7 +75,7 @@ def by_size(rows):
         flat[0].set_ylabel("time, ms")
         legend_below(figure, flat, extra=[published_key()] if any_published else [])
         name = f"rgb-by-size-k{k}"
-        caption = ("Kernel time of one image with hot caches; cuDNN in its faster layout. Both axes are logarithmic." +
+        caption = ("Kernel time of one image with hot caches, each backend in its faster layout. Both axes are logarithmic." +
                    (" The dashed lines are another card of another year: they show the shape, not a race. The study does not say "
                     "how many filters it had." if any_published else ""))
         yield Drawing(name, f"3×3 convolution of an RGB image, K = {k}: time by size", to_svg(figure, name), caption)

@@ -9,7 +9,7 @@ import figures_ladder
 import figures_others
 import figures_study_a
 import style
-from results import Rows, bytes_text, geometric_mean, natural, number, percent, rounded_rate, shape, short, time_text
+from results import Rows, bytes_text, geometric_mean, natural, number, per_second, percent, rounded_rate, shape, short, time_text
 from selection import algorithms, deep_rows, heat_cells
 
 esc = html.escape
@@ -275,11 +275,10 @@ def overview(group):
 
 def ceilings_line(group):
     parts = []
-    for key, name, unit, size in (("copy_bytes_per_s", "copy", "TB/s", 1e12), ("fp32_flops_per_s", "fp32 matrix product", "TFLOP/s", 1e12),
-                                  ("tf32_flops_per_s", "tf32", "TFLOP/s", 1e12), ("fp16_flops_per_s", "fp16", "TFLOP/s", 1e12)):
-        value = group.ceiling(key)
-        if value:
-            parts.append(f"{name} {short(value / size)} {unit}")
+    for key, name, unit in (("copy_bytes_per_s", "copy", "B/s"), ("fp32_flops_per_s", "fp32 matrix product", "FLOP/s"),
+                            ("tf32_flops_per_s", "tf32", "FLOP/s"), ("fp16_flops_per_s", "fp16", "FLOP/s")):
+        if group.ceiling(key):
+            parts.append(f"{name} {per_second(group.ceiling(key), unit)}")
     launch = group.ceiling("launch_ns")
     if launch:
         parts.append(f"launch {time_text(launch)}")

@@ -292,6 +292,12 @@ def time_text(ns):
     return f"{short(ns)} ns"
 
 
+def per_second(value, unit):
+    """"4.20 TB/s", "45.6 GB/s"."""
+    prefix, size = ("T", 1e12) if value >= 1e12 else ("G", 1e9)
+    return f"{short(value / size)} {prefix}{unit}"
+
+
 def bytes_text(count):
     if count is None:
         return "–"
