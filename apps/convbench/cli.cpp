@@ -87,7 +87,7 @@ void add_streams(Command command, StreamsOptions& options) {
   command.text("--problem", "STR", options.problem,
                concat("a convolution with the whole batch [", options.problem, "]"));
   command.text("--backend", "NAME", options.backend, concat("a backend of the GPU [", options.backend, "]"));
-  command.integer("--chunks", 1, 4096, options.chunks, "parts of the batch [8]");
+  command.integer("--chunks", 1, 4096, options.chunks, concat("parts of the batch [", options.chunks, "]"));
   add_integers(command, "--streams", options.streams, 1, 64, "how many streams share the parts [1,2,4]");
   command.text("--trace", "FILE", options.trace, "timeline of every stream, for ui.perfetto.dev");
   add_measuring(command, options);
@@ -101,7 +101,7 @@ void add_streams(Command command, StreamsOptions& options) {
 }
 
 void add_separable(Command command, SeparableOptions& options) {
-  add_integers(command, "--channels", options.channels, 1, 4096, "channels in and out [32,64,128,256]");
+  add_integers(command, "--channels", options.channels, 1, 4096, "channels in and out [32,128,512]");
   add_sizes(command, "--sizes", options.sizes);
   command.integer("--batch-size", 1, 4096, options.batch, "images [8]");
   add_backends(command, options.backends);
@@ -113,6 +113,64 @@ void add_separable(Command command, SeparableOptions& options) {
       "Examples:\n"
       "  convbench separable --json separable.json\n"
       "  convbench separable --channels 64 --sizes 56,112 --batch-size 32");
+}
+
+/// Names with commas between them, or "none".
+void add_names(Command& command, const std::string& name, const std::string& value,
+               std::vector<std::string>& target, const std::string& help) {
+  command.option(name, value, help, [&target, name](const std::string& text) {
+    target = text == "none" ? std::vector<std::string>() : split_list(name, text);
+  });
+}
+
+void add_gemm(Command command, GemmStudyOptions& options) {
+  add_sizes(command, "--sizes", options.sizes);
+  add_names(command, "--memory", "LIST|none", options.memory,
+            "where operands come from: global, shared, register [all]");
+  add_integers(command, "--tiles", options.tiles, 1, 1024, "threads along an edge of a tile [8,16,32]");
+  add_names(command, "--partition", "LIST|none", options.partitions,
+            "what a thread computes: row, column, element [all]");
+  add_integers(command, "--blocks", options.blocks, 1, 1024, "threads along an edge of a block [16,32,64]");
+  add_measuring(command, options);
+  command.footer(
+      "C = A * B, square, fp32, by the kernels of a course's laboratory, all of them right, beside the "
+      "vendor's library.\n"
+      "What the card cannot launch is UNSUPPORTED, with the reason from the card's own limits. Needs a GPU.\n"
+      "Examples:\n"
+      "  convbench gemm --json gemm.json\n"
+      "  convbench gemm --sizes 1024 --memory register --tiles 8,16 --partition none");
+}
+
+void add_stencil(Command command, StencilOptions& options) {
+  add_integers(command, "--dimensions", options.dimensions, 1, 2, "1, 2 or both [1,2]");
+  command.integer("--length", 1, 1 << 30, options.length, "elements of the signal [16777216]");
+  command.integer("--taps", 1, 4095, options.taps, "of the signal's filter [7]");
+  command.integer("--height", 1, 1 << 16, options.height, "rows of the image [4096]");
+  command.integer("--width", 1, 1 << 16, options.width, "columns of the image [4096]");
+  command.integer("--radius", 0, 31, options.radius,
+                  "of the image's filter, 2 * radius + 1 along an edge [2]");
+  add_names(command, "--filter", "LIST", options.filters,
+            "filter in global or constant memory, input tiled in shared memory, or several outputs a thread: "
+            "global, "
+            "constant, tiled, vector [all]");
+  add_names(command, "--boundary", "LIST", options.boundaries,
+            "what is beyond the edges: zero, clamp, reflect [all]");
+  add_measuring(command, options);
+  command.footer(
+      "Effective bandwidth counts input and output once; the ceiling is copying. Needs a GPU.\n"
+      "Examples:\n"
+      "  convbench stencil --json stencil.json\n"
+      "  convbench stencil --dimensions 1 --length 1000003 --taps 15 --boundary reflect");
+}
+
+void add_reproduce(Command command, ReproduceOptions& options) {
+  command.arguments("study", "a|b|c|d|e|all", options.studies, "which of the published studies");
+  add_measuring(command, options);
+  command.footer(
+      "Prints what each study printed, on its card, beside what this card does now.\n"
+      "Examples:\n"
+      "  convbench reproduce all --json all.json --csv all.csv --report all.html\n"
+      "  convbench reproduce b");
 }
 
 void add_compare(Command command, CompareOptions& options) {
@@ -139,6 +197,9 @@ std::function<ExitCode()> parse_convbench_line(int argc, const char* const* argv
     FilterOptions filter;
     StreamsOptions streams;
     SeparableOptions separable;
+    GemmStudyOptions gemm;
+    StencilOptions stencil;
+    ReproduceOptions reproduce;
     CompareOptions compare;
   };
   const auto options = std::make_shared<Options>();
@@ -159,6 +220,15 @@ std::function<ExitCode()> parse_convbench_line(int argc, const char* const* argv
   add_separable(line.command("separable", "A depthwise-separable block against the convolution it replaces",
                              [options] { return run_separable(options->separable); }),
                 options->separable);
+  add_gemm(line.command("gemm", "Matrix products by memory and by partition, beside cuBLAS",
+                        [options] { return run_gemm_study(options->gemm); }),
+           options->gemm);
+  add_stencil(line.command("stencil", "1D and 2D convolution with one filter, against copying",
+                           [options] { return run_stencil(options->stencil); }),
+              options->stencil);
+  add_reproduce(line.command("reproduce", "Published studies, theirs beside ours",
+                             [options] { return run_reproduce(options->reproduce); }),
+                options->reproduce);
   add_compare(line.command("compare", "Two result files: faster, slower, the same or unclear",
                            [options] { return run_compare(options->compare); }),
               options->compare);

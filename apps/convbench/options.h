@@ -44,6 +44,11 @@ struct LadderOptions : BenchOptions {
 };
 
 struct ReproduceOptions : BenchOptions {
+  ReproduceOptions() {
+    // Some two thousand rows: all of them within eight minutes on a fast card.
+    measure.warmup_ms = 5;
+    measure.min_time_ms = 40;
+  }
   std::vector<std::string> studies;  // "a" to "e" or "all"
 };
 
@@ -58,15 +63,31 @@ struct FilterOptions : BenchOptions {
 struct StreamsOptions : BenchOptions {
   std::string problem = "mb64ic128ih56oc128kh3ph1";  // takes about as long to compute as to copy
   std::string backend = "implicit_gemm";
-  int64_t chunks = 8;
+  int64_t chunks = 16;
   std::vector<int> streams = {1, 2, 4};
   std::string trace;  // empty: none
 };
 
 struct SeparableOptions : BenchOptions {
-  std::vector<int> channels = {32, 64, 128, 256}, sizes = {56, 112};
+  std::vector<int> channels = {32, 128, 512}, sizes = {28, 112};
   int64_t batch = 8;
   std::vector<std::string> backends;  // names; empty: all
+};
+
+struct GemmStudyOptions : BenchOptions {
+  std::vector<int> sizes = {256, 512, 1024, 2048, 4096};
+  std::vector<std::string> memory = {"global", "shared", "register"};
+  std::vector<int> tiles = {8, 16, 32};  // of each memory mode
+  std::vector<std::string> partitions = {"row", "column", "element"};
+  std::vector<int> blocks = {16, 32, 64};  // of each partition
+};
+
+struct StencilOptions : BenchOptions {
+  std::vector<int> dimensions = {1, 2};
+  int64_t length = int64_t{1} << 24, taps = 7;      // 1D
+  int64_t height = 4096, width = 4096, radius = 2;  // 2D
+  std::vector<std::string> filters = {"global", "constant", "tiled", "vector"};
+  std::vector<std::string> boundaries = {"zero", "clamp", "reflect"};
 };
 
 /// `convbench compare OLD NEW`.

@@ -1,0 +1,49 @@
+#include "apps/convbench/bench/study_bench.h"
+
+#include <iterator>
+
+namespace lenslet {
+namespace {
+
+void append(std::vector<ResultRow>& rows, std::vector<ResultRow> some) {
+  rows.insert(rows.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
+}
+
+}  // namespace
+
+void bench_study_into(const std::vector<StudyEntry>& entries, const std::function<void()>& allocate,
+                      BenchSession& session) {
+  const RowContext context = session.row_context();
+  std::vector<ResultRow> wanted;
+  for (const StudyEntry& entry : entries) {
+    append(wanted, rows_without_time(entry.base, "SKIPPED", "not measured yet", context));
+  }
+  std::vector<ResultRow> rows = session.resumed(wanted);
+  if (!rows.empty()) return session.add(std::move(rows));
+
+  DeviceGuard guard(session.device());
+  std::string no_memory;
+  try {
+    allocate();
+  } catch (const MemoryError& error) {
+    no_memory = error.what();
+  }
+  std::vector<Contender*> rivals;
+  for (const StudyEntry& entry : entries) {
+    if (entry.contender && no_memory.empty()) rivals.push_back(entry.contender.get());
+  }
+  const std::vector<Measurement> measured = measure(rivals, session.stream(), session.measure_options());
+  size_t next = 0;
+  for (const StudyEntry& entry : entries) {
+    if (!entry.contender) {
+      append(rows, rows_without_time(entry.base, entry.status, entry.reason, context));
+    } else if (!no_memory.empty()) {
+      append(rows, rows_without_time(entry.base, "SKIPPED", no_memory, context));
+    } else {
+      append(rows, rows_of(entry.base, measured[next++], context, entry.work, MathMode::kFp32));
+    }
+  }
+  session.add(std::move(rows));
+}
+
+}  // namespace lenslet

@@ -1,0 +1,50 @@
+// The matrix product of im2col as a study of parallel programming measured it: C = A * B, square, row-major fp32.
+//
+// Each kernel is a few lines around one idea, in a file of its own. They are for looking at: products of the
+// framework go through layers/gemm.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "framework/device.h"
+#include "framework/launch_resources.h"
+#include "framework/layer.h"
+
+namespace lenslet {
+
+/// C [size, size] = A [size, size] * B [size, size].
+struct MatrixArgs {
+  int size = 0;
+  const float* a = nullptr;
+  const float* b = nullptr;
+  float* c = nullptr;
+};
+
+/// A kernel, and how its outputs are cut into blocks: a line of threads, or a square of them.
+struct MatrixKernel {
+  using Function = void (*)(int size, const float* a, const float* b, float* c);
+  const char* name = nullptr;   // "matrix_shared_kernel"
+  Function function = nullptr;  // null: there is no code for this tile
+  bool square = true;
+  int threads = 1;  // along the line or an edge of the square
+  int outputs = 1;  // the same, in rows or columns of C
+
+  int block_threads() const noexcept { return square ? threads * threads : threads; }
+};
+
+// One file each. `tile` and `block` in threads along an edge.
+MatrixKernel matrix_element_kernel(int tile);   // one thread an element, operands from global memory
+MatrixKernel matrix_shared_kernel(int tile);    // the same, operands staged in shared memory
+MatrixKernel matrix_register_kernel(int tile);  // 4 x 4 elements a thread, outer products in registers
+MatrixKernel matrix_row_kernel(int block);      // one thread a row
+MatrixKernel matrix_column_kernel(int block);   // one thread a column
+
+/// Whether the device can launch it, from the device's own limits; the reason where it cannot.
+Support matrix_support(const MatrixKernel& kernel, Device device);
+/// What a launch takes. Throws DeviceError.
+LaunchResources matrix_launch_resources(const MatrixKernel& kernel);
+/// Enqueues one product. Throws DeviceError where the launch is refused.
+void matrix_enqueue(const MatrixKernel& kernel, const MatrixArgs& args, Stream& stream);
+
+}  // namespace lenslet

@@ -1,0 +1,55 @@
+// What a card can launch of the study's kernels, and the launch.
+#include "apps/convbench/gemm_study/matrix_kernels.h"
+#include "framework/cuda_check.h"
+#include "framework/error.h"
+#include "framework/integer_math.h"
+#include "framework/launch_resources.cuh"
+
+namespace lenslet {
+namespace {
+
+int attribute(cudaDeviceAttr which, Device device) {
+  int value = 0;
+  LENSLET_CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device.ordinal));
+  return value;
+}
+
+const void* address(const MatrixKernel& kernel) { return reinterpret_cast<const void*>(kernel.function); }
+
+}  // namespace
+
+Support matrix_support(const MatrixKernel& kernel, Device device) {
+  const int threads = kernel.block_threads();
+  const int most = attribute(cudaDevAttrMaxThreadsPerBlock, device);
+  if (threads > most) {
+    const std::string product =
+        kernel.square ? concat(kernel.threads, " x ", kernel.threads, " = ") : std::string();
+    return Support::no(concat(product, threads, " threads a block, and this card launches up to ", most));
+  }
+  if (!kernel.function) {
+    return Support::no(concat(kernel.name, " has tiles of 8, 16 and 32, asked for ", kernel.threads));
+  }
+  cudaFuncAttributes attributes{};
+  LENSLET_CUDA_CHECK(cudaFuncGetAttributes(&attributes, address(kernel)));
+  if (threads > attributes.maxThreadsPerBlock) {
+    return Support::no(concat(threads, " threads a block of ", attributes.numRegs,
+                              " registers each, and this card launches up to ", attributes.maxThreadsPerBlock,
+                              " of them"));
+  }
+  return Support::yes();
+}
+
+LaunchResources matrix_launch_resources(const MatrixKernel& kernel) {
+  return launch_resources(kernel.name, address(kernel), kernel.block_threads(), 0);
+}
+
+void matrix_enqueue(const MatrixKernel& kernel, const MatrixArgs& args, Stream& stream) {
+  const auto threads = static_cast<unsigned>(kernel.threads);
+  const auto blocks = static_cast<unsigned>(ceil_div(args.size, kernel.outputs));
+  const dim3 grid(blocks, kernel.square ? blocks : 1), block(threads, kernel.square ? threads : 1);
+  kernel.function<<<grid, block, 0, static_cast<cudaStream_t>(stream.native_handle())>>>(args.size, args.a,
+                                                                                         args.b, args.c);
+  LENSLET_CUDA_CHECK_LAUNCH("a kernel of the gemm study");
+}
+
+}  // namespace lenslet

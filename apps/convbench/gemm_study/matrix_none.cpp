@@ -1,0 +1,23 @@
+// A build without CUDA has none of the study's kernels: the command refuses before it asks for one.
+#include "apps/convbench/gemm_study/matrix_kernels.h"
+#include "framework/error.h"
+
+namespace lenslet {
+
+MatrixKernel matrix_element_kernel(int tile) { return {"matrix_element_kernel", nullptr, true, tile, tile}; }
+MatrixKernel matrix_shared_kernel(int tile) { return {"matrix_shared_kernel", nullptr, true, tile, tile}; }
+MatrixKernel matrix_register_kernel(int tile) {
+  return {"matrix_register_kernel", nullptr, true, tile, tile};
+}
+MatrixKernel matrix_row_kernel(int block) { return {"matrix_row_kernel", nullptr, false, block, block}; }
+MatrixKernel matrix_column_kernel(int block) {
+  return {"matrix_column_kernel", nullptr, false, block, block};
+}
+
+Support matrix_support(const MatrixKernel&, Device) { return Support::no(cuda_status().reason); }
+LaunchResources matrix_launch_resources(const MatrixKernel&) { throw UnavailableError(cuda_status().reason); }
+void matrix_enqueue(const MatrixKernel&, const MatrixArgs&, Stream&) {
+  throw UnavailableError(cuda_status().reason);
+}
+
+}  // namespace lenslet

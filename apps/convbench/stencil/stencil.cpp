@@ -1,0 +1,64 @@
+#include "apps/convbench/stencil/stencil.h"
+
+#include <algorithm>
+
+#include "apps/convbench/stencil/stencil_kernels.h"
+#include "framework/error.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int kMaxLength = 1 << 30, kMaxEdge = 1 << 16;
+
+void demand(const char* option, int value, int max) {
+  if (value >= 1 && value <= max) return;
+  throw UsageError(concat(option, " expects 1 to ", max, ", found ", value));
+}
+
+}  // namespace
+
+const char* to_string(Boundary boundary) noexcept {
+  switch (boundary) {
+    case Boundary::kZero:
+      return "zero";
+    case Boundary::kClamp:
+      return "clamp";
+    case Boundary::kReflect:
+      return "reflect";
+  }
+  return "?";
+}
+
+std::string Stencil::to_string() const {
+  if (dimensions == 1) return concat(width, " elements, ", taps, taps == 1 ? " tap" : " taps");
+  return concat(height, " x ", width, " elements, ", taps, " x ", taps, " taps");
+}
+
+void Stencil::validate() const {
+  if (dimensions == 1) {
+    demand("--length", width, kMaxLength);
+    demand("--taps", taps, kMaxTaps1d);
+  } else {
+    demand("--height", height, kMaxEdge);
+    demand("--width", width, kMaxEdge);
+    if (taps < 1 || taps > kMaxTaps2d || taps % 2 == 0) {
+      throw UsageError(concat("--radius expects 0 to ", (kMaxTaps2d - 1) / 2, ", found ", (taps - 1) / 2));
+    }
+    if (elements() > kMaxLength) {
+      throw UsageError(
+          concat("--height and --width make ", elements(), " elements, the limit is ", kMaxLength));
+    }
+  }
+}
+
+Support Stencil::supports(Boundary boundary) const {
+  if (boundary != Boundary::kReflect) return Support::yes();
+  const int reach = std::max(before(), after());
+  const int shortest = dimensions == 1 ? width : std::min(height, width);
+  if (reach < shortest) return Support::yes();
+  return Support::no(concat("a filter of ", taps, " taps reaches ", reach,
+                            " elements beyond the edge, and reflecting ", shortest,
+                            " goes back no more than ", shortest - 1, ": use zero or clamp, or fewer taps"));
+}
+
+}  // namespace lenslet

@@ -1,0 +1,83 @@
+// The filter in constant memory: a multiply-add takes its tap straight from the constant cache, which hands one address to
+// a whole warp; the one change from stencil_global.cu.
+#include "apps/convbench/stencil/constant_filter.cuh"
+#include "apps/convbench/stencil/edges.cuh"
+
+namespace lenslet {
+namespace {
+
+__constant__ float constant_filter[kConstantTaps];
+
+void upload(const float* filter, int count, Stream& stream) {
+  upload_constant(constant_filter, filter, count, stream);
+}
+
+constexpr unsigned kLine = 256, kTileX = 32, kTileY = 8;
+
+// computes    y [width] of x [width] and filter [taps]
+// work split  thread = one output
+// memory      no shared memory: x through L1, the filter from constant memory
+// requires    reflecting: taps no longer than the signal (checked by Stencil::supports)
+// measured    docs/results, study e
+template <Boundary kBoundary>
+__global__ void __launch_bounds__(kLine)
+    stencil_constant_1d_kernel(const StencilShape shape, const float* __restrict__ x, const float*,
+                               float* __restrict__ y) {
+  const int i = static_cast<int>(blockIdx.x * kLine + threadIdx.x);
+  if (i >= shape.width) return;
+  float sum = 0;
+  for (int t = 0; t < shape.taps; ++t) {
+    sum = fmaf(constant_filter[t], edge_value<kBoundary>(x, i + t - shape.before, shape.width), sum);
+  }
+  y[i] = sum;
+}
+
+// computes    y [height, width] of x [height, width] and filter [taps, taps]
+// work split  thread = one output; a block covers 32 columns x 8 rows
+// memory      no shared memory: x through L1, the filter from constant memory
+// requires    reflecting: taps no longer than height and width (checked by Stencil::supports)
+// measured    docs/results, study e
+template <Boundary kBoundary>
+__global__ void __launch_bounds__(kTileX* kTileY)
+    stencil_constant_2d_kernel(const StencilShape shape, const float* __restrict__ x, const float*,
+                               float* __restrict__ y) {
+  const int column = static_cast<int>(blockIdx.x * kTileX + threadIdx.x);
+  const int row = static_cast<int>(blockIdx.y * kTileY + threadIdx.y);
+  if (row >= shape.height || column >= shape.width) return;
+  float sum = 0;
+  for (int s = 0; s < shape.taps; ++s) {
+    for (int t = 0; t < shape.taps; ++t) {
+      const float value = edge_value<kBoundary>(x, row + s - shape.before, column + t - shape.before,
+                                                shape.height, shape.width);
+      sum = fmaf(constant_filter[s * shape.taps + t], value, sum);
+    }
+  }
+  y[static_cast<int64_t>(row) * shape.width + column] = sum;
+}
+
+}  // namespace
+
+StencilKernel stencil_constant_kernel(const Stencil& stencil, Boundary boundary) {
+  StencilKernel kernel;
+  if (stencil.dimensions == 1) {
+    kernel.name = "stencil_constant_1d_kernel";
+    kernel.function = by_boundary(boundary, &stencil_constant_1d_kernel<Boundary::kZero>,
+                                  &stencil_constant_1d_kernel<Boundary::kClamp>,
+                                  &stencil_constant_1d_kernel<Boundary::kReflect>);
+    kernel.threads_x = kLine;
+    kernel.blocks_x = blocks_of(stencil.width, kLine);
+  } else {
+    kernel.name = "stencil_constant_2d_kernel";
+    kernel.function = by_boundary(boundary, &stencil_constant_2d_kernel<Boundary::kZero>,
+                                  &stencil_constant_2d_kernel<Boundary::kClamp>,
+                                  &stencil_constant_2d_kernel<Boundary::kReflect>);
+    kernel.threads_x = kTileX;
+    kernel.threads_y = kTileY;
+    kernel.blocks_x = blocks_of(stencil.width, kTileX);
+    kernel.blocks_y = blocks_of(stencil.height, kTileY);
+  }
+  kernel.upload = &upload;
+  return kernel;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,200 @@
+// The gemm and stencil studies without a GPU: their judges, with mistakes planted, and what they refuse.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "apps/convbench/gemm_study/gemm_study.h"
+#include "apps/convbench/stencil/stencil_study.h"
+#include "framework/error.h"
+
+namespace lenslet {
+namespace {
+
+using reference::Fill;
+
+std::vector<GemmCell> all_gemm_cells() {
+  return gemm_cells(gemm_memory_modes(), {8, 16, 32}, gemm_partitions(), {16, 32, 64});
+}
+
+std::vector<float> multiply(const MatrixArgs& args) {
+  const auto n = static_cast<size_t>(args.size);
+  std::vector<float> c(n * n, 0.0f);
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t k = 0; k < n; ++k) {
+      for (size_t j = 0; j < n; ++j) c[i * n + j] += args.a[i * n + k] * args.b[k * n + j];
+    }
+  }
+  return c;
+}
+
+TEST(MatrixTask, JudgesEveryElementOfSmallProducts) {
+  Stream stream(Device::cpu());
+  for (Fill fill : {Fill::kIntegers, Fill::kRandom}) {
+    MatrixTask task(19, fill, 3);
+    task.allocate(Device::cpu(), 0);
+    for (int round : {0, 1}) {
+      task.load(round, stream);
+      const std::vector<float> c = multiply(task.args());
+      const Verdict right = task.judge(round, c, stream);
+      EXPECT_TRUE(right.passed) << right.reason;
+      EXPECT_EQ(right.error.checked, 19 * 19);
+      for (size_t i = 0; i < c.size(); ++i) {
+        std::vector<float> wrong = c;
+        wrong[i] += 1;
+        EXPECT_FALSE(task.judge(round, wrong, stream).passed) << i;
+        wrong[i] = NAN;
+        EXPECT_FALSE(task.judge(round, wrong, stream).passed) << i;
+      }
+      EXPECT_FALSE(task.judge(1 - round, c, stream).passed) << "the product of another input";
+    }
+  }
+}
+
+TEST(MatrixTask, SamplesLargeProductsAndSeesEveryNan) {
+  Stream stream(Device::cpu());
+  MatrixTask task(300, Fill::kRandom, 1);
+  task.allocate(Device::cpu(), 0);
+  task.load(0, stream);
+  std::vector<float> c = multiply(task.args());
+  const Verdict right = task.judge(0, c, stream);
+  EXPECT_TRUE(right.passed) << right.reason;
+  EXPECT_EQ(right.error.checked, 48 * 48);
+  EXPECT_GT(right.error.bound, 0);
+  for (size_t i : {size_t{0}, size_t{299}, size_t{300 * 300 - 1}, size_t{12345}}) {
+    std::vector<float> wrong = c;
+    wrong[i] = NAN;
+    EXPECT_FALSE(task.judge(0, wrong, stream).passed) << i;
+  }
+  // One tile that was left out.
+  for (size_t i = 64; i < 80; ++i)
+    std::fill_n(c.begin() + static_cast<std::ptrdiff_t>(i * 300 + 128), 32, 0.0f);
+  EXPECT_FALSE(task.judge(0, c, stream).passed);
+}
+
+TEST(MatrixTask, SeesWhatIsWrittenOutside) {
+  Stream stream(Device::cpu());
+  MatrixTask task(5, Fill::kIntegers, 1);
+  task.allocate(Device::cpu(), 0);
+  task.load(0, stream);
+  const std::vector<float> c = multiply(task.args());
+  task.args().c[25] = 7;
+  const Verdict verdict = task.judge(0, c, stream);
+  EXPECT_FALSE(verdict.passed);
+  EXPECT_NE(verdict.reason.find("wrote behind block 2"), std::string::npos) << verdict.reason;
+}
+
+TEST(GemmStudy, NamesItsCells) {
+  EXPECT_EQ(all_gemm_cells().size(), 18U);
+  EXPECT_THROW(gemm_cells({"texture"}, {8}, {}, {}), UsageError);
+  EXPECT_THROW(gemm_cells({}, {}, {"diagonal"}, {8}), UsageError);
+  for (const GemmCell& cell : all_gemm_cells()) {
+    const ResultRow row = gemm_row(cell, 1024, 1);
+    EXPECT_EQ(row.study, "a");
+    ASSERT_EQ(row.labels.size(), 4U);
+    ASSERT_TRUE(row.published) << cell.kind << " " << cell.edge;
+    EXPECT_GT(row.published->time_ns, 0);
+    EXPECT_NE(row.repro.find(cell.kind), std::string::npos) << row.repro;
+  }
+  EXPECT_FALSE(gemm_row({GemmCell::Table::kMemory, "shared", 16}, 1000, 1).published);
+}
+
+/// y by the definition, with the edges laid around x beforehand.
+std::vector<float> convolve(const Stencil& stencil, const std::vector<float>& filter, const float* x,
+                            Boundary boundary) {
+  const int taps = stencil.taps, before = stencil.before(), after = stencil.after();
+  const bool plane = stencil.dimensions == 2;
+  const int rows = plane ? stencil.height + taps - 1 : 1, columns = stencil.width + taps - 1;
+  const auto wrap = [&](int i, int n) {
+    if (i >= 0 && i < n) return i;
+    if (boundary == Boundary::kZero) return -1;
+    if (boundary == Boundary::kClamp) return i < 0 ? 0 : n - 1;
+    return i < 0 ? -i : 2 * n - 2 - i;
+  };
+  std::vector<float> padded(static_cast<size_t>(rows) * static_cast<size_t>(columns));
+  for (int i = 0; i < rows; ++i) {
+    for (int j = 0; j < columns; ++j) {
+      const int h = plane ? wrap(i - before, stencil.height) : 0, w = wrap(j - before, stencil.width);
+      padded[static_cast<size_t>(i * columns + j)] = h < 0 || w < 0 ? 0.0f : x[h * stencil.width + w];
+    }
+  }
+  EXPECT_EQ(columns, stencil.width + before + after);
+  std::vector<float> y;
+  for (int p = 0; p < stencil.height; ++p) {
+    for (int q = 0; q < stencil.width; ++q) {
+      float sum = 0;
+      for (int s = 0; s < (plane ? taps : 1); ++s) {
+        for (int t = 0; t < taps; ++t) {
+          sum += filter[static_cast<size_t>(s * taps + t)] *
+                 padded[static_cast<size_t>((p + s) * columns + q + t)];
+        }
+      }
+      y.push_back(sum);
+    }
+  }
+  return y;
+}
+
+TEST(StencilTask, JudgesEachBoundaryByItself) {
+  Stream stream(Device::cpu());
+  for (const Stencil& stencil : {Stencil{1, 1, 50, 7}, Stencil{1, 1, 50, 4}, Stencil{2, 9, 11, 5}}) {
+    StencilTask task(stencil, Fill::kRandom, 5);
+    task.allocate(Device::cpu());
+    task.load(0, stream);
+    for (Boundary boundary : {Boundary::kZero, Boundary::kClamp, Boundary::kReflect}) {
+      const std::vector<float> y = convolve(stencil, task.filter(), task.x(), boundary);
+      const Verdict right = task.judge(0, boundary, y, stream);
+      EXPECT_TRUE(right.passed) << stencil.to_string() << " " << to_string(boundary) << ": " << right.reason;
+      EXPECT_EQ(right.error.checked, stencil.elements());
+      for (Boundary other : {Boundary::kZero, Boundary::kClamp, Boundary::kReflect}) {
+        if (other == boundary) continue;
+        EXPECT_FALSE(task.judge(0, other, y, stream).passed)
+            << to_string(boundary) << " for " << to_string(other);
+      }
+      for (size_t i = 0; i < y.size(); ++i) {
+        std::vector<float> wrong = y;
+        wrong[i] = i % 2 == 0 ? NAN : wrong[i] + 0.5f;
+        EXPECT_FALSE(task.judge(0, boundary, wrong, stream).passed) << i;
+      }
+    }
+  }
+}
+
+TEST(StencilTask, JudgesTheEdgesOfLargeOnes) {
+  Stream stream(Device::cpu());
+  const Stencil stencil{2, 1500, 1100, 5};
+  StencilTask task(stencil, Fill::kIntegers, 5);
+  task.allocate(Device::cpu());
+  task.load(2, stream);
+  std::vector<float> y = convolve(stencil, task.filter(), task.x(), Boundary::kClamp);
+  const Verdict right = task.judge(2, Boundary::kClamp, y, stream);
+  EXPECT_TRUE(right.passed) << right.reason;
+  EXPECT_LT(right.error.checked, stencil.elements());
+  for (size_t i : {size_t{0}, size_t{1099}, size_t{1500 * 1100 - 1}, size_t{700 * 1100 + 555}}) {
+    std::vector<float> wrong = y;
+    wrong[i] = NAN;
+    EXPECT_FALSE(task.judge(2, Boundary::kClamp, wrong, stream).passed) << i;
+  }
+  y.back() += 1;
+  EXPECT_FALSE(task.judge(2, Boundary::kClamp, y, stream).passed);
+}
+
+TEST(Stencil, RefusesWhatCannotBe) {
+  EXPECT_THROW((Stencil{1, 1, 0, 7}.validate()), UsageError);
+  EXPECT_THROW((Stencil{1, 1, 10, 4096}.validate()), UsageError);
+  EXPECT_THROW((Stencil{2, 10, 70000, 3}.validate()), UsageError);
+  EXPECT_THROW((Stencil{2, 60000, 60000, 3}.validate()), UsageError);
+  EXPECT_THROW((Stencil{2, 10, 10, 65}.validate()), UsageError);
+  EXPECT_TRUE((Stencil{1, 1, 3, 7}.supports(Boundary::kClamp)));
+  EXPECT_TRUE((Stencil{1, 1, 4, 7}.supports(Boundary::kReflect)));
+  const Support support = Stencil{1, 1, 3, 7}.supports(Boundary::kReflect);
+  EXPECT_FALSE(support);
+  EXPECT_NE(support.reason().find("reaches 3"), std::string::npos) << support.reason();
+  EXPECT_FALSE((Stencil{2, 2, 100, 5}.supports(Boundary::kReflect)));
+  EXPECT_THROW(stencil_cells({"texture"}, {"zero"}), UsageError);
+  EXPECT_THROW(stencil_cells({"global"}, {"periodic"}), UsageError);
+  EXPECT_THROW(stencil_cells({}, {"zero"}), UsageError);
+  EXPECT_EQ(stencil_cells(stencil_filters(), stencil_boundaries()).size(), 12U);
+}
+
+}  // namespace
+}  // namespace lenslet

@@ -1,0 +1,153 @@
+// Every kernel of the gemm and stencil studies before its judge, on sizes that fit no tile, and what no card launches.
+#include <gtest/gtest.h>
+
+#include "apps/convbench/gemm_study/gemm_study.h"
+#include "apps/convbench/stencil/stencil_study.h"
+#include "framework/error.h"
+#include "framework/tensor.h"
+#include "tests/support/gpu.h"
+
+namespace lenslet {
+namespace {
+
+using reference::Fill;
+
+std::vector<GemmCell> all_gemm_cells() {
+  return gemm_cells(gemm_memory_modes(), {8, 16, 32}, gemm_partitions(), {16, 32, 64});
+}
+
+class StudyKernels : public testing::Test {
+ protected:
+  void SetUp() override {
+    LENSLET_SKIP_WITHOUT_GPU();
+    stream_ = std::make_unique<Stream>(Device::cuda());
+    guard_ = std::make_unique<DeviceGuard>(Device::cuda());
+  }
+
+  Verdict run(Contender& contender, int round) {
+    contender.load(round, *stream_);
+    std::vector<float> output(contender.output_count());
+    const size_t bytes = output.size() * sizeof(float);
+    fill_bytes(contender.output(), Device::cuda(), 0xff, bytes, *stream_);
+    contender.run(*stream_);
+    copy_bytes(output.data(), Device::cpu(), contender.output(), Device::cuda(), bytes, *stream_);
+    stream_->synchronize();
+    return contender.judge(round, output);
+  }
+
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<DeviceGuard> guard_;
+};
+
+TEST_F(StudyKernels, MultiplyRightlyAtEverySize) {
+  int launched = 0;
+  for (int size : {1, 2, 7, 16, 31, 33, 64, 100, 129, 257, 300}) {
+    for (Fill fill : {Fill::kIntegers, Fill::kRandom}) {
+      MatrixTask task(size, fill, 7);
+      size_t workspace_bytes = 0;
+      std::vector<std::unique_ptr<Contender>> contenders;
+      try {
+        contenders.push_back(cublas_contender(task, *stream_, workspace_bytes));
+      } catch (const UnavailableError& error) {
+        std::printf("without cuBLAS: %s\n", error.what());
+      }
+      for (const GemmCell& cell : all_gemm_cells()) {
+        if (!matrix_support(kernel_of(cell), Device::cuda())) continue;
+        contenders.push_back(matrix_contender(cell, task, *stream_));
+        ++launched;
+      }
+      task.allocate(Device::cuda(), workspace_bytes);
+      for (int round : {0, 1}) {
+        for (const auto& contender : contenders) {
+          const Verdict verdict = run(*contender, round);
+          EXPECT_TRUE(verdict.passed) << contender->name() << " at " << size << ": " << verdict.reason;
+        }
+      }
+    }
+  }
+  EXPECT_GE(launched, 11 * 2 * 17);
+}
+
+TEST_F(StudyKernels, RefuseBlocksThatNoCardLaunches) {
+  const GemmCell cell{GemmCell::Table::kPartition, "element", 64};
+  const Support support = matrix_support(kernel_of(cell), Device::cuda());
+  ASSERT_FALSE(support);
+  const std::string reason = refusal_of(cell, support);
+  for (const char* part : {"64 x 64 = 4096 threads", "up to 1024", "0.0025 ms", "never launched"}) {
+    EXPECT_NE(reason.find(part), std::string::npos) << reason;
+  }
+  // And the launch itself is refused, not silent.
+  MatrixTask task(64, Fill::kRandom, 1);
+  task.allocate(Device::cuda(), 0);
+  task.load(0, *stream_);
+  EXPECT_THROW(matrix_enqueue(kernel_of(cell), task.args(), *stream_), DeviceError);
+  for (int tile : {12, 64}) {
+    const GemmCell odd{GemmCell::Table::kMemory, "shared", tile};
+    EXPECT_FALSE(matrix_support(kernel_of(odd), Device::cuda())) << tile;
+  }
+  EXPECT_TRUE(matrix_support(kernel_of({GemmCell::Table::kMemory, "global", 12}), Device::cuda()));
+}
+
+TEST_F(StudyKernels, ConvolveRightlyAtEverySize) {
+  std::vector<Stencil> stencils;
+  for (int width : {1, 2, 5, 8, 17, 255, 256, 257, 1023, 1024, 1031, 5000}) {
+    for (int taps : {1, 2, 3, 4, 7, 8, 12, 15, 16, 33, 301}) stencils.push_back({1, 1, width, taps});
+  }
+  stencils.push_back({1, 1, 100000, 4095});
+  stencils.push_back({1, 1, 1000003, 7});
+  for (const auto& [height, width] : {std::pair{1, 1},
+                                      {1, 9},
+                                      {9, 1},
+                                      {5, 7},
+                                      {31, 33},
+                                      {32, 128},
+                                      {33, 129},
+                                      {64, 132},
+                                      {67, 260},
+                                      {130, 515}}) {
+    for (int taps : {1, 3, 5, 7, 9, 13}) stencils.push_back({2, height, width, taps});
+  }
+  stencils.push_back({2, 200, 300, 63});
+  int verified = 0, refused = 0;
+  for (const Stencil& stencil : stencils) {
+    stencil.validate();
+    for (Fill fill : {Fill::kIntegers, Fill::kRandom}) {
+      StencilTask task(stencil, fill, 11);
+      task.allocate(Device::cuda());
+      for (const StencilCell& cell : stencil_cells(stencil_filters(), stencil_boundaries())) {
+        if (const Support support = stencil_support(cell, stencil); !support) {
+          EXPECT_NE(support.reason(), "");
+          ++refused;
+          continue;
+        }
+        const auto contender = stencil_contender(cell, task, *stream_);
+        const Verdict verdict = run(*contender, 0);
+        EXPECT_TRUE(verdict.passed) << contender->name() << ", " << stencil.to_string() << ": "
+                                    << verdict.reason;
+        ++verified;
+      }
+    }
+  }
+  RecordProperty("verified", verified);
+  RecordProperty("refused", refused);
+  EXPECT_GT(verified, 1000);
+}
+
+TEST_F(StudyKernels, ConvolveTwoStencilsInTurn) {
+  // Both filters want the same constant memory: each brings its own when it is loaded.
+  StencilTask first({1, 1, 999, 5}, Fill::kIntegers, 1), second({1, 1, 999, 7}, Fill::kIntegers, 2);
+  first.allocate(Device::cuda());
+  second.allocate(Device::cuda());
+  for (const char* filter : {"constant", "tiled", "vector"}) {
+    const StencilCell cell{filter, Boundary::kClamp};
+    const auto one = stencil_contender(cell, first, *stream_),
+               two = stencil_contender(cell, second, *stream_);
+    for (int round : {0, 1}) {
+      EXPECT_TRUE(run(*one, round).passed) << filter;
+      EXPECT_TRUE(run(*two, round).passed) << filter;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lenslet

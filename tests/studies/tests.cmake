@@ -1,0 +1,6 @@
+if(LENSLET_BUILD_APPS)
+  lenslet_test(study_judges SOURCES studies/judges_test.cpp DEPENDS lenslet_gemm_study lenslet_stencil_study)
+  if(LENSLET_HAS_CUDA)
+    lenslet_test(study_kernels SOURCES studies/kernels_test.cpp DEPENDS lenslet_gemm_study lenslet_stencil_study GPU)
+  endif()
+endif()
