@@ -1,4 +1,10 @@
 if(LENSLET_BUILD_APPS)
+  find_package(nlohmann_json REQUIRED)
+  lenslet_test(convbench_cli SOURCES convbench/convbench_cli_test.cpp support/subprocess.cpp
+               DEPENDS lenslet_framework nlohmann_json::nlohmann_json)
+  target_compile_definitions(test_convbench_cli PRIVATE "LENSLET_CONVBENCH=\"$<TARGET_FILE:lenslet_convbench>\"")
+  add_dependencies(test_convbench_cli lenslet_convbench)
+
   # The same source for both kinds of device.
   set(bad_launch convbench/bad_launch_none.cpp)
   if(LENSLET_HAS_CUDA)

@@ -1,0 +1,289 @@
+// convbench from outside, on the CPU: what run, sweep and their files give, and what each mistake gets.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "framework/device.h"
+#include "tests/support/subprocess.h"
+
+namespace lenslet::test {
+namespace {
+
+using Json = nlohmann::json;
+constexpr int kCheckFailed = 1, kUsage = 2, kData = 3, kUnavailable = 4, kMemory = 6, kOutput = 7,
+              kInterrupted = 130;
+constexpr const char* kSmall = "mb1ic3ih32oc3kh3ph1";
+
+class ConvbenchTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(testing::TempDir()) /
+              (std::string("convbench_") + testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  void write(const std::string& name, const std::string& text) const { std::ofstream(path(name)) << text; }
+  Json json(const std::string& name) const {
+    std::ifstream file(path(name));
+    return Json::parse(file);
+  }
+  static ProgramRun run(std::vector<std::string> arguments, const ProgramOptions& options = {}) {
+    arguments.insert(arguments.begin(), LENSLET_CONVBENCH);
+    return run_program(arguments, options);
+  }
+  /// On the CPU, for a moment.
+  static ProgramRun bench(std::vector<std::string> arguments, const ProgramOptions& options = {}) {
+    for (const char* more : {"--device", "cpu", "--min-time-ms", "2", "--warmup-ms", "0"})
+      arguments.push_back(more);
+    return run(std::move(arguments), options);
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(ConvbenchTest, RunGivesEveryBackendARow) {
+  const ProgramRun result = bench(
+      {"run", "--problem", kSmall, "--layout", "both", "--json", path("r.json"), "--csv", path("r.csv")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("mb1ic3ih32oc3oh32kh3ph1"), std::string::npos) << result.out;
+  const Json file = json("r.json");
+  EXPECT_EQ(file["schema"], "lenslet.results/1");
+  EXPECT_EQ(file["tool"], "convbench run");
+  EXPECT_EQ(file["status"], "COMPLETE");
+  int passed = 0, unsupported = 0;
+  for (const Json& row : file["results"]) {
+    EXPECT_EQ(row["problem"], "mb1ic3ih32oc3oh32kh3ph1");
+    if (row["status"] == "UNSUPPORTED") {
+      EXPECT_NE(row["reason"], nullptr);
+      EXPECT_EQ(row["time_ns"], nullptr);
+      ++unsupported;
+      continue;
+    }
+    EXPECT_TRUE(row["status"] == "PASSED" || row["status"] == "SUSPECT") << row;
+    ++passed;
+    EXPECT_GT(row["time_ns"]["median"], 0);
+    EXPECT_LE(row["time_ns"]["p10"], row["time_ns"]["median"]);
+    EXPECT_GT(row["error"]["checked"], 0);
+    EXPECT_LE(row["error"]["max_abs"], row["error"]["bound"]);
+    EXPECT_DOUBLE_EQ(row["flops"], 2.0 * 3 * 3 * 9 * 32 * 32);
+    EXPECT_NE(std::string(row["repro"]).find("convbench run"), std::string::npos);
+    EXPECT_NE(std::string(row["repro_benchdnn"]).find("mb1ic3ih32oc3oh32kh3ph1"), std::string::npos);
+  }
+  EXPECT_GE(passed, 4);       // direct in two layouts, im2col_gemm; hot and cold
+  EXPECT_GE(unsupported, 2);  // im2col_gemm, NHWC
+  std::ifstream csv(path("r.csv"));
+  std::string line;
+  size_t lines = 0;
+  while (std::getline(csv, line)) ++lines;
+  EXPECT_EQ(lines, file["results"].size() + 1);
+}
+
+// The line that a row gives measures the same row again.
+TEST_F(ConvbenchTest, ARowsReproLineRuns) {
+  ASSERT_EQ(bench({"run", "--problem", kSmall, "--backend", "direct", "--json", path("r.json")}).exit_code,
+            0);
+  std::string line = json("r.json")["results"][0]["repro"];
+  std::vector<std::string> words;
+  std::istringstream stream(line);
+  for (std::string word; stream >> word;) {
+    if (word.front() == '\'') word = word.substr(1, word.size() - 2);
+    words.push_back(word);
+  }
+  ASSERT_EQ(words.front(), "convbench");
+  words.erase(words.begin());
+  for (const char* more : {"--min-time-ms", "2", "--json"}) words.push_back(more);
+  words.push_back(path("again.json"));
+  ASSERT_EQ(run(words).exit_code, 0);
+  const Json before = json("r.json")["results"][0], after = json("again.json")["results"][0];
+  for (const char* key : {"problem", "backend", "math", "layout", "cache"})
+    EXPECT_EQ(before[key], after[key]);
+}
+
+TEST_F(ConvbenchTest, RunTakesListsAndNamesEveryWayToAskForData) {
+  write("list.txt", "# two\nmb1ic2ih9oc4kh3\n\nmb2ic2ih9oc4kh3sh2n\"second\"\n");
+  for (const char* dist : {"uniform", "normal", "ints"}) {
+    const ProgramRun result = bench({"run", "--problems", path("list.txt"), "--dist", dist, "--seed", "7",
+                                     "--cache", "hot", "--json", path("r.json")});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const Json rows = json("r.json")["results"];
+    EXPECT_EQ(rows.back()["name"], "second");
+    for (const Json& row : rows) {
+      EXPECT_EQ(row["cache"], "hot");
+      if (std::string(dist) == "ints" && row["backend"] == "direct") {
+        EXPECT_EQ(row["error"]["max_abs"], 0);
+      }
+    }
+  }
+}
+
+TEST_F(ConvbenchTest, SweepSetsThePublishedFigureBeside) {
+  const ProgramRun result =
+      bench({"sweep", "--sizes", "256", "--strides", "2", "--out-channels", "3", "--json", path("s.json")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  int published = 0;
+  const Json file = json("s.json");
+  for (const Json& row : file["results"]) {
+    EXPECT_EQ(row["study"], "a");
+    EXPECT_EQ(row["labels"]["stride"], "2");
+    if (row["backend"] == "direct" && row["layout"] == "NCHW") {
+      EXPECT_DOUBLE_EQ(row["published"]["time_ns"], 73344);
+      ++published;
+    }
+  }
+  EXPECT_EQ(published, 2);  // hot and cold
+}
+
+// A sweep that is interrupted leaves a valid file, and --resume adds what is missing without measuring the rest again.
+TEST_F(ConvbenchTest, InterruptedAndResumed) {
+  const std::vector<std::string> sweep = {
+      "sweep", "--sizes",  "16:256:x2", "--out-channels", "3",           "--cache", "hot", "--min-time-ms",
+      "60",    "--device", "cpu",       "--json",         path("s.json")};
+  ProgramOptions options;
+  options.interrupt_after_s = 2.5;
+  const ProgramRun first = run(sweep, options);
+  ASSERT_EQ(first.exit_code, kInterrupted) << first.err;
+  const Json half = json("s.json");
+  EXPECT_EQ(half["status"], "INTERRUPTED");
+  std::vector<std::string> again = sweep;
+  again.push_back("--resume");
+  const ProgramRun second = run(again);
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  const Json whole = json("s.json");
+  EXPECT_EQ(whole["status"], "COMPLETE");
+  EXPECT_GT(whole["results"].size(), half["results"].size());
+  size_t kept = 0;
+  for (const Json& row : half["results"]) {
+    if (row["status"] != "PASSED") continue;
+    for (const Json& other : whole["results"]) {
+      if (other["problem"] == row["problem"] && other["backend"] == row["backend"] &&
+          other["layout"] == row["layout"] && other["time_ns"] == row["time_ns"]) {
+        ++kept;
+      }
+    }
+  }
+  EXPECT_GT(kept, 0u);
+}
+
+TEST_F(ConvbenchTest, ResumeRefusesAFileOfAnotherKind) {
+  ASSERT_EQ(bench({"run", "--problem", kSmall, "--json", path("r.json")}).exit_code, 0);
+  const std::string before = json("r.json").dump();
+  const ProgramRun result = bench({"sweep", "--sizes", "16", "--json", path("r.json"), "--resume"});
+  EXPECT_EQ(result.exit_code, kData);
+  EXPECT_NE(result.err.find("--resume"), std::string::npos) << result.err;
+  EXPECT_EQ(json("r.json").dump(), before) << "a refused resume changed the file";
+}
+
+TEST_F(ConvbenchTest, MachineOutputTakesStandardOutputAlone) {
+  const ProgramRun result = bench({"run", "--problem", kSmall, "--json", "-"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(Json::parse(result.out)["status"], "COMPLETE");
+}
+
+TEST_F(ConvbenchTest, EveryCommandHasHelpWithAnExample) {
+  const ProgramRun all = run({"--help"});
+  ASSERT_EQ(all.exit_code, 0);
+  for (const char* command : {"run", "sweep", "ladder", "compare", "reproduce"}) {
+    EXPECT_NE(all.out.find(command), std::string::npos) << command;
+    const ProgramRun one = run({command, "--help"});
+    EXPECT_EQ(one.exit_code, 0) << command;
+    EXPECT_NE(one.out.find("Example"), std::string::npos) << command;
+    EXPECT_NE(one.out.find(std::string("convbench ") + command), std::string::npos) << command;
+  }
+}
+
+struct Mistake {
+  const char* name;
+  const char* arguments;  // words; {dir} is the test's folder
+  int exit_code;
+  const char* fragment;
+};
+std::ostream& operator<<(std::ostream& out, const Mistake& mistake) { return out << mistake.arguments; }
+
+class ConvbenchMistake : public ConvbenchTest, public testing::WithParamInterface<Mistake> {};
+
+TEST_P(ConvbenchMistake, GetsOneClearLine) {
+  write("empty.txt", "# nothing\n");
+  write("bad.txt", "mb1ic3ih9oc3kh3\nmb1ic3ih9oc3kh33\n");
+  write("not.json", "{\"schema\": \"something else\"}");
+  std::vector<std::string> words;
+  std::istringstream stream(GetParam().arguments);
+  for (std::string word; stream >> word;) {
+    if (const size_t at = word.find("{dir}"); at != std::string::npos) word.replace(at, 5, folder_.string());
+    words.push_back(word);
+  }
+  const ProgramRun result = run(words);
+  EXPECT_EQ(result.exit_code, GetParam().exit_code) << result.err;
+  EXPECT_NE(result.err.find(GetParam().fragment), std::string::npos) << result.err;
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+}
+
+constexpr Mistake kMistakes[] = {
+    {"nothing", "", kUsage, "expected a command"},
+    {"typo", "swep", kUsage, "did you mean sweep"},
+    {"no_problem", "run --device cpu", kUsage, "--problem"},
+    {"garbage_problem", "run --problem hello", kUsage, "hello"},
+    {"zero_channels", "run --problem ic0ih8oc1kh1", kUsage, "ic"},
+    {"hex", "run --problem ic0x10ih8oc1kh1", kUsage, "0x10"},
+    {"exponent", "run --problem ic1e3ih8oc1kh1", kUsage, "1e3"},
+    {"negative_pad", "run --problem ic1ih8oc1kh1ph-1", kUsage, "ph"},
+    {"kernel_too_large", "run --problem ic1ih4oc1kh7", kUsage, "does not fit"},
+    {"output_disagrees", "run --problem ic1ih8oc1oh9kh3", kUsage, "oh=9"},
+    {"too_many_elements", "run --problem mb2147483647ic3ih4oc1kh1", kUsage, "2^31"},
+    {"larger_than_memory",
+     "run --device cpu --backend im2col_gemm --problem mb2000ic1ih1000oc1kh1 --workspace-limit 1K", kMemory,
+     "limit is 1024"},
+    {"missing_list", "run --problems {dir}/none.txt", kData, "none.txt"},
+    {"empty_list", "run --problems {dir}/empty.txt", kData, "no problem"},
+    {"bad_list", "run --problems {dir}/bad.txt", kData, "bad.txt:2"},
+    {"unknown_backend", "run --device cpu --problem ic1ih8oc1kh1 --backend winograt", kUsage, "winograt"},
+    {"empty_backend", "run --device cpu --problem ic1ih8oc1kh1 --backend direct,", kUsage, "--backend"},
+    {"math_refused", "run --device cpu --problem ic1ih8oc1kh1 --backend direct --math tf32", kUnavailable,
+     "fp32 only"},
+    {"layout_refused", "run --device cpu --problem ic1ih8oc1kh1 --backend im2col_gemm --layout nhwc",
+     kUnavailable, "NCHW"},
+    {"workspace_rules_all_out",
+     "run --device cpu --problem ic3ih64oc3kh3 --backend im2col_gemm --workspace-limit 1", kMemory,
+     "workspace"},
+    {"bad_layout", "run --problem ic1ih8oc1kh1 --layout hwcn", kUsage, "nchw|nhwc|both"},
+    {"bad_cache", "run --problem ic1ih8oc1kh1 --cache warm", kUsage, "cold|hot|both"},
+    {"bad_dist", "run --problem ic1ih8oc1kh1 --dist zero", kUsage, "uniform|normal|ints"},
+    {"bad_noise", "run --problem ic1ih8oc1kh1 --max-noise much", kUsage, "--max-noise"},
+    {"bad_sizes", "sweep --sizes 256:4096", kUsage, "FROM:TO:xFACTOR"},
+    {"sizes_backwards", "sweep --sizes 512:256:x2", kUsage, "--sizes"},
+    {"sizes_factor_one", "sweep --sizes 256:512:x1", kUsage, "--sizes"},
+    {"size_zero", "sweep --sizes 0", kUsage, "--sizes"},
+    {"stride_word", "sweep --strides one", kUsage, "--strides"},
+    {"resume_without_file", "run --device cpu --problem ic1ih8oc1kh1 --resume", kUsage, "--json"},
+    {"resume_other_file", "run --device cpu --problem ic1ih8oc1kh1 --resume --json {dir}/not.json", kData,
+     "not.json"},
+    {"report_without_file", "run --device cpu --problem ic1ih8oc1kh1 --report r.html", kUsage, "--json"},
+    {"two_on_stdout", "run --device cpu --problem ic1ih8oc1kh1 --json - --csv -", kUsage, "only one output"},
+    {"unwritable", "run --device cpu --problem ic1ih8oc1kh1 --json /proc/none/r.json", kOutput, "/proc/none"},
+    {"unknown_ladder", "ladder winograt", kUsage, "winograt"},
+    {"unknown_study", "reproduce z", kUsage, "z"},
+    {"compare_one_file", "compare {dir}/not.json", kUsage, "two result files"},
+    {"compare_no_results", "compare {dir}/not.json {dir}/not.json", kData, "not.json"},
+};
+INSTANTIATE_TEST_SUITE_P(CommandLine, ConvbenchMistake, testing::ValuesIn(kMistakes),
+                         [](const testing::TestParamInfo<Mistake>& param) {
+                           return std::string(param.param.name);
+                         });
+
+TEST_F(ConvbenchTest, WithoutAGpuItSaysWhatNeedsOne) {
+  if (cuda_status().usable) GTEST_SKIP() << "this machine has a usable GPU";
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"ladder"}, {"reproduce", "b"}, {"run", "--problem", kSmall, "--device", "cuda"}}) {
+    const ProgramRun result = run(words);
+    EXPECT_EQ(result.exit_code, kUnavailable) << words[0];
+    EXPECT_NE(result.err.find(cuda_status().reason), std::string::npos) << result.err;
+  }
+}
+
+}  // namespace
+}  // namespace lenslet::test
