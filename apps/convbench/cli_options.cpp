@@ -60,9 +60,11 @@ void add_measuring(Command& command, BenchOptions& options) {
                    options.measure.hot = text != "cold";
                    options.measure.cold = text != "hot";
                  });
-  command.milliseconds("--warmup-ms", options.measure.warmup_ms, "warm each rival up that long [20]");
-  command.milliseconds("--min-time-ms", options.measure.min_time_ms,
-                       "measure each rival and cache state that long [100]");
+  command.milliseconds("--warmup-ms", options.measure.warmup_ms,
+                       concat("warm each rival up that long [", options.measure.warmup_ms, "]"));
+  command.milliseconds(
+      "--min-time-ms", options.measure.min_time_ms,
+      concat("measure each rival and cache state that long [", options.measure.min_time_ms, "]"));
   command.option("--max-noise", "X", "measure up to four times as long until (p90 - p10) / median is below X",
                  [&options](const std::string& text) {
                    options.measure.max_noise = parse_number("--max-noise", text, 0, 10);
@@ -99,8 +101,11 @@ void add_backends(Command& command, std::vector<std::string>& backends) {
 }
 
 void add_layouts(Command& command, std::vector<TensorLayout>& layouts) {
-  const std::string usual = layouts.size() > 1 ? "both" : layouts.front() == TensorLayout::kNchw ? "nchw" : "nhwc";
-  command.choice("--layout", {"nchw", "nhwc", "both"}, concat("order of input and output in memory [", usual, "]"),
+  const std::string usual = layouts.size() > 1                       ? "both"
+                            : layouts.front() == TensorLayout::kNchw ? "nchw"
+                                                                     : "nhwc";
+  command.choice("--layout", {"nchw", "nhwc", "both"},
+                 concat("order of input and output in memory [", usual, "]"),
                  [&layouts](const std::string& text) {
                    layouts.clear();
                    if (text != "nhwc") layouts.push_back(TensorLayout::kNchw);
