@@ -119,6 +119,38 @@ def streams(rows):
     return Drawing("streams", "Copies and compute, overlapped", to_svg(figure, "streams"), caption)
 
 
+def timeline(trace, name):
+    """What each stream did when, a panel for each number of streams."""
+    parts = {}
+    for lane, spans in trace.lanes.items():
+        group, _, stream = lane.rpartition(": ")
+        parts.setdefault(group, []).append((stream, spans))
+    kinds = list(dict.fromkeys(what.rstrip("0123456789 ") for spans in trace.lanes.values() for _, _, what in spans))
+    if not kinds or len(kinds) > len(HATCHES) or sum(len(spans) for spans in trace.lanes.values()) > 2000:
+        return None  # not one of streams
+    heights = [len(streams) + 0.6 for streams in parts.values()]
+    figure, axes_of = plt.subplots(len(parts), 1, figsize=(9.6, 0.9 + 0.3 * sum(heights)), sharex=True, squeeze=False, constrained_layout=True,
+                                   gridspec_kw={"height_ratios": heights})
+    for axes, (group, streams) in zip(axes_of.flat, parts.items()):
+        start = min(begin for _, spans in streams for begin, _, _ in spans)
+        for y, (_, spans) in enumerate(streams):
+            for begin, duration, what in spans:
+                kind = kinds.index(what.rstrip("0123456789 "))
+                axes.barh(y, duration / 1e3, 0.7, left=(begin - start) / 1e3, color=colour(kind + 1), hatch=HATCHES[kind + 1], edgecolor=BACK, linewidth=0.5,
+                          label=kinds[kind])
+        axes.set_yticks(range(len(streams)), [stream for stream, _ in streams], fontsize=8.5)
+        axes.set_ylim(len(streams) - 0.4, -0.6)
+        axes.grid(axis="y", visible=False)
+        if group:
+            count = group.removeprefix("of ")
+            axes.set_ylabel(f"{count} stream{'' if count == '1' else 's'}", rotation=0, ha="right", va="center")
+    axes_of.flat[-1].set_xlabel("ms")
+    legend_below(figure, list(axes_of.flat))
+    return Drawing(name, "Streams: what ran when", to_svg(figure, name),
+                   "One pass with events inside, from the trace. A span begins when its stream reaches it: where a copy waits for another one in the same "
+                   "direction, the wait is in its span. All panels have one scale.")
+
+
 def separable(rows):
     """Study D: a depthwise-separable block against the standard convolution that it replaces, a panel a shape."""
     table = rows.where(table="separable").prefer("hot").drawn

@@ -172,7 +172,8 @@ def drawings(group):
         rows = group.rows
         found = [figures_study_a.heat_map(rows), *figures_study_a.by_size(rows), figures_study_a.by_stride(rows), *figures_study_a.gemm(rows),
                  figures_ladder.deep(rows), *[figures_ladder.climb(name, some) for name, some in algorithms(rows)],
-                 *figures_others.picture_filter(rows), figures_others.streams(rows), figures_others.separable(rows),
+                 *figures_others.picture_filter(rows), figures_others.streams(rows),
+                 *[figures_others.timeline(trace, f"streams-timeline-{i}") for i, trace in enumerate(group.traces)], figures_others.separable(rows),
                  figures_others.stencil(rows, group.ceiling("copy_bytes_per_s")), figures_others.singles(rows), figures_others.roofline(group)]
         group.pictures = {drawing.name: drawing for drawing in found if drawing}
     return group.pictures
@@ -336,6 +337,7 @@ def stylesheet():
 def render(groups, problems=()):
     """The page; `problems` are notes about files that could not be read."""
     files = [file for group in groups for file in group.files]
+    traces = [trace for group in groups for trace in group.traces]
     title = f"Lenslet: {', '.join(group.device for group in groups)}"
     warnings = [f"{file.name} is not complete ({file.status}): what it has is shown." for file in files if file.status != "COMPLETE"]
     warnings += [f"{file.name} was measured with a modified tree." for file in files if file.meta.get("dirty")]
@@ -379,7 +381,7 @@ what each number means and how it is taken is in docs/measuring.md of the tree. 
 </section>
 <section id="raw"><h2>Files</h2>
 <p>The result files that every figure and table of this page was made from.</p>
-{embedded(files)}
+{embedded(files + traces)}
 </section>
 </main>
 <script>{SCRIPT}</script>

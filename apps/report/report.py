@@ -3,7 +3,7 @@
 
     apps/report/report.py results.json [more.json…] --html out.html [--figures DIR [--only NAME,NAME]]
 
-Reads schema lenslet.results/1, of whole runs and of interrupted ones. --figures writes each figure as an SVG file of its own, which
+Reads schema lenslet.results/1, of whole runs and of interrupted ones, and the trace of `convbench streams --trace` beside them. --figures writes each figure as an SVG file of its own, which
 names the files that it was drawn from.
 Needs Python 3.9 and matplotlib 3.5. Exit codes: 0 done, 2 usage, 3 a file that is no result file (a page of the others is
 written all the same), 4 matplotlib is missing, 7 an output could not be written.
@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from results import BadFile, groups, load
+from results import BadFile, File, groups, load
 
 
 def fail(code, message):
@@ -59,8 +59,8 @@ def main(arguments=None):
             files.append(load(path))
         except BadFile as error:
             problems.append(str(error))
-    if not files:
-        fail(3, problems[0])
+    if not any(isinstance(file, File) for file in files):
+        fail(3, problems[0] if problems else f"{files[0].path}: a trace alone; give the result file of its run as well")
     try:
         import page
         import style

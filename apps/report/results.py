@@ -134,17 +134,39 @@ class Row:
         return f"{self.status}: {reason}" if reason else f"{self.status}, no reason given"
 
 
-class File:
-    """One result file with its environment."""
+class Source:
+    """A file as it is."""
 
     def __init__(self, path, text):
         self.path, self.raw = str(path), text
-        try:
-            document = json.loads(text)
-        except ValueError as error:
-            raise BadFile(f"{path}: not JSON, or cut short: {error}") from None
-        except RecursionError:
-            raise BadFile(f"{path}: nested too deep for a result file") from None
+
+    name = property(lambda self: Path(self.path).name)
+    sha256 = property(lambda self: hashlib.sha256(self.raw.encode("utf-8")).hexdigest())
+
+
+class Trace(Source):
+    """A timeline of `convbench streams --trace` or `lenslet profile --trace` (Chrome's trace format)."""
+
+    def __init__(self, path, text, document):
+        super().__init__(path, text)
+        events = [event for event in document["traceEvents"] if isinstance(event, dict)]
+        names = {(event.get("pid"), event.get("tid")): str((event.get("args") or {}).get("name")) for event in events
+                 if event.get("ph") == "M" and event.get("name") == "thread_name"}
+        self.lanes = {}  # name: [(begin, duration, what)] in µs
+        for event in events:
+            begin, duration = number(event.get("ts")), number(event.get("dur"))
+            if event.get("ph") == "X" and begin is not None and duration is not None:
+                key = (event.get("pid"), event.get("tid"))
+                self.lanes.setdefault(names.get(key, f"lane {key[1]}"), []).append((begin, duration, str(event.get("name"))))
+
+
+class File(Source):
+    """One result file with its environment."""
+
+    def __init__(self, path, text, document=None):
+        super().__init__(path, text)
+        if document is None:
+            document = parse(path, text)
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:
             found = document.get("schema") if isinstance(document, dict) else None
             raise BadFile(f"{path}: schema is {found!r}, expected {SCHEMA!r}: a file that --json of convbench or lenslet profile wrote")
@@ -160,8 +182,6 @@ class File:
     meta = property(lambda self: self.member("meta"))
     host = property(lambda self: self.member("host"))
     ceilings = property(lambda self: self.member("ceilings"))
-    name = property(lambda self: Path(self.path).name)
-    sha256 = property(lambda self: hashlib.sha256(self.raw.encode("utf-8")).hexdigest())
     tool = property(lambda self: str(self.document.get("tool") or "?"))
     status = property(lambda self: str(self.document.get("status") or "no status"))
 
@@ -188,15 +208,27 @@ class File:
         return str(self.host.get("cpu") or "unknown device").replace("(R)", "")
 
 
-def load(path):
+def parse(path, text):
     try:
-        data = Path(path).read_bytes()
+        return json.loads(text)
+    except ValueError as error:
+        raise BadFile(f"{path}: not JSON, or cut short: {error}") from None
+    except RecursionError:
+        raise BadFile(f"{path}: nested too deep for a result file") from None
+
+
+def load(path):
+    """A File, or a Trace."""
+    try:
+        text = Path(path).read_bytes().decode("utf-8")
     except OSError as error:
         raise BadFile(f"{path}: {error.strerror}") from None
-    try:
-        return File(path, data.decode("utf-8"))
     except UnicodeDecodeError:
         raise BadFile(f"{path}: not UTF-8 text") from None
+    document = parse(path, text)
+    if isinstance(document, dict) and isinstance(document.get("traceEvents"), list):
+        return Trace(path, text, document)
+    return File(path, text, document)
 
 
 class Rows(list):
@@ -243,8 +275,8 @@ class Rows(list):
 class Group:
     """The rows of one device, from one file or several; a row that two files have counts as the later file has it."""
 
-    def __init__(self, device, files):
-        self.device, self.files = device, files
+    def __init__(self, device, files, traces=()):
+        self.device, self.files, self.traces = device, files, traces
         self.pictures = None  # filled by the page
         rows = {}
         copies = {}
@@ -261,9 +293,12 @@ class Group:
         return next((value for value in (file.ceiling(name) for file in self.files) if value), None)
 
 
-def groups(files):
+def groups(sources):
+    """The result files by device; traces, which name none, go with the first."""
+    files = [source for source in sources if isinstance(source, File)]
+    traces = [source for source in sources if isinstance(source, Trace)]
     devices = list(dict.fromkeys(file.device for file in files))
-    return [Group(device, [file for file in files if file.device == device]) for device in devices]
+    return [Group(device, [file for file in files if file.device == device], traces if device == devices[0] else ()) for device in devices]
 
 
 def geometric_mean(values):

@@ -228,6 +228,21 @@ class ReportTest(unittest.TestCase):
                 with self.subTest(name, rows=len(kept)):
                     self.assertEqual(Page(self.page(synthetic.document(kept))).problems, [])
 
+    def test_a_trace_becomes_a_timeline(self):
+        events = [{"name": "thread_name", "ph": "M", "pid": 1, "tid": tid, "args": {"name": name}} for tid, name in
+                  ((1, "of 1: stream 0"), (2, "of 2: stream 0"), (3, "of 2: stream 1"))]
+        events += [{"name": f"{what} {tid}", "ph": "X", "pid": 1, "tid": tid, "ts": 100.0 * tid + 10 * i, "dur": 10} for tid in (1, 2, 3)
+                   for i, what in enumerate(("h2d", "conv", "d2h"))]
+        events += [None, {"ph": "X", "name": "no time"}, {"ph": "X", "pid": 9, "tid": 9, "ts": 1, "dur": 1, "name": "conv 9"}]
+        trace = self.write({"traceEvents": events}, "trace.json")
+        run = self.run_report(self.write(synthetic.document([])), trace, "--html", self.folder / "out.html", "--figures", self.folder / "figures")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("2 streams", (self.folder / "figures" / "streams-timeline-0.svg").read_text())
+        self.assertIn("Save trace.json", (self.folder / "out.html").read_text())
+        run = self.run_report(trace, "--html", self.folder / "alone.html")
+        self.assertEqual(run.returncode, 3)
+        self.assertIn("a trace alone", run.stderr)
+
     def test_devices_are_kept_apart(self):
         maker = synthetic.Maker()
         maker.rgb()
