@@ -10,6 +10,7 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr int kProcess = 1;
+constexpr double kTicksNs = 64;  // two ticks of a GPU's event clock
 
 ordered_json name_event(const char* what, const std::string& name, int thread) {
   ordered_json event = {{"name", what}, {"ph", "M"}, {"pid", kProcess}};
@@ -18,15 +19,20 @@ ordered_json name_event(const char* what, const std::string& name, int thread) {
   return event;
 }
 
-// Parents first, and no child beyond its parent's end: event clocks tick coarsely enough to cross by one tick.
+// Parents first, and no child beyond its parent's end: event clocks tick coarsely enough to cross by one tick. For the
+// same reason a span that begins a tick before another one ends follows it, and is no child of it.
 void append_spans(ordered_json& events, int thread, std::vector<TraceSpan> spans) {
   std::stable_sort(spans.begin(), spans.end(), [](const TraceSpan& a, const TraceSpan& b) {
     return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.duration_ns > b.duration_ns;
   });
   std::vector<double> open_ends;
   for (const TraceSpan& span : spans) {
-    while (!open_ends.empty() && open_ends.back() <= span.begin_ns) open_ends.pop_back();
-    double end = span.begin_ns + span.duration_ns;
+    const double crossing = std::min(kTicksNs, span.duration_ns / 2);
+    double begin = span.begin_ns, end = span.begin_ns + span.duration_ns;
+    while (!open_ends.empty() && (open_ends.back() <= begin || open_ends.back() - span.begin_ns < crossing)) {
+      begin = std::max(begin, open_ends.back());
+      open_ends.pop_back();
+    }
     if (!open_ends.empty()) end = std::min(end, open_ends.back());
     open_ends.push_back(end);
     events.push_back({{"name", span.name},
@@ -34,8 +40,8 @@ void append_spans(ordered_json& events, int thread, std::vector<TraceSpan> spans
                       {"ph", "X"},
                       {"pid", kProcess},
                       {"tid", thread},
-                      {"ts", span.begin_ns / 1000},
-                      {"dur", std::max(0.0, end - span.begin_ns) / 1000}});
+                      {"ts", begin / 1000},
+                      {"dur", std::max(0.0, end - begin) / 1000}});
   }
 }
 

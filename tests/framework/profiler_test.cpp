@@ -91,5 +91,19 @@ TEST(ChromeTrace, ClampsAChildThatOutlivesItsParentByAClockTick) {
   EXPECT_DOUBLE_EQ(child["ts"].get<double>() + child["dur"].get<double>(), 1.0);
 }
 
+TEST(ChromeTrace, ASpanThatBeginsAClockTickBeforeAnotherEndsFollowsIt) {
+  const auto root = nlohmann::json::parse(chrome_trace(
+      "p", "s",
+      {{"first", "part", 0, 1000.01}, {"second", "part", 1000, 500}, {"third", "part", 1499.98, 700}}));
+  const auto& events = root["traceEvents"];
+  EXPECT_NEAR(events[3]["dur"].get<double>(), 0.5, 1e-3);
+  EXPECT_NEAR(events[4]["dur"].get<double>(), 0.7, 1e-3);
+  EXPECT_GE(events[3]["ts"].get<double>(), events[2]["ts"].get<double>() + events[2]["dur"].get<double>());
+  // A child as short as a tick stays one.
+  const auto nested =
+      nlohmann::json::parse(chrome_trace("p", "s", {{"parent", "layer", 0, 50}, {"child", "stage", 0, 50}}));
+  EXPECT_DOUBLE_EQ(nested["traceEvents"][3]["dur"].get<double>(), 0.05);
+}
+
 }  // namespace
 }  // namespace lenslet
