@@ -1,0 +1,85 @@
+// Implicit GEMM, rung 04: 128 x 128 x 8 a block, 8 x 8 outputs a thread.
+//
+// A larger tile fetches each operand less often: from shared memory 16 floats for 64 multiply-adds, from global memory
+// half of what 64 x 64 fetches. A thread's 8 x 8 is four tiles of 4 x 4, 64 apart, so that a warp's float4 reads are
+// neighbours. "v4" of the HZAU report.
+#include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
+
+namespace lenslet {
+namespace implicit_gemm_ladder {
+namespace {
+
+constexpr int kBlock = 128, kStep = 8, kThread = 8, kHalf = kBlock / 2;
+constexpr int kThreads = (kBlock / kThread) * (kBlock / kThread);
+constexpr int kWarpFilters = 4, kWarpColumns = 8;  // threads of a warp
+
+// computes    y [N, K, P*Q] = w [K, C*R*S] x im2col(x), bias, optional ReLU
+// work split  block = 128 filters x 128 columns, thread = 8 x 8: rows and columns 4 + 4, 64 apart
+// memory      shared: 8 taps x 128 filters (rows of 132: stores of one filter's taps fall on different banks) and 8 taps
+//             x 128 columns; 64 sums in registers
+// requires    groups = 1 (RungBackend)
+// measured    `convbench ladder implicit_gemm`
+__global__ void __launch_bounds__(kThreads)
+    conv_implicit_gemm_block_128_kernel(const RungShape shape, const RungOperands operands) {
+  __shared__ float filters[kStep][kBlock + 4];  // [tap][filter]
+  __shared__ float inputs[kStep][kBlock];       // [tap][column]
+  const RungTile tile(shape, kBlock, kBlock);
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  constexpr int kWarpsAcross = kHalf / 4 / kWarpColumns;
+  const int filter = (warp / kWarpsAcross * kWarpFilters + lane / kWarpColumns) * 4;
+  const int column = (warp % kWarpsAcross * kWarpColumns + lane % kWarpColumns) * 4;
+  float sums[kThread][kThread] = {};
+  for (int first = 0; first < shape.taps; first += kStep) {
+    for (int i = threadIdx.x; i < kStep * kBlock; i += kThreads) {
+      filters[i % kStep][i / kStep] =
+          rung_filter(shape, operands.filters, tile.filter + i / kStep, first + i % kStep);
+      inputs[i / kBlock][i % kBlock] =
+          rung_im2col(shape, operands.x, first + i / kBlock, tile.column + i % kBlock);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int l = 0; l < kStep; ++l) {
+      float a[kThread], b[kThread];
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        *reinterpret_cast<float4*>(&a[4 * half]) =
+            *reinterpret_cast<const float4*>(&filters[l][filter + half * kHalf]);
+        *reinterpret_cast<float4*>(&b[4 * half]) =
+            *reinterpret_cast<const float4*>(&inputs[l][column + half * kHalf]);
+      }
+#pragma unroll
+      for (int i = 0; i < kThread; ++i) {
+#pragma unroll
+        for (int j = 0; j < kThread; ++j) sums[i][j] = fmaf(a[i], b[j], sums[i][j]);
+      }
+    }
+    __syncthreads();
+  }
+#pragma unroll
+  for (int i = 0; i < kThread; ++i) {
+    const int row = tile.filter + filter + i / 4 * kHalf + i % 4;
+    rung_store_four(shape, operands, row, tile.column + column, &sums[i][0]);
+    rung_store_four(shape, operands, row, tile.column + column + kHalf, &sums[i][4]);
+  }
+}
+
+}  // namespace
+}  // namespace implicit_gemm_ladder
+
+namespace conv_rungs {
+const ConvBackend& implicit_gemm_04_block_128() {
+  using namespace implicit_gemm_ladder;
+  static const RungBackend backend([] {
+    RungDesign design;
+    design.name = "implicit_gemm.04_block_128";
+    design.kernel_name = "conv_implicit_gemm_block_128_kernel";
+    design.kernel = &conv_implicit_gemm_block_128_kernel;
+    design.threads = kThreads;
+    design.block_filters = kBlock;
+    design.block_columns = kBlock;
+    return design;
+  }());
+  return backend;
+}
+}  // namespace conv_rungs
+}  // namespace lenslet
