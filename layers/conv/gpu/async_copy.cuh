@@ -37,6 +37,14 @@ __device__ __forceinline__ void copy_async_16_or_zero(uint32_t target, const flo
   LENSLET_ASYNC_COPY("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(target), "l"(source),
                      "r"(wanted ? 16 : 0));
 }
+/// The same where `run`, without a branch; else nothing happens.
+__device__ __forceinline__ void copy_async_16_or_zero_if(bool run, uint32_t target, const float* source,
+                                                         bool wanted) {
+  LENSLET_ASYNC_COPY(
+      "{\n.reg .pred run;\nsetp.ne.b32 run, %3, 0;\n@run cp.async.cg.shared.global [%0], [%1], 16, "
+      "%2;\n}\n" ::"r"(target),
+      "l"(source), "r"(wanted ? 16 : 0), "r"(static_cast<int>(run)));
+}
 /// Ends a group: what this thread copied since the last one.
 __device__ __forceinline__ void commit_copies() { LENSLET_ASYNC_COPY("cp.async.commit_group;\n"); }
 /// Until no more than kPending groups of this thread are on their way. Others' copies need a barrier after it.

@@ -283,8 +283,8 @@ class ImplicitGemmRows : public ConvKernel {
 
     filters_ = upload_filters(request, steps * choice.taps, shape_.filter_pitch);
     bias_ = upload_bias(request, shape_.filter_pitch);
-    // One step more than there are: the kernel looks up a step ahead.
-    std::vector<ImplicitGemmRow> table(static_cast<size_t>(steps + 1) * choice.rows,
+    // The kernel looks up as far ahead as it copies.
+    std::vector<ImplicitGemmRow> table(static_cast<size_t>(steps + choice.stages) * choice.rows,
                                        ImplicitGemmRow{0, ImplicitGemmRow::kNowhere});
     for (int i = 0; i < rows; ++i) {
       const int c = i / problem.r, dh = i % problem.r * problem.dilation_h;

@@ -60,13 +60,13 @@ class ImplicitGemmRowsCopy {
   using Stage = typename Tile::Stage;
   __device__ ImplicitGemmRowsCopy(const ImplicitGemmRowsShape& shape, const float* x, const float* filters,
                                   const ImplicitGemmRow* rows, int first_column, Stage* stages)
-      : x_(x), height_(shape.h), pitch_(shape.filter_pitch) {
+      : height_(shape.h), pitch_(shape.filter_pitch) {
     const int thread = threadIdx.x, chunk = thread % Tile::kChunks;
     // Columns past the end read the last ones' input; their sums are never stored.
     int position, w;
     const int n = shape.by_positions.divide(min(first_column + chunk * 4, shape.columns - 4), position);
     h_ = shape.by_w.divide(position, w) * shape.stride_h - shape.pad_h;
-    corner_ = n * shape.image + h_ * shape.w + w;
+    corner_ = x + (static_cast<int64_t>(n) * shape.image + h_ * shape.w + w);
     // A neighbour outside the tile is wanted only inside the same input row.
     if (chunk == Tile::kChunks - 1 && w + 4 < shape.w) edge_ = 4;
     if (chunk == 0 && Tile::kPadW == 1 && w > 0) edge_ = -4;
@@ -84,10 +84,11 @@ class ImplicitGemmRowsCopy {
     for (int i = 0; i < kInputCopies; ++i) {
       if (i * kTurns / kCopies != turn) continue;
       const bool inside = static_cast<unsigned>(h_ + row_[i].dh) < static_cast<unsigned>(height_);
-      const float* source = x_ + (inside ? corner_ + row_[i].offset : 0);
+      const float* source = corner_ + row_[i].offset;  // where not inside, any address: it is not read
       const uint32_t target = input_target_ + i * kRowsApart * Tile::kPitch * 4;
       copy_async_16_or_zero(target, source, inside);
-      if (edge_ != 0) copy_async_16_or_zero(target + edge_ * 4, inside ? source + edge_ : source, inside);
+      const int edge = Tile::kPadW == 0 ? 4 : edge_;  // a constant where it can be
+      copy_async_16_or_zero_if(edge_ != 0, target + edge * 4, source + edge, inside);
     }
 #pragma unroll
     for (int i = 0; i < kFilterCopies; ++i) {
@@ -131,11 +132,11 @@ class ImplicitGemmRowsCopy {
     }
   }
 
-  const float *x_, *filters_;
+  const float *corner_, *filters_;  // of this thread's 16 bytes of input and of filters
   const ImplicitGemmRow* rows_;
   int height_, pitch_;
-  int corner_, h_,
-      edge_ = 0;  // of this thread's 16 bytes; where its neighbour beside the tile lies, if it copies one
+  int h_;
+  int edge_ = 0;  // to the neighbour beside the tile, where this thread copies one
   uint32_t filter_target_, input_target_, end_;
   ImplicitGemmRow row_[kInputCopies];
 };
@@ -153,7 +154,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_g
     const ImplicitGemmRowsShape shape, const float* __restrict__ x,
     const float* __restrict__ filters,         // [G, steps*24, filter_pitch], zero padded
     const float* __restrict__ bias,            // [G, filter_pitch]
-    const ImplicitGemmRow* __restrict__ rows,  // [(steps + 1) * kRows]
+    const ImplicitGemmRow* __restrict__ rows,  // [(steps + kStages) * kRows]
     float* __restrict__ y) {
 #if __CUDA_ARCH__ >= 800
   using Stage = typename Tile::Stage;
@@ -173,8 +174,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_g
     if (stage < shape.steps) {
 #pragma unroll
       for (int turn = 0; turn < kTurns; ++turn) copies.copy(turn);
-      copies.advance_source();
     }
+    copies.advance_source();
     commit_copies();
     copies.advance_stage();
   }
@@ -241,7 +242,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_g
           read_inputs(b[(input_row + 1) & 1], stages[current], input_row + 1);
         if (more) copies.copy(l);
         if (l == Tile::kBlockL - 2) {
-          if (more) copies.advance_source();
+          copies.advance_source();
           commit_copies();
           copies.advance_stage();
         }
