@@ -84,7 +84,8 @@ void add_measuring(Command& command, BenchOptions& options) {
                                                      : reference::Fill::kIntegers;
                  });
   command.integer("--seed", 0, std::numeric_limits<int32_t>::max(), options.seed, "seed of the data [1]");
-  command.flag("--strict", options.strict, "exit with 1 for SUSPECT and ERROR rows too");
+  command.flag("--strict", options.strict,
+               "exit with 1 where a row is SUSPECT: faster than the machine can be");
   command.flag("--capture", options.measure.capture,
                "bracket the measured part with cudaProfilerStart/Stop, for Nsight");
   command.text("--json", "FILE", options.json, "results as JSON, filed as they come; '-' is standard output");

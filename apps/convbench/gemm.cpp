@@ -104,9 +104,8 @@ void gemm_study_into(const GemmStudyOptions& options, BenchSession& session) {
 
 ExitCode run_gemm_study(const GemmStudyOptions& options) {
   cells_of(options);
-  BenchSession session(options, "gemm", BenchSession::Needs::kGpu);
-  gemm_study_into(options, session);
-  return session.finish();
+  return with_session(options, "gemm", BenchSession::Needs::kGpu,
+                      [&](BenchSession& session) { gemm_study_into(options, session); });
 }
 
 }  // namespace lenslet

@@ -202,9 +202,8 @@ ExitCode run_ladder(const LadderOptions& options) {
     conv_ladder(algorithm);
     problems_of(options, algorithm);
   }
-  BenchSession session(options, "ladder", BenchSession::Needs::kGpu);
-  ladder_into(options, session);
-  return session.finish();
+  return with_session(options, "ladder", BenchSession::Needs::kGpu,
+                      [&](BenchSession& session) { ladder_into(options, session); });
 }
 
 }  // namespace lenslet

@@ -21,7 +21,7 @@ struct BenchOptions {
   int64_t seed = 1;
   reference::Fill fill = reference::Fill::kRandom;
   MeasureOptions measure;
-  bool strict = false;  // a SUSPECT or ERROR row is a failure too
+  bool strict = false;  // a SUSPECT row is a failure too
   bool resume = false;  // keep what the --json file already has
   std::string json, csv, report;
 };

@@ -141,18 +141,18 @@ void print_summary(Console& console, const std::vector<ResultRow>& rows) {
 
 ExitCode run_reproduce(const ReproduceOptions& options) {
   const std::vector<const Study*> studies = chosen_studies(options.studies);
-  BenchSession session(options, "reproduce", BenchSession::Needs::kGpu);
-  for (const Study* study : studies) {
-    if (session.stopped()) break;
-    const size_t before = session.rows().size();
-    session.console().line(concat("\n== ", study->title));
-    study->run(options, session);
-    print_beside(session.console(),
-                 {session.rows().begin() + static_cast<std::ptrdiff_t>(before), session.rows().end()});
-    if (*study->remark != '\0') session.console().line(concat("\n", study->remark));
-  }
-  print_summary(session.console(), session.rows());
-  return session.finish();
+  return with_session(options, "reproduce", BenchSession::Needs::kGpu, [&](BenchSession& session) {
+    for (const Study* study : studies) {
+      if (session.stopped()) break;
+      const size_t before = session.rows().size();
+      session.console().line(concat("\n== ", study->title));
+      study->run(options, session);
+      print_beside(session.console(),
+                   {session.rows().begin() + static_cast<std::ptrdiff_t>(before), session.rows().end()});
+      if (*study->remark != '\0') session.console().line(concat("\n", study->remark));
+    }
+    print_summary(session.console(), session.rows());
+  });
 }
 
 }  // namespace lenslet

@@ -28,23 +28,23 @@ std::vector<Conv2dProblem> problems_of(const RunOptions& options) {
 
 ExitCode run_run(const RunOptions& options) {
   const std::vector<Conv2dProblem> problems = problems_of(options);
-  BenchSession session(options, "run");
-  const std::vector<ConvCandidate> candidates =
-      registry_candidates(session.device().kind, options.backends, options.math, options.layouts);
-  session.begin(static_cast<int64_t>(problems.size()), "problems");
-  for (const Conv2dProblem& problem : problems) {
-    ConvBenchRequest request;
-    request.problem = problem;
-    request.candidates = candidates;
-    const size_t before = session.rows().size();
-    bench_conv_into(request, session);
-    session.console().line(concat("\n", problem.to_string(), ": ", format_short(problem.flops() / 1e6),
-                                  " MFLOP, ", format_bytes(problem.bytes())));
-    session.console().print(
-        row_table({session.rows().begin() + static_cast<std::ptrdiff_t>(before), session.rows().end()}));
-    if (session.stopped()) break;
-  }
-  return session.finish();
+  return with_session(options, "run", BenchSession::Needs::kAnyDevice, [&](BenchSession& session) {
+    const std::vector<ConvCandidate> candidates =
+        registry_candidates(session.device().kind, options.backends, options.math, options.layouts);
+    session.begin(static_cast<int64_t>(problems.size()), "problems");
+    for (const Conv2dProblem& problem : problems) {
+      ConvBenchRequest request;
+      request.problem = problem;
+      request.candidates = candidates;
+      const size_t before = session.rows().size();
+      bench_conv_into(request, session);
+      session.console().line(concat("\n", problem.to_string(), ": ", format_short(problem.flops() / 1e6),
+                                    " MFLOP, ", format_bytes(problem.bytes())));
+      session.console().print(
+          row_table({session.rows().begin() + static_cast<std::ptrdiff_t>(before), session.rows().end()}));
+      if (session.stopped()) break;
+    }
+  });
 }
 
 }  // namespace lenslet

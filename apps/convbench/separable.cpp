@@ -254,9 +254,8 @@ ExitCode run_separable(const SeparableOptions& options) {
     for (int size : options.sizes)
       SeparableShape{static_cast<int>(options.batch), channels, size}.standard().validate();
   }
-  BenchSession session(options, "separable");
-  separable_into(options, session);
-  return session.finish();
+  return with_session(options, "separable", BenchSession::Needs::kAnyDevice,
+                      [&](BenchSession& session) { separable_into(options, session); });
 }
 
 }  // namespace lenslet

@@ -28,10 +28,6 @@ void require_gpu(Device device, const std::string& subcommand) {
                                 "; run, sweep and filter work on the CPU"));
 }
 
-bool has_status(const std::vector<ResultRow>& rows, const char* status) {
-  return std::any_of(rows.begin(), rows.end(), [&](const ResultRow& row) { return row.status == status; });
-}
-
 }  // namespace
 
 BenchSession::BenchSession(const BenchOptions& options, const std::string& subcommand, Needs needs)
@@ -122,36 +118,66 @@ void BenchSession::refuse(const std::string& what, ExitCode code, const std::str
   refusals_.emplace(what, Refusal{code, reason});
 }
 
-void BenchSession::save() const {
+// Until finish() a file says INTERRUPTED: whatever ends the program, it never passes for a whole one.
+void BenchSession::save() {
+  results_.interrupted = true;
   if (!options_.json.empty() && options_.json != "-") write_result(options_.json, results_.to_json());
+}
+
+void BenchSession::write_files() const {
+  if (!options_.json.empty()) write_result(options_.json, results_.to_json());
+  if (!options_.csv.empty()) write_result(options_.csv, results_.to_csv());
+}
+
+void BenchSession::fail(const std::string& how) {
+  progress_.reset();
+  results_.interrupted = false;
+  results_.error = how;
+  write_files();
 }
 
 ExitCode BenchSession::finish() {
   progress_.reset();
   results_.interrupted = interrupted();
-  if (!options_.json.empty()) write_result(options_.json, results_.to_json());
-  if (!options_.csv.empty()) write_result(options_.csv, results_.to_csv());
+  write_files();
   if (!options_.report.empty()) write_report({options_.json}, options_.report);
   if (interrupted()) return ExitCode::kInterrupted;
+  const auto describe = [](const ResultRow& row, const char* what) {
+    return concat(row.backend, what, row.problem, row.problem.empty() ? "" : ": ", row.reason);
+  };
+  for (const ResultRow& row : rows()) {
+    if (row.status == "FAILED") throw CheckError(describe(row, " is wrong: "));
+  }
+  for (const ResultRow& row : rows()) {
+    if (row.status == "ERROR") throw DeviceError(describe(row, " could not be run: "));
+  }
   const auto measured = [&](const std::string& what) {
     return std::any_of(rows().begin(), rows().end(), [&](const ResultRow& row) {
       return row.time.samples > 0 && (what.empty() || row.backend == what);
     });
   };
-  for (const ResultRow& row : rows()) {
-    if (row.status == "FAILED")
-      throw CheckError(concat(row.backend, " is wrong on ", row.problem, ": ", row.reason));
-  }
   for (const auto& [what, refusal] : refusals_) {
     if (!measured(what)) throw Error(refusal.code, refusal.reason);
   }
-  if (options_.strict) {
-    for (const char* status : {"SUSPECT", "ERROR"}) {
-      if (has_status(rows(), status))
-        throw CheckError(concat("there are ", status, " rows, and --strict was given"));
-    }
+  const auto suspects = std::count_if(rows().begin(), rows().end(),
+                                      [](const ResultRow& row) { return row.status == "SUSPECT"; });
+  if (options_.strict && suspects > 0) {
+    throw CheckError(
+        concat(suspects, suspects == 1 ? " row is" : " rows are", " SUSPECT, and --strict was given"));
   }
   return ExitCode::kOk;
+}
+
+ExitCode with_session(const BenchOptions& options, const std::string& subcommand, BenchSession::Needs needs,
+                      const std::function<void(BenchSession&)>& body) {
+  BenchSession session(options, subcommand, needs);
+  try {
+    body(session);
+  } catch (const DeviceError& error) {
+    session.fail(error.what());
+    throw;
+  }
+  return session.finish();
 }
 
 std::vector<ResultRow> rows_of(const ResultRow& base, const Measurement& measured, const RowContext& context,

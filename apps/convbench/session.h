@@ -1,6 +1,7 @@
 // BenchSession: what every measuring subcommand has in common: device, ceilings, rows, files, the way it ends.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -55,13 +56,16 @@ class BenchSession {
   /// `what` (a backend asked for by name; empty: one of many) could not serve. Unless it serves elsewhere in this run (or
   /// anything does, where `what` is empty), finish() ends with that code and reason.
   void refuse(const std::string& what, ExitCode code, const std::string& reason);
-  /// Writes the files and the report, says what went wrong. Throws for what was refused, CheckError for wrong results
-  /// (and with --strict for suspect ones); kInterrupted after Ctrl-C.
+  /// Writes the files and the report, says what went wrong. Throws CheckError for wrong results (and with --strict for
+  /// suspect ones), DeviceError for rows that ended in an error, and for what was refused; kInterrupted after Ctrl-C.
   ExitCode finish();
+  /// Writes the files as they are, marked with how the device failed.
+  void fail(const std::string& how);
 
  private:
   void read_earlier();
-  void save() const;
+  void save();
+  void write_files() const;
   const BenchOptions& options_;
   std::string subcommand_;
   Console console_;
@@ -78,6 +82,10 @@ class BenchSession {
   std::optional<ProgressBar> progress_;
   int64_t groups_done_ = 0;
 };
+
+/// A session from beginning to end: `body` measures. Where the device fails, what was measured before is in the files.
+ExitCode with_session(const BenchOptions& options, const std::string& subcommand, BenchSession::Needs needs,
+                      const std::function<void(BenchSession&)>& body);
 
 /// Rows from a measurement: one for hot, one for cold, as far as asked for, from what `base` already says.
 std::vector<ResultRow> rows_of(const ResultRow& base, const Measurement& measured, const RowContext& context,

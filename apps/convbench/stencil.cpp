@@ -82,9 +82,8 @@ void stencil_into(const StencilOptions& options, BenchSession& session) {
 ExitCode run_stencil(const StencilOptions& options) {
   stencils_of(options);
   stencil_cells(options.filters, options.boundaries);
-  BenchSession session(options, "stencil", BenchSession::Needs::kGpu);
-  stencil_into(options, session);
-  return session.finish();
+  return with_session(options, "stencil", BenchSession::Needs::kGpu,
+                      [&](BenchSession& session) { stencil_into(options, session); });
 }
 
 }  // namespace lenslet

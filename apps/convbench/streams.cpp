@@ -419,9 +419,8 @@ void streams_into(const StreamsOptions& options, BenchSession& session) {
 
 ExitCode run_streams(const StreamsOptions& options) {
   chunk_of(options).validate();
-  BenchSession session(options, "streams", BenchSession::Needs::kGpu);
-  streams_into(options, session);
-  return session.finish();
+  return with_session(options, "streams", BenchSession::Needs::kGpu,
+                      [&](BenchSession& session) { streams_into(options, session); });
 }
 
 }  // namespace lenslet

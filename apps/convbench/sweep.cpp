@@ -143,9 +143,8 @@ void sweep_into(const SweepOptions& options, BenchSession& session) {
 
 ExitCode run_sweep(const SweepOptions& options) {
   for (int size : options.sizes) problem_of(size, options.strides.front(), options.out_channels.front());
-  BenchSession session(options, "sweep");
-  sweep_into(options, session);
-  return session.finish();
+  return with_session(options, "sweep", BenchSession::Needs::kAnyDevice,
+                      [&](BenchSession& session) { sweep_into(options, session); });
 }
 
 }  // namespace lenslet

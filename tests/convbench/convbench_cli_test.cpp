@@ -275,6 +275,24 @@ INSTANTIATE_TEST_SUITE_P(CommandLine, ConvbenchMistake, testing::ValuesIn(kMista
                            return std::string(param.param.name);
                          });
 
+#ifdef LENSLET_FAULTY_MODULE_DIR
+// A backend that fails while it runs: its rows say so, the others keep theirs, the exit code is 5.
+TEST_F(ConvbenchTest, ABackendThatFailsKeepsTheOthersRows) {
+  ProgramOptions options;
+  options.environment = {{"LENSLET_MODULE_PATH", LENSLET_FAULTY_MODULE_DIR},
+                         {"LENSLET_TEST_RUNS_BEFORE_FAULT", "0"}};
+  const ProgramRun result =
+      bench({"run", "--problem", kSmall, "--backend", "direct,onednn", "--json", path("r.json")}, options);
+  EXPECT_EQ(result.exit_code, 5) << result.err;
+  EXPECT_NE(result.err.find("planted fault"), std::string::npos) << result.err;
+  const Json file = json("r.json");
+  for (const Json& row : file["results"]) {
+    EXPECT_EQ(row["status"], row["backend"] == "onednn" ? "ERROR" : "PASSED") << row;
+    EXPECT_EQ(row["time_ns"].is_null(), row["backend"] == "onednn") << row;
+  }
+}
+#endif
+
 TEST_F(ConvbenchTest, WithoutAGpuItSaysWhatNeedsOne) {
   if (cuda_status().usable) GTEST_SKIP() << "this machine has a usable GPU";
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{

@@ -4,6 +4,10 @@ if(LENSLET_BUILD_APPS)
                DEPENDS lenslet_framework nlohmann_json::nlohmann_json)
   target_compile_definitions(test_convbench_cli PRIVATE "LENSLET_CONVBENCH=\"$<TARGET_FILE:lenslet_convbench>\"")
   add_dependencies(test_convbench_cli lenslet_convbench)
+  if(TARGET lenslet_test_faulty_backend)  # of tests/cli, whose tests.cmake comes first
+    target_compile_definitions(test_convbench_cli PRIVATE LENSLET_FAULTY_MODULE_DIR="${PROJECT_BINARY_DIR}/tests/faulty")
+    add_dependencies(test_convbench_cli lenslet_test_faulty_backend)
+  endif()
 
   # The same source for both kinds of device.
   set(bad_launch convbench/bad_launch_none.cpp)

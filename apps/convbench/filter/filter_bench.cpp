@@ -17,31 +17,22 @@ using reference::GuardedMemory;
 constexpr MathMode kMath = MathMode::kFp32;  // tf32 and fp16 would not hold the sums
 enum Block : size_t { kInput, kOutput, kWorkspace };
 
-/// A backend prepared for the task, with memory of its own between canaries.
-class FilterContender : public Contender {
+/// Input, output and workspace in one layout, between canaries. Backends take turns, so one set serves them all.
+class FilterArena {
  public:
-  FilterContender(const ConvCandidate& candidate, const ConvBackend& backend, FilterTask& task,
-                  size_t workspace_limit, Stream& stream)
-      : name_(candidate.name),
-        task_(task),
-        problem_(task.problem(candidate.layout)),
-        accuracy_(backend.accuracy(problem_, kMath)),
-        stream_(stream),
-        services_(stream) {
-    const double start = host_now_ns();
-    kernel_ = backend.prepare(
-        {problem_, kMath, task.weights().data(), nullptr, false, workspace_limit, services_, stream});
-    stream.synchronize();
-    prepare_ns_ = host_now_ns() - start;
-    const size_t x_bytes = problem_.input_shape().bytes(), y_bytes = problem_.output_shape().bytes();
-    memory_.emplace(stream.device(), std::vector<size_t>{x_bytes, y_bytes, kernel_->workspace_bytes()});
-    if (!stream.device().is_cuda()) return;
-    host_x_.emplace(stream.device(), x_bytes);
-    host_y_.emplace(stream.device(), y_bytes);
-  }
+  FilterArena(FilterTask& task, TensorLayout layout) : task_(task), problem_(task.problem(layout)) {}
 
-  std::string name() const override { return name_; }
-  void load(int round, Stream& stream) override {
+  FilterTask& task() const noexcept { return task_; }
+  const Conv2dProblem& problem() const noexcept { return problem_; }
+  /// Once the largest workspace is known. Throws MemoryError.
+  void allocate(Device device, size_t workspace_bytes) {
+    const size_t x_bytes = problem_.input_shape().bytes(), y_bytes = problem_.output_shape().bytes();
+    memory_.emplace(device, std::vector<size_t>{x_bytes, y_bytes, workspace_bytes});
+    if (!device.is_cuda()) return;
+    host_x_.emplace(device, x_bytes);
+    host_y_.emplace(device, y_bytes);
+  }
+  void load(int round, Stream& stream) {
     if (round == loaded_) return;
     const std::vector<float> x = task_.input(round, problem_.layout);
     memory_->poison(GuardedMemory::kNanByte, stream);
@@ -50,55 +41,95 @@ class FilterContender : public Contender {
     stream.synchronize();
     loaded_ = round;
   }
-  void run(Stream& stream) override {
-    void* workspace = kernel_->workspace_bytes() > 0 ? memory_->block(kWorkspace) : nullptr;
-    RunContext context{stream, workspace, nullptr};
-    kernel_->run({static_cast<const float*>(memory_->block(kInput)), output()}, context);
+  /// What was written outside the blocks; empty when nothing was.
+  std::string damage(Stream& stream) {
+    std::string found = memory_->damage(GuardedMemory::kNanByte, stream);
+    if (!found.empty()) loaded_ = -1;  // the next backend gets whole canaries
+    return found;
   }
-  float* output() override { return static_cast<float*>(memory_->block(kOutput)); }
-  size_t output_count() const override { return memory_->block_bytes(kOutput) / sizeof(float); }
+
+  const float* x() const { return static_cast<const float*>(memory_->block(kInput)); }
+  float* y() const { return static_cast<float*>(memory_->block(kOutput)); }
+  size_t y_count() const { return memory_->block_bytes(kOutput) / sizeof(float); }
+  void* workspace() const { return memory_->block(kWorkspace); }
+  bool end_to_end() const noexcept { return host_y_.has_value(); }
+  void copy_in(Stream& stream) {
+    copy_bytes(memory_->block(kInput), stream.device(), host_x_->data(), Device::cpu(), host_x_->bytes(),
+               stream);
+  }
+  void copy_out(Stream& stream) {
+    copy_bytes(host_y_->data(), Device::cpu(), y(), stream.device(), host_y_->bytes(), stream);
+  }
+
+ private:
+  FilterTask& task_;
+  Conv2dProblem problem_;
+  std::optional<GuardedMemory> memory_;
+  std::optional<PinnedBuffer> host_x_, host_y_;
+  int loaded_ = -1;
+};
+
+/// A backend prepared for the task.
+class FilterContender : public Contender {
+ public:
+  FilterContender(const ConvCandidate& candidate, const ConvBackend& backend, FilterArena& arena,
+                  size_t workspace_limit, Stream& stream)
+      : name_(candidate.name),
+        arena_(arena),
+        accuracy_(backend.accuracy(arena.problem(), kMath)),
+        stream_(stream),
+        services_(stream) {
+    const double start = host_now_ns();
+    kernel_ = backend.prepare({arena.problem(), kMath, arena.task().weights().data(), nullptr, false,
+                               workspace_limit, services_, stream});
+    stream.synchronize();
+    prepare_ns_ = host_now_ns() - start;
+  }
+
+  std::string name() const override { return name_; }
+  void load(int round, Stream& stream) override { arena_.load(round, stream); }
+  void run(Stream& stream) override {
+    RunContext context{stream, kernel_->workspace_bytes() > 0 ? arena_.workspace() : nullptr, nullptr};
+    kernel_->run({arena_.x(), arena_.y()}, context);
+  }
+  float* output() override { return arena_.y(); }
+  size_t output_count() const override { return arena_.y_count(); }
   Verdict judge(int round, const std::vector<float>& output) override {
-    Verdict verdict = task_.judge(round, problem_.layout, output, accuracy_);
-    const std::string damage = memory_->damage(GuardedMemory::kNanByte, stream_);
+    Verdict verdict = arena_.task().judge(round, arena_.problem().layout, output, accuracy_);
+    const std::string damage = arena_.damage(stream_);
     if (verdict.passed && !damage.empty()) {
       verdict.passed = false;
       verdict.reason = concat(damage, " (blocks: 0 input, 1 output, 2 workspace)");
     }
     return verdict;
   }
-  bool end_to_end() const override { return host_x_.has_value(); }
-  void copy_in(Stream& stream) override {
-    copy_bytes(memory_->block(kInput), stream.device(), host_x_->data(), Device::cpu(), host_x_->bytes(),
-               stream);
-  }
-  void copy_out(Stream& stream) override {
-    copy_bytes(host_y_->data(), Device::cpu(), output(), stream.device(), host_y_->bytes(), stream);
-  }
+  bool end_to_end() const override { return arena_.end_to_end(); }
+  void copy_in(Stream& stream) override { arena_.copy_in(stream); }
+  void copy_out(Stream& stream) override { arena_.copy_out(stream); }
 
+  const FilterArena& arena() const noexcept { return arena_; }
   const ConvKernel& kernel() const noexcept { return *kernel_; }
   double prepare_ns() const noexcept { return prepare_ns_; }
   /// What a run makes of the picture itself.
   Image picture() {
     load(0, stream_);
+    fill_bytes(arena_.y(), stream_.device(), GuardedMemory::kNanByte, arena_.y_count() * sizeof(float),
+               stream_);
     run(stream_);
     std::vector<float> y(output_count());
-    copy_bytes(y.data(), Device::cpu(), output(), stream_.device(), y.size() * sizeof(float), stream_);
+    copy_bytes(y.data(), Device::cpu(), arena_.y(), stream_.device(), y.size() * sizeof(float), stream_);
     stream_.synchronize();
-    return task_.image_of(problem_.layout, y);
+    return arena_.task().image_of(arena_.problem().layout, y);
   }
 
  private:
   std::string name_;
-  FilterTask& task_;
-  Conv2dProblem problem_;
+  FilterArena& arena_;
   ConvAccuracy accuracy_;
   Stream& stream_;
   DevicePrepareServices services_;
   std::unique_ptr<ConvKernel> kernel_;
-  std::optional<GuardedMemory> memory_;
-  std::optional<PinnedBuffer> host_x_, host_y_;
   double prepare_ns_ = 0;
-  int loaded_ = -1;
 };
 
 /// One candidate on its way to its rows.
@@ -122,35 +153,58 @@ ResultRow base_row(const FilterTask& task, const FilterRequest& request, const C
   return row;
 }
 
-Entry prepare(const ConvCandidate& candidate, FilterTask& task, const FilterRequest& request,
+void refuse(Entry& entry, const ConvCandidate& candidate, const char* status, const Error& error,
+            BenchSession& session) {
+  entry.contender.reset();
+  entry.status = status;
+  entry.reason = error.what();
+  session.refuse(candidate.by_name ? candidate.name : std::string(), error.exit_code(), error.what());
+}
+
+Entry prepare(const ConvCandidate& candidate, FilterArena& arena, const FilterRequest& request,
               BenchSession& session) {
   Entry entry;
-  entry.base = base_row(task, request, candidate);
-  const auto refuse = [&](const char* status, ExitCode code, const std::string& reason) {
-    entry.contender.reset();
-    entry.status = status;
-    entry.reason = reason;
-    session.refuse(candidate.by_name ? candidate.name : std::string(), code, reason);
-  };
+  entry.base = base_row(arena.task(), request, candidate);
   try {
     const ConvBackend& backend = candidate.open();
-    if (const Support support = backend.supports(task.problem(candidate.layout), kMath); !support) {
-      refuse("UNSUPPORTED", support.code(), support.reason());
-      return entry;
-    }
-    entry.contender = std::make_unique<FilterContender>(candidate, backend, task,
+    const Support support = backend.supports(arena.problem(), kMath);
+    if (!support) throw Error(support.code(), support.reason());
+    entry.contender = std::make_unique<FilterContender>(candidate, backend, arena,
                                                         session.options().workspace_limit, session.stream());
     const ConvKernel& kernel = entry.contender->kernel();
     entry.base.detail = kernel.detail();
     entry.base.launches = kernel.launches();
     entry.base.setup_ns = entry.contender->prepare_ns();
     entry.base.workspace_bytes = static_cast<int64_t>(kernel.workspace_bytes());
-  } catch (const UnavailableError& error) {
-    refuse("UNSUPPORTED", error.exit_code(), error.what());
   } catch (const MemoryError& error) {
-    refuse("SKIPPED", error.exit_code(), error.what());
+    refuse(entry, candidate, "SKIPPED", error, session);
+  } catch (const Error& error) {
+    if (error.exit_code() == ExitCode::kDevice) throw;
+    refuse(entry, candidate, "UNSUPPORTED", error, session);
   }
   return entry;
+}
+
+/// Gives an arena its memory, or its backends the reason why they have none.
+void allocate(FilterArena& arena, std::vector<Entry>& entries, const FilterRequest& request,
+              BenchSession& session) {
+  size_t workspace = 0;
+  bool used = false;
+  for (const Entry& entry : entries) {
+    if (!entry.contender || &entry.contender->arena() != &arena) continue;
+    used = true;
+    workspace = std::max(workspace, entry.contender->kernel().workspace_bytes());
+  }
+  if (!used) return;
+  try {
+    arena.allocate(session.device(), workspace);
+  } catch (const MemoryError& error) {
+    for (size_t i = 0; i < entries.size(); ++i) {
+      if (entries[i].contender && &entries[i].contender->arena() == &arena) {
+        refuse(entries[i], request.candidates[i], "SKIPPED", error, session);
+      }
+    }
+  }
 }
 
 /// Compares what the backends that passed make of the picture; `measurements` of those that have a contender, in order.
@@ -190,11 +244,16 @@ std::optional<Image> compare_pictures(const FilterTask& task, std::vector<Entry>
 FilterResult bench_filter(FilterTask& task, const FilterRequest& request, BenchSession& session) {
   DeviceGuard guard(session.device());
   const RowContext context = session.row_context();
+  FilterArena nchw(task, TensorLayout::kNchw), nhwc(task, TensorLayout::kNhwc);
   std::vector<Entry> entries;
-  std::vector<Contender*> rivals;
   for (const ConvCandidate& candidate : request.candidates) {
-    entries.push_back(prepare(candidate, task, request, session));
-    if (entries.back().contender) rivals.push_back(entries.back().contender.get());
+    entries.push_back(
+        prepare(candidate, candidate.layout == TensorLayout::kNhwc ? nhwc : nchw, request, session));
+  }
+  std::vector<Contender*> rivals;
+  for (FilterArena* arena : {&nchw, &nhwc}) allocate(*arena, entries, request, session);
+  for (const Entry& entry : entries) {
+    if (entry.contender) rivals.push_back(entry.contender.get());
   }
   MeasureOptions options = session.measure_options();
   options.end_to_end = true;

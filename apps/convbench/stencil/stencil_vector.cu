@@ -22,18 +22,18 @@ void upload(const float* filter, int count, Stream& stream) {
 constexpr unsigned kLine = 256;
 constexpr int kColumns = 4;
 
-/// Elements column - before ... of one row, enough for four neighbouring outputs; `column` is a multiple of 4. `inner`:
-/// all of them exist, and the row begins at a multiple of 16 bytes.
-template <Boundary kBoundary, int kTaps>
-__device__ __forceinline__ void load_neighbours(const float* row, int column, int width, bool inner,
+/// Elements from `column` - before on of one row, enough for four neighbouring outputs; zeros where `outside`; `column` is a
+/// multiple of 4. kInner: all of them exist, and the row begins at a multiple of 16 bytes.
+template <Boundary kBoundary, int kTaps, bool kInner>
+__device__ __forceinline__ void load_neighbours(const float* row, bool outside, int column, int width,
                                                 float (&values)[kColumns + kTaps - 1]) {
   constexpr int kBefore = (kTaps - 1) / 2, kCount = kColumns + kTaps - 1;
   constexpr int kShift = (4 - kBefore % 4) % 4;  // of the first element behind a multiple of 16 bytes
-  if (inner) {
+  if (kInner) {
     const float4* from = reinterpret_cast<const float4*>(row + column - kBefore - kShift);
 #pragma unroll
     for (int v = 0; v < (kShift + kCount + 3) / 4; ++v) {
-      const float4 four = __ldg(from + v);
+      const float4 four = outside ? make_float4(0, 0, 0, 0) : __ldg(from + v);
       const float parts[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
@@ -46,7 +46,7 @@ __device__ __forceinline__ void load_neighbours(const float* row, int column, in
     for (int i = 0; i < kCount; ++i) {
       // What lies further out than reflecting reaches belongs to no output.
       const int last = width - 1 + kTaps - 1 - kBefore;
-      values[i] = edge_value<kBoundary>(row, min(column - kBefore + i, last), width);
+      values[i] = outside ? 0.0f : edge_value<kBoundary>(row, min(column - kBefore + i, last), width);
     }
   }
 }
@@ -84,7 +84,11 @@ __global__ void __launch_bounds__(kLine)
   const int first = static_cast<int>(blockIdx.x * kLine + threadIdx.x) * kColumns;
   if (first >= shape.width) return;
   float in[kColumns + kTaps - 1], sums[kColumns] = {};
-  load_neighbours<kBoundary, kTaps>(x, first, shape.width, is_inner<kTaps>(first, shape.width), in);
+  if (is_inner<kTaps>(first, shape.width)) {
+    load_neighbours<kBoundary, kTaps, true>(x, false, first, shape.width, in);
+  } else {
+    load_neighbours<kBoundary, kTaps, false>(x, false, first, shape.width, in);
+  }
 #pragma unroll
   for (int t = 0; t < kTaps; ++t) {
 #pragma unroll
@@ -97,32 +101,20 @@ __global__ void __launch_bounds__(kLine)
   }
 }
 
-// computes    y [height, width] of x [height, width] and the filter [kTaps, kTaps] in constant memory
-// work split  thread = kRows x 4 neighbouring outputs
-// memory      no shared memory: float4 through L1; registers hold a row of neighbours and 4*kRows sums
-// requires    kTaps up to 7; reflecting as Stencil::supports checks
-// measured    docs/results, study e
-template <Boundary kBoundary, int kTaps, int kRows>
-__global__ void __launch_bounds__(kLine)
-    stencil_vector_2d_kernel(const StencilShape shape, const float* __restrict__ x, const float*,
-                             float* __restrict__ y) {
+/// The sums of kRows x 4 outputs. One branch for all rows, so that the loads of several can wait at once.
+template <Boundary kBoundary, int kTaps, int kRows, bool kInner>
+__device__ __forceinline__ void sum_patch(const StencilShape& shape, const float* x, int row, int column,
+                                          float (&sums)[kRows][kColumns]) {
   constexpr int kBefore = (kTaps - 1) / 2;
-  const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) * kColumns;
-  const int row = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y) * kRows;
-  if (column >= shape.width || row >= shape.height) return;
-  const bool inner = shape.width % 4 == 0 && is_inner<kTaps>(column, shape.width);
-  float sums[kRows][kColumns] = {};
+  // Rows further out than reflecting reaches belong to no output.
+  const int last = shape.height - 1 + kTaps - 1 - kBefore;
 #pragma unroll
   for (int i = 0; i < kRows + kTaps - 1; ++i) {
-    // Rows further out than reflecting reaches belong to no output.
-    const int last = shape.height - 1 + kTaps - 1 - kBefore;
     const int from = edge_index<kBoundary>(min(row - kBefore + i, last), shape.height);
     const bool outside = kBoundary == Boundary::kZero && from < 0;
-    float in[kColumns + kTaps - 1] = {};
-    if (!outside) {
-      load_neighbours<kBoundary, kTaps>(x + static_cast<int64_t>(from) * shape.width, column, shape.width,
-                                        inner, in);
-    }
+    float in[kColumns + kTaps - 1];
+    load_neighbours<kBoundary, kTaps, kInner>(x + static_cast<int64_t>(from) * shape.width, outside, column,
+                                              shape.width, in);
 #pragma unroll
     for (int k = 0; k < kRows; ++k) {
       const int s = i - k;
@@ -130,10 +122,31 @@ __global__ void __launch_bounds__(kLine)
 #pragma unroll
       for (int t = 0; t < kTaps; ++t) {
 #pragma unroll
-        for (int j = 0; j < kColumns; ++j)
+        for (int j = 0; j < kColumns; ++j) {
           sums[k][j] = fmaf(constant_filter[s * kTaps + t], in[j + t], sums[k][j]);
+        }
       }
     }
+  }
+}
+
+// computes    y [height, width] of x [height, width] and the filter [kTaps, kTaps] in constant memory
+// work split  thread = kRows x 4 neighbouring outputs
+// memory      no shared memory: float4 through L1; registers hold rows of neighbours and 4*kRows sums
+// requires    kTaps up to 7; reflecting as Stencil::supports checks
+// measured    docs/results, study e
+template <Boundary kBoundary, int kTaps, int kRows>
+__global__ void __launch_bounds__(kLine)
+    stencil_vector_2d_kernel(const StencilShape shape, const float* __restrict__ x, const float*,
+                             float* __restrict__ y) {
+  const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) * kColumns;
+  const int row = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y) * kRows;
+  if (column >= shape.width || row >= shape.height) return;
+  float sums[kRows][kColumns] = {};
+  if (shape.width % 4 == 0 && is_inner<kTaps>(column, shape.width)) {
+    sum_patch<kBoundary, kTaps, kRows, true>(shape, x, row, column, sums);
+  } else {
+    sum_patch<kBoundary, kTaps, kRows, false>(shape, x, row, column, sums);
   }
 #pragma unroll
   for (int k = 0; k < kRows; ++k) {
