@@ -1,11 +1,12 @@
-"""Figures of study B and of the deep 3×3 shapes: how far each rung climbs, and where the products stand beside cuDNN."""
+"""Figures of study B and of the deep 3×3 shapes: what each rung gains, where the products stand beside cuDNN."""
 
 import re
 
 from drawing import Drawing
-from results import Rows, geometric_mean, shape, short
+from results import Rows, geometric_mean
 from selection import deep_rows, rung_of
 from style import BACK, HATCHES, MARKERS, SOFT, colour, legend_below, log_axis, panels, series, to_svg
+from words import shape, short
 
 
 def figure_name(algorithm):
@@ -14,7 +15,11 @@ def figure_name(algorithm):
 
 def _wrapped(rung):
     number, _, words = rung.partition("_")
-    return f"{number}\n" + words.replace("_", "\n") if re.match(r"^\d+$", number) else rung.replace("_", "\n").replace(".", "\n")
+    return (
+        f"{number}\n" + words.replace("_", "\n")
+        if re.match(r"^\d+$", number)
+        else rung.replace("_", "\n").replace(".", "\n")
+    )
 
 
 def climb(name, rows):
@@ -39,7 +44,9 @@ def climb(name, rows):
     flat[0].set(title="rate (logarithmic)", ylabel="TFLOP/s")
     if shares:
         flat[1].axhline(100, color=SOFT, linewidth=1.1, linestyle=(0, (1, 2)))
-        flat[1].annotate("cuDNN fp32, best layout", (0, 100), xytext=(0, 3), textcoords="offset points", fontsize=8.5, color=SOFT)
+        flat[1].annotate(
+            "cuDNN fp32, best layout", (0, 100), xytext=(0, 3), textcoords="offset points", fontsize=8.5, color=SOFT
+        )
         flat[1].set(title="share of cuDNN", ylabel="% of cuDNN's rate")
         flat[1].set_ylim(bottom=0)
     for axes in flat:
@@ -47,20 +54,37 @@ def climb(name, rows):
         axes.set_xlim(-0.4, len(rungs) - 0.6)
     legend_below(figure, flat[:1], columns=4)
     last = [row.ratio for row in drawn if rung_of(row) == rungs[-1] and row.ratio]
-    caption = "One line a shape, one step a rung; each rung is verified against fp64 before and after it is timed. Rates count 2·N·K·P·Q·C·R·S operations."
+    caption = (
+        "One line a shape, one step a rung; each rung is verified against fp64 before and after it is timed. Rates"
+        " count 2·N·K·P·Q·C·R·S operations."
+    )
     if last:
         what = f"The product, {name}," if rungs[-1] == "product" else f"The last rung, {rungs[-1]},"
-        caption += f" {what} stands at ×{short(geometric_mean(last))} of cuDNN in the geometric mean of {len(last)} shapes, ×{short(min(last))} at least."
+        caption += (
+            f" {what} stands at ×{short(geometric_mean(last))} of cuDNN in the geometric mean of {len(last)} shapes,"
+            f" ×{short(min(last))} at least."
+        )
     return Drawing(figure_name(name), f"The climb of {name}", to_svg(figure, figure_name(name)), caption)
 
 
 def deep(rows):
     found = deep_rows(rows)
-    wanted = ["implicit_gemm fp32", "winograd fp32", "cudnn fp32", "tensor_core tf32", "cudnn tf32", "tensor_core fp16", "cudnn fp16"]
+    wanted = [
+        "implicit_gemm fp32",
+        "winograd fp32",
+        "cudnn fp32",
+        "tensor_core tf32",
+        "cudnn tf32",
+        "tensor_core fp16",
+        "cudnn fp16",
+    ]
     names = [name for name in wanted if any(name in best for best in found.values())]
     if not names or not found:
         return None
-    kinds = [("fp32", [name for name in names if name.endswith("fp32")]), ("tensor cores: tf32 and fp16", [name for name in names if not name.endswith("fp32")])]
+    kinds = [
+        ("fp32", [name for name in names if name.endswith("fp32")]),
+        ("tensor cores: tf32 and fp16", [name for name in names if not name.endswith("fp32")]),
+    ]
     kinds = [(title, mine) for title, mine in kinds if mine]
     figure, flat = panels(len(kinds), width=5.4 * len(kinds), height=3.6, share=False)
     families = series(["implicit_gemm", "winograd", "cudnn", "tensor_core"])
@@ -70,13 +94,28 @@ def deep(rows):
             family, math = name.split()
             for j, best in enumerate(found.values()):
                 if name in best:
-                    axes.bar(j + width * (i - (len(mine) - 1) / 2), best[name].gflops / 1e3, width * 0.94, color=families[family]["color"],
-                             hatch=HATCHES[("fp32", "tf32", "fp16").index(math)], edgecolor=BACK, linewidth=0.5, label=name)
-        axes.set_xticks(range(len(found)), [shape(problem).replace("N8 ", "").replace(" ", "\n") for problem in found], fontsize=8)
+                    axes.bar(
+                        j + width * (i - (len(mine) - 1) / 2),
+                        best[name].gflops / 1e3,
+                        width * 0.94,
+                        color=families[family]["color"],
+                        hatch=HATCHES[("fp32", "tf32", "fp16").index(math)],
+                        edgecolor=BACK,
+                        linewidth=0.5,
+                        label=name,
+                    )
+        axes.set_xticks(
+            range(len(found)), [shape(problem).replace("N8 ", "").replace(" ", "\n") for problem in found], fontsize=8
+        )
         axes.set(title=title)
         axes.grid(axis="x", visible=False)
     flat[0].set_ylabel("TFLOP/s")
     legend_below(figure, flat)
-    caption = ("Median rate, hot, each in its fastest layout of this run. Winograd's rate is effective: it counts the operations of the direct sum, "
-               "of which it does fewer. tf32 and fp16 round the operands and are no rivals of fp32.")
-    return Drawing("deep3x3", "3×3 convolutions of the published implicit-GEMM study", to_svg(figure, "deep3x3"), caption)
+    caption = (
+        "Median rate, hot, each in its fastest layout of this run. Winograd's rate is effective: it counts the"
+        " operations of the direct sum, of which it does fewer. tf32 and fp16 round the operands and are no rivals of"
+        " fp32."
+    )
+    return Drawing(
+        "deep3x3", "3×3 convolutions of the published implicit-GEMM study", to_svg(figure, "deep3x3"), caption
+    )

@@ -1,16 +1,31 @@
-"""Figures of study A: one RGB image by size and stride, and the matrix product by memory and tile, partition and block."""
+"""Figures of study A: one RGB image by size and stride."""
 
 import math
 
 from drawing import Drawing
-from results import geometric_mean, natural, short
+from results import geometric_mean, natural
 from selection import FP32, fastest, heat_cells
-from style import (BACK, HATCHES, INK, LINES, MARKERS, PUBLISHED, SOFT, colour, legend_below, log_axis, panels, plt, published_key,
-                   series, to_svg)
+from style import (
+    BACK,
+    HATCHES,
+    INK,
+    LINES,
+    PUBLISHED,
+    SOFT,
+    colour,
+    legend_below,
+    log_axis,
+    panels,
+    plt,
+    published_key,
+    series,
+    to_svg,
+)
+from words import short
 
 
 def _shade(ratio, strongest):
-    """Paler to stronger with the distance from 1: blue where faster, orange where slower. With the colour of its text."""
+    """Stronger with the distance from 1: blue where faster, orange where slower. With the colour of its text."""
     full = (0.0, 0.36, 0.62) if ratio >= 1 else (0.75, 0.30, 0.0)
     strength = 0.12 + 0.88 * min(1.0, abs(math.log(ratio)) / max(math.log(strongest), 1e-9))
     mixed = tuple(1 - strength * (1 - channel) for channel in full)
@@ -31,7 +46,15 @@ def heat_map(rows):
             ratio = cells.get((k, stride, size))
             shade, ink = _shade(ratio, strongest) if ratio else ("none", SOFT)
             axes.add_patch(plt.Rectangle((i, j), 0.96, 0.94, facecolor=shade, edgecolor=LINES, linewidth=0.5))
-            axes.text(i + 0.48, j + 0.47, f"×{short(ratio)}" if ratio else "no time", ha="center", va="center", color=ink, fontsize=10)
+            axes.text(
+                i + 0.48,
+                j + 0.47,
+                f"×{short(ratio)}" if ratio else "no time",
+                ha="center",
+                va="center",
+                color=ink,
+                fontsize=10,
+            )
     axes.set(xlim=(0, len(columns)), ylim=(len(sizes), 0), ylabel="image height and width")
     axes.set_xticks([i + 0.48 for i in range(len(columns))], [f"K = {k}\nstride {stride}" for k, stride in columns])
     axes.set_yticks([j + 0.47 for j in range(len(sizes))], sizes)
@@ -41,8 +64,11 @@ def heat_map(rows):
     ahead = sum(ratio > 1 for ratio in cells.values())
     expected = len(columns) * len(sizes)
     missing = f" {expected - len(cells)} cells have no time." if expected > len(cells) else ""
-    caption = (f"direct against the fastest cuDNN fp32 time of the same run over NCHW and NHWC data, hot, kernel time. Above 1 direct is "
-               f"faster: in {ahead} of {len(cells)} cells, from ×{short(min(cells.values()))} to ×{short(max(cells.values()))}.{missing}")
+    caption = (
+        "direct against the fastest cuDNN fp32 time of the same run over NCHW and NHWC data, hot, kernel time. Above 1"
+        f" direct is faster: in {ahead} of {len(cells)} cells, from ×{short(min(cells.values()))} to"
+        f" ×{short(max(cells.values()))}.{missing}"
+    )
     return Drawing("rgb-ratio", "How many times faster than cuDNN", to_svg(figure, "rgb-ratio"), caption)
 
 
@@ -64,8 +90,11 @@ def by_size(rows):
                 best = [(float(s), fastest(mine.where(size=s).drawn).get(name)) for s in sizes]
                 best = [(s, row) for s, row in best if row]
                 axes.plot([s for s, _ in best], [row.ns / 1e6 for _, row in best], label=name, **style)
-                theirs = {float(row.labels["size"]): row.published_ns / 1e6 for row in mine.where(backend=name)
-                          if row.published_ns and "size" in row.labels}
+                theirs = {
+                    float(row.labels["size"]): row.published_ns / 1e6
+                    for row in mine.where(backend=name)
+                    if row.published_ns and "size" in row.labels
+                }
                 if theirs:
                     any_published = True
                     axes.plot(*zip(*sorted(theirs.items())), **{**style, **PUBLISHED})
@@ -75,9 +104,15 @@ def by_size(rows):
         flat[0].set_ylabel("time, ms")
         legend_below(figure, flat, extra=[published_key()] if any_published else [])
         name = f"rgb-by-size-k{k}"
-        caption = ("Kernel time of one image with hot caches, each backend in its faster layout. Both axes are logarithmic." +
-                   (" The dashed lines are another card of another year: they show the shape, not a race. The study does not say "
-                    "how many filters it had." if any_published else ""))
+        caption = (
+            "Kernel time of one image with hot caches, each backend in its faster layout. Both axes are logarithmic."
+            + (
+                " The dashed lines are another card of another year: they show the shape, not a race. The study does"
+                " not say how many filters it had."
+                if any_published
+                else ""
+            )
+        )
         yield Drawing(name, f"3×3 convolution of an RGB image, K = {k}: time by size", to_svg(figure, name), caption)
 
 
@@ -99,13 +134,18 @@ def by_stride(rows):
     """Time by stride over the time at stride 1, today's beside the study's: the artefact of its im2col."""
     table = rows.where(table="rgb", math=FP32).prefer("hot")
     sizes = table.drawn.values("size")
-    ks = [k for k in table.values("out_channels") if any(row.published_ns for row in table.where(out_channels=k))] or table.values("out_channels")
+    ks = [
+        k for k in table.values("out_channels") if any(row.published_ns for row in table.where(out_channels=k))
+    ] or table.values("out_channels")
     if not sizes or not ks:
         return None
     size, k = sizes[-1], ks[-1]
     some = table.where(size=size, out_channels=k)
     names = [name for name in ("direct", "im2col_gemm", "cudnn") if name in some.backends()]
-    sides = [("today", _relative(some.drawn, names, lambda row: row.ns)), ("as published", _relative(some, names, lambda row: row.published_ns))]
+    sides = [
+        ("today", _relative(some.drawn, names, lambda row: row.ns)),
+        ("as published", _relative(some, names, lambda row: row.published_ns)),
+    ]
     sides = [(title, relative) for title, relative in sides if relative]
     if not sides or len(some.values("stride")) < 2:
         return None
@@ -117,97 +157,28 @@ def by_stride(rows):
                 value = relative[name].get(stride)
                 if value is None:
                     continue
-                axes.bar(j + 0.26 * (i - 1), value, 0.24, color=colour(i), hatch=HATCHES[i], edgecolor=BACK, linewidth=0.5,
-                         label=f"stride {stride}" if j == 0 else None)
+                axes.bar(
+                    j + 0.26 * (i - 1),
+                    value,
+                    0.24,
+                    color=colour(i),
+                    hatch=HATCHES[i],
+                    edgecolor=BACK,
+                    linewidth=0.5,
+                    label=f"stride {stride}" if j == 0 else None,
+                )
                 axes.text(j + 0.26 * (i - 1), value, f"{value:.2f}", ha="center", va="bottom", fontsize=8, color=INK)
         axes.set_xticks(range(len(relative)), list(relative))
         axes.set(title=title)
         axes.grid(axis="x", visible=False)
     flat[0].set_ylabel("time over that at stride 1")
     legend_below(figure, flat)
-    caption = (f"Size {size}, K = {k}. At stride 2 a quarter of the outputs remains, at stride 3 a ninth, so every algorithm must get faster. The "
-               "study's im2col + GEMM did not: an artefact, it did the work of stride 1 at every stride.")
+    caption = (
+        f"Size {size}, K = {k}. At stride 2 a quarter of the outputs remains, at stride 3 a ninth, so every algorithm"
+        " must get faster. The study's im2col + GEMM did not: an artefact, it did the work of stride 1 at every"
+        " stride."
+    )
     return Drawing("rgb-by-stride", "What a stride saves", to_svg(figure, "rgb-by-stride"), caption)
-
-
-def _block_lines(rows, table, panel_label, series_label, name, title, caption):
-    some = rows.where(table=table).prefer("hot")
-    panel_values = [value for value in some.values(panel_label) if some.where(**{panel_label: value}).drawn.values(series_label) or
-                    any(row.published_ns for row in some.where(**{panel_label: value}))]
-    blocks = some.values(series_label)
-    sizes = some.values("size")
-    if not some.drawn or not panel_values or not sizes:
-        return None
-    styles = {block: {"color": colour(i), "marker": MARKERS[i % len(MARKERS)]} for i, block in enumerate(blocks)}
-    figure, flat = panels(len(panel_values))
-    published = False
-    reference = some.drawn.where(**{panel_label: "cublas"})
-    for axes, value in zip(flat, panel_values):
-        mine = some.where(**{panel_label: value})
-        for block, style in styles.items():
-            ours = sorted((float(row.labels["size"]), row.ns / 1e6) for row in mine.where(**{series_label: block}).drawn if "size" in row.labels)
-            theirs = sorted((float(row.labels["size"]), row.published_ns / 1e6) for row in mine.where(**{series_label: block})
-                            if row.published_ns and "size" in row.labels)
-            if ours:
-                axes.plot(*zip(*ours), label=f"{series_label} {block}", **style)
-            if theirs:
-                published = True
-                axes.plot(*zip(*theirs), **{**style, **PUBLISHED})
-        if reference:
-            axes.plot(*zip(*sorted((float(row.labels["size"]), row.ns / 1e6) for row in reference if "size" in row.labels)), color=SOFT,
-                      linewidth=1.2, label="cuBLAS")
-        log_axis(axes.xaxis, [float(s) for s in sizes], base=2)
-        log_axis(axes.yaxis)
-        axes.set(title=f"{panel_label}: {value}", xlabel="matrix height and width")
-    flat[0].set_ylabel("time, ms")
-    legend_below(figure, flat, extra=[published_key()] if published else [])
-    return Drawing(name, title, to_svg(figure, name), caption)
-
-
-def _by_block(rows, table, line_label, block_label, name, title):
-    """Time against the edge of tile or block at the largest size, one line a memory mode or partition."""
-    some = rows.where(table=table).prefer("hot")
-    sizes = some.drawn.values("size")
-    if not sizes:
-        return None
-    some = some.where(size=sizes[-1])
-    lines, blocks = some.values(line_label), some.values(block_label)
-    if not blocks:
-        return None
-    figure, axes = plt.subplots(figsize=(6.2, 3.4), constrained_layout=True)
-    published = False
-    for i, line in enumerate(lines):
-        style = {"color": colour(i), "marker": MARKERS[i % len(MARKERS)]}
-        mine = some.where(**{line_label: line})
-        ours = [(blocks.index(row.labels[block_label]), row.ns / 1e6) for row in mine.drawn if block_label in row.labels]
-        theirs = [(blocks.index(row.labels[block_label]), row.published_ns / 1e6) for row in mine if row.published_ns and block_label in row.labels]
-        if ours:
-            axes.plot(*zip(*sorted(ours)), label=line, **style)
-        if theirs:
-            published = True
-            axes.plot(*zip(*sorted(theirs)), **{**style, **PUBLISHED})
-    vendor = some.where(**{line_label: "cublas"}).best()
-    if vendor:
-        axes.axhline(vendor.ns / 1e6, color=SOFT, linewidth=1.2, label="cuBLAS")
-    axes.set_xticks(range(len(blocks)), blocks)
-    axes.set(xlabel=f"edge of the {block_label}", ylabel="time, ms")
-    axes.margins(x=0.15)
-    log_axis(axes.yaxis)
-    legend_below(figure, [axes], extra=[published_key()] if published else [])
-    reasons = sorted({row.no_figure() for row in some if row.no_figure()})
-    caption = f"Matrices of {sizes[-1]} × {sizes[-1]}, hot; logarithmic." + (f" Without a time today: {'; '.join(reasons[:2])}." if reasons else "")
-    return Drawing(name, title, to_svg(figure, name), caption)
-
-
-def gemm(rows):
-    """Lines by size, and by tile or block, for both of the study's tables."""
-    yield _block_lines(rows, "gemm_memory", "memory", "tile", "gemm-memory", "Matrix product by memory and tile",
-                       "Where the operands of the inner loop come from, by the edge of the square tile; hot caches, both axes logarithmic.")
-    yield _by_block(rows, "gemm_memory", "memory", "tile", "gemm-memory-by-tile", "The same by tile, at the largest size")
-    yield _block_lines(rows, "gemm_partition", "partition", "block", "gemm-partition", "Matrix product by partition and block",
-                       "What one thread computes: a row of the product, a column or an element. The study's element with block 64 asks for "
-                       "64 × 64 = 4,096 threads a block, more than any card launches: its times are an artefact, those of a kernel that never ran.")
-    yield _by_block(rows, "gemm_partition", "partition", "block", "gemm-partition-by-block", "The same by block, at the largest size")
 
 
 def artefacts(rows):
@@ -216,19 +187,37 @@ def artefacts(rows):
     printed = [row for row in partition if row.published_ns]
     if partition:
         reason = next((row.no_figure() for row in partition if row.no_figure()), "")
-        times = f" It printed {short(min(r.published_ns for r in printed) / 1e3)} to {short(max(r.published_ns for r in printed) / 1e3)} µs, at any size the cost of a refused launch." if printed else ""
-        yield ("A kernel that never ran.", "Partition by element with block 64 is 64 × 64 = 4,096 threads a block; no card launches more than 1,024. The "
-               f"study did not read the launch's error and took its time.{times}" + (f" Here: {reason}." if reason else ""))
+        times = (
+            f" It printed {short(min(r.published_ns for r in printed) / 1e3)} to"
+            f" {short(max(r.published_ns for r in printed) / 1e3)} µs, at any size the cost of a refused launch."
+            if printed
+            else ""
+        )
+        yield (
+            "A kernel that never ran.",
+            "Partition by element with block 64 is 64 × 64 = 4,096 threads a block; no card launches more than 1,024."
+            f" The study did not read the launch's error and took its time.{times}"
+            + (f" Here: {reason}." if reason else ""),
+        )
     table = rows.where(table="rgb", backend="im2col_gemm", math=FP32).prefer("hot")
     ratios = {"ours": [], "theirs": []}
     for k in table.values("out_channels"):
         for size in table.values("size"):
-            for side, time in (("ours", lambda row: row.ns if row.drawn else None), ("theirs", lambda row: row.published_ns)):
-                one, three = (next((time(row) for row in table.where(out_channels=k, size=size, stride=s) if time(row)), None) for s in ("1", "3"))
+            for side, time in (
+                ("ours", lambda row: row.ns if row.drawn else None),
+                ("theirs", lambda row: row.published_ns),
+            ):
+                one, three = (
+                    next((time(row) for row in table.where(out_channels=k, size=size, stride=s) if time(row)), None)
+                    for s in ("1", "3")
+                )
                 if one and three:
                     ratios[side].append(three / one)
     if ratios["theirs"]:
         theirs, ours = geometric_mean(ratios["theirs"]), geometric_mean(ratios["ours"])
-        yield ("Work that the stride should have saved.", "im2col + GEMM at stride 3 has a ninth of the outputs of stride 1, and the study's took "
-               f"{theirs:.0%} of the time of stride 1 (geometric mean over its sizes): it did the work of stride 1 at every stride." +
-               (f" Here it takes {ours:.0%}." if ours else ""))
+        yield (
+            "Work that the stride should have saved.",
+            f"im2col + GEMM at stride 3 has a ninth of the outputs of stride 1, and the study's took {theirs:.0%} of"
+            " the time of stride 1 (geometric mean over its sizes): it did the work of stride 1 at every stride."
+            + (f" Here it takes {ours:.0%}." if ours else ""),
+        )

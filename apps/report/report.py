@@ -3,10 +3,10 @@
 
     apps/report/report.py results.json [more.json…] --html out.html [--figures DIR [--only NAME,NAME]]
 
-Reads schema lenslet.results/1, of whole runs and of interrupted ones, and the trace of `convbench streams --trace` beside them. --figures writes each figure as an SVG file of its own, which
-names the files that it was drawn from.
-Needs Python 3.9 and matplotlib 3.5. Exit codes: 0 done, 2 usage, 3 a file that is no result file (a page of the others is
-written all the same), 4 matplotlib is missing, 7 an output could not be written.
+Reads schema lenslet.results/1, of whole runs and of interrupted ones, and the trace of `convbench streams --trace` beside
+them. --figures writes each figure as an SVG file of its own, which names the files that it was drawn from.
+Needs Python 3.9 and matplotlib 3.5. Exit codes: 0 done, 2 usage, 3 a file that is no result file (a page of the others
+is written all the same), 4 matplotlib is missing, 7 an output could not be written.
 """
 
 import argparse
@@ -15,7 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from results import BadFile, File, groups, load
+sys.dont_write_bytecode = True  # the tree stays as it is
+from results import BadFile, File, groups, load  # noqa: E402
 
 
 def fail(code, message):
@@ -45,7 +46,9 @@ def write(path, text):
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(prog="report.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="report.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("files", nargs="+", metavar="FILE.json")
     parser.add_argument("--html", metavar="FILE", help="the page")
     parser.add_argument("--figures", metavar="DIR", help="each figure as an SVG file")
@@ -63,21 +66,29 @@ def main(arguments=None):
         fail(3, problems[0] if problems else f"{files[0].path}: a trace alone; give the result file of its run as well")
     try:
         import page
+        import sections
         import style
     except ImportError as error:
         if (error.name or "").split(".")[0] not in ("matplotlib", "numpy"):
             raise
-        fail(4, f"matplotlib is not installed for {sys.executable}: apt-get install python3-matplotlib, or pip install matplotlib")
+        fail(
+            4,
+            f"matplotlib is not installed for {sys.executable}: apt-get install python3-matplotlib, or pip install"
+            " matplotlib",
+        )
     devices = groups(files)
     if options.html:
         write(options.html, page.render(devices, problems))
     if options.figures:
         for number, group in enumerate(devices):
-            for drawing in page.drawings(group).values():
+            for drawing in sections.drawings(group).values():
                 if options.only and drawing.name not in options.only.split(","):
                     continue
                 suffix = f"-{number}" if number else ""
-                write(Path(options.figures) / f"{drawing.name}{suffix}.svg", style.for_file(drawing.svg, [(file.name, file.sha256) for file in group.files]))
+                write(
+                    Path(options.figures) / f"{drawing.name}{suffix}.svg",
+                    style.for_file(drawing.svg, [(file.name, file.sha256) for file in group.files]),
+                )
     if problems:
         fail(3, "; ".join(problems))
 

@@ -6,7 +6,6 @@ Nothing here assumes that a run was finished, that a study is there, or that a v
 import hashlib
 import json
 import math
-import re
 import statistics
 from pathlib import Path
 
@@ -116,7 +115,9 @@ class Row:
     def key(self):
         """What the row measures, as `convbench compare` pairs rows."""
         labels = tuple((k, v) for k, v in self.labels.items() if k != "change")
-        return (self.study, labels) + tuple(self.text(k) for k in ("name", "problem", "backend", "math", "layout", "cache"))
+        return (self.study, labels) + tuple(
+            self.text(k) for k in ("name", "problem", "backend", "math", "layout", "cache")
+        )
 
     def what(self):
         """The row's identity for people."""
@@ -150,14 +151,19 @@ class Trace(Source):
     def __init__(self, path, text, document):
         super().__init__(path, text)
         events = [event for event in document["traceEvents"] if isinstance(event, dict)]
-        names = {(event.get("pid"), event.get("tid")): str((event.get("args") or {}).get("name")) for event in events
-                 if event.get("ph") == "M" and event.get("name") == "thread_name"}
+        names = {
+            (event.get("pid"), event.get("tid")): str((event.get("args") or {}).get("name"))
+            for event in events
+            if event.get("ph") == "M" and event.get("name") == "thread_name"
+        }
         self.lanes = {}  # name: [(begin, duration, what)] in µs
         for event in events:
             begin, duration = number(event.get("ts")), number(event.get("dur"))
             if event.get("ph") == "X" and begin is not None and duration is not None:
                 key = (event.get("pid"), event.get("tid"))
-                self.lanes.setdefault(names.get(key, f"lane {key[1]}"), []).append((begin, duration, str(event.get("name"))))
+                self.lanes.setdefault(names.get(key, f"lane {key[1]}"), []).append(
+                    (begin, duration, str(event.get("name")))
+                )
 
 
 class File(Source):
@@ -169,7 +175,10 @@ class File(Source):
             document = parse(path, text)
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:
             found = document.get("schema") if isinstance(document, dict) else None
-            raise BadFile(f"{path}: schema is {found!r}, expected {SCHEMA!r}: a file that --json of convbench or lenslet profile wrote")
+            raise BadFile(
+                f"{path}: schema is {found!r}, expected {SCHEMA!r}: a file that --json of convbench or lenslet profile"
+                " wrote"
+            )
         if not isinstance(document.get("results"), list):
             raise BadFile(f'{path}: lacks the array "results"')
         self.document = document
@@ -246,6 +255,7 @@ class Rows(list):
                 if found != value:
                     return False
             return True
+
         return Rows(row for row in self if fits(row))
 
     @property
@@ -298,64 +308,12 @@ def groups(sources):
     files = [source for source in sources if isinstance(source, File)]
     traces = [source for source in sources if isinstance(source, Trace)]
     devices = list(dict.fromkeys(file.device for file in files))
-    return [Group(device, [file for file in files if file.device == device], traces if device == devices[0] else ()) for device in devices]
+    return [
+        Group(device, [file for file in files if file.device == device], traces if device == devices[0] else ())
+        for device in devices
+    ]
 
 
 def geometric_mean(values):
     values = [value for value in values if value and value > 0]
     return math.exp(statistics.fmean(math.log(value) for value in values)) if values else None
-
-
-# ---------------------------------------------------------------------------------------------- numbers as people read them
-
-def short(value, digits=3):
-    """Three significant digits, thousands separated: "12.3", "0.0123", "1,230"."""
-    if value is None:
-        return "–"
-    if value == 0:
-        return "0"
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    return f"{value:,.{decimals}f}"
-
-
-def time_text(ns):
-    if ns is None:
-        return "–"
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        if ns >= size:
-            return f"{short(ns / size)} {unit}"
-    return f"{short(ns)} ns"
-
-
-def per_second(value, unit):
-    """"4.20 TB/s", "45.6 GB/s"."""
-    prefix, size = ("T", 1e12) if value >= 1e12 else ("G", 1e9)
-    return f"{short(value / size)} {prefix}{unit}"
-
-
-def bytes_text(count):
-    if count is None:
-        return "–"
-    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if count >= size:
-            return f"{short(count / size)} {unit}"
-    return f"{count:,.0f} B"
-
-
-def percent(fraction):
-    return "–" if fraction is None else f"{fraction * 100:.0f} %"
-
-
-def rounded_rate(value, unit):
-    return "–" if value is None else f"{short(value)} {unit}"
-
-
-def shape(problem):
-    """A problem string's sizes for a narrow axis: "C32 64² K128"; the string itself where it is another kind."""
-    match = re.match(r"^(?:g(\d+))?mb(\d+)ic(\d+)ih(\d+)(?:iw(\d+))?oc(\d+)", problem)
-    if not match:
-        return problem
-    g, n, c, h, w, k = match.groups()
-    kernel = re.search(r"kh(\d+)", problem)
-    size = f"{h}²" if w is None or w == h else f"{h}×{w}"
-    return f"{'G' + g + ' ' if g else ''}{'N' + n + ' ' if n != '1' else ''}C{c} {size} K{k}" + (f" {kernel.group(1)}×{kernel.group(1)}" if kernel and kernel.group(1) != "3" else "")

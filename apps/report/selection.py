@@ -1,4 +1,4 @@
-"""Which rows belong together: what figures, tables and README show is chosen here once. Python's standard library alone."""
+"""Which rows belong together, chosen once for figures, tables and README. Python's standard library alone."""
 
 import re
 
@@ -51,3 +51,10 @@ def deep_rows(rows):
         if series_name not in best or row.ns < best[series_name].ns:
             best[series_name] = row
     return found
+
+
+def contender(row):
+    """A column's title or a tick: the backend, with math and layout where they are not the usual ones."""
+    extra = [row.text("math")] if row.text("math") not in ("", "fp32") else []
+    extra += [row.text("layout")] if row.text("layout") not in ("", "NCHW") else []
+    return " ".join([row.backend or row.text("name")] + extra)

@@ -1,7 +1,7 @@
 """How figures look: one palette for light and dark pages, told apart by marker and line as well as by colour.
 
-Figures are drawn with placeholder colours. In the page these become CSS variables, so that a figure follows the reader's
-theme; in a file of its own they become the light theme's colours on white.
+Figures are drawn with placeholder colours. In the page these become CSS variables, so that a figure follows the
+reader's theme; in a file of its own they become the light theme's colours on white.
 """
 
 import io
@@ -36,14 +36,38 @@ FAMILIES = ["direct", "im2col_gemm", "cudnn", "implicit_gemm", "winograd", "tens
 INK, SOFT, LINES, BACK = FOREGROUND[0], MUTED[0], GRID[0], PAPER[0]
 PUBLISHED = {"linestyle": (0, (4, 2)), "markerfacecolor": BACK, "linewidth": 1.1, "alpha": 0.9}
 
-plt.rcParams.update({
-    "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9.5, "axes.titlesize": 10, "axes.titleweight": "bold",
-    "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": SOFT, "axes.labelcolor": INK, "text.color": INK,
-    "axes.titlecolor": INK, "xtick.color": SOFT, "ytick.color": SOFT, "xtick.labelcolor": INK, "ytick.labelcolor": INK,
-    "axes.grid": True, "axes.axisbelow": True, "grid.color": LINES, "grid.linewidth": 0.7, "legend.frameon": False,
-    "legend.fontsize": 9, "lines.linewidth": 1.6, "lines.markersize": 5, "axes.facecolor": "none", "figure.facecolor": "none",
-    "savefig.facecolor": "none", "hatch.linewidth": 0.6, "figure.max_open_warning": 0,
-})
+plt.rcParams.update(
+    {
+        "svg.fonttype": "none",
+        "font.family": "sans-serif",
+        "font.size": 9.5,
+        "axes.titlesize": 10,
+        "axes.titleweight": "bold",
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.edgecolor": SOFT,
+        "axes.labelcolor": INK,
+        "text.color": INK,
+        "axes.titlecolor": INK,
+        "xtick.color": SOFT,
+        "ytick.color": SOFT,
+        "xtick.labelcolor": INK,
+        "ytick.labelcolor": INK,
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "grid.color": LINES,
+        "grid.linewidth": 0.7,
+        "legend.frameon": False,
+        "legend.fontsize": 9,
+        "lines.linewidth": 1.6,
+        "lines.markersize": 5,
+        "axes.facecolor": "none",
+        "figure.facecolor": "none",
+        "savefig.facecolor": "none",
+        "hatch.linewidth": 0.6,
+        "figure.max_open_warning": 0,
+    }
+)
 
 
 def colour(index):
@@ -67,7 +91,9 @@ def panels(count, width=9.6, height=3.5, columns=3, share=True):
     """`count` axes beside and below each other; those left over are removed."""
     columns = min(count, columns)
     lines = -(-count // columns)
-    figure, axes = plt.subplots(lines, columns, figsize=(width, height * lines), sharey=share, squeeze=False, constrained_layout=True)
+    figure, axes = plt.subplots(
+        lines, columns, figsize=(width, height * lines), sharey=share, squeeze=False, constrained_layout=True
+    )
     flat = list(axes.flat)
     for left_over in flat[count:]:
         left_over.remove()
@@ -96,7 +122,9 @@ def log_axis(axis, ticks=None, base=10):
     low, high = axis.get_view_interval()
     if low > 0 and high / low < 100:
         # Powers of ten alone would leave one label or none.
-        axis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5) if high / low > 5 else (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)))
+        axis.set_major_locator(
+            LogLocator(base=10, subs=(1, 2, 5) if high / low > 5 else (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9))
+        )
 
 
 def legend_below(figure, handles_from, columns=6, extra=()):
@@ -116,6 +144,7 @@ def legend_below(figure, handles_from, columns=6, extra=()):
 
 def published_key(text="dashed, hollow: as published, on their hardware"):
     from matplotlib.lines import Line2D
+
     return Line2D([], [], color=SOFT, marker="o", label=text, **PUBLISHED)
 
 
@@ -126,7 +155,7 @@ def to_svg(figure, name):
     figure.savefig(target, format="svg", bbox_inches="tight", pad_inches=0.08, metadata={"Date": None, "Creator": None})
     plt.close(figure)
     svg = target.getvalue()
-    svg = svg[svg.index("<svg"):]
+    svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
     svg = re.sub(r' id="([^"]+)"', rf' id="{name}-\1"', svg)
     svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", svg)
@@ -149,12 +178,18 @@ def for_page(svg):
 
 
 def for_file(svg, sources):
-    """Placeholders become the light theme's colours, on white: readable wherever the file is shown. `sources`: (name, sha256) of the files behind it."""
+    """Placeholders become the light theme's colours, on white: readable wherever the file is shown.
+
+    `sources`: name and SHA-256 of each file that it was drawn from.
+    """
     for _, (placeholder, light, _) in _placeholders():
         svg = svg.replace(placeholder, light)
     head = svg.index(">") + 1
     comment = "".join(f"<!-- {name.replace('-', '_')} sha256 {digest} -->\n" for name, digest in sources)
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{comment}{svg[:head]}\n<rect width="100%" height="100%" fill="#ffffff"/>{svg[head:]}\n'
+    return (
+        f'<?xml version="1.0" encoding="utf-8"?>\n{comment}{svg[:head]}\n<rect width="100%" height="100%"'
+        f' fill="#ffffff"/>{svg[head:]}\n'
+    )
 
 
 def css_variables(theme):

@@ -2,10 +2,11 @@
 
     python3 docs/results/update_readme.py docs/results/2026-11-21-h200 docs/results/2026-11-21-cpu [--report | --check]
 
-The first folder is a GPU's, with peers.json, matrix.json and profile-batch-10000.json; the second a CPU's, with eval.json. Where
-the first also has result files of convbench (reproduce.json, ladder.json), the tables of convolutions come from them; --report then
-first draws report.html and the pictures with apps/report, which needs matplotlib. Every number of the section comes from these files,
-and --check also finds a page or picture that was drawn from others. Python's standard library alone otherwise.
+The first folder is a GPU's, with peers.json, matrix.json and profile-batch-10000.json; the second a CPU's, with
+eval.json. Where the first also has result files of convbench (reproduce.json, ladder.json), the tables of convolutions
+come from them; --report then first draws report.html and the pictures with apps/report, which needs matplotlib. Every
+number of the section comes from these files, and --check also finds a page or picture that was drawn from others.
+Python's standard library alone otherwise.
 """
 
 import argparse
@@ -21,13 +22,16 @@ REPORT = ROOT / "apps" / "report"
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 CONVBENCH = ("reproduce.json", "ladder.json")  # a row of both counts as the later file has it
 PAGE = "report.html"
-PICTURES = {"rgb-ratio": "How many times faster than cuDNN direct is, by size, stride and filters",
-            "ladder-implicit-gemm": "TFLOP/s and share of cuDNN, rung by rung, one line a shape"}
+PICTURES = {
+    "rgb-ratio": "How many times faster than cuDNN direct is, by size, stride and filters",
+    "ladder-implicit-gemm": "TFLOP/s and share of cuDNN, rung by rung, one line a shape",
+}
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(REPORT))
 import results  # noqa: E402  (apps/report's reader of result files)
 import selection  # noqa: E402
+import words  # noqa: E402
 
 
 def load(folder, name):
@@ -41,48 +45,66 @@ def millions(rate):
 def digits(gpu):
     peers, matrix = load(gpu, "peers.json")["digits"], load(gpu, "matrix.json")
     counts = {row["correct"] for row in matrix["rows"] if row["correct"] is not None}
-    same = {peers["torch_cpu_correct"], peers["torch_cuda_correct"], *counts, *(run["correct"] for run in peers["lenslet"])}
+    same = {
+        peers["torch_cpu_correct"],
+        peers["torch_cuda_correct"],
+        *counts,
+        *(run["correct"] for run in peers["lenslet"]),
+    }
     differing = sum(len(row["differences"]) for row in matrix["rows"])
     worst = max(run["max_abs_logit_difference_to_torch_cpu"] for run in peers["lenslet"])
     ran = sum(row["correct"] is not None for row in matrix["rows"])
     count = " or ".join(f"{n:,}" for n in sorted(same))
-    yield (f"**Digits.** {count} of 10,000 MNIST test images read rightly: by PyTorch on CPU and GPU, by Lenslet on the CPU, and on "
-           f"the GPU with each of the {ran} combinations of backends (fp32; {differing} images read differently; logits within "
-           f"{worst:.1e} of PyTorch's).")
+    yield (
+        f"**Digits.** {count} of 10,000 MNIST test images read rightly: by PyTorch on CPU and GPU, by Lenslet on the"
+        f" CPU, and on the GPU with each of the {ran} combinations of backends (fp32; {differing} images read"
+        f" differently; logits within {worst:.1e} of PyTorch's)."
+    )
 
 
 def peers(gpu):
     document = load(gpu, "peers.json")
-    yield (f"**Layered execution against PyTorch {document['torch'].split('+')[0]}** as a CUDA graph, {document['device']}, fp32, "
-           "images resident on the device, turn by turn in one run, medians:")
+    yield (
+        f"**Layered execution against PyTorch {document['torch'].split('+')[0]}** as a CUDA graph,"
+        f" {document['device']}, fp32, images resident on the device, turn by turn in one run, medians:"
+    )
     yield ""
     yield "| batch | PyTorch, µs a pass | Lenslet, µs a pass | PyTorch, images/s | Lenslet, images/s | ratio |"
     yield "|---|---|---|---|---|---|"
     for row in document["rows"]:
         theirs, ours = (row["batch"] / row[key] * 1e6 for key in ("torch_images_per_s", "lenslet_images_per_s"))
-        yield (f"| {row['batch']:,} | {theirs:,.1f} | {ours:,.1f} | {millions(row['torch_images_per_s'])} | "
-               f"{millions(row['lenslet_images_per_s'])} | {row['ratio']:.2f} |")
+        yield (
+            f"| {row['batch']:,} | {theirs:,.1f} | {ours:,.1f} | {millions(row['torch_images_per_s'])} | "
+            f"{millions(row['lenslet_images_per_s'])} | {row['ratio']:.2f} |"
+        )
 
 
 def profile(gpu):
     document = load(gpu, "profile-batch-10000.json")
     sums = document["sums_ns"]
-    yield f"**Where a pass of {document['batch']:,} goes** (`lenslet profile`, {sums['unprofiled'] / 1e3:.0f} µs, residual {abs(sums['residual']) / sums['unprofiled']:.1%}):"
+    yield (
+        f"**Where a pass of {document['batch']:,} goes** (`lenslet profile`, {sums['unprofiled'] / 1e3:.0f} µs,"
+        f" residual {abs(sums['residual']) / sums['unprofiled']:.1%}):"
+    )
     yield ""
     yield "| layer | backend | µs, hot | of the ceiling | bound by |"
     yield "|---|---|---|---|---|"
     for row in document["results"]:
         if row["backend"] and row["cache"] == "hot":
-            yield (f"| {row['name']} | {row['backend']} | {row['time_ns']['median'] / 1e3:.1f} | {row['ceiling_fraction']:.0%} | "
-                   f"{row['bound_by']} |")
+            yield (
+                f"| {row['name']} | {row['backend']} | {row['time_ns']['median'] / 1e3:.1f} |"
+                f" {row['ceiling_fraction']:.0%} | {row['bound_by']} |"
+            )
 
 
 def cpu(folder):
     document = load(folder, "eval.json")
     host = document["host"]
     rate = document["throughput"]["images_per_s"]
-    yield (f"**CPU.** {rate / 1e3:.0f} k images/s from bytes to logits over the test set, {host['threads_used']} threads of "
-           f"{host['cpu'].replace('(R)', '')}; {document['correct']:,} of {document['count']:,} right.")
+    yield (
+        f"**CPU.** {rate / 1e3:.0f} k images/s from bytes to logits over the test set, {host['threads_used']} threads"
+        f" of {host['cpu'].replace('(R)', '')}; {document['correct']:,} of {document['count']:,} right."
+    )
 
 
 def convbench_files(gpu):
@@ -118,14 +140,26 @@ def rgb(gpu, group):
 
     ahead = sum(ratio > 1 for ratio in cells.values())
     shares = [best(*cell).gbytes * 1e9 / copy for cell in cells if copy and cell[2] in ("2048", "4096")]
-    moved = f"; at 2048 and 4096 it moves {min(shares):.0%} to {max(shares):.0%} of the copy bandwidth" if shares else ""
-    yield (f"**3×3 convolution of one RGB image**, {group.device}, padding 1, fp32, hot, kernel time. `direct` in µs, and how many times "
-           f"faster than cuDNN in its faster layout, measured in the same run: faster in {ahead} of {len(cells)} cells{moved}.")
+    moved = (
+        f"; at 2048 and 4096 it moves {min(shares):.0%} to {max(shares):.0%} of the copy bandwidth" if shares else ""
+    )
+    yield (
+        f"**3×3 convolution of one RGB image**, {group.device}, padding 1, fp32, hot, kernel time. `direct` in µs, and"
+        f" how many times faster than cuDNN in its faster layout, measured in the same run: faster in {ahead} of"
+        f" {len(cells)} cells{moved}."
+    )
     yield ""
     yield "| size | " + " | ".join(f"K={k}, stride {stride}" for k, stride in columns) + " |"
     yield "|---" * (len(columns) + 1) + "|"
     for size in sizes:
-        texts = [f"{results.short(best(k, s, size).ns / 1e3)} (×{results.short(cells[k, s, size])})" if (k, s, size) in cells else "–" for k, s in columns]
+        texts = [
+            (
+                f"{words.short(best(k, s, size).ns / 1e3)} (×{words.short(cells[k, s, size])})"
+                if (k, s, size) in cells
+                else "–"
+            )
+            for k, s in columns
+        ]
         yield f"| {size} | " + " | ".join(texts) + " |"
     yield from picture(gpu, "rgb-ratio")
 
@@ -133,21 +167,33 @@ def rgb(gpu, group):
 def deep(gpu, group):
     """3x3 at batch 8: ours and cuDNN, fp32 and tensor cores."""
     found = selection.deep_rows(group.rows)
-    wanted = ["implicit_gemm fp32", "winograd fp32", "cudnn fp32", "tensor_core tf32", "cudnn tf32", "tensor_core fp16", "cudnn fp16"]
+    wanted = [
+        "implicit_gemm fp32",
+        "winograd fp32",
+        "cudnn fp32",
+        "tensor_core tf32",
+        "cudnn tf32",
+        "tensor_core fp16",
+        "cudnn fp16",
+    ]
     names = [name for name in wanted if any(name in best for best in found.values())]
     if not names:
         return
-    yield (f"**3×3 convolution, batch 8**, {group.device}, hot, TFLOP/s, each in its fastest layout of one run. Operations are those of the direct sum, so "
-           "Winograd's rate is an effective one.")
+    yield (
+        f"**3×3 convolution, batch 8**, {group.device}, hot, TFLOP/s, each in its fastest layout of one run. Operations"
+        " are those of the direct sum, so Winograd's rate is an effective one."
+    )
     yield ""
     yield "| C, H=W, K | " + " | ".join(names) + " |"
     yield "|---" * (len(names) + 1) + "|"
     for problem, best in found.items():
         c, size, k = selection.DEEP.match(problem).groups()
-        rates = [results.short(best[name].gflops / 1e3) if name in best else "–" for name in names]
+        rates = [words.short(best[name].gflops / 1e3) if name in best else "–" for name in names]
         yield f"| {c}, {size}, {k} | " + " | ".join(rates) + " |"
-    means = [results.geometric_mean(best[name].gflops / 1e3 for best in found.values() if name in best) for name in names]
-    yield "| geometric mean | " + " | ".join(results.short(mean) for mean in means) + " |"
+    means = [
+        results.geometric_mean(best[name].gflops / 1e3 for best in found.values() if name in best) for name in names
+    ]
+    yield "| geometric mean | " + " | ".join(words.short(mean) for mean in means) + " |"
 
 
 def ladder(gpu, group):
@@ -157,7 +203,10 @@ def ladder(gpu, group):
     rungs = list(dict.fromkeys(selection.rung_of(row) for row in steps))
     if len(rungs) < 2:
         return
-    yield (f"**The ladder of implicit GEMM**, {group.device}, fp32, geometric means of {len(steps.problems())} shapes; `convbench ladder implicit_gemm` climbs it.")
+    yield (
+        f"**The ladder of implicit GEMM**, {group.device}, fp32, geometric means of {len(steps.problems())} shapes;"
+        " `convbench ladder implicit_gemm` climbs it."
+    )
     yield ""
     yield "| rung | TFLOP/s | of cuDNN | the one change |"
     yield "|---|---|---|---|"
@@ -167,13 +216,16 @@ def ladder(gpu, group):
         share = results.geometric_mean(row.ratio for row in mine.drawn if row.ratio)
         change = next((row.labels["change"] for row in mine if "change" in row.labels), "")
         share_text = "–" if share is None else f"{share:.1%}" if share < 0.1 else f"{share:.0%}"
-        yield f"| {rung} | {results.short(rate)} | {share_text} | {change} |"
+        yield f"| {rung} | {words.short(rate)} | {share_text} | {change} |"
     yield from picture(gpu, "ladder-implicit-gemm")
 
 
 def page_link(gpu):
     if (gpu / PAGE).exists():
-        yield f"**Every figure and row**, with the environment and the files inside: [{PAGE}]({(gpu / PAGE).as_posix()}), one page that needs no network."
+        yield (
+            f"**Every figure and row**, with the environment and the files inside: [{PAGE}]({(gpu / PAGE).as_posix()}),"
+            " one page that needs no network."
+        )
 
 
 def section(gpu, cpu_folder):
@@ -183,7 +235,9 @@ def section(gpu, cpu_folder):
         parts += [rgb(gpu, group), deep(gpu, group), ladder(gpu, group), page_link(gpu)]
     texts = ["\n".join(part) for part in [*parts, cpu(cpu_folder)]]
     names = " and ".join(f"[{folder.name}]({folder.as_posix()})" for folder in (gpu, cpu_folder))
-    return "\n\n".join([BEGIN, *[text for text in texts if text], f"From {names}, by `docs/results/update_readme.py`.", END])
+    return "\n\n".join(
+        [BEGIN, *[text for text in texts if text], f"From {names}, by `docs/results/update_readme.py`.", END]
+    )
 
 
 def draw(gpu):
@@ -192,7 +246,18 @@ def draw(gpu):
     if not files:
         sys.exit(f"{gpu} has neither {' nor '.join(CONVBENCH)}: there is nothing to draw")
     for python in (sys.executable, "/usr/bin/python3"):
-        command = [python, str(REPORT / "report.py"), "--html", str(gpu / PAGE), "--figures", str(gpu), "--only", ",".join(PICTURES), "--", *files]
+        command = [
+            python,
+            str(REPORT / "report.py"),
+            "--html",
+            str(gpu / PAGE),
+            "--figures",
+            str(gpu),
+            "--only",
+            ",".join(PICTURES),
+            "--",
+            *files,
+        ]
         status = subprocess.run(command).returncode
         if status != 4:
             break
@@ -224,7 +289,10 @@ def main():
         sys.exit("README.md's results differ from the files: run docs/results/update_readme.py")
     old = stale(arguments.gpu)
     if arguments.check and old:
-        sys.exit(f"{', '.join(str(path) for path in old)}: drawn from other files than those beside it: run docs/results/update_readme.py --report")
+        sys.exit(
+            f"{', '.join(str(path) for path in old)}: drawn from other files than those beside it: run"
+            " docs/results/update_readme.py --report"
+        )
     if updated != text:
         README.write_text(updated)
 

@@ -1,6 +1,6 @@
 """The report shows what the files say, alone in one page, whatever is missing from them.
 
-    python3 tests/report/report_test.py     # exit 77: skipped, because matplotlib is not installed
+python3 tests/report/report_test.py     # exit 77: skipped, because matplotlib is not installed
 """
 
 import base64
@@ -29,7 +29,10 @@ UNITS = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9, "GFLOP/s": 1, "TFLOP/s": 1, "
 def find_python():
     """The first interpreter that has matplotlib."""
     for candidate in (sys.executable, "/usr/bin/python3"):
-        if os.path.exists(candidate) and subprocess.run([candidate, "-c", "import matplotlib"], capture_output=True).returncode == 0:
+        if (
+            os.path.exists(candidate)
+            and subprocess.run([candidate, "-c", "import matplotlib"], capture_output=True).returncode == 0
+        ):
             return candidate
     return None
 
@@ -94,15 +97,23 @@ class ReportTest(unittest.TestCase):
         return path
 
     def run_report(self, *arguments, environment=None, script=SCRIPT):
-        return subprocess.run([PYTHON, str(script), *map(str, arguments)], capture_output=True, text=True, env={**os.environ, **(environment or {})})
+        return subprocess.run(
+            [PYTHON, str(script), *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **(environment or {})},
+        )
 
     def page(self, *documents):
         """In this process: most of a run's time is the start of matplotlib."""
         import page
         import results
+
         texts = tuple(document if isinstance(document, str) else json.dumps(document) for document in documents)
         if texts not in self.pages:
-            self.pages[texts] = page.render(results.groups([results.File(f"results-{i}.json", text) for i, text in enumerate(texts)]))
+            self.pages[texts] = page.render(
+                results.groups([results.File(f"results-{i}.json", text) for i, text in enumerate(texts)])
+            )
         return self.pages[texts]
 
     def test_page_is_self_contained_and_well_formed(self):
@@ -117,7 +128,11 @@ class ReportTest(unittest.TestCase):
                 self.assertTrue(value.startswith("#"), f"<{tag} {name}={value}>")
                 self.assertIn(value[1:], ["", *page.ids], "a link within the page leads nowhere")
         self.assertEqual(re.findall(r"@import|url\((?!#)", text), [])
-        self.assertEqual(set(re.findall(r"https?://[^\s\"'<]*", text)) - {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}, set())
+        self.assertEqual(
+            set(re.findall(r"https?://[^\s\"'<]*", text))
+            - {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"},
+            set(),
+        )
         self.assertNotIn("<script>alert", text)
         self.assertNotRegex(text, r"#0[0a]000\d|#01020\d", "a placeholder colour was left")
         for word in (">nan<", ">None<", ">NaN<", ">inf<", "undefined"):
@@ -136,7 +151,9 @@ class ReportTest(unittest.TestCase):
             exact.setdefault(unit, set()).add(value)
             as_read = float(shown.group(1).replace(",", "")) * UNITS[shown.group(2)]
             self.assertAlmostEqual(as_read / value, 1, delta=0.006, msg=f"{text} stands for {title}")
-        rows = [row for row in document["results"] if isinstance(row.get("time_ns"), dict) and row["time_ns"].get("p90")]
+        rows = [
+            row for row in document["results"] if isinstance(row.get("time_ns"), dict) and row["time_ns"].get("p90")
+        ]
         self.assertGreater(len(rows), 500)
         for row in rows:
             for which in ("p10", "median", "p90"):
@@ -165,7 +182,9 @@ class ReportTest(unittest.TestCase):
         self.assertIn("did the work of stride 1 at every stride", words)
 
     def test_files_come_back_byte_for_byte(self):
-        document = json.dumps(synthetic.document([{"name": "ü </script> <!-- \u2028"}]), indent=1, ensure_ascii=False) + "\n"
+        document = (
+            json.dumps(synthetic.document([{"name": "ü </script> <!-- \u2028"}]), indent=1, ensure_ascii=False) + "\n"
+        )
         page = Page(self.page(document))
         data = [text for attributes, text in page.scripts if attributes.get("id") == "raw-0"]
         self.assertEqual(gzip.decompress(base64.b64decode(data[0])).decode("utf-8"), document)
@@ -177,9 +196,28 @@ class ReportTest(unittest.TestCase):
         run = self.run_report(path, "--figures", figures)
         self.assertEqual(run.returncode, 0, run.stderr)
         names = {file.stem for file in figures.iterdir()}
-        self.assertEqual(names, {"rgb-ratio", "rgb-by-size-k1", "rgb-by-size-k3", "rgb-by-stride", "gemm-memory", "gemm-memory-by-tile", "gemm-partition",
-                                 "gemm-partition-by-block", "deep3x3", "ladder-implicit-gemm", "filter-with-copies", "filter-kernel", "streams", "separable",
-                                 "stencil", "singles", "roofline"})
+        self.assertEqual(
+            names,
+            {
+                "rgb-ratio",
+                "rgb-by-size-k1",
+                "rgb-by-size-k3",
+                "rgb-by-stride",
+                "gemm-memory",
+                "gemm-memory-by-tile",
+                "gemm-partition",
+                "gemm-partition-by-block",
+                "deep3x3",
+                "ladder-implicit-gemm",
+                "filter-with-copies",
+                "filter-kernel",
+                "streams",
+                "separable",
+                "stencil",
+                "singles",
+                "roofline",
+            },
+        )
         for file in figures.iterdir():
             text = file.read_text(encoding="utf-8")
             ElementTree.fromstring(text)
@@ -187,8 +225,14 @@ class ReportTest(unittest.TestCase):
             self.assertNotIn("nan", text.lower().split())
         # What the heat map says is what the file says.
         cells = re.findall(r">×([\d.]+)<", (figures / "rgb-ratio.svg").read_text(encoding="utf-8"))
-        direct = [row for row in document["results"] if row.get("labels") and row["labels"].get("table") == "rgb" and row["backend"] == "direct" and
-                  row.get("cache") == "hot"]
+        direct = [
+            row
+            for row in document["results"]
+            if row.get("labels")
+            and row["labels"].get("table") == "rgb"
+            and row["backend"] == "direct"
+            and row.get("cache") == "hot"
+        ]
         self.assertEqual(sorted(cells), sorted(f"{row['ratio_to_cudnn']:.2f}" for row in direct))
         # Ticks keep their small numbers.
         self.assertIn(">0.001<", (figures / "gemm-memory.svg").read_text(encoding="utf-8"))
@@ -208,12 +252,24 @@ class ReportTest(unittest.TestCase):
         maker.rgb()
         some = maker.rows[:7]
         for what, document in (
-                ("no rows", synthetic.document([])),
-                ("the first rows of an interrupted run", synthetic.document(some, status="INTERRUPTED")),
-                ("a device that failed", synthetic.document(some, status="ERROR", reason="launch failed: <sticky>")),
-                ("a CPU's", synthetic.document(some, device="cpu")),
-                ("nothing but the schema", {"schema": "lenslet.results/1", "results": []}),
-                ("members of other types", {"schema": "lenslet.results/1", "results": [1, None, {}], "meta": [], "host": None, "devices": {}, "libs": 3, "ceilings": "x"})):
+            ("no rows", synthetic.document([])),
+            ("the first rows of an interrupted run", synthetic.document(some, status="INTERRUPTED")),
+            ("a device that failed", synthetic.document(some, status="ERROR", reason="launch failed: <sticky>")),
+            ("a CPU's", synthetic.document(some, device="cpu")),
+            ("nothing but the schema", {"schema": "lenslet.results/1", "results": []}),
+            (
+                "members of other types",
+                {
+                    "schema": "lenslet.results/1",
+                    "results": [1, None, {}],
+                    "meta": [],
+                    "host": None,
+                    "devices": {},
+                    "libs": 3,
+                    "ceilings": "x",
+                },
+            ),
+        ):
             with self.subTest(what):
                 page = Page(self.page(document))
                 self.assertEqual(page.problems, [])
@@ -229,13 +285,29 @@ class ReportTest(unittest.TestCase):
                     self.assertEqual(Page(self.page(synthetic.document(kept))).problems, [])
 
     def test_a_trace_becomes_a_timeline(self):
-        events = [{"name": "thread_name", "ph": "M", "pid": 1, "tid": tid, "args": {"name": name}} for tid, name in
-                  ((1, "of 1: stream 0"), (2, "of 2: stream 0"), (3, "of 2: stream 1"))]
-        events += [{"name": f"{what} {tid}", "ph": "X", "pid": 1, "tid": tid, "ts": 100.0 * tid + 10 * i, "dur": 10} for tid in (1, 2, 3)
-                   for i, what in enumerate(("h2d", "conv", "d2h"))]
-        events += [None, {"ph": "X", "name": "no time"}, {"ph": "X", "pid": 9, "tid": 9, "ts": 1, "dur": 1, "name": "conv 9"}]
+        events = [
+            {"name": "thread_name", "ph": "M", "pid": 1, "tid": tid, "args": {"name": name}}
+            for tid, name in ((1, "of 1: stream 0"), (2, "of 2: stream 0"), (3, "of 2: stream 1"))
+        ]
+        events += [
+            {"name": f"{what} {tid}", "ph": "X", "pid": 1, "tid": tid, "ts": 100.0 * tid + 10 * i, "dur": 10}
+            for tid in (1, 2, 3)
+            for i, what in enumerate(("h2d", "conv", "d2h"))
+        ]
+        events += [
+            None,
+            {"ph": "X", "name": "no time"},
+            {"ph": "X", "pid": 9, "tid": 9, "ts": 1, "dur": 1, "name": "conv 9"},
+        ]
         trace = self.write({"traceEvents": events}, "trace.json")
-        run = self.run_report(self.write(synthetic.document([])), trace, "--html", self.folder / "out.html", "--figures", self.folder / "figures")
+        run = self.run_report(
+            self.write(synthetic.document([])),
+            trace,
+            "--html",
+            self.folder / "out.html",
+            "--figures",
+            self.folder / "figures",
+        )
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertIn("2 streams", (self.folder / "figures" / "streams-timeline-0.svg").read_text())
         self.assertIn("Save trace.json", (self.folder / "out.html").read_text())
@@ -250,8 +322,8 @@ class ReportTest(unittest.TestCase):
         page = Page(text)
         self.assertEqual(page.problems, [])
         self.assertEqual(len(page.ids), len(set(page.ids)))
-        self.assertIn('<h2>NVIDIA H200</h2>', text)
-        self.assertIn('<h2>Some Processor</h2>', text)
+        self.assertIn("<h2>NVIDIA H200</h2>", text)
+        self.assertIn("<h2>Some Processor</h2>", text)
 
     def test_files_committed_are_shown(self):
         for file in sorted((ROOT / "docs" / "results").glob("*/*.json")):
@@ -262,9 +334,13 @@ class ReportTest(unittest.TestCase):
     def test_bad_files(self):
         good = self.write(synthetic.document([]), "good.json")
         html = self.folder / "out.html"
-        for name, text, expected in (("cut.json", '{"schema": "lenslet.res', "cut short"), ("list.json", "[]", "schema is None"),
-                                     ("eval.json", '{"schema": "lenslet.eval/1"}', "'lenslet.eval/1'"), ("deep.json", "[" * 100000, "json"),
-                                     ("rows.json", '{"schema": "lenslet.results/1"}', 'lacks the array "results"')):
+        for name, text, expected in (
+            ("cut.json", '{"schema": "lenslet.res', "cut short"),
+            ("list.json", "[]", "schema is None"),
+            ("eval.json", '{"schema": "lenslet.eval/1"}', "'lenslet.eval/1'"),
+            ("deep.json", "[" * 100000, "json"),
+            ("rows.json", '{"schema": "lenslet.results/1"}', 'lacks the array "results"'),
+        ):
             bad = self.write(text, name)
             run = self.run_report(bad, "--html", html)
             self.assertEqual(run.returncode, 3, name)
@@ -286,13 +362,17 @@ class ReportTest(unittest.TestCase):
             self.assertEqual(run.returncode, 7, f"{target}: {run.stderr}")
             self.assertEqual(len(run.stderr.splitlines()), 1, run.stderr)
         self.assertEqual([file.name for file in self.folder.iterdir()], [good.name], "something was left behind")
-        self.assertEqual(self.run_report(good, "--html", self.folder / "by-folder.html", script=SCRIPT.parent).returncode, 0)
+        self.assertEqual(
+            self.run_report(good, "--html", self.folder / "by-folder.html", script=SCRIPT.parent).returncode, 0
+        )
 
     def test_without_matplotlib(self):
         good = self.write(synthetic.document([]))
         hidden = self.folder / "hidden"
         hidden.mkdir()
-        (hidden / "matplotlib.py").write_text('raise ModuleNotFoundError("No module named matplotlib", name="matplotlib")\n')
+        (hidden / "matplotlib.py").write_text(
+            'raise ModuleNotFoundError("No module named matplotlib", name="matplotlib")\n'
+        )
         run = self.run_report(good, "--html", self.folder / "out.html", environment={"PYTHONPATH": str(hidden)})
         self.assertEqual(run.returncode, 4)
         self.assertIn("apt-get install python3-matplotlib", run.stderr)
@@ -303,7 +383,9 @@ class ReportTest(unittest.TestCase):
             source = ROOT / path
             (tree / path).parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if source.is_dir() else shutil.copy)(source, tree / path)
-        folders = re.search(r"\]\((docs/results/[^)]*)\) and [^(]*\((docs/results/[^)]*)\), by", (tree / "README.md").read_text())
+        folders = re.search(
+            r"\]\((docs/results/[^)]*)\) and [^(]*\((docs/results/[^)]*)\), by", (tree / "README.md").read_text()
+        )
         self.assertIsNotNone(folders, "README does not say where its results come from")
         gpu = tree / folders.group(1)
         for name in ("reproduce.json", "ladder.json", "report.html"):
@@ -312,7 +394,12 @@ class ReportTest(unittest.TestCase):
             picture.unlink()
 
         def update(*arguments):
-            return subprocess.run([PYTHON, "docs/results/update_readme.py", *folders.groups(), *arguments], cwd=tree, capture_output=True, text=True)
+            return subprocess.run(
+                [PYTHON, "docs/results/update_readme.py", *folders.groups(), *arguments],
+                cwd=tree,
+                capture_output=True,
+                text=True,
+            )
 
         # Without convbench's files those parts are left out.
         self.assertEqual(update().returncode, 0)
@@ -326,8 +413,13 @@ class ReportTest(unittest.TestCase):
         run = update("--report")
         self.assertEqual(run.returncode, 0, run.stderr)
         readme = (tree / "README.md").read_text()
-        row = next(row for row in document["results"] if row["labels"] == {"table": "rgb", "size": "4096", "stride": "1", "out_channels": "3"} and
-                   row["backend"] == "direct" and row["cache"] == "hot")
+        row = next(
+            row
+            for row in document["results"]
+            if row["labels"] == {"table": "rgb", "size": "4096", "stride": "1", "out_channels": "3"}
+            and row["backend"] == "direct"
+            and row["cache"] == "hot"
+        )
         self.assertIn(f"{row['time_ns']['median'] / 1e3:,.0f} (×8.00)", readme)
         self.assertIn("faster in 30 of 30 cells", readme)
         self.assertIn("| 32, 64, 128 | 41.0 | 60.0 | 37.0 | 180 | 150 |", readme)
