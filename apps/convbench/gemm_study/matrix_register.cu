@@ -9,12 +9,13 @@ namespace lenslet {
 namespace {
 
 constexpr int kPatch = 4;  // elements along an edge of a thread's patch
-constexpr int kDepth = 8;  // columns of A and rows of B in shared memory at a time
+/// Columns of A and rows of B in shared memory at a time: with 32 a block waits at fewer barriers than with 8 or 16.
+constexpr int kDepth = 32;
 
 // computes    C [n, n] = A [n, n] * B [n, n]
 // work split  block = kEdge x kEdge elements, kEdge = 4 * kTile; thread = 4 x 4 neighbours
-// memory      kDepth columns of A, transposed, and kDepth rows of B in shared memory, both read as float4; the row pad
-//             of A keeps its transposing writes on different banks. 16 sums in registers
+// memory      kDepth columns of A, transposed, and kDepth rows of B in shared memory, both read as float4; a row pad
+//             spreads the transposing writes of A over eight banks. 16 sums in registers
 // requires    kTile x kTile threads (checked by matrix_support)
 // measured    docs/results, study a, table gemm_memory
 template <int kTile>
