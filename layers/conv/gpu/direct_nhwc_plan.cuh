@@ -1,0 +1,155 @@
+// Which kernel serves a problem whose tensors are stored channels last, and its launch.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "layers/conv/gpu/direct_nhwc.cuh"
+#include "layers/conv/gpu/direct_plan.cuh"
+#include "layers/conv/gpu/direct_strip_plan.cuh"
+
+namespace lenslet {
+
+/// One thread a pixel: RGB images that strips do not serve.
+template <int K>
+class DirectPixels : public ConvKernel {
+ public:
+  explicit DirectPixels(const ConvPrepare& request) {
+    const Conv2dProblem& problem = request.problem;
+    std::copy_n(request.weights, K * 27, filter_.weights);
+    for (int k = 0; k < K; ++k) filter_.bias[k] = request.bias ? request.bias[k] : 0.0f;
+    shape_.h = problem.h;
+    shape_.w = problem.w;
+    shape_.p = problem.p();
+    shape_.q = problem.q();
+    shape_.pixels = problem.n * problem.p() * problem.q();
+    shape_.stride_h = problem.stride_h;
+    shape_.stride_w = problem.stride_w;
+    shape_.pad_h = problem.pad_h;
+    shape_.pad_w = problem.pad_w;
+    shape_.by_q = FastDivide(problem.q());
+    shape_.by_p = FastDivide(problem.p());
+    shape_.relu = request.relu;
+  }
+  std::string detail() const override { return concat("pixels, ", K, " channels a thread, NHWC"); }
+  std::vector<LaunchResources> launches() const override {
+    return {launch_resources("conv_direct_pixels_kernel", kernel_address(&conv_direct_pixels_kernel<K>),
+                             kDirectNhwcThreads, 0)};
+  }
+  void run(const ConvArgs& args, RunContext& context) override {
+    const auto blocks = static_cast<unsigned>(ceil_div(shape_.pixels, kDirectNhwcThreads));
+    conv_direct_pixels_kernel<K>
+        <<<blocks, kDirectNhwcThreads, 0, direct_stream(context)>>>(filter_, shape_, args.x, args.y);
+    LENSLET_CUDA_CHECK_LAUNCH("conv_direct_pixels_kernel");
+  }
+
+ private:
+  DirectRowsFilter<3, K, 3, 3> filter_;
+  DirectPixelsShape shape_{};
+};
+
+/// Every other shape.
+class DirectNhwc : public ConvKernel {
+ public:
+  explicit DirectNhwc(const ConvPrepare& request) {
+    const Conv2dProblem& problem = request.problem;
+    const int group_channels = problem.c / problem.groups, group_filters = problem.k / problem.groups;
+    k_out_ = group_filters == 1 ? 1 : 4;
+    vector_ = group_channels % 4 == 0 ? 4 : 1;
+    const int tiles = static_cast<int>(ceil_div(group_filters, k_out_));
+    const int column_groups = static_cast<int>(ceil_div(problem.q(), kDirectNhwcColumns));
+    shape_.c = problem.c;
+    shape_.h = problem.h;
+    shape_.w = problem.w;
+    shape_.k = problem.k;
+    shape_.p = problem.p();
+    shape_.q = problem.q();
+    shape_.r = problem.r;
+    shape_.s = problem.s;
+    shape_.stride_h = problem.stride_h;
+    shape_.stride_w = problem.stride_w;
+    shape_.pad_h = problem.pad_h;
+    shape_.pad_w = problem.pad_w;
+    shape_.dilation_h = problem.dilation_h;
+    shape_.dilation_w = problem.dilation_w;
+    shape_.group_channels = group_channels;
+    shape_.group_filters = group_filters;
+    shape_.filter_tiles = tiles;
+    shape_.threads = problem.n * problem.p() * column_groups * problem.groups * tiles;
+    shape_.by_all_filter_tiles = FastDivide(problem.groups * tiles);
+    shape_.by_filter_tiles = FastDivide(tiles);
+    shape_.by_column_groups = FastDivide(column_groups);
+    shape_.by_p = FastDivide(problem.p());
+    shape_.relu = request.relu;
+    pack(request);
+  }
+  std::string detail() const override {
+    return concat("channels last, ", kDirectNhwcColumns, " columns x ", k_out_, " filters a thread");
+  }
+  std::vector<LaunchResources> launches() const override {
+    return {launch_resources("conv_direct_nhwc_kernel", kernel_address(kernel()), kDirectNhwcThreads, 0)};
+  }
+  void run(const ConvArgs& args, RunContext& context) override {
+    const auto blocks = static_cast<unsigned>(ceil_div(shape_.threads, kDirectNhwcThreads));
+    kernel()<<<blocks, kDirectNhwcThreads, 0, direct_stream(context)>>>(shape_, args.x, filters_.get(),
+                                                                        bias_.get(), args.y);
+    LENSLET_CUDA_CHECK_LAUNCH("conv_direct_nhwc_kernel");
+  }
+
+ private:
+  using Kernel = void (*)(DirectNhwcShape, const float*, const float*, const float*, float*);
+  Kernel kernel() const {
+    if (k_out_ == 1) return vector_ == 1 ? &conv_direct_nhwc_kernel<1, 1> : &conv_direct_nhwc_kernel<1, 4>;
+    return vector_ == 1 ? &conv_direct_nhwc_kernel<4, 1> : &conv_direct_nhwc_kernel<4, 4>;
+  }
+  /// [G, K/G, C/G, R, S] to [G, R, S, C/G, tiles * k_out].
+  void pack(const ConvPrepare& request) {
+    const Conv2dProblem& problem = request.problem;
+    const int64_t window = int64_t{problem.r} * problem.s, channels = shape_.group_channels;
+    const int64_t pitch = int64_t{shape_.filter_tiles} * k_out_;
+    std::vector<float> packed(static_cast<size_t>(problem.groups * window * channels * pitch), 0.0f);
+    std::vector<float> bias(static_cast<size_t>(problem.groups * pitch), 0.0f);
+    for (int64_t k = 0; k < problem.k; ++k) {
+      const int64_t group = k / shape_.group_filters, filter = k % shape_.group_filters;
+      if (request.bias) bias[static_cast<size_t>(group * pitch + filter)] = request.bias[k];
+      for (int64_t c = 0; c < channels; ++c) {
+        for (int64_t i = 0; i < window; ++i) {
+          packed[static_cast<size_t>(((group * window + i) * channels + c) * pitch + filter)] =
+              request.weights[(k * channels + c) * window + i];
+        }
+      }
+    }
+    filters_ = request.services.upload(packed.data(), packed.size());
+    bias_ = request.services.upload(bias.data(), bias.size());
+  }
+
+  int k_out_, vector_;
+  DirectNhwcShape shape_{};
+  std::shared_ptr<float> filters_, bias_;
+};
+
+template <int K>
+std::unique_ptr<ConvKernel> prepare_rgb_nhwc(const ConvPrepare& request, int multiprocessor_count) {
+  if (strips_serve(request.problem) && request.problem.w % 4 == 0) {
+    return make_strip<K, TensorLayout::kNhwc, true>(request, multiprocessor_count);
+  }
+  return std::make_unique<DirectPixels<K>>(request);
+}
+
+inline std::unique_ptr<ConvKernel> prepare_nhwc(const ConvPrepare& request, int multiprocessor_count) {
+  if (is_rgb_3x3(request.problem)) {
+    switch (request.problem.k) {
+      case 1:
+        return prepare_rgb_nhwc<1>(request, multiprocessor_count);
+      case 2:
+        return prepare_rgb_nhwc<2>(request, multiprocessor_count);
+      case 3:
+        return prepare_rgb_nhwc<3>(request, multiprocessor_count);
+      case 4:
+        return prepare_rgb_nhwc<4>(request, multiprocessor_count);
+    }
+  }
+  return std::make_unique<DirectNhwc>(request);
+}
+
+}  // namespace lenslet

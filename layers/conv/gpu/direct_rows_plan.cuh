@@ -1,0 +1,89 @@
+// Which problems the rows kernel serves, how finely it cuts them, and its launch.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "layers/conv/gpu/direct_plan.cuh"
+#include "layers/conv/gpu/direct_rows.cuh"
+
+namespace lenslet {
+
+constexpr int kDirectRowsThreads = 128;
+
+template <int C, int K, int R, int S, int kStride, int kPad, int kRows, int kOut>
+class DirectRows : public ConvKernel {
+ public:
+  DirectRows(const ConvPrepare& request, int multiprocessor_count) {
+    const Conv2dProblem& problem = request.problem;
+    std::copy_n(request.weights, K * C * R * S, filter_.weights);
+    for (int k = 0; k < K; ++k) filter_.bias[k] = request.bias ? request.bias[k] : 0.0f;
+    const int row_segments = static_cast<int>(ceil_div(problem.p(), kRows));
+    const int column_segments = static_cast<int>(ceil_div(problem.q(), 4));
+    shape_.h = problem.h;
+    shape_.w = problem.w;
+    shape_.p = problem.p();
+    shape_.q = problem.q();
+    shape_.segments = problem.n * row_segments * column_segments;
+    shape_.row_segments = FastDivide(row_segments);
+    shape_.column_segments = FastDivide(column_segments);
+    shape_.store_width = problem.q() % 4 == 0 ? 4 : problem.q() % 2 == 0 ? 2 : 1;
+    shape_.relu = request.relu;
+    // Small problems are spread over as many multiprocessors as there are warps.
+    block_ = shape_.segments >= kDirectRowsThreads * multiprocessor_count ? kDirectRowsThreads : 32;
+  }
+  std::string detail() const override {
+    return concat("rows, ", kRows, "x4 positions x ", kOut, " channels a thread");
+  }
+  std::vector<LaunchResources> launches() const override {
+    return {launch_resources("conv_direct_rows_kernel", kernel_address(kKernel), block_, 0)};
+  }
+  void run(const ConvArgs& args, RunContext& context) override {
+    const dim3 grid(static_cast<unsigned>(ceil_div(shape_.segments, block_)), K / kOut);
+    kKernel<<<grid, block_, 0, direct_stream(context)>>>(filter_, shape_, args.x, args.y);
+    LENSLET_CUDA_CHECK_LAUNCH("conv_direct_rows_kernel");
+  }
+
+ private:
+  static constexpr auto kKernel = &conv_direct_rows_kernel<C, K, R, S, kStride, kPad, kRows, kOut>;
+
+  DirectRowsFilter<C, K, R, S> filter_;
+  DirectRowsShape shape_;
+  int block_;
+};
+
+/// The rows kernel where the problem has exactly these sizes, else null. kRows is for problems that fill the
+/// GPU; smaller ones are cut finer: one row a thread, and kFewOut channels where even that leaves
+/// multiprocessors idle.
+template <int C, int K, int R, int S, int kStride, int kPad, int kRows, int kFewOut>
+std::unique_ptr<ConvKernel> try_rows(const ConvPrepare& request, int multiprocessor_count) {
+  const Conv2dProblem& problem = request.problem;
+  const bool fits = is_plain(problem) && problem.c == C && problem.k == K && problem.r == R &&
+                    problem.s == S && problem.stride_h == kStride && problem.pad_h == kPad &&
+                    problem.pad_w == kPad && problem.w % 4 == 0;
+  if (!fits) return nullptr;
+  const int64_t row_threads = int64_t{problem.n} * problem.p() * ceil_div(problem.q(), 4);
+  if (row_threads < int64_t{kDirectRowsThreads} * multiprocessor_count) {
+    return std::make_unique<DirectRows<C, K, R, S, kStride, kPad, 1, kFewOut>>(request, multiprocessor_count);
+  }
+  if (row_threads < int64_t{8} * kDirectRowsThreads * multiprocessor_count) {
+    return std::make_unique<DirectRows<C, K, R, S, kStride, kPad, 1, K>>(request, multiprocessor_count);
+  }
+  return std::make_unique<DirectRows<C, K, R, S, kStride, kPad, kRows, K>>(request, multiprocessor_count);
+}
+
+inline std::unique_ptr<ConvKernel> prepare_rows(const ConvPrepare& request, int multiprocessor_count) {
+  using Try = std::unique_ptr<ConvKernel> (*)(const ConvPrepare&, int);
+  constexpr Try kTries[] = {
+      &try_rows<1, 6, 5, 5, 1, 0, 1, 2>,                                     // LeNet-5's first layer
+      &try_rows<3, 1, 3, 3, 1, 1, 2, 1>, &try_rows<3, 3, 3, 3, 1, 1, 2, 1>,  // RGB image to 1 or 3 planes
+      &try_rows<3, 1, 3, 3, 2, 1, 2, 1>, &try_rows<3, 3, 3, 3, 2, 1, 2, 1>,
+      &try_rows<3, 1, 3, 3, 3, 1, 1, 1>, &try_rows<3, 3, 3, 3, 3, 1, 1, 1>,
+  };
+  for (const Try attempt : kTries) {
+    if (auto kernel = attempt(request, multiprocessor_count)) return kernel;
+  }
+  return nullptr;
+}
+
+}  // namespace lenslet
