@@ -1,21 +1,24 @@
-// Winograd convolution: F(2x2, 3x3) and F(2x2, 5x5), fp32 FFMA.
+// Winograd convolution: F(2x2, 3x3), F(2x2, 5x5) and F(4x4, 3x3), fp32 FFMA.
 //
-// Each 2x2 tile of outputs comes from an E x E patch of inputs, E = R + 1:
+// Each MxM tile of outputs comes from an E x E patch of inputs, E = M + R - 1:
 //   Y = A^T [sum over c of U_kc * V_c] A with V_c = B^T d_c B and U_kc = G g_kc G^T,
-// 16 multiplications in place of 36 for 3x3 (2.25 times fewer), 36 in place of 100 for 5x5 (2.78 times).
+// for 3x3 filters 16 multiplications in place of 36 (2.25 times fewer) with M = 2, 36 in place of 144 (4 times fewer) with
+// M = 4; for 5x5 filters 36 in place of 100 (2.78 times fewer).
 // A. Lavin and S. Gray, "Fast algorithms for convolutional neural networks", arXiv:1509.09308 (2015), sections
-// 4.1 and 5.1, in its three-stage form; the sums over c are E*E matrix products. Filters are transformed once,
-// in fp64 on the host. Tiles are worked through in chunks, which bounds the workspace. The points of F(2, 5)
-// differ from the paper's: see winograd_kernels.cuh.
+// 4.1 and 5.1. Filters are transformed once, in fp64 on the host. F(4x4, 3x3) is winograd_fused.cuh. F(2x2, R) is the
+// three-stage form: the sums over c are E*E matrix products; tiles are worked through in chunks, which bounds the
+// workspace. The points of six inputs differ from the paper's: see winograd_transforms.cuh.
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "framework/cuda_check.h"
 #include "framework/integer_math.h"
+#include "framework/launch_resources.cuh"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/own_kernel_limits.h"
+#include "layers/conv/gpu/winograd_fused_plan.cuh"
 #include "layers/conv/gpu/winograd_kernels.cuh"
 
 namespace lenslet {
@@ -26,41 +29,6 @@ constexpr size_t kDefaultWorkspace = size_t{256} << 20;
 // Small enough that transformed inputs are still in L2 when they are read, once for every few filters.
 constexpr size_t kFewChannelsWorkspace = size_t{32} << 20;
 constexpr unsigned kMaxGridY = 65535;
-
-/// Filter transform of F(2, R), [E, R]: row i evaluates the filter at point i, scaled; see Winograd<R>.
-template <int R>
-struct FilterTransform;
-template <>
-struct FilterTransform<3> {
-  static constexpr double kG[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
-};
-template <>
-struct FilterTransform<5> {
-  static constexpr double kG[6][5] = {{1, 0, 0, 0, 0},
-                                      {1 / 3.0, 1 / 3.0, 1 / 3.0, 1 / 3.0, 1 / 3.0},
-                                      {-1 / 3.0, 1 / 3.0, -1 / 3.0, 1 / 3.0, -1 / 3.0},
-                                      {-16 / 15.0, -8 / 15.0, -4 / 15.0, -2 / 15.0, -1 / 15.0},
-                                      {1 / 15.0, -2 / 15.0, 4 / 15.0, -8 / 15.0, 16 / 15.0},
-                                      {0, 0, 0, 0, 1}};
-};
-
-/// U = G g G^T of one filter g [R, R], in fp64: [E, E].
-template <int R>
-void transform_filter(const float* g, double (&u)[R + 1][R + 1]) {
-  double half[R + 1][R];  // G g
-  for (int i = 0; i <= R; ++i) {
-    for (int s = 0; s < R; ++s) {
-      half[i][s] = 0;
-      for (int r = 0; r < R; ++r) half[i][s] += FilterTransform<R>::kG[i][r] * double{g[r * R + s]};
-    }
-  }
-  for (int i = 0; i <= R; ++i) {
-    for (int j = 0; j <= R; ++j) {
-      u[i][j] = 0;
-      for (int s = 0; s < R; ++s) u[i][j] += half[i][s] * FilterTransform<R>::kG[j][s];
-    }
-  }
-}
 
 struct MultiplyVariant {
   int block_m, block_n, threads;
@@ -148,6 +116,23 @@ class WinogradConv : public ConvKernel {
     return concat("F(2x2,", R, "x", R, "), ", ceil_div(shape_.tiles, shape_.chunk), " chunks of ",
                   shape_.chunk, " tiles");
   }
+  double products_saved() const override { return R * R * 4.0 / kPositions; }
+  std::vector<LaunchResources> launches() const override {
+    const LaunchResources input =
+        launch_resources("conv_winograd_input_kernel",
+                         reinterpret_cast<const void*>(&conv_winograd_input_kernel<R>), kWinogradBlock, 0);
+    if (few_channels_) {
+      const auto kernel = reinterpret_cast<const void*>(&conv_winograd_few_channels_kernel<R, kFewOut>);
+      return {input, launch_resources("conv_winograd_few_channels_kernel", kernel, kWinogradBlock,
+                                      few_channels_shared_bytes())};
+    }
+    return {
+        input,
+        launch_resources("conv_winograd_multiply_kernel", reinterpret_cast<const void*>(variant_.kernel),
+                         variant_.threads, 0),
+        launch_resources("conv_winograd_output_kernel",
+                         reinterpret_cast<const void*>(&conv_winograd_output_kernel<R>), kWinogradBlock, 0)};
+  }
   void run(const ConvArgs& args, RunContext& context) override {
     const auto stream = static_cast<cudaStream_t>(context.stream.native_handle());
     float* transformed = static_cast<float*>(context.workspace);
@@ -164,9 +149,9 @@ class WinogradConv : public ConvKernel {
       if (few_channels_) {
         ScopedStage stage(context.tracer, "multiply_and_output_transform");
         const dim3 grid(blocks, static_cast<unsigned>(shape_.filter_tiles));
-        const size_t shared_bytes = sizeof(float) * kPositions * shape_.c * kFewOut;
-        conv_winograd_few_channels_kernel<R, kFewOut><<<grid, kWinogradBlock, shared_bytes, stream>>>(
-            shape_, static_cast<int>(first), filters_.get(), transformed, bias_.get(), args.y);
+        conv_winograd_few_channels_kernel<R, kFewOut>
+            <<<grid, kWinogradBlock, few_channels_shared_bytes(), stream>>>(
+                shape_, static_cast<int>(first), filters_.get(), transformed, bias_.get(), args.y);
         LENSLET_CUDA_CHECK_LAUNCH("conv_winograd_few_channels_kernel");
         continue;
       }
@@ -190,6 +175,7 @@ class WinogradConv : public ConvKernel {
 
  private:
   static constexpr unsigned kPositions = (R + 1) * (R + 1);
+  size_t few_channels_shared_bytes() const { return sizeof(float) * kPositions * shape_.c * kFewOut; }
   size_t input_floats() const { return size_t{kPositions} * shape_.c * shape_.chunk; }
   size_t product_floats() const { return few_channels_ ? 0 : size_t{kPositions} * shape_.k * shape_.chunk; }
 
@@ -201,7 +187,7 @@ class WinogradConv : public ConvKernel {
       const int64_t group = k / shape_.group_filters, filter = k % shape_.group_filters;
       for (int64_t c = 0; c < channels; ++c) {
         double u[R + 1][R + 1];
-        transform_filter<R>(request.weights + (k * channels + c) * R * R, u);
+        transform_winograd_filter<2, R>(request.weights + (k * channels + c) * R * R, u);
         for (int64_t i = 0; i < kPositions; ++i) {
           const int64_t at = few_channels_ ? ((filter / kFewOut * kPositions + i) * channels + c) * kFewOut +
                                                  filter % kFewOut
@@ -253,41 +239,59 @@ class WinogradBackend : public ConvBackend {
     }
     return Support::yes();
   }
+  /// The larger of both forms where F(4x4, 3x3) suits: what the GPU cannot run is done in three stages.
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode) const override {
-    return bytes_per_tile(problem) * static_cast<size_t>(chunk_tiles(problem, kDefaultWorkspace));
+    const size_t three_stages =
+        bytes_per_tile(problem) * static_cast<size_t>(chunk_tiles(problem, kDefaultWorkspace));
+    if (!winograd_fused_suits(problem)) return three_stages;
+    const size_t fused = WinogradFusedSizes(problem).block_bytes() *
+                         static_cast<size_t>(WinogradFused::chunk_blocks(problem, kDefaultWorkspace));
+    return std::max(three_stages, fused);
+  }
+  size_t least_workspace_bytes(const Conv2dProblem& problem, MathMode) const override {
+    return bytes_per_tile(problem) * kWinogradChunkUnit;
   }
   /// Let a = max over outputs o and taps j of sum over t, i of |A_to G_tj B_it|: 4 for F(2, 3), 16.94 for
-  /// F(2, 5); in two dimensions a^2. Every product |x||w| inside a tile is rounded at most C/G + r0 times
+  /// F(2, 5) and F(4, 3); in two dimensions a^2. Every product |x||w| inside a tile is rounded at most C/G + r0 times
   /// with that amplification at most: C/G in the sum over channels, one in U, and in the transforms and the
-  /// bias at most 7 for F(2, 3) and 18 for F(2, 5). So |error| <= 1.01 * a^2 * (C/G + r0) * eps * (max|x| *
+  /// bias at most 7 for F(2, 3) and 18 for the others. So |error| <= 1.01 * a^2 * (C/G + r0) * eps * (max|x| *
   /// sum|w| + |b|), the maximum taken over the image because a tile's rounding also comes from inputs that
   /// the output does not see.
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode) const override {
     const double channels = double{1} * problem.c / problem.groups;
-    const double amplification = problem.r == 3 ? 4 * 4 : 16.94 * 16.94;
-    const double other_roundings = problem.r == 3 ? 8 : 19;
+    const bool two_by_three = problem.r == 3 && !winograd_fused_suits(problem);
+    const double one = two_by_three ? Winograd<2, 3>::kAmplification : WinogradSixInputs::kAmplification;
+    const double other_roundings = two_by_three ? 8 : 19;
     ConvAccuracy accuracy;
     accuracy.constant =
-        1.01 * amplification * (channels + other_roundings) / static_cast<double>(conv_terms(problem));
+        1.01 * one * one * (channels + other_roundings) / static_cast<double>(conv_terms(problem));
     // G of F(2, 3) has halves alone: with integers up to 4 all numbers are multiples of 1/4 below
-    // 81 * 16 * C/G, exact while C/G < 3,236. That of F(2, 5) has thirds and fifths.
-    accuracy.exact_on_integers = problem.r == 3 && channels < 3000;
+    // 81 * 16 * C/G, exact while C/G < 3,236. The others have thirds and fifths.
+    accuracy.exact_on_integers = two_by_three && channels < 3000;
     accuracy.by_image_maximum = true;
     return accuracy;
   }
   std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
-    if (const Support support = supports(request.problem, request.math); !support) {
+    const Conv2dProblem& problem = request.problem;
+    if (const Support support = supports(problem, request.math); !support) {
       throw UnavailableError(support.reason());
     }
-    const int64_t chunk = chunk_tiles(request.problem, request.workspace_limit);
-    if (chunk == 0) {
-      throw MemoryError(concat("winograd needs at least ",
-                               bytes_per_tile(request.problem) * kWinogradChunkUnit,
-                               " bytes of workspace, the limit is ", request.workspace_limit,
-                               ": raise --workspace-limit or use direct"));
+    if (winograd_fused_suits(problem) && WinogradFused::runs_on(request.stream.device().ordinal)) {
+      const size_t limit = std::min(request.workspace_limit, kDefaultWorkspace);
+      const int64_t chunk = WinogradFused::chunk_blocks(problem, limit);
+      if (chunk == 0) throw too_little_workspace(WinogradFusedSizes(problem).block_bytes(), request);
+      return std::make_unique<WinogradFused>(request, chunk);
     }
-    if (request.problem.r == 3) return std::make_unique<WinogradConv<3>>(request, chunk);
+    const int64_t chunk = chunk_tiles(problem, request.workspace_limit);
+    if (chunk == 0) throw too_little_workspace(bytes_per_tile(problem) * kWinogradChunkUnit, request);
+    if (problem.r == 3) return std::make_unique<WinogradConv<3>>(request, chunk);
     return std::make_unique<WinogradConv<5>>(request, chunk);
+  }
+
+ private:
+  static MemoryError too_little_workspace(size_t needed, const ConvPrepare& request) {
+    return MemoryError(concat("winograd needs at least ", needed, " bytes of workspace, the limit is ",
+                              request.workspace_limit, ": raise --workspace-limit or use direct"));
   }
 };
 

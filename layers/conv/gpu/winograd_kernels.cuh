@@ -11,61 +11,9 @@
 #include "layers/conv/gpu/epilogue.cuh"
 #include "layers/conv/gpu/fast_divide.cuh"
 #include "layers/conv/gpu/sgemm_tile.cuh"
+#include "layers/conv/gpu/winograd_transforms.cuh"
 
 namespace lenslet {
-
-/// F(2, R) in one dimension: v = B^T d of R + 1 inputs, and y = A^T m of R + 1 products.
-template <int R>
-struct Winograd;
-
-/// F(2, 3) with the points 0, 1, -1, infinity: A. Lavin and S. Gray, arXiv:1509.09308 (2015), section 4.1.
-template <>
-struct Winograd<3> {
-  static __device__ __forceinline__ void input(const float (&d)[4], float (&v)[4]) {
-    v[0] = d[0] - d[2];
-    v[1] = d[1] + d[2];
-    v[2] = d[2] - d[1];
-    v[3] = d[1] - d[3];
-  }
-  static __device__ __forceinline__ void output(const float (&m)[4], float (&y)[2]) {
-    y[0] = m[0] + m[1] + m[2];
-    y[1] = m[1] - m[2] - m[3];
-  }
-  /// A^T: what product i counts for output 0 or 1.
-  static __device__ constexpr float output_weight(int y, int i) {
-    return y == 0 ? (i < 3 ? 1.0f : 0.0f) : i == 0 ? 0.0f : i == 1 ? 1.0f : -1.0f;
-  }
-};
-
-/// F(2, 5) with the points 0, 1, -1, 1/2, -2, infinity. Lavin and Gray take 2 in place of 1/2; the pair 1/2,
-/// -2 rounds about three times less in two dimensions: B. Barabasz, A. Anderson, K. Soodhalter and D. Gregg,
-/// "Error analysis and improving the accuracy of Winograd convolution for deep neural networks",
-/// arXiv:1803.10986 (2018).
-template <>
-struct Winograd<5> {
-  static __device__ __forceinline__ void input(const float (&d)[6], float (&v)[6]) {
-    const float d31 = d[3] - d[1], d42 = d[4] - d[2];
-    v[0] = fmaf(1.5f, d31, fmaf(-2.0f, d[2], d[0] + d[4]));
-    v[1] = fmaf(0.5f, d[2], fmaf(2.5f, d[3], d[4] - d[1]));
-    v[2] = fmaf(0.5f, d[3], fmaf(-2.5f, d[2], d[4] + d[1]));
-    v[3] = fmaf(2.0f, d31, d42);
-    v[4] = fmaf(-0.5f, d31, d42);
-    v[5] = fmaf(1.5f, d42, fmaf(-2.0f, d[3], d[5] + d[1]));
-  }
-  static __device__ __forceinline__ void output(const float (&m)[6], float (&y)[2]) {
-    y[0] = m[0] + m[1] + m[2] + m[3] + m[4];
-    y[1] = fmaf(0.5f, m[3], fmaf(-2.0f, m[4], m[1] - m[2] + m[5]));
-  }
-  /// A^T: what product i counts for output 0 or 1.
-  static __device__ constexpr float output_weight(int y, int i) {
-    return y == 0   ? (i < 5 ? 1.0f : 0.0f)
-           : i == 0 ? 0.0f
-           : i == 2 ? -1.0f
-           : i == 3 ? 0.5f
-           : i == 4 ? -2.0f
-                    : 1.0f;
-  }
-};
 
 struct WinogradShape {
   int c, h, w, k, p, q;
@@ -110,7 +58,7 @@ __global__ void __launch_bounds__(kWinogradBlock)
         const int w = w0 + j;
         d[j] = row_inside && w >= 0 && w < shape.w ? __ldg(plane + h * shape.w + w) : 0.0f;
       }
-      Winograd<R>::input(d, half[i]);
+      Winograd<2, R>::input(d, half[i]);
     }
     float* target = transformed + static_cast<int64_t>(c) * shape.chunk + slot;
     const int64_t position_pitch = static_cast<int64_t>(shape.c) * shape.chunk;
@@ -119,7 +67,7 @@ __global__ void __launch_bounds__(kWinogradBlock)
       float column[kEdge], v[kEdge];
 #pragma unroll
       for (int i = 0; i < kEdge; ++i) column[i] = half[i][j];
-      Winograd<R>::input(column, v);
+      Winograd<2, R>::input(column, v);
 #pragma unroll
       for (int i = 0; i < kEdge; ++i) target[(i * kEdge + j) * position_pitch] = v[i];
     }
@@ -225,7 +173,7 @@ __global__ void __launch_bounds__(kWinogradBlock)
       float m[kEdge];
 #pragma unroll
       for (int j = 0; j < kEdge; ++j) m[j] = __ldg(source + (i * kEdge + j) * position_pitch);
-      Winograd<R>::output(m, half[i]);
+      Winograd<2, R>::output(m, half[i]);
     }
     float out[2][2];
 #pragma unroll
@@ -233,7 +181,7 @@ __global__ void __launch_bounds__(kWinogradBlock)
       float column[kEdge], pair[2];
 #pragma unroll
       for (int i = 0; i < kEdge; ++i) column[i] = half[i][j];
-      Winograd<R>::output(column, pair);
+      Winograd<2, R>::output(column, pair);
       out[0][j] = pair[0];
       out[1][j] = pair[1];
     }
@@ -294,13 +242,13 @@ __global__ void __launch_bounds__(kWinogradBlock) conv_winograd_few_channels_ker
 #pragma unroll
     for (int k = 0; k < kOut; ++k) {
       float half[2];
-      Winograd<R>::output(products[k], half);
+      Winograd<2, R>::output(products[k], half);
 #pragma unroll
       for (int row = 0; row < 2; ++row) {
-        if (Winograd<R>::output_weight(row, i) == 0.0f) continue;
+        if (Winograd<2, R>::output_weight(row, i) == 0.0f) continue;
 #pragma unroll
         for (int j = 0; j < 2; ++j) {
-          out[k][row][j] = fmaf(Winograd<R>::output_weight(row, i), half[j], out[k][row][j]);
+          out[k][row][j] = fmaf(Winograd<2, R>::output_weight(row, i), half[j], out[k][row][j]);
         }
       }
     }
