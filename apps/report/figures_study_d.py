@@ -178,7 +178,7 @@ def separable(rows):
         " for less."
     )
     if gains:
-        caption += f" It is ×{short(min(gains))} to ×{short(max(gains))} faster than the fastest standard convolution."
+        caption += f" The fastest standard convolution takes {short(min(gains))} to {short(max(gains))} times as long as a block."
     return Drawing(
         "separable", "Depthwise-separable blocks against standard convolutions", to_svg(figure, "separable"), caption
     )

@@ -64,12 +64,10 @@ def render(groups, problems=()):
     files = [file for group in groups for file in group.files]
     traces = [trace for group in groups for trace in group.traces]
     title = f"Lenslet: {', '.join(group.device for group in groups)}"
-    warnings = [
-        f"{file.name} is not complete ({file.status}): what it has is shown."
-        for file in files
-        if file.status != "COMPLETE"
-    ]
-    warnings += [f"{file.name} was measured with a modified tree." for file in files if file.meta.get("dirty")]
+    incomplete = [f"{file.name} ({file.status})" for file in files if file.status != "COMPLETE"]
+    modified = [file.name for file in files if file.meta.get("dirty")]
+    warnings = [f"Not complete, so only what is there is shown: {', '.join(incomplete)}."] if incomplete else []
+    warnings += [f"Measured with a modified tree: {', '.join(modified)}."] if modified else []
     warnings += list(problems)
     runs = dict.fromkeys(f"{file.tool}, {file.meta.get('time_utc') or 'time unknown'}" for file in files)
     body, contents = [], []

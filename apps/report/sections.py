@@ -9,6 +9,7 @@ import figures_study_d
 from results import Rows, geometric_mean
 from selection import algorithms, contender, deep_rows, heat_cells
 from tables import (
+    Footnotes,
     all_rows_table,
     beside_table,
     cell,
@@ -18,7 +19,6 @@ from tables import (
     ladder_tables,
     rate_cell,
     table,
-    time_or_reason,
 )
 from words import per_second, percent, short, time_text
 
@@ -134,20 +134,22 @@ def study_c(group):
 
 def study_d(group):
     tables = [
-        all_rows_table(some) for some in (group.rows.where(table=name) for name in ("streams", "separable")) if some
+        f"<details><summary>{esc(name)}: its {len(some)} rows</summary>{all_rows_table(some)}</details>"
+        for name, some in ((name, group.rows.where(table=name)) for name in ("streams", "separable"))
+        if some
     ]
     return section("study-d", "Study D: beyond LeNet", figures(group, "streams", "separable"), *tables)
 
 
 def study_e(group):
     some = group.rows.where(table="stencil").prefer("hot")
-    lines = []
+    lines, notes = [], Footnotes()
     for row in some:
         labels = " ".join(v if k != "dimensions" else v + "D" for k, v in row.labels.items() if k != "table")
         lines.append(
             [
                 f"<th scope='row'>{esc(labels)}</th>",
-                time_or_reason(row),
+                notes.cell(row),
                 rate_cell(row.gbytes if row.drawn else None, "GB/s"),
                 cell(percent(row.number("ceiling_fraction")) if row.drawn else "–", css="n"),
             ]
@@ -156,7 +158,11 @@ def study_e(group):
         "study-e",
         "Study E: 1D and 2D convolution",
         figures(group, "stencil"),
-        table(["variant", "time", "effective bandwidth", "of its ceiling"], lines, "Hot") if lines else "",
+        (
+            table(["variant", "time", "effective bandwidth", "of its ceiling"], lines, "Hot") + notes.markup()
+            if lines
+            else ""
+        ),
     )
 
 

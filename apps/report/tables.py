@@ -47,14 +47,30 @@ def figure(drawing):
     )
 
 
-def time_or_reason(row):
-    """What a cell of a study's table says: a time, or why there is none."""
-    if row is None:
-        return '<td class="n" title="not in this run">–</td>'
-    why = row.no_figure()
-    if why:
-        return f'<td class="why" title="{esc(why)}">{esc(why if len(why) < 60 else why[:57] + "…")}</td>'
-    return time_cell(row.ns)
+class Footnotes:
+    """Reasons under a table: a cell says the status alone, with a number."""
+
+    def __init__(self):
+        self.reasons = []
+
+    def cell(self, row):
+        """A time, or why there is none."""
+        if row is None:
+            return '<td class="n" title="not in this run">–</td>'
+        why = row.no_figure()
+        if not why:
+            return time_cell(row.ns)
+        status = row.status if row.status != "PASSED" else "no time"
+        return f'<td class="why n" title="{esc(why)}">{esc(status)}{self.mark(why)}</td>'
+
+    def mark(self, why):
+        if why not in self.reasons:
+            self.reasons.append(why)
+        return f"<sup>{self.reasons.index(why) + 1}</sup>"
+
+    def markup(self):
+        lines = "".join(f"<li>{esc(reason)}</li>" for reason in self.reasons)
+        return f'<ol class="footnotes">{lines}</ol>' if lines else ""
 
 
 def beside_table(rows, line_labels, column_of, caption):
@@ -63,7 +79,15 @@ def beside_table(rows, line_labels, column_of, caption):
         {tuple(row.labels.get(name, "") for name in line_labels) for row in rows},
         key=lambda line: [natural(v) for v in line],
     )
-    columns = list(dict.fromkeys(column_of(row) for row in rows))
+    all_columns = list(dict.fromkeys(column_of(row) for row in rows))
+    # A backend that serves no line at all needs no column; its reason is under the table.
+    columns = [
+        column
+        for column in all_columns
+        if any(column_of(row) == column and (row.drawn or row.published_ns or row.published_gflops) for row in rows)
+    ]
+    columns = columns or all_columns
+    notes = Footnotes()
     with_copies = any(row.end_to_end_ns for row in rows)
     printed = {
         column
@@ -84,7 +108,7 @@ def beside_table(rows, line_labels, column_of, caption):
         for column in columns:
             candidates = Rows(row for row in mine if column_of(row) == column)
             row = candidates.best() or next(iter(candidates), None)
-            cells.append(time_or_reason(row))
+            cells.append(notes.cell(row))
             if with_copies:
                 cells.append(time_cell(row.end_to_end_ns if row is not None and row.drawn else None))
             if column in printed:
@@ -93,26 +117,30 @@ def beside_table(rows, line_labels, column_of, caption):
                 else:
                     cells.append(rate_cell(row.published_gflops if row is not None else None, "GFLOP/s", "n theirs"))
         lines.append(cells)
-    return table(heads, lines, caption)
+    for column in all_columns:
+        if column not in columns:
+            for why in dict.fromkeys(row.no_figure() for row in rows if column_of(row) == column):
+                notes.mark(f"{column}: {why}")
+    return table(heads, lines, caption) + notes.markup()
 
 
 def ladder_tables(name, rows):
     for problem in rows.problems():
-        lines = []
+        lines, notes = [], Footnotes()
         for row in rows.where(problem=problem):
-            launch = max(row.launches, key=lambda entry: entry.get("registers_per_thread") or 0, default={})
-            occupancy = launch.get("occupancy")
+            launch = max(row.launches, key=lambda entry: number(entry.get("registers_per_thread")) or 0, default={})
+            occupancy = number(launch.get("occupancy"))
             change = row.labels.get("change", "")
             lines.append(
                 [
                     f"<th scope='row'>{esc(contender(row))}</th>",
-                    time_or_reason(row),
+                    notes.cell(row),
                     rate_cell(row.gflops / 1e3 if row.drawn and row.gflops else None, "TFLOP/s"),
                     cell(percent(row.ratio), row.ratio, "", "n") if row.drawn and row.ratio else cell("–", css="n"),
                     cell(percent(row.number("ceiling_fraction")) if row.drawn else "–", css="n"),
                     cell(esc(str(launch.get("registers_per_thread", "–"))), css="n"),
-                    cell(bytes_text(launch.get("shared_bytes")) if launch else "–", css="n"),
-                    cell(percent(occupancy) if isinstance(occupancy, (int, float)) else "–", css="n"),
+                    cell(bytes_text(number(launch.get("shared_bytes"))), css="n"),
+                    cell(percent(occupancy), css="n"),
                     time_cell(row.published_ns, "n theirs") if row.published_ns else cell("–", css="n"),
                     cell(esc(change)),
                 ]
@@ -132,7 +160,7 @@ def ladder_tables(name, rows):
             ],
             lines,
             f"{name} on {shape(problem)} ({problem}), hot",
-        )
+        ) + notes.markup()
 
 
 def deep_table(rows):

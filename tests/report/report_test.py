@@ -273,7 +273,7 @@ class ReportTest(unittest.TestCase):
             with self.subTest(what):
                 page = Page(self.page(document))
                 self.assertEqual(page.problems, [])
-        self.assertIn("is not complete (INTERRUPTED)", self.page(synthetic.document(some, status="INTERRUPTED")))
+        self.assertIn("results-0.json (INTERRUPTED)", self.page(synthetic.document(some, status="INTERRUPTED")))
         # Every table cut short in every way that matters: one row, one column.
         everything = synthetic.everything()["results"]
         tables = {}
