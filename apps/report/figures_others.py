@@ -18,7 +18,7 @@ from style import (
     series,
     to_svg,
 )
-from words import shape
+from words import per_second, shape
 
 
 def picture_filter(rows):
@@ -102,17 +102,22 @@ def stencil(rows, ceiling):
                         label=variant,
                     )
                     axes.text(
-                        position, best.gbytes, f"{best.gbytes:,.0f}", ha="center", va="bottom", fontsize=7.5, color=INK
+                        position,
+                        best.gbytes,
+                        f" {best.gbytes:,.0f}",
+                        ha="center",
+                        va="bottom",
+                        fontsize=7.5,
+                        color=INK,
+                        rotation=90 if len(variants) > 3 else 0,
                     )
         if ceiling:
-            axes.axhline(ceiling / 1e9, color=SOFT, linewidth=1.1, linestyle=(0, (1, 2)))
-            axes.annotate(
-                f"copy: {ceiling / 1e9:,.0f} GB/s",
-                (0, ceiling / 1e9),
-                xytext=(-18, 3),
-                textcoords="offset points",
-                fontsize=8.5,
+            axes.axhline(
+                ceiling / 1e9,
                 color=SOFT,
+                linewidth=1.1,
+                linestyle=(0, (1, 2)),
+                label=f"copying, {per_second(ceiling, 'B/s')}",
             )
         axes.set_xticks(range(len(boundaries)), [f"{boundary}" for boundary in boundaries])
         axes.set(title=f"{dimension}D", xlabel="what lies beyond the edge")

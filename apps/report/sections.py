@@ -128,7 +128,13 @@ def study_c(group):
         "Study C: filtering a picture",
         figures(group, "filter-"),
         sources(some),
-        beside_table(some, ["stride", "size"], contender, "An RGB picture, 3 filters of 3×3, hot") if some else "",
+        (
+            beside_table(
+                some, ["stride", "size"], contender, "An RGB picture, 3 filters of 3×3, hot", copies_as_rate=True
+            )
+            if some
+            else ""
+        ),
     )
 
 

@@ -73,7 +73,7 @@ class Footnotes:
         return f'<ol class="footnotes">{lines}</ol>' if lines else ""
 
 
-def beside_table(rows, line_labels, column_of, caption):
+def beside_table(rows, line_labels, column_of, caption, copies_as_rate=False):
     """A line for each combination of labels; for each column ours, with copies where measured, and what was printed."""
     lines_of = sorted(
         {tuple(row.labels.get(name, "") for name in line_labels) for row in rows},
@@ -110,7 +110,11 @@ def beside_table(rows, line_labels, column_of, caption):
             row = candidates.best() or next(iter(candidates), None)
             cells.append(notes.cell(row))
             if with_copies:
-                cells.append(time_cell(row.end_to_end_ns if row is not None and row.drawn else None))
+                whole = row if row is not None and row.drawn else None
+                if copies_as_rate:
+                    cells.append(rate_cell(whole and whole.end_to_end_gflops, "GFLOP/s"))
+                else:
+                    cells.append(time_cell(whole and whole.end_to_end_ns))
             if column in printed:
                 if row is not None and row.published_ns:
                     cells.append(time_cell(row.published_ns, "n theirs"))
