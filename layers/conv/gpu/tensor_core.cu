@@ -62,20 +62,24 @@ int64_t block_count(const Conv2dProblem& problem, const Variant& choice) {
   return ceil_div(problem.k / problem.groups, choice.block_m) * ceil_div(columns, choice.block_n);
 }
 
+struct Choice {
+  const Variant* variant;
+  double cycles;  // estimated
+};
+
 /// The variant whose busiest multiprocessor has the least to do.
-const Variant& choose_variant(const Conv2dProblem& problem, int multiprocessor_count) {
-  const Variant* best = &kVariants[0];
-  double best_cost = INFINITY;
+Choice choose_variant(const Conv2dProblem& problem, int multiprocessor_count) {
+  constexpr double kProductsPerCycle =
+      180;  // of a multiprocessor with the largest tile; the gather binds, in any mode
+  Choice best{&kVariants[0], INFINITY};
   for (const Variant& candidate : kVariants) {
     const int64_t waves = ceil_div(block_count(problem, candidate) * problem.groups, multiprocessor_count);
-    const double cost =
-        static_cast<double>(waves) * candidate.block_m * candidate.block_n / candidate.efficiency;
-    if (cost < best_cost) {
-      best_cost = cost;
-      best = &candidate;
-    }
+    const int64_t depth = round_up(conv_terms(problem) - 1, candidate.block_k);
+    const double cycles = static_cast<double>(waves * depth) * candidate.block_m * candidate.block_n /
+                          (candidate.efficiency * kProductsPerCycle);
+    if (cycles < best.cycles) best = {&candidate, cycles};
   }
-  return *best;
+  return best;
 }
 
 /// Distance in elements between neighbouring pixels and between neighbouring rows of x.
@@ -264,10 +268,11 @@ class TensorCoreBackend : public ConvBackend {
     const int capability = compute_capability(device.ordinal);
     if (const Support card = card_supports(capability); !card) throw UnavailableError(card.reason());
     const int multiprocessors = multiprocessor_count(device);
+    const Choice choice = choose_variant(request.problem, multiprocessors);
     if (capability == 90) {
-      if (auto kernel = prepare_tensor_core_hopper(request, multiprocessors)) return kernel;
+      if (auto kernel = prepare_tensor_core_hopper(request, multiprocessors, choice.cycles)) return kernel;
     }
-    return std::make_unique<TensorCoreMma>(request, choose_variant(request.problem, multiprocessors));
+    return std::make_unique<TensorCoreMma>(request, *choice.variant);
   }
 
  private:

@@ -3,6 +3,7 @@
 #include "layers/conv/gpu/tensor_core_hopper.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "framework/cuda_check.h"
@@ -17,35 +18,35 @@ namespace {
 using HopperFunction = void (*)(HopperShape, const float*, const unsigned char*, const float*, float*);
 
 constexpr int kSharedBytes = 227 * 1024;  // what a block of compute capability 9.0 may have
-constexpr int kMostStages = 8, kLeastStages = 3;
-constexpr int kBarrierBytes = 32 + 16 * kMostStages;
+constexpr int kMostStages = 4, kLeastStages = 3, kMostSlices = 8, kLeastSlices = 2;
+constexpr int kBarrierBytes = 16 * (kMostStages + kMostSlices + 2);
 
 struct Variant {
-  int pixels, filters, steps, channels, lanes, threads, stage_bytes, staging_bytes;
+  int pixels, filters, channels, lanes, threads, stage_taps, tap_bytes, staging_bytes;
   HopperFunction kernel[2];  // [NHWC]
 };
 
-template <MathMode kMath, int kSteps, int kTilesM, int kFilters>
+template <MathMode kMath, int kTilesM, int kFilters, int kTaps>
 constexpr Variant variant() {
-  using Tile = HopperTile<kMath, false, kSteps, kTilesM, kFilters>;
+  using Tile = HopperTile<kMath, false, kTilesM, kFilters, kTaps>;
   return {Tile::kPixels,
           kFilters,
-          kSteps,
           Tile::kChannels,
           Tile::kLanes,
           Tile::kThreads,
-          Tile::kStageBytes,
-          Tile::kConsumers * Tile::kStagingBytes,
+          kTaps,
+          Tile::kTapBytes,
+          Tile::kConsumers * Tile::kStagingFloats * 4,
           {&conv_tensor_core_wgmma_kernel<Tile>,
-           &conv_tensor_core_wgmma_kernel<HopperTile<kMath, true, kSteps, kTilesM, kFilters>>}};
+           &conv_tensor_core_wgmma_kernel<HopperTile<kMath, true, kTilesM, kFilters, kTaps>>}};
 }
 
 constexpr MathMode kTf32 = MathMode::kTf32, kFp16 = MathMode::kFp16;
 constexpr Variant kVariants[2][6] = {
-    {variant<kTf32, 4, 2, 128>(), variant<kTf32, 2, 2, 128>(), variant<kTf32, 1, 2, 128>(),
-     variant<kTf32, 4, 1, 64>(), variant<kTf32, 2, 1, 64>(), variant<kTf32, 1, 1, 64>()},
-    {variant<kFp16, 4, 2, 128>(), variant<kFp16, 2, 2, 128>(), variant<kFp16, 1, 2, 128>(),
-     variant<kFp16, 4, 1, 64>(), variant<kFp16, 2, 1, 64>(), variant<kFp16, 1, 1, 64>()}};
+    {variant<kTf32, 2, 128, 5>(), variant<kTf32, 2, 128, 3>(), variant<kTf32, 2, 128, 1>(),
+     variant<kTf32, 1, 64, 5>(), variant<kTf32, 1, 64, 3>(), variant<kTf32, 1, 64, 1>()},
+    {variant<kFp16, 2, 128, 5>(), variant<kFp16, 2, 128, 3>(), variant<kFp16, 2, 128, 1>(),
+     variant<kFp16, 1, 64, 5>(), variant<kFp16, 1, 64, 3>(), variant<kFp16, 1, 64, 1>()}};
 
 /// The padded images of the batch as one row of pixels; see tensor_core_hopper_kernel.cuh.
 struct PaddedBatch {
@@ -61,21 +62,29 @@ struct PaddedBatch {
              int64_t{problem.s - 1} * problem.dilation_w) {}
 };
 
-/// How a variant divides shared memory for a problem; stages < kLeastStages where it does not fit.
+/// How a variant divides shared memory for a problem: the input ring gets what the filters leave.
 struct SharedPlan {
-  int pitch = 0, ring_offset = 0, staging_offset = 0, barrier_offset = 0, bytes = 0, stages = 0;
+  bool fits = false;
+  int pitch = 0, blocks = 0, input_depth = 0, filter_depth = 0;
+  int ring_offset = 0, staging_offset = 0, barrier_offset = 0, bytes = 0;
 
-  SharedPlan(const Variant& choice, const PaddedBatch& batch) {
-    const int64_t wanted = (choice.pixels + batch.halo) | 1;
-    const int64_t fixed = 2 * wanted * choice.steps * 2 * 16 + choice.staging_bytes + kBarrierBytes + 128;
-    stages =
-        fixed > kSharedBytes
-            ? 0
-            : static_cast<int>(std::min<int64_t>(kMostStages, (kSharedBytes - fixed) / choice.stage_bytes));
-    if (stages < kLeastStages) return;
-    pitch = static_cast<int>(wanted);
-    ring_offset = static_cast<int>(round_up(2 * wanted * choice.steps * 2 * 16, 128));
-    staging_offset = ring_offset + stages * choice.stage_bytes;
+  SharedPlan(const Conv2dProblem& problem, const Variant& choice, const PaddedBatch& batch) {
+    if (problem.r * problem.s % choice.stage_taps != 0) return;
+    const int64_t wanted_blocks = ceil_div(choice.pixels + batch.halo, 32);
+    const int64_t wanted_pitch = round_up(choice.pixels + batch.halo + 4, 8) - 4;  // see HopperBlock::store()
+    const int64_t slice_bytes = wanted_pitch * 2 * 16,
+                  stage_bytes = int64_t{choice.stage_taps} * choice.tap_bytes;
+    const int64_t left = kSharedBytes - choice.staging_bytes - kBarrierBytes;
+    if (kLeastSlices * slice_bytes + kLeastStages * stage_bytes > left) return;
+    fits = true;
+    filter_depth =
+        static_cast<int>(std::min<int64_t>(kMostStages, (left - kLeastSlices * slice_bytes) / stage_bytes));
+    input_depth =
+        static_cast<int>(std::min<int64_t>(kMostSlices, (left - filter_depth * stage_bytes) / slice_bytes));
+    pitch = static_cast<int>(wanted_pitch);
+    blocks = static_cast<int>(wanted_blocks);
+    ring_offset = static_cast<int>(input_depth * slice_bytes);
+    staging_offset = ring_offset + filter_depth * static_cast<int>(stage_bytes);
     barrier_offset = staging_offset + choice.staging_bytes;
     bytes = barrier_offset + kBarrierBytes;
   }
@@ -85,26 +94,28 @@ int64_t tile_count(const Conv2dProblem& problem, const Variant& choice) {
   return ceil_div(PaddedBatch(problem).outputs, choice.pixels) * ceil_div(problem.k, choice.filters);
 }
 
-/// Products of the busiest multiprocessor, padding and dropped positions included.
-double busiest(const Conv2dProblem& problem, const Variant& choice, int multiprocessor_count) {
+/// What the busiest multiprocessor takes, padding and dropped positions included; an estimate.
+double cycles(const Conv2dProblem& problem, MathMode math, const Variant& choice, int multiprocessor_count) {
   const auto waves = static_cast<double>(ceil_div(tile_count(problem, choice), multiprocessor_count));
-  // A tile pays for its stores, and for filling the pipeline, as much as for some 50 channels' products.
+  // A tile pays for its stores, and for filling the pipeline, as much as for some 64 channels' products.
   const double depth = static_cast<double>(round_up(problem.c, choice.channels)) * problem.r * problem.s + 64;
   const double narrow = choice.filters == 64 ? 1.5 : 1.0;  // operand A is read for half as many products
-  return waves * choice.pixels * choice.filters * depth * narrow;
+  const double products_per_cycle = math == MathMode::kTf32 ? 1024 : 2048;  // of a multiprocessor
+  return waves * choice.pixels * choice.filters * depth * narrow / products_per_cycle;
 }
 
-const Variant* choose_variant(const Conv2dProblem& problem, MathMode math, int multiprocessor_count) {
+struct Choice {
+  const Variant* variant;
+  double cycles;
+};
+
+Choice choose_variant(const Conv2dProblem& problem, MathMode math, int multiprocessor_count) {
   const PaddedBatch batch(problem);
-  const Variant* best = nullptr;
-  double best_cost = 0;
+  Choice best{nullptr, INFINITY};
   for (const Variant& candidate : kVariants[math == MathMode::kFp16]) {
-    if (SharedPlan(candidate, batch).stages < kLeastStages) continue;
-    const double cost = busiest(problem, candidate, multiprocessor_count);
-    if (!best || cost < best_cost) {
-      best = &candidate;
-      best_cost = cost;
-    }
+    if (!SharedPlan(problem, candidate, batch).fits) continue;
+    const double cost = cycles(problem, math, candidate, multiprocessor_count);
+    if (cost < best.cycles) best = {&candidate, cost};
   }
   return best;
 }
@@ -115,7 +126,7 @@ class TensorCoreHopper : public ConvKernel {
       : variant_(choice), kernel_(choice.kernel[request.problem.layout == TensorLayout::kNhwc]) {
     const Conv2dProblem& problem = request.problem;
     const PaddedBatch batch(problem);
-    const SharedPlan plan(choice, batch);
+    const SharedPlan plan(problem, choice, batch);
     shared_bytes_ = plan.bytes;
     shape_.c = problem.c;
     shape_.h = problem.h;
@@ -133,11 +144,12 @@ class TensorCoreHopper : public ConvKernel {
     shape_.s = problem.s;
     shape_.tap_row = static_cast<int>(problem.dilation_h * batch.width);
     shape_.tap_column = problem.dilation_w;
-    shape_.length = static_cast<int>(choice.pixels + batch.halo);
     shape_.pitch = plan.pitch;
-    shape_.chunks = static_cast<int>(ceil_div(problem.c, choice.channels));
+    shape_.blocks = plan.blocks;
+    shape_.slices = static_cast<int>(ceil_div(problem.c, choice.channels));
     shape_.tiles = static_cast<int>(tile_count(problem, choice));
-    shape_.stages = plan.stages;
+    shape_.input_depth = plan.input_depth;
+    shape_.filter_depth = plan.filter_depth;
     shape_.ring_offset = plan.ring_offset;
     shape_.staging_offset = plan.staging_offset;
     shape_.barrier_offset = plan.barrier_offset;
@@ -151,8 +163,9 @@ class TensorCoreHopper : public ConvKernel {
         cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes_));
   }
   std::string detail() const override {
-    return concat("wgmma, ", variant_.pixels, " positions x ", variant_.filters, " filters x ",
-                  variant_.channels, " channels, ", shape_.stages, " stages");
+    return concat("wgmma, ", variant_.pixels, " positions x ", variant_.filters, " filters, ",
+                  shape_.input_depth, " slices of inputs, ", shape_.filter_depth, " stages of ",
+                  variant_.stage_taps, " taps");
   }
   std::vector<LaunchResources> launches() const override {
     return {launch_resources("conv_tensor_core_wgmma_kernel", reinterpret_cast<const void*>(kernel_),
@@ -166,25 +179,22 @@ class TensorCoreHopper : public ConvKernel {
   }
 
  private:
-  /// [K, C, R, S] to [filter tiles, chunks, taps] stages of [pieces][filters] x 16 bytes: each is copied as it is.
+  /// [K, C, R, S] to [filter tiles, slices, taps, pieces, filters] x 16 bytes: copied as it is, in runs of stage_taps taps.
   void upload_filters(const ConvPrepare& request) {
     const Conv2dProblem& problem = request.problem;
     const bool tf32 = request.math == MathMode::kTf32;
     const int64_t filter_tiles = ceil_div(problem.k, variant_.filters);
-    const int64_t stage_elements = int64_t{variant_.channels} * variant_.filters;
-    const int64_t bytes = filter_tiles * shape_.chunks * shape_.taps * variant_.stage_bytes;
+    const int64_t bytes = filter_tiles * shape_.slices * shape_.taps * variant_.tap_bytes;
     std::vector<float> packed(static_cast<size_t>(bytes / 4), 0.0f);  // all zero bits, in fp16 too
     auto* target = reinterpret_cast<unsigned char*>(packed.data());
     const float* weight = request.weights;
     for (int k = 0; k < problem.k; ++k) {
       const int64_t filter_tile = k / variant_.filters, filter = k % variant_.filters;
       for (int c = 0; c < problem.c; ++c) {
-        const int64_t chunk = c / variant_.channels, piece = c % variant_.channels / variant_.lanes;
+        const int64_t slice = c / variant_.channels, piece = c % variant_.channels / variant_.lanes;
         for (int tap = 0; tap < shape_.taps; ++tap) {
-          const int64_t stage = (filter_tile * shape_.chunks + chunk) * shape_.taps + tap;
-          put_operand(target,
-                      stage * stage_elements + (piece * variant_.filters + filter) * variant_.lanes +
-                          c % variant_.lanes,
+          const int64_t row = (((filter_tile * shape_.slices + slice) * shape_.taps + tap) * 2 + piece);
+          put_operand(target, (row * variant_.filters + filter) * variant_.lanes + c % variant_.lanes,
                       *weight++, tf32);
         }
       }
@@ -205,14 +215,15 @@ class TensorCoreHopper : public ConvKernel {
 
 }  // namespace
 
-std::unique_ptr<ConvKernel> prepare_tensor_core_hopper(const ConvPrepare& request, int multiprocessor_count) {
+std::unique_ptr<ConvKernel> prepare_tensor_core_hopper(const ConvPrepare& request, int multiprocessor_count,
+                                                       double cycles_to_beat) {
   const Conv2dProblem& problem = request.problem;
   if (problem.stride_h != 1 || problem.stride_w != 1 || problem.groups != 1) return nullptr;
   if (problem.layout == TensorLayout::kNhwc && problem.c % 4 != 0) return nullptr;  // it reads four at a time
   if (PaddedBatch(problem).pixels > INT32_MAX - 4096) return nullptr;
-  const Variant* choice = choose_variant(problem, request.math, multiprocessor_count);
-  if (!choice) return nullptr;
-  return std::make_unique<TensorCoreHopper>(request, *choice, multiprocessor_count);
+  const Choice choice = choose_variant(problem, request.math, multiprocessor_count);
+  if (choice.cycles > cycles_to_beat) return nullptr;
+  return std::make_unique<TensorCoreHopper>(request, *choice.variant, multiprocessor_count);
 }
 
 }  // namespace lenslet

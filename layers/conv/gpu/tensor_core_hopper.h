@@ -8,10 +8,14 @@
 namespace lenslet {
 
 #ifdef LENSLET_HAS_HOPPER
-/// The kernel for compute capability 9.0, or null where another one suits the problem better.
-std::unique_ptr<ConvKernel> prepare_tensor_core_hopper(const ConvPrepare& request, int multiprocessor_count);
+/// The kernel for compute capability 9.0, or null where it does not serve the problem or is expected to take more than
+/// `cycles_to_beat`.
+std::unique_ptr<ConvKernel> prepare_tensor_core_hopper(const ConvPrepare& request, int multiprocessor_count,
+                                                       double cycles_to_beat);
 #else
-inline std::unique_ptr<ConvKernel> prepare_tensor_core_hopper(const ConvPrepare&, int) { return nullptr; }
+inline std::unique_ptr<ConvKernel> prepare_tensor_core_hopper(const ConvPrepare&, int, double) {
+  return nullptr;
+}
 #endif
 
 }  // namespace lenslet

@@ -40,6 +40,10 @@ __device__ __forceinline__ void barrier_wait(uint32_t barrier, uint32_t parity) 
       "r"(parity)
       : "memory");
 }
+/// Makes initialised barriers known to the copy engine; a block-wide barrier must follow.
+__device__ __forceinline__ void fence_barrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;\nfence.proxy.async.shared::cta;" ::: "memory");
+}
 /// Makes this thread's ordinary stores to shared memory visible to wgmma, once a barrier says that they are done.
 __device__ __forceinline__ void fence_stores_for_wgmma() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
