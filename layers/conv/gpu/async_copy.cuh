@@ -1,7 +1,7 @@
 // Asynchronous copies from global to shared memory (cp.async), compute capability 8.0 and later.
 //
-// A copy needs no registers and nobody waits for it until wait_for_copies. PTX ISA, "Data movement and conversion
-// instructions: cp.async".
+// A copy needs no registers and nobody waits for it until wait_for_copies. PTX ISA, "Data movement and
+// conversion instructions: cp.async".
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ __device__ __forceinline__ uint32_t shared_address(const void* object) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(object));
 }
 
-// Declared for every architecture, so that templates compile; kernels that use them are launched from 8.0 on only.
+// Declared for every architecture, so that templates compile; kernels that use them are launched from 8.0 on
+// only.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 #define LENSLET_ASYNC_COPY(...) asm volatile(__VA_ARGS__)
 #else
@@ -47,7 +48,8 @@ __device__ __forceinline__ void copy_async_16_or_zero_if(bool run, uint32_t targ
 }
 /// Ends a group: what this thread copied since the last one.
 __device__ __forceinline__ void commit_copies() { LENSLET_ASYNC_COPY("cp.async.commit_group;\n"); }
-/// Until no more than kPending groups of this thread are on their way. Others' copies need a barrier after it.
+/// Until no more than kPending groups of this thread are on their way. Others' copies need a barrier after
+/// it.
 template <int kPending>
 __device__ __forceinline__ void wait_for_copies() {
   LENSLET_ASYNC_COPY("cp.async.wait_group %0;\n" ::"n"(kPending) : "memory");

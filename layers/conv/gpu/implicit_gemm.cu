@@ -4,8 +4,9 @@
 // The im2col matrix is never stored: blocks gather their part of it into shared memory by a table of offsets,
 // one entry for each (c, r, s). S. Chetlur et al., "cuDNN: efficient primitives for deep learning",
 // arXiv:1410.0759 (2014), section 3; here the offsets are precomputed on the host, so that the loop divides
-// nothing. Everything is served: stride, padding, dilation, groups and batch; bias and ReLU are fused. Filters three
-// taps wide at stride 1 have a kernel of their own, implicit_gemm_rows.cuh, which fetches a third as much.
+// nothing. Everything is served: stride, padding, dilation, groups and batch; bias and ReLU are fused.
+// Filters three taps wide at stride 1 have a kernel of their own, implicit_gemm_rows.cuh, which fetches a
+// third as much.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -114,13 +115,15 @@ int64_t rows_block_count(const Conv2dProblem& problem, const RowsVariant& choice
 }
 
 bool serves(const RowsVariant& choice, const Conv2dProblem& problem) {
+  constexpr int64_t kMaxColumns = INT32_MAX - 4096;  // the last block may reach past the end
   return problem.s == 3 && problem.stride_w == 1 && problem.dilation_w == 1 &&
          problem.pad_w == choice.pad_w && problem.w % 4 == 0 &&
-         problem.q() == problem.w + 2 * choice.pad_w - 2;
+         problem.q() == problem.w + 2 * choice.pad_w - 2 &&
+         int64_t{problem.n} * problem.p() * problem.w <= kMaxColumns;
 }
 
-/// The cheapest variant of the kernel for rows of three taps, or null where none serves the problem or it costs more
-/// than `other_cost`.
+/// The cheapest variant of the kernel for rows of three taps, or null where none serves the problem or it
+/// costs more than `other_cost`.
 const RowsVariant* choose_rows_variant(const Conv2dProblem& problem, double other_cost, Device device) {
   int major = 0;
   LENSLET_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.ordinal));
@@ -138,7 +141,8 @@ const RowsVariant* choose_rows_variant(const Conv2dProblem& problem, double othe
   return best;
 }
 
-/// How far a window's corner lies from the input's start, or a tap from its corner, at most; see ImplicitGemmTap.
+/// How far a window's corner lies from the input's start, or a tap from its corner, at most; see
+/// ImplicitGemmTap.
 int64_t largest_offset(const Conv2dProblem& problem) {
   const int64_t rows_below = int64_t{problem.n} * problem.c * problem.h + problem.pad_h;
   const int64_t corner = rows_below * problem.w + problem.pad_w;

@@ -10,8 +10,8 @@
 
 namespace lenslet {
 
-/// One row of the im2col matrix: channel c and tap (r, s) of the filter. 16 bytes, read at once. Rows added to fill the
-/// last step read as zero: their offset is -1, their dh kNowhere.
+/// One row of the im2col matrix: channel c and tap (r, s) of the filter. 16 bytes, read at once. Rows added to fill
+/// the last step read as zero: their offset is -1, their dh kNowhere.
 struct alignas(16) ImplicitGemmTap {
   static constexpr int kNowhere = 1 << 30;  // outside every image
   int offset;                               // c*H*W + r*dilation_h*W + s*dilation_w, from the window's corner
@@ -109,8 +109,8 @@ class ImplicitGemmGather {
 //             neighbours share the input in L2; blockIdx.y = group), thread = kThreadM x kThreadN sums
 // memory      shared: two buffers of kBlockL x (kBlockM + kBlockN) floats, see sgemm_tile.cuh
 // requires    no padding unless kChecked; N*C*H*W < 2^31 (both checked by implicit_gemm.cu)
-// measured    H200: LeNet's conv1 and conv2, batch 10,000: 182.7 and 133.8 us; 8 images, 64 channels, 128 x
-//             128, 256 filters 3x3: 933 us = 40.1 TFLOP/s (docs/results/2026-11-21-h200/conv_kernels.json)
+// measured    H200: LeNet's conv1 and conv2, batch 10,000: 182.7 and 133.8 us
+//             (docs/results/2026-11-21-h200/conv_kernels.json)
 template <class Tile, bool kChecked>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_gemm_kernel(
     const ImplicitGemmShape shape, const float* __restrict__ x,

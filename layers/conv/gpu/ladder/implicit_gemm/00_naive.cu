@@ -1,9 +1,11 @@
 // Implicit GEMM, rung 00: one thread an output, everything from global memory.
 //
-//   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, c, p*stride_h - pad_h + r*dilation_h, ...]
+//   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, c, h, v]
+//   h = p*stride_h - pad_h + r*dilation_h, v = q*stride_w - pad_w + s*dilation_w
 //
-// The definition, as loops over c, r and s. After "v0" of the HZAU high performance computing report on implicit GEMM
-// (docs/kernels/implicit_gemm.md); here neighbouring threads take neighbouring columns, so that stores are coalesced.
+// The definition, as loops over c, r and s. After "v0" of the HZAU high performance computing report on
+// implicit GEMM (docs/kernels/implicit_gemm.md); here neighbouring threads take neighbouring columns, so
+// that stores are coalesced.
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
 
 namespace lenslet {

@@ -2,9 +2,9 @@
 //
 //   y [K, N*P*Q] = w [K, C*R*S] x im2col(x) [C*R*S, N*P*Q]
 //
-// A 16 x 16 block computes 16 filters x 16 columns; a step of 16 taps is loaded once and read 16 times. The im2col matrix
-// is worked out where it is read, S. Chetlur et al., "cuDNN: efficient primitives for deep learning", arXiv:1410.0759
-// (2014), section 3; "v1" of the HZAU report.
+// A 16 x 16 block computes 16 filters x 16 columns; a step of 16 taps is loaded once and read 16 times. The
+// im2col matrix is worked out where it is read, S. Chetlur et al., "cuDNN: efficient primitives for deep
+// learning", arXiv:1410.0759 (2014), section 3; "v1" of the HZAU report.
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
 
 namespace lenslet {
@@ -15,8 +15,8 @@ constexpr int kTile = 16;
 
 // computes    y [N, K, P*Q] = w [K, C*R*S] x im2col(x), bias, optional ReLU
 // work split  block = 16 filters x 16 columns, thread = one output; a warp is 2 filters x 16 columns
-// memory      shared: 16 filters x 16 taps and 16 taps x 16 columns, the filters' rows 17 long so that the two filters
-//             of a warp lie in different banks
+// memory      shared: 16 filters x 16 taps and 16 taps x 16 columns, the filters' rows 17 long so that the
+//             two filters of a warp lie in different banks
 // requires    groups = 1 (RungBackend)
 // measured    `convbench ladder implicit_gemm`
 __global__ void __launch_bounds__(kTile* kTile)

@@ -1,7 +1,7 @@
 // Implicit GEMM, rung 02: a warp covers 4 filters x 8 columns in place of 2 x 16.
 //
-// The threads of rung 01 as they come read 2 + 16 different floats a tap and warp; as a tile of 4 x 8 they read 4 + 8, the
-// fewest that 32 outputs allow with power-of-two edges. "v2" of the HZAU report.
+// The threads of rung 01 as they come read 2 + 16 different floats a tap and warp; as a tile of 4 x 8 they
+// read 4 + 8, the fewest that 32 outputs allow with power-of-two edges. "v2" of the HZAU report.
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
 
 namespace lenslet {
@@ -13,7 +13,8 @@ constexpr int kWarpFilters = 4, kWarpColumns = 8;
 
 // computes    y [N, K, P*Q] = w [K, C*R*S] x im2col(x), bias, optional ReLU
 // work split  block = 16 filters x 16 columns, warp = 4 x 8 of them, thread = one output
-// memory      shared: 16 filters x 16 taps (rows of 17: a warp's four filters in different banks), 16 taps x 16 columns
+// memory      shared: 16 filters x 16 taps (rows of 17: a warp's four filters in different banks), 16 taps x
+//             16 columns
 // requires    groups = 1 (RungBackend)
 // measured    `convbench ladder implicit_gemm`
 __global__ void __launch_bounds__(kTile* kTile)

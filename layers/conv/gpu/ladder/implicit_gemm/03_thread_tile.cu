@@ -1,8 +1,8 @@
 // Implicit GEMM, rung 03: 4 x 4 outputs a thread, as outer products; a block covers 64 x 64.
 //
-// One output a thread reads two floats from shared memory for each multiply-add. Four filters times four columns read
-// eight for sixteen. V. Volkov and J. Demmel, "Benchmarking GPUs to tune dense linear algebra", SC 2008; "v3" of the HZAU
-// report.
+// One output a thread reads two floats from shared memory for each multiply-add. Four filters times four
+// columns read eight for sixteen. V. Volkov and J. Demmel, "Benchmarking GPUs to tune dense linear algebra",
+// SC 2008; "v3" of the HZAU report.
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
 
 namespace lenslet {
@@ -15,8 +15,8 @@ constexpr int kWarpFilters = 4, kWarpColumns = 8;  // threads of a warp
 
 // computes    y [N, K, P*Q] = w [K, C*R*S] x im2col(x), bias, optional ReLU
 // work split  block = 64 filters x 64 columns, warp = 16 x 32, thread = 4 x 4
-// memory      shared: 16 taps x 64 filters (rows of 68: stores of one filter's taps fall on different banks, loads stay
-//             16-byte aligned) and 16 taps x 64 columns; 16 sums in registers
+// memory      shared: 16 taps x 64 filters (rows of 68: stores of one filter's taps fall on different banks,
+//             loads stay 16-byte aligned) and 16 taps x 64 columns; 16 sums in registers
 // requires    groups = 1 (RungBackend)
 // measured    `convbench ladder implicit_gemm`
 __global__ void __launch_bounds__(kThreads)

@@ -1,8 +1,8 @@
 // Implicit GEMM, rung 04: 128 x 128 x 8 a block, 8 x 8 outputs a thread.
 //
-// A larger tile fetches each operand less often: from shared memory 16 floats for 64 multiply-adds, from global memory
-// half of what 64 x 64 fetches. A thread's 8 x 8 is four tiles of 4 x 4, 64 apart, so that a warp's float4 reads are
-// neighbours. "v4" of the HZAU report.
+// A larger tile fetches each operand less often: from shared memory 16 floats for 64 multiply-adds, from
+// global memory half of what 64 x 64 fetches. A thread's 8 x 8 is four tiles of 4 x 4, 64 apart, so that a
+// warp's float4 reads are neighbours. "v4" of the HZAU report.
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
 
 namespace lenslet {
@@ -15,8 +15,8 @@ constexpr int kWarpFilters = 4, kWarpColumns = 8;  // threads of a warp
 
 // computes    y [N, K, P*Q] = w [K, C*R*S] x im2col(x), bias, optional ReLU
 // work split  block = 128 filters x 128 columns, thread = 8 x 8: rows and columns 4 + 4, 64 apart
-// memory      shared: 8 taps x 128 filters (rows of 132: stores of one filter's taps fall on different banks) and 8 taps
-//             x 128 columns; 64 sums in registers
+// memory      shared: 8 taps x 128 filters (rows of 132: stores of one filter's taps fall on different banks)
+//             and 8 taps x 128 columns; 64 sums in registers
 // requires    groups = 1 (RungBackend)
 // measured    `convbench ladder implicit_gemm`
 __global__ void __launch_bounds__(kThreads)

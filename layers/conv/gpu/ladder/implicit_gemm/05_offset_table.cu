@@ -1,9 +1,10 @@
 // Implicit GEMM, rung 05: where a tap lies is looked up, not worked out.
 //
-// Rung 04 divides by R*S, S, P*Q and Q for every element that it loads. A column's window stays the same for the whole
-// loop, so a thread keeps one column and works its corner out once; what depends on (c, r, s) alone is a table made on
-// the host, and so are the filters' rows, packed tap by tap for float4. Without padding nothing needs to be checked.
-// S. Chetlur et al., arXiv:1410.0759 (2014), section 3, computes these offsets on the fly.
+// Rung 04 divides by R*S, S, P*Q and Q for every element that it loads. A column's window stays the same for
+// the whole loop, so a thread keeps one column and works its corner out once; what depends on (c, r, s)
+// alone is a table made on the host, and so are the filters' rows, packed tap by tap for float4. Without
+// padding nothing needs to be checked. S. Chetlur et al., arXiv:1410.0759 (2014), section 3, computes these
+// offsets on the fly.
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
 
 namespace lenslet {
@@ -32,7 +33,7 @@ __global__ void __launch_bounds__(kThreads)
   const int column = (warp % kWarpsAcross * kWarpColumns + lane % kWarpColumns) * 4;
 
   const int load_column = threadIdx.x % kBlock, load_tap = threadIdx.x / kBlock * kRows;
-  const RungWindow window(shape, operands.x, tile.column + load_column);
+  const RungWindow window(shape, tile.column + load_column);
   constexpr int kRowVectors = kBlock / 4;
   const float* next_filters = operands.filters +
                               static_cast<int64_t>(threadIdx.x / kRowVectors) * shape.pitch + tile.filter +
@@ -45,7 +46,7 @@ __global__ void __launch_bounds__(kThreads)
     for (int i = 0; i < kRows; ++i) {
       const int tap = step * kStep + load_tap + i;
       const bool inside = !kChecked || window.holds(shape, operands.shifts[tap]);
-      inputs[load_tap + i][load_column] = inside ? window.corner[operands.offsets[tap]] : 0.0f;
+      inputs[load_tap + i][load_column] = inside ? operands.x[window.corner + operands.offsets[tap]] : 0.0f;
     }
     __syncthreads();
 #pragma unroll

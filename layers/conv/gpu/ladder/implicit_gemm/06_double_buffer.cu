@@ -1,7 +1,8 @@
 // Implicit GEMM, rung 06: the next step is fetched while this one is computed.
 //
-// Rung 05 waits for global memory in every step. Here a step's elements are fetched into registers before the arithmetic
-// of the step before, and stored into a second shared buffer after it; one barrier a step is left.
+// Rung 05 waits for global memory in every step. Here a step's elements are fetched into registers before
+// the arithmetic of the step before, and stored into a second shared buffer after it; one barrier a step is
+// left.
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
 
 namespace lenslet {
@@ -15,8 +16,8 @@ constexpr int kRows = kStep * kBlock / kThreads;   // taps of its column that a 
 
 // computes    y [N, K, P*Q] = w [K, C*R*S] x im2col(x), bias, optional ReLU
 // work split  block = 128 filters x 128 columns, thread = 8 x 8: rows and columns 4 + 4, 64 apart
-// memory      shared: two buffers of 8 taps x 128 filters and 8 taps x 128 columns; registers: 64 sums and one step's
-//             fetches, 8 floats; two blocks a multiprocessor
+// memory      shared: two buffers of 8 taps x 128 filters and 8 taps x 128 columns; registers: 64 sums and
+//             one step's fetches, 8 floats; two blocks a multiprocessor
 // requires    groups = 1; unless kChecked no padding and C*R*S a multiple of 8 (all by RungBackend)
 // measured    `convbench ladder implicit_gemm`
 template <bool kChecked>
@@ -31,7 +32,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   const int column = (warp % kWarpsAcross * kWarpColumns + lane % kWarpColumns) * 4;
 
   const int load_column = threadIdx.x % kBlock, load_tap = threadIdx.x / kBlock * kRows;
-  const RungWindow window(shape, operands.x, tile.column + load_column);
+  const RungWindow window(shape, tile.column + load_column);
   constexpr int kRowVectors = kBlock / 4;
   const float* next_filters = operands.filters +
                               static_cast<int64_t>(threadIdx.x / kRowVectors) * shape.pitch + tile.filter +
@@ -45,7 +46,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     for (int i = 0; i < kRows; ++i) {
       const int tap = step * kStep + load_tap + i;
       const bool inside = !kChecked || window.holds(shape, operands.shifts[tap]);
-      fetched[i] = inside ? window.corner[operands.offsets[tap]] : 0.0f;
+      fetched[i] = inside ? operands.x[window.corner + operands.offsets[tap]] : 0.0f;
     }
   };
   const auto store = [&](int buffer) {

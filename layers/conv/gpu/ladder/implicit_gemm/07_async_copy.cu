@@ -1,9 +1,10 @@
 // Implicit GEMM, rung 07: asynchronous copies into four stages of shared memory.
 //
-// Rung 06 carries the next step through registers and has one step of time for it. cp.async copies from global to shared
-// memory past the registers, zeros included, and three steps are on their way while one is computed. With the registers
-// that frees, the next tap's operands are read from shared memory while this tap is computed. After the multistage
-// pipeline of CUTLASS (NVIDIA, "CUTLASS: fast linear algebra in CUDA C++", 2017).
+// Rung 06 carries the next step through registers and has one step of time for it. cp.async copies from
+// global to shared memory past the registers, zeros included, and three steps are on their way while one is
+// computed. With the registers that frees, the next tap's operands are read from shared memory while this
+// tap is computed. After the multistage pipeline of CUTLASS (NVIDIA, "CUTLASS: fast linear algebra in CUDA
+// C++", 2017).
 #include "layers/conv/gpu/async_copy.cuh"
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
 
@@ -26,10 +27,10 @@ struct Stage {
 
 // computes    y [N, K, P*Q] = w [K, C*R*S] x im2col(x), bias, optional ReLU
 // work split  block = 128 filters x 128 columns, thread = 8 x 8: rows and columns 4 + 4, 64 apart
-// memory      shared: four stages of 8 taps x 128 filters and 8 taps x 128 columns; registers: 64 sums, two taps of
-//             operands
-// requires    groups = 1, compute capability 8.0; unless kChecked no padding and C*R*S a multiple of 8 (all by
-//             RungBackend)
+// memory      shared: four stages of 8 taps x 128 filters and 8 taps x 128 columns; registers: 64 sums, two
+//             taps of operands
+// requires    groups = 1, compute capability 8.0; unless kChecked no padding and C*R*S a multiple of 8 (all
+//             by RungBackend)
 // measured    `convbench ladder implicit_gemm`
 template <bool kChecked>
 __global__ void __launch_bounds__(kThreads, 2)
@@ -42,37 +43,42 @@ __global__ void __launch_bounds__(kThreads, 2)
   const int column = (warp % kWarpsAcross * kWarpColumns + lane % kWarpColumns) * 4;
 
   const int load_column = threadIdx.x % kBlock, load_tap = threadIdx.x / kBlock * kRows;
-  const RungWindow window(shape, operands.x, tile.column + load_column);
+  const RungWindow window(shape, tile.column + load_column);
   constexpr int kRowVectors = kBlock / 4, kFilterRows = kThreads / kRowVectors;
   const int load_filter = threadIdx.x % kRowVectors * 4, load_row = threadIdx.x / kRowVectors;
   const float* next_filters =
       operands.filters + static_cast<int64_t>(load_row) * shape.pitch + tile.filter + load_filter;
-  int offsets[kRows];
-  const auto look_up = [&](int step) {
+  const uint32_t input_target = shared_address(&stages[0].inputs[load_tap][load_column]);
+  const uint32_t filter_target = shared_address(&stages[0].filters[load_row][load_filter]);
+  const int* next_offsets = operands.offsets + load_tap;
+  int offsets[kRows];  // of the taps that are copied next
+  const auto look_up = [&] {
 #pragma unroll
-    for (int i = 0; i < kRows; ++i) offsets[i] = operands.offsets[step * kStep + load_tap + i];
+    for (int i = 0; i < kRows; i += 4) {
+      *reinterpret_cast<int4*>(&offsets[i]) = __ldg(reinterpret_cast<const int4*>(next_offsets + i));
+    }
+    next_offsets += kStep;
   };
-  // Tap i of this thread, and its share of the filters with the first ones.
   const auto copy_input = [&](int step, int stage, int i) {
-    const uint32_t target = shared_address(&stages[stage].inputs[load_tap + i][load_column]);
+    const uint32_t target = input_target + stage * sizeof(Stage) + i * sizeof(Stage::inputs[0]);
     if constexpr (kChecked) {
       const bool inside = window.holds(shape, operands.shifts[step * kStep + load_tap + i]);
-      copy_async_4_or_zero(target, inside ? window.corner + offsets[i] : operands.x, inside);
+      copy_async_4_or_zero(target, operands.x + (inside ? window.corner + offsets[i] : 0), inside);
     } else {
-      copy_async_4(target, window.corner + offsets[i]);
+      copy_async_4(target, operands.x + (window.corner + offsets[i]));
     }
   };
   const auto copy_filters = [&](int stage, int i) {
-    copy_async_16(shared_address(&stages[stage].filters[load_row + i * kFilterRows][load_filter]),
+    copy_async_16(filter_target + stage * sizeof(Stage) + i * kFilterRows * sizeof(Stage::filters[0]),
                   next_filters + static_cast<int64_t>(i) * kFilterRows * shape.pitch);
   };
   constexpr int kFilterCopies = kStep / kFilterRows;
   const auto finish_step = [&](int step) {
     next_filters += static_cast<int64_t>(kStep) * shape.pitch;
-    if (step + 1 < shape.steps) look_up(step + 1);
+    if (step + 1 < shape.steps) look_up();
   };
 
-  look_up(0);
+  look_up();
 #pragma unroll
   for (int stage = 0; stage < kStages - 1; ++stage) {
     if (stage < shape.steps) {
@@ -101,6 +107,8 @@ __global__ void __launch_bounds__(kThreads, 2)
   wait_for_copies<kStages - 2>();
   __syncthreads();
   read(0, stages[0], 0);
+  int reading = 0, writing = kStages - 1;  // stages
+#pragma unroll 1
   for (int step = 0; step < shape.steps; ++step) {
     const int ahead = step + kStages - 1;
     const bool more = ahead < shape.steps;
@@ -110,22 +118,24 @@ __global__ void __launch_bounds__(kThreads, 2)
         // Also the barrier after which the stage that was read may be overwritten.
         wait_for_copies<kStages - 2>();
         __syncthreads();
-        read(0, stages[(step + 1) % kStages], 0);
+        reading = reading + 1 == kStages ? 0 : reading + 1;
+        read(0, stages[reading], 0);
       } else {
-        read((l + 1) & 1, stages[step % kStages], l + 1);
+        read((l + 1) & 1, stages[reading], l + 1);
         // The copies of a step are spread over the arithmetic of another.
         constexpr int kTurns = kStep - 1;
 #pragma unroll
         for (int i = 0; i < kRows; ++i) {
-          if (more && i * kTurns / kRows == l) copy_input(ahead, ahead % kStages, i);
+          if (more && i * kTurns / kRows == l) copy_input(ahead, writing, i);
         }
 #pragma unroll
         for (int i = 0; i < kFilterCopies; ++i) {
-          if (more && i * kTurns / kFilterCopies == l) copy_filters(ahead % kStages, i);
+          if (more && i * kTurns / kFilterCopies == l) copy_filters(writing, i);
         }
         if (l == kStep - 2) {
           if (more) finish_step(ahead);
           commit_copies();
+          writing = writing + 1 == kStages ? 0 : writing + 1;
         }
       }
 #pragma unroll

@@ -1,7 +1,7 @@
 // The host side that all rungs of the implicit-GEMM ladder share: a rung is a kernel and a RungDesign.
 //
-// Rungs start from w [K, C, R, S] as the caller has it. A design with a step has the filters packed tap by tap and a
-// table of where each tap lies.
+// Rungs start from w [K, C, R, S] as the caller has it. A design with a step has the filters packed tap by
+// tap and a table of where each tap lies.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// What the kernels of the implicit-GEMM ladder share: how a problem is told to them, and where an element lies.
+// What the kernels of the implicit-GEMM ladder share: how a problem is told to them, and where an element
+// lies.
 //
 // Every rung computes, with groups = 1,
 //   y [K, N*P*Q] = w [K, C*R*S] x im2col(x) [C*R*S, N*P*Q]
@@ -27,8 +28,8 @@ struct RungOperands {
   const float* x;
   const float* filters;  // [K, C*R*S], or packed [steps * step, pitch]
   const float* bias;     // [pitch], zeros where there is none
-  // With packed filters, for each of steps * step taps (c, r, s): how far it lies from the upper left corner of a window,
-  // in elements and in rows and columns. Taps that fill up the last step lie nowhere.
+  // With packed filters, for each of steps * step taps (c, r, s): how far it lies from the upper left corner
+  // of a window, in elements and in rows and columns. Taps that fill up the last step lie nowhere.
   const int* offsets;  // c*H*W + r*dilation_h*W + s*dilation_w
   const int2* shifts;  // r*dilation_h, s*dilation_w
   float* y;
@@ -96,14 +97,13 @@ __device__ __forceinline__ void rung_store_four(const RungShape& shape, const Ru
 
 /// A column's window in the input, for kernels that look taps up.
 struct RungWindow {
-  const float* corner;
-  int h, w;
+  int corner, h, w;  // element of x, negative in the padding; row and column of it
   /// Columns past the end take the last one's: their sums are never stored.
-  __device__ RungWindow(const RungShape& shape, const float* x, int column) {
+  __device__ RungWindow(const RungShape& shape, int column) {
     const RungColumn place(shape, min(column, shape.columns - 1));
     h = place.h;
     w = place.w;
-    corner = x + (static_cast<int64_t>(place.n) * shape.image + h * shape.w + w);
+    corner = place.n * shape.image + h * shape.w + w;
   }
   __device__ __forceinline__ bool holds(const RungShape& shape, int2 shift) const {
     return static_cast<unsigned>(h + shift.x) < static_cast<unsigned>(shape.h) &&
