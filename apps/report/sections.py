@@ -7,7 +7,7 @@ import figures_roofline
 import figures_study_a
 import figures_study_d
 from results import Rows, geometric_mean
-from selection import algorithms, contender, deep_rows, heat_cells
+from selection import algorithms, contender, deep_rows, heat_cells, rgb_bandwidth
 from tables import (
     Footnotes,
     all_rows_table,
@@ -200,6 +200,11 @@ def overview(group):
         points.append(
             f"RGB images: direct is faster than the best cuDNN fp32 time in {sum(r > 1 for r in cells.values())} of"
             f" {len(cells)} cells, ×{short(min(cells.values()))} to ×{short(max(cells.values()))}."
+        )
+    shares = rgb_bandwidth(group)
+    if shares:
+        points.append(
+            f"At 2048 and 4096 direct moves {min(shares):.0%} to {max(shares):.0%} of the copy bandwidth of the run."
         )
     deep = deep_rows(rows)
     for ours, theirs in (

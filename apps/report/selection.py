@@ -28,6 +28,15 @@ def heat_cells(rows, backend="direct"):
     return cells
 
 
+def rgb_bandwidth(group, sizes=("2048", "4096"), backend="direct"):
+    """Shares of the copy bandwidth that the backend moves, of each cell of these sizes; hot."""
+    copy = group.ceiling("copy_bytes_per_s")
+    table = group.rows.where(table="rgb", cache="hot", math=FP32, backend=backend).drawn
+    cells = {tuple(row.labels.get(name, "") for name in ("out_channels", "stride", "size")) for row in table}
+    best = [table.where(out_channels=k, stride=stride, size=size).best() for k, stride, size in cells if size in sizes]
+    return [row.gbytes * 1e9 / copy for row in best if copy and row.gbytes]
+
+
 def algorithms(rows):
     """The ladders of a run: (algorithm, its rows, rivals and the CPU's version among them)."""
     ladder = rows.where(table="ladder").prefer("hot")

@@ -130,7 +130,6 @@ def rgb(gpu, group):
     cells = selection.heat_cells(group.rows)
     if not cells:
         return
-    copy = group.ceiling("copy_bytes_per_s")
     columns = sorted({(k, stride) for k, stride, _ in cells}, key=lambda column: [results.natural(v) for v in column])
     sizes = sorted({size for _, _, size in cells}, key=results.natural)
 
@@ -139,7 +138,7 @@ def rgb(gpu, group):
         return table.where(out_channels=k, stride=stride, size=size).best()
 
     ahead = sum(ratio > 1 for ratio in cells.values())
-    shares = [best(*cell).gbytes * 1e9 / copy for cell in cells if copy and cell[2] in ("2048", "4096")]
+    shares = selection.rgb_bandwidth(group)
     moved = (
         f"; at 2048 and 4096 it moves {min(shares):.0%} to {max(shares):.0%} of the copy bandwidth" if shares else ""
     )
