@@ -69,7 +69,7 @@ struct StreamsOptions : BenchOptions {
 };
 
 struct SeparableOptions : BenchOptions {
-  std::vector<int> channels = {32, 128, 512}, sizes = {28, 112};
+  std::vector<int> channels = {32, 128, 512}, sizes = {28, 56};
   int64_t batch = 8;
   std::vector<std::string> backends;  // names; empty: all
 };

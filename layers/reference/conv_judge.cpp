@@ -98,12 +98,15 @@ ConvCase ConvJudge::make_case(uint64_t seed) const {
   ConvCase data;
   data.fill = fill_;
   data.x = input_of(fill_, images, image_size, seed);
-  for (size_t n = 0; n < images; ++n) {
-    float largest = 0;
-    for (size_t i = 0; i < image_size; ++i)
-      largest = std::max(largest, std::fabs(data.x[n * image_size + i]));
-    data.image_maximum.push_back(largest);
-  }
+  data.image_maximum.resize(images);
+  parallel_for(static_cast<int64_t>(images), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; ++n) {
+      const float* image = data.x.data() + static_cast<size_t>(n) * image_size;
+      float largest = 0;
+      for (size_t i = 0; i < image_size; ++i) largest = std::max(largest, std::fabs(image[i]));
+      data.image_maximum[static_cast<size_t>(n)] = largest;
+    }
+  });
 
   const int64_t wanted = std::max<int64_t>(max_reference_macs_ / conv_terms(problem_), 64);
   const std::vector<int64_t> chosen = choose_outputs(outputs(), wanted, seed + 3);

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "framework/parallel.h"
+
 namespace lenslet::reference {
 
 const char* to_string(Fill fill) noexcept {
@@ -19,7 +21,7 @@ const char* to_string(Fill fill) noexcept {
 }
 
 uint64_t Random::next() noexcept {
-  state_ += 0x9e3779b97f4a7c15u;
+  state_ += kStep;
   uint64_t z = state_;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -31,18 +33,28 @@ float Random::uniform() noexcept {
   return static_cast<float>(static_cast<int64_t>(next() >> 40) - (int64_t{1} << 23)) * 0x1p-23f;
 }
 
-std::vector<float> small_integers(size_t count, uint64_t seed) {
-  Random random(seed);
+namespace {
+
+/// One random number a value, so that threads can begin in the middle.
+template <typename Make>
+std::vector<float> one_each(size_t count, uint64_t seed, Make make) {
   std::vector<float> values(count);
-  for (float& value : values) value = static_cast<float>(static_cast<int>(random.below(9)) - 4);
+  parallel_for(static_cast<int64_t>(count), int64_t{1} << 16, [&](int64_t begin, int64_t end) {
+    Random random = Random(seed).ahead(static_cast<uint64_t>(begin));
+    for (int64_t i = begin; i < end; ++i) values[static_cast<size_t>(i)] = make(random);
+  });
   return values;
 }
 
+}  // namespace
+
+std::vector<float> small_integers(size_t count, uint64_t seed) {
+  return one_each(count, seed,
+                  [](Random& random) { return static_cast<float>(static_cast<int>(random.below(9)) - 4); });
+}
+
 std::vector<float> uniform_values(size_t count, uint64_t seed) {
-  Random random(seed);
-  std::vector<float> values(count);
-  for (float& value : values) value = random.uniform();
-  return values;
+  return one_each(count, seed, [](Random& random) { return random.uniform(); });
 }
 
 std::vector<float> normal_values(size_t count, uint64_t seed) {

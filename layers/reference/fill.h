@@ -22,12 +22,15 @@ class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
   uint64_t next() noexcept;
+  /// The generator as it will be after `count` values.
+  Random ahead(uint64_t count) const noexcept { return Random(state_ + count * kStep); }
   /// Uniform in [0, bound), bound >= 1.
   uint64_t below(uint64_t bound) noexcept { return next() % bound; }
   /// Uniform in [-1, 1), a multiple of 2^-23.
   float uniform() noexcept;
 
  private:
+  static constexpr uint64_t kStep = 0x9e3779b97f4a7c15u;
   uint64_t state_;
 };
 

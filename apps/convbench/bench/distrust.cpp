@@ -58,12 +58,12 @@ void Distrust::poison() {
              stream_);
 }
 
-std::vector<float> Distrust::download() {
-  std::vector<float> output(contender_.output_count());
-  copy_bytes(output.data(), Device::cpu(), contender_.output(), stream_.device(),
-             output.size() * sizeof(float), stream_);
+const std::vector<float>& Distrust::download() {
+  scratch_.resize(contender_.output_count());
+  copy_bytes(scratch_.data(), Device::cpu(), contender_.output(), stream_.device(),
+             scratch_.size() * sizeof(float), stream_);
   stream_.synchronize();
-  return output;
+  return scratch_;
 }
 
 std::string Distrust::judge(int round, const std::vector<float>& output) {
@@ -86,7 +86,7 @@ std::string Distrust::judge(int round, const std::vector<float>& output) {
 }
 
 std::string Distrust::judge_output(int round) {
-  const std::vector<float> output = download();
+  const std::vector<float>& output = download();
   throw_on_unreported_error(stream_.device());
   return judge(round, output);
 }
@@ -104,7 +104,7 @@ std::string Distrust::check(int round, int64_t calls) {
     // Whatever arrives after run() returned was computed elsewhere.
     const std::vector<float> then = download();
     sleep_ns(20e6);
-    const std::vector<float> later = download();
+    const std::vector<float>& later = download();
     if (std::memcmp(then.data(), later.data(), then.size() * sizeof(float)) != 0) {
       return "used another thread: the output still changed after run() had returned";
     }

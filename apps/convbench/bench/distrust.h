@@ -12,7 +12,9 @@ namespace lenslet {
 /// Judges one contender again and again; remembers what it returned before.
 class Distrust {
  public:
-  Distrust(Contender& contender, Stream& stream) : contender_(contender), stream_(stream) {}
+  /// `scratch` holds outputs on the host; rivals share it, because fresh memory costs more than the copy itself.
+  Distrust(Contender& contender, Stream& stream, std::vector<float>& scratch)
+      : contender_(contender), stream_(stream), scratch_(scratch) {}
 
   /// Loads input `round`, poisons the output, runs once and judges. Returns what is wrong, by name; empty when nothing
   /// is. `calls`: runs so far, for the message. Throws what run() throws, and DeviceError for a launch that failed
@@ -30,11 +32,12 @@ class Distrust {
   const ResultError& error() const noexcept { return error_; }
 
  private:
-  std::vector<float> download();
+  const std::vector<float>& download();
   std::string judge(int round, const std::vector<float>& output);
 
   Contender& contender_;
   Stream& stream_;
+  std::vector<float>& scratch_;
   ResultError error_;
   uint64_t last_digest_ = 0;
   int last_round_ = -1;

@@ -37,7 +37,8 @@ bool device_is_lost(Stream& stream) {
 
 /// One rival on its way through the measurement.
 struct Rival {
-  Rival(Contender& which, Stream& stream) : contender(which), distrust(which, stream) {}
+  Rival(Contender& which, Stream& stream, std::vector<float>& scratch)
+      : contender(which), distrust(which, stream, scratch) {}
   Contender& contender;
   Distrust distrust;
   Measurement result;
@@ -60,7 +61,8 @@ class Contest {
  public:
   Contest(const std::vector<Contender*>& contenders, Stream& stream, const MeasureOptions& options)
       : stream_(stream), options_(options), begin_(stream.device()), end_(stream.device()) {
-    for (Contender* contender : contenders) rivals_.push_back(std::make_unique<Rival>(*contender, stream));
+    for (Contender* contender : contenders)
+      rivals_.push_back(std::make_unique<Rival>(*contender, stream, scratch_));
   }
 
   std::vector<Measurement> run() {
@@ -268,6 +270,7 @@ class Contest {
   Stream& stream_;
   const MeasureOptions& options_;
   Event begin_, end_;
+  std::vector<float> scratch_;
   std::vector<std::unique_ptr<Rival>> rivals_;
   std::unique_ptr<CacheFlush> flush_;
 };

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kColors = 3;
 constexpr double kLargestByte = 255;
 // Multiply-adds of one judgement.
-constexpr int64_t kJudgedMacs = int64_t{1} << 27;
+constexpr int64_t kJudgedMacs = int64_t{1} << 23;
 
 /// What one row showed.
 struct RowVerdict {

@@ -32,7 +32,7 @@ class FilterTask {
   const std::vector<float>& weights() const noexcept { return weights_; }
   /// Input number `round` (variant_of), in that order of elements.
   std::vector<float> input(int round, TensorLayout layout) const;
-  /// Judges an output, at as many rows as take a tenth of a second: the sums against fp64 within the backend's bound, the
+  /// Judges an output, at as many rows as take a few milliseconds: the sums against fp64 within the backend's bound, the
   /// bytes, and a number everywhere.
   Verdict judge(int round, TensorLayout layout, const std::vector<float>& output,
                 const ConvAccuracy& accuracy);
