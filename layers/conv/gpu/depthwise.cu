@@ -10,6 +10,7 @@
 //   rows      NCHW, 3x3, 5x5 and 7x7, strides 1 and 2: as wide loads as width and padding allow
 //   channels  NHWC, the same filters and strides
 //   any       everything else
+#include <algorithm>
 #include <vector>
 
 #include "framework/cuda_check.h"
@@ -34,7 +35,7 @@ cudaStream_t native(Stream& stream) { return static_cast<cudaStream_t>(stream.na
 struct RowsVariant {
   int filter, stride, pad;  // of the problems it serves: filter x filter; pad may be kDepthwiseAnyPad
   int rows, vector;         // outputs a thread, in 4 columns; floats a load
-  void (*kernel)(DepthwiseShape, const float*, const float*, const float*, float*);
+  void (*kernel)(DepthwiseShape, const float*, const float*, float*);
 };
 template <int kFilter, int kStride, int kPad, int kRows, int kVector>
 constexpr RowsVariant rows_variant() {
@@ -123,25 +124,9 @@ const ChannelsVariant* choose_channels_variant(const Conv2dProblem& problem) {
   return nullptr;
 }
 
-/// Filters and bias on the device, and the launch: the same for all kernels.
+/// What the kernels share besides their launch.
 class DepthwiseKernel : public ConvKernel {
  public:
-  DepthwiseKernel(const ConvPrepare& request, bool taps_first) : name_("conv_depthwise_any_kernel") {
-    const Conv2dProblem& problem = request.problem;
-    const size_t taps = static_cast<size_t>(problem.r) * static_cast<size_t>(problem.s);
-    const auto filters = static_cast<size_t>(problem.k);
-    if (taps_first) {
-      std::vector<float> packed(filters * taps);
-      for (size_t k = 0; k < filters; ++k) {
-        for (size_t i = 0; i < taps; ++i) packed[i * filters + k] = request.weights[k * taps + i];
-      }
-      filters_ = request.services.upload(packed.data(), packed.size());
-    } else {
-      filters_ = request.services.upload(request.weights, filters * taps);
-    }
-    const std::vector<float> zeros(filters, 0.0f);
-    bias_ = request.services.upload(request.bias ? request.bias : zeros.data(), filters);
-  }
   std::string detail() const override { return detail_; }
   std::vector<LaunchResources> launches() const override {
     return {launch_resources(name_, kernel_, kBlock, 0)};
@@ -154,18 +139,17 @@ class DepthwiseKernel : public ConvKernel {
     blocks_ = static_cast<unsigned>(ceil_div(threads, kBlock));
     detail_ = detail;
   }
-  const char* name_;
+  const char* name_ = nullptr;
   const void* kernel_ = nullptr;
   std::string detail_;
   unsigned blocks_ = 0;
-  std::shared_ptr<float> filters_, bias_;
 };
 
 class DepthwiseRows : public DepthwiseKernel {
  public:
-  DepthwiseRows(const ConvPrepare& request, const RowsVariant& variant)
-      : DepthwiseKernel(request, false), launch_(variant.kernel) {
+  DepthwiseRows(const ConvPrepare& request, const RowsVariant& variant) : launch_(variant.kernel) {
     const Conv2dProblem& problem = request.problem;
+    pack(request);
     const int p = problem.p(), q = problem.q();
     shape_.h = problem.h;
     shape_.w = problem.w;
@@ -186,22 +170,35 @@ class DepthwiseRows : public DepthwiseKernel {
                " bytes a load"));
   }
   void run(const ConvArgs& args, RunContext& context) override {
-    launch_<<<blocks_, kBlock, 0, native(context.stream)>>>(shape_, args.x, filters_.get(), bias_.get(),
-                                                            args.y);
+    launch_<<<blocks_, kBlock, 0, native(context.stream)>>>(shape_, args.x, filters_.get(), args.y);
     LENSLET_CUDA_CHECK_LAUNCH("conv_depthwise_rows_kernel");
   }
 
  private:
-  void (*launch_)(DepthwiseShape, const float*, const float*, const float*, float*);
+  /// Each filter with its bias behind it, in whole float4.
+  void pack(const ConvPrepare& request) {
+    const Conv2dProblem& problem = request.problem;
+    const auto pitch = static_cast<size_t>(depthwise_filter_pitch(problem.r, problem.s));
+    const auto taps = static_cast<size_t>(problem.r * problem.s), count = static_cast<size_t>(problem.k);
+    std::vector<float> packed(count * pitch, 0.0f);
+    for (size_t k = 0; k < count; ++k) {
+      std::copy_n(request.weights + k * taps, taps, packed.data() + k * pitch);
+      if (request.bias) packed[k * pitch + taps] = request.bias[k];
+    }
+    filters_ = request.services.upload(packed.data(), packed.size());
+  }
+
+  void (*launch_)(DepthwiseShape, const float*, const float*, float*);
   DepthwiseShape shape_{};
+  std::shared_ptr<float> filters_;
 };
 
 class DepthwiseChannels : public DepthwiseKernel {
  public:
   /// `variant` null: the kernel that serves any shape.
-  DepthwiseChannels(const ConvPrepare& request, const ChannelsVariant* variant)
-      : DepthwiseKernel(request, variant != nullptr) {
+  DepthwiseChannels(const ConvPrepare& request, const ChannelsVariant* variant) {
     const Conv2dProblem& problem = request.problem;
+    upload(request, variant != nullptr);
     const bool channels_last = problem.layout == TensorLayout::kNhwc;
     const int vector = variant ? variant->vector : 1, rows = variant ? variant->rows : 1;
     const int columns = variant ? 4 : 1;
@@ -246,8 +243,23 @@ class DepthwiseChannels : public DepthwiseKernel {
   }
 
  private:
+  /// Filters as [R, S, K], so that neighbouring channels lie together, or as they come.
+  void upload(const ConvPrepare& request, bool taps_first) {
+    const Conv2dProblem& problem = request.problem;
+    const auto count = static_cast<size_t>(problem.k);
+    const size_t taps = static_cast<size_t>(problem.r) * static_cast<size_t>(problem.s);
+    std::vector<float> packed(request.weights, request.weights + count * taps);
+    for (size_t i = 0; taps_first && i < packed.size(); ++i) {
+      packed[i % taps * count + i / taps] = request.weights[i];
+    }
+    filters_ = request.services.upload(packed.data(), packed.size());
+    const std::vector<float> zeros(count, 0.0f);
+    bias_ = request.services.upload(request.bias ? request.bias : zeros.data(), count);
+  }
+
   void (*launch_)(DepthwiseChannelsShape, const float*, const float*, const float*, float*) = nullptr;
   DepthwiseChannelsShape shape_{};
+  std::shared_ptr<float> filters_, bias_;
 };
 
 class DepthwiseBackend : public ConvBackend {

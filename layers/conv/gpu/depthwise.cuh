@@ -16,6 +16,9 @@ constexpr int kDepthwiseAnyPad = -1;  // as kPad: the padding is known at run ti
 /// (measured for each size).
 constexpr int depthwise_min_blocks(int r, int stride) { return r == 7 ? 4 : r == 5 && stride == 2 ? 5 : 6; }
 
+/// Floats of one filter with its bias behind it, as the rows kernel reads them: whole float4.
+__host__ __device__ constexpr int depthwise_filter_pitch(int r, int s) { return (r * s + 1 + 3) / 4 * 4; }
+
 struct DepthwiseShape {
   int h, w, k, p, q;
   int pad_h, pad_w;
@@ -81,8 +84,7 @@ __device__ __forceinline__ void store_depthwise_row(float* target, const float (
 template <int R, int S, int kStride, int kPad, int kRows, int kVector>
 __global__ void __launch_bounds__(128, depthwise_min_blocks(R, kStride))
     conv_depthwise_rows_kernel(const DepthwiseShape shape, const float* __restrict__ x,
-                               const float* __restrict__ filters,  // [K, R, S]
-                               const float* __restrict__ bias,     // [K]
+                               const float* __restrict__ filters,  // [K, depthwise_filter_pitch(R, S)]
                                float* __restrict__ y) {
   static_assert(kVector == 1 || kPad != kDepthwiseAnyPad);
   constexpr int kColumns = 3 * kStride + S;              // input columns behind 4 outputs
@@ -100,13 +102,19 @@ __global__ void __launch_bounds__(128, depthwise_min_blocks(R, kStride))
   const int pad_h = kPad == kDepthwiseAnyPad ? shape.pad_h : kPad;
   const int pad_w = kPad == kDepthwiseAnyPad ? shape.pad_w : kPad;
 
-  float weights[R][S];
+  constexpr int kPitch = depthwise_filter_pitch(R, S);
+  float weights[kPitch];  // [R, S], then the bias
 #pragma unroll
-  for (int i = 0; i < R * S; ++i) weights[i / S][i % S] = __ldg(filters + k * (R * S) + i);
-  const float first = __ldg(bias + k);
+  for (int i = 0; i < kPitch; i += 4) {
+    const float4 four = __ldg(reinterpret_cast<const float4*>(filters + k * kPitch + i));
+    weights[i] = four.x;
+    weights[i + 1] = four.y;
+    weights[i + 2] = four.z;
+    weights[i + 3] = four.w;
+  }
   float sums[kRows][4];
 #pragma unroll
-  for (int i = 0; i < kRows * 4; ++i) sums[i / 4][i % 4] = first;
+  for (int i = 0; i < kRows * 4; ++i) sums[i / 4][i % 4] = weights[R * S];
 #pragma unroll
   for (int i = 0; i < kInputRows; ++i) {
     const int h = p0 * kStride - pad_h + i;
@@ -121,7 +129,8 @@ __global__ void __launch_bounds__(128, depthwise_min_blocks(R, kStride))
 #pragma unroll
       for (int s = 0; s < S; ++s) {
 #pragma unroll
-        for (int j = 0; j < 4; ++j) sums[row][j] = fmaf(weights[r][s], in[j * kStride + s], sums[row][j]);
+        for (int j = 0; j < 4; ++j)
+          sums[row][j] = fmaf(weights[r * S + s], in[j * kStride + s], sums[row][j]);
       }
     }
   }
