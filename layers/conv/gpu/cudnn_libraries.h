@@ -1,0 +1,95 @@
+// Which cuDNN is loaded, and whether all of it is there. Internal to the module cudnn.
+#pragma once
+
+#include <cudnn.h>
+#include <dlfcn.h>
+#include <link.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "framework/error.h"
+
+namespace lenslet {
+
+/// One of cuDNN's libraries as it was loaded.
+struct CudnnLibrary {
+  std::string name, version, path;
+};
+
+inline std::string true_path(const std::string& path) {
+  char* resolved = realpath(path.c_str(), nullptr);
+  const std::string result = resolved ? resolved : path;
+  std::free(resolved);
+  return result;
+}
+
+inline std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+inline std::string version_text(size_t version) {
+  return concat(version / 10000, ".", version / 100 % 100, ".", version % 100);
+}
+
+// libcudnn opens its parts by name at the first call that needs them, and ends the process where one is missing. So all
+// that a convolution can need are opened here first: what cannot be opened is then a message. A part that the loader
+// takes from another folder than libcudnn belongs to another cuDNN, which crashes later, so it is refused too.
+class CudnnLibraries {
+ public:
+  static const CudnnLibraries& get() {
+    static const CudnnLibraries libraries;
+    return libraries;
+  }
+  /// Why they cannot be used; empty where they can.
+  const std::string& problem() const noexcept { return problem_; }
+  const std::vector<CudnnLibrary>& rows() const noexcept { return rows_; }
+
+ private:
+  CudnnLibraries() {
+    Dl_info info{};
+    const bool known =
+        dladdr(reinterpret_cast<const void*>(&cudnnCreate), &info) != 0 && info.dli_fname != nullptr;
+    const std::string own_path = true_path(known ? info.dli_fname : "libcudnn");
+    const std::string folder = folder_of(own_path);
+    rows_.push_back({"cuDNN", "", own_path});
+    std::string missing, elsewhere;
+    for (const char* part :
+         {"graph", "ops", "cnn", "heuristic", "engines_precompiled", "engines_runtime_compiled"}) {
+      const std::string file = concat("libcudnn_", part, ".so.", CUDNN_MAJOR);
+      void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+      if (!handle)
+        handle = dlopen((folder_of(known ? info.dli_fname : "") + "/" + file).c_str(), RTLD_NOW | RTLD_LOCAL);
+      if (!handle) {
+        const char* reason = dlerror();
+        missing += concat(missing.empty() ? "" : "; ", reason ? reason : file);
+        continue;
+      }
+      link_map* map = nullptr;
+      const bool found = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr;
+      const std::string path = true_path(found ? map->l_name : file);
+      rows_.push_back({concat("cuDNN ", part), "", path});
+      if (folder_of(path) != folder) elsewhere += concat(elsewhere.empty() ? "" : ", ", path);
+    }
+    if (!missing.empty()) {
+      problem_ = concat("cuDNN at ", own_path, " is incomplete: ", missing, "; install all of its libraries");
+      return;  // any call into it now could end the process
+    }
+    if (!elsewhere.empty()) {
+      problem_ = concat("parts of two cuDNNs would mix: libcudnn is ", own_path, ", but the loader takes ",
+                        elsewhere, "; leave one of them on the library path");
+      return;
+    }
+    const std::string version = version_text(cudnnGetVersion());
+    for (CudnnLibrary& row : rows_) row.version = version;
+    if (cudnnGraphVersionCheck() != CUDNN_STATUS_SUCCESS || cudnnOpsVersionCheck() != CUDNN_STATUS_SUCCESS ||
+        cudnnCnnVersionCheck() != CUDNN_STATUS_SUCCESS) {
+      problem_ = concat("the libraries of cuDNN in ", folder, " are of different versions (libcudnn says ",
+                        version, "); install one version");
+    }
+  }
+
+  std::string problem_;
+  std::vector<CudnnLibrary> rows_;
+};
+
+}  // namespace lenslet

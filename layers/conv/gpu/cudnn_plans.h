@@ -1,0 +1,260 @@
+// Convolutions by cuDNN's graph interface: one operation, and the plans that its heuristic recommends for it. Internal to
+// the module cudnn.
+//
+// The old interface reaches the engines that it has names for; this one all of them. A plan's arithmetic is known by the
+// numerical notes of its engine: without TENSOR_CORE it multiplies in fp32 (cuDNN, Backend API, "numerical notes").
+#pragma once
+
+#include <cudnn.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/math_mode.h"
+#include "layers/conv/gpu/cudnn_objects.h"
+
+namespace lenslet {
+
+/// An object of the graph interface. Calls that set it up throw; what an engine may decline returns its status.
+class CudnnNode {
+ public:
+  explicit CudnnNode(cudnnBackendDescriptorType_t type) {
+    LENSLET_CUDNN_CHECK(cudnnBackendCreateDescriptor(type, &node_));
+  }
+  ~CudnnNode() {
+    if (node_) cudnnBackendDestroyDescriptor(node_);
+  }
+  CudnnNode(CudnnNode&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
+  CudnnNode(const CudnnNode&) = delete;
+  CudnnNode& operator=(const CudnnNode&) = delete;
+
+  cudnnBackendDescriptor_t get() const noexcept { return node_; }
+  template <typename T>
+  CudnnNode& set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                 const std::vector<T>& values) {
+    LENSLET_CUDNN_CHECK(
+        cudnnBackendSetAttribute(node_, name, type, static_cast<int64_t>(values.size()), values.data()));
+    return *this;
+  }
+  CudnnNode& set(cudnnBackendAttributeName_t name, const CudnnNode& other) {
+    return set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, std::vector<cudnnBackendDescriptor_t>{other.get()});
+  }
+  void finish() { LENSLET_CUDNN_CHECK(cudnnBackendFinalize(node_)); }
+  cudnnStatus_t try_to_finish() { return cudnnBackendFinalize(node_); }
+  /// Up to `most` values; fewer, or none, where there are not so many or the object has no such attribute.
+  template <typename T>
+  std::vector<T> read(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                      int64_t most) const {
+    std::vector<T> values(static_cast<size_t>(most));
+    int64_t count = 0;
+    if (cudnnBackendGetAttribute(node_, name, type, most, &count, values.data()) != CUDNN_STATUS_SUCCESS)
+      count = 0;
+    values.resize(static_cast<size_t>(count < most ? count : most));
+    return values;
+  }
+  /// Fills objects that exist already; how many were filled.
+  int64_t read_into(cudnnBackendAttributeName_t name, std::vector<CudnnNode>& nodes) const {
+    std::vector<cudnnBackendDescriptor_t> raw;
+    for (const CudnnNode& node : nodes) raw.push_back(node.get());
+    int64_t count = 0;
+    const cudnnStatus_t status = cudnnBackendGetAttribute(
+        node_, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<int64_t>(raw.size()), &count, raw.data());
+    return status == CUDNN_STATUS_SUCCESS ? std::min(count, static_cast<int64_t>(raw.size())) : 0;
+  }
+
+ private:
+  cudnnBackendDescriptor_t node_ = nullptr;
+};
+
+/// What a plan calls the tensors whose pointers it is given.
+enum CudnnTensorId : int64_t { kCudnnX = 1, kCudnnW = 2, kCudnnY = 3 };
+
+/// One engine with its settings, ready to run.
+class CudnnPlan {
+ public:
+  CudnnPlan(std::string name, CudnnNode plan, size_t workspace_bytes,
+            std::vector<cudnnBackendNumericalNote_t> notes)
+      : name_(std::move(name)),
+        plan_(std::move(plan)),
+        workspace_bytes_(workspace_bytes),
+        notes_(std::move(notes)) {}
+
+  /// "ENGINE_38/2=1,3=5": which, and its settings by number; the same again for the same problem and cuDNN.
+  const std::string& name() const noexcept { return name_; }
+  size_t workspace_bytes() const noexcept { return workspace_bytes_; }
+  bool tensor_cores() const { return has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE); }
+  bool transforms_tiles() const {
+    return has(CUDNN_NUMERICAL_NOTE_FFT) || has(CUDNN_NUMERICAL_NOTE_WINOGRAD) ||
+           has(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4) || has(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6);
+  }
+  cudnnStatus_t execute(cudnnHandle_t handle, const float* x, const float* w, float* y, void* workspace) {
+    const std::array<void*, 4> pointers = {const_cast<float*>(x), const_cast<float*>(w), y, workspace};
+    if (!pack_ || pointers != pointers_) {
+      pack_ = std::make_unique<CudnnNode>(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+      pack_
+          ->set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64,
+                std::vector<int64_t>{kCudnnX, kCudnnW, kCudnnY})
+          .set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR,
+               std::vector<void*>(pointers.begin(), pointers.end() - 1))
+          .set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, std::vector<void*>{workspace});
+      pack_->finish();
+      pointers_ = pointers;
+    }
+    return cudnnBackendExecute(handle, plan_.get(), pack_->get());
+  }
+
+ private:
+  bool has(cudnnBackendNumericalNote_t note) const {
+    return std::find(notes_.begin(), notes_.end(), note) != notes_.end();
+  }
+
+  std::string name_;
+  CudnnNode plan_;
+  size_t workspace_bytes_;
+  std::vector<cudnnBackendNumericalNote_t> notes_;
+  std::unique_ptr<CudnnNode> pack_;  // of the pointers of the last run
+  std::array<void*, 4> pointers_{};
+};
+
+namespace cudnn_graph {
+
+/// Shape n, c, h, w with its elements in that order of memory.
+inline CudnnNode tensor(CudnnTensorId id, TensorLayout layout, int64_t n, int64_t c, int64_t h, int64_t w) {
+  constexpr int64_t kAlignment = 16;  // bytes; all of ours are aligned to more
+  std::vector<int64_t> strides = {c * h * w, h * w, w, 1};
+  if (layout == TensorLayout::kNhwc) strides = {c * h * w, 1, w * c, c};
+  CudnnNode node(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+  node.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, std::vector<int64_t>{id})
+      .set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, std::vector<cudnnDataType_t>{CUDNN_DATA_FLOAT})
+      .set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, std::vector<int64_t>{kAlignment})
+      .set(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, std::vector<int64_t>{n, c, h, w})
+      .set(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, strides);
+  node.finish();
+  return node;
+}
+
+inline CudnnNode convolution(const Conv2dProblem& problem) {
+  const auto pair = [](int64_t h, int64_t w) { return std::vector<int64_t>{h, w}; };
+  CudnnNode node(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  node.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, std::vector<int64_t>{2})
+      .set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE,
+           std::vector<cudnnDataType_t>{CUDNN_DATA_FLOAT})
+      .set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE,
+           std::vector<cudnnConvolutionMode_t>{CUDNN_CROSS_CORRELATION})
+      .set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, pair(problem.pad_h, problem.pad_w))
+      .set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, pair(problem.pad_h, problem.pad_w))
+      .set(CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, pair(problem.dilation_h, problem.dilation_w))
+      .set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, pair(problem.stride_h, problem.stride_w));
+  node.finish();
+  return node;
+}
+
+/// Whether an engine with these notes computes in that mode or more precisely, the same bits every time, with an error
+/// that the backend's stated bound holds for.
+inline bool serves(const std::vector<cudnnBackendNumericalNote_t>& notes, MathMode math, bool may_transform) {
+  for (const cudnnBackendNumericalNote_t note : notes) {
+    switch (note) {
+      case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
+        if (math == MathMode::kFp32) return false;
+        break;
+      case CUDNN_NUMERICAL_NOTE_FFT:
+      case CUDNN_NUMERICAL_NOTE_WINOGRAD:
+      case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4:
+      case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6:
+        if (!may_transform) return false;
+        break;
+      case CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP:
+        break;
+      default:  // lower precision, another order every time, larger tiles, and whatever comes later
+        return false;
+    }
+  }
+  return true;
+}
+
+/// Engine and settings by number.
+inline std::string name_of(const CudnnNode& engine, const CudnnNode& config) {
+  constexpr int64_t kMostKnobs = 32;
+  const auto index = engine.read<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1);
+  std::string name = concat("ENGINE_", index.empty() ? -1 : index[0]);
+  std::vector<CudnnNode> knobs;
+  for (int64_t i = 0; i < kMostKnobs; ++i) knobs.emplace_back(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
+  const int64_t count = config.read_into(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, knobs);
+  for (int64_t i = 0; i < count; ++i) {
+    const CudnnNode& knob = knobs[static_cast<size_t>(i)];
+    const auto type =
+        knob.read<cudnnBackendKnobType_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1);
+    const auto value = knob.read<int64_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1);
+    if (type.empty() || value.empty()) continue;
+    name += concat(i == 0 ? "/" : ",", static_cast<int>(type[0]), "=", value[0]);
+  }
+  return name;
+}
+
+}  // namespace cudnn_graph
+
+/// The plans that cuDNN's heuristic recommends, best guess first, with x and y in the problem's layout and filters in
+/// `filter`. None where cuDNN knows none.
+inline std::vector<std::shared_ptr<CudnnPlan>> cudnn_plans(cudnnHandle_t handle, const Conv2dProblem& problem,
+                                                           MathMode math, TensorLayout filter,
+                                                           bool may_transform) {
+  using namespace cudnn_graph;
+  constexpr int64_t kMostConfigs = 24;  // looked at
+  constexpr size_t kMostPlans = 8;      // taken: further down the list the heuristic is hardly ever wrong
+  constexpr int64_t kMostNotes = CUDNN_NUMERICAL_NOTE_TYPE_COUNT;
+  const CudnnNode x = tensor(kCudnnX, problem.layout, problem.n, problem.c, problem.h, problem.w);
+  const CudnnNode w = tensor(kCudnnW, filter, problem.k, problem.c / problem.groups, problem.r, problem.s);
+  const CudnnNode y = tensor(kCudnnY, problem.layout, problem.n, problem.k, problem.p(), problem.q());
+  const CudnnNode convolution_node = convolution(problem);
+  CudnnNode operation(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
+  operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, x)
+      .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, w)
+      .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, y)
+      .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, convolution_node)
+      .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_TYPE_FLOAT, std::vector<float>{1})
+      .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, CUDNN_TYPE_FLOAT, std::vector<float>{0});
+  if (operation.try_to_finish() != CUDNN_STATUS_SUCCESS) return {};
+  CudnnNode graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operation)
+      .set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, std::vector<cudnnHandle_t>{handle});
+  if (graph.try_to_finish() != CUDNN_STATUS_SUCCESS) return {};
+
+  std::vector<std::shared_ptr<CudnnPlan>> plans;
+  for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
+    CudnnNode heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+    heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph)
+        .set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, std::vector<cudnnBackendHeurMode_t>{mode});
+    if (heuristic.try_to_finish() != CUDNN_STATUS_SUCCESS) continue;
+    std::vector<CudnnNode> configs;
+    for (int64_t i = 0; i < kMostConfigs; ++i) configs.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    const int64_t count = heuristic.read_into(CUDNN_ATTR_ENGINEHEUR_RESULTS, configs);
+    for (int64_t i = 0; i < count && plans.size() < kMostPlans; ++i) {
+      const CudnnNode& config = configs[static_cast<size_t>(i)];
+      std::vector<CudnnNode> engine;
+      engine.emplace_back(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+      if (config.read_into(CUDNN_ATTR_ENGINECFG_ENGINE, engine) != 1) continue;
+      const auto notes = engine[0].read<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
+                                                                     CUDNN_TYPE_NUMERICAL_NOTE, kMostNotes);
+      if (!serves(notes, math, may_transform)) continue;
+      const std::string name = name_of(engine[0], config);
+      const bool known =
+          std::any_of(plans.begin(), plans.end(), [&](const auto& plan) { return plan->name() == name; });
+      if (known) continue;
+      CudnnNode plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+      plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, std::vector<cudnnHandle_t>{handle})
+          .set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
+      if (plan.try_to_finish() != CUDNN_STATUS_SUCCESS) continue;
+      const auto bytes = plan.read<int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1);
+      if (bytes.empty() || bytes[0] < 0) continue;
+      plans.push_back(
+          std::make_shared<CudnnPlan>(name, std::move(plan), static_cast<size_t>(bytes[0]), notes));
+    }
+  }
+  return plans;
+}
+
+}  // namespace lenslet
