@@ -127,14 +127,15 @@ void add_gemm(Command command, GemmStudyOptions& options) {
   add_sizes(command, "--sizes", options.sizes);
   add_names(command, "--memory", "LIST|none", options.memory,
             "where operands come from: global, shared, register [all]");
+  command.integer("--out-channels", 1, 1024, options.out_channels, "filters K [3]");
   add_integers(command, "--tiles", options.tiles, 1, 1024, "threads along an edge of a tile [8,16,32]");
   add_names(command, "--partition", "LIST|none", options.partitions,
             "what a thread computes: row, column, element [all]");
   add_integers(command, "--blocks", options.blocks, 1, 1024, "threads along an edge of a block [16,32,64]");
   add_measuring(command, options);
   command.footer(
-      "C = A * B, square, fp32, by the kernels of a course's laboratory, all of them right, beside the "
-      "vendor's library.\n"
+      "im2col's matrix product for one RGB image, 3x3: filters [K, 27] times columns [27, size * size],\n"
+      "fp32, by the kernels of a course's laboratory, all of them right, beside the vendor's library.\n"
       "What the card cannot launch is UNSUPPORTED, with the reason from the card's own limits. Needs a GPU.\n"
       "Examples:\n"
       "  convbench gemm --json gemm.json\n"
@@ -220,7 +221,7 @@ std::function<ExitCode()> parse_convbench_line(int argc, const char* const* argv
   add_separable(line.command("separable", "A depthwise-separable block against the convolution it replaces",
                              [options] { return run_separable(options->separable); }),
                 options->separable);
-  add_gemm(line.command("gemm", "Matrix products by memory and by partition, beside cuBLAS",
+  add_gemm(line.command("gemm", "im2col's matrix product by memory and by partition, beside cuBLAS",
                         [options] { return run_gemm_study(options->gemm); }),
            options->gemm);
   add_stencil(line.command("stencil", "1D and 2D convolution with one filter, against copying",

@@ -23,7 +23,7 @@ void streams_into(const StreamsOptions& options, BenchSession& session);
 /// A depthwise-separable block against the standard convolution it replaces.
 ExitCode run_separable(const SeparableOptions& options);
 void separable_into(const SeparableOptions& options, BenchSession& session);
-/// Matrix products by memory mode and by partition: study A's tables 3 and 4.
+/// im2col's matrix product by memory mode and by partition: study A's tables 3 and 4.
 ExitCode run_gemm_study(const GemmStudyOptions& options);
 void gemm_study_into(const GemmStudyOptions& options, BenchSession& session);
 /// 1D and 2D convolution with one filter: study E.

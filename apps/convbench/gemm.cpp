@@ -1,4 +1,4 @@
-// convbench gemm: which memory feeds a matrix product, and how it is cut into threads: study A's tables 3 and 4.
+// convbench gemm: which memory feeds im2col's matrix product, and how it is cut into threads: study A's tables 3 and 4.
 #include <algorithm>
 #include <set>
 
@@ -11,7 +11,7 @@
 namespace lenslet {
 namespace {
 
-constexpr int kMaxSize = 16384;  // three matrices of 1 GiB, and as much on the host
+constexpr int kMaxSize = 8192;  // columns of 7 GiB
 
 std::vector<GemmCell> cells_of(const GemmStudyOptions& options) {
   for (int size : options.sizes) {
@@ -74,7 +74,7 @@ void print_table(Console& console, const std::vector<ResultRow>& rows, const std
           concat("  ", row.backend, " ", label_of(row, edge), ": ", row.status, ", ", printable(row.reason)));
     }
   }
-  console.line(concat("\nmatrix product by ",
+  console.line(concat("\nim2col's matrix product by ",
                       name == "gemm_memory" ? "memory and tile" : "partition and block", ", ",
                       rows.front().cache));
   console.print(table.to_string());
@@ -89,7 +89,7 @@ void gemm_study_into(const GemmStudyOptions& options, BenchSession& session) {
   session.begin(static_cast<int64_t>(options.sizes.size()), "gemm");
   for (int size : options.sizes) {
     if (session.stopped()) break;
-    bench_gemm_into(size, cells, session);
+    bench_gemm_into(size, static_cast<int>(options.out_channels), cells, session);
   }
   const std::vector<ResultRow> rows(session.rows().begin() + static_cast<std::ptrdiff_t>(before),
                                     session.rows().end());

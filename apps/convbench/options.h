@@ -80,6 +80,7 @@ struct GemmStudyOptions : BenchOptions {
   std::vector<int> tiles = {8, 16, 32};  // of each memory mode
   std::vector<std::string> partitions = {"row", "column", "element"};
   std::vector<int> blocks = {16, 32, 64};  // of each partition
+  int64_t out_channels = 3;
 };
 
 struct StencilOptions : BenchOptions {

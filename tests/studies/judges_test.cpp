@@ -17,11 +17,13 @@ std::vector<GemmCell> all_gemm_cells() {
 }
 
 std::vector<float> multiply(const MatrixArgs& args) {
-  const auto n = static_cast<size_t>(args.size);
-  std::vector<float> c(n * n, 0.0f);
-  for (size_t i = 0; i < n; ++i) {
-    for (size_t k = 0; k < n; ++k) {
-      for (size_t j = 0; j < n; ++j) c[i * n + j] += args.a[i * n + k] * args.b[k * n + j];
+  const auto rows = static_cast<size_t>(args.shape.rows), columns = static_cast<size_t>(args.shape.columns);
+  const auto inner = static_cast<size_t>(args.shape.inner);
+  std::vector<float> c(rows * columns, 0.0f);
+  for (size_t i = 0; i < rows; ++i) {
+    for (size_t k = 0; k < inner; ++k) {
+      for (size_t j = 0; j < columns; ++j)
+        c[i * columns + j] += args.a[i * inner + k] * args.b[k * columns + j];
     }
   }
   return c;
@@ -30,14 +32,14 @@ std::vector<float> multiply(const MatrixArgs& args) {
 TEST(MatrixTask, JudgesEveryElementOfSmallProducts) {
   Stream stream(Device::cpu());
   for (Fill fill : {Fill::kIntegers, Fill::kRandom}) {
-    MatrixTask task(19, fill, 3);
+    MatrixTask task({5, 37, 19}, fill, 3);
     task.allocate(Device::cpu(), 0);
     for (int round : {0, 1}) {
       task.load(round, stream);
       const std::vector<float> c = multiply(task.args());
       const Verdict right = task.judge(round, c, stream);
       EXPECT_TRUE(right.passed) << right.reason;
-      EXPECT_EQ(right.error.checked, 19 * 19);
+      EXPECT_EQ(right.error.checked, 5 * 37);
       for (size_t i = 0; i < c.size(); ++i) {
         std::vector<float> wrong = c;
         wrong[i] += 1;
@@ -52,28 +54,29 @@ TEST(MatrixTask, JudgesEveryElementOfSmallProducts) {
 
 TEST(MatrixTask, SamplesLargeProductsAndSeesEveryNan) {
   Stream stream(Device::cpu());
-  MatrixTask task(300, Fill::kRandom, 1);
+  constexpr size_t kColumns = 200000;
+  MatrixTask task({3, kColumns, 27}, Fill::kRandom, 1);
   task.allocate(Device::cpu(), 0);
   task.load(0, stream);
   std::vector<float> c = multiply(task.args());
   const Verdict right = task.judge(0, c, stream);
   EXPECT_TRUE(right.passed) << right.reason;
-  EXPECT_EQ(right.error.checked, 48 * 48);
+  EXPECT_GT(right.error.checked, 100000);
+  EXPECT_LT(right.error.checked, static_cast<int64_t>(3 * kColumns));
   EXPECT_GT(right.error.bound, 0);
-  for (size_t i : {size_t{0}, size_t{299}, size_t{300 * 300 - 1}, size_t{12345}}) {
+  for (size_t i : {size_t{0}, kColumns - 1, 3 * kColumns - 1, size_t{123456}}) {
     std::vector<float> wrong = c;
     wrong[i] = NAN;
     EXPECT_FALSE(task.judge(0, wrong, stream).passed) << i;
   }
   // One tile that was left out.
-  for (size_t i = 64; i < 80; ++i)
-    std::fill_n(c.begin() + static_cast<std::ptrdiff_t>(i * 300 + 128), 32, 0.0f);
+  std::fill_n(c.begin() + 100000, 128, 0.0f);
   EXPECT_FALSE(task.judge(0, c, stream).passed);
 }
 
 TEST(MatrixTask, SeesWhatIsWrittenOutside) {
   Stream stream(Device::cpu());
-  MatrixTask task(5, Fill::kIntegers, 1);
+  MatrixTask task({5, 5, 4}, Fill::kIntegers, 1);
   task.allocate(Device::cpu(), 0);
   task.load(0, stream);
   const std::vector<float> c = multiply(task.args());
@@ -81,6 +84,9 @@ TEST(MatrixTask, SeesWhatIsWrittenOutside) {
   const Verdict verdict = task.judge(0, c, stream);
   EXPECT_FALSE(verdict.passed);
   EXPECT_NE(verdict.reason.find("wrote behind block 2"), std::string::npos) << verdict.reason;
+  // The next contender gets whole canaries.
+  task.load(0, stream);
+  EXPECT_TRUE(task.judge(0, multiply(task.args()), stream).passed);
 }
 
 TEST(GemmStudy, NamesItsCells) {
@@ -88,14 +94,18 @@ TEST(GemmStudy, NamesItsCells) {
   EXPECT_THROW(gemm_cells({"texture"}, {8}, {}, {}), UsageError);
   EXPECT_THROW(gemm_cells({}, {}, {"diagonal"}, {8}), UsageError);
   for (const GemmCell& cell : all_gemm_cells()) {
-    const ResultRow row = gemm_row(cell, 1024, 1);
+    const ResultRow row = gemm_row(cell, 1024, 3, 1);
     EXPECT_EQ(row.study, "a");
     ASSERT_EQ(row.labels.size(), 4U);
     ASSERT_TRUE(row.published) << cell.kind << " " << cell.edge;
     EXPECT_GT(row.published->time_ns, 0);
     EXPECT_NE(row.repro.find(cell.kind), std::string::npos) << row.repro;
   }
-  EXPECT_FALSE(gemm_row({GemmCell::Table::kMemory, "shared", 16}, 1000, 1).published);
+  const MatrixShape shape = im2col_shape(4096, 3);
+  EXPECT_EQ(shape.rows, 3);
+  EXPECT_EQ(shape.columns, 4096 * 4096);
+  EXPECT_EQ(shape.inner, 27);
+  EXPECT_FALSE(gemm_row({GemmCell::Table::kMemory, "shared", 16}, 1000, 3, 1).published);
 }
 
 /// y by the definition, with the edges laid around x beforehand.

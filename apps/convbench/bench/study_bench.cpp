@@ -16,10 +16,21 @@ void bench_study_into(const std::vector<StudyEntry>& entries, const std::functio
   const RowContext context = session.row_context();
   std::vector<ResultRow> wanted;
   for (const StudyEntry& entry : entries) {
-    append(wanted, rows_without_time(entry.base, "SKIPPED", "not measured yet", context));
+    if (entry.contender)
+      append(wanted, rows_without_time(entry.base, "SKIPPED", "not measured yet", context));
   }
-  std::vector<ResultRow> rows = session.resumed(wanted);
-  if (!rows.empty()) return session.add(std::move(rows));
+  std::vector<ResultRow> rows;
+  if (const std::vector<ResultRow> earlier = session.resumed(wanted); !earlier.empty()) {
+    auto next = earlier.begin();
+    for (const StudyEntry& entry : entries) {
+      std::vector<ResultRow> some = rows_without_time(entry.base, entry.status, entry.reason, context);
+      if (entry.contender) {
+        for (ResultRow& row : some) row = *next++;
+      }
+      append(rows, std::move(some));
+    }
+    return session.add(std::move(rows));
+  }
 
   DeviceGuard guard(session.device());
   std::string no_memory;

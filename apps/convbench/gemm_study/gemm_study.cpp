@@ -18,9 +18,7 @@ class TaskContender : public Contender {
   std::string name() const override { return name_; }
   void load(int round, Stream& stream) override { task_.load(round, stream); }
   float* output() override { return task_.args().c; }
-  size_t output_count() const override {
-    return static_cast<size_t>(task_.size()) * static_cast<size_t>(task_.size());
-  }
+  size_t output_count() const override { return task_.output_count(); }
   Verdict judge(int round, const std::vector<float>& output) override {
     return task_.judge(round, output, stream_);
   }
@@ -49,8 +47,11 @@ class LibraryContender : public TaskContender {
   void run(Stream& stream) override {
     const MatrixArgs args = task_.args();
     GemmProblem problem;
-    problem.m = problem.n = problem.k = args.size;
-    problem.lda = problem.ldb = problem.ldc = args.size;
+    problem.m = args.shape.rows;
+    problem.n = args.shape.columns;
+    problem.k = args.shape.inner;
+    problem.lda = args.shape.inner;
+    problem.ldb = problem.ldc = args.shape.columns;
     RunContext context{stream, nullptr, nullptr};
     gemm_->run(problem, {args.a, args.b, args.c}, task_.workspace(), context);
   }
@@ -82,9 +83,25 @@ void demand_known(const char* option, const std::vector<std::string>& names,
   }
 }
 
+/// Rows that fit one block of any of these sizes are the same launch but for threads that leave at once. Where a run takes
+/// seconds, it is measured once.
+std::string repetition(const GemmCell& cell, const std::vector<GemmCell>& cells, int size, int out_channels) {
+  constexpr int kSlow = 2048;
+  if (cell.kind != "row" || size < kSlow) return {};
+  for (const GemmCell& before : cells) {
+    if (before.kind != "row") continue;
+    if (before.edge == cell.edge) return {};
+    if (before.edge >= out_channels && cell.edge >= out_channels) {
+      return concat("one block of ", out_channels, " working threads, as with block ", before.edge,
+                    ", at seconds a run: measured there, and at smaller sizes");
+    }
+  }
+  return {};
+}
+
 /// cuBLAS's row of one table.
-ResultRow reference_row(GemmCell::Table table, int size, int64_t seed) {
-  ResultRow row = gemm_row({table, "cublas", 0}, size, seed);
+ResultRow reference_row(GemmCell::Table table, int size, int out_channels, int64_t seed) {
+  ResultRow row = gemm_row({table, "cublas", 0}, size, out_channels, seed);
   row.detail = "the vendor's library";
   return row;
 }
@@ -115,6 +132,11 @@ std::vector<GemmCell> gemm_cells(const std::vector<std::string>& memory, const s
   return cells;
 }
 
+MatrixShape im2col_shape(int size, int out_channels) {
+  constexpr int kChannels = 3, kWindow = 3 * 3;
+  return {out_channels, size * size, kChannels * kWindow};
+}
+
 MatrixKernel kernel_of(const GemmCell& cell) {
   if (cell.kind == "shared") return matrix_shared_kernel(cell.edge);
   if (cell.kind == "register") return matrix_register_kernel(cell.edge);
@@ -133,11 +155,12 @@ std::unique_ptr<Contender> cublas_contender(MatrixTask& task, Stream& stream, si
   return contender;
 }
 
-ResultRow gemm_row(const GemmCell& cell, int size, int64_t seed) {
+ResultRow gemm_row(const GemmCell& cell, int size, int out_channels, int64_t seed) {
+  const MatrixShape shape = im2col_shape(size, out_channels);
   const bool memory = cell.table == GemmCell::Table::kMemory;
   const bool library = cell.kind == "cublas";
   ResultRow row;
-  row.name = concat(size, "x", size, "x", size);
+  row.name = concat(shape.rows, "x", shape.columns, "x", shape.inner);
   row.backend = cell.kind;
   row.math = to_string(MathMode::kFp32);
   row.layout.clear();
@@ -147,7 +170,7 @@ ResultRow gemm_row(const GemmCell& cell, int size, int64_t seed) {
     row.labels.emplace_back(memory ? "tile" : "block", std::to_string(cell.edge));
     row.published = printed_for(cell, size);
   }
-  row.repro = concat("convbench gemm --sizes ", size, " --seed ", seed);
+  row.repro = concat("convbench gemm --sizes ", size, " --out-channels ", out_channels, " --seed ", seed);
   if (!library) {
     row.repro += memory ? concat(" --memory ", cell.kind, " --tiles ", cell.edge, " --partition none")
                         : concat(" --partition ", cell.kind, " --blocks ", cell.edge, " --memory none");
@@ -163,10 +186,10 @@ std::string refusal_of(const GemmCell& cell, const Support& support) {
                 " ms for 256 x 256 is a kernel that never launched, its error unread");
 }
 
-void bench_gemm_into(int size, const std::vector<GemmCell>& cells, BenchSession& session) {
+void bench_gemm_into(int size, int out_channels, const std::vector<GemmCell>& cells, BenchSession& session) {
   DeviceGuard guard(session.device());
   const int64_t seed = session.options().seed;
-  MatrixTask task(size, session.options().fill, static_cast<uint64_t>(seed));
+  MatrixTask task(im2col_shape(size, out_channels), session.options().fill, static_cast<uint64_t>(seed));
   std::vector<StudyEntry> entries;
   const auto has = [&](GemmCell::Table table) {
     return std::any_of(cells.begin(), cells.end(), [&](const GemmCell& cell) { return cell.table == table; });
@@ -180,7 +203,7 @@ void bench_gemm_into(int size, const std::vector<GemmCell>& cells, BenchSession&
   size_t workspace_bytes = 0;
   for (const GemmCell::Table table : {GemmCell::Table::kMemory, GemmCell::Table::kPartition}) {
     if (!has(table)) continue;
-    StudyEntry& reference = add(reference_row(table, size, seed));
+    StudyEntry& reference = add(reference_row(table, size, out_channels, seed));
     try {
       reference.contender = cublas_contender(task, session.stream(), workspace_bytes);
       reference.base.workspace_bytes = static_cast<int64_t>(workspace_bytes);
@@ -190,11 +213,16 @@ void bench_gemm_into(int size, const std::vector<GemmCell>& cells, BenchSession&
     }
     for (const GemmCell& cell : cells) {
       if (cell.table != table) continue;
-      StudyEntry& entry = add(gemm_row(cell, size, seed));
+      StudyEntry& entry = add(gemm_row(cell, size, out_channels, seed));
       const MatrixKernel kernel = kernel_of(cell);
       if (const Support support = matrix_support(kernel, session.device()); !support) {
         entry.status = "UNSUPPORTED";
         entry.reason = refusal_of(cell, support);
+        continue;
+      }
+      if (const std::string repeats = repetition(cell, cells, size, out_channels); !repeats.empty()) {
+        entry.status = "SKIPPED";
+        entry.reason = repeats;
         continue;
       }
       entry.base.launches = {matrix_launch_resources(kernel)};

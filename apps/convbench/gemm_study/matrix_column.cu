@@ -1,31 +1,32 @@
-// One thread a column: as few threads as one a row, but neighbours read neighbours.
+// One thread a column: neighbours read neighbours, and there are as many threads as positions.
 #include "apps/convbench/gemm_study/matrix_kernels.h"
 
 namespace lenslet {
 namespace {
 
-// computes    C [n, n] = A [n, n] * B [n, n]
-// work split  thread = column of C; n threads in all, a few a multiprocessor
-// memory      no shared memory: a warp reads neighbours of B, one float of A for all lanes, and writes neighbours of C
-// requires    blocks of any length (checked by matrix_support)
+// computes    C [rows, columns] = A [rows, inner] * B [inner, columns]
+// work split  thread = column of C, row after row
+// memory      no shared memory: a warp reads neighbours of B, one float of A for all lanes, and writes neighbours of C; B
+//             is read again for each row, as far as caches do not keep it
+// requires    a launch that the card allows (checked by matrix_support)
 // measured    docs/results, study a, table gemm_partition
-__global__ void column_kernel(int size, const float* __restrict__ a, const float* __restrict__ b,
+__global__ void column_kernel(MatrixShape shape, const float* __restrict__ a, const float* __restrict__ b,
                               float* __restrict__ c) {
   const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (column >= size) return;
-  for (int row = 0; row < size; ++row) {
-    const float* left = a + static_cast<size_t>(row) * size;
+  if (column >= shape.columns) return;
+  for (int row = 0; row < shape.rows; ++row) {
+    const float* left = a + static_cast<int64_t>(row) * shape.inner;
     const float* right = b + column;
     float sum = 0;
-    for (int k = 0; k < size; ++k, right += size) sum = fmaf(left[k], *right, sum);
-    c[static_cast<size_t>(row) * size + column] = sum;
+    for (int k = 0; k < shape.inner; ++k, right += shape.columns) sum = fmaf(left[k], *right, sum);
+    c[static_cast<int64_t>(row) * shape.columns + column] = sum;
   }
 }
 
 }  // namespace
 
 MatrixKernel matrix_column_kernel(int block) {
-  return {"matrix_column_kernel", &column_kernel, false, block, block};
+  return {"matrix_column_kernel", &column_kernel, block, 1, 0, block};
 }
 
 }  // namespace lenslet

@@ -6,28 +6,28 @@
 namespace lenslet {
 namespace {
 
-// computes    C [n, n] = A [n, n] * B [n, n]
+// computes    C [rows, columns] = A [rows, inner] * B [inner, columns]
 // work split  thread (x, y) of the grid = element (y, x)
-// memory      no shared memory: a warp reads one to four rows of A, one float at a time, and neighbours of B; caches
-//             serve the reuse
-// requires    blocks of any shape, n*n elements (checked by matrix_support)
+// memory      no shared memory: a warp reads a few rows of A, one float at a time, and neighbours of B; caches serve the
+//             reuse
+// requires    a launch that the card allows (checked by matrix_support)
 // measured    docs/results, study a, tables gemm_memory and gemm_partition
-__global__ void element_kernel(int size, const float* __restrict__ a, const float* __restrict__ b,
+__global__ void element_kernel(MatrixShape shape, const float* __restrict__ a, const float* __restrict__ b,
                                float* __restrict__ c) {
   const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int row = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
-  if (row >= size || column >= size) return;
-  const float* left = a + static_cast<size_t>(row) * size;
+  if (row >= shape.rows || column >= shape.columns) return;
+  const float* left = a + static_cast<int64_t>(row) * shape.inner;
   const float* right = b + column;
   float sum = 0;
-  for (int k = 0; k < size; ++k, right += size) sum = fmaf(left[k], *right, sum);
-  c[static_cast<size_t>(row) * size + column] = sum;
+  for (int k = 0; k < shape.inner; ++k, right += shape.columns) sum = fmaf(left[k], *right, sum);
+  c[static_cast<int64_t>(row) * shape.columns + column] = sum;
 }
 
 }  // namespace
 
 MatrixKernel matrix_element_kernel(int tile) {
-  return {"matrix_element_kernel", &element_kernel, true, tile, tile};
+  return {"matrix_element_kernel", &element_kernel, tile, tile, tile, tile};
 }
 
 }  // namespace lenslet

@@ -1,5 +1,6 @@
-// The matrix product of im2col as a study of parallel programming measured it: C = A * B, square, row-major fp32.
+// The matrix product of im2col as a study of parallel programming measured it: C = A * B, row-major fp32.
 //
+// A [rows, inner] holds the filters, a row each; B [inner, columns] the inputs behind each position, a column each.
 // Each kernel is a few lines around one idea, in a file of its own. They are for looking at: products of the
 // framework go through layers/gemm.
 #pragma once
@@ -13,24 +14,27 @@
 
 namespace lenslet {
 
-/// C [size, size] = A [size, size] * B [size, size].
+struct MatrixShape {
+  int rows = 0, columns = 0, inner = 0;  // K, P * Q and C * R * S of the convolution
+};
+
+/// C [rows, columns] = A [rows, inner] * B [inner, columns].
 struct MatrixArgs {
-  int size = 0;
+  MatrixShape shape;
   const float* a = nullptr;
   const float* b = nullptr;
   float* c = nullptr;
 };
 
-/// A kernel, and how its outputs are cut into blocks: a line of threads, or a square of them.
+/// A kernel, and how its outputs are cut into blocks.
 struct MatrixKernel {
-  using Function = void (*)(int size, const float* a, const float* b, float* c);
-  const char* name = nullptr;   // "matrix_shared_kernel"
-  Function function = nullptr;  // null: there is no code for this tile
-  bool square = true;
-  int threads = 1;  // along the line or an edge of the square
-  int outputs = 1;  // the same, in rows or columns of C
+  using Function = void (*)(MatrixShape shape, const float* a, const float* b, float* c);
+  const char* name = nullptr;        // "matrix_shared_kernel"
+  Function function = nullptr;       // null: there is no code for this tile
+  int threads_x = 1, threads_y = 1;  // of a block; along columns and rows of C
+  int rows = 1, columns = 1;         // of C that a block computes; 0: all of them
 
-  int block_threads() const noexcept { return square ? threads * threads : threads; }
+  int block_threads() const noexcept { return threads_x * threads_y; }
 };
 
 // One file each. `tile` and `block` in threads along an edge.

@@ -16,18 +16,23 @@ int attribute(cudaDeviceAttr which, Device device) {
 
 const void* address(const MatrixKernel& kernel) { return reinterpret_cast<const void*>(kernel.function); }
 
+unsigned blocks(int outputs, int of_a_block) {
+  return of_a_block == 0 ? 1 : static_cast<unsigned>(ceil_div(outputs, of_a_block));
+}
+
 }  // namespace
 
 Support matrix_support(const MatrixKernel& kernel, Device device) {
   const int threads = kernel.block_threads();
   const int most = attribute(cudaDevAttrMaxThreadsPerBlock, device);
   if (threads > most) {
-    const std::string product =
-        kernel.square ? concat(kernel.threads, " x ", kernel.threads, " = ") : std::string();
-    return Support::no(concat(product, threads, " threads a block, and this card launches up to ", most));
+    const bool square = kernel.threads_x > 1 && kernel.threads_y > 1;
+    return Support::no(
+        concat(square ? concat(kernel.threads_x, " x ", kernel.threads_y, " = ") : std::string(), threads,
+               " threads a block, and this card launches up to ", most));
   }
   if (!kernel.function) {
-    return Support::no(concat(kernel.name, " has tiles of 8, 16 and 32, asked for ", kernel.threads));
+    return Support::no(concat(kernel.name, " has tiles of 8, 16 and 32, asked for ", kernel.threads_x));
   }
   cudaFuncAttributes attributes{};
   LENSLET_CUDA_CHECK(cudaFuncGetAttributes(&attributes, address(kernel)));
@@ -44,11 +49,10 @@ LaunchResources matrix_launch_resources(const MatrixKernel& kernel) {
 }
 
 void matrix_enqueue(const MatrixKernel& kernel, const MatrixArgs& args, Stream& stream) {
-  const auto threads = static_cast<unsigned>(kernel.threads);
-  const auto blocks = static_cast<unsigned>(ceil_div(args.size, kernel.outputs));
-  const dim3 grid(blocks, kernel.square ? blocks : 1), block(threads, kernel.square ? threads : 1);
-  kernel.function<<<grid, block, 0, static_cast<cudaStream_t>(stream.native_handle())>>>(args.size, args.a,
-                                                                                         args.b, args.c);
+  const dim3 threads(static_cast<unsigned>(kernel.threads_x), static_cast<unsigned>(kernel.threads_y));
+  const dim3 grid(blocks(args.shape.columns, kernel.columns), blocks(args.shape.rows, kernel.rows));
+  kernel.function<<<grid, threads, 0, static_cast<cudaStream_t>(stream.native_handle())>>>(args.shape, args.a,
+                                                                                           args.b, args.c);
   LENSLET_CUDA_CHECK_LAUNCH("a kernel of the gemm study");
 }
 

@@ -4,15 +4,11 @@
 
 namespace lenslet {
 
-MatrixKernel matrix_element_kernel(int tile) { return {"matrix_element_kernel", nullptr, true, tile, tile}; }
-MatrixKernel matrix_shared_kernel(int tile) { return {"matrix_shared_kernel", nullptr, true, tile, tile}; }
-MatrixKernel matrix_register_kernel(int tile) {
-  return {"matrix_register_kernel", nullptr, true, tile, tile};
-}
-MatrixKernel matrix_row_kernel(int block) { return {"matrix_row_kernel", nullptr, false, block, block}; }
-MatrixKernel matrix_column_kernel(int block) {
-  return {"matrix_column_kernel", nullptr, false, block, block};
-}
+MatrixKernel matrix_element_kernel(int) { return {"matrix_element_kernel", nullptr}; }
+MatrixKernel matrix_shared_kernel(int) { return {"matrix_shared_kernel", nullptr}; }
+MatrixKernel matrix_register_kernel(int) { return {"matrix_register_kernel", nullptr}; }
+MatrixKernel matrix_row_kernel(int) { return {"matrix_row_kernel", nullptr}; }
+MatrixKernel matrix_column_kernel(int) { return {"matrix_column_kernel", nullptr}; }
 
 Support matrix_support(const MatrixKernel&, Device) { return Support::no(cuda_status().reason); }
 LaunchResources matrix_launch_resources(const MatrixKernel&) { throw UnavailableError(cuda_status().reason); }

@@ -1,67 +1,69 @@
-// A register tile a thread: 4 x 4 elements, outer products of operands that come from shared memory.
+// A register tile a thread: 4 x 4 elements, outer products of four floats of A with four of B.
 //
-// Two float4 of shared memory feed sixteen multiply-adds, where the shared kernel needs two floats for one (V. Volkov,
-// J. Demmel, "Benchmarking GPUs to tune dense linear algebra", SC 2008). The study calls "register" a shared kernel
-// that keeps its one sum in a local variable; compilers do that anyway, and its times are those of "shared".
+// Eight floats that are read feed sixteen multiply-adds, where one thread an element reads two for one (V. Volkov,
+// J. Demmel, "Benchmarking GPUs to tune dense linear algebra", SC 2008). With few rows, as here where they are filters,
+// that reads B once for all of them, and shared memory has nothing to add. The study calls "register" a shared kernel that
+// keeps its one sum in a local variable; compilers do that anyway, and its times are those of "shared".
 #include "apps/convbench/gemm_study/matrix_kernels.h"
 
 namespace lenslet {
 namespace {
 
-constexpr int kPatch = 4;  // elements along an edge of a thread's patch
-/// Columns of A and rows of B in shared memory at a time: with 32 a block waits at fewer barriers than with 8 or 16.
-constexpr int kDepth = 32;
+constexpr int kPatch = 4;   // elements along an edge of a thread's patch
+constexpr int kUnroll = 4;  // rows of B that a thread waits for at once
 
-// computes    C [n, n] = A [n, n] * B [n, n]
-// work split  block = kEdge x kEdge elements, kEdge = 4 * kTile; thread = 4 x 4 neighbours
-// memory      kDepth columns of A, transposed, and kDepth rows of B in shared memory, both read as float4; a row pad
-//             spreads the transposing writes of A over eight banks. 16 sums in registers
+/// Four neighbours of a row of `columns` floats from `column` on, zeros beyond its end; `vector`: rows are whole float4.
+__device__ __forceinline__ float4 load_four(const float* row, int column, int columns, bool vector) {
+  if (vector) return __ldg(reinterpret_cast<const float4*>(row + column));
+  float four[kPatch];
+#pragma unroll
+  for (int j = 0; j < kPatch; ++j) four[j] = column + j < columns ? __ldg(row + column + j) : 0.0f;
+  return make_float4(four[0], four[1], four[2], four[3]);
+}
+
+// computes    C [rows, columns] = A [rows, inner] * B [inner, columns]
+// work split  block = 4 rows x 4 * kTile * kTile columns, thread = 4 x 4 neighbours
+// memory      no shared memory: B as float4, each once for four rows; of A all threads read the same four floats, which
+//             stay in L1. 16 sums in registers
 // requires    kTile x kTile threads (checked by matrix_support)
 // measured    docs/results, study a, table gemm_memory
 template <int kTile>
 __global__ void __launch_bounds__(kTile* kTile)
-    register_kernel(int size, const float* __restrict__ a, const float* __restrict__ b,
+    register_kernel(MatrixShape shape, const float* __restrict__ a, const float* __restrict__ b,
                     float* __restrict__ c) {
-  constexpr int kEdge = kPatch * kTile, kThreads = kTile * kTile;
-  __shared__ alignas(16) float left[kDepth][kEdge + kPatch];
-  __shared__ alignas(16) float right[kDepth][kEdge];
-  const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y), thread = y * kTile + x;
-  const int first_row = static_cast<int>(blockIdx.y) * kEdge,
-            first_column = static_cast<int>(blockIdx.x) * kEdge;
+  constexpr int kThreads = kTile * kTile;
+  const int thread = static_cast<int>(threadIdx.y) * kTile + static_cast<int>(threadIdx.x);
+  const int64_t first_column = (static_cast<int64_t>(blockIdx.x) * kThreads + thread) * kPatch;
+  const int row = static_cast<int>(blockIdx.y) * kPatch;
+  if (first_column >= shape.columns) return;
+  const int column = static_cast<int>(first_column);
+  const bool vector = shape.columns % kPatch == 0;
+
   float sums[kPatch][kPatch] = {};
-  for (int first = 0; first < size; first += kDepth) {
+#pragma unroll kUnroll
+  for (int k = 0; k < shape.inner; ++k) {
+    const float4 four = load_four(b + static_cast<int64_t>(k) * shape.columns, column, shape.columns, vector);
+    const float right[kPatch] = {four.x, four.y, four.z, four.w};
 #pragma unroll
-    for (int i = thread; i < kEdge * kDepth; i += kThreads) {
-      const int row = first_row + i / kDepth, k = first + i % kDepth;
-      left[i % kDepth][i / kDepth] = row < size && k < size ? a[static_cast<size_t>(row) * size + k] : 0.0f;
+    for (int i = 0; i < kPatch; ++i) {
+      // A row too many repeats the last one; it is not stored.
+      const int from = min(row + i, shape.rows - 1);
+      const float left = __ldg(a + static_cast<int64_t>(from) * shape.inner + k);
+#pragma unroll
+      for (int j = 0; j < kPatch; ++j) sums[i][j] = fmaf(left, right[j], sums[i][j]);
     }
-#pragma unroll
-    for (int i = thread; i < kEdge * kDepth; i += kThreads) {
-      const int k = first + i / kEdge, column = first_column + i % kEdge;
-      right[i / kEdge][i % kEdge] =
-          k < size && column < size ? b[static_cast<size_t>(k) * size + column] : 0.0f;
-    }
-    __syncthreads();
-#pragma unroll
-    for (int k = 0; k < kDepth; ++k) {
-      const float4 lefts = *reinterpret_cast<const float4*>(&left[k][y * kPatch]);
-      const float4 rights = *reinterpret_cast<const float4*>(&right[k][x * kPatch]);
-      const float l[kPatch] = {lefts.x, lefts.y, lefts.z, lefts.w};
-      const float r[kPatch] = {rights.x, rights.y, rights.z, rights.w};
-#pragma unroll
-      for (int i = 0; i < kPatch; ++i) {
-#pragma unroll
-        for (int j = 0; j < kPatch; ++j) sums[i][j] = fmaf(l[i], r[j], sums[i][j]);
-      }
-    }
-    __syncthreads();
   }
 #pragma unroll
   for (int i = 0; i < kPatch; ++i) {
+    if (row + i >= shape.rows) continue;
+    float* to = c + static_cast<int64_t>(row + i) * shape.columns + column;
+    if (vector) {
+      *reinterpret_cast<float4*>(to) = make_float4(sums[i][0], sums[i][1], sums[i][2], sums[i][3]);
+      continue;
+    }
 #pragma unroll
     for (int j = 0; j < kPatch; ++j) {
-      const int row = first_row + y * kPatch + i, column = first_column + x * kPatch + j;
-      if (row < size && column < size) c[static_cast<size_t>(row) * size + column] = sums[i][j];
+      if (column + j < shape.columns) to[j] = sums[i][j];
     }
   }
 }
@@ -69,7 +71,7 @@ __global__ void __launch_bounds__(kTile* kTile)
 }  // namespace
 
 MatrixKernel matrix_register_kernel(int tile) {
-  MatrixKernel kernel{"matrix_register_kernel", nullptr, true, tile, kPatch * tile};
+  MatrixKernel kernel{"matrix_register_kernel", nullptr, tile, tile, kPatch, kPatch * tile * tile};
   if (tile == 8) kernel.function = &register_kernel<8>;
   if (tile == 16) kernel.function = &register_kernel<16>;
   if (tile == 32) kernel.function = &register_kernel<32>;

@@ -5,7 +5,7 @@
 namespace lenslet {
 namespace {
 
-// computes    C [n, n] = A [n, n] * B [n, n]
+// computes    C [rows, columns] = A [rows, inner] * B [inner, columns]
 // work split  block = kTile x kTile elements, thread = one of them
 // memory      two kTile x kTile tiles in shared memory; of A a warp reads few addresses, of B neighbours: no bank
 //             conflicts. One sum in a register
@@ -13,27 +13,31 @@ namespace {
 // measured    docs/results, study a, table gemm_memory
 template <int kTile>
 __global__ void __launch_bounds__(kTile* kTile)
-    shared_kernel(int size, const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c) {
+    shared_kernel(MatrixShape shape, const float* __restrict__ a, const float* __restrict__ b,
+                  float* __restrict__ c) {
   __shared__ float left[kTile][kTile], right[kTile][kTile];
   const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
   const int column = static_cast<int>(blockIdx.x) * kTile + x, row = static_cast<int>(blockIdx.y) * kTile + y;
+  const bool in_rows = row < shape.rows, in_columns = column < shape.columns;
   float sum = 0;
-  for (int first = 0; first < size; first += kTile) {
-    const bool has_left = row < size && first + x < size, has_right = first + y < size && column < size;
-    left[y][x] = has_left ? a[static_cast<size_t>(row) * size + first + x] : 0.0f;
-    right[y][x] = has_right ? b[static_cast<size_t>(first + y) * size + column] : 0.0f;
+  for (int first = 0; first < shape.inner; first += kTile) {
+    const int left_k = first + x, right_k = first + y;
+    left[y][x] = in_rows && left_k < shape.inner ? a[static_cast<int64_t>(row) * shape.inner + left_k] : 0.0f;
+    right[y][x] = in_columns && right_k < shape.inner
+                      ? b[static_cast<int64_t>(right_k) * shape.columns + column]
+                      : 0.0f;
     __syncthreads();
 #pragma unroll
     for (int k = 0; k < kTile; ++k) sum = fmaf(left[y][k], right[k][x], sum);
     __syncthreads();
   }
-  if (row < size && column < size) c[static_cast<size_t>(row) * size + column] = sum;
+  if (in_rows && in_columns) c[static_cast<int64_t>(row) * shape.columns + column] = sum;
 }
 
 }  // namespace
 
 MatrixKernel matrix_shared_kernel(int tile) {
-  MatrixKernel kernel{"matrix_shared_kernel", nullptr, true, tile, tile};
+  MatrixKernel kernel{"matrix_shared_kernel", nullptr, tile, tile, tile, tile};
   if (tile == 8) kernel.function = &shared_kernel<8>;
   if (tile == 16) kernel.function = &shared_kernel<16>;
   if (tile == 32) kernel.function = &shared_kernel<32>;

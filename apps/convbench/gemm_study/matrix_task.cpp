@@ -13,111 +13,119 @@ namespace {
 using reference::GuardedMemory;
 
 enum Block : size_t { kA, kB, kC, kWorkspace };
-constexpr int kJudgedWhole = 256;      // 16.8 million multiply-adds in fp64: a hundredth of a second
-constexpr int kJudgedLines = 48;       // rows and columns of larger products
-constexpr double kUnit = 0x1p-24;      // unit roundoff of fp32
-constexpr double kMostExact = 0x1p20;  // integers up to 4, products up to 16: sums below 2^24
+constexpr int64_t kReferenceMacs = int64_t{1} << 22;  // about a hundredth of a second in fp64
+constexpr int kEdge = 64;                             // columns at either end that are always judged
+constexpr double kUnit = 0x1p-24;                     // unit roundoff of fp32
+constexpr int kMostExact = 1 << 20;                   // integers up to 4, products up to 16: sums below 2^24
 
-/// One line at random in each of equal strips, first and last always.
-std::vector<int> lines(int size, uint64_t seed) {
-  std::vector<int> chosen;
-  reference::Random random(seed);
-  const int count = size <= kJudgedWhole ? size : kJudgedLines;
-  for (int i = 0; i < count; ++i) {
-    const int64_t first = int64_t{size} * i / count, end = int64_t{size} * (i + 1) / count;
-    chosen.push_back(
-        static_cast<int>(first + static_cast<int64_t>(random.below(static_cast<uint64_t>(end - first)))));
+std::vector<int> judged_columns(const MatrixShape& shape, uint64_t seed) {
+  const int64_t affordable = std::max<int64_t>(1, kReferenceMacs / (int64_t{shape.rows} * shape.inner));
+  std::vector<int> columns;
+  if (shape.columns <= std::max<int64_t>(affordable, 2 * kEdge)) {
+    for (int i = 0; i < shape.columns; ++i) columns.push_back(i);
+    return columns;
   }
-  chosen.front() = 0;
-  chosen.back() = size - 1;
-  return chosen;
+  for (int i = 0; i < kEdge; ++i) columns.push_back(i);
+  for (int i = 0; i < kEdge; ++i) columns.push_back(shape.columns - 1 - i);
+  reference::Random random(seed);
+  for (int64_t i = 2 * kEdge; i < affordable; ++i) {
+    columns.push_back(static_cast<int>(random.below(static_cast<uint64_t>(shape.columns))));
+  }
+  return columns;
 }
 
 }  // namespace
 
-MatrixTask::MatrixTask(int size, reference::Fill fill, uint64_t seed)
-    : size_(size), fill_(fill), seed_(seed) {}
+MatrixTask::MatrixTask(const MatrixShape& shape, reference::Fill fill, uint64_t seed)
+    : shape_(shape), fill_(fill), seed_(seed), judged_(judged_columns(shape, seed)) {}
 
-double MatrixTask::flops() const noexcept { return 2.0 * size_ * size_ * size_; }
-double MatrixTask::bytes() const noexcept { return 3.0 * size_ * size_ * sizeof(float); }
+double MatrixTask::flops() const noexcept { return 2.0 * shape_.inner * static_cast<double>(output_count()); }
+double MatrixTask::bytes() const noexcept {
+  const size_t floats =
+      count(shape_.rows, shape_.inner) + count(shape_.inner, shape_.columns) + output_count();
+  return static_cast<double>(floats) * sizeof(float);
+}
 
-std::vector<float> MatrixTask::values(uint64_t seed) const {
-  const size_t count = static_cast<size_t>(size_) * static_cast<size_t>(size_);
+std::vector<float> MatrixTask::values(size_t count, uint64_t seed) const {
   if (fill_ == reference::Fill::kIntegers) return reference::small_integers(count, seed);
   if (fill_ == reference::Fill::kNormal) return reference::normal_values(count, seed);
   return reference::uniform_values(count, seed);
 }
 
 std::vector<float> MatrixTask::a(int round) const {
-  return values(seed_ * 1000 + 100 * (static_cast<uint64_t>(round) + 1));
+  return values(count(shape_.rows, shape_.inner), seed_ * 1000 + static_cast<uint64_t>(round));
 }
 
 void MatrixTask::allocate(Device device, size_t workspace_bytes) {
-  const size_t matrix = static_cast<size_t>(size_) * static_cast<size_t>(size_) * sizeof(float);
-  const size_t needed = 3 * matrix + workspace_bytes + 5 * GuardedMemory::kCanaryBytes;
+  const size_t needed = static_cast<size_t>(bytes()) + workspace_bytes + 5 * GuardedMemory::kCanaryBytes;
   const size_t free = free_memory_bytes(device);
   if (needed > free) {
-    throw MemoryError(concat("matrices of ", size_, " x ", size_, " need ", needed, " bytes on ",
-                             device.to_string(), ", ", free, " are free: use smaller --sizes"));
+    throw MemoryError(concat("a product of ", shape_.rows, " x ", shape_.inner, " by ", shape_.inner, " x ",
+                             shape_.columns, " needs ", needed, " bytes on ", device.to_string(), ", ", free,
+                             " are free: use smaller --sizes"));
   }
-  if (b_.empty()) b_ = values(seed_ * 1000);
-  memory_.emplace(device, std::vector<size_t>{matrix, matrix, matrix, workspace_bytes});
+  memory_.emplace(device, std::vector<size_t>{count(shape_.rows, shape_.inner) * sizeof(float),
+                                              count(shape_.inner, shape_.columns) * sizeof(float),
+                                              output_count() * sizeof(float), workspace_bytes});
   loaded_ = -1;
+  whole_ = false;
+}
+
+// Row by row: all of B would take gigabytes of host memory.
+void MatrixTask::upload_b(Stream& stream) {
+  const auto columns = static_cast<size_t>(shape_.columns);
+  auto* to = static_cast<float*>(memory_->block(kB));
+  judged_b_.clear();
+  for (int k = 0; k < shape_.inner; ++k, to += columns) {
+    const std::vector<float> row = values(columns, seed_ * 1000 + 500 + static_cast<uint64_t>(k));
+    copy_bytes(to, stream.device(), row.data(), Device::cpu(), columns * sizeof(float), stream);
+    stream.synchronize();
+    for (int column : judged_) judged_b_.push_back(row[static_cast<size_t>(column)]);
+  }
 }
 
 void MatrixTask::load(int round, Stream& stream) {
   if (loaded_ == round) return;
-  byte_ = round % 2 == 0 ? GuardedMemory::kNanByte : GuardedMemory::kMarkByte;
-  const std::vector<float> left = a(round);
-  memory_->poison(byte_, stream);
-  memory_->upload(kA, left.data(), stream);
-  memory_->upload(kB, b_.data(), stream);
+  if (!whole_) {
+    memory_->poison(GuardedMemory::kNanByte, stream);
+    upload_b(stream);
+    whole_ = true;
+  }
+  memory_->upload(kA, a(round).data(), stream);
+  fill_bytes(memory_->block(kC), stream.device(), GuardedMemory::kNanByte, memory_->block_bytes(kC), stream);
   stream.synchronize();
   loaded_ = round;
 }
 
 MatrixArgs MatrixTask::args() const {
-  return {size_, static_cast<const float*>(memory_->block(kA)), static_cast<const float*>(memory_->block(kB)),
-          static_cast<float*>(memory_->block(kC))};
+  return {shape_, static_cast<const float*>(memory_->block(kA)),
+          static_cast<const float*>(memory_->block(kB)), static_cast<float*>(memory_->block(kC))};
 }
 
 void* MatrixTask::workspace() const {
   return memory_->block_bytes(kWorkspace) > 0 ? memory_->block(kWorkspace) : nullptr;
 }
 
-const std::vector<MatrixTask::Sample>& MatrixTask::samples(int round) {
-  std::vector<Sample>& found = samples_[round];
-  if (!found.empty()) return found;
-  const auto n = static_cast<size_t>(size_);
-  const std::vector<float> left = a(round);
-  const uint64_t seed = seed_ * 1000 + static_cast<uint64_t>(round);
-  const std::vector<int> rows = lines(size_, 2 * seed), columns = lines(size_, 2 * seed + 1);
-  std::vector<double> column(n);
-  for (int j : columns) {
-    for (size_t k = 0; k < n; ++k) column[k] = double{b_[k * n + static_cast<size_t>(j)]};
-    for (int i : rows) {
-      Sample sample{static_cast<size_t>(i) * n + static_cast<size_t>(j), 0, 0};
-      const float* row = left.data() + static_cast<size_t>(i) * n;
-      for (size_t k = 0; k < n; ++k) {
-        const double product = double{row[k]} * column[k];
-        sample.value += product;
-        sample.magnitude += std::fabs(product);
-      }
-      found.push_back(sample);
-    }
-  }
-  return found;
-}
-
 Verdict MatrixTask::judge(int round, const std::vector<float>& c, Stream& stream) {
-  // |error| <= ((1 + u)^n - 1) * sum of |a| * |b|, in whatever order the sums are taken (N. Higham, "Accuracy and
+  // |error| <= ((1 + u)^inner - 1) * sum of |a| * |b|, in whatever order the sums are taken (N. Higham, "Accuracy and
   // Stability of Numerical Algorithms", 2nd ed., 2002, section 3.1).
-  const double growth = std::expm1(1.01 * kUnit * size_);
-  const bool exact = fill_ == reference::Fill::kIntegers && size_ < kMostExact;
+  const double growth = std::expm1(1.01 * kUnit * shape_.inner);
+  const bool exact = fill_ == reference::Fill::kIntegers && shape_.inner < kMostExact;
+  const std::vector<float> left = a(round);
   reference::Comparison comparison;
-  for (const Sample& sample : samples(round)) {
-    comparison.add(static_cast<int64_t>(sample.index), c[sample.index], sample.value,
-                   exact ? 0 : growth * sample.magnitude);
+  for (int row = 0; row < shape_.rows; ++row) {
+    for (size_t i = 0; i < judged_.size(); ++i) {
+      double value = 0, magnitude = 0;
+      for (int k = 0; k < shape_.inner; ++k) {
+        const auto at = static_cast<size_t>(k);
+        const double product =
+            double{left[count(row, shape_.inner) + at]} * double{judged_b_[at * judged_.size() + i]};
+        value += product;
+        magnitude += std::fabs(product);
+      }
+      const size_t index = count(row, shape_.columns) + static_cast<size_t>(judged_[i]);
+      comparison.add(static_cast<int64_t>(index), c[index], value, exact ? 0 : growth * magnitude);
+    }
   }
   Verdict verdict;
   verdict.error = {comparison.max_abs(), comparison.max_rel(), comparison.bound(), comparison.checked()};
@@ -127,8 +135,11 @@ Verdict MatrixTask::judge(int round, const std::vector<float>& c, Stream& stream
     verdict.reason = concat("element ", nan - c.begin(), " is not a number");
   }
   if (verdict.reason.empty()) {
-    verdict.reason = memory_->damage(byte_, stream);
-    if (!verdict.reason.empty()) loaded_ = -1;  // the next contender gets whole canaries
+    verdict.reason = memory_->damage(GuardedMemory::kNanByte, stream);
+    if (!verdict.reason.empty()) {
+      loaded_ = -1;  // the next contender gets whole canaries
+      whole_ = false;
+    }
   }
   verdict.passed = verdict.reason.empty() && comparison.passed();
   return verdict;

@@ -1,4 +1,4 @@
-// MatrixTask: the data of one size of the gemm study, the memory that its kernels share, and the fp64 judge.
+// MatrixTask: the data of one product of the gemm study, the memory that its kernels share, and the fp64 judge.
 #pragma once
 
 #include <map>
@@ -16,37 +16,38 @@ namespace lenslet {
 class MatrixTask {
  public:
   /// B is the same for all inputs, A is another one for each.
-  MatrixTask(int size, reference::Fill fill, uint64_t seed);
+  MatrixTask(const MatrixShape& shape, reference::Fill fill, uint64_t seed);
 
-  int size() const noexcept { return size_; }
+  const MatrixShape& shape() const noexcept { return shape_; }
+  size_t output_count() const noexcept { return count(shape_.rows, shape_.columns); }
   double flops() const noexcept;
   double bytes() const noexcept;  // A, B and C once
   /// Throws MemoryError with the bytes needed and free.
   void allocate(Device device, size_t workspace_bytes);
-  /// Brings input number `round` into memory and poisons everything else, unless it is there already. Waits.
+  /// Brings input number `round` into memory and poisons C, unless it is there already. Waits.
   void load(int round, Stream& stream);
   MatrixArgs args() const;
   void* workspace() const;
-  /// Judges C, a host copy: all of it up to 256 x 256, else rows and columns spread at random, first and last among
-  /// them, and a number everywhere; and nothing may be written elsewhere.
+  /// Judges C, a host copy, of the input that was loaded last: whole columns, all of a small product, else those at both
+  /// ends and a random choice; a number everywhere; and nothing may be written elsewhere.
   Verdict judge(int round, const std::vector<float>& c, Stream& stream);
 
  private:
-  struct Sample {
-    size_t index;
-    double value, magnitude;  // of the sum and of its terms' absolute values
-  };
+  static size_t count(int rows, int columns) noexcept {
+    return static_cast<size_t>(rows) * static_cast<size_t>(columns);
+  }
+  std::vector<float> values(size_t count, uint64_t seed) const;
   std::vector<float> a(int round) const;
-  const std::vector<Sample>& samples(int round);
-  std::vector<float> values(uint64_t seed) const;
+  void upload_b(Stream& stream);
 
-  int size_;
+  MatrixShape shape_;
   reference::Fill fill_;
   uint64_t seed_;
-  std::vector<float> b_;
-  std::map<int, std::vector<Sample>> samples_;
+  std::vector<int> judged_;      // columns
+  std::vector<float> judged_b_;  // [inner, judged columns]
   std::optional<reference::GuardedMemory> memory_;
-  int loaded_ = -1, byte_ = 0;
+  int loaded_ = -1;
+  bool whole_ = false;  // B and the canaries are as they were made
 };
 
 }  // namespace lenslet
