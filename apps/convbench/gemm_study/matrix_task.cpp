@@ -75,12 +75,15 @@ void MatrixTask::allocate(Device device, size_t workspace_bytes) {
 void MatrixTask::upload_b(Stream& stream) {
   const auto columns = static_cast<size_t>(shape_.columns);
   auto* to = static_cast<float*>(memory_->block(kB));
-  judged_b_.clear();
+  const auto inner = static_cast<size_t>(shape_.inner);
+  judged_b_.resize(judged_.size() * inner);
   for (int k = 0; k < shape_.inner; ++k, to += columns) {
     const std::vector<float> row = values(columns, seed_ * 1000 + 500 + static_cast<uint64_t>(k));
     copy_bytes(to, stream.device(), row.data(), Device::cpu(), columns * sizeof(float), stream);
     stream.synchronize();
-    for (int column : judged_) judged_b_.push_back(row[static_cast<size_t>(column)]);
+    for (size_t i = 0; i < judged_.size(); ++i) {
+      judged_b_[i * inner + static_cast<size_t>(k)] = row[static_cast<size_t>(judged_[i])];
+    }
   }
 }
 
@@ -116,10 +119,10 @@ Verdict MatrixTask::judge(int round, const std::vector<float>& c, Stream& stream
   for (int row = 0; row < shape_.rows; ++row) {
     for (size_t i = 0; i < judged_.size(); ++i) {
       double value = 0, magnitude = 0;
+      const float* filter = left.data() + count(row, shape_.inner);
+      const float* column = judged_b_.data() + i * static_cast<size_t>(shape_.inner);
       for (int k = 0; k < shape_.inner; ++k) {
-        const auto at = static_cast<size_t>(k);
-        const double product =
-            double{left[count(row, shape_.inner) + at]} * double{judged_b_[at * judged_.size() + i]};
+        const double product = double{filter[k]} * double{column[k]};
         value += product;
         magnitude += std::fabs(product);
       }

@@ -44,7 +44,7 @@ class MatrixTask {
   reference::Fill fill_;
   uint64_t seed_;
   std::vector<int> judged_;      // columns
-  std::vector<float> judged_b_;  // [inner, judged columns]
+  std::vector<float> judged_b_;  // [judged columns, inner]
   std::optional<reference::GuardedMemory> memory_;
   int loaded_ = -1;
   bool whole_ = false;  // B and the canaries are as they were made
