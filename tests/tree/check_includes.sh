@@ -3,7 +3,7 @@
 #   check_includes.sh ROOT
 # Rules: a folder includes its own level and those below; framework/ itself does not include framework/io/; a layer's
 # folder includes another layer's only where `neighbours` says so; layers/reference/ (the judge) sees of the layers
-# nothing but Conv2dProblem, conv_verify excepted, which brings a backend before it; quoted paths start at the root.
+# nothing but Conv2dProblem, conv_verify and conv_judge excepted, which bring a backend before it; quoted paths start at the root.
 set -euo pipefail
 cd "$1"
 
@@ -38,7 +38,7 @@ find framework layers models weights apps tests -type f \
       if (level(target) > level(file)) { bad("framework -> layers -> models -> apps point one way, and this points up"); next }
       from = layer(file); to = layer(target)
       if (from == "reference") {
-        if (file !~ /\/conv_verify\./ && to != "" && to != "reference" && target != "layers/conv/conv_problem.h")
+        if (file !~ /\/conv_(verify|judge)\./ && to != "" && to != "reference" && target != "layers/conv/conv_problem.h")
           bad("the judge shares nothing with the layers but Conv2dProblem")
         next
       }
