@@ -18,7 +18,8 @@
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/implicit_gemm_kernel.cuh"
-#include "layers/conv/gpu/implicit_gemm_rows.cuh"
+#include "layers/conv/gpu/implicit_gemm_prepare.cuh"
+#include "layers/conv/gpu/implicit_gemm_rows_conv.cuh"
 #include "layers/conv/gpu/own_kernel_limits.h"
 
 namespace lenslet {
@@ -59,14 +60,9 @@ int64_t block_count(const Conv2dProblem& problem, const Variant& choice) {
   return ceil_div(problem.k / problem.groups, choice.block_m) * ceil_div(columns, choice.block_n);
 }
 
-/// What the busiest multiprocessor has to do, in multiply-adds of the largest tile's inner loop a tap.
-double cost_of(int64_t blocks, int block_m, int block_n, double efficiency, int multiprocessor_count) {
-  return static_cast<double>(ceil_div(blocks, multiprocessor_count)) * block_m * block_n / efficiency;
-}
-
 double variant_cost(const Conv2dProblem& problem, const Variant& choice, int multiprocessor_count) {
-  return cost_of(block_count(problem, choice) * problem.groups, choice.block_m, choice.block_n,
-                 choice.efficiency, multiprocessor_count);
+  return implicit_gemm_cost(block_count(problem, choice) * problem.groups, choice.block_m, choice.block_n,
+                            choice.efficiency, multiprocessor_count);
 }
 
 /// The variant whose busiest multiprocessor has the least to do.
@@ -83,64 +79,6 @@ const Variant& choose_variant(const Conv2dProblem& problem, int multiprocessor_c
   return *best;
 }
 
-using ImplicitGemmRowsFunction = void (*)(ImplicitGemmRowsShape, const float*, const float*, const float*,
-                                          const ImplicitGemmRow*, float*);
-
-struct RowsVariant {
-  int block_m, block_n, pad_w, threads, rows, taps, stages;
-  size_t shared_bytes;
-  double efficiency;  // on the scale of Variant
-  ImplicitGemmRowsFunction kernel;
-};
-
-template <class Tile>
-constexpr RowsVariant rows_variant(double efficiency) {
-  return {Tile::kBlockM, Tile::kBlockN,
-          Tile::kPadW,   Tile::kThreads,
-          Tile::kRows,   Tile::kBlockL,
-          Tile::kStages, Tile::kStages * sizeof(typename Tile::Stage),
-          efficiency,    &conv_implicit_gemm_rows_kernel<Tile>};
-}
-
-constexpr RowsVariant kRowsVariants[] = {
-    rows_variant<ImplicitGemmRowsTile<128, 128, 0>>(1.12),
-    rows_variant<ImplicitGemmRowsTile<128, 128, 1>>(1.12),
-    rows_variant<ImplicitGemmRowsTile<64, 128, 0>>(1.0),
-    rows_variant<ImplicitGemmRowsTile<64, 128, 1>>(1.0),
-};
-
-int64_t rows_block_count(const Conv2dProblem& problem, const RowsVariant& choice) {
-  const int64_t columns = int64_t{problem.n} * problem.p() * problem.w;
-  return ceil_div(problem.k / problem.groups, choice.block_m) * ceil_div(columns, choice.block_n);
-}
-
-bool serves(const RowsVariant& choice, const Conv2dProblem& problem) {
-  constexpr int64_t kMaxColumns = INT32_MAX - 4096;  // the last block may reach past the end
-  return problem.s == 3 && problem.stride_w == 1 && problem.dilation_w == 1 &&
-         problem.pad_w == choice.pad_w && problem.w % 4 == 0 &&
-         problem.q() == problem.w + 2 * choice.pad_w - 2 &&
-         int64_t{problem.n} * problem.p() * problem.w <= kMaxColumns;
-}
-
-/// The cheapest variant of the kernel for rows of three taps, or null where none serves the problem or it
-/// costs more than `other_cost`.
-const RowsVariant* choose_rows_variant(const Conv2dProblem& problem, double other_cost, Device device) {
-  int major = 0;
-  LENSLET_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.ordinal));
-  if (major < 8) return nullptr;  // no asynchronous copies
-  const RowsVariant* best = nullptr;
-  for (const RowsVariant& candidate : kRowsVariants) {
-    if (!serves(candidate, problem)) continue;
-    const double cost = cost_of(rows_block_count(problem, candidate) * problem.groups, candidate.block_m,
-                                candidate.block_n, candidate.efficiency, multiprocessor_count(device));
-    if (cost < other_cost) {
-      other_cost = cost;
-      best = &candidate;
-    }
-  }
-  return best;
-}
-
 /// How far a window's corner lies from the input's start, or a tap from its corner, at most; see
 /// ImplicitGemmTap.
 int64_t largest_offset(const Conv2dProblem& problem) {
@@ -150,41 +88,6 @@ int64_t largest_offset(const Conv2dProblem& problem) {
   const int64_t tap =
       ((channels - 1) * problem.h + dh) * problem.w + int64_t{problem.s - 1} * problem.dilation_w;
   return std::max(corner, tap);
-}
-
-/// [K, C/G, R, S] to [G, padded_taps, pitch]: the filters of one tap lie together; zeros around them.
-std::shared_ptr<float> upload_filters(const ConvPrepare& request, int padded_taps, int pitch) {
-  const Conv2dProblem& problem = request.problem;
-  const int group_filters = problem.k / problem.groups,
-            taps = problem.c / problem.groups * problem.r * problem.s;
-  std::vector<float> packed(static_cast<size_t>(problem.groups) * padded_taps * pitch, 0.0f);
-  for (int k = 0; k < problem.k; ++k) {
-    const int64_t group = k / group_filters, filter = k % group_filters;
-    for (int64_t i = 0; i < taps; ++i) {
-      packed[static_cast<size_t>((group * padded_taps + i) * pitch + filter)] =
-          request.weights[int64_t{k} * taps + i];
-    }
-  }
-  return request.services.upload(packed.data(), packed.size());
-}
-
-/// [K] or none to [G, pitch], zeros around it.
-std::shared_ptr<float> upload_bias(const ConvPrepare& request, int pitch) {
-  const int group_filters = request.problem.k / request.problem.groups;
-  std::vector<float> bias(static_cast<size_t>(request.problem.groups) * pitch, 0.0f);
-  for (int k = 0; request.bias && k < request.problem.k; ++k) {
-    bias[static_cast<size_t>(int64_t{k / group_filters} * pitch + k % group_filters)] = request.bias[k];
-  }
-  return request.services.upload(bias.data(), bias.size());
-}
-
-/// A table of taps or rows, on the device of the request's stream.
-template <class Entry>
-std::shared_ptr<void> upload_table(const ConvPrepare& request, const std::vector<Entry>& table) {
-  const size_t bytes = table.size() * sizeof(Entry);
-  std::shared_ptr<void> memory = request.services.allocate(bytes);
-  copy_bytes(memory.get(), request.stream.device(), table.data(), Device::cpu(), bytes, request.stream);
-  return memory;
 }
 
 class ImplicitGemm : public ConvKernel {
@@ -259,70 +162,6 @@ class ImplicitGemm : public ConvKernel {
   std::shared_ptr<void> taps_;
 };
 
-class ImplicitGemmRows : public ConvKernel {
- public:
-  ImplicitGemmRows(const ConvPrepare& request, const RowsVariant& choice) : variant_(choice) {
-    const Conv2dProblem& problem = request.problem;
-    const int group_channels = problem.c / problem.groups, rows = group_channels * problem.r;
-    const int steps = static_cast<int>(ceil_div(rows, choice.rows));
-    shape_.h = problem.h;
-    shape_.w = problem.w;
-    shape_.q = problem.q();
-    shape_.plane = problem.p() * problem.q();
-    shape_.image = problem.c * problem.h * problem.w;
-    shape_.group_input = group_channels * problem.h * problem.w;
-    shape_.k = problem.k;
-    shape_.group_filters = problem.k / problem.groups;
-    shape_.filter_pitch = static_cast<int>(round_up(shape_.group_filters, choice.block_m));
-    shape_.columns = problem.n * problem.p() * problem.w;
-    shape_.steps = steps;
-    shape_.stride_h = problem.stride_h;
-    shape_.pad_h = problem.pad_h;
-    shape_.by_filter_tiles = FastDivide(shape_.filter_pitch / choice.block_m);
-    shape_.by_positions = FastDivide(problem.p() * problem.w);
-    shape_.by_w = FastDivide(problem.w);
-    shape_.relu = request.relu;
-    groups_ = static_cast<unsigned>(problem.groups);
-    blocks_ = static_cast<unsigned>(rows_block_count(problem, choice));
-
-    filters_ = upload_filters(request, steps * choice.taps, shape_.filter_pitch);
-    bias_ = upload_bias(request, shape_.filter_pitch);
-    // The kernel looks up as far ahead as it copies.
-    std::vector<ImplicitGemmRow> table(static_cast<size_t>(steps + choice.stages) * choice.rows,
-                                       ImplicitGemmRow{0, ImplicitGemmRow::kNowhere});
-    for (int i = 0; i < rows; ++i) {
-      const int c = i / problem.r, dh = i % problem.r * problem.dilation_h;
-      table[static_cast<size_t>(i)] = {(c * problem.h + dh) * problem.w, dh};
-    }
-    rows_ = upload_table(request, table);
-    LENSLET_CUDA_CHECK(cudaFuncSetAttribute(reinterpret_cast<const void*>(choice.kernel),
-                                            cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            static_cast<int>(choice.shared_bytes)));
-  }
-  std::string detail() const override {
-    return concat(variant_.block_m, " filters x ", variant_.block_n,
-                  " positions a block, rows of three taps");
-  }
-  std::vector<LaunchResources> launches() const override {
-    return {launch_resources("conv_implicit_gemm_rows_kernel", reinterpret_cast<const void*>(variant_.kernel),
-                             variant_.threads, variant_.shared_bytes)};
-  }
-  void run(const ConvArgs& args, RunContext& context) override {
-    variant_.kernel<<<dim3(blocks_, groups_), static_cast<unsigned>(variant_.threads), variant_.shared_bytes,
-                      static_cast<cudaStream_t>(context.stream.native_handle())>>>(
-        shape_, args.x, filters_.get(), bias_.get(), static_cast<const ImplicitGemmRow*>(rows_.get()),
-        args.y);
-    LENSLET_CUDA_CHECK_LAUNCH("conv_implicit_gemm_rows_kernel");
-  }
-
- private:
-  RowsVariant variant_;
-  ImplicitGemmRowsShape shape_{};
-  unsigned blocks_ = 0, groups_ = 0;
-  std::shared_ptr<float> filters_, bias_;
-  std::shared_ptr<void> rows_;
-};
-
 class ImplicitGemmBackend : public ConvBackend {
  public:
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
@@ -358,7 +197,7 @@ class ImplicitGemmBackend : public ConvBackend {
     const Device device = request.stream.device();
     const int multiprocessors = multiprocessor_count(device);
     const Variant& variant = choose_variant(request.problem, multiprocessors);
-    if (const RowsVariant* rows = choose_rows_variant(
+    if (const ImplicitGemmRowsVariant* rows = choose_implicit_gemm_rows(
             request.problem, variant_cost(request.problem, variant, multiprocessors), device)) {
       return std::make_unique<ImplicitGemmRows>(request, *rows);
     }

@@ -10,8 +10,8 @@
 
 namespace lenslet {
 
-/// One row of the im2col matrix: channel c and tap (r, s) of the filter. 16 bytes, read at once. Rows added to fill
-/// the last step read as zero: their offset is -1, their dh kNowhere.
+/// One row of the im2col matrix: channel c and tap (r, s) of the filter. 16 bytes, read at once. Rows added
+/// to fill the last step read as zero: their offset is -1, their dh kNowhere.
 struct alignas(16) ImplicitGemmTap {
   static constexpr int kNowhere = 1 << 30;  // outside every image
   int offset;                               // c*H*W + r*dilation_h*W + s*dilation_w, from the window's corner
