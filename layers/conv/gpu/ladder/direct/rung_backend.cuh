@@ -1,0 +1,241 @@
+// The host side that all rungs of the direct ladder share: a rung is a few kernels and a RungDesign.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "framework/cuda_check.h"
+#include "framework/integer_math.h"
+#include "framework/launch_resources.cuh"
+#include "layers/conv/conv_backend.h"
+#include "layers/conv/conv_limits.h"
+#include "layers/conv/gpu/ladder/direct/rung_kernel.cuh"
+#include "layers/conv/gpu/own_kernel_limits.h"
+
+namespace lenslet {
+namespace direct_ladder {
+
+// Kernel parameters end at 4 KiB before CUDA 12.1, at 32,764 bytes since.
+using SmallBank = FilterBank<900>;
+#if CUDART_VERSION >= 12010
+using LargeBank = FilterBank<8000>;
+#else
+using LargeBank = SmallBank;
+#endif
+
+using GlobalKernel = void (*)(RungShape, const float*, const float*, const float*, float*);
+template <typename Bank>
+using BankKernel = void (*)(Bank, RungShape, const float*, float*);
+
+/// The kernels of one problem: filters in global memory, or in a bank of either size.
+struct RungKernels {
+  GlobalKernel global = nullptr;
+  BankKernel<SmallBank> small = nullptr;
+  BankKernel<LargeBank> large = nullptr;
+};
+
+struct RungDesign {
+  const char* name = nullptr;         // of the backend: "direct.02_shared_tile"
+  const char* kernel_name = nullptr;  // "conv_direct_shared_tile_kernel"
+  /// Yes, or what it does not serve; groups and sizes are checked by RungBackend.
+  Support (*serves)(const char* name, const Conv2dProblem& problem) = nullptr;
+  RungKernels (*kernels)(const Conv2dProblem& problem) = nullptr;
+  int columns = 1, rows = 1, filters = 1;  // outputs of one thread
+  int threads_x = 32, threads_y = 8;       // of a block, at most
+  int most_threads = 256;                  // with filter groups in z, where shares_input
+  bool shares_input = false;               // filter groups of a block use one input tile
+  bool uses_shared = false;
+  bool stages_filters = false;  // those of a block lie behind the input tile
+  bool whole_warps = false;     // blocks are threads_x wide also for narrow images: lanes exchange values
+};
+
+/// What kernels with the window compiled in serve.
+inline Support serves_compiled_windows(const char* name, const Conv2dProblem& problem) {
+  const bool dense = problem.dilation_h == 1 && problem.dilation_w == 1;
+  const bool square = problem.r == problem.s && problem.stride_h == problem.stride_w;
+  const bool three = problem.r == 3 && problem.stride_h <= 3, five = problem.r == 5 && problem.stride_h == 1;
+  if (dense && square && (three || five)) return Support::yes();
+  return Support::no(
+      concat(name, " serves 3x3 at strides 1 to 3 and 5x5 at stride 1, without dilation: use direct"));
+}
+
+/// Shape, block and shared memory of a problem; `shared_bytes` beyond the limit where not even the smallest fits.
+struct RungPlan {
+  RungShape shape{};
+  dim3 block;
+  int64_t blocks = 0;
+  size_t shared_bytes = 0;
+};
+constexpr size_t kRungSharedBytes = 48 * 1024;  // every GPU has it without asking
+
+inline RungPlan plan_rung(const Conv2dProblem& problem, const RungDesign& design) {
+  RungPlan plan;
+  RungShape& shape = plan.shape;
+  shape.n = problem.n;
+  shape.c = problem.c;
+  shape.h = problem.h;
+  shape.w = problem.w;
+  shape.k = problem.k;
+  shape.r = problem.r;
+  shape.s = problem.s;
+  shape.p = problem.p();
+  shape.q = problem.q();
+  shape.stride_h = problem.stride_h;
+  shape.stride_w = problem.stride_w;
+  shape.pad_h = problem.pad_h;
+  shape.pad_w = problem.pad_w;
+  shape.dilation_h = problem.dilation_h;
+  shape.dilation_w = problem.dilation_w;
+  int x = std::min<int>(design.threads_x, static_cast<int>(ceil_div(shape.q, design.columns)));
+  if (design.whole_warps) x = design.threads_x;
+  int y = std::min<int>(design.threads_y, static_cast<int>(ceil_div(shape.p, design.rows)));
+  const int groups = static_cast<int>(ceil_div(shape.k, design.filters));
+  size_t channel_bytes = 0;
+  int z = 1;
+  while (true) {  // halve the block until one channel of its input tile fits
+    shape.tile_p = y * design.rows;
+    shape.tile_q = x * design.columns;
+    z = design.shares_input ? std::clamp(design.most_threads / (x * y), 1, std::min(groups, 64)) : 1;
+    const int64_t tile_h = int64_t{shape.tile_p - 1} * shape.stride_h + (shape.r - 1) * shape.dilation_h + 1;
+    const int64_t tile_w = int64_t{shape.tile_q - 1} * shape.stride_w + (shape.s - 1) * shape.dilation_w + 1;
+    // A thread that reads float4 may read past the last column it uses.
+    const int64_t pitch = round_up(tile_w + 3, 4);
+    shape.tile_h = static_cast<int>(tile_h);
+    shape.tile_w = static_cast<int>(tile_w);
+    shape.pitch = static_cast<int>(pitch);
+    int64_t floats = design.uses_shared ? tile_h * pitch : 0;
+    if (design.stages_filters) floats += int64_t{z} * design.filters * shape.r * shape.s;
+    channel_bytes = static_cast<size_t>(floats) * sizeof(float);
+    if (channel_bytes <= kRungSharedBytes || x * y == 1) break;
+    (y > 1 ? y : x) /= 2;
+  }
+  plan.block = dim3(static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z));
+  shape.tile_k = z * design.filters;
+  const int column_tiles = static_cast<int>(ceil_div(shape.q, shape.tile_q));
+  const int row_tiles = static_cast<int>(ceil_div(shape.p, shape.tile_p));
+  const int filter_tiles = static_cast<int>(ceil_div(shape.k, shape.tile_k));
+  shape.by_column_tiles = FastDivide(column_tiles);
+  shape.by_row_tiles = FastDivide(row_tiles);
+  shape.by_filter_tiles = FastDivide(filter_tiles);
+  plan.blocks = int64_t{column_tiles} * row_tiles * filter_tiles * problem.n;
+  // Beyond eight channels a longer stage costs occupancy and saves little waiting.
+  constexpr int64_t kMostChannels = 8;
+  shape.chunk = 1;
+  if (channel_bytes > 0) {
+    const auto fitting = static_cast<int64_t>(kRungSharedBytes / channel_bytes);
+    shape.chunk =
+        static_cast<int>(std::max<int64_t>(1, std::min({fitting, kMostChannels, int64_t{shape.c}})));
+  }
+  plan.shared_bytes = channel_bytes * static_cast<size_t>(shape.chunk);
+  return plan;
+}
+
+class RungConv : public ConvKernel {
+ public:
+  RungConv(const ConvPrepare& request, const RungDesign& design)
+      : design_(design),
+        kernels_(design.kernels(request.problem)),
+        plan_(plan_rung(request.problem, design)) {
+    plan_.shape.relu = request.relu;
+    const Conv2dProblem& problem = request.problem;
+    const size_t weights = size_t{1} * problem.k * problem.c * problem.r * problem.s;
+    std::vector<float> bias(static_cast<size_t>(problem.k), 0.0f);
+    if (request.bias) std::copy_n(request.bias, problem.k, bias.begin());
+    if (kernels_.global) {
+      filters_ = request.services.upload(request.weights, weights);
+      bias_ = request.services.upload(bias.data(), bias.size());
+      return;
+    }
+    small_ = weights + bias.size() <= SmallBank::kCapacity;
+    large_bank_ = std::make_unique<LargeBank>();
+    float* values = small_ ? small_bank_.values : large_bank_->values;
+    std::copy(bias.begin(), bias.end(), std::copy_n(request.weights, weights, values));
+  }
+  std::string detail() const override {
+    return concat(plan_.block.x, "x", plan_.block.y, "x", plan_.block.z, " threads, ", design_.rows, "x",
+                  design_.columns, " positions x ", design_.filters, " filters a thread");
+  }
+  std::vector<LaunchResources> launches() const override {
+    const void* address = kernels_.global ? reinterpret_cast<const void*>(kernels_.global)
+                          : small_        ? reinterpret_cast<const void*>(kernels_.small)
+                                          : reinterpret_cast<const void*>(kernels_.large);
+    return {launch_resources(design_.kernel_name, address,
+                             static_cast<int>(plan_.block.x * plan_.block.y * plan_.block.z),
+                             plan_.shared_bytes)};
+  }
+  void run(const ConvArgs& args, RunContext& context) override {
+    const auto stream = static_cast<cudaStream_t>(context.stream.native_handle());
+    const auto blocks = static_cast<unsigned>(plan_.blocks);
+    if (kernels_.global) {
+      kernels_.global<<<blocks, plan_.block, plan_.shared_bytes, stream>>>(
+          plan_.shape, args.x, filters_.get(), bias_.get(), args.y);
+    } else if (small_) {
+      kernels_.small<<<blocks, plan_.block, plan_.shared_bytes, stream>>>(small_bank_, plan_.shape, args.x,
+                                                                          args.y);
+    } else {
+      kernels_.large<<<blocks, plan_.block, plan_.shared_bytes, stream>>>(*large_bank_, plan_.shape, args.x,
+                                                                          args.y);
+    }
+    LENSLET_CUDA_CHECK(cudaGetLastError());
+  }
+
+ private:
+  RungDesign design_;
+  RungKernels kernels_;
+  RungPlan plan_;
+  bool small_ = false;
+  SmallBank small_bank_{};
+  std::unique_ptr<LargeBank> large_bank_;
+  std::shared_ptr<float> filters_, bias_;
+};
+
+class RungBackend : public ConvBackend {
+ public:
+  explicit RungBackend(const RungDesign& design) : design_(design) {}
+  Support supports(const Conv2dProblem& problem, MathMode math) const override {
+    if (const Support fp32 = fp32_only(design_.name, math); !fp32) return fp32;
+    if (const Support nchw = nchw_only(design_.name, problem); !nchw) return nchw;
+    if (const Support limits = own_kernel_limits(design_.name, problem); !limits) return limits;
+    if (problem.groups > 1) {
+      return Support::no(
+          concat(design_.name, " serves one group, asked for ", problem.groups, ": use direct"));
+    }
+    if (design_.serves) {
+      if (const Support served = design_.serves(design_.name, problem); !served) return served;
+    }
+    const int64_t weights = int64_t{problem.k} * problem.c * problem.r * problem.s + problem.k;
+    if (!design_.kernels(problem).global && weights > LargeBank::kCapacity) {
+      return Support::no(concat(design_.name, " keeps up to ", LargeBank::kCapacity,
+                                " weights and biases in constant memory, asked for ", weights,
+                                ": use direct"));
+    }
+    const RungPlan plan = plan_rung(problem, design_);
+    if (plan.shared_bytes > kRungSharedBytes) {
+      return Support::no(concat(design_.name, " would need ", plan.shared_bytes,
+                                " bytes of shared memory for one window, the limit is ", kRungSharedBytes,
+                                ": use direct"));
+    }
+    if (plan.blocks > INT32_MAX) {
+      return Support::no(concat(design_.name, " would need ", plan.blocks, " thread blocks, the limit is ",
+                                INT32_MAX, ": use a smaller batch"));
+    }
+    return Support::yes();
+  }
+  size_t workspace_bytes(const Conv2dProblem&, MathMode) const override { return 0; }
+  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
+    return accuracy_of_sums(problem, math);
+  }
+  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+    if (const Support support = supports(request.problem, request.math); !support) {
+      throw UnavailableError(support.reason());
+    }
+    return std::make_unique<RungConv>(request, design_);
+  }
+
+ private:
+  RungDesign design_;
+};
+
+}  // namespace direct_ladder
+}  // namespace lenslet

@@ -1,0 +1,112 @@
+// What the kernels of the direct ladder share: how a problem is told to them, the filters' place in constant memory,
+// and the input tile in shared memory.
+//
+// Every rung computes, with groups = 1,
+//   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, c, p*stride_h - pad_h + r*dilation_h, ...]
+#pragma once
+
+#include <cstdint>
+
+#include "framework/keep_nan.h"
+#include "layers/conv/gpu/fast_divide.cuh"
+
+namespace lenslet {
+namespace direct_ladder {
+
+struct RungShape {
+  int n, c, h, w;     // input [N, C, H, W]
+  int k, r, s, p, q;  // filters [K, C, R, S], output [N, K, P, Q]
+  int stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+  // How blocks cut the output; blockIdx.x counts column tiles, then row tiles, then filter tiles, then images.
+  int tile_p, tile_q, tile_k;  // outputs of a block
+  FastDivide by_column_tiles, by_row_tiles, by_filter_tiles;
+  // Shared memory: `chunk` channels of [tile_h, pitch].
+  int chunk, tile_h, tile_w, pitch;
+  bool relu;
+};
+
+/// Where the outputs of this block begin.
+struct RungBlock {
+  int n, k, p, q;
+  __device__ explicit RungBlock(const RungShape& shape) {
+    int column_tile, row_tile, filter_tile;
+    n = shape.by_filter_tiles.divide(
+        shape.by_row_tiles.divide(shape.by_column_tiles.divide(static_cast<int>(blockIdx.x), column_tile),
+                                  row_tile),
+        filter_tile);
+    k = filter_tile * shape.tile_k;
+    p = row_tile * shape.tile_p;
+    q = column_tile * shape.tile_q;
+  }
+};
+
+/// All filters and biases as a kernel parameter. Parameters lie in constant memory, where one address for a whole warp
+/// is one broadcast, and each launch brings its own: two layers never overwrite each other's, as they would a
+/// __constant__ array.
+template <int kFloats>
+struct FilterBank {
+  static constexpr int kCapacity = kFloats;
+  float values[kFloats];  // w [K, C, R, S], then b [K]
+};
+
+__device__ __forceinline__ int rung_bias(const RungShape& shape, int filter) {
+  return shape.k * shape.c * shape.r * shape.s + filter;
+}
+
+/// Element (c, h, w) of image n, zero outside.
+__device__ __forceinline__ float rung_input(const RungShape& shape, const float* x, int n, int c, int h,
+                                            int w) {
+  if (h < 0 || h >= shape.h || w < 0 || w >= shape.w) return 0.0f;
+  return __ldg(x + ((static_cast<int64_t>(n) * shape.c + c) * shape.h + h) * shape.w + w);
+}
+
+/// Stores one output, where it exists.
+__device__ __forceinline__ void rung_store(const RungShape& shape, float* y, int n, int k, int p, int q,
+                                           float sum) {
+  if (k >= shape.k || p >= shape.p || q >= shape.q) return;
+  y[((static_cast<int64_t>(n) * shape.k + k) * shape.p + p) * shape.q + q] = relu_if(shape.relu, sum);
+}
+
+/// Stores four neighbouring columns, as one store where all of them exist and rows are multiples of 4.
+__device__ __forceinline__ void rung_store_four(const RungShape& shape, float* y, int n, int k, int p, int q,
+                                                const float* sums) {
+  if (shape.q % 4 != 0 || q >= shape.q) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) rung_store(shape, y, n, k, p, q + j, sums[j]);
+    return;
+  }
+  if (k >= shape.k || p >= shape.p) return;
+  float* target = y + ((static_cast<int64_t>(n) * shape.k + k) * shape.p + p) * shape.q + q;
+  *reinterpret_cast<float4*>(target) =
+      make_float4(relu_if(shape.relu, sums[0]), relu_if(shape.relu, sums[1]), relu_if(shape.relu, sums[2]),
+                  relu_if(shape.relu, sums[3]));
+}
+
+extern __shared__ float4 rung_shared[];
+
+/// Copies channels [c0, c0 + chunk) of the block's input tile, halo included, to shared memory
+/// [chunk, tile_h, pitch]: a warp a row.
+__device__ __forceinline__ const float* stage_rung_tile(const RungShape& shape, const float* x,
+                                                        const RungBlock& block, int c0) {
+  float* tile = reinterpret_cast<float*>(rung_shared);
+  const int thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+  const int threads = blockDim.x * blockDim.y * blockDim.z;
+  const int lanes = min(32, threads);
+  const int h0 = block.p * shape.stride_h - shape.pad_h, w0 = block.q * shape.stride_w - shape.pad_w;
+  const int channels = min(shape.chunk, shape.c - c0);
+  __syncthreads();  // the tile before is not needed any more
+  for (int c = 0; c < channels; ++c) {
+    for (int i = thread / lanes; i < shape.tile_h; i += threads / lanes) {
+      if (thread / lanes >= threads / lanes) break;  // a last warp that is not full
+      for (int j = thread % lanes; j < shape.tile_w; j += lanes) {
+        tile[(c * shape.tile_h + i) * shape.pitch + j] =
+            rung_input(shape, x, block.n, c0 + c, h0 + i, w0 + j);
+      }
+    }
+  }
+  __syncthreads();
+  return tile;
+}
+
+}  // namespace direct_ladder
+}  // namespace lenslet
