@@ -7,7 +7,7 @@ namespace {
 // computes    C [rows, columns] = A [rows, inner] * B [inner, columns]
 // work split  thread = row of C, so that there are only as many threads as rows
 // memory      no shared memory: the lanes of a warp read A and write C a whole row apart; all read one float of B at a
-//             time, down its columns
+//             time, down its columns. With so few threads time is latency, so that nine loads wait at once
 // requires    a launch that the card allows (checked by matrix_support)
 // measured    docs/results, study a, table gemm_partition
 __global__ void row_kernel(MatrixShape shape, const float* __restrict__ a, const float* __restrict__ b,
@@ -18,6 +18,7 @@ __global__ void row_kernel(MatrixShape shape, const float* __restrict__ a, const
   for (int column = 0; column < shape.columns; ++column) {
     const float* right = b + column;
     float sum = 0;
+#pragma unroll 9
     for (int k = 0; k < shape.inner; ++k, right += shape.columns) sum = fmaf(left[k], *right, sum);
     c[static_cast<int64_t>(row) * shape.columns + column] = sum;
   }
