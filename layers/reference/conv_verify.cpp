@@ -46,9 +46,11 @@ ConvVerifyResult ConvVerifier::verify(const ConvBackend& backend, MathMode math,
       variants.push_back({true, true});
     }
   }
+  // What the backend chose for the first fill it takes for the others: timing candidates takes longer than verifying.
+  std::vector<std::string> choices(variants.size());
   for (const FillCase& fill : fills_) {
-    for (Variant variant : variants) {
-      run_variant(fill, variant, backend, math, stream, result);
+    for (size_t i = 0; i < variants.size(); ++i) {
+      run_variant(fill, variants[i], backend, math, stream, choices[i], result);
       if (!result.reason.empty()) return result;
     }
   }
@@ -57,7 +59,8 @@ ConvVerifyResult ConvVerifier::verify(const ConvBackend& backend, MathMode math,
 }
 
 void ConvVerifier::run_variant(const FillCase& fill, Variant variant, const ConvBackend& backend,
-                               MathMode math, Stream& stream, ConvVerifyResult& result) const {
+                               MathMode math, Stream& stream, std::string& choice,
+                               ConvVerifyResult& result) const {
   const ConvCase& data = fill.data;
   const auto fail = [&](const std::string& what) {
     result.reason = concat(where(problem_, data.fill, variant.bias, variant.relu), ": ", what);
@@ -69,7 +72,8 @@ void ConvVerifier::run_variant(const FillCase& fill, Variant variant, const Conv
     // Copies that go away: a kernel that keeps the pointers reads NaN.
     std::vector<float> weights = fill.judge.weights(), bias = fill.judge.bias();
     kernel = backend.prepare({problem_, math, weights.data(), variant.bias ? bias.data() : nullptr,
-                              variant.relu, options_.workspace_limit, services, stream});
+                              variant.relu, options_.workspace_limit, services, stream, choice});
+    choice = kernel->choice();
     stream.synchronize();
     std::fill(weights.begin(), weights.end(), NAN);
     std::fill(bias.begin(), bias.end(), NAN);

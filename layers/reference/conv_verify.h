@@ -51,7 +51,7 @@ class ConvVerifier {
     ConvCase data;
   };
   void run_variant(const FillCase& fill, Variant variant, const ConvBackend& backend, MathMode math,
-                   Stream& stream, ConvVerifyResult& result) const;
+                   Stream& stream, std::string& choice, ConvVerifyResult& result) const;
 
   Conv2dProblem problem_;
   ConvVerifyOptions options_;
