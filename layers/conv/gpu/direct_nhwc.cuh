@@ -74,8 +74,6 @@ __global__ void __launch_bounds__(kDirectNhwcThreads) conv_direct_nhwc_kernel(
         const bool inside = q0 + j < shape.q && w >= 0 && w < shape.w;
         pixel[j] = inside ? image + (static_cast<int64_t>(h) * shape.w + w) * shape.c : nullptr;
       }
-      // Unrolled, so that the loads of several channels are under way at once.
-#pragma unroll kVector == 1 ? 4 : 2
       for (int c = 0; c < shape.group_channels; c += kVector) {
         float in[kColumns][kVector];
 #pragma unroll

@@ -9,7 +9,9 @@
 // register than it reads shifts them for nothing.
 #pragma once
 
+#include <cmath>
 #include "layers/conv/conv_problem.h"
+
 #include "layers/conv/gpu/direct_rows.cuh"
 #include "layers/conv/gpu/epilogue.cuh"
 #include "layers/conv/gpu/fast_divide.cuh"
@@ -33,6 +35,18 @@ struct DirectStripRow {
   float own[4][3];
   float beside[3];
 };
+
+/// The larger one; NaN where `value` is one. ReLU with floor 0, nothing with -infinity: one instruction from compute
+/// capability 8.0 on, where a comparison and a choice are two.
+__device__ __forceinline__ float at_least(float floor, float value) {
+#if __CUDA_ARCH__ >= 800
+  float result;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(value), "f"(floor));
+  return result;
+#else
+  return value < floor ? floor : value;
+#endif
+}
 
 /// Where a lane reads and writes. kVector: W is a multiple of 4, so that four columns lie aligned and wholly inside
 /// the row or wholly outside.
@@ -103,14 +117,14 @@ struct DirectStripLane {
     }
   }
 
-  /// Stores one output row's sums.
-  __device__ void store(int row, const float (&sums)[K][kOutputs], bool relu) const {
+  /// Stores one output row's sums, none below `floor`.
+  __device__ void store(int row, const float (&sums)[K][kOutputs], float floor) const {
     const int q0 = w0 / kStride;
     if (row < 0 || q0 >= q) return;
     if constexpr (kNhwc) {
       float out[kOutputs * K];
 #pragma unroll
-      for (int i = 0; i < kOutputs * K; ++i) out[i] = relu_if(relu, sums[i % K][i / K]);
+      for (int i = 0; i < kOutputs * K; ++i) out[i] = at_least(floor, sums[i % K][i / K]);
       float* target = y + (static_cast<int64_t>(row) * q + q0) * K;
       constexpr int kWidth = kOutputs * K % 4 == 0 ? 4 : 2;
 #pragma unroll
@@ -120,7 +134,7 @@ struct DirectStripLane {
       for (int k = 0; k < K; ++k) {
         float out[kOutputs];
 #pragma unroll
-        for (int j = 0; j < kOutputs; ++j) out[j] = relu_if(relu, sums[k][j]);
+        for (int j = 0; j < kOutputs; ++j) out[j] = at_least(floor, sums[k][j]);
         float* target = y + (static_cast<int64_t>(k) * p + row) * q + q0;
         if constexpr (kVector) {
           store_together<kOutputs>(target, out);
@@ -206,6 +220,7 @@ __global__ void __launch_bounds__(kDirectStripThreads, 4)
   float bias[K][kOutputs];
 #pragma unroll
   for (int i = 0; i < K * kOutputs; ++i) bias[i / kOutputs][i % kOutputs] = filter.bias[i / kOutputs];
+  const float floor = shape.relu ? 0.0f : -INFINITY;
   float window[6][3];
   if constexpr (kStride == 1) {
     // Input row h is the last row of output row h-1's window, the middle one of h's and the first one of h+1's.
@@ -226,7 +241,7 @@ __global__ void __launch_bounds__(kDirectStripThreads, 4)
       add_strip_row<K, 1, 2>(filter, window, middle, finished);
       add_strip_row<K, 1, 1>(filter, window, first, middle);
       add_strip_row<K, 1, 0>(filter, window, bias, first);
-      lane.store(p, finished, shape.relu);
+      lane.store(p, finished, floor);
     }
   } else {
     // Odd input rows are the last row of one window and the first one of the next.
@@ -244,7 +259,7 @@ __global__ void __launch_bounds__(kDirectStripThreads, 4)
       add_strip_row<K, 2, 1>(filter, window, sums, sums);
       lane.widen(last, window);
       add_strip_row<K, 2, 2>(filter, window, sums, sums);
-      lane.store(p, sums, shape.relu);
+      lane.store(p, sums, floor);
       add_strip_row<K, 2, 0>(filter, window, bias, sums);
     }
   }
