@@ -40,11 +40,7 @@ const std::vector<Study>& all_studies() {
        "time of a "
        "failed launch. And im2col + GEMM that takes as long at stride 3 as at stride 1 did the work of "
        "stride 1 at every "
-       "stride; done right it gets faster, as above. A third figure cannot be what its name says: \"column\" "
-       "at 1024 took "
-       "4.1 ms, but one thread a column makes 1,048,576 multiply-adds one after another, three clock cycles "
-       "of that card "
-       "each, less than one of them takes. Ours does what the name says, and so is slower."},
+       "stride; done right it gets faster, as above."},
       {"b", "Study B: implicit GEMM, rung by rung, against cuDNN",
        [](const BenchOptions& all, BenchSession& session) {
          LadderOptions options = with<LadderOptions>(all);
