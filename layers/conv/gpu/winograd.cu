@@ -2,11 +2,11 @@
 //
 // Each MxM tile of outputs comes from an E x E patch of inputs, E = M + R - 1:
 //   Y = A^T [sum over c of U_kc * V_c] A with V_c = B^T d_c B and U_kc = G g_kc G^T,
-// for 3x3 filters 16 multiplications in place of 36 (2.25 times fewer) with M = 2, 36 in place of 144 (4 times fewer) with
-// M = 4; for 5x5 filters 36 in place of 100 (2.78 times fewer).
-// A. Lavin and S. Gray, "Fast algorithms for convolutional neural networks", arXiv:1509.09308 (2015), sections
-// 4.1 and 5.1. Filters are transformed once, in fp64 on the host. F(4x4, 3x3) is winograd_fused.cuh. F(2x2, R) is the
-// three-stage form: the sums over c are E*E matrix products; tiles are worked through in chunks, which bounds the
+// for 3x3 filters 16 multiplications in place of 36 (2.25 times fewer) with M = 2, 36 in place of 144 (4
+// times fewer) with M = 4; for 5x5 filters 36 in place of 100 (2.78 times fewer). A. Lavin and S. Gray, "Fast
+// algorithms for convolutional neural networks", arXiv:1509.09308 (2015), sections 4.1 and 5.1. Filters are
+// transformed once, in fp64 on the host. F(4x4, 3x3) is winograd_fused.cuh. F(2x2, R) is the three-stage
+// form: the sums over c are E*E matrix products; tiles are worked through in chunks, which bounds the
 // workspace. The points of six inputs differ from the paper's: see winograd_transforms.cuh.
 #include <algorithm>
 #include <cmath>
@@ -56,8 +56,8 @@ const MultiplyVariant& choose_multiply(int group_filters) {
 int64_t tile_count(const Conv2dProblem& problem) {
   return problem.n * ceil_div(problem.p(), 2) * ceil_div(problem.q(), 2);
 }
-// Products and output transform are one kernel where sums over so few channels do not pay for a matrix product (and
-// their filters fit into shared memory) and the tiles alone fill the GPU.
+// Products and output transform are one kernel where sums over so few channels do not pay for a matrix
+// product (and their filters fit into shared memory) and the tiles alone fill the GPU.
 constexpr int kFewChannels = 16, kFewOut = 8;
 constexpr int64_t kFewChannelsTiles = 8192;
 bool has_few_channels(const Conv2dProblem& problem) {
@@ -67,7 +67,8 @@ size_t bytes_per_tile(const Conv2dProblem& problem) {
   const size_t channels = size_t{0} + problem.c + (has_few_channels(problem) ? 0 : problem.k);
   return sizeof(float) * (problem.r + 1) * (problem.s + 1) * channels;
 }
-/// Tiles of one chunk under that many bytes, all chunks of about one size; 0 where not even the smallest fits.
+/// Tiles of one chunk under that many bytes, all chunks of about one size; 0 where not even the smallest
+/// fits.
 int64_t chunk_tiles(const Conv2dProblem& problem, size_t limit) {
   const int64_t units = ceil_div(tile_count(problem), kWinogradChunkUnit);
   const size_t wanted = has_few_channels(problem) ? kFewChannelsWorkspace : kDefaultWorkspace;
@@ -179,7 +180,8 @@ class WinogradConv : public ConvKernel {
   size_t input_floats() const { return size_t{kPositions} * shape_.c * shape_.chunk; }
   size_t product_floats() const { return few_channels_ ? 0 : size_t{kPositions} * shape_.k * shape_.chunk; }
 
-  /// [K, C/G, R, R] to U [G, E*E, C/G, filter_pitch], or for few channels [K tiles, E*E, C, kFewOut], zero padded.
+  /// [K, C/G, R, R] to U [G, E*E, C/G, filter_pitch], or for few channels [K tiles, E*E, C, kFewOut], zero
+  /// padded.
   void upload_filters(const ConvPrepare& request) {
     const int64_t pitch = shape_.filter_pitch, channels = shape_.group_channels;
     std::vector<float> packed(static_cast<size_t>(groups_ * kPositions * channels * pitch), 0.0f);
@@ -252,11 +254,11 @@ class WinogradBackend : public ConvBackend {
     return bytes_per_tile(problem) * kWinogradChunkUnit;
   }
   /// Let a = max over outputs o and taps j of sum over t, i of |A_to G_tj B_it|: 4 for F(2, 3), 16.94 for
-  /// F(2, 5) and F(4, 3); in two dimensions a^2. Every product |x||w| inside a tile is rounded at most C/G + r0 times
-  /// with that amplification at most: C/G in the sum over channels, one in U, and in the transforms and the
-  /// bias at most 7 for F(2, 3) and 18 for the others. So |error| <= 1.01 * a^2 * (C/G + r0) * eps * (max|x| *
-  /// sum|w| + |b|), the maximum taken over the image because a tile's rounding also comes from inputs that
-  /// the output does not see.
+  /// F(2, 5) and F(4, 3); in two dimensions a^2. Every product |x||w| inside a tile is rounded at most C/G +
+  /// r0 times with that amplification at most: C/G in the sum over channels, one in U, and in the transforms
+  /// and the bias at most 7 for F(2, 3) and 18 for the others. So |error| <= 1.01 * a^2 * (C/G + r0) * eps *
+  /// (max|x| * sum|w| + |b|), the maximum taken over the image because a tile's rounding also comes from
+  /// inputs that the output does not see.
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode) const override {
     const double channels = double{1} * problem.c / problem.groups;
     const bool two_by_three = problem.r == 3 && !winograd_fused_suits(problem);

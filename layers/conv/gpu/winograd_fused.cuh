@@ -1,14 +1,16 @@
-// F(4x4, 3x3) Winograd convolution whose products never leave the multiprocessor: input transform, then one kernel for
-// the 36 matrix products over the channels, output transform, bias and ReLU.
+// F(4x4, 3x3) Winograd convolution whose products never leave the multiprocessor: input transform, then one
+// kernel for the 36 matrix products over the channels, output transform, bias and ReLU.
 //
-// After the fused kernels of A. Lavin and S. Gray, arXiv:1509.09308 (2015), section 5, and of D. Yan, W. Wang and X. Chu,
-// "Optimizing batched Winograd convolution on GPUs", PPoPP 2020. Both take F(2x2, 3x3) and hold 16 positions of a tile;
-// here a block holds 36 in registers, 96 sums a thread, and the inputs are transformed by a kernel of their own: they
-// are read by K / 32 blocks, and transforming them each time would cost more than 2.25 times their traffic once.
+// After the fused kernels of A. Lavin and S. Gray, arXiv:1509.09308 (2015), section 5, and of D. Yan, W. Wang
+// and X. Chu, "Optimizing batched Winograd convolution on GPUs", PPoPP 2020. Both take F(2x2, 3x3) and hold
+// 16 positions of a tile; here a block holds 36 in registers, 96 sums a thread, and the inputs are
+// transformed by a kernel of their own: they are read by K / 32 blocks, and transforming them each time would
+// cost more than 2.25 times their traffic once.
 //
-// Tiles of 4x4 outputs are numbered over images, then rows, then columns. 32 tiles are a tile block, 32 filters a filter
-// block; position (i, j) of a transformed tile is row i, column j. Both operands lie as [block, 6, channels, 6, 32]:
-// row, channel, column, tile or filter, so that what a pair of warps reads of a row is contiguous.
+// Tiles of 4x4 outputs are numbered over images, then rows, then columns. 32 tiles are a tile block, 32
+// filters a filter block; position (i, j) of a transformed tile is row i, column j. Both operands lie as
+// [block, 6, channels, 6, 32]: row, channel, column, tile or filter, so that what a pair of warps reads of a
+// row is contiguous.
 #pragma once
 
 #include <cstdint>
@@ -42,12 +44,13 @@ constexpr int kWinogradFusedRow = kWinogradFusedEdge * 32;
 constexpr int kWinogradFusedExchange = kWinogradFusedEdge * kWinogradFusedFilters * 4 * kWinogradFusedTiles;
 
 // computes    V [tile blocks, 6, channels, 6, 32] = B^T d B for the 6x6 input patch d of each tile
-// work split  thread = one tile of one channel; warp = the 32 tiles of a block (blockIdx.x, from first_block on);
-//             warps and blockIdx.y walk the channels
-// memory      no shared memory: patches overlap by two, neighbours find their inputs in L1; stores are whole lines
-// requires    kAligned: W % 4 == 0 and no padding left and right, so that a row of a patch is a float4 and a float2.
-//             Tiles past the last and channels past C are written as zero
-// measured    with the other stage: see conv_winograd_fused_kernel
+// work split  thread = one tile of one channel; warp = the 32 tiles of a block (blockIdx.x, from first_block
+//             on); warps and blockIdx.y walk the channels
+// memory      no shared memory: patches overlap by two, neighbours find their inputs in L1; stores are whole
+//             lines
+// requires    kAligned: W % 4 == 0 and no padding left and right, so that a row of a patch is a float4 and a
+//             float2. Tiles past the last and channels past C are written as zero
+// measured    H200, 8 images, 64 channels, 128 x 128: 31 us, 3.5 TB/s (docs/kernels/winograd.md)
 template <bool kAligned>
 __global__ void __launch_bounds__(32 * kWinogradFusedInputWarps)
     conv_winograd_fused_input_kernel(const WinogradFusedShape shape, int first_block,
@@ -113,22 +116,67 @@ __device__ __forceinline__ void winograd_outer_product(const float4& a4, const f
   }
 }
 
-/// Where float4 `vector` (0..31) of filter `filter` lies in a row of the exchange: as if in place, but turned so that
-/// eight threads that store at once hit eight different groups of banks.
+/// Which four filters (0..7) and which four tiles (0..3) of a warp's 32 x 16 a lane sums. Lanes that differ
+/// in bit 0 share filters, lanes that differ in bit 1 share tiles: only then does a warp's 16-byte load from
+/// shared memory take two passes for either operand; rows of lanes for one and columns for the other take two
+/// and four.
+__device__ __forceinline__ int winograd_lane_filters(int lane) { return lane >> 1 & 7; }
+__device__ __forceinline__ int winograd_lane_tiles(int lane) { return (lane & 1) | lane >> 4 << 1; }
+
+/// Where float4 `vector` (0..31) of filter `filter` lies in a row of the exchange: turned by the filter, so
+/// that eight lanes that store at once hit eight different groups of banks.
 __device__ __forceinline__ int winograd_exchange_slot(int filter, int vector) {
-  return vector ^ (vector >> 3 & 1) ^ (filter >> 2 & 1) << 1;
+  return vector ^ (filter >> 2 & 3);
+}
+
+// A warp stores the outputs of every third filter, 32 neighbours of the four rows of each tile.
+constexpr int kWinogradStoreStep = kWinogradFusedWarps / 4;
+
+/// y = A^T (products A) + bias, optional ReLU, of 32 filters from block_filter and 32 tiles from first_tile
+/// on; `exchange` [6, 32, 128] holds products A. `shift` of lane i is the bias of the warp's filter number i.
+__device__ __forceinline__ void winograd_store_outputs(const WinogradFusedShape& shape, const float* exchange,
+                                                       int first_tile, int block_filter, float shift,
+                                                       float* y) {
+  constexpr int kEdge = kWinogradFusedEdge;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  // A lane's column of outputs is the same for all of its filters.
+  const int vector = warp % 4 * 8 + lane / 4, tile = first_tile + vector;
+  int tile_row, tile_column;
+  const int n = shape.by_tile_rows.divide(shape.by_tile_columns.divide(tile, tile_column), tile_row);
+  const int p0 = 4 * tile_row, q = 4 * tile_column + lane % 4;
+  const int rows = tile < shape.tiles && q < shape.q ? shape.p - p0 : 0;  // outputs that exist
+  const int filter_count = min(kWinogradFusedFilters, shape.k - block_filter);
+  const int64_t plane = static_cast<int64_t>(shape.p) * shape.q;
+  float* target = y + (static_cast<int64_t>(n) * shape.k + block_filter + warp / 4) * plane +
+                  static_cast<int64_t>(p0) * shape.q + q;
+#pragma unroll 1
+  for (int i = 0, filter = warp / 4; filter < filter_count; ++i, filter += kWinogradStoreStep) {
+    const float* source =
+        exchange + (filter * kWinogradFusedTiles + winograd_exchange_slot(filter, vector)) * 4 + lane % 4;
+    float m[kEdge], column[4];
+#pragma unroll
+    for (int row = 0; row < kEdge; ++row) m[row] = source[row * (kWinogradFusedExchange / kEdge)];
+    Winograd<4, 3>::output(m, column);
+    const float filter_shift = __shfl_sync(0xffffffffu, shift, i);
+#pragma unroll
+    for (int row = 0; row < 4; ++row) {
+      if (row < rows) target[row * shape.q] = relu_if(shape.relu, column[row] + filter_shift);
+    }
+    target += kWinogradStoreStep * plane;
+  }
 }
 
 // computes    y = A^T [sum over c of U * V] A + bias, optional ReLU
-// work split  block = 32 filters x 32 tiles (blockIdx.x, filters fastest, so that V is read while it is in L2); pair of
-//             warps = the six positions of one row, each warp 16 tiles; thread = 6 positions x 4 filters x 4 tiles,
-//             96 sums in registers
-// memory      shared, one use after the other: two stages of kChannels channels a pair, [U, V] [kChannels, 6, 32] each,
-//             filled by cp.async while the other is computed with, and a pair waits for no other; then the products
-//             with A applied on the right [6, 32, 128], to be gathered over rows. Stores run along q
-// requires    compute capability 8.0, channels a multiple of kChannels, both operands padded to whole blocks (by the
-//             plan in winograd_fused_plan.cuh)
-// measured    `convbench run --backend winograd`, docs/kernels/winograd.md
+// work split  block = 32 filters x 32 tiles (blockIdx.x, filters fastest, so that V is read while it is in
+//             L2); pair of warps = the six positions of one row, each warp 16 tiles; thread = 6 positions x 4
+//             filters x 4 tiles, 96 sums in registers
+// memory      shared, one use after the other: two stages of kChannels channels a pair, [U, V]
+//             [kChannels, 6, 32] each, filled by cp.async while the other is computed with, and a pair waits
+//             for no other; then the products with A applied on the right [6, 32, 128], to be gathered over rows
+// requires    compute capability 8.0, channels a multiple of kChannels, both operands padded to whole blocks
+//             (by the plan in winograd_fused_plan.cuh)
+// measured    H200, 8 images, 64 channels, 128 x 128, 256 filters: 308 us with the input transform
+//             (docs/kernels/winograd.md)
 template <int kChannels>
 __global__ void __launch_bounds__(kWinogradFusedThreads, 1)
     conv_winograd_fused_kernel(const WinogradFusedShape shape, int first_block,
@@ -144,7 +192,8 @@ __global__ void __launch_bounds__(kWinogradFusedThreads, 1)
   extern __shared__ float4 winograd_fused_shared[];
   float* const shared = reinterpret_cast<float*>(winograd_fused_shared);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, pair = warp / 2;
-  const int first_filter = lane / 4 * 4, first_tile = warp % 2 * 16 + lane % 4 * 4;
+  const int first_filter = winograd_lane_filters(lane) * 4;
+  const int first_tile = warp % 2 * 16 + winograd_lane_tiles(lane) * 4;
   int filter_block;
   const int tile_block = shape.by_filter_blocks.divide(static_cast<int>(blockIdx.x), filter_block);
 
@@ -163,6 +212,13 @@ __global__ void __launch_bounds__(kWinogradFusedThreads, 1)
     next_u += kOperand;
     next_v += kOperand;
   };
+
+  // The bias of filter warp / 4 + 3 * lane, asked for long before it is needed: see winograd_store_outputs.
+  const int block_filter = filter_block * kWinogradFusedFilters;
+  const int shift_filter = block_filter + warp / 4 + lane * kWinogradStoreStep;
+  const float shift = lane < kWinogradFusedFilters / kWinogradStoreStep + 1 && shift_filter < shape.k
+                          ? __ldg(bias + shift_filter)
+                          : 0.0f;
 
   float sums[kEdge][4][4] = {};
   fetch(0);
@@ -202,32 +258,8 @@ __global__ void __launch_bounds__(kWinogradFusedThreads, 1)
   }
   __syncthreads();
 
-  // A lane's column of outputs is the same for all of its filters.
-  const int vector = warp % 4 * 8 + lane / 4;
-  const int tile = (first_block + tile_block) * kWinogradFusedTiles + vector;
-  int tile_row, tile_column;
-  const int n = shape.by_tile_rows.divide(shape.by_tile_columns.divide(tile, tile_column), tile_row);
-  const int p0 = 4 * tile_row, q = 4 * tile_column + lane % 4;
-  if (tile >= shape.tiles || q >= shape.q) return;
-  const int block_filter = filter_block * kWinogradFusedFilters;
-  const int filter_count = min(kWinogradFusedFilters, shape.k - block_filter);
-  const int plane = shape.p * shape.q;
-  float* const corner =
-      y + (static_cast<int64_t>(n) * shape.k + block_filter) * plane + static_cast<int64_t>(p0) * shape.q + q;
-  for (int filter = warp / 4; filter < filter_count; filter += kWinogradFusedWarps / 4) {
-    const float* source =
-        shared + (filter * kWinogradFusedTiles + winograd_exchange_slot(filter, vector)) * 4 + lane % 4;
-    float m[kEdge], column[4];
-#pragma unroll
-    for (int i = 0; i < kEdge; ++i) m[i] = source[i * (kWinogradFusedExchange / kEdge)];
-    Winograd<4, 3>::output(m, column);
-    const float shift = __ldg(bias + block_filter + filter);
-    float* target = corner + static_cast<int64_t>(filter) * plane;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      if (p0 + i < shape.p) target[i * shape.q] = relu_if(shape.relu, column[i] + shift);
-    }
-  }
+  winograd_store_outputs(shape, shared, (first_block + tile_block) * kWinogradFusedTiles, block_filter, shift,
+                         y);
 #endif
 }
 

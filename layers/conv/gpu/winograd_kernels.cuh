@@ -79,8 +79,8 @@ __global__ void __launch_bounds__(kWinogradBlock)
 //             .z = group
 // memory      shared: two buffers of kBlockL x (kBlockM + kBlockN) floats, see sgemm_tile.cuh
 // requires    chunk a multiple of kBlockN, U zero padded to whole tiles (both by the plan in winograd.cu)
-// measured    H200, all stages: 8 images, 64 channels, 128 x 128, 256 filters 3x3: 737 us
-//             (docs/results/2026-11-21-h200/conv_kernels.json)
+// measured    H200, all stages: 8 images, 256 channels, 14 x 14, 256 filters 3x3 with padding: 42.3 us
+//             (docs/kernels/winograd.md)
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
     conv_winograd_multiply_kernel(const WinogradShape shape,

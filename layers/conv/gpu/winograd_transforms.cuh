@@ -2,18 +2,19 @@
 //
 //   y [M] = A^T ((G g) * (B^T d)), g [R] the filter, d [E] the inputs, * element by element
 //
-// A. Lavin and S. Gray, "Fast algorithms for convolutional neural networks", arXiv:1509.09308 (2015), section 4.1: row i
-// of G and column i of A^T evaluate polynomials at point i, B^T interpolates. B^T depends on E and the points alone, so
-// F(2, 5) and F(4, 3) share it. With six inputs Lavin and Gray take the points 0, 1, -1, 2, -2 and infinity; here
-// 1/2 stands for 2, which rounds about three times less in two dimensions: B. Barabasz, A. Anderson, K. Soodhalter and
-// D. Gregg, "Error analysis and improving the accuracy of Winograd convolution for deep neural networks",
-// arXiv:1803.10986 (2018).
+// A. Lavin and S. Gray, "Fast algorithms for convolutional neural networks", arXiv:1509.09308 (2015), section
+// 4.1: row i of G and column i of A^T evaluate polynomials at point i, B^T interpolates. B^T depends on E and
+// the points alone, so F(2, 5) and F(4, 3) share it. With six inputs Lavin and Gray take the points 0, 1, -1,
+// 2, -2 and infinity; here 1/2 stands for 2, which rounds about three times less in two dimensions: B.
+// Barabasz, A. Anderson, K. Soodhalter and D. Gregg, "Error analysis and improving the accuracy of Winograd
+// convolution for deep neural networks", arXiv:1803.10986 (2018).
 #pragma once
 
 namespace lenslet {
 
-/// F(M, R): kG is G, input() v = B^T d, output() y = A^T m. kAmplification is the largest, over outputs o and taps j, of
-/// sum over t, i of |A_to G_tj B_it|: how much larger than |d||g| the numbers behind an output can be.
+/// F(M, R): kG is G, input() v = B^T d, output() y = A^T m. kAmplification is the largest, over outputs o and
+/// taps j, of sum over t, i of |A_to G_tj B_it|: how much larger than |d||g| the numbers behind an output can
+/// be.
 template <int M, int R>
 struct Winograd;
 
