@@ -142,7 +142,7 @@ struct DirectPixelsShape {
 // work split  thread = one pixel of all K planes
 // memory      no shared memory: neighbours share pixels through L1; filters in the constant bank
 // requires    compiled K, no dilation, one group (checked by direct_nhwc_plan.cuh)
-// measured    H200, hot: 4096 x 4096 to 3 planes, stride 3: 53.4 us (docs/kernels/direct.md)
+// measured    H200, hot: 4096 x 4096 to 3 planes, stride 3: 52.9 us (docs/kernels/direct.md)
 template <int K>
 __global__ void __launch_bounds__(128)
     conv_direct_pixels_kernel(const __grid_constant__ DirectRowsFilter<3, K, 3, 3> filter,

@@ -186,8 +186,8 @@ __device__ __forceinline__ void add_strip_row(const DirectRowsFilter<3, K, 3, 3>
 // memory      no shared memory: neighbouring columns by shuffle; registers hold the sums of the rows under way, a row
 //             and the next one, which is read while this one is worked on; filters in the constant bank
 // requires    compiled K and stride, no dilation, one group; kVector: W a multiple of 4 (checked by direct_strip_plan.cuh)
-// measured    H200, hot, NCHW / NHWC: 4096 x 4096 to 3 planes, stride 1: 112.8 / 109.3 us, 85 / 88 % of a copy's speed;
-//             stride 2: 63.7 / 62.3 us, 95 / 98 % (docs/kernels/direct.md)
+// measured    H200, hot, NCHW / NHWC: 4096 x 4096 to 3 planes, stride 1: 113.2 / 109.4 us, 86 / 89 % of a copy's speed;
+//             stride 2: 63.0 / 61.7 us, 97 / 99 % (docs/kernels/direct.md)
 template <int K, int kStride, TensorLayout kLayout, bool kVector>
 __global__ void __launch_bounds__(kDirectStripThreads, 4)
     conv_direct_strip_kernel(const __grid_constant__ DirectRowsFilter<3, K, 3, 3> filter,
