@@ -21,6 +21,7 @@
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/direct_any.cuh"
 #include "layers/conv/gpu/direct_nhwc_plan.cuh"
+#include "layers/conv/gpu/direct_pixels_plan.cuh"
 #include "layers/conv/gpu/direct_plan.cuh"
 #include "layers/conv/gpu/direct_rows_plan.cuh"
 #include "layers/conv/gpu/direct_strip_plan.cuh"
@@ -134,6 +135,7 @@ class DirectBackend : public ConvBackend {
     const int multiprocessors = multiprocessor_count(request.stream.device());
     if (request.problem.layout == TensorLayout::kNhwc) return prepare_nhwc(request, multiprocessors);
     if (auto kernel = prepare_strip(request, multiprocessors)) return kernel;
+    if (auto kernel = prepare_pixels(request)) return kernel;
     if (auto kernel = prepare_rows(request, multiprocessors)) return kernel;
     if (is_plain(request.problem)) {
       if (const TileVariant* variant = choose_tile_variant(request.problem, multiprocessors)) {

@@ -5,48 +5,11 @@
 #include <vector>
 
 #include "layers/conv/gpu/direct_nhwc.cuh"
+#include "layers/conv/gpu/direct_pixels_plan.cuh"
 #include "layers/conv/gpu/direct_plan.cuh"
 #include "layers/conv/gpu/direct_strip_plan.cuh"
 
 namespace lenslet {
-
-/// One thread a pixel: RGB images that strips do not serve.
-template <int K>
-class DirectPixels : public ConvKernel {
- public:
-  explicit DirectPixels(const ConvPrepare& request) {
-    const Conv2dProblem& problem = request.problem;
-    std::copy_n(request.weights, K * 27, filter_.weights);
-    for (int k = 0; k < K; ++k) filter_.bias[k] = request.bias ? request.bias[k] : 0.0f;
-    shape_.h = problem.h;
-    shape_.w = problem.w;
-    shape_.p = problem.p();
-    shape_.q = problem.q();
-    shape_.pixels = problem.n * problem.p() * problem.q();
-    shape_.stride_h = problem.stride_h;
-    shape_.stride_w = problem.stride_w;
-    shape_.pad_h = problem.pad_h;
-    shape_.pad_w = problem.pad_w;
-    shape_.by_q = FastDivide(problem.q());
-    shape_.by_p = FastDivide(problem.p());
-    shape_.relu = request.relu;
-  }
-  std::string detail() const override { return concat("pixels, ", K, " channels a thread, NHWC"); }
-  std::vector<LaunchResources> launches() const override {
-    return {launch_resources("conv_direct_pixels_kernel", kernel_address(&conv_direct_pixels_kernel<K>),
-                             kDirectNhwcThreads, 0)};
-  }
-  void run(const ConvArgs& args, RunContext& context) override {
-    const auto blocks = static_cast<unsigned>(ceil_div(shape_.pixels, kDirectNhwcThreads));
-    conv_direct_pixels_kernel<K>
-        <<<blocks, kDirectNhwcThreads, 0, direct_stream(context)>>>(filter_, shape_, args.x, args.y);
-    LENSLET_CUDA_CHECK_LAUNCH("conv_direct_pixels_kernel");
-  }
-
- private:
-  DirectRowsFilter<3, K, 3, 3> filter_;
-  DirectPixelsShape shape_{};
-};
 
 /// Every other shape.
 class DirectNhwc : public ConvKernel {
@@ -133,7 +96,7 @@ std::unique_ptr<ConvKernel> prepare_rgb_nhwc(const ConvPrepare& request, int mul
   if (strips_serve(request.problem) && request.problem.w % 4 == 0) {
     return make_strip<K, TensorLayout::kNhwc, true>(request, multiprocessor_count);
   }
-  return std::make_unique<DirectPixels<K>>(request);
+  return std::make_unique<DirectPixels<K, TensorLayout::kNhwc>>(request);
 }
 
 inline std::unique_ptr<ConvKernel> prepare_nhwc(const ConvPrepare& request, int multiprocessor_count) {
