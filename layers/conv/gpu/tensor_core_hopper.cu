@@ -22,23 +22,24 @@ constexpr int kMostStages = 4, kLeastStages = 3, kMostSlices = 8, kLeastSlices =
 constexpr int kBarrierBytes = 16 * (kMostStages + kMostSlices + 2);
 
 struct Variant {
-  int pixels, filters, channels, lanes, threads, stage_taps, tap_bytes, staging_bytes;
+  int pixels, filters, channels, lanes, stage_taps, tap_bytes, staging_bytes;
+  int threads[2];            // [NHWC]
   HopperFunction kernel[2];  // [NHWC]
 };
 
 template <MathMode kMath, int kTilesM, int kFilters, int kTaps>
 constexpr Variant variant() {
   using Tile = HopperTile<kMath, false, kTilesM, kFilters, kTaps>;
+  using NhwcTile = HopperTile<kMath, true, kTilesM, kFilters, kTaps>;
   return {Tile::kPixels,
           kFilters,
           Tile::kChannels,
           Tile::kLanes,
-          Tile::kThreads,
           kTaps,
           Tile::kTapBytes,
           Tile::kConsumers * Tile::kStagingFloats * 4,
-          {&conv_tensor_core_wgmma_kernel<Tile>,
-           &conv_tensor_core_wgmma_kernel<HopperTile<kMath, true, kTilesM, kFilters, kTaps>>}};
+          {Tile::kThreads, NhwcTile::kThreads},
+          {&conv_tensor_core_wgmma_kernel<Tile>, &conv_tensor_core_wgmma_kernel<NhwcTile>}};
 }
 
 constexpr MathMode kTf32 = MathMode::kTf32, kFp16 = MathMode::kFp16;
@@ -123,7 +124,9 @@ Choice choose_variant(const Conv2dProblem& problem, MathMode math, int multiproc
 class TensorCoreHopper : public ConvKernel {
  public:
   TensorCoreHopper(const ConvPrepare& request, const Variant& choice, int multiprocessor_count)
-      : variant_(choice), kernel_(choice.kernel[request.problem.layout == TensorLayout::kNhwc]) {
+      : variant_(choice),
+        kernel_(choice.kernel[request.problem.layout == TensorLayout::kNhwc]),
+        threads_(choice.threads[request.problem.layout == TensorLayout::kNhwc]) {
     const Conv2dProblem& problem = request.problem;
     const PaddedBatch batch(problem);
     const SharedPlan plan(problem, choice, batch);
@@ -169,10 +172,10 @@ class TensorCoreHopper : public ConvKernel {
   }
   std::vector<LaunchResources> launches() const override {
     return {launch_resources("conv_tensor_core_wgmma_kernel", reinterpret_cast<const void*>(kernel_),
-                             variant_.threads, static_cast<size_t>(shared_bytes_))};
+                             threads_, static_cast<size_t>(shared_bytes_))};
   }
   void run(const ConvArgs& args, RunContext& context) override {
-    kernel_<<<blocks_, static_cast<unsigned>(variant_.threads), static_cast<size_t>(shared_bytes_),
+    kernel_<<<blocks_, static_cast<unsigned>(threads_), static_cast<size_t>(shared_bytes_),
               static_cast<cudaStream_t>(context.stream.native_handle())>>>(
         shape_, args.x, reinterpret_cast<const unsigned char*>(filters_.get()), bias_.get(), args.y);
     LENSLET_CUDA_CHECK_LAUNCH("conv_tensor_core_wgmma_kernel");
@@ -207,6 +210,7 @@ class TensorCoreHopper : public ConvKernel {
 
   Variant variant_;
   HopperFunction kernel_;
+  int threads_;
   HopperShape shape_{};
   unsigned blocks_ = 0;
   int shared_bytes_ = 0;
