@@ -172,7 +172,7 @@ __device__ __forceinline__ void winograd_store_outputs(const WinogradFusedShape&
 //             filters x 4 tiles, 96 sums in registers
 // memory      shared, one use after the other: two stages of kChannels channels a pair, [U, V]
 //             [kChannels, 6, 32] each, filled by cp.async while the other is computed with, and a pair waits
-//             for no other; then the products with A applied on the right [6, 32, 128], to be gathered over rows
+//             for no other; then the products with A applied on the right [6, 32, 128], gathered over rows
 // requires    compute capability 8.0, channels a multiple of kChannels, both operands padded to whole blocks
 //             (by the plan in winograd_fused_plan.cuh)
 // measured    H200, 8 images, 64 channels, 128 x 128, 256 filters: 308 us with the input transform
