@@ -16,6 +16,9 @@ constexpr double kLargestByte = 255;
 // Multiply-adds of one judgement.
 constexpr int64_t kJudgedMacs = int64_t{1} << 23;
 
+// Pixels below which a second thread costs more than it brings.
+constexpr int64_t kPixelsPerThread = 1 << 14;
+
 /// What one row showed.
 struct RowVerdict {
   double max_abs = 0, max_expected = 0;
@@ -136,19 +139,22 @@ Image FilterTask::image_of(TensorLayout layout, const std::vector<float>& output
   Image image{shape.q(), shape.p(), static_cast<int>(kColors), {}, "PNG"};
   const int64_t pixels = int64_t{shape.p()} * shape.q();
   image.pixels.resize(static_cast<size_t>(pixels * kColors));
-  for (int64_t i = 0; i < pixels; ++i) {
-    for (int64_t color = 0; color < kColors; ++color) {
-      const int64_t from = layout == TensorLayout::kNhwc ? i * kColors + color : color * pixels + i;
-      image.pixels[static_cast<size_t>(i * kColors + color)] =
-          byte_of(double{output[static_cast<size_t>(from)]});
+  parallel_for(pixels, kPixelsPerThread, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      for (int64_t color = 0; color < kColors; ++color) {
+        const int64_t from = layout == TensorLayout::kNhwc ? i * kColors + color : color * pixels + i;
+        image.pixels[static_cast<size_t>(i * kColors + color)] =
+            byte_of(double{output[static_cast<size_t>(from)]});
+      }
     }
-  }
+  });
   return image;
 }
 
 ByteDifference difference_of(const Image& a, const Image& b) {
   constexpr const char* kNames[] = {"red", "green", "blue"};
   ByteDifference difference;
+  if (a.pixels == b.pixels) return difference;
   for (size_t i = 0; i < a.pixels.size(); ++i) {
     const int by = std::abs(a.pixels[i] - b.pixels[i]);
     if (by == 0) continue;
