@@ -47,7 +47,7 @@ struct ReproduceOptions : BenchOptions {
   ReproduceOptions() {
     // Some two thousand rows: all of them within eight minutes on a fast card.
     measure.warmup_ms = 5;
-    measure.min_time_ms = 40;
+    measure.min_time_ms = 30;
   }
   std::vector<std::string> studies;  // "a" to "e" or "all"
 };

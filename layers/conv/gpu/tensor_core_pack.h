@@ -1,4 +1,4 @@
-// Filters as tensor cores take them: rounded on the host, once, when a convolution is prepared.
+// Filters as tensor cores take them: rounded on the host, once, when a convolution is prepared. Internal: includes CUDA.
 #pragma once
 
 #include <cuda_fp16.h>
