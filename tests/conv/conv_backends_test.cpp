@@ -113,6 +113,17 @@ class OpenedConvBackend : public testing::TestWithParam<std::string> {
   const ConvBackend* backend_ = nullptr;
 };
 
+/// fp32 where the backend serves the problem in it, else tf32, else fp16; nothing, with the reason, where it does not.
+std::optional<MathMode> first_math(const ConvBackend& backend, const Conv2dProblem& problem,
+                                   std::string& reason) {
+  for (MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+    const Support support = backend.supports(problem, math);
+    if (support) return math;
+    reason = support.reason();
+  }
+  return std::nullopt;
+}
+
 class ConvWorkspace : public OpenedConvBackend {};
 
 // What a backend says it needs is no less than what its kernel then wants; a limit is kept, or refused as one.
@@ -121,16 +132,13 @@ TEST_P(ConvWorkspace, IsStatedAndLimited) {
   DevicePrepareServices services(stream);
   int stated = 0, limited = 0, none_wanted = 0;
   std::string reason;
-  for (const char* list : {"lenet", "tails", "regress"}) {
+  for (const char* list : {"lenet", "tails", "regress", "depthwise"}) {
     for (const Conv2dProblem& problem : problems_of(list)) {
-      if (const Support support = backend_->supports(problem, MathMode::kFp32); !support) {
-        reason = support.reason();
-        continue;
-      }
+      const std::optional<MathMode> math = first_math(*backend_, problem, reason);
+      if (!math) continue;
       const std::vector<float> weights(static_cast<size_t>(problem.weight_shape().num_elements()), 1.0f);
       const auto prepare = [&](size_t limit) {
-        return backend_->prepare(
-            {problem, MathMode::kFp32, weights.data(), nullptr, false, limit, services, stream});
+        return backend_->prepare({problem, *math, weights.data(), nullptr, false, limit, services, stream});
       };
       size_t wanted = 0;
       try {
@@ -140,7 +148,7 @@ TEST_P(ConvWorkspace, IsStatedAndLimited) {
         continue;
       }
       ++stated;
-      EXPECT_LE(wanted, backend_->workspace_bytes(problem, MathMode::kFp32)) << problem.to_string();
+      EXPECT_LE(wanted, backend_->workspace_bytes(problem, *math)) << problem.to_string();
       if (wanted == 0) {
         ++none_wanted;
         continue;
@@ -192,6 +200,9 @@ class ConvChoice : public OpenedConvBackend {
 
 // What timing chose once is taken again by name, and computes the same bits.
 TEST_P(ConvChoice, IsReplayed) {
+  if (const Support support = backend_->supports(problem_, MathMode::kFp32); !support) {
+    GTEST_SKIP() << support.reason();
+  }
   const std::unique_ptr<ConvKernel> chosen = prepare("");
   const std::string choice = chosen->choice();
   if (choice.empty()) GTEST_SKIP() << GetParam() << " chooses nothing by timing";

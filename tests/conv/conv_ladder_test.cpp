@@ -55,7 +55,7 @@ TEST_P(ConvLadder, TellsItsLaunches) {
   LENSLET_SKIP_WITHOUT_GPU();
   Stream stream(Device::cuda());
   DevicePrepareServices services(stream);
-  const Conv2dProblem problem = Conv2dProblem::parse("mb2ic3ih33oc3kh3ph1");
+  const Conv2dProblem problem = Conv2dProblem::parse("mb2ic3ih36oc3kh3ph1");
   const std::vector<float> weights(static_cast<size_t>(problem.weight_shape().num_elements()), 1.0f);
   const auto kernel = GetParam().getter().prepare(
       {problem, MathMode::kFp32, weights.data(), nullptr, false, SIZE_MAX, services, stream});

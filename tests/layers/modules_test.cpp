@@ -34,13 +34,27 @@ TEST_F(Modules, AMissingModuleIsNamedWithItsFolder) {
   expect_error<UnavailableError>([] { Module::open("gemm_cublas"); }, folder_);
 }
 
+// Each backend of our own serves one of these in one math mode: some are for fp32 alone, some for tensor cores, some for
+// one group a channel.
+Support serves_any(const ConvBackendEntry& entry) {
+  Support last = Support::no("");
+  for (const char* problem : {"mb1ic1ih8oc1oh6kh3", "g4mb1ic4ih8oc4oh6kh3"}) {
+    for (MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+      last = entry.supports(Conv2dProblem::parse(problem), math);
+      if (last) return last;
+    }
+  }
+  return last;
+}
+
 TEST_F(Modules, ConvolutionBackendsInModulesAreRefusedAndTheRestServe) {
-  const Conv2dProblem problem = Conv2dProblem::parse("mb1ic1ih8oc1oh6kh3");
   for (DeviceKind device : {DeviceKind::kCpu, DeviceKind::kCuda}) {
     for (const ConvBackendEntry& entry : conv_backend_rows(device)) {
-      const Support support = entry.supports(problem, MathMode::kFp32);
+      const Support support = serves_any(entry);
       if (entry.kind() == ConvBackendEntry::Kind::kBuiltIn) {
-        EXPECT_TRUE(support) << entry.name() << ": " << support.reason();
+        // But for what the card of this machine lacks.
+        EXPECT_TRUE(support || support.reason().find("compute capability") != std::string::npos)
+            << entry.name() << ": " << support.reason();
       } else {
         EXPECT_FALSE(support) << entry.name();
         EXPECT_NE(support.reason(), "") << entry.name();
