@@ -48,6 +48,7 @@ std::vector<Conv2dProblem> problems_of(const LadderOptions& options, const std::
   for (const std::string& text : options.problems) problems.push_back(Conv2dProblem::parse(text));
   for (const std::string& path : options.problem_files) {
     const std::vector<Conv2dProblem> listed = read_problem_list(path);
+    if (listed.empty()) throw DataError(concat("problem list '", printable(path), "' holds no problem"));
     problems.insert(problems.end(), listed.begin(), listed.end());
   }
   if (!problems.empty()) return problems;
@@ -75,7 +76,7 @@ std::vector<ConvCandidate> rungs_of(const std::string& algorithm) {
          rung.getter,
          MathMode::kFp32,
          TensorLayout::kNchw,
-         true,
+         false,
          {{"rung", rung.is_product ? "product" : rung_of(rung.name)}, {"change", rung.change}}});
   }
   return candidates;
@@ -136,8 +137,12 @@ void print_climb(Console& console, const std::vector<ResultRow>& rows) {
       .column("shared")
       .column("occupancy");
   table.column("printed us").column("the one change", left);
+  // The CPU's row is always hot; with --cache cold the others are cold.
+  const bool any_hot = std::any_of(rows.begin(), rows.end(), [](const ResultRow& row) {
+    return row.cache == "hot" && !row.launches.empty();
+  });
   for (const ResultRow& row : rows) {
-    if (row.cache == "cold" && !rows.empty() && rows.front().cache == "hot") continue;
+    if (row.cache == "cold" && any_hot) continue;
     const bool own = !row.launches.empty();
     const LaunchResources launch = own ? row.launches.front() : LaunchResources{};
     std::string last = label_of(row, "change");

@@ -25,7 +25,7 @@ void require_gpu(Device device, const std::string& subcommand) {
   if (device.is_cuda()) return;
   const std::string why = cuda_status().usable ? "it was given --device cpu" : cuda_status().reason;
   throw UnavailableError(concat("convbench ", subcommand, " measures CUDA kernels and needs a GPU, but ", why,
-                                "; run, sweep and filter work on the CPU"));
+                                "; run, sweep, filter and separable work on the CPU"));
 }
 
 }  // namespace
@@ -173,7 +173,7 @@ ExitCode with_session(const BenchOptions& options, const std::string& subcommand
   BenchSession session(options, subcommand, needs);
   try {
     body(session);
-  } catch (const DeviceError& error) {
+  } catch (const std::exception& error) {
     session.fail(error.what());
     throw;
   }

@@ -59,7 +59,7 @@ class BenchSession {
   /// Writes the files and the report, says what went wrong. Throws CheckError for wrong results (and with --strict for
   /// suspect ones), DeviceError for rows that ended in an error, and for what was refused; kInterrupted after Ctrl-C.
   ExitCode finish();
-  /// Writes the files as they are, marked with how the device failed.
+  /// Writes the files as they are, marked with what ended the run.
   void fail(const std::string& how);
 
  private:
@@ -83,7 +83,8 @@ class BenchSession {
   int64_t groups_done_ = 0;
 };
 
-/// A session from beginning to end: `body` measures. Where the device fails, what was measured before is in the files.
+/// A session from beginning to end: `body` measures. Whatever it throws, what was measured before is in the files, with
+/// the reason.
 ExitCode with_session(const BenchOptions& options, const std::string& subcommand, BenchSession::Needs needs,
                       const std::function<void(BenchSession&)>& body);
 

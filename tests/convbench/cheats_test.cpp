@@ -16,6 +16,7 @@ namespace {
 
 constexpr DeviceKind kDevice = LENSLET_TEST_DEVICE;
 constexpr const char* kProblem = "mb1ic3ih48oc3kh3ph1";
+constexpr const char* kLarge = "mb1ic3ih640oc3kh3ph1";  // the reference judges one output in eight
 
 /// A right kernel in the hands of a cheat, with what the cheat remembers.
 struct Victim {
@@ -90,18 +91,19 @@ class Cheats : public testing::Test {
     options_.measure.min_time_ms = 5;
   }
 
-  std::vector<ResultRow> rows_of(const Cheat& cheat) {
+  std::vector<ResultRow> rows_of(const Cheat& cheat, const char* problem = kProblem) {
     const CheatingBackend backend(cheat);
     BenchSession session(options_, "run");
     ConvBenchRequest request;
-    request.problem = Conv2dProblem::parse(kProblem);
+    request.problem = Conv2dProblem::parse(problem);
     request.candidates = {
         {"cheat", [&]() -> const ConvBackend& { return backend; }, MathMode::kFp32, {}, false, {}}};
     return bench_conv(request, session);
   }
 
-  void expect_caught(const Cheat& cheat, const std::string& status, const std::string& by_name) {
-    const std::vector<ResultRow> rows = rows_of(cheat);
+  void expect_caught(const Cheat& cheat, const std::string& status, const std::string& by_name,
+                     const char* problem = kProblem) {
+    const std::vector<ResultRow> rows = rows_of(cheat, problem);
     ASSERT_EQ(rows.size(), 2u);  // hot and cold
     for (const ResultRow& row : rows) {
       EXPECT_EQ(row.status, status) << row.reason;
@@ -205,6 +207,32 @@ TEST_F(Cheats, WritingOutsideItsOutput) {
         fill_bytes(past, context.stream.device(), 0x11, sizeof(float), context.stream);
       },
       "FAILED", "wrote behind block 1");
+}
+
+// One output that the reference is not asked for, in the middle of a large problem.
+TEST_F(Cheats, HidingANumberThatIsNone) {
+  expect_caught(
+      [](Victim& victim, const ConvArgs& args, RunContext& context) {
+        work(victim, args, context);
+        // Sign, exponent and mantissa of 0x7fffffff, byte by byte: a NaN that is not the poison.
+        unsigned char* middle =
+            reinterpret_cast<unsigned char*>(args.y + victim.output_bytes() / sizeof(float) / 2 + 7);
+        fill_bytes(middle, context.stream.device(), 0xff, 3, context.stream);
+        fill_bytes(middle + 3, context.stream.device(), 0x7f, 1, context.stream);
+      },
+      "FAILED", "nan", kLarge);
+}
+
+// Zeros in the last row of the last plane, the rest right.
+TEST_F(Cheats, LeavingOutAnEdge) {
+  expect_caught(
+      [](Victim& victim, const ConvArgs& args, RunContext& context) {
+        work(victim, args, context);
+        const auto row = static_cast<size_t>(victim.problem.q());
+        float* last_row = args.y + victim.output_bytes() / sizeof(float) - row;
+        fill_bytes(last_row, context.stream.device(), 0, (row - 1) * sizeof(float), context.stream);
+      },
+      "FAILED", "differ", kLarge);
 }
 
 TEST_F(Cheats, FailingToLaunch) {

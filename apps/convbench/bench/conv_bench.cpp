@@ -205,6 +205,14 @@ void bench_conv_into(const ConvBenchRequest& request, BenchSession& session) {
     }
   }
   std::vector<ResultRow> rows = session.resumed(wanted);
+  for (const ResultRow& row : rows) {  // a refusal counts again
+    const bool by_name = std::any_of(
+        request.candidates.begin(), request.candidates.end(),
+        [&](const auto& candidate) { return candidate.by_name && candidate.name == row.backend; });
+    if (row.status == "UNSUPPORTED") {
+      session.refuse(by_name ? row.backend : std::string(), ExitCode::kUnavailable, row.reason);
+    }
+  }
   session.add(rows.empty() ? bench_conv(request, session) : std::move(rows));
 }
 

@@ -25,7 +25,8 @@ class ConvArena {
   /// Device memory, once the largest workspace is known; page-locked host copies where `end_to_end`. Throws MemoryError
   /// with the bytes needed and free.
   void allocate(Device device, size_t workspace_bytes, bool end_to_end);
-  /// Brings input number `round` into memory and poisons everything else, unless it is there already.
+  /// Brings input number `round` into memory and poisons everything else, unless it is there already; the workspace is
+  /// poisoned anyway, so that no rival finds another's.
   void load(int round, Stream& stream);
   const ConvCase& data(int round);
   /// What was written outside the blocks since load(); empty when nothing was. Waits.

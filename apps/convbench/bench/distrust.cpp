@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <thread>
 
@@ -34,6 +35,21 @@ int64_t count_poisoned(const std::vector<float>& values) {
     total += std::count_if(values.begin() + begin, values.begin() + end, poisoned);
   });
   return total;
+}
+
+// Every output must be a number, also those that the reference is not asked for; -1 where all are.
+int64_t first_not_finite(const std::vector<float>& values) {
+  std::atomic<int64_t> first{INT64_MAX};
+  parallel_for(static_cast<int64_t>(values.size()), int64_t{1} << 16, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (std::isfinite(values[static_cast<size_t>(i)])) continue;
+      int64_t known = first.load();
+      while (i < known && !first.compare_exchange_weak(known, i)) {
+      }
+      return;
+    }
+  });
+  return first.load() == INT64_MAX ? -1 : first.load();
 }
 
 // FNV-1a over a million words at most: outputs of different inputs do not share it by accident.
@@ -80,7 +96,10 @@ std::string Distrust::judge(int round, const std::vector<float>& output) {
   error_.max_rel = std::max(error_.max_rel, verdict.error.max_rel);
   error_.bound = std::max(error_.bound, verdict.error.bound);
   error_.checked += verdict.error.checked;
-  if (verdict.passed) return {};
+  if (verdict.passed) {
+    const int64_t odd = first_not_finite(output);
+    return odd < 0 ? std::string() : concat("found ", output[static_cast<size_t>(odd)], " at ", odd);
+  }
   if (repeated) return concat("returned a cached output: the same as for another input; ", verdict.reason);
   return verdict.reason;
 }
