@@ -31,15 +31,19 @@ std::vector<int64_t> choose_outputs(int64_t planes, int64_t rows, int64_t column
     return below(2) == 0 ? distance : count - 1 - distance;
   };
   chosen = {0, outputs - 1};
-  constexpr int kEdgeOutputs = 512;  // of rows, and of columns
-  for (int i = 0; i < kEdgeOutputs; ++i) {
+  const int64_t edges = std::min<int64_t>(512, wanted / 8);  // of rows, and of columns
+  for (int64_t i = 0; i < edges; ++i) {
     const int64_t plane = i % 4 == 0 ? edge(planes) : below(planes);
     chosen.push_back((plane * rows + edge(rows)) * columns + below(columns));
     chosen.push_back((plane * rows + below(rows)) * columns + edge(columns));
   }
+  const auto sort = [&] {
+    std::sort(chosen.begin(), chosen.end());
+    chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+  };
+  sort();
   while (static_cast<int64_t>(chosen.size()) < wanted) chosen.push_back(below(outputs));
-  std::sort(chosen.begin(), chosen.end());
-  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+  sort();
   return chosen;
 }
 
