@@ -6,6 +6,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
+
+#include "apps/common/text.h"
 
 namespace lenslet {
 namespace {
@@ -80,6 +83,20 @@ void ResultSink::write(const std::string& text) {
 
 void ResultSink::commit() {
   if (file_) file_->commit();
+}
+
+void demand_different_files(const std::vector<std::pair<std::string, std::string>>& files) {
+  const auto place = [](const std::string& file) {
+    return std::filesystem::absolute(file).lexically_normal();
+  };
+  for (size_t i = 0; i < files.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const std::string &a = files[j].second, &b = files[i].second;
+      if (a.empty() || b.empty() || a == "-" || b == "-" || place(a) != place(b)) continue;
+      throw UsageError(concat(files[j].first, " and ", files[i].first, " name the same file, '", printable(b),
+                              "': give each its own"));
+    }
+  }
 }
 
 void write_result(const std::string& path, const std::string& text) {

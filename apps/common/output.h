@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/error.h"
@@ -49,6 +50,9 @@ class ResultSink {
  private:
   std::unique_ptr<OutputFile> file_;  // null: standard output
 };
+
+/// Throws UsageError where two options name the same file; `files` are pairs of option and value, empty ones and "-" aside.
+void demand_different_files(const std::vector<std::pair<std::string, std::string>>& files);
 
 /// Opens `path`, writes and commits; nothing for an empty path.
 void write_result(const std::string& path, const std::string& text);

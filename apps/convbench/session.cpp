@@ -35,6 +35,7 @@ BenchSession::BenchSession(const BenchOptions& options, const std::string& subco
       subcommand_(subcommand),
       console_({options.json, options.csv}),
       stream_(chosen_device(options, device_reason_)) {
+  demand_different_files({{"--json", options.json}, {"--csv", options.csv}, {"--report", options.report}});
   if (!options.report.empty() && (options.json.empty() || options.json == "-")) {
     throw UsageError("--report draws from the file that --json names; give it a file name");
   }

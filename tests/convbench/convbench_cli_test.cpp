@@ -170,6 +170,19 @@ TEST_F(ConvbenchTest, InterruptedAndResumed) {
   EXPECT_GT(kept, 0u);
 }
 
+// A library's generated code may use the stack pointer for its own ends: a signal must not write where that points.
+TEST_F(ConvbenchTest, InterruptedInsideALibraryItEndsCleanly) {
+  for (double seconds : {0.7, 0.9, 1.1, 1.3, 1.5}) {
+    ProgramOptions options;
+    options.interrupt_after_s = seconds;
+    const ProgramRun result = run({"run", "--device", "cpu", "--problem", "mb4ic128ih128oc128kh3ph1",
+                                   "--min-time-ms", "1000", "--json", path("r.json")},
+                                  options);
+    EXPECT_EQ(result.exit_code, kInterrupted)
+        << "after " << seconds << " s: signal " << result.signal << " " << result.err;
+  }
+}
+
 TEST_F(ConvbenchTest, ResumeRefusesAFileOfAnotherKind) {
   ASSERT_EQ(bench({"run", "--problem", kSmall, "--json", path("r.json")}).exit_code, 0);
   const std::string before = json("r.json").dump();
@@ -264,6 +277,8 @@ constexpr Mistake kMistakes[] = {
      "not.json"},
     {"report_without_file", "run --device cpu --problem ic1ih8oc1kh1 --report r.html", kUsage, "--json"},
     {"two_on_stdout", "run --device cpu --problem ic1ih8oc1kh1 --json - --csv -", kUsage, "only one output"},
+    {"one_file_twice", "run --device cpu --problem ic1ih8oc1kh1 --json {dir}/r.out --csv {dir}/r.out", kUsage,
+     "same file"},
     {"unwritable", "run --device cpu --problem ic1ih8oc1kh1 --json /proc/none/r.json", kOutput, "/proc/none"},
     {"unknown_ladder", "ladder winograt", kUsage, "winograt"},
     {"unknown_study", "reproduce z", kUsage, "z"},
