@@ -44,13 +44,7 @@ const LadderShapes& shapes_of(const std::string& algorithm) {
 }
 
 std::vector<Conv2dProblem> problems_of(const LadderOptions& options, const std::string& algorithm) {
-  std::vector<Conv2dProblem> problems;
-  for (const std::string& text : options.problems) problems.push_back(Conv2dProblem::parse(text));
-  for (const std::string& path : options.problem_files) {
-    const std::vector<Conv2dProblem> listed = read_problem_list(path);
-    if (listed.empty()) throw DataError(concat("problem list '", printable(path), "' holds no problem"));
-    problems.insert(problems.end(), listed.begin(), listed.end());
-  }
+  std::vector<Conv2dProblem> problems = problems_from(options.problems, options.problem_files);
   if (!problems.empty()) return problems;
   for (const char* text : shapes_of(algorithm).problems) problems.push_back(Conv2dProblem::parse(text));
   return problems;

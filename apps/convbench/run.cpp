@@ -1,33 +1,17 @@
 // convbench run: any convolution on any backend, one row each.
-#include <algorithm>
-
 #include "apps/common/text.h"
 #include "apps/convbench/bench/conv_bench.h"
 #include "apps/convbench/bench/row_table.h"
 #include "apps/convbench/commands.h"
 
 namespace lenslet {
-namespace {
 
-std::vector<Conv2dProblem> problems_of(const RunOptions& options) {
-  std::vector<Conv2dProblem> problems;
-  for (const std::string& text : options.problems) problems.push_back(Conv2dProblem::parse(text));
-  for (const std::string& path : options.problem_files) {
-    const std::vector<Conv2dProblem> listed = read_problem_list(path);
-    if (listed.empty()) throw DataError(concat("problem list '", printable(path), "' holds no problem"));
-    problems.insert(problems.end(), listed.begin(), listed.end());
-  }
+ExitCode run_run(const RunOptions& options) {
+  const std::vector<Conv2dProblem> problems = problems_from(options.problems, options.problem_files);
   if (problems.empty()) {
     throw UsageError(
         "run wants something to measure: --problem mb1ic3ih256oc3oh256kh3ph1, or --problems FILE");
   }
-  return problems;
-}
-
-}  // namespace
-
-ExitCode run_run(const RunOptions& options) {
-  const std::vector<Conv2dProblem> problems = problems_of(options);
   return with_session(options, "run", BenchSession::Needs::kAnyDevice, [&](BenchSession& session) {
     const std::vector<ConvCandidate> candidates =
         registry_candidates(session.device().kind, options.backends, options.math, options.layouts);

@@ -92,6 +92,7 @@ rm "$copy/docs/large.bin"
 text=(bash "$here/check_text.sh" "$copy")
 red framework/planted.cpp '// TO''DO later' 'tracker' "${text[@]}"
 red docs/planted.md 'see /wo''rk/anything' 'a path of one machine' "${text[@]}"
+red docs/results/planted.json '{"path": "/wo''rk/library.so"}' 'a path of one machine' "${text[@]}"
 red models/planted.h 'int a; ' 'at the end of a line' "${text[@]}"
 red tests/planted.sh '#!/bin/sh\nif true; then' 'syntax error' "${text[@]}"
 

@@ -16,20 +16,33 @@ std::string lower(std::string text) {
   return text;
 }
 
+// Options of this run that are not the default ones and change what a row measures.
+std::string chosen_options(const BenchOptions& options) {
+  std::string text = concat(" --seed ", options.seed);
+  if (options.fill == reference::Fill::kNormal) text += " --dist normal";
+  if (options.fill == reference::Fill::kIntegers) text += " --dist ints";
+  if (options.workspace_limit != SIZE_MAX) text += concat(" --workspace-limit ", options.workspace_limit);
+  return text;
+}
+
 // The commands that measure the same again: ours, and oneDNN's benchmark of the same problem string.
-void add_repro(ResultRow& row, const ConvCandidate& candidate, const BenchSession& session) {
+void add_repro(ResultRow& row, const ConvBenchRequest& request, const ConvCandidate& candidate,
+               const BenchSession& session) {
+  const Device device = request.on_cpu ? Device::cpu() : session.device();
   const std::string layout = lower(to_string(candidate.layout));
-  const bool rung = candidate.name.find('.') != std::string::npos;
-  const std::string what = rung ? concat("ladder ", candidate.name.substr(0, candidate.name.find('.')))
-                                : concat("run --backend ", candidate.name, " --math ",
-                                         to_string(candidate.math), " --layout ", layout);
-  row.repro = concat("convbench ", what, " --device ", session.device().to_string(), " --seed ",
-                     session.options().seed, " --problem '", row.problem, "'");
+  const size_t dot = candidate.name.find('.');  // "cpu.direct", "implicit_gemm.03_thread_tile"
+  const std::string backend =
+      request.on_cpu && dot != std::string::npos ? candidate.name.substr(dot + 1) : candidate.name;
+  const std::string what =
+      backend.find('.') != std::string::npos
+          ? concat("ladder ", backend.substr(0, dot))
+          : concat("run --backend ", backend, " --math ", to_string(candidate.math), " --layout ", layout);
+  row.repro = concat("convbench ", what, " --device ", device.to_string(), chosen_options(session.options()),
+                     " --problem '", row.problem, "'");
   if (candidate.math == MathMode::kFp16) return;  // benchdnn would take fp16 tensors for it
-  row.repro_benchdnn =
-      concat("benchdnn --conv --mode=P --dir=FWD_I", session.device().is_cuda() ? " --engine=gpu" : "",
-             candidate.math == MathMode::kTf32 ? " --attr-fpmath=tf32" : "", " --stag=", layout,
-             " --dtag=", layout, " '", row.problem, "'");
+  row.repro_benchdnn = concat("benchdnn --conv --mode=P --dir=FWD_I", device.is_cuda() ? " --engine=gpu" : "",
+                              candidate.math == MathMode::kTf32 ? " --attr-fpmath=tf32" : "",
+                              " --stag=", layout, " --dtag=", layout, " '", row.problem, "'");
 }
 
 /// One candidate on its way to its rows.
@@ -84,12 +97,24 @@ ResultRow base_row(const ConvBenchRequest& request, const ConvCandidate& candida
   row.study = request.study;
   row.labels = request.labels;
   row.labels.insert(row.labels.end(), candidate.labels.begin(), candidate.labels.end());
-  add_repro(row, candidate, session);
+  add_repro(row, request, candidate, session);
   if (request.published) row.published = request.published(row);
   return row;
 }
 
 }  // namespace
+
+std::vector<Conv2dProblem> problems_from(const std::vector<std::string>& texts,
+                                         const std::vector<std::string>& files) {
+  std::vector<Conv2dProblem> problems;
+  for (const std::string& text : texts) problems.push_back(Conv2dProblem::parse(text));
+  for (const std::string& path : files) {
+    const std::vector<Conv2dProblem> listed = read_problem_list(path);
+    if (listed.empty()) throw DataError(concat("problem list '", printable(path), "' holds no problem"));
+    problems.insert(problems.end(), listed.begin(), listed.end());
+  }
+  return problems;
+}
 
 std::vector<ConvCandidate> registry_candidates(DeviceKind kind, const std::vector<std::string>& names,
                                                MathMode math, const std::vector<TensorLayout>& layouts) {

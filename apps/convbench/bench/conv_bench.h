@@ -33,6 +33,11 @@ struct ConvBenchRequest {
   bool on_cpu = false;  // whatever the session's device: the CPU's row beside a GPU's
 };
 
+/// What --problem and --problems name, in order. Throws UsageError for a bad string, DataError for a list that cannot be
+/// read or holds none.
+std::vector<Conv2dProblem> problems_from(const std::vector<std::string>& texts,
+                                         const std::vector<std::string>& files);
+
 /// The registry's rows for that kind of device: those named, or all; one candidate a layout. Throws UsageError for a
 /// name that is none.
 std::vector<ConvCandidate> registry_candidates(DeviceKind kind, const std::vector<std::string>& names,
