@@ -1,8 +1,10 @@
 #include "framework/executable.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "framework/error.h"
+#include "framework/integer_math.h"
 #include "framework/memory_plan.h"
 #include "framework/nvtx.h"
 #include "framework/statistics.h"
@@ -29,13 +31,11 @@ void check_plan_fits(const Plan& plan, const Graph& graph, Device device) {
   if (plan.model != graph.name()) {
     throw wrong(concat("the plan is for model ", plan.model, ", this one is ", graph.name()));
   }
-  if (plan.execution != "layered") {
-    throw wrong(concat("the plan's execution must be \"layered\", found \"", plan.execution, "\""));
-  }
   if ((plan.device != "cpu") != device.is_cuda()) {
     throw UnavailableError(concat(plan.origin, ": the plan is for ", plan.device, ", the device is ",
                                   device.to_string(), "; choose the device with --device"));
   }
+  if (plan.execution == Plan::kFused) return;  // build_fused looks at its one entry
   for (const Graph::Node& node : graph.nodes()) {
     if (!node.layer) continue;
     const PlanLayer* layer = plan.find(node.name);
@@ -60,14 +60,6 @@ void check_plan_fits(const Plan& plan, const Graph& graph, Device device) {
   }
 }
 
-[[noreturn]] void throw_out_of_memory(size_t needed, size_t free_bytes, int64_t batch, Device device) {
-  // Everything that grows with the batch is in `needed`.
-  const double share = static_cast<double>(free_bytes) / static_cast<double>(std::max<size_t>(needed, 1));
-  const int64_t fits = static_cast<int64_t>(static_cast<double>(batch) * std::min(share, 1.0));
-  throw MemoryError(concat("batch ", batch, " needs ", needed, " bytes on ", device.to_string(), ", ",
-                           free_bytes, " are free; the largest batch that fits is about ", fits));
-}
-
 // "conv" of "conv2d", as ranges name it.
 std::string short_type(std::string_view type) {
   const size_t end = type.size() >= 2 && type.substr(type.size() - 2) == "2d" ? type.size() - 2 : type.size();
@@ -86,6 +78,30 @@ Executable::Executable(const Graph& graph, const BuildOptions& options)
 }
 
 Executable::~Executable() = default;
+
+// Throws MemoryError where the device has less than `needed`, which is all that grows with the batch.
+void Executable::demand_memory(size_t needed) const {
+  const size_t free_bytes = free_memory_bytes(device_);
+  if (needed <= free_bytes) return;
+  const double share = static_cast<double>(free_bytes) / static_cast<double>(needed);
+  const int64_t fits = static_cast<int64_t>(static_cast<double>(batch_) * share);
+  throw MemoryError(concat("batch ", batch_, " needs ", needed, " bytes on ", device_.to_string(), ", ",
+                           free_bytes, " are free; the largest batch that fits is about ", fits));
+}
+
+// What is known of a step once it is prepared.
+void Executable::finish_step(Step& step, size_t workspace_limit) {
+  step.detail = step.op->detail();
+  step.workspace_bytes = step.op->workspace_bytes();
+  if (step.workspace_bytes > workspace_limit) {
+    throw MemoryError(concat("layer ", step.name, ": backend ", step.backend, " needs ", step.workspace_bytes,
+                             " bytes of workspace, the limit is ", workspace_limit));
+  }
+  plan_.workspace_bytes = std::max(plan_.workspace_bytes, step.workspace_bytes);
+  for (PlanLayer& layer : plan_.layers) {
+    if (layer.name == step.name) layer.choice = step.op->choice();
+  }
+}
 
 std::string Executable::choose_backend(const Graph::Node& node, OperatorRequest& request,
                                        const BuildOptions& options) const {
@@ -121,25 +137,40 @@ void Executable::build(const BuildOptions& options) {
   if (options.cuda_graph && !device_.is_cuda()) {
     throw UsageError("a CUDA graph needs a CUDA device; leave --graph off on the CPU");
   }
+  if (options.mapped_io && !device_.is_cuda()) {
+    throw UsageError("mapped input and output need a CUDA device; the CPU reads host memory anyway");
+  }
   if (options.plan) {
     check_plan_fits(*options.plan, graph_, device_);
   } else {
     options.backends.check(graph_, device_.kind);
   }
+  const bool fused = (options.plan ? options.plan->execution : options.execution) == Plan::kFused;
   shapes_ = graph_.infer_shapes(batch_);
   plan_.model = graph_.name();
   plan_.version = kVersion;
   plan_.device = device_.to_string();
   plan_.device_name = device_name(device_);
   plan_.batch = batch_;
+  plan_.execution = fused ? Plan::kFused : Plan::kLayered;
+  plan_.input = options.plan ? options.plan->input : options.input;
+  plan_.output = options.plan ? options.plan->output : options.output;
+  if (fused) {
+    build_fused(options);
+    if (options.cuda_graph) capture();
+    return;
+  }
+  if (plan_.input != ElementType::kFp32 || plan_.output != ElementType::kFp32) {
+    throw UnavailableError(concat("the layered plan reads and writes fp32, asked for ",
+                                  to_string(plan_.input), " in and ", to_string(plan_.output),
+                                  " out; the fused plan offers them"));
+  }
 
   const std::vector<OperatorRequest> requests = choose_steps(options);
   const MemoryPlan memory = place_activations(options.keep_activations);
-  if (const size_t free_bytes = free_memory_bytes(device_); memory.total_bytes > free_bytes) {
-    throw_out_of_memory(memory.total_bytes, free_bytes, batch_, device_);
-  }
+  demand_memory(memory.total_bytes);
   prepare_steps(requests, options.workspace_limit);
-  book_memory(memory);
+  book_memory(memory, options.mapped_io);
   if (options.cuda_graph) capture();
 }
 
@@ -219,26 +250,14 @@ void Executable::prepare_steps(const std::vector<OperatorRequest>& requests, siz
     const double start = host_now_ns();
     step.op = graph_.nodes()[step.node].layer->prepare(step.backend, requests[i], stream_);
     step.prepare_ns = host_now_ns() - start;
-    step.detail = step.op->detail();
-    step.workspace_bytes = step.op->workspace_bytes();
-    if (step.workspace_bytes > workspace_limit) {
-      throw MemoryError(concat("layer ", step.name, ": backend ", step.backend, " needs ",
-                               step.workspace_bytes, " bytes of workspace, the limit is ", workspace_limit));
-    }
-    plan_.workspace_bytes = std::max(plan_.workspace_bytes, step.workspace_bytes);
-    for (PlanLayer& layer : plan_.layers) {
-      if (layer.name == step.name) layer.choice = step.op->choice();
-    }
+    finish_step(step, workspace_limit);
   }
 }
 
 // One block for the activations, one workspace for the hungriest step.
-void Executable::book_memory(const MemoryPlan& memory) {
+void Executable::book_memory(const MemoryPlan& memory, bool mapped_io) {
   plan_.activation_bytes = memory.total_bytes;
-  const size_t needed = memory.total_bytes + plan_.workspace_bytes;
-  if (const size_t free_bytes = free_memory_bytes(device_); needed > free_bytes) {
-    throw_out_of_memory(needed, free_bytes, batch_, device_);
-  }
+  demand_memory(memory.total_bytes + plan_.workspace_bytes);
   activations_ = Buffer(device_, memory.total_bytes);
   workspace_ = Buffer(device_, plan_.workspace_bytes);
   node_outputs_.resize(shapes_.size());
@@ -247,8 +266,7 @@ void Executable::book_memory(const MemoryPlan& memory) {
     node_outputs_[i] = {reinterpret_cast<float*>(activations_.as<char>() + memory.offsets[i]), shapes_[i],
                         device_};
   }
-  input_ = node_outputs_.front();
-  output_ = node_outputs_.back();
+  place_io(node_outputs_.front(), node_outputs_.back(), mapped_io);
   for (Step& step : steps_) {
     for (int input : graph_.nodes()[step.node].inputs) {
       step.inputs.push_back(node_outputs_[static_cast<size_t>(buffer_of_[static_cast<size_t>(input)])]);
@@ -257,6 +275,22 @@ void Executable::book_memory(const MemoryPlan& memory) {
   }
   // Work on what nobody has filled yet must at least be reproducible.
   fill_bytes(activations_.data(), device_, 0, activations_.bytes(), stream_);
+}
+
+// Input and output: where the memory plan put them, or in one block of page-locked host memory, which the device
+// addresses as its own.
+void Executable::place_io(TensorView& input, TensorView& output, bool mapped_io) {
+  if (mapped_io) {
+    const size_t output_offset = align_up(input.bytes(), Buffer::kAlignment);
+    mapped_ = std::make_unique<PinnedBuffer>(device_, output_offset + output.bytes());
+    char* const base = static_cast<char*>(mapped_->data());
+    std::memset(base, 0, mapped_->bytes());
+    input.data = reinterpret_cast<float*>(base);
+    output.data = reinterpret_cast<float*>(base + output_offset);
+    input.device = output.device = Device::cpu();
+  }
+  input_ = input;
+  output_ = output;
 }
 
 void Executable::capture() {

@@ -26,9 +26,17 @@ struct BuildOptions {
   /// Replays these choices exactly, instead of math and backends. Borrowed while building.
   const Plan* plan = nullptr;
   size_t workspace_limit = SIZE_MAX;  // bytes, for each layer
-  bool fuse = true;                   // ReLU into its producer
-  bool keep_activations = false;      // every node keeps a buffer of its own, for activation()
-  bool cuda_graph = false;            // capture once, replay with one launch (CUDA only)
+  /// Plan::kLayered, or Plan::kFused: the graph's FusedModel. A plan brings its own.
+  std::string execution = Plan::kLayered;
+  std::string fused_variant;                // of the FusedModel; empty: its preferred one. Only with kFused
+  ElementType input = ElementType::kFp32;   // kUint8 only with kFused
+  ElementType output = ElementType::kFp32;  // kPrediction only with kFused
+  /// Input and output lie in page-locked host memory that the device reads and writes over the bus: no copies, for the
+  /// smallest batches. Refused on the CPU.
+  bool mapped_io = false;
+  bool fuse = true;               // ReLU into its producer
+  bool keep_activations = false;  // every node keeps a buffer of its own, for activation()
+  bool cuda_graph = false;        // capture once, replay with one launch (CUDA only)
 };
 
 class Executable {
@@ -61,9 +69,10 @@ class Executable {
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
 
-  /// Where a run reads, [N, ...]; the caller fills it (framework/tensor.h: copy) on stream().
+  /// Where a run reads, [N, ...]; the caller fills it (framework/tensor.h: copy) on stream(). With mapped_io its device
+  /// is the CPU, and the caller writes there once the run before is done.
   TensorView input() noexcept { return input_; }
-  /// What a run writes: the last node.
+  /// What a run writes: the last node, or [N] predictions. With mapped_io its device is the CPU.
   ConstTensorView output() const noexcept { return output_; }
   /// A node's output after a run; needs keep_activations, and `fuse` off for a node that would be fused away.
   ConstTensorView activation(const std::string& node) const;
@@ -84,10 +93,14 @@ class Executable {
 
  private:
   void build(const BuildOptions& options);
+  void build_fused(const BuildOptions& options);  // executable_fused.cpp
+  void finish_step(Step& step, size_t workspace_limit);
   std::vector<OperatorRequest> choose_steps(const BuildOptions& options);
   MemoryPlan place_activations(bool keep_all);
   void prepare_steps(const std::vector<OperatorRequest>& requests, size_t workspace_limit);
-  void book_memory(const MemoryPlan& memory);
+  void book_memory(const MemoryPlan& memory, bool mapped_io);
+  void demand_memory(size_t needed) const;
+  void place_io(TensorView& input, TensorView& output, bool mapped_io);
   void capture();
   std::string choose_backend(const Graph::Node& node, OperatorRequest& request,
                              const BuildOptions& options) const;
@@ -98,6 +111,7 @@ class Executable {
   Stream stream_;
   Buffer activations_;
   Buffer workspace_;
+  std::unique_ptr<PinnedBuffer> mapped_;  // with mapped_io: the input, then the output
   TensorView input_;
   TensorView output_;
   std::vector<Shape> shapes_;  // of each node's output

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/fused_model.h"
 #include "framework/layer.h"
 #include "framework/shape.h"
 
@@ -35,12 +36,18 @@ class Graph {
   /// Nodes that read node `index`.
   std::vector<int> consumers(int index) const;
 
+  /// Attaches what computes this whole graph at once.
+  void set_fused(std::shared_ptr<const FusedModel> fused) { fused_ = std::move(fused); }
+  /// Null where the graph has no fused form.
+  const FusedModel* fused() const noexcept { return fused_.get(); }
+
  private:
   std::vector<Shape> shapes_for(int64_t batch) const;
 
   std::string name_;
   Shape input_shape_;
   std::vector<Node> nodes_;
+  std::shared_ptr<const FusedModel> fused_;
 };
 
 }  // namespace lenslet

@@ -36,6 +36,17 @@ class Reader {
       throw wrong(key, "a whole number >= 0", value);
     return value.get<int64_t>();
   }
+  // fp32 where the key is absent: plans of before there was a choice.
+  ElementType element(const char* key, std::initializer_list<ElementType> legal) const {
+    if (!object_.contains(key)) return ElementType::kFp32;
+    const std::string found = text(key);
+    std::string names;
+    for (const ElementType type : legal) {
+      if (found == to_string(type)) return type;
+      names += concat(names.empty() ? "\"" : " or \"", to_string(type), "\"");
+    }
+    throw wrong(key, names.c_str(), field(key));
+  }
   DataError wrong(const char* key, const char* expected, const ordered_json& value) const {
     return DataError(concat(origin_, ": \"", key, "\" of ", where_, " must be ", expected, ", found ",
                             value.dump(-1, ' ', true, ordered_json::error_handler_t::replace).substr(0, 80)));
@@ -63,6 +74,8 @@ std::string Plan::to_json() const {
                        {"device", device},
                        {"device_name", device_name},
                        {"execution", execution},
+                       {"input", to_string(input)},
+                       {"output", to_string(output)},
                        {"batch", batch},
                        {"workspace_bytes", workspace_bytes},
                        {"activation_bytes", activation_bytes},
@@ -103,6 +116,11 @@ Plan Plan::from_json(const std::string& text, const std::string& origin) {
   }
   plan.device_name = plan_reader.text("device_name");
   plan.execution = plan_reader.text("execution");
+  if (plan.execution != kLayered && plan.execution != kFused) {
+    throw plan_reader.wrong("execution", "\"layered\" or \"fused\"", plan_reader.field("execution"));
+  }
+  plan.input = plan_reader.element("input", {ElementType::kFp32, ElementType::kUint8});
+  plan.output = plan_reader.element("output", {ElementType::kFp32, ElementType::kPrediction});
   plan.batch = plan_reader.count("batch");
   plan.workspace_bytes = static_cast<size_t>(plan_reader.count("workspace_bytes"));
   plan.activation_bytes = static_cast<size_t>(plan_reader.count("activation_bytes"));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "framework/math_mode.h"
+#include "framework/tensor.h"
 
 namespace lenslet {
 
@@ -20,12 +21,16 @@ struct PlanLayer {
 
 struct Plan {
   static constexpr const char* kSchema = "lenslet.plan/1";
+  static constexpr const char* kLayered = "layered";
+  static constexpr const char* kFused = "fused";  // then `layers` holds one entry: the model and the variant
 
-  std::string model;                  // the graph's name
-  std::string version;                // of Lenslet
-  std::string device;                 // "cuda:0"
-  std::string device_name;            // "NVIDIA H200"
-  std::string execution = "layered";  // how the graph is executed
+  std::string model;                        // the graph's name
+  std::string version;                      // of Lenslet
+  std::string device;                       // "cuda:0"
+  std::string device_name;                  // "NVIDIA H200"
+  std::string execution = kLayered;         // how the graph is executed: step by step, or all at once
+  ElementType input = ElementType::kFp32;   // what a run reads
+  ElementType output = ElementType::kFp32;  // and writes
   int64_t batch = 0;
   std::vector<PlanLayer> layers;
   size_t workspace_bytes = 0;

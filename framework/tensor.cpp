@@ -21,6 +21,30 @@ void* allocate_host(size_t bytes) {
 
 }  // namespace
 
+size_t element_bytes(ElementType type) noexcept {
+  switch (type) {
+    case ElementType::kUint8:
+      return 1;
+    case ElementType::kPrediction:
+      return sizeof(Prediction);
+    case ElementType::kFp32:
+      break;
+  }
+  return sizeof(float);
+}
+
+const char* to_string(ElementType type) noexcept {
+  switch (type) {
+    case ElementType::kUint8:
+      return "uint8";
+    case ElementType::kPrediction:
+      return "prediction";
+    case ElementType::kFp32:
+      break;
+  }
+  return "fp32";
+}
+
 Buffer::Buffer(Device device, size_t bytes) : device_(device), bytes_(bytes) {
   if (bytes == 0) return;
   if (device.is_cuda()) {
@@ -85,7 +109,10 @@ void copy(ConstTensorView src, TensorView dst, Stream& stream) {
     throw DataError(concat("cannot copy ", src.shape.to_string(), " into ", dst.shape.to_string(),
                            ": the element counts differ"));
   }
-  copy_bytes(dst.data, dst.device, src.data, src.device, src.shape.bytes(), stream);
+  if (src.type != dst.type) {
+    throw DataError(concat("cannot copy ", to_string(src.type), " into ", to_string(dst.type)));
+  }
+  copy_bytes(dst.data, dst.device, src.data, src.device, src.bytes(), stream);
 }
 
 void fill_bytes(void* dst, Device device, int byte, size_t bytes, Stream& stream) {

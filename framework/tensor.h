@@ -1,5 +1,5 @@
-// Tensors: fp32 values with a shape on a device. Layout is row-major, outermost dimension first; activations
-// are NCHW.
+// Tensors: values with a shape on a device, fp32 unless said otherwise. Layout is row-major, outermost dimension
+// first; activations are NCHW.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +12,50 @@
 
 namespace lenslet {
 
+/// What one element of a view is. Activations between layers are fp32; the others are what a model as a whole may read
+/// and write.
+enum class ElementType {
+  kFp32,
+  kUint8,      // a pixel, 0..255, that the model normalises itself
+  kPrediction  // a Prediction: class and probability
+};
+
+/// Bytes of one element.
+size_t element_bytes(ElementType type) noexcept;
+/// "fp32", "uint8" or "prediction".
+const char* to_string(ElementType type) noexcept;
+
+/// What a classifier says of one sample.
+struct Prediction {
+  int32_t label = 0;      // the class of the largest logit, the first of equals
+  float probability = 0;  // its softmax
+};
+
 /// Borrowed read-only values.
 struct ConstTensorView {
-  const float* data = nullptr;
+  const float* data = nullptr;  // of other element types through as()
   Shape shape;
   Device device;
+  ElementType type = ElementType::kFp32;
+  template <typename T>
+  const T* as() const noexcept {
+    return reinterpret_cast<const T*>(data);
+  }
+  size_t bytes() const noexcept { return static_cast<size_t>(shape.num_elements()) * element_bytes(type); }
 };
 
 /// Borrowed values that may be written.
 struct TensorView {
-  float* data = nullptr;
+  float* data = nullptr;  // of other element types through as()
   Shape shape;
   Device device;
-  operator ConstTensorView() const { return {data, shape, device}; }
+  ElementType type = ElementType::kFp32;
+  template <typename T>
+  T* as() const noexcept {
+    return reinterpret_cast<T*>(data);
+  }
+  size_t bytes() const noexcept { return static_cast<size_t>(shape.num_elements()) * element_bytes(type); }
+  operator ConstTensorView() const { return {data, shape, device, type}; }
 };
 
 /// Owns bytes on a device, aligned to 256. On the CPU the memory is plain; see PinnedBuffer for page-locked
@@ -95,7 +126,7 @@ class Tensor {
 /// Enqueues a copy of `bytes` on `stream`; host memory that is not pinned is copied before this returns.
 void copy_bytes(void* dst, Device dst_device, const void* src, Device src_device, size_t bytes,
                 Stream& stream);
-/// Enqueues a copy; the element counts must agree (a shape may differ: a view). Throws DataError where they
+/// Enqueues a copy; element counts and types must agree (a shape may differ: a view). Throws DataError where they
 /// do not.
 void copy(ConstTensorView src, TensorView dst, Stream& stream);
 /// Enqueues a fill with one byte value.

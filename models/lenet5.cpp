@@ -11,6 +11,7 @@
 #include "layers/linear/linear_layer.h"
 #include "layers/pool/pool_layer.h"
 #include "layers/relu/relu_layer.h"
+#include "models/fused_lenet5/fused_lenet5.h"
 
 namespace lenslet {
 
@@ -103,6 +104,7 @@ Graph make_lenet5(const Safetensors& weights, const std::string& origin) {
   graph.add("fc2", linear("fc2"), {"relu3"});
   graph.add("relu4", relu(), {"fc2"});
   graph.add("fc3", linear("fc3"), {"relu4"});
+  graph.set_fused(make_fused_lenet5(weights));
   return graph;
 }
 

@@ -1,0 +1,46 @@
+// Internal: one way of computing the whole of LeNet-5 at once.
+//
+// A new variant is one file in gpu/ or cpu/ that defines its getter, one row in fused_lenet5.cpp and one in
+// CMakeLists.txt; tests, `lenslet bench`, `lenslet tune` and `lenslet backends` iterate the rows.
+#pragma once
+
+#include <memory>
+
+#include "framework/fused_model.h"
+#include "framework/tensor.h"
+
+namespace lenslet {
+
+/// The trained parameters on the host, fp32, in PyTorch's shapes.
+struct Lenet5Parameters {
+  Tensor conv1_weight;  // [6, 1, 5, 5]
+  Tensor conv1_bias;    // [6]
+  Tensor conv2_weight;  // [16, 6, 5, 5]
+  Tensor conv2_bias;    // [16]
+  Tensor fc1_weight;    // [120, 256], the 256 in C, H, W order: 16 x 4 x 4
+  Tensor fc1_bias;      // [120]
+  Tensor fc2_weight;    // [84, 120]
+  Tensor fc2_bias;      // [84]
+  Tensor fc3_weight;    // [10, 84]
+  Tensor fc3_bias;      // [10]
+};
+
+class FusedLenet5Variant {
+ public:
+  virtual ~FusedLenet5Variant() = default;
+  /// As --backend says it; the name of its file.
+  virtual const char* name() const = 0;
+  virtual DeviceKind device_kind() const = 0;
+  /// Yes, or why not. Looks at the request alone: cheap, works without the device.
+  virtual Support supports(const FusedRequest& request) const = 0;
+  /// Whether `auto` takes it where it is supported, before the variants below it.
+  virtual bool suits(const FusedRequest& /*request*/) const { return true; }
+  /// How far a logit may lie from the exact one for the 8-bit images of MNIST and these parameters: an absolute bound,
+  /// derived in the file. Zero weights would make it zero.
+  virtual double logit_bound(const Lenet5Parameters& parameters, const FusedRequest& request) const = 0;
+  /// Packs and uploads the parameters; input, output and run() as FusedModel::prepare says.
+  virtual std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const FusedRequest& request,
+                                            Stream& stream) const = 0;
+};
+
+}  // namespace lenslet
