@@ -1,0 +1,22 @@
+// Internal: the normalisation of the pixels folded into conv1, so that a kernel may read the bytes as they are.
+//
+//   sum w[k, r, s] * ((x / 255 - mean) / std) + b[k]  =  sum w'[k, r, s] * x + b'[k]
+//   w'[k, r, s] = w[k, r, s] / (255 * std)      b'[k] = b[k] - mean / std * sum w[k, r, s]
+// Exact algebra, because conv1 has no padding: every output sees 25 pixels. x is 0..255.
+#pragma once
+
+#include <array>
+
+#include "models/fused_lenet5/variant.h"
+
+namespace lenslet {
+
+/// conv1 on raw pixels. In fp64, for a packer to round each value once to the type it computes in.
+struct FoldedConv1 {
+  std::array<double, 150> weight;  // [6, 1, 5, 5]
+  std::array<double, 6> bias;      // [6]
+};
+
+FoldedConv1 fold_normalization(const Lenet5Parameters& parameters);
+
+}  // namespace lenslet
