@@ -67,6 +67,7 @@ void write_row(JsonWriter& json, const ResultRow& row) {
   write_text(json, "reason", row.reason);
   json.field("samples", static_cast<uint64_t>(row.time.samples));
   write_time_stats(json, "time_ns", row.time);
+  json.field("replayed", row.replayed);
   write_time_stats(json, "end_to_end_ns", row.end_to_end);
   json.key("stages_ns").begin_object(JsonWriter::Style::kInline);
   for (const auto& [name, ns] : row.stages_ns) json.field(name, ns);

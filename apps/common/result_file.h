@@ -42,6 +42,7 @@ struct ResultRow {
   std::string study;                                        // "a" to "e", of the published ones; else empty
   std::vector<std::pair<std::string, std::string>> labels;  // what the row is within its study, in order
   TimeStats time;                                           // ns
+  bool replayed = false;                                    // the runs timed were replays of a CUDA graph
   TimeStats end_to_end;                                     // ns, with the copies from and to the host
   std::vector<std::pair<std::string, double>> stages_ns;    // medians
   double setup_ns = NAN;                                    // preparing, once

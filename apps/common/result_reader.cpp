@@ -171,6 +171,7 @@ ResultRow read_row(const Object& entry) {
     row.stages_ns.emplace_back(name, stages.number_or_null(name.c_str()));
   row.setup_ns = entry.number_or_null("setup_ns");
   row.first_call_ns = entry.optional_number("first_call_ns");
+  row.replayed = entry.has("replayed") && entry.flag("replayed");
   if (!entry.at("workspace_bytes").is_null()) row.workspace_bytes = entry.count("workspace_bytes");
   row.flops = entry.number_or_null("flops");
   row.bytes_ideal = entry.number_or_null("bytes_ideal");

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/convbench/bench/measure.h"
+#include "apps/measuring/measure.h"
 #include "framework/math_mode.h"
 #include "layers/conv/conv_problem.h"
 #include "layers/reference/fill.h"

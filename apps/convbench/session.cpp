@@ -192,6 +192,7 @@ std::vector<ResultRow> rows_of(const ResultRow& base, const Measurement& measure
     if (!measured.reason.empty()) row.reason = measured.reason;
     if (!measured.note.empty()) row.reason += concat(row.reason.empty() ? "" : "; ", measured.note);
     row.time = hot ? measured.hot : measured.cold;
+    row.replayed = hot && measured.replayed;
     row.end_to_end = measured.end_to_end;
     row.flops = work.flops;
     row.bytes_ideal = work.bytes;

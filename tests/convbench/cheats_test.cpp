@@ -247,5 +247,72 @@ TEST_F(Cheats, FailingToLaunch) {
       "launch");
 }
 
+/// Copies its input to its output, and forgets to bring it back to the host.
+class ForgetfulContender : public Contender {
+ public:
+  ForgetfulContender(Device device, bool forgetful)
+      : forgetful_(forgetful),
+        device_(device),
+        x_(device, kBytes),
+        y_(device, kBytes),
+        host_x_(device, kBytes),
+        host_y_(device, kBytes) {}
+  std::string name() const override { return "copy"; }
+  void load(int round, Stream& stream) override {
+    for (size_t i = 0; i < kCount; ++i) static_cast<float*>(host_x_.data())[i] = value(round, i);
+    copy_in(stream);
+    stream.synchronize();
+  }
+  void run(Stream& stream) override { copy_bytes(y_.data(), device_, x_.data(), device_, kBytes, stream); }
+  float* output() override { return y_.as<float>(); }
+  size_t output_count() const override { return kCount; }
+  Verdict judge(int round, const std::vector<float>& output) override {
+    Verdict verdict;
+    verdict.passed = true;
+    for (size_t i = 0; i < kCount; ++i) verdict.passed = verdict.passed && output[i] == value(round, i);
+    if (!verdict.passed) verdict.reason = "differs from its input";
+    return verdict;
+  }
+  bool end_to_end() const override { return true; }
+  void copy_in(Stream& stream) override {
+    copy_bytes(x_.data(), device_, host_x_.data(), Device::cpu(), kBytes, stream);
+  }
+  void copy_out(Stream& stream) override {
+    copy_bytes(host_y_.data(), Device::cpu(), y_.data(), device_, forgetful_ ? kBytes / 2 : kBytes, stream);
+  }
+  float* host_output() override { return static_cast<float*>(host_y_.data()); }
+
+ private:
+  static constexpr size_t kCount = 4096, kBytes = kCount * sizeof(float);
+  static float value(int round, size_t i) {
+    return static_cast<float>(i) + 0.25f * static_cast<float>(round);
+  }
+  bool forgetful_;
+  Device device_;
+  Buffer x_, y_;
+  PinnedBuffer host_x_, host_y_;
+};
+
+TEST_F(Cheats, LeavingResultsOnTheDevice) {
+  const Device device = kDevice == DeviceKind::kCuda ? Device::cuda(0) : Device::cpu();
+  Stream stream(device);
+  ForgetfulContender honest(device, false), forgetful(device, true);
+  MeasureOptions options = options_.measure;
+  options.end_to_end = true;
+  const std::vector<Measurement> measured = measure({&honest, &forgetful}, stream, options);
+  EXPECT_EQ(measured[0].status, "PASSED") << measured[0].reason;
+  EXPECT_GT(measured[0].end_to_end.samples, 0u);
+  EXPECT_EQ(measured[1].status, "FAILED");
+  EXPECT_NE(measured[1].reason.find("from host to host: skipped work"), std::string::npos)
+      << measured[1].reason;
+  EXPECT_EQ(measured[1].end_to_end.samples, 0u) << "a cheat has a time";
+}
+
+// What is timed as replays of a captured batch is what the contender enqueued, so a rest taken then shows as well.
+TEST_F(Cheats, ShortRunsOnTheGpuAreReplayed) {
+  if (kDevice == DeviceKind::kCpu) GTEST_SKIP() << "the CPU has no graphs to replay";
+  for (const ResultRow& row : rows_of(work)) EXPECT_EQ(row.replayed, row.cache == "hot") << row.cache;
+}
+
 }  // namespace
 }  // namespace lenslet

@@ -131,8 +131,9 @@ TEST(ResultReader, NamesTheMissingKey) {
     expect_error<DataError>([&] { parse_results(text, "f"); }, concat("f lacks \"", key, "\""));
   }
   const ordered_json row = ordered_json::parse(document({full_row()}))["results"][0];
-  const std::set<std::string> later = {"study",          "labels",    "end_to_end_ns", "first_call_ns",
-                                       "ratio_to_cudnn", "published", "launches",      "repro_benchdnn"};
+  const std::set<std::string> later = {"study",         "labels",         "end_to_end_ns",
+                                       "first_call_ns", "ratio_to_cudnn", "published",
+                                       "launches",      "repro_benchdnn", "replayed"};
   const std::set<std::string> derived = {"gflops", "gbytes_per_s"};
   for (const auto& [key, value] : row.items()) {
     const std::string name = key;

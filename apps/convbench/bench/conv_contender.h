@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/convbench/bench/contender.h"
+#include "apps/measuring/contender.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/prepare_services.h"
 #include "layers/reference/conv_judge.h"
@@ -38,6 +38,7 @@ class ConvArena {
   bool end_to_end() const noexcept { return host_x_.has_value(); }
   void copy_in(Stream& stream);
   void copy_out(Stream& stream);
+  float* host_y() const { return static_cast<float*>(host_y_->data()); }
 
  private:
   Conv2dProblem problem_;
@@ -65,6 +66,7 @@ class ConvContender : public Contender {
   bool end_to_end() const override { return arena_.end_to_end(); }
   void copy_in(Stream& stream) override { arena_.copy_in(stream); }
   void copy_out(Stream& stream) override { arena_.copy_out(stream); }
+  float* host_output() override { return arena_.host_y(); }
 
   const ConvKernel& kernel() const noexcept { return *kernel_; }
   double prepare_ns() const noexcept { return prepare_ns_; }

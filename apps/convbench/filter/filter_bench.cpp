@@ -60,6 +60,7 @@ class FilterArena {
   void copy_out(Stream& stream) {
     copy_bytes(host_y_->data(), Device::cpu(), y(), stream.device(), host_y_->bytes(), stream);
   }
+  float* host_y() const { return static_cast<float*>(host_y_->data()); }
 
  private:
   FilterTask& task_;
@@ -106,6 +107,7 @@ class FilterContender : public Contender {
   bool end_to_end() const override { return arena_.end_to_end(); }
   void copy_in(Stream& stream) override { arena_.copy_in(stream); }
   void copy_out(Stream& stream) override { arena_.copy_out(stream); }
+  float* host_output() override { return arena_.host_y(); }
 
   const FilterArena& arena() const noexcept { return arena_; }
   const ConvKernel& kernel() const noexcept { return *kernel_; }

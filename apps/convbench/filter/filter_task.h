@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "apps/convbench/bench/contender.h"
+#include "apps/measuring/contender.h"
 #include "apps/convbench/filter/filter.h"
 #include "apps/convbench/filter/picture.h"
 #include "layers/conv/conv_accuracy.h"

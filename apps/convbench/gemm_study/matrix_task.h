@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/convbench/bench/contender.h"
+#include "apps/measuring/contender.h"
 #include "apps/convbench/gemm_study/matrix_kernels.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/guarded_memory.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/convbench/bench/contender.h"
+#include "apps/measuring/contender.h"
 #include "apps/convbench/options.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/prepare_services.h"

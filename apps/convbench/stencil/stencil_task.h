@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/convbench/bench/contender.h"
+#include "apps/measuring/contender.h"
 #include "apps/convbench/stencil/stencil.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/guarded_memory.h"

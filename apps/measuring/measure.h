@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/convbench/bench/contender.h"
+#include "apps/measuring/contender.h"
 #include "framework/statistics.h"
 
 namespace lenslet {
@@ -37,6 +37,7 @@ struct Measurement {
   TimeStats hot, cold;               // ns a run; no samples where not asked for or not to be trusted
   TimeStats end_to_end;              // ns
   double first_call_ns = NAN;        // host clock, with whatever the first call sets up
+  bool replayed = false;             // hot runs were replays of a CUDA graph, not launches one by one
   std::optional<ResultError> error;  // the largest of all checks; none with Verify::kOff
   std::string note;                  // "noise 12 % after 4 times the time asked for"
 };

@@ -39,6 +39,8 @@ class Contender {
   virtual bool end_to_end() const { return false; }
   virtual void copy_in(Stream&) {}
   virtual void copy_out(Stream&) {}
+  /// Where copy_out() writes: output_count() elements.
+  virtual float* host_output() { return nullptr; }
 };
 
 }  // namespace lenslet

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/convbench/bench/contender.h"
+#include "apps/measuring/contender.h"
 
 namespace lenslet {
 
@@ -27,6 +27,9 @@ class Distrust {
   void poison();
   /// Judges what lies in the output now, after runs with input `round`.
   std::string judge_output(int round);
+
+  /// Poisons both outputs, goes the whole way from host to host once, and judges what arrived. Returns what is wrong.
+  std::string check_end_to_end(int round);
 
   /// The largest errors of all checks so far.
   const ResultError& error() const noexcept { return error_; }

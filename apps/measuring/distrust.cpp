@@ -1,4 +1,4 @@
-#include "apps/convbench/bench/distrust.h"
+#include "apps/measuring/distrust.h"
 
 #include <algorithm>
 #include <atomic>
@@ -129,6 +129,20 @@ std::string Distrust::check(int round, int64_t calls) {
     }
   }
   return calls > 0 ? concat("wrong after ", calls, " calls, right before them: ", wrong) : wrong;
+}
+
+std::string Distrust::check_end_to_end(int round) {
+  poison();
+  float* const host = contender_.host_output();
+  const size_t count = contender_.output_count();
+  std::memset(host, kPoisonByte, count * sizeof(float));
+  contender_.copy_in(stream_);
+  contender_.run(stream_);
+  contender_.copy_out(stream_);
+  throw_on_unreported_error(stream_.device());
+  stream_.synchronize();
+  scratch_.assign(host, host + count);
+  return judge(round, scratch_);
 }
 
 std::string Distrust::check_stream(double usual_ns) {

@@ -1,10 +1,10 @@
-#include "apps/convbench/bench/measure.h"
+#include "apps/measuring/measure.h"
 
 #include <algorithm>
 #include <memory>
 
 #include "apps/common/text.h"
-#include "apps/convbench/bench/distrust.h"
+#include "apps/measuring/distrust.h"
 #include "framework/cache_flush.h"
 #include "framework/error.h"
 #include "framework/nvtx.h"
@@ -21,6 +21,9 @@ constexpr double kPatience = 10;  // a slow rival gets fewer turns: no more than
 constexpr int kNoiseRetries = 3;  // further goes for a rival that is noisier than asked for
 constexpr int kSamplesATurn = 2000;
 enum Input { kBefore, kTimed, kAfter };  // rounds of Contender::load
+
+// Noise of fewer samples than this is not known.
+constexpr size_t kLeastForNoise = 3;
 
 // A device that lost its context fails every later call.
 bool device_is_lost(Stream& stream) {
@@ -45,6 +48,7 @@ struct Rival {
   bool alive = true;      // neither failed nor skipped
   bool held_back = true;  // its launches fit behind the gate
   bool last_turn = false;
+  CapturedGraph replay;  // `batch` runs as one launch; none where a run is long, or cannot be captured
   int batch = 1, turns = kRounds;
   int64_t calls = 0;
   double once_ns = 0;
@@ -118,7 +122,8 @@ class Contest {
       const std::string wrong = rival.distrust.check(kBefore, 0);
       if (!wrong.empty()) return rival.fail("FAILED", wrong);
     }
-    rival.once_ns = time_batch(rival, 1, nullptr);
+    rival.once_ns = rival.result.first_call_ns;
+    if (const double ns = time_batch(rival, 1, nullptr); !std::isnan(ns)) rival.once_ns = ns;
     if (options_.verify != Verify::kOff) {
       const std::string wrong = rival.distrust.check_stream(rival.once_ns);
       if (!wrong.empty()) return rival.fail("FAILED", wrong);
@@ -126,21 +131,43 @@ class Contest {
     NvtxRange range("warmup");
     const double end = host_now_ns() + options_.warmup_ms * 1e6;
     do {
-      rival.once_ns = time_batch(rival, rival.batch, nullptr);
+      const double ns = time_batch(rival, rival.batch, nullptr);
+      if (std::isnan(ns)) continue;
+      rival.once_ns = ns;
       rival.batch =
           static_cast<int>(std::clamp(kBatchNs / std::max(rival.once_ns, 1.0), 1.0, double{kMaxBatch}));
     } while (host_now_ns() < end && !stopped());
     const double turn_ns = std::max(rival.once_ns * rival.batch, 1.0);
     rival.turns =
         static_cast<int>(std::clamp(kPatience * options_.min_time_ms * 1e6 / turn_ns, 1.0, double{kRounds}));
+    if (options_.hot && rival.batch > 1 && stream_.device().is_cuda()) capture_batch(rival);
   }
 
-  // Nanoseconds a run, of `count` runs back to back, the stream held back until all are enqueued.
-  double time_batch(Rival& rival, int count, CacheFlush* flush) {
+  // Launches one behind another leave a gap that counts between short kernels; the nodes of a CUDA graph leave less.
+  // What a rival enqueues is captured call by call, so that each run of the batch is one that the rival made.
+  void capture_batch(Rival& rival) {
+    try {
+      rival.replay = CapturedGraph::capture(stream_, [&] {
+        for (int i = 0; i < rival.batch; ++i) run_once(rival);
+      });
+    } catch (const DeviceError&) {
+      // A library may do what no capture allows: then its runs are enqueued one by one, and the row says so.
+      if (device_is_lost(stream_)) throw;
+    }
+  }
+
+  // Nanoseconds a run, of `count` runs back to back, the stream held back until all are enqueued; NaN where the gate
+  // gave up. `replay`: those runs as one launch.
+  double time_batch(Rival& rival, int count, CacheFlush* flush, const CapturedGraph* replay = nullptr) {
     const auto enqueue = [&] {
       if (flush) flush->enqueue(stream_);
       begin_.record(stream_);
-      for (int i = 0; i < count; ++i) run_once(rival);
+      if (replay) {
+        replay->launch(stream_);
+        rival.calls += count;
+      } else {
+        for (int i = 0; i < count; ++i) run_once(rival);
+      }
       end_.record(stream_);
     };
     if (rival.held_back) {
@@ -148,9 +175,12 @@ class Contest {
       enqueue();
       gate.open();
       stream_.synchronize();
-      if (gate.gave_up()) {  // too many launches: fewer runs a batch, in the end one, not held back
+      if (gate.gave_up()) {  // too many launches or a slow host: fewer runs a batch, in the end one, not held back
         if (count == 1) rival.held_back = false;
         rival.batch = std::max(1, rival.batch / 4);
+        rival.replay = {};
+        throw_on_unreported_error(stream_.device());
+        return NAN;
       }
     } else {
       enqueue();
@@ -197,14 +227,16 @@ class Contest {
   void sample_until(std::vector<double>& samples, double until, Sample&& sample) {
     int taken = 0;
     do {
-      samples.push_back(sample());
+      if (const double ns = sample(); !std::isnan(ns)) samples.push_back(ns);
     } while (++taken < kSamplesATurn && host_now_ns() < until && !stopped());
   }
 
   void time_hot(Rival& rival, double until) {
     run_once(rival);  // the rival before left its own data in the caches
     rival.distrust.poison();
-    sample_until(rival.hot, until, [&] { return time_batch(rival, rival.batch, nullptr); });
+    sample_until(rival.hot, until, [&] {
+      return time_batch(rival, rival.batch, nullptr, rival.replay ? &rival.replay : nullptr);
+    });
     judge_timed(rival);
   }
 
@@ -224,6 +256,9 @@ class Contest {
       stream_.synchronize();
       return host_now_ns() - start;
     });
+    if (options_.verify != Verify::kBoth || !rival.last_turn) return;
+    const std::string wrong = rival.distrust.check_end_to_end(kTimed);
+    if (!wrong.empty()) rival.fail("FAILED", concat("from host to host: ", wrong));
   }
 
   // What the runs of the last turn have written; judging each turn would take longer than the turns.
@@ -241,7 +276,8 @@ class Contest {
   }
 
   static double noise(const std::vector<double>& samples) {
-    if (samples.size() < 3) return 0;
+    if (samples.size() < kLeastForNoise)
+      return samples.empty() ? 0 : HUGE_VAL;  // unknown: as if it were too large
     const TimeStats stats = summarize(samples);
     return (stats.p90 - stats.p10) / stats.median;
   }
@@ -255,14 +291,17 @@ class Contest {
     result.hot = summarize(rival.hot);
     result.cold = summarize(rival.cold);
     result.end_to_end = summarize(rival.end_to_end);
+    result.replayed = static_cast<bool>(rival.replay);
     if (too_noisy(rival)) {
-      result.note = concat("noise ", format_percent(noise(rival), 1), " after ", kNoiseRetries + 1,
-                           " times the time asked for");
+      const double found = noise(rival);
+      result.note = std::isfinite(found) ? concat("noise ", format_percent(found, 1), " after ",
+                                                  kNoiseRetries + 1, " times the time asked for")
+                                         : concat("noise unknown: fewer than ", kLeastForNoise, " samples");
     }
     if (!rival.held_back) {
-      result.note +=
-          concat(result.note.empty() ? "" : "; ", "more launches than a stream can hold back: the time ",
-                 "includes the host's launch rate");
+      result.note += concat(result.note.empty() ? "" : "; ",
+                            "more launches than a stream can hold back, or a host too slow to ",
+                            "enqueue them in time: the time includes the host's launch rate");
     }
     return result;
   }
