@@ -39,7 +39,7 @@ class FusedModel {
   virtual double output_bound(const std::string& variant, const FusedRequest& request) const = 0;
   /// Prepares. The operator's run() takes one input view [N, ...] of the request's input type and an output view of its
   /// output type ([N, classes] fp32, or [N] predictions); both lie on the device or in page-locked host memory that it
-  /// can address. Throws UnavailableError where supports() says no.
+  /// can address. A NaN in a sample shows in that sample's output and in no other's. Throws UnavailableError where supports() says no.
   virtual std::unique_ptr<Operator> prepare(const std::string& variant, const FusedRequest& request,
                                             Stream& stream) const = 0;
 };
