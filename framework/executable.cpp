@@ -69,7 +69,11 @@ std::string short_type(std::string_view type) {
 }  // namespace
 
 Executable::Executable(const Graph& graph, const BuildOptions& options)
-    : graph_(graph), device_(options.device), batch_(options.batch), stream_(options.device) {
+    : graph_(graph),
+      device_(options.device),
+      batch_(options.batch),
+      own_stream_(options.stream ? nullptr : std::make_unique<Stream>(options.device)),
+      stream_(options.stream ? *options.stream : *own_stream_) {
   DeviceGuard guard(device_);
   const double start = host_now_ns();
   build(options);
@@ -136,6 +140,10 @@ std::string Executable::choose_backend(const Graph::Node& node, OperatorRequest&
 void Executable::build(const BuildOptions& options) {
   if (options.cuda_graph && !device_.is_cuda()) {
     throw UsageError("a CUDA graph needs a CUDA device; leave --graph off on the CPU");
+  }
+  if (stream_.device() != device_) {
+    throw UsageError(concat("the stream to run on is of ", stream_.device().to_string(),
+                            ", the executable is for ", device_.to_string()));
   }
   if (options.mapped_io && !device_.is_cuda()) {
     throw UsageError("mapped input and output need a CUDA device; the CPU reads host memory anyway");

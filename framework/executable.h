@@ -37,6 +37,9 @@ struct BuildOptions {
   bool fuse = true;               // ReLU into its producer
   bool keep_activations = false;  // every node keeps a buffer of its own, for activation()
   bool cuda_graph = false;        // capture once, replay with one launch (CUDA only)
+  /// Runs on this stream of the device instead of one of its own, so that rivals can take turns on it. Borrowed: it must
+  /// outlive the executable.
+  Stream* stream = nullptr;
 };
 
 class Executable {
@@ -108,7 +111,8 @@ class Executable {
   const Graph& graph_;
   Device device_;
   int64_t batch_;
-  Stream stream_;
+  std::unique_ptr<Stream> own_stream_;  // null where the stream is borrowed
+  Stream& stream_;
   Buffer activations_;
   Buffer workspace_;
   std::unique_ptr<PinnedBuffer> mapped_;  // with mapped_io: the input, then the output

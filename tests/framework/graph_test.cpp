@@ -101,6 +101,16 @@ TEST(Executable, RefusesWithTheBackendsReason) {
                             "the largest batch that fits is about");
 }
 
+TEST(Executable, RunsOnABorrowedStream) {
+  const Graph graph = toys::diamond();
+  Stream stream(Device::cpu());
+  BuildOptions options;
+  options.stream = &stream;
+  Executable first(graph, options), second(graph, options);
+  EXPECT_EQ(&first.stream(), &stream);
+  EXPECT_EQ(&second.stream(), &stream);
+}
+
 TEST(Executable, ReplaysAPlanExactly) {
   const Graph graph = toys::diamond();
   BuildOptions options;
