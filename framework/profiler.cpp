@@ -261,8 +261,8 @@ class PassProfiler {
   void measure_copies(Profile& profile) {
     const TensorView input = executable_.input();
     const ConstTensorView output = executable_.output();
-    profile.h2d_bytes = input.shape.bytes();
-    profile.d2h_bytes = output.shape.bytes();
+    profile.h2d_bytes = input.bytes();
+    profile.d2h_bytes = output.bytes();
     PinnedBuffer host_in(input.device, profile.h2d_bytes), host_out(input.device, profile.d2h_bytes);
     // The input must be what it was: the first copy out fills the host side.
     copy_bytes(host_in.data(), Device::cpu(), input.data, input.device, profile.h2d_bytes, stream_);

@@ -13,10 +13,16 @@ namespace {
 
 constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
 
-// The input's place for `images` images; what the batch has room for behind them is zero.
-void fill_input(const ImageDataset& data, int64_t first, int64_t images, int64_t batch, float* input) {
-  normalize_mnist(data.images.data() + first * kPixels, images, input);
-  if (images < batch) std::fill(input + images * kPixels, input + batch * kPixels, 0.0f);
+// The input's place for `images` images, as the model reads them; what the batch has room for behind them is zero.
+void fill_input(const ImageDataset& data, int64_t first, int64_t images, TensorView input) {
+  const uint8_t* const pixels = data.images.data() + first * kPixels;
+  const size_t used = input.bytes() / static_cast<size_t>(input.shape[0]) * static_cast<size_t>(images);
+  if (input.type == ElementType::kUint8) {
+    std::memcpy(input.data, pixels, used);
+  } else {
+    normalize_mnist(pixels, images, input.data);
+  }
+  std::memset(input.as<char>() + used, 0, input.bytes() - used);
 }
 
 // CPU: the images are normalised right into the executable's input.
@@ -25,7 +31,7 @@ void run_on_cpu(Executable& executable, const ImageDataset& data, int64_t count,
   const int64_t batch = executable.batch();
   while (run.count < count && !interrupted()) {
     const int64_t images = std::min(batch, count - run.count);
-    fill_input(data, run.count, images, batch, executable.input().data);
+    fill_input(data, run.count, images, executable.input());
     executable.run();
     executable.stream().synchronize();
     std::memcpy(run.logits.data() + run.count * kLenet5Classes, executable.output().data,
@@ -37,10 +43,10 @@ void run_on_cpu(Executable& executable, const ImageDataset& data, int64_t count,
 
 // A batch under way on the GPU.
 struct Flight {
-  Flight(Device device, int64_t batch)
-      : input(device, static_cast<size_t>(batch * kPixels) * sizeof(float)),
-        output(device, static_cast<size_t>(batch * kLenet5Classes) * sizeof(float)),
-        done(device) {}
+  explicit Flight(Executable& executable)
+      : input(executable.device(), executable.input().bytes()),
+        output(executable.device(), executable.output().bytes()),
+        done(executable.device()) {}
   PinnedBuffer input, output;
   Event done;
   int64_t first = 0, images = 0;  // no images: not under way
@@ -67,7 +73,9 @@ void run_on_gpu(Executable& executable, const ImageDataset& data, int64_t count,
     land(flight);
     flight.first = first;
     flight.images = std::min(batch, count - first);
-    fill_input(data, first, flight.images, batch, static_cast<float*>(flight.input.data()));
+    TensorView host = executable.input();
+    host.data = static_cast<float*>(flight.input.data());
+    fill_input(data, first, flight.images, host);
     {
       NvtxRange range("h2d");
       copy_bytes(executable.input().data, executable.device(), flight.input.data(), Device::cpu(),
@@ -93,8 +101,7 @@ BatchRun run_images(Executable& executable, const ImageDataset& data, int64_t co
   run.logits.resize(static_cast<size_t>(count * kLenet5Classes));
   DeviceGuard guard(executable.device());
   if (executable.device().is_cuda()) {
-    Flight flights[2] = {{executable.device(), executable.batch()},
-                         {executable.device(), executable.batch()}};
+    Flight flights[2] = {Flight(executable), Flight(executable)};
     const double start = host_now_ns();
     run_on_gpu(executable, data, count, run, flights, progress);
     run.wall_ns = host_now_ns() - start;

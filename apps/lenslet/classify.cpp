@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <optional>
 
 #include "apps/common/environment.h"
@@ -52,16 +53,22 @@ class Classifier {
  public:
   Classifier(const Session& session, int64_t batch)
       : executable_(session.build(batch)),
-        input_(static_cast<size_t>(batch) * kPixels),
+        input_((executable_->input().bytes() + sizeof(float) - 1) / sizeof(float)),
         logits_(static_cast<size_t>(batch) * kLenet5Classes) {}
 
   std::vector<Answer> run(const std::vector<DigitInput>& inputs) {
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      normalize_mnist(inputs[i].digit.pixels.data(), 1, input_.data() + i * kPixels);
-    }
     Executable& model = *executable_;
-    copy_bytes(model.input().data, model.device(), input_.data(), Device::cpu(),
-               input_.size() * sizeof(float), model.stream());
+    const bool as_bytes = model.input().type == ElementType::kUint8;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const uint8_t* const pixels = inputs[i].digit.pixels.data();
+      if (as_bytes) {
+        std::memcpy(reinterpret_cast<uint8_t*>(input_.data()) + i * kPixels, pixels, kPixels);
+      } else {
+        normalize_mnist(pixels, 1, input_.data() + i * kPixels);
+      }
+    }
+    copy_bytes(model.input().data, model.device(), input_.data(), Device::cpu(), model.input().bytes(),
+               model.stream());
     model.run();
     copy_bytes(logits_.data(), Device::cpu(), model.output().data, model.device(),
                logits_.size() * sizeof(float), model.stream());
@@ -75,7 +82,7 @@ class Classifier {
 
  private:
   std::unique_ptr<Executable> executable_;
-  std::vector<float> input_;   // [batch, 28, 28]; what lies behind the last image is never looked at
+  std::vector<float> input_;   // [batch, 28, 28], or as many bytes; behind the last image nobody looks
   std::vector<float> logits_;  // [batch, 10]
 };
 
@@ -213,6 +220,7 @@ ExitCode run_classify(const ClassifyOptions& options) {
   if (options.index && options.limit) throw UsageError("--index and --limit exclude each other");
   DigitInputs inputs(options, options.explain);
   Session session(options);
+  session.demand_logits();
   const int64_t batch = session.batch_or(inputs.single() ? 1 : kDefaultBatch);
   Classifier classifier(session, batch);
   Files files(options, session);

@@ -35,15 +35,32 @@ void add_math(Command command, CommonOptions& options) {
 
 void add_model(Command command, CommonOptions& options) {
   command.text("--weights", "FILE", options.weights, "weights as safetensors [built in]");
-  command.text("--backend", "SPEC", options.backend,
-               "cudnn, or by layer: conv1=direct,conv2=winograd,*=auto [auto]");
+  command.text(
+      "--backend", "SPEC", options.backend,
+      "cudnn, or by layer: conv1=direct,conv2=winograd,*=auto; with --plan fused one of its variants "
+      "[auto]");
   add_math(command, options);
-  command.text("--plan", "layered|FILE", options.plan,
-               "replay the choices of a saved plan (.json) [layered]");
+  command.text(
+      "--plan", "auto|layered|fused|FILE", options.plan,
+      "layer by layer, all layers at once, or the choices of a saved plan (.json); auto takes fused on "
+      "the CPU, where it serves and no --backend is given, else layered [auto]");
+  command.choice("--input", {"fp32", "uint8"},
+                 "what the model reads: normalised images, or their bytes (fused only) [fp32]",
+                 [&options](const std::string& text) {
+                   options.input = text == "uint8" ? ElementType::kUint8 : ElementType::kFp32;
+                 });
   command.text("--save-plan", "FILE", options.save_plan, "write the choices made, for --plan");
   command.option("--batch-size", "N", "images computed together", [&options](const std::string& text) {
     options.batch_size = parse_integer("--batch-size", text, 1, kMaxBatch);
   });
+}
+
+void add_output(Command command, CommonOptions& options) {
+  command.choice("--output", {"logits", "prediction"},
+                 "what the model writes: 10 logits, or class and probability (fused only) [logits]",
+                 [&options](const std::string& text) {
+                   options.output = text == "prediction" ? ElementType::kPrediction : ElementType::kFp32;
+                 });
 }
 
 void add_graph(Command command, CommonOptions& options) {
@@ -116,12 +133,14 @@ void add_profile(Command command, ProfileCommandOptions& options) {
         static_cast<uint64_t>(parse_integer("--seed", text, 0, std::numeric_limits<int64_t>::max()));
   });
   add_model(command, options);
+  add_output(command, options);
   add_graph(command, options);
   add_execution(command, options);
   command.footer(
       "Examples:\n"
       "  lenslet profile --batch-size 10000\n"
       "  lenslet profile --device cpu --backend conv2=im2col_gemm --cache hot\n"
+      "  lenslet profile --plan fused --input uint8 --output prediction --batch-size 65536\n"
       "  lenslet profile --trace pass.json --json profile.json");
 }
 

@@ -202,7 +202,7 @@ ExitCode run_eval(const EvalOptions& options) {
   Console console(
       {options.json, options.csv, options.misses, options.logits, options.contact_sheet, options.save_plan});
   if (!options.contact_sheet.empty()) check_contact_sheet_name(options.contact_sheet);
-  if (options.backend_matrix && options.plan != "layered") {
+  if (options.backend_matrix && options.plan != "auto" && options.plan != Plan::kLayered) {
     throw UsageError("--backend-matrix chooses the backends itself, a plan would too; leave out --plan");
   }
   if (options.backend_matrix && !(options.misses.empty() && options.contact_sheet.empty() &&
@@ -210,7 +210,11 @@ ExitCode run_eval(const EvalOptions& options) {
     throw UsageError(
         "--misses, --contact-sheet, --logits and --save-plan belong to one run, not to --backend-matrix");
   }
+  if (options.backend_matrix && options.input) {
+    throw UsageError("--backend-matrix runs the layered plan, which reads fp32; leave out --input");
+  }
   Session session(options);
+  session.demand_logits();
   const ImageDataset data = read_image_dataset(data_folder(options), options.split, kLenet5Side, kLenet5Side);
   const int64_t count = std::min(data.count, options.limit.value_or(data.count));
   console.line(concat("LeNet-5, ", session.weights_origin(), ", ", to_string(session.math()), " on ",

@@ -135,6 +135,7 @@ void run_case(const Session& session, const Combination& combination, const Imag
               std::vector<float>& first, MatrixRow& row) {
   try {
     BuildOptions build = session.build_options(eval_batch(session, count));
+    build.execution = Plan::kLayered;
     for (const auto& [layer, backend] : combination) build.backends.set(layer, backend);
     Executable executable(session.graph(), build);
     executable.run();  // the first call is no part of the time

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <mutex>
+#include <numeric>
 #include <stdexcept>
 
 #include "apps/common/text.h"
+#include "framework/parallel.h"
 #include "layers/conv/conv_layer.h"
 #include "layers/linear/linear_layer.h"
 #include "layers/pool/pool_layer.h"
@@ -20,10 +24,16 @@ constexpr int64_t kCheckedImages = 64;  // judged in a tenth of a second
 constexpr double kRoundoff = 0x1p-24;   // of fp32
 constexpr double kTf32Cut = 0x1p-10;    // of an operand: tensor cores drop the bits behind the tenth
 constexpr double kFp16Cut = 0x1p-11;    // of an operand rounded to nearest
+constexpr double kSoftmaxError = 2e-6;  // of a probability that is computed in fp32
 constexpr int kNanByte = 0xff;          // four of them are a NaN
+static_assert(kLenet5Classes == 10);
 
 const float* data_or_null(const Tensor& tensor) {
   return tensor.shape().num_elements() > 0 ? tensor.data() : nullptr;
+}
+
+double operand_cut(MathMode math) {
+  return math == MathMode::kFp32 ? 0 : math == MathMode::kTf32 ? kTf32Cut : kFp16Cut;
 }
 
 double largest(const std::vector<double>& values) {
@@ -56,15 +66,15 @@ reference::Result judge(const Layer& layer, const Shape& shape, const std::vecto
 
 }  // namespace
 
-ReferenceOutput reference_output(const Graph& graph, const Shape& input, const std::vector<float>& values,
-                                 MathMode math) {
+ReferenceLogits::ReferenceLogits(const Graph& graph, const uint8_t* pixels, int64_t count) : count_(count) {
   struct Value {
     Shape shape;
     std::vector<float> data;
   };
-  std::vector<Value> computed = {{input, values}};  // by node; node 0 is the input
-  const double operand = math == MathMode::kFp32 ? 0 : math == MathMode::kTf32 ? kTf32Cut : kFp16Cut;
-  ReferenceOutput output;
+  std::vector<Value> computed(1);  // by node; node 0 is the input
+  computed[0].shape = {count, 1, kLenet5Side, kLenet5Side};
+  computed[0].data.resize(static_cast<size_t>(count * kPixels));
+  normalize_mnist(pixels, count, computed[0].data.data());
   for (size_t i = 1; i < graph.nodes().size(); ++i) {
     const Graph::Node& node = graph.nodes()[i];
     const Value& x = computed[static_cast<size_t>(node.inputs.at(0))];
@@ -73,44 +83,115 @@ ReferenceOutput reference_output(const Graph& graph, const Shape& input, const s
     if (terms > 0) {
       const double sum = largest(result.values);
       const double cancellation = sum > 0 ? largest(result.magnitudes) / sum : 1;
-      output.relative_bound += cancellation * (static_cast<double>(terms) * kRoundoff + 2 * operand);
+      rounding_ += cancellation * static_cast<double>(terms) * kRoundoff;
+      operands_ += cancellation * 2;
     }
     computed.push_back({result.shape, {result.values.begin(), result.values.end()}});
-    if (i + 1 == graph.nodes().size()) output.values = result.values;
+    if (i + 1 == graph.nodes().size()) values_ = result.values;
   }
-  return output;
+  scale_ = largest(values_);
 }
 
-LogitsCheck::LogitsCheck(const Graph& graph, const std::vector<float>& images, MathMode math) {
-  const int64_t count = std::min(static_cast<int64_t>(images.size()) / kPixels, kCheckedImages);
-  expected_ = reference_output(graph, {count, 1, kLenet5Side, kLenet5Side},
-                               {images.begin(), images.begin() + count * kPixels}, math);
-  scale_ = largest(expected_.values);
-  error_.bound = expected_.relative_bound * scale_;
-  error_.checked = static_cast<int64_t>(expected_.values.size());
+double ReferenceLogits::bound(const Executable& executable) const {
+  const Plan& plan = executable.plan();
+  if (plan.execution == Plan::kFused) {
+    const Executable::Step& step = executable.steps().at(0);
+    const FusedRequest request{executable.device(), executable.batch(), step.math, plan.input, plan.output};
+    return executable.graph().fused()->output_bound(step.backend, request);
+  }
+  double operand = 0;
+  for (const Executable::Step& step : executable.steps()) {
+    operand = std::max(operand, operand_cut(step.math));
+  }
+  return (rounding_ + operands_ * operand) * scale_;
+}
+
+double ReferenceLogits::probability(int64_t picture, int64_t label) const {
+  double sum = 0;
+  for (int64_t k = 0; k < kLenet5Classes; ++k) sum += std::exp(logit(picture, k) - logit(picture, label));
+  return 1 / sum;
+}
+
+double ReferenceLogits::deviation(int64_t picture, const float* logits) const {
+  double worst = 0;
+  for (int64_t k = 0; k < kLenet5Classes; ++k) {
+    const double difference = std::fabs(double{logits[k]} - logit(picture, k));
+    worst = std::isnan(difference) ? INFINITY : std::max(worst, difference);
+  }
+  return worst;
+}
+
+// Infinite for a label that cannot be right. Otherwise of the probability, less what an error of `bound` in each logit
+// may do to it: a factor within exp(2 bound), because numerator and denominator move.
+double ReferenceLogits::deviation(int64_t picture, Prediction prediction, double bound) const {
+  if (prediction.label < 0 || prediction.label >= kLenet5Classes) return INFINITY;
+  double best = -INFINITY;
+  for (int64_t k = 0; k < kLenet5Classes; ++k) best = std::max(best, logit(picture, k));
+  if (best - logit(picture, prediction.label) > 2 * bound) return INFINITY;
+  const double right = probability(picture, prediction.label);
+  const double difference = std::fabs(double{prediction.probability} - right);
+  return difference <= right * std::expm1(2 * bound) + kSoftmaxError ? difference : INFINITY;
+}
+
+std::string ReferenceLogits::compare(ElementType type, const void* answers,
+                                     const std::vector<int32_t>& picture_of, double bound,
+                                     ResultError& error) const {
+  const bool logits = type == ElementType::kFp32;
+  std::mutex mutex;
+  double worst = 0;
+  int64_t worst_slot = -1;
+  parallel_for(static_cast<int64_t>(picture_of.size()), 1024, [&](int64_t begin, int64_t end) {
+    double found = 0;
+    int64_t found_slot = -1;
+    for (int64_t slot = begin; slot < end; ++slot) {
+      const int64_t picture = picture_of[static_cast<size_t>(slot)];
+      const double here = logits
+                              ? deviation(picture, static_cast<const float*>(answers) + slot * kLenet5Classes)
+                              : deviation(picture, static_cast<const Prediction*>(answers)[slot], bound);
+      if (here <= found) continue;
+      found = here;
+      found_slot = slot;
+      if (!std::isfinite(here)) break;
+    }
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (found <= worst) return;
+    worst = found;
+    worst_slot = found_slot;
+  });
+  if (!(worst <= error.max_abs)) error.max_abs = worst;
+  error.max_rel = logits && scale_ > 0 ? error.max_abs / scale_ : error.max_abs;
+  error.bound = std::max(error.bound, bound);
+  error.checked += static_cast<int64_t>(picture_of.size()) * (logits ? kLenet5Classes : 1);
+  if (logits ? worst <= bound : std::isfinite(worst)) return {};
+  if (logits) {
+    return concat("logits differ from the fp64 reference's by ", format_short(worst), " in image ",
+                  worst_slot, ", allowed ", format_short(bound));
+  }
+  const Prediction wrong = static_cast<const Prediction*>(answers)[worst_slot];
+  return concat("image ", worst_slot, " is read as ", wrong.label, " with probability ", wrong.probability,
+                ", which logits within ", format_short(bound), " of the fp64 reference's do not give");
+}
+
+LogitsCheck::LogitsCheck(const Graph& graph, const std::vector<uint8_t>& pixels)
+    : expected_(graph, pixels.data(),
+                std::min(static_cast<int64_t>(pixels.size()) / kPixels, kCheckedImages)),
+      picture_of_(static_cast<size_t>(expected_.count())) {
+  std::iota(picture_of_.begin(), picture_of_.end(), 0);
 }
 
 std::string LogitsCheck::run(Executable& executable) {
   Stream& stream = executable.stream();
   // A pass that did not run, or ran in part, must not find the answer of the pass before it.
   for (const Executable::Step& step : executable.steps()) {
-    fill_bytes(step.output.data, executable.device(), kNanByte, step.output.shape.bytes(), stream);
+    fill_bytes(step.output.data, executable.device(), kNanByte, step.output.bytes(), stream);
   }
   executable.run();
-  std::vector<float> logits(static_cast<size_t>(executable.output().shape.num_elements()));
-  copy_bytes(logits.data(), Device::cpu(), executable.output().data, executable.device(),
-             logits.size() * sizeof(float), stream);
+  const ConstTensorView output = executable.output();
+  std::vector<float> answers(output.bytes() / sizeof(float));
+  copy_bytes(answers.data(), Device::cpu(), output.data, executable.device(), output.bytes(), stream);
   stream.synchronize();
-  bool close = true;
-  for (size_t i = 0; i < expected_.values.size(); ++i) {
-    const double difference = std::fabs(static_cast<double>(logits[i]) - expected_.values[i]);
-    close = close && difference <= error_.bound;  // false for what is not a number
-    if (!(difference <= error_.max_abs)) error_.max_abs = difference;
-  }
-  error_.max_rel = scale_ > 0 ? error_.max_abs / scale_ : error_.max_abs;
-  if (close) return {};
-  return concat("logits differ from the fp64 reference's by ", format_short(error_.max_abs), ", allowed ",
-                format_short(error_.bound));
+  error_.checked = 0;
+  return expected_.compare(output.type, answers.data(), picture_of_, expected_.bound(executable), error_);
 }
 
 }  // namespace lenslet

@@ -1,6 +1,7 @@
-// The logits of what is profiled before the judge: the model in fp64 (layers/reference).
+// What the model answers, before the judge: the graph in fp64 (layers/reference).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,35 +12,56 @@
 
 namespace lenslet {
 
-/// A graph computed by the judge. Sums are fp64; what one layer hands to the next is rounded to fp32 once.
-struct ReferenceOutput {
-  std::vector<double> values;  // of the last node
-  /// How far a right result may lie from `values`, relative to the largest of them:
+/// The judge's logits of some 8-bit pictures. Sums are fp64; what one layer hands to the next is rounded to fp32 once.
+class ReferenceLogits {
+ public:
+  /// `pixels` [count, 28, 28]. About a millisecond a picture. Throws std::logic_error for a layer the judge does not know.
+  ReferenceLogits(const Graph& graph, const uint8_t* pixels, int64_t count);
+
+  int64_t count() const noexcept { return count_; }
+  /// How far a logit that `executable` computes may lie from the judge's. Of a fused plan what its variant derived
+  /// (FusedModel::output_bound). Of a layered one, relative to the largest of the judge's logits,
   ///   sum over the layers that sum products of  cancellation * (terms * 2^-24 + 2 * operand),
   /// cancellation = largest sum of |term| / largest |sum| of that layer, as the judge saw it; operand = what each factor
-  /// loses before it is multiplied, 2^-10 in tf32, 2^-11 in fp16, 0 in fp32. A first-order estimate: it takes every rounding at its worst and the same sign,
-  /// which makes up for what it leaves out, the growth of an error in the layers after it.
-  double relative_bound = 0;
+  /// loses before it is multiplied, 2^-10 in tf32, 2^-11 in fp16, 0 in fp32. A first-order estimate: it takes every
+  /// rounding at its worst and the same sign, which makes up for what it leaves out, the growth of an error in the layers
+  /// after it.
+  double bound(const Executable& executable) const;
+  /// Compares `slots` answers, logits [slots, 10] or predictions [slots]; slot i holds picture `picture_of[i]`. A label is
+  /// right where the judge's logit of it lies within 2 bounds of the largest, and its probability where such logits could
+  /// give it. Returns what is wrong, empty when nothing is; `error` gets the largest deviation (of probabilities for
+  /// predictions).
+  std::string compare(ElementType type, const void* answers, const std::vector<int32_t>& picture_of,
+                      double bound, ResultError& error) const;
+
+ private:
+  double logit(int64_t picture, int64_t k) const { return values_[static_cast<size_t>(picture * 10 + k)]; }
+  double probability(int64_t picture, int64_t label) const;
+  double deviation(int64_t picture, const float* logits) const;
+  double deviation(int64_t picture, Prediction prediction, double bound) const;
+
+  int64_t count_;
+  std::vector<double> values_;  // [count, 10]
+  double scale_ = 0;            // the largest of them
+  double rounding_ = 0;         // sum of cancellation * terms * 2^-24
+  double operands_ = 0;         // sum of cancellation * 2
 };
 
-/// `input` [N, ...] in host memory. Throws std::logic_error for a layer the judge does not know.
-ReferenceOutput reference_output(const Graph& graph, const Shape& input, const std::vector<float>& values,
-                                 MathMode math);
-
-/// Compares an executable's output with the judge's, as often as asked.
+/// Compares what an executable answers with what the judge does, as often as asked.
 class LogitsCheck {
  public:
-  /// `images` [N, 1, 28, 28], of which the first few are judged.
-  LogitsCheck(const Graph& graph, const std::vector<float>& images, MathMode math);
+  /// `pixels` [count, 28, 28], of which the first few are judged.
+  LogitsCheck(const Graph& graph, const std::vector<uint8_t>& pixels);
 
-  /// Fills what every layer writes with NaN, runs one pass and compares. Empty, or what is wrong.
+  /// The executable's input holds those pictures. Fills what every layer writes with NaN, runs one pass and compares.
+  /// Empty, or what is wrong.
   std::string run(Executable& executable);
   /// Of all the runs: the largest deviation.
   const ResultError& error() const noexcept { return error_; }
 
  private:
-  ReferenceOutput expected_;
-  double scale_ = 0;
+  ReferenceLogits expected_;
+  std::vector<int32_t> picture_of_;
   ResultError error_;
 };
 

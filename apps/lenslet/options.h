@@ -7,15 +7,17 @@
 #include <vector>
 
 #include "framework/math_mode.h"
+#include "framework/tensor.h"
 
 namespace lenslet {
 
 /// Options that say what runs and where; each subcommand offers those that make sense for it.
 struct CommonOptions {
   std::string device = "auto";
-  std::string backend;  // a BackendSpec; empty: auto for every layer
+  std::string backend;  // a BackendSpec, or a fused variant; empty: auto
   std::optional<MathMode> math;
-  std::string plan = "layered";  // or FILE.json
+  std::string plan = "auto";  // or "layered", "fused", FILE.json
+  std::optional<ElementType> input, output;
   std::string save_plan;
   std::string weights;  // safetensors; empty: built in
   std::optional<int64_t> batch_size;

@@ -23,18 +23,23 @@ namespace {
 constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
 
 // Random grey images: constant data would draw less power and hide denormals and branches.
-std::vector<float> random_images(int64_t count, uint64_t seed) {
+std::vector<uint8_t> random_images(int64_t count, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<uint8_t> pixels(static_cast<size_t>(count * kPixels));
   for (uint8_t& pixel : pixels) pixel = static_cast<uint8_t>(random() >> 56);
-  std::vector<float> images(pixels.size());
-  normalize_mnist(pixels.data(), count, images.data());
-  return images;
+  return pixels;
 }
 
-void upload(Executable& executable, const std::vector<float>& images) {
-  copy_bytes(executable.input().data, executable.device(), images.data(), Device::cpu(),
-             images.size() * sizeof(float), executable.stream());
+// As the model reads them.
+void upload(Executable& executable, const std::vector<uint8_t>& pixels) {
+  const TensorView input = executable.input();
+  std::vector<float> images;
+  if (input.type == ElementType::kFp32) {
+    images.resize(pixels.size());
+    normalize_mnist(pixels.data(), executable.batch(), images.data());
+  }
+  const void* const source = images.empty() ? static_cast<const void*>(pixels.data()) : images.data();
+  copy_bytes(input.data, executable.device(), source, Device::cpu(), input.bytes(), executable.stream());
   executable.stream().synchronize();
 }
 
@@ -63,8 +68,8 @@ TimeStats time_passes(Executable& executable, double min_time_ms) {
 void measure(Executable& executable, const Session& session, const ProfileCommandOptions& options,
              Measured& measured) {
   DeviceGuard guard(executable.device());
-  const std::vector<float> images = random_images(executable.batch(), options.seed);
-  LogitsCheck check(session.graph(), images, session.math());
+  const std::vector<uint8_t> images = random_images(executable.batch(), options.seed);
+  LogitsCheck check(session.graph(), images);
   upload(executable, images);
   const double start = host_now_ns();
   executable.run();
@@ -274,8 +279,9 @@ void print_report(Console& console, const Executable& executable, const std::vec
         "a pass has more launches than a stream can hold back: times include the host's launch rate");
   }
   console.line(measured.wrong.empty()
-                   ? concat("logits within ", format_short(measured.error.max_abs),
-                            " of the fp64 reference, ", format_short(measured.error.bound), " allowed")
+                   ? concat(executable.output().type == ElementType::kFp32 ? "logits" : "probabilities",
+                            " within ", format_short(measured.error.max_abs), " of the fp64 reference, ",
+                            format_short(measured.error.bound), " allowed")
                    : "FAILED: " + measured.wrong);
 }
 
@@ -309,6 +315,9 @@ ExitCode run_profile(const ProfileCommandOptions& options) {
   const std::unique_ptr<Executable> executable = session.build(session.batch_or(1));
   console.line(concat("LeNet-5, ", session.weights_origin(), ", batch ", executable->batch(), " on ",
                       session.describe_device()));
+  if (executable->plan().execution == Plan::kFused) {
+    console.line(concat("plan: ", describe_backends(executable->plan())));
+  }
   if (options.cuda_graph) {
     console.line(
         "layers are timed without the CUDA graph, which hides them; the replayed graph has a line of its "

@@ -30,6 +30,12 @@ class Session {
   /// "cuda:0 (NVIDIA H200), taken because …".
   std::string describe_device() const;
 
+  /// How a batch of that size is executed, Plan::kLayered or Plan::kFused: as the plan file or --plan says. `auto` takes
+  /// fused where the input or the output is one that only it has, and on the CPU where a variant serves and no --backend
+  /// is given; else layered.
+  std::string execution(int64_t batch) const;
+  /// Throws DataError where the plan replayed writes something else than logits.
+  void demand_logits() const;
   /// The batch that was asked for, by --batch-size or the plan, else `fallback`.
   int64_t batch_or(int64_t fallback) const;
   /// Options to build with; the caller may change them.
@@ -44,10 +50,14 @@ class Session {
   std::string device_reason_;
   std::string weights_origin_;
   Graph graph_;
+  FusedRequest fused_request(int64_t batch) const;
+  void check_execution();
+
   BackendSpec backends_;
 };
 
-/// "conv1 direct, pool1 direct, …": the code that runs, fused layers left out.
+/// "conv1 direct, pool1 direct, …": the code that runs, layers fused into others left out; "fused VARIANT" of a plan that
+/// computes all layers at once, with what it reads and writes where that is not fp32.
 std::string describe_backends(const Plan& plan);
 
 }  // namespace lenslet
