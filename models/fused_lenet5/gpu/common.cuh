@@ -1,0 +1,43 @@
+// Internal: what the GPU variants of the fused LeNet-5 share.
+#pragma once
+
+#include "framework/tensor.h"
+
+namespace lenslet::fused_lenet5 {
+
+inline constexpr int kPixels = 28 * 28;
+inline constexpr int kClasses = 10;
+
+// ReLU and maxima on the bits of floats, as integers. Positive floats are ordered as their bits are, and negative ones,
+// whose bits are negative integers, all lose to zero. A NaN that an FFMA made is 0x7fffffff and beats every number, so
+// that it shows in the output, where fmaxf would drop it. From compute capability 9.0 on three operands and the zero
+// take one instruction.
+
+/// max(a, 0).
+__device__ __forceinline__ float relu_bits(float a) { return __int_as_float(max(__float_as_int(a), 0)); }
+
+/// max(a, b, c, d, 0): ReLU and 2x2 pooling.
+__device__ __forceinline__ float relu_pool_bits(float a, float b, float c, float d) {
+  return __int_as_float(
+      __vimax3_s32_relu(__float_as_int(a), __float_as_int(b), max(__float_as_int(c), __float_as_int(d))));
+}
+
+/// Class and probability, 1 / sum exp(logit - largest). A NaN among the logits makes the probability NaN.
+__device__ __forceinline__ Prediction predict(const float (&logits)[kClasses]) {
+  Prediction prediction;
+  float largest = logits[0];
+#pragma unroll
+  for (int k = 1; k < kClasses; ++k) {
+    if (logits[k] > largest) {
+      largest = logits[k];
+      prediction.label = k;
+    }
+  }
+  float sum = 0;
+#pragma unroll
+  for (int k = 0; k < kClasses; ++k) sum += expf(logits[k] - largest);
+  prediction.probability = 1 / sum;
+  return prediction;
+}
+
+}  // namespace lenslet::fused_lenet5
