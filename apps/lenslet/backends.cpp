@@ -1,59 +1,25 @@
 // lenslet backends: which backend can serve which layer, and why not.
-#include <algorithm>
-#include <array>
 #include <cstring>
-#include <random>
+#include <memory>
 
 #include "apps/common/environment.h"
 #include "apps/common/json_writer.h"
 #include "apps/common/output.h"
 #include "apps/common/result_file.h"
-#include "apps/common/signals.h"
 #include "apps/common/table.h"
 #include "apps/common/text.h"
+#include "apps/lenslet/backend_rows.h"
 #include "apps/lenslet/commands.h"
 #include "framework/device.h"
 #include "framework/graph.h"
 #include "framework/parallel.h"
 #include "layers/conv/conv_layer.h"
-#include "layers/conv/conv_registry.h"
 #include "models/lenet5.h"
 
 namespace lenslet {
 namespace {
 
 constexpr const char* kSchema = "lenslet.backends/1";
-constexpr std::array<MathMode, 3> kMathModes = {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16};
-// Above this a plain CPU loop takes seconds a run, and repeating it would not tell more.
-constexpr double kMostFlopsToRepeat = 2e10;
-
-/// A layer for given input shapes.
-struct Subject {
-  std::string name;
-  const Layer* layer = nullptr;
-  std::vector<Shape> inputs;
-  Shape output;
-};
-
-struct BackendRow {
-  std::string subject, problem, type, backend;
-  Device device;
-  int rank = 0;
-  bool uses_math = false;
-  bool is_auto = false;           // the one that `auto` takes for the math mode asked for
-  std::vector<Support> supports;  // by kMathModes
-  std::string workspace = "-";    // bytes for people
-  int64_t workspace_bytes = -1;   // -1: not known
-  std::string repro, reason;
-  bool fault = false;  // the device failed: `reason` says how
-};
-
-std::vector<float> random_values(int64_t count, unsigned seed) {
-  std::mt19937 random(seed);
-  std::vector<float> values(static_cast<size_t>(count));
-  for (float& value : values) value = static_cast<float>(random() >> 8) * 0x1p-23f - 1.0f;
-  return values;
-}
 
 Tensor random_tensor(const Shape& shape, unsigned seed) {
   Tensor tensor(shape);
@@ -62,122 +28,10 @@ Tensor random_tensor(const Shape& shape, unsigned seed) {
   return tensor;
 }
 
-/// Prepares the operator twice and runs each twice on the same random input.
-class Repeater {
- public:
-  Repeater(const Subject& subject, const OperatorRequest& request)
-      : subject_(subject), request_(request), stream_(request.device) {
-    for (const Shape& shape : subject.inputs) {
-      Tensor& input = inputs_.emplace_back(shape, request.device);
-      const std::vector<float> values = random_values(shape.num_elements(), 7);
-      copy_bytes(input.data(), request.device, values.data(), Device::cpu(), shape.bytes(), stream_);
-    }
-    output_ = Tensor(subject.output, request.device);
-  }
-
-  void fill(const std::string& backend, BackendRow& row) {
-    const std::unique_ptr<Operator> first = subject_.layer->prepare(backend, request_, stream_);
-    row.workspace_bytes = static_cast<int64_t>(first->workspace_bytes());
-    row.workspace = format_bytes(static_cast<double>(row.workspace_bytes));
-    if (subject_.layer->work(subject_.inputs).flops > kMostFlopsToRepeat) {
-      row.repro = "not run";
-      return;
-    }
-    const std::vector<float> a = result_of(*first), b = result_of(*first);
-    const std::unique_ptr<Operator> second = subject_.layer->prepare(backend, request_, stream_);
-    const std::vector<float> c = result_of(*second);
-    row.repro = !same_bits(a, b) ? "no" : same_bits(a, c) ? "bitwise" : "per preparation";
-  }
-
- private:
-  std::vector<float> result_of(Operator& op) {
-    Buffer workspace(request_.device, op.workspace_bytes());
-    fill_bytes(output_.data(), request_.device, 0xff, subject_.output.bytes(), stream_);
-    RunContext context{stream_, workspace.data(), nullptr};
-    std::vector<ConstTensorView> views;
-    for (Tensor& input : inputs_) views.push_back(input.view());
-    op.run(views, output_.view(), context);
-    std::vector<float> result(static_cast<size_t>(subject_.output.num_elements()));
-    copy_bytes(result.data(), Device::cpu(), output_.data(), request_.device, subject_.output.bytes(),
-               stream_);
-    stream_.synchronize();
-    return result;
-  }
-  static bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-    return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-  }
-
-  const Subject& subject_;
-  const OperatorRequest& request_;
-  Stream stream_;
-  std::vector<Tensor> inputs_;
-  Tensor output_;
-};
-
-std::string problem_of(const Subject& subject) {
-  const auto* conv = dynamic_cast<const Conv2dLayer*>(subject.layer);
-  return conv == nullptr ? std::string() : conv->problem_for(subject.inputs.at(0)).to_string();
-}
-
-// Without the device the operator cannot be prepared; a convolution still has an upper bound to tell.
-void bound_workspace(const Subject& subject, const OperatorRequest& request, BackendRow& row) {
-  const auto* conv = dynamic_cast<const Conv2dLayer*>(subject.layer);
-  if (conv == nullptr) return;
-  const ConvBackendEntry& entry = find_conv_backend(request.device.kind, row.backend);
-  row.workspace_bytes =
-      static_cast<int64_t>(entry.open().workspace_bytes(conv->problem_for(subject.inputs[0]), request.math));
-  row.workspace = "<= " + format_bytes(static_cast<double>(row.workspace_bytes));
-}
-
-std::vector<BackendRow> rows_for(const Subject& subject, Device device, bool usable,
-                                 const BackendsOptions& options) {
-  OperatorRequest request;
-  request.device = device;
-  request.inputs = subject.inputs;
-  request.output = subject.output;
-  request.math = subject.layer->uses_math() ? options.math.value_or(MathMode::kFp32) : MathMode::kFp32;
-  request.workspace_limit = options.workspace_limit;
-  const std::string preferred = subject.layer->preferred(request);
-  std::vector<BackendRow> rows;
-  for (const std::string& backend : subject.layer->backends(device.kind)) {
-    BackendRow row;
-    row.subject = subject.name;
-    row.problem = problem_of(subject);
-    row.type = subject.layer->type();
-    row.backend = backend;
-    row.device = device;
-    row.rank = static_cast<int>(rows.size()) + 1;
-    row.uses_math = subject.layer->uses_math();
-    row.is_auto = backend == preferred;
-    for (const MathMode math : kMathModes) {
-      OperatorRequest asked = request;
-      asked.math = math;
-      row.supports.push_back(subject.layer->supports(backend, asked));
-    }
-    const Support support = subject.layer->supports(backend, request);
-    row.reason = support.reason();
-    if (support) {
-      try {
-        if (usable) {
-          Repeater(subject, request).fill(backend, row);
-        } else {
-          bound_workspace(subject, request, row);
-          row.repro = "not run";
-        }
-      } catch (const UnavailableError& error) {
-        row.reason = error.what();
-      } catch (const MemoryError& error) {
-        row.reason = error.what();
-      } catch (const DeviceError& error) {
-        row.reason = error.what();
-        row.fault = true;
-      }
-    }
-    rows.push_back(std::move(row));
-    if (rows.back().fault) break;  // after a CUDA fault every later call fails as well
-    throw_if_interrupted();
-  }
-  return rows;
+std::string words(const std::vector<std::string>& list) {
+  std::string text;
+  for (const std::string& word : list) text += (text.empty() ? "" : " ") + word;
+  return text;
 }
 
 std::string math_modes(const BackendRow& row) {
@@ -186,7 +40,9 @@ std::string math_modes(const BackendRow& row) {
   for (size_t i = 0; i < kMathModes.size(); ++i) {
     if (row.supports[i]) modes += concat(modes.empty() ? "" : " ", to_string(kMathModes[i]));
   }
-  return modes.empty() ? "-" : modes;
+  if (modes.empty()) return "-";
+  if (!row.reads.empty()) modes += concat("; reads ", words(row.reads), "; writes ", words(row.writes));
+  return modes;
 }
 
 std::string table_of(const std::vector<BackendRow>& rows) {
@@ -232,6 +88,11 @@ void write_json(const std::string& path, bool with_gpus, const std::vector<Backe
     for (size_t i = 0; i < kMathModes.size(); ++i)
       json.field(to_string(kMathModes[i]), static_cast<bool>(row.supports[i]));
     json.end_object();
+    for (const auto& [name, list] : {std::pair("reads", &row.reads), std::pair("writes", &row.writes)}) {
+      json.key(name).begin_array(JsonWriter::Style::kInline);
+      for (const std::string& type : *list) json.value(type);
+      json.end_array();
+    }
     if (row.workspace_bytes >= 0) {
       json.field("workspace_bytes", row.workspace_bytes);
     } else {
@@ -248,7 +109,7 @@ std::string csv_of(const std::vector<BackendRow>& rows) {
   for (const BackendRow& row : rows) {
     text += concat(row.device.to_string(), ",", csv_field(row.subject), ",", csv_field(row.problem), ",",
                    row.rank, ",", row.backend, ",", row.reason.empty() ? "1" : "0", ",",
-                   row.is_auto ? "1" : "0", ",", math_modes(row), ",",
+                   row.is_auto ? "1" : "0", ",", csv_field(math_modes(row)), ",",
                    row.workspace_bytes >= 0 ? std::to_string(row.workspace_bytes) : std::string(), ",",
                    row.repro, ",", csv_field(row.reason), "\n");
   }
@@ -329,14 +190,18 @@ ExitCode run_backends(const BackendsOptions& options) {
   for (const Target& target : targets) {
     with_gpus = with_gpus || (target.device.is_cuda() && target.usable);
     DeviceGuard guard(target.usable ? target.device : Device::cpu());
+    const BackendQuery query{target.device, target.usable, options.math.value_or(MathMode::kFp32),
+                             options.workspace_limit};
     std::vector<BackendRow> rows;
+    const auto add = [&](std::vector<BackendRow> some) {
+      rows.insert(rows.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
+      if (rows.empty() || !rows.back().fault) return;
+      fault = concat(rows.back().subject, " by ", rows.back().backend, ": ", rows.back().reason);
+    };
     for (const Subject& subject : subjects) {
-      const std::vector<BackendRow> some = rows_for(subject, target.device, target.usable, options);
-      rows.insert(rows.end(), some.begin(), some.end());
-      if (rows.empty() || !rows.back().fault) continue;
-      fault = concat(subject.name, " by ", rows.back().backend, ": ", rows.back().reason);
-      break;
+      if (fault.empty()) add(layer_rows(subject, query));
     }
+    if (problems.empty() && fault.empty()) add(fused_rows(graph, options.batch_size.value_or(1), query));
     console.line(concat(all.empty() ? "" : "\n", "on ", target.device.to_string(), ", ",
                         to_string(options.math.value_or(MathMode::kFp32)), problems.empty() ? ", batch " : "",
                         problems.empty() ? std::to_string(options.batch_size.value_or(1)) : std::string(),

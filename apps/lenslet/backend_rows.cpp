@@ -1,0 +1,230 @@
+#include "apps/lenslet/backend_rows.h"
+
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <random>
+
+#include "apps/common/signals.h"
+#include "apps/common/text.h"
+#include "framework/error.h"
+#include "framework/stream.h"
+#include "layers/conv/conv_layer.h"
+#include "layers/conv/conv_registry.h"
+
+namespace lenslet {
+namespace {
+
+// Above this a plain CPU loop takes seconds a run, and repeating it would not tell more.
+constexpr double kMostFlopsToRepeat = 2e10;
+
+/// Something that can be prepared: an operator, what it reads and what it writes (without data).
+struct Task {
+  std::vector<ConstTensorView> inputs;
+  TensorView output;
+  double flops = 0;
+  std::function<std::unique_ptr<Operator>(Stream&)> prepare;
+};
+
+/// Prepares the operator twice and runs each twice on the same random input.
+class Repeater {
+ public:
+  Repeater(const Task& task, Device device) : task_(task), device_(device), stream_(device) {
+    for (ConstTensorView view : task.inputs) {
+      Buffer& input = buffers_.emplace_back(device, view.bytes());
+      const std::vector<float> values = random_values(static_cast<int64_t>(view.bytes() / sizeof(float)), 7);
+      copy_bytes(input.data(), device, values.data(), Device::cpu(), values.size() * sizeof(float), stream_);
+      view.data = input.as<float>();
+      inputs_.push_back(view);
+    }
+    output_ = Buffer(device, task.output.bytes());
+  }
+
+  void fill(BackendRow& row) {
+    const std::unique_ptr<Operator> first = task_.prepare(stream_);
+    row.workspace_bytes = static_cast<int64_t>(first->workspace_bytes());
+    row.workspace = format_bytes(static_cast<double>(row.workspace_bytes));
+    if (task_.flops > kMostFlopsToRepeat) {
+      row.repro = "not run";
+      return;
+    }
+    const std::vector<uint8_t> a = result_of(*first), b = result_of(*first);
+    const std::unique_ptr<Operator> second = task_.prepare(stream_);
+    row.repro = a != b ? "no" : a == result_of(*second) ? "bitwise" : "per preparation";
+  }
+
+ private:
+  std::vector<uint8_t> result_of(Operator& op) {
+    Buffer workspace(device_, op.workspace_bytes());
+    fill_bytes(output_.data(), device_, 0xff, output_.bytes(), stream_);
+    RunContext context{stream_, workspace.data(), nullptr};
+    TensorView output = task_.output;
+    output.data = output_.as<float>();
+    op.run(inputs_, output, context);
+    std::vector<uint8_t> result(output_.bytes());
+    copy_bytes(result.data(), Device::cpu(), output_.data(), device_, result.size(), stream_);
+    stream_.synchronize();
+    return result;
+  }
+
+  const Task& task_;
+  Device device_;
+  Stream stream_;
+  std::vector<Buffer> buffers_;
+  std::vector<ConstTensorView> inputs_;
+  Buffer output_;
+};
+
+// Runs the task, or says in the row why it cannot.
+void fill_row(const Task& task, Device device, BackendRow& row) {
+  try {
+    Repeater(task, device).fill(row);
+  } catch (const UnavailableError& error) {
+    row.reason = error.what();
+  } catch (const MemoryError& error) {
+    row.reason = error.what();
+  } catch (const DeviceError& error) {
+    row.reason = error.what();
+    row.fault = true;
+  }
+}
+
+std::string problem_of(const Subject& subject) {
+  const auto* conv = dynamic_cast<const Conv2dLayer*>(subject.layer);
+  return conv == nullptr ? std::string() : conv->problem_for(subject.inputs.at(0)).to_string();
+}
+
+// Without the device the operator cannot be prepared; a convolution still has an upper bound to tell.
+void bound_workspace(const Subject& subject, const OperatorRequest& request, BackendRow& row) {
+  const auto* conv = dynamic_cast<const Conv2dLayer*>(subject.layer);
+  if (conv == nullptr) return;
+  const ConvBackendEntry& entry = find_conv_backend(request.device.kind, row.backend);
+  try {
+    row.workspace_bytes = static_cast<int64_t>(
+        entry.open().workspace_bytes(conv->problem_for(subject.inputs[0]), request.math));
+    row.workspace = "<= " + format_bytes(static_cast<double>(row.workspace_bytes));
+  } catch (const UnavailableError& error) {
+    row.reason = error.what();
+  }
+}
+
+Task layer_task(const Subject& subject, const std::string& backend, const OperatorRequest& request) {
+  Task task;
+  for (const Shape& shape : subject.inputs) task.inputs.push_back({nullptr, shape, request.device});
+  task.output = {nullptr, subject.output, request.device};
+  task.flops = subject.layer->work(subject.inputs).flops;
+  task.prepare = [&subject, backend, request](Stream& stream) {
+    return subject.layer->prepare(backend, request, stream);
+  };
+  return task;
+}
+
+Task fused_task(const Graph& graph, const std::string& variant, const FusedRequest& request) {
+  const std::vector<Shape> shapes = graph.infer_shapes(request.batch);
+  Task task;
+  task.inputs = {{nullptr, shapes.front(), request.device, request.input}};
+  task.output = {nullptr, shapes.back(), request.device, request.output};
+  task.flops = graph.fused()->work(request).flops;
+  task.prepare = [&graph, variant, request](Stream& stream) {
+    return graph.fused()->prepare(variant, request, stream);
+  };
+  return task;
+}
+
+// The element types that the variant offers for its input, the output as asked; and the other way round.
+void list_types(const FusedModel& model, const FusedRequest& request, BackendRow& row) {
+  for (const ElementType type : {ElementType::kFp32, ElementType::kUint8}) {
+    FusedRequest other = request;
+    other.input = type;
+    if (model.supports(row.backend, other)) row.reads.emplace_back(to_string(type));
+  }
+  for (const ElementType type : {ElementType::kFp32, ElementType::kPrediction}) {
+    FusedRequest other = request;
+    other.output = type;
+    if (model.supports(row.backend, other)) {
+      row.writes.emplace_back(type == ElementType::kFp32 ? "logits" : to_string(type));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<float> random_values(int64_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& value : values) value = static_cast<float>(random() >> 8) * 0x1p-23f - 1.0f;
+  return values;
+}
+
+std::vector<BackendRow> layer_rows(const Subject& subject, const BackendQuery& query) {
+  OperatorRequest request;
+  request.device = query.device;
+  request.inputs = subject.inputs;
+  request.output = subject.output;
+  request.math = subject.layer->uses_math() ? query.math : MathMode::kFp32;
+  request.workspace_limit = query.workspace_limit;
+  const std::string preferred = subject.layer->preferred(request);
+  std::vector<BackendRow> rows;
+  for (const std::string& backend : subject.layer->backends(query.device.kind)) {
+    BackendRow row;
+    row.subject = subject.name;
+    row.problem = problem_of(subject);
+    row.type = subject.layer->type();
+    row.backend = backend;
+    row.device = query.device;
+    row.rank = static_cast<int>(rows.size()) + 1;
+    row.uses_math = subject.layer->uses_math();
+    row.is_auto = backend == preferred;
+    for (const MathMode math : kMathModes) {
+      OperatorRequest asked = request;
+      asked.math = math;
+      row.supports.push_back(subject.layer->supports(backend, asked));
+    }
+    const Support support = subject.layer->supports(backend, request);
+    row.reason = support.reason();
+    if (support && query.usable) {
+      fill_row(layer_task(subject, backend, request), query.device, row);
+    } else if (support) {
+      bound_workspace(subject, request, row);
+      row.repro = "not run";
+    }
+    rows.push_back(std::move(row));
+    if (rows.back().fault) break;  // after a CUDA fault every later call fails as well
+    throw_if_interrupted();
+  }
+  return rows;
+}
+
+std::vector<BackendRow> fused_rows(const Graph& graph, int64_t batch, const BackendQuery& query) {
+  const FusedModel* const model = graph.fused();
+  std::vector<BackendRow> rows;
+  if (!model) return rows;
+  const FusedRequest request{query.device, batch, query.math, ElementType::kFp32, ElementType::kFp32};
+  const std::string preferred = model->preferred(request);
+  for (const std::string& variant : model->variants(query.device.kind)) {
+    BackendRow row;
+    row.subject = "--plan fused";
+    row.type = "network";
+    row.backend = variant;
+    row.device = query.device;
+    row.rank = static_cast<int>(rows.size()) + 1;
+    row.uses_math = true;
+    row.is_auto = variant == preferred;
+    for (const MathMode math : kMathModes) {
+      FusedRequest asked = request;
+      asked.math = math;
+      row.supports.push_back(model->supports(variant, asked));
+    }
+    list_types(*model, request, row);
+    const Support support = model->supports(variant, request);
+    row.reason = support.reason();
+    if (support && query.usable) fill_row(fused_task(graph, variant, request), query.device, row);
+    if (support && !query.usable) row.repro = "not run";
+    rows.push_back(std::move(row));
+    if (rows.back().fault) break;
+    throw_if_interrupted();
+  }
+  return rows;
+}
+
+}  // namespace lenslet

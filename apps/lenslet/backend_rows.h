@@ -1,0 +1,56 @@
+// Rows of `lenslet backends`: what each backend of a layer, and each variant of the fused plan, can do here.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "framework/device.h"
+#include "framework/graph.h"
+#include "framework/layer.h"
+
+namespace lenslet {
+
+inline constexpr std::array<MathMode, 3> kMathModes = {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16};
+
+/// A layer for given input shapes.
+struct Subject {
+  std::string name;
+  const Layer* layer = nullptr;
+  std::vector<Shape> inputs;
+  Shape output;
+};
+
+struct BackendRow {
+  std::string subject, problem, type, backend;
+  Device device;
+  int rank = 0;
+  bool uses_math = false;
+  bool is_auto = false;           // the one that `auto` takes for the math mode asked for
+  std::vector<Support> supports;  // by kMathModes
+  std::vector<std::string> reads,
+      writes;                    // of a fused variant: element types it offers in the math mode asked for
+  std::string workspace = "-";   // bytes for people
+  int64_t workspace_bytes = -1;  // -1: not known
+  std::string repro, reason;
+  bool fault = false;  // the device failed: `reason` says how
+};
+
+/// What the rows are for.
+struct BackendQuery {
+  Device device;
+  bool usable = true;  // false: listed, nothing is run
+  MathMode math = MathMode::kFp32;
+  size_t workspace_limit = SIZE_MAX;
+};
+
+/// One row a backend, in rank order; the last one may be a fault, and then the device is lost.
+std::vector<BackendRow> layer_rows(const Subject& subject, const BackendQuery& query);
+/// One row a variant of the graph's fused form; none where it has no such form.
+std::vector<BackendRow> fused_rows(const Graph& graph, int64_t batch, const BackendQuery& query);
+
+/// Values in [-1, 1].
+std::vector<float> random_values(int64_t count, unsigned seed);
+
+}  // namespace lenslet
