@@ -12,6 +12,8 @@ namespace {
 
 constexpr int64_t kMaxBatch = 1 << 20;
 constexpr int kMaxThreads = 1024;
+constexpr int64_t kMaxStreams = 64;
+constexpr int64_t kMaxRepeat = 1'000'000'000;
 
 void add_execution(Command command, CommonOptions& options) {
   command.option("--device", "auto|cpu|cuda[:N]", "auto takes a usable GPU, else the CPU [auto]",
@@ -99,6 +101,17 @@ void add_eval(Command command, EvalOptions& options) {
   command.flag("--backend-matrix", options.backend_matrix,
                "run every legal combination of backends, but for layers that --backend names, and compare "
                "their answers");
+  command.option(
+      "--streams", "N",
+      "stream the images from page-locked host memory through N streams, in chunks of --batch-size, and show "
+      "the share of the bus's rate (GPU) [4 with --repeat]",
+      [&options](const std::string& text) {
+        options.streams = parse_integer("--streams", text, 1, kMaxStreams);
+      });
+  command.option("--repeat", "R", "stream the data set R times [as often as a second allows, with --streams]",
+                 [&options](const std::string& text) {
+                   options.repeat = parse_integer("--repeat", text, 1, kMaxRepeat);
+                 });
   command.text("--misses", "FILE", options.misses,
                "list of misclassified images as CSV; '-' is standard output");
   command.text("--contact-sheet", "FILE", options.contact_sheet,
@@ -112,6 +125,8 @@ void add_eval(Command command, EvalOptions& options) {
       "Examples:\n"
       "  lenslet eval --data mnist --device cpu\n"
       "  lenslet eval --backend conv1=direct,conv2=winograd --min-accuracy 0.99\n"
+      "  lenslet eval --device cuda --plan fused --input uint8 --batch-size 65536 --streams 4 --repeat "
+      "20000\n"
       "  lenslet eval --backend-matrix --backend fc1=direct,fc2=direct,fc3=direct --json matrix.json");
 }
 

@@ -40,6 +40,7 @@ struct EvalOptions : CommonOptions {
   std::optional<int64_t> limit;
   std::optional<double> min_accuracy;  // 0..1
   bool backend_matrix = false;
+  std::optional<int64_t> streams, repeat;  // either: the data set is streamed after the evaluation
   std::string misses, contact_sheet, logits;
 };
 

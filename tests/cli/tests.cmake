@@ -2,7 +2,7 @@ if(LENSLET_BUILD_APPS)
   find_package(nlohmann_json REQUIRED)
   find_package(ZLIB REQUIRED)
   lenslet_test(cli
-    SOURCES cli/bad_input_test.cpp cli/happy_paths_test.cpp cli/streams_test.cpp cli/fixture_files.cpp support/subprocess.cpp
+    SOURCES cli/bad_input_test.cpp cli/happy_paths_test.cpp cli/streams_test.cpp cli/streaming_test.cpp cli/fixture_files.cpp support/subprocess.cpp
     DEPENDS lenslet_framework nlohmann_json::nlohmann_json ZLIB::ZLIB)
   target_compile_definitions(test_cli PRIVATE "LENSLET_PROGRAM=\"$<TARGET_FILE:lenslet_app>\"")
   add_dependencies(test_cli lenslet_app)
@@ -15,5 +15,9 @@ if(LENSLET_BUILD_APPS)
     target_compile_definitions(test_cli PRIVATE LENSLET_FAULTY_MODULE_DIR="${PROJECT_BINARY_DIR}/tests/faulty")
     add_dependencies(test_cli lenslet_test_faulty_backend)
   endif()
+  lenslet_test(cli_gpu SOURCES cli/streaming_gpu_test.cpp cli/fixture_files.cpp support/subprocess.cpp
+    DEPENDS lenslet_framework nlohmann_json::nlohmann_json ZLIB::ZLIB GPU)
+  target_compile_definitions(test_cli_gpu PRIVATE "LENSLET_PROGRAM=\"$<TARGET_FILE:lenslet_app>\"")
+  add_dependencies(test_cli_gpu lenslet_app)
   lenslet_test(apps_common SOURCES cli/apps_common_test.cpp DEPENDS lenslet_apps_common nlohmann_json::nlohmann_json)
 endif()

@@ -1,0 +1,49 @@
+// What eval tells: text for people, JSON, CSV.
+#pragma once
+
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "apps/common/output.h"
+#include "apps/lenslet/batch_runner.h"
+#include "apps/lenslet/eval_report.h"
+#include "apps/lenslet/options.h"
+#include "apps/lenslet/session.h"
+#include "apps/lenslet/streaming.h"
+
+namespace lenslet {
+
+/// Speed of the whole way, from bytes to logits.
+struct Throughput {
+  TimeStats pass;             // ns for all images
+  double images_per_s = NAN;  // at the median pass
+  double resident_per_s = NAN;
+  bool bitwise = true;  // every pass gave the same logits
+  double first_call_ns = 0;
+};
+
+/// What fp32 reads of the same images, beside a run in another math mode.
+struct Fp32Beside {
+  std::string backends;
+  int64_t correct = 0;
+  int64_t read_differently = 0;  // images to which the two give different classes
+};
+
+struct EvalOutcome {
+  BatchRun run;
+  Evaluation evaluation;
+  Throughput speed;
+  std::optional<Fp32Beside> fp32;
+  std::optional<StreamingReport> streaming;
+};
+
+void print_eval(Console& console, const EvalOptions& options, const Session& session,
+                const Executable& executable, const EvalOutcome& outcome);
+/// Writes the file --json asks for, if it does.
+void write_eval_json(const EvalOptions& options, const Session& session, const Executable& executable,
+                     const ImageDataset& data, const EvalOutcome& outcome);
+/// A heading and one line, so that runs can be appended to each other.
+std::string eval_csv(const EvalOptions& options, const Executable& executable, const EvalOutcome& outcome);
+
+}  // namespace lenslet

@@ -1,0 +1,268 @@
+#include "apps/lenslet/streaming.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "apps/common/result_file.h"
+#include "apps/common/signals.h"
+#include "apps/common/text.h"
+#include "apps/lenslet/streaming_data.h"
+#include "framework/nvtx.h"
+
+namespace lenslet {
+namespace {
+
+constexpr double kBusNs = 250e6;    // each of the two measurements of the bus
+constexpr double kDefaultNs = 1e9;  // what --streams takes without --repeat
+constexpr int64_t kWindows = 20;    // of the sustained rate
+constexpr int kPoisonByte = 0xff;
+
+/// One way through the model. Results have two places, so that the host reads one chunk's while the next is computed.
+struct Lane {
+  Lane(const Graph& graph, const BuildOptions& options, size_t result_bytes)
+      : executable(graph, options),
+        half_bytes(static_cast<size_t>(options.batch) * result_bytes),
+        results(options.device, 2 * half_bytes),
+        done(options.device) {
+    std::memset(results.data(), kPoisonByte, results.bytes());
+  }
+  char* half(int which) const {
+    return static_cast<char*>(results.data()) + static_cast<size_t>(which) * half_bytes;
+  }
+
+  Executable executable;
+  size_t half_bytes;
+  PinnedBuffer results;
+  Event done;
+  struct Flight {
+    int64_t first = 0, images = 0;  // no images: nothing under way
+    int half = 0;
+  } flight;
+};
+
+class Pipeline {
+ public:
+  Pipeline(const Session& session, const BuildOptions& options, const ImageDataset& data, int64_t count,
+           const StreamingRequest& request)
+      : chunk_(options.batch),
+        count_(count),
+        source_(options.device, data, count, request.passes, chunk_, options.input),
+        answers_(data, count, options.output) {
+    BuildOptions build = options;
+    for (int i = 0; i < request.lanes; ++i) {
+      lanes_.push_back(std::make_unique<Lane>(session.graph(), build, answers_.result_bytes()));
+      // All lanes compute alike, whatever was chosen by timing.
+      build.plan = &lanes_.front()->executable.plan();
+    }
+  }
+
+  const StreamSource& source() const noexcept { return source_; }
+  const StreamAnswers& answers() const noexcept { return answers_; }
+
+  /// One chunk after another through the first lane, each waited for. Then the other lanes once, unjudged: what a
+  /// library sets up on its first call is no part of the rate.
+  void plain_pass() {
+    Lane& lane = *lanes_.front();
+    for (int64_t first = 0; first < count_ && !interrupted(); first += chunk_) {
+      lane.flight = {first, std::min(chunk_, count_ - first), 0};
+      enqueue(lane);
+      lane.executable.stream().synchronize();
+      answers_.keep(first, lane.flight.images, lane.half(0));
+    }
+    for (auto& other : lanes_) {
+      other->flight = {0, chunk_, 0};
+      enqueue(*other);
+      other->executable.stream().synchronize();
+      other->flight = {};
+      std::memset(other->results.data(), kPoisonByte, other->results.bytes());
+    }
+  }
+
+  /// Bytes a second of copies alone: the chunks of a stream, on its lanes, into its inputs.
+  double bus_bytes_per_s() {
+    NvtxRange range("bus");
+    int64_t images = 0;
+    const double start = host_now_ns();
+    const auto more = [&](int64_t) { return images == 0 || host_now_ns() - start < kBusNs; };
+    turn_about(
+        INT64_MAX, more, [&](Lane& lane) { copy_in(lane); },
+        [&](const Lane&, const Lane::Flight& flight) { images += flight.images; });
+    return static_cast<double>(images) * static_cast<double>(source_.image_bytes()) /
+           (host_now_ns() - start) * 1e9;
+  }
+
+  void stream(int64_t total, StreamingReport& report, const std::function<void(int64_t)>& progress) {
+    NvtxRange range("measure");
+    const int64_t chunks = (total + chunk_ - 1) / chunk_, window = chunks / kWindows;
+    std::vector<double> windows;
+    windows.reserve(static_cast<size_t>(kWindows));
+    int64_t landed = 0;
+    const double start = host_now_ns();
+    double last = start;
+    turn_about(
+        total, [](int64_t) { return !interrupted(); }, [&](Lane& lane) { enqueue(lane); },
+        [&](const Lane& lane, const Lane::Flight& flight) {
+          char* const results = lane.half(flight.half);
+          answers_.judge(flight.first, flight.images, results, report);
+          std::memset(results, kPoisonByte, static_cast<size_t>(flight.images) * answers_.result_bytes());
+          if (window == 0 || ++landed % window != 0 || windows.size() == windows.capacity()) return;
+          const double now = host_now_ns();
+          windows.push_back((now - last) / static_cast<double>(window * chunk_));
+          last = now;
+          if (progress) progress(report.images);
+        });
+    report.wall_ns = host_now_ns() - start;
+    report.window_ns = summarize(windows);
+  }
+
+ private:
+  // Chunks of [0, total) take the lanes in turn. A lane is given its next chunk as soon as the one before is done, and
+  // only then are that one's results looked at.
+  template <typename More, typename Enqueue, typename Land>
+  void turn_about(int64_t total, More&& more, Enqueue&& enqueue, Land&& land) {
+    const auto finish = [&](Lane& lane, const Lane::Flight& next) {
+      const Lane::Flight before = lane.flight;
+      if (before.images > 0) lane.done.synchronize();
+      lane.flight = next;
+      if (next.images > 0) {
+        enqueue(lane);
+        lane.done.record(lane.executable.stream());
+      }
+      if (before.images > 0) land(lane, before);
+    };
+    size_t turn = 0;
+    for (int64_t first = 0; first < total && more(first); first += chunk_) {
+      Lane& lane = *lanes_[turn];
+      finish(lane, {first, std::min(chunk_, total - first), 1 - lane.flight.half});
+      turn = (turn + 1) % lanes_.size();
+    }
+    for (size_t i = 0; i < lanes_.size(); ++i, turn = (turn + 1) % lanes_.size()) finish(*lanes_[turn], {});
+  }
+
+  void copy_in(Lane& lane) {
+    NvtxRange range("h2d");
+    copy_bytes(lane.executable.input().data, lane.executable.device(), source_.at(lane.flight.first),
+               Device::cpu(), static_cast<size_t>(lane.flight.images) * source_.image_bytes(),
+               lane.executable.stream());
+  }
+
+  void enqueue(Lane& lane) {
+    copy_in(lane);
+    lane.executable.run();
+    NvtxRange range("d2h");
+    copy_bytes(lane.half(lane.flight.half), Device::cpu(), lane.executable.output().data,
+               lane.executable.device(), static_cast<size_t>(lane.flight.images) * answers_.result_bytes(),
+               lane.executable.stream());
+  }
+
+  int64_t chunk_, count_;
+  StreamSource source_;
+  StreamAnswers answers_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+};
+
+// Predictions are a fifth of the logits' bytes; a plan that was saved writes what it says.
+ElementType result_type(const Session& session, const BuildOptions& options) {
+  if (options.plan) return options.plan->output;
+  if (options.execution != Plan::kFused || !session.graph().fused()) return ElementType::kFp32;
+  const FusedModel& model = *session.graph().fused();
+  const FusedRequest request{options.device, options.batch, options.math, options.input,
+                             ElementType::kPrediction};
+  const bool offered = options.fused_variant.empty()
+                           ? !model.preferred(request).empty()
+                           : static_cast<bool>(model.supports(options.fused_variant, request));
+  return offered ? ElementType::kPrediction : ElementType::kFp32;
+}
+
+}  // namespace
+
+StreamingReport stream_images(const Session& session, const ImageDataset& data, int64_t count,
+                              const StreamingRequest& request, const std::function<void(int64_t)>& progress) {
+  const Device device = session.device();
+  DeviceGuard guard(device);
+  BuildOptions build = session.build_options(request.chunk);
+  build.output = result_type(session, build);
+  if (build.plan) build.input = build.plan->input;
+  Pipeline pipeline(session, build, data, count, request);
+  StreamingReport report;
+  report.request = request;
+  report.input = build.input;
+  report.output = build.output;
+  report.image_bytes = pipeline.source().image_bytes();
+  report.result_bytes = pipeline.answers().result_bytes();
+  report.stored = pipeline.source().stored();
+  pipeline.plain_pass();
+  throw_if_interrupted();
+  report.not_numbers = pipeline.answers().not_numbers();
+
+  const double before = device.is_cuda() ? pipeline.bus_bytes_per_s() : NAN;
+  if (report.request.passes == 0) {
+    const double pass_ns =
+        static_cast<double>(count) * static_cast<double>(report.image_bytes) / before * 1e9;
+    report.request.passes = static_cast<int64_t>(std::ceil(kDefaultNs / pass_ns));
+  }
+  pipeline.stream(report.request.passes * count, report, progress);
+  // The better of a measurement before and one after: the share is never that of a bus which had a slow moment.
+  if (device.is_cuda()) report.bus_bytes_per_s = std::max(before, pipeline.bus_bytes_per_s());
+  return report;
+}
+
+void print_streaming(Console& console, const StreamingReport& report) {
+  const StreamingRequest& request = report.request;
+  const auto rate = [](double ns) { return format_rate(1e9 / ns); };
+  console.line();
+  console.line(concat("streaming:  ", format_rate(report.images_per_s()), " images/s sustained: ",
+                      format_count(report.images), " images (", format_count(request.passes),
+                      request.passes == 1 ? " pass) in " : " passes) in ", format_time(report.wall_ns)));
+  if (report.window_ns.samples > 0) {
+    console.line(concat("            in ", report.window_ns.samples, " windows: median ",
+                        rate(report.window_ns.median), ", p10 ", rate(report.window_ns.p90), ", p90 ",
+                        rate(report.window_ns.p10)));
+  }
+  console.line(concat("            ", to_string(report.input), " in, ", report.image_bytes, " bytes an image",
+                      report.input == ElementType::kFp32 ? " (normalised before the clock started)" : "",
+                      "; ", report.output == ElementType::kFp32 ? "logits" : "class and probability",
+                      " out, ", report.result_bytes, " bytes; chunks of ", format_count(request.chunk)));
+  console.line(concat(
+      "            from ", format_count(report.stored), " images of ",
+      std::isfinite(report.bus_bytes_per_s) ? "page-locked " : "", "host memory, copies of the data set (",
+      format_bytes(static_cast<double>(report.stored) * static_cast<double>(report.image_bytes)), ")"));
+  if (std::isfinite(report.bus_bytes_per_s)) {
+    console.line(concat("bus:        ", format_fixed(report.bytes_per_s() / 1e9, 1), " of ",
+                        format_fixed(report.bus_bytes_per_s / 1e9, 1),
+                        " GB/s to the device = ", format_percent(report.bus_fraction(), 1), "; ",
+                        request.lanes, request.lanes == 1 ? " stream" : " streams",
+                        "; the bus alone: copies of the same chunks on the same streams"));
+  }
+  console.line(concat(
+      "            read rightly: ", format_percent(report.accuracy()), " of all images streamed; ",
+      report.differing == 0 ? std::string("every result bit for bit that of a plain pass")
+                            : concat(format_count(report.differing), " results NOT those of a plain pass")));
+}
+
+void write_streaming(JsonWriter& json, const StreamingReport& report) {
+  const StreamingRequest& request = report.request;
+  json.key("sustained").begin_object();
+  json.field("images_per_s", report.images_per_s()).field("bytes_per_s", report.bytes_per_s());
+  json.field("bus_bytes_per_s", report.bus_bytes_per_s).field("bus_fraction", report.bus_fraction());
+  write_time_stats(json, "window_ns_per_image", report.window_ns);
+  json.field("wall_ns", report.wall_ns).field("images", report.images).field("passes", request.passes);
+  json.field("streams", request.lanes).field("chunk", request.chunk);
+  json.field("input", to_string(report.input)).field("output", to_string(report.output));
+  json.field("image_bytes", static_cast<uint64_t>(report.image_bytes));
+  json.field("result_bytes", static_cast<uint64_t>(report.result_bytes));
+  json.field("stored_images", report.stored).field("correct", report.correct);
+  json.field("accuracy", report.accuracy()).field("differing", report.differing).end_object();
+}
+
+std::string streaming_csv(const StreamingReport& report) {
+  const bool bus = std::isfinite(report.bus_bytes_per_s);
+  return concat(report.request.lanes, ",", report.request.chunk, ",", report.request.passes, ",",
+                format_fixed(report.images_per_s(), 0), ",",
+                bus ? format_fixed(report.bus_bytes_per_s, 0) : std::string(), ",",
+                bus ? format_fixed(report.bus_fraction(), 4) : std::string());
+}
+
+}  // namespace lenslet

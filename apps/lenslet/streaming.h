@@ -1,0 +1,67 @@
+// Streaming: a data set goes through the model from page-locked host memory, pass after pass, and what the whole way
+// sustains is measured beside what the bus alone does.
+//
+// A lane is an executable with a stream, an input and results of its own. Chunks take the lanes in turn; each is copied
+// in, computed and copied out on its lane's stream, so that one lane copies while another computes:
+//
+//   lane 0   in 0 | compute 0 | out 0     in 3 | ...
+//   lane 1          in 1 | compute 1 | out 1     in 4 | ...
+//   lane 2                 in 2 | compute 2 | out 2
+//
+// The host waits for nothing but the result that its next lane gave before, and allocates nothing meanwhile.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "apps/common/json_writer.h"
+#include "apps/common/output.h"
+#include "apps/lenslet/session.h"
+#include "framework/io/idx.h"
+#include "framework/statistics.h"
+
+namespace lenslet {
+
+struct StreamingRequest {
+  int lanes = 1;       // streams; 1 on the CPU
+  int64_t chunk = 1;   // images copied and computed together
+  int64_t passes = 0;  // over the data set; 0: as many as the bus takes a second for (CUDA only)
+};
+
+struct StreamingReport {
+  StreamingRequest request;  // `passes` as they were planned
+  ElementType input = ElementType::kFp32, output = ElementType::kFp32;
+  size_t image_bytes = 0, result_bytes = 0;  // of one image
+  int64_t stored = 0;                        // images in page-locked memory: copies of the data set
+  int64_t images = 0;                        // that went the whole way: fewer than planned when interrupted
+  int64_t correct = 0, not_numbers = 0;
+  int64_t differing = 0;  // images whose result is not, bit for bit, that of a plain pass
+  double wall_ns = NAN;   // from the first enqueue to the last result
+  TimeStats window_ns;  // nanoseconds an image, in windows of equally many chunks; no samples in a short run
+  double bus_bytes_per_s =
+      NAN;  // copies of the same chunks on the same streams, nothing else; NaN on the CPU
+
+  double images_per_s() const { return static_cast<double>(images) / wall_ns * 1e9; }
+  double bytes_per_s() const { return images_per_s() * static_cast<double>(image_bytes); }
+  double bus_fraction() const { return bytes_per_s() / bus_bytes_per_s; }
+  double accuracy() const {
+    return images > 0 ? static_cast<double>(correct) / static_cast<double>(images) : 0;
+  }
+};
+
+/// Streams the first `count` images. Every result is compared with that of a plain pass: one chunk after another, each
+/// waited for. A signal ends it after the chunks under way; `progress` hears how many images are done.
+StreamingReport stream_images(const Session& session, const ImageDataset& data, int64_t count,
+                              const StreamingRequest& request,
+                              const std::function<void(int64_t)>& progress = {});
+
+/// For people; the member `sustained` of a result file; fields of a line of CSV.
+void print_streaming(Console& console, const StreamingReport& report);
+void write_streaming(JsonWriter& json, const StreamingReport& report);
+inline constexpr const char* kStreamingCsvHeading =
+    "streams,chunk,passes,sustained_images_per_s,bus_bytes_per_s,bus_fraction";
+std::string streaming_csv(const StreamingReport& report);
+
+}  // namespace lenslet
