@@ -137,6 +137,11 @@ std::string ResultFile::to_json(const std::function<void(JsonWriter&)>& extra) c
   } else {
     json.null_field("ceilings");
   }
+  if (!settings.empty()) {
+    json.key("settings").begin_object(JsonWriter::Style::kInline);
+    for (const auto& [name, value] : settings) json.field(name, value);
+    json.end_object();
+  }
   if (extra) extra(json);
   json.key("results").begin_array();
   for (const ResultRow& row : rows) write_row(json, row);

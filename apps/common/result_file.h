@@ -74,6 +74,8 @@ struct ResultFile {
   std::string tool;  // "lenslet profile"
   bool with_gpus = false;
   const Ceilings* ceilings = nullptr;  // may be null
+  /// Options that change what a row measures, name and value, for --resume; none: the file does not say.
+  std::vector<std::pair<std::string, std::string>> settings;
   std::vector<ResultRow> rows;
   bool interrupted = false;
   std::string error;  // how the device failed and so ended the run early; empty where it did not

@@ -239,6 +239,11 @@ ResultEnvironment read_environment(const Object& root) {
     const Object library(item, root.where() + ": an entry of \"libs\"");
     environment.libs.push_back({library.text("name"), library.text_or_null("version"), library.text("path")});
   }
+  if (root.has("settings")) {
+    const Object settings = root.object("settings");
+    for (const auto& [name, value] : settings.value().items())
+      environment.settings.emplace_back(name, settings.text(name.c_str()));
+  }
   return environment;
 }
 
@@ -321,10 +326,12 @@ ReadResults read_results(const std::string& path) {
   return parse_results(std::string(bytes.begin(), bytes.end()), printable_name(path));
 }
 
-ResultEnvironment this_environment(const std::string& tool, bool with_gpus) {
+ResultEnvironment this_environment(const std::string& tool, bool with_gpus,
+                                   const std::vector<std::pair<std::string, std::string>>& settings) {
   ResultFile file;
   file.tool = tool;
   file.with_gpus = with_gpus;
+  file.settings = settings;
   return parse_results(file.to_json(), "this process").environment;
 }
 
@@ -341,14 +348,31 @@ std::string row_key(const ResultRow& row) {
 
 bool same_environment(const ResultEnvironment& a, const ResultEnvironment& b, std::string* reason) {
   const auto text = [](bool flag) { return std::string(flag ? "modified" : "unmodified"); };
-  const std::vector<std::vector<std::string>> pairs = {{"tool", a.tool, b.tool},
-                                                       {"version", a.version, b.version},
-                                                       {"commit", a.git, b.git},
-                                                       {"tree", text(a.dirty), text(b.dirty)},
-                                                       {"build type", a.build_type, b.build_type},
-                                                       {"compiler", a.compiler, b.compiler},
-                                                       {"CUDA compiler", a.cuda_compiler, b.cuda_compiler},
-                                                       {"device", a.device_name(), b.device_name()}};
+  std::vector<std::vector<std::string>> pairs = {
+      {"tool", a.tool, b.tool},
+      {"version", a.version, b.version},
+      {"commit", a.git, b.git},
+      {"tree", text(a.dirty), text(b.dirty)},
+      {"build type", a.build_type, b.build_type},
+      {"compiler", a.compiler, b.compiler},
+      {"CUDA compiler", a.cuda_compiler, b.cuda_compiler},
+      {"device", a.device_name(), b.device_name()},
+      {"threads", std::to_string(a.threads_used), std::to_string(b.threads_used)}};
+  const auto setting = [](const ResultEnvironment& environment, const std::string& name) {
+    for (const auto& [known, value] : environment.settings) {
+      if (known == name) return value;
+    }
+    return std::string("not said");
+  };
+  for (const ResultEnvironment* environment : {&a, &b}) {
+    for (const auto& [name, value] : environment->settings)
+      pairs.push_back({name, setting(a, name), setting(b, name)});
+  }
+  for (const ResultLibrary& library : a.libs) {
+    const auto other = std::find_if(b.libs.begin(), b.libs.end(),
+                                    [&](const ResultLibrary& its) { return its.name == library.name; });
+    pairs.push_back({library.name, library.version, other == b.libs.end() ? "not loaded" : other->version});
+  }
   for (const auto& pair : pairs) {
     if (pair[1] == pair[2]) continue;
     if (reason != nullptr) *reason = concat(pair[0], " differs: \"", pair[1], "\" and \"", pair[2], "\"");

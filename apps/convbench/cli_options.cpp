@@ -91,7 +91,8 @@ void add_measuring(Command& command, BenchOptions& options) {
   command.text("--json", "FILE", options.json, "results as JSON, filed as they come; '-' is standard output");
   command.text("--csv", "FILE", options.csv, "results as CSV; '-' is standard output");
   command.text("--report", "FILE.html", options.report, "figures and tables as one page; needs --json FILE");
-  command.flag("--resume", options.resume, "go on from what the --json file has");
+  command.flag("--resume", options.resume,
+               "go on from what the --json file has (not filter, which is one group)");
 }
 
 void add_backends(Command& command, std::vector<std::string>& backends) {

@@ -26,6 +26,13 @@ struct BenchOptions {
   std::string json, csv, report;
 };
 
+/// As --dist takes it.
+inline const char* dist_name(reference::Fill fill) noexcept {
+  return fill == reference::Fill::kIntegers ? "ints"
+         : fill == reference::Fill::kNormal ? "normal"
+                                            : "uniform";
+}
+
 struct RunOptions : BenchOptions {
   std::vector<std::string> problems, problem_files;
   std::vector<std::string> backends;  // names; empty: all

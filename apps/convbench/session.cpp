@@ -3,13 +3,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
+#include <set>
 
 #include "apps/common/environment.h"
+#include "apps/common/loaded_libraries.h"
 #include "apps/common/report_page.h"
 #include "apps/common/result_reader.h"
 #include "apps/common/signals.h"
 #include "apps/common/text.h"
 #include "framework/parallel.h"
+#include "layers/conv/conv_registry.h"
 
 namespace lenslet {
 namespace {
@@ -26,6 +30,40 @@ void require_gpu(Device device, const std::string& subcommand) {
   const std::string why = cuda_status().usable ? "it was given --device cpu" : cuda_status().reason;
   throw UnavailableError(concat("convbench ", subcommand, " measures CUDA kernels and needs a GPU, but ", why,
                                 "; run, sweep, filter and separable work on the CPU"));
+}
+
+/// What changes the numbers of a row, and not only which rows there are.
+std::vector<std::pair<std::string, std::string>> settings_of(const BenchOptions& options) {
+  const MeasureOptions& measure = options.measure;
+  const bool limited = options.workspace_limit != SIZE_MAX;
+  return {{"seed", std::to_string(options.seed)},
+          {"dist", dist_name(options.fill)},
+          {"verify", to_string(measure.verify)},
+          {"workspace_limit", limited ? concat(options.workspace_limit, " bytes") : "default"},
+          {"warmup_ms", concat(measure.warmup_ms)},
+          {"min_time_ms", concat(measure.min_time_ms)},
+          {"max_noise", std::isfinite(measure.max_noise) ? concat(measure.max_noise) : "any"}};
+}
+
+/// Libraries are opened when they are first needed; those that a file's rows needed are wanted now, to be compared.
+void open_libraries(const std::vector<ResultLibrary>& wanted, DeviceKind kind) {
+  const auto all_loaded = [&] {
+    const std::vector<LoadedLibrary> loaded = loaded_libraries();
+    return std::all_of(wanted.begin(), wanted.end(), [&](const ResultLibrary& library) {
+      return std::any_of(loaded.begin(), loaded.end(),
+                         [&](const LoadedLibrary& its) { return its.name == library.name; });
+    });
+  };
+  for (const DeviceKind of : {kind, DeviceKind::kCpu}) {
+    for (const ConvBackendEntry& entry : conv_backend_rows(of)) {
+      if (entry.kind() != ConvBackendEntry::Kind::kModule || all_loaded()) continue;
+      try {
+        entry.open();
+      } catch (const UnavailableError&) {
+        // Then its libraries are not there to be compared, which the comparison says.
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -53,6 +91,7 @@ BenchSession::BenchSession(const BenchOptions& options, const std::string& subco
   results_.tool = "convbench " + subcommand;
   results_.with_gpus = device().is_cuda();
   results_.ceilings = &ceilings_;
+  results_.settings = settings_of(options);
   if (options.resume) read_earlier();
 }
 
@@ -62,16 +101,18 @@ void BenchSession::read_earlier() {
   }
   if (::access(options_.json.c_str(), F_OK) != 0) return;  // nothing to go on from
   ReadResults earlier = read_results(options_.json);
+  open_libraries(earlier.environment.libs, device().kind);
+  const ResultEnvironment here = this_environment(results_.tool, results_.with_gpus, results_.settings);
   std::string reason;
-  if (!same_environment(earlier.environment, this_environment(results_.tool, results_.with_gpus), &reason)) {
+  if (!same_environment(earlier.environment, here, &reason)) {
     throw DataError(
         concat(options_.json, " was measured otherwise (", reason,
                "), so --resume cannot go on from it: give another --json file, or leave out --resume"));
   }
-  for (ResultRow& row : earlier.rows) {
-    if (row.status == "SKIPPED" || row.status == "ERROR") continue;  // worth another try
-    std::string key = row_key(row);
-    earlier_.emplace(std::move(key), std::move(row));
+  earlier_ = std::move(earlier.rows);
+  for (size_t i = 0; i < earlier_.size(); ++i) {
+    if (earlier_[i].status == "SKIPPED" || earlier_[i].status == "ERROR") continue;  // worth another try
+    measured_.emplace(row_key(earlier_[i]), i);
   }
   console_.line(concat("going on from ", printable(options_.json), ", which has ", earlier_.size(), " rows"));
 }
@@ -79,11 +120,27 @@ void BenchSession::read_earlier() {
 std::vector<ResultRow> BenchSession::resumed(const std::vector<ResultRow>& wanted) const {
   std::vector<ResultRow> rows;
   for (const ResultRow& row : wanted) {
-    const auto found = earlier_.find(row_key(row));
-    if (found == earlier_.end()) return {};
-    rows.push_back(found->second);
+    const auto found = measured_.find(row_key(row));
+    if (found == measured_.end()) return {};
+    rows.push_back(earlier_[found->second]);
   }
   return rows;
+}
+
+std::vector<ResultRow> BenchSession::kept() const {
+  std::set<std::string> added;
+  for (const ResultRow& row : rows()) added.insert(row_key(row));
+  std::vector<ResultRow> kept;
+  for (const ResultRow& row : earlier_) {
+    if (added.count(row_key(row)) == 0) kept.push_back(row);
+  }
+  return kept;
+}
+
+ResultFile BenchSession::whole_file() const {
+  ResultFile file = results_;
+  for (ResultRow& row : kept()) file.rows.push_back(std::move(row));
+  return file;
 }
 
 std::string BenchSession::device_name() const {
@@ -122,12 +179,13 @@ void BenchSession::refuse(const std::string& what, ExitCode code, const std::str
 // Until finish() a file says INTERRUPTED: whatever ends the program, it never passes for a whole one.
 void BenchSession::save() {
   results_.interrupted = true;
-  if (!options_.json.empty() && options_.json != "-") write_result(options_.json, results_.to_json());
+  if (!options_.json.empty() && options_.json != "-") write_result(options_.json, whole_file().to_json());
 }
 
 void BenchSession::write_files() const {
-  if (!options_.json.empty()) write_result(options_.json, results_.to_json());
-  if (!options_.csv.empty()) write_result(options_.csv, results_.to_csv());
+  const ResultFile file = whole_file();
+  if (!options_.json.empty()) write_result(options_.json, file.to_json());
+  if (!options_.csv.empty()) write_result(options_.csv, file.to_csv());
 }
 
 void BenchSession::fail(const std::string& how) {
@@ -141,6 +199,10 @@ ExitCode BenchSession::finish() {
   progress_.reset();
   results_.interrupted = interrupted();
   write_files();
+  if (const size_t others = kept().size(); others > 0) {
+    console_.line(concat("kept ", others, others == 1 ? " row" : " rows", " of ", printable(options_.json),
+                         " that this run was not asked for"));
+  }
   if (!options_.report.empty()) write_report({options_.json}, options_.report);
   if (interrupted()) return ExitCode::kInterrupted;
   const auto describe = [](const ResultRow& row, const char* what) {

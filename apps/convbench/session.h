@@ -46,8 +46,9 @@ class BenchSession {
   /// Keeps rows, files them (so that a run that ends early leaves what it has), and moves the progress on by one group.
   void add(std::vector<ResultRow> rows);
   /// The rows of an earlier run, where --resume was given and that run measured every one of `wanted`; else empty. Only
-  /// the members that identify a row count (apps/common/result_reader.h).
+  /// the members that identify a row count (apps/common/result_reader.h). Rows that this run does not add stay in the file.
   std::vector<ResultRow> resumed(const std::vector<ResultRow>& wanted) const;
+  /// Those that this run was asked for, so far.
   const std::vector<ResultRow>& rows() const noexcept { return results_.rows; }
 
   /// Whether Ctrl-C asked for the end: leave the loop, finish() writes what there is.
@@ -64,6 +65,10 @@ class BenchSession {
 
  private:
   void read_earlier();
+  /// Rows of the file to resume that this run has not added.
+  std::vector<ResultRow> kept() const;
+  /// What goes to the files: this run's rows, then kept().
+  ResultFile whole_file() const;
   void save();
   void write_files() const;
   const BenchOptions& options_;
@@ -73,7 +78,8 @@ class BenchSession {
   Stream stream_;
   Ceilings ceilings_;
   ResultFile results_;
-  std::map<std::string, ResultRow> earlier_;  // by row_key(), of the file to resume
+  std::vector<ResultRow> earlier_;          // of the file to resume, in order
+  std::map<std::string, size_t> measured_;  // by row_key(), those of earlier_ that need no other try
   struct Refusal {
     ExitCode code;
     std::string reason;

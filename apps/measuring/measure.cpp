@@ -316,6 +316,18 @@ class Contest {
 
 }  // namespace
 
+const char* to_string(Verify verify) noexcept {
+  switch (verify) {
+    case Verify::kOff:
+      return "off";
+    case Verify::kBefore:
+      return "before";
+    case Verify::kBoth:
+      break;
+  }
+  return "both";
+}
+
 std::vector<Measurement> measure(const std::vector<Contender*>& rivals, Stream& stream,
                                  const MeasureOptions& options) {
   return Contest(rivals, stream, options).run();

@@ -18,6 +18,8 @@
 namespace lenslet {
 
 enum class Verify { kOff, kBefore, kBoth };
+/// As --verify takes it.
+const char* to_string(Verify verify) noexcept;
 
 struct MeasureOptions {
   double warmup_ms = 20;     // of each rival

@@ -192,6 +192,62 @@ TEST_F(ConvbenchTest, ResumeRefusesAFileOfAnotherKind) {
   EXPECT_EQ(json("r.json").dump(), before) << "a refused resume changed the file";
 }
 
+// What was measured with other data, checks, limits or threads does not stand in one file with what is measured now.
+TEST_F(ConvbenchTest, ResumeRefusesOtherSettings) {
+  const std::vector<std::string> words = {"run",     "--problem", kSmall,   "--backend",   "direct",
+                                          "--cache", "hot",       "--json", path("r.json")};
+  ASSERT_EQ(bench(words).exit_code, 0);
+  const std::string before = json("r.json").dump();
+  const std::vector<std::vector<std::string>> others = {
+      {"--seed", "2", "seed", "\"1\" and \"2\""},
+      {"--dist", "ints", "dist", "\"uniform\" and \"ints\""},
+      {"--verify", "before", "verify", "\"both\" and \"before\""},
+      {"--workspace-limit", "1M", "workspace_limit", "\"default\" and \"1048576 bytes\""},
+      {"--max-noise", "0.5", "max_noise", "\"any\" and \"0.5\""},
+      {"--threads", "7", "threads", "and \"7\""}};
+  for (const std::vector<std::string>& other : others) {
+    std::vector<std::string> again = words;
+    for (const std::string& word : {other[0], other[1], std::string("--resume")}) again.push_back(word);
+    const ProgramRun result = bench(again);
+    EXPECT_EQ(result.exit_code, kData) << other[0] << result.err;
+    EXPECT_NE(result.err.find(other[2] + " differs: "), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find(other[3]), std::string::npos) << result.err;
+    EXPECT_EQ(json("r.json").dump(), before) << "a refused resume changed the file";
+  }
+  std::vector<std::string> same = words;
+  same.push_back("--resume");
+  EXPECT_EQ(bench(same).exit_code, 0);
+  EXPECT_EQ(json("r.json")["results"].dump(), Json::parse(before)["results"].dump()) << "measured again";
+}
+
+// A run that asks for other problems keeps the rows of the file, and does not fail for what it was not asked for.
+TEST_F(ConvbenchTest, ResumeKeepsRowsThatItIsNotAskedFor) {
+  const auto run_of = [&](const char* problem, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"run",    "--problem",    problem, "--backend",  "direct,im2col_gemm",
+                                      "--json", path("r.json"), "--csv", path("r.csv")};
+    words.insert(words.end(), more.begin(), more.end());
+    return bench(words);
+  };
+  ASSERT_EQ(run_of(kSmall, {}).exit_code, 0);
+  const Json first = json("r.json")["results"];
+  ProgramRun second = run_of("mb1ic3ih20oc3kh3ph1", {"--resume"});
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_NE(second.out.find("kept 4 rows"), std::string::npos) << second.out;
+  const Json both = json("r.json")["results"];
+  ASSERT_EQ(both.size(), 2 * first.size());
+  for (size_t i = 0; i < first.size(); ++i) {
+    EXPECT_EQ(both[i]["problem"], "mb1ic3ih20oc3oh20kh3ph1");
+    EXPECT_EQ(both[first.size() + i].dump(), first[i].dump());
+  }
+  std::ifstream csv(path("r.csv"));
+  EXPECT_EQ(std::count(std::istreambuf_iterator<char>(csv), {}, '\n'), 1 + static_cast<long>(both.size()));
+  // Asked for the first again, it takes what is there and adds nothing twice.
+  ASSERT_EQ(run_of(kSmall, {"--resume"}).exit_code, 0);
+  const Json again = json("r.json")["results"];
+  ASSERT_EQ(again.size(), both.size());
+  EXPECT_EQ(again[0].dump(), first[0].dump());
+}
+
 TEST_F(ConvbenchTest, MachineOutputTakesStandardOutputAlone) {
   const ProgramRun result = bench({"run", "--problem", kSmall, "--json", "-"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -291,6 +347,22 @@ INSTANTIATE_TEST_SUITE_P(CommandLine, ConvbenchMistake, testing::ValuesIn(kMista
                          });
 
 #ifdef LENSLET_FAULTY_MODULE_DIR
+// Another library than the one that the file's rows were measured with.
+TEST_F(ConvbenchTest, ResumeRefusesOtherLibraries) {
+  const std::vector<std::string> words = {"run", "--problem", kSmall,        "--cache",
+                                          "hot", "--json",    path("r.json")};
+  ASSERT_EQ(bench(words).exit_code, 0);
+  if (json("r.json")["libs"].empty()) GTEST_SKIP() << "this build uses no library";
+  ProgramOptions options;
+  options.environment = {{"LENSLET_MODULE_PATH", LENSLET_FAULTY_MODULE_DIR}};
+  std::vector<std::string> again = words;
+  again.push_back("--resume");
+  const ProgramRun result = bench(again, options);
+  EXPECT_EQ(result.exit_code, kData) << result.err;
+  EXPECT_NE(result.err.find("oneDNN differs: "), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("\"not loaded\""), std::string::npos) << result.err;
+}
+
 // A backend that fails while it runs: its rows say so, the others keep theirs, the exit code is 5.
 TEST_F(ConvbenchTest, ABackendThatFailsKeepsTheOthersRows) {
   ProgramOptions options;

@@ -196,10 +196,15 @@ TEST(ResultReader, KeysTellRowsApart) {
 }
 
 TEST(ResultReader, SaysWhatDiffersBetweenEnvironments) {
-  const ResultEnvironment here = this_environment("convbench sweep", false);
+  ResultEnvironment here = this_environment("convbench sweep", false, {{"seed", "1"}});
   EXPECT_EQ(here.device_name(), here.cpu);
   std::string reason;
-  EXPECT_TRUE(same_environment(here, this_environment("convbench sweep", false), &reason)) << reason;
+  EXPECT_TRUE(same_environment(here, this_environment("convbench sweep", false, {{"seed", "1"}}), &reason))
+      << reason;
+  ResultEnvironment more = here;
+  more.libs = {{"oneDNN", "2.6.3", "/lib"}};
+  EXPECT_TRUE(same_environment(here, more, &reason)) << "a library that the file's rows did not need";
+  here.libs = {{"cuDNN", "9.14", "/lib"}};
   EXPECT_TRUE(same_environment(here, here, nullptr));
   const std::vector<std::pair<std::function<void(ResultEnvironment&)>, std::string>> others = {
       {[](ResultEnvironment& e) { e.tool = "convbench run"; },
@@ -209,7 +214,15 @@ TEST(ResultReader, SaysWhatDiffersBetweenEnvironments) {
       {[](ResultEnvironment& e) {
          e.devices = {"NVIDIA H200", "NVIDIA H200"};
        },
-       "\"2 x NVIDIA H200\""}};
+       "\"2 x NVIDIA H200\""},
+      {[](ResultEnvironment& e) { e.threads_used += 1; }, "threads differs"},
+      {[](ResultEnvironment& e) {
+         e.settings = {{"seed", "2"}};
+       },
+       "seed differs: \"1\" and \"2\""},
+      {[](ResultEnvironment& e) { e.settings.clear(); }, "seed differs: \"1\" and \"not said\""},
+      {[](ResultEnvironment& e) { e.libs[0].version = "9.19"; }, "cuDNN differs: \"9.14\" and \"9.19\""},
+      {[](ResultEnvironment& e) { e.libs.clear(); }, "cuDNN differs: \"9.14\" and \"not loaded\""}};
   for (const auto& [change, expected] : others) {
     ResultEnvironment other = here;
     change(other);

@@ -131,6 +131,7 @@ TEST_F(FilterCli, MistakesGetOneLine) {
   write("odd.txt", "1 2\n3 4\n");
   const std::string in = path("in.png");
   expect_error(filter({}), kUsage, "--input");
+  expect_error(filter({"--input", in, "--json", path("r.json"), "--resume"}), kUsage, "one group");
   expect_error(filter({"--input", path("none.png")}), kData, "none.png");
   expect_error(filter({"--input", path("text.png")}), kData, "text.png");
   expect_error(filter({"--input", in, "--output", path("out.jpg")}), kUsage, "ending in .png");

@@ -19,8 +19,7 @@ std::string lower(std::string text) {
 // Options of this run that are not the default ones and change what a row measures.
 std::string chosen_options(const BenchOptions& options) {
   std::string text = concat(" --seed ", options.seed);
-  if (options.fill == reference::Fill::kNormal) text += " --dist normal";
-  if (options.fill == reference::Fill::kIntegers) text += " --dist ints";
+  if (options.fill != reference::Fill::kRandom) text += concat(" --dist ", dist_name(options.fill));
   if (options.workspace_limit != SIZE_MAX) text += concat(" --workspace-limit ", options.workspace_limit);
   return text;
 }
