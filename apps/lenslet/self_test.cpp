@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "apps/common/signals.h"
+#include "apps/lenslet/self_test_fused.h"
 #include "apps/lenslet/self_test_layers.h"
 #include "framework/error.h"
 #include "framework/stream.h"
@@ -97,10 +98,12 @@ std::vector<ResultRow> conv_self_test(const SelfTestOptions& options) {
 }  // namespace
 
 std::vector<ResultRow> self_test(const SelfTestOptions& options) {
-  std::vector<ResultRow> rows = conv_self_test(options);
-  if (interrupted() || (!rows.empty() && rows.back().status == "ERROR")) return rows;
-  std::vector<ResultRow> more = layer_self_test(options);
-  rows.insert(rows.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  std::vector<ResultRow> rows;
+  for (const auto& test : {conv_self_test, layer_self_test, fused_self_test}) {
+    std::vector<ResultRow> more = test(options);
+    rows.insert(rows.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+    if (interrupted() || (!rows.empty() && rows.back().status == "ERROR")) break;
+  }
   return rows;
 }
 

@@ -1,5 +1,5 @@
-// The self-test of `doctor`: every backend of every layer and matrix product before the fp64 judge, on a few
-// problems.
+// The self-test of `doctor`: every backend of every layer and matrix product, and every variant of the fused plan,
+// before the fp64 judge, on a few problems.
 #pragma once
 
 #include <string>
