@@ -180,7 +180,8 @@ void add_compare(Command command, CompareOptions& options) {
                  [&options](const std::string& text) {
                    options.threshold_percent = parse_number("--threshold", text, 0, 100);
                  });
-  command.flag("--strict", options.strict, "exit with 1 where a row is SLOWER or broke");
+  command.flag("--strict", options.strict,
+               "exit with 1 where a row is SLOWER or broke, or nothing was compared");
   command.text("--json", "FILE", options.json, "the verdicts as JSON; '-' is standard output");
   command.footer("Example:\n  convbench compare old.json new.json --strict");
 }

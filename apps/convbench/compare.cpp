@@ -143,6 +143,16 @@ void print_uncompared(Console& console, const Comparison& comparison) {
   }
 }
 
+// Why no row got a verdict; empty where one did.
+std::string why_nothing(const Comparison& comparison) {
+  if (!comparison.rows.empty()) return {};
+  const auto shared =
+      std::count_if(comparison.uncompared.begin(), comparison.uncompared.end(),
+                    [](const UncomparedRow& row) { return row.before != nullptr && row.after != nullptr; });
+  if (shared == 0) return "the files have no row in common";
+  return concat("of the ", shared, shared == 1 ? " row" : " rows", " in common none passed in both files");
+}
+
 void write_row_identity(JsonWriter& json, const ResultRow& row) {
   const auto field = [&](const char* name, const std::string& text) {
     if (text.empty()) {
@@ -327,7 +337,11 @@ ExitCode run_compare(const CompareOptions& options) {
   // Once more where it is read last.
   if (before.environment.device_name() != after.environment.device_name())
     console.line("DIFFERENT DEVICES: see the warning above");
+  const std::string nothing = why_nothing(comparison);
+  if (!nothing.empty()) console.line("NOTHING WAS COMPARED: " + nothing);
   if (!options.json.empty()) write_result(options.json, to_json(comparison, before, after, threshold));
+  if (options.strict && !nothing.empty())
+    throw CheckError(concat("nothing was compared, and --strict was given: ", nothing));
   const bool worse = comparison.count(Change::kSlower) + comparison.broken() > 0;
   return options.strict && worse ? ExitCode::kCheckFailed : ExitCode::kOk;
 }

@@ -183,8 +183,26 @@ TEST_F(CompareCommand, StrictTurnsSlowerIntoAFailedCheck) {
   ResultRow failed = timed(1000, 1, 100);
   failed.status = "FAILED";
   failed.reason = "wrong";
-  options.files = {before, write("failed.json", {failed})};
+  options.files = {before, write("failed.json", {failed, timed(1000, 1, 100, "other")})};
+  expect_error<CheckError>([&] { run_compare(options); }, "of the 1 row in common none passed");
+  options.files = {write("two.json", {timed(1000, 1, 100), timed(1000, 1, 100, "other")}), options.files[1]};
   EXPECT_EQ(run_compare(options), ExitCode::kCheckFailed);
+}
+
+TEST_F(CompareCommand, NothingInCommonIsSaidAndWithStrictAFailedCheck) {
+  CompareOptions options;
+  options.files = {write("old.json", {timed(1000, 1, 100)}),
+                   write("new.json", {timed(1000, 1, 100, "other")})};
+  options.json = write("out.json", {});
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(run_compare(options), ExitCode::kOk);
+  EXPECT_NE(
+      testing::internal::GetCapturedStdout().find("NOTHING WAS COMPARED: the files have no row in common"),
+      std::string::npos);
+  options.strict = true;
+  expect_error<CheckError>([&] { run_compare(options); }, "no row in common");
+  std::ifstream stream(options.json);
+  EXPECT_EQ(nlohmann::json::parse(stream)["counts"]["not_compared"], 2) << "the file is written all the same";
 }
 
 TEST_F(CompareCommand, JsonSaysWhatTheTableSays) {
