@@ -36,6 +36,8 @@ std::string format_time(double ns) {
   return format_short(ns / 1e9) + " s";
 }
 
+std::string format_us(double ns) { return format_short(ns / 1e3); }
+
 std::string format_bytes(double bytes) {
   if (!std::isfinite(bytes)) return "-";
   if (bytes < 1024) return print("%.*f", 0, bytes) + " B";
@@ -66,6 +68,10 @@ std::string format_percent(double fraction, int decimals) {
 
 bool ends_with(std::string_view text, std::string_view end) noexcept {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+std::string format_share(double fraction) {
+  return std::isfinite(fraction) ? format_fixed(fraction * 100, fraction < 0.1 ? 1 : 0) + " %" : "-";
 }
 
 std::string csv_field(std::string_view text) {

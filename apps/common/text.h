@@ -16,6 +16,8 @@ std::string format_fixed(double value, int decimals);
 std::string format_short(double value);
 /// "1.23 us", "4.56 ms"; "-" where it is not finite.
 std::string format_time(double ns);
+/// Microseconds without their unit, for a column: "12.3"; "-" where it is not finite.
+std::string format_us(double ns);
 /// "784 B", "1.5 MiB".
 std::string format_bytes(double bytes);
 /// "1,234,567".
@@ -24,6 +26,8 @@ std::string format_count(int64_t count);
 std::string format_rate(double per_s);
 /// "99.13 %".
 std::string format_percent(double fraction, int decimals = 2);
+/// "87 %", "4.2 %" below a tenth; "-" where it is not finite.
+std::string format_share(double fraction);
 
 /// A CSV field (RFC 4180), quoted where it has to be.
 std::string csv_field(std::string_view text);

@@ -11,37 +11,9 @@ namespace {
 constexpr int kMaxThreads = 1024;
 constexpr int kMaxSize = 1 << 16;
 
-// Every list is kept short enough to be meant.
-constexpr size_t kMaxValues = 1000;
-
-std::vector<int> parse_integers(const std::string& option, const std::string& text, int min, int max) {
-  std::vector<int> values;
-  for (const std::string& part : split_list(option, text)) {
-    values.push_back(static_cast<int>(parse_integer(option, part, min, max)));
-    if (values.size() > kMaxValues) throw UsageError(concat(option, " takes up to ", kMaxValues, " values"));
-  }
-  return values;
-}
+std::vector<int> as_int(const std::vector<int64_t>& values) { return {values.begin(), values.end()}; }
 
 }  // namespace
-
-std::vector<int> parse_sizes(const std::string& option, const std::string& text) {
-  const size_t first = text.find(':');
-  if (first == std::string::npos) return parse_integers(option, text, 1, kMaxSize);
-  const size_t second = text.find(':', first + 1);
-  const std::string step = second == std::string::npos ? std::string() : text.substr(second + 1);
-  if (step.size() < 2 || step[0] != 'x') {
-    throw UsageError(concat(option,
-                            " expects sizes such as 256,512 or FROM:TO:xFACTOR such as 256:4096:x2, found '",
-                            printable(text), "'"));
-  }
-  const int64_t from = parse_integer(option, text.substr(0, first), 1, kMaxSize);
-  const int64_t to = parse_integer(option, text.substr(first + 1, second - first - 1), from, kMaxSize);
-  const int64_t factor = parse_integer(option, step.substr(1), 2, kMaxSize);
-  std::vector<int> sizes;
-  for (int64_t size = from; size <= to; size *= factor) sizes.push_back(static_cast<int>(size));
-  return sizes;
-}
 
 void add_measuring(Command& command, BenchOptions& options) {
   command.option("--device", "auto|cpu|cuda[:N]", "auto takes a usable GPU, else the CPU [auto]",
@@ -118,15 +90,16 @@ void add_layouts(Command& command, std::vector<TensorLayout>& layouts) {
 void add_integers(Command& command, const std::string& name, std::vector<int>& target, int min, int max,
                   const std::string& help) {
   command.option(name, "LIST", help, [&target, name, min, max](const std::string& text) {
-    target = parse_integers(name, text, min, max);
+    target = as_int(parse_integers(name, text, min, max));
   });
 }
 
 void add_sizes(Command& command, const std::string& name, std::vector<int>& target) {
   std::string listed;
   for (int size : target) listed += concat(listed.empty() ? "" : ",", size);
-  command.option(name, "LIST", concat("sizes, also as 256:4096:x2 [", listed, "]"),
-                 [&target, name](const std::string& text) { target = parse_sizes(name, text); });
+  command.option(
+      name, "LIST", concat("sizes, also as 256:4096:x2 [", listed, "]"),
+      [&target, name](const std::string& text) { target = as_int(parse_sizes(name, text, kMaxSize)); });
 }
 
 }  // namespace lenslet

@@ -21,7 +21,4 @@ void add_integers(Command& command, const std::string& name, std::vector<int>& t
 /// A list of sizes, or FROM:TO:xFACTOR: 256:4096:x2.
 void add_sizes(Command& command, const std::string& name, std::vector<int>& target);
 
-/// Reads "256,512" or "256:4096:x2". Throws UsageError naming the option.
-std::vector<int> parse_sizes(const std::string& option, const std::string& text);
-
 }  // namespace lenslet

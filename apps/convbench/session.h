@@ -12,15 +12,10 @@
 #include "apps/common/progress.h"
 #include "apps/common/result_file.h"
 #include "apps/convbench/options.h"
+#include "apps/measuring/measured_rows.h"
 #include "framework/stream.h"
 
 namespace lenslet {
-
-/// Which cache states get a row, and what the rows are judged by.
-struct RowContext {
-  bool hot = true, cold = true;
-  const Ceilings* ceilings = nullptr;  // null: no share of a ceiling
-};
 
 class BenchSession {
  public:
@@ -93,13 +88,5 @@ class BenchSession {
 /// the reason.
 ExitCode with_session(const BenchOptions& options, const std::string& subcommand, BenchSession::Needs needs,
                       const std::function<void(BenchSession&)>& body);
-
-/// Rows from a measurement: one for hot, one for cold, as far as asked for, from what `base` already says.
-std::vector<ResultRow> rows_of(const ResultRow& base, const Measurement& measured, const RowContext& context,
-                               const Work& work, MathMode math, double saved = 1);
-
-/// Rows that have no time, with the reason.
-std::vector<ResultRow> rows_without_time(const ResultRow& base, const std::string& status,
-                                         const std::string& reason, const RowContext& context);
 
 }  // namespace lenslet

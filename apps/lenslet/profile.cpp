@@ -168,12 +168,6 @@ std::vector<ResultRow> all_rows(const Executable& executable, const Measured& me
   return rows;
 }
 
-std::string share(double fraction) {
-  return std::isfinite(fraction) ? format_fixed(fraction * 100, fraction < 0.1 ? 1 : 0) + " %" : "-";
-}
-
-std::string time_us(double ns) { return std::isfinite(ns) ? format_short(ns / 1e3) : "-"; }
-
 std::string layer_table(const Executable& executable, const std::vector<ResultRow>& rows, bool both) {
   Table table;
   const auto left = Table::Align::kLeft;
@@ -193,17 +187,17 @@ std::string layer_table(const Executable& executable, const std::vector<ResultRo
     }
     std::string stages;
     for (const auto& [stage, ns] : row.stages_ns)
-      stages += concat(stages.empty() ? "" : ", ", stage, " ", time_us(ns));
+      stages += concat(stages.empty() ? "" : ", ", stage, " ", format_us(ns));
     if (!row.detail.empty()) stages = concat(row.detail, stages.empty() ? "" : "; ", stages);
     if (row.status != "PASSED") stages = concat(row.reason, stages.empty() ? "" : "; ", stages);
     std::vector<std::string> cells = {name, row.backend, row.math.empty() ? "-" : row.math};
     if (both) cells.push_back(row.cache);
     const bool counts = row.flops > 0;
-    for (std::string cell : {time_us(row.time.median), time_us(row.time.p10), time_us(row.time.p90),
+    for (std::string cell : {format_us(row.time.median), format_us(row.time.p10), format_us(row.time.p90),
                              counts ? format_short(row.gflops()) : std::string("-"),
-                             format_short(row.gbytes_per_s()), share(row.ceiling_fraction), row.bound_by,
-                             format_bytes(static_cast<double>(row.workspace_bytes.value_or(0))), row.status,
-                             printable(stages)}) {
+                             format_short(row.gbytes_per_s()), format_share(row.ceiling_fraction),
+                             row.bound_by, format_bytes(static_cast<double>(row.workspace_bytes.value_or(0))),
+                             row.status, printable(stages)}) {
       cells.push_back(std::move(cell));
     }
     table.row(std::move(cells));
@@ -221,7 +215,7 @@ std::string sum_table(const Executable& executable, const Measured& measured) {
       .column("median us")
       .column("of total");
   const auto row = [&](const std::string& name, double ns) {
-    table.row({name, time_us(ns), share(ns / total)});
+    table.row({name, format_us(ns), format_share(ns / total)});
   };
   row("layers, sum", profile.layers_ns);
   row(concat("- events (", executable.steps().size() - 1, " x ", format_time(profile.event_ns), ")"),
@@ -258,8 +252,8 @@ std::string explain_residual(const Executable& executable, const Profile& profil
   const double left = profile.residual_ns - explained;
   return concat("the residual: between kernels an event costs ", format_time(inside),
                 ", with nothing between two ", format_time(profile.event_ns), "; that is ",
-                time_us(explained), " us of it, ", time_us(left), " us (",
-                share(left / profile.unprofiled.median), ") stay unexplained");
+                format_us(explained), " us of it, ", format_us(left), " us (",
+                format_share(left / profile.unprofiled.median), ") stay unexplained");
 }
 
 void print_report(Console& console, const Executable& executable, const std::vector<ResultRow>& rows,
@@ -271,7 +265,7 @@ void print_report(Console& console, const Executable& executable, const std::vec
   const double total = measured.profile.unprofiled.median;
   console.line(concat(format_rate(static_cast<double>(executable.batch()) / total * 1e9),
                       " images/s with the input on the device; residual ",
-                      share(measured.profile.residual_ns / total)));
+                      format_share(measured.profile.residual_ns / total)));
   if (std::fabs(measured.profile.residual_ns) > kSmallResidual * total) {
     console.line(explain_residual(executable, measured.profile));
   }

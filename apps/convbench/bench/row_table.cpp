@@ -11,12 +11,6 @@ namespace lenslet {
 
 std::string format_ratio(double ratio) { return std::isfinite(ratio) ? format_fixed(ratio, 2) : "-"; }
 
-std::string format_us(double ns) { return std::isfinite(ns) ? format_short(ns / 1e3) : "-"; }
-
-std::string format_share(double fraction) {
-  return std::isfinite(fraction) ? format_fixed(fraction * 100, fraction < 0.1 ? 1 : 0) + " %" : "-";
-}
-
 std::string row_table(const std::vector<ResultRow>& rows) {
   Table table;
   const auto left = Table::Align::kLeft;

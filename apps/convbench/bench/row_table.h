@@ -13,9 +13,5 @@ std::string row_table(const std::vector<ResultRow>& rows);
 
 /// "0.83" as text: our time over theirs and the like; "-" where it is not known.
 std::string format_ratio(double ratio);
-/// "12.3": microseconds.
-std::string format_us(double ns);
-/// "62 %", "3.1 %"; "-" where it is not known.
-std::string format_share(double fraction);
 
 }  // namespace lenslet
