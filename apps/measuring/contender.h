@@ -32,7 +32,15 @@ class Contender {
   /// Where run() writes, on the stream's device. All of it is poisoned before each check.
   virtual float* output() = 0;
   virtual size_t output_count() const = 0;  // fp32 elements
-  /// Judges `output`, a host copy taken after a run with input number `round`, against the reference.
+  /// Elements of the output, `count` of them from `first` on.
+  struct Part {
+    size_t first = 0, count = 0;
+  };
+  /// What is brought to the host and judged after a run with input number `round`: all of the output, unless that would
+  /// take far longer than what is timed.
+  virtual std::vector<Part> judged(int /*round*/) const { return {{0, output_count()}}; }
+  /// Judges `output`, a host copy of judged(round), one part after another, taken after a run with input number `round`,
+  /// against the reference.
   virtual Verdict judge(int round, const std::vector<float>& output) = 0;
   /// Enqueues copies of the input from, and of the output to, page-locked host memory. Timed as part of a run where
   /// end_to_end() says that there is something to copy.

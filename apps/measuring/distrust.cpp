@@ -74,10 +74,17 @@ void Distrust::poison() {
              stream_);
 }
 
-const std::vector<float>& Distrust::download() {
-  scratch_.resize(contender_.output_count());
-  copy_bytes(scratch_.data(), Device::cpu(), contender_.output(), stream_.device(),
-             scratch_.size() * sizeof(float), stream_);
+const std::vector<float>& Distrust::download(int round) {
+  size_t count = 0;
+  const std::vector<Contender::Part> parts = contender_.judged(round);
+  for (const Contender::Part& part : parts) count += part.count;
+  scratch_.resize(count);
+  float* place = scratch_.data();
+  for (const Contender::Part& part : parts) {
+    copy_bytes(place, Device::cpu(), contender_.output() + part.first, stream_.device(),
+               part.count * sizeof(float), stream_);
+    place += part.count;
+  }
   stream_.synchronize();
   return scratch_;
 }
@@ -105,7 +112,7 @@ std::string Distrust::judge(int round, const std::vector<float>& output) {
 }
 
 std::string Distrust::judge_output(int round) {
-  const std::vector<float>& output = download();
+  const std::vector<float>& output = download(round);
   throw_on_unreported_error(stream_.device());
   return judge(round, output);
 }
@@ -121,9 +128,9 @@ std::string Distrust::check(int round, int64_t calls) {
   if (wrong.empty()) return wrong;
   if (!stream_.device().is_cuda()) {
     // Whatever arrives after run() returned was computed elsewhere.
-    const std::vector<float> then = download();
+    const std::vector<float> then = download(round);
     sleep_ns(20e6);
-    const std::vector<float>& later = download();
+    const std::vector<float>& later = download(round);
     if (std::memcmp(then.data(), later.data(), then.size() * sizeof(float)) != 0) {
       return "used another thread: the output still changed after run() had returned";
     }

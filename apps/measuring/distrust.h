@@ -35,7 +35,7 @@ class Distrust {
   const ResultError& error() const noexcept { return error_; }
 
  private:
-  const std::vector<float>& download();
+  const std::vector<float>& download(int round);
   std::string judge(int round, const std::vector<float>& output);
 
   Contender& contender_;

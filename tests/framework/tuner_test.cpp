@@ -1,0 +1,176 @@
+// The tuner's choice among candidates whose times the test makes up, and the plan that comes of it.
+#include "framework/tuner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "framework/executable.h"
+#include "tests/framework/toy_layers.h"
+#include "tests/support/expect_error.h"
+
+namespace lenslet {
+namespace {
+
+TimeStats around(double median, double spread = 0) {
+  return {20, median - 2 * spread, median - spread, median, median + spread, median + 2 * spread};
+}
+
+/// The diamond's candidates: a (refusing, plain+relu, plain, staged), relu, b (the same without relu), out.
+struct Diamond {
+  Diamond() : graph(toys::diamond()), candidates(tune_candidates(graph, request)) {
+    for (TuneCandidate& candidate : candidates) {
+      if (candidate.status == "UNSUPPORTED") continue;
+      candidate.status = "PASSED";
+      candidate.reason.clear();
+      candidate.time = around(100);
+    }
+  }
+  TuneCandidate& at(const std::string& node, const std::string& backend, size_t nodes = 1) {
+    for (TuneCandidate& candidate : candidates) {
+      if (graph.nodes()[candidate.nodes[0]].name == node && candidate.backend == backend &&
+          candidate.nodes.size() == nodes) {
+        return candidate;
+      }
+    }
+    throw std::logic_error("no candidate " + node + " " + backend);
+  }
+  /// "a plain+1, b staged, …": what is chosen, with the number of layers fused into it.
+  std::string choose() {
+    choose_candidates(graph, candidates);
+    std::string text;
+    for (const TuneCandidate& candidate : candidates) {
+      if (!candidate.chosen) continue;
+      text += (text.empty() ? "" : ", ") + graph.nodes()[candidate.nodes[0]].name + " " + candidate.backend;
+      if (candidate.nodes.size() > 1) text += "+" + std::to_string(candidate.nodes.size() - 1);
+    }
+    return text;
+  }
+
+  Graph graph;
+  TuneRequest request;
+  std::vector<TuneCandidate> candidates;
+};
+
+TEST(Tuner, ListsEveryOperatorAndWhyOneCannotServe) {
+  Diamond diamond;
+  std::vector<std::string> listed;
+  for (const TuneCandidate& candidate : diamond.candidates) {
+    listed.push_back(diamond.graph.nodes()[candidate.nodes[0]].name + " " + candidate.backend + " " +
+                     std::to_string(candidate.nodes.size()));
+  }
+  EXPECT_EQ(listed,
+            (std::vector<std::string>{"a refusing 1", "a plain 2", "a plain 1", "a staged 1", "relu plain 1",
+                                      "b refusing 1", "b plain 1", "b staged 1", "out plain 1"}));
+  EXPECT_EQ(diamond.candidates[0].status, "UNSUPPORTED");
+  EXPECT_EQ(diamond.candidates[0].reason, "it always refuses");
+  EXPECT_TRUE(diamond.candidates[1].request.fuse_relu);
+  EXPECT_FALSE(diamond.candidates[2].request.fuse_relu);
+  // a and relu may share an operator, b and out stand alone.
+  EXPECT_EQ(tune_regions(diamond.candidates),
+            (std::vector<std::pair<size_t, size_t>>{{0, 5}, {5, 8}, {8, 9}}));
+}
+
+TEST(Tuner, ALayerThatIsGivenItsBackendHasNoOther) {
+  Diamond diamond;
+  diamond.request.backends = BackendSpec::parse("a=staged");
+  const std::vector<TuneCandidate> candidates = tune_candidates(diamond.graph, diamond.request);
+  EXPECT_EQ(candidates[0].backend, "staged");
+  EXPECT_EQ(candidates[1].nodes[0], 2u);
+}
+
+TEST(Tuner, TakesTheFastest) {
+  Diamond diamond;
+  diamond.at("a", "plain", 2).time = around(100, 1);
+  diamond.at("a", "plain").time = around(60, 1);
+  diamond.at("a", "staged").time = around(30, 1);
+  diamond.at("relu", "plain").time = around(20, 1);
+  diamond.at("b", "staged").time = around(50, 1);
+  EXPECT_EQ(diamond.choose(), "a staged, relu plain, b staged, out plain");
+  EXPECT_EQ(diamond.at("a", "staged").why, "fastest");
+  EXPECT_EQ(diamond.at("a", "plain").why, "slower");
+  EXPECT_DOUBLE_EQ(diamond.at("a", "plain").behind_ns, 30);
+  EXPECT_DOUBLE_EQ(diamond.at("a", "plain", 2).behind_ns, 50);
+}
+
+TEST(Tuner, AFusedOperatorCompetesWithAllThatItReplaces) {
+  Diamond diamond;
+  diamond.at("a", "staged").time = around(50, 1);
+  diamond.at("relu", "plain").time = around(55, 1);
+  diamond.at("a", "plain", 2).time = around(100, 1);
+  EXPECT_EQ(diamond.choose(), "a plain+1, b plain, out plain");
+  EXPECT_EQ(diamond.at("relu", "plain").why, "slower");
+  EXPECT_DOUBLE_EQ(diamond.at("relu", "plain").behind_ns, 5);
+}
+
+TEST(Tuner, TiesGoToTheFirstInRank) {
+  Diamond diamond;
+  diamond.at("b", "plain").time = around(100, 10);
+  diamond.at("b", "staged").time = around(85, 10);  // faster, but the bands overlap
+  EXPECT_EQ(diamond.choose(), "a plain+1, b plain, out plain");
+  EXPECT_EQ(diamond.at("b", "plain").why, "tied, first in rank");
+  EXPECT_EQ(diamond.at("b", "staged").why, "tied, later in rank");
+  EXPECT_DOUBLE_EQ(diamond.at("b", "staged").behind_ns, 0);
+  diamond.at("b", "staged").time = around(79, 10);  // now they do not
+  EXPECT_EQ(diamond.choose(), "a plain+1, b staged, out plain");
+}
+
+TEST(Tuner, ATieIsWithTheFastestAlone) {
+  // The second overlaps both others, the first only the second: it is not tied with the third, which is the fastest.
+  EXPECT_EQ(choose_tied({around(100, 5), around(92, 5), around(84, 5)}), 1u);
+  EXPECT_EQ(choose_tied({around(100, 5)}), 0u);
+}
+
+TEST(Tuner, WhatIsWrongNeverWins) {
+  Diamond diamond;
+  for (const char* status : {"FAILED", "ERROR", "SKIPPED"}) {
+    diamond.at("b", "staged").time = around(1);
+    diamond.at("b", "staged").status = status;
+    EXPECT_EQ(diamond.choose(), "a plain+1, b plain, out plain");
+    EXPECT_TRUE(diamond.at("b", "staged").why.empty());
+  }
+}
+
+TEST(Tuner, WithoutTheReluOnItsOwnOnlyTheFusedOneServes) {
+  Diamond diamond;
+  diamond.at("relu", "plain").status = "ERROR";
+  diamond.at("a", "staged").time = around(1);
+  EXPECT_EQ(diamond.choose(), "a plain+1, b plain, out plain");
+  EXPECT_EQ(diamond.at("a", "staged").why, "what would go with it cannot be had");
+}
+
+TEST(Tuner, NothingLeftIsAnErrorThatNamesEach) {
+  Diamond diamond;
+  diamond.at("b", "plain").status = "FAILED";
+  diamond.at("b", "plain").reason = "wrong by 7";
+  diamond.at("b", "staged").status = "ERROR";
+  diamond.at("b", "staged").reason = "the device failed";
+  expect_error<UnavailableError>([&] { choose_candidates(diamond.graph, diamond.candidates); },
+                                 "layer b: b refusing: it always refuses; b plain: wrong by 7; b staged: the "
+                                 "device failed");
+}
+
+TEST(Tuner, ThePlanIsReplayedExactly) {
+  Diamond diamond;
+  diamond.at("b", "staged").time = around(1);
+  diamond.choose();
+  const Plan tuned = tuned_plan(diamond.graph, diamond.request, diamond.candidates);
+  BuildOptions options;
+  options.plan = &tuned;
+  Executable executable(diamond.graph, options);
+  const Plan saved = Plan::from_json(executable.plan().to_json(), "memory");
+  ASSERT_EQ(saved.layers.size(), tuned.layers.size());
+  for (size_t i = 0; i < saved.layers.size(); ++i) {
+    EXPECT_EQ(saved.layers[i].name, tuned.layers[i].name);
+    EXPECT_EQ(saved.layers[i].backend, tuned.layers[i].backend);
+    EXPECT_EQ(saved.layers[i].fused_into, tuned.layers[i].fused_into);
+  }
+  EXPECT_EQ(saved.find("relu")->fused_into, "a");
+  EXPECT_EQ(saved.find("b")->backend, "staged");
+  options.plan = &saved;
+  Executable again(diamond.graph, options);
+  EXPECT_EQ(again.plan().to_json(), executable.plan().to_json());
+}
+
+}  // namespace
+}  // namespace lenslet
