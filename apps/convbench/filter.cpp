@@ -95,7 +95,8 @@ ExitCode run_filter(const FilterOptions& options) {
   FilterTask task(picture_of(read_image(options.input)), std::move(filter), static_cast<int>(options.stride));
   return with_session(options, "filter", BenchSession::Needs::kAnyDevice, [&](BenchSession& session) {
     session.console().line(describe(task));
-    FilterRequest request;
+    std::optional<Image> picture;
+    ConvBenchRequest request = filter_request(task, picture);
     request.candidates =
         registry_candidates(session.device().kind, options.backends, MathMode::kFp32, options.layouts);
     request.labels = {{"table", "filter"}, {"filter", task.filter().name}};
@@ -103,12 +104,11 @@ ExitCode run_filter(const FilterOptions& options) {
         concat("convbench filter --input ", quoted(options.input), " --filter ", quoted(options.filter),
                " --stride ", options.stride, " --device ", session.device().to_string());
     session.begin(1, "filter");
-    FilterResult result = bench_filter(task, request, session);
-    session.add(std::move(result.rows));
+    session.add(bench_conv(request, session));
     session.console().print(table_of(session.rows()));
     if (!session.device().is_cuda()) session.console().line("on the CPU there is nothing to copy");
-    if (result.picture && !options.output.empty()) {
-      write_result(options.output, encode_png(*result.picture));
+    if (picture && !options.output.empty()) {
+      write_result(options.output, encode_png(*picture));
       session.console().line(
           concat("written: ", printable(options.output), ", the same from each backend that passed"));
     }

@@ -130,7 +130,7 @@ void measure_blocks(Outcome& outcome, BenchSession& session) {
     if (!choice) return;
     Conv2dProblem problem = outcome.task.shape.standard();
     problem.layout = choice.layout;
-    arenas.push_back(std::make_unique<ConvArena>(problem, options.fill, seed));
+    arenas.push_back(std::make_unique<ReferenceArena>(problem, options.fill, seed));
     auto contender =
         std::make_unique<ConvContender>(choice.backend, open(session, choice), kMath, *arenas.back(),
                                         options.workspace_limit, session.stream());

@@ -1,11 +1,11 @@
 #include "apps/convbench/bench/conv_bench.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 
 #include "apps/common/text.h"
-#include "apps/convbench/bench/conv_contender.h"
 #include "framework/error.h"
 
 namespace lenslet {
@@ -27,6 +27,10 @@ std::string chosen_options(const BenchOptions& options) {
 // The commands that measure the same again: ours, and oneDNN's benchmark of the same problem string.
 void add_repro(ResultRow& row, const ConvBenchRequest& request, const ConvCandidate& candidate,
                const BenchSession& session) {
+  if (!request.repro.empty()) {
+    row.repro = request.repro;
+    return;
+  }
   const Device device = request.on_cpu ? Device::cpu() : session.device();
   const std::string layout = lower(to_string(candidate.layout));
   const size_t dot = candidate.name.find('.');  // "cpu.direct", "implicit_gemm.03_thread_tile"
@@ -88,7 +92,7 @@ RowContext context_of(const ConvBenchRequest& request, const BenchSession& sessi
 ResultRow base_row(const ConvBenchRequest& request, const ConvCandidate& candidate,
                    const BenchSession& session) {
   ResultRow row;
-  row.name = request.problem.name;
+  row.name = request.name.empty() ? request.problem.name : request.name;
   row.problem = request.problem.to_string();
   row.backend = candidate.name;
   row.math = to_string(candidate.math);
@@ -99,6 +103,32 @@ ResultRow base_row(const ConvBenchRequest& request, const ConvCandidate& candida
   add_repro(row, request, candidate, session);
   if (request.published) row.published = request.published(row);
   return row;
+}
+
+std::unique_ptr<ConvArena> make_arena(const ConvBenchRequest& request, TensorLayout layout,
+                                      const BenchOptions& options) {
+  if (request.arena) return request.arena(layout);
+  Conv2dProblem problem = request.problem;
+  problem.layout = layout;
+  return std::make_unique<ReferenceArena>(problem, options.fill, static_cast<uint64_t>(options.seed));
+}
+
+/// Gives an arena its memory, or the candidates that use it the reason why they have none.
+void allocate(ConvArena& arena, std::vector<Entry>& entries, bool end_to_end, BenchSession& session,
+              Device device) {
+  size_t workspace = 0;
+  std::vector<Entry*> users;
+  for (Entry& entry : entries) {
+    if (!entry.contender || &entry.contender->arena() != &arena) continue;
+    users.push_back(&entry);
+    workspace = std::max(workspace, entry.contender->workspace_bytes());
+  }
+  if (users.empty()) return;
+  try {
+    arena.allocate(device, workspace, end_to_end);
+  } catch (const MemoryError& error) {
+    for (Entry* entry : users) refuse(*entry, session, "SKIPPED", error.exit_code(), error.what());
+  }
 }
 
 }  // namespace
@@ -141,54 +171,36 @@ std::vector<ResultRow> bench_conv(const ConvBenchRequest& request, BenchSession&
   Stream cpu(Device::cpu());
   Stream& stream = request.on_cpu ? cpu : session.stream();
   std::vector<Entry> entries;
-  std::vector<std::pair<TensorLayout, std::unique_ptr<ConvArena>>> arenas;
+  std::map<TensorLayout, std::unique_ptr<ConvArena>> arenas;
   for (const ConvCandidate& candidate : request.candidates) {
     Entry entry;
     entry.candidate = &candidate;
     entry.base = base_row(request, candidate, session);
-    auto arena = std::find_if(arenas.begin(), arenas.end(),
-                              [&](const auto& known) { return known.first == candidate.layout; });
-    if (arena == arenas.end()) {
-      Conv2dProblem problem = request.problem;
-      problem.layout = candidate.layout;
-      arenas.emplace_back(candidate.layout,
-                          std::make_unique<ConvArena>(problem, session.options().fill,
-                                                      static_cast<uint64_t>(session.options().seed)));
-      arena = arenas.end() - 1;
-    }
-    prepare(entry, *arena->second, session, stream);
+    std::unique_ptr<ConvArena>& arena = arenas[candidate.layout];
+    if (!arena) arena = make_arena(request, candidate.layout, session.options());
+    prepare(entry, *arena, session, stream);
     entries.push_back(std::move(entry));
   }
-  for (auto& [layout, arena] : arenas) {
-    size_t workspace = 0;
-    bool used = false;
-    for (const Entry& entry : entries) {
-      if (!entry.contender || entry.candidate->layout != layout) continue;
-      used = true;
-      workspace = std::max(workspace, entry.contender->workspace_bytes());
-    }
-    if (!used) continue;
-    try {
-      arena->allocate(stream.device(), workspace, request.end_to_end);
-    } catch (const MemoryError& error) {
-      for (Entry& entry : entries) {
-        if (entry.contender && entry.candidate->layout == layout) {
-          refuse(entry, session, "SKIPPED", error.exit_code(), error.what());
-        }
-      }
-    }
-  }
+  for (auto& [layout, arena] : arenas)
+    allocate(*arena, entries, request.end_to_end, session, stream.device());
 
-  std::vector<Contender*> rivals;
+  std::vector<Contender*> contenders;
   for (Entry& entry : entries) {
-    if (entry.contender) rivals.push_back(entry.contender.get());
+    if (entry.contender) contenders.push_back(entry.contender.get());
   }
   MeasureOptions options = session.measure_options();
   options.end_to_end = request.end_to_end;
   const RowContext context = context_of(request, session);
   options.hot = context.hot;
   options.cold = context.cold;
-  const std::vector<Measurement> measurements = measure(rivals, stream, options);
+  std::vector<Measurement> measurements = measure(contenders, stream, options);
+  if (request.together) {
+    std::vector<ConvRival> rivals;
+    for (Entry& entry : entries) {
+      if (entry.contender) rivals.push_back({*entry.contender, measurements[rivals.size()]});
+    }
+    request.together(rivals, stream);
+  }
 
   const Work work{request.problem.flops(), request.problem.bytes()};
   std::vector<ResultRow> rows;

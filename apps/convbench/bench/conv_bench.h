@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "apps/convbench/bench/conv_contender.h"
 #include "apps/convbench/session.h"
+#include "apps/measuring/measure.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/conv_registry.h"
 
@@ -23,14 +25,26 @@ struct ConvCandidate {
   std::vector<std::pair<std::string, std::string>> labels;  // added to those of the request
 };
 
+/// A candidate that was measured.
+struct ConvRival {
+  ConvContender& contender;
+  Measurement& measured;
+};
+
 struct ConvBenchRequest {
   Conv2dProblem problem;
+  std::string name;  // of its rows; empty: the problem's
   std::vector<ConvCandidate> candidates;
   std::string study;
   std::vector<std::pair<std::string, std::string>> labels;
   bool end_to_end = false;  // also with copies from and to the host
   std::function<std::optional<PublishedFigure>(const ResultRow&)> published;  // may be empty
   bool on_cpu = false;  // whatever the session's device: the CPU's row beside a GPU's
+  std::string repro;    // the command that measures all of it again; empty: one for each row
+  /// Data and judge for candidates of one layout; none: random data as the options ask, judged by the fp64 reference.
+  std::function<std::unique_ptr<ConvArena>(TensorLayout)> arena;
+  /// Called when all are measured: may fail one for what they show side by side. May be empty.
+  std::function<void(const std::vector<ConvRival>&, Stream&)> together;
 };
 
 /// What --problem and --problems name, in order. Throws UsageError for a bad string, DataError for a list that cannot be

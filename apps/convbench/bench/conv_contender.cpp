@@ -1,71 +1,8 @@
 #include "apps/convbench/bench/conv_contender.h"
 
-#include "framework/error.h"
 #include "framework/statistics.h"
 
 namespace lenslet {
-namespace {
-
-using reference::GuardedMemory;
-
-// Multiply-adds of the fp64 reference for each input: about a hundredth of a second on one core.
-constexpr int64_t kReferenceMacs = int64_t{1} << 22;
-
-}  // namespace
-
-ConvArena::ConvArena(const Conv2dProblem& problem, reference::Fill fill, uint64_t seed)
-    : problem_(problem), seed_(seed), judge_(problem, fill, seed * 1000, kReferenceMacs) {}
-
-void ConvArena::allocate(Device device, size_t workspace_bytes, bool end_to_end) {
-  const size_t x_bytes = problem_.input_shape().bytes(), y_bytes = problem_.output_shape().bytes();
-  const size_t needed = x_bytes + y_bytes + workspace_bytes + 4 * GuardedMemory::kCanaryBytes;
-  const size_t free = free_memory_bytes(device);
-  if (needed > free) {
-    throw MemoryError(concat(problem_.to_string(), " needs ", needed, " bytes on ", device.to_string(),
-                             " (input ", x_bytes, ", output ", y_bytes, ", workspace ", workspace_bytes,
-                             "), ", free, " are free: use a smaller batch or image, or --workspace-limit"));
-  }
-  memory_.emplace(device, std::vector<size_t>{x_bytes, y_bytes, workspace_bytes});
-  if (!end_to_end || !device.is_cuda()) return;
-  host_x_.emplace(device, x_bytes);
-  host_y_.emplace(device, y_bytes);
-}
-
-const ConvCase& ConvArena::data(int round) {
-  const auto index = static_cast<size_t>(round);
-  if (cases_.size() <= index) cases_.resize(index + 1);
-  if (!cases_[index]) cases_[index] = judge_.make_case(seed_ * 1000 + 100 * (index + 1));
-  return *cases_[index];
-}
-
-void ConvArena::load(int round, Stream& stream) {
-  if (loaded_ == round) {
-    if (memory_->block_bytes(2) > 0)
-      fill_bytes(workspace(), stream.device(), byte_, memory_->block_bytes(2), stream);
-    return;
-  }
-  byte_ = round % 2 == 0 ? GuardedMemory::kNanByte : GuardedMemory::kMarkByte;
-  const std::vector<float>& x = data(round).x;
-  memory_->poison(byte_, stream);
-  memory_->upload(0, x.data(), stream);
-  if (host_x_) std::copy(x.begin(), x.end(), static_cast<float*>(host_x_->data()));
-  stream.synchronize();
-  loaded_ = round;
-}
-
-std::string ConvArena::damage(Stream& stream) {
-  std::string found = memory_->damage(byte_, stream);
-  if (!found.empty()) loaded_ = -1;  // the next contender gets whole canaries
-  return found;
-}
-
-void ConvArena::copy_in(Stream& stream) {
-  copy_bytes(memory_->block(0), stream.device(), host_x_->data(), Device::cpu(), host_x_->bytes(), stream);
-}
-
-void ConvArena::copy_out(Stream& stream) {
-  copy_bytes(host_y_->data(), Device::cpu(), memory_->block(1), stream.device(), host_y_->bytes(), stream);
-}
 
 ConvContender::ConvContender(std::string name, const ConvBackend& backend, MathMode math, ConvArena& arena,
                              size_t workspace_limit, Stream& stream)
@@ -75,8 +12,8 @@ ConvContender::ConvContender(std::string name, const ConvBackend& backend, MathM
       stream_(stream),
       services_(stream) {
   const double start = host_now_ns();
-  kernel_ = backend.prepare({arena.problem(), math, arena.judge().weights().data(), nullptr, false,
-                             workspace_limit, services_, stream});
+  kernel_ = backend.prepare(
+      {arena.problem(), math, arena.weights().data(), nullptr, false, workspace_limit, services_, stream});
   stream.synchronize();
   prepare_ns_ = host_now_ns() - start;
   workspace_bytes_ = kernel_->workspace_bytes();
@@ -88,21 +25,11 @@ void ConvContender::run(Stream& stream) {
 }
 
 Verdict ConvContender::judge(int round, const std::vector<float>& output) {
-  Verdict verdict;
-  if (std::string error = arena_.judge().size_error(); !error.empty()) {
-    verdict.reason = std::move(error);
-    return verdict;
+  Verdict verdict = arena_.judge(round, output, accuracy_);
+  if (const std::string damage = arena_.damage(stream_); verdict.passed && !damage.empty()) {
+    verdict.passed = false;
+    verdict.reason = damage;
   }
-  const reference::Comparison comparison =
-      arena_.judge().compare(arena_.data(round), output, accuracy_, false, false);
-  verdict.error = {comparison.max_abs(), comparison.max_rel(), comparison.bound(), comparison.checked()};
-  verdict.reason = comparison.reason();
-  if (verdict.reason.empty()) {
-    if (std::string damage = arena_.damage(stream_); !damage.empty()) {
-      verdict.reason = concat(damage, " (blocks: 0 input, 1 output, 2 workspace)");
-    }
-  }
-  verdict.passed = comparison.passed() && verdict.reason.empty();
   return verdict;
 }
 

@@ -1,9 +1,8 @@
-// Measures backends on a filter task, and compares the pictures they make byte by byte.
+// A filter task as a problem that backends are measured on, and study C. What backends make of one picture is compared byte
+// by byte.
 #pragma once
 
 #include <optional>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "apps/convbench/bench/conv_bench.h"
@@ -12,21 +11,10 @@
 
 namespace lenslet {
 
-struct FilterRequest {
-  std::vector<ConvCandidate> candidates;
-  std::string study;
-  std::vector<std::pair<std::string, std::string>> labels;
-  std::function<std::optional<PublishedFigure>(const ResultRow&)> published;  // may be empty
-  std::string repro;  // the command that measures this again, without backend and layout
-};
-
-struct FilterResult {
-  std::vector<ResultRow> rows;   // for every candidate and cache state, in order
-  std::optional<Image> picture;  // the first that passed; nothing where none did
-};
-
-/// Times with and without the copies from and to the host. A backend whose picture is not the first one's is FAILED.
-FilterResult bench_filter(FilterTask& task, const FilterRequest& request, BenchSession& session);
+/// Asks for rows of the task, with and without the copies from and to the host, on candidates that are still to be named. A
+/// backend whose picture is not the first one's is FAILED; `picture` becomes the first that passed and stays empty where none
+/// did. Both must outlive the request.
+ConvBenchRequest filter_request(FilterTask& task, std::optional<Image>& picture);
 
 /// Study C: noise pictures of these sizes, the edge filter, every backend, channels last where it serves that. Filed in
 /// the session.

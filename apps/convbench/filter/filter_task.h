@@ -10,9 +10,9 @@
 #include <optional>
 #include <vector>
 
-#include "apps/measuring/contender.h"
 #include "apps/convbench/filter/filter.h"
 #include "apps/convbench/filter/picture.h"
+#include "apps/measuring/contender.h"
 #include "layers/conv/conv_accuracy.h"
 #include "layers/conv/conv_problem.h"
 

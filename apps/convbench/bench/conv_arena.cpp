@@ -1,0 +1,82 @@
+#include "apps/convbench/bench/conv_arena.h"
+
+#include "framework/error.h"
+
+namespace lenslet {
+namespace {
+
+using reference::GuardedMemory;
+
+// Multiply-adds of the fp64 reference for each input: about a hundredth of a second on one core.
+constexpr int64_t kReferenceMacs = int64_t{1} << 22;
+
+}  // namespace
+
+void ConvArena::allocate(Device device, size_t workspace_bytes, bool end_to_end) {
+  const size_t x_bytes = problem_.input_shape().bytes(), y_bytes = problem_.output_shape().bytes();
+  const size_t needed = x_bytes + y_bytes + workspace_bytes + 4 * GuardedMemory::kCanaryBytes;
+  const size_t free = free_memory_bytes(device);
+  if (needed > free) {
+    throw MemoryError(concat(problem_.to_string(), " needs ", needed, " bytes on ", device.to_string(),
+                             " (input ", x_bytes, ", output ", y_bytes, ", workspace ", workspace_bytes,
+                             "), ", free, " are free: use a smaller batch or image, or --workspace-limit"));
+  }
+  memory_.emplace(device, std::vector<size_t>{x_bytes, y_bytes, workspace_bytes});
+  if (!end_to_end || !device.is_cuda()) return;
+  host_x_.emplace(device, x_bytes);
+  host_y_.emplace(device, y_bytes);
+}
+
+void ConvArena::load(int round, Stream& stream) {
+  if (loaded_ == round) {
+    if (memory_->block_bytes(kWorkspace) > 0)
+      fill_bytes(workspace(), stream.device(), byte_, memory_->block_bytes(kWorkspace), stream);
+    return;
+  }
+  byte_ = round % 2 == 0 ? GuardedMemory::kNanByte : GuardedMemory::kMarkByte;
+  const std::vector<float>& x = input(round);
+  memory_->poison(byte_, stream);
+  memory_->upload(kInput, x.data(), stream);
+  if (host_x_) std::copy(x.begin(), x.end(), static_cast<float*>(host_x_->data()));
+  stream.synchronize();
+  loaded_ = round;
+}
+
+std::string ConvArena::damage(Stream& stream) {
+  std::string found = memory_->damage(byte_, stream);
+  if (found.empty()) return found;
+  loaded_ = -1;  // the next contender gets whole canaries
+  return found + " (blocks: 0 input, 1 output, 2 workspace)";
+}
+
+void ConvArena::copy_in(Stream& stream) {
+  copy_bytes(memory_->block(kInput), stream.device(), host_x_->data(), Device::cpu(), host_x_->bytes(),
+             stream);
+}
+
+void ConvArena::copy_out(Stream& stream) {
+  copy_bytes(host_y_->data(), Device::cpu(), y(), stream.device(), host_y_->bytes(), stream);
+}
+
+ReferenceArena::ReferenceArena(const Conv2dProblem& problem, reference::Fill fill, uint64_t seed)
+    : ConvArena(problem), seed_(seed), judge_(problem, fill, seed * 1000, kReferenceMacs) {}
+
+const ConvCase& ReferenceArena::data(int round) {
+  const auto index = static_cast<size_t>(round);
+  if (cases_.size() <= index) cases_.resize(index + 1);
+  if (!cases_[index]) cases_[index] = judge_.make_case(seed_ * 1000 + 100 * (index + 1));
+  return *cases_[index];
+}
+
+Verdict ReferenceArena::judge(int round, const std::vector<float>& output, const ConvAccuracy& accuracy) {
+  Verdict verdict;
+  verdict.reason = judge_.size_error();
+  if (!verdict.reason.empty()) return verdict;
+  const reference::Comparison comparison = judge_.compare(data(round), output, accuracy, false, false);
+  verdict.error = {comparison.max_abs(), comparison.max_rel(), comparison.bound(), comparison.checked()};
+  verdict.reason = comparison.reason();
+  verdict.passed = comparison.passed();
+  return verdict;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,80 @@
+// What the rivals of one convolution problem share: data, memory on one device, and the judge. Rivals take turns, so one set
+// serves them all.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/measuring/contender.h"
+#include "layers/conv/conv_accuracy.h"
+#include "layers/reference/conv_judge.h"
+#include "layers/reference/guarded_memory.h"
+
+namespace lenslet {
+
+/// Input, output and workspace of one problem, between canaries. What lies in them, and what must come out, says whoever
+/// derives from it.
+class ConvArena {
+ public:
+  explicit ConvArena(const Conv2dProblem& problem) : problem_(problem) {}
+  virtual ~ConvArena() = default;
+  ConvArena(const ConvArena&) = delete;
+  ConvArena& operator=(const ConvArena&) = delete;
+
+  const Conv2dProblem& problem() const noexcept { return problem_; }
+  virtual const std::vector<float>& weights() const = 0;  // [K, C/G, R, S]
+  /// Judges an output of input number `round`, for a backend of that accuracy; what was written elsewhere is not its concern.
+  virtual Verdict judge(int round, const std::vector<float>& output, const ConvAccuracy& accuracy) = 0;
+
+  /// Device memory, once the largest workspace is known; page-locked host copies where `end_to_end`. Throws MemoryError
+  /// with the bytes needed and free.
+  void allocate(Device device, size_t workspace_bytes, bool end_to_end);
+  /// Brings input number `round` into memory and poisons everything else, unless it is there already; the workspace is
+  /// poisoned anyway, so that no rival finds another's.
+  void load(int round, Stream& stream);
+  /// What was written outside the blocks since load(); empty when nothing was. Waits.
+  std::string damage(Stream& stream);
+
+  const float* x() const { return static_cast<const float*>(memory_->block(kInput)); }
+  float* y() const { return static_cast<float*>(memory_->block(kOutput)); }
+  size_t y_count() const { return static_cast<size_t>(problem_.output_shape().num_elements()); }
+  void* workspace() const { return memory_->block(kWorkspace); }
+  bool end_to_end() const noexcept { return host_x_.has_value(); }
+  void copy_in(Stream& stream);
+  void copy_out(Stream& stream);
+  float* host_y() const { return static_cast<float*>(host_y_->data()); }
+
+ protected:
+  /// Input number `round` in the problem's layout; the reference holds until the next call.
+  virtual const std::vector<float>& input(int round) = 0;
+
+ private:
+  enum Block : size_t { kInput, kOutput, kWorkspace };
+
+  Conv2dProblem problem_;
+  std::optional<reference::GuardedMemory> memory_;
+  std::optional<PinnedBuffer> host_x_, host_y_;
+  int loaded_ = -1, byte_ = 0;
+};
+
+/// Random data, judged by the fp64 reference.
+class ReferenceArena : public ConvArena {
+ public:
+  ReferenceArena(const Conv2dProblem& problem, reference::Fill fill, uint64_t seed);
+
+  const std::vector<float>& weights() const override { return judge_.weights(); }
+  Verdict judge(int round, const std::vector<float>& output, const ConvAccuracy& accuracy) override;
+
+ protected:
+  const std::vector<float>& input(int round) override { return data(round).x; }
+
+ private:
+  const ConvCase& data(int round);
+
+  uint64_t seed_;
+  ConvJudge judge_;
+  std::vector<std::optional<ConvCase>> cases_;
+};
+
+}  // namespace lenslet
