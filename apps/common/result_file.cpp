@@ -27,6 +27,15 @@ void write_error(JsonWriter& json, const std::optional<ResultError>& error) {
   json.field("checked", error->checked).end_object();
 }
 
+void write_accuracy(JsonWriter& json, const std::optional<ResultAccuracy>& accuracy) {
+  if (!accuracy) {
+    json.null_field("accuracy");
+    return;
+  }
+  json.key("accuracy").begin_object(JsonWriter::Style::kInline).field("correct", accuracy->correct);
+  json.field("count", accuracy->count).field("fp32_correct", accuracy->fp32_correct).end_object();
+}
+
 void write_launches(JsonWriter& json, const std::vector<LaunchResources>& launches) {
   json.key("launches").begin_array();
   for (const LaunchResources& launch : launches) {
@@ -67,7 +76,7 @@ void write_row(JsonWriter& json, const ResultRow& row) {
   write_text(json, "reason", row.reason);
   json.field("samples", static_cast<uint64_t>(row.time.samples));
   write_time_stats(json, "time_ns", row.time);
-  json.field("replayed", row.replayed);
+  json.field("p99_ns", row.p99_ns).field("replayed", row.replayed);
   write_time_stats(json, "end_to_end_ns", row.end_to_end);
   json.key("stages_ns").begin_object(JsonWriter::Style::kInline);
   for (const auto& [name, ns] : row.stages_ns) json.field(name, ns);
@@ -82,7 +91,9 @@ void write_row(JsonWriter& json, const ResultRow& row) {
   json.field("gflops", row.gflops()).field("gbytes_per_s", row.gbytes_per_s());
   json.field("ceiling_fraction", row.ceiling_fraction);
   write_text(json, "bound_by", row.bound_by);
+  json.field("images_per_s", row.images_per_s());
   write_error(json, row.error);
+  write_accuracy(json, row.accuracy);
   json.field("ratio_to_cudnn", row.ratio_to_cudnn);
   write_published(json, row.published);
   write_launches(json, row.launches);
@@ -156,7 +167,7 @@ std::string ResultFile::to_csv() const {
       "ns,"
       "p90_ns,max_ns,end_to_end_median_ns,setup_ns,workspace_bytes,flops,bytes_ideal,gflops,gbytes_per_s,"
       "ceiling_fraction,bound_by,max_abs_error,error_bound,ratio_to_cudnn,published_ns,published_gflops,"
-      "repro\n";
+      "repro,p99_ns,images_per_s,correct,counted\n";
   for (const ResultRow& row : rows) {
     const bool timed = row.time.samples > 0;
     std::string labels;
@@ -194,7 +205,11 @@ std::string ResultFile::to_csv() const {
                                  csv_number(row.ratio_to_cudnn),
                                  csv_number(published.time_ns),
                                  csv_number(published.gflops),
-                                 csv_field(row.repro)};
+                                 csv_field(row.repro),
+                                 csv_number(row.p99_ns),
+                                 csv_number(row.images_per_s()),
+                                 row.accuracy ? std::to_string(row.accuracy->correct) : std::string(),
+                                 row.accuracy ? std::to_string(row.accuracy->count) : std::string()};
     std::string line;
     for (const std::string& cell : cells) line += (line.empty() && &cell == cells ? "" : ",") + cell;
     text += line + "\n";

@@ -29,6 +29,12 @@ struct PublishedFigure {
   std::string source;                  // "study A (Quadro M4000, CUDA 10.2)"
 };
 
+/// Images of a data set that were classified rightly.
+struct ResultAccuracy {
+  int64_t correct = 0, count = 0;
+  int64_t fp32_correct = 0;  // by the layered plan in fp32, in the same run
+};
+
 /// One measurement. NaN, empty or nullopt means "does not apply" and becomes null.
 struct ResultRow {
   std::string name;     // "conv1"
@@ -43,6 +49,7 @@ struct ResultRow {
   std::vector<std::pair<std::string, std::string>> labels;  // what the row is within its study, in order
   TimeStats time;                                           // ns
   bool replayed = false;                                    // the runs timed were replays of a CUDA graph
+  double p99_ns = NAN;                                      // of single calls
   TimeStats end_to_end;                                     // ns, with the copies from and to the host
   std::vector<std::pair<std::string, double>> stages_ns;    // medians
   double setup_ns = NAN;                                    // preparing, once
@@ -52,6 +59,8 @@ struct ResultRow {
   double ceiling_fraction = NAN;
   std::string bound_by;
   std::optional<ResultError> error;
+  int64_t images = 0;  // that one run classifies; 0: it classifies none
+  std::optional<ResultAccuracy> accuracy;
   double ratio_to_cudnn = NAN;  // cuDNN's best time in the same run over this one; > 1: faster than cuDNN
   std::optional<PublishedFigure> published;
   std::vector<LaunchResources> launches;  // of our own kernels
@@ -60,6 +69,9 @@ struct ResultRow {
 
   /// Rates at the median; NaN where there is no time.
   double gflops() const { return time.median > 0 ? flops / time.median : NAN; }
+  double images_per_s() const {
+    return images > 0 && time.median > 0 ? static_cast<double>(images) / time.median * 1e9 : NAN;
+  }
   double gbytes_per_s() const { return time.median > 0 ? bytes_ideal / time.median : NAN; }
 };
 

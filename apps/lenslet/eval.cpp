@@ -2,9 +2,7 @@
 #include "apps/lenslet/eval.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 
 #include "apps/common/progress.h"
 #include "apps/common/signals.h"
@@ -14,6 +12,7 @@
 #include "apps/lenslet/contact_sheet.h"
 #include "apps/lenslet/eval_output.h"
 #include "apps/lenslet/logits_file.h"
+#include "apps/lenslet/mnist_folder.h"
 #include "framework/parallel.h"
 #include "framework/statistics.h"
 
@@ -27,11 +26,8 @@ constexpr size_t kSheetLimit = 1000;
 constexpr int64_t kDefaultStreams = 4;
 
 std::string data_folder(const EvalOptions& options) {
-  if (!options.data.empty()) return options.data;
-  const char* const from_environment = std::getenv("LENSLET_MNIST_DIR");
-  if (from_environment != nullptr && from_environment[0] != '\0') return from_environment;
-  std::error_code ignored;
-  if (std::filesystem::is_directory("data", ignored)) return "data";
+  const std::string folder = find_mnist_folder(options.data);
+  if (!folder.empty()) return folder;
   throw DataError(
       "no MNIST here: LENSLET_MNIST_DIR is not set and there is no ./data; get it with ./dev mnist, or name "
       "its folder "

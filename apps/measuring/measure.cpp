@@ -25,19 +25,6 @@ enum Input { kBefore, kTimed, kAfter };  // rounds of Contender::load
 // Noise of fewer samples than this is not known.
 constexpr size_t kLeastForNoise = 3;
 
-// A device that lost its context fails every later call.
-bool device_is_lost(Stream& stream) {
-  try {
-    stream.synchronize();
-    Buffer probe(stream.device(), 4);
-    fill_bytes(probe.data(), probe.device(), 0, probe.bytes(), stream);
-    stream.synchronize();
-    return false;
-  } catch (const DeviceError&) {
-    return true;
-  }
-}
-
 /// One rival on its way through the measurement.
 struct Rival {
   Rival(Contender& which, Stream& stream, std::vector<float>& scratch)
@@ -224,17 +211,18 @@ class Contest {
   }
 
   template <typename Sample>
-  void sample_until(std::vector<double>& samples, double until, Sample&& sample) {
+  void sample_until(const Rival& rival, std::vector<double>& samples, double until, Sample&& sample) {
+    const int least = (options_.min_samples + rival.turns - 1) / rival.turns;
     int taken = 0;
     do {
       if (const double ns = sample(); !std::isnan(ns)) samples.push_back(ns);
-    } while (++taken < kSamplesATurn && host_now_ns() < until && !stopped());
+    } while (++taken < kSamplesATurn && (taken < least || host_now_ns() < until) && !stopped());
   }
 
   void time_hot(Rival& rival, double until) {
     run_once(rival);  // the rival before left its own data in the caches
     rival.distrust.poison();
-    sample_until(rival.hot, until, [&] {
+    sample_until(rival, rival.hot, until, [&] {
       return time_batch(rival, rival.batch, nullptr, rival.replay ? &rival.replay : nullptr);
     });
     judge_timed(rival);
@@ -242,13 +230,13 @@ class Contest {
 
   void time_cold(Rival& rival, double until) {
     rival.distrust.poison();
-    sample_until(rival.cold, until, [&] { return time_batch(rival, 1, flush_.get()); });
+    sample_until(rival, rival.cold, until, [&] { return time_batch(rival, 1, flush_.get()); });
     judge_timed(rival);
   }
 
   void time_end_to_end(Rival& rival, double until) {
     if (!rival.contender.end_to_end()) return;
-    sample_until(rival.end_to_end, until, [&] {
+    sample_until(rival, rival.end_to_end, until, [&] {
       const double start = host_now_ns();
       rival.contender.copy_in(stream_);
       run_once(rival);
@@ -326,6 +314,18 @@ const char* to_string(Verify verify) noexcept {
       break;
   }
   return "both";
+}
+
+bool device_is_lost(Stream& stream) {
+  try {
+    stream.synchronize();
+    Buffer probe(stream.device(), 4);
+    fill_bytes(probe.data(), probe.device(), 0, probe.bytes(), stream);
+    stream.synchronize();
+    return false;
+  } catch (const DeviceError&) {
+    return true;
+  }
 }
 
 std::vector<Measurement> measure(const std::vector<Contender*>& rivals, Stream& stream,

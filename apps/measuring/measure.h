@@ -25,6 +25,7 @@ struct MeasureOptions {
   double warmup_ms = 20;     // of each rival
   double min_time_ms = 100;  // of each rival and cache state
   double max_noise = NAN;    // (p90 - p10) / median; above it a rival is measured longer, up to four times
+  int min_samples = 1;       // of each rival and cache state, however long they take
   bool hot = true;           // repeated runs
   bool cold = true;          // caches flushed before each run
   bool end_to_end = false;   // also with copies, where the contender has them; host clock
@@ -43,6 +44,9 @@ struct Measurement {
   std::optional<ResultError> error;  // the largest of all checks; none with Verify::kOff
   std::string note;                  // "noise 12 % after 4 times the time asked for"
 };
+
+/// Whether every later call would fail too: some errors take the device's context with them. Waits.
+bool device_is_lost(Stream& stream);
 
 /// One for each rival, in order. Throws DeviceError only where the device itself is lost, InterruptedError never:
 /// `stop` leaves SKIPPED what was not measured.

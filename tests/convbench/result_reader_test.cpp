@@ -134,11 +134,12 @@ TEST(ResultReader, NamesTheMissingKey) {
   const std::set<std::string> later = {"study",         "labels",         "end_to_end_ns",
                                        "first_call_ns", "ratio_to_cudnn", "published",
                                        "launches",      "repro_benchdnn", "replayed"};
-  const std::set<std::string> derived = {"gflops", "gbytes_per_s"};
+  const std::set<std::string> derived = {"gflops", "gbytes_per_s", "images_per_s"};
+  const std::set<std::string> not_read = {"p99_ns", "accuracy"};  // of lenslet bench, which reads no file
   for (const auto& [key, value] : row.items()) {
     const std::string name = key;
     const std::string text = changed([&](ordered_json& root) { root["results"][0].erase(name); });
-    if (later.count(name) + derived.count(name) > 0) {
+    if (later.count(name) + derived.count(name) + not_read.count(name) > 0) {
       EXPECT_EQ(parse_results(text, "f").rows.size(), 1u) << name;
     } else {
       expect_error<DataError>([&] { parse_results(text, "f"); }, concat("results[0] lacks \"", name, "\""));
