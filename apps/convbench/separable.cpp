@@ -12,6 +12,7 @@
 #include "apps/common/text.h"
 #include "apps/convbench/bench/conv_bench.h"
 #include "apps/convbench/bench/conv_contender.h"
+#include "apps/convbench/bench/preparing.h"
 #include "apps/convbench/bench/row_table.h"
 #include "apps/convbench/commands.h"
 #include "apps/convbench/separable/block.h"
@@ -118,6 +119,21 @@ const ConvBackend& open(const BenchSession& session, const Choice& choice) {
   return find_conv_backend(session.device().kind, choice.backend).open();
 }
 
+/// The row of a block, without a time.
+ResultRow block_row(const Outcome& outcome, const Pair& pair) {
+  ResultRow row;
+  row.name = "block";
+  row.problem = outcome.task.shape.standard().to_string();
+  row.backend = pair.name();
+  row.math = to_string(kMath);
+  row.layout = to_string(pair.depthwise.layout);
+  row.study = "d";
+  row.labels = outcome.task.labels;
+  row.labels.push_back({"part", "block"});
+  row.repro = outcome.task.repro;
+  return row;
+}
+
 /// Standard convolutions and blocks against each other, turn by turn; rows for the blocks.
 void measure_blocks(Outcome& outcome, BenchSession& session) {
   DeviceGuard guard(session.device());
@@ -128,22 +144,31 @@ void measure_blocks(Outcome& outcome, BenchSession& session) {
   std::vector<std::pair<double*, const Pair*>> meant;  // where the median goes, and of which block
   const auto add_standard = [&](const Choice& choice, double* ns) {
     if (!choice) return;
-    Conv2dProblem problem = outcome.task.shape.standard();
-    problem.layout = choice.layout;
-    arenas.push_back(std::make_unique<ReferenceArena>(problem, options.fill, seed));
-    auto contender =
-        std::make_unique<ConvContender>(choice.backend, open(session, choice), kMath, *arenas.back(),
-                                        options.workspace_limit, session.stream());
-    arenas.back()->allocate(session.device(), contender->workspace_bytes(), false);
-    contenders.push_back(std::move(contender));
-    meant.push_back({ns, nullptr});
+    const auto refusal = refusal_of(session.stream(), [&] {
+      Conv2dProblem problem = outcome.task.shape.standard();
+      problem.layout = choice.layout;
+      arenas.push_back(std::make_unique<ReferenceArena>(problem, options.fill, seed));
+      auto contender =
+          std::make_unique<ConvContender>(choice.backend, open(session, choice), kMath, *arenas.back(),
+                                          options.workspace_limit, session.stream());
+      arenas.back()->allocate(session.device(), contender->workspace_bytes(), false);
+      contenders.push_back(std::move(contender));
+    });
+    if (!refusal) meant.push_back({ns, nullptr});
   };
   const auto add_block = [&](const Pair& pair, double* ns) {
     if (!std::isfinite(pair.ns())) return;
-    contenders.push_back(std::make_unique<SeparableBlock>(
-        pair.name(), outcome.task.shape, pair.depthwise.layout, open(session, pair.depthwise),
-        open(session, pair.pointwise), options, session.stream()));
-    meant.push_back({ns, &pair});
+    const auto refusal = refusal_of(session.stream(), [&] {
+      contenders.push_back(std::make_unique<SeparableBlock>(
+          pair.name(), outcome.task.shape, pair.depthwise.layout, open(session, pair.depthwise),
+          open(session, pair.pointwise), options, session.stream()));
+    });
+    if (refusal) {
+      session.add(rows_without_time(block_row(outcome, pair), refusal->status, refusal->reason,
+                                    session.row_context()));
+    } else {
+      meant.push_back({ns, &pair});
+    }
   };
   add_standard(outcome.standard, &outcome.standard_ns);
   if (outcome.vendor_standard.backend != outcome.standard.backend) {
@@ -166,16 +191,7 @@ void measure_blocks(Outcome& outcome, BenchSession& session) {
   for (size_t i = 0; i < measured.size(); ++i) {
     const Pair* pair = meant[i].second;
     if (!pair) continue;
-    ResultRow base;
-    base.name = "block";
-    base.problem = outcome.task.shape.standard().to_string();
-    base.backend = pair->name();
-    base.math = to_string(kMath);
-    base.layout = to_string(pair->depthwise.layout);
-    base.study = "d";
-    base.labels = outcome.task.labels;
-    base.labels.push_back({"part", "block"});
-    base.repro = outcome.task.repro;
+    ResultRow base = block_row(outcome, *pair);
     const auto& block = static_cast<const SeparableBlock&>(*contenders[i]);
     base.launches = block.launches();
     base.detail = block.detail();

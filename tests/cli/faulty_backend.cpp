@@ -1,5 +1,6 @@
 // A convolution backend whose device fails after a number of runs: a stand-in for oneDNN's module, told by
-// LENSLET_TEST_RUNS_BEFORE_FAULT how many runs go well (with zeros for an answer).
+// LENSLET_TEST_RUNS_BEFORE_FAULT how many runs go well (with zeros for an answer). With LENSLET_TEST_FAULT_WHILE_PREPARING
+// set it fails before the first.
 #include <algorithm>
 #include <cstdlib>
 
@@ -35,6 +36,8 @@ class FaultyBackend : public ConvBackend {
   size_t workspace_bytes(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override { return 0; }
   ConvAccuracy accuracy(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override { return {}; }
   std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+    if (std::getenv("LENSLET_TEST_FAULT_WHILE_PREPARING") != nullptr)
+      throw DeviceError("planted fault: no kernel image for this device");
     return std::make_unique<FaultyKernel>(request.problem.output_shape().num_elements());
   }
 };

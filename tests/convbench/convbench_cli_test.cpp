@@ -363,19 +363,24 @@ TEST_F(ConvbenchTest, ResumeRefusesOtherLibraries) {
   EXPECT_NE(result.err.find("\"not loaded\""), std::string::npos) << result.err;
 }
 
-// A backend that fails while it runs: its rows say so, the others keep theirs, the exit code is 5.
+// A backend that fails while it runs, or while it is prepared: its rows say so, the others and the problems after it keep
+// theirs, the exit code is 5.
 TEST_F(ConvbenchTest, ABackendThatFailsKeepsTheOthersRows) {
-  ProgramOptions options;
-  options.environment = {{"LENSLET_MODULE_PATH", LENSLET_FAULTY_MODULE_DIR},
-                         {"LENSLET_TEST_RUNS_BEFORE_FAULT", "0"}};
-  const ProgramRun result =
-      bench({"run", "--problem", kSmall, "--backend", "direct,onednn", "--json", path("r.json")}, options);
-  EXPECT_EQ(result.exit_code, 5) << result.err;
-  EXPECT_NE(result.err.find("planted fault"), std::string::npos) << result.err;
-  const Json file = json("r.json");
-  for (const Json& row : file["results"]) {
-    EXPECT_EQ(row["status"], row["backend"] == "onednn" ? "ERROR" : "PASSED") << row;
-    EXPECT_EQ(row["time_ns"].is_null(), row["backend"] == "onednn") << row;
+  for (const char* fault : {"LENSLET_TEST_RUNS_BEFORE_FAULT", "LENSLET_TEST_FAULT_WHILE_PREPARING"}) {
+    ProgramOptions options;
+    options.environment = {{"LENSLET_MODULE_PATH", LENSLET_FAULTY_MODULE_DIR}, {fault, "0"}};
+    const ProgramRun result = bench({"sweep", "--sizes", "16,32", "--strides", "1", "--out-channels", "3",
+                                     "--backend", "onednn,direct", "--json", path("r.json")},
+                                    options);
+    EXPECT_EQ(result.exit_code, 5) << result.err;
+    EXPECT_NE(result.err.find("planted fault"), std::string::npos) << result.err;
+    const Json file = json("r.json");
+    EXPECT_EQ(file["status"], "COMPLETE") << fault;
+    EXPECT_EQ(file["results"].size(), 2u * 2 * 2 * 2);  // sizes, layouts, backends, cache states
+    for (const Json& row : file["results"]) {
+      EXPECT_EQ(row["status"] == "ERROR", row["backend"] == "onednn") << row;
+      EXPECT_EQ(row["time_ns"].is_null(), row["backend"] == "onednn") << row;
+    }
   }
 }
 #endif

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "apps/common/text.h"
+#include "apps/convbench/bench/preparing.h"
 #include "framework/error.h"
 
 namespace lenslet {
@@ -56,32 +57,28 @@ struct Entry {
   std::string status, reason;  // where there is no contender
 };
 
-void refuse(Entry& entry, BenchSession& session, const char* status, ExitCode code,
-            const std::string& reason) {
+void refuse(Entry& entry, BenchSession& session, const Refusal& refusal) {
   entry.contender.reset();
-  entry.status = status;
-  entry.reason = reason;
-  session.refuse(entry.candidate->by_name ? entry.candidate->name : std::string(), code, reason);
+  entry.status = refusal.status;
+  entry.reason = refusal.reason;
+  session.refuse(entry.candidate->by_name ? entry.candidate->name : std::string(), refusal.code,
+                 refusal.reason);
 }
 
 void prepare(Entry& entry, ConvArena& arena, BenchSession& session, Stream& stream) {
   const ConvCandidate& candidate = *entry.candidate;
-  try {
+  const auto refusal = refusal_of(stream, [&] {
     const ConvBackend& backend = candidate.open();
-    if (const Support support = backend.supports(arena.problem(), candidate.math); !support) {
-      return refuse(entry, session, "UNSUPPORTED", support.code(), support.reason());
-    }
+    if (const Support support = backend.supports(arena.problem(), candidate.math); !support)
+      throw UnavailableError(support.reason());
     entry.contender = std::make_unique<ConvContender>(candidate.name, backend, candidate.math, arena,
                                                       session.options().workspace_limit, stream);
     entry.base.detail = entry.contender->kernel().detail();
     entry.base.launches = entry.contender->kernel().launches();
     entry.base.setup_ns = entry.contender->prepare_ns();
     entry.base.workspace_bytes = static_cast<int64_t>(entry.contender->workspace_bytes());
-  } catch (const UnavailableError& error) {
-    refuse(entry, session, "UNSUPPORTED", error.exit_code(), error.what());
-  } catch (const MemoryError& error) {
-    refuse(entry, session, "SKIPPED", error.exit_code(), error.what());
-  }
+  });
+  if (refusal) refuse(entry, session, *refusal);
 }
 
 // The CPU's row beside a GPU's is hot alone, and the GPU's ceilings say nothing about it.
@@ -115,7 +112,7 @@ std::unique_ptr<ConvArena> make_arena(const ConvBenchRequest& request, TensorLay
 
 /// Gives an arena its memory, or the candidates that use it the reason why they have none.
 void allocate(ConvArena& arena, std::vector<Entry>& entries, bool end_to_end, BenchSession& session,
-              Device device) {
+              Stream& stream) {
   size_t workspace = 0;
   std::vector<Entry*> users;
   for (Entry& entry : entries) {
@@ -124,11 +121,9 @@ void allocate(ConvArena& arena, std::vector<Entry>& entries, bool end_to_end, Be
     workspace = std::max(workspace, entry.contender->workspace_bytes());
   }
   if (users.empty()) return;
-  try {
-    arena.allocate(device, workspace, end_to_end);
-  } catch (const MemoryError& error) {
-    for (Entry* entry : users) refuse(*entry, session, "SKIPPED", error.exit_code(), error.what());
-  }
+  const auto refusal = refusal_of(stream, [&] { arena.allocate(stream.device(), workspace, end_to_end); });
+  if (!refusal) return;
+  for (Entry* entry : users) refuse(*entry, session, *refusal);
 }
 
 }  // namespace
@@ -181,8 +176,7 @@ std::vector<ResultRow> bench_conv(const ConvBenchRequest& request, BenchSession&
     prepare(entry, *arena, session, stream);
     entries.push_back(std::move(entry));
   }
-  for (auto& [layout, arena] : arenas)
-    allocate(*arena, entries, request.end_to_end, session, stream.device());
+  for (auto& [layout, arena] : arenas) allocate(*arena, entries, request.end_to_end, session, stream);
 
   std::vector<Contender*> contenders;
   for (Entry& entry : entries) {
