@@ -11,6 +11,8 @@ namespace lenslet {
 namespace {
 
 constexpr const char* kPassed = "PASSED";
+constexpr double kWidestBand =
+    0.1;  // to either side of the median: what lies further out is the machine's doing
 
 // Whether that backend of `layer` can compute `next` as well before it stores its output; then the request asks for it.
 bool fuse(const Layer& layer, const std::string& backend, const Layer& next, OperatorRequest& request) {
@@ -65,7 +67,11 @@ void find_ways(const std::vector<TuneCandidate>& candidates, std::pair<size_t, s
   }
 }
 
-bool overlap(const TimeStats& a, const TimeStats& b) { return a.p10 <= b.p90 && b.p10 <= a.p90; }
+bool overlap(const TimeStats& a, const TimeStats& b) {
+  const auto low = [](const TimeStats& time) { return std::max(time.p10, (1 - kWidestBand) * time.median); };
+  const auto high = [](const TimeStats& time) { return std::min(time.p90, (1 + kWidestBand) * time.median); };
+  return low(a) <= high(b) && low(b) <= high(a);
+}
 
 UnavailableError no_way(const Graph& graph, const std::vector<TuneCandidate>& candidates,
                         std::pair<size_t, size_t> region) {

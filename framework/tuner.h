@@ -4,8 +4,9 @@
 // measured and judged fills in status and times; choose_candidates() takes the fastest set that computes each node once.
 //
 // Times spread, and a plan must come out the same again. So the way with the least median is tied with every way whose
-// band, p10 to p90, overlaps its own, and of those the first in rank order is taken: backends as the layer lists them,
-// of one backend first what fuses most.
+// band overlaps its own, and of those the first in rank order is taken: backends as the layer lists them, of one backend
+// first what fuses most. A band reaches from p10 to p90, but no further than a tenth from the median: on a busy machine
+// everything would be tied with everything.
 #pragma once
 
 #include <string>

@@ -35,17 +35,13 @@ void add_math(Command command, CommonOptions& options) {
                  [&options](const std::string& text) { options.math = parse_math_mode(text); });
 }
 
-void add_model(Command command, CommonOptions& options) {
+void add_network(Command command, CommonOptions& options) {
   command.text("--weights", "FILE", options.weights, "weights as safetensors [built in]");
   command.text(
       "--backend", "SPEC", options.backend,
       "cudnn, or by layer: conv1=direct,conv2=winograd,*=auto; with --plan fused one of its variants "
       "[auto]");
   add_math(command, options);
-  command.text(
-      "--plan", "auto|layered|fused|FILE", options.plan,
-      "layer by layer, all layers at once, or the choices of a saved plan (.json); auto takes fused on "
-      "the CPU, where it serves and no --backend is given, else layered [auto]");
   command.choice("--input", {"fp32", "uint8"},
                  "what the model reads: normalised images, or their bytes (fused only) [fp32]",
                  [&options](const std::string& text) {
@@ -55,6 +51,14 @@ void add_model(Command command, CommonOptions& options) {
   command.option("--batch-size", "N", "images computed together", [&options](const std::string& text) {
     options.batch_size = parse_integer("--batch-size", text, 1, kMaxBatch);
   });
+}
+
+void add_model(Command command, CommonOptions& options) {
+  add_network(command, options);
+  command.text(
+      "--plan", "auto|layered|fused|FILE", options.plan,
+      "layer by layer, all layers at once, or the choices of a saved plan (.json); auto takes fused on "
+      "the CPU, where it serves and no --backend is given, else layered [auto]");
 }
 
 void add_output(Command command, CommonOptions& options) {
@@ -159,6 +163,31 @@ void add_profile(Command command, ProfileCommandOptions& options) {
       "  lenslet profile --trace pass.json --json profile.json");
 }
 
+void add_tune(Command command, TuneOptions& options) {
+  command.choice(
+      "--plan", {"auto", "layered", "fused"},
+      "choose among plans that go layer by layer, among those of all layers at once, or among both, unless "
+      "--backend is given [auto]",
+      [&options](const std::string& text) { options.plan = text; });
+  command.milliseconds("--warmup-ms", options.warmup_ms, "warm each candidate up that long [10]");
+  command.milliseconds("--min-time-ms", options.min_time_ms, "time each candidate that long [50]");
+  command.option("--seed", "N", "seed of the pictures [1]", [&options](const std::string& text) {
+    options.seed =
+        static_cast<uint64_t>(parse_integer("--seed", text, 0, std::numeric_limits<int64_t>::max()));
+  });
+  add_network(command, options);
+  add_output(command, options);
+  add_execution(command, options);
+  command.footer(
+      "Examples:\n"
+      "  lenslet tune --batch-size 10000 --save-plan plan.json\n"
+      "  lenslet tune --device cpu --batch-size 64 --json tune.json\n"
+      "  lenslet tune --plan layered --math tf32 --backend conv1=direct\n"
+      "A candidate that answers wrongly is FAILED, is never chosen, and gives exit code 1; the plan is "
+      "written all the "
+      "same.");
+}
+
 void add_backends(Command command, BackendsOptions& options) {
   command.repeated("--problem", "STR", "a convolution instead of the model's layers; may be given repeatedly",
                    [&options](const std::string& text) { options.problems.push_back(text); });
@@ -198,6 +227,7 @@ std::function<ExitCode()> parse_command_line(int argc, const char* const* argv) 
     ClassifyOptions classify;
     EvalOptions eval;
     ProfileCommandOptions profile;
+    TuneOptions tune;
     BackendsOptions backends;
     DoctorOptions doctor;
   };
@@ -211,6 +241,9 @@ std::function<ExitCode()> parse_command_line(int argc, const char* const* argv) 
   add_profile(
       line.command("profile", "Time every layer", [options] { return run_profile(options->profile); }),
       options->profile);
+  add_tune(line.command("tune", "Find the fastest plan for a batch, by timing",
+                        [options] { return run_tune(options->tune); }),
+           options->tune);
   add_backends(line.command("backends", "Show which backend can serve which layer",
                             [options] { return run_backends(options->backends); }),
                options->backends);

@@ -12,7 +12,6 @@
 #include "layers/conv/conv_layer.h"
 #include "layers/linear/linear_layer.h"
 #include "layers/pool/pool_layer.h"
-#include "layers/reference/reference.h"
 #include "layers/relu/relu_layer.h"
 #include "models/lenet5.h"
 
@@ -42,7 +41,10 @@ double largest(const std::vector<double>& values) {
   return largest;
 }
 
-reference::Result judge(const Layer& layer, const Shape& shape, const std::vector<float>& x, int64_t& terms) {
+}  // namespace
+
+reference::Result reference_layer(const Layer& layer, const Shape& shape, const std::vector<float>& x,
+                                  int64_t& terms) {
   terms = 0;
   if (const auto* conv = dynamic_cast<const Conv2dLayer*>(&layer)) {
     const Conv2dProblem problem = conv->problem_for(shape);
@@ -64,8 +66,6 @@ reference::Result judge(const Layer& layer, const Shape& shape, const std::vecto
   throw std::logic_error(concat("the reference does not know the layer type ", layer.type()));
 }
 
-}  // namespace
-
 ReferenceLogits::ReferenceLogits(const Graph& graph, const uint8_t* pixels, int64_t count) : count_(count) {
   struct Value {
     Shape shape;
@@ -79,7 +79,7 @@ ReferenceLogits::ReferenceLogits(const Graph& graph, const uint8_t* pixels, int6
     const Graph::Node& node = graph.nodes()[i];
     const Value& x = computed[static_cast<size_t>(node.inputs.at(0))];
     int64_t terms = 0;
-    const reference::Result result = judge(*node.layer, x.shape, x.data, terms);
+    const reference::Result result = reference_layer(*node.layer, x.shape, x.data, terms);
     if (terms > 0) {
       const double sum = largest(result.values);
       const double cancellation = sum > 0 ? largest(result.magnitudes) / sum : 1;

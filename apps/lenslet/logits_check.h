@@ -9,13 +9,19 @@
 #include "framework/executable.h"
 #include "framework/graph.h"
 #include "framework/math_mode.h"
+#include "layers/reference/reference.h"
 
 namespace lenslet {
+
+/// What the judge says of one layer's output for input `x`; `terms` gets the products behind each output and its bias, 0
+/// where nothing is summed. Throws std::logic_error for a layer the judge does not know.
+reference::Result reference_layer(const Layer& layer, const Shape& shape, const std::vector<float>& x,
+                                  int64_t& terms);
 
 /// The judge's logits of some 8-bit pictures. Sums are fp64; what one layer hands to the next is rounded to fp32 once.
 class ReferenceLogits {
  public:
-  /// `pixels` [count, 28, 28]. About a millisecond a picture. Throws std::logic_error for a layer the judge does not know.
+  /// `pixels` [count, 28, 28]. About a millisecond a picture.
   ReferenceLogits(const Graph& graph, const uint8_t* pixels, int64_t count);
 
   int64_t count() const noexcept { return count_; }

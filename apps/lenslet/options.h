@@ -52,6 +52,10 @@ struct ProfileCommandOptions : CommonOptions {
   bool strict = false;  // a SUSPECT row is a failure
 };
 
+struct TuneOptions : CommonOptions {
+  double warmup_ms = 10, min_time_ms = 50;  // of each candidate
+};
+
 struct BackendsOptions : CommonOptions {
   std::vector<std::string> problems;  // empty: the model's layers
 };

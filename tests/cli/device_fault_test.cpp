@@ -79,5 +79,40 @@ TEST(DeviceFault, AWrongAnswerFailsTheProfile) {
   EXPECT_NE(run.out.find("FAILED: logits differ from the fp64 reference's"), std::string::npos) << run.out;
 }
 
+constexpr const char* kTune =
+    "tune --device cpu --batch-size 4 --warmup-ms 0 --min-time-ms 2 --plan layered --save-plan "
+    "{dir}/out/honest.json --json "
+    "{dir}/out/fault_tune.json";
+
+// Whatever became of the planted backend, it is not chosen.
+void expect_not_chosen(const char* status) {
+  std::ifstream result(expand("{dir}/out/fault_tune.json")), plan(expand("{dir}/out/honest.json"));
+  size_t planted = 0;
+  const json document = json::parse(result);
+  for (const json& candidate : document.at("candidates")) {
+    if (candidate.at("backend") != "onednn") continue;
+    ++planted;
+    EXPECT_EQ(candidate.at("status"), status);
+    EXPECT_TRUE(candidate.at("time_ns").is_null()) << "it has a time";
+    EXPECT_FALSE(candidate.at("chosen").get<bool>());
+  }
+  EXPECT_GE(planted, 2u);
+  const json saved = json::parse(plan);
+  for (const json& layer : saved.at("layers")) EXPECT_NE(layer.at("backend"), "onednn");
+}
+
+TEST(DeviceFault, AWrongBackendIsNeverChosenByTune) {
+  // Zeros are written faster than any convolution is computed.
+  const ProgramRun run = with_fault_after(1 << 30, kTune);
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  expect_not_chosen("FAILED");
+}
+
+TEST(DeviceFault, TuneGoesOnWithoutABackendThatFails) {
+  expect_exit_5(with_fault_after(0, kTune));
+  marked_file("{dir}/out/fault_tune.json");
+  expect_not_chosen("ERROR");
+}
+
 }  // namespace
 }  // namespace lenslet::test

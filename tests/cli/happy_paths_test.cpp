@@ -63,7 +63,7 @@ TEST(Global, VersionAndHelp) {
   const ProgramRun help = lenslet("--help");
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_NE(help.out.find("Exit codes"), std::string::npos);
-  for (const char* command : {"classify", "eval", "profile", "backends", "doctor"}) {
+  for (const char* command : {"classify", "eval", "profile", "tune", "backends", "doctor"}) {
     const ProgramRun about = lenslet(std::string(command) + " --help");
     EXPECT_EQ(about.exit_code, 0);
     EXPECT_NE(about.out.find(std::string("  lenslet ") + command), std::string::npos)

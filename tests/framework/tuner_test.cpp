@@ -121,6 +121,11 @@ TEST(Tuner, ATieIsWithTheFastestAlone) {
   EXPECT_EQ(choose_tied({around(100, 5)}), 0u);
 }
 
+TEST(Tuner, ABandEndsATenthFromItsMedian) {
+  EXPECT_EQ(choose_tied({around(300, 250), around(100, 90)}), 1u);
+  EXPECT_EQ(choose_tied({around(118, 90), around(100, 90)}), 0u);
+}
+
 TEST(Tuner, WhatIsWrongNeverWins) {
   Diamond diamond;
   for (const char* status : {"FAILED", "ERROR", "SKIPPED"}) {

@@ -1,0 +1,78 @@
+// One operator of a graph as a rival: a layer, alone or with those fused into it, on the inputs that it has inside a pass.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/lenslet/plan_contender.h"
+#include "apps/measuring/contender.h"
+#include "framework/executable.h"
+#include "framework/tuner.h"
+#include "layers/reference/reference.h"
+
+namespace lenslet {
+
+/// A pass whose layers all stand alone, and all of whose activations are kept: what rivals read. They share one output
+/// and one workspace, because they run one after another.
+class LayerStage {
+ public:
+  /// Throws UnavailableError where no backends serve, MemoryError where the activations of all layers do not fit.
+  LayerStage(const Graph& graph, const TuneRequest& request, const BatchPictures& pictures, Stream& stream);
+
+  const Graph& graph() const noexcept { return graph_; }
+  Stream& stream() noexcept { return stream_; }
+  /// Runs the pass on batch number `round`, unless that was the last.
+  void load(int round);
+  /// What node `node` reads.
+  std::vector<ConstTensorView> inputs_of(size_t node);
+  void book(size_t output_bytes, size_t workspace_bytes);
+  float* output() noexcept { return output_.as<float>(); }
+  void* workspace() noexcept { return workspace_.data(); }
+
+  /// What the judge says of a node's output in the judged slots of that round.
+  struct Answer {
+    Shape input;  // of the judged slots
+    std::vector<float> x;
+    reference::Result result;
+    int64_t terms = 0;
+  };
+  const Answer& answer(size_t node, int round);
+
+ private:
+  const Graph& graph_;
+  const BatchPictures& pictures_;
+  Stream& stream_;
+  int64_t batch_;
+  Executable executable_;
+  Buffer output_, workspace_;
+  int loaded_ = -1;
+  std::map<std::pair<size_t, int>, Answer> answers_;
+};
+
+class LayerContender : public Contender {
+ public:
+  /// Prepares; what it throws is the candidate's reason.
+  LayerContender(const TuneCandidate& candidate, LayerStage& stage);
+
+  const Operator& op() const noexcept { return *operator_; }
+  size_t output_bytes() const noexcept { return candidate_.request.output.bytes(); }
+  std::string name() const override { return candidate_.backend; }
+  void load(int round, Stream&) override;
+  void run(Stream& stream) override;
+  float* output() override { return stage_.output(); }
+  size_t output_count() const override { return output_bytes() / sizeof(float); }
+  std::vector<Part> judged(int round) const override;
+  Verdict judge(int round, const std::vector<float>& output) override;
+
+ private:
+  std::vector<double> bounds(const LayerStage::Answer& answer) const;
+
+  const TuneCandidate& candidate_;
+  LayerStage& stage_;
+  std::unique_ptr<Operator> operator_;
+  std::vector<ConstTensorView> inputs_;
+};
+
+}  // namespace lenslet

@@ -1,0 +1,281 @@
+// lenslet tune: the fastest plan for a batch, found by timing.
+//
+// First every operator of every layer, alone and with what it can fuse, on the inputs that it has inside a pass; then the
+// layered plan made of the fastest against the fused variants, pass against pass. All take turns on one stream, each is
+// judged by the fp64 reference before it is timed and after, and what is wrong has no time and is never chosen.
+#include <algorithm>
+#include <optional>
+
+#include "apps/common/output.h"
+#include "apps/common/progress.h"
+#include "apps/common/signals.h"
+#include "apps/common/text.h"
+#include "apps/lenslet/commands.h"
+#include "apps/lenslet/layer_contender.h"
+#include "apps/lenslet/plan_contender.h"
+#include "apps/lenslet/session.h"
+#include "apps/lenslet/tune_report.h"
+#include "apps/measuring/measure.h"
+
+namespace lenslet {
+namespace {
+
+constexpr double kMaxNoise =
+    0.1;  // above it a rival is measured longer: a wide band is a tie with everything
+
+MeasureOptions measure_options(const TuneOptions& options) {
+  MeasureOptions measure;
+  measure.warmup_ms = options.warmup_ms;
+  measure.min_time_ms = options.min_time_ms;
+  measure.max_noise = kMaxNoise;
+  measure.cold = false;
+  measure.stop = [] { return interrupted(); };
+  return measure;
+}
+
+// Runs `make`; what it throws because something is not to be had becomes the row's status.
+template <typename Row, typename Make>
+void try_to(Row& row, Make&& make) {
+  const auto cannot = [&](const char* status, const char* reason) {
+    row.status = status;
+    row.reason = reason;
+  };
+  try {
+    make();
+  } catch (const UnavailableError& error) {
+    cannot("UNSUPPORTED", error.what());
+  } catch (const MemoryError& error) {
+    cannot("SKIPPED", error.what());
+  }
+}
+
+template <typename Row>
+void take_over(const Measurement& measured, Row& row) {
+  row.status = measured.status;
+  row.reason = measured.reason.empty() ? measured.note : measured.reason;
+  row.time = measured.hot;
+}
+
+void measure_layers(const TuneOptions& options, LayerStage& stage, std::vector<TuneCandidate>& candidates) {
+  size_t largest = 0;
+  for (const TuneCandidate& candidate : candidates)
+    largest = std::max(largest, candidate.request.output.bytes());
+  const auto regions = tune_regions(candidates);
+  ProgressBar bar("layers", static_cast<int64_t>(candidates.size()));
+  for (const auto& region : regions) {
+    std::vector<std::unique_ptr<LayerContender>> contenders;
+    std::vector<Contender*> rivals;
+    std::vector<TuneCandidate*> rows;
+    for (size_t i = region.first; i < region.second && !interrupted(); ++i) {
+      TuneCandidate& candidate = candidates[i];
+      if (candidate.status == "UNSUPPORTED") continue;
+      try_to(candidate, [&] {
+        auto contender = std::make_unique<LayerContender>(candidate, stage);
+        candidate.choice = contender->op().choice();
+        candidate.detail = contender->op().detail();
+        candidate.workspace_bytes = contender->op().workspace_bytes();
+        stage.book(largest, candidate.workspace_bytes);
+        rivals.push_back(contender.get());
+        rows.push_back(&candidate);
+        contenders.push_back(std::move(contender));
+      });
+    }
+    if (rivals.empty()) continue;
+    const std::vector<Measurement> measured = measure(rivals, stage.stream(), measure_options(options));
+    for (size_t i = 0; i < rows.size(); ++i) take_over(measured[i], *rows[i]);
+    bar.update(static_cast<int64_t>(region.second));
+  }
+}
+
+/// Whole plans, in rank order, prepared to be measured against each other.
+class PlanContest {
+ public:
+  PlanContest(const Session& session, const BatchPictures& pictures, Stream& stream,
+              std::vector<PlanRow>& rows)
+      : session_(session), pictures_(pictures), stream_(stream), rows_(rows) {}
+
+  void add(const std::string& name, BuildOptions build) {
+    rows_.emplace_back();
+    rows_.back().name = name;
+    contenders_.emplace_back();
+    build.stream = &stream_;
+    try_to(rows_.back(), [&] {
+      auto executable = std::make_unique<Executable>(session_.graph(), build);
+      rows_.back().backends = describe_backends(executable->plan());
+      contenders_.back() = std::make_unique<PlanContender>(name, std::move(executable), pictures_);
+    });
+  }
+
+  void refuse(const std::string& name, const std::string& reason) {
+    rows_.emplace_back();
+    rows_.back().name = name;
+    rows_.back().status = "UNSUPPORTED";
+    rows_.back().reason = reason;
+    contenders_.emplace_back();
+  }
+
+  void measure_all(const TuneOptions& options) {
+    std::vector<Contender*> rivals;
+    for (const auto& contender : contenders_) {
+      if (contender) rivals.push_back(contender.get());
+    }
+    const std::vector<Measurement> measured = measure(rivals, stream_, measure_options(options));
+    size_t next = 0;
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      if (contenders_[i]) take_over(measured[next++], rows_[i]);
+    }
+  }
+
+  /// The executable of the plan that is chosen; null where none passed.
+  const Executable* choose() {
+    std::vector<TimeStats> times;
+    std::vector<size_t> passed;
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      if (rows_[i].status != "PASSED") continue;
+      times.push_back(rows_[i].time);
+      passed.push_back(i);
+    }
+    if (passed.empty()) return nullptr;
+    const size_t chosen = choose_tied(times);
+    double least = times[chosen].median;
+    for (const TimeStats& time : times) least = std::min(least, time.median);
+    for (size_t i = 0; i < passed.size(); ++i) {
+      PlanRow& row = rows_[passed[i]];
+      row.chosen = i == chosen;
+      row.why = times[i].median == least ? "fastest"
+                                         : concat(format_short(times[i].median / least), " x the fastest");
+      if (row.chosen && times[i].median > least) row.why = "tied, first in rank";
+    }
+    return &contenders_[passed[chosen]]->executable();
+  }
+
+ private:
+  const Session& session_;
+  const BatchPictures& pictures_;
+  Stream& stream_;
+  std::vector<PlanRow>& rows_;
+  std::vector<std::unique_ptr<PlanContender>> contenders_;  // null for what cannot be built
+};
+
+TuneRequest request_of(const TuneOptions& options, const BuildOptions& build) {
+  TuneRequest request;
+  request.device = build.device;
+  request.batch = build.batch;
+  request.math = build.math;
+  request.backends = build.backends;
+  request.workspace_limit = options.workspace_limit;
+  return request;
+}
+
+// Times the layers and makes a plan of the fastest; none where a signal came first.
+std::optional<Plan> tune_layers(const TuneOptions& options, const Session& session,
+                                const BatchPictures& pictures, Stream& stream, Console& console,
+                                TuneReport& report) {
+  const TuneRequest request = request_of(options, session.build_options(report.batch));
+  report.layers = tune_candidates(session.graph(), request);
+  LayerStage stage(session.graph(), request, pictures, stream);
+  measure_layers(options, stage, report.layers);
+  if (interrupted()) return std::nullopt;
+  try {
+    choose_candidates(session.graph(), report.layers);
+  } catch (const UnavailableError&) {
+    print_tuned_layers(console, session.graph(), report);
+    throw;
+  }
+  print_tuned_layers(console, session.graph(), report);
+  return tuned_plan(session.graph(), request, report.layers);
+}
+
+void add_fused(const TuneOptions& options, const Session& session, PlanContest& contest, int64_t batch) {
+  BuildOptions build = session.build_options(batch);
+  build.execution = Plan::kFused;
+  build.backends = {};
+  for (const std::string& variant : session.graph().fused()->variants(session.device().kind)) {
+    if (options.plan == Plan::kFused && !options.backend.empty() && options.backend != variant) continue;
+    build.fused_variant = variant;
+    contest.add("fused " + variant, build);
+  }
+}
+
+// The first row of that status; null where there is none.
+const std::string* first_reason(const TuneReport& report, const char* status) {
+  for (const TuneCandidate& row : report.layers) {
+    if (row.status == status) return &row.reason;
+  }
+  for (const PlanRow& row : report.plans) {
+    if (row.status == status) return &row.reason;
+  }
+  return nullptr;
+}
+
+void tune(const TuneOptions& options, const Session& session, Console& console, TuneReport& report) {
+  const Device device = session.device();
+  DeviceGuard guard(device);
+  Stream stream(device);
+  const BatchPictures pictures(session.graph(), options.seed);
+  PlanContest contest(session, pictures, stream, report.plans);
+  const bool plain_io = options.input.value_or(ElementType::kFp32) == ElementType::kFp32 &&
+                        options.output.value_or(ElementType::kFp32) == ElementType::kFp32;
+  const bool layered = options.plan != Plan::kFused && plain_io;
+  std::optional<Plan> tuned;
+  if (layered) {
+    tuned = tune_layers(options, session, pictures, stream, console, report);
+    if (!tuned) return;
+  }
+  if (options.plan != Plan::kLayered && session.graph().fused() &&
+      (options.plan == Plan::kFused || options.backend.empty())) {
+    add_fused(options, session, contest, report.batch);
+  }
+  if (tuned) {
+    BuildOptions build = session.build_options(report.batch);
+    build.execution = Plan::kLayered;
+    BuildOptions replay = build;
+    replay.plan = &*tuned;
+    contest.add("layered, tuned", replay);
+    contest.add("layered, auto", build);
+  } else if (options.plan != Plan::kFused) {
+    contest.refuse("layered", "it reads and writes fp32 alone");
+  }
+  contest.measure_all(options);
+  const Executable* const chosen = interrupted() ? nullptr : contest.choose();
+  print_tuned_plans(console, report);
+  if (interrupted()) return;
+  if (!chosen) throw UnavailableError("no plan could be chosen; the table says why");
+  write_result(options.save_plan, options.save_plan.empty() ? std::string() : chosen->plan().to_json());
+  console.line();
+  console.line(concat("chosen: ", describe_backends(chosen->plan())));
+  if (!options.save_plan.empty()) {
+    console.line(concat("written to ", printable(options.save_plan), "; --plan ",
+                        printable(options.save_plan), " replays it"));
+  }
+}
+
+}  // namespace
+
+ExitCode run_tune(const TuneOptions& options) {
+  Console console({options.json, options.csv, options.save_plan});
+  const Session session(options);
+  TuneReport report;
+  report.batch = session.batch_or(1);
+  console.line(concat("LeNet-5, ", session.weights_origin(), ", batch ", format_count(report.batch), ", ",
+                      to_string(session.math()), ", ", to_string(options.input.value_or(ElementType::kFp32)),
+                      " in, on ", session.describe_device()));
+  try {
+    tune(options, session, console, report);
+  } catch (const DeviceError& error) {
+    report.fault = error.what();
+  } catch (const UnavailableError&) {
+    write_tune_files(options, session, report);
+    throw;
+  }
+  // A backend that failed leaves the others their times, but the run is not a clean one.
+  if (const std::string* const error = first_reason(report, "ERROR"); error && report.fault.empty()) {
+    report.fault = *error;
+  }
+  write_tune_files(options, session, report);
+  if (!report.fault.empty()) throw DeviceError(report.fault);
+  if (interrupted()) return ExitCode::kInterrupted;
+  return first_reason(report, "FAILED") ? ExitCode::kCheckFailed : ExitCode::kOk;
+}
+
+}  // namespace lenslet

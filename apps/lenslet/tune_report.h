@@ -1,0 +1,36 @@
+// What tune tells: tables for people, JSON, CSV.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/common/output.h"
+#include "apps/lenslet/options.h"
+#include "apps/lenslet/session.h"
+#include "framework/tuner.h"
+
+namespace lenslet {
+
+/// A whole plan among the candidates.
+struct PlanRow {
+  std::string name;      // "fused NAME", "layered, tuned", "layered, auto"
+  std::string backends;  // as describe_backends() tells
+  std::string status = "SKIPPED", reason = "not measured";
+  TimeStats time;  // ns a pass
+  bool chosen = false;
+  std::string why;
+};
+
+struct TuneReport {
+  int64_t batch = 1;
+  std::vector<TuneCandidate> layers;  // none where only fused plans were asked for
+  std::vector<PlanRow> plans;         // in rank order
+  std::string fault;                  // how the device failed; empty where it did not
+};
+
+void print_tuned_layers(Console& console, const Graph& graph, const TuneReport& report);
+void print_tuned_plans(Console& console, const TuneReport& report);
+/// Writes the files --json and --csv ask for.
+void write_tune_files(const TuneOptions& options, const Session& session, const TuneReport& report);
+
+}  // namespace lenslet
