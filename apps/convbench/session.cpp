@@ -14,6 +14,7 @@
 #include "apps/common/text.h"
 #include "framework/parallel.h"
 #include "layers/conv/conv_registry.h"
+#include "layers/reference/interruption.h"
 
 namespace lenslet {
 namespace {
@@ -81,9 +82,9 @@ BenchSession::BenchSession(const BenchOptions& options, const std::string& subco
   std::string text = concat(device().to_string(), " (", device_name());
   if (!device().is_cuda()) text += concat(", ", num_threads(), num_threads() == 1 ? " thread" : " threads");
   console_.line(concat(text, ")", device_reason_.empty() ? "" : ", ", device_reason_));
+  reference::stop_when([] { return interrupted(); });
   // Ceilings first: they warm the clocks up, and every row is judged by them.
   ceilings_ = measure_ceilings(device());
-  throw_if_interrupted();
   console_.line(describe(ceilings_));
   if (!ceilings_.notes.empty() && device().is_cuda()) {
     console_.line("not measured: " + printable(ceilings_.notes));
@@ -236,6 +237,8 @@ ExitCode with_session(const BenchOptions& options, const std::string& subcommand
   BenchSession session(options, subcommand, needs);
   try {
     body(session);
+  } catch (const InterruptedError&) {
+    // Between two problems, or while the data of one were made: the rows so far are filed as after any Ctrl-C.
   } catch (const std::exception& error) {
     session.fail(error.what());
     throw;

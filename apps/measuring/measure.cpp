@@ -22,6 +22,8 @@ constexpr int kNoiseRetries = 3;  // further goes for a rival that is noisier th
 constexpr int kSamplesATurn = 2000;
 enum Input { kBefore, kTimed, kAfter };  // rounds of Contender::load
 
+constexpr const char* kInterrupted = "interrupted before it was measured";
+
 // Noise of fewer samples than this is not known.
 constexpr size_t kLeastForNoise = 3;
 
@@ -76,14 +78,19 @@ class Contest {
 
  private:
   bool stopped() const { return options_.stop && options_.stop(); }
+  void leave_if_stopped() const {
+    if (stopped()) throw InterruptedError(kInterrupted);
+  }
 
   // Errors of one rival end its own measurement; a lost device ends all.
   template <typename Step>
   void guarded(Rival& rival, Step&& step) {
     if (!rival.alive) return;
-    if (stopped()) return rival.fail("SKIPPED", "interrupted before it was measured");
+    if (stopped()) return rival.fail("SKIPPED", kInterrupted);
     try {
       step();
+    } catch (const InterruptedError&) {
+      rival.fail("SKIPPED", kInterrupted);
     } catch (const DeviceError& error) {
       if (device_is_lost(stream_)) throw;
       rival.fail("ERROR", error.what());
@@ -105,10 +112,12 @@ class Contest {
     throw_on_unreported_error(stream_.device());
     stream_.synchronize();
     rival.result.first_call_ns = host_now_ns() - start;
+    leave_if_stopped();  // a run of a large problem takes seconds
     if (options_.verify != Verify::kOff) {
       const std::string wrong = rival.distrust.check(kBefore, 0);
       if (!wrong.empty()) return rival.fail("FAILED", wrong);
     }
+    leave_if_stopped();
     rival.once_ns = rival.result.first_call_ns;
     if (const double ns = time_batch(rival, 1, nullptr); !std::isnan(ns)) rival.once_ns = ns;
     if (options_.verify != Verify::kOff) {

@@ -5,6 +5,7 @@
 
 #include "framework/error.h"
 #include "framework/parallel.h"
+#include "layers/reference/interruption.h"
 
 namespace lenslet {
 namespace {
@@ -64,9 +65,11 @@ std::vector<float> coefficients_of(Fill fill, size_t count, uint64_t seed) {
 // out[n][inner][outer] = in[n][outer][inner]
 std::vector<float> swap_inner(const std::vector<float>& values, int64_t images, int64_t outer,
                               int64_t inner) {
+  constexpr int64_t kBlock = 4096;
   std::vector<float> swapped(values.size());
-  parallel_for(images * inner, 4096, [&](int64_t begin, int64_t end) {
+  parallel_for(images * inner, kBlock, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
+      if (i % kBlock == 0) reference::throw_if_stopped();
       const int64_t n = i / inner, place = i % inner;
       for (int64_t o = 0; o < outer; ++o) {
         swapped[static_cast<size_t>(i * outer + o)] =
@@ -120,6 +123,7 @@ ConvCase ConvJudge::make_case(uint64_t seed) const {
   data.image_maximum.resize(images);
   parallel_for(static_cast<int64_t>(images), 1, [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) {
+      reference::throw_if_stopped();
       const float* image = data.x.data() + static_cast<size_t>(n) * image_size;
       float largest = 0;
       for (size_t i = 0; i < image_size; ++i) largest = std::max(largest, std::fabs(image[i]));

@@ -42,7 +42,8 @@ class ConvJudge {
   int64_t outputs() const noexcept { return int64_t{problem_.n} * problem_.k * rows_ * columns_; }
   /// Empty where the problem's own output size is the judge's; else what differs.
   std::string size_error() const;
-  /// Another input for the same weights; the same seed gives the same input.
+  /// Another input for the same weights; the same seed gives the same input. Throws InterruptedError where
+  /// reference::stop_when() says so.
   ConvCase make_case(uint64_t seed) const;
   /// Compares y (in the problem's layout) at the samples and demands a number everywhere.
   reference::Comparison compare(const ConvCase& data, const std::vector<float>& y,

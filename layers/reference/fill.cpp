@@ -1,8 +1,10 @@
 #include "layers/reference/fill.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "framework/parallel.h"
+#include "layers/reference/interruption.h"
 
 namespace lenslet::reference {
 
@@ -35,13 +37,18 @@ float Random::uniform() noexcept {
 
 namespace {
 
-/// One random number a value, so that threads can begin in the middle.
+/// As many random numbers a value as `draws` says, so that threads can begin in the middle.
 template <typename Make>
-std::vector<float> one_each(size_t count, uint64_t seed, Make make) {
+std::vector<float> draw_each(size_t count, uint64_t seed, uint64_t draws, Make make) {
+  constexpr int64_t kBlock = int64_t{1} << 16;
   std::vector<float> values(count);
-  parallel_for(static_cast<int64_t>(count), int64_t{1} << 16, [&](int64_t begin, int64_t end) {
-    Random random = Random(seed).ahead(static_cast<uint64_t>(begin));
-    for (int64_t i = begin; i < end; ++i) values[static_cast<size_t>(i)] = make(random);
+  parallel_for(static_cast<int64_t>(count), kBlock, [&](int64_t begin, int64_t end) {
+    Random random = Random(seed).ahead(draws * static_cast<uint64_t>(begin));
+    for (int64_t block = begin; block < end; block += kBlock) {
+      throw_if_stopped();
+      for (int64_t i = block; i < std::min(end, block + kBlock); ++i)
+        values[static_cast<size_t>(i)] = make(random);
+    }
   });
   return values;
 }
@@ -49,25 +56,22 @@ std::vector<float> one_each(size_t count, uint64_t seed, Make make) {
 }  // namespace
 
 std::vector<float> small_integers(size_t count, uint64_t seed) {
-  return one_each(count, seed,
-                  [](Random& random) { return static_cast<float>(static_cast<int>(random.below(9)) - 4); });
+  return draw_each(count, seed, 1,
+                   [](Random& random) { return static_cast<float>(static_cast<int>(random.below(9)) - 4); });
 }
 
 std::vector<float> uniform_values(size_t count, uint64_t seed) {
-  return one_each(count, seed, [](Random& random) { return random.uniform(); });
+  return draw_each(count, seed, 1, [](Random& random) { return random.uniform(); });
 }
 
 std::vector<float> normal_values(size_t count, uint64_t seed) {
-  Random random(seed);
-  std::vector<float> values(count);
   // Box and Muller (1958), one of the two values: u in (0, 1], so that the logarithm is finite.
-  constexpr double kTurn = 6.283185307179586;
-  for (float& value : values) {
+  return draw_each(count, seed, 2, [](Random& random) {
+    constexpr double kTurn = 6.283185307179586;
     const double u = static_cast<double>((random.next() >> 11) + 1) * 0x1p-53;
     const double angle = kTurn * static_cast<double>(random.next() >> 11) * 0x1p-53;
-    value = static_cast<float>(std::sqrt(-2 * std::log(u)) * std::cos(angle));
-  }
-  return values;
+    return static_cast<float>(std::sqrt(-2 * std::log(u)) * std::cos(angle));
+  });
 }
 
 std::vector<float> one_hot(size_t samples, size_t sample_size, uint64_t seed) {

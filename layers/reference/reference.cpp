@@ -5,6 +5,7 @@
 
 #include "framework/error.h"
 #include "framework/parallel.h"
+#include "layers/reference/interruption.h"
 
 namespace lenslet::reference {
 namespace {
@@ -51,6 +52,7 @@ int64_t output_size(int64_t in, int64_t kernel, int64_t stride, int64_t pad, int
 
 Term conv2d_at(const Conv2dProblem& problem, const float* x, const float* w, int64_t n, int64_t k, int64_t p,
                int64_t q) {
+  throw_if_stopped();
   const int64_t channels = problem.c / problem.groups;  // of one group
   const int64_t first_channel = k / (problem.k / problem.groups) * channels;
   Term term;
@@ -152,6 +154,7 @@ Result linear(const Shape& input, const float* x, int64_t outputs, const float* 
   Result result = make_result({input[0], outputs});
   parallel_for(input[0], 1, [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) {
+      throw_if_stopped();
       for (int64_t o = 0; o < outputs; ++o) {
         double sum = bias ? bias[o] : 0, magnitude = std::fabs(sum);
         for (int64_t i = 0; i < inputs; ++i) {

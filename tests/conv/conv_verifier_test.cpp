@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "layers/conv/conv_registry.h"
+#include "layers/reference/interruption.h"
 
 namespace lenslet {
 namespace {
@@ -309,6 +310,16 @@ TEST(ConvVerifier, JudgesASampleOfALargeProblem) {
   EXPECT_TRUE(result.passed) << result.reason;
   EXPECT_LE(result.checked, 3 * 1000);
   EXPECT_GT(result.checked, 3 * 900);
+}
+
+// Whoever waits for the reference of a large problem can have it end.
+TEST(ConvJudge, EndsWhenItIsAskedTo) {
+  const ConvJudge judge(Conv2dProblem::parse("mb1ic3ih64oc3kh3ph1"), reference::Fill::kRandom, 1,
+                        int64_t{1} << 25);
+  reference::stop_when([] { return true; });
+  EXPECT_THROW(judge.make_case(1), InterruptedError);
+  reference::stop_when(nullptr);
+  EXPECT_EQ(judge.make_case(1).samples.size(), 3u * 64 * 64);
 }
 
 TEST(ConvVerifier, PassesOnARefusal) {

@@ -3,13 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <set>
 
+#include "framework/error.h"
+#include "framework/parallel.h"
 #include "layers/reference/compare.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/guarded_memory.h"
+#include "layers/reference/interruption.h"
 
 namespace lenslet::reference {
 namespace {
@@ -127,6 +131,59 @@ TEST(Fills, AreWhatTheyClaim) {
   for (size_t i = 1; i < distinct.size(); ++i) EXPECT_NE(std::fabs(distinct[i]), std::fabs(distinct[i - 1]));
   EXPECT_EQ(uniform_values(10, 4), uniform_values(10, 4));
   EXPECT_NE(uniform_values(10, 4), uniform_values(10, 5));
+}
+
+/// Answers yes once it was asked `left` times; how often it was asked, in `asked`.
+class Interruption : public testing::Test {
+ protected:
+  void TearDown() override { stop_when(nullptr); }
+  template <typename Compute>
+  void expect_ends(int64_t at_least, Compute&& compute) {
+    asked = 0;
+    left = INT64_MAX;
+    stop_when(&answer);
+    compute();
+    EXPECT_GE(asked.load(), at_least) << "too long from one question to the next";
+    asked = 0;
+    left = at_least / 2;
+    EXPECT_THROW(compute(), InterruptedError);
+    EXPECT_LE(asked.load(), at_least / 2 + num_threads()) << "went on after the answer";
+  }
+  static bool answer() { return ++asked > left; }
+  static inline std::atomic<int64_t> asked{0};
+  static inline int64_t left = 0;
+};
+
+TEST_F(Interruption, EndsFillsBetweenBlocks) {
+  constexpr size_t kCount = size_t{20} << 16;
+  expect_ends(20, [] { small_integers(kCount, 1); });
+  expect_ends(20, [] { uniform_values(kCount, 1); });
+  expect_ends(20, [] { normal_values(kCount, 1); });
+}
+
+TEST_F(Interruption, EndsSumsBetweenOutputs) {
+  Conv2dProblem problem;
+  problem.c = problem.k = 2;
+  problem.h = problem.w = 9;
+  problem.r = problem.s = 3;
+  const std::vector<float> x = uniform_values(2 * 81, 1), w = uniform_values(2 * 2 * 9, 2);
+  expect_ends(2 * 49, [&] { conv2d(problem, x.data(), w.data(), nullptr, false); });
+  expect_ends(81, [&] { linear({81, 2}, x.data(), 3, w.data(), nullptr); });
+}
+
+// However many threads draw them.
+TEST(Fill, IsTheSameForEveryNumberOfThreads) {
+  const int threads = num_threads();
+  constexpr size_t kCount = (size_t{3} << 16) + 5;
+  std::vector<std::vector<float>> drawn;
+  for (int count : {1, 3}) {
+    set_num_threads(count);
+    drawn.push_back(normal_values(kCount, 7));
+    drawn.push_back(uniform_values(kCount, 7));
+  }
+  set_num_threads(threads);
+  EXPECT_EQ(drawn[0], drawn[2]);
+  EXPECT_EQ(drawn[1], drawn[3]);
 }
 
 TEST(GuardedMemory, SeesEveryByteAround) {

@@ -65,13 +65,24 @@ void refuse(Entry& entry, BenchSession& session, const Refusal& refusal) {
                  refusal.reason);
 }
 
-void prepare(Entry& entry, ConvArena& arena, BenchSession& session, Stream& stream) {
+std::unique_ptr<ConvArena> make_arena(const ConvBenchRequest& request, TensorLayout layout,
+                                      const BenchOptions& options) {
+  if (request.arena) return request.arena(layout);
+  Conv2dProblem problem = request.problem;
+  problem.layout = layout;
+  return std::make_unique<ReferenceArena>(problem, options.fill, static_cast<uint64_t>(options.seed));
+}
+
+/// Prepares the candidate for the arena of its layout, which the first one makes.
+void prepare(Entry& entry, std::unique_ptr<ConvArena>& arena, const ConvBenchRequest& request,
+             BenchSession& session, Stream& stream) {
   const ConvCandidate& candidate = *entry.candidate;
   const auto refusal = refusal_of(stream, [&] {
+    if (!arena) arena = make_arena(request, candidate.layout, session.options());
     const ConvBackend& backend = candidate.open();
-    if (const Support support = backend.supports(arena.problem(), candidate.math); !support)
+    if (const Support support = backend.supports(arena->problem(), candidate.math); !support)
       throw UnavailableError(support.reason());
-    entry.contender = std::make_unique<ConvContender>(candidate.name, backend, candidate.math, arena,
+    entry.contender = std::make_unique<ConvContender>(candidate.name, backend, candidate.math, *arena,
                                                       session.options().workspace_limit, stream);
     entry.base.detail = entry.contender->kernel().detail();
     entry.base.launches = entry.contender->kernel().launches();
@@ -100,14 +111,6 @@ ResultRow base_row(const ConvBenchRequest& request, const ConvCandidate& candida
   add_repro(row, request, candidate, session);
   if (request.published) row.published = request.published(row);
   return row;
-}
-
-std::unique_ptr<ConvArena> make_arena(const ConvBenchRequest& request, TensorLayout layout,
-                                      const BenchOptions& options) {
-  if (request.arena) return request.arena(layout);
-  Conv2dProblem problem = request.problem;
-  problem.layout = layout;
-  return std::make_unique<ReferenceArena>(problem, options.fill, static_cast<uint64_t>(options.seed));
 }
 
 /// Gives an arena its memory, or the candidates that use it the reason why they have none.
@@ -171,9 +174,7 @@ std::vector<ResultRow> bench_conv(const ConvBenchRequest& request, BenchSession&
     Entry entry;
     entry.candidate = &candidate;
     entry.base = base_row(request, candidate, session);
-    std::unique_ptr<ConvArena>& arena = arenas[candidate.layout];
-    if (!arena) arena = make_arena(request, candidate.layout, session.options());
-    prepare(entry, *arena, session, stream);
+    prepare(entry, arenas[candidate.layout], request, session, stream);
     entries.push_back(std::move(entry));
   }
   for (auto& [layout, arena] : arenas) allocate(*arena, entries, request.end_to_end, session, stream);

@@ -1,5 +1,6 @@
 #include "apps/convbench/bench/preparing.h"
 
+#include "apps/common/signals.h"
 #include "apps/measuring/measure.h"
 
 namespace lenslet {
@@ -9,8 +10,11 @@ std::optional<Refusal> refusal_of(Stream& stream, const std::function<void()>& p
     return Refusal{status, error.exit_code(), error.what()};
   };
   try {
+    throw_if_interrupted();
     prepare();
     throw_on_unreported_error(stream.device());
+  } catch (const InterruptedError&) {
+    return Refusal{"SKIPPED", ExitCode::kInterrupted, "interrupted before it was prepared"};
   } catch (const UnavailableError& error) {
     return refusal("UNSUPPORTED", error);
   } catch (const MemoryError& error) {
