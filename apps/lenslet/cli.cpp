@@ -5,6 +5,7 @@
 
 #include "apps/common/command_line.h"
 #include "apps/common/option_values.h"
+#include "apps/common/text.h"
 #include "apps/lenslet/commands.h"
 
 namespace lenslet {
@@ -12,8 +13,29 @@ namespace {
 
 constexpr int64_t kMaxBatch = 1 << 20;
 constexpr int kMaxThreads = 1024;
+constexpr int64_t kLeastCalls = 10, kMostCalls = 1000000;
 constexpr int64_t kMaxStreams = 64;
 constexpr int64_t kMaxRepeat = 1'000'000'000;
+
+// The word itself; the words are those of `choices`.
+std::string parse_word(const std::string& option, const std::string& word,
+                       const std::vector<std::string>& choices) {
+  std::string known;
+  for (const std::string& choice : choices) {
+    if (word == choice) return word;
+    known += (known.empty() ? "" : "|") + choice;
+  }
+  throw UsageError(concat(option, " expects ", known, ", found '", printable(word), "'"));
+}
+
+ElementType parse_input(const std::string& word) {
+  return parse_word("--input", word, {"fp32", "uint8"}) == "uint8" ? ElementType::kUint8 : ElementType::kFp32;
+}
+
+ElementType parse_output(const std::string& word) {
+  return parse_word("--output", word, {"logits", "prediction"}) == "prediction" ? ElementType::kPrediction
+                                                                                : ElementType::kFp32;
+}
 
 void add_execution(Command command, CommonOptions& options) {
   command.option("--device", "auto|cpu|cuda[:N]", "auto takes a usable GPU, else the CPU [auto]",
@@ -44,9 +66,7 @@ void add_network(Command command, CommonOptions& options) {
   add_math(command, options);
   command.choice("--input", {"fp32", "uint8"},
                  "what the model reads: normalised images, or their bytes (fused only) [fp32]",
-                 [&options](const std::string& text) {
-                   options.input = text == "uint8" ? ElementType::kUint8 : ElementType::kFp32;
-                 });
+                 [&options](const std::string& text) { options.input = parse_input(text); });
   command.text("--save-plan", "FILE", options.save_plan, "write the choices made, for --plan");
   command.option("--batch-size", "N", "images computed together", [&options](const std::string& text) {
     options.batch_size = parse_integer("--batch-size", text, 1, kMaxBatch);
@@ -64,9 +84,7 @@ void add_model(Command command, CommonOptions& options) {
 void add_output(Command command, CommonOptions& options) {
   command.choice("--output", {"logits", "prediction"},
                  "what the model writes: 10 logits, or class and probability (fused only) [logits]",
-                 [&options](const std::string& text) {
-                   options.output = text == "prediction" ? ElementType::kPrediction : ElementType::kFp32;
-                 });
+                 [&options](const std::string& text) { options.output = parse_output(text); });
 }
 
 void add_graph(Command command, CommonOptions& options) {
@@ -188,6 +206,68 @@ void add_tune(Command command, TuneOptions& options) {
       "same.");
 }
 
+// Values between commas, each read by `parse`.
+template <typename T, typename Parse>
+void add_list(Command& command, const std::string& name, const std::string& placeholder,
+              const std::string& help, std::vector<T>& target, Parse parse) {
+  command.option(name, placeholder, help, [&target, name, parse](const std::string& text) {
+    target.clear();
+    for (const std::string& word : split_list(name, text)) target.push_back(parse(word));
+  });
+}
+
+void add_bench(Command command, ModelBenchOptions& options) {
+  command.option(
+      "--batch-sizes", "LIST",
+      "images computed together, such as 1,64,1024 or 1:1048576:x4 [that, on the CPU to 16384; with "
+      "--latency 1,8,64]",
+      [&options](const std::string& text) {
+        options.batch_sizes = parse_sizes("--batch-sizes", text, kMaxBatch);
+      });
+  add_list(command, "--plan", "LIST", "layered, fused or both [layered,fused]", options.plans,
+           [](const std::string& word) {
+             return parse_word("--plan", word, {"layered", "fused"});
+           });
+  add_list(command, "--backend", "LIST", "variants of the fused plan, or all [the one that auto takes]",
+           options.variants, [](const std::string& word) { return word; });
+  add_list(command, "--math", "LIST", "of fp32, tf32, fp16 [all on a GPU, fp32 on the CPU]", options.maths,
+           [](const std::string& word) { return parse_math_mode(word); });
+  add_list(command, "--input", "LIST", "fp32, uint8 or both [fp32,uint8]", options.inputs, parse_input);
+  add_list(command, "--output", "LIST", "logits, prediction or both [logits,prediction]", options.outputs,
+           parse_output);
+  command.choice("--cache", {"cold", "hot", "both"},
+                 "flush the caches before each run, repeat it, or both [hot]",
+                 [&options](const std::string& text) {
+                   options.measure.hot = text != "cold";
+                   options.measure.cold = text != "hot";
+                 });
+  command.milliseconds("--warmup-ms", options.measure.warmup_ms, "warm each configuration up that long [20]");
+  command.milliseconds("--min-time-ms", options.measure.min_time_ms,
+                       "time each configuration that long, in 20 windows at least [100]");
+  command.flag("--latency", options.latency,
+               "time single calls, from page-locked host memory to page-locked host memory");
+  command.integer("--calls", kLeastCalls, kMostCalls, options.calls, "calls of each --latency mode [2000]");
+  command.flag("--strict", options.strict,
+               "exit with 1 where a row is SUSPECT: faster than the machine can be");
+  command.text("--data", "DIR", options.data,
+               "folder with MNIST's IDX files [LENSLET_MNIST_DIR, then ./data, else digits are drawn]");
+  command.text("--weights", "FILE", options.weights, "weights as safetensors [built in]");
+  command.option("--seed", "N", "seed of the order of the pictures [1]", [&options](const std::string& text) {
+    options.seed =
+        static_cast<uint64_t>(parse_integer("--seed", text, 0, std::numeric_limits<int64_t>::max()));
+  });
+  add_execution(command, options);
+  command.footer(
+      "Examples:\n"
+      "  lenslet bench --batch-sizes 1:1048576:x4 --json bench.json\n"
+      "  lenslet bench --plan fused --backend all --math fp16 --input uint8 --batch-sizes 262144\n"
+      "  lenslet bench --device cpu --threads 1 --batch-sizes 1\n"
+      "  lenslet bench --latency --plan fused --batch-sizes 1,64\n"
+      "Every configuration is verified before, while and after it is timed, and counted on MNIST's test "
+      "images; more\n"
+      "than 3 digits off fp32, or a wrong answer, gives exit code 1.");
+}
+
 void add_backends(Command command, BackendsOptions& options) {
   command.repeated("--problem", "STR", "a convolution instead of the model's layers; may be given repeatedly",
                    [&options](const std::string& text) { options.problems.push_back(text); });
@@ -228,6 +308,7 @@ std::function<ExitCode()> parse_command_line(int argc, const char* const* argv) 
     EvalOptions eval;
     ProfileCommandOptions profile;
     TuneOptions tune;
+    ModelBenchOptions bench;
     BackendsOptions backends;
     DoctorOptions doctor;
   };
@@ -244,6 +325,9 @@ std::function<ExitCode()> parse_command_line(int argc, const char* const* argv) 
   add_tune(line.command("tune", "Find the fastest plan for a batch, by timing",
                         [options] { return run_tune(options->tune); }),
            options->tune);
+  add_bench(line.command("bench", "Measure images a second, and the time of single calls",
+                         [options] { return run_bench(options->bench); }),
+            options->bench);
   add_backends(line.command("backends", "Show which backend can serve which layer",
                             [options] { return run_backends(options->backends); }),
                options->backends);

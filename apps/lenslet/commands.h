@@ -10,6 +10,7 @@ ExitCode run_classify(const ClassifyOptions& options);
 ExitCode run_eval(const EvalOptions& options);
 ExitCode run_profile(const ProfileCommandOptions& options);
 ExitCode run_tune(const TuneOptions& options);
+ExitCode run_bench(const ModelBenchOptions& options);
 ExitCode run_backends(const BackendsOptions& options);
 ExitCode run_doctor(const DoctorOptions& options);
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/measuring/measure.h"
 #include "framework/math_mode.h"
 #include "framework/tensor.h"
 
@@ -54,6 +55,21 @@ struct ProfileCommandOptions : CommonOptions {
 
 struct TuneOptions : CommonOptions {
   double warmup_ms = 10, min_time_ms = 50;  // of each candidate
+};
+
+struct ModelBenchOptions : CommonOptions {
+  ModelBenchOptions() { measure.cold = false; }
+  std::string data;                  // folder; empty: LENSLET_MNIST_DIR, then ./data, then drawn digits
+  std::vector<int64_t> batch_sizes;  // empty: by device
+  std::vector<std::string> plans = {"layered", "fused"};
+  std::vector<std::string> variants;  // of the fused plan; empty: the one that auto takes; "all"
+  std::vector<MathMode> maths;        // empty: by device
+  std::vector<ElementType> inputs = {ElementType::kFp32, ElementType::kUint8};
+  std::vector<ElementType> outputs = {ElementType::kFp32, ElementType::kPrediction};
+  MeasureOptions measure;
+  bool strict = false;   // a SUSPECT row is a failure
+  bool latency = false;  // single calls from host memory to host memory
+  int64_t calls = 2000;
 };
 
 struct BackendsOptions : CommonOptions {

@@ -1,8 +1,11 @@
 #include "apps/lenslet/plan_contender.h"
 
 #include <algorithm>
+#include <cstring>
+#include <numeric>
 
 #include "apps/lenslet/drawn_digits.h"
+#include "framework/parallel.h"
 #include "layers/reference/fill.h"
 #include "models/lenet5.h"
 
@@ -12,38 +15,82 @@ namespace {
 constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
 constexpr int64_t kPictures = 251;
 constexpr int64_t kStep = 37;       // pictures further on in each round
+constexpr int64_t kPeriod = 16411;  // slots after which the order repeats
 constexpr int64_t kAllJudged = 96;  // slots; of a larger batch half as many between the ends
 constexpr int64_t kEnd = 24, kBetween = 48;
 
-std::vector<uint8_t> twice(std::vector<uint8_t> pixels) {
-  pixels.insert(pixels.end(), pixels.begin(), pixels.end());
+std::vector<uint8_t> chosen_from(const ImageDataset& data, uint64_t seed) {
+  const int64_t count = std::min(kPictures, data.count);
+  std::vector<int64_t> index(static_cast<size_t>(data.count));
+  std::iota(index.begin(), index.end(), int64_t{0});
+  std::vector<uint8_t> pixels;
+  reference::Random random(seed);
+  for (int64_t i = 0; i < count; ++i) {  // the first steps of a shuffle
+    const auto left = static_cast<uint64_t>(data.count - i);
+    std::swap(index[static_cast<size_t>(i)], index[static_cast<size_t>(i) + random.below(left)]);
+    const auto image = data.images.begin() + index[static_cast<size_t>(i)] * kPixels;
+    pixels.insert(pixels.end(), image, image + kPixels);
+  }
   return pixels;
+}
+
+std::vector<int32_t> random_order(int64_t count, uint64_t seed) {
+  std::vector<int32_t> order(kPeriod);
+  reference::Random random(seed + 1);
+  for (int32_t& picture : order) picture = static_cast<int32_t>(random.below(static_cast<uint64_t>(count)));
+  return order;
 }
 
 }  // namespace
 
-BatchPictures::BatchPictures(const Graph& graph, uint64_t seed)
-    : pixels_(twice(drawn_digits(kPictures, seed))),
+BatchPictures::BatchPictures(const Graph& graph, std::vector<uint8_t> pixels, uint64_t seed)
+    : pixels_(std::move(pixels)),
       normalised_(pixels_.size()),
-      expected_(graph, pixels_.data(), kPictures) {
-  normalize_mnist(pixels_.data(), 2 * kPictures, normalised_.data());
+      order_(random_order(static_cast<int64_t>(pixels_.size()) / kPixels, seed)),
+      expected_(graph, pixels_.data(), static_cast<int64_t>(pixels_.size()) / kPixels) {
+  normalize_mnist(pixels_.data(), count(), normalised_.data());
 }
+
+BatchPictures::BatchPictures(const Graph& graph, uint64_t seed)
+    : BatchPictures(graph, drawn_digits(kPictures, seed), seed) {}
+
+BatchPictures::BatchPictures(const Graph& graph, const ImageDataset& data, uint64_t seed)
+    : BatchPictures(graph, chosen_from(data, seed), seed) {}
 
 int32_t BatchPictures::picture_of(int64_t slot, int round) const noexcept {
-  return static_cast<int32_t>((slot + kStep * round) % kPictures);
+  const int64_t first = order_[static_cast<size_t>(slot % kPeriod)];
+  return static_cast<int32_t>((first + kStep * round) % count());
 }
 
+void BatchPictures::fill(TensorView input, int round) const {
+  const size_t image_bytes = static_cast<size_t>(kPixels) * element_bytes(input.type);
+  const char* const all = input.type == ElementType::kUint8
+                              ? reinterpret_cast<const char*>(pixels_.data())
+                              : reinterpret_cast<const char*>(normalised_.data());
+  parallel_for(input.shape[0], 256, [&](int64_t begin, int64_t end) {
+    for (int64_t slot = begin; slot < end; ++slot) {
+      std::memcpy(input.as<char>() + static_cast<size_t>(slot) * image_bytes,
+                  all + static_cast<size_t>(picture_of(slot, round)) * image_bytes, image_bytes);
+    }
+  });
+}
+
+// One period comes from the host; what follows is copied where it is wanted, twice as much each time.
 void BatchPictures::load(Executable& executable, int round) const {
   const TensorView input = executable.input();
+  const int64_t batch = executable.batch(), period = std::min(batch, kPeriod);
   const size_t image_bytes = static_cast<size_t>(kPixels) * element_bytes(input.type);
-  const void* const all = input.type == ElementType::kUint8 ? static_cast<const void*>(pixels_.data())
-                                                            : static_cast<const void*>(normalised_.data());
-  const char* const from =
-      static_cast<const char*>(all) + static_cast<size_t>(picture_of(0, round)) * image_bytes;
-  for (int64_t slot = 0; slot < executable.batch(); slot += kPictures) {
-    const int64_t images = std::min(kPictures, executable.batch() - slot);
-    copy_bytes(input.as<char>() + static_cast<size_t>(slot) * image_bytes, input.device, from, Device::cpu(),
-               static_cast<size_t>(images) * image_bytes, executable.stream());
+  std::vector<float> host(static_cast<size_t>(period) * image_bytes / sizeof(float));
+  TensorView first = input;
+  first.data = host.data();
+  first.device = Device::cpu();
+  first.shape = {period, 1, kLenet5Side, kLenet5Side};
+  fill(first, round);
+  copy_bytes(input.data, input.device, host.data(), Device::cpu(), first.bytes(), executable.stream());
+  for (int64_t slots = period; slots < batch; slots *= 2) {
+    const int64_t more = std::min(slots, batch - slots);
+    copy_bytes(input.as<char>() + static_cast<size_t>(slots) * image_bytes, input.device, input.data,
+               input.device, static_cast<size_t>(more) * image_bytes, executable.stream());
   }
   executable.stream().synchronize();
 }
@@ -56,25 +103,14 @@ std::vector<BatchPictures::Slots> BatchPictures::judged_slots(int64_t batch, int
   return {{0, kEnd}, {middle, kBetween}, {batch - kEnd, kEnd}};
 }
 
-std::vector<Contender::Part> PlanContender::judged(int round) const {
-  const size_t a_slot = output_count() / static_cast<size_t>(executable_->batch());
-  std::vector<Part> parts;
-  for (const BatchPictures::Slots& slots : BatchPictures::judged_slots(executable_->batch(), round)) {
-    parts.push_back({static_cast<size_t>(slots.first) * a_slot, static_cast<size_t>(slots.count) * a_slot});
-  }
-  return parts;
-}
-
 Verdict PlanContender::judge(int round, const std::vector<float>& output) {
-  std::vector<int32_t> picture_of;
-  for (const BatchPictures::Slots& slots : BatchPictures::judged_slots(executable_->batch(), round)) {
-    for (int64_t i = 0; i < slots.count; ++i)
-      picture_of.push_back(pictures_.picture_of(slots.first + i, round));
+  std::vector<int32_t> picture_of(static_cast<size_t>(executable_->batch()));
+  for (size_t slot = 0; slot < picture_of.size(); ++slot) {
+    picture_of[slot] = pictures_.picture_of(static_cast<int64_t>(slot), round);
   }
   Verdict verdict;
-  const ReferenceLogits& expected = pictures_.expected();
-  verdict.reason = expected.compare(executable_->output().type, output.data(), picture_of,
-                                    expected.bound(*executable_), verdict.error);
+  verdict.reason = pictures_.expected().compare(executable_->output().type, output.data(), picture_of, bound_,
+                                                verdict.error);
   verdict.passed = verdict.reason.empty();
   return verdict;
 }

@@ -8,30 +8,41 @@
 #include "apps/lenslet/logits_check.h"
 #include "apps/measuring/contender.h"
 #include "framework/executable.h"
+#include "framework/io/idx.h"
 
 namespace lenslet {
 
-/// Pictures for batches of any size, and what the judge says of them. A batch of number `round` holds them again and again,
-/// each round beginning at another one; a prime number of them, so that no tile of a kernel holds the same twice in
-/// the same place.
+/// Some hundreds of pictures for batches of any size, and what the judge says of them. Slots hold them in a random order,
+/// which repeats after a prime number of slots, so that no tile of a kernel meets the same again; each round turns every
+/// slot to another picture.
 class BatchPictures {
  public:
+  /// Drawn digits.
   BatchPictures(const Graph& graph, uint64_t seed);
+  /// Images of the data set, chosen by the seed.
+  BatchPictures(const Graph& graph, const ImageDataset& data, uint64_t seed);
+
+  int64_t count() const noexcept { return expected_.count(); }
   int32_t picture_of(int64_t slot, int round) const noexcept;
+  /// Fills the first slots of a batch, as many as `input` has, which lies in host memory, with batch number `round`.
+  void fill(TensorView input, int round) const;
   /// Fills the executable's input with batch number `round`; waits.
   void load(Executable& executable, int round) const;
   const ReferenceLogits& expected() const noexcept { return expected_; }
 
-  /// Of a batch of that size the slots that are judged in that round: all of a small one, else both ends and some between, others
-  /// in each round.
+  /// Of a batch of that size the slots of which every value between the layers can be judged in no time: all of a small one,
+  /// else both ends and some between, others in each round.
   struct Slots {
     int64_t first = 0, count = 0;
   };
   static std::vector<Slots> judged_slots(int64_t batch, int round);
 
  private:
-  std::vector<uint8_t> pixels_;    // the pictures twice, so that any of them may come first
-  std::vector<float> normalised_;  // the same
+  BatchPictures(const Graph& graph, std::vector<uint8_t> pixels, uint64_t seed);
+
+  std::vector<uint8_t> pixels_;  // [count, 28, 28]
+  std::vector<float> normalised_;
+  std::vector<int32_t> order_;  // by slot, in round 0
   ReferenceLogits expected_;
 };
 
@@ -39,21 +50,25 @@ class BatchPictures {
 class PlanContender : public Contender {
  public:
   PlanContender(std::string name, std::unique_ptr<Executable> executable, const BatchPictures& pictures)
-      : name_(std::move(name)), executable_(std::move(executable)), pictures_(pictures) {}
+      : name_(std::move(name)),
+        executable_(std::move(executable)),
+        pictures_(pictures),
+        bound_(pictures.expected().bound(*executable_)) {}
 
-  const Executable& executable() const noexcept { return *executable_; }
+  Executable& executable() noexcept { return *executable_; }
   std::string name() const override { return name_; }
   void load(int round, Stream&) override { pictures_.load(*executable_, round); }
   void run(Stream&) override { executable_->run(); }
   float* output() override { return executable_->steps().back().output.data; }
   size_t output_count() const override { return executable_->output().bytes() / sizeof(float); }
-  std::vector<Part> judged(int round) const override;
+  /// Of every slot.
   Verdict judge(int round, const std::vector<float>& output) override;
 
  private:
   std::string name_;
   std::unique_ptr<Executable> executable_;
   const BatchPictures& pictures_;
+  double bound_;
 };
 
 }  // namespace lenslet

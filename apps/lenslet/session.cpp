@@ -48,6 +48,18 @@ Graph load_graph(const CommonOptions& options) {
   return make_lenet5(read_safetensors(options.weights), options.weights);
 }
 
+// A plan replays anywhere, but what it chose was measured where it was made.
+void warn_about_plan(const Plan& saved, const Plan& here) {
+  if (saved.version == here.version && saved.device_name == here.device_name) return;
+  write_standard_error(
+      printable(concat("lenslet: note: ", saved.origin, " was made by version ", saved.version, " on ",
+                       saved.device_name, ", this is version ", here.version, " on ", here.device_name,
+                       "; other choices may be faster here")) +
+      "\n");
+}
+
+}  // namespace
+
 // The fused plan has one backend, so --backend must be one name that it knows.
 void check_variant(const std::string& name, const Graph& graph, DeviceKind kind) {
   const std::vector<std::string> names =
@@ -64,18 +76,6 @@ void check_variant(const std::string& name, const Graph& graph, DeviceKind kind)
              near.empty() ? "" : concat("did you mean '", near, "'? "),
              "there are: ", known.empty() ? "none" : known));
 }
-
-// A plan replays anywhere, but what it chose was measured where it was made.
-void warn_about_plan(const Plan& saved, const Plan& here) {
-  if (saved.version == here.version && saved.device_name == here.device_name) return;
-  write_standard_error(
-      printable(concat("lenslet: note: ", saved.origin, " was made by version ", saved.version, " on ",
-                       saved.device_name, ", this is version ", here.version, " on ", here.device_name,
-                       "; other choices may be faster here")) +
-      "\n");
-}
-
-}  // namespace
 
 Session::Session(const CommonOptions& options)
     : options_(options),

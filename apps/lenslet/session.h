@@ -56,6 +56,9 @@ class Session {
   BackendSpec backends_;
 };
 
+/// Throws UsageError where `name` is no variant of the graph's fused form, with the nearest match and those there are.
+void check_variant(const std::string& name, const Graph& graph, DeviceKind kind);
+
 /// "conv1 direct, pool1 direct, …": the code that runs, layers fused into others left out; "fused VARIANT" of a plan that
 /// computes all layers at once, with what it reads and writes where that is not fp32.
 std::string describe_backends(const Plan& plan);

@@ -1,0 +1,87 @@
+#include "apps/lenslet/bench_accuracy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <vector>
+
+#include "apps/common/signals.h"
+#include "apps/common/text.h"
+#include "apps/lenslet/eval_report.h"
+#include "models/lenet5.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
+constexpr int64_t kStandardBatch = 1000;  // of the layered plan in fp32
+constexpr int64_t kMostDigitsOff = 3;
+
+// -1 where the answer is not a number.
+int class_of(ElementType type, const void* answers, int64_t slot) {
+  if (type == ElementType::kFp32) {
+    return predicted_class(static_cast<const float*>(answers) + slot * kLenet5Classes, kLenet5Classes);
+  }
+  const Prediction prediction = static_cast<const Prediction*>(answers)[slot];
+  return std::isfinite(prediction.probability) ? prediction.label : -1;
+}
+
+}  // namespace
+
+BenchAccuracy::BenchAccuracy(const Session& session, const std::optional<ImageDataset>& data, Stream& stream)
+    : session_(session), data_(data), stream_(stream) {}
+
+std::optional<int64_t> BenchAccuracy::count_correct(Executable& executable) const {
+  const Device device = executable.device();
+  const TensorView input = executable.input();
+  const ConstTensorView output = executable.output();
+  const bool as_bytes = input.type == ElementType::kUint8;
+  const int64_t most = std::min(executable.batch(), data_->count);
+  const auto images_room = static_cast<size_t>(most);
+  const size_t answer_bytes = output.bytes() / static_cast<size_t>(executable.batch());
+  std::vector<float> normalised(as_bytes ? 0 : images_room * kPixels);
+  std::vector<float> answers(images_room * answer_bytes / sizeof(float));
+  int64_t correct = 0;
+  for (int64_t first = 0; first < data_->count; first += most) {
+    if (interrupted()) return std::nullopt;
+    const int64_t images = std::min(most, data_->count - first);
+    const uint8_t* const pixels = data_->images.data() + first * kPixels;
+    if (!as_bytes) normalize_mnist(pixels, images, normalised.data());
+    const void* const source = as_bytes ? static_cast<const void*>(pixels) : normalised.data();
+    const size_t image_bytes = static_cast<size_t>(kPixels) * element_bytes(input.type);
+    copy_bytes(input.data, device, source, Device::cpu(), static_cast<size_t>(images) * image_bytes, stream_);
+    executable.run();
+    copy_bytes(answers.data(), Device::cpu(), output.data, device, static_cast<size_t>(images) * answer_bytes,
+               stream_);
+    stream_.synchronize();
+    for (int64_t i = 0; i < images; ++i) {
+      const int label = data_->labels[static_cast<size_t>(first + i)];
+      correct += class_of(output.type, answers.data(), i) == label ? 1 : 0;
+    }
+  }
+  return correct;
+}
+
+std::optional<ResultAccuracy> BenchAccuracy::of(const std::string& key, Executable& executable) {
+  if (!data_) return std::nullopt;
+  if (const auto found = known_.find(key); found != known_.end()) return found->second;
+  if (!fp32_correct_) {
+    BuildOptions build = session_.build_options(std::min(kStandardBatch, data_->count));
+    build.execution = Plan::kLayered;
+    build.stream = &stream_;
+    Executable standard(session_.graph(), build);
+    fp32_correct_ = count_correct(standard);
+  }
+  const std::optional<int64_t> correct = count_correct(executable);
+  if (!correct || !fp32_correct_) return std::nullopt;
+  return known_[key] = {*correct, data_->count, *fp32_correct_};
+}
+
+std::string judge_accuracy(const ResultAccuracy& accuracy) {
+  if (std::abs(accuracy.correct - accuracy.fp32_correct) <= kMostDigitsOff) return {};
+  return concat("reads ", format_count(accuracy.correct), " of ", format_count(accuracy.count),
+                " digits rightly, the layered plan in fp32 ", format_count(accuracy.fp32_correct),
+                "; at most ", kMostDigitsOff, " may differ");
+}
+
+}  // namespace lenslet

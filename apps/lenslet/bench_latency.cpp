@@ -1,0 +1,179 @@
+#include "apps/lenslet/bench_latency.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "framework/error.h"
+#include "framework/statistics.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int kTurns = 5;
+constexpr int64_t kWarmUp = 100;  // calls before the first one that counts
+constexpr int kNanByte = 0xff;
+
+// The CPU reads and writes the executable's own memory.
+class CallPath : public LatencyPath {
+ public:
+  explicit CallPath(Executable& executable) : executable_(executable) {}
+  std::string mode() const override { return "call"; }
+  TensorView input() override { return executable_.input(); }
+  TensorView output() override { return executable_.steps().back().output; }
+  void call() override { executable_.run(); }
+
+ private:
+  Executable& executable_;
+};
+
+// Copy in, run, copy out, wait: enqueued one by one, or captured and replayed as one CUDA graph.
+class CopyPath : public LatencyPath {
+ public:
+  CopyPath(Executable& executable, bool captured)
+      : executable_(executable),
+        host_in_(executable.device(), executable.input().bytes()),
+        host_out_(executable.device(), executable.output().bytes()) {
+    if (!captured) return;
+    graph_ = CapturedGraph::capture(executable.stream(), [this] { enqueue(); });
+  }
+  std::string mode() const override { return graph_ ? "graph" : "copy"; }
+  TensorView input() override { return on_host(executable_.input(), host_in_); }
+  TensorView output() override { return on_host(executable_.steps().back().output, host_out_); }
+  void call() override {
+    if (graph_) {
+      graph_.launch(executable_.stream());
+    } else {
+      enqueue();
+    }
+    executable_.stream().synchronize();
+  }
+
+ private:
+  static TensorView on_host(TensorView view, const PinnedBuffer& memory) {
+    view.data = static_cast<float*>(memory.data());
+    view.device = Device::cpu();
+    return view;
+  }
+  void enqueue() {
+    const TensorView in = executable_.input();
+    const ConstTensorView out = executable_.output();
+    copy_bytes(in.data, in.device, host_in_.data(), Device::cpu(), in.bytes(), executable_.stream());
+    executable_.run();
+    copy_bytes(host_out_.data(), Device::cpu(), out.data, out.device, out.bytes(), executable_.stream());
+  }
+
+  Executable& executable_;
+  PinnedBuffer host_in_, host_out_;
+  CapturedGraph graph_;
+};
+
+// The kernels read and write page-locked host memory over the bus.
+class MappedPath : public LatencyPath {
+ public:
+  MappedPath(const Graph& graph, const BuildOptions& build) : executable_(graph, build) {}
+  std::string mode() const override { return "mapped"; }
+  TensorView input() override { return executable_.input(); }
+  TensorView output() override { return executable_.steps().back().output; }
+  void call() override {
+    executable_.run();
+    executable_.stream().synchronize();
+  }
+
+ private:
+  Executable executable_;
+};
+
+double percentile_99(std::vector<double> samples) {
+  if (samples.empty()) return NAN;
+  const auto last = static_cast<double>(samples.size() - 1);
+  const auto at = samples.begin() + static_cast<std::ptrdiff_t>(std::ceil(0.99 * last));
+  std::nth_element(samples.begin(), at, samples.end());
+  return *at;
+}
+
+/// A path on its way to its row.
+struct Runner {
+  explicit Runner(LatencyPath& which) : path(which), in(which.input()), out(which.output()) {}
+  LatencyPath& path;
+  TensorView in, out;
+  std::vector<double> samples;
+  ResultError error;
+  std::string wrong;
+  int64_t calls = 0;
+
+  // One call with other pictures than the one before; nanoseconds.
+  double call(const BatchPictures& pictures, double bound) {
+    const int round = static_cast<int>(calls++ % INT32_MAX);
+    pictures.fill(in, round);
+    std::memset(out.data, kNanByte, out.bytes());
+    const double start = host_now_ns();
+    path.call();
+    const double ns = host_now_ns() - start;
+    std::vector<int32_t> picture_of;
+    for (int64_t slot = 0; slot < in.shape[0]; ++slot) picture_of.push_back(pictures.picture_of(slot, round));
+    const std::string found = pictures.expected().compare(out.type, out.data, picture_of, bound, error);
+    if (wrong.empty() && !found.empty()) wrong = concat("call ", calls, ": ", found);
+    return ns;
+  }
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<LatencyPath>> latency_paths(Executable& executable, const BuildOptions& build) {
+  std::vector<std::unique_ptr<LatencyPath>> paths;
+  if (!executable.device().is_cuda()) {
+    paths.push_back(std::make_unique<CallPath>(executable));
+    return paths;
+  }
+  paths.push_back(std::make_unique<CopyPath>(executable, false));
+  paths.push_back(std::make_unique<CopyPath>(executable, true));
+  BuildOptions mapped = build;
+  mapped.mapped_io = true;
+  paths.push_back(std::make_unique<MappedPath>(executable.graph(), mapped));
+  return paths;
+}
+
+std::vector<ResultRow> measure_latency(const std::vector<std::unique_ptr<LatencyPath>>& paths,
+                                       const BatchPictures& pictures, double bound, const ResultRow& base,
+                                       const LatencyOptions& options) {
+  std::vector<Runner> runners;
+  for (const auto& path : paths) runners.emplace_back(*path);
+  for (Runner& runner : runners) {
+    for (int64_t i = 0; i < kWarmUp && runner.wrong.empty(); ++i) runner.call(pictures, bound);
+  }
+  bool stopped = false;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    for (Runner& runner : runners) {
+      stopped = stopped || (options.stop && options.stop());
+      const int64_t calls = (options.calls + kTurns - 1) / kTurns;
+      for (int64_t i = 0; i < calls && !stopped && runner.wrong.empty(); ++i) {
+        runner.samples.push_back(runner.call(pictures, bound));
+      }
+    }
+  }
+  std::vector<ResultRow> rows;
+  for (Runner& runner : runners) {
+    ResultRow row = base;
+    row.name = "latency";
+    row.labels.emplace_back("mode", runner.path.mode());
+    row.detail = runner.path.detail();
+    row.error = runner.error;
+    row.replayed = runner.path.mode() == "graph";
+    if (runner.wrong.empty()) {
+      row.time = summarize(runner.samples);
+      row.p99_ns = percentile_99(runner.samples);
+      if (runner.samples.empty()) {
+        row.status = "SKIPPED";
+        row.reason = "interrupted before it was measured";
+      }
+    } else {
+      row.status = "FAILED";
+      row.reason = runner.wrong;
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace lenslet

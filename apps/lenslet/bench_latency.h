@@ -1,0 +1,46 @@
+// lenslet bench --latency: the whole way from page-locked host memory to page-locked host memory, call by call.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/common/result_file.h"
+#include "apps/lenslet/plan_contender.h"
+#include "framework/executable.h"
+
+namespace lenslet {
+
+/// One way for a batch to get through the model and its answers back.
+class LatencyPath {
+ public:
+  virtual ~LatencyPath() = default;
+  /// "copy", "graph", "mapped", …
+  virtual std::string mode() const = 0;
+  /// What the code that runs has to say: empty where it is the configuration's own.
+  virtual std::string detail() const { return {}; }
+  /// Where the caller's pictures lie, as the model reads them, and where its answers arrive.
+  virtual TensorView input() = 0;
+  virtual TensorView output() = 0;
+  /// What is timed: returns with the answers there.
+  virtual void call() = 0;
+};
+
+/// The ways that the executable's configuration offers on its device. `build` are the options it was built with; the
+/// executable must outlive them and have run before.
+std::vector<std::unique_ptr<LatencyPath>> latency_paths(Executable& executable, const BuildOptions& build);
+
+/// Calls of each path.
+struct LatencyOptions {
+  int64_t calls = 2000;
+  std::function<bool()> stop;  // asked before each turn
+};
+
+/// A row each, from what `base` says: the paths take turns, each call gets other pictures and an output filled with NaN,
+/// and every answer is judged before the next call. Times of a path that was wrong once are dropped.
+std::vector<ResultRow> measure_latency(const std::vector<std::unique_ptr<LatencyPath>>& paths,
+                                       const BatchPictures& pictures, double bound, const ResultRow& base,
+                                       const LatencyOptions& options);
+
+}  // namespace lenslet
