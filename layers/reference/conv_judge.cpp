@@ -5,48 +5,13 @@
 
 #include "framework/error.h"
 #include "framework/parallel.h"
+#include "layers/reference/choose_outputs.h"
 #include "layers/reference/interruption.h"
 
 namespace lenslet {
 namespace {
 
 using reference::Fill;
-
-/// The outputs to judge, of planes of that many rows and columns: all, or a random choice with both ends, and with more of
-/// those at a plane's edges, where kernels treat elements otherwise.
-std::vector<int64_t> choose_outputs(int64_t planes, int64_t rows, int64_t columns, int64_t wanted,
-                                    uint64_t seed) {
-  const int64_t outputs = planes * rows * columns;
-  std::vector<int64_t> chosen;
-  if (wanted >= outputs) {
-    for (int64_t i = 0; i < outputs; ++i) chosen.push_back(i);
-    return chosen;
-  }
-  reference::Random random(seed);
-  const auto below = [&](int64_t bound) {
-    return static_cast<int64_t>(random.below(static_cast<uint64_t>(bound)));
-  };
-  // The first or last two of `count`.
-  const auto edge = [&](int64_t count) {
-    const int64_t distance = std::min(below(2), count - 1);
-    return below(2) == 0 ? distance : count - 1 - distance;
-  };
-  chosen = {0, outputs - 1};
-  const int64_t edges = std::min<int64_t>(512, wanted / 8);  // of rows, and of columns
-  for (int64_t i = 0; i < edges; ++i) {
-    const int64_t plane = i % 4 == 0 ? edge(planes) : below(planes);
-    chosen.push_back((plane * rows + edge(rows)) * columns + below(columns));
-    chosen.push_back((plane * rows + below(rows)) * columns + edge(columns));
-  }
-  const auto sort = [&] {
-    std::sort(chosen.begin(), chosen.end());
-    chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
-  };
-  sort();
-  while (static_cast<int64_t>(chosen.size()) < wanted) chosen.push_back(below(outputs));
-  sort();
-  return chosen;
-}
 
 std::vector<float> input_of(Fill fill, size_t images, size_t image_size, uint64_t seed) {
   if (fill == Fill::kIntegers) return reference::small_integers(images * image_size, seed);
@@ -133,7 +98,7 @@ ConvCase ConvJudge::make_case(uint64_t seed) const {
 
   const int64_t wanted = std::max<int64_t>(max_reference_macs_ / conv_terms(problem_), 64);
   const std::vector<int64_t> chosen =
-      choose_outputs(int64_t{problem_.n} * problem_.k, rows_, columns_, wanted, seed + 3);
+      reference::choose_outputs(int64_t{problem_.n} * problem_.k, rows_, columns_, wanted, seed + 3);
   data.samples.resize(chosen.size());
   const int64_t pixels = rows_ * columns_;
   parallel_for(static_cast<int64_t>(chosen.size()), 256, [&](int64_t begin, int64_t end) {

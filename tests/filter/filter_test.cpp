@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "apps/convbench/filter/filter_task.h"
 #include "apps/convbench/filter/picture.h"
@@ -123,6 +124,37 @@ TEST_P(FilterTasks, AcceptWhatIsRightAndNothingElse) {
       EXPECT_FALSE(task.judge(round, GetParam(), y, accuracy_).passed);
     }
   }
+}
+
+// Places that a judge which steps through the rows would never look at, and edges.
+TEST_P(FilterTasks, LargeOnesAreJudgedAnywhere) {
+  FilterTask task(noise_picture(810, 800, 3), find_filter("edge"), 1);
+  const Conv2dProblem problem = task.problem(GetParam());
+  const int64_t pixels = int64_t{problem.p()} * problem.q(), outputs = 3 * pixels;
+  const std::vector<float> y = right_output(task, 1);
+  const Verdict right = task.judge(1, GetParam(), y, accuracy_);
+  EXPECT_TRUE(right.passed) << right.reason;
+  EXPECT_GT(right.error.checked, outputs / 4);
+  EXPECT_LT(right.error.checked, outputs * 3 / 4);
+  const auto expect_seen = [&](const char* what,
+                               const std::function<bool(int64_t p, int64_t q, int64_t color)>& wrong) {
+    std::vector<float> spoilt = y;
+    for (int64_t i = 0; i < outputs; ++i) {
+      const bool nhwc = GetParam() == TensorLayout::kNhwc;
+      const int64_t color = nhwc ? i % 3 : i / pixels, pixel = nhwc ? i / 3 : i % pixels;
+      if (wrong(pixel / problem.q(), pixel % problem.q(), color)) spoilt[static_cast<size_t>(i)] += 2;
+    }
+    EXPECT_FALSE(task.judge(1, GetParam(), spoilt, accuracy_).passed) << what;
+  };
+  expect_seen("odd rows", [](int64_t p, int64_t, int64_t) { return p % 2 == 1; });
+  expect_seen("even rows", [](int64_t p, int64_t, int64_t) { return p % 2 == 0; });
+  expect_seen("odd columns of one colour",
+              [](int64_t, int64_t q, int64_t color) { return q % 2 == 1 && color == 1; });
+  expect_seen("the last row of blue but its end", [&](int64_t p, int64_t q, int64_t color) {
+    return p == problem.p() - 1 && q < problem.q() - 1 && color == 2;
+  });
+  expect_seen("the first column of green",
+              [](int64_t, int64_t q, int64_t color) { return q == 0 && color == 1; });
 }
 
 // An algorithm that leaves a rounding error behind still gives the same bytes, also where a sum is half way between two.

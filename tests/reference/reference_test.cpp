@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -10,6 +11,7 @@
 
 #include "framework/error.h"
 #include "framework/parallel.h"
+#include "layers/reference/choose_outputs.h"
 #include "layers/reference/compare.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/guarded_memory.h"
@@ -169,6 +171,27 @@ TEST_F(Interruption, EndsSumsBetweenOutputs) {
   const std::vector<float> x = uniform_values(2 * 81, 1), w = uniform_values(2 * 2 * 9, 2);
   expect_ends(2 * 49, [&] { conv2d(problem, x.data(), w.data(), nullptr, false); });
   expect_ends(81, [&] { linear({81, 2}, x.data(), 3, w.data(), nullptr); });
+}
+
+TEST(ChosenOutputs, AreAllOfFewAndARandomChoiceOfMany) {
+  EXPECT_EQ(choose_outputs(2, 3, 4, 24, 1).size(), 24u);
+  EXPECT_EQ(choose_outputs(2, 3, 4, 1000, 1).back(), 23);
+  const std::vector<int64_t> many = choose_outputs(3, 500, 400, 20000, 1);
+  EXPECT_EQ(many.front(), 0);
+  EXPECT_EQ(many.back(), 3 * 500 * 400 - 1);
+  EXPECT_TRUE(std::is_sorted(many.begin(), many.end()));
+  EXPECT_GT(many.size(), 18000u);
+  EXPECT_LE(many.size(), 20000u);
+  int edges = 0, odd_rows = 0;
+  for (const int64_t index : many) {
+    const int64_t row = index / 400 % 500, column = index % 400;
+    edges += row == 0 || row == 499 || column == 0 || column == 399;
+    odd_rows += row % 2;
+  }
+  EXPECT_GT(edges, 500) << "at random there would be some 180";
+  EXPECT_NEAR(odd_rows, 10000, 1000);
+  EXPECT_EQ(many, choose_outputs(3, 500, 400, 20000, 1));
+  EXPECT_NE(many, choose_outputs(3, 500, 400, 20000, 2));
 }
 
 // However many threads draw them.

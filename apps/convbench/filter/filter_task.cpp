@@ -6,6 +6,8 @@
 
 #include "framework/error.h"
 #include "framework/parallel.h"
+#include "layers/reference/choose_outputs.h"
+#include "layers/reference/compare.h"
 #include "layers/reference/conv_judge.h"
 
 namespace lenslet {
@@ -18,13 +20,6 @@ constexpr int64_t kJudgedMacs = int64_t{1} << 23;
 
 // Pixels below which a second thread costs more than it brings.
 constexpr int64_t kPixelsPerThread = 1 << 14;
-
-/// What one row showed.
-struct RowVerdict {
-  double max_abs = 0, max_expected = 0;
-  int64_t wrong = 0;
-  std::string first;
-};
 
 }  // namespace
 
@@ -77,59 +72,49 @@ uint8_t FilterTask::byte_of(double sum) const {
   return static_cast<uint8_t>(std::min(std::max(value, 0.0), kLargestByte));
 }
 
+const std::vector<FilterTask::Sample>& FilterTask::samples(int round) {
+  if (samples_round_ == round) return samples_;
+  const Conv2dProblem shape = problem(TensorLayout::kNchw);
+  const int64_t pixels = int64_t{shape.p()} * shape.q();
+  const Picture variant = variant_of(picture_, round);
+  const std::vector<int64_t> chosen =
+      reference::choose_outputs(kColors, shape.p(), shape.q(), kJudgedMacs / (int64_t{shape.r} * shape.s),
+                                static_cast<uint64_t>(round) + 1);
+  samples_.resize(chosen.size());
+  parallel_for(static_cast<int64_t>(chosen.size()), kPixelsPerThread, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t color = chosen[static_cast<size_t>(i)] / pixels,
+                    pixel = chosen[static_cast<size_t>(i)] % pixels;
+      samples_[static_cast<size_t>(i)] = {color, pixel,
+                                          sum_at(variant, pixel / shape.q(), pixel % shape.q(), color)};
+    }
+  });
+  samples_round_ = round;
+  return samples_;
+}
+
 Verdict FilterTask::judge(int round, TensorLayout layout, const std::vector<float>& output,
                           const ConvAccuracy& accuracy) {
-  if (variant_round_ != round) {
-    variant_ = variant_of(picture_, round);
-    variant_round_ = round;
-  }
   const Conv2dProblem shape = problem(layout);
-  const int64_t rows = shape.p(), columns = shape.q(), row_macs = columns * kColors * shape.r * shape.s;
-  const int64_t step = std::max<int64_t>(1, rows * row_macs / kJudgedMacs);
-  const int64_t judged = (rows + step - 1) / step;
+  const int64_t pixels = int64_t{shape.p()} * shape.q();
   // No sum of a picture's bytes is larger, so this bound holds for transforms of tiles as well.
   const double bound = accuracy.factor(conv_terms(shape)) * filter_.magnitude() * kLargestByte;
   const int allowed = exact_ ? 0 : 1;  // a value on the edge between two bytes may fall to either
-  std::vector<RowVerdict> verdicts(static_cast<size_t>(judged));
-  parallel_for(judged, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      RowVerdict& row = verdicts[static_cast<size_t>(i)];
-      const int64_t p = i * step;
-      for (int64_t q = 0; q < columns; ++q) {
-        for (int64_t color = 0; color < kColors; ++color) {
-          const int64_t index = layout == TensorLayout::kNhwc ? (p * columns + q) * kColors + color
-                                                              : (color * rows + p) * columns + q;
-          const double found = output[static_cast<size_t>(index)], expected = sum_at(*variant_, p, q, color);
-          const double error = std::fabs(found - expected);
-          row.max_abs = std::max(row.max_abs, error);
-          row.max_expected = std::max(row.max_expected, std::fabs(expected));
-          if (error <= bound && std::abs(byte_of(found) - byte_of(expected)) <= allowed) continue;
-          if (row.wrong++ == 0) row.first = concat(index, ": expected ", expected, ", found ", found);
-        }
-      }
+  reference::Comparison comparison;
+  std::string other_byte;
+  for (const Sample& sample : samples(round)) {
+    const int64_t index = layout == TensorLayout::kNhwc ? sample.pixel * kColors + sample.color
+                                                        : sample.color * pixels + sample.pixel;
+    const float found = output[static_cast<size_t>(index)];
+    comparison.add(index, found, sample.sum, bound);
+    if (!other_byte.empty() || !std::isfinite(found)) continue;
+    if (std::abs(byte_of(double{found}) - byte_of(sample.sum)) > allowed) {
+      other_byte = concat("another byte at ", index, ": expected a sum of ", sample.sum, ", found ", found);
     }
-  });
+  }
   Verdict verdict;
-  verdict.error.bound = bound;
-  verdict.error.checked = judged * columns * kColors;
-  int64_t wrong = 0;
-  double max_expected = 0;
-  std::string first;
-  for (const RowVerdict& row : verdicts) {
-    verdict.error.max_abs = std::max(verdict.error.max_abs, row.max_abs);
-    max_expected = std::max(max_expected, row.max_expected);
-    if (wrong == 0) first = row.first;
-    wrong += row.wrong;
-  }
-  verdict.error.max_rel = max_expected > 0 ? verdict.error.max_abs / max_expected : verdict.error.max_abs;
-  const auto odd =
-      std::find_if_not(output.begin(), output.end(), [](float value) { return std::isfinite(value); });
-  if (wrong > 0) {
-    verdict.reason =
-        concat(wrong, " of ", verdict.error.checked, " values differ, first at ", first, ", allowed ", bound);
-  } else if (odd != output.end()) {
-    verdict.reason = concat("found ", *odd, " at ", odd - output.begin());
-  }
+  verdict.error = {comparison.max_abs(), comparison.max_rel(), comparison.bound(), comparison.checked()};
+  verdict.reason = comparison.passed() ? other_byte : comparison.reason();
   verdict.passed = verdict.reason.empty();
   return verdict;
 }

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <string>
 #include <vector>
 
 #include "apps/convbench/filter/filter.h"
@@ -32,14 +32,21 @@ class FilterTask {
   const std::vector<float>& weights() const noexcept { return weights_; }
   /// Input number `round` (variant_of), in that order of elements.
   std::vector<float> input(int round, TensorLayout layout) const;
-  /// Judges an output, at as many rows as take a few milliseconds: the sums against fp64 within the backend's bound, the
-  /// bytes, and a number everywhere.
+  /// Judges an output, of a large picture at random places and more of them at its edges, others for each input: the sums
+  /// against fp64 within the backend's bound, and the bytes. That the others are numbers is not its concern.
   Verdict judge(int round, TensorLayout layout, const std::vector<float>& output,
                 const ConvAccuracy& accuracy);
   /// The output as a picture.
   Image image_of(TensorLayout layout, const std::vector<float>& output) const;
 
  private:
+  /// One output that is judged.
+  struct Sample {
+    int64_t color = 0, pixel = 0;
+    double sum = 0;
+  };
+  /// Those of input number `round`.
+  const std::vector<Sample>& samples(int round);
   double sum_at(const Picture& input, int64_t p, int64_t q, int64_t color) const;
   uint8_t byte_of(double sum) const;
 
@@ -48,8 +55,8 @@ class FilterTask {
   int stride_;
   bool exact_;
   std::vector<float> weights_;
-  std::optional<Picture> variant_;  // of the last round that was judged
-  int variant_round_ = -1;
+  std::vector<Sample> samples_;  // of the last round that was judged
+  int samples_round_ = -1;
 };
 
 /// How two pictures of one size differ.

@@ -1,0 +1,43 @@
+#include "layers/reference/choose_outputs.h"
+
+#include <algorithm>
+
+#include "layers/reference/fill.h"
+
+namespace lenslet::reference {
+
+std::vector<int64_t> choose_outputs(int64_t planes, int64_t rows, int64_t columns, int64_t wanted,
+                                    uint64_t seed) {
+  const int64_t outputs = planes * rows * columns;
+  std::vector<int64_t> chosen;
+  if (wanted >= outputs) {
+    for (int64_t i = 0; i < outputs; ++i) chosen.push_back(i);
+    return chosen;
+  }
+  Random random(seed);
+  const auto below = [&](int64_t bound) {
+    return static_cast<int64_t>(random.below(static_cast<uint64_t>(bound)));
+  };
+  // The first or last two of `count`.
+  const auto edge = [&](int64_t count) {
+    const int64_t distance = std::min(below(2), count - 1);
+    return below(2) == 0 ? distance : count - 1 - distance;
+  };
+  chosen = {0, outputs - 1};
+  const int64_t edges = std::min<int64_t>(512, wanted / 8);  // of rows, and of columns
+  for (int64_t i = 0; i < edges; ++i) {
+    const int64_t plane = i % 4 == 0 ? edge(planes) : below(planes);
+    chosen.push_back((plane * rows + edge(rows)) * columns + below(columns));
+    chosen.push_back((plane * rows + below(rows)) * columns + edge(columns));
+  }
+  const auto sort = [&] {
+    std::sort(chosen.begin(), chosen.end());
+    chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+  };
+  sort();
+  while (static_cast<int64_t>(chosen.size()) < wanted) chosen.push_back(below(outputs));
+  sort();
+  return chosen;
+}
+
+}  // namespace lenslet::reference
