@@ -135,7 +135,7 @@ ExitCode run_eval(const EvalOptions& options) {
     throw UsageError("--streams and --repeat belong to one run, not to --backend-matrix");
   }
   if (options.backend_matrix && options.input) {
-    throw UsageError("--backend-matrix runs the layered plan, which reads fp32; leave out --input");
+    throw UsageError("--backend-matrix goes through the inputs of each plan itself; leave out --input");
   }
   Session session(options);
   session.demand_logits();

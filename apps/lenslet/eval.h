@@ -18,8 +18,8 @@ int64_t eval_batch(const Session& session, int64_t count);
 /// Members that say what was evaluated: device, math, weights, split, file.
 void write_run(JsonWriter& json, const Session& session, const ImageDataset& data, const std::string& split);
 
-/// Runs the images through every combination of backends that the convolution and linear layers can take, but for layers
-/// that --backend names, and compares the answers with the first combination's. Returns kCheckFailed where fp32 counts differ.
+/// Runs the images through every case of matrix_cases() and compares the answers with those of the first that runs.
+/// Returns kCheckFailed where a count in fp32 differs, or one in a reduced math mode by more than 3 digits in 10,000.
 ExitCode run_backend_matrix(const EvalOptions& options, const Session& session, const ImageDataset& data,
                             int64_t count, Console& console);
 

@@ -343,7 +343,7 @@ TEST(Eval, TheMatrixRunsEveryCombination) {
   EXPECT_EQ(document.at("schema"), "lenslet.matrix/1");
   std::set<std::string> specs;
   for (const json& row : document.at("rows")) {
-    specs.insert(row.at("backends").get<std::string>());
+    specs.insert(row.at("backends").get<std::string>() + " " + row.at("math").get<std::string>());
     EXPECT_TRUE(row.at("status") != "PASSED" || row.at("max_logit_difference").get<double>() < 1e-3)
         << row.dump();
   }
@@ -352,7 +352,8 @@ TEST(Eval, TheMatrixRunsEveryCombination) {
     for (const char* b : {"direct", "im2col_gemm"}) {
       for (const char* linear : {"direct", "gemm"}) {
         const std::string fc = std::string(",fc1=") + linear + ",fc2=direct,fc3=gemm";
-        EXPECT_EQ(specs.count(std::string("conv1=") + a + ",conv2=" + b + fc), 1u) << a << " " << b << fc;
+        EXPECT_EQ(specs.count(std::string("conv1=") + a + ",conv2=" + b + fc + " fp32"), 1u)
+            << a << " " << b << fc;
       }
     }
   }
