@@ -1,155 +1,218 @@
-"""LeNet-5 in PyTorch and in Lenslet: the same weights and images, in one run, turn by turn.
+"""LeNet-5 in PyTorch, JAX, ONNX Runtime and Lenslet: the same weights and images, in one run, turn by turn.
 
-    python3 apps/peers/lenet5_peers.py --lenslet build/release/bin/lenslet --data DIR --json peers.json
+    python3 apps/peers/lenet5_peers.py --lenslet build/release/bin/lenslet --data DIR --json peers.json [--figure peers.svg]
 
-Correctness first: the digits of the MNIST test set that each side reads, and the largest difference of the logits. Then
-time: device-resident fp32 batches, PyTorch as a CUDA graph (TF32 off, cuDNN benchmark mode), Lenslet by `lenslet profile`
-(one pass without events inside, GPU time). The sides take turns, so that a drift of the clocks touches both. Needs a GPU,
-PyTorch and NumPy.
+Correctness first: how many digits of the MNIST test set each side reads rightly, and the largest difference between
+Lenslet's and PyTorch's logits. Then time, with the input resident where the side computes: PyTorch as a CUDA graph and
+through torch.compile, JAX compiled by XLA, ONNX Runtime on the CPU, Lenslet's layered and fused plans by `lenslet bench`.
+For each batch the sides take turns, a few windows each, so that a drift of the clocks touches all. What a side needs once
+(capturing, compiling, choosing algorithms) is a column of its own. A side that is not installed, or cannot do a batch, is
+a row with the reason.
 """
 
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
-import torch
-import torch.nn.functional as F
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "weights"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "weights"))
 import lenet5 as shared  # noqa: E402  (the scripts' common module, beside the weights)
+import lenslet_side  # noqa: E402
+from side import Refused, Turns  # noqa: E402
+
+SCHEMA = "lenslet.peers/2"
+ROOT = Path(__file__).resolve().parents[2]
 
 
-def forward(weights, x):
-    """x [N, 1, 28, 28] normalised -> logits [N, 10]."""
-    x = F.max_pool2d(F.relu(F.conv2d(x, weights["conv1.weight"], weights["conv1.bias"])), 2)
-    x = F.max_pool2d(F.relu(F.conv2d(x, weights["conv2.weight"], weights["conv2.bias"])), 2)
-    x = F.relu(F.linear(x.flatten(1), weights["fc1.weight"], weights["fc1.bias"]))
-    x = F.relu(F.linear(x, weights["fc2.weight"], weights["fc2.bias"]))
-    return F.linear(x, weights["fc3.weight"], weights["fc3.bias"])
+def gpu_sides(weights, arguments, missing):
+    """The peers on the GPU, those that are installed; what is not goes into `missing` with its reason."""
+    sides = []
+    try:
+        import torch_side
+
+        for math in ("fp32", "tf32", "fp16"):
+            sides.append(torch_side.TorchGraph(weights, math))
+            sides.append(torch_side.TorchCompile(weights, math, arguments.compile_batches))
+    except ImportError as error:
+        missing.append({"side": "PyTorch", "reason": str(error)})
+    try:
+        import jax_side
+
+        sides += [jax_side.JaxSide(weights, math) for math in ("fp32", "tf32")]
+    except ImportError as error:
+        missing.append({"side": "JAX", "reason": str(error)})
+    return sides + lenslet_side.on_gpu(arguments.lenslet, arguments.data)
 
 
-class TorchGraph:
-    """One forward pass captured as a CUDA graph, as fast as PyTorch runs it without changing its arithmetic."""
+def cpu_sides(weights, arguments, missing):
+    """The peers on the CPU, each with one thread and with two."""
+    sides = []
+    try:
+        import onnx_side
 
-    def __init__(self, weights, batch):
-        generator = torch.Generator(device="cuda").manual_seed(1)
-        self.x = torch.randn(batch, 1, 28, 28, device="cuda", generator=generator)
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(3):
-                forward(weights, self.x)
-        torch.cuda.current_stream().wait_stream(stream)
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            self.y = forward(weights, self.x)
-        torch.cuda.synchronize()
-
-    def window_ns(self, min_ms=40):
-        """Mean GPU nanoseconds of one replay over a window of at least min_ms."""
-        replays = 1
-        while True:
-            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            begin.record()
-            for _ in range(replays):
-                self.graph.replay()
-            end.record()
-            end.synchronize()
-            ms = begin.elapsed_time(end)
-            if ms >= min_ms:
-                return ms * 1e6 / replays
-            replays = max(replays * 2, int(replays * 1.2 * min_ms / max(ms, 1e-3)))
+        sides += [onnx_side.OnnxSide(weights, threads) for threads in (1, 2)]
+    except ImportError as error:
+        missing.append({"side": "ONNX Runtime", "reason": str(error)})
+    return sides + lenslet_side.on_cpu(arguments.lenslet, arguments.data)
 
 
-def lenslet_pass(program, batch, options, folder):
-    """Median GPU nanoseconds of one unprofiled pass, and the whole result document."""
-    path = Path(folder) / f"profile_{batch}.json"
-    command = [program, "profile", "--device", "cuda", "--batch-size", str(batch), "--cache", "hot",
-               "--min-time-ms", "100", "--json", str(path), *options]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    document = json.loads(path.read_text())
-    return document["sums_ns"]["unprofiled"], document
+def row_of(side, batch):
+    row = {"side": side.name, "math": side.math, "device": side.device, "input": side.input, "batch": batch}
+    if hasattr(side, "threads"):
+        row["threads"] = side.threads
+    return row
 
 
-def check_digits(program, data, folder):
-    """The count of correct digits and the logits of both sides on the MNIST test set."""
-    images, labels = shared.read_mnist(data, "t10k")
-    x = torch.from_numpy(shared.normalisation_table()[images]).unsqueeze(1)
-    weights = load_weights("cpu")
-    with torch.no_grad():
-        cpu = forward(weights, x).numpy()
-        gpu = forward({k: v.cuda() for k, v in weights.items()}, x.cuda()).cpu().numpy()
-    result = {"images": len(labels), "torch_cpu_correct": int((cpu.argmax(1) == labels).sum()),
-              "torch_cuda_correct": int((gpu.argmax(1) == labels).sum()), "lenslet": []}
-    for device in ("cpu", "cuda"):
-        path = Path(folder) / f"logits_{device}.npy"
-        subprocess.run([program, "eval", "--device", device, "--data", str(data), "--logits", str(path)], check=True,
-                       stdout=subprocess.DEVNULL)
-        ours = np.load(path)
-        differing = np.flatnonzero(ours.argmax(1) != cpu.argmax(1))
-        top = np.sort(ours, axis=1)
-        result["lenslet"].append({
-            "device": device,
-            "correct": int((ours.argmax(1) == labels).sum()),
-            "max_abs_logit_difference_to_torch_cpu": float(np.abs(ours - cpu).max()),
-            "max_abs_logit_difference_to_torch_cuda": float(np.abs(ours - gpu).max()),
-            "differing_images": [{"image": int(i), "margin": float(top[i, -1] - top[i, -2])} for i in differing],
-        })
-    return result
+def measure(sides, batch, arguments):
+    """One row a side: its windows over all turns, interleaved with those of the others."""
+    rows, running = [], []
+    for side in sides:
+        row = row_of(side, batch)
+        rows.append(row)
+        start = time.perf_counter_ns()
+        try:
+            work = side.prepare(batch)
+        except Refused as refused:
+            row.update(status="UNSUPPORTED", reason=str(refused))
+            continue
+        turns = Turns(setup_ns=time.perf_counter_ns() - start)
+        work.warm_up(arguments.window_ms)
+        running.append((row, work, turns))
+    for _ in range(arguments.turns):
+        for _, work, turns in running:
+            turns.summaries.append(work.turn(arguments.windows, arguments.window_ms))
+    for row, work, turns in running:
+        row.update(status="PASSED", time_ns=turns.summary(), setup_ns=turns.setup_ns)
+        row["images_per_s"] = batch / row["time_ns"]["median"] * 1e9
+        row.update(getattr(work, "details", {}))
+        work.close()
+    return rows
 
 
-def load_weights(device):
-    tensors, _ = shared.load_safetensors(ROOT / "weights" / "lenet5.safetensors")
-    return {name: torch.from_numpy(np.array(values)).to(device) for name, values in tensors.items()}
+def add_ratios(rows):
+    """How many times the fastest peer of the same batch and device each row of Lenslet does: in its own math mode, and at all."""
+    for row in rows:
+        if row["status"] != "PASSED" or not row["side"].startswith("Lenslet"):
+            continue
+        alike = [r for r in rows if r["status"] == "PASSED" and not r["side"].startswith("Lenslet")
+                 and (r["batch"], r["device"], r.get("threads")) == (row["batch"], row["device"], row.get("threads"))]
+        same = [r["images_per_s"] for r in alike if r["math"] == row["math"]]
+        row["ratio_same_math"] = row["images_per_s"] / max(same) if same else None
+        row["ratio_best_peer"] = row["images_per_s"] / max(r["images_per_s"] for r in alike) if alike else None
 
 
-def main():
+def print_row(row):
+    place = row["device"] + (f", {row['threads']} threads" if row.get("threads", 1) > 1 else "")
+    head = f"{row['batch']:>9,}  {row['side']:<24} {row['math']:<5} {row['input']:<6} {place:<15}"
+    if row["status"] != "PASSED":
+        print(f"{head} {row['status']}: {row['reason']}", flush=True)
+        return
+    t = row["time_ns"]
+    print(f"{head} {t['median'] / 1e3:>11,.2f} us ({t['p10'] / 1e3:,.2f} .. {t['p90'] / 1e3:,.2f}) "
+          f"{row['images_per_s'] / 1e6:>9.3f} M images/s", flush=True)
+
+
+def check_digits(sides, arguments):
+    """How many of the 10,000 test images each side reads rightly, and how far Lenslet's fp32 logits are from PyTorch's."""
+    images, labels = shared.read_mnist(arguments.data, "t10k")
+    normalised = shared.normalisation_table()[images][:, None]
+    counts = []
+    for side in sides:
+        row = row_of(side, len(labels))
+        row["correct"] = side.correct(normalised, labels)
+        counts.append(row)
+        count = "not counted" if row["correct"] is None else f"{row['correct']:,} of {len(labels):,} right"
+        print(f"{side.name}, {side.math} on {side.device}: {count}", flush=True)
+    document = {"images": len(labels), "correct": counts, "lenslet_logits": []}
+    reference = next((s for s in sides if s.name == "PyTorch, CUDA graph" and s.math == "fp32"), None)
+    if reference is not None:
+        theirs = reference.logits(normalised)
+        for device in ("cpu", "cuda"):
+            ours = lenslet_side.logits(arguments.lenslet, device, arguments.data)
+            document["lenslet_logits"].append({
+                "device": device,
+                "max_abs_difference_to_torch": float(np.abs(ours - theirs).max()),
+                "images_read_differently": [int(i) for i in np.flatnonzero(ours.argmax(1) != theirs.argmax(1))],
+            })
+    return document
+
+
+def draw(document, path):
+    """Images a second by batch, one line a side and math mode; log axes."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    plt.rcParams["svg.hashsalt"] = "lenslet"
+    figure, axes = plt.subplots(figsize=(9, 5.5))
+    lines = {}
+    for row in document["rows"]:
+        if row["status"] == "PASSED" and row["device"] == "cuda":
+            lines.setdefault((row["side"], row["math"], row["input"]), []).append((row["batch"], row["images_per_s"]))
+    for (side, math, read), points in lines.items():
+        ours = side.startswith("Lenslet")
+        axes.plot(*zip(*points), marker="o" if ours else "x", linewidth=2 if ours else 1,
+                  linestyle="-" if ours else "--", label=f"{side}, {math}" + (", uint8 in" if read == "uint8" else ""))
+    axes.set(xscale="log", yscale="log", xlabel="batch", ylabel="images/s",
+             title=f"LeNet-5 on {document['devices'][0]['name']}, input on the device")
+    axes.grid(True, which="major", alpha=0.3)
+    axes.legend(fontsize=7, ncol=2)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def parse_arguments():
+    numbers = lambda text: [int(part) for part in text.split(",") if part]  # noqa: E731
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lenslet", default=str(ROOT / "build/release/bin/lenslet"), help="the program")
     parser.add_argument("--data", default=os.environ.get("LENSLET_MNIST_DIR", "data"), help="folder of MNIST")
-    parser.add_argument("--batches", default="1,64,1024,10000,65536", help="batch sizes to time")
-    parser.add_argument("--rounds", type=int, default=7, help="turns of each side")
+    parser.add_argument("--device", choices=("cuda", "cpu", "both"), default="both")
+    parser.add_argument("--batches", type=numbers, default=[1, 64, 1024, 10000, 65536, 262144], help="on the GPU")
+    parser.add_argument("--compile-batches", type=numbers, default=[65536], help="those that torch.compile gets")
+    parser.add_argument("--cpu-batches", type=numbers, default=[1, 64, 256, 1024])
+    parser.add_argument("--turns", type=int, default=5, help="of each side")
+    parser.add_argument("--windows", type=int, default=5, help="in each turn")
+    parser.add_argument("--window-ms", type=float, default=10, help="length of a window")
     parser.add_argument("--json", required=True, help="output file")
-    parser.add_argument("options", nargs="*", help="after --: further options of lenslet profile")
-    arguments = parser.parse_args()
+    parser.add_argument("--figure", help="images/s by batch as .svg or .png; needs matplotlib")
+    return parser.parse_args()
 
-    torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cudnn.benchmark = True
-    document = {"schema": "lenslet.peers/1", "torch": torch.__version__, "cudnn": torch.backends.cudnn.version(),
-                "device": torch.cuda.get_device_name(), "math": "fp32", "rows": []}
-    with tempfile.TemporaryDirectory() as folder:
-        document["digits"] = check_digits(arguments.lenslet, arguments.data, folder)
-        weights = load_weights("cuda")
-        for batch in (int(text) for text in arguments.batches.split(",")):
-            with torch.no_grad():
-                graph = TorchGraph(weights, batch)
-            graph.window_ns()  # warm up
-            torch_ns, lenslet_ns = [], []
-            for _ in range(arguments.rounds):
-                torch_ns.append(graph.window_ns())
-                ns, profile = lenslet_pass(arguments.lenslet, batch, arguments.options, folder)
-                lenslet_ns.append(ns)
-            document["meta"] = profile["meta"]
-            document["rows"].append({
-                "batch": batch, "torch_cuda_graph_ns": torch_ns, "lenslet_ns": lenslet_ns,
-                "torch_images_per_s": batch / np.median(torch_ns) * 1e9,
-                "lenslet_images_per_s": batch / np.median(lenslet_ns) * 1e9,
-                "ratio": float(np.median(torch_ns) / np.median(lenslet_ns)),
-                "backends": {row["name"]: row["backend"] for row in profile["results"] if row["backend"]},
-            })
-            row = document["rows"][-1]
-            print(f"batch {batch}: PyTorch {row['torch_images_per_s'] / 1e6:.2f} M images/s, Lenslet "
-                  f"{row['lenslet_images_per_s'] / 1e6:.2f} M images/s, ratio {row['ratio']:.2f}", flush=True)
-            del graph
-    Path(arguments.json).write_text(json.dumps(document, indent=1) + "\n")
-    print(json.dumps(document["digits"], indent=1))
+
+def main():
+    arguments = parse_arguments()
+    tensors, _ = shared.load_safetensors(ROOT / "weights" / "lenet5.safetensors")
+    missing, rows = [], []
+    groups = []
+    if arguments.device != "cpu":
+        groups.append((gpu_sides(tensors, arguments, missing), arguments.batches))
+    if arguments.device != "cuda":
+        groups.append((cpu_sides(tensors, arguments, missing), arguments.cpu_batches))
+    document = {"schema": SCHEMA, "missing": missing}
+    document["libraries"] = {name: module.__version__ for name, module in sorted(sys.modules.items())
+                             if name in ("torch", "jax", "jaxlib", "onnxruntime", "numpy")}
+    for entry in missing:
+        print(f"{entry['side']} is not installed here: {entry['reason']}")
+    document["digits"] = check_digits([side for sides, _ in groups for side in sides], arguments)
+    for sides, batches in groups:
+        for batch in batches:
+            measured = measure(sides, batch, arguments)
+            add_ratios(measured)
+            rows += measured
+            for row in measured:
+                print_row(row)
+    document.update(lenslet_side.environment([side for sides, _ in groups for side in sides]))
+    document["rows"] = rows
+    with tempfile.NamedTemporaryFile("w", dir=Path(arguments.json).resolve().parent, delete=False) as file:
+        file.write(json.dumps(document, indent=1) + "\n")
+    os.replace(file.name, arguments.json)
+    if arguments.figure:
+        draw(document, arguments.figure)
 
 
 if __name__ == "__main__":
