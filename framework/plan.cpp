@@ -1,5 +1,6 @@
 #include "framework/plan.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "framework/error.h"
@@ -65,6 +66,12 @@ const PlanLayer* Plan::find(const std::string& layer) const noexcept {
     if (entry.name == layer) return &entry;
   }
   return nullptr;
+}
+
+MathMode Plan::math() const noexcept {
+  MathMode least = MathMode::kFp32;
+  for (const PlanLayer& layer : layers) least = std::max(least, layer.math);
+  return least;
 }
 
 std::string Plan::to_json() const {

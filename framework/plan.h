@@ -38,6 +38,8 @@ struct Plan {
   std::string origin;  // the file it was read from, for messages; not part of the JSON
 
   const PlanLayer* find(const std::string& layer) const noexcept;
+  /// The least exact math mode of all layers.
+  MathMode math() const noexcept;
   std::string to_json() const;
   /// Throws DataError naming what is wrong in the text.
   static Plan from_json(const std::string& text, const std::string& origin);

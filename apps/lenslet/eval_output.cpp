@@ -132,13 +132,13 @@ std::string eval_csv(const EvalOptions& options, const Executable& executable, c
   return concat(
       "device,math,split,batch,count,correct,accuracy,low_95,high_95,loss,images_per_s,resident_images_per_s,"
       "backends,fp32_correct,",
-      kStreamingCsvHeading, "\n", executable.device().to_string(), ",",
-      to_string(options.math.value_or(MathMode::kFp32)), ",", options.split, ",", executable.batch(), ",",
-      evaluation.count, ",", evaluation.correct, ",", format_fixed(evaluation.accuracy(), 6), ",",
-      format_fixed(interval.low, 6), ",", format_fixed(interval.high, 6), ",",
-      format_fixed(evaluation.loss, 6), ",", format_fixed(outcome.speed.images_per_s, 0), ",",
-      format_fixed(outcome.speed.resident_per_s, 0), ",", csv_field(describe_backends(executable.plan())),
-      ",", outcome.fp32 ? std::to_string(outcome.fp32->correct) : std::string(), ",",
+      kStreamingCsvHeading, "\n", executable.device().to_string(), ",", to_string(executable.plan().math()),
+      ",", options.split, ",", executable.batch(), ",", evaluation.count, ",", evaluation.correct, ",",
+      format_fixed(evaluation.accuracy(), 6), ",", format_fixed(interval.low, 6), ",",
+      format_fixed(interval.high, 6), ",", format_fixed(evaluation.loss, 6), ",",
+      format_fixed(outcome.speed.images_per_s, 0), ",", format_fixed(outcome.speed.resident_per_s, 0), ",",
+      csv_field(describe_backends(executable.plan())), ",",
+      outcome.fp32 ? std::to_string(outcome.fp32->correct) : std::string(), ",",
       outcome.streaming ? streaming_csv(*outcome.streaming) : std::string(",,,,,"), "\n");
 }
 

@@ -24,7 +24,8 @@ class Session {
   /// "NVIDIA H200" or the CPU's model.
   std::string device_name() const;
   const Graph& graph() const noexcept { return graph_; }
-  MathMode math() const noexcept { return options_.math.value_or(MathMode::kFp32); }
+  /// What --math asks for; of a plan that is replayed the least exact mode of its layers.
+  MathMode math() const noexcept { return plan_ ? plan_->math() : options_.math.value_or(MathMode::kFp32); }
   /// Where the weights come from, for people: "built-in weights" or the file's name.
   const std::string& weights_origin() const noexcept { return weights_origin_; }
   /// "cuda:0 (NVIDIA H200), taken because …".

@@ -28,6 +28,7 @@ TEST(Plan, RoundTripsThroughJson) {
   const Plan again = Plan::from_json(plan.to_json(), "memory");
   EXPECT_EQ(again.to_json(), plan.to_json());
   EXPECT_EQ(again.layers[0].math, MathMode::kTf32);
+  EXPECT_EQ(again.math(), MathMode::kTf32) << "the least exact of them";
   EXPECT_EQ(again.layers[0].choice, "WINOGRAD");
   EXPECT_EQ(again.layers[1].fused_into, "conv1");
 }
