@@ -87,6 +87,13 @@ void add_output(Command command, CommonOptions& options) {
                  [&options](const std::string& text) { options.output = parse_output(text); });
 }
 
+void add_seed(Command command, CommonOptions& options, const std::string& help) {
+  command.option("--seed", "N", help, [&options](const std::string& text) {
+    options.seed =
+        static_cast<uint64_t>(parse_integer("--seed", text, 0, std::numeric_limits<int64_t>::max()));
+  });
+}
+
 void add_graph(Command command, CommonOptions& options) {
   command.choice("--graph", {"on", "off"}, "replay a captured CUDA graph [off]",
                  [&options](const std::string& text) { options.cuda_graph = text == "on"; });
@@ -165,10 +172,7 @@ void add_profile(Command command, ProfileCommandOptions& options) {
                "bracket the measured part with cudaProfilerStart/Stop, for Nsight");
   command.flag("--strict", options.strict,
                "exit with 1 where a row is SUSPECT: faster than the machine can be");
-  command.option("--seed", "N", "seed of the random images [1]", [&options](const std::string& text) {
-    options.seed =
-        static_cast<uint64_t>(parse_integer("--seed", text, 0, std::numeric_limits<int64_t>::max()));
-  });
+  add_seed(command, options, "seed of the random images [1]");
   add_model(command, options);
   add_output(command, options);
   add_graph(command, options);
@@ -189,10 +193,7 @@ void add_tune(Command command, TuneOptions& options) {
       [&options](const std::string& text) { options.plan = text; });
   command.milliseconds("--warmup-ms", options.warmup_ms, "warm each candidate up that long [10]");
   command.milliseconds("--min-time-ms", options.min_time_ms, "time each candidate that long [50]");
-  command.option("--seed", "N", "seed of the pictures [1]", [&options](const std::string& text) {
-    options.seed =
-        static_cast<uint64_t>(parse_integer("--seed", text, 0, std::numeric_limits<int64_t>::max()));
-  });
+  add_seed(command, options, "seed of the pictures [1]");
   add_network(command, options);
   add_output(command, options);
   add_execution(command, options);
@@ -252,10 +253,7 @@ void add_bench(Command command, ModelBenchOptions& options) {
   command.text("--data", "DIR", options.data,
                "folder with MNIST's IDX files [LENSLET_MNIST_DIR, then ./data, else digits are drawn]");
   command.text("--weights", "FILE", options.weights, "weights as safetensors [built in]");
-  command.option("--seed", "N", "seed of the order of the pictures [1]", [&options](const std::string& text) {
-    options.seed =
-        static_cast<uint64_t>(parse_integer("--seed", text, 0, std::numeric_limits<int64_t>::max()));
-  });
+  add_seed(command, options, "seed of the order of the pictures [1]");
   add_execution(command, options);
   command.footer(
       "Examples:\n"
@@ -286,10 +284,7 @@ void add_backends(Command command, BackendsOptions& options) {
 
 void add_doctor(Command command, DoctorOptions& options) {
   add_execution(command, options);
-  command.option("--seed", "N", "seed of the self-test's data [1]", [&options](const std::string& text) {
-    options.seed =
-        static_cast<uint64_t>(parse_integer("--seed", text, 0, std::numeric_limits<int64_t>::max()));
-  });
+  add_seed(command, options, "seed of the self-test's data [1]");
   command.footer(
       "Examples:\n"
       "  lenslet doctor\n"

@@ -1,21 +1,14 @@
 // eval --streams on a GPU.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
 #include "tests/cli/fixture_files.h"
+#include "tests/cli/read_json.h"
 #include "tests/support/gpu.h"
 
 namespace lenslet::test {
 namespace {
 
 using nlohmann::json;
-
-json read_json(const std::string& path) {
-  std::ifstream file(expand(path));
-  return json::parse(file);
-}
 
 void expect_streamed(const std::string& arguments, const char* input, int64_t image_bytes) {
   SCOPED_TRACE(arguments);

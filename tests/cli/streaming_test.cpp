@@ -2,19 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "tests/cli/fixture_files.h"
+#include "tests/cli/read_json.h"
 
 namespace lenslet::test {
 namespace {
 
 using nlohmann::json;
-
-json read_json(const std::string& path) {
-  std::ifstream file(expand(path));
-  return json::parse(file);
-}
 
 TEST(Streaming, TheCpuRepeatsTheDataSet) {
   // 20 images in chunks of 7: chunks cross the end of the data set, the last one is shorter.

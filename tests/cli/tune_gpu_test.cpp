@@ -1,21 +1,14 @@
 // lenslet tune and the backend matrix on a GPU.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
 #include "tests/cli/fixture_files.h"
+#include "tests/cli/read_json.h"
 #include "tests/support/gpu.h"
 
 namespace lenslet::test {
 namespace {
 
 using nlohmann::json;
-
-json read_json(const std::string& path) {
-  std::ifstream file(expand(path));
-  return json::parse(file);
-}
 
 // Tunes, replays the plan, and compares what it says of itself.
 void expect_tuned(const std::string& arguments) {

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "tests/cli/fixture_files.h"
+#include "tests/cli/read_json.h"
 
 namespace lenslet::test {
 namespace {
@@ -14,11 +14,6 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kQuick = "tune --device cpu --batch-size 4 --warmup-ms 0 --min-time-ms 2 ";
-
-json read_json(const std::string& path) {
-  std::ifstream file(expand(path));
-  return json::parse(file);
-}
 
 // The nodes of the chosen candidates, and that each comes once.
 std::set<std::string> chosen_layers(const json& document) {
