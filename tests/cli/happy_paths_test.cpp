@@ -63,7 +63,7 @@ TEST(Global, VersionAndHelp) {
   const ProgramRun help = lenslet("--help");
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_NE(help.out.find("Exit codes"), std::string::npos);
-  for (const char* command : {"classify", "eval", "profile", "tune", "backends", "doctor"}) {
+  for (const char* command : {"classify", "eval", "profile", "bench", "tune", "backends", "doctor"}) {
     const ProgramRun about = lenslet(std::string(command) + " --help");
     EXPECT_EQ(about.exit_code, 0);
     EXPECT_NE(about.out.find(std::string("  lenslet ") + command), std::string::npos)
@@ -384,7 +384,7 @@ TEST(Eval, Mnist) {
 
 TEST(Profile, RowsAddUpAndFilesAreValid) {
   const ProgramRun run = lenslet(
-      "profile --device cpu --strict --batch-size 16 --min-time-ms 20 --warmup-ms 5 --json "
+      "profile --device cpu --plan layered --strict --batch-size 16 --min-time-ms 20 --warmup-ms 5 --json "
       "{dir}/out/profile.json "
       "--csv "
       "{dir}/out/profile.csv --trace {dir}/out/trace.json");
