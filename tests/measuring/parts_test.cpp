@@ -1,0 +1,69 @@
+// A rival whose output is judged in parts, others in each round.
+#include <gtest/gtest.h>
+
+#include "apps/measuring/measure.h"
+
+namespace lenslet {
+namespace {
+
+constexpr size_t kCount = 1000;
+
+/// Writes i + round at place i, but leaves out what it is told to.
+class Counter : public Contender {
+ public:
+  explicit Counter(size_t left_out) : left_out_(left_out) {}
+  std::string name() const override { return "counter"; }
+  void load(int round, Stream&) override { round_ = round; }
+  void run(Stream&) override {
+    for (size_t i = 0; i < kCount; ++i) {
+      if (i != left_out_) output_[i] = static_cast<float>(i) + static_cast<float>(round_);
+    }
+  }
+  float* output() override { return output_.data(); }
+  size_t output_count() const override { return kCount; }
+  std::vector<Part> judged(int round) const override { return {{static_cast<size_t>(round), 3}, {900, 2}}; }
+  Verdict judge(int round, const std::vector<float>& output) override {
+    const float first = static_cast<float>(2 * round);
+    const std::vector<float> expected = {first, first + 1, first + 2, 900.0f + static_cast<float>(round),
+                                         901.0f + static_cast<float>(round)};
+    Verdict verdict;
+    verdict.passed = output == expected;
+    verdict.reason = verdict.passed ? "" : "other parts than those asked for";
+    ++judged_;
+    return verdict;
+  }
+  int judged_ = 0;
+
+ private:
+  size_t left_out_;
+  int round_ = 0;
+  std::vector<float> output_ = std::vector<float>(kCount);
+};
+
+Measurement measure_one(Counter& counter) {
+  Stream stream(Device::cpu());
+  MeasureOptions options;
+  options.warmup_ms = 1;
+  options.min_time_ms = 1;
+  options.cold = false;
+  return measure({&counter}, stream, options).at(0);
+}
+
+TEST(JudgedParts, AreWhatTheJudgeSees) {
+  Counter counter(kCount);
+  const Measurement measured = measure_one(counter);
+  EXPECT_EQ(measured.status, "PASSED") << measured.reason;
+  EXPECT_GT(measured.hot.samples, 0u);
+  EXPECT_GE(counter.judged_, 3) << "before, during and after";
+}
+
+TEST(JudgedParts, AreSearchedForWhatWasNeverWritten) {
+  Counter counter(901);
+  const Measurement measured = measure_one(counter);
+  EXPECT_EQ(measured.status, "FAILED");
+  EXPECT_EQ(measured.reason, "skipped work: 1 of 5 outputs were never written");
+  EXPECT_EQ(measured.hot.samples, 0u);
+}
+
+}  // namespace
+}  // namespace lenslet
