@@ -1,4 +1,4 @@
-// Distrust: everything that is checked of a contender besides its time. Internal to measure.cpp.
+// Distrust: everything that is checked of a contender besides its time: by measure.cpp, and by whoever times otherwise.
 #pragma once
 
 #include <cstdint>

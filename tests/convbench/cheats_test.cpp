@@ -3,83 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <functional>
 #include <thread>
 
 #include "apps/convbench/bench/conv_bench.h"
-#include "layers/conv/conv_registry.h"
 #include "tests/convbench/bad_launch.h"
+#include "tests/convbench/cheating_backend.h"
 #include "tests/support/gpu.h"
 
 namespace lenslet {
 namespace {
 
-constexpr DeviceKind kDevice = LENSLET_TEST_DEVICE;
 constexpr const char* kProblem = "mb1ic3ih48oc3kh3ph1";
 constexpr const char* kLarge = "mb1ic3ih640oc3kh3ph1";  // the reference judges one output in eight
-
-/// A right kernel in the hands of a cheat, with what the cheat remembers.
-struct Victim {
-  ConvKernel& kernel;
-  Conv2dProblem problem;
-  std::shared_ptr<void> cache;    // device memory of an output
-  std::shared_ptr<Stream> other;  // another stream than the one that is timed
-  std::shared_ptr<std::thread> thread;
-  int64_t calls = 0;
-
-  size_t output_bytes() const { return problem.output_shape().bytes(); }
-};
-using Cheat = std::function<void(Victim&, const ConvArgs&, RunContext&)>;
-
-class CheatingKernel : public ConvKernel {
- public:
-  CheatingKernel(const ConvPrepare& request, std::unique_ptr<ConvKernel> kernel, const Cheat& cheat)
-      : kernel_(std::move(kernel)), cheat_(cheat), victim_{*kernel_, request.problem, {}, {}, {}} {
-    victim_.cache = request.services.allocate(victim_.output_bytes());
-    victim_.other = std::make_shared<Stream>(request.stream.device());
-  }
-  ~CheatingKernel() override {
-    if (victim_.thread) victim_.thread->join();
-  }
-  size_t workspace_bytes() const override { return kernel_->workspace_bytes(); }
-  void run(const ConvArgs& args, RunContext& context) override {
-    cheat_(victim_, args, context);
-    ++victim_.calls;
-  }
-
- private:
-  std::unique_ptr<ConvKernel> kernel_;
-  const Cheat& cheat_;
-  Victim victim_;
-};
-
-class CheatingBackend : public ConvBackend {
- public:
-  explicit CheatingBackend(Cheat cheat) : cheat_(std::move(cheat)) {}
-  Support supports(const Conv2dProblem& problem, MathMode math) const override {
-    return honest().supports(problem, math);
-  }
-  size_t workspace_bytes(const Conv2dProblem& problem, MathMode math) const override {
-    return honest().workspace_bytes(problem, math);
-  }
-  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
-    return honest().accuracy(problem, math);
-  }
-  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
-    return std::make_unique<CheatingKernel>(request, honest().prepare(request), cheat_);
-  }
-
- private:
-  static const ConvBackend& honest() { return find_conv_backend(kDevice, "direct").open(); }
-  Cheat cheat_;
-};
-
-void work(Victim& victim, const ConvArgs& args, RunContext& context) { victim.kernel.run(args, context); }
-
-/// Writes something wrong over the first output.
-void spoil(const ConvArgs& args, RunContext& context) {
-  fill_bytes(args.y, context.stream.device(), 0x40, sizeof(float), context.stream);
-}
 
 class Cheats : public testing::Test {
  protected:

@@ -1,5 +1,6 @@
 #include "apps/convbench/bench/conv_arena.h"
 
+#include "apps/convbench/bench/verdict.h"
 #include "framework/error.h"
 
 namespace lenslet {
@@ -42,6 +43,12 @@ void ConvArena::load(int round, Stream& stream) {
   loaded_ = round;
 }
 
+void ConvArena::poison(Stream& stream) {
+  byte_ = GuardedMemory::kNanByte;
+  memory_->poison(byte_, stream);
+  loaded_ = -1;
+}
+
 std::string ConvArena::damage(Stream& stream) {
   std::string found = memory_->damage(byte_, stream);
   if (found.empty()) return found;
@@ -72,11 +79,7 @@ Verdict ReferenceArena::judge(int round, const std::vector<float>& output, const
   Verdict verdict;
   verdict.reason = judge_.size_error();
   if (!verdict.reason.empty()) return verdict;
-  const reference::Comparison comparison = judge_.compare(data(round), output, accuracy, false, false);
-  verdict.error = {comparison.max_abs(), comparison.max_rel(), comparison.bound(), comparison.checked()};
-  verdict.reason = comparison.reason();
-  verdict.passed = comparison.passed();
-  return verdict;
+  return verdict_of(judge_.compare(data(round), output, accuracy, false, false));
 }
 
 }  // namespace lenslet

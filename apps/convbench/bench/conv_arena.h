@@ -33,10 +33,17 @@ class ConvArena {
   /// Brings input number `round` into memory and poisons everything else, unless it is there already; the workspace is
   /// poisoned anyway, so that no rival finds another's.
   void load(int round, Stream& stream);
-  /// What was written outside the blocks since load(); empty when nothing was. Waits.
+  /// Poisons all of it, input included, for whoever brings an input of his own to x_to_fill().
+  void poison(Stream& stream);
+  /// What was written outside the blocks since load() or poison(); empty when nothing was. Waits.
   std::string damage(Stream& stream);
 
   const float* x() const { return static_cast<const float*>(memory_->block(kInput)); }
+  /// load() will bring its own input back.
+  void* x_to_fill() {
+    loaded_ = -1;
+    return memory_->block(kInput);
+  }
   float* y() const { return static_cast<float*>(memory_->block(kOutput)); }
   size_t y_count() const { return static_cast<size_t>(problem_.output_shape().num_elements()); }
   void* workspace() const { return memory_->block(kWorkspace); }

@@ -5,15 +5,15 @@
 namespace lenslet {
 
 ConvContender::ConvContender(std::string name, const ConvBackend& backend, MathMode math, ConvArena& arena,
-                             size_t workspace_limit, Stream& stream)
+                             size_t workspace_limit, Stream& stream, const std::string& choice)
     : name_(std::move(name)),
       arena_(arena),
       accuracy_(backend.accuracy(arena.problem(), math)),
       stream_(stream),
       services_(stream) {
   const double start = host_now_ns();
-  kernel_ = backend.prepare(
-      {arena.problem(), math, arena.weights().data(), nullptr, false, workspace_limit, services_, stream});
+  kernel_ = backend.prepare({arena.problem(), math, arena.weights().data(), nullptr, false, workspace_limit,
+                             services_, stream, choice});
   stream.synchronize();
   prepare_ns_ = host_now_ns() - start;
   workspace_bytes_ = kernel_->workspace_bytes();

@@ -15,9 +15,10 @@ namespace lenslet {
 /// One backend prepared for the arena's problem, without bias and ReLU.
 class ConvContender : public Contender {
  public:
-  /// Prepares. Throws UnavailableError with the reason, MemoryError where the workspace limit rules it out.
+  /// Prepares, with a choice that an earlier kernel() made where one is given. Throws UnavailableError with the reason,
+  /// MemoryError where the workspace limit rules it out.
   ConvContender(std::string name, const ConvBackend& backend, MathMode math, ConvArena& arena,
-                size_t workspace_limit, Stream& stream);
+                size_t workspace_limit, Stream& stream, const std::string& choice = {});
 
   std::string name() const override { return name_; }
   void load(int round, Stream& stream) override { arena_.load(round, stream); }
@@ -31,6 +32,8 @@ class ConvContender : public Contender {
   float* host_output() override { return arena_.host_y(); }
 
   const ConvArena& arena() const noexcept { return arena_; }
+  /// How far a right result of it may lie from the exact one.
+  const ConvAccuracy& accuracy() const noexcept { return accuracy_; }
   const ConvKernel& kernel() const noexcept { return *kernel_; }
   double prepare_ns() const noexcept { return prepare_ns_; }
   size_t workspace_bytes() const noexcept { return workspace_bytes_; }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "apps/convbench/bench/verdict.h"
 #include "framework/error.h"
 #include "framework/parallel.h"
 #include "layers/reference/choose_outputs.h"
@@ -112,10 +113,8 @@ Verdict FilterTask::judge(int round, TensorLayout layout, const std::vector<floa
       other_byte = concat("another byte at ", index, ": expected a sum of ", sample.sum, ", found ", found);
     }
   }
-  Verdict verdict;
-  verdict.error = {comparison.max_abs(), comparison.max_rel(), comparison.bound(), comparison.checked()};
-  verdict.reason = comparison.passed() ? other_byte : comparison.reason();
-  verdict.passed = verdict.reason.empty();
+  Verdict verdict = verdict_of(comparison);
+  if (verdict.passed && !other_byte.empty()) verdict = {false, verdict.error, other_byte};
   return verdict;
 }
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/convbench/bench/verdict.h"
 #include "framework/error.h"
 #include "framework/tensor.h"
-#include "layers/reference/compare.h"
 
 namespace lenslet {
 namespace {
@@ -130,9 +130,7 @@ Verdict MatrixTask::judge(int round, const std::vector<float>& c, Stream& stream
       comparison.add(static_cast<int64_t>(index), c[index], value, exact ? 0 : growth * magnitude);
     }
   }
-  Verdict verdict;
-  verdict.error = {comparison.max_abs(), comparison.max_rel(), comparison.bound(), comparison.checked()};
-  verdict.reason = comparison.reason();
+  Verdict verdict = verdict_of(comparison);
   const auto nan = std::find_if(c.begin(), c.end(), [](float value) { return std::isnan(value); });
   if (verdict.reason.empty() && nan != c.end()) {
     verdict.reason = concat("element ", nan - c.begin(), " is not a number");

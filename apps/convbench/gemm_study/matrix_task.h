@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/measuring/contender.h"
 #include "apps/convbench/gemm_study/matrix_kernels.h"
+#include "apps/measuring/contender.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/guarded_memory.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/convbench/bench/verdict.h"
 #include "framework/error.h"
 #include "framework/parallel.h"
 
@@ -154,8 +155,7 @@ Verdict SeparableBlock::judge(int round, const std::vector<float>& output) {
     comparison.add(expected.index, output[static_cast<size_t>(expected.index)], expected.value,
                    expected.bound);
   }
-  verdict.error = {comparison.max_abs(), comparison.max_rel(), comparison.bound(), comparison.checked()};
-  verdict.reason = comparison.reason();
+  verdict = verdict_of(comparison);
   const auto odd =
       std::find_if_not(output.begin(), output.end(), [](float value) { return std::isfinite(value); });
   if (verdict.reason.empty() && odd != output.end()) {

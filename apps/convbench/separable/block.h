@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/measuring/contender.h"
 #include "apps/convbench/options.h"
+#include "apps/measuring/contender.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/prepare_services.h"
 #include "layers/reference/conv_judge.h"

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/convbench/bench/verdict.h"
 #include "framework/error.h"
 #include "framework/tensor.h"
-#include "layers/reference/compare.h"
 
 namespace lenslet {
 namespace {
@@ -140,9 +140,7 @@ Verdict StencilTask::judge(int round, Boundary boundary, const std::vector<float
     comparison.add(static_cast<int64_t>(sample.index), y[sample.index], sample.value,
                    exact ? 0 : growth * sample.magnitude);
   }
-  Verdict verdict;
-  verdict.error = {comparison.max_abs(), comparison.max_rel(), comparison.bound(), comparison.checked()};
-  verdict.reason = comparison.reason();
+  Verdict verdict = verdict_of(comparison);
   const auto nan = std::find_if(y.begin(), y.end(), [](float value) { return std::isnan(value); });
   if (verdict.reason.empty() && nan != y.end()) {
     verdict.reason = concat("element ", nan - y.begin(), " is not a number");

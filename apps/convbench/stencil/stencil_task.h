@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "apps/measuring/contender.h"
 #include "apps/convbench/stencil/stencil.h"
+#include "apps/measuring/contender.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/guarded_memory.h"
 

@@ -1,0 +1,237 @@
+#include "apps/convbench/streams/streams_bench.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "apps/convbench/bench/preparing.h"
+#include "apps/measuring/distrust.h"
+#include "framework/nvtx.h"
+#include "framework/statistics.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int kTurns = 5;
+enum Input { kBefore, kTimed, kAfter };  // rounds of Contender::load
+
+/// Why a row has no time.
+struct Fault {
+  std::string status, reason;
+};
+
+/// What is timed beside the rivals: one kind of parts alone.
+struct Alone {
+  const char* name;
+  double (Pipeline::*once_ns)();
+  std::vector<double> samples;
+  double median() const { return summarize(samples).median; }
+};
+
+/// One number of streams.
+struct Variant {
+  Variant(Pipeline& pipeline, int count, Stream& host, std::vector<float>& scratch)
+      : streams(count), pass(pipeline, count), distrust(pass, host, scratch) {}
+  int streams;
+  PassContender pass;
+  Distrust distrust;
+  std::optional<Fault> fault;
+  std::vector<double> samples;
+  int64_t passes = 0;
+};
+
+class StreamsContest {
+ public:
+  StreamsContest(Pipeline& pipeline, const std::vector<int>& streams, const MeasureOptions& options)
+      : pipeline_(pipeline), options_(options), host_(Device::cpu()) {
+    for (int count : streams)
+      variants_.push_back(std::make_unique<Variant>(pipeline, count, host_, scratch_));
+    for (auto& lane : pipeline.lanes())
+      lane_distrust_.push_back(std::make_unique<Distrust>(lane->contender, lane->stream, scratch_));
+  }
+
+  void run() {
+    if (options_.verify != Verify::kOff) check(kBefore);
+    time_all();
+    if (options_.verify == Verify::kBoth) check(kAfter);
+  }
+
+  const std::vector<std::unique_ptr<Variant>>& variants() const noexcept { return variants_; }
+  std::vector<std::pair<std::string, double>> stages() const {
+    std::vector<std::pair<std::string, double>> stages;
+    for (const Alone& alone : alone_) {
+      if (!alone.samples.empty()) stages.emplace_back(alone.name, alone.median());
+    }
+    return stages;
+  }
+
+ private:
+  bool stopped() const { return options_.stop && options_.stop(); }
+
+  /// What `step` finds wrong, by name, or throws; a lost device ends all.
+  std::optional<Fault> fault_of(const std::function<std::string()>& step) {
+    constexpr const char* kInterrupted = "interrupted before it was measured";
+    if (stopped()) return Fault{"SKIPPED", kInterrupted};
+    try {
+      const std::string wrong = step();
+      return wrong.empty() ? std::nullopt : std::optional<Fault>({"FAILED", wrong});
+    } catch (const InterruptedError&) {
+      return Fault{"SKIPPED", kInterrupted};
+    } catch (const Error& error) {
+      if (error.exit_code() == ExitCode::kDevice && device_is_lost(pipeline_.lanes().front()->stream)) throw;
+      return Fault{"ERROR", error.what()};
+    }
+  }
+
+  /// Every row that uses that lane.
+  void fail(int lane, const Fault& fault) {
+    for (auto& variant : variants_) {
+      if (lane < variant->streams && !variant->fault) variant->fault = fault;
+    }
+  }
+
+  // Each lane alone, then each way from host to host. A lane's fault is that of all rows that use it.
+  void check(int round) {
+    for (size_t i = 0; i < lane_distrust_.size(); ++i) {
+      std::optional<Fault> fault = fault_of([&] { return check_lane(i, round); });
+      if (!fault) continue;
+      if (fault->status != "SKIPPED") fault->reason = concat("stream ", i, ": ", fault->reason);
+      fail(static_cast<int>(i), *fault);
+    }
+    for (auto& variant : variants_) {
+      if (!variant->fault)
+        variant->fault = fault_of([&] { return variant->distrust.check(round, variant->passes); });
+    }
+  }
+
+  std::string check_lane(size_t index, int round) {
+    Lane& lane = *pipeline_.lanes()[index];
+    const std::string wrong = lane_distrust_[index]->check(round, lane.calls);
+    if (!wrong.empty()) return wrong;
+    const double start = host_now_ns();
+    lane.contender.run(lane.stream);
+    lane.stream.synchronize();
+    return lane_distrust_[index]->check_stream(host_now_ns() - start);
+  }
+
+  template <typename Once>
+  void sample(std::vector<double>& samples, double ms, Once&& once) {
+    const double until = host_now_ns() + ms * 1e6;
+    do {
+      samples.push_back(once());
+    } while (host_now_ns() < until && !stopped());
+  }
+
+  double pass_ns(Variant& variant) {
+    NvtxRange range("measure");
+    const double start = host_now_ns();
+    pipeline_.pass(variant.streams);
+    ++variant.passes;
+    return host_now_ns() - start;
+  }
+
+  // One turn of everything; what the last one's passes wrote is judged.
+  void turn(double ms, bool last) {
+    const auto fault = fault_of([&]() -> std::string {
+      for (Alone& alone : alone_) sample(alone.samples, ms, [&] { return (pipeline_.*alone.once_ns)(); });
+      return {};
+    });
+    if (fault) return fail(0, *fault);
+    for (auto& variant : variants_) {
+      if (variant->fault) continue;
+      variant->fault = fault_of([&]() -> std::string {
+        const bool judged = last && options_.verify == Verify::kBoth;
+        if (judged) {
+          pipeline_.poison_lanes();
+          variant->distrust.poison();
+        }
+        sample(variant->samples, ms, [&] { return pass_ns(*variant); });
+        if (!judged) return {};
+        const std::string wrong = variant->distrust.judge_output(kTimed);
+        return wrong.empty()
+                   ? wrong
+                   : concat("wrong after ", variant->passes, " passes, while it was timed: ", wrong);
+      });
+    }
+  }
+
+  void time_all() {
+    const auto fault = fault_of([&]() -> std::string {
+      pipeline_.load(kTimed);
+      return {};
+    });
+    if (fault) return fail(0, *fault);
+    turn(options_.warmup_ms, false);
+    for (Alone& alone : alone_) alone.samples.clear();
+    for (auto& variant : variants_) variant->samples.clear();
+    for (int i = 0; i < kTurns && !stopped(); ++i) turn(options_.min_time_ms / kTurns, i + 1 == kTurns);
+  }
+
+  Pipeline& pipeline_;
+  const MeasureOptions& options_;
+  Stream host_;
+  std::vector<float> scratch_;
+  std::vector<std::unique_ptr<Variant>> variants_;
+  std::vector<std::unique_ptr<Distrust>> lane_distrust_;
+  Alone alone_[3] = {{"copy in", &Pipeline::copy_in_ns, {}},
+                     {"conv", &Pipeline::compute_ns, {}},
+                     {"copy out", &Pipeline::copy_out_ns, {}}};
+};
+
+std::vector<ResultRow> rows_without_time(const StreamsRequest& request, const Refusal& refusal) {
+  std::vector<ResultRow> rows;
+  for (int streams : request.streams) {
+    rows.push_back(request.base(streams));
+    rows.back().status = refusal.status;
+    rows.back().reason = refusal.reason;
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<ResultRow> bench_streams(const StreamsRequest& request, BenchSession& session) {
+  DeviceGuard guard(session.device());
+  std::unique_ptr<Pipeline> pipeline;
+  const auto refusal = refusal_of(session.stream(), [&] {
+    const ConvBackend& backend = request.open();
+    if (const Support support = backend.supports(request.part, Pipeline::kMath); !support)
+      throw UnavailableError(support.reason());
+    const int most = *std::max_element(request.streams.begin(), request.streams.end());
+    pipeline = std::make_unique<Pipeline>(request.backend, backend, request.part, request.parts, most,
+                                          session.options(), session.device());
+  });
+  if (refusal) {
+    session.refuse(request.backend, refusal->code, refusal->reason);
+    return rows_without_time(request, *refusal);
+  }
+  const MeasureOptions options = session.measure_options();
+  StreamsContest contest(*pipeline, request.streams, options);
+  contest.run();
+  const std::vector<std::pair<std::string, double>> stages = contest.stages();
+  const auto longest = std::max_element(stages.begin(), stages.end(),
+                                        [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::vector<ResultRow> rows;
+  for (const auto& variant : contest.variants()) {
+    ResultRow row = request.base(variant->streams);
+    row.detail = pipeline->kernel().detail();
+    row.launches = pipeline->kernel().launches();
+    row.workspace_bytes = static_cast<int64_t>(pipeline->kernel().workspace_bytes()) * variant->streams;
+    row.stages_ns = stages;
+    if (options.verify != Verify::kOff) row.error = variant->distrust.error();
+    if (variant->fault || variant->samples.empty()) {
+      row.status = variant->fault ? variant->fault->status : "SKIPPED";
+      row.reason = variant->fault ? variant->fault->reason : "interrupted before it was measured";
+    } else {
+      row.time = summarize(variant->samples);
+      row.end_to_end = row.time;
+      row.bound_by = longest->first;
+      row.ceiling_fraction = longest->second / row.time.median;
+    }
+    rows.push_back(std::move(row));
+  }
+  if (request.after && !session.stopped()) request.after(*pipeline);
+  return rows;
+}
+
+}  // namespace lenslet

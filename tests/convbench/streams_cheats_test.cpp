@@ -1,0 +1,165 @@
+// Batches in parts over several streams: a cheat on one of them takes the time from every row that uses it, and from no other.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "apps/convbench/streams/streams_bench.h"
+#include "tests/convbench/bad_launch.h"
+#include "tests/convbench/cheating_backend.h"
+#include "tests/support/gpu.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int kParts = 6;
+
+class StreamCheats : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (kDevice == DeviceKind::kCuda) LENSLET_SKIP_WITHOUT_GPU();
+    options_.device = kDevice == DeviceKind::kCuda ? "cuda" : "cpu";
+    options_.measure.warmup_ms = 1;
+    options_.measure.min_time_ms = 5;
+  }
+
+  /// Rows for one stream and for three.
+  std::vector<ResultRow> rows_of(const Cheat& cheat) {
+    const CheatingBackend backend(cheat);
+    BenchSession session(options_, "streams");
+    StreamsRequest request;
+    request.backend = "cheat";
+    request.open = [&]() -> const ConvBackend& { return backend; };
+    request.part = Conv2dProblem::parse("mb2ic3ih48oc3kh3ph1");
+    request.parts = kParts;
+    request.streams = {1, 3};
+    request.base = [](int streams) {
+      ResultRow row;
+      row.name = std::to_string(streams);
+      return row;
+    };
+    return bench_streams(request, session);
+  }
+
+  static void expect_passed(const ResultRow& row) {
+    EXPECT_EQ(row.status, "PASSED") << row.reason;
+    EXPECT_GT(row.time.median, 0);
+    EXPECT_EQ(row.stages_ns.size(), 3u);
+    ASSERT_TRUE(row.error);
+    EXPECT_GT(row.error->checked, 0);
+    EXPECT_LE(row.error->max_abs, row.error->bound);
+  }
+  static void expect_caught(const ResultRow& row, const std::string& status, const std::string& by_name) {
+    EXPECT_EQ(row.status, status) << row.reason;
+    EXPECT_NE(row.reason.find(by_name), std::string::npos) << row.reason;
+    EXPECT_EQ(row.time.samples, 0u) << "a cheat has a time";
+  }
+  /// Both rows, for a cheat on every stream; for one on the third stream the row that uses it.
+  void expect_caught(const Cheat& cheat, const std::string& status, const std::string& by_name) {
+    for (const ResultRow& row : rows_of(cheat)) expect_caught(row, status, by_name);
+    const std::vector<ResultRow> rows =
+        rows_of([&](Victim& victim, const ConvArgs& args, RunContext& context) {
+          (victim.number == 2 ? cheat : Cheat(work))(victim, args, context);
+        });
+    expect_passed(rows[0]);
+    expect_caught(rows[1], status, by_name);
+  }
+
+  BenchOptions options_;
+};
+
+TEST_F(StreamCheats, HonestOnesPass) {
+  for (const ResultRow& row : rows_of(work)) expect_passed(row);
+}
+
+TEST_F(StreamCheats, SkippingAllWork) {
+  expect_caught([](Victim&, const ConvArgs&, RunContext&) {}, "FAILED", "skipped work");
+}
+
+TEST_F(StreamCheats, SkippingWorkOnceItIsTimed) {
+  expect_caught(
+      [](Victim& victim, const ConvArgs& args, RunContext& context) {
+        // Judged alone, and in a pass: then it rests.
+        if (victim.calls < 3 + 2 * kParts) work(victim, args, context);
+      },
+      "FAILED", "skipped work");
+}
+
+TEST_F(StreamCheats, ReturningACachedOutput) {
+  expect_caught(
+      [](Victim& victim, const ConvArgs& args, RunContext& context) {
+        const Device device = context.stream.device();
+        if (victim.calls == 0) {
+          work(victim, args, context);
+          copy_bytes(victim.cache.get(), device, args.y, device, victim.output_bytes(), context.stream);
+        } else {
+          copy_bytes(args.y, device, victim.cache.get(), device, victim.output_bytes(), context.stream);
+        }
+      },
+      "FAILED", "differ");
+}
+
+TEST_F(StreamCheats, GoingWrongAfterSomeCalls) {
+  expect_caught(
+      [](Victim& victim, const ConvArgs& args, RunContext& context) {
+        work(victim, args, context);
+        if (victim.calls > 3 + 2 * kParts) spoil(args, context);
+      },
+      "FAILED", "wrong after ");
+}
+
+TEST_F(StreamCheats, WritingOutsideItsOutput) {
+  expect_caught(
+      [](Victim& victim, const ConvArgs& args, RunContext& context) {
+        work(victim, args, context);
+        float* past = args.y + victim.output_bytes() / sizeof(float);
+        fill_bytes(past, context.stream.device(), 0x11, sizeof(float), context.stream);
+      },
+      "FAILED", "wrote behind block 1");
+}
+
+// Only once it is timed, so that what each stream shows alone beforehand says nothing.
+TEST_F(StreamCheats, WritingOutsideItsOutputOnceItIsTimed) {
+  expect_caught(
+      [](Victim& victim, const ConvArgs& args, RunContext& context) {
+        work(victim, args, context);
+        if (victim.calls < 3 + 2 * kParts) return;
+        float* past = args.y + victim.output_bytes() / sizeof(float);
+        fill_bytes(past, context.stream.device(), 0x11, sizeof(float), context.stream);
+      },
+      "FAILED", "wrote behind block 1");
+}
+
+TEST_F(StreamCheats, WorkingElsewhere) {
+  const Cheat elsewhere = [](Victim& victim, const ConvArgs& args, RunContext& context) {
+    if (context.stream.device().is_cuda()) {
+      RunContext other{*victim.other, context.workspace, nullptr};
+      victim.kernel.run(args, other);
+      return;
+    }
+    if (victim.thread) victim.thread->join();
+    victim.thread = std::make_shared<std::thread>([&victim, args, workspace = context.workspace] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      Stream stream(Device::cpu());
+      RunContext other{stream, workspace, nullptr};
+      victim.kernel.run(args, other);
+    });
+  };
+  const char* const by_name =
+      kDevice == DeviceKind::kCuda ? "stream 0: used another stream" : "stream 0: used another thread";
+  for (const ResultRow& row : rows_of(elsewhere)) expect_caught(row, "FAILED", by_name);
+}
+
+TEST_F(StreamCheats, FailingToLaunch) {
+  if (kDevice == DeviceKind::kCpu) {
+    expect_caught([](Victim&, const ConvArgs&, RunContext&) { throw DeviceError("no such launch"); }, "ERROR",
+                  "no such launch");
+    return;
+  }
+  expect_caught(
+      [](Victim&, const ConvArgs&, RunContext& context) { launch_too_many_threads(context.stream); }, "ERROR",
+      "launch");
+}
+
+}  // namespace
+}  // namespace lenslet
