@@ -133,7 +133,7 @@ void add_eval(Command command, EvalOptions& options) {
   command.option(
       "--streams", "N",
       "stream the images from page-locked host memory through N streams, in chunks of --batch-size, and show "
-      "the share of the bus's rate (GPU) [4 with --repeat]",
+      "the share of the bus's rate (GPU) [3 with --repeat]",
       [&options](const std::string& text) {
         options.streams = parse_integer("--streams", text, 1, kMaxStreams);
       });
@@ -154,7 +154,7 @@ void add_eval(Command command, EvalOptions& options) {
       "Examples:\n"
       "  lenslet eval --data mnist --device cpu\n"
       "  lenslet eval --backend conv1=direct,conv2=winograd --min-accuracy 0.99\n"
-      "  lenslet eval --device cuda --plan fused --input uint8 --batch-size 65536 --streams 4 --repeat "
+      "  lenslet eval --device cuda --plan fused --input uint8 --batch-size 65536 --streams 3 --repeat "
       "20000\n"
       "  lenslet eval --backend-matrix --backend fc1=direct,fc2=direct,fc3=direct --json matrix.json");
 }

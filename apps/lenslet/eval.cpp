@@ -23,7 +23,7 @@ constexpr int64_t kCpuBatchPerThread = 128;
 constexpr int64_t kGpuBatch = 10000;
 constexpr double kThroughputMs = 300;
 constexpr size_t kSheetLimit = 1000;
-constexpr int64_t kDefaultStreams = 4;
+constexpr int64_t kDefaultStreams = 3;  // one copies, one computes, one is ready
 
 std::string data_folder(const EvalOptions& options) {
   const std::string folder = find_mnist_folder(options.data);
