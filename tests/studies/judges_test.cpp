@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "apps/convbench/gemm_study/gemm_study.h"
 #include "apps/convbench/stencil/stencil_study.h"
@@ -106,6 +107,31 @@ TEST(GemmStudy, NamesItsCells) {
   EXPECT_EQ(shape.columns, 4096 * 4096);
   EXPECT_EQ(shape.inner, 27);
   EXPECT_FALSE(gemm_row({GemmCell::Table::kMemory, "shared", 16}, 1000, 3, 1).published);
+}
+
+// A launch that no card takes, and that fails here without one: whoever reads the error must know which kernel it was.
+TEST(Studies, LaunchErrorsNameTheKernel) {
+  if (!cuda_status().built) GTEST_SKIP() << "this build has no kernels";
+  Stream stream(Device::cpu());  // the launch is refused before any stream counts
+  const auto message_of = [](const std::function<void()>& launch) -> std::string {
+    try {
+      launch();
+    } catch (const DeviceError& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
+  };
+  const MatrixKernel matrix = kernel_of({GemmCell::Table::kPartition, "element", 64});
+  const std::string of_matrix = message_of([&] {
+    matrix_enqueue(matrix, {{64, 64, 64}, nullptr, nullptr, nullptr}, stream);
+  });
+  EXPECT_NE(of_matrix.find(concat("launch of ", matrix.name, " failed")), std::string::npos) << of_matrix;
+  const Stencil stencil{1, 1, 100, 7};
+  StencilKernel kernel = kernel_of({"tiled", Boundary::kZero}, stencil);
+  kernel.threads_x = 4096;
+  const std::string of_stencil =
+      message_of([&] { stencil_enqueue(kernel, stencil, nullptr, nullptr, nullptr, stream); });
+  EXPECT_NE(of_stencil.find(concat("launch of ", kernel.name, " failed")), std::string::npos) << of_stencil;
 }
 
 /// y by the definition, with the edges laid around x beforehand.

@@ -93,6 +93,7 @@ text=(bash "$here/check_text.sh" "$copy")
 red framework/planted.cpp '// TO''DO later' 'tracker' "${text[@]}"
 red docs/planted.md 'see /wo''rk/anything' 'a path of one machine' "${text[@]}"
 red docs/results/planted.json '{"path": "/wo''rk/library.so"}' 'a path of one machine' "${text[@]}"
+red layers/planted.cu 'LENSLET_CUDA_CHECK(cuda''GetLastError());' 'must name its kernel' "${text[@]}"
 red models/planted.h 'int a; ' 'at the end of a line' "${text[@]}"
 red tests/planted.sh '#!/bin/sh\nif true; then' 'syntax error' "${text[@]}"
 

@@ -3,6 +3,7 @@
 #include "framework/cuda_check.h"
 #include "framework/error.h"
 #include "framework/integer_math.h"
+#include "framework/launch_check.h"
 #include "framework/launch_resources.cuh"
 
 namespace lenslet {
@@ -53,7 +54,7 @@ void matrix_enqueue(const MatrixKernel& kernel, const MatrixArgs& args, Stream& 
   const dim3 grid(blocks(args.shape.columns, kernel.columns), blocks(args.shape.rows, kernel.rows));
   kernel.function<<<grid, threads, 0, static_cast<cudaStream_t>(stream.native_handle())>>>(args.shape, args.a,
                                                                                            args.b, args.c);
-  LENSLET_CUDA_CHECK_LAUNCH("a kernel of the gemm study");
+  LENSLET_CUDA_CHECK_LAUNCH_OF(kernel.name);
 }
 
 }  // namespace lenslet

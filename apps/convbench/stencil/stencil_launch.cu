@@ -1,5 +1,6 @@
 // The launch of the study's kernels.
 #include "apps/convbench/stencil/stencil_kernels.h"
+#include "framework/launch_check.h"
 #include "framework/launch_resources.cuh"
 #include "framework/stream.h"
 
@@ -17,7 +18,7 @@ void stencil_enqueue(const StencilKernel& kernel, const Stencil& stencil, const 
   kernel
       .function<<<blocks, threads, kernel.shared_bytes, static_cast<cudaStream_t>(stream.native_handle())>>>(
           shape, x, filter, y);
-  LENSLET_CUDA_CHECK_LAUNCH("a kernel of the stencil study");
+  LENSLET_CUDA_CHECK_LAUNCH_OF(kernel.name);
 }
 
 }  // namespace lenslet

@@ -7,6 +7,7 @@
 
 #include "framework/cuda_check.h"
 #include "framework/integer_math.h"
+#include "framework/launch_check.h"
 #include "framework/launch_resources.cuh"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/conv_limits.h"
@@ -177,7 +178,7 @@ class RungConv : public ConvKernel {
       kernels_.large<<<blocks, plan_.block, plan_.shared_bytes, stream>>>(*large_bank_, plan_.shape, args.x,
                                                                           args.y);
     }
-    LENSLET_CUDA_CHECK(cudaGetLastError());
+    LENSLET_CUDA_CHECK_LAUNCH_OF(design_.kernel_name);
   }
 
  private:

@@ -10,6 +10,7 @@
 
 #include "framework/cuda_check.h"
 #include "framework/integer_math.h"
+#include "framework/launch_check.h"
 #include "framework/launch_resources.cuh"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/conv_limits.h"
@@ -77,7 +78,7 @@ class RungConv : public ConvKernel {
                                 args.y};
     design_.kernel<<<blocks_, static_cast<unsigned>(design_.threads), design_.shared_bytes,
                      static_cast<cudaStream_t>(context.stream.native_handle())>>>(shape_, operands);
-    LENSLET_CUDA_CHECK(cudaGetLastError());
+    LENSLET_CUDA_CHECK_LAUNCH_OF(design_.kernel_name);
   }
 
  private:
