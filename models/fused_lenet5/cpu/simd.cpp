@@ -1,0 +1,106 @@
+// The variant `simd`: the kernels of simd_kernels.h over a batch, images dealt to threads.
+#include <algorithm>
+#include <cmath>
+
+#include "framework/parallel.h"
+#include "models/fused_lenet5/cpu/simd_kernels.h"
+#include "models/fused_lenet5/error_bound.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int64_t kPixels = 28 * 28;
+constexpr int kClasses = 10;
+// Waking a thread takes as long as a few images.
+constexpr int64_t kImagesPerThread = 8;
+
+/// 1 / sum exp(logit - largest) is the softmax of the largest. A NaN among the logits makes it NaN.
+Prediction predict(const float* logits) {
+  Prediction prediction;
+  for (int32_t k = 1; k < kClasses; ++k) {
+    if (logits[k] > logits[prediction.label]) prediction.label = k;
+  }
+  float sum = 0;
+  for (int k = 0; k < kClasses; ++k) sum += std::exp(logits[k] - logits[prediction.label]);
+  prediction.probability = 1 / sum;
+  return prediction;
+}
+
+class SimdOperator : public Operator {
+ public:
+  SimdOperator(const Lenet5Parameters& parameters, const FusedRequest& request, const SimdKernels& kernels)
+      : parameters_(parameters, request.input, kernels.lanes), request_(request), kernels_(kernels) {}
+
+  std::string detail() const override { return kernels_.isa; }
+
+  void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& /*context*/) override {
+    if (request_.input == ElementType::kUint8) {
+      run_batch(inputs[0].as<uint8_t>(), kernels_.run_uint8, output);
+    } else {
+      run_batch(inputs[0].data, kernels_.run_fp32, output);
+    }
+  }
+
+ private:
+  template <typename Pixel>
+  void run_batch(const Pixel* images, SimdKernels::Run<Pixel> kernel, const TensorView& output) const {
+    parallel_for(request_.batch, kImagesPerThread, [&](int64_t begin, int64_t end) {
+      for (int64_t first = begin; first < end; first += SimdKernels::kGroup) {
+        const int count = static_cast<int>(std::min<int64_t>(SimdKernels::kGroup, end - first));
+        if (request_.output == ElementType::kPrediction) {
+          float logits[SimdKernels::kGroup * kClasses];
+          kernel(parameters_, images + first * kPixels, count, logits);
+          for (int i = 0; i < count; ++i) output.as<Prediction>()[first + i] = predict(logits + i * kClasses);
+        } else {
+          kernel(parameters_, images + first * kPixels, count, output.data + first * kClasses);
+        }
+      }
+    });
+  }
+
+  SimdLenet5Parameters parameters_;
+  FusedRequest request_;
+  const SimdKernels& kernels_;
+};
+
+class SimdVariant : public FusedLenet5Variant {
+ public:
+  const char* name() const override { return "simd"; }
+  DeviceKind device_kind() const override { return DeviceKind::kCpu; }
+
+  Support supports(const FusedRequest& request) const override {
+    if (request.math == MathMode::kFp32) return Support::yes();
+    return Support::no(
+        concat("the CPU computes in fp32 only, asked for ", to_string(request.math), ": use --math fp32"));
+  }
+
+  double logit_bound(const Lenet5Parameters& parameters, const FusedRequest& request) const override {
+    // Without a fused multiply-add every product is rounded, as if its weight had been.
+    std::array<LayerRounding, 5> layers;
+    for (LayerRounding& layer : layers) layer.weight = kUnitFp32;
+    if (request.input == ElementType::kUint8) layers[0].weight = 2 * kUnitFp32;  // folded and rounded once
+    return lenet5_logit_bound(parameters, layers);
+  }
+
+  std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const FusedRequest& request,
+                                    Stream& /*stream*/) const override {
+    return make_simd_operator(parameters, request, *all_simd_kernels().front());
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Operator> make_simd_operator(const Lenet5Parameters& parameters, const FusedRequest& request,
+                                             const SimdKernels& kernels) {
+  return std::make_unique<SimdOperator>(parameters, request, kernels);
+}
+
+namespace fused_lenet5 {
+const FusedLenet5Variant& cpu_simd();
+const FusedLenet5Variant& cpu_simd() {
+  static const SimdVariant variant;
+  return variant;
+}
+}  // namespace fused_lenet5
+
+}  // namespace lenslet

@@ -1,0 +1,53 @@
+// Internal: the whole of LeNet-5 for a few images on one thread, compiled for each instruction set.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "framework/tensor.h"
+#include "models/fused_lenet5/variant.h"
+
+namespace lenslet {
+
+/// The parameters in the order in which the kernels for one vector width read them.
+struct SimdLenet5Parameters {
+  /// A fully connected layer in panels of 2 * lanes outputs, the last padded with zeros.
+  struct Dense {
+    Tensor weight;  // [panels, inputs, 2 * lanes]
+    Tensor bias;    // [panels, 2 * lanes]
+  };
+
+  /// For vectors of `lanes` floats. With kUint8 the normalisation of the pixels is folded into conv1.
+  SimdLenet5Parameters(const Lenet5Parameters& parameters, ElementType input, int lanes);
+
+  Tensor conv1_weight;  // [5, 5, 6]
+  Tensor conv1_bias;    // [6]
+  Tensor conv2_weight;  // [6, 5, 5, 16]
+  Tensor conv2_bias;    // [16]
+  Dense fc1;            // its inputs in the order [4 * 4][16]: channels last, as conv2 leaves them
+  Dense fc2;
+  Dense fc3;
+};
+
+struct SimdKernels {
+  static constexpr int kGroup = 12;  // images that share one pass over the fully connected layers' weights
+  /// Logits [count, 10] of images [count, 784], count <= kGroup. An image's bits depend on nothing but the image and
+  /// the parameters: every sum has one order, whatever the count.
+  template <typename Pixel>
+  using Run = void (*)(const SimdLenet5Parameters& parameters, const Pixel* images, int count, float* logits);
+
+  const char* isa;  // "AVX-512", "AVX2" or "baseline"
+  int lanes;        // floats in one vector
+  Run<float> run_fp32;
+  Run<uint8_t> run_uint8;
+};
+
+/// All that this processor can run, best first; every processor has "baseline".
+const std::vector<const SimdKernels*>& all_simd_kernels();
+
+/// The variant's operator with the kernels of one instruction set; the variant takes the best.
+std::unique_ptr<Operator> make_simd_operator(const Lenet5Parameters& parameters, const FusedRequest& request,
+                                             const SimdKernels& kernels);
+
+}  // namespace lenslet
