@@ -33,7 +33,8 @@ void write_accuracy(JsonWriter& json, const std::optional<ResultAccuracy>& accur
     return;
   }
   json.key("accuracy").begin_object(JsonWriter::Style::kInline).field("correct", accuracy->correct);
-  json.field("count", accuracy->count).field("fp32_correct", accuracy->fp32_correct).end_object();
+  json.field("count", accuracy->count).field("fp32_correct", accuracy->fp32_correct);
+  json.field("differing", accuracy->differing).end_object();
 }
 
 void write_launches(JsonWriter& json, const std::vector<LaunchResources>& launches) {

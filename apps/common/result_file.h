@@ -33,6 +33,7 @@ struct PublishedFigure {
 struct ResultAccuracy {
   int64_t correct = 0, count = 0;
   int64_t fp32_correct = 0;  // by the layered plan in fp32, in the same run
+  int64_t differing = 0;     // images that this plan answers otherwise
 };
 
 /// One measurement. NaN, empty or nullopt means "does not apply" and becomes null.

@@ -31,7 +31,7 @@ int class_of(ElementType type, const void* answers, int64_t slot) {
 BenchAccuracy::BenchAccuracy(const Session& session, const std::optional<ImageDataset>& data, Stream& stream)
     : session_(session), data_(data), stream_(stream) {}
 
-std::optional<int64_t> BenchAccuracy::count_correct(Executable& executable) const {
+std::optional<std::vector<int>> BenchAccuracy::classes_of(Executable& executable) const {
   const Device device = executable.device();
   const TensorView input = executable.input();
   const ConstTensorView output = executable.output();
@@ -41,7 +41,7 @@ std::optional<int64_t> BenchAccuracy::count_correct(Executable& executable) cons
   const size_t answer_bytes = output.bytes() / static_cast<size_t>(executable.batch());
   std::vector<float> normalised(as_bytes ? 0 : images_room * kPixels);
   std::vector<float> answers(images_room * answer_bytes / sizeof(float));
-  int64_t correct = 0;
+  std::vector<int> classes;
   for (int64_t first = 0; first < data_->count; first += most) {
     if (interrupted()) return std::nullopt;
     const int64_t images = std::min(most, data_->count - first);
@@ -54,27 +54,32 @@ std::optional<int64_t> BenchAccuracy::count_correct(Executable& executable) cons
     copy_bytes(answers.data(), Device::cpu(), output.data, device, static_cast<size_t>(images) * answer_bytes,
                stream_);
     stream_.synchronize();
-    for (int64_t i = 0; i < images; ++i) {
-      const int label = data_->labels[static_cast<size_t>(first + i)];
-      correct += class_of(output.type, answers.data(), i) == label ? 1 : 0;
-    }
+    for (int64_t i = 0; i < images; ++i) classes.push_back(class_of(output.type, answers.data(), i));
   }
+  return classes;
+}
+
+int64_t BenchAccuracy::correct_of(const std::vector<int>& classes) const {
+  int64_t correct = 0;
+  for (size_t i = 0; i < classes.size(); ++i) correct += classes[i] == data_->labels[i] ? 1 : 0;
   return correct;
 }
 
 std::optional<ResultAccuracy> BenchAccuracy::of(const std::string& key, Executable& executable) {
   if (!data_) return std::nullopt;
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
-  if (!fp32_correct_) {
+  if (!fp32_classes_) {
     BuildOptions build = session_.build_options(std::min(kStandardBatch, data_->count));
     build.execution = Plan::kLayered;
     build.stream = &stream_;
     Executable standard(session_.graph(), build);
-    fp32_correct_ = count_correct(standard);
+    fp32_classes_ = classes_of(standard);
   }
-  const std::optional<int64_t> correct = count_correct(executable);
-  if (!correct || !fp32_correct_) return std::nullopt;
-  return known_[key] = {*correct, data_->count, *fp32_correct_};
+  const std::optional<std::vector<int>> classes = classes_of(executable);
+  if (!classes || !fp32_classes_) return std::nullopt;
+  ResultAccuracy accuracy{correct_of(*classes), data_->count, correct_of(*fp32_classes_), 0};
+  for (size_t i = 0; i < classes->size(); ++i) accuracy.differing += (*classes)[i] != (*fp32_classes_)[i];
+  return known_[key] = accuracy;
 }
 
 std::string judge_accuracy(const ResultAccuracy& accuracy) {

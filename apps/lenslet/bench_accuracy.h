@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "apps/common/result_file.h"
 #include "apps/lenslet/session.h"
@@ -20,12 +21,14 @@ class BenchAccuracy {
   std::optional<ResultAccuracy> of(const std::string& key, Executable& executable);
 
  private:
-  std::optional<int64_t> count_correct(Executable& executable) const;
+  /// The class of each image, -1 for an answer that is not a number; none after a signal.
+  std::optional<std::vector<int>> classes_of(Executable& executable) const;
+  int64_t correct_of(const std::vector<int>& classes) const;
 
   const Session& session_;
   const std::optional<ImageDataset>& data_;
   Stream& stream_;
-  std::optional<int64_t> fp32_correct_;
+  std::optional<std::vector<int>> fp32_classes_;
   std::map<std::string, ResultAccuracy> known_;
 };
 

@@ -30,7 +30,7 @@ void first_columns(Table& table) {
 std::string accuracy_of(const ResultRow& row) {
   if (!row.accuracy) return "-";
   return concat(format_count(row.accuracy->correct), " (fp32 ", format_count(row.accuracy->fp32_correct),
-                ")");
+                ", ", row.accuracy->differing, " differ)");
 }
 
 // Every reason once, with what it is about.

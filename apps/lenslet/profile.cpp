@@ -226,6 +226,9 @@ std::string sum_table(const Executable& executable, const Measured& measured) {
   row("unprofiled total", total);
   row("profiled total", profile.profiled.median);
   row("wall clock, enqueue and synchronise", profile.wall.median);
+  if (executable.device().is_cuda()) {
+    row("of it launch and synchronise, wall - unprofiled", profile.wall.median - total);
+  }
   if (measured.replayed.samples > 0) row("wall clock, CUDA graph replayed", measured.replayed.median);
   if (profile.h2d.samples > 0) {
     row(concat("copy in, ", format_bytes(static_cast<double>(profile.h2d_bytes))), profile.h2d.median);

@@ -52,6 +52,7 @@ TEST(Bench, ARowForEachConfigurationVerifiedAndCounted) {
     const json& accuracy = row.at("accuracy");
     EXPECT_EQ(accuracy.at("count"), 20);
     EXPECT_EQ(accuracy.at("correct"), accuracy.at("fp32_correct"));
+    EXPECT_EQ(accuracy.at("differing"), 0);
     EXPECT_NE(row.at("repro").get<std::string>().find("lenslet bench --device cpu --batch-sizes"),
               std::string::npos);
   }
