@@ -1,0 +1,62 @@
+// Warp-wide instructions of the tensor-core kernels, from compute capability 8.0 on. Internal: includes CUDA.
+//
+// Fragments after the PTX ISA, "Matrix fragments for mma.m16n8k16" and "mma.m16n8k8": lane = 4 g + t holds of
+//   A [16, K]  rows g and g + 8, columns 2t, 2t+1 (and 2t+8, 2t+9);   B [K, 8]  rows 2t, 2t+1 (and 2t+8, 2t+9), column g;
+//   D [16, 8]  rows g and g + 8, columns 2t, 2t+1.
+#pragma once
+
+#include <cuda_fp16.h>
+
+#include <cstdint>
+
+namespace lenslet::fused_lenet5 {
+
+// Declared for every architecture, so that templates compile; kernels that use them are launched from 8.0 on only.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+#define LENSLET_FROM_SM80(...) asm volatile(__VA_ARGS__)
+#else
+#define LENSLET_FROM_SM80(...) __trap()
+#endif
+
+/// d [16, 8] = c + a [16, 16] b [16, 8], fp16 products, fp32 sums.
+__device__ __forceinline__ void multiply_16x8x16(float (&d)[4], const uint4& a, uint32_t b0, uint32_t b1,
+                                                 const float (&c)[4]) {
+  LENSLET_FROM_SM80(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%10,%11,%12,%13};"
+      : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+      : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
+}
+
+/// d [16, 8] = c + a [16, 8] b [8, 8].
+__device__ __forceinline__ void multiply_16x8x8(float (&d)[4], uint32_t a0, uint32_t a1, uint32_t b,
+                                                const float (&c)[4]) {
+  LENSLET_FROM_SM80(
+      "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%8,%9,%10};"
+      : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+      : "r"(a0), "r"(a1), "r"(b), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
+}
+
+/// An 8 x 8 matrix of halves, of which lane 4 g + t holds row g, columns 2t and 2t+1, transposed.
+__device__ __forceinline__ uint32_t transpose_8x8(uint32_t row_pair) {
+  uint32_t column_pair = 0;
+  LENSLET_FROM_SM80("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(column_pair) : "r"(row_pair));
+  return column_pair;
+}
+
+/// max(x, 0) of two values, rounded to nearest, the first in the lower half. NaN stays NaN.
+__device__ __forceinline__ uint32_t pack_relu(float low, float high) {
+  uint32_t pair = 0;
+  LENSLET_FROM_SM80("cvt.rn.relu.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+
+#undef LENSLET_FROM_SM80
+
+/// Two values rounded to nearest, the first in the lower half.
+__device__ __forceinline__ uint32_t pack_halves(float low, float high) {
+  const __half2 pair = __floats2half2_rn(low, high);
+  return *reinterpret_cast<const uint32_t*>(&pair);
+}
+
+}  // namespace lenslet::fused_lenet5
