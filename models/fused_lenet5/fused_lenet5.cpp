@@ -8,6 +8,7 @@
 namespace lenslet {
 
 namespace fused_lenet5 {  // one getter a variant, in the file of that name
+const FusedLenet5Variant& cpu_simd();
 #ifdef LENSLET_HAS_CUDA
 const FusedLenet5Variant& gpu_mma();
 #endif
@@ -22,6 +23,7 @@ constexpr double kPixels = 28 * 28, kClasses = 10;
 // In rank order for each kind of device: the first that supports a request and suits it serves `auto`.
 const std::vector<const FusedLenet5Variant*>& all_variants() {
   static const std::vector<const FusedLenet5Variant*> variants = {
+      &fused_lenet5::cpu_simd(),
 #ifdef LENSLET_HAS_CUDA
       &fused_lenet5::gpu_mma(),
 #endif
