@@ -40,12 +40,7 @@ Tensor clone(const Safetensors& weights, const char* name) {
 
 class FusedLenet5 : public FusedModel {
  public:
-  explicit FusedLenet5(const Safetensors& weights)
-      : parameters_{clone(weights, "conv1.weight"), clone(weights, "conv1.bias"),
-                    clone(weights, "conv2.weight"), clone(weights, "conv2.bias"),
-                    clone(weights, "fc1.weight"),   clone(weights, "fc1.bias"),
-                    clone(weights, "fc2.weight"),   clone(weights, "fc2.bias"),
-                    clone(weights, "fc3.weight"),   clone(weights, "fc3.bias")} {}
+  explicit FusedLenet5(const Safetensors& weights) : parameters_(lenet5_parameters(weights)) {}
 
   Work work(const FusedRequest& request) const override {
     const double images = static_cast<double>(request.batch);
@@ -108,6 +103,13 @@ class FusedLenet5 : public FusedModel {
 };
 
 }  // namespace
+
+Lenet5Parameters lenet5_parameters(const Safetensors& weights) {
+  return {clone(weights, "conv1.weight"), clone(weights, "conv1.bias"), clone(weights, "conv2.weight"),
+          clone(weights, "conv2.bias"),   clone(weights, "fc1.weight"), clone(weights, "fc1.bias"),
+          clone(weights, "fc2.weight"),   clone(weights, "fc2.bias"),   clone(weights, "fc3.weight"),
+          clone(weights, "fc3.bias")};
+}
 
 std::shared_ptr<const FusedModel> make_fused_lenet5(const Safetensors& weights) {
   return std::make_shared<FusedLenet5>(weights);

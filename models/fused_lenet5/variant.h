@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "framework/fused_model.h"
+#include "framework/io/safetensors.h"
 #include "framework/tensor.h"
 
 namespace lenslet {
@@ -24,6 +25,9 @@ struct Lenet5Parameters {
   Tensor fc3_weight;    // [10, 84]
   Tensor fc3_bias;      // [10]
 };
+
+/// Copies of the tensors of a complete LeNet-5.
+Lenet5Parameters lenet5_parameters(const Safetensors& weights);
 
 class FusedLenet5Variant {
  public:
