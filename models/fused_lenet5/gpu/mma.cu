@@ -1,74 +1,62 @@
-// The fused LeNet-5 on tensor cores, for large batches:
+// The variant `mma`, LeNet-5 on tensor cores, for large batches:
 //   x [N, 28, 28] -> h1 = pool(relu(conv1 x)) [N, 6, 12, 12] -> h2 = pool(relu(conv2 h1)) [N, 16, 4, 4]
 //     -> relu(fc1 h2) [N, 120] -> relu(fc2) [N, 84] -> fc3 [N, 10]
 //
-// fp16: operands are rounded to fp16, sums are fp32. Bytes are exact in fp16, with the normalisation folded into conv1;
-// normalised fp32 input is rounded. Every layer is mma.sync with its smallest dimension on the side of the instruction
-// that wastes least: conv1 is pixels x filters, the others are weights x activations. Fragments after the PTX ISA, "Matrix
-// fragments for mma.m16n8k16"; layers that hand on their result in registers after T. Dao et al., "FlashAttention"
-// (arXiv:2205.14135), whose two products are chained so. The Toeplitz form of conv1, several neighbouring outputs from one
-// run of pixels, is that of im2col with rows shared (K. Chellapilla et al., "High performance convolutional neural
-// networks for document processing", 2006).
+// Operands are rounded to fp16 or tf32, sums are fp32. Bytes are exact in both, with the normalisation folded into conv1;
+// normalised input is rounded. Every layer is a product of mma.sync: conv1 is pixels x filters in Toeplitz form, four
+// neighbouring outputs from one run of eight pixels; conv2 and the fully connected layers are weights x activations.
+// Fragments after the PTX ISA, "Matrix fragments for mma.m16n8k16". Products chained in registers as in T. Dao et al.,
+// "FlashAttention" (arXiv:2205.14135). Everything else is this project's own; docs/kernels/fused_lenet.md derives it.
 #include <algorithm>
 
 #include "framework/cuda_check.h"
 #include "framework/integer_math.h"
 #include "framework/multiprocessors.h"
 #include "models/fused_lenet5/error_bound.h"
-#include "models/fused_lenet5/gpu/mma_kernel.cuh"
+#include "models/fused_lenet5/gpu/mma_kernels.h"
 
 namespace lenslet {
 namespace fused_lenet5 {
 namespace {
 
-// 12 warps a multiprocessor leave a lane the 168 registers that the convolutions' weights and sums take.
-constexpr int kWarps = 12;
-
-template <typename Pixel, typename Output>
-class MmaFp16 : public Operator {
+class MmaOperator : public Operator {
  public:
-  MmaFp16(const Lenet5Parameters& parameters, const FusedRequest& request, Stream& stream)
-      : count_(request.batch) {
-    const std::vector<unsigned char> packed = pack_mma_parameters(parameters, request.input);
-    parameters_ = Buffer(request.device, packed.size());
-    copy_bytes(parameters_.data(), request.device, packed.data(), Device::cpu(), packed.size(), stream);
-    LENSLET_CUDA_CHECK(
-        cudaFuncSetAttribute(kernel(), cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
-
+  MmaOperator(const MmaKernel& kernel, const std::vector<unsigned char>& packed, const FusedRequest& request,
+              Stream& stream)
+      : kernel_(kernel), count_(request.batch), packed_(request.device, packed.size()) {
+    copy_bytes(packed_.data(), request.device, packed.data(), Device::cpu(), packed.size(), stream);
+    LENSLET_CUDA_CHECK(cudaFuncSetAttribute(kernel_.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            kernel_.shared_bytes));
     // As many rounds as it takes, and each of them as short as that allows, so that the warps end together.
     const int blocks = multiprocessor_count(request.device);
-    const int64_t warps = int64_t{kWarps} * blocks;
+    const int64_t warps = int64_t{kernel_.warps} * blocks;
     const int64_t rounds = ceil_div(count_, warps * kMmaImagesARound);
     images_a_round_ = static_cast<int>(ceil_div(count_, warps * rounds));
     blocks_ = static_cast<unsigned>(std::min<int64_t>(blocks, ceil_div(count_, images_a_round_)));
   }
   std::string detail() const override {
-    return concat(blocks_, " blocks of ", kWarps, " warps, ", images_a_round_, " images a round");
+    return concat(blocks_, " blocks of ", kernel_.warps, " warps, ", images_a_round_, " images a round");
   }
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
-    kernel()<<<blocks_, kWarps * 32, kSharedBytes,
-               static_cast<cudaStream_t>(context.stream.native_handle())>>>(
-        inputs[0].as<Pixel>(), count_, images_a_round_, parameters_.as<unsigned char>(), output.as<Output>());
-    LENSLET_CUDA_CHECK_LAUNCH("fused_lenet5_mma_kernel");
+    const void* images = inputs[0].data;
+    const void* packed = packed_.data();
+    void* arguments[] = {&images, &count_, &images_a_round_, &packed, &output.data};
+    LENSLET_CUDA_CHECK(cudaLaunchKernel(kernel_.function, dim3(blocks_),
+                                        dim3(static_cast<unsigned>(kernel_.warps * 32)), arguments,
+                                        static_cast<size_t>(kernel_.shared_bytes),
+                                        static_cast<cudaStream_t>(context.stream.native_handle())));
   }
 
  private:
-  static constexpr int kSharedBytes = MmaShared<Pixel, kWarps>::kBytes;
-  static auto kernel() { return &fused_lenet5_mma_kernel<Pixel, Output, kWarps>; }
-
+  MmaKernel kernel_;
   int64_t count_;
   int images_a_round_ = 0;
   unsigned blocks_ = 0;
-  Buffer parameters_;
+  Buffer packed_;
 };
 
-template <typename Pixel>
-std::unique_ptr<Operator> prepare_fp16(const Lenet5Parameters& parameters, const FusedRequest& request,
-                                       Stream& stream) {
-  if (request.output == ElementType::kPrediction) {
-    return std::make_unique<MmaFp16<Pixel, Prediction>>(parameters, request, stream);
-  }
-  return std::make_unique<MmaFp16<Pixel, float>>(parameters, request, stream);
+MmaKernel kernel_for(const FusedRequest& request, size_t shared_limit) {
+  return request.math == MathMode::kTf32 ? mma_tf32_kernel(request) : mma_fp16_kernel(request, shared_limit);
 }
 
 class Mma : public FusedLenet5Variant {
@@ -77,43 +65,51 @@ class Mma : public FusedLenet5Variant {
   DeviceKind device_kind() const override { return DeviceKind::kCuda; }
 
   Support supports(const FusedRequest& request) const override {
-    if (request.math != MathMode::kFp16) {
-      return Support::no(concat("mma rounds its operands to fp16, asked for ", to_string(request.math),
-                                ": use --math fp16"));
+    if (request.math == MathMode::kFp32) {
+      return Support::no("mma rounds its operands to tf32 or fp16, asked for fp32: use --math tf32 or fp16");
     }
-    const CudaStatus& cuda = cuda_status();
-    const auto ordinal = static_cast<size_t>(request.device.ordinal);
-    if (ordinal >= cuda.devices.size())
-      return Support::yes();  // no such GPU: the answer is about the request alone
-    const CudaDeviceInfo& gpu = cuda.devices[ordinal];
-    if (gpu.compute_capability < 80) {
+    const CudaDeviceInfo* const gpu = find_gpu(request.device);
+    if (!gpu) return Support::yes();  // no such GPU: the answer is about the request alone
+    if (gpu->compute_capability < 80) {
       return Support::no(concat("mma needs compute capability 8.0, this GPU has ",
-                                gpu.compute_capability / 10, ".", gpu.compute_capability % 10,
+                                gpu->compute_capability / 10, ".", gpu->compute_capability % 10,
                                 ": use --math fp32"));
     }
-    const int shared = request.input == ElementType::kUint8 ? MmaShared<uint8_t, kWarps>::kBytes
-                                                            : MmaShared<float, kWarps>::kBytes;
-    if (gpu.shared_bytes_per_block_optin < static_cast<size_t>(shared)) {
-      return Support::no(concat("mma needs ", shared, " bytes of shared memory a block, this GPU has ",
-                                gpu.shared_bytes_per_block_optin, ": use --plan layered"));
+    const size_t limit = gpu->shared_bytes_per_block_optin;
+    const auto needed = static_cast<size_t>(kernel_for(request, limit).shared_bytes);
+    if (needed > limit) {
+      return Support::no(concat("mma needs ", needed, " bytes of shared memory a block, this GPU has ", limit,
+                                ": use --plan layered"));
     }
     return Support::yes();
   }
 
   // Tensor cores multiply exactly and cut off their sums, a bit or two below fp32's last place. In conv1 on bytes they
-  // add up 1024 + x, five times what the model of the bound takes for x.
+  // add up 1024 + x (tf32: 256 + x), five times what the bound's model takes for x.
   double logit_bound(const Lenet5Parameters& parameters, const FusedRequest& request) const override {
     constexpr double kSum = 4 * kUnitFp32;
-    const LayerRounding layer{kUnitFp16, kUnitFp16, kSum};
+    const double unit = request.math == MathMode::kTf32 ? kUnitTf32 : kUnitFp16;
+    const LayerRounding layer{unit, unit, kSum};
     LayerRounding first = layer;
-    if (request.input == ElementType::kUint8) first = {kUnitFp16, 0, 5 * kSum};
+    if (request.input == ElementType::kUint8) first = {unit, 0, 5 * kSum};
     return lenet5_logit_bound(parameters, {first, layer, layer, layer, layer});
   }
 
   std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const FusedRequest& request,
                                     Stream& stream) const override {
-    return request.input == ElementType::kUint8 ? prepare_fp16<uint8_t>(parameters, request, stream)
-                                                : prepare_fp16<float>(parameters, request, stream);
+    const CudaDeviceInfo* const gpu = find_gpu(request.device);
+    const MmaKernel kernel = kernel_for(request, gpu ? gpu->shared_bytes_per_block_optin : 0);
+    const std::vector<unsigned char> packed = request.math == MathMode::kTf32
+                                                  ? pack_mma_tf32(parameters, request.input)
+                                                  : pack_mma_fp16(parameters, request.input);
+    return std::make_unique<MmaOperator>(kernel, packed, request, stream);
+  }
+
+ private:
+  static const CudaDeviceInfo* find_gpu(Device device) {
+    const CudaStatus& cuda = cuda_status();
+    const auto ordinal = static_cast<size_t>(device.ordinal);
+    return ordinal < cuda.devices.size() ? &cuda.devices[ordinal] : nullptr;
   }
 };
 

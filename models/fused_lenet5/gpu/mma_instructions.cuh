@@ -37,6 +37,24 @@ __device__ __forceinline__ void multiply_16x8x8(float (&d)[4], uint32_t a0, uint
       : "r"(a0), "r"(a1), "r"(b), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
 }
 
+/// The same with tf32 operands: a [16, 8] in four registers, rows g, g + 8, g, g + 8 and columns t, t, t + 4, t + 4; b rows t
+/// and t + 4 of column g.
+__device__ __forceinline__ void multiply_tf32(float (&d)[4], const uint4& a, uint32_t b0, uint32_t b1,
+                                              const float (&c)[4]) {
+  LENSLET_FROM_SM80(
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%10,%11,%12,%13};"
+      : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+      : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
+}
+
+/// To tf32, to nearest, ties away from zero.
+__device__ __forceinline__ uint32_t round_to_tf32(float value) {
+  uint32_t rounded = 0;
+  LENSLET_FROM_SM80("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(value));
+  return rounded;
+}
+
 /// An 8 x 8 matrix of halves, of which lane 4 g + t holds row g, columns 2t and 2t+1, transposed.
 __device__ __forceinline__ uint32_t transpose_8x8(uint32_t row_pair) {
   uint32_t column_pair = 0;

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "models/fused_lenet5/gpu/common.cuh"
+#include "models/fused_lenet5/gpu/mma_fp16_parameters.h"
 #include "models/fused_lenet5/gpu/mma_instructions.cuh"
-#include "models/fused_lenet5/gpu/mma_parameters.h"
 
 namespace lenslet::fused_lenet5 {
 
-/// h1 in shared memory: [12 rows][3 planes][12 columns] of words, a word holds two channels as halves (kMmaPlanes).
+/// h1 in shared memory: [12 rows][3 planes][12 columns] of words, a word holds two channels as halves (kPlanes of the packer).
 struct MmaH1 {
   static constexpr int kPlaneBytes = 12 * 4, kRowBytes = 3 * kPlaneBytes, kBytes = 12 * kRowBytes;
 };
@@ -20,7 +20,7 @@ struct MmaConvParameters {
   float conv2_bias[4];
 
   __device__ __forceinline__ void load(const unsigned char* packed, int lane) {
-    using Map = MmaParameterMap;
+    using Map = MmaFp16Map;
     const auto fragment = [&](int at) { return __ldg(reinterpret_cast<const uint4*>(packed + at) + lane); };
     const auto load_bias = [&](float(&places)[4], int at) {
       const float4 four = __ldg(reinterpret_cast<const float4*>(packed + at) + lane);
@@ -61,7 +61,7 @@ __device__ __forceinline__ PixelPair load_pixel_pair(const float* pixels) {
 /// conv1, ReLU and pooling of one image in shared memory. The image is cut into 24 strips of 8 columns of pixels x 10 rows,
 /// from which come 4 columns x 6 rows of outputs. A product is pixels [16, K] x filters [K, 24]: rows g and g + 8 are
 /// strip g of a set, at one row of pixels and at the next; columns are six channels at four neighbouring positions,
-/// ordered (mma_parameters.cpp) so that a lane ends up with the four positions of a pooling window, of three channels.
+/// ordered (kMmaConv1Channels) so that a lane ends up with the four positions of a pooling window, of three channels.
 template <typename Pixel>
 __device__ __forceinline__ void mma_conv1(const Pixel* image, const MmaConvParameters& parameters,
                                           unsigned char* h1, int lane) {

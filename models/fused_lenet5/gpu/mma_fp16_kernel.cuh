@@ -2,29 +2,33 @@
 // data's way.
 #pragma once
 
-#include "layers/conv/gpu/async_copy.cuh"
-#include "models/fused_lenet5/gpu/mma_conv.cuh"
+#include "models/fused_lenet5/gpu/mma_fp16_conv.cuh"
+#include "models/fused_lenet5/gpu/mma_in_out.cuh"
 
 namespace lenslet::fused_lenet5 {
 
-constexpr int kMmaImagesARound = 8;  // columns of one product in the fully connected layers
+/// h2 [8 images][32 pieces of 16 bytes]: piece `lane` is what that lane of mma_conv2 returns. 64 bytes between the two images
+/// of a pair put the pieces that are read together into different banks.
+constexpr int kMmaH2PairBytes = 2 * 512 + 64;
+__device__ __forceinline__ int mma_h2_place(int image) {
+  return image / 2 * kMmaH2PairBytes + image % 2 * (512 + 64);
+}
 
 /// Shared memory of a block: the fully connected layers' parameters, then what each warp has of its own.
 template <typename Pixel, int kWarps>
-struct MmaShared {
+struct MmaFp16Shared {
   static constexpr int kImageBytes = kPixels * static_cast<int>(sizeof(Pixel));
-  // h2 [8 images][32 lanes][4 words] as mma_conv2 leaves it; the pitch puts two images' reads into different banks.
-  static constexpr int kH2Pitch = 512 + 64, kH2Bytes = kMmaImagesARound * kH2Pitch;
+  static constexpr int kH2Bytes = kMmaImagesARound / 2 * kMmaH2PairBytes;
   static constexpr int kWarpBytes = kImageBytes + MmaH1::kBytes + kH2Bytes;
-  static constexpr int kBytes = MmaParameterMap::kFcBytes + kWarps * kWarpBytes;
+  static constexpr int kBytes = MmaFp16Map::kFcBytes + kWarps * kWarpBytes;
 };
 
 /// The fully connected layers of 8 images, as weights [16 neurons a tile, inputs] x activations [inputs, 8 images]. What a
 /// product leaves in D becomes the next one's operand B by a transposition of 8 x 8 halves; nothing goes through memory.
 /// The lane gets the logits of classes g and, for g < 2, g + 8 of images 2t and 2t + 1.
 __device__ __forceinline__ void mma_fully_connected(const unsigned char* packed, const unsigned char* h2,
-                                                    int h2_pitch, float (&logits)[4], int lane) {
-  using Map = MmaParameterMap;
+                                                    float (&logits)[4], int lane) {
+  using Map = MmaFp16Map;
   const int g = lane / 4, t = lane % 4;
   const auto fragment = [&](int at) { return *reinterpret_cast<const uint4*>(packed + at + lane * 16); };
   const auto half_fragment = [&](int at) { return *reinterpret_cast<const uint2*>(packed + at + lane * 8); };
@@ -45,7 +49,7 @@ __device__ __forceinline__ void mma_fully_connected(const unsigned char* packed,
     for (int tile = 0; tile < Map::kFc1Tiles; ++tile) start(sums[tile], tile);
 #pragma unroll
     for (int step = 0; step < Map::kFc1Steps; step += 2) {
-      const uint4 b = *reinterpret_cast<const uint4*>(h2 + g * h2_pitch + (step * 2 + t) * 16);
+      const uint4 b = *reinterpret_cast<const uint4*>(h2 + mma_h2_place(g) + (step * 2 + t) * 16);
 #pragma unroll
       for (int tile = 0; tile < Map::kFc1Tiles; ++tile) {
         const int at = Map::kFc1 + (tile * Map::kFc1Steps + step) * Map::kLane4;
@@ -82,57 +86,19 @@ __device__ __forceinline__ void mma_fully_connected(const unsigned char* packed,
   multiply_16x8x8(logits, rest.x, rest.y, f2[2 * Map::kFc3Steps], logits);
 }
 
-/// scratch [8 images, 10 classes] from the places that mma_fully_connected leaves the logits in.
-__device__ __forceinline__ void mma_spread_logits(const float (&logits)[4], float* scratch, int lane) {
-  const int g = lane / 4, t = lane % 4;
-#pragma unroll
-  for (int e = 0; e < 4; ++e) {
-    const int label = g + e / 2 * 8;
-    if (label < kClasses) scratch[(2 * t + e % 2) * kClasses + label] = logits[e];
-  }
-  __syncwarp();
-}
-
-/// Writes the first `images` of 8 images' results, whose scratch is at hand.
-__device__ __forceinline__ void mma_write(const float* scratch, int images, float* output, int lane) {
-  for (int i = lane; i < images * kClasses; i += 32) output[i] = scratch[i];
-}
-__device__ __forceinline__ void mma_write(const float* scratch, int images, Prediction* output, int lane) {
-  if (lane >= images) return;
-  float logits[kClasses];
-#pragma unroll
-  for (int k = 0; k < kClasses; ++k) logits[k] = scratch[lane * kClasses + k];
-  output[lane] = predict(logits);
-}
-template <typename Output>
-constexpr int kMmaOutputs = 1;  // elements an image
-template <>
-inline constexpr int kMmaOutputs<float> = kClasses;
-
-/// Starts copying one image to shared memory; all lanes of a warp.
-template <typename Pixel>
-__device__ __forceinline__ void mma_fetch(const Pixel* image, uint32_t target, int lane) {
-  constexpr int kPieces = kPixels * static_cast<int>(sizeof(Pixel)) / 16;
-  const auto* source = reinterpret_cast<const float*>(image);
-#pragma unroll
-  for (int i = 0; i < kPieces; i += 32) {
-    if (i + lane < kPieces) copy_async_16(target + (i + lane) * 16, source + (i + lane) * 4);
-  }
-}
-
 // computes    logits [count, 10] or predictions [count] of images [count, 28, 28], the whole network
 // work split  persistent blocks, one a multiprocessor; a warp convolves up to 8 images, one after the other, then puts them
 //             through the fully connected layers together; after the first round warps never wait for each other
 // memory      shared: 92 KB of fully connected weights in fragments, and a warp's image, h1 [12, 3, 12] words and h2
 //             [8, 128] words of two halves; registers: both convolutions' weights; the next image is on its way meanwhile
-// requires    compute capability 8.0, MmaShared::kBytes of shared memory (checked by mma.cu); images 16-byte aligned
+// requires    compute capability 8.0, MmaFp16Shared::kBytes of shared memory (checked by mma.cu); images 16-byte aligned
 // measured    H200, 1,048,576 images of bytes, predictions: 1671 us = 627 M images/s (docs/kernels/fused_lenet.md)
 template <typename Pixel, typename Output, int kWarps>
 __global__ void __launch_bounds__(kWarps * 32, 1)
-    fused_lenet5_mma_kernel(const Pixel* __restrict__ images, int64_t count, int images_a_round,
-                            const unsigned char* __restrict__ packed, Output* __restrict__ output) {
-  using Shared = MmaShared<Pixel, kWarps>;
-  constexpr int kFcBytes = MmaParameterMap::kFcBytes;
+    fused_lenet5_mma_fp16_kernel(const Pixel* __restrict__ images, int64_t count, int images_a_round,
+                                 const unsigned char* __restrict__ packed, Output* __restrict__ output) {
+  using Shared = MmaFp16Shared<Pixel, kWarps>;
+  constexpr int kFcBytes = MmaFp16Map::kFcBytes;
   extern __shared__ __align__(16) unsigned char shared[];
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
   unsigned char* own = shared + kFcBytes + warp * Shared::kWarpBytes;
@@ -164,18 +130,16 @@ __global__ void __launch_bounds__(kWarps * 32, 1)
       mma_conv1(image, parameters, h1, lane);
       __syncwarp();
       fetch(i + 1 < in_round ? first + i + 1 : first + stride);
-      *reinterpret_cast<uint4*>(h2 + i * Shared::kH2Pitch + lane * 16) = mma_conv2(h1, parameters, lane);
+      *reinterpret_cast<uint4*>(h2 + mma_h2_place(i) + lane * 16) = mma_conv2(h1, parameters, lane);
       wait_for_copies<0>();
     }
     if (!weights_are_there) __syncthreads();
     weights_are_there = true;
     __syncwarp();
     float logits[4];
-    mma_fully_connected(shared, h2, Shared::kH2Pitch, logits, lane);
+    mma_fully_connected(shared, h2, logits, lane);
     __syncwarp();  // h2 has been read
-    float* scratch = reinterpret_cast<float*>(h2);
-    mma_spread_logits(logits, scratch, lane);
-    mma_write(scratch, in_round, output + first * kMmaOutputs<Output>, lane);
+    mma_write_logits(logits, reinterpret_cast<float*>(h2), in_round, output, first, lane);
   }
   if (!weights_are_there) {  // a warp without images has copied its share
     wait_for_copies<0>();

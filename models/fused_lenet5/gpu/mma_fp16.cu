@@ -1,0 +1,34 @@
+// The fused LeNet-5 with fp16 operands: mma_fp16_kernel.cuh compiled for what it may read and write.
+#include "models/fused_lenet5/gpu/mma_fp16_kernel.cuh"
+
+namespace lenslet::fused_lenet5 {
+namespace {
+
+template <typename Pixel, typename Output, int kWarps>
+MmaKernel kernel() {
+  return {"fused_lenet5_mma_fp16_kernel",
+          reinterpret_cast<const void*>(&fused_lenet5_mma_fp16_kernel<Pixel, Output, kWarps>), kWarps,
+          MmaFp16Shared<Pixel, kWarps>::kBytes};
+}
+
+template <typename Pixel, int kWarps>
+MmaKernel kernel_for(ElementType output) {
+  return output == ElementType::kPrediction ? kernel<Pixel, Prediction, kWarps>()
+                                            : kernel<Pixel, float, kWarps>();
+}
+
+// 12 warps leave a lane the 168 registers that it takes. 8 are for the 163 KB of compute capability 8.0.
+template <typename Pixel>
+MmaKernel kernel_for(ElementType output, size_t shared_limit) {
+  const MmaKernel most = kernel_for<Pixel, 12>(output);
+  return static_cast<size_t>(most.shared_bytes) <= shared_limit ? most : kernel_for<Pixel, 8>(output);
+}
+
+}  // namespace
+
+MmaKernel mma_fp16_kernel(const FusedRequest& request, size_t shared_limit) {
+  return request.input == ElementType::kUint8 ? kernel_for<uint8_t>(request.output, shared_limit)
+                                              : kernel_for<float>(request.output, shared_limit);
+}
+
+}  // namespace lenslet::fused_lenet5

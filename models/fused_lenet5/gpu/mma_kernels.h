@@ -1,0 +1,30 @@
+// Internal: the kernels that the variant `mma` chooses from, and what they read.
+#pragma once
+
+#include <vector>
+
+#include "models/fused_lenet5/variant.h"
+
+namespace lenslet::fused_lenet5 {
+
+constexpr int kMmaImagesARound =
+    8;  // a warp's, at most: columns of one product in the fully connected layers
+
+/// One compiled kernel, (const Pixel* images, int64_t count, int images_a_round, const unsigned char* packed, Output*).
+/// In round r, warp w of block b of B blocks takes the images from ((r * warps + w) * B + b) * images_a_round on.
+struct MmaKernel {
+  const char* name;
+  const void* function;
+  int warps;         // of a block, of which a multiprocessor runs one
+  int shared_bytes;  // of a block
+};
+
+/// For that input, output and shared memory of a block; asks for more than `shared_limit` where none fits.
+MmaKernel mma_fp16_kernel(const FusedRequest& request, size_t shared_limit);
+MmaKernel mma_tf32_kernel(const FusedRequest& request);
+
+/// The parameters in the order in which the kernel reads them.
+std::vector<unsigned char> pack_mma_fp16(const Lenet5Parameters& parameters, ElementType input);
+std::vector<unsigned char> pack_mma_tf32(const Lenet5Parameters& parameters, ElementType input);
+
+}  // namespace lenslet::fused_lenet5

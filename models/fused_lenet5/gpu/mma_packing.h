@@ -1,0 +1,65 @@
+// Internal: what the packers of the tensor-core kernels share.
+#pragma once
+
+#include <cuda_fp16.h>
+
+#include <cstring>
+#include <vector>
+
+#include "layers/conv/gpu/tensor_core_pack.h"
+#include "models/fused_lenet5/fold.h"
+
+namespace lenslet::fused_lenet5 {
+
+/// Values rounded once, to the type that a kernel multiplies or adds in, at byte `at`. What is not put is zero.
+class MmaPacker {
+ public:
+  explicit MmaPacker(int bytes) : bytes_(static_cast<size_t>(bytes), 0) {}
+  void put_fp16(int at, double value) { put(at, __double2half(value)); }
+  void put_tf32(int at, double value) { put(at, tf32_bits(static_cast<float>(value))); }
+  void put_fp32(int at, double value) { put(at, static_cast<float>(value)); }
+  std::vector<unsigned char> bytes() && { return std::move(bytes_); }
+
+ private:
+  template <typename T>
+  void put(int at, T value) {
+    std::memcpy(&bytes_.at(static_cast<size_t>(at)), &value, sizeof value);
+  }
+  std::vector<unsigned char> bytes_;
+};
+
+/// conv1 on pixels as the kernel reads them: bytes with the normalisation folded in, or normalised values.
+inline FoldedConv1 conv1_for(const Lenet5Parameters& parameters, ElementType input) {
+  if (input == ElementType::kUint8) return fold_normalization(parameters);
+  FoldedConv1 plain{};
+  for (size_t i = 0; i < plain.weight.size(); ++i) plain.weight[i] = parameters.conv1_weight.data()[i];
+  for (size_t i = 0; i < plain.bias.size(); ++i) plain.bias[i] = parameters.conv1_bias.data()[i];
+  return plain;
+}
+
+// conv1 is pixels [16 runs of 8 columns, 5 rows x 8 columns] x filters [40, 24]: six channels at the four positions that
+// a run serves. The 24 columns are three blocks of 8, of which lane 4 g + t holds columns 2t and 2t + 1: the two positions
+// of window t % 2, for the channel that this lists for t / 2 and the block.
+constexpr int kMmaConv1Channels[2][3] = {{0, 1, 2}, {3, 4, 5}};
+
+/// A fully connected layer as weights [16 neurons a tile, inputs] x activations [inputs, 8 images].
+struct MmaFcLayer {
+  const Tensor& weight;  // [neurons, inputs]
+  const Tensor& bias;    // [neurons]
+  int tiles;
+  int steps;                              // products along the inputs
+  int (*input_of)(int step, int column);  // which input stands in that column of a step
+
+  int neurons() const { return static_cast<int>(weight.shape()[0]); }
+  int inputs() const { return static_cast<int>(weight.shape()[1]); }
+  /// Zero for a neuron or an input that the tiles have and the layer has not.
+  double weight_at(int neuron, int step, int column) const {
+    const int input = input_of(step, column);
+    return neuron < neurons() && input < inputs() ? weight.data()[neuron * inputs() + input] : 0;
+  }
+  void put_bias(MmaPacker& packer, int at) const {  // fp32 [tiles, 16]
+    for (int i = 0; i < neurons(); ++i) packer.put_fp32(at + i * 4, bias.data()[i]);
+  }
+};
+
+}  // namespace lenslet::fused_lenet5

@@ -1,0 +1,27 @@
+// The fused LeNet-5 with tf32 operands: mma_tf32_kernel.cuh compiled for what it may read and write.
+#include "models/fused_lenet5/gpu/mma_tf32_kernel.cuh"
+
+namespace lenslet::fused_lenet5 {
+namespace {
+
+template <typename Pixel, typename Output>
+MmaKernel kernel() {
+  using Shared = MmaTf32Shared<Pixel>;
+  return {"fused_lenet5_mma_tf32_kernel",
+          reinterpret_cast<const void*>(&fused_lenet5_mma_tf32_kernel<Pixel, Output>), Shared::kWarps,
+          Shared::kBytes};
+}
+
+template <typename Pixel>
+MmaKernel kernel_for(ElementType output) {
+  return output == ElementType::kPrediction ? kernel<Pixel, Prediction>() : kernel<Pixel, float>();
+}
+
+}  // namespace
+
+MmaKernel mma_tf32_kernel(const FusedRequest& request) {
+  return request.input == ElementType::kUint8 ? kernel_for<uint8_t>(request.output)
+                                              : kernel_for<float>(request.output);
+}
+
+}  // namespace lenslet::fused_lenet5
