@@ -44,10 +44,17 @@ void check_plan_fits(const Plan& plan, const Graph& graph, Device device) {
       throw wrong(concat("layer ", node.name, " is ", layer->type, " in the plan, ", node.layer->type(),
                          " in the model"));
     }
-    const std::string producer = graph.nodes()[static_cast<size_t>(node.inputs[0])].name;
-    if (layer->backend == "fused" && (!node.layer->is_relu() || layer->fused_into != producer)) {
+    if (layer->backend != "fused") continue;
+    // Into what it reads, or into what that one is itself fused into.
+    const Graph::Node& producer = graph.nodes()[static_cast<size_t>(node.inputs[0])];
+    const PlanLayer* before = plan.find(producer.name);
+    const std::string& into = before && before->backend == "fused" ? before->fused_into : producer.name;
+    if (!(node.layer->is_relu() || node.layer->max_pool_window()) || !producer.layer ||
+        layer->fused_into != into) {
       throw wrong(concat("the plan fuses ", node.name, " into '", layer->fused_into,
-                         "'; only a ReLU can be fused, into ", producer, ", which it reads"));
+                         "'; only a ReLU or a max pooling can be fused, into the layer that computes what it "
+                         "reads, here ",
+                         into));
     }
   }
   for (const PlanLayer& layer : plan.layers) {
@@ -58,12 +65,6 @@ void check_plan_fits(const Plan& plan, const Graph& graph, Device device) {
     if (!known)
       throw wrong(concat("the plan names layer ", layer.name, ", which ", graph.name(), " does not have"));
   }
-}
-
-// "conv" of "conv2d", as ranges name it.
-std::string short_type(std::string_view type) {
-  const size_t end = type.size() >= 2 && type.substr(type.size() - 2) == "2d" ? type.size() - 2 : type.size();
-  return std::string(type.substr(0, end));
 }
 
 }  // namespace
@@ -105,36 +106,6 @@ void Executable::finish_step(Step& step, size_t workspace_limit) {
   for (PlanLayer& layer : plan_.layers) {
     if (layer.name == step.name) layer.choice = step.op->choice();
   }
-}
-
-std::string Executable::choose_backend(const Graph::Node& node, OperatorRequest& request,
-                                       const BuildOptions& options) const {
-  const Layer& layer = *node.layer;
-  std::string asked = options.backends.backend_for(node, device_.kind);
-  if (options.plan) {
-    const PlanLayer& planned = *options.plan->find(node.name);
-    asked = planned.backend;
-    request.math = planned.math;
-    request.choice = planned.choice;
-  } else {
-    request.math = layer.uses_math() ? options.math : MathMode::kFp32;
-  }
-  if (asked != "auto") {
-    const Support support = layer.supports(asked, request);
-    if (support) return asked;
-    const std::string message =
-        concat("layer ", node.name, ": backend ", asked, " cannot serve: ", support.reason());
-    if (support.code() == ExitCode::kMemory) throw MemoryError(message);
-    throw UnavailableError(message);
-  }
-  std::string backend = layer.preferred(request);
-  if (!backend.empty()) return backend;
-  std::string reasons;
-  for (const std::string& name : layer.backends(device_.kind)) {
-    reasons += concat(reasons.empty() ? "" : "; ", name, ": ", layer.supports(name, request).reason());
-  }
-  throw UnavailableError(concat("layer ", node.name, ": no backend serves ", to_string(request.math), " on ",
-                                device_.to_string(), ": ", reasons));
 }
 
 void Executable::build(const BuildOptions& options) {
@@ -180,59 +151,6 @@ void Executable::build(const BuildOptions& options) {
   prepare_steps(requests, options.workspace_limit);
   book_memory(memory, options.mapped_io);
   if (options.cuda_graph) capture();
-}
-
-// One step a node, but none for a ReLU that its producer's step computes.
-std::vector<OperatorRequest> Executable::choose_steps(const BuildOptions& options) {
-  const std::vector<Graph::Node>& nodes = graph_.nodes();
-  step_of_.assign(nodes.size(), -1);
-  buffer_of_.resize(nodes.size());
-  std::vector<OperatorRequest> requests;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    buffer_of_[i] = static_cast<int>(i);
-    if (!nodes[i].layer || step_of_[i] >= 0) continue;
-    const Layer& layer = *nodes[i].layer;
-    OperatorRequest request;
-    request.device = device_;
-    for (int input : nodes[i].inputs) request.inputs.push_back(shapes_[static_cast<size_t>(input)]);
-    request.output = shapes_[i];
-    request.workspace_limit = options.workspace_limit;
-
-    Step step;
-    step.node = i;
-    step.name = nodes[i].name;
-    step.type = layer.type();
-    step.backend = choose_backend(nodes[i], request, options);
-    step.math = request.math;
-    step.uses_math = layer.uses_math();
-    step.work = layer.work(request.inputs);
-    step.range = "layer." + step.name;
-    step.backend_range = short_type(step.type) + "." + step.backend;
-    step_of_[i] = static_cast<int>(steps_.size());
-    plan_.layers.push_back({step.name, step.type, step.backend, step.math, "", ""});
-
-    const std::vector<int> readers = graph_.consumers(static_cast<int>(i));
-    if (readers.size() == 1 && nodes[static_cast<size_t>(readers[0])].layer->is_relu()) {
-      const size_t relu = static_cast<size_t>(readers[0]);
-      const bool wanted =
-          options.plan ? options.plan->find(nodes[relu].name)->backend == "fused" : options.fuse;
-      const bool possible = layer.can_fuse_relu(step.backend, device_.kind);
-      if (wanted && possible) {
-        request.fuse_relu = true;
-        step.fused.push_back(nodes[relu].name);
-        step_of_[relu] = step_of_[i];
-        buffer_of_[i] = static_cast<int>(relu);
-        plan_.layers.push_back({nodes[relu].name, std::string(nodes[relu].layer->type()), "fused",
-                                MathMode::kFp32, "", step.name});
-      } else if (options.plan && wanted) {
-        throw DataError(concat(options.plan->origin, ": the plan fuses ", nodes[relu].name, " into ",
-                               step.name, ", which backend ", step.backend, " cannot do"));
-      }
-    }
-    requests.push_back(std::move(request));
-    steps_.push_back(std::move(step));
-  }
-  return requests;
 }
 
 // The input keeps its bytes through a pass, so that a pass can be repeated; so does the output.
@@ -315,8 +233,8 @@ ConstTensorView Executable::activation(const std::string& node) const {
   const size_t index = static_cast<size_t>(&found - graph_.nodes().data());
   if (!keep_activations_) throw UsageError("activation() needs an executable built with keep_activations");
   if (!node_outputs_[index].data) {
-    throw UsageError(
-        concat("the output of ", node, " is never stored: it is fused with its ReLU; build without fuse"));
+    throw UsageError(concat("the output of ", node,
+                            " is never stored: the layer behind it is fused into it; build without fuse"));
   }
   return node_outputs_[index];
 }

@@ -1,8 +1,8 @@
 // Executable: a graph built for one device, one batch and one choice of backends, ready to run again and
 // again.
 //
-// Building infers shapes, chooses a backend for each layer, fuses ReLU into its producer where the backend
-// offers it, plans activation buffers by lifetime, books one workspace and prepares the weights. run() then
+// Building infers shapes, chooses a backend for each layer, fuses ReLU and max pooling into their producer where the
+// backend offers it, plans activation buffers by lifetime, books one workspace and prepares the weights. run() then
 // only enqueues.
 #pragma once
 
@@ -34,7 +34,8 @@ struct BuildOptions {
   /// Input and output lie in page-locked host memory that the device reads and writes over the bus: no copies, for the
   /// smallest batches. Refused on the CPU.
   bool mapped_io = false;
-  bool fuse = true;               // ReLU into its producer
+  bool fuse =
+      true;  // ReLU and max pooling into their producer; not a layer that `backends` asks for by its own name
   bool keep_activations = false;  // every node keeps a buffer of its own, for activation()
   bool cuda_graph = false;        // capture once, replay with one launch (CUDA only)
   /// Runs on this stream of the device instead of one of its own, so that rivals can take turns on it. Borrowed: it must
@@ -52,7 +53,7 @@ class Executable {
     std::string detail;   // what a library chose inside
     MathMode math = MathMode::kFp32;
     bool uses_math = false;          // math means something for this layer
-    std::vector<std::string> fused;  // nodes this operator computes besides its own ("relu1")
+    std::vector<std::string> fused;  // nodes this operator computes besides its own ("relu1", "pool1")
     Work work;
     size_t workspace_bytes = 0;
     double prepare_ns = 0;
@@ -98,7 +99,8 @@ class Executable {
   void build(const BuildOptions& options);
   void build_fused(const BuildOptions& options);  // executable_fused.cpp
   void finish_step(Step& step, size_t workspace_limit);
-  std::vector<OperatorRequest> choose_steps(const BuildOptions& options);
+  std::vector<OperatorRequest> choose_steps(const BuildOptions& options);  // executable_layered.cpp
+  void fuse_readers(Step& step, OperatorRequest& request, const BuildOptions& options);
   MemoryPlan place_activations(bool keep_all);
   void prepare_steps(const std::vector<OperatorRequest>& requests, size_t workspace_limit);
   void book_memory(const MemoryPlan& memory, bool mapped_io);
@@ -121,7 +123,7 @@ class Executable {
   std::vector<Shape> shapes_;  // of each node's output
   std::vector<int> step_of_;   // the step that computes each node; -1 for the input
   std::vector<int>
-      buffer_of_;  // the node whose buffer holds each node's output: a fused ReLU's for its producer
+      buffer_of_;  // the node whose buffer holds each node's output: for a producer, what is fused into it
   std::vector<TensorView> node_outputs_;  // by node; data is null for a node fused away
   bool keep_activations_ = false;
   std::vector<Step> steps_;

@@ -19,4 +19,29 @@ Support Layer::lists(const std::string& backend, DeviceKind kind) const {
                             "; there are: ", legal.empty() ? "none" : legal));
 }
 
+Support Layer::can_fuse_max_pool(const std::string& /*backend*/, const OperatorRequest& /*request*/,
+                                 const Pool2dWindow& /*window*/) const {
+  return Support::no(concat(type(), " does not fuse max pooling"));
+}
+
+Support fuse(const Layer& layer, const std::string& backend, const Layer& next, OperatorRequest& request) {
+  const auto no = [&](const char* what) {
+    return Support::no(concat("backend ", backend, " does not fuse ", what));
+  };
+  if (next.is_relu()) {
+    if (request.fuse_relu) return no("a second ReLU");
+    if (!layer.can_fuse_relu(backend, request.device.kind)) return no("ReLU");
+    request.fuse_relu = true;
+  } else if (const Pool2dWindow* const window = next.max_pool_window()) {
+    if (request.fuse_max_pool) return no("a second max pooling");
+    const Support can = layer.can_fuse_max_pool(backend, request, *window);
+    if (!can) return can;
+    request.fuse_max_pool = *window;
+  } else {
+    return Support::no(concat(next.type(), " cannot be fused"));
+  }
+  request.output = next.infer_shape({request.output});
+  return Support::yes();
+}
+
 }  // namespace lenslet

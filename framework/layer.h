@@ -7,12 +7,14 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "framework/error.h"
 #include "framework/math_mode.h"
+#include "framework/pool_window.h"
 #include "framework/shape.h"
 #include "framework/stream.h"
 #include "framework/tensor.h"
@@ -37,11 +39,13 @@ struct Work {
 struct OperatorRequest {
   Device device;
   std::vector<Shape> inputs;  // with batch, outermost first
-  Shape output;
+  Shape output;               // of the last layer that the operator computes
   MathMode math = MathMode::kFp32;
   bool fuse_relu = false;             // apply max(x, 0) to the output before it is stored
   size_t workspace_limit = SIZE_MAX;  // bytes
   std::string choice;                 // of Operator::choice(), to replay; empty: the backend chooses
+  // Pool the output by maxima before it is stored. With fuse_relu both are applied, in either order: they commute.
+  std::optional<Pool2dWindow> fuse_max_pool = {};
 };
 
 /// Services that a backend uses while it is prepared (never while it runs). Virtual, so that modules can call
@@ -103,6 +107,15 @@ class Layer {
   virtual bool is_relu() const { return false; }
   /// Whether that backend can apply ReLU to its output before storing it.
   virtual bool can_fuse_relu(const std::string& /*backend*/, DeviceKind /*kind*/) const { return false; }
+  /// The windows of a layer that takes maxima over them, which the graph may fuse into its producer; null for any other.
+  virtual const Pool2dWindow* max_pool_window() const { return nullptr; }
+  /// Whether that backend can serve the request and pool its output by `window` before storing it.
+  virtual Support can_fuse_max_pool(const std::string& backend, const OperatorRequest& request,
+                                    const Pool2dWindow& window) const;
 };
+
+/// Adds `next`, which alone reads what `request` asks that backend of `layer` for, to the request. No, with the reason,
+/// where `next` cannot be computed before the output is stored; the request is then as before.
+Support fuse(const Layer& layer, const std::string& backend, const Layer& next, OperatorRequest& request);
 
 }  // namespace lenslet

@@ -14,26 +14,18 @@ constexpr const char* kPassed = "PASSED";
 constexpr double kWidestBand =
     0.1;  // to either side of the median: what lies further out is the machine's doing
 
-// Whether that backend of `layer` can compute `next` as well before it stores its output; then the request asks for it.
-bool fuse(const Layer& layer, const std::string& backend, const Layer& next, OperatorRequest& request) {
-  if (!next.is_relu() || request.fuse_relu || !layer.can_fuse_relu(backend, request.device.kind))
-    return false;
-  request.fuse_relu = true;
-  return true;
-}
-
 // The candidate of a backend and what it can fuse, one layer further each, the longest first.
-void add_with_fusions(const Graph& graph, const std::vector<Shape>& shapes, TuneCandidate candidate,
+void add_with_fusions(const Graph& graph, const BackendSpec& backends, TuneCandidate candidate,
                       std::vector<TuneCandidate>& candidates) {
   std::vector<TuneCandidate> grown = {candidate};
   for (;;) {
     const std::vector<int> readers = graph.consumers(static_cast<int>(candidate.nodes.back()));
     if (readers.size() != 1) break;
     const auto reader = static_cast<size_t>(readers[0]);
+    if (backends.backend_for(graph.nodes()[reader], candidate.request.device.kind) != "auto") break;
     const Layer& head = *graph.nodes()[candidate.nodes[0]].layer;
     if (!fuse(head, candidate.backend, *graph.nodes()[reader].layer, candidate.request)) break;
     candidate.nodes.push_back(reader);
-    candidate.request.output = shapes[reader];
     grown.push_back(candidate);
   }
   candidates.insert(candidates.end(), grown.rbegin(), grown.rend());
@@ -152,7 +144,7 @@ std::vector<TuneCandidate> tune_candidates(const Graph& graph, const TuneRequest
         candidates.push_back(std::move(refused));
         continue;
       }
-      add_with_fusions(graph, shapes, candidate, candidates);
+      add_with_fusions(graph, request.backends, candidate, candidates);
     }
   }
   return candidates;

@@ -23,7 +23,7 @@ struct TuneRequest {
   Device device;
   int64_t batch = 1;
   MathMode math = MathMode::kFp32;
-  BackendSpec backends;               // a layer that it gives a backend has no other candidates
+  BackendSpec backends;  // a layer that it gives a backend has no other candidates, and is not fused away
   size_t workspace_limit = SIZE_MAX;  // bytes, for each layer
 };
 

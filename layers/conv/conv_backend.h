@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,13 +27,16 @@ struct ConvPrepare {
   PrepareServices& services;
   Stream& stream;
   std::string choice = {};  // of ConvKernel::choice(), to replay; empty: the backend chooses
+  // Store the maxima over these windows alone; only asked of a backend whose fuses_max_pool() is yes.
+  std::optional<Pool2dWindow> max_pool = {};
 };
 
 /// Pointers of one run, on the backend's device. x and y do not overlap and are aligned to
 /// Buffer::kAlignment.
 struct ConvArgs {
   const float* x = nullptr;  // [N, C, H, W], or [N, H, W, C] where the problem's layout says so
-  float* y = nullptr;        // [N, K, P, Q], or [N, P, Q, K]; every element is written
+  // [N, K, P, Q], or [N, P, Q, K]; with max_pool P and Q count its windows. Every element is written.
+  float* y = nullptr;
 };
 
 /// A backend prepared for one problem.
@@ -64,6 +68,12 @@ class ConvBackend {
   /// The least it can work with: less where it can do the problem in smaller parts.
   virtual size_t least_workspace_bytes(const Conv2dProblem& problem, MathMode math) const {
     return workspace_bytes(problem, math);
+  }
+  /// Whether it can take maxima over these windows of each plane of its output, after bias and ReLU, and store them
+  /// alone: yes, or why not. For a problem and a math mode that it supports; as cheap as supports().
+  virtual Support fuses_max_pool(const Conv2dProblem& /*problem*/, MathMode /*math*/,
+                                 const Pool2dWindow& /*window*/) const {
+    return Support::no("it does not fuse max pooling");
   }
   virtual bool fuses_relu() const { return true; }
   virtual ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const = 0;

@@ -106,6 +106,10 @@ Support Conv2dLayer::supports(const std::string& backend, const OperatorRequest&
     if (request.fuse_relu && !entry.open().fuses_relu()) {
       return Support::no(concat("backend ", backend, " does not fuse ReLU"));
     }
+    if (request.fuse_max_pool) {
+      const Support pooled = entry.open().fuses_max_pool(problem, request.math, *request.fuse_max_pool);
+      if (!pooled) return Support::no(concat("backend ", backend, ": ", pooled.reason()));
+    }
     // A library's need is known only once it has chosen inside the limit; our own is known now.
     if (entry.kind() == ConvBackendEntry::Kind::kBuiltIn && request.workspace_limit != SIZE_MAX) {
       const size_t needed = entry.open().least_workspace_bytes(problem, request.math);
@@ -128,9 +132,11 @@ std::unique_ptr<Operator> Conv2dLayer::prepare(const std::string& backend, const
   if (!support) throw UnavailableError(support.reason());
   const Conv2dProblem problem = problem_for(request.inputs.at(0));
   DevicePrepareServices services(stream);
-  const ConvPrepare prepare{
-      problem,  request.math, weights_.data(), bias_.data(), request.fuse_relu, request.workspace_limit,
-      services, stream,       request.choice};
+  const ConvPrepare prepare{problem,           request.math,
+                            weights_.data(),   bias_.data(),
+                            request.fuse_relu, request.workspace_limit,
+                            services,          stream,
+                            request.choice,    request.fuse_max_pool};
   std::unique_ptr<ConvKernel> kernel =
       find_conv_backend(request.device.kind, backend).open().prepare(prepare);
   if (kernel->workspace_bytes() > request.workspace_limit) {
@@ -150,6 +156,13 @@ bool Conv2dLayer::can_fuse_relu(const std::string& backend, DeviceKind kind) con
   } catch (const Error&) {
     return false;  // a backend that cannot be opened fuses nothing; supports() tells why
   }
+}
+
+Support Conv2dLayer::can_fuse_max_pool(const std::string& backend, const OperatorRequest& request,
+                                       const Pool2dWindow& window) const {
+  OperatorRequest pooled = request;
+  pooled.fuse_max_pool = window;
+  return supports(backend, pooled);
 }
 
 }  // namespace lenslet

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "framework/error.h"
+#include "framework/pool_window.h"
 #include "layers/conv/conv_problem.h"
 #include "layers/fp32_only.h"
 
@@ -13,6 +14,16 @@ inline Support nchw_only(const char* backend, const Conv2dProblem& problem) {
   return Support::no(
       concat(backend, " reads and writes NCHW, asked for ", to_string(problem.layout),
              ": use NCHW, or a backend that serves both: cudnn, or on the CPU onednn and direct"));
+}
+
+/// Refuses windows of which the output holds not one, or one that would lie in the padding alone.
+inline Support windows_fit(const Conv2dProblem& problem, const Pool2dWindow& window) {
+  const bool touch = window.stride_h >= 1 && window.stride_w >= 1 && 2 * window.pad_h <= window.kernel_h &&
+                     2 * window.pad_w <= window.kernel_w;
+  if (touch && window.rows(problem.p()) >= 1 && window.columns(problem.q()) >= 1) return Support::yes();
+  return Support::no(concat("a ", window.kernel_h, "x", window.kernel_w, " window with padding ",
+                            window.pad_h, "x", window.pad_w, " does not fit the output ", problem.p(), "x",
+                            problem.q()));
 }
 
 }  // namespace lenslet

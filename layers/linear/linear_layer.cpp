@@ -78,6 +78,7 @@ std::vector<std::string> LinearLayer::backends(DeviceKind kind) const {
 Support LinearLayer::supports(const std::string& backend, const OperatorRequest& request) const {
   const Support listed = lists(backend, request.device.kind);
   if (!listed) return listed;
+  if (request.fuse_max_pool) return Support::no("linear does not fuse max pooling");
 #if !LENSLET_HAS_CUDA
   if (request.device.is_cuda()) return Support::no("this build has no GPU side");
 #endif

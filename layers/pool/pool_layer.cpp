@@ -55,14 +55,13 @@ Shape Pool2dLayer::infer_shape(const std::vector<Shape>& inputs) const {
   const Shape& x = inputs[0];
   if (x.rank() != 4)
     throw DataError(concat(type(), " expected an input [N, C, H, W], found ", x.to_string()));
-  const int64_t free_h = x[2] + 2 * window_.pad_h - window_.kernel_h;
-  const int64_t free_w = x[3] + 2 * window_.pad_w - window_.kernel_w;
-  if (free_h < 0 || free_w < 0) {
+  const int64_t rows = window_.rows(x[2]), columns = window_.columns(x[3]);
+  if (rows < 1 || columns < 1) {
     throw DataError(concat(type(), " with a ", window_.kernel_h, "x", window_.kernel_w,
                            " window expected a padded input at least as large, found ",
                            x[2] + 2 * window_.pad_h, "x", x[3] + 2 * window_.pad_w, " from ", x.to_string()));
   }
-  return {x[0], x[1], free_h / window_.stride_h + 1, free_w / window_.stride_w + 1};
+  return {x[0], x[1], rows, columns};
 }
 
 Work Pool2dLayer::work(const std::vector<Shape>& inputs) const {
@@ -76,7 +75,7 @@ std::vector<std::string> Pool2dLayer::backends(DeviceKind /*kind*/) const { retu
 Support Pool2dLayer::supports(const std::string& backend, const OperatorRequest& request) const {
   const Support listed = lists(backend, request.device.kind);
   if (!listed) return listed;
-  if (request.fuse_relu) return Support::no(concat(type(), " does not fuse ReLU"));
+  if (request.fuse_relu || request.fuse_max_pool) return Support::no(concat(type(), " fuses nothing"));
 #if !LENSLET_HAS_CUDA
   if (request.device.is_cuda()) return Support::no("this build has no GPU side");
 #endif

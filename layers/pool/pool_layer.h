@@ -6,18 +6,9 @@
 #pragma once
 
 #include "framework/layer.h"
+#include "framework/pool_window.h"
 
 namespace lenslet {
-
-struct Pool2dWindow {
-  int kernel_h = 2, kernel_w = 2;
-  int stride_h = 2, stride_w = 2;
-  int pad_h = 0, pad_w = 0;
-
-  static Pool2dWindow square(int kernel, int stride, int pad = 0) {
-    return {kernel, kernel, stride, stride, pad, pad};
-  }
-};
 
 class Pool2dLayer : public Layer {
  public:
@@ -47,6 +38,7 @@ class MaxPool2dLayer : public Pool2dLayer {
  public:
   explicit MaxPool2dLayer(Pool2dWindow window) : Pool2dLayer(Kind::kMax, window) {}
   std::string_view type() const override { return "max_pool2d"; }
+  const Pool2dWindow* max_pool_window() const override { return &window(); }
 };
 
 /// y = sum over the window / number of values. Padding adds 0; with `count_include_pad` (PyTorch's default)

@@ -55,12 +55,22 @@ std::vector<float> nhwc_to_nchw(const std::vector<float>& values, const Shape& s
   return swap_inner(values, shape[0], shape[2] * shape[3], shape[1]);
 }
 
-ConvJudge::ConvJudge(const Conv2dProblem& problem, Fill fill, uint64_t seed, int64_t max_reference_macs)
-    : problem_(problem), fill_(fill), seed_(seed), max_reference_macs_(max_reference_macs) {
+ConvJudge::ConvJudge(const Conv2dProblem& problem, Fill fill, uint64_t seed, int64_t max_reference_macs,
+                     const std::optional<Pool2dWindow>& max_pool)
+    : problem_(problem),
+      fill_(fill),
+      seed_(seed),
+      max_reference_macs_(max_reference_macs),
+      window_(max_pool ? reference::PoolWindow{max_pool->kernel_h, max_pool->kernel_w, max_pool->stride_h,
+                                               max_pool->stride_w, max_pool->pad_h, max_pool->pad_w}
+                       : reference::PoolWindow{1, 1, 1, 1, 0, 0}) {
   problem_.validate();
-  rows_ = reference::output_size(problem.h, problem.r, problem.stride_h, problem.pad_h, problem.dilation_h);
-  columns_ =
+  conv_rows_ =
+      reference::output_size(problem.h, problem.r, problem.stride_h, problem.pad_h, problem.dilation_h);
+  conv_columns_ =
       reference::output_size(problem.w, problem.s, problem.stride_w, problem.pad_w, problem.dilation_w);
+  rows_ = reference::output_size(conv_rows_, window_.r, window_.stride_h, window_.pad_h, 1);
+  columns_ = reference::output_size(conv_columns_, window_.s, window_.stride_w, window_.pad_w, 1);
   const auto weight_count = static_cast<size_t>(problem.weight_shape().num_elements());
   const auto filters = static_cast<size_t>(problem.k);
   weights_ = coefficients_of(fill, weight_count, seed + 1);
@@ -74,9 +84,23 @@ ConvJudge::ConvJudge(const Conv2dProblem& problem, Fill fill, uint64_t seed, int
 }
 
 std::string ConvJudge::size_error() const {
-  if (problem_.p() == rows_ && problem_.q() == columns_) return {};
-  return concat("output size ", problem_.p(), "x", problem_.q(), ", the reference counts ", rows_, "x",
-                columns_);
+  if (problem_.p() == conv_rows_ && problem_.q() == conv_columns_) return {};
+  return concat("output size ", problem_.p(), "x", problem_.q(), ", the reference counts ", conv_rows_, "x",
+                conv_columns_);
+}
+
+reference::Term ConvJudge::term_at(const float* x, int64_t n, int64_t k, int64_t row, int64_t column) const {
+  const int64_t top = row * window_.stride_h - window_.pad_h,
+                left = column * window_.stride_w - window_.pad_w;
+  reference::Term largest{-INFINITY, 0};
+  for (int64_t p = std::max<int64_t>(top, 0); p < std::min(top + window_.r, conv_rows_); ++p) {
+    for (int64_t q = std::max<int64_t>(left, 0); q < std::min(left + window_.s, conv_columns_); ++q) {
+      const reference::Term term = reference::conv2d_at(problem_, x, weights_.data(), n, k, p, q);
+      largest.value = std::max(largest.value, term.value);
+      largest.magnitude = std::max(largest.magnitude, term.magnitude);
+    }
+  }
+  return largest;
 }
 
 ConvCase ConvJudge::make_case(uint64_t seed) const {
@@ -96,7 +120,8 @@ ConvCase ConvJudge::make_case(uint64_t seed) const {
     }
   });
 
-  const int64_t wanted = std::max<int64_t>(max_reference_macs_ / conv_terms(problem_), 64);
+  const int64_t terms = conv_terms(problem_) * window_.r * window_.s;
+  const int64_t wanted = std::max<int64_t>(max_reference_macs_ / terms, 64);
   const std::vector<int64_t> chosen =
       reference::choose_outputs(int64_t{problem_.n} * problem_.k, rows_, columns_, wanted, seed + 3);
   data.samples.resize(chosen.size());
@@ -111,8 +136,7 @@ ConvCase ConvJudge::make_case(uint64_t seed) const {
       sample.index = problem_.layout == TensorLayout::kNchw
                          ? index
                          : (sample.n * pixels + place) * problem_.k + sample.k;
-      sample.term = reference::conv2d_at(problem_, data.x.data(), weights_.data(), sample.n, sample.k,
-                                         place / columns_, place % columns_);
+      sample.term = term_at(data.x.data(), sample.n, sample.k, place / columns_, place % columns_);
     }
   });
   if (problem_.layout == TensorLayout::kNhwc) data.x = nchw_to_nhwc(data.x, problem_.input_shape());

@@ -5,9 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "framework/pool_window.h"
 #include "layers/conv/conv_accuracy.h"
 #include "layers/conv/conv_problem.h"
 #include "layers/reference/compare.h"
@@ -22,7 +24,7 @@ struct ConvCase {
   struct Sample {
     int64_t index = 0;  // into y, in the problem's layout
     int64_t n = 0, k = 0;
-    reference::Term term;
+    reference::Term term;  // of a pooled output: the largest value and the largest magnitude in its window
   };
   reference::Fill fill = reference::Fill::kRandom;
   std::vector<float> x;               // in the problem's layout
@@ -33,8 +35,11 @@ struct ConvCase {
 class ConvJudge {
  public:
   /// A problem with more than `max_reference_macs` multiply-adds is judged at that many's worth of outputs, spread at
-  /// random, corners included. Throws UsageError for an impossible problem.
-  ConvJudge(const Conv2dProblem& problem, reference::Fill fill, uint64_t seed, int64_t max_reference_macs);
+  /// random, corners included. With a window the outputs are the maxima over it: bias and ReLU, which rise with their
+  /// argument, may then be applied to the maximum, and a maximum is off by no more than what it is taken of.
+  /// Throws UsageError for an impossible problem.
+  ConvJudge(const Conv2dProblem& problem, reference::Fill fill, uint64_t seed, int64_t max_reference_macs,
+            const std::optional<Pool2dWindow>& max_pool = {});
 
   const std::vector<float>& weights() const noexcept { return weights_; }  // [K, C/G, R, S]
   const std::vector<float>& bias() const noexcept { return bias_; }        // [K]
@@ -50,11 +55,15 @@ class ConvJudge {
                                 const ConvAccuracy& accuracy, bool bias, bool relu) const;
 
  private:
+  /// The largest value and magnitude in the window of one output.
+  reference::Term term_at(const float* x, int64_t n, int64_t k, int64_t row, int64_t column) const;
+
   Conv2dProblem problem_;
   reference::Fill fill_;
   uint64_t seed_;
   int64_t max_reference_macs_;
-  int64_t rows_ = 0, columns_ = 0;
+  reference::PoolWindow window_;  // a single output where nothing is pooled
+  int64_t conv_rows_ = 0, conv_columns_ = 0, rows_ = 0, columns_ = 0;  // before and after pooling
   std::vector<float> weights_, bias_;
   std::vector<double> filter_sum_;  // [K], sum|w[k]|
 };

@@ -17,9 +17,15 @@ using reference::GuardedMemory;
 
 enum Block : size_t { kInput, kOutput, kWorkspace };
 
-std::string where(const Conv2dProblem& problem, Fill fill, bool bias, bool relu) {
-  return concat(problem.to_string(), problem.layout == TensorLayout::kNhwc ? ", NHWC, " : ", ",
-                to_string(fill), bias ? ", bias" : "", relu ? ", relu" : "");
+std::string where(const Conv2dProblem& problem, Fill fill, bool bias, bool relu,
+                  const std::optional<Pool2dWindow>& pool) {
+  std::string text = concat(problem.to_string(), problem.layout == TensorLayout::kNhwc ? ", NHWC, " : ", ",
+                            to_string(fill), bias ? ", bias" : "", relu ? ", relu" : "");
+  if (pool) {
+    text += concat(", max pool ", pool->kernel_h, "x", pool->kernel_w, " stride ", pool->stride_h, "x",
+                   pool->stride_w, " pad ", pool->pad_h, "x", pool->pad_w);
+  }
+  return text;
 }
 
 }  // namespace
@@ -28,7 +34,7 @@ ConvVerifier::ConvVerifier(const Conv2dProblem& problem, const ConvVerifyOptions
     : problem_(problem), options_(options) {
   for (Fill fill : {Fill::kIntegers, Fill::kRandom, Fill::kOneHot}) {
     const uint64_t seed = options.seed * 1000 + static_cast<uint64_t>(fill) * 10;
-    ConvJudge judge(problem, fill, seed, options.max_reference_macs);
+    ConvJudge judge(problem, fill, seed, options.max_reference_macs, options.max_pool);
     ConvCase data = judge.make_case(seed);
     fills_.push_back({std::move(judge), std::move(data)});
   }
@@ -38,6 +44,10 @@ ConvVerifyResult ConvVerifier::verify(const ConvBackend& backend, MathMode math,
   ConvVerifyResult result;
   const Support support = backend.supports(problem_, math);
   if (!support) throw UnavailableError(support.reason());
+  if (options_.max_pool) {
+    const Support pooled = backend.fuses_max_pool(problem_, math, *options_.max_pool);
+    if (!pooled) throw UnavailableError(pooled.reason());
+  }
   std::vector<Variant> variants = {{false, false}};
   if (options_.bias_and_relu) {
     variants.push_back({true, false});
@@ -63,7 +73,8 @@ void ConvVerifier::run_variant(const FillCase& fill, Variant variant, const Conv
                                ConvVerifyResult& result) const {
   const ConvCase& data = fill.data;
   const auto fail = [&](const std::string& what) {
-    result.reason = concat(where(problem_, data.fill, variant.bias, variant.relu), ": ", what);
+    result.reason =
+        concat(where(problem_, data.fill, variant.bias, variant.relu, options_.max_pool), ": ", what);
   };
   if (const std::string error = fill.judge.size_error(); !error.empty()) return fail(error);
   DevicePrepareServices services(stream);
@@ -71,8 +82,9 @@ void ConvVerifier::run_variant(const FillCase& fill, Variant variant, const Conv
   {
     // Copies that go away: a kernel that keeps the pointers reads NaN.
     std::vector<float> weights = fill.judge.weights(), bias = fill.judge.bias();
-    kernel = backend.prepare({problem_, math, weights.data(), variant.bias ? bias.data() : nullptr,
-                              variant.relu, options_.workspace_limit, services, stream, choice});
+    kernel =
+        backend.prepare({problem_, math, weights.data(), variant.bias ? bias.data() : nullptr, variant.relu,
+                         options_.workspace_limit, services, stream, choice, options_.max_pool});
     choice = kernel->choice();
     stream.synchronize();
     std::fill(weights.begin(), weights.end(), NAN);

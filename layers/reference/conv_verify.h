@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct ConvVerifyOptions {
   int64_t max_reference_macs = int64_t{1} << 25;
   size_t workspace_limit = SIZE_MAX;
   bool bias_and_relu = true;  // also with each of bias and ReLU (where the backend fuses it)
+  /// The outputs are the maxima over these windows; only for backends that fuse them.
+  std::optional<Pool2dWindow> max_pool = {};
 };
 
 struct ConvVerifyResult {

@@ -38,7 +38,7 @@ std::vector<std::string> ReluLayer::backends(DeviceKind /*kind*/) const { return
 Support ReluLayer::supports(const std::string& backend, const OperatorRequest& request) const {
   const Support listed = lists(backend, request.device.kind);
   if (!listed) return listed;
-  if (request.fuse_relu) return Support::no("relu does not fuse another ReLU");
+  if (request.fuse_relu || request.fuse_max_pool) return Support::no("relu fuses nothing");
 #if !LENSLET_HAS_CUDA
   if (request.device.is_cuda()) return Support::no("this build has no GPU side");
 #endif

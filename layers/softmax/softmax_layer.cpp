@@ -41,7 +41,7 @@ std::vector<std::string> SoftmaxLayer::backends(DeviceKind /*kind*/) const { ret
 Support SoftmaxLayer::supports(const std::string& backend, const OperatorRequest& request) const {
   const Support listed = lists(backend, request.device.kind);
   if (!listed) return listed;
-  if (request.fuse_relu) return Support::no("softmax does not fuse ReLU");
+  if (request.fuse_relu || request.fuse_max_pool) return Support::no("softmax fuses nothing");
 #if !LENSLET_HAS_CUDA
   if (request.device.is_cuda()) return Support::no("this build has no GPU side");
 #endif

@@ -3,58 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <optional>
-#include <tuple>
 
-#include "layers/conv/conv_registry.h"
 #include "layers/conv/prepare_services.h"
 #include "layers/reference/conv_verify.h"
+#include "tests/conv/conv_fixture.h"
 
 namespace lenslet {
 namespace {
 
-constexpr DeviceKind kDevice = LENSLET_TEST_DEVICE;
-const std::string kLists[] = {"lenet", "rgb3x3", "deep3x3", "tails", "regress", "depthwise", "pointwise"};
-
-std::vector<Conv2dProblem> problems_of(const std::string& list) {
-  std::vector<Conv2dProblem> problems =
-      read_problem_list(std::string(LENSLET_SOURCE_DIR) + "/layers/conv/problems/" + list + ".txt");
-  // A processor gets one image of a deep problem: the others run the same code.
-  for (Conv2dProblem& problem : problems) {
-    if (kDevice == DeviceKind::kCpu && problem.flops() > 1e9) problem.n = 1;
-  }
-  // Each in both layouts; a backend that serves one alone refuses the other with a reason.
-  const size_t count = problems.size();
-  for (size_t i = 0; i < count; ++i) {
-    problems.push_back(problems[i]);
-    problems.back().layout = TensorLayout::kNhwc;
-  }
-  return problems;
-}
-
-std::vector<std::string> backend_names() {
-  std::vector<std::string> names;
-  for (const ConvBackendEntry& entry : conv_backend_rows(kDevice)) names.push_back(entry.name());
-  if (names.empty()) names.push_back("none");  // shows as one skipped test instead of none at all
-  return names;
-}
-
-/// The opened backend of that name; the reason to skip where it cannot be had here.
-const ConvBackend* open_or_reason(const std::string& name, std::string& reason) {
-  if (kDevice == DeviceKind::kCuda && !cuda_status().usable) {
-    reason = "no usable GPU: " + cuda_status().reason;
-    return nullptr;
-  }
-  try {
-    return &find_conv_backend(kDevice, name).open();
-  } catch (const UnavailableError& error) {
-    reason = error.what();
-    return nullptr;
-  }
-}
-
-using Param = std::tuple<std::string, std::string>;  // backend, list
-
-class ConvBackends : public testing::TestWithParam<Param> {};
+class ConvBackends : public testing::TestWithParam<BackendAndList> {};
 
 // All supported problems pass; the unsupported have a reason; a prepare that refuses after all has one too.
 TEST_P(ConvBackends, AgreeWithTheReference) {
@@ -99,19 +56,9 @@ TEST_P(ConvBackends, AgreeWithTheReference) {
 
 INSTANTIATE_TEST_SUITE_P(Registry, ConvBackends,
                          testing::Combine(testing::ValuesIn(backend_names()), testing::ValuesIn(kLists)),
-                         [](const testing::TestParamInfo<Param>& param) {
+                         [](const testing::TestParamInfo<BackendAndList>& param) {
                            return std::get<0>(param.param) + "_" + std::get<1>(param.param);
                          });
-
-class OpenedConvBackend : public testing::TestWithParam<std::string> {
- protected:
-  void SetUp() override {
-    std::string reason;
-    backend_ = open_or_reason(GetParam(), reason);
-    if (!backend_) GTEST_SKIP() << reason;
-  }
-  const ConvBackend* backend_ = nullptr;
-};
 
 /// fp32 where the backend serves the problem in it, else tf32, else fp16; nothing, with the reason, where it does not.
 std::optional<MathMode> first_math(const ConvBackend& backend, const Conv2dProblem& problem,

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <functional>
+#include <optional>
 
 #include "layers/conv/conv_registry.h"
 #include "layers/reference/interruption.h"
@@ -39,6 +40,10 @@ class SabotagedBackend : public ConvBackend {
   }
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode math) const override {
     return direct().workspace_bytes(problem, math) + 64;
+  }
+  Support fuses_max_pool(const Conv2dProblem& problem, MathMode math,
+                         const Pool2dWindow& window) const override {
+    return direct().fuses_max_pool(problem, math, window);
   }
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return direct().accuracy(problem, math);
@@ -297,6 +302,83 @@ TEST(ConvVerifier, CatchesAMissingRelu) {
       ConvVerifier(Conv2dProblem::parse("mb1ic1ih6oc1kh3")).verify(NoRelu(), MathMode::kFp32, stream);
   EXPECT_FALSE(result.passed);
   EXPECT_NE(result.reason.find("relu"), std::string::npos) << result.reason;
+}
+
+/// Pools other windows than it is asked for, or none.
+class OtherWindow : public SabotagedBackend {
+ public:
+  explicit OtherWindow(std::optional<Pool2dWindow> window) : SabotagedBackend(run_rightly), window_(window) {}
+  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+    ConvPrepare changed = request;
+    changed.max_pool = window_;
+    return SabotagedBackend::prepare(changed);
+  }
+
+ private:
+  std::optional<Pool2dWindow> window_;
+};
+
+ConvVerifyResult verify_pooled(const ConvBackend& backend, const Pool2dWindow& window) {
+  ConvVerifyOptions options;
+  options.max_pool = window;
+  Stream stream(Device::cpu());
+  return ConvVerifier(Conv2dProblem::parse("mb3ic3ih10oc5kh3ph1"), options)
+      .verify(backend, MathMode::kFp32, stream);
+}
+
+TEST(ConvVerifier, PassesARightPooling) {
+  const ConvVerifyResult result = verify_pooled(SabotagedBackend(run_rightly), Pool2dWindow::square(3, 2, 1));
+  EXPECT_TRUE(result.passed) << result.reason;
+  EXPECT_EQ(result.checked, 3 * 4 * 3 * 5 * 5 * 5);
+  EXPECT_LE(result.max_abs, result.bound * 100);
+}
+
+TEST(ConvVerifier, CatchesAnotherWindow) {
+  const Pool2dWindow halves = Pool2dWindow::square(2, 2);
+  EXPECT_TRUE(verify_pooled(OtherWindow(halves), halves).passed);
+  // Each makes 5 x 5 windows of 10 x 10 outputs, as the right one does: one value, an overlap, a window moved up.
+  for (const Pool2dWindow& other :
+       {Pool2dWindow{1, 1, 2, 2, 0, 0}, Pool2dWindow{3, 2, 2, 2, 1, 0}, Pool2dWindow{2, 1, 2, 2, 0, 0}}) {
+    const ConvVerifyResult result = verify_pooled(OtherWindow(other), halves);
+    EXPECT_FALSE(result.passed);
+    EXPECT_NE(result.reason.find("max pool 2x2 stride 2x2 pad 0x0"), std::string::npos) << result.reason;
+  }
+  // Nothing pooled at all reaches behind the output.
+  const ConvVerifyResult result = verify_pooled(OtherWindow(std::nullopt), halves);
+  EXPECT_FALSE(result.passed);
+  EXPECT_NE(result.reason.find("wrote behind block 1"), std::string::npos) << result.reason;
+}
+
+TEST(ConvVerifier, CatchesAMaximumThatBeginsAtZero) {
+  const SabotagedBackend begins_at_zero(
+      [](const Conv2dProblem& problem, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
+        kernel.run(args, context);
+        for (int64_t i = 0; i < problem.n * problem.k * 25; ++i) args.y[i] = std::max(args.y[i], 0.0f);
+      });
+  const ConvVerifyResult result = verify_pooled(begins_at_zero, Pool2dWindow::square(2, 2));
+  EXPECT_FALSE(result.passed);
+  EXPECT_EQ(result.reason.find("relu"), std::string::npos) << result.reason;
+}
+
+TEST(ConvVerifier, CatchesASmallErrorOfAMaximum) {
+  const SabotagedBackend off(
+      [](const Conv2dProblem&, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
+        kernel.run(args, context);
+        if (args.y[7] != std::nearbyint(args.y[7])) args.y[7] *= 1.001f;
+      });
+  const ConvVerifyResult result = verify_pooled(off, Pool2dWindow::square(2, 2));
+  EXPECT_FALSE(result.passed);
+  EXPECT_NE(result.reason.find("random"), std::string::npos) << result.reason;
+}
+
+TEST(ConvVerifier, PassesOnARefusalToPool) {
+  ConvVerifyOptions options;
+  options.max_pool = Pool2dWindow::square(2, 2);
+  Stream stream(Device::cpu());
+  EXPECT_THROW(
+      ConvVerifier(Conv2dProblem::parse("mb1ic1ih6oc1kh3"), options)
+          .verify(find_conv_backend(DeviceKind::kCpu, "im2col_gemm").open(), MathMode::kFp32, stream),
+      UnavailableError);
 }
 
 TEST(ConvVerifier, JudgesASampleOfALargeProblem) {

@@ -3,9 +3,9 @@ lenslet_test(conv_verifier SOURCES conv/conv_verifier_test.cpp DEPENDS lenslet_c
 lenslet_test(conv_layer SOURCES conv/conv_layer_test.cpp DEPENDS lenslet_conv lenslet_reference)
 
 # The same source for both kinds of device: every backend of the registry on every problem list.
-lenslet_test(conv_cpu SOURCES conv/conv_backends_test.cpp DEPENDS lenslet_conv_verify)
+lenslet_test(conv_cpu SOURCES conv/conv_backends_test.cpp conv/conv_pooling_test.cpp DEPENDS lenslet_conv_verify)
 target_compile_definitions(test_conv_cpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCpu)
-lenslet_test(conv_gpu SOURCES conv/conv_backends_test.cpp DEPENDS lenslet_conv_verify GPU)
+lenslet_test(conv_gpu SOURCES conv/conv_backends_test.cpp conv/conv_pooling_test.cpp DEPENDS lenslet_conv_verify GPU)
 target_compile_definitions(test_conv_gpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCuda)
 
 lenslet_test(conv_ladder SOURCES conv/conv_ladder_test.cpp DEPENDS lenslet_conv_ladder lenslet_conv_verify GPU)

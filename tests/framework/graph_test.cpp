@@ -142,7 +142,8 @@ TEST(Executable, ReplaysAPlanExactly) {
   expect_error<DataError>([&] { Executable executable(graph, replay); },
                           "memory: the plan fuses relu into ''");
   other.layers[1].fused_into = "a";
-  expect_error<DataError>([&] { Executable executable(graph, replay); }, "which backend staged cannot do");
+  expect_error<DataError>([&] { Executable executable(graph, replay); },
+                          "which cannot be: backend staged does not fuse ReLU");
   other = plan;
   other.layers[0].type = "conv2d";
   expect_error<DataError>([&] { Executable executable(graph, replay); },

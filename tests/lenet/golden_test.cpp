@@ -25,6 +25,10 @@ TEST(Golden, EveryLinearBackendGivesPyTorchsActivations) {
   }
 }
 
+TEST(Golden, FusedPoolingGivesTheSameBits) {
+  for (int64_t batch : {1, 7, 300}) check_fused_pooling(Device::cpu(), batch);
+}
+
 TEST(Golden, SoftmaxGivesPyTorchsProbabilities) {
   const Tensor& logits = golden_activations().tensors.at("fc3");
   const Tensor& expected = golden_activations().tensors.at("softmax");

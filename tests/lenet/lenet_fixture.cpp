@@ -101,15 +101,42 @@ void check_golden_activations(Device device, const std::string& backends, bool f
   executable.run();
   for (const Graph::Node& node : lenet5().nodes()) {
     if (!node.layer) continue;
-    const PlanLayer* reader =
-        nullptr;  // a ReLU computed by this node's operator: its own output is never stored
-    for (const PlanLayer& layer : executable.plan().layers) {
-      if (layer.fused_into == node.name) reader = &layer;
-    }
-    if (reader) continue;
+    // What is fused into the layer before it takes that one's output away.
+    const size_t index = static_cast<size_t>(&node - lenet5().nodes().data());
+    const std::vector<int> readers = lenet5().consumers(static_cast<int>(index));
+    const bool stored = std::none_of(readers.begin(), readers.end(), [&](int reader) {
+      return executable.plan().find(lenet5().nodes()[static_cast<size_t>(reader)].name)->backend == "fused";
+    });
+    if (!stored) continue;
     const std::vector<float> actual = to_host(executable.activation(node.name), executable.stream());
     expect_close(actual, golden.tensors.at(node.name), node.name);
   }
+}
+
+void check_fused_pooling(Device device, int64_t batch) {
+  SCOPED_TRACE("batch " + std::to_string(batch));
+  Tensor images({batch, 1, kLenet5Side, kLenet5Side});
+  const auto values = static_cast<size_t>(images.shape().num_elements());
+  const Tensor& digits = golden_activations().tensors.at("input");
+  for (size_t i = 0; i < values; ++i)
+    images.data()[i] = digits.data()[i % static_cast<size_t>(digits.shape().num_elements())];
+  std::vector<float> logits[2];
+  for (const bool fuse : {false, true}) {
+    BuildOptions options;
+    options.device = device;
+    options.batch = batch;
+    options.fuse = fuse;
+    options.backends = BackendSpec::parse("conv1=direct,conv2=direct");
+    Executable executable(lenet5(), options);
+    using Names = std::vector<std::string>;
+    EXPECT_EQ(executable.steps()[0].fused, fuse ? (Names{"relu1", "pool1"}) : Names());
+    EXPECT_EQ(executable.steps().size(), fuse ? 5u : 11u);
+    EXPECT_EQ(executable.plan().find("pool2")->fused_into, fuse ? "conv2" : "");
+    copy(images.view(), executable.input(), executable.stream());
+    executable.run();
+    logits[fuse] = to_host(executable.output(), executable.stream());
+  }
+  EXPECT_EQ(std::memcmp(logits[0].data(), logits[1].data(), logits[0].size() * sizeof(float)), 0);
 }
 
 std::string mnist_folder() {

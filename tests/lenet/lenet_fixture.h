@@ -22,6 +22,10 @@ std::vector<std::string> conv_pairs(Device device);
 /// stored in fp64 and rounded.
 void check_golden_activations(Device device, const std::string& backends, bool fuse);
 
+/// The convolutions with their ReLU and pooling as one operator each give the same bits as three operators, where both
+/// are computed by `direct`; the layers say what is fused into them.
+void check_fused_pooling(Device device, int64_t batch);
+
 /// Folder of MNIST, or empty.
 std::string mnist_folder();
 /// Classifies the 10,000 test images and compares logits and digits with PyTorch's.

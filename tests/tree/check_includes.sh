@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$1"
 
-readonly neighbours='conv>gemm linear>gemm'
+readonly neighbours='conv>gemm conv>pool linear>gemm'
 
 find framework layers models weights apps tests -type f \
   \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc' \) -print0 2>/dev/null |

@@ -11,89 +11,38 @@
 //
 // Stride, padding and dilation change the layout alone: a band of rows is first copied into a padded buffer
 // in which every residue of the stride has its own plane, and there each tap is a shift again. NHWC goes the same
-// way: the band is parted into planes as it is copied, and finished tiles are woven into y. The register tile is in layers/gemm/cpu/tile_kernel.h; weights are packed as it wants them when the kernel is prepared.
+// way: the band is parted into planes as it is copied, and finished tiles are woven into y. A max pooling that follows takes
+// finished tiles before they leave the cache. The register tile is in layers/gemm/cpu/tile_kernel.h; weights are packed as
+// it wants them when the kernel is prepared.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "framework/integer_math.h"
 #include "framework/parallel.h"
 #include "layers/conv/conv_backend.h"
+#include "layers/conv/conv_limits.h"
+#include "layers/conv/cpu/direct_pool.h"
+#include "layers/conv/cpu/direct_walk.h"
 #include "layers/fp32_only.h"
 #include "layers/gemm/cpu/tile_kernel.h"
 
 namespace lenslet {
 namespace {
 
-// A row block's tile of outputs waits here for its gaps to be dropped: 8 rows of it are 32 KiB of stack.
-constexpr int64_t kMaxPositions = 1024;
-// A packed band stays in the L2 cache of one core, next to the weights.
-constexpr int64_t kBandBytes = 256 * 1024;
 // Below this much work a second thread costs more than it brings (waking one takes some 10 us).
 constexpr double kFlopsPerThread = 1.5e6;
-
-/// How a problem is walked.
-struct Walk {
-  explicit Walk(const Conv2dProblem& problem)
-      : p(problem.p()),
-        q(problem.q()),
-        packed(problem.layout == TensorLayout::kNhwc || problem.stride_h != 1 || problem.stride_w != 1 ||
-               problem.pad_h != 0 || problem.pad_w != 0) {
-    const int64_t channels = problem.c / problem.groups;
-    // Cells of the padded input that one residue of the stride owns along the width, up
-    // to the last one needed.
-    const int64_t reach_w = (q - 1) * problem.stride_w + int64_t{problem.dilation_w} * (problem.s - 1) + 1;
-    pitch = packed ? ceil_div(reach_w, problem.stride_w) : problem.w;
-    // Whole vectors are computed: rows one by one round up to them, the line through all
-    // rows pays for its gaps.
-    const int64_t vector = tile_kernels().vector_floats;
-    by_row = pitch != q && ceil_div(q, vector) * vector <= pitch;
-    const int64_t positions_a_row = std::max<int64_t>(pitch, 1);
-    rows = by_row ? p : std::clamp<int64_t>(kMaxPositions / positions_a_row, 1, p);
-    if (!by_row && pitch == q) rows = p;  // no gaps: written in place, no tile to hold
-    if (packed) {
-      const int64_t row_bytes = channels * problem.stride_w * pitch * static_cast<int64_t>(sizeof(float));
-      // Input rows in one band of `rows` outputs, over all residues: (rows + reach of the filter) * stride.
-      const int64_t halo = int64_t{problem.dilation_h} * (problem.r - 1) / problem.stride_h;
-      const int64_t fit = kBandBytes / std::max<int64_t>(row_bytes * problem.stride_h, 1) - halo;
-      rows = std::clamp<int64_t>(fit, 1, rows);
-      band_rows = rows + halo;
-    } else {
-      // Rows in place: as many as keep all channels' lines in the L2 cache.
-      const int64_t row_bytes = channels * problem.w * static_cast<int64_t>(sizeof(float));
-      rows = std::clamp<int64_t>(kBandBytes / std::max<int64_t>(row_bytes, 1), 1, rows);
-    }
-    bands = ceil_div(p, rows);
-  }
-
-  int64_t p, q;
-  bool packed;          // bands are copied into a padded buffer first, channel by channel
-  int64_t pitch = 0;    // elements from one output row to the next in the line that is read
-  bool by_row = false;  // each row alone, else the rows of a band as one line
-  int64_t rows = 0;     // output rows of one band
-  int64_t bands = 0;
-  int64_t band_rows = 0;  // rows of one residue's plane in the packed buffer
-
-  /// Elements of one channel's planes in the packed buffer.
-  int64_t channel_step(const Conv2dProblem& problem) const {
-    return packed ? int64_t{problem.stride_h} * problem.stride_w * band_rows * pitch
-                  : int64_t{problem.h} * problem.w;
-  }
-  int64_t packed_floats(const Conv2dProblem& problem) const {
-    if (!packed) return 0;
-    const int64_t line = 64 / static_cast<int64_t>(sizeof(float));  // slots on cache lines of their own
-    return ceil_div(problem.c / problem.groups * channel_step(problem), line) * line;
-  }
-};
 
 class DirectKernel : public ConvKernel {
  public:
   DirectKernel(const ConvPrepare& request)
       : problem_(request.problem),
-        walk_(request.problem),
+        walk_(request.problem, request.max_pool),
         relu_(request.relu),
         max_slots_(num_threads()),
         weights_(pack_weights(request)),
         offsets_(make_offsets()) {
+    if (request.max_pool) pooled_.emplace(walk_, *request.max_pool);
     if (request.bias) bias_.assign(request.bias, request.bias + problem_.k);
     const double flops = problem_.flops();
     const int64_t items = int64_t{problem_.n} * problem_.groups * walk_.bands;
@@ -161,13 +110,16 @@ class DirectKernel : public ConvKernel {
   void run_items(const ConvArgs& args, int64_t begin, int64_t end, float* memory) const {
     for (int64_t item = begin; item < end; ++item) {
       const int64_t band = item % walk_.bands, group = item / walk_.bands % problem_.groups;
-      run_band(args, item / walk_.bands / problem_.groups, group, band * walk_.rows, memory);
+      run_band(args, item / walk_.bands / problem_.groups, group, band, memory);
     }
   }
 
-  /// Output rows [first, first + rows) of all channels of one group of one image.
-  void run_band(const ConvArgs& args, int64_t n, int64_t group, int64_t first, float* memory) const {
-    const int64_t rows = std::min(walk_.rows, walk_.p - first);
+  /// One band of all channels of one group of one image.
+  void run_band(const ConvArgs& args, int64_t n, int64_t group, int64_t band, float* memory) const {
+    const PositionRange windows = band_windows(band);
+    const int64_t first = pooled_ ? pooled_->rows_under(windows).first : band * walk_.rows;
+    const int64_t end = pooled_ ? pooled_->rows_under(windows).end : std::min(first + walk_.rows, walk_.p);
+    const int64_t rows = end - first;
     const int64_t channels = problem_.c / problem_.groups, outputs = problem_.k / problem_.groups;
     const bool nhwc = problem_.layout == TensorLayout::kNhwc;
     const int64_t plane = int64_t{problem_.h} * problem_.w;
@@ -187,6 +139,13 @@ class DirectKernel : public ConvKernel {
       const int64_t k = group * outputs + j;
       tile.a = weights_.data() + k * taps;
       tile.bias = bias_.empty() ? nullptr : bias_.data() + k;
+      if (pooled_) {
+        const int64_t plane_windows = pooled_->rows() * pooled_->columns();
+        float* y = args.y + n * problem_.k * plane_windows + k * (nhwc ? 1 : plane_windows);
+        pooled_->run(tile, block, {line, first, windows}, y, nhwc ? 1 : plane_windows, nhwc ? problem_.k : 1);
+        j += block;
+        continue;
+      }
       if (nhwc) {
         run_woven(tile, block, line, args.y + (n * walk_.p + first) * walk_.q * problem_.k + k, rows);
         j += block;
@@ -200,6 +159,12 @@ class DirectKernel : public ConvKernel {
       }
       j += block;
     }
+  }
+
+  /// Rows of windows of a band; none where nothing is pooled.
+  PositionRange band_windows(int64_t band) const {
+    if (!pooled_) return {};
+    return {band * walk_.band_windows, std::min((band + 1) * walk_.band_windows, pooled_->rows())};
   }
 
   /// Results go straight to y: row by row, or all rows at once where they have no gaps.
@@ -321,6 +286,7 @@ class DirectKernel : public ConvKernel {
   std::vector<float> weights_;
   std::vector<int64_t> offsets_;  // [C/G * R * S]
   std::vector<float> bias_;       // [K] or empty
+  std::optional<PooledTiles> pooled_;
 };
 
 class DirectBackend : public ConvBackend {
@@ -331,12 +297,30 @@ class DirectBackend : public ConvBackend {
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
     return static_cast<size_t>(num_threads() * Walk(problem).packed_floats(problem)) * sizeof(float);
   }
+  Support fuses_max_pool(const Conv2dProblem& problem, MathMode /*math*/,
+                         const Pool2dWindow& window) const override {
+    if (const Support fits = windows_fit(problem, window); !fits) return fits;
+    if (int64_t{window.kernel_h} * window.kernel_w > kMaxPositions) {
+      return Support::no(concat("direct pools windows of up to ", kMaxPositions,
+                                " outputs on the CPU, asked for ", window.kernel_h, "x", window.kernel_w));
+    }
+    const Walk walk(problem), pooled(problem, window);
+    if (pooled.packed && pooled.rows > walk.rows) {
+      return Support::no(concat("direct keeps ", walk.rows,
+                                " rows of this problem in the cache, a window needs ", window.kernel_h));
+    }
+    return Support::yes();
+  }
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }
   std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
     const Support support = supports(request.problem, request.math);
     if (!support) throw UnavailableError(support.reason());
+    if (request.max_pool) {
+      const Support pooled = fuses_max_pool(request.problem, request.math, *request.max_pool);
+      if (!pooled) throw UnavailableError(pooled.reason());
+    }
     auto kernel = std::make_unique<DirectKernel>(request);
     if (kernel->workspace_bytes() > request.workspace_limit) {
       throw MemoryError(concat("conv direct needs ", kernel->workspace_bytes(),

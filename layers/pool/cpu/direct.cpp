@@ -5,11 +5,11 @@
 // inside the input: the inner loop has no bounds check and vectorises. The 2x2 window with stride 2, the
 // usual one, has a path of its own.
 #include <algorithm>
-#include <limits>
 
 #include "framework/keep_nan.h"
 #include "framework/parallel.h"
 #include "framework/simd.h"
+#include "layers/pool/cpu/max_pool_part.h"
 #include "layers/pool/pool_kernels.h"
 
 namespace lenslet {
@@ -51,14 +51,6 @@ LENSLET_SIMD_CLONES void mean_2x2_pairs(const float* x, int64_t pairs, int64_t w
   }
 }
 
-LENSLET_SIMD_CLONES void gather_max(const float* x, int64_t stride, float* y, int64_t count) {
-  if (stride == 1) {
-    for (int64_t q = 0; q < count; ++q) y[q] = larger(y[q], x[q]);
-  } else {
-    for (int64_t q = 0; q < count; ++q) y[q] = larger(y[q], x[q * stride]);
-  }
-}
-
 LENSLET_SIMD_CLONES void gather_sum(const float* x, int64_t stride, float* y, int64_t count) {
   if (stride == 1) {
     for (int64_t q = 0; q < count; ++q) y[q] += x[q];
@@ -67,37 +59,24 @@ LENSLET_SIMD_CLONES void gather_sum(const float* x, int64_t stride, float* y, in
   }
 }
 
-// Output positions [first, end) whose window cell `offset` lies inside [0, size) of the input.
-struct Range {
-  int64_t first, end;
-};
-
-Range inside(int64_t size, int64_t outputs, int64_t offset, int64_t stride) {
-  const int64_t first = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
-  const int64_t end = offset >= size ? 0 : (size - 1 - offset) / stride + 1;
-  return {std::min(first, outputs), std::clamp(end, std::min(first, outputs), outputs)};
-}
-
 // Cells of the window at output `index` that lie inside the input, along one axis.
 int64_t cells_inside(int64_t size, int64_t kernel, int64_t begin) {
   return std::min(begin + kernel, size) - std::max<int64_t>(begin, 0);
 }
 
-void pool_row(const Pool2dProblem& problem, const float* plane, int64_t p, float* y) {
+void mean_row(const Pool2dProblem& problem, const float* plane, int64_t p, float* y) {
   const Pool2dWindow& v = problem.window;
-  const bool is_max = problem.kind == PoolKind::kMax;
-  std::fill(y, y + problem.q, is_max ? -std::numeric_limits<float>::infinity() : 0.0f);
+  std::fill(y, y + problem.q, 0.0f);
   const int64_t top = p * v.stride_h - v.pad_h;
   for (int64_t row = std::max<int64_t>(top, 0); row < std::min(top + v.kernel_h, problem.h); ++row) {
     for (int64_t s = 0; s < v.kernel_w; ++s) {
       const int64_t offset = s - v.pad_w;
-      const Range q = inside(problem.w, problem.q, offset, v.stride_w);
+      const PositionRange q = windows_inside(problem.w, offset, v.stride_w, {0, problem.q});
       if (q.first == q.end) continue;
       const float* x = plane + row * problem.w + q.first * v.stride_w + offset;
-      (is_max ? gather_max : gather_sum)(x, v.stride_w, y + q.first, q.end - q.first);
+      gather_sum(x, v.stride_w, y + q.first, q.end - q.first);
     }
   }
-  if (is_max) return;
   const int64_t rows =
       problem.kind == PoolKind::kAverage ? v.kernel_h : cells_inside(problem.h, v.kernel_h, top);
   for (int64_t q = 0; q < problem.q; ++q) {
@@ -128,9 +107,14 @@ void pool2d_direct_cpu(const Pool2dProblem& problem, const float* x, float* y) {
       return;
     }
     for (int64_t c = begin; c < end; ++c) {
-      for (int64_t p = 0; p < problem.p; ++p) {
-        pool_row(problem, x + c * plane_values, p, y + (c * problem.p + p) * problem.q);
+      const float* plane = x + c * plane_values;
+      float* out = y + c * problem.p * problem.q;
+      if (problem.kind == PoolKind::kMax) {
+        max_pool_part(problem.window, {plane, problem.w, problem.h, problem.w}, {0, problem.p, 0, problem.q},
+                      out, problem.q);
+        continue;
       }
+      for (int64_t p = 0; p < problem.p; ++p) mean_row(problem, plane, p, out + p * problem.q);
     }
   });
 }

@@ -1,0 +1,81 @@
+// How the direct convolution on the CPU walks a problem: which rows it takes at a time, and where it reads them. Internal.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+
+#include "framework/integer_math.h"
+#include "framework/pool_window.h"
+#include "layers/conv/conv_problem.h"
+#include "layers/gemm/cpu/tile_kernel.h"
+
+namespace lenslet {
+
+// A row block's tile of outputs waits here, for its gaps to be dropped or to be pooled: 8 rows of it are 32 KiB of stack.
+constexpr int64_t kMaxPositions = 1024;
+// A packed band stays in the L2 cache of one core, next to the weights.
+constexpr int64_t kBandBytes = 256 * 1024;
+
+struct Walk {
+  /// With a window, bands are as many windows high as fit.
+  explicit Walk(const Conv2dProblem& problem, const std::optional<Pool2dWindow>& pool = {})
+      : p(problem.p()),
+        q(problem.q()),
+        packed(problem.layout == TensorLayout::kNhwc || problem.stride_h != 1 || problem.stride_w != 1 ||
+               problem.pad_h != 0 || problem.pad_w != 0) {
+    const int64_t channels = problem.c / problem.groups;
+    // Cells of the padded input that one residue of the stride owns along the width, up to the last one needed.
+    const int64_t reach_w = (q - 1) * problem.stride_w + int64_t{problem.dilation_w} * (problem.s - 1) + 1;
+    pitch = packed ? ceil_div(reach_w, problem.stride_w) : problem.w;
+    // Whole vectors are computed: rows one by one round up to them, the line through all rows pays for its gaps.
+    const int64_t vector = tile_kernels().vector_floats;
+    by_row = pitch != q && ceil_div(q, vector) * vector <= pitch;
+    const int64_t positions_a_row = std::max<int64_t>(pitch, 1);
+    rows = by_row ? p : std::clamp<int64_t>(kMaxPositions / positions_a_row, 1, p);
+    // Without gaps rows are written in place, and pooled ones have tiles of their own: no tile to hold here. Packed bands
+    // of pooled rows are not higher than others, so that the workspace is the same.
+    if (!by_row && (pitch == q || (pool && !packed))) rows = p;
+    // Input rows in one band of `rows` outputs, over all residues: (rows + reach of the filter) * stride.
+    const int64_t halo = packed ? int64_t{problem.dilation_h} * (problem.r - 1) / problem.stride_h : 0;
+    if (packed) {
+      const int64_t row_bytes = channels * problem.stride_w * pitch * static_cast<int64_t>(sizeof(float));
+      const int64_t fit = kBandBytes / std::max<int64_t>(row_bytes * problem.stride_h, 1) - halo;
+      rows = std::clamp<int64_t>(fit, 1, rows);
+    } else {
+      // Rows in place: as many as keep all channels' lines in the L2 cache.
+      const int64_t row_bytes = channels * problem.w * static_cast<int64_t>(sizeof(float));
+      rows = std::clamp<int64_t>(kBandBytes / std::max<int64_t>(row_bytes, 1), 1, rows);
+    }
+    bands = ceil_div(p, rows);
+    if (pool) {
+      const int64_t windows = pool->rows(p);
+      band_windows = rows < pool->kernel_h ? 1 : (rows - pool->kernel_h) / pool->stride_h + 1;
+      band_windows = std::min(band_windows, windows);
+      rows = std::min((band_windows - 1) * pool->stride_h + pool->kernel_h, p);
+      bands = ceil_div(windows, band_windows);
+    }
+    band_rows = packed ? rows + halo : 0;
+  }
+
+  int64_t p, q;
+  bool packed;               // bands are copied into a padded buffer first, channel by channel
+  int64_t pitch = 0;         // elements from one output row to the next in the line that is read
+  bool by_row = false;       // each row alone, else the rows of a band as one line
+  int64_t rows = 0;          // output rows of one band
+  int64_t band_windows = 0;  // rows of windows that they hold, where they are pooled
+  int64_t bands = 0;
+  int64_t band_rows = 0;  // rows of one residue's plane in the packed buffer
+
+  /// Elements of one channel's planes in the packed buffer.
+  int64_t channel_step(const Conv2dProblem& problem) const {
+    return packed ? int64_t{problem.stride_h} * problem.stride_w * band_rows * pitch
+                  : int64_t{problem.h} * problem.w;
+  }
+  int64_t packed_floats(const Conv2dProblem& problem) const {
+    if (!packed) return 0;
+    const int64_t line = 64 / static_cast<int64_t>(sizeof(float));  // slots on cache lines of their own
+    return ceil_div(problem.c / problem.groups * channel_step(problem), line) * line;
+  }
+};
+
+}  // namespace lenslet

@@ -1,0 +1,75 @@
+#include "layers/pool/cpu/max_pool_part.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "framework/keep_nan.h"
+#include "framework/simd.h"
+
+namespace lenslet {
+namespace {
+
+// Columns folded from two rows into one before neighbours are folded: both loops then are free of branches.
+constexpr int64_t kFold = 256;
+
+LENSLET_SIMD_CLONES void gather_max(const float* x, int64_t stride, float* y, int64_t count) {
+  if (stride == 1) {
+    for (int64_t q = 0; q < count; ++q) y[q] = larger(y[q], x[q]);
+  } else {
+    for (int64_t q = 0; q < count; ++q) y[q] = larger(y[q], x[q * stride]);
+  }
+}
+
+// 2x2 windows with stride 2: `rows` x `columns` of them, from x on.
+LENSLET_SIMD_CLONES void max_2x2(const float* x, int64_t pitch, int64_t rows, int64_t columns, float* y,
+                                 int64_t y_pitch) {
+  float folded[2 * kFold];
+  for (int64_t p = 0; p < rows; ++p) {
+    for (int64_t first = 0; first < columns; first += kFold) {
+      const int64_t count = std::min(kFold, columns - first);
+      const float* top = x + 2 * p * pitch + 2 * first;
+      for (int64_t j = 0; j < 2 * count; ++j) folded[j] = larger(top[j], top[pitch + j]);
+      float* out = y + p * y_pitch + first;
+      for (int64_t q = 0; q < count; ++q) out[q] = larger(folded[2 * q], folded[2 * q + 1]);
+    }
+  }
+}
+
+}  // namespace
+
+PositionRange windows_inside(int64_t size, int64_t offset, int64_t stride, PositionRange range) {
+  const int64_t first = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
+  const int64_t end = offset >= size ? 0 : (size - 1 - offset) / stride + 1;
+  const int64_t begin = std::clamp(first, range.first, range.end);
+  return {begin, std::clamp(end, begin, range.end)};
+}
+
+void max_pool_part(const Pool2dWindow& window, const PlanePart& part, const WindowRange& windows, float* y,
+                   int64_t y_pitch) {
+  const int64_t columns = windows.end_column - windows.first_column;
+  const bool halving = window.kernel_h == 2 && window.kernel_w == 2 && window.stride_h == 2 &&
+                       window.stride_w == 2 && window.pad_h == 0 && window.pad_w == 0;
+  if (halving) {
+    const float* first = part.values + (2 * windows.first_row - part.row) * part.pitch +
+                         (2 * windows.first_column - part.column);
+    max_2x2(first, part.pitch, windows.end_row - windows.first_row, columns, y, y_pitch);
+    return;
+  }
+  for (int64_t p = windows.first_row; p < windows.end_row; ++p, y += y_pitch) {
+    std::fill(y, y + columns, -std::numeric_limits<float>::infinity());
+    const int64_t top = p * window.stride_h - window.pad_h;
+    for (int64_t row = std::max<int64_t>(top, 0); row < std::min(top + window.kernel_h, part.h); ++row) {
+      for (int64_t s = 0; s < window.kernel_w; ++s) {
+        const int64_t offset = s - window.pad_w;
+        const PositionRange q =
+            windows_inside(part.w, offset, window.stride_w, {windows.first_column, windows.end_column});
+        if (q.first == q.end) continue;
+        const float* x =
+            part.values + (row - part.row) * part.pitch + (q.first * window.stride_w + offset - part.column);
+        gather_max(x, window.stride_w, y + (q.first - windows.first_column), q.end - q.first);
+      }
+    }
+  }
+}
+
+}  // namespace lenslet

@@ -1,0 +1,39 @@
+// Max pooling of a part of one plane on the CPU, for whoever holds such a part in its cache: the pooling layer, and a
+// convolution that pools what it has just computed. Internal.
+//
+//   y[p, q] = max over r, s of x[p*stride_h - pad_h + r, q*stride_w - pad_w + s], NaN where one of them is
+#pragma once
+
+#include <cstdint>
+
+#include "framework/pool_window.h"
+
+namespace lenslet {
+
+/// The values of a plane of h x w that lie in memory: from (row, column) on, rows `pitch` apart.
+struct PlanePart {
+  const float* values = nullptr;
+  int64_t pitch = 0;
+  int64_t h = 0, w = 0;
+  int64_t row = 0, column = 0;
+};
+
+/// Windows [first_row, end_row) x [first_column, end_column).
+struct WindowRange {
+  int64_t first_row = 0, end_row = 0;
+  int64_t first_column = 0, end_column = 0;
+};
+
+/// Positions [first, end).
+struct PositionRange {
+  int64_t first = 0, end = 0;
+};
+
+/// The windows among `range` whose cell `offset` (from the start of the first window) lies inside [0, size).
+PositionRange windows_inside(int64_t size, int64_t offset, int64_t stride, PositionRange range);
+
+/// Pools `windows`, whose values inside the plane must all lie in the part; to y, rows y_pitch apart.
+void max_pool_part(const Pool2dWindow& window, const PlanePart& part, const WindowRange& windows, float* y,
+                   int64_t y_pitch);
+
+}  // namespace lenslet

@@ -1,0 +1,68 @@
+// What the tests of all convolution backends share: the lists of problems, and the backends of one kind of device,
+// LENSLET_TEST_DEVICE.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "layers/conv/conv_registry.h"
+
+namespace lenslet {
+
+constexpr DeviceKind kDevice = LENSLET_TEST_DEVICE;
+inline const std::string kLists[] = {"lenet",   "rgb3x3",    "deep3x3",  "tails",
+                                     "regress", "depthwise", "pointwise"};
+
+inline std::vector<Conv2dProblem> problems_of(const std::string& list) {
+  std::vector<Conv2dProblem> problems =
+      read_problem_list(std::string(LENSLET_SOURCE_DIR) + "/layers/conv/problems/" + list + ".txt");
+  // A processor gets one image of a deep problem: the others run the same code.
+  for (Conv2dProblem& problem : problems) {
+    if (kDevice == DeviceKind::kCpu && problem.flops() > 1e9) problem.n = 1;
+  }
+  // Each in both layouts; a backend that serves one alone refuses the other with a reason.
+  const size_t count = problems.size();
+  for (size_t i = 0; i < count; ++i) {
+    problems.push_back(problems[i]);
+    problems.back().layout = TensorLayout::kNhwc;
+  }
+  return problems;
+}
+
+inline std::vector<std::string> backend_names() {
+  std::vector<std::string> names;
+  for (const ConvBackendEntry& entry : conv_backend_rows(kDevice)) names.push_back(entry.name());
+  if (names.empty()) names.push_back("none");  // shows as one skipped test instead of none at all
+  return names;
+}
+
+/// The opened backend of that name; the reason to skip where it cannot be had here.
+inline const ConvBackend* open_or_reason(const std::string& name, std::string& reason) {
+  if (kDevice == DeviceKind::kCuda && !cuda_status().usable) {
+    reason = "no usable GPU: " + cuda_status().reason;
+    return nullptr;
+  }
+  try {
+    return &find_conv_backend(kDevice, name).open();
+  } catch (const UnavailableError& error) {
+    reason = error.what();
+    return nullptr;
+  }
+}
+
+using BackendAndList = std::tuple<std::string, std::string>;
+
+class OpenedConvBackend : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    std::string reason;
+    backend_ = open_or_reason(GetParam(), reason);
+    if (!backend_) GTEST_SKIP() << reason;
+  }
+  const ConvBackend* backend_ = nullptr;
+};
+
+}  // namespace lenslet

@@ -1,0 +1,205 @@
+// Every convolution backend that fuses a max pooling, on every problem list, before the fp64 judge: convolution, then
+// pooling. Compiled once for each kind of device.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <iterator>
+#include <optional>
+
+#include "framework/keep_nan.h"
+#include "layers/conv/prepare_services.h"
+#include "layers/reference/conv_verify.h"
+#include "tests/conv/conv_fixture.h"
+
+namespace lenslet {
+namespace {
+
+// Windows that halve a plane, overlap, leave gaps, reach into the padding, differ in height and width.
+const Pool2dWindow kWindows[] = {Pool2dWindow::square(2, 2), Pool2dWindow::square(3, 2, 1),
+                                 Pool2dWindow::square(2, 1), Pool2dWindow::square(5, 5, 2),
+                                 {2, 3, 2, 1, 1, 0},         {3, 1, 4, 2, 0, 0}};
+
+class ConvPooling : public testing::TestWithParam<BackendAndList> {};
+
+TEST_P(ConvPooling, AgreesWithTheReference) {
+  const auto& [name, list] = GetParam();
+  std::string reason;
+  const ConvBackend* backend = open_or_reason(name, reason);
+  if (!backend) GTEST_SKIP() << reason;
+  Stream stream(Device{kDevice, 0});
+  int verified = 0, refused = 0;
+  const std::vector<Conv2dProblem> problems = problems_of(list);
+  for (size_t i = 0; i < problems.size(); ++i) {
+    const Conv2dProblem& problem = problems[i];
+    // Each problem with the window that networks have, and one of the others in turn.
+    for (const Pool2dWindow& window : {kWindows[0], kWindows[1 + i % (std::size(kWindows) - 1)]}) {
+      if (window.rows(problem.p()) < 1 || window.columns(problem.q()) < 1) continue;
+      for (MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+        if (!backend->supports(problem, math)) continue;
+        if (const Support fuses = backend->fuses_max_pool(problem, math, window); !fuses) {
+          EXPECT_NE(fuses.reason(), "") << problem.to_string();
+          reason = fuses.reason();
+          ++refused;
+          continue;
+        }
+        ConvVerifyOptions options;
+        options.max_reference_macs = int64_t{1} << 21;
+        options.bias_and_relu = problem.flops() < 1e8 && i % 3 == 0;
+        options.max_pool = window;
+        const ConvVerifyResult result = ConvVerifier(problem, options).verify(*backend, math, stream);
+        EXPECT_TRUE(result.passed) << to_string(math) << " " << result.reason << " [" << result.detail << "]";
+        EXPECT_GT(result.checked, 0) << problem.to_string();
+        ++verified;
+      }
+    }
+  }
+  RecordProperty("verified", verified);
+  RecordProperty("refused", refused);
+  if (verified == 0) GTEST_SKIP() << "fuses none of " << refused << ", the last: " << reason;
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, ConvPooling,
+                         testing::Combine(testing::ValuesIn(backend_names()), testing::ValuesIn(kLists)),
+                         [](const testing::TestParamInfo<BackendAndList>& param) {
+                           return std::get<0>(param.param) + "_" + std::get<1>(param.param);
+                         });
+
+class ConvPooled : public OpenedConvBackend {
+ protected:
+  /// The backend's output for x, all of it or, with a window, the maxima alone.
+  std::vector<float> run(const Conv2dProblem& problem, const std::vector<float>& x,
+                         const std::vector<float>& weights, bool relu,
+                         const std::optional<Pool2dWindow>& window) {
+    Stream stream(Device{kDevice, 0});
+    DevicePrepareServices services(stream);
+    const auto kernel = backend_->prepare(
+        {problem, MathMode::kFp32, weights.data(), nullptr, relu, SIZE_MAX, services, stream, "", window});
+    const int64_t rows = window ? window->rows(problem.p()) : problem.p(),
+                  columns = window ? window->columns(problem.q()) : problem.q();
+    std::vector<float> y(static_cast<size_t>(problem.n * problem.k * rows * columns));
+    const auto device_x = services.upload(x.data(), x.size());
+    const auto device_y = services.allocate(y.size() * sizeof(float));
+    const auto workspace = services.allocate(std::max<size_t>(kernel->workspace_bytes(), 1));
+    RunContext context{stream, workspace.get(), nullptr};
+    kernel->run({device_x.get(), static_cast<float*>(device_y.get())}, context);
+    services.download(y.data(), static_cast<const float*>(device_y.get()), y.size());
+    return y;
+  }
+  /// Maxima over a window of each plane of y, by the definition.
+  static std::vector<float> pool(const Conv2dProblem& problem, const std::vector<float>& y,
+                                 const Pool2dWindow& window) {
+    const int64_t height = problem.p(), width = problem.q();
+    std::vector<float> pooled;
+    for (size_t plane = 0; plane < y.size(); plane += static_cast<size_t>(height * width)) {
+      for (int64_t p = 0; p < window.rows(height); ++p) {
+        for (int64_t q = 0; q < window.columns(width); ++q) {
+          float largest = -INFINITY;
+          const int64_t top = p * window.stride_h - window.pad_h, left = q * window.stride_w - window.pad_w;
+          for (int64_t i = std::max<int64_t>(top, 0); i < std::min(top + window.kernel_h, height); ++i) {
+            for (int64_t j = std::max<int64_t>(left, 0); j < std::min(left + window.kernel_w, width); ++j) {
+              largest = larger(largest, y[plane + static_cast<size_t>(i * width + j)]);
+            }
+          }
+          pooled.push_back(largest);
+        }
+      }
+    }
+    return pooled;
+  }
+  /// Problems and windows that the backend fuses in fp32; the reason why not for the last one that it does not.
+  std::vector<std::pair<Conv2dProblem, Pool2dWindow>> cases(std::string& reason) const {
+    std::vector<std::pair<Conv2dProblem, Pool2dWindow>> cases;
+    for (const char* text : {"mb3ic1ih28oc6oh24kh5", "mb3ic6ih12oc16oh8kh5", "mb2ic3ih32oc3oh32kh3ph1",
+                             "mb2ic9ih13oc11kh3", "mb2ic4ih11oc5oh4kh4sh2"}) {
+      const Conv2dProblem problem = Conv2dProblem::parse(text);
+      for (const Pool2dWindow& window : kWindows) {
+        Support can = backend_->supports(problem, MathMode::kFp32);
+        if (can && window.rows(problem.p()) >= 1 && window.columns(problem.q()) >= 1) {
+          can = backend_->fuses_max_pool(problem, MathMode::kFp32, window);
+          if (can) cases.emplace_back(problem, window);
+        }
+        if (!can) reason = can.reason();
+      }
+    }
+    return cases;
+  }
+};
+
+// Small integers come out exactly, so that a NaN and an infinity must be where the two steps would have put them.
+TEST_P(ConvPooled, KeepsNanAndInfinity) {
+  std::string reason;
+  const auto fused = cases(reason);
+  if (fused.empty()) GTEST_SKIP() << reason;
+  for (const auto& [problem, window] : fused) {
+    std::vector<float> x(static_cast<size_t>(problem.input_shape().num_elements()), 1.0f);
+    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7) - 3.0f;
+    const std::vector<float> weights(static_cast<size_t>(problem.weight_shape().num_elements()), -1.0f);
+    x[static_cast<size_t>(problem.h / 2 * problem.w + problem.w / 2)] = NAN;
+    x[x.size() / 2] = INFINITY;
+    x[x.size() - 1] = -INFINITY;
+    for (const bool relu : {false, true}) {
+      const std::vector<float> expected = pool(problem, run(problem, x, weights, relu, {}), window);
+      const std::vector<float> y = run(problem, x, weights, relu, window);
+      ASSERT_EQ(y.size(), expected.size());
+      int nans = 0;
+      for (size_t i = 0; i < y.size(); ++i) {
+        nans += std::isnan(y[i]);
+        ASSERT_TRUE(std::isnan(expected[i]) ? std::isnan(y[i]) : y[i] == expected[i])
+            << problem.to_string() << ", window " << window.kernel_h << "x" << window.kernel_w
+            << (relu ? ", relu" : "") << ", at " << i << ": " << y[i] << ", two steps " << expected[i];
+      }
+      EXPECT_GT(nans, 0);
+      EXPECT_LT(nans, static_cast<int>(y.size()));
+    }
+  }
+}
+
+// LeNet's layers: the order of the sums is that of the kernel that stores every output.
+TEST_P(ConvPooled, GivesTheBitsOfTwoSteps) {
+  int fused = 0;
+  std::string reason = "it supports neither layer in fp32";
+  for (const char* text : {"mb70ic1ih28oc6oh24kh5", "mb70ic6ih12oc16oh8kh5"}) {
+    const Conv2dProblem problem = Conv2dProblem::parse(text);
+    const Pool2dWindow window = Pool2dWindow::square(2, 2);
+    if (!backend_->supports(problem, MathMode::kFp32)) continue;
+    if (const Support can = backend_->fuses_max_pool(problem, MathMode::kFp32, window); !can) {
+      reason = can.reason();
+      continue;
+    }
+    ++fused;
+    const auto x = reference::normal_values(static_cast<size_t>(problem.input_shape().num_elements()), 1);
+    const auto weights =
+        reference::normal_values(static_cast<size_t>(problem.weight_shape().num_elements()), 2);
+    for (const bool relu : {false, true}) {
+      const std::vector<float> expected = pool(problem, run(problem, x, weights, relu, {}), window);
+      const std::vector<float> y = run(problem, x, weights, relu, window);
+      ASSERT_EQ(y.size(), expected.size());
+      EXPECT_EQ(std::memcmp(y.data(), expected.data(), y.size() * sizeof(float)), 0)
+          << text << (relu ? ", relu" : "");
+    }
+  }
+  if (fused == 0) GTEST_SKIP() << reason;
+}
+
+// A window that cannot be fused is refused, by name too, and with a reason.
+TEST_P(ConvPooled, RefusesWhatDoesNotFit) {
+  const Conv2dProblem problem = Conv2dProblem::parse("mb1ic1ih28oc6oh24kh5");
+  if (const Support fp32 = backend_->supports(problem, MathMode::kFp32); !fp32) GTEST_SKIP() << fp32.reason();
+  for (const Pool2dWindow& window : {Pool2dWindow::square(25, 1), Pool2dWindow{1, 1, 1, 1, 1, 0}}) {
+    EXPECT_NE(backend_->fuses_max_pool(problem, MathMode::kFp32, window).reason(), "");
+    Stream stream(Device{kDevice, 0});
+    DevicePrepareServices services(stream);
+    const std::vector<float> weights(150, 1.0f);
+    if (!backend_->fuses_max_pool(problem, MathMode::kFp32, Pool2dWindow::square(2, 2))) continue;
+    EXPECT_THROW(backend_->prepare({problem, MathMode::kFp32, weights.data(), nullptr, false, SIZE_MAX,
+                                    services, stream, "", window}),
+                 UnavailableError);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, ConvPooled, testing::ValuesIn(backend_names()),
+                         [](const testing::TestParamInfo<std::string>& param) { return param.param; });
+
+}  // namespace
+}  // namespace lenslet
