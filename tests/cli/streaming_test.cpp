@@ -45,6 +45,19 @@ TEST(Streaming, TheCpuRepeatsTheDataSet) {
   EXPECT_EQ(line.substr(line.size() - 2), ",,") << line;
 }
 
+TEST(Streaming, TheFusedPlanReadsBytesAndWritesPredictions) {
+  const ProgramRun run = lenslet(
+      "eval --device cpu --plan fused --input uint8 --data {dir}/data --batch-size 7 --repeat 3 --json "
+      "{dir}/out/bytes.json");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  const json document = read_json("{dir}/out/bytes.json"), sustained = document.at("sustained");
+  EXPECT_EQ(sustained.at("image_bytes"), 784);
+  EXPECT_EQ(sustained.at("output"), "prediction");
+  EXPECT_EQ(sustained.at("result_bytes"), 8);
+  EXPECT_EQ(sustained.at("differing"), 0);
+  EXPECT_EQ(sustained.at("correct"), 3 * document.at("correct").get<int64_t>());
+}
+
 TEST(Streaming, NobodyIsStreamedUnasked) {
   const ProgramRun run = lenslet("eval --device cpu --data {dir}/data --json {dir}/out/plain.json");
   EXPECT_EQ(run.exit_code, 0) << run.err;

@@ -73,11 +73,43 @@ TEST(Tune, TimesEveryOperatorAndWritesAPlanThatIsReplayed) {
   EXPECT_EQ(read_json("{dir}/out/replayed.json"), plan);
 }
 
+TEST(Tune, TheLayeredPlanAndTheFusedOneAreRivals) {
+  const ProgramRun run = lenslet(std::string(kQuick) + "--json {dir}/out/rivals.json");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  std::set<std::string> plans;
+  size_t chosen = 0;
+  const json document = read_json("{dir}/out/rivals.json");
+  for (const json& plan : document.at("plans")) {
+    plans.insert(plan.at("name"));
+    chosen += plan.at("chosen").get<bool>() ? 1 : 0;
+    EXPECT_EQ(plan.at("status"), "PASSED") << plan;
+  }
+  EXPECT_EQ(chosen, 1u);
+  for (const char* name : {"fused simd", "layered, tuned", "layered, auto"})
+    EXPECT_EQ(plans.count(name), 1u) << name;
+}
+
+TEST(Tune, BytesAreReadByTheFusedPlanAlone) {
+  const ProgramRun run =
+      lenslet(std::string(kQuick) +
+              "--input uint8 --save-plan {dir}/out/bytes_plan.json --json {dir}/out/bytes.json");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const json document = read_json("{dir}/out/bytes.json"), plan = read_json("{dir}/out/bytes_plan.json");
+  EXPECT_TRUE(document.at("candidates").empty());
+  EXPECT_EQ(document.at("plans").back().at("status"), "UNSUPPORTED");
+  EXPECT_EQ(plan.at("execution"), "fused");
+  EXPECT_EQ(plan.at("input"), "uint8");
+  const ProgramRun replay = lenslet("eval --plan {dir}/out/bytes_plan.json --data {dir}/data");
+  EXPECT_EQ(replay.exit_code, 0) << replay.err;
+  EXPECT_NE(replay.out.find("uint8 in"), std::string::npos) << replay.out;
+}
+
 TEST(Tune, ABackendThatIsGivenHasNoRivals) {
   const ProgramRun run =
       lenslet(std::string(kQuick) + "--backend conv1=im2col_gemm --json {dir}/out/pinned.json");
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  for (const json& candidate : read_json("{dir}/out/pinned.json").at("candidates")) {
+  const json document = read_json("{dir}/out/pinned.json");
+  for (const json& candidate : document.at("candidates")) {
     if (candidate.at("layers").at(0) == "conv1") {
       EXPECT_EQ(candidate.at("backend"), "im2col_gemm");
     }
