@@ -7,8 +7,7 @@ namespace {
 template <typename Pixel, typename Output>
 MmaKernel kernel() {
   using Shared = MmaTf32Shared<Pixel>;
-  return {"fused_lenet5_mma_tf32_kernel",
-          reinterpret_cast<const void*>(&fused_lenet5_mma_tf32_kernel<Pixel, Output>), Shared::kWarps,
+  return {reinterpret_cast<const void*>(&fused_lenet5_mma_tf32_kernel<Pixel, Output>), Shared::kWarps,
           Shared::kBytes};
 }
 
