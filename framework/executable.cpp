@@ -125,7 +125,7 @@ void Executable::build(const BuildOptions& options) {
     options.backends.check(graph_, device_.kind);
   }
   const bool fused = (options.plan ? options.plan->execution : options.execution) == Plan::kFused;
-  shapes_ = graph_.infer_shapes(batch_);
+  if (!fused) shapes_ = graph_.infer_shapes(batch_);  // a fused plan has nothing between its ends
   plan_.model = graph_.name();
   plan_.version = kVersion;
   plan_.device = device_.to_string();

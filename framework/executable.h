@@ -120,7 +120,7 @@ class Executable {
   std::unique_ptr<PinnedBuffer> mapped_;  // with mapped_io: the input, then the output
   TensorView input_;
   TensorView output_;
-  std::vector<Shape> shapes_;  // of each node's output
+  std::vector<Shape> shapes_;  // of each node's output; none of a fused plan
   std::vector<int> step_of_;   // the step that computes each node; -1 for the input
   std::vector<int>
       buffer_of_;  // the node whose buffer holds each node's output: for a producer, what is fused into it

@@ -73,8 +73,9 @@ void Executable::build_fused(const BuildOptions& options) {
   step.node = graph_.nodes().size() - 1;
   plan_.layers = {{step.name, step.type, step.backend, step.math, "", ""}};
 
-  TensorView input{nullptr, shapes_.front(), device_, request.input};
-  TensorView output{nullptr, request.output == ElementType::kPrediction ? Shape{batch_} : shapes_.back(),
+  const auto [input_shape, output_shape] = graph_.end_shapes(batch_);
+  TensorView input{nullptr, input_shape, device_, request.input};
+  TensorView output{nullptr, request.output == ElementType::kPrediction ? Shape{batch_} : output_shape,
                     device_, request.output};
   const size_t output_offset = align_up(input.bytes(), Buffer::kAlignment);
   plan_.activation_bytes =
@@ -93,7 +94,7 @@ void Executable::build_fused(const BuildOptions& options) {
     fill_bytes(activations_.data(), device_, 0, activations_.bytes(), stream_);
   }
   place_io(input, output, options.mapped_io);
-  node_outputs_.resize(shapes_.size());
+  node_outputs_.resize(graph_.nodes().size());
   step.inputs = {input_};
   step.output = output_;
   steps_.push_back(std::move(step));

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/fused_model.h"
@@ -33,6 +34,8 @@ class Graph {
   const Node& node(const std::string& name) const;
   /// Shape of every node's output for that batch, in the order of nodes().
   std::vector<Shape> infer_shapes(int64_t batch) const;
+  /// Shapes of the input and the output alone, which a batch too large for the layers between has as well.
+  std::pair<Shape, Shape> end_shapes(int64_t batch) const;
   /// Nodes that read node `index`.
   std::vector<int> consumers(int index) const;
 

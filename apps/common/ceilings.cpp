@@ -20,8 +20,9 @@ namespace lenslet {
 namespace {
 
 constexpr size_t kMiB = 1024 * 1024;
-constexpr int kGpuGemmSide = 4096;
+constexpr int kGpuGemmSide = 4096, kTensorGemmSide = 8192;  // the side at which cuBLAS is fastest
 constexpr int kCpuGemmSide = 768;
+constexpr size_t kRandomValues = size_t{1} << 22;  // of an operand, then again; divides both sides' squares
 constexpr int kLaunches = 200;
 
 // Best of repeated runs, for at least `repeats` runs and about `budget_ns`: a ceiling is what the machine can
@@ -99,21 +100,41 @@ double copy_rate(size_t bytes, Stream& stream) {
   return 2.0 * copies * static_cast<double>(bytes) / ns * 1e9;
 }
 
+// Random operands: constant ones draw less power and let the GPU clock higher than real data do. From -1 to 1; in fp16
+// without the numbers below a quarter.
+std::vector<char> random_operand(size_t count, bool half) {
+  std::vector<char> bytes(count * (half ? sizeof(uint16_t) : sizeof(float)));
+  std::mt19937 random(1);
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t bits = static_cast<uint32_t>(random());
+    if (half) {
+      const auto value = static_cast<uint16_t>(0x3400u + (bits & 0x87ffu));
+      std::memcpy(&bytes[i * sizeof value], &value, sizeof value);
+    } else {
+      const float value = static_cast<float>(bits >> 8) * 0x1p-23f - 1.0f;
+      std::memcpy(&bytes[i * sizeof value], &value, sizeof value);
+    }
+  }
+  return bytes;
+}
+
 double gemm_rate(MathMode math, Stream& stream, std::string& library) {
   const GemmProvider& provider = gemm_provider(stream.device().kind);
-  if (const Support support = provider.supports(math); !support) throw UnavailableError(support.reason());
-  const std::unique_ptr<Gemm> gemm = provider.prepare(math, stream);
+  const bool half = math == MathMode::kFp16;
+  const std::unique_ptr<Gemm> gemm = half ? provider.prepare_half(stream) : provider.prepare(math, stream);
   library = gemm->describe();
-  const int side = stream.device().is_cuda() ? kGpuGemmSide : kCpuGemmSide;
+  const bool on_gpu = stream.device().is_cuda();
+  const int side = !on_gpu ? kCpuGemmSide : half ? kTensorGemmSide : kGpuGemmSide;
   const auto count = static_cast<size_t>(side) * static_cast<size_t>(side);
-  // Random operands: constant ones draw less power and let the GPU clock higher than real data do.
-  std::vector<float> values(count);
-  std::mt19937 random(1);
-  for (float& value : values) value = static_cast<float>(random() >> 8) * 0x1p-23f - 1.0f;
-  Buffer a(stream.device(), count * sizeof(float)), b(stream.device(), count * sizeof(float));
+  const size_t operand_bytes = count * (half ? sizeof(uint16_t) : sizeof(float));
+  const std::vector<char> values = random_operand(std::min(count, kRandomValues), half);
+  Buffer a(stream.device(), operand_bytes), b(stream.device(), operand_bytes);
   Buffer c(stream.device(), count * sizeof(float)), workspace(stream.device(), gemm->workspace_bytes());
   for (Buffer* operand : {&a, &b}) {
-    copy_bytes(operand->data(), operand->device(), values.data(), Device::cpu(), operand->bytes(), stream);
+    for (size_t at = 0; at < operand_bytes; at += values.size()) {
+      copy_bytes(operand->as<char>() + at, operand->device(), values.data(), Device::cpu(), values.size(),
+                 stream);
+    }
   }
   GemmProblem problem;
   problem.m = problem.n = problem.k = side;
@@ -239,8 +260,9 @@ std::string describe(const Ceilings& ceilings) {
   text += concat(", fp32 gemm ", rate(ceilings.fp32_flops_per_s, 1e9, "GFLOP/s"));
   if (ceilings.device.is_cuda()) {
     text +=
-        concat(", tf32 ", rate(ceilings.tf32_flops_per_s, 1e9, "GFLOP/s"), ", launch ",
-               format_time(ceilings.launch_ns), " (replayed ", format_time(ceilings.replayed_launch_ns), ")");
+        concat(", tf32 ", rate(ceilings.tf32_flops_per_s, 1e9, "GFLOP/s"), ", fp16 ",
+               rate(ceilings.fp16_flops_per_s, 1e9, "GFLOP/s"), ", launch ", format_time(ceilings.launch_ns),
+               " (replayed ", format_time(ceilings.replayed_launch_ns), ")");
   }
   return text;
 }

@@ -120,10 +120,10 @@ Task layer_task(const Subject& subject, const std::string& backend, const Operat
 }
 
 Task fused_task(const Graph& graph, const std::string& variant, const FusedRequest& request) {
-  const std::vector<Shape> shapes = graph.infer_shapes(request.batch);
+  const auto [input, output] = graph.end_shapes(request.batch);
   Task task;
-  task.inputs = {{nullptr, shapes.front(), request.device, request.input}};
-  task.output = {nullptr, shapes.back(), request.device, request.output};
+  task.inputs = {{nullptr, input, request.device, request.input}};
+  task.output = {nullptr, output, request.device, request.output};
   task.flops = graph.fused()->work(request).flops;
   task.prepare = [&graph, variant, request](Stream& stream) {
     return graph.fused()->prepare(variant, request, stream);

@@ -140,6 +140,8 @@ class ModelBench {
       entry.contender = std::make_unique<PlanContender>(config.key(), std::move(executable), pictures_);
     } catch (const UnavailableError& error) {
       refuse("UNSUPPORTED", error.what());
+    } catch (const UsageError& error) {  // a batch too large for a layer
+      refuse("UNSUPPORTED", error.what());
     } catch (const MemoryError& error) {
       refuse("SKIPPED", error.what());
     } catch (const DeviceError& error) {

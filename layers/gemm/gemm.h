@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "framework/error.h"
 #include "framework/layer.h"
 
 namespace lenslet {
@@ -22,7 +23,7 @@ struct GemmProblem {
   float alpha = 1.0f, beta = 0.0f;
 };
 
-struct GemmArgs {
+struct GemmArgs {  // of a Gemm from prepare_half(), a and b point to fp16
   const float* a = nullptr;
   const float* b = nullptr;
   float* c = nullptr;
@@ -48,6 +49,11 @@ class GemmProvider {
   virtual Support supports(MathMode math) const = 0;
   virtual std::unique_ptr<Gemm> prepare(MathMode math, Stream& stream) const = 0;
   virtual std::string name() const = 0;  // "cublas", "onednn", "blocked"
+  /// For operands that are fp16 already, summed and stored in fp32: what the machine's tensor cores do at best. Throws
+  /// UnavailableError where the provider has none.
+  virtual std::unique_ptr<Gemm> prepare_half(Stream& /*stream*/) const {
+    throw UnavailableError(concat(name(), " multiplies fp32 operands alone"));
+  }
 };
 
 /// The provider for a kind of device: cuBLAS, or oneDNN, else the blocked loop. Throws

@@ -1,5 +1,5 @@
 // Matrix products by cuBLAS, as a module: C[i] = alpha * op(A[i]) * op(B[i]) + beta *
-// C[i], all row-major fp32.
+// C[i], all row-major fp32; from prepare_half() A and B are fp16.
 //
 // cuBLAS is column-major, and a row-major matrix read column-major is its transpose; so C^T = op(B)^T *
 // op(A)^T is computed with the operands swapped and nothing is copied. The caller's workspace is given to
@@ -70,10 +70,17 @@ int leading_dimension(const char* name, int64_t value) {
 
 class CublasGemm : public Gemm {
  public:
+  /// In fp16 the operands are fp16.
   CublasGemm(MathMode math, const Stream& stream)
       : handle_(shared_per_stream<Handle>(stream)),
-        compute_(math == MathMode::kTf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F_PEDANTIC),
-        describe_(concat("cuBLAS ", library_version(), math == MathMode::kTf32 ? " (TF32)" : " (FP32)")) {}
+        compute_(math == MathMode::kTf32   ? CUBLAS_COMPUTE_32F_FAST_TF32
+                 : math == MathMode::kFp16 ? CUBLAS_COMPUTE_32F
+                                           : CUBLAS_COMPUTE_32F_PEDANTIC),
+        operand_(math == MathMode::kFp16 ? CUDA_R_16F : CUDA_R_32F),
+        describe_(concat("cuBLAS ", library_version(),
+                         math == MathMode::kTf32   ? " (TF32)"
+                         : math == MathMode::kFp16 ? " (FP16)"
+                                                   : " (FP32)")) {}
 
   size_t workspace_bytes() const override { return kCublasWorkspaceBytes; }
 
@@ -90,12 +97,12 @@ class CublasGemm : public Gemm {
               ldc = leading_dimension("ldc", problem.ldc);
     if (problem.batch == 1) {
       LENSLET_CUBLAS_CHECK(cublasGemmEx(handle, op_b, op_a, problem.n, problem.m, problem.k, &problem.alpha,
-                                        args.b, CUDA_R_32F, ldb, args.a, CUDA_R_32F, lda, &problem.beta,
-                                        args.c, CUDA_R_32F, ldc, compute_, CUBLAS_GEMM_DEFAULT));
+                                        args.b, operand_, ldb, args.a, operand_, lda, &problem.beta, args.c,
+                                        CUDA_R_32F, ldc, compute_, CUBLAS_GEMM_DEFAULT));
     } else {
       LENSLET_CUBLAS_CHECK(cublasGemmStridedBatchedEx(
-          handle, op_b, op_a, problem.n, problem.m, problem.k, &problem.alpha, args.b, CUDA_R_32F, ldb,
-          problem.stride_b, args.a, CUDA_R_32F, lda, problem.stride_a, &problem.beta, args.c, CUDA_R_32F, ldc,
+          handle, op_b, op_a, problem.n, problem.m, problem.k, &problem.alpha, args.b, operand_, ldb,
+          problem.stride_b, args.a, operand_, lda, problem.stride_a, &problem.beta, args.c, CUDA_R_32F, ldc,
           problem.stride_c, problem.batch, compute_, CUBLAS_GEMM_DEFAULT));
     }
   }
@@ -105,6 +112,7 @@ class CublasGemm : public Gemm {
  private:
   std::shared_ptr<Handle> handle_;
   cublasComputeType_t compute_;
+  cudaDataType_t operand_;
   std::string describe_;
 };
 
@@ -121,6 +129,9 @@ class CublasProvider : public GemmProvider {
     const Support support = supports(math);
     if (!support) throw UnavailableError(support.reason());
     return std::make_unique<CublasGemm>(math, stream);
+  }
+  std::unique_ptr<Gemm> prepare_half(Stream& stream) const override {
+    return std::make_unique<CublasGemm>(MathMode::kFp16, stream);
   }
   std::string name() const override { return "cublas"; }
 };
