@@ -15,7 +15,7 @@ if(LENSLET_BUILD_APPS)
     target_compile_definitions(test_cli PRIVATE LENSLET_FAULTY_MODULE_DIR="${PROJECT_BINARY_DIR}/tests/faulty")
     add_dependencies(test_cli lenslet_test_faulty_backend)
   endif()
-  lenslet_test(cli_gpu SOURCES cli/streaming_gpu_test.cpp cli/tune_gpu_test.cpp cli/fixture_files.cpp support/subprocess.cpp
+  lenslet_test(cli_gpu SOURCES cli/bench_gpu_test.cpp cli/streaming_gpu_test.cpp cli/tune_gpu_test.cpp cli/fixture_files.cpp support/subprocess.cpp
     DEPENDS lenslet_framework nlohmann_json::nlohmann_json ZLIB::ZLIB GPU)
   target_compile_definitions(test_cli_gpu PRIVATE "LENSLET_PROGRAM=\"$<TARGET_FILE:lenslet_app>\"")
   add_dependencies(test_cli_gpu lenslet_app)

@@ -1,0 +1,64 @@
+// lenslet bench on the GPU: every kind of row, briefly. Times are not judged here.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/cli/fixture_files.h"
+#include "tests/support/gpu.h"
+
+namespace lenslet::test {
+namespace {
+
+using nlohmann::json;
+
+json rows_of(const std::string& arguments) {
+  const ProgramRun run = lenslet("bench --device cuda --min-time-ms 2 --warmup-ms 1 --json - " + arguments);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  return json::parse(run.out).at("results");
+}
+
+TEST(BenchGpu, EveryPlanMathModeInputAndOutputPasses) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  const json rows = rows_of("--batch-sizes 1,33,1000 --data {dir}/data");
+  std::set<std::string> plans, maths;
+  for (const json& row : rows) {
+    if (row.at("status") == "UNSUPPORTED") continue;
+    EXPECT_TRUE(row.at("status") == "PASSED" || row.at("status") == "SUSPECT") << row.dump();
+    EXPECT_GE(row.at("samples").get<int>(), 20);
+    EXPECT_EQ(row.at("accuracy").at("count"), 20);
+    plans.insert(row.at("labels").at("plan"));
+    maths.insert(row.at("math"));
+  }
+  EXPECT_EQ(plans, (std::set<std::string>{"fused", "layered"}));
+  EXPECT_EQ(maths, (std::set<std::string>{"fp16", "fp32", "tf32"}));
+}
+
+TEST(BenchGpu, SmallBatchesAreReplayedAndLargeOnesAreNot) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  const json rows = rows_of("--batch-sizes 1,65536 --plan layered --math fp32 --output logits --input fp32");
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_TRUE(rows[0].at("replayed").get<bool>());
+  EXPECT_FALSE(rows[1].at("replayed").get<bool>());
+}
+
+TEST(BenchGpu, LatencyGoesEveryWay) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  const json rows = rows_of(
+      "--latency --calls 50 --batch-sizes 1,3 --plan layered --math fp32 --output logits --input fp32");
+  ASSERT_EQ(rows.size(), 6u);
+  const char* const modes[] = {"copy", "graph", "mapped"};
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const json& row = rows[i];
+    EXPECT_EQ(row.at("status"), "PASSED") << row.dump();
+    EXPECT_EQ(row.at("labels").at("mode"), modes[i % 3]);
+    EXPECT_EQ(row.at("replayed").get<bool>(), i % 3 == 1);
+    EXPECT_EQ(row.at("samples"), 50);
+    EXPECT_GT(row.at("stages_ns").at("gpu").get<double>(), 0);
+    // The way there and back takes longer than the kernels alone.
+    EXPECT_GT(row.at("time_ns").at("median").get<double>(), row.at("stages_ns").at("gpu").get<double>() / 2);
+  }
+}
+
+}  // namespace
+}  // namespace lenslet::test
