@@ -23,6 +23,13 @@ namespace lenslet {
 namespace {
 
 #define LENSLET_ALWAYS_INLINE inline __attribute__((always_inline))
+// Only with every loop over a tile unrolled do its sums stay in registers. Under a sanitizer, which checks each of the
+// thousands of accesses that come of it, that takes minutes to compile.
+#if defined(__SANITIZE_ADDRESS__)
+#define LENSLET_UNROLL
+#else
+#define LENSLET_UNROLL _Pragma("GCC unroll 16")
+#endif
 
 constexpr int kSide = 28, kMaps1 = 6, kPooled1 = 12, kMaps2 = 16, kPooled2 = 4, kClasses = 10;
 constexpr int kFeatures = kMaps2 * kPooled2 * kPooled2;
@@ -168,7 +175,7 @@ template <typename Pixel>
 LENSLET_ALWAYS_INLINE void split_columns(const Pixel* image, Scratch& scratch) {
   for (int y = 0; y < kSide; ++y) {
     const __m512 left = pixels(image + y * kSide), right = pixels(image + y * kSide + 12);
-#pragma GCC unroll 6
+    LENSLET_UNROLL
     for (int set = 0; set < 6; ++set) {
       const __m512i pick = _mm512_load_si512(kColumnPicks.lane[set]);
       _mm512_storeu_ps(scratch.row(set, y), _mm512_permutex2var_ps(left, pick, right));
