@@ -16,11 +16,11 @@ MmaKernel kernel_for(ElementType output) {
                                             : kernel<Pixel, float, kWarps>();
 }
 
-// 12 warps leave a lane the 168 registers that it takes. 8 are for the 163 KB of compute capability 8.0.
+// 12 warps leave a lane the 168 registers that it takes. 6 are for the 163 KB of compute capability 8.0.
 template <typename Pixel>
 MmaKernel kernel_for(ElementType output, size_t shared_limit) {
   const MmaKernel most = kernel_for<Pixel, 12>(output);
-  return static_cast<size_t>(most.shared_bytes) <= shared_limit ? most : kernel_for<Pixel, 8>(output);
+  return static_cast<size_t>(most.shared_bytes) <= shared_limit ? most : kernel_for<Pixel, 6>(output);
 }
 
 }  // namespace

@@ -7,18 +7,13 @@
 
 namespace lenslet::fused_lenet5 {
 
-/// h2 [8 images][32 pieces of 16 bytes]: piece `lane` is what that lane of mma_conv2 returns. 64 bytes between the two images
-/// of a pair put the pieces that are read together into different banks.
-constexpr int kMmaH2PairBytes = 2 * 512 + 64;
-__device__ __forceinline__ int mma_h2_place(int image) {
-  return image / 2 * kMmaH2PairBytes + image % 2 * (512 + 64);
-}
-
 /// Shared memory of a block: the fully connected layers' parameters, then what each warp has of its own.
 template <typename Pixel, int kWarps>
 struct MmaFp16Shared {
   static constexpr int kImageBytes = kPixels * static_cast<int>(sizeof(Pixel));
-  static constexpr int kH2Bytes = kMmaImagesARound / 2 * kMmaH2PairBytes;
+  // h2 [8 images][32 pieces of 16 bytes]: piece `lane` is what that lane of mma_conv2 returns. The pitch puts the pieces of
+  // two images that are read together into different banks.
+  static constexpr int kH2Pitch = 512 + 64, kH2Bytes = kMmaImagesARound * kH2Pitch;
   static constexpr int kWarpBytes = kImageBytes + MmaH1::kBytes + kH2Bytes;
   static constexpr int kBytes = MmaFp16Map::kFcBytes + kWarps * kWarpBytes;
 };
@@ -27,7 +22,7 @@ struct MmaFp16Shared {
 /// product leaves in D becomes the next one's operand B by a transposition of 8 x 8 halves; nothing goes through memory.
 /// The lane gets the logits of classes g and, for g < 2, g + 8 of images 2t and 2t + 1.
 __device__ __forceinline__ void mma_fully_connected(const unsigned char* packed, const unsigned char* h2,
-                                                    float (&logits)[4], int lane) {
+                                                    int h2_pitch, float (&logits)[4], int lane) {
   using Map = MmaFp16Map;
   const int g = lane / 4, t = lane % 4;
   const auto fragment = [&](int at) { return *reinterpret_cast<const uint4*>(packed + at + lane * 16); };
@@ -49,7 +44,7 @@ __device__ __forceinline__ void mma_fully_connected(const unsigned char* packed,
     for (int tile = 0; tile < Map::kFc1Tiles; ++tile) start(sums[tile], tile);
 #pragma unroll
     for (int step = 0; step < Map::kFc1Steps; step += 2) {
-      const uint4 b = *reinterpret_cast<const uint4*>(h2 + mma_h2_place(g) + (step * 2 + t) * 16);
+      const uint4 b = *reinterpret_cast<const uint4*>(h2 + g * h2_pitch + (step * 2 + t) * 16);
 #pragma unroll
       for (int tile = 0; tile < Map::kFc1Tiles; ++tile) {
         const int at = Map::kFc1 + (tile * Map::kFc1Steps + step) * Map::kLane4;
@@ -92,7 +87,7 @@ __device__ __forceinline__ void mma_fully_connected(const unsigned char* packed,
 // memory      shared: 92 KB of fully connected weights in fragments, and a warp's image, h1 [12, 3, 12] words and h2
 //             [8, 128] words of two halves; registers: both convolutions' weights; the next image is on its way meanwhile
 // requires    compute capability 8.0, MmaFp16Shared::kBytes of shared memory (checked by mma.cu); images 16-byte aligned
-// measured    H200, 1,048,576 images of bytes, predictions: 1671 us = 627 M images/s (docs/kernels/fused_lenet.md)
+// measured    H200, 1,048,576 images of bytes, predictions: 1.66 to 1.70 ms = 615 to 632 M images/s (docs/kernels/fused_lenet.md)
 template <typename Pixel, typename Output, int kWarps>
 __global__ void __launch_bounds__(kWarps * 32, 1)
     fused_lenet5_mma_fp16_kernel(const Pixel* __restrict__ images, int64_t count, int images_a_round,
@@ -130,14 +125,14 @@ __global__ void __launch_bounds__(kWarps * 32, 1)
       mma_conv1(image, parameters, h1, lane);
       __syncwarp();
       fetch(i + 1 < in_round ? first + i + 1 : first + stride);
-      *reinterpret_cast<uint4*>(h2 + mma_h2_place(i) + lane * 16) = mma_conv2(h1, parameters, lane);
+      *reinterpret_cast<uint4*>(h2 + i * Shared::kH2Pitch + lane * 16) = mma_conv2(h1, parameters, lane);
       wait_for_copies<0>();
     }
     if (!weights_are_there) __syncthreads();
     weights_are_there = true;
     __syncwarp();
     float logits[4];
-    mma_fully_connected(shared, h2, logits, lane);
+    mma_fully_connected(shared, h2, Shared::kH2Pitch, logits, lane);
     __syncwarp();  // h2 has been read
     mma_write_logits(logits, reinterpret_cast<float*>(h2), in_round, output, first, lane);
   }
