@@ -98,10 +98,14 @@ std::vector<MatrixCase> matrix_cases(const EvalOptions& options, const Session& 
     cases.back().build.math = MathMode::kFp32;
     cases.back().build.backends = {};
   }
-  add_layered(session, batch, cases, refused);
-  if (options.plan != Plan::kLayered && options.backend.empty() && session.graph().fused()) {
-    add_fused(session, batch, cases, refused);
+  const bool fused = options.plan != Plan::kLayered && options.backend.empty() && session.graph().fused();
+  try {
+    add_layered(session, batch, cases, refused);
+  } catch (const UnavailableError& error) {
+    if (!fused) throw;
+    refused.push_back({"layered", layered(session, batch), error.what()});
   }
+  if (fused) add_fused(session, batch, cases, refused);
   cases.insert(cases.end(), refused.begin(), refused.end());
   return cases;
 }

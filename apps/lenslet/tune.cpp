@@ -216,11 +216,18 @@ void tune(const TuneOptions& options, const Session& session, Console& console, 
   PlanContest contest(session, pictures, stream, report.plans);
   const bool plain_io = options.input.value_or(ElementType::kFp32) == ElementType::kFp32 &&
                         options.output.value_or(ElementType::kFp32) == ElementType::kFp32;
-  const bool layered = options.plan != Plan::kFused && plain_io;
   std::optional<Plan> tuned;
-  if (layered) {
-    tuned = tune_layers(options, session, pictures, stream, console, report);
-    if (!tuned) return;
+  std::string not_layered = plain_io ? "" : "it reads and writes fp32 alone";
+  if (options.plan != Plan::kFused && plain_io) {
+    try {
+      tuned = tune_layers(options, session, pictures, stream, console, report);
+    } catch (const Error& error) {  // a fused variant may serve all the same
+      const ExitCode code = error.exit_code();
+      const bool cannot = code == ExitCode::kUnavailable || code == ExitCode::kMemory;
+      if (!cannot || options.plan == Plan::kLayered) throw;
+      not_layered = error.what();
+    }
+    if (interrupted()) return;
   }
   if (options.plan != Plan::kLayered && session.graph().fused() &&
       (options.plan == Plan::kFused || options.backend.empty())) {
@@ -234,7 +241,7 @@ void tune(const TuneOptions& options, const Session& session, Console& console, 
     contest.add("layered, tuned", replay);
     contest.add("layered, auto", build);
   } else if (options.plan != Plan::kFused) {
-    contest.refuse("layered", "it reads and writes fp32 alone");
+    contest.refuse("layered", not_layered);
   }
   contest.measure_all(options);
   const Executable* const chosen = interrupted() ? nullptr : contest.choose();

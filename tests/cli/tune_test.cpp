@@ -122,6 +122,17 @@ TEST(Tune, WhatNobodyServesIsRefusedWithReasons) {
   EXPECT_NE(run.err.find("tf32"), std::string::npos) << run.err;
 }
 
+TEST(Tune, WithoutALayeredPlanTheFusedOnesAreStillAsked) {
+  const ProgramRun run = lenslet(std::string(kQuick) + "--math tf32 --json {dir}/out/refused.json");
+  EXPECT_EQ(run.exit_code, 4);
+  const json document = read_json("{dir}/out/refused.json");
+  ASSERT_GE(document.at("plans").size(), 2u);
+  for (const json& plan : document.at("plans")) {
+    EXPECT_EQ(plan.at("status"), "UNSUPPORTED") << plan;
+    EXPECT_NE(plan.at("reason").get<std::string>().find("tf32"), std::string::npos) << plan;
+  }
+}
+
 TEST(Tune, APlanFileIsNothingToTune) {
   const ProgramRun run = lenslet(std::string(kQuick) + "--plan some.json");
   EXPECT_EQ(run.exit_code, 2);
