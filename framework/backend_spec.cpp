@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "framework/error.h"
+#include "framework/other_device.h"
 
 namespace lenslet {
 
@@ -118,12 +119,19 @@ void BackendSpec::check(const Graph& graph, DeviceKind kind) const {
     }
     const Graph::Node& node = graph.node(layer);
     if (backend == "auto" || knows(node, kind, backend)) continue;
+    if (knows(node, other_kind(kind), backend)) {
+      throw only_on_other_device(concat("backend '", backend, "' of layer ", layer), kind,
+                                 join(node.layer->backends(kind)));
+    }
     throw UsageError(concat("no backend '", backend, "' for layer ", layer, " on ", to_string(kind), "; ",
                             with_hint(backend, node.layer->backends(kind))));
   }
   if (rest_ == "auto") return;
   const std::vector<std::string> names = all_backends(graph, kind);
   if (std::find(names.begin(), names.end(), rest_) == names.end()) {
+    const std::vector<std::string> others = all_backends(graph, other_kind(kind));
+    if (std::find(others.begin(), others.end(), rest_) != others.end())
+      throw only_on_other_device(concat("backend '", rest_, "'"), kind, join(names));
     throw UsageError(concat("no backend '", rest_, "' for any layer of ", graph.name(), " on ",
                             to_string(kind), "; ", with_hint(rest_, names)));
   }

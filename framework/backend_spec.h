@@ -20,7 +20,7 @@ class BackendSpec {
   /// "auto" unless something else was asked for.
   std::string backend_for(const Graph::Node& node, DeviceKind kind) const;
   /// Throws UsageError for a layer the graph does not have, or a backend that no such layer knows (with the
-  /// nearest match), for that kind of device.
+  /// nearest match), for that kind of device; UnavailableError for one that only the other kind has.
   void check(const Graph& graph, DeviceKind kind) const;
 
  private:

@@ -7,6 +7,7 @@
 #include "apps/common/text.h"
 #include "framework/io/file.h"
 #include "framework/io/safetensors.h"
+#include "framework/other_device.h"
 #include "framework/parallel.h"
 #include "models/lenet5.h"
 
@@ -44,8 +45,7 @@ DeviceChoice device_for(const CommonOptions& options, const std::optional<Plan>&
 }
 
 Graph load_graph(const CommonOptions& options) {
-  if (options.weights.empty()) return make_lenet5(builtin_lenet5_weights(), kBuiltIn);
-  return make_lenet5(read_safetensors(options.weights), options.weights);
+  return make_lenet5(load_weights(options), options.weights.empty() ? kBuiltIn : options.weights);
 }
 
 // A plan replays anywhere, but what it chose was measured where it was made.
@@ -69,12 +69,20 @@ void check_variant(const std::string& name, const Graph& graph, DeviceKind kind)
   const std::string near = nearest_match(name, names);
   std::string known;
   for (const std::string& one : names) known += (known.empty() ? "" : ", ") + one;
+  const std::vector<std::string> others =
+      graph.fused() ? graph.fused()->variants(other_kind(kind)) : std::vector<std::string>();
+  if (std::find(others.begin(), others.end(), name) != others.end())
+    throw only_on_other_device(concat("variant '", name, "' of the fused plan"), kind, known);
   throw UsageError(
       concat(by_layer ? "--plan fused computes all layers at once, so --backend names one variant, found '"
                       : "no variant of the fused plan is called '",
              printable(name), by_layer ? "'; " : concat("' on ", to_string(kind), "; "),
              near.empty() ? "" : concat("did you mean '", near, "'? "),
              "there are: ", known.empty() ? "none" : known));
+}
+
+Safetensors load_weights(const CommonOptions& options) {
+  return options.weights.empty() ? builtin_lenet5_weights() : read_safetensors(options.weights);
 }
 
 Session::Session(const CommonOptions& options)

@@ -2,6 +2,7 @@
 
 #include "framework/error.h"
 #include "framework/module.h"
+#include "framework/other_device.h"
 
 namespace lenslet {
 
@@ -75,6 +76,10 @@ const ConvBackendEntry& find_conv_backend(DeviceKind device, const std::string& 
   for (const ConvBackendEntry& entry : conv_backend_rows(device)) {
     if (entry.name() == name) return entry;
     legal += (legal.empty() ? "" : ", ") + entry.name();
+  }
+  for (const ConvBackendEntry& entry : conv_backend_rows(other_kind(device))) {
+    if (entry.name() == name)
+      throw only_on_other_device(concat("convolution backend '", name, "'"), device, legal);
   }
   throw UsageError(
       concat("no convolution backend '", name, "' for ", to_string(device), "; there are: ", legal));

@@ -37,7 +37,7 @@ class ConvBackendEntry {
 
 /// All rows for that kind of device, in rank order.
 const std::vector<ConvBackendEntry>& conv_backend_rows(DeviceKind device);
-/// The row of that name; throws UsageError naming the legal ones.
+/// The row of that name; throws UsageError naming the legal ones, UnavailableError where only the other kind of device has it.
 const ConvBackendEntry& find_conv_backend(DeviceKind device, const std::string& name);
 
 }  // namespace lenslet

@@ -58,7 +58,10 @@ constexpr BadInput kCommandLine[] = {
     {"backend_layer", "eval --device cpu --data {dir}/data --backend conv9=direct", kUsage, "conv9"},
     {"backend_typo", "eval --device cpu --data {dir}/data --backend conv1=drect", kUsage, "drect|direct"},
     {"backend_malformed", "eval --device cpu --data {dir}/data --backend conv1=", kUsage, "conv1"},
-    {"backend_of_other_device", "eval --device cpu --data {dir}/data --backend cudnn", kUsage, "cudnn"},
+    {"backend_of_other_device", "eval --device cpu --data {dir}/data --backend cudnn", kUnavailable,
+     "'cudnn' runs on cuda, and this run is on cpu|there are: direct"},
+    {"layers_backend_of_other_device", "profile --device cpu --backend conv1=winograd", kUnavailable,
+     "'winograd' of layer conv1 runs on cuda"},
     {"plan_word", "eval --device cpu --plan turbo", kUsage, "--plan|turbo"},
     {"plan_with_backend", "eval --device cpu --plan x.json --backend direct", kUsage, "--plan|--backend"},
     {"plan_file_with_input", "eval --device cpu --plan x.json --input uint8", kUsage, "--plan|--input"},
@@ -73,6 +76,10 @@ constexpr BadInput kCommandLine[] = {
      "names one variant|conv1=direct|there are"},
     {"variant_unknown", "eval --device cpu --data {dir}/data --plan fused --backend zzzzzz", kUsage,
      "zzzzzz|cpu|there are"},
+#ifdef LENSLET_HAS_CUDA
+    {"variant_of_other_device", "profile --device cpu --plan fused --backend mma", kUnavailable,
+     "'mma' of the fused plan runs on cuda"},
+#endif
     {"variant_without_its_plan", "profile --device cpu --backend zzzzzz", kUsage, "zzzzzz"},
     {"matrix_of_the_fused_plan", "eval --device cpu --data {dir}/data --backend-matrix --plan fused", kUsage,
      "--backend-matrix|--plan"},

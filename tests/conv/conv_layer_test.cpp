@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "framework/other_device.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/reference.h"
@@ -150,6 +151,23 @@ TEST(ConvRegistry, NamesTheLegalBackends) {
     }
   }
   EXPECT_EQ(conv_backend_rows(DeviceKind::kCpu).front().name(), "direct");
+}
+
+// A name that the other kind of device has is no slip of the pen: what it needs is not here.
+TEST(ConvRegistry, TellsABackendOfAnotherDeviceFromNone) {
+  for (const auto& [device, name] :
+       {std::pair{DeviceKind::kCpu, "winograd"}, {DeviceKind::kCuda, "onednn"}}) {
+    try {
+      find_conv_backend(device, name);
+      FAIL() << name;
+    } catch (const UnavailableError& error) {
+      const std::string message = error.what();
+      EXPECT_NE(message.find(concat("'", name, "' runs on ", to_string(other_kind(device)))),
+                std::string::npos)
+          << message;
+      EXPECT_NE(message.find("there are: "), std::string::npos) << message;
+    }
+  }
 }
 
 /// Writes down what it is told.

@@ -1,0 +1,25 @@
+// A backend asked for by name that only the other kind of device has.
+#pragma once
+
+#include <string>
+
+#include "framework/device.h"
+#include "framework/error.h"
+
+namespace lenslet {
+
+inline DeviceKind other_kind(DeviceKind kind) noexcept {
+  return kind == DeviceKind::kCpu ? DeviceKind::kCuda : DeviceKind::kCpu;
+}
+
+/// "backend 'cudnn' runs on cuda, and this run is on cpu (no NVIDIA driver is loaded); there are: direct, onednn". The name is
+/// right, what it needs is not here: exit code 4, not 2.
+inline UnavailableError only_on_other_device(const std::string& what, DeviceKind here,
+                                             const std::string& there_are) {
+  const bool no_gpu = here == DeviceKind::kCpu && !cuda_status().usable;
+  return UnavailableError(concat(what, " runs on ", to_string(other_kind(here)), ", and this run is on ",
+                                 to_string(here), no_gpu ? concat(" (", cuda_status().reason, ")") : "",
+                                 "; there are: ", there_are.empty() ? "none" : there_are));
+}
+
+}  // namespace lenslet
