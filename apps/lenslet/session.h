@@ -8,9 +8,13 @@
 #include "apps/lenslet/options.h"
 #include "framework/executable.h"
 #include "framework/graph.h"
+#include "framework/io/safetensors.h"
 #include "framework/plan.h"
 
 namespace lenslet {
+
+/// The weights that --weights names, else the built-in ones. Throws DataError.
+Safetensors load_weights(const CommonOptions& options);
 
 /// The device, the model and the choices that the common options ask for.
 class Session {
