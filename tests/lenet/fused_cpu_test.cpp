@@ -1,0 +1,324 @@
+// The fused LeNet-5 on the CPU with the kernels of every instruction set this processor has, forced one by one.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+
+#include "framework/parallel.h"
+#include "layers/reference/compare.h"
+#include "layers/reference/fill.h"
+#include "layers/reference/guarded_memory.h"
+#include "layers/reference/reference.h"
+#include "models/fused_lenet5/cpu/simd_kernels.h"
+#include "models/fused_lenet5/fused_lenet5.h"
+#include "models/lenet5.h"
+#include "tests/support/allocation_counter.h"
+
+namespace lenslet {
+namespace {
+
+using reference::GuardedMemory;
+
+constexpr size_t kPixels = 28 * 28, kClasses = 10, kImages = 129;
+// Around one image, the tiles of the fully connected layers and the group of 12 that goes through them together.
+constexpr int64_t kBatches[] = {1, 2, 3, 7, 8, 9, 12, 13, 15, 16, 17, 23, 24, 25, 64, kImages};
+
+struct ParameterShape {
+  const char* name;
+  Shape shape;
+  float scale;  // of random values, so that neither logits nor activations die out or grow
+};
+const std::vector<ParameterShape>& parameter_shapes() {
+  static const std::vector<ParameterShape> shapes = {
+      {"conv1.weight", {6, 1, 5, 5}, 0.3f},  {"conv1.bias", {6}, 0.3f},
+      {"conv2.weight", {16, 6, 5, 5}, 0.2f}, {"conv2.bias", {16}, 0.3f},
+      {"fc1.weight", {120, 256}, 0.1f},      {"fc1.bias", {120}, 0.3f},
+      {"fc2.weight", {84, 120}, 0.15f},      {"fc2.bias", {84}, 0.3f},
+      {"fc3.weight", {10, 84}, 0.2f},        {"fc3.bias", {10}, 0.3f}};
+  return shapes;
+}
+
+/// `value` makes one element of random bits and the tensor's scale.
+Safetensors make_parameters(const std::function<float(reference::Random&, float)>& value) {
+  reference::Random random(3);
+  Safetensors all;
+  for (const ParameterShape& parameter : parameter_shapes()) {
+    Tensor tensor(parameter.shape);
+    std::generate_n(tensor.data(), parameter.shape.num_elements(),
+                    [&] { return value(random, parameter.scale); });
+    all.tensors[parameter.name] = std::move(tensor);
+  }
+  return all;
+}
+
+/// The judge's logits; what a layer hands on is rounded to fp32. `largest_sum` gets the largest sum of absolute products.
+std::vector<double> judge(const Safetensors& parameters, const std::vector<float>& images,
+                          double* largest_sum) {
+  const auto data = [&](const std::string& name) { return parameters.tensors.at(name).data(); };
+  reference::Result at{{static_cast<int64_t>(images.size() / kPixels), 1, 28, 28}, {}, {}};
+  at.values.assign(images.begin(), images.end());
+  const auto taken = [&at, largest_sum] {
+    for (const double sum : at.magnitudes) *largest_sum = std::max(*largest_sum, sum);
+    return std::vector<float>(at.values.begin(), at.values.end());
+  };
+  for (const std::string layer : {"conv1", "conv2"}) {
+    const Shape& filters = parameters.tensors.at(layer + ".weight").shape();
+    Conv2dProblem problem;
+    problem.n = static_cast<int>(at.shape[0]);
+    problem.c = static_cast<int>(at.shape[1]);
+    problem.h = problem.w = static_cast<int>(at.shape[2]);
+    problem.k = static_cast<int>(filters[0]);
+    problem.r = problem.s = 5;
+    at = reference::conv2d(problem, taken().data(), data(layer + ".weight"), data(layer + ".bias"), true);
+    at = reference::max_pool2d(at.shape, taken().data(), {});
+  }
+  for (const std::string layer : {"fc1", "fc2", "fc3"}) {
+    const int64_t outputs = parameters.tensors.at(layer + ".bias").shape()[0];
+    at = reference::linear(at.shape, taken().data(), outputs, data(layer + ".weight"), data(layer + ".bias"));
+    if (layer != "fc3") at = reference::relu(at.shape, taken().data());
+  }
+  taken();
+  return at.values;
+}
+
+/// Random pixels, as they are and normalised.
+struct Images {
+  Images() : pixels(kImages * kPixels), normalised(pixels.size()) {
+    reference::Random random(7);
+    for (uint8_t& pixel : pixels) pixel = static_cast<uint8_t>(random.below(256));
+    normalize_mnist(pixels.data(), kImages, normalised.data());
+  }
+  std::vector<uint8_t> pixels;
+  std::vector<float> normalised;
+};
+const Images& images() {
+  static const Images all;
+  return all;
+}
+
+const Safetensors& random_parameters() {
+  static const Safetensors parameters =
+      make_parameters([](reference::Random& random, float scale) { return scale * random.uniform(); });
+  return parameters;
+}
+
+FusedRequest request_of(int64_t batch, ElementType input = ElementType::kFp32,
+                        ElementType output = ElementType::kFp32) {
+  return {Device::cpu(), batch, MathMode::kFp32, input, output};
+}
+
+/// Runs a batch, twice, between canaries; returns the bytes of the output.
+std::vector<uint8_t> run(const SimdKernels& kernels, const Safetensors& parameters,
+                         const FusedRequest& request, const void* input) {
+  Stream stream(Device::cpu());
+  const std::unique_ptr<Operator> op = make_simd_operator(lenet5_parameters(parameters), request, kernels);
+  EXPECT_EQ(op->detail(), kernels.isa);
+  const auto batch = static_cast<size_t>(request.batch);
+  const size_t values = request.output == ElementType::kPrediction ? 1 : kClasses;
+  std::vector<uint8_t> results[2];
+  GuardedMemory memory(Device::cpu(), {batch * kPixels * element_bytes(request.input),
+                                       batch * values * element_bytes(request.output)});
+  for (const int round : {0, 1}) {
+    const int byte = round == 0 ? GuardedMemory::kNanByte : GuardedMemory::kMarkByte;
+    memory.poison(byte, stream);
+    memory.upload(0, input, stream);
+    RunContext context{stream};
+    op->run({{static_cast<const float*>(memory.block(0)),
+              {request.batch, 1, 28, 28},
+              request.device,
+              request.input}},
+            {static_cast<float*>(memory.block(1)),
+             values == 1 ? Shape{request.batch} : Shape{request.batch, 10}, request.device, request.output},
+            context);
+    results[round].resize(memory.block_bytes(1));
+    memory.download(1, results[round].data(), stream);
+    EXPECT_EQ(memory.damage(byte, stream), "") << "blocks: 0 input, 1 output";
+  }
+  EXPECT_EQ(results[0], results[1]) << "two runs differ";
+  return results[0];
+}
+
+template <typename T>
+std::vector<T> elements(const std::vector<uint8_t>& bytes) {
+  std::vector<T> values(bytes.size() / sizeof(T));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+const void* pixels_of(ElementType input) {
+  return input == ElementType::kUint8 ? static_cast<const void*>(images().pixels.data())
+                                      : images().normalised.data();
+}
+
+void for_each_instruction_set(const std::function<void(const SimdKernels&)>& visit) {
+  ASSERT_STREQ(all_simd_kernels().back()->isa, "baseline");
+  for (const SimdKernels* kernels : all_simd_kernels()) {
+    SCOPED_TRACE(kernels->isa);
+    visit(*kernels);
+  }
+}
+
+TEST(FusedCpu, LogitsAgreeWithTheJudgeForPixelsReadEitherWay) {
+  double largest_sum = 0;
+  const std::vector<double> expected = judge(random_parameters(), images().normalised, &largest_sum);
+  const std::shared_ptr<const FusedModel> model = make_fused_lenet5(random_parameters());
+  for_each_instruction_set([&](const SimdKernels& kernels) {
+    for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
+      for (const int64_t batch : kBatches) {
+        const FusedRequest request = request_of(batch, input);
+        const double bound = model->output_bound("simd", request);
+        const auto logits = elements<float>(run(kernels, random_parameters(), request, pixels_of(input)));
+        reference::Comparison comparison;
+        for (size_t i = 0; i < logits.size(); ++i)
+          comparison.add(static_cast<int64_t>(i), logits[i], expected[i], bound);
+        EXPECT_TRUE(comparison.passed())
+            << to_string(input) << " batch " << batch << ": " << comparison.reason();
+        EXPECT_LE(comparison.max_rel(), 5e-6) << "far worse than rounding explains";
+      }
+    }
+  });
+}
+
+// Sums of small integers are exact in any order, so that every product counts.
+TEST(FusedCpu, SmallIntegersComeOutExactly) {
+  const Safetensors parameters = make_parameters(
+      [](reference::Random& random, float) { return static_cast<float>(random.below(3)) - 1; });
+  const std::vector<float> input = reference::small_integers(kImages * kPixels, 5);
+  double largest_sum = 0;
+  const std::vector<double> expected = judge(parameters, input, &largest_sum);
+  ASSERT_LT(largest_sum, double{1 << 24});
+  for_each_instruction_set([&](const SimdKernels& kernels) {
+    const auto logits = elements<float>(run(kernels, parameters, request_of(kImages), input.data()));
+    reference::Comparison comparison;
+    for (size_t i = 0; i < logits.size(); ++i)
+      comparison.add_exact(static_cast<int64_t>(i), logits[i], expected[i]);
+    EXPECT_TRUE(comparison.passed()) << comparison.reason();
+  });
+}
+
+TEST(FusedCpu, NeitherBatchNorPositionNorThreadsChangeABit) {
+  const int before = num_threads();
+  for_each_instruction_set([&](const SimdKernels& kernels) {
+    for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
+      const size_t image_bytes = kPixels * element_bytes(input);
+      std::vector<uint8_t> alone;
+      for (size_t i = 0; i < kImages; ++i) {
+        const auto* const image = static_cast<const uint8_t*>(pixels_of(input)) + i * image_bytes;
+        const auto logits = run(kernels, random_parameters(), request_of(1, input), image);
+        alone.insert(alone.end(), logits.begin(), logits.end());
+      }
+      for (const int threads : {1, 2, 8}) {
+        set_num_threads(threads);
+        for (const int64_t batch : kBatches) {
+          const auto logits = run(kernels, random_parameters(), request_of(batch, input), pixels_of(input));
+          EXPECT_TRUE(std::equal(logits.begin(), logits.end(), alone.begin()))
+              << to_string(input) << " batch " << batch << ", " << threads << " threads";
+        }
+      }
+      set_num_threads(before);
+    }
+  });
+}
+
+TEST(FusedCpu, PredictionsAreArgmaxAndSoftmaxOfTheLogits) {
+  for_each_instruction_set([&](const SimdKernels& kernels) {
+    for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
+      for (const int64_t batch : kBatches) {
+        const auto logits =
+            elements<float>(run(kernels, random_parameters(), request_of(batch, input), pixels_of(input)));
+        const auto predictions =
+            elements<Prediction>(run(kernels, random_parameters(),
+                                     request_of(batch, input, ElementType::kPrediction), pixels_of(input)));
+        for (size_t i = 0; i < predictions.size(); ++i) {
+          const float* const row = logits.data() + i * kClasses;
+          double probabilities[kClasses];
+          softmax(row, kClasses, probabilities);
+          ASSERT_EQ(predictions[i].label, std::max_element(row, row + kClasses) - row) << "image " << i;
+          ASSERT_NEAR(predictions[i].probability, probabilities[predictions[i].label], 1e-6) << "image " << i;
+        }
+      }
+    }
+  });
+}
+
+// Of equal logits the first wins.
+TEST(FusedCpu, EqualLogitsGiveTheFirstClass) {
+  Safetensors parameters = make_parameters([](reference::Random&, float) { return 0.0f; });
+  parameters.tensors["fc3.bias"].data()[3] = 2;
+  parameters.tensors["fc3.bias"].data()[7] = 2;
+  for_each_instruction_set([&](const SimdKernels& kernels) {
+    const auto prediction = elements<Prediction>(
+        run(kernels, parameters, request_of(1, ElementType::kUint8, ElementType::kPrediction),
+            images().pixels.data()));
+    EXPECT_EQ(prediction[0].label, 3);
+    EXPECT_NEAR(prediction[0].probability, 1 / (2 + 8 * std::exp(-2.0)), 1e-6);
+  });
+}
+
+// Every pixel has a part in every logit; so has a NaN of either sign, wherever it lies.
+TEST(FusedCpu, ANanInAnyPixelReachesEveryLogit) {
+  std::vector<float> input(kPixels * kPixels);
+  for (size_t i = 0; i < kPixels; ++i) {
+    std::copy_n(images().normalised.data(), kPixels, input.data() + i * kPixels);
+    input[i * kPixels + i] = std::copysign(std::nanf(""), i % 3 == 0 ? -1.0f : 1.0f);
+  }
+  for_each_instruction_set([&](const SimdKernels& kernels) {
+    const auto logits = elements<float>(run(kernels, random_parameters(), request_of(kPixels), input.data()));
+    for (size_t i = 0; i < logits.size(); ++i) {
+      ASSERT_TRUE(std::isnan(logits[i])) << "pixel " << i / kClasses << " logit " << i % kClasses;
+    }
+  });
+}
+
+TEST(FusedCpu, ANanAmongTheWeightsReachesTheLogitsItHasAPartIn) {
+  for (const ParameterShape& parameter : parameter_shapes()) {
+    for (const bool first : {true, false}) {
+      Safetensors parameters =
+          make_parameters([](reference::Random& random, float scale) { return scale * random.uniform(); });
+      Tensor& tensor = parameters.tensors[parameter.name];
+      tensor.data()[first ? 0 : tensor.shape().num_elements() - 1] = NAN;
+      const bool last_layer = std::string(parameter.name).rfind("fc3", 0) == 0;
+      SCOPED_TRACE(concat(parameter.name, first ? ", its first element" : ", its last element"));
+      for_each_instruction_set([&](const SimdKernels& kernels) {
+        for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
+          const auto logits =
+              elements<float>(run(kernels, parameters, request_of(3, input), pixels_of(input)));
+          for (size_t i = 0; i < logits.size(); ++i) {
+            const bool reached = !last_layer || i % kClasses == (first ? 0 : kClasses - 1);
+            ASSERT_EQ(std::isnan(logits[i]), reached) << "logit " << i % kClasses;
+          }
+          const auto predictions = elements<Prediction>(
+              run(kernels, parameters, request_of(3, input, ElementType::kPrediction), pixels_of(input)));
+          for (const Prediction& prediction : predictions) ASSERT_TRUE(std::isnan(prediction.probability));
+        }
+      });
+    }
+  }
+}
+
+TEST(FusedCpu, RunningAllocatesNothing) {
+  Stream stream(Device::cpu());
+  const auto batch = static_cast<int64_t>(kImages);
+  std::vector<Prediction> output(kImages);
+  const std::vector<ConstTensorView> inputs = {{reinterpret_cast<const float*>(images().pixels.data()),
+                                                {batch, 1, 28, 28},
+                                                Device::cpu(),
+                                                ElementType::kUint8}};
+  const TensorView out{
+      reinterpret_cast<float*>(output.data()), {batch}, Device::cpu(), ElementType::kPrediction};
+  for_each_instruction_set([&](const SimdKernels& kernels) {
+    const std::unique_ptr<Operator> op =
+        make_simd_operator(lenet5_parameters(random_parameters()),
+                           request_of(batch, ElementType::kUint8, ElementType::kPrediction), kernels);
+    RunContext context{stream};
+    op->run(inputs, out, context);  // the threads start here
+    const AllocationCounter counter;
+    op->run(inputs, out, context);
+    EXPECT_EQ(counter.allocations(), 0);
+  });
+}
+
+}  // namespace
+}  // namespace lenslet
