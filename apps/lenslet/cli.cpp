@@ -44,7 +44,8 @@ void add_execution(Command command, CommonOptions& options) {
                  [&options](const std::string& text) {
                    options.threads = static_cast<int>(parse_integer("--threads", text, 1, kMaxThreads));
                  });
-  command.option("--workspace-limit", "BYTES", "most workspace a layer may take, such as 64M [no limit]",
+  command.option("--workspace-limit", "BYTES",
+                 "most workspace a layer may take, such as 64M [no limit; for cudnn 512M]",
                  [&options](const std::string& text) {
                    options.workspace_limit = parse_bytes("--workspace-limit", text);
                  });

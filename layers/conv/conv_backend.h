@@ -20,10 +20,10 @@ namespace lenslet {
 struct ConvPrepare {
   const Conv2dProblem& problem;
   MathMode math = MathMode::kFp32;
-  const float* weights = nullptr;  // [K, C/G, R, S]
-  const float* bias = nullptr;     // [K] or null
-  bool relu = false;               // fuse max(x, 0); only asked of a backend whose fuses_relu() is true
-  size_t workspace_limit = SIZE_MAX;
+  const float* weights = nullptr;     // [K, C/G, R, S]
+  const float* bias = nullptr;        // [K] or null
+  bool relu = false;                  // fuse max(x, 0); only asked of a backend whose fuses_relu() is true
+  size_t workspace_limit = SIZE_MAX;  // none: the backend takes what it finds reasonable
   PrepareServices& services;
   Stream& stream;
   std::string choice = {};  // of ConvKernel::choice(), to replay; empty: the backend chooses
@@ -54,6 +54,9 @@ class ConvKernel {
   /// Products that the direct algorithm multiplies over those that this one does: above 1 for Winograd and FFT, so that
   /// a rate beyond the machine's is told apart from a mistake.
   virtual double products_saved() const { return 1; }
+  /// How far a right result may lie from the exact one, where what was chosen allows less than ConvBackend::accuracy()
+  /// does for every choice.
+  virtual std::optional<ConvAccuracy> accuracy() const { return std::nullopt; }
   /// Enqueues on context.stream; no allocation, no synchronisation.
   virtual void run(const ConvArgs& args, RunContext& context) = 0;
 };
@@ -61,9 +64,11 @@ class ConvKernel {
 class ConvBackend {
  public:
   virtual ~ConvBackend() = default;
-  /// Yes, or why not. Looks at the problem alone: cheap, opens nothing, works without the device.
+  /// Yes, or why not. Looks at the problem, and may ask the current card what it can do at all where there is one, so that
+  /// `auto` hears of a card that is too old; prepare() asks the card that it is given. Cheap, opens nothing, works without
+  /// a device.
   virtual Support supports(const Conv2dProblem& problem, MathMode math) const = 0;
-  /// Upper bound of ConvKernel::workspace_bytes() before preparing.
+  /// Upper bound of ConvKernel::workspace_bytes() before preparing, where no limit is given.
   virtual size_t workspace_bytes(const Conv2dProblem& problem, MathMode math) const = 0;
   /// The least it can work with: less where it can do the problem in smaller parts.
   virtual size_t least_workspace_bytes(const Conv2dProblem& problem, MathMode math) const {
@@ -76,10 +81,18 @@ class ConvBackend {
     return Support::no("it does not fuse max pooling");
   }
   virtual bool fuses_relu() const { return true; }
+  /// Of whatever prepare() may choose.
   virtual ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const = 0;
   /// Transforms, packs and uploads weights, chooses algorithms: once. Throws UnavailableError with the reason
   /// where the library or device cannot serve, MemoryError where the workspace limit rules everything out.
   virtual std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const = 0;
 };
+
+/// Of a prepared kernel: its own, or that of its backend.
+inline ConvAccuracy accuracy_of(const ConvBackend& backend, const ConvKernel& kernel,
+                                const Conv2dProblem& problem, MathMode math) {
+  const std::optional<ConvAccuracy> chosen = kernel.accuracy();
+  return chosen ? *chosen : backend.accuracy(problem, math);
+}
 
 }  // namespace lenslet

@@ -128,7 +128,7 @@ void ConvVerifier::run_variant(const FillCase& fill, Variant variant, const Conv
   if (odd != y.end()) return fail(concat("found ", *odd, " at ", odd - y.begin()));
 
   const reference::Comparison comparison =
-      fill.judge.compare(data, y, backend.accuracy(problem_, math), variant.bias, variant.relu);
+      fill.judge.compare(data, y, accuracy_of(backend, *kernel, problem_, math), variant.bias, variant.relu);
   result.checked += comparison.checked();
   result.max_abs = std::max(result.max_abs, comparison.max_abs());
   if (data.fill == Fill::kRandom || !comparison.passed()) {

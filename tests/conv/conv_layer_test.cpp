@@ -153,6 +153,17 @@ TEST(ConvRegistry, NamesTheLegalBackends) {
   EXPECT_EQ(conv_backend_rows(DeviceKind::kCpu).front().name(), "direct");
 }
 
+// Where no limit is given cuDNN gets this much; --help and README of both programs say so.
+TEST(ConvRegistry, CudnnStopsAt512MiBUnlessToldOtherwise) {
+  try {
+    const ConvBackend& cudnn = find_conv_backend(DeviceKind::kCuda, "cudnn").open();
+    EXPECT_EQ(cudnn.workspace_bytes(Conv2dProblem::parse("mb64ic64ih64oc64kh3"), MathMode::kFp32),
+              size_t{512} << 20);
+  } catch (const UnavailableError& error) {
+    GTEST_SKIP() << error.what();
+  }
+}
+
 // A name that the other kind of device has is no slip of the pen: what it needs is not here.
 TEST(ConvRegistry, TellsABackendOfAnotherDeviceFromNone) {
   for (const auto& [device, name] :

@@ -105,6 +105,49 @@ TEST(ConvVerifier, CatchesASmallError) {
       "random");
 }
 
+/// Its backend may choose what errs a lot; the kernel tells that it did not.
+class CarefulChoice : public SabotagedBackend {
+ public:
+  CarefulChoice(Sabotage sabotage, bool tells) : SabotagedBackend(std::move(sabotage)), tells_(tells) {}
+  ConvAccuracy accuracy(const Conv2dProblem&, MathMode) const override {
+    ConvAccuracy loose;
+    loose.constant = 1e6;
+    loose.exact_on_integers = false;
+    loose.by_image_maximum = true;
+    return loose;
+  }
+  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+    struct Kernel : ConvKernel {
+      std::unique_ptr<ConvKernel> chosen;
+      std::optional<ConvAccuracy> told;
+      size_t workspace_bytes() const override { return chosen->workspace_bytes(); }
+      std::optional<ConvAccuracy> accuracy() const override { return told; }
+      void run(const ConvArgs& args, RunContext& context) override { chosen->run(args, context); }
+    };
+    auto kernel = std::make_unique<Kernel>();
+    kernel->chosen = SabotagedBackend::prepare(request);
+    if (tells_) kernel->told = accuracy_of_sums(request.problem, request.math);
+    return kernel;
+  }
+
+ private:
+  bool tells_;
+};
+
+// What was chosen is held to its own bound, not to that of the worst that might have been.
+TEST(ConvVerifier, HoldsAChoiceToItsOwnBound) {
+  const Sabotage spoil = [](const Conv2dProblem&, const ConvArgs& args, ConvKernel& kernel,
+                            RunContext& context) {
+    kernel.run(args, context);
+    args.y[0] += 1e-3f;
+  };
+  const ConvVerifier verifier(Conv2dProblem::parse("mb3ic3ih9oc5kh3ph1"));
+  Stream stream(Device::cpu());
+  EXPECT_TRUE(verifier.verify(CarefulChoice(spoil, false), MathMode::kFp32, stream).passed);
+  EXPECT_FALSE(verifier.verify(CarefulChoice(spoil, true), MathMode::kFp32, stream).passed);
+  EXPECT_TRUE(verifier.verify(CarefulChoice(run_rightly, true), MathMode::kFp32, stream).passed);
+}
+
 /// Takes any math mode, and computes in fp32 what it is asked for.
 class AnyMathBackend : public SabotagedBackend {
  public:

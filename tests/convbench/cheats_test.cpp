@@ -170,6 +170,16 @@ TEST_F(Cheats, LeavingOutAnEdge) {
       "FAILED", "differ", kLarge);
 }
 
+// Within the bound of what its backend might have chosen, beyond that of what it did choose.
+TEST_F(Cheats, HidingBehindTheBoundOfAnotherChoice) {
+  expect_caught(
+      [](Victim& victim, const ConvArgs& args, RunContext& context) {
+        work(victim, args, context);
+        fill_bytes(args.y, context.stream.device(), 0, sizeof(float), context.stream);
+      },
+      "FAILED", "differ");
+}
+
 TEST_F(Cheats, FailingToLaunch) {
   if (kDevice == DeviceKind::kCpu) {
     expect_caught([](Victim&, const ConvArgs&, RunContext&) { throw DeviceError("no such launch"); }, "ERROR",

@@ -285,6 +285,10 @@ TEST_F(ConvbenchTest, MachineOutputTakesStandardOutputAlone) {
   EXPECT_EQ(Json::parse(result.out)["status"], "COMPLETE");
 }
 
+TEST_F(ConvbenchTest, HelpNamesTheLimitThatCudnnHas) {
+  EXPECT_NE(run({"run", "--help"}).out.find("no limit; for cudnn 512M"), std::string::npos);
+}
+
 TEST_F(ConvbenchTest, EveryCommandHasHelpWithAnExample) {
   const ProgramRun all = run({"--help"});
   ASSERT_EQ(all.exit_code, 0);

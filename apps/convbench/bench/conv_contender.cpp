@@ -6,17 +6,14 @@ namespace lenslet {
 
 ConvContender::ConvContender(std::string name, const ConvBackend& backend, MathMode math, ConvArena& arena,
                              size_t workspace_limit, Stream& stream, const std::string& choice)
-    : name_(std::move(name)),
-      arena_(arena),
-      accuracy_(backend.accuracy(arena.problem(), math)),
-      stream_(stream),
-      services_(stream) {
+    : name_(std::move(name)), arena_(arena), stream_(stream), services_(stream) {
   const double start = host_now_ns();
   kernel_ = backend.prepare({arena.problem(), math, arena.weights().data(), nullptr, false, workspace_limit,
                              services_, stream, choice});
   stream.synchronize();
   prepare_ns_ = host_now_ns() - start;
   workspace_bytes_ = kernel_->workspace_bytes();
+  accuracy_ = accuracy_of(backend, *kernel_, arena.problem(), math);
 }
 
 void ConvContender::run(Stream& stream) {

@@ -45,8 +45,6 @@ SeparableBlock::SeparableBlock(std::string name, const SeparableShape& shape, Te
     : name_(std::move(name)),
       depthwise_(laid_out(shape.depthwise(), layout)),
       pointwise_(laid_out(shape.pointwise(), layout)),
-      depthwise_accuracy_(depthwise.accuracy(depthwise_, kMath)),
-      pointwise_accuracy_(pointwise.accuracy(pointwise_, kMath)),
       seed_(static_cast<uint64_t>(options.seed) * 1000),
       depthwise_judge_(depthwise_, options.fill, seed_, kPartMacs),
       pointwise_judge_(pointwise_, options.fill, seed_ + 10, kPartMacs),
@@ -59,6 +57,8 @@ SeparableBlock::SeparableBlock(std::string name, const SeparableShape& shape, Te
   depthwise_kernel_ = prepare(depthwise, depthwise_, depthwise_judge_);
   pointwise_kernel_ = prepare(pointwise, pointwise_, pointwise_judge_);
   stream.synchronize();
+  depthwise_accuracy_ = accuracy_of(depthwise, *depthwise_kernel_, depthwise_, kMath);
+  pointwise_accuracy_ = accuracy_of(pointwise, *pointwise_kernel_, pointwise_, kMath);
   const size_t bytes = depthwise_.input_shape().bytes();
   memory_.emplace(stream.device(), std::vector<size_t>{bytes, bytes, bytes, workspace_bytes()});
 }

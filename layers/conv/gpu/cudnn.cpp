@@ -28,7 +28,8 @@ LENSLET_DEFINE_MODULE()
 namespace lenslet {
 namespace {
 
-// Where the caller sets no limit, cuDNN gets no more than this: a plain GEMM would otherwise take gigabytes.
+// Where the caller sets no limit, cuDNN gets no more than this: a plain GEMM would otherwise take gigabytes. A limit that is
+// given counts, also a larger one.
 constexpr size_t kDefaultWorkspaceLimit = size_t{512} << 20;
 // Values of a candidate's output that are looked at; poisoned with NaN before, so that gaps show too.
 constexpr size_t kCheckedValues = size_t{1} << 20;
@@ -174,7 +175,8 @@ class CudnnKernel : public ConvKernel {
         descriptors_(request.problem),
         layout_(request.problem.layout),
         relu_(request.relu),
-        taps_(double{1} * request.problem.r * request.problem.s) {
+        taps_(double{1} * request.problem.r * request.problem.s),
+        sums_(accuracy_of_sums(request.problem, request.math)) {
     const Conv2dProblem& problem = request.problem;
     use_stream(request.stream);
     const auto count = static_cast<size_t>(problem.weight_shape().num_elements());
@@ -203,10 +205,11 @@ class CudnnKernel : public ConvKernel {
   }
 
   /// What the algorithm can save at most, a window of R x S products each: cuDNN tells neither Winograd's tile nor FFT's.
-  double products_saved() const override {
-    const bool transforms =
-        choice_.plan ? choice_.plan->transforms_tiles() : transforms_tiles(choice_.algorithm);
-    return transforms ? taps_ : 1;
+  double products_saved() const override { return transforms() ? taps_ : 1; }
+
+  /// What adds products up is held to less than what transforms tiles.
+  std::optional<ConvAccuracy> accuracy() const override {
+    return transforms() ? std::nullopt : std::optional<ConvAccuracy>(sums_);
   }
 
   /// "FFT_TILING", "GEMM+fused": the candidate, and whether bias and activation are inside.
@@ -234,6 +237,10 @@ class CudnnKernel : public ConvKernel {
  private:
   void use_stream(const Stream& stream) {
     LENSLET_CUDNN_CHECK(cudnnSetStream(*handle_, static_cast<cudaStream_t>(stream.native_handle())));
+  }
+
+  bool transforms() const {
+    return choice_.plan ? choice_.plan->transforms_tiles() : transforms_tiles(choice_.algorithm);
   }
 
   bool uses_tensor_cores() const {
@@ -381,6 +388,7 @@ class CudnnKernel : public ConvKernel {
   Candidate choice_{};
   std::string how_chosen_;
   double taps_;  // R * S
+  ConvAccuracy sums_;
 };
 
 class CudnnBackend : public ConvBackend {
@@ -401,7 +409,7 @@ class CudnnBackend : public ConvBackend {
     return kDefaultWorkspaceLimit;
   }
 
-  // The GEMM kinds add products up. Transforms come on top, in fp32 alone (see may_transform), so that
+  // Before preparing it may be any. The GEMM kinds add products up. Transforms come on top, in fp32 alone (see may_transform), so that
   // product_error, which is tf32's, needs no factor for them.
   // FFT over tiles of L values, 32 x 32 or up to the whole image: the error of transform, product and inverse is
   // below 2 log2(L) eps ||tile|| ||w|| in the Euclidean norm (Higham, Accuracy and Stability, 24.1), and
