@@ -143,6 +143,11 @@ TEST(Ceilings, TheOneThatTakesLongestBinds) {
   EXPECT_EQ(binding_ceiling(ceilings, {0, 3000}, MathMode::kFp32, true).by, "memory");
   EXPECT_EQ(binding_ceiling(ceilings, {1000, 100}, MathMode::kFp32, true).by, "fp32 gemm");
   EXPECT_EQ(binding_ceiling(ceilings, {1000, 100}, MathMode::kTf32, true).by, "L2");  // tf32 was not measured
+  ceilings.fp16_flops_per_s = 2e9;
+  EXPECT_EQ(binding_ceiling(ceilings, {1000, 100}, MathMode::kFp16, true).by, "fp16 gemm");
+  EXPECT_DOUBLE_EQ(binding_ceiling(ceilings, {1000, 100}, MathMode::kFp16, true).best_ns, 500);
+  ceilings.device = Device::cuda();
+  EXPECT_NE(describe(ceilings).find("fp16 2.00 GFLOP/s"), std::string::npos) << describe(ceilings);
   ceilings.replayed_launch_ns = 2000;
   EXPECT_EQ(binding_ceiling(ceilings, {1000, 100}, MathMode::kFp32, true).by, "launch");
 }

@@ -142,6 +142,7 @@ TEST_P(CpuGemm, RefusesNonsense) {
   p = problem_of(-1, 4, 4);
   EXPECT_THROW(gemm_->run(p, {}, workspace_.data(), context), UsageError);
   EXPECT_FALSE(cpu_gemm_provider(GetParam()).supports(MathMode::kTf32));
+  EXPECT_THROW(cpu_gemm_provider(GetParam()).prepare_half(stream_), UnavailableError);
   EXPECT_NE(gemm_->describe(), "");
 }
 
