@@ -10,10 +10,10 @@
 #include "layers/reference/compare.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/guarded_memory.h"
-#include "layers/reference/reference.h"
 #include "models/fused_lenet5/cpu/simd_kernels.h"
 #include "models/fused_lenet5/fused_lenet5.h"
 #include "models/lenet5.h"
+#include "tests/lenet/fused_reference.h"
 #include "tests/support/allocation_counter.h"
 
 namespace lenslet {
@@ -25,62 +25,12 @@ constexpr size_t kPixels = 28 * 28, kClasses = 10, kImages = 129;
 // Around one image, the tiles of the fully connected layers and the group of 12 that goes through them together.
 constexpr int64_t kBatches[] = {1, 2, 3, 7, 8, 9, 12, 13, 15, 16, 17, 23, 24, 25, 64, kImages};
 
-struct ParameterShape {
-  const char* name;
-  Shape shape;
-  float scale;  // of random values, so that neither logits nor activations die out or grow
-};
-const std::vector<ParameterShape>& parameter_shapes() {
-  static const std::vector<ParameterShape> shapes = {
-      {"conv1.weight", {6, 1, 5, 5}, 0.3f},  {"conv1.bias", {6}, 0.3f},
-      {"conv2.weight", {16, 6, 5, 5}, 0.2f}, {"conv2.bias", {16}, 0.3f},
-      {"fc1.weight", {120, 256}, 0.1f},      {"fc1.bias", {120}, 0.3f},
-      {"fc2.weight", {84, 120}, 0.15f},      {"fc2.bias", {84}, 0.3f},
-      {"fc3.weight", {10, 84}, 0.2f},        {"fc3.bias", {10}, 0.3f}};
-  return shapes;
-}
-
-/// `value` makes one element of random bits and the tensor's scale.
-Safetensors make_parameters(const std::function<float(reference::Random&, float)>& value) {
-  reference::Random random(3);
-  Safetensors all;
-  for (const ParameterShape& parameter : parameter_shapes()) {
-    Tensor tensor(parameter.shape);
-    std::generate_n(tensor.data(), parameter.shape.num_elements(),
-                    [&] { return value(random, parameter.scale); });
-    all.tensors[parameter.name] = std::move(tensor);
-  }
+/// Parameters of a complete LeNet-5 with elements made by `value`.
+Safetensors make_parameters(const std::function<float()>& value) {
+  Safetensors all = random_lenet5_parameters();
+  for (auto& [name, tensor] : all.tensors)
+    std::generate_n(tensor.data(), tensor.shape().num_elements(), value);
   return all;
-}
-
-/// The judge's logits; what a layer hands on is rounded to fp32. `largest_sum` gets the largest sum of absolute products.
-std::vector<double> judge(const Safetensors& parameters, const std::vector<float>& images,
-                          double* largest_sum) {
-  const auto data = [&](const std::string& name) { return parameters.tensors.at(name).data(); };
-  reference::Result at{{static_cast<int64_t>(images.size() / kPixels), 1, 28, 28}, {}, {}};
-  at.values.assign(images.begin(), images.end());
-  const auto taken = [&at, largest_sum] {
-    for (const double sum : at.magnitudes) *largest_sum = std::max(*largest_sum, sum);
-    return std::vector<float>(at.values.begin(), at.values.end());
-  };
-  for (const std::string layer : {"conv1", "conv2"}) {
-    const Shape& filters = parameters.tensors.at(layer + ".weight").shape();
-    Conv2dProblem problem;
-    problem.n = static_cast<int>(at.shape[0]);
-    problem.c = static_cast<int>(at.shape[1]);
-    problem.h = problem.w = static_cast<int>(at.shape[2]);
-    problem.k = static_cast<int>(filters[0]);
-    problem.r = problem.s = 5;
-    at = reference::conv2d(problem, taken().data(), data(layer + ".weight"), data(layer + ".bias"), true);
-    at = reference::max_pool2d(at.shape, taken().data(), {});
-  }
-  for (const std::string layer : {"fc1", "fc2", "fc3"}) {
-    const int64_t outputs = parameters.tensors.at(layer + ".bias").shape()[0];
-    at = reference::linear(at.shape, taken().data(), outputs, data(layer + ".weight"), data(layer + ".bias"));
-    if (layer != "fc3") at = reference::relu(at.shape, taken().data());
-  }
-  taken();
-  return at.values;
 }
 
 /// Random pixels, as they are and normalised.
@@ -99,8 +49,7 @@ const Images& images() {
 }
 
 const Safetensors& random_parameters() {
-  static const Safetensors parameters =
-      make_parameters([](reference::Random& random, float scale) { return scale * random.uniform(); });
+  static const Safetensors parameters = random_lenet5_parameters();
   return parameters;
 }
 
@@ -161,8 +110,7 @@ void for_each_instruction_set(const std::function<void(const SimdKernels&)>& vis
 }
 
 TEST(FusedCpu, LogitsAgreeWithTheJudgeForPixelsReadEitherWay) {
-  double largest_sum = 0;
-  const std::vector<double> expected = judge(random_parameters(), images().normalised, &largest_sum);
+  const std::vector<double> expected = reference_logits(random_parameters(), images().normalised);
   const std::shared_ptr<const FusedModel> model = make_fused_lenet5(random_parameters());
   for_each_instruction_set([&](const SimdKernels& kernels) {
     for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
@@ -183,11 +131,11 @@ TEST(FusedCpu, LogitsAgreeWithTheJudgeForPixelsReadEitherWay) {
 
 // Sums of small integers are exact in any order, so that every product counts.
 TEST(FusedCpu, SmallIntegersComeOutExactly) {
-  const Safetensors parameters = make_parameters(
-      [](reference::Random& random, float) { return static_cast<float>(random.below(3)) - 1; });
+  reference::Random random(3);
+  const Safetensors parameters = make_parameters([&] { return static_cast<float>(random.below(3)) - 1; });
   const std::vector<float> input = reference::small_integers(kImages * kPixels, 5);
   double largest_sum = 0;
-  const std::vector<double> expected = judge(parameters, input, &largest_sum);
+  const std::vector<double> expected = reference_logits(parameters, input, &largest_sum);
   ASSERT_LT(largest_sum, double{1 << 24});
   for_each_instruction_set([&](const SimdKernels& kernels) {
     const auto logits = elements<float>(run(kernels, parameters, request_of(kImages), input.data()));
@@ -245,7 +193,7 @@ TEST(FusedCpu, PredictionsAreArgmaxAndSoftmaxOfTheLogits) {
 
 // Of equal logits the first wins.
 TEST(FusedCpu, EqualLogitsGiveTheFirstClass) {
-  Safetensors parameters = make_parameters([](reference::Random&, float) { return 0.0f; });
+  Safetensors parameters = make_parameters([] { return 0.0f; });
   parameters.tensors["fc3.bias"].data()[3] = 2;
   parameters.tensors["fc3.bias"].data()[7] = 2;
   for_each_instruction_set([&](const SimdKernels& kernels) {
@@ -273,14 +221,12 @@ TEST(FusedCpu, ANanInAnyPixelReachesEveryLogit) {
 }
 
 TEST(FusedCpu, ANanAmongTheWeightsReachesTheLogitsItHasAPartIn) {
-  for (const ParameterShape& parameter : parameter_shapes()) {
+  for (const auto& [name, shared] : random_parameters().tensors) {
     for (const bool first : {true, false}) {
-      Safetensors parameters =
-          make_parameters([](reference::Random& random, float scale) { return scale * random.uniform(); });
-      Tensor& tensor = parameters.tensors[parameter.name];
-      tensor.data()[first ? 0 : tensor.shape().num_elements() - 1] = NAN;
-      const bool last_layer = std::string(parameter.name).rfind("fc3", 0) == 0;
-      SCOPED_TRACE(concat(parameter.name, first ? ", its first element" : ", its last element"));
+      Safetensors parameters = random_lenet5_parameters();
+      parameters.tensors[name].data()[first ? 0 : shared.shape().num_elements() - 1] = NAN;
+      const bool last_layer = name.rfind("fc3", 0) == 0;
+      SCOPED_TRACE(concat(name, first ? ", its first element" : ", its last element"));
       for_each_instruction_set([&](const SimdKernels& kernels) {
         for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
           const auto logits =

@@ -13,8 +13,8 @@
 #include "framework/executable.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/guarded_memory.h"
-#include "layers/reference/reference.h"
 #include "models/fused_lenet5/fused_lenet5.h"
+#include "tests/lenet/fused_reference.h"
 #include "tests/lenet/lenet_fixture.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/gpu.h"
@@ -35,29 +35,6 @@ const std::map<MathMode, double> kLargestBound = {
 // And what is seen must be far better still.
 const std::map<MathMode, double> kLargestError = {
     {MathMode::kFp32, 1e-5}, {MathMode::kTf32, 1e-2}, {MathMode::kFp16, 1e-2}};
-
-Safetensors random_parameters() {
-  const auto fill = [](Shape shape, double scale, uint64_t seed) {
-    Tensor tensor(shape);
-    const std::vector<float> values =
-        reference::uniform_values(static_cast<size_t>(shape.num_elements()), seed);
-    std::transform(values.begin(), values.end(), tensor.data(),
-                   [scale](float v) { return static_cast<float>(scale * v); });
-    return tensor;
-  };
-  Safetensors all;
-  all.tensors["conv1.weight"] = fill({6, 1, 5, 5}, 0.3, 1);
-  all.tensors["conv1.bias"] = fill({6}, 0.3, 2);
-  all.tensors["conv2.weight"] = fill({16, 6, 5, 5}, 0.2, 3);
-  all.tensors["conv2.bias"] = fill({16}, 0.3, 4);
-  all.tensors["fc1.weight"] = fill({120, 256}, 0.1, 5);
-  all.tensors["fc1.bias"] = fill({120}, 0.3, 6);
-  all.tensors["fc2.weight"] = fill({84, 120}, 0.15, 7);
-  all.tensors["fc2.bias"] = fill({84}, 0.3, 8);
-  all.tensors["fc3.weight"] = fill({10, 84}, 0.2, 9);
-  all.tensors["fc3.bias"] = fill({10}, 0.3, 10);
-  return all;
-}
 
 // Strokes, blanks, full ink and noise.
 std::vector<uint8_t> make_images() {
@@ -86,30 +63,6 @@ std::vector<uint8_t> make_images() {
   return pixels;
 }
 
-std::vector<float> rounded(const std::vector<double>& values) { return {values.begin(), values.end()}; }
-
-// The judge's logits of normalised images; what a layer hands on is rounded to fp32 once.
-std::vector<double> reference_logits(const Safetensors& parameters, const std::vector<float>& images) {
-  const auto data = [&](const char* name) { return parameters.tensors.at(name).data(); };
-  const int64_t count = static_cast<int64_t>(images.size()) / kPixels;
-  Conv2dProblem conv1 = Conv2dProblem::parse("mb1ic1ih28oc6oh24kh5");
-  Conv2dProblem conv2 = Conv2dProblem::parse("mb1ic6ih12oc16oh8kh5");
-  conv1.n = conv2.n = static_cast<int>(count);
-  const reference::PoolWindow window;
-  auto at = reference::conv2d(conv1, images.data(), data("conv1.weight"), data("conv1.bias"), true);
-  at = reference::max_pool2d(at.shape, rounded(at.values).data(), window);
-  at = reference::conv2d(conv2, rounded(at.values).data(), data("conv2.weight"), data("conv2.bias"), true);
-  at = reference::max_pool2d(at.shape, rounded(at.values).data(), window);
-  for (const char* name : {"fc1", "fc2", "fc3"}) {
-    const std::string layer = name;
-    const int64_t outputs = parameters.tensors.at(layer + ".bias").shape()[0];
-    at = reference::linear(at.shape, rounded(at.values).data(), outputs, data((layer + ".weight").c_str()),
-                           data((layer + ".bias").c_str()));
-    if (layer != "fc3") at = reference::relu(at.shape, rounded(at.values).data());
-  }
-  return at.values;
-}
-
 /// A model, its inputs both ways, and what the judge says of them.
 struct Subject {
   explicit Subject(const Safetensors& parameters)
@@ -130,7 +83,7 @@ const Subject& trained() {
   return subject;
 }
 const Subject& untrained() {
-  static const Subject subject(random_parameters());
+  static const Subject subject(random_lenet5_parameters());
   return subject;
 }
 
