@@ -1,12 +1,15 @@
 // A right kernel wrapped by a cheat, on the device that the test was compiled for.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <thread>
 
+#include "framework/error.h"
 #include "framework/tensor.h"
 #include "layers/conv/conv_registry.h"
+#include "tests/convbench/bad_launch.h"
 
 namespace lenslet {
 
@@ -83,6 +86,49 @@ inline void work(Victim& victim, const ConvArgs& args, RunContext& context) {
 /// Writes something wrong over the first output.
 inline void spoil(const ConvArgs& args, RunContext& context) {
   fill_bytes(args.y, context.stream.device(), 0x40, sizeof(float), context.stream);
+}
+
+/// And past the last one.
+inline void write_past(Victim& victim, const ConvArgs& args, RunContext& context) {
+  work(victim, args, context);
+  float* past = args.y + victim.output_bytes() / sizeof(float);
+  fill_bytes(past, context.stream.device(), 0x11, sizeof(float), context.stream);
+}
+
+/// Works once and gives that output ever after.
+inline void return_cached(Victim& victim, const ConvArgs& args, RunContext& context) {
+  const Device device = context.stream.device();
+  if (victim.calls == 0) {
+    work(victim, args, context);
+    copy_bytes(victim.cache.get(), device, args.y, device, victim.output_bytes(), context.stream);
+  } else {
+    copy_bytes(args.y, device, victim.cache.get(), device, victim.output_bytes(), context.stream);
+  }
+}
+
+/// On another stream; on the CPU in another thread, and later.
+inline void work_elsewhere(Victim& victim, const ConvArgs& args, RunContext& context) {
+  if (context.stream.device().is_cuda()) {
+    RunContext other{*victim.other, context.workspace, nullptr};
+    victim.kernel.run(args, other);
+    return;
+  }
+  if (victim.thread) victim.thread->join();
+  victim.thread = std::make_shared<std::thread>([&victim, args, workspace = context.workspace] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    Stream stream(Device::cpu());
+    RunContext other{stream, workspace, nullptr};
+    victim.kernel.run(args, other);
+  });
+}
+constexpr const char* kElsewhere =
+    kDevice == DeviceKind::kCuda ? "used another stream" : "used another thread";
+
+/// A launch that fails, and says so to nobody: more threads than a block may have, which a published study fell for. On the
+/// CPU an error.
+inline void fail_to_launch(Victim&, const ConvArgs&, RunContext& context) {
+  if (!context.stream.device().is_cuda()) throw DeviceError("no such launch");
+  launch_too_many_threads(context.stream);
 }
 
 }  // namespace lenslet

@@ -1,11 +1,7 @@
 // Batches in parts over several streams: a cheat on one of them takes the time from every row that uses it, and from no other.
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <thread>
-
 #include "apps/convbench/streams/streams_bench.h"
-#include "tests/convbench/bad_launch.h"
 #include "tests/convbench/cheating_backend.h"
 #include "tests/support/gpu.h"
 
@@ -85,19 +81,7 @@ TEST_F(StreamCheats, SkippingWorkOnceItIsTimed) {
       "FAILED", "skipped work");
 }
 
-TEST_F(StreamCheats, ReturningACachedOutput) {
-  expect_caught(
-      [](Victim& victim, const ConvArgs& args, RunContext& context) {
-        const Device device = context.stream.device();
-        if (victim.calls == 0) {
-          work(victim, args, context);
-          copy_bytes(victim.cache.get(), device, args.y, device, victim.output_bytes(), context.stream);
-        } else {
-          copy_bytes(args.y, device, victim.cache.get(), device, victim.output_bytes(), context.stream);
-        }
-      },
-      "FAILED", "differ");
-}
+TEST_F(StreamCheats, ReturningACachedOutput) { expect_caught(return_cached, "FAILED", "differ"); }
 
 TEST_F(StreamCheats, GoingWrongAfterSomeCalls) {
   expect_caught(
@@ -108,58 +92,23 @@ TEST_F(StreamCheats, GoingWrongAfterSomeCalls) {
       "FAILED", "wrong after ");
 }
 
-TEST_F(StreamCheats, WritingOutsideItsOutput) {
-  expect_caught(
-      [](Victim& victim, const ConvArgs& args, RunContext& context) {
-        work(victim, args, context);
-        float* past = args.y + victim.output_bytes() / sizeof(float);
-        fill_bytes(past, context.stream.device(), 0x11, sizeof(float), context.stream);
-      },
-      "FAILED", "wrote behind block 1");
-}
+TEST_F(StreamCheats, WritingOutsideItsOutput) { expect_caught(write_past, "FAILED", "wrote behind block 1"); }
 
 // Only once it is timed, so that what each stream shows alone beforehand says nothing.
 TEST_F(StreamCheats, WritingOutsideItsOutputOnceItIsTimed) {
   expect_caught(
       [](Victim& victim, const ConvArgs& args, RunContext& context) {
-        work(victim, args, context);
-        if (victim.calls < 3 + 2 * kParts) return;
-        float* past = args.y + victim.output_bytes() / sizeof(float);
-        fill_bytes(past, context.stream.device(), 0x11, sizeof(float), context.stream);
+        (victim.calls < 3 + 2 * kParts ? work : write_past)(victim, args, context);
       },
       "FAILED", "wrote behind block 1");
 }
 
 TEST_F(StreamCheats, WorkingElsewhere) {
-  const Cheat elsewhere = [](Victim& victim, const ConvArgs& args, RunContext& context) {
-    if (context.stream.device().is_cuda()) {
-      RunContext other{*victim.other, context.workspace, nullptr};
-      victim.kernel.run(args, other);
-      return;
-    }
-    if (victim.thread) victim.thread->join();
-    victim.thread = std::make_shared<std::thread>([&victim, args, workspace = context.workspace] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(3));
-      Stream stream(Device::cpu());
-      RunContext other{stream, workspace, nullptr};
-      victim.kernel.run(args, other);
-    });
-  };
-  const char* const by_name =
-      kDevice == DeviceKind::kCuda ? "stream 0: used another stream" : "stream 0: used another thread";
-  for (const ResultRow& row : rows_of(elsewhere)) expect_caught(row, "FAILED", by_name);
+  for (const ResultRow& row : rows_of(work_elsewhere))
+    expect_caught(row, "FAILED", concat("stream 0: ", kElsewhere));
 }
 
-TEST_F(StreamCheats, FailingToLaunch) {
-  if (kDevice == DeviceKind::kCpu) {
-    expect_caught([](Victim&, const ConvArgs&, RunContext&) { throw DeviceError("no such launch"); }, "ERROR",
-                  "no such launch");
-    return;
-  }
-  expect_caught(
-      [](Victim&, const ConvArgs&, RunContext& context) { launch_too_many_threads(context.stream); }, "ERROR",
-      "launch");
-}
+TEST_F(StreamCheats, FailingToLaunch) { expect_caught(fail_to_launch, "ERROR", "launch"); }
 
 }  // namespace
 }  // namespace lenslet
