@@ -1,0 +1,177 @@
+// The variant `fp32`, LeNet-5 with fp32 operands, products and sums, for large batches, in two kernels:
+//   x [N, 28, 28] -> h1 = pool(relu(conv1 x)) [N, 6, 12, 12] -> h2 = pool(relu(conv2 h1)) [N, 16, 4, 4]   fp32_conv.cuh
+//     -> relu(fc1 h2) [N, 120] -> relu(fc2) [N, 84] -> fc3 [N, 10]                                         fp32_linear.cuh
+//
+// The convolutions take 8 multiplications for 4 neighbouring outputs of a row of taps instead of 20 (fp32_winograd.h).
+// h2 goes through device memory, 1 KB an image, because the fully connected layers want 128 images in a block, and the
+// convolutions eight. Batches are cut into chunks, so that h2 takes no more than 128 MB. docs/kernels/fused_lenet.md counts.
+#include <algorithm>
+
+#include "framework/cuda_check.h"
+#include "framework/integer_math.h"
+#include "framework/multiprocessors.h"
+#include "models/fused_lenet5/error_bound.h"
+#include "models/fused_lenet5/gpu/fp32_conv.cuh"
+#include "models/fused_lenet5/gpu/fp32_linear.cuh"
+
+namespace lenslet {
+namespace fused_lenet5 {
+namespace {
+
+constexpr int64_t kChunk = 131072;  // images; a multiple of Fp32Conv::kTile
+
+template <typename Pixel, typename Output>
+class Fp32Operator : public Operator {
+ public:
+  Fp32Operator(const Lenet5Parameters& parameters, const FusedRequest& request, Stream& stream)
+      : count_(request.batch),
+        constants_(pack_fp32_constants(parameters, request.input)),
+        conv2_(upload(pack_fp32_conv2(parameters), request.device, stream)),
+        linear_(upload(pack_fp32_linear(parameters), request.device, stream)) {
+    const auto conv = fused_lenet5_fp32_conv_kernel<Pixel>;
+    LENSLET_CUDA_CHECK(
+        cudaFuncSetAttribute(conv, cudaFuncAttributeMaxDynamicSharedMemorySize, Fp32Conv::kSharedBytes));
+    int resident = 0;
+    LENSLET_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, conv, Fp32Conv::kThreads,
+                                                                     Fp32Conv::kSharedBytes));
+    multiprocessors_ = multiprocessor_count(request.device);
+    most_blocks_ = std::max(resident, 1) * multiprocessors_;
+    allow_shared<8>(request.device);
+    allow_shared<4>(request.device);
+    allow_shared<2>(request.device);
+    allow_shared<1>(request.device);
+  }
+
+  size_t workspace_bytes() const override {
+    const int64_t images = round_up(std::min(count_, kChunk), Fp32Conv::kTile);
+    return static_cast<size_t>(images) * 256 * sizeof(float);
+  }
+  std::string detail() const override {
+    return concat("Winograd F(4, 5) along rows, ", linear_images(std::min(count_, kChunk)) * 16,
+                  " images a block in the linear layers");
+  }
+
+  void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
+    const auto stream = static_cast<cudaStream_t>(context.stream.native_handle());
+    auto* const h2 = static_cast<float*>(context.workspace);
+    constexpr int kOutputs = std::is_same_v<Output, float> ? kClasses : 1;
+    for (int64_t first = 0; first < count_; first += kChunk) {
+      const int images = static_cast<int>(std::min(count_ - first, kChunk));
+      const int groups = static_cast<int>(ceil_div(images, Fp32Conv::kImages));
+      fused_lenet5_fp32_conv_kernel<Pixel><<<static_cast<unsigned>(std::min(groups, most_blocks_)),
+                                             Fp32Conv::kThreads, Fp32Conv::kSharedBytes, stream>>>(
+          constants_, inputs[0].as<Pixel>() + first * kPixels, images, conv2_.as<float>(), h2);
+      LENSLET_CUDA_CHECK_LAUNCH("fused_lenet5_fp32_conv_kernel");
+      Output* const target = output.as<Output>() + first * kOutputs;
+      switch (linear_images(images)) {
+        case 8:
+          launch_linear<8>(h2, images, target, stream);
+          break;
+        case 4:
+          launch_linear<4>(h2, images, target, stream);
+          break;
+        case 2:
+          launch_linear<2>(h2, images, target, stream);
+          break;
+        default:
+          launch_linear<1>(h2, images, target, stream);
+      }
+    }
+  }
+
+ private:
+  static Buffer upload(const std::vector<float>& values, Device device, Stream& stream) {
+    Buffer buffer(device, values.size() * sizeof(float));
+    copy_bytes(buffer.data(), device, values.data(), Device::cpu(), buffer.bytes(), stream);
+    return buffer;
+  }
+  // As many a thread as leave no multiprocessor without a block: fewer loads for each product.
+  int linear_images(int64_t images) const {
+    for (const int each : {8, 4, 2}) {
+      const bool fits = most_each_ >= each;
+      if (fits && ceil_div(images, int64_t{16} * each) >= multiprocessors_) return each;
+    }
+    return 1;
+  }
+  template <int kEach>
+  void allow_shared(Device device) {
+    int limit = 0;
+    LENSLET_CUDA_CHECK(
+        cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device.ordinal));
+    if (Fp32LinearTile<kEach>::kSharedBytes > limit) return;
+    const auto kernel = fused_lenet5_fp32_linear_kernel<kEach, Output>;
+    LENSLET_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            Fp32LinearTile<kEach>::kSharedBytes));
+    most_each_ = std::max(most_each_, kEach);
+  }
+  template <int kEach>
+  void launch_linear(const float* h2, int images, Output* output, cudaStream_t stream) const {
+    using Tile = Fp32LinearTile<kEach>;
+    fused_lenet5_fp32_linear_kernel<kEach, Output>
+        <<<static_cast<unsigned>(ceil_div(images, Tile::kImages)), Tile::kThreads, Tile::kSharedBytes,
+           stream>>>(h2, images, linear_.template as<float>(), output);
+    LENSLET_CUDA_CHECK_LAUNCH("fused_lenet5_fp32_linear_kernel");
+  }
+
+  int64_t count_;
+  Fp32Constants constants_;
+  Buffer conv2_, linear_;
+  int multiprocessors_ = 0;
+  int most_blocks_ = 0;  // of the convolution kernel, all resident
+  int most_each_ = 1;    // images a thread of the linear kernel that shared memory has room for
+};
+
+class Fp32 : public FusedLenet5Variant {
+ public:
+  const char* name() const override { return "fp32"; }
+  DeviceKind device_kind() const override { return DeviceKind::kCuda; }
+
+  Support supports(const FusedRequest& request) const override {
+    if (request.math != MathMode::kFp32) {
+      return Support::no(
+          concat("fp32 rounds no operand, asked for ", to_string(request.math), ": use --math fp32"));
+    }
+    const CudaStatus& cuda = cuda_status();
+    const auto ordinal = static_cast<size_t>(request.device.ordinal);
+    if (ordinal >= cuda.devices.size()) return Support::yes();  // the answer is about the request alone
+    const int capability = cuda.devices[ordinal].compute_capability;
+    if (capability < 80) {
+      return Support::no(concat(
+          "fp32 copies to shared memory asynchronously: it needs compute capability 8.0, this GPU has ",
+          capability / 10, ".", capability % 10, ": use --plan layered"));
+    }
+    return Support::yes();
+  }
+
+  // A transformed filter has been rounded once, a transformed input three times.
+  double logit_bound(const Lenet5Parameters& parameters, const FusedRequest& /*request*/) const override {
+    constexpr double kUnit = WinogradF45::kDeviation * kUnitFp32;
+    const LayerRounding convolution{kUnit, 3 * kUnit, kUnit}, direct{0, 0, kUnitFp32};
+    return lenet5_logit_bound(parameters, {convolution, convolution, direct, direct, direct});
+  }
+
+  std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const FusedRequest& request,
+                                    Stream& stream) const override {
+    return request.input == ElementType::kUint8 ? prepare_for<uint8_t>(parameters, request, stream)
+                                                : prepare_for<float>(parameters, request, stream);
+  }
+
+ private:
+  template <typename Pixel>
+  static std::unique_ptr<Operator> prepare_for(const Lenet5Parameters& parameters,
+                                               const FusedRequest& request, Stream& stream) {
+    if (request.output == ElementType::kPrediction)
+      return std::make_unique<Fp32Operator<Pixel, Prediction>>(parameters, request, stream);
+    return std::make_unique<Fp32Operator<Pixel, float>>(parameters, request, stream);
+  }
+};
+
+}  // namespace
+
+const FusedLenet5Variant& gpu_fp32() {
+  static const Fp32 variant;
+  return variant;
+}
+
+}  // namespace fused_lenet5
+}  // namespace lenslet
