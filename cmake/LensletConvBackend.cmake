@@ -17,7 +17,10 @@ endfunction()
 function(lenslet_conv_backend where name)
   cmake_parse_arguments(arg "HOPPER;MODULE" "LIBRARY" "" ${ARGN})
   if(where STREQUAL "gpu" AND NOT LENSLET_HAS_CUDA)
-    return()  # a build without CUDA has no GPU rows at all
+    # The name stays known: whoever asks for it hears what is missing, not that there is no such backend.
+    set_property(GLOBAL APPEND_STRING PROPERTY LENSLET_CONV_ROWS
+                 "LENSLET_CONV_NOT_BUILT(${where}, ${name}, \"this build has no GPU side\")\n")
+    return()
   endif()
   set(file "${where}/${name}.cpp")
   if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${where}/${name}.cu")
