@@ -22,7 +22,8 @@ void add_measuring(Command& command, BenchOptions& options) {
                  [&options](const std::string& text) {
                    options.threads = static_cast<int>(parse_integer("--threads", text, 1, kMaxThreads));
                  });
-  command.option("--workspace-limit", "BYTES", "most workspace a backend may take, such as 64M [no limit; for cudnn 512M]",
+  command.option("--workspace-limit", "BYTES",
+                 "most workspace a backend may take, such as 64M [no limit; for cudnn 512M]",
                  [&options](const std::string& text) {
                    options.workspace_limit = parse_bytes("--workspace-limit", text);
                  });
