@@ -57,16 +57,19 @@ void Executable::fuse_readers(Step& step, OperatorRequest& request, const BuildO
     if (readers.size() != 1) break;
     const auto reader = static_cast<size_t>(readers[0]);
     const Graph::Node& next = nodes[reader];
+    const Layer& layer = *nodes[step.node].layer;
+    const Pool2dWindow* const window = next.layer->max_pool_window();
     const bool wanted = options.plan
                             ? options.plan->find(next.name)->backend == "fused"
-                            : options.fuse && options.backends.backend_for(next, device_.kind) == "auto";
+                            : options.fuse && options.backends.backend_for(next, device_.kind) == "auto" &&
+                                  (!window || layer.suits_max_pool(step.backend, request, *window));
     if (!wanted) break;
-    if (const Support fused = fuse(*nodes[step.node].layer, step.backend, *next.layer, request); !fused) {
+    if (const Support fused = fuse(layer, step.backend, *next.layer, request); !fused) {
       if (!options.plan) break;
       throw DataError(concat(options.plan->origin, ": the plan fuses ", next.name, " into ", step.name,
                              ", which cannot be: ", fused.reason()));
     }
-    if (next.layer->max_pool_window()) {
+    if (window) {
       step.work.flops += next.layer->work({shapes_[last]}).flops;
       step.work.bytes +=
           static_cast<double>(shapes_[reader].bytes()) - static_cast<double>(shapes_[last].bytes());

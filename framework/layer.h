@@ -112,6 +112,11 @@ class Layer {
   /// Whether that backend can serve the request and pool its output by `window` before storing it.
   virtual Support can_fuse_max_pool(const std::string& backend, const OperatorRequest& request,
                                     const Pool2dWindow& window) const;
+  /// Whether it should, where nobody asks for either: pooling afterwards may be faster.
+  virtual bool suits_max_pool(const std::string& /*backend*/, const OperatorRequest& /*request*/,
+                              const Pool2dWindow& /*window*/) const {
+    return true;
+  }
 };
 
 /// Adds `next`, which alone reads what `request` asks that backend of `layer` for, to the request. No, with the reason,

@@ -54,6 +54,11 @@ ResultRow verify_case(const ConvBackendEntry& entry, const ConvVerifier& verifie
   return row;
 }
 
+bool pools(const ConvBackend& backend, const Conv2dProblem& problem, MathMode math,
+           const Pool2dWindow& window) {
+  return backend.supports(problem, math) && backend.fuses_max_pool(problem, math, window);
+}
+
 std::vector<ResultRow> conv_self_test(const SelfTestOptions& options) {
   std::vector<ResultRow> rows;
   const std::vector<ConvBackendEntry>& entries = conv_backend_rows(options.device.kind);
@@ -79,16 +84,22 @@ std::vector<ResultRow> conv_self_test(const SelfTestOptions& options) {
   Stream stream(options.device);
   for (const char* text : kProblems) {
     const Conv2dProblem problem = Conv2dProblem::parse(text);
-    ConvVerifyOptions verify_options;
-    verify_options.seed = options.seed;
-    verify_options.workspace_limit = options.workspace_limit;
-    const ConvVerifier verifier(problem, verify_options);
-    for (const ConvBackendEntry* entry : present) {
-      for (const MathMode math : kMathModes) {
-        if (interrupted()) return rows;
-        rows.push_back(verify_case(*entry, verifier, problem, math, stream));
-        // After a CUDA fault every later call fails as well: more rows would only repeat it.
-        if (rows.back().status == "ERROR") return rows;
+    for (const bool pooled : {false, true}) {
+      ConvVerifyOptions verify_options;
+      verify_options.seed = options.seed;
+      verify_options.workspace_limit = options.workspace_limit;
+      if (pooled) verify_options.max_pool = Pool2dWindow::square(2, 2);
+      if (pooled && (problem.p() < 2 || problem.q() < 2)) continue;
+      const ConvVerifier verifier(problem, verify_options);
+      for (const ConvBackendEntry* entry : present) {
+        for (const MathMode math : kMathModes) {
+          if (interrupted()) return rows;
+          if (pooled && !pools(entry->open(), problem, math, *verify_options.max_pool)) continue;
+          rows.push_back(verify_case(*entry, verifier, problem, math, stream));
+          if (pooled) rows.back().name += ", max pool 2x2 fused";
+          // After a CUDA fault every later call fails as well: more rows would only repeat it.
+          if (rows.back().status == "ERROR") return rows;
+        }
       }
     }
   }

@@ -80,6 +80,10 @@ class ConvBackend {
                                  const Pool2dWindow& /*window*/) const {
     return Support::no("it does not fuse max pooling");
   }
+  /// Whether a plan that is not told otherwise should do so: where that is likely to be faster than pooling afterwards.
+  virtual bool suits_max_pool(const Conv2dProblem& /*problem*/, const Pool2dWindow& /*window*/) const {
+    return true;
+  }
   virtual bool fuses_relu() const { return true; }
   /// Of whatever prepare() may choose.
   virtual ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const = 0;

@@ -165,4 +165,11 @@ Support Conv2dLayer::can_fuse_max_pool(const std::string& backend, const Operato
   return supports(backend, pooled);
 }
 
+bool Conv2dLayer::suits_max_pool(const std::string& backend, const OperatorRequest& request,
+                                 const Pool2dWindow& window) const {
+  if (!can_fuse_max_pool(backend, request, window)) return false;
+  const ConvBackend& asked = find_conv_backend(request.device.kind, backend).open();
+  return asked.suits_max_pool(problem_for(request.inputs.at(0)), window);
+}
+
 }  // namespace lenslet

@@ -24,6 +24,8 @@ class Conv2dLayer : public Layer {
   bool can_fuse_relu(const std::string& backend, DeviceKind kind) const override;
   Support can_fuse_max_pool(const std::string& backend, const OperatorRequest& request,
                             const Pool2dWindow& window) const override;
+  bool suits_max_pool(const std::string& backend, const OperatorRequest& request,
+                      const Pool2dWindow& window) const override;
   /// The problem this layer is for one input shape [N, C, H, W].
   Conv2dProblem problem_for(const Shape& input) const;
   const Tensor& weights() const noexcept { return weights_; }

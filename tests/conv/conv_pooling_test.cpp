@@ -56,6 +56,10 @@ TEST_P(ConvPooling, AgreesWithTheReference) {
   }
   RecordProperty("verified", verified);
   RecordProperty("refused", refused);
+  // The project's own direct convolution takes any window that its blocks can hold, and so all of these.
+  if (name == "direct" && kDevice == DeviceKind::kCuda) {
+    EXPECT_EQ(refused, 0) << reason;
+  }
   if (verified == 0) GTEST_SKIP() << "fuses none of " << refused << ", the last: " << reason;
 }
 

@@ -72,7 +72,7 @@ TEST(Fusion, LeavesApartWhatItMust) {
   EXPECT_EQ(steps("pool=auto", true), 2u);
 
   Graph wide("wide", "x", {1, 4, 4});
-  wide.add("a", std::make_unique<toys::ScaleLayer>(1.0f), std::vector<std::string>{"x"});
+  wide.add("a", std::make_unique<toys::ScaleLayer>(2.0f), std::vector<std::string>{"x"});
   wide.add("pool", std::make_unique<toys::ToyPool>(4), std::vector<std::string>{"a"});
   EXPECT_EQ(Executable(wide, {}).steps().size(), 2u) << "a window that the backend does not pool";
 
@@ -83,10 +83,29 @@ TEST(Fusion, LeavesApartWhatItMust) {
   EXPECT_EQ(Executable(forked, {}).steps().size(), 3u) << "another layer reads the output of a";
 
   Graph twice("twice", "x", {1, 4, 4});
-  twice.add("a", std::make_unique<toys::ScaleLayer>(1.0f), std::vector<std::string>{"x"});
+  twice.add("a", std::make_unique<toys::ScaleLayer>(2.0f), std::vector<std::string>{"x"});
   twice.add("pool", std::make_unique<toys::ToyPool>(), std::vector<std::string>{"a"});
   twice.add("again", std::make_unique<toys::ToyPool>(), std::vector<std::string>{"pool"});
   EXPECT_EQ(Executable(twice, {}).steps().size(), 2u) << "one pooling an operator";
+}
+
+TEST(Fusion, LeavesApartWhatDoesNotSuitUnlessAPlanAsksForIt) {
+  Graph graph("chain", "x", {1, 2, 4});
+  graph.add("a", std::make_unique<toys::ScaleLayer>(1.0f), std::vector<std::string>{"x"});
+  graph.add("pool", std::make_unique<toys::ToyPool>(), std::vector<std::string>{"a"});
+  const Executable apart(graph, {});
+  EXPECT_EQ(apart.steps().size(), 2u);
+  Plan plan = apart.plan();
+  plan.layers[1].backend = "fused";
+  plan.layers[1].fused_into = "a";
+  BuildOptions options;
+  options.plan = &plan;
+  Executable fused(graph, options);
+  EXPECT_EQ(fused.steps().size(), 1u);
+  fill(fused);
+  fused.run();
+  EXPECT_EQ(fused.output().data[0], 5.0f);
+  EXPECT_EQ(fused.output().data[1], 8.0f);
 }
 
 TEST(Fusion, IsReplayedFromAPlan) {

@@ -41,6 +41,10 @@ class ScaleLayer : public Layer {
     if (backend != "plain") return Support::no(backend + " pools nothing");
     return window.kernel_h == 2 ? Support::yes() : Support::no("plain pools 2x2 alone");
   }
+  // Not where x is handed on as it is.
+  bool suits_max_pool(const std::string&, const OperatorRequest&, const Pool2dWindow&) const override {
+    return factor_ != 1;
+  }
 
  private:
   class Op : public Operator {

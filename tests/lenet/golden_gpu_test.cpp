@@ -38,6 +38,11 @@ TEST(GoldenGpu, TheBatchDoesNotChangeTheDigits) {
   for (int64_t batch : {1, 7, 64, 10000}) check_mnist_predictions(Device::cuda(), "auto", batch);
 }
 
+TEST(GoldenGpu, FusedPoolingGivesTheSameBits) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  for (int64_t batch : {1, 7, 64, 1000, 10000}) check_fused_pooling(Device::cuda(), batch);
+}
+
 TEST(GoldenGpu, ACapturedGraphGivesTheSameBits) {
   LENSLET_SKIP_WITHOUT_GPU();
   const Tensor& input = golden_activations().tensors.at("input");

@@ -93,10 +93,11 @@ class PooledTiles {
       return;
     }
     float row_of_y[kMaxPositions];
+    const int64_t count = windows.end_column - windows.first_column;
     for (int64_t row = windows.first_row; row < windows.end_row; ++row) {
-      max_pool_part(window_, part, {row, row + 1, windows.first_column, windows.end_column}, row_of_y, 0);
+      max_pool_part(window_, part, {row, row + 1, windows.first_column, windows.end_column}, row_of_y, count);
       float* out = y + (row * columns_ + windows.first_column) * step;
-      for (int64_t q = 0; q < windows.end_column - windows.first_column; ++q) out[q * step] = row_of_y[q];
+      for (int64_t q = 0; q < count; ++q) out[q * step] = row_of_y[q];
     }
   }
 

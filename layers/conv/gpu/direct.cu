@@ -19,7 +19,7 @@
 
 #include "framework/multiprocessors.h"
 #include "layers/conv/conv_limits.h"
-#include "layers/conv/gpu/direct_any.cuh"
+#include "layers/conv/gpu/direct_any_plan.cuh"
 #include "layers/conv/gpu/direct_nhwc_plan.cuh"
 #include "layers/conv/gpu/direct_pixels_plan.cuh"
 #include "layers/conv/gpu/direct_plan.cuh"
@@ -30,84 +30,6 @@
 
 namespace lenslet {
 namespace {
-
-constexpr int kDirectAnyThreads = 128;
-
-int any_channels_a_thread(const Conv2dProblem& problem) { return problem.k / problem.groups == 1 ? 1 : 4; }
-
-int64_t any_blocks(const Conv2dProblem& problem) {
-  const int64_t pixels = int64_t{problem.n} * problem.p() * problem.q();
-  const int64_t tiles = ceil_div(problem.k / problem.groups, any_channels_a_thread(problem)) * problem.groups;
-  return ceil_div(pixels, kDirectAnyThreads) * tiles;
-}
-
-class DirectAny : public ConvKernel {
- public:
-  explicit DirectAny(const ConvPrepare& request) : k_out_(any_channels_a_thread(request.problem)) {
-    const Conv2dProblem& problem = request.problem;
-    const int group_filters = problem.k / problem.groups, group_channels = problem.c / problem.groups;
-    const int tiles = static_cast<int>(ceil_div(group_filters, k_out_));
-    blocks_ = static_cast<unsigned>(any_blocks(problem));
-    const int p = problem.p(), q = problem.q();
-    shape_ = {problem.c,
-              problem.h,
-              problem.w,
-              problem.k,
-              p,
-              q,
-              problem.r,
-              problem.s,
-              problem.stride_h,
-              problem.stride_w,
-              problem.pad_h,
-              problem.pad_w,
-              problem.dilation_h,
-              problem.dilation_w,
-              group_channels,
-              group_filters,
-              problem.n * p * q,
-              tiles,
-              FastDivide(q),
-              FastDivide(p),
-              FastDivide(tiles),
-              FastDivide(tiles * problem.groups),
-              request.relu};
-    // [G, K/G, C/G, R, S] to [G, tiles, C/G, R, S, k_out].
-    const int64_t taps = int64_t{group_channels} * problem.r * problem.s;
-    const int64_t all_tiles = int64_t{problem.groups} * tiles;
-    std::vector<float> packed(static_cast<size_t>(all_tiles * taps * k_out_), 0.0f);
-    std::vector<float> bias(static_cast<size_t>(all_tiles * k_out_), 0.0f);
-    for (int k = 0; k < problem.k; ++k) {
-      const int64_t filter = k % group_filters;
-      const int64_t tile = int64_t{k / group_filters} * tiles + filter / k_out_, lane = filter % k_out_;
-      if (request.bias) bias[static_cast<size_t>(tile * k_out_ + lane)] = request.bias[k];
-      for (int64_t i = 0; i < taps; ++i) {
-        packed[static_cast<size_t>((tile * taps + i) * k_out_ + lane)] = request.weights[k * taps + i];
-      }
-    }
-    filters_ = request.services.upload(packed.data(), packed.size());
-    bias_ = request.services.upload(bias.data(), bias.size());
-  }
-  std::string detail() const override { return concat("any, ", k_out_, " channels a thread"); }
-  std::vector<LaunchResources> launches() const override {
-    return {launch_resources("conv_direct_any_kernel", kernel_address(kernel()), kDirectAnyThreads, 0)};
-  }
-  void run(const ConvArgs& args, RunContext& context) override {
-    kernel()<<<blocks_, kDirectAnyThreads, 0, direct_stream(context)>>>(shape_, args.x, filters_.get(),
-                                                                        bias_.get(), args.y);
-    LENSLET_CUDA_CHECK_LAUNCH("conv_direct_any_kernel");
-  }
-
- private:
-  auto kernel() const -> void (*)(DirectAnyShape, const float*, const float*, const float*, float*) {
-    return k_out_ == 1 ? &conv_direct_any_kernel<1> : &conv_direct_any_kernel<4>;
-  }
-
-  int k_out_;
-  DirectAnyShape shape_;
-  unsigned blocks_ = 0;
-  std::shared_ptr<float> filters_, bias_;
-};
 
 class DirectBackend : public ConvBackend {
  public:
@@ -125,6 +47,27 @@ class DirectBackend : public ConvBackend {
     return Support::yes();
   }
   size_t workspace_bytes(const Conv2dProblem&, MathMode) const override { return 0; }
+  Support fuses_max_pool(const Conv2dProblem& problem, MathMode /*math*/,
+                         const Pool2dWindow& window) const override {
+    if (const Support fits = windows_fit(problem, window); !fits) return fits;
+    const int64_t outputs = int64_t{window.kernel_h} * window.kernel_w, most = any_most_window(problem);
+    if (outputs > most) {
+      return Support::no(concat("direct pools windows of up to ", most,
+                                " outputs of this problem, asked for ", window.kernel_h, "x",
+                                window.kernel_w));
+    }
+    const int64_t windows = int64_t{problem.n} * window.rows(problem.p()) * window.columns(problem.q());
+    if (windows * any_filter_tiles(problem) > INT32_MAX) {
+      return Support::no(concat("direct would need up to ", windows * any_filter_tiles(problem),
+                                " thread blocks to pool, the limit is ", INT32_MAX, ": use a smaller batch"));
+    }
+    return Support::yes();
+  }
+  // Other windows take a kernel that computes outputs where they overlap twice and some outputs slower than without them:
+  // two steps are faster.
+  bool suits_max_pool(const Conv2dProblem& /*problem*/, const Pool2dWindow& window) const override {
+    return is_halving(window);
+  }
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }
@@ -133,19 +76,27 @@ class DirectBackend : public ConvBackend {
       throw UnavailableError(support.reason());
     }
     const int multiprocessors = multiprocessor_count(request.stream.device());
+    if (request.max_pool) return prepare_pooled(request, multiprocessors);
     if (request.problem.layout == TensorLayout::kNhwc) return prepare_nhwc(request, multiprocessors);
     if (auto kernel = prepare_strip(request, multiprocessors)) return kernel;
     if (auto kernel = prepare_pixels(request)) return kernel;
     if (auto kernel = prepare_rows(request, multiprocessors)) return kernel;
-    if (is_plain(request.problem)) {
-      if (const TileVariant* variant = choose_tile_variant(request.problem, multiprocessors)) {
-        return std::make_unique<DirectTile>(request, *variant, multiprocessors);
-      }
-    }
+    if (auto kernel = prepare_tile(request, multiprocessors)) return kernel;
     return std::make_unique<DirectAny>(request);
   }
 
  private:
+  std::unique_ptr<ConvKernel> prepare_pooled(const ConvPrepare& request, int multiprocessors) const {
+    const Support pooled = fuses_max_pool(request.problem, request.math, *request.max_pool);
+    if (!pooled) throw UnavailableError(pooled.reason());
+    if (request.problem.layout == TensorLayout::kNchw) {
+      if (auto kernel = prepare_rows(request, multiprocessors)) return kernel;
+      if (auto kernel = prepare_tile(request, multiprocessors)) return kernel;
+      if (is_halving(*request.max_pool)) return std::make_unique<DirectAny>(request);
+    }
+    return std::make_unique<DirectAnyPooled>(request, multiprocessors);
+  }
+
   static constexpr int kMaxGridY = 65535;
 };
 

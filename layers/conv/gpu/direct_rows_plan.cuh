@@ -11,29 +11,34 @@ namespace lenslet {
 
 constexpr int kDirectRowsThreads = 128;
 
-template <int C, int K, int R, int S, int kStride, int kPad, int kRows, int kOut>
+template <int C, int K, int R, int S, int kStride, int kPad, int kRows, int kOut, bool kPool = false>
 class DirectRows : public ConvKernel {
  public:
   DirectRows(const ConvPrepare& request, int multiprocessor_count) {
     const Conv2dProblem& problem = request.problem;
-    std::copy_n(request.weights, K * C * R * S, filter_.weights);
-    for (int k = 0; k < K; ++k) filter_.bias[k] = request.bias ? request.bias[k] : 0.0f;
-    const int row_segments = static_cast<int>(ceil_div(problem.p(), kRows));
-    const int column_segments = static_cast<int>(ceil_div(problem.q(), 4));
+    // [K, C, R, S] to [C, R, S, K]: what a thread uses together lies together, and is read two at a time.
+    for (int k = 0; k < K; ++k) {
+      filter_.bias[k] = request.bias ? request.bias[k] : 0.0f;
+      for (int i = 0; i < C * R * S; ++i) filter_.weights[i * K + k] = request.weights[k * C * R * S + i];
+    }
     shape_.h = problem.h;
     shape_.w = problem.w;
-    shape_.p = problem.p();
-    shape_.q = problem.q();
+    shape_.p = kPool ? problem.p() / 2 : problem.p();
+    shape_.q = kPool ? problem.q() / 2 : problem.q();
+    const int row_segments = static_cast<int>(ceil_div(shape_.p, kPool ? kRows / 2 : kRows));
+    const int column_segments = static_cast<int>(ceil_div(shape_.q, kMostStored));
     shape_.segments = problem.n * row_segments * column_segments;
     shape_.row_segments = FastDivide(row_segments);
     shape_.column_segments = FastDivide(column_segments);
-    shape_.store_width = problem.q() % 4 == 0 ? 4 : problem.q() % 2 == 0 ? 2 : 1;
+    shape_.store_width = kMostStored;
+    while (shape_.q % shape_.store_width != 0) shape_.store_width /= 2;
     shape_.relu = request.relu;
     // Small problems are spread over as many multiprocessors as there are warps.
     block_ = shape_.segments >= kDirectRowsThreads * multiprocessor_count ? kDirectRowsThreads : 32;
   }
   std::string detail() const override {
-    return concat("rows, ", kRows, "x4 positions x ", kOut, " channels a thread");
+    return concat("rows, ", kRows, "x4 positions x ", kOut, " channels a thread",
+                  kPool ? ", pooled 2x2" : "");
   }
   std::vector<LaunchResources> launches() const override {
     return {launch_resources("conv_direct_rows_kernel", kernel_address(kKernel), block_, 0)};
@@ -45,7 +50,8 @@ class DirectRows : public ConvKernel {
   }
 
  private:
-  static constexpr auto kKernel = &conv_direct_rows_kernel<C, K, R, S, kStride, kPad, kRows, kOut>;
+  static constexpr auto kKernel = &conv_direct_rows_kernel<C, K, R, S, kStride, kPad, kRows, kOut, kPool>;
+  static constexpr int kMostStored = kPool ? 2 : 4;  // columns of a thread in the plane that is stored
 
   DirectRowsFilter<C, K, R, S> filter_;
   DirectRowsShape shape_;
@@ -62,6 +68,14 @@ std::unique_ptr<ConvKernel> try_rows(const ConvPrepare& request, int multiproces
                     problem.s == S && problem.stride_h == kStride && problem.pad_h == kPad &&
                     problem.pad_w == kPad && problem.w % 4 == 0;
   if (!fits) return nullptr;
+  if (request.max_pool) {
+    const int64_t threads = int64_t{problem.n} * (problem.p() / 2) * ceil_div(problem.q() / 2, 2);
+    if (threads < int64_t{kDirectRowsThreads} * multiprocessor_count) {
+      return std::make_unique<DirectRows<C, K, R, S, kStride, kPad, 2, kFewOut, true>>(request,
+                                                                                       multiprocessor_count);
+    }
+    return std::make_unique<DirectRows<C, K, R, S, kStride, kPad, 2, K, true>>(request, multiprocessor_count);
+  }
   const int64_t row_threads = int64_t{problem.n} * problem.p() * ceil_div(problem.q(), 4);
   if (row_threads < int64_t{kDirectRowsThreads} * multiprocessor_count) {
     return std::make_unique<DirectRows<C, K, R, S, kStride, kPad, 1, kFewOut>>(request, multiprocessor_count);
@@ -73,6 +87,7 @@ std::unique_ptr<ConvKernel> try_rows(const ConvPrepare& request, int multiproces
 }
 
 inline std::unique_ptr<ConvKernel> prepare_rows(const ConvPrepare& request, int multiprocessor_count) {
+  if (request.max_pool && !is_halving(*request.max_pool)) return nullptr;
   using Try = std::unique_ptr<ConvKernel> (*)(const ConvPrepare&, int);
   constexpr Try kTries[] = {
       &try_rows<1, 6, 5, 5, 1, 0, 1, 2>,                                     // LeNet-5's first layer

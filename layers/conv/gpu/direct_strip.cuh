@@ -9,9 +9,7 @@
 // register than it reads shifts them for nothing.
 #pragma once
 
-#include <cmath>
 #include "layers/conv/conv_problem.h"
-
 #include "layers/conv/gpu/direct_rows.cuh"
 #include "layers/conv/gpu/epilogue.cuh"
 #include "layers/conv/gpu/fast_divide.cuh"
@@ -35,18 +33,6 @@ struct DirectStripRow {
   float own[4][3];
   float beside[3];
 };
-
-/// The larger one; NaN where `value` is one. ReLU with floor 0, nothing with -infinity: one instruction from compute
-/// capability 8.0 on, where a comparison and a choice are two.
-__device__ __forceinline__ float at_least(float floor, float value) {
-#if __CUDA_ARCH__ >= 800
-  float result;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(value), "f"(floor));
-  return result;
-#else
-  return value < floor ? floor : value;
-#endif
-}
 
 /// Where a lane reads and writes. kVector: W is a multiple of 4, so that four columns lie aligned and wholly inside
 /// the row or wholly outside.
@@ -124,7 +110,7 @@ struct DirectStripLane {
     if constexpr (kNhwc) {
       float out[kOutputs * K];
 #pragma unroll
-      for (int i = 0; i < kOutputs * K; ++i) out[i] = at_least(floor, sums[i % K][i / K]);
+      for (int i = 0; i < kOutputs * K; ++i) out[i] = max_keep_nan(floor, sums[i % K][i / K]);
       float* target = y + (static_cast<int64_t>(row) * q + q0) * K;
       constexpr int kWidth = kOutputs * K % 4 == 0 ? 4 : 2;
 #pragma unroll
@@ -134,7 +120,7 @@ struct DirectStripLane {
       for (int k = 0; k < K; ++k) {
         float out[kOutputs];
 #pragma unroll
-        for (int j = 0; j < kOutputs; ++j) out[j] = at_least(floor, sums[k][j]);
+        for (int j = 0; j < kOutputs; ++j) out[j] = max_keep_nan(floor, sums[k][j]);
         float* target = y + (static_cast<int64_t>(k) * p + row) * q + q0;
         if constexpr (kVector) {
           store_together<kOutputs>(target, out);
@@ -220,7 +206,7 @@ __global__ void __launch_bounds__(kDirectStripThreads, 4)
   float bias[K][kOutputs];
 #pragma unroll
   for (int i = 0; i < K * kOutputs; ++i) bias[i / kOutputs][i % kOutputs] = filter.bias[i / kOutputs];
-  const float floor = shape.relu ? 0.0f : -INFINITY;
+  const float floor = output_floor(shape.relu);
   float window[6][3];
   if constexpr (kStride == 1) {
     // Input row h is the last row of output row h-1's window, the middle one of h's and the first one of h+1's.

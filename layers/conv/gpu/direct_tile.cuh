@@ -1,6 +1,7 @@
 // Direct convolution by tiles: a block stages an input tile of a few channels and their filters in shared
 // memory, and each thread keeps kColumns neighbouring outputs of kOut channels in registers, so that a loaded
-// input feeds kOut*S multiply-adds and a loaded weight feeds kColumns.
+// input feeds kOut*S multiply-adds and a loaded weight feeds kColumns. A max pooling of 2x2
+// windows with stride 2 that follows happens in those registers.
 #pragma once
 
 #include <cuda_pipeline.h>
@@ -27,7 +28,7 @@ struct DirectTileShape {
   int lanes;                                                // threads that copy one row, a power of two
   FastDivide by_images, by_column_patches, by_row_patches, by_tile_h, by_chunk, by_row_tiles, by_column_tiles;
   bool contiguous;    // the tile is whole unpadded images with all channels: one straight copy
-  bool vector_store;  // Q is a multiple of 4
+  bool vector_store;  // rows of y begin at a multiple of what a thread stores of them
   bool relu;
 };
 
@@ -82,25 +83,85 @@ __device__ __forceinline__ void load_together(const float* source, float (&value
   }
 }
 
-// computes    y [N, K, P, Q] of x [N, C, H, W], filters RxS, any padding, bias, optional ReLU
+/// One thread's finished sums: image n, kOut channels from first_channel on, rows from p0, columns from q0 on.
+template <int kOut, int kRows, int kColumns>
+struct DirectTilePatch {
+  float sums[kOut][kRows][kColumns];
+  int n, first_channel, p0, q0;
+
+  /// Stores them as they are.
+  __device__ __forceinline__ void store(const DirectTileShape& shape, float* __restrict__ y) const {
+#pragma unroll
+    for (int k = 0; k < kOut; ++k) {
+      if (first_channel + k >= shape.k) continue;
+#pragma unroll
+      for (int i = 0; i < kRows; ++i) {
+        if (p0 + i >= shape.p) continue;
+        float* target =
+            y + ((static_cast<int64_t>(n) * shape.k + first_channel + k) * shape.p + p0 + i) * shape.q + q0;
+#pragma unroll
+        for (int j = 0; j < kColumns; j += 4) {
+          float out[4];
+#pragma unroll
+          for (int e = 0; e < 4; ++e) out[e] = relu_if(shape.relu, sums[k][i][j + e]);
+          const int count = shape.q - q0 - j;
+          store_four(target + j, out, shape.vector_store && count >= 4, count);
+        }
+      }
+    }
+  }
+
+  /// Stores the maxima of 2x2 of them: planes of P/2 x Q/2.
+  __device__ __forceinline__ void store_halves(const DirectTileShape& shape, float* __restrict__ y) const {
+    static_assert(kRows % 2 == 0 && kColumns % 4 == 0, "a thread holds whole windows");
+    const float floor = output_floor(shape.relu);
+    const int rows = shape.p / 2, columns = shape.q / 2;
+#pragma unroll
+    for (int k = 0; k < kOut; ++k) {
+      if (first_channel + k >= shape.k) continue;
+      const int64_t plane = static_cast<int64_t>(n) * shape.k + first_channel + k;
+#pragma unroll
+      for (int i = 0; i < kRows; i += 2) {
+        const int p = (p0 + i) / 2;
+        if (p >= rows) continue;
+        float* target = y + (plane * rows + p) * columns + q0 / 2;
+#pragma unroll
+        for (int j = 0; j < kColumns; j += 4) {
+          const float left = max_of_2x2(floor, sums[k][i], sums[k][i + 1], j);
+          const float right = max_of_2x2(floor, sums[k][i], sums[k][i + 1], j + 2);
+          const int count = columns - (q0 + j) / 2;
+          if (shape.vector_store && count >= 2) {
+            *reinterpret_cast<float2*>(target + j / 2) = make_float2(left, right);
+          } else {
+            if (count >= 1) target[j / 2] = left;
+            if (count >= 2) target[j / 2 + 1] = right;
+          }
+        }
+      }
+    }
+  }
+};
+
+// computes    y [N, K, P, Q] of x [N, C, H, W], filters RxS, any padding, bias, optional ReLU; with kPool the maxima
+//             of 2x2 windows of that, stride 2
 // work split  block = channel_groups*kOut channels (blockIdx.y) of an output tile or of several small images
 //             (blockIdx.x); thread = kRows x kColumns outputs of kOut channels, all in registers
-// memory      shared: input tile [images, chunk, tile_h, pitch], then filters [chunk, R, S, channel_groups,
+// memory      shared: input tile [images, chunk, tile_h, pitch], then filters [channel_groups, chunk, R, S,
 //             kOut]
 // requires    stride kStride both ways, no dilation, one group; kColumns a multiple of 4 (checked by the plan
 //             in direct.cu)
 // measured    H200: LeNet's conv2, batch 10,000: 77.6 us; 8 images, 64 channels, 128 x 128, 256 filters 3x3:
 //             1467 us (docs/results/2026-11-21-h200/conv_kernels.json)
-template <int R, int S, int kStride, int kOut, int kRows, int kColumns>
+template <int R, int S, int kStride, int kOut, int kRows, int kColumns, bool kPool>
 __global__ void __launch_bounds__(kDirectTileThreads, 4) conv_direct_tile_kernel(
     const DirectTileShape shape, const float* __restrict__ x,
-    const float* __restrict__ filters,  // [K tiles, C, R, S, channel_groups, kOut], zero padded
+    const float* __restrict__ filters,  // [K tiles, chunks, channel_groups, chunk, R, S, kOut], zero padded
     const float* __restrict__ bias,     // [K tiles, channel_groups, kOut]
     float* __restrict__ y) {
   constexpr int kReadColumns =
       ((kColumns - 1) * kStride + S + 3) / 4 * 4;  // floats a thread reads of an input row
   // Unrolled over the filter's rows only as long as the loop body stays inside the instruction cache.
-  constexpr int kUnrollRows = S * kOut * kRows * kColumns > 256 ? 1 : R;
+  constexpr int kUnrollRows = R * S * kOut * kRows * kColumns > 320 ? 1 : R;
   using Vector = std::conditional_t<kOut % 4 == 0, float4, float2>;
   extern __shared__ float4 direct_tile_shared[];
   float* const tile = reinterpret_cast<float*>(direct_tile_shared);
@@ -116,27 +177,30 @@ __global__ void __launch_bounds__(kDirectTileThreads, 4) conv_direct_tile_kernel
   const int n0 = image_group * shape.images;
   const int p_tile = row_tile * shape.row_patches * kRows,
             q_tile = column_tile * shape.column_patches * kColumns;
-  const int n = n0 + image, p0 = p_tile + row_patch * kRows, q0 = q_tile + column_patch * kColumns;
-  const bool active = channel_group < shape.channel_groups && n < shape.n && p0 < shape.p && q0 < shape.q;
-  const int tap_pitch = shape.channel_groups * kOut, filter_pitch = R * S * tap_pitch;
-  const int first_channel = blockIdx.y * tap_pitch + channel_group * kOut;
-  const float* block_filters = filters + static_cast<int64_t>(blockIdx.y) * shape.c * filter_pitch;
+  DirectTilePatch<kOut, kRows, kColumns> patch;
+  auto& sums = patch.sums;
+  patch.n = n0 + image;
+  patch.p0 = p_tile + row_patch * kRows;
+  patch.q0 = q_tile + column_patch * kColumns;
+  patch.first_channel = (blockIdx.y * shape.channel_groups + channel_group) * kOut;
+  const bool active =
+      channel_group < shape.channel_groups && patch.n < shape.n && patch.p0 < shape.p && patch.q0 < shape.q;
+  const int group_filters = shape.chunk * R * S * kOut, chunk_filters = shape.channel_groups * group_filters;
+  const int chunks = (shape.c + shape.chunk - 1) / shape.chunk;
+  const float* next_filters = filters + static_cast<int64_t>(blockIdx.y) * chunks * chunk_filters;
 
-  float sums[kOut][kRows][kColumns];
 #pragma unroll
   for (int k = 0; k < kOut; ++k) {
-    const float start = active ? __ldg(bias + first_channel + k) : 0.0f;
+    const float start = active ? __ldg(bias + patch.first_channel + k) : 0.0f;
 #pragma unroll
     for (int i = 0; i < kRows * kColumns; ++i) sums[k][i / kColumns][i % kColumns] = start;
   }
 
-  for (int c0 = 0; c0 < shape.c; c0 += shape.chunk) {
-    const int channels = min(shape.chunk, shape.c - c0);
+  for (int c0 = 0; c0 < shape.c; c0 += shape.chunk, next_filters += chunk_filters) {
     if (c0 > 0) __syncthreads();
     stage_direct_tile(shape, x, n0, p_tile * kStride - shape.pad_h, q_tile * kStride - shape.pad_w, c0, tile);
-    const Vector* source =
-        reinterpret_cast<const Vector*>(block_filters + static_cast<int64_t>(c0) * filter_pitch);
-    for (int i = threadIdx.x; i < channels * filter_pitch / static_cast<int>(sizeof(Vector) / sizeof(float));
+    const Vector* source = reinterpret_cast<const Vector*>(next_filters);
+    for (int i = threadIdx.x; i < chunk_filters / static_cast<int>(sizeof(Vector) / sizeof(float));
          i += blockDim.x) {
       __pipeline_memcpy_async(reinterpret_cast<Vector*>(staged_filters) + i, source + i, sizeof(Vector));
     }
@@ -147,10 +211,11 @@ __global__ void __launch_bounds__(kDirectTileThreads, 4) conv_direct_tile_kernel
     const float* in_row = tile +
                           (image * shape.chunk * shape.tile_h + row_patch * kRows * kStride) * shape.pitch +
                           column_patch * kColumns * kStride;
-    const float* weight_row = staged_filters + channel_group * kOut;
+    const float* weight_row = staged_filters + channel_group * group_filters;
+    const int channels = min(shape.chunk, shape.c - c0);
     for (int c = 0; c < channels; ++c, in_row += (shape.tile_h - R) * shape.pitch) {
 #pragma unroll kUnrollRows
-      for (int r = 0; r < R; ++r, in_row += shape.pitch, weight_row += S * tap_pitch) {
+      for (int r = 0; r < R; ++r, in_row += shape.pitch, weight_row += S * kOut) {
         float in[kRows][kReadColumns];
 #pragma unroll
         for (int i = 0; i < kRows; ++i)
@@ -158,7 +223,7 @@ __global__ void __launch_bounds__(kDirectTileThreads, 4) conv_direct_tile_kernel
 #pragma unroll
         for (int s = 0; s < S; ++s) {
           float weights[kOut];
-          load_together<kOut>(weight_row + s * tap_pitch, weights);
+          load_together<kOut>(weight_row + s * kOut, weights);
 #pragma unroll
           for (int k = 0; k < kOut; ++k) {
 #pragma unroll
@@ -174,24 +239,10 @@ __global__ void __launch_bounds__(kDirectTileThreads, 4) conv_direct_tile_kernel
     }
   }
   if (!active) return;
-
-#pragma unroll
-  for (int k = 0; k < kOut; ++k) {
-    if (first_channel + k >= shape.k) continue;
-#pragma unroll
-    for (int i = 0; i < kRows; ++i) {
-      if (p0 + i >= shape.p) continue;
-      float* target =
-          y + ((static_cast<int64_t>(n) * shape.k + first_channel + k) * shape.p + p0 + i) * shape.q + q0;
-#pragma unroll
-      for (int j = 0; j < kColumns; j += 4) {
-        float out[4];
-#pragma unroll
-        for (int e = 0; e < 4; ++e) out[e] = relu_if(shape.relu, sums[k][i][j + e]);
-        const int count = shape.q - q0 - j;
-        store_four(target + j, out, shape.vector_store && count >= 4, count);
-      }
-    }
+  if constexpr (kPool) {
+    patch.store_halves(shape, y);
+  } else {
+    patch.store(shape, y);
   }
 }
 

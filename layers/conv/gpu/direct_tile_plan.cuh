@@ -14,34 +14,46 @@ constexpr size_t kDirectTileSharedBytes = 48 * 1024;  // every GPU has it withou
 
 struct TileVariant {
   int r, s, stride, k_out, rows, columns;
+  bool pool;        // maxima of 2x2
   double overhead;  // cost of a multiply-add with its share of the reads, relative to one that reads nothing
   void (*kernel)(DirectTileShape, const float*, const float*, const float*, float*);
 };
 
-template <int R, int S, int kStride, int kOut, int kRows, int kColumns>
+template <int R, int S, int kStride, int kOut, int kRows, int kColumns, bool kPool = false>
 constexpr TileVariant tile_variant() {
   // For a row of the filter: float4 reads of inputs and of weights, each worth four multiply-adds of issue time.
   constexpr double kReads = kRows * (((kColumns - 1) * kStride + S + 3) / 4) + S * ((kOut + 3) / 4);
   constexpr double kOverhead = 1 + 4 * kReads / (S * kOut * kRows * kColumns);
-  return {R,     S,        kStride,   kOut,
-          kRows, kColumns, kOverhead, &conv_direct_tile_kernel<R, S, kStride, kOut, kRows, kColumns>};
+  return {R,     S,         kStride,
+          kOut,  kRows,     kColumns,
+          kPool, kOverhead, &conv_direct_tile_kernel<R, S, kStride, kOut, kRows, kColumns, kPool>};
 }
 
 inline constexpr TileVariant kTileVariants[] = {
-    tile_variant<5, 5, 1, 4, 2, 4>(), tile_variant<5, 5, 1, 8, 1, 4>(), tile_variant<5, 5, 1, 2, 1, 4>(),
-    tile_variant<3, 3, 1, 8, 2, 4>(), tile_variant<3, 3, 1, 8, 1, 4>(), tile_variant<3, 3, 1, 2, 1, 4>(),
-    tile_variant<3, 3, 2, 8, 2, 4>(), tile_variant<3, 3, 2, 8, 1, 4>(), tile_variant<3, 3, 2, 2, 1, 4>(),
+    tile_variant<5, 5, 1, 4, 2, 4>(),       tile_variant<5, 5, 1, 8, 1, 4>(),
+    tile_variant<5, 5, 1, 2, 1, 4>(),       tile_variant<3, 3, 1, 8, 2, 4>(),
+    tile_variant<3, 3, 1, 8, 1, 4>(),       tile_variant<3, 3, 1, 2, 1, 4>(),
+    tile_variant<3, 3, 2, 8, 2, 4>(),       tile_variant<3, 3, 2, 8, 1, 4>(),
+    tile_variant<3, 3, 2, 2, 1, 4>(),       tile_variant<5, 5, 1, 4, 2, 4, true>(),
+    tile_variant<5, 5, 1, 2, 2, 4, true>(), tile_variant<3, 3, 1, 8, 2, 4, true>(),
+    tile_variant<3, 3, 1, 2, 2, 4, true>(), tile_variant<3, 3, 2, 8, 2, 4, true>(),
+    tile_variant<3, 3, 2, 2, 2, 4, true>(),
 };
 
 constexpr double kBusyThreads = 256;  // two warps for each scheduler keep its multiply-add pipe fed
 
 /// The variant that needs the fewest instructions, padding of K, P and Q included; one that cannot give each
-/// multiprocessor kBusyThreads pays for the idle ones.
-inline const TileVariant* choose_tile_variant(const Conv2dProblem& problem, int multiprocessor_count) {
+/// multiprocessor kBusyThreads pays for the idle ones. Null where the problem is not served.
+inline const TileVariant* choose_tile_variant(const ConvPrepare& request, int multiprocessor_count) {
+  const Conv2dProblem& problem = request.problem;
+  if (!is_plain(problem) || (request.max_pool && !is_halving(*request.max_pool))) return nullptr;
   const TileVariant* best = nullptr;
   double best_cost = INFINITY;
   for (const TileVariant& variant : kTileVariants) {
-    if (variant.r != problem.r || variant.s != problem.s || variant.stride != problem.stride_h) continue;
+    if (variant.r != problem.r || variant.s != problem.s || variant.stride != problem.stride_h ||
+        variant.pool != request.max_pool.has_value()) {
+      continue;
+    }
     const double threads = static_cast<double>(ceil_div(problem.k, variant.k_out)) * problem.n *
                            ceil_div(problem.p(), variant.rows) * ceil_div(problem.q(), variant.columns);
     const double busy = std::min(1.0, threads / (kBusyThreads * multiprocessor_count));
@@ -61,15 +73,21 @@ class DirectTile : public ConvKernel {
     const Conv2dProblem& problem = request.problem;
     cut(problem, multiprocessor_count);
     shape_.relu = request.relu;
-    // [K, C, R, S] to [K tiles, C, R, S, channels of a tile]: the weights of one tap lie together.
-    const int64_t taps = int64_t{problem.c} * problem.r * problem.s, width = tile_channels();
-    std::vector<float> packed(static_cast<size_t>(channel_tiles_ * width * taps), 0.0f);
+    // [K, C, R, S] to [K tiles, chunks, channel groups, chunk, R, S, k_out]: what a block stages lies together, and the
+    // weights of one tap for one thread.
+    const int64_t window = int64_t{problem.r} * problem.s, width = tile_channels(), k_out = variant_.k_out;
+    const int64_t chunks = ceil_div(problem.c, shape_.chunk), chunk_floats = shape_.chunk * window * width;
+    std::vector<float> packed(static_cast<size_t>(channel_tiles_ * chunks * chunk_floats), 0.0f);
     std::vector<float> bias(static_cast<size_t>(channel_tiles_ * width), 0.0f);
     for (int64_t k = 0; k < problem.k; ++k) {
       if (request.bias) bias[static_cast<size_t>(k)] = request.bias[k];
-      for (int64_t i = 0; i < taps; ++i) {
-        packed[static_cast<size_t>((k / width * taps + i) * width + k % width)] =
-            request.weights[k * taps + i];
+      const int64_t group = k % width / k_out, lane = k % k_out;
+      for (int64_t c = 0; c < problem.c; ++c) {
+        const int64_t first = (k / width * chunks + c / shape_.chunk) * chunk_floats +
+                              (group * shape_.chunk + c % shape_.chunk) * window * k_out + lane;
+        for (int64_t i = 0; i < window; ++i) {
+          packed[static_cast<size_t>(first + i * k_out)] = request.weights[(k * problem.c + c) * window + i];
+        }
       }
     }
     filters_ = request.services.upload(packed.data(), packed.size());
@@ -77,7 +95,8 @@ class DirectTile : public ConvKernel {
   }
   std::string detail() const override {
     return concat("tile, ", variant_.rows, "x", variant_.columns, " positions x ", variant_.k_out,
-                  " channels a thread, ", shared_bytes_, " bytes shared");
+                  " channels a thread, ", shared_bytes_, " bytes shared",
+                  variant_.pool ? ", pooled 2x2" : "");
   }
   std::vector<LaunchResources> launches() const override {
     return {launch_resources("conv_direct_tile_kernel", kernel_address(variant_.kernel),
@@ -95,7 +114,9 @@ class DirectTile : public ConvKernel {
 
   /// Chooses what one block computes: several small images, or a tile of a large one.
   void cut(const Conv2dProblem& problem, int multiprocessor_count) {
-    const int p = problem.p(), q = problem.q();
+    // A last row or column that no window holds is not computed.
+    const int p = variant_.pool ? problem.p() / 2 * 2 : problem.p();
+    const int q = variant_.pool ? problem.q() / 2 * 2 : problem.q();
     const int rows = static_cast<int>(ceil_div(p, variant_.rows));
     const int columns = static_cast<int>(ceil_div(q, variant_.columns));
     const int64_t all_threads = ceil_div(problem.k, variant_.k_out) * problem.n * rows * columns;
@@ -166,5 +187,12 @@ class DirectTile : public ConvKernel {
   size_t shared_bytes_ = 0;
   std::shared_ptr<float> filters_, bias_;
 };
+
+/// Problems that tiles serve, pooled or not, else null.
+inline std::unique_ptr<ConvKernel> prepare_tile(const ConvPrepare& request, int multiprocessor_count) {
+  const TileVariant* const variant = choose_tile_variant(request, multiprocessor_count);
+  if (!variant) return nullptr;
+  return std::make_unique<DirectTile>(request, *variant, multiprocessor_count);
+}
 
 }  // namespace lenslet

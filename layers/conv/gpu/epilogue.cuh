@@ -1,9 +1,34 @@
-// How finished sums are stored.
+// How finished sums are pooled and stored.
 #pragma once
+
+#include <cmath>
 
 #include "framework/keep_nan.h"
 
 namespace lenslet {
+
+/// The larger one; NaN where either is one. One instruction from compute capability 8.0 on, where a comparison and a
+/// choice are two. ReLU with a 0, nothing with -infinity.
+__device__ __forceinline__ float max_keep_nan(float a, float b) {
+#if __CUDA_ARCH__ >= 800
+  float result;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+#else
+  return larger(a, b);
+#endif
+}
+
+/// What no output is below.
+__device__ __forceinline__ float output_floor(bool relu) { return relu ? 0.0f : -INFINITY; }
+
+/// The largest of the 2x2 values from column `j` of two rows on, none below `floor`.
+template <int kColumns>
+__device__ __forceinline__ float max_of_2x2(float floor, const float (&top)[kColumns],
+                                            const float (&bottom)[kColumns], int j) {
+  return max_keep_nan(max_keep_nan(max_keep_nan(top[j], top[j + 1]), max_keep_nan(bottom[j], bottom[j + 1])),
+                      floor);
+}
 
 /// Stores up to `count` neighbouring values; `vector` says that all four exist and the
 /// address is 16-byte aligned.

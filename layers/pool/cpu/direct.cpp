@@ -21,22 +21,8 @@ constexpr int64_t kGrainValues = 32 * 1024;
 // Values folded from two rows into one before neighbours are folded: a few rows' worth that stay in the L1 cache.
 constexpr int64_t kFoldValues = 1024;
 
-// 2x2 windows with stride 2 over `pairs` consecutive pairs of rows of an even `width`: the rows are folded first, then
-// neighbours, so that both loops run over long contiguous stretches whatever the width of a row is.
-LENSLET_SIMD_CLONES void max_2x2_pairs(const float* x, int64_t pairs, int64_t width, float* y) {
-  float folded[kFoldValues];
-  const int64_t most = kFoldValues / width;
-  for (int64_t first = 0; first < pairs; first += most) {
-    const int64_t count = std::min(most, pairs - first);
-    for (int64_t i = 0; i < count; ++i) {
-      const float* top = x + (first + i) * 2 * width;
-      for (int64_t j = 0; j < width; ++j) folded[i * width + j] = larger(top[j], top[width + j]);
-    }
-    float* out = y + first * width / 2;
-    for (int64_t q = 0; q < count * width / 2; ++q) out[q] = larger(folded[2 * q], folded[2 * q + 1]);
-  }
-}
-
+// Means of 2x2 windows with stride 2 over `pairs` consecutive pairs of rows of an even `width`: the rows are folded first,
+// then neighbours, so that both loops run over long contiguous stretches whatever the width of a row is.
 LENSLET_SIMD_CLONES void mean_2x2_pairs(const float* x, int64_t pairs, int64_t width, float* y) {
   float folded[kFoldValues];
   const int64_t most = kFoldValues / width;
@@ -101,20 +87,23 @@ void pool2d_direct_cpu(const Pool2dProblem& problem, const float* x, float* y) {
   const int64_t grain = std::max<int64_t>(1, kGrainValues / std::max<int64_t>(plane_values, 1));
   const bool is_2x2 = is_2x2_of_even_planes(problem);
   parallel_for(problem.planes, grain, [&](int64_t begin, int64_t end) {
-    if (is_2x2) {
-      (problem.kind == PoolKind::kMax ? max_2x2_pairs : mean_2x2_pairs)(
-          x + begin * plane_values, (end - begin) * problem.p, problem.w, y + begin * problem.p * problem.q);
+    const int64_t planes = end - begin;
+    const float* first = x + begin * plane_values;
+    float* out = y + begin * problem.p * problem.q;
+    // Planes of even height on top of each other are one plane.
+    if (is_2x2 && problem.kind == PoolKind::kMax) {
+      max_pool_part(problem.window, {first, problem.w, planes * problem.h, problem.w},
+                    {0, planes * problem.p, 0, problem.q}, out, problem.q);
       return;
     }
-    for (int64_t c = begin; c < end; ++c) {
-      const float* plane = x + c * plane_values;
-      float* out = y + c * problem.p * problem.q;
+    if (is_2x2) return mean_2x2_pairs(first, planes * problem.p, problem.w, out);
+    for (int64_t c = 0; c < planes; ++c, first += plane_values, out += problem.p * problem.q) {
       if (problem.kind == PoolKind::kMax) {
-        max_pool_part(problem.window, {plane, problem.w, problem.h, problem.w}, {0, problem.p, 0, problem.q},
+        max_pool_part(problem.window, {first, problem.w, problem.h, problem.w}, {0, problem.p, 0, problem.q},
                       out, problem.q);
         continue;
       }
-      for (int64_t p = 0; p < problem.p; ++p) mean_row(problem, plane, p, out + p * problem.q);
+      for (int64_t p = 0; p < problem.p; ++p) mean_row(problem, first, p, out + p * problem.q);
     }
   });
 }

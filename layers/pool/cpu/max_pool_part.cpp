@@ -9,8 +9,8 @@
 namespace lenslet {
 namespace {
 
-// Columns folded from two rows into one before neighbours are folded: both loops then are free of branches.
-constexpr int64_t kFold = 256;
+// Values folded from two rows into one before neighbours are folded: a few rows' worth that stay in the L1 cache.
+constexpr int64_t kFoldValues = 1024;
 
 LENSLET_SIMD_CLONES void gather_max(const float* x, int64_t stride, float* y, int64_t count) {
   if (stride == 1) {
@@ -20,18 +20,19 @@ LENSLET_SIMD_CLONES void gather_max(const float* x, int64_t stride, float* y, in
   }
 }
 
-// 2x2 windows with stride 2: `rows` x `columns` of them, from x on.
-LENSLET_SIMD_CLONES void max_2x2(const float* x, int64_t pitch, int64_t rows, int64_t columns, float* y,
-                                 int64_t y_pitch) {
-  float folded[2 * kFold];
-  for (int64_t p = 0; p < rows; ++p) {
-    for (int64_t first = 0; first < columns; first += kFold) {
-      const int64_t count = std::min(kFold, columns - first);
-      const float* top = x + 2 * p * pitch + 2 * first;
-      for (int64_t j = 0; j < 2 * count; ++j) folded[j] = larger(top[j], top[pitch + j]);
-      float* out = y + p * y_pitch + first;
-      for (int64_t q = 0; q < count; ++q) out[q] = larger(folded[2 * q], folded[2 * q + 1]);
+// 2x2 windows with stride 2, `rows` x `columns` of them from x on, whose maxima lie together: the rows are folded first,
+// then neighbours, of as many rows at once as fit, so that the second loop is long whatever the width of a row is.
+LENSLET_SIMD_CLONES void max_2x2(const float* x, int64_t pitch, int64_t rows, int64_t columns, float* y) {
+  float folded[kFoldValues];
+  const int64_t width = 2 * columns, most = kFoldValues / width;
+  for (int64_t first = 0; first < rows; first += most) {
+    const int64_t count = std::min(most, rows - first);
+    for (int64_t i = 0; i < count; ++i) {
+      const float* top = x + (first + i) * 2 * pitch;
+      for (int64_t j = 0; j < width; ++j) folded[i * width + j] = larger(top[j], top[pitch + j]);
     }
+    float* out = y + first * columns;
+    for (int64_t q = 0; q < count * columns; ++q) out[q] = larger(folded[2 * q], folded[2 * q + 1]);
   }
 }
 
@@ -49,10 +50,10 @@ void max_pool_part(const Pool2dWindow& window, const PlanePart& part, const Wind
   const int64_t columns = windows.end_column - windows.first_column;
   const bool halving = window.kernel_h == 2 && window.kernel_w == 2 && window.stride_h == 2 &&
                        window.stride_w == 2 && window.pad_h == 0 && window.pad_w == 0;
-  if (halving) {
+  if (halving && y_pitch == columns && 2 * columns <= kFoldValues) {
     const float* first = part.values + (2 * windows.first_row - part.row) * part.pitch +
                          (2 * windows.first_column - part.column);
-    max_2x2(first, part.pitch, windows.end_row - windows.first_row, columns, y, y_pitch);
+    max_2x2(first, part.pitch, windows.end_row - windows.first_row, columns, y);
     return;
   }
   for (int64_t p = windows.first_row; p < windows.end_row; ++p, y += y_pitch) {

@@ -16,6 +16,7 @@ namespace lenslet {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int64_t kMaxBlocks = INT32_MAX;
 
 template <bool kMax>
 __device__ __forceinline__ float pool4(float a, float b, float c, float d) {
@@ -49,23 +50,26 @@ __global__ void __launch_bounds__(kThreads)
 // memory      no shared memory; overlapping windows meet in L1
 // requires    nothing
 // measured    not on its own: no layer of LeNet-5 takes it
-template <PoolKind kKind>
+template <PoolKind kKind, typename Index>
 __global__ void __launch_bounds__(kThreads)
     pool2d_direct_any_kernel(const float* __restrict__ x, float* __restrict__ y,
                              const Pool2dProblem problem) {
   const Pool2dWindow& v = problem.window;
-  const int64_t total = problem.planes * problem.p * problem.q;
-  for (int64_t t = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; t < total;
-       t += static_cast<int64_t>(gridDim.x) * kThreads) {
-    const int64_t q = t % problem.q, p = t / problem.q % problem.p, plane = t / problem.q / problem.p;
-    const int64_t top = p * v.stride_h - v.pad_h, left = q * v.stride_w - v.pad_w;
-    const int64_t row_begin = max(top, int64_t{0}), row_end = min(top + v.kernel_h, problem.h);
-    const int64_t column_begin = max(left, int64_t{0}), column_end = min(left + v.kernel_w, problem.w);
-    const float* image = x + plane * problem.h * problem.w;
+  const Index h = static_cast<Index>(problem.h), w = static_cast<Index>(problem.w);
+  const Index p_count = static_cast<Index>(problem.p), q_count = static_cast<Index>(problem.q);
+  const Index total = static_cast<Index>(problem.planes) * p_count * q_count;
+  for (Index t = static_cast<Index>(blockIdx.x) * kThreads + threadIdx.x; t < total;
+       t += static_cast<Index>(gridDim.x) * kThreads) {
+    const Index row_of_y = t / q_count, q = t - row_of_y * q_count;
+    const Index plane = row_of_y / p_count, p = row_of_y - plane * p_count;
+    const Index top = p * v.stride_h - v.pad_h, left = q * v.stride_w - v.pad_w;
+    const Index row_begin = max(top, Index{0}), row_end = min(top + v.kernel_h, h);
+    const Index column_begin = max(left, Index{0}), column_end = min(left + v.kernel_w, w);
+    const float* image = x + static_cast<int64_t>(plane) * h * w;
     float value = kKind == PoolKind::kMax ? -INFINITY : 0.0f;
-    for (int64_t row = row_begin; row < row_end; ++row) {
-      for (int64_t column = column_begin; column < column_end; ++column) {
-        const float cell = image[row * problem.w + column];
+    for (Index row = row_begin; row < row_end; ++row) {
+      for (Index column = column_begin; column < column_end; ++column) {
+        const float cell = image[row * w + column];
         value = kKind == PoolKind::kMax ? larger(value, cell) : value + cell;
       }
     }
@@ -94,6 +98,27 @@ void launch_2x2(const Pool2dProblem& problem, const float* x, float* y, cudaStre
   LENSLET_CUDA_CHECK_LAUNCH("pool2d_direct_2x2_kernel");
 }
 
+template <PoolKind kKind, typename Index>
+void launch_any_of(const Pool2dProblem& problem, const float* x, float* y, cudaStream_t stream) {
+  const int64_t outputs = problem.planes * problem.p * problem.q;
+  const auto blocks =
+      static_cast<unsigned>(std::min<int64_t>((outputs + kThreads - 1) / kThreads, kMaxBlocks));
+  pool2d_direct_any_kernel<kKind, Index><<<blocks, kThreads, 0, stream>>>(x, y, problem);
+  LENSLET_CUDA_CHECK_LAUNCH("pool2d_direct_any_kernel");
+}
+
+template <typename Index>
+void launch_any(const Pool2dProblem& problem, const float* x, float* y, cudaStream_t stream) {
+  switch (problem.kind) {
+    case PoolKind::kMax:
+      return launch_any_of<PoolKind::kMax, Index>(problem, x, y, stream);
+    case PoolKind::kAverage:
+      return launch_any_of<PoolKind::kAverage, Index>(problem, x, y, stream);
+    case PoolKind::kAverageInside:
+      return launch_any_of<PoolKind::kAverageInside, Index>(problem, x, y, stream);
+  }
+}
+
 bool aligned(const void* pointer, size_t to) { return reinterpret_cast<uintptr_t>(pointer) % to == 0; }
 
 }  // namespace
@@ -105,26 +130,15 @@ void pool2d_direct_gpu(const Pool2dProblem& problem, const float* x, float* y, v
   if (outputs == 0) return;
   const bool is_2x2 = v.kernel_h == 2 && v.kernel_w == 2 && v.stride_h == 2 && v.stride_w == 2 &&
                       v.pad_h == 0 && v.pad_w == 0;
-  const int64_t max_blocks = INT32_MAX;
   if (is_2x2 && problem.w % 4 == 0 && aligned(x, 16) && aligned(y, 8) &&
-      outputs / 2 / kThreads < max_blocks) {
+      outputs / 2 / kThreads < kMaxBlocks) {
     problem.kind == PoolKind::kMax ? launch_2x2<true>(problem, x, y, stream)
                                    : launch_2x2<false>(problem, x, y, stream);
     return;
   }
-  const auto blocks = static_cast<unsigned>(std::min((outputs + kThreads - 1) / kThreads, max_blocks));
-  switch (problem.kind) {
-    case PoolKind::kMax:
-      pool2d_direct_any_kernel<PoolKind::kMax><<<blocks, kThreads, 0, stream>>>(x, y, problem);
-      break;
-    case PoolKind::kAverage:
-      pool2d_direct_any_kernel<PoolKind::kAverage><<<blocks, kThreads, 0, stream>>>(x, y, problem);
-      break;
-    case PoolKind::kAverageInside:
-      pool2d_direct_any_kernel<PoolKind::kAverageInside><<<blocks, kThreads, 0, stream>>>(x, y, problem);
-      break;
-  }
-  LENSLET_CUDA_CHECK_LAUNCH("pool2d_direct_any_kernel");
+  // Division dominates the instructions here too. A grid's last step may reach past the outputs.
+  const bool narrow = std::max(problem.planes * problem.h * problem.w, outputs) < INT32_MAX / 2;
+  narrow ? launch_any<int32_t>(problem, x, y, stream) : launch_any<int64_t>(problem, x, y, stream);
 }
 
 }  // namespace lenslet
