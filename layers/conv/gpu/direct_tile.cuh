@@ -161,7 +161,7 @@ __global__ void __launch_bounds__(kDirectTileThreads, 4) conv_direct_tile_kernel
   constexpr int kReadColumns =
       ((kColumns - 1) * kStride + S + 3) / 4 * 4;  // floats a thread reads of an input row
   // Unrolled over the filter's rows only as long as the loop body stays inside the instruction cache.
-  constexpr int kUnrollRows = R * S * kOut * kRows * kColumns > 320 ? 1 : R;
+  constexpr int kUnrollRows = R * S * kOut * kRows * kColumns > 600 ? 1 : R;
   using Vector = std::conditional_t<kOut % 4 == 0, float4, float2>;
   extern __shared__ float4 direct_tile_shared[];
   float* const tile = reinterpret_cast<float*>(direct_tile_shared);
