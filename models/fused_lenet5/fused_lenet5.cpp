@@ -11,6 +11,7 @@ namespace fused_lenet5 {  // one getter a variant, in the file of that name
 const FusedLenet5Variant& cpu_simd();
 #ifdef LENSLET_HAS_CUDA
 const FusedLenet5Variant& gpu_mma();
+const FusedLenet5Variant& gpu_fp32();
 #endif
 }  // namespace fused_lenet5
 
@@ -26,6 +27,7 @@ const std::vector<const FusedLenet5Variant*>& all_variants() {
       &fused_lenet5::cpu_simd(),
 #ifdef LENSLET_HAS_CUDA
       &fused_lenet5::gpu_mma(),
+      &fused_lenet5::gpu_fp32(),
 #endif
   };
   return variants;
