@@ -12,6 +12,7 @@ const FusedLenet5Variant& cpu_simd();
 #ifdef LENSLET_HAS_CUDA
 const FusedLenet5Variant& gpu_mma();
 const FusedLenet5Variant& gpu_fp32();
+const FusedLenet5Variant& gpu_small();
 #endif
 }  // namespace fused_lenet5
 
@@ -26,6 +27,7 @@ const std::vector<const FusedLenet5Variant*>& all_variants() {
   static const std::vector<const FusedLenet5Variant*> variants = {
       &fused_lenet5::cpu_simd(),
 #ifdef LENSLET_HAS_CUDA
+      &fused_lenet5::gpu_small(),
       &fused_lenet5::gpu_mma(),
       &fused_lenet5::gpu_fp32(),
 #endif

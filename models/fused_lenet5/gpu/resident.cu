@@ -1,0 +1,51 @@
+// The GPU side of ResidentLenet5: which cluster, and its launch.
+#include "models/fused_lenet5/gpu/resident_kernel.cuh"
+#include "models/fused_lenet5/gpu/resident_launch.h"
+#include "models/fused_lenet5/gpu/small_launch.cuh"
+#include "models/fused_lenet5/gpu/small_parameters.h"
+
+namespace lenslet::small_lenet5 {
+namespace {
+
+using ResidentFunction = void (*)(ResidentArguments);
+
+ResidentFunction kernel_for(int blocks) {
+  return blocks == 16 ? &fused_lenet5_resident_kernel<Tile<16>> : &fused_lenet5_resident_kernel<Tile<8>>;
+}
+
+}  // namespace
+
+ResidentLaunch::ResidentLaunch(const Lenet5Parameters& parameters, Stream& stream)
+    : conv1_(pack_conv1(parameters, ElementType::kUint8, MathMode::kFp32)) {
+  const Device device = stream.device();
+  if (const Support support = clusters_supported(device); !support) {
+    throw UnavailableError("a resident kernel: " + support.reason());
+  }
+  const DeviceGuard guard(device);
+  for (const int blocks : {16, 8}) {
+    if (clusters_at_once(reinterpret_cast<const void*>(kernel_for(blocks)), blocks, 0) == 0) continue;
+    blocks_ = blocks;
+    break;
+  }
+  if (blocks_ == 0)
+    throw UnavailableError("a resident kernel: the GPU has no place for a cluster of 8 blocks");
+  const std::vector<float> packed = pack_parameters(parameters, blocks_, MathMode::kFp32);
+  packed_ = Buffer(device, packed.size() * sizeof(float));
+  copy_bytes(packed_.data(), device, packed.data(), Device::cpu(), packed_.bytes(), stream);
+  stream.synchronize();
+}
+
+void ResidentLaunch::enqueue(resident::Memory* memory, uint64_t launch, uint64_t first, int64_t idle_ns,
+                             int64_t lease_ns, Stream& stream) const {
+  const DeviceGuard guard(stream.device());
+  const ResidentArguments arguments{memory, packed_.as<float>(), launch, first, idle_ns, lease_ns, conv1_};
+  launch_clusters(kernel_for(blocks_), 1, blocks_, 0, false, stream, arguments);
+  LENSLET_CUDA_CHECK_LAUNCH("fused_lenet5_resident_kernel");
+}
+
+void throw_on_failure(Stream& stream) {
+  const cudaError_t error = cudaStreamQuery(static_cast<cudaStream_t>(stream.native_handle()));
+  if (error != cudaErrorNotReady) LENSLET_CUDA_CHECK(error);
+}
+
+}  // namespace lenslet::small_lenet5

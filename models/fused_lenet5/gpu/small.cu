@@ -1,0 +1,130 @@
+// The fused LeNet-5 for a few images, where the time of one counts and not how many at once:
+//   x [N, 28, 28] -> h1 = pool(relu(conv1 x)) [N, 6, 12, 12] -> h2 = pool(relu(conv2 h1)) [N, 16, 4, 4]
+//     -> relu(fc1 h2) [N, 120] -> relu(fc2) [N, 84] -> fc3 [N, 10]
+//
+// One launch; a cluster of up to 16 blocks computes one image. Blocks split conv1 and conv2 by position, with the halo computed
+// twice instead of exchanged, and fc1 by input, so that its partial sums are all that crosses between blocks:
+// they are stored straight into the leader's shared memory (distributed shared memory, NVIDIA Hopper tuning guide), and it computes the
+// rest. Splitting a sum's inputs so is "split-K" of matrix products (NVIDIA CUTLASS, "efficient GEMM in CUDA"). What the model needs of
+// its weights a block loads while it waits for the image, or for the launch before (programmatic dependent launch).
+//
+// fp32: products and sums in fp32. fp16: weights rounded to fp16 and multiplied in fp32, like everything else: at these
+// batches neither bytes nor products take the time, and activations need not be rounded.
+#include <algorithm>
+
+#include "framework/cuda_check.h"
+#include "models/fused_lenet5/error_bound.h"
+#include "models/fused_lenet5/gpu/small_kernel.cuh"
+#include "models/fused_lenet5/gpu/small_launch.cuh"
+#include "models/fused_lenet5/gpu/small_parameters.h"
+
+namespace lenslet {
+namespace fused_lenet5 {
+namespace {
+
+using namespace small_lenet5;
+
+using SmallFunction = void (*)(SmallArguments);
+
+/// A kernel for one size of clusters.
+struct SmallChoice {
+  int blocks, tail_bytes;
+  SmallFunction kernel;
+};
+
+template <typename Pixel, int kBlocks>
+SmallChoice choice() {
+  using T = Tile<kBlocks>;
+  return {kBlocks, T::kTailFloats * 4, &fused_lenet5_small_kernel<T, Pixel>};
+}
+
+// The largest clusters first.
+template <typename Pixel>
+std::vector<SmallChoice> all_choices() {
+  return {choice<Pixel, 16>(), choice<Pixel, 8>(), choice<Pixel, 4>(), choice<Pixel, 2>()};
+}
+
+class SmallOperator : public Operator {
+ public:
+  SmallOperator(const Lenet5Parameters& parameters, const FusedRequest& request, Stream& stream) {
+    arguments_.count = request.batch;
+    arguments_.logits = request.output == ElementType::kFp32;
+    arguments_.conv1 = pack_conv1(parameters, request.input, request.math);
+    choose(request.input == ElementType::kUint8 ? all_choices<uint8_t>() : all_choices<float>());
+    const std::vector<float> packed = pack_parameters(parameters, choice_.blocks, request.math);
+    parameters_ = Buffer(request.device, packed.size() * sizeof(float));
+    copy_bytes(parameters_.data(), request.device, packed.data(), Device::cpu(), parameters_.bytes(), stream);
+    arguments_.packed = parameters_.as<float>();
+  }
+  std::string detail() const override {
+    return concat(clusters_, " clusters of ", choice_.blocks, " blocks, an image each");
+  }
+  void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
+    SmallArguments arguments = arguments_;
+    arguments.input = inputs[0].data;
+    arguments.output = output.data;
+    arguments.input_on_host = !inputs[0].device.is_cuda();
+    launch_clusters(choice_.kernel, clusters_, choice_.blocks, choice_.tail_bytes, true, context.stream,
+                    arguments);
+    LENSLET_CUDA_CHECK_LAUNCH("fused_lenet5_small_kernel");
+  }
+
+ private:
+  // The more blocks compute an image the sooner it is done, as long as all images find a place.
+  void choose(const std::vector<SmallChoice>& choices) {
+    for (const SmallChoice& candidate : choices) {
+      const int places = clusters_at_once(reinterpret_cast<const void*>(candidate.kernel), candidate.blocks,
+                                          candidate.tail_bytes);
+      if (places == 0) continue;
+      choice_ = candidate;
+      clusters_ = static_cast<int>(std::min<int64_t>(places, arguments_.count));
+      if (arguments_.count <= std::min(places, most_images(candidate.blocks))) break;
+    }
+    if (clusters_ == 0)
+      throw UnavailableError("fused LeNet-5, variant small: the GPU has no place for a cluster");
+  }
+  // From how many images on smaller clusters were measured to be faster, places or not.
+  static int most_images(int blocks) {
+    return blocks == 16 ? 1 : blocks == 8 ? 8 : blocks == 4 ? 16 : INT32_MAX;
+  }
+
+  SmallArguments arguments_{};
+  SmallChoice choice_{};
+  int clusters_ = 0;
+  Buffer parameters_;
+};
+
+class Small : public FusedLenet5Variant {
+ public:
+  const char* name() const override { return "small"; }
+  DeviceKind device_kind() const override { return DeviceKind::kCuda; }
+
+  Support supports(const FusedRequest& request) const override {
+    if (request.math == MathMode::kTf32) {
+      return Support::no("small computes in fp32, or with fp16 weights, asked for tf32: use mma");
+    }
+    return clusters_supported(request.device);
+  }
+  // Beyond, clusters take turns and other variants keep more of the GPU busy.
+  bool suits(const FusedRequest& request) const override {
+    return request.batch <= (request.math == MathMode::kFp32 ? 66 : 16);
+  }
+  double logit_bound(const Lenet5Parameters& parameters, const FusedRequest& request) const override {
+    const LayerRounding layer{request.math == MathMode::kFp16 ? kUnitFp16 : kUnitFp32, 0, kUnitFp32};
+    return lenet5_logit_bound(parameters, {layer, layer, layer, layer, layer});
+  }
+  std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const FusedRequest& request,
+                                    Stream& stream) const override {
+    return std::make_unique<SmallOperator>(parameters, request, stream);
+  }
+};
+
+}  // namespace
+
+const FusedLenet5Variant& gpu_small() {
+  static const Small variant;
+  return variant;
+}
+
+}  // namespace fused_lenet5
+}  // namespace lenslet

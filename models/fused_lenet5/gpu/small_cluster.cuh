@@ -1,0 +1,107 @@
+// Clusters of blocks, from compute capability 9.0 on: ranks, barriers, and stores into another block's shared memory that
+// complete a barrier there. Internal: includes CUDA. After the PTX ISA, "mbarrier", "st.async" and "barrier.cluster".
+#pragma once
+
+#include <cstdint>
+
+#include "layers/conv/gpu/async_copy.cuh"
+
+namespace lenslet::small_lenet5 {
+
+// Declared for every architecture, so that templates compile; kernels that use them are launched from 9.0 on only.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#define LENSLET_FROM_SM90(...) asm volatile(__VA_ARGS__)
+#else
+#define LENSLET_FROM_SM90(...) __trap()
+#endif
+
+__device__ __forceinline__ int cluster_rank() {
+  uint32_t rank = 0;
+  LENSLET_FROM_SM90("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return static_cast<int>(rank);
+}
+/// The same place in block `rank`'s shared memory.
+__device__ __forceinline__ uint32_t in_block(uint32_t address, int rank) {
+  uint32_t there = 0;
+  LENSLET_FROM_SM90("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
+  return there;
+}
+
+/// All threads of the cluster arrive, then wait; what one wrote before it arrived, the others see after they waited.
+__device__ __forceinline__ void cluster_arrive() {
+  LENSLET_FROM_SM90("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+/// Orders nothing: for barriers alone, which barriers_ready() publishes.
+__device__ __forceinline__ void cluster_arrive_relaxed() {
+  LENSLET_FROM_SM90("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void cluster_wait() {
+  LENSLET_FROM_SM90("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+/// A barrier in shared memory that completes a phase once one thread has arrived and the bytes it said have come.
+__device__ __forceinline__ void barrier_init(uint64_t* barrier) {
+  LENSLET_FROM_SM90("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
+}
+__device__ __forceinline__ void barriers_ready() {
+  LENSLET_FROM_SM90("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+__device__ __forceinline__ void barrier_expect(uint64_t* barrier, int bytes) {
+  LENSLET_FROM_SM90("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+                    "r"(bytes)
+                    : "memory");
+}
+__device__ __forceinline__ void barrier_wait(uint64_t* barrier, uint32_t parity) {
+  LENSLET_FROM_SM90(
+      "{\n.reg .pred done;\nagain:\n"
+      "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+      "@!done bra again;\n}" ::"r"(shared_address(barrier)),
+      "r"(parity)
+      : "memory");
+}
+
+/// Stores that count towards a barrier of the block they go to; where `wanted`.
+__device__ __forceinline__ void store_async(bool wanted, uint32_t target, float value, uint32_t barrier) {
+  LENSLET_FROM_SM90(
+      "{\n.reg .pred wanted;\nsetp.ne.b32 wanted, %3, 0;\n"
+      "@wanted st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];\n}" ::"r"(target),
+      "f"(value), "r"(barrier), "r"(static_cast<int>(wanted))
+      : "memory");
+}
+__device__ __forceinline__ void store_async(bool wanted, uint32_t target, uint64_t value, uint32_t barrier) {
+  LENSLET_FROM_SM90(
+      "{\n.reg .pred wanted;\nsetp.ne.b32 wanted, %3, 0;\n"
+      "@wanted st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];\n}" ::"r"(target),
+      "l"(value), "r"(barrier), "r"(static_cast<int>(wanted))
+      : "memory");
+}
+__device__ __forceinline__ void store_async(bool wanted, uint32_t target, uint4 value, uint32_t barrier) {
+  LENSLET_FROM_SM90(
+      "{\n.reg .pred wanted;\nsetp.ne.b32 wanted, %6, 0;\n"
+      "@wanted st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1,%2,%3,%4}, [%5];\n}" ::
+          "r"(target),
+      "r"(value.x), "r"(value.y), "r"(value.z), "r"(value.w), "r"(barrier), "r"(static_cast<int>(wanted))
+      : "memory");
+}
+
+/// Starts copying whole 16 bytes from device memory; the barrier must expect them.
+__device__ __forceinline__ void bulk_copy(void* target, const void* source, int bytes, uint64_t* barrier) {
+  LENSLET_FROM_SM90(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+          shared_address(target)),
+      "l"(source), "r"(bytes), "r"(shared_address(barrier))
+      : "memory");
+}
+
+/// The launch after this one may begin before this one ends: it waits in wait_for_launch_before().
+__device__ __forceinline__ void let_next_launch_begin() {
+  LENSLET_FROM_SM90("griddepcontrol.launch_dependents;");
+}
+/// Nothing that an earlier launch writes may be read, and nothing it reads written, before this.
+__device__ __forceinline__ void wait_for_launch_before() {
+  LENSLET_FROM_SM90("griddepcontrol.wait;" ::: "memory");
+}
+
+#undef LENSLET_FROM_SM90
+
+}  // namespace lenslet::small_lenet5

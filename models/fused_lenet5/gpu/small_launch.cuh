@@ -1,0 +1,73 @@
+// Launching kernels of clusters. Internal: includes CUDA.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "framework/cuda_check.h"
+#include "framework/device.h"
+#include "framework/error.h"
+#include "framework/stream.h"
+#include "models/fused_lenet5/gpu/small_tile.h"
+
+namespace lenslet::small_lenet5 {
+
+/// Whether the GPU has clusters; yes where there is no such GPU: the answer is about the request alone.
+inline Support clusters_supported(Device device) {
+  const CudaStatus& cuda = cuda_status();
+  const auto ordinal = static_cast<size_t>(device.ordinal);
+  if (ordinal >= cuda.devices.size()) return Support::yes();
+  const int capability = cuda.devices[ordinal].compute_capability;
+  if (capability >= 90) return Support::yes();
+  return Support::no(concat("clusters of blocks need compute capability 9.0, this GPU has ", capability / 10,
+                            ".", capability % 10, ": use another variant"));
+}
+
+/// How many clusters of `kernel` fit the current device at once; 0 where it has no clusters of that size. Prepares the
+/// kernel for them.
+inline int clusters_at_once(const void* kernel, int blocks, int dynamic_shared_bytes) {
+  constexpr int kPortable = 8;
+  LENSLET_CUDA_CHECK(
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, dynamic_shared_bytes));
+  if (blocks > kPortable) {
+    LENSLET_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+  }
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
+  cudaLaunchConfig_t config{};
+  config.gridDim = static_cast<unsigned>(blocks);
+  config.blockDim = kThreads;
+  config.dynamicSmemBytes = static_cast<size_t>(dynamic_shared_bytes);
+  config.attrs = &cluster;
+  config.numAttrs = 1;
+  int clusters = 0;
+  const cudaError_t error = cudaOccupancyMaxActiveClusters(&clusters, kernel, &config);
+  if (error == cudaErrorInvalidClusterSize) {
+    (void)cudaGetLastError();  // not sticky: the next smaller size may do
+    return 0;
+  }
+  LENSLET_CUDA_CHECK(error);
+  return clusters;
+}
+
+/// Enqueues `clusters` clusters of `blocks` blocks. With `early` they may begin before the launch before them ends: the
+/// kernel waits for it where it must.
+template <typename Arguments>
+void launch_clusters(void (*kernel)(Arguments), int clusters, int blocks, int dynamic_shared_bytes,
+                     bool early, Stream& stream, const Arguments& arguments) {
+  cudaLaunchAttribute attributes[2]{};
+  attributes[0].id = cudaLaunchAttributeClusterDimension;
+  attributes[0].val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
+  attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attributes[1].val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = static_cast<unsigned>(clusters * blocks);
+  config.blockDim = kThreads;
+  config.dynamicSmemBytes = static_cast<size_t>(dynamic_shared_bytes);
+  config.stream = static_cast<cudaStream_t>(stream.native_handle());
+  config.attrs = attributes;
+  config.numAttrs = early ? 2 : 1;
+  LENSLET_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, arguments));
+}
+
+}  // namespace lenslet::small_lenet5

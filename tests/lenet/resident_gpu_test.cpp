@@ -1,0 +1,217 @@
+// The latency modes and the resident kernel: the predictions of the layered plan, which golden_test.cpp compares with PyTorch's;
+// kernels that end and begin again; refusals.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "models/fused_lenet5/latency.h"
+#include "models/fused_lenet5/resident.h"
+#include "tests/lenet/lenet_fixture.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/gpu.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int64_t kPixels = 28 * 28, kImages = 200, kClasses = 10;
+constexpr double kTolerance = 1e-4;  // of a logit; fp32 differs from fp64 by less than a tenth of it
+
+bool has_clusters() { return cuda_status().usable && cuda_status().devices[0].compute_capability >= 90; }
+
+#define SKIP_WITHOUT_CLUSTERS() \
+  LENSLET_SKIP_WITHOUT_GPU();   \
+  if (!has_clusters()) GTEST_SKIP() << "clusters of blocks need compute capability 9.0"
+
+/// Strokes and noise, the same each time.
+const std::vector<uint8_t>& images() {
+  static const std::vector<uint8_t> all = [] {
+    std::vector<uint8_t> pixels(static_cast<size_t>(kImages * kPixels), 0);
+    uint32_t state = 7;
+    const auto below = [&](uint32_t limit) {
+      return (state = state * 1664525u + 1013904223u) / 65536u % limit;
+    };
+    for (int64_t i = 0; i < kImages; ++i) {
+      uint8_t* const image = pixels.data() + i * kPixels;
+      for (int64_t p = 0; p < kPixels && i % 3 == 0; ++p) image[p] = static_cast<uint8_t>(below(256));
+      for (int stroke = 0; stroke < 4; ++stroke) {
+        const uint32_t row = 4 + below(18), column = 4 + below(18), down = below(2);
+        for (uint32_t step = 0; step < 6; ++step)
+          image[(row + step * down) * 28 + column + step * (1 - down)] = 255;
+      }
+    }
+    return pixels;
+  }();
+  return all;
+}
+
+/// The layered plan on the CPU.
+const std::vector<float>& expected_logits() {
+  static const std::vector<float> logits = [] {
+    BuildOptions options;
+    options.batch = kImages;
+    Executable executable(lenet5(), options);
+    normalize_mnist(images().data(), kImages, executable.input().data);
+    executable.run();
+    executable.stream().synchronize();
+    const float* const out = executable.output().data;
+    return std::vector<float>(out, out + kImages * kClasses);
+  }();
+  return logits;
+}
+
+void expect_prediction(const Prediction& prediction, int64_t image) {
+  const float* const logits = expected_logits().data() + image * kClasses;
+  double probabilities[kClasses];
+  softmax(logits, static_cast<int>(kClasses), probabilities);
+  ASSERT_EQ(prediction.label, std::max_element(logits, logits + kClasses) - logits) << "image " << image;
+  ASSERT_NEAR(prediction.probability, probabilities[prediction.label], 1e-4) << "image " << image;
+}
+
+TEST(LatencyModes, EachGivesThePredictions) {
+  SKIP_WITHOUT_CLUSTERS();
+  for (const LatencyMode mode : latency_modes()) {
+    for (const int64_t batch : {1, 3, 8, 17, 64}) {
+      SCOPED_TRACE(concat(to_string(mode), " batch ", batch));
+      LatencyRunner runner(builtin_lenet5_weights(), mode, Device::cuda(), MathMode::kFp32, batch);
+      EXPECT_NE(runner.detail(), "");
+      std::vector<Prediction> predictions(static_cast<size_t>(batch));
+      for (int64_t first = 0; first + batch <= kImages; first += batch) {
+        runner.run(images().data() + first * kPixels, predictions.data());
+        for (int64_t i = 0; i < batch; ++i) expect_prediction(predictions[static_cast<size_t>(i)], first + i);
+      }
+    }
+  }
+}
+
+TEST(LatencyModes, RefuseWhatTheyCannotDo) {
+  SKIP_WITHOUT_CLUSTERS();
+  const Safetensors weights = builtin_lenet5_weights();
+  const auto make = [&](LatencyMode mode, Device device, MathMode math, int64_t batch) {
+    LatencyRunner(weights, mode, device, math, batch);
+  };
+  for (const int64_t batch : {0, 65}) {
+    expect_error<UsageError>([&] { make(LatencyMode::kCopy, Device::cuda(), MathMode::kFp32, batch); },
+                             "1 to 64 images");
+  }
+  expect_error<UnavailableError>([&] { make(LatencyMode::kMapped, Device::cpu(), MathMode::kFp32, 1); },
+                                 "asked for cpu");
+  expect_error<UnavailableError>([&] { make(LatencyMode::kResident, Device::cuda(), MathMode::kFp16, 1); },
+                                 "computes in fp32, asked for fp16");
+}
+
+// More images than slots and more laps than tags, so that every tag is used again.
+TEST(Resident, AnswersInOrderForManyLaps) {
+  SKIP_WITHOUT_CLUSTERS();
+  ResidentLenet5 resident(builtin_lenet5_weights());
+  int64_t next = 0, answered = 0;
+  for (const int64_t ahead : {1, 2, 5, 63, 64}) {
+    for (int64_t round = 0; round < 150; ++round) {
+      for (int64_t i = 0; i < ahead; ++i, ++next)
+        resident.submit(images().data() + next % kImages * kPixels, 1);
+      std::vector<Prediction> predictions(static_cast<size_t>(ahead));
+      std::vector<float> logits(static_cast<size_t>(ahead * kClasses));
+      resident.wait(ahead, predictions.data(), logits.data());
+      for (int64_t i = 0; i < ahead; ++i, ++answered) {
+        const int64_t image = answered % kImages;
+        expect_prediction(predictions[static_cast<size_t>(i)], image);
+        for (int64_t k = 0; k < kClasses; ++k) {
+          ASSERT_NEAR(logits[static_cast<size_t>(i * kClasses + k)],
+                      expected_logits()[static_cast<size_t>(image * kClasses + k)], kTolerance);
+        }
+      }
+    }
+  }
+  EXPECT_GT(answered, 64 * 127);
+}
+
+TEST(Resident, EndsIdleAndBeginsAgain) {
+  SKIP_WITHOUT_CLUSTERS();
+  ResidentOptions options;
+  options.idle_ms = 5;
+  ResidentLenet5 resident(builtin_lenet5_weights(), options);
+  for (int64_t i = 0; i < 5; ++i) {
+    Prediction prediction;
+    resident.classify(images().data() + i * kPixels, 1, &prediction);
+    expect_prediction(prediction, i);
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  }
+  EXPECT_GE(resident.launches(), 4);
+}
+
+TEST(Resident, EndsWithItsLeaseUnderLoad) {
+  SKIP_WITHOUT_CLUSTERS();
+  ResidentOptions options;
+  options.lease_ms = 2;
+  ResidentLenet5 resident(builtin_lenet5_weights(), options);
+  for (int64_t i = 0; i < 20000; ++i) {
+    Prediction prediction;
+    resident.classify(images().data() + i % kImages * kPixels, 1, &prediction);
+    expect_prediction(prediction, i % kImages);
+  }
+  EXPECT_GT(resident.launches(), 3);
+}
+
+TEST(Resident, LeavesTheGpuToOthers) {
+  SKIP_WITHOUT_CLUSTERS();
+  ResidentLenet5 first(builtin_lenet5_weights()), second(builtin_lenet5_weights());
+  LatencyRunner copies(builtin_lenet5_weights(), LatencyMode::kCopy, Device::cuda(), MathMode::kFp32, 8);
+  for (int64_t i = 0; i < 100; ++i) {
+    Prediction one, two, eight[8];
+    first.submit(images().data() + i * kPixels, 1);
+    second.submit(images().data() + (i + 1) * kPixels, 1);
+    copies.run(images().data() + i * kPixels, eight);
+    second.wait(1, &two);
+    first.wait(1, &one);
+    expect_prediction(one, i);
+    expect_prediction(two, i + 1);
+    for (int64_t k = 0; k < 8; ++k) expect_prediction(eight[k], i + k);
+  }
+}
+
+TEST(Resident, IsSuspendedAndRefusesMisuse) {
+  SKIP_WITHOUT_CLUSTERS();
+  ResidentLenet5 resident(builtin_lenet5_weights());
+  Prediction prediction;
+  resident.suspend();
+  resident.suspend();
+  resident.classify(images().data(), 1, &prediction);
+  expect_prediction(prediction, 0);
+  EXPECT_EQ(resident.launches(), 2);
+  expect_error<UsageError>([&] { resident.wait(1, &prediction); }, "0 are under way");
+  expect_error<UsageError>([&] { resident.submit(images().data(), 65); }, "64 images at a time");
+  resident.submit(images().data(), 64);
+  expect_error<UsageError>([&] { resident.submit(images().data(), 1); }, "64 are under way");
+  expect_error<UsageError>([&] { resident.suspend(); }, "with 64 images under way");
+  ResidentOptions options;
+  options.idle_ms = 0;
+  expect_error<UsageError>([&] { ResidentLenet5(builtin_lenet5_weights(), options); },
+                           "at least one millisecond");
+}
+
+// Images that nobody waits for, and an exception in flight, do not keep the kernel.
+TEST(Resident, EndsWhenAnExceptionFlies) {
+  SKIP_WITHOUT_CLUSTERS();
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_THROW(
+      {
+        ResidentOptions options;
+        options.idle_ms = options.lease_ms = 100000;
+        ResidentLenet5 resident(builtin_lenet5_weights(), options);
+        resident.submit(images().data(), 64);
+        throw DataError("in between");
+      },
+      DataError);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+}
+
+TEST(ResidentWithoutGpu, IsRefusedWithTheReason) {
+  if (cuda_status().usable) GTEST_SKIP() << "there is a GPU";
+  expect_error<UnavailableError>([] { ResidentLenet5 resident{builtin_lenet5_weights()}; },
+                                 cuda_status().reason);
+}
+
+}  // namespace
+}  // namespace lenslet
