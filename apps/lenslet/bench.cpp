@@ -188,8 +188,9 @@ class ModelBench {
     LatencyOptions latency;
     latency.calls = options_.calls;
     latency.stop = [] { return interrupted(); };
-    std::vector<ResultRow> rows = measure_latency(latency_paths(executable, entry.build), pictures_,
-                                                  pictures_.expected().bound(executable), base, latency);
+    std::vector<ResultRow> rows =
+        measure_latency(latency_paths(executable, entry.build, load_weights(options_)), pictures_,
+                        pictures_.expected().bound(executable), base, latency);
     for (ResultRow& row : rows) {
       if (row.status == "PASSED") add_accuracy(entry, row);
     }

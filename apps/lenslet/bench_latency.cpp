@@ -6,6 +6,7 @@
 
 #include "framework/error.h"
 #include "framework/statistics.h"
+#include "models/fused_lenet5/latency.h"
 
 namespace lenslet {
 namespace {
@@ -84,6 +85,35 @@ class MappedPath : public LatencyPath {
   Executable executable_;
 };
 
+// The host watches the answers, or a kernel on the GPU watches for pictures: no stream is waited for.
+class RunnerPath : public LatencyPath {
+ public:
+  RunnerPath(const Safetensors& weights, LatencyMode mode, const Executable& executable, MathMode math)
+      : mode_(mode),
+        runner_(weights, mode, executable.device(), math, executable.batch()),
+        input_(executable.steps().back().inputs.front()),
+        output_(executable.output()),
+        pixels_(input_.bytes()),
+        predictions_(static_cast<size_t>(executable.batch())) {}
+  std::string mode() const override { return to_string(mode_); }
+  std::string variant() const override { return mode_ == LatencyMode::kResident ? "resident" : "small"; }
+  std::string detail() const override { return runner_.detail(); }
+  TensorView input() override {
+    return {reinterpret_cast<float*>(pixels_.data()), input_.shape, Device::cpu(), input_.type};
+  }
+  TensorView output() override {
+    return {reinterpret_cast<float*>(predictions_.data()), output_.shape, Device::cpu(), output_.type};
+  }
+  void call() override { runner_.run(pixels_.data(), predictions_.data()); }
+
+ private:
+  LatencyMode mode_;
+  LatencyRunner runner_;
+  ConstTensorView input_, output_;
+  std::vector<uint8_t> pixels_;
+  std::vector<Prediction> predictions_;
+};
+
 double percentile_99(std::vector<double> samples) {
   if (samples.empty()) return NAN;
   const auto last = static_cast<double>(samples.size() - 1);
@@ -120,25 +150,38 @@ struct Runner {
 
 }  // namespace
 
-std::vector<std::unique_ptr<LatencyPath>> latency_paths(Executable& executable, const BuildOptions& build) {
-  std::vector<std::unique_ptr<LatencyPath>> paths;
+LatencyPaths latency_paths(Executable& executable, const BuildOptions& build, const Safetensors& weights) {
+  LatencyPaths paths;
+  auto& offered = paths.offered;
   if (!executable.device().is_cuda()) {
-    paths.push_back(std::make_unique<CallPath>(executable));
+    offered.push_back(std::make_unique<CallPath>(executable));
     return paths;
   }
-  paths.push_back(std::make_unique<CopyPath>(executable, false));
-  paths.push_back(std::make_unique<CopyPath>(executable, true));
+  offered.push_back(std::make_unique<CopyPath>(executable, false));
+  offered.push_back(std::make_unique<CopyPath>(executable, true));
   BuildOptions mapped = build;
   mapped.mapped_io = true;
-  paths.push_back(std::make_unique<MappedPath>(executable.graph(), mapped));
+  offered.push_back(std::make_unique<MappedPath>(executable.graph(), mapped));
+  const Plan& plan = executable.plan();
+  const bool for_runner = plan.execution == Plan::kFused && plan.input == ElementType::kUint8 &&
+                          plan.output == ElementType::kPrediction &&
+                          executable.batch() <= LatencyRunner::kMaxBatch;
+  if (!for_runner) return paths;
+  const MathMode math = executable.steps().back().math;
+  for (const LatencyMode mode : {LatencyMode::kPolled, LatencyMode::kResident}) {
+    try {
+      offered.push_back(std::make_unique<RunnerPath>(weights, mode, executable, math));
+    } catch (const UnavailableError& error) {
+      paths.refused.emplace_back(to_string(mode), error.what());
+    }
+  }
   return paths;
 }
 
-std::vector<ResultRow> measure_latency(const std::vector<std::unique_ptr<LatencyPath>>& paths,
-                                       const BatchPictures& pictures, double bound, const ResultRow& base,
-                                       const LatencyOptions& options) {
+std::vector<ResultRow> measure_latency(const LatencyPaths& paths, const BatchPictures& pictures, double bound,
+                                       const ResultRow& base, const LatencyOptions& options) {
   std::vector<Runner> runners;
-  for (const auto& path : paths) runners.emplace_back(*path);
+  for (const auto& path : paths.offered) runners.emplace_back(*path);
   for (Runner& runner : runners) {
     for (int64_t i = 0; i < kWarmUp && runner.wrong.empty(); ++i) runner.call(pictures, bound);
   }
@@ -157,7 +200,13 @@ std::vector<ResultRow> measure_latency(const std::vector<std::unique_ptr<Latency
     ResultRow row = base;
     row.name = "latency";
     row.labels.emplace_back("mode", runner.path.mode());
-    row.detail = runner.path.detail();
+    if (const std::string variant = runner.path.variant(); !variant.empty()) {
+      for (auto& [label, text] : row.labels) {
+        if (label == "variant") text = variant;
+      }
+      row.detail = runner.path.detail();
+      row.stages_ns.clear();  // the GPU's time is that of another variant
+    }
     row.error = runner.error;
     row.replayed = runner.path.mode() == "graph";
     if (runner.wrong.empty()) {
@@ -171,6 +220,14 @@ std::vector<ResultRow> measure_latency(const std::vector<std::unique_ptr<Latency
       row.status = "FAILED";
       row.reason = runner.wrong;
     }
+    rows.push_back(std::move(row));
+  }
+  for (const auto& [mode, reason] : paths.refused) {
+    ResultRow row = base;
+    row.name = "latency";
+    row.labels.emplace_back("mode", mode);
+    row.status = "UNSUPPORTED";
+    row.reason = reason;
     rows.push_back(std::move(row));
   }
   return rows;

@@ -4,11 +4,13 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/common/result_file.h"
 #include "apps/lenslet/plan_contender.h"
 #include "framework/executable.h"
+#include "framework/io/safetensors.h"
 
 namespace lenslet {
 
@@ -18,7 +20,8 @@ class LatencyPath {
   virtual ~LatencyPath() = default;
   /// "copy", "graph", "mapped", …
   virtual std::string mode() const = 0;
-  /// What the code that runs has to say: empty where it is the configuration's own.
+  /// The variant and what it has to say: empty where they are the configuration's own.
+  virtual std::string variant() const { return {}; }
   virtual std::string detail() const { return {}; }
   /// Where the caller's pictures lie, as the model reads them, and where its answers arrive.
   virtual TensorView input() = 0;
@@ -27,9 +30,14 @@ class LatencyPath {
   virtual void call() = 0;
 };
 
-/// The ways that the executable's configuration offers on its device. `build` are the options it was built with; the
-/// executable must outlive them and have run before.
-std::vector<std::unique_ptr<LatencyPath>> latency_paths(Executable& executable, const BuildOptions& build);
+struct LatencyPaths {
+  std::vector<std::unique_ptr<LatencyPath>> offered;
+  std::vector<std::pair<std::string, std::string>> refused;  // mode and reason
+};
+
+/// The ways that the executable's configuration offers on its device. `build` are the options it was built with, `weights`
+/// what its graph was made of; the executable must outlive them and have run before.
+LatencyPaths latency_paths(Executable& executable, const BuildOptions& build, const Safetensors& weights);
 
 /// Calls of each path.
 struct LatencyOptions {
@@ -37,10 +45,9 @@ struct LatencyOptions {
   std::function<bool()> stop;  // asked before each turn
 };
 
-/// A row each, from what `base` says: the paths take turns, each call gets other pictures and an output filled with NaN,
+/// A row each, from what `base` says, UNSUPPORTED for a mode that was refused: the paths take turns, each call gets other pictures and an output filled with NaN,
 /// and every answer is judged before the next call. Times of a path that was wrong once are dropped.
-std::vector<ResultRow> measure_latency(const std::vector<std::unique_ptr<LatencyPath>>& paths,
-                                       const BatchPictures& pictures, double bound, const ResultRow& base,
-                                       const LatencyOptions& options);
+std::vector<ResultRow> measure_latency(const LatencyPaths& paths, const BatchPictures& pictures, double bound,
+                                       const ResultRow& base, const LatencyOptions& options);
 
 }  // namespace lenslet
