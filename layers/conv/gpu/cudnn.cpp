@@ -178,6 +178,8 @@ class CudnnKernel : public ConvKernel {
         taps_(double{1} * request.problem.r * request.problem.s),
         sums_(accuracy_of_sums(request.problem, request.math)) {
     const Conv2dProblem& problem = request.problem;
+    // Where transforms compete, that the choice is none of them is cuDNN's word alone: integers need not come out exact.
+    if (may_transform(problem, request.math)) sums_.exact_on_integers = false;
     use_stream(request.stream);
     const auto count = static_cast<size_t>(problem.weight_shape().num_elements());
     kcrs_ = request.services.upload(request.weights, count);
