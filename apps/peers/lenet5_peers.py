@@ -143,6 +143,14 @@ def check_digits(sides, arguments):
     return document
 
 
+def save(document, path, status):
+    """Writes what there is, so that a run that is ended early leaves a valid file that says so."""
+    document["status"] = status
+    with tempfile.NamedTemporaryFile("w", dir=Path(path).resolve().parent, delete=False) as file:
+        file.write(json.dumps(document, indent=1) + "\n")
+    os.replace(file.name, path)
+
+
 def draw(document, path):
     """Images a second by batch, one line a side and math mode; log axes."""
     import matplotlib
@@ -199,6 +207,8 @@ def main():
     for entry in missing:
         print(f"{entry['side']} is not installed here: {entry['reason']}")
     document["digits"] = check_digits([side for sides, _ in groups for side in sides], arguments)
+    document.update(lenslet_side.environment([side for sides, _ in groups for side in sides]))
+    document["rows"] = rows
     for sides, batches in groups:
         for batch in batches:
             measured = measure(sides, batch, arguments)
@@ -206,11 +216,8 @@ def main():
             rows += measured
             for row in measured:
                 print_row(row)
-    document.update(lenslet_side.environment([side for sides, _ in groups for side in sides]))
-    document["rows"] = rows
-    with tempfile.NamedTemporaryFile("w", dir=Path(arguments.json).resolve().parent, delete=False) as file:
-        file.write(json.dumps(document, indent=1) + "\n")
-    os.replace(file.name, arguments.json)
+            save(document, arguments.json, "INTERRUPTED")
+    save(document, arguments.json, "COMPLETE")
     if arguments.figure:
         draw(document, arguments.figure)
 

@@ -3,8 +3,9 @@
     python3 docs/results/update_readme.py docs/results/2026-11-21-h200 docs/results/2026-11-21-cpu [--report | --check]
 
 The first folder is a GPU's, with peers.json, matrix.json and profile-batch-10000.json; the second a CPU's, with
-eval.json. Where the first also has result files of convbench (reproduce.json, ladder.json), the tables of convolutions
-come from them; --report then first draws report.html and the pictures with apps/report, which needs matplotlib. Every
+eval.json and, where it was compared, peers.json. bench.json, latency.json and stream-*.json of the first give tables of the
+fused plan. Where the first also has result files of convbench (reproduce.json, ladder.json), the tables of convolutions
+come from them, the RGB images' from sweep.json where there is one; --report then first draws report.html and the pictures with apps/report, which needs matplotlib. Every
 number of the section comes from these files, and --check also finds a page or picture that was drawn from others.
 Python's standard library alone otherwise.
 """
@@ -131,7 +132,7 @@ def bench(gpu):
         " direct sum, so that rate is an effective one:"
     )
     yield ""
-    yield "| batch | " + " | ".join(f"{math} |" for math in maths)
+    yield "| batch | " + " | ".join(f"{math}, µs | images/s" for math in maths) + " |"
     yield "|---" * (2 * len(maths) + 1) + "|"
     for batch in dict.fromkeys(row["labels"]["batch"] for row in rows):
         cells = []
@@ -173,7 +174,9 @@ def latency(gpu):
 
 def streaming(gpu):
     """Sustained rates from page-locked host memory."""
-    for path in sorted(gpu.glob("stream-*.json")):
+    for index, path in enumerate(sorted(gpu.glob("stream-*.json"))):
+        if index > 0:
+            yield ""
         document = json.loads(path.read_text())
         run = document["sustained"]
         yield (
@@ -181,7 +184,6 @@ def streaming(gpu):
             f" in: {millions(run['images_per_s'])} images/s, {run['bus_fraction']:.1%} of the bus's rate measured in the"
             f" same run ({run['streams']} streams, chunks of {run['chunk']:,}; `lenslet eval --repeat`)."
         )
-        yield ""
 
 
 def cpu_peers(folder):

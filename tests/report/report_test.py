@@ -388,7 +388,7 @@ class ReportTest(unittest.TestCase):
         )
         self.assertIsNotNone(folders, "README does not say where its results come from")
         gpu = tree / folders.group(1)
-        for name in ("reproduce.json", "ladder.json", "report.html"):
+        for name in ("reproduce.json", "ladder.json", "sweep.json", "report.html"):
             (gpu / name).unlink(missing_ok=True)
         for picture in gpu.glob("*.svg"):
             picture.unlink()
