@@ -177,7 +177,10 @@ std::vector<ResultRow> bench_conv(const ConvBenchRequest& request, BenchSession&
     prepare(entry, arenas[candidate.layout], request, session, stream);
     entries.push_back(std::move(entry));
   }
-  for (auto& [layout, arena] : arenas) allocate(*arena, entries, request.end_to_end, session, stream);
+  for (auto& [layout, arena] : arenas) {
+    // None where it could not be made, or making it was interrupted: no entry of that layout is left.
+    if (arena) allocate(*arena, entries, request.end_to_end, session, stream);
+  }
 
   std::vector<Contender*> contenders;
   for (Entry& entry : entries) {
