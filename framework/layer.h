@@ -72,6 +72,9 @@ class Operator {
   virtual std::string detail() const { return {}; }
   /// What the backend chose by timing, in words that OperatorRequest::choice takes back; empty where it had no choice.
   virtual std::string choice() const { return {}; }
+  /// Products that the direct algorithm multiplies over those that this one does: above 1 for Winograd and FFT, so that
+  /// a rate beyond the machine's is told apart from a mistake.
+  virtual double products_saved() const { return 1; }
   /// Enqueues the computation. Inputs and output have the requested shapes and lie on the requested device.
   virtual void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) = 0;
 };

@@ -159,8 +159,8 @@ class ModelBench {
   std::vector<ResultRow> plain_rows(Entry& entry, const Measurement* measured) {
     const RowContext context{options_.measure.hot, options_.measure.cold, &ceilings_};
     if (!measured) return rows_without_time(entry.base, entry.status, entry.reason, context);
-    std::vector<ResultRow> rows =
-        rows_of(entry.base, *measured, context, work_of(entry.config), entry.config.math);
+    std::vector<ResultRow> rows = rows_of(entry.base, *measured, context, work_of(entry.config),
+                                          entry.config.math, entry.contender->products_saved());
     if (measured->status == "PASSED") {
       for (ResultRow& row : rows) add_accuracy(entry, row);
     }

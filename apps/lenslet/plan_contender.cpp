@@ -103,6 +103,15 @@ std::vector<BatchPictures::Slots> BatchPictures::judged_slots(int64_t batch, int
   return {{0, kEnd}, {middle, kBetween}, {batch - kEnd, kEnd}};
 }
 
+double PlanContender::products_saved() const {
+  double direct = 0, multiplied = 0;
+  for (const Executable::Step& step : executable_->steps()) {
+    direct += step.work.flops;
+    multiplied += step.work.flops / step.op->products_saved();
+  }
+  return direct / multiplied;
+}
+
 Verdict PlanContender::judge(int round, const std::vector<float>& output) {
   std::vector<int32_t> picture_of(static_cast<size_t>(executable_->batch()));
   for (size_t slot = 0; slot < picture_of.size(); ++slot) {

@@ -56,6 +56,8 @@ class PlanContender : public Contender {
         bound_(pictures.expected().bound(*executable_)) {}
 
   Executable& executable() noexcept { return *executable_; }
+  /// Of the whole pass, as Operator::products_saved() is of one layer.
+  double products_saved() const;
   std::string name() const override { return name_; }
   void load(int round, Stream&) override { pictures_.load(*executable_, round); }
   void run(Stream&) override { executable_->run(); }

@@ -112,7 +112,7 @@ ResultRow layer_row(const Executable::Step& step, const Graph& graph, const Ceil
   row.workspace_bytes = static_cast<int64_t>(step.workspace_bytes);
   row.flops = step.work.flops;
   row.bytes_ideal = step.work.bytes;
-  apply_ceiling(row, ceilings, step.work, step.math);
+  apply_ceiling(row, ceilings, step.work, step.math, step.op->products_saved());
   return row;
 }
 

@@ -14,6 +14,7 @@ class ConvOperator : public Operator {
   size_t workspace_bytes() const override { return kernel_->workspace_bytes(); }
   std::string detail() const override { return kernel_->detail(); }
   std::string choice() const override { return kernel_->choice(); }
+  double products_saved() const override { return kernel_->products_saved(); }
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
     kernel_->run({inputs[0].data, output.data}, context);
   }
