@@ -71,11 +71,19 @@ DeviceChoice choose_device(std::string_view text) {
   return {Device::cpu(), status.reason};
 }
 
-size_t free_memory_bytes(Device device) {
-  if (device.is_cuda()) {
-    DeviceGuard guard(device);
-    return runtime::free_memory();
+std::string cpu_model() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.rfind("model name", 0) != 0) continue;
+    const size_t colon = line.find(": ");
+    if (colon != std::string::npos) return line.substr(colon + 2);
   }
+  return "unknown";
+}
+
+namespace {
+
+size_t free_host_bytes() {
   // What the kernel would give without swapping; the count of free pages alone leaves out the file cache.
   std::ifstream meminfo("/proc/meminfo");
   std::string key;

@@ -65,6 +65,9 @@ struct DeviceChoice {
 /// Throws UsageError for another text, UnavailableError for a device that is not there.
 DeviceChoice choose_device(std::string_view text);
 
+/// Model of the CPU, as the kernel names it; "unknown" where it does not.
+std::string cpu_model();
+
 /// Bytes free on the device now (the CPU: available physical memory).
 size_t free_memory_bytes(Device device);
 

@@ -1,6 +1,7 @@
 #include "framework/executable.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include "framework/error.h"
@@ -247,6 +248,49 @@ void Executable::run() {
     return;
   }
   for (size_t i = 0; i < steps_.size(); ++i) run_step(i);
+}
+
+void Executable::run(ConstTensorView input, TensorView output) {
+  if (captured_ || mapped_ || keep_activations_) {
+    throw UsageError(
+        "a captured graph, mapped input and output, and kept activations have places of their own: use run() "
+        "without arguments");
+  }
+  demand_place(input, input_, "input");
+  demand_place(output, output_, "output");
+  const Ends own{input_.data, output_.data}, given{input.data, output.data};
+  struct Restore {
+    Executable& executable;
+    Ends from, to;
+    ~Restore() { executable.move_ends(from, to); }
+  };
+  move_ends(own, given);
+  const Restore restore{*this, given, own};
+  run();
+}
+
+void Executable::demand_place(ConstTensorView given, ConstTensorView own, const char* role) const {
+  if (!given.data || given.shape != own.shape || given.type != own.type || given.device != device_) {
+    throw UsageError(concat("the ", role, " to run on must be ", to_string(own.type), " [",
+                            own.shape.to_string(), "] on ", device_.to_string(), ", found ",
+                            given.data ? "" : "no memory for ", to_string(given.type), " [",
+                            given.shape.to_string(), "] on ", given.device.to_string()));
+  }
+  const size_t alignment =
+      device_.is_cuda() ? Buffer::kAlignment : std::min(element_bytes(own.type), sizeof(float));
+  if (reinterpret_cast<uintptr_t>(given.data) % alignment != 0) {
+    throw UsageError(concat("the ", role, " to run on must be aligned to ", alignment, " bytes"));
+  }
+}
+
+// Both ends keep their bytes through a pass, so nothing else has their addresses.
+void Executable::move_ends(Ends from, Ends to) noexcept {
+  for (Step& step : steps_) {
+    for (ConstTensorView& view : step.inputs) {
+      if (view.data == from.input) view.data = to.input;
+    }
+    if (step.output.data == from.output) step.output.data = to.output;
+  }
 }
 
 void Executable::run_step(size_t index, Tracer* tracer) {

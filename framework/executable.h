@@ -92,6 +92,11 @@ class Executable {
   /// Enqueues one pass on stream(): the captured graph where there is one, else step by step. Neither
   /// allocates nor synchronises.
   void run();
+  /// As run(), step by step, but the pass reads `input` and writes `output` where they lie, instead of input() and output():
+  /// no copies for a caller on the CPU. Both have those views' shape, element type and device, do not overlap, and on a GPU
+  /// are aligned to Buffer::kAlignment. Throws UsageError where they do not fit, or with a captured graph, mapped_io or
+  /// keep_activations.
+  void run(ConstTensorView input, TensorView output);
   /// Enqueues one step, within its NVTX range; stages go to `tracer` (null: to NVTX alone).
   void run_step(size_t index, Tracer* tracer = nullptr);
 
@@ -106,6 +111,13 @@ class Executable {
   void book_memory(const MemoryPlan& memory, bool mapped_io);
   void demand_memory(size_t needed) const;
   void place_io(TensorView& input, TensorView& output, bool mapped_io);
+  /// Where a pass begins and ends.
+  struct Ends {
+    const float* input;
+    float* output;
+  };
+  void demand_place(ConstTensorView given, ConstTensorView own, const char* role) const;
+  void move_ends(Ends from, Ends to) noexcept;
   void capture();
   std::string choose_backend(const Graph::Node& node, OperatorRequest& request,
                              const BuildOptions& options) const;

@@ -56,4 +56,20 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+std::string printable_excerpt(std::string_view text, size_t most) {
+  if (text.size() <= most) return printable(text);
+  const auto inside_character = [&](size_t at) {
+    return at > 0 && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
+  };
+  size_t head = most / 2, tail = text.size() - most / 2;
+  // A character has four bytes at most; more of this kind in a row are no characters.
+  for (int step = 0; step < 3 && inside_character(head); ++step) --head;
+  for (int step = 0; step < 3 && inside_character(tail); ++step) ++tail;
+  return printable(text.substr(0, head)) + "…" + printable(text.substr(tail));
+}
+
+bool ends_with(std::string_view text, std::string_view end) noexcept {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
 }  // namespace lenslet

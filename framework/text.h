@@ -12,5 +12,9 @@ size_t utf8_sequence_length(std::string_view text, size_t pos) noexcept;
 
 /// Control characters as \n, \t or \xNN, bytes that are not UTF-8 as \xNN.
 std::string printable(std::string_view text);
+/// printable() of a text that may be long: of more than `most` bytes the middle becomes "…", so that a message stays a line.
+std::string printable_excerpt(std::string_view text, size_t most = 300);
+
+bool ends_with(std::string_view text, std::string_view end) noexcept;
 
 }  // namespace lenslet

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <ctime>
-#include <fstream>
 #include <vector>
 
 #include "apps/common/build_info.h"
@@ -104,16 +103,6 @@ std::string version_line(const std::string& program) {
                             build_info::kCompiler);
   const std::string cuda = build_info::kCudaCompiler;
   return line + (cuda.empty() ? ", without CUDA" : ", CUDA " + cuda);
-}
-
-std::string cpu_model() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    if (line.rfind("model name", 0) != 0) continue;
-    const size_t colon = line.find(": ");
-    if (colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown";
 }
 
 void remember_command_line(int argc, char** argv) { command_line().assign(argv, argv + argc); }

@@ -66,10 +66,6 @@ std::string format_percent(double fraction, int decimals) {
   return std::isfinite(fraction) ? print("%.*f", decimals, fraction * 100) + " %" : "-";
 }
 
-bool ends_with(std::string_view text, std::string_view end) noexcept {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 std::string format_share(double fraction) {
   return std::isfinite(fraction) ? format_fixed(fraction * 100, fraction < 0.1 ? 1 : 0) + " %" : "-";
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "framework/text.h"  // printable()
+#include "framework/text.h"  // ends_with(), printable()
 
 namespace lenslet {
 
@@ -31,7 +31,5 @@ std::string format_share(double fraction);
 
 /// A CSV field (RFC 4180), quoted where it has to be.
 std::string csv_field(std::string_view text);
-
-bool ends_with(std::string_view text, std::string_view end) noexcept;
 
 }  // namespace lenslet

@@ -31,8 +31,8 @@ struct ConvPrepare {
   std::optional<Pool2dWindow> max_pool = {};
 };
 
-/// Pointers of one run, on the backend's device. x and y do not overlap and are aligned to
-/// Buffer::kAlignment.
+/// Pointers of one run, on the backend's device. x and y do not overlap and are aligned to Buffer::kAlignment on a GPU; on
+/// the CPU they may be a caller's own memory, aligned for a float and readable to the last element only.
 struct ConvArgs {
   const float* x = nullptr;  // [N, C, H, W], or [N, H, W, C] where the problem's layout says so
   // [N, K, P, Q], or [N, P, Q, K]; with max_pool P and Q count its windows. Every element is written.
