@@ -81,9 +81,12 @@ std::string cpu_model() {
   return "unknown";
 }
 
-namespace {
 
-size_t free_host_bytes() {
+size_t free_memory_bytes(Device device) {
+  if (device.is_cuda()) {
+    DeviceGuard guard(device);
+    return runtime::free_memory();
+  }
   // What the kernel would give without swapping; the count of free pages alone leaves out the file cache.
   std::ifstream meminfo("/proc/meminfo");
   std::string key;
