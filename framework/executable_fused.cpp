@@ -68,6 +68,7 @@ void Executable::build_fused(const BuildOptions& options) {
   step.math = request.math;
   step.uses_math = true;
   step.work = model->work(request);
+  step.determinism = model->determinism(step.backend, request);
   step.range = "layer." + step.name;
   step.backend_range = "fused." + step.backend;
   step.node = graph_.nodes().size() - 1;

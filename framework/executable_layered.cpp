@@ -121,6 +121,7 @@ std::vector<OperatorRequest> Executable::choose_steps(const BuildOptions& option
     plan_.layers.push_back({step.name, step.type, step.backend, step.math, "", ""});
 
     fuse_readers(step, request, options);
+    step.determinism = layer.determinism(step.backend, request);
     requests.push_back(std::move(request));
     steps_.push_back(std::move(step));
   }

@@ -37,6 +37,8 @@ class FusedModel {
   /// How far an element of the graph's output may lie from the exact one, for inputs of the kind the model was made for:
   /// an absolute bound.
   virtual double output_bound(const std::string& variant, const FusedRequest& request) const = 0;
+  /// Which bits of its output that variant repeats, for a request that it supports. The input's type is part of the request.
+  virtual Determinism determinism(const std::string& variant, const FusedRequest& request) const = 0;
   /// Prepares. The operator's run() takes one input view [N, ...] of the request's input type and an output view of its
   /// output type ([N, classes] fp32, or [N] predictions); both lie on the device or in page-locked host memory that it
   /// can address. A NaN in a sample shows in that sample's output and in no other's. Throws UnavailableError where supports() says no.

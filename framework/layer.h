@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/determinism.h"
 #include "framework/error.h"
 #include "framework/math_mode.h"
 #include "framework/pool_window.h"
@@ -97,6 +98,10 @@ class Layer {
   /// Whether that backend can serve the request; a name that backends() does not list is refused with the
   /// legal names.
   virtual Support supports(const std::string& backend, const OperatorRequest& request) const = 0;
+  /// Which bits that backend repeats, for a request that it supports.
+  virtual Determinism determinism(const std::string& /*backend*/, const OperatorRequest& /*request*/) const {
+    return Determinism::kPosition;
+  }
   /// The backend `auto` takes for this request: by default the first in rank order that supports it; empty
   /// for none.
   virtual std::string preferred(const OperatorRequest& request) const;

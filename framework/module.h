@@ -13,7 +13,7 @@
 namespace lenslet {
 
 /// Changes with every change of a class that crosses the border to a module.
-inline constexpr int kModuleAbiVersion = 3;
+inline constexpr int kModuleAbiVersion = 4;
 
 /// One vendor library a module stands on, as its exported function
 ///   int lenslet_library_info(ModuleLibrary* libraries, int capacity)

@@ -87,6 +87,10 @@ class ConvBackend {
   virtual bool fuses_relu() const { return true; }
   /// Of whatever prepare() may choose.
   virtual ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const = 0;
+  /// Which bits it repeats, whatever prepare() may choose. Less than the default is for what a library decides.
+  virtual Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const {
+    return Determinism::kPosition;
+  }
   /// Transforms, packs and uploads weights, chooses algorithms: once. Throws UnavailableError with the reason
   /// where the library or device cannot serve, MemoryError where the workspace limit rules everything out.
   virtual std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const = 0;

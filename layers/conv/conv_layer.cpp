@@ -126,6 +126,12 @@ Support Conv2dLayer::supports(const std::string& backend, const OperatorRequest&
   }
 }
 
+Determinism Conv2dLayer::determinism(const std::string& backend, const OperatorRequest& request) const {
+  return find_conv_backend(request.device.kind, backend)
+      .open()
+      .determinism(problem_for(request.inputs.at(0)), request.math);
+}
+
 std::unique_ptr<Operator> Conv2dLayer::prepare(const std::string& backend, const OperatorRequest& request,
                                                Stream& stream) const {
   const Support support = supports(backend, request);

@@ -19,6 +19,7 @@ class Conv2dLayer : public Layer {
   Work work(const std::vector<Shape>& inputs) const override;
   std::vector<std::string> backends(DeviceKind kind) const override;
   Support supports(const std::string& backend, const OperatorRequest& request) const override;
+  Determinism determinism(const std::string& backend, const OperatorRequest& request) const override;
   std::unique_ptr<Operator> prepare(const std::string& backend, const OperatorRequest& request,
                                     Stream& stream) const override;
   bool can_fuse_relu(const std::string& backend, DeviceKind kind) const override;

@@ -49,6 +49,9 @@ class GemmProvider {
   virtual Support supports(MathMode math) const = 0;
   virtual std::unique_ptr<Gemm> prepare(MathMode math, Stream& stream) const = 0;
   virtual std::string name() const = 0;  // "cublas", "onednn", "blocked"
+  /// Which bits of C it repeats; kPosition: an element depends on its row of op(A), its column of op(B) and k alone. A
+  /// library chooses by m, n and batch, so it promises less.
+  virtual Determinism determinism() const { return Determinism::kBitwise; }
   /// For operands that are fp16 already, summed and stored in fp32: what the machine's tensor cores do at best. Throws
   /// UnavailableError where the provider has none.
   virtual std::unique_ptr<Gemm> prepare_half(Stream& /*stream*/) const {

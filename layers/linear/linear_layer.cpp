@@ -110,6 +110,11 @@ std::string LinearLayer::preferred(const OperatorRequest& request) const {
   return Layer::preferred(request);
 }
 
+Determinism LinearLayer::determinism(const std::string& backend, const OperatorRequest& request) const {
+  if (backend == "gemm" || backend == "cublas") return gemm_provider(request.device.kind).determinism();
+  return Determinism::kPosition;
+}
+
 std::unique_ptr<Operator> LinearLayer::prepare(const std::string& backend, const OperatorRequest& request,
                                                Stream& stream) const {
   const Support support = supports(backend, request);

@@ -20,6 +20,7 @@ class LinearLayer : public Layer {
   Work work(const std::vector<Shape>& inputs) const override;
   std::vector<std::string> backends(DeviceKind kind) const override;
   Support supports(const std::string& backend, const OperatorRequest& request) const override;
+  Determinism determinism(const std::string& backend, const OperatorRequest& request) const override;
   /// By the batch: warp_reduce where one warp an output keeps up, else tiled; a library where
   /// only it has the math mode.
   std::string preferred(const OperatorRequest& request) const override;

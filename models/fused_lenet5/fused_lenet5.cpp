@@ -82,6 +82,12 @@ class FusedLenet5 : public FusedModel {
     return variant->logit_bound(parameters_, request);
   }
 
+  Determinism determinism(const std::string& name, const FusedRequest& request) const override {
+    const FusedLenet5Variant* const variant = find(name, request.device.kind);
+    if (!variant) throw UnavailableError(unknown(name, request.device.kind));
+    return variant->determinism(request);
+  }
+
   std::unique_ptr<Operator> prepare(const std::string& name, const FusedRequest& request,
                                     Stream& stream) const override {
     const Support support = supports(name, request);

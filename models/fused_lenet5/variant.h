@@ -42,6 +42,8 @@ class FusedLenet5Variant {
   /// How far a logit may lie from the exact one for the 8-bit images of MNIST and these parameters: an absolute bound,
   /// derived in the file. Zero weights would make it zero.
   virtual double logit_bound(const Lenet5Parameters& parameters, const FusedRequest& request) const = 0;
+  /// Which bits of the output it repeats.
+  virtual Determinism determinism(const FusedRequest& /*request*/) const { return Determinism::kPosition; }
   /// Packs and uploads the parameters; input, output and run() as FusedModel::prepare says.
   virtual std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const FusedRequest& request,
                                             Stream& stream) const = 0;

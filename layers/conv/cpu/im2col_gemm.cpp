@@ -207,6 +207,9 @@ class Im2colGemmBackend : public ConvBackend {
     // as it states them itself.
     return Rounds(problem).bytes(problem) + gemm_workspace_bytes();
   }
+  Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
+    return gemm_provider(DeviceKind::kCpu).determinism();
+  }
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }

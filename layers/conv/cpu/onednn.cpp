@@ -251,6 +251,10 @@ class OneDnnBackend : public ConvBackend {
     return bytes;
   }
   // The direct algorithm adds products up; oneDNN's Winograd is not asked.
+  // The layout is chosen by timing.
+  Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
+    return Determinism::kBounded;
+  }
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }

@@ -258,6 +258,9 @@ class Im2colGemmBackend : public ConvBackend {
     return Rounds(problem, 0).column_bytes + kCublasWorkspaceBytes;
   }
 
+  Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
+    return gemm_provider(DeviceKind::kCuda).determinism();
+  }
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }

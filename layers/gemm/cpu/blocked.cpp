@@ -161,6 +161,7 @@ class BlockedProvider : public GemmProvider {
     return std::make_unique<BlockedGemm>(describe_);
   }
   std::string name() const override { return "blocked"; }
+  Determinism determinism() const override { return Determinism::kPosition; }
 
  private:
   std::string describe_;
