@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <fstream>
 
+#include "framework/device_memory.h"
 #include "framework/error.h"
 #include "framework/runtime.h"
 #include "framework/stream.h"
@@ -81,12 +82,9 @@ std::string cpu_model() {
   return "unknown";
 }
 
+namespace {
 
-size_t free_memory_bytes(Device device) {
-  if (device.is_cuda()) {
-    DeviceGuard guard(device);
-    return runtime::free_memory();
-  }
+size_t free_host_bytes() {
   // What the kernel would give without swapping; the count of free pages alone leaves out the file cache.
   std::ifstream meminfo("/proc/meminfo");
   std::string key;
@@ -97,6 +95,14 @@ size_t free_memory_bytes(Device device) {
   }
   const long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   return pages > 0 && page > 0 ? static_cast<size_t>(pages) * static_cast<size_t>(page) : SIZE_MAX;
+}
+
+}  // namespace
+
+size_t free_memory_bytes(Device device) {
+  if (!device.is_cuda()) return device_memory::within_limit(device, free_host_bytes());
+  DeviceGuard guard(device);
+  return device_memory::within_limit(device, runtime::free_memory());
 }
 
 }  // namespace lenslet

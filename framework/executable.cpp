@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 
+#include "framework/device_health.h"
+#include "framework/device_memory.h"
 #include "framework/error.h"
+#include "framework/fitting_batch.h"
 #include "framework/integer_math.h"
 #include "framework/memory_plan.h"
 #include "framework/nvtx.h"
@@ -21,6 +25,21 @@ class NvtxTracer : public Tracer {
   void begin(const char* name) override { nvtx_push(name); }
   void end() noexcept override { nvtx_pop(); }
 };
+
+// Whether every layer of every pass is waited for, so that a fault is told of the layer that has it.
+bool checks_layers() {
+  static const bool checks = [] {
+    const char* const text = std::getenv("LENSLET_CHECK_LAYERS");
+    if (text == nullptr || std::strcmp(text, "0") == 0) return false;
+    if (std::strcmp(text, "1") == 0) return true;
+    throw UsageError(concat("LENSLET_CHECK_LAYERS must be 0 or 1, found '", text, "'"));
+  }();
+  return checks;
+}
+
+std::string describe(const Executable::Step& step) {
+  return concat("layer ", step.name, " (", step.backend, ")");
+}
 
 std::string device_name(Device device) {
   return device.is_cuda() ? cuda_status().devices[static_cast<size_t>(device.ordinal)].name : "CPU";
@@ -78,21 +97,32 @@ Executable::Executable(const Graph& graph, const BuildOptions& options)
       stream_(options.stream ? *options.stream : *own_stream_) {
   DeviceGuard guard(device_);
   const double start = host_now_ns();
-  build(options);
-  stream_.synchronize();
+  try {
+    build(options);
+    stream_.synchronize();
+  } catch (const OutOfDeviceMemory& error) {
+    stream_.synchronize();  // what was enqueued may still use what is released now
+    steps_.clear();
+    activations_ = Buffer();
+    workspace_ = Buffer();
+    throw_with_fitting_batch(graph, options, error);
+  }
   build_ns_ = host_now_ns() - start;
 }
 
-Executable::~Executable() = default;
+Executable::~Executable() {
+  // A library's own tear-down would call a device that no longer answers, or wait for it.
+  if (!device_.is_cuda() || !device_lost()) return;
+  for (Step& step : steps_) (void)step.op.release();
+}
 
-// Throws MemoryError where the device has less than `needed`, which is all that grows with the batch.
+// Throws where the device has less than `needed`, which is all that grows with the batch.
 void Executable::demand_memory(size_t needed) const {
   const size_t free_bytes = free_memory_bytes(device_);
   if (needed <= free_bytes) return;
-  const double share = static_cast<double>(free_bytes) / static_cast<double>(needed);
-  const int64_t fits = static_cast<int64_t>(static_cast<double>(batch_) * share);
-  throw MemoryError(concat("batch ", batch_, " needs ", needed, " bytes on ", device_.to_string(), ", ",
-                           free_bytes, " are free; the largest batch that fits is about ", fits));
+  throw OutOfDeviceMemory(concat("batch ", batch_, " needs ", needed, " bytes on ", device_.to_string(), ", ",
+                                 free_bytes, " are free"),
+                          needed, free_bytes);
 }
 
 // What is known of a step once it is prepared.
@@ -221,12 +251,10 @@ void Executable::place_io(TensorView& input, TensorView& output, bool mapped_io)
 }
 
 void Executable::capture() {
-  const auto all_steps = [this] {
-    for (size_t i = 0; i < steps_.size(); ++i) run_step(i);
-  };
-  all_steps();  // libraries set themselves up on their first call, which a capture must not see
-  stream_.synchronize();
-  captured_ = CapturedGraph::capture(stream_, all_steps);
+  run_checked();  // libraries set themselves up on their first call, which a capture must not see
+  captured_ = CapturedGraph::capture(stream_, [this] {
+    for (size_t i = 0; i < steps_.size(); ++i) enqueue_step(i, nullptr);
+  });
 }
 
 ConstTensorView Executable::activation(const std::string& node) const {
@@ -299,12 +327,47 @@ void Executable::move_ends(Ends from, Ends to) noexcept {
   }
 }
 
+void Executable::run_checked() {
+  DeviceGuard guard(device_);
+  if (!captured_) {
+    NvtxRange range("run");
+    for (size_t i = 0; i < steps_.size(); ++i) run_step_and_wait(i, nullptr);
+    return;
+  }
+  // The layers of a captured graph ran one by one before it was captured.
+  run();
+  stream_.synchronize();
+}
+
 void Executable::run_step(size_t index, Tracer* tracer) {
+  if (checks_layers()) {
+    run_step_and_wait(index, tracer);
+  } else {
+    enqueue_step(index, tracer);
+  }
+}
+
+void Executable::run_step_and_wait(size_t index, Tracer* tracer) {
+  enqueue_step(index, tracer);
+  try {
+    stream_.synchronize();
+  } catch (const DeviceError& error) {
+    throw DeviceError(concat(describe(steps_[index]), ": ", error.what()));
+  }
+}
+
+void Executable::enqueue_step(size_t index, Tracer* tracer) {
   static NvtxTracer nvtx_tracer;
   Step& step = steps_[index];
   NvtxRange range(step.range.c_str()), backend_range(step.backend_range.c_str());
   RunContext context{stream_, workspace_.data(), tracer ? tracer : &nvtx_tracer};
-  step.op->run(step.inputs, step.output, context);
+  try {
+    step.op->run(step.inputs, step.output, context);
+  } catch (const DeviceError& error) {
+    // A kernel of an earlier layer may have failed meanwhile, which this launch is the first to hear of.
+    const char* const which = device_.is_cuda() && device_lost() ? " or before it" : "";
+    throw DeviceError(concat(describe(step), which, ": ", error.what()));
+  }
 }
 
 }  // namespace lenslet

@@ -100,7 +100,11 @@ class Executable {
   /// are aligned to Buffer::kAlignment. Throws UsageError where they do not fit, or with a captured graph, mapped_io or
   /// keep_activations.
   void run(ConstTensorView input, TensorView output);
-  /// Enqueues one step, within its NVTX range; stages go to `tracer` (null: to NVTX alone).
+  /// One pass that is done when this returns, each layer waited for: DeviceError then names the layer that failed. For the
+  /// first pass, and where a fault is looked for.
+  void run_checked();
+  /// Enqueues one step, within its NVTX range; stages go to `tracer` (null: to NVTX alone). With LENSLET_CHECK_LAYERS=1 it
+  /// waits as well, so that a fault is told of its layer; times then mean nothing.
   void run_step(size_t index, Tracer* tracer = nullptr);
 
  private:
@@ -122,6 +126,8 @@ class Executable {
   void demand_place(ConstTensorView given, ConstTensorView own, const char* role) const;
   void move_ends(Ends from, Ends to) noexcept;
   void capture();
+  void enqueue_step(size_t index, Tracer* tracer);
+  void run_step_and_wait(size_t index, Tracer* tracer);
   std::string choose_backend(const Graph::Node& node, OperatorRequest& request,
                              const BuildOptions& options) const;
 

@@ -1,15 +1,41 @@
 // The CUDA side of framework/runtime.h.
 #include <cuda_runtime_api.h>
 
+#include <cstdlib>
 #include <string>
+#include <utility>
 
 #include "framework/cuda_check.h"
+#include "framework/device_health.h"
+#include "framework/device_memory.h"
 #include "framework/error.h"
 #include "framework/runtime.h"
+#include "framework/statistics.h"
 
 namespace lenslet {
 
 namespace {
+
+// Errors after which the context answers nothing but errors.
+bool is_sticky(cudaError_t error) {
+  switch (error) {
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorContextIsDestroyed:
+    case cudaErrorAssert:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure:
+      return true;
+    default:
+      return false;
+  }
+}
 
 const char* remedy(cudaError_t error) {
   switch (error) {
@@ -17,27 +43,28 @@ const char* remedy(cudaError_t error) {
       return "; install a driver that supports this CUDA runtime, or use --device cpu";
     case cudaErrorNoKernelImageForDevice:
       return "; this build has no code for the device: rebuild with its CMAKE_CUDA_ARCHITECTURES";
-    case cudaErrorIllegalAddress:
-    case cudaErrorLaunchFailure:
-    case cudaErrorMisalignedAddress:
-    case cudaErrorInvalidAddressSpace:
-    case cudaErrorInvalidPc:
-    case cudaErrorHardwareStackError:
-    case cudaErrorIllegalInstruction:
-      return "; the CUDA context is lost: run under compute-sanitizer to find the access, and start the "
-             "program again";
     default:
-      return "";
+      return is_sticky(error) ? "; the CUDA context is lost, start the program again: LENSLET_CHECK_LAYERS=1 "
+                                "names the layer, compute-sanitizer the access"
+                              : "";
   }
 }
 
 }  // namespace
 
 void throw_cuda_error(cudaError_t error, const char* expression, const char* file, int line) {
+  throw_if_device_lost();    // what follows the first error says nothing new
   (void)cudaGetLastError();  // an error that is told must not turn up again at the next launch
-  const std::string message =
-      concat(expression, " failed: ", cudaGetErrorName(error), " (", static_cast<int>(error),
-             "): ", cudaGetErrorString(error), " at ", file, ":", line, remedy(error));
+  const std::string name =
+      concat(cudaGetErrorName(error), " (", static_cast<int>(error), "): ", cudaGetErrorString(error));
+  const std::string place = concat(" at ", file, ":", line, remedy(error));
+  if (is_sticky(error)) {
+    // Kernels run behind the host's back: the call that finds the error need not be the one to blame.
+    const std::string message = concat("a kernel failed: ", name, ", found by ", expression, place);
+    mark_device_lost(message);
+    throw DeviceError(message);
+  }
+  const std::string message = concat(expression, " failed: ", name, place);
   if (error == cudaErrorMemoryAllocation) throw MemoryError(message);
   throw DeviceError(message);
 }
@@ -73,6 +100,38 @@ CudaDeviceInfo describe_device(int ordinal) {
   info.l2_bytes = static_cast<size_t>(properties.l2CacheSize);
   info.shared_bytes_per_block_optin = properties.sharedMemPerBlockOptin;
   return info;
+}
+
+// A launch that failed before a wait and that nobody asked for: the wait's own queries would wipe it out.
+thread_local cudaError_t unreported = cudaSuccess;
+
+// Waits like the runtime's own call, by asking again and again, but not for ever: a kernel that never ends would take the
+// program with it.
+template <typename Query>
+void wait_until_ready(const char* what, Query&& query) {
+  constexpr unsigned kQueriesPerLook = 64;  // at the clock
+  throw_if_device_lost();
+  if (unreported == cudaSuccess && cudaPeekAtLastError() != cudaSuccess) unreported = cudaGetLastError();
+  double began = 0;
+  for (unsigned asked = 1;; ++asked) {
+    const cudaError_t error = query();
+    if (error != cudaErrorNotReady) {
+      if (asked > 1) (void)cudaGetLastError();  // "not ready" counts as an error there
+      if (error != cudaSuccess)
+        throw_cuda_error(error, concat("waiting for ", what).c_str(), __FILE__, __LINE__);
+      return;
+    }
+    if (asked % kQueriesPerLook != 0) continue;
+    const double now = host_now_ns();
+    if (began == 0) began = now;
+    if (now - began < device_timeout_s() * 1e9) continue;
+    const std::string message = concat("the GPU did not finish within ", device_timeout_s(),
+                                       " s: a kernel hangs, or the work is larger than that; "
+                                       "LENSLET_DEVICE_TIMEOUT=SECONDS waits longer, 0 for "
+                                       "ever");
+    mark_device_lost(message);
+    throw DeviceError(message);
+  }
 }
 
 // Whether CMAKE_CUDA_ARCHITECTURES holds machine code of the same major version, or PTX not newer than the
@@ -124,37 +183,47 @@ CudaStatus query_status() noexcept {
 }
 
 int set_device(int ordinal) {
+  throw_if_device_lost();
   int previous = 0;
   LENSLET_CUDA_CHECK(cudaGetDevice(&previous));
   if (previous != ordinal) LENSLET_CUDA_CHECK(cudaSetDevice(ordinal));
   return previous;
 }
 
-void restore_device(int ordinal) noexcept { (void)cudaSetDevice(ordinal); }
+void restore_device(int ordinal) noexcept {
+  if (!device_lost()) (void)cudaSetDevice(ordinal);
+}
 
 size_t free_memory() {
+  throw_if_device_lost();
   size_t free_bytes = 0, total_bytes = 0;
   LENSLET_CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
   return free_bytes;
 }
 
 void* allocate(size_t bytes) {
+  throw_if_device_lost();
   void* data = nullptr;
   const cudaError_t error = cudaMalloc(&data, bytes);
   if (error == cudaErrorMemoryAllocation) {
     (void)cudaGetLastError();  // not sticky: the caller may go on with less
     size_t free_bytes = 0, total_bytes = 0;
     (void)cudaMemGetInfo(&free_bytes, &total_bytes);
-    throw MemoryError(concat("out of device memory: ", bytes, " bytes needed, ", free_bytes, " of ",
-                             total_bytes, " free; use a smaller batch or problem"));
+    throw OutOfDeviceMemory(concat("out of device memory: ", bytes, " bytes needed, ", free_bytes, " of ",
+                                   total_bytes, " free; use a smaller batch or problem"),
+                            bytes, free_bytes);
   }
   LENSLET_CUDA_CHECK(error);
   return data;
 }
 
-void release(void* data) noexcept { (void)cudaFree(data); }
+// Once the device is lost, what lies on it is gone with it, and a call would fail or wait for ever.
+void release(void* data) noexcept {
+  if (!device_lost()) (void)cudaFree(data);
+}
 
 void* allocate_pinned(size_t bytes) {
+  throw_if_device_lost();
   void* data = nullptr;
   const cudaError_t error = cudaMallocHost(&data, bytes);
   if (error == cudaErrorMemoryAllocation) {
@@ -166,59 +235,78 @@ void* allocate_pinned(size_t bytes) {
   return data;
 }
 
-void release_pinned(void* data) noexcept { (void)cudaFreeHost(data); }
+void release_pinned(void* data) noexcept {
+  if (!device_lost()) (void)cudaFreeHost(data);
+}
 
 void copy_async(void* dst, const void* src, size_t bytes, void* stream) {
+  throw_if_device_lost();
   LENSLET_CUDA_CHECK(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, static_cast<cudaStream_t>(stream)));
 }
 
 void fill_async(void* dst, int byte, size_t bytes, void* stream) {
+  throw_if_device_lost();
   LENSLET_CUDA_CHECK(cudaMemsetAsync(dst, byte, bytes, static_cast<cudaStream_t>(stream)));
 }
 
-void throw_on_unreported_error() { LENSLET_CUDA_CHECK_LAUNCH("a kernel that nobody checked"); }
+void throw_on_unreported_error() {
+  throw_if_device_lost();
+  if (unreported == cudaSuccess) unreported = cudaGetLastError();
+  if (const cudaError_t error = std::exchange(unreported, cudaSuccess); error != cudaSuccess)
+    throw_cuda_error(error, "launch of a kernel that nobody checked", __FILE__, __LINE__);
+}
 
 void* create_stream() {
+  throw_if_device_lost();
   cudaStream_t stream = nullptr;
   LENSLET_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   return stream;
 }
 
-void destroy_stream(void* stream) noexcept { (void)cudaStreamDestroy(static_cast<cudaStream_t>(stream)); }
+void destroy_stream(void* stream) noexcept {
+  if (!device_lost()) (void)cudaStreamDestroy(static_cast<cudaStream_t>(stream));
+}
 
 void synchronize_stream(void* stream) {
-  LENSLET_CUDA_CHECK(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)));
+  wait_until_ready("the stream", [&] { return cudaStreamQuery(static_cast<cudaStream_t>(stream)); });
 }
 
 void* create_event() {
+  throw_if_device_lost();
   cudaEvent_t event = nullptr;
   LENSLET_CUDA_CHECK(cudaEventCreate(&event));
   return event;
 }
 
-void destroy_event(void* event) noexcept { (void)cudaEventDestroy(static_cast<cudaEvent_t>(event)); }
+void destroy_event(void* event) noexcept {
+  if (!device_lost()) (void)cudaEventDestroy(static_cast<cudaEvent_t>(event));
+}
 
 void record_event(void* event, void* stream) {
+  throw_if_device_lost();
   LENSLET_CUDA_CHECK(cudaEventRecord(static_cast<cudaEvent_t>(event), static_cast<cudaStream_t>(stream)));
 }
 
 void synchronize_event(void* event) {
-  LENSLET_CUDA_CHECK(cudaEventSynchronize(static_cast<cudaEvent_t>(event)));
+  wait_until_ready("an event", [&] { return cudaEventQuery(static_cast<cudaEvent_t>(event)); });
 }
 
 double elapsed_ns(void* from, void* to) {
+  throw_if_device_lost();
   float ms = 0;
   LENSLET_CUDA_CHECK(cudaEventElapsedTime(&ms, static_cast<cudaEvent_t>(from), static_cast<cudaEvent_t>(to)));
   return static_cast<double>(ms) * 1e6;
 }
 
 void begin_capture(void* stream) {
+  throw_if_device_lost();
   LENSLET_CUDA_CHECK(
       cudaStreamBeginCapture(static_cast<cudaStream_t>(stream), cudaStreamCaptureModeThreadLocal));
 }
 
 void* end_capture(void* stream, bool discard) {
   cudaGraph_t graph = nullptr;
+  if (discard && device_lost()) return nullptr;
   const cudaError_t error = cudaStreamEndCapture(static_cast<cudaStream_t>(stream), &graph);
   if (discard) {
     if (graph) (void)cudaGraphDestroy(graph);
@@ -234,12 +322,16 @@ void* end_capture(void* stream, bool discard) {
 }
 
 void launch_graph(void* graph, void* stream) {
+  throw_if_device_lost();
   LENSLET_CUDA_CHECK(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), static_cast<cudaStream_t>(stream)));
 }
 
-void destroy_graph(void* graph) noexcept { (void)cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph)); }
+void destroy_graph(void* graph) noexcept {
+  if (!device_lost()) (void)cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph));
+}
 
 void hold_stream(void* stream, void (*wait)(void*), void* argument) {
+  throw_if_device_lost();
   LENSLET_CUDA_CHECK(cudaLaunchHostFunc(static_cast<cudaStream_t>(stream), wait, argument));
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "framework/device_memory.h"
 #include "framework/runtime.h"
 
 namespace lenslet {
@@ -14,7 +15,9 @@ void* allocate_host(size_t bytes) {
   void* data = nullptr;
   const size_t rounded = (bytes + Buffer::kAlignment - 1) / Buffer::kAlignment * Buffer::kAlignment;
   if (rounded < bytes || posix_memalign(&data, Buffer::kAlignment, rounded) != 0) {
-    throw MemoryError(concat("out of host memory: ", bytes, " bytes needed; use a smaller batch or problem"));
+    throw OutOfDeviceMemory(
+        concat("out of host memory: ", bytes, " bytes needed; use a smaller batch or problem"), bytes,
+        free_memory_bytes(Device::cpu()));
   }
   return data;
 }
@@ -47,16 +50,23 @@ const char* to_string(ElementType type) noexcept {
 
 Buffer::Buffer(Device device, size_t bytes) : device_(device), bytes_(bytes) {
   if (bytes == 0) return;
-  if (device.is_cuda()) {
-    DeviceGuard guard(device);
-    data_ = runtime::allocate(bytes);
-  } else {
-    data_ = allocate_host(bytes);
+  device_memory::take(device, bytes);
+  try {
+    if (device.is_cuda()) {
+      DeviceGuard guard(device);
+      data_ = runtime::allocate(bytes);
+    } else {
+      data_ = allocate_host(bytes);
+    }
+  } catch (...) {
+    device_memory::give_back(device, bytes);
+    throw;
   }
 }
 
 Buffer::~Buffer() {
   if (!data_) return;
+  device_memory::give_back(device_, bytes_);
   if (device_.is_cuda()) {
     runtime::release(data_);
   } else {

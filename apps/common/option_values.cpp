@@ -6,6 +6,7 @@
 
 #include "apps/common/command_line.h"
 #include "apps/common/text.h"
+#include "framework/byte_count.h"
 #include "framework/error.h"
 
 namespace lenslet {
@@ -62,24 +63,10 @@ std::vector<int64_t> parse_sizes(const std::string& option, const std::string& t
 }
 
 size_t parse_bytes(const std::string& option, const std::string& text) {
-  uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  int shift = 0;
-  if (end - stop == 1) {
-    const std::string units = "KMGT";
-    const size_t unit = units.find(*stop);
-    shift = unit == std::string::npos ? -1 : 10 * (static_cast<int>(unit) + 1);
-  } else if (stop != end) {
-    shift = -1;
-  }
-  if (error != std::errc() || shift < 0 || value == 0 ||
-      value > (std::numeric_limits<uint64_t>::max() >> shift)) {
-    throw UsageError(concat(option,
-                            " expects bytes such as 67108864, 64M or 2G (at least 1, below 16 EiB), found '",
-                            printable(text), "'"));
-  }
-  return static_cast<size_t>(value << shift);
+  if (const std::optional<size_t> bytes = parse_byte_count(text)) return *bytes;
+  throw UsageError(concat(option,
+                          " expects bytes such as 67108864, 64M or 2G (at least 1, below 16 EiB), found '",
+                          printable(text), "'"));
 }
 
 }  // namespace lenslet

@@ -1,0 +1,75 @@
+#include "framework/device_health.h"
+
+#include <atomic>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <mutex>
+#include <string_view>
+
+#include "framework/error.h"
+
+namespace lenslet {
+
+namespace {
+
+constexpr const char* kVariable = "LENSLET_DEVICE_TIMEOUT";
+constexpr double kDefaultTimeoutS = 120;  // the longest launch of the studies takes seconds
+constexpr int kMaxTimeoutS = 1000000;
+
+std::atomic<bool> lost{false};
+std::atomic<void (*)()> when_lost{nullptr};
+
+struct Reason {
+  std::mutex mutex;
+  std::string text;
+};
+Reason& reason() {
+  static Reason the_reason;
+  return the_reason;
+}
+
+double timeout_of_environment() {
+  const char* const text = std::getenv(kVariable);
+  if (text == nullptr) return kDefaultTimeoutS;
+  const std::string_view digits(text);
+  int seconds = 0;
+  const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), seconds);
+  if (error != std::errc() || stop != digits.data() + digits.size() || seconds < 0 ||
+      seconds > kMaxTimeoutS) {
+    throw UsageError(
+        concat(kVariable, " must be seconds, 0 (for ever) to ", kMaxTimeoutS, ", found '", text, "'"));
+  }
+  return seconds == 0 ? INFINITY : seconds;
+}
+
+}  // namespace
+
+bool device_lost() noexcept { return lost.load(std::memory_order_acquire); }
+
+std::string device_lost_reason() {
+  std::lock_guard<std::mutex> lock(reason().mutex);
+  return reason().text;
+}
+
+void throw_if_device_lost() {
+  if (device_lost()) throw DeviceError("the GPU is lost to this process: " + device_lost_reason());
+}
+
+void on_device_lost(void (*handler)()) noexcept { when_lost = handler; }
+
+void mark_device_lost(const std::string& text) {
+  {
+    std::lock_guard<std::mutex> lock(reason().mutex);
+    if (lost.exchange(true, std::memory_order_acq_rel)) return;
+    reason().text = text;
+  }
+  if (void (*const handler)() = when_lost.load()) handler();
+}
+
+double device_timeout_s() {
+  static const double seconds = timeout_of_environment();
+  return seconds;
+}
+
+}  // namespace lenslet
