@@ -57,6 +57,6 @@ function(lenslet_conv_library)
   get_property(sources GLOBAL PROPERTY LENSLET_CONV_SOURCES)
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/layers/conv/conv_backend_table.inc"
        CONTENT "// Generated from the rows of layers/conv/CMakeLists.txt, in rank order.\n@rows@" @ONLY)
-  lenslet_library(lenslet_conv SOURCES conv_problem.cpp conv_registry.cpp conv_layer.cpp prepare_services.cpp ${sources}
-                  DEPENDS lenslet_framework lenslet_gemm lenslet_pool)
+  lenslet_library(lenslet_conv SOURCES conv_problem.cpp conv_problem_list.cpp conv_registry.cpp conv_layer.cpp prepare_services.cpp ${sources}
+                  DEPENDS lenslet_framework lenslet_io lenslet_gemm lenslet_pool)
 endfunction()

@@ -4,6 +4,7 @@
 
 #include "framework/error.h"
 #include "framework/other_device.h"
+#include "framework/text.h"
 
 namespace lenslet {
 
@@ -75,8 +76,8 @@ std::string nearest_match(std::string_view text, const std::vector<std::string>&
 BackendSpec BackendSpec::parse(std::string_view text) {
   BackendSpec spec;
   const auto malformed = [&](const std::string& what) {
-    return UsageError(
-        concat("--backend must be NAME or LAYER=NAME[,LAYER=NAME…][,*=NAME], ", what, " in '", text, "'"));
+    return UsageError(concat("--backend must be NAME or LAYER=NAME[,LAYER=NAME…][,*=NAME], ", what, " in '",
+                             printable_excerpt(text), "'"));
   };
   size_t at = 0;
   while (at <= text.size()) {
@@ -91,7 +92,7 @@ BackendSpec BackendSpec::parse(std::string_view text) {
     }
     const std::string layer = entry.substr(0, equals), backend = entry.substr(equals + 1);
     if (layer.empty() || backend.empty() || backend.find('=') != std::string::npos) {
-      throw malformed("found '" + entry + "'");
+      throw malformed("found '" + printable_excerpt(entry) + "'");
     }
     if (layer == "*") {
       spec.rest_ = backend;
@@ -115,25 +116,26 @@ void BackendSpec::check(const Graph& graph, DeviceKind kind) const {
   }
   for (const auto& [layer, backend] : by_layer_) {
     if (std::find(layers.begin(), layers.end(), layer) == layers.end()) {
-      throw UsageError(concat("no layer '", layer, "' in ", graph.name(), "; ", with_hint(layer, layers)));
+      throw UsageError(concat("no layer '", printable_excerpt(layer), "' in ", graph.name(), "; ",
+                              with_hint(layer, layers)));
     }
     const Graph::Node& node = graph.node(layer);
     if (backend == "auto" || knows(node, kind, backend)) continue;
     if (knows(node, other_kind(kind), backend)) {
-      throw only_on_other_device(concat("backend '", backend, "' of layer ", layer), kind,
+      throw only_on_other_device(concat("backend '", printable_excerpt(backend), "' of layer ", layer), kind,
                                  join(node.layer->backends(kind)));
     }
-    throw UsageError(concat("no backend '", backend, "' for layer ", layer, " on ", to_string(kind), "; ",
-                            with_hint(backend, node.layer->backends(kind))));
+    throw UsageError(concat("no backend '", printable_excerpt(backend), "' for layer ", layer, " on ",
+                            to_string(kind), "; ", with_hint(backend, node.layer->backends(kind))));
   }
   if (rest_ == "auto") return;
   const std::vector<std::string> names = all_backends(graph, kind);
   if (std::find(names.begin(), names.end(), rest_) == names.end()) {
     const std::vector<std::string> others = all_backends(graph, other_kind(kind));
     if (std::find(others.begin(), others.end(), rest_) != others.end())
-      throw only_on_other_device(concat("backend '", rest_, "'"), kind, join(names));
-    throw UsageError(concat("no backend '", rest_, "' for any layer of ", graph.name(), " on ",
-                            to_string(kind), "; ", with_hint(rest_, names)));
+      throw only_on_other_device(concat("backend '", printable_excerpt(rest_), "'"), kind, join(names));
+    throw UsageError(concat("no backend '", printable_excerpt(rest_), "' for any layer of ", graph.name(),
+                            " on ", to_string(kind), "; ", with_hint(rest_, names)));
   }
 }
 

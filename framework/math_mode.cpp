@@ -1,6 +1,7 @@
 #include "framework/math_mode.h"
 
 #include "framework/error.h"
+#include "framework/text.h"
 
 namespace lenslet {
 
@@ -20,7 +21,7 @@ MathMode parse_math_mode(std::string_view text) {
   for (MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
     if (text == to_string(math)) return math;
   }
-  throw UsageError(concat("math mode must be fp32, tf32 or fp16, found '", text, "'"));
+  throw UsageError(concat("math mode must be fp32, tf32 or fp16, found '", printable_excerpt(text), "'"));
 }
 
 }  // namespace lenslet

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/error.h"
+#include "framework/strict_json.h"
+#include "framework/text.h"
 
 namespace lenslet {
 
@@ -12,6 +14,7 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr size_t kMaxPlanBytes = 1u << 20;
+constexpr size_t kMaxLayers = 1024;  // each is compared with those before it
 
 class Reader {
  public:
@@ -50,7 +53,7 @@ class Reader {
   }
   DataError wrong(const char* key, const char* expected, const ordered_json& value) const {
     return DataError(concat(origin_, ": \"", key, "\" of ", where_, " must be ", expected, ", found ",
-                            value.dump(-1, ' ', true, ordered_json::error_handler_t::replace).substr(0, 80)));
+                            json_excerpt(value)));
   }
 
  private:
@@ -103,15 +106,11 @@ Plan Plan::from_json(const std::string& text, const std::string& origin) {
   if (text.size() > kMaxPlanBytes) {
     throw DataError(concat(origin, ": a plan has at most ", kMaxPlanBytes, " bytes, found ", text.size()));
   }
-  ordered_json root;
-  try {
-    root = ordered_json::parse(text);
-  } catch (const ordered_json::exception& error) {
-    throw DataError(concat(origin, ": not JSON: ", error.what()));
-  }
+  const ordered_json root = parse_strict_json(text, origin);
   const Reader plan_reader(root, origin, "the plan");
   if (const std::string schema = plan_reader.text("schema"); schema != kSchema) {
-    throw DataError(concat(origin, ": schema must be \"", kSchema, "\", found \"", schema, "\""));
+    throw DataError(
+        concat(origin, ": schema must be \"", kSchema, "\", found \"", printable_excerpt(schema), "\""));
   }
   Plan plan;
   plan.origin = origin;
@@ -133,6 +132,8 @@ Plan Plan::from_json(const std::string& text, const std::string& origin) {
   plan.activation_bytes = static_cast<size_t>(plan_reader.count("activation_bytes"));
   const ordered_json& layers = plan_reader.field("layers");
   if (!layers.is_array()) throw plan_reader.wrong("layers", "an array", layers);
+  if (layers.size() > kMaxLayers)
+    throw DataError(concat(origin, ": a plan has at most ", kMaxLayers, " layers, found ", layers.size()));
   for (const ordered_json& entry : layers) {
     const Reader reader(entry, origin, concat("layer ", plan.layers.size()));
     PlanLayer layer;
@@ -142,11 +143,12 @@ Plan Plan::from_json(const std::string& text, const std::string& origin) {
     try {
       layer.math = parse_math_mode(reader.text("math"));
     } catch (const UsageError& error) {
-      throw DataError(concat(origin, ": layer ", layer.name, ": ", error.what()));
+      throw DataError(concat(origin, ": layer ", printable_excerpt(layer.name), ": ", error.what()));
     }
     if (entry.contains("choice")) layer.choice = reader.text("choice");
     if (entry.contains("fused_into")) layer.fused_into = reader.text("fused_into");
-    if (plan.find(layer.name)) throw DataError(concat(origin, ": layer ", layer.name, " is listed twice"));
+    if (plan.find(layer.name))
+      throw DataError(concat(origin, ": layer ", printable_excerpt(layer.name), " is listed twice"));
     plan.layers.push_back(std::move(layer));
   }
   return plan;

@@ -6,6 +6,7 @@
 
 #include "framework/error.h"
 #include "framework/io/file.h"
+#include "framework/strict_json.h"
 #include "framework/text.h"
 
 namespace lenslet {
@@ -13,18 +14,15 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr size_t kMaxBytes = 256u << 20;
-constexpr int kMaxDepth = 16;  // ours have 5
-
-std::string excerpt(const ordered_json& value) {
-  return value.dump(-1, ' ', true, ordered_json::error_handler_t::replace).substr(0, 60);
-}
+constexpr size_t kMaxBytes =
+    64u << 20;  // ours have some 3 MiB; as a document in memory it takes ten times that
 
 /// An object of the document, and where it is: every message names both.
 class Object {
  public:
   Object(const ordered_json& value, std::string where) : value_(value), where_(std::move(where)) {
-    if (!value.is_object()) throw DataError(concat(where_, " must be an object, found ", excerpt(value)));
+    if (!value.is_object())
+      throw DataError(concat(where_, " must be an object, found ", json_excerpt(value)));
   }
 
   const std::string& where() const { return where_; }
@@ -66,6 +64,11 @@ class Object {
       throw wrong(key, "a whole number >= 0");
     return value.get<int64_t>();
   }
+  /// A count that a kernel launch can have.
+  int small_count(const char* key) const {
+    if (count(key) > INT32_MAX) throw wrong(key, concat("a whole number from 0 to ", INT32_MAX));
+    return static_cast<int>(count(key));
+  }
   const ordered_json& array(const char* key) const {
     if (!at(key).is_array()) throw wrong(key, "an array");
     return at(key);
@@ -74,7 +77,8 @@ class Object {
   const ordered_json& value() const { return value_; }
 
   DataError wrong(const char* key, const std::string& expected) const {
-    return DataError(concat(where_, ": \"", key, "\" must be ", expected, ", found ", excerpt(at(key))));
+    return DataError(concat(where_, ": \"", printable_excerpt(key), "\" must be ", expected, ", found ",
+                            json_excerpt(at(key))));
   }
 
  private:
@@ -108,11 +112,11 @@ TimeStats read_time(const Object& stats, size_t samples) {
 LaunchResources read_launch(const Object& entry) {
   LaunchResources launch;
   launch.kernel = entry.text("kernel");
-  launch.threads_per_block = static_cast<int>(entry.count("threads_per_block"));
-  launch.registers_per_thread = static_cast<int>(entry.count("registers_per_thread"));
+  launch.threads_per_block = entry.small_count("threads_per_block");
+  launch.registers_per_thread = entry.small_count("registers_per_thread");
   launch.shared_bytes = static_cast<size_t>(entry.count("shared_bytes"));
   launch.local_bytes = static_cast<size_t>(entry.count("local_bytes"));
-  launch.blocks_per_multiprocessor = static_cast<int>(entry.count("blocks_per_multiprocessor"));
+  launch.blocks_per_multiprocessor = entry.small_count("blocks_per_multiprocessor");
   launch.occupancy = entry.number("occupancy");
   return launch;
 }
@@ -247,32 +251,6 @@ ResultEnvironment read_environment(const Object& root) {
   return environment;
 }
 
-// nlohmann's parser keeps the last of repeated keys and follows any depth; ours refuses both. Throws through the parser.
-class Strictness {
- public:
-  explicit Strictness(const std::string& origin) : origin_(origin) {}
-
-  bool operator()(int depth, ordered_json::parse_event_t event, const ordered_json& parsed) {
-    using Event = ordered_json::parse_event_t;
-    if (event == Event::object_start || event == Event::array_start) {
-      if (depth > kMaxDepth)
-        throw DataError(
-            concat(origin_, ": nested deeper than ", kMaxDepth, " levels, which no result file is"));
-      keys_.emplace_back();
-    } else if (event == Event::object_end || event == Event::array_end) {
-      keys_.pop_back();
-    } else if (event == Event::key && !keys_.back().insert(parsed.get<std::string>()).second) {
-      throw DataError(concat(origin_, ": key \"", printable(parsed.get<std::string>()),
-                             "\" appears twice in one object"));
-    }
-    return true;
-  }
-
- private:
-  const std::string& origin_;
-  std::vector<std::set<std::string>> keys_;
-};
-
 }  // namespace
 
 std::string ResultEnvironment::device_name() const {
@@ -294,17 +272,13 @@ std::string ResultEnvironment::device_name() const {
 }
 
 ReadResults parse_results(const std::string& text, const std::string& origin) {
-  ordered_json document;
-  try {
-    Strictness strictness(origin);
-    document = ordered_json::parse(text, std::ref(strictness));
-  } catch (const ordered_json::exception& error) {
-    throw DataError(concat(origin, ": not JSON, or cut short: ", printable(error.what())));
-  }
+  if (text.size() > kMaxBytes)
+    throw DataError(concat(origin, ": a result file has at most ", kMaxBytes, " bytes, found ", text.size()));
+  const ordered_json document = parse_strict_json(text, origin);
   const Object root(document, origin);
   const std::string schema = root.text("schema");
   if (schema != ResultFile::kSchema)
-    throw DataError(concat(origin, ": schema is \"", printable(schema), "\", expected \"",
+    throw DataError(concat(origin, ": schema is \"", printable_excerpt(schema), "\", expected \"",
                            ResultFile::kSchema,
                            "\": a file that --json of profile, doctor or convbench wrote"));
   ReadResults results;

@@ -11,6 +11,7 @@ namespace lenslet {
 namespace {
 
 constexpr size_t kGrowth = 1 << 16;
+constexpr size_t kMaxSize = size_t{4} << 30;
 constexpr int kGzipOrZlib = 15 + 32;  // inflateInit2: the largest window, header recognised by its bytes
 
 class Inflater {
@@ -94,8 +95,13 @@ std::vector<uint8_t> gunzip(const std::vector<uint8_t>& bytes, const std::string
                            " decompressed bytes"));
   }
   const size_t size = stated_size(out.data(), out.size());
-  out.reserve(
-      std::min(size + 1, std::max(kGrowth, 1032 * bytes.size())));  // deflate expands 1032 times at most
+  if (size > kMaxSize) {
+    throw DataError(concat(origin, ": the gzip data state ", size, " bytes, more than the ", kMaxSize,
+                           " that are decompressed"));
+  }
+  size_t most = 0;  // deflate expands 1032 times at most
+  if (__builtin_mul_overflow(bytes.size(), size_t{1032}, &most)) most = size;
+  out.reserve(std::min(size + 1, std::max(kGrowth, most)));
   inflater.fill(out, size + 1);
   if (out.size() > size) {
     throw DataError(

@@ -96,9 +96,7 @@ std::string find_idx(const std::string& folder, const std::string& split, const 
 
 }  // namespace
 
-IdxArray read_idx(const std::string& path, int rank) {
-  const std::string origin = path == "-" ? "standard input" : printable_name(path);
-  std::vector<uint8_t> bytes = read_file(path, kMaxFileBytes);
+IdxArray parse_idx(std::vector<uint8_t> bytes, int rank, const std::string& origin) {
   if (bytes.empty()) throw DataError(concat(origin, ": the file is empty, expected an IDX file"));
   IdxArray array;
   const size_t header_bytes = 4 + 4 * static_cast<size_t>(rank);
@@ -125,6 +123,11 @@ IdxArray read_idx(const std::string& path, int rank) {
   bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(header_bytes));
   array.data = std::move(bytes);
   return array;
+}
+
+IdxArray read_idx(const std::string& path, int rank) {
+  return parse_idx(read_file(path, kMaxFileBytes), rank,
+                   path == "-" ? "standard input" : printable_name(path));
 }
 
 ImageDataset read_image_dataset(const std::string& folder, const std::string& split, int64_t rows,

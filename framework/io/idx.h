@@ -17,6 +17,8 @@ struct IdxArray {
 /// Reads an IDX file of unsigned bytes with `rank` dimensions. Throws DataError naming the file and what is
 /// wrong in it.
 IdxArray read_idx(const std::string& path, int rank);
+/// The same of a file's bytes; `origin` names it in messages.
+IdxArray parse_idx(std::vector<uint8_t> bytes, int rank, const std::string& origin);
 
 /// Images [count, rows, cols] and their labels.
 struct ImageDataset {

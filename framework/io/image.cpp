@@ -1,5 +1,6 @@
 #include "framework/io/image.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstring>
 
@@ -75,6 +76,20 @@ std::string seems_to_be(const std::vector<uint8_t>& bytes) {
 }  // namespace
 
 const char* image_formats() { return kFormats; }
+
+ImageLimits ImageLimits::up_to(int64_t pixels) {
+  // A raw 16-bit RGB file has 6 bytes a pixel; a text file of single digits with blanks as many.
+  constexpr size_t kFileBytes = 6, kHeaderBytes = 1 << 16;
+  // The PNG reader needs most: 16-bit RGBA has 8 bytes a pixel, as filtered rows (with a byte more a row, of one pixel
+  // perhaps) and as samples, each twice where interlaced, and 4 in the result.
+  constexpr size_t kDecodeBytes = 2 * (8 + 1) + 2 * 8 + 4;
+  ImageLimits limits;
+  limits.max_pixels = std::clamp<int64_t>(pixels, 1, kMostPixels);
+  const auto count = static_cast<size_t>(limits.max_pixels);
+  limits.max_file_bytes = std::max(limits.max_file_bytes, kFileBytes * count + kHeaderBytes);
+  limits.max_decode_bytes = std::max(limits.max_decode_bytes, kDecodeBytes * count);
+  return limits;
+}
 
 void check_image_size(uint64_t width, uint64_t height, double bytes_per_pixel, const std::string& origin,
                       const ImageLimits& limits) {

@@ -20,10 +20,17 @@ struct Image {
   std::string format;  // "PNG", "JPEG", …
 };
 
+/// What a picture may be and take; checked against its header before memory is taken.
 struct ImageLimits {
-  int64_t max_pixels = 1 << 26;         // 64 Mi pixels
+  static constexpr int64_t kDefaultPixels = 1 << 26;  // 64 Mi
+  static constexpr int64_t kMostPixels = 1 << 28;     // the PNG decoder counts bytes in an int
+  int64_t max_pixels = kDefaultPixels;
   size_t max_file_bytes = 64u << 20;    // 64 MiB
   size_t max_decode_bytes = 92u << 20;  // memory while decoding: a 4000x3000 picture with alpha fits
+
+  /// At most `pixels`, 1 to kMostPixels: any picture up to there, so file and memory may be as large as the least compact
+  /// picture of that size needs, and no smaller than the defaults.
+  static ImageLimits up_to(int64_t pixels);
 };
 
 /// The formats that decode_image reads, for messages and help: "PNG, JPEG, BMP and PNM (PBM, PGM, PPM)".

@@ -1,10 +1,10 @@
 #include "layers/conv/conv_problem.h"
 
 #include <climits>
-#include <fstream>
 #include <map>
 
 #include "framework/error.h"
+#include "framework/text.h"
 
 namespace lenslet {
 namespace {
@@ -74,7 +74,8 @@ class Reader {
              std::string_view("0123456789xXeE.,+-").find(text_[end]) != std::string_view::npos)
         ++end;
       throw UsageError(concat(key, " must be a decimal integer from ", lowest, " to ", INT_MAX, ", found '",
-                              text_.substr(begin, end - begin), "' in problem '", text_, "'"));
+                              printable_excerpt(text_.substr(begin, end - begin)), "' in problem '",
+                              printable_excerpt(text_), "'"));
     }
     return static_cast<int>(value);
   }
@@ -85,10 +86,12 @@ class Reader {
     if (rest.size() >= 2 && rest.front() == '"' && rest.back() == '"') rest = rest.substr(1, rest.size() - 2);
     for (char c : rest) {
       if (c == '"' || static_cast<unsigned char>(c) <= ' ') {
-        throw UsageError(concat("the name of a problem is one word, quoted or not, found '", rest, "'"));
+        throw UsageError(concat("the name of a problem is one word, quoted or not, found '",
+                                printable_excerpt(rest), "'"));
       }
     }
-    if (rest.empty()) throw UsageError(concat("n wants a name after it in problem '", text_, "'"));
+    if (rest.empty())
+      throw UsageError(concat("n wants a name after it in problem '", printable_excerpt(text_), "'"));
     return std::string(rest);
   }
 
@@ -193,17 +196,19 @@ Conv2dProblem Conv2dProblem::parse(std::string_view text) {
     }
     const auto known = kLowest.find(key);
     if (known == kLowest.end()) {
-      throw UsageError(concat("problem '", text, "': '", key.empty() ? text : key,
+      throw UsageError(concat("problem '", printable_excerpt(text), "': '",
+                              printable_excerpt(key.empty() ? text : key),
                               "' is none of g mb ic ih iw oc oh ow kh kw sh sw ph pw dh dw n"));
     }
     const int value = reader.number(key, known->second);
     if (!values.emplace(key, value).second)
-      throw UsageError(concat("problem '", text, "' gives ", key, " twice"));
+      throw UsageError(concat("problem '", printable_excerpt(text), "' gives ", key, " twice"));
   }
   const auto required = [&](const char* key) {
     const auto found = values.find(key);
     if (found == values.end()) {
-      throw UsageError(concat("problem '", text, "' lacks ", key, "; ic, ih, oc and kh are required"));
+      throw UsageError(
+          concat("problem '", printable_excerpt(text), "' lacks ", key, "; ic, ih, oc and kh are required"));
     }
     return found->second;
   };
@@ -228,7 +233,7 @@ Conv2dProblem Conv2dProblem::parse(std::string_view text) {
   problem.validate();
   const auto check_output = [&](const char* key, int computed, int given) {
     if (given != computed) {
-      throw UsageError(concat("problem '", text, "': ", key, "=", given,
+      throw UsageError(concat("problem '", printable_excerpt(text), "': ", key, "=", given,
                               ", but its input, kernel, stride, padding and ", "dilation give ", computed));
     }
   };
@@ -242,27 +247,6 @@ bool operator==(const Conv2dProblem& a, const Conv2dProblem& b) noexcept {
          a.stride_h == b.stride_h && a.stride_w == b.stride_w && a.pad_h == b.pad_h && a.pad_w == b.pad_w &&
          a.dilation_h == b.dilation_h && a.dilation_w == b.dilation_w && a.groups == b.groups &&
          a.layout == b.layout;
-}
-
-std::vector<Conv2dProblem> read_problem_list(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw DataError(concat("problem list '", path, "' cannot be opened for reading"));
-  std::vector<Conv2dProblem> problems;
-  std::string line;
-  for (int number = 1; std::getline(file, line); ++number) {
-    const size_t comment = line.find('#');
-    if (comment != std::string::npos) line.resize(comment);
-    const size_t begin = line.find_first_not_of(" \t\r");
-    if (begin == std::string::npos) continue;
-    const size_t end = line.find_last_not_of(" \t\r");
-    try {
-      problems.push_back(Conv2dProblem::parse(std::string_view(line).substr(begin, end - begin + 1)));
-    } catch (const Error& error) {
-      throw DataError(concat(path, ":", number, ": ", error.what()));
-    }
-  }
-  if (file.bad()) throw DataError(concat("problem list '", path, "' could not be read to its end"));
-  return problems;
 }
 
 }  // namespace lenslet

@@ -42,6 +42,20 @@ std::string with(const std::function<void(nlohmann::json&)>& change) {
 TEST(Plan, NamesWhatIsWrong) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "not JSON"},
+      {with([](auto& j) { j.erase("model"); }).substr(1) + "x", "not JSON"},
+      // Valid JSON, so deep that printing it would end the stack.
+      {"{\"schema\": \"lenslet.plan/1\", \"model\": " + std::string(400'000, '[') +
+           std::string(400'000, ']') + "}",
+       "nested deeper"},
+      {R"({"schema": "lenslet.plan/1", "schema": "lenslet.plan/1"})", "key \"schema\" appears twice"},
+      {with([](auto& j) {
+         for (int i = 0; i < 2000; ++i) j["key" + std::to_string(i)] = i;
+       }),
+       "more than 1024 keys"},
+      {with([](auto& j) {
+         for (int i = 0; i < 2000; ++i) j["layers"].push_back(i);
+       }),
+       "at most 1024 layers, found 2002"},
       {"[]", "must be an object, found array"},
       {std::string(2 << 20, '['), "at most"},
       {with([](auto& j) { j.erase("schema"); }), "lacks \"schema\""},

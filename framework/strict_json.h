@@ -1,0 +1,23 @@
+// Internal: JSON from people's files, parsed strictly and within bounds.
+//
+// nlohmann's parser alone keeps the last of repeated keys, takes quadratic time for an object of many keys (an ordered
+// object is a list) and follows any depth, into which dump() then recurses until the stack ends.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace lenslet {
+
+constexpr int kMaxJsonDepth = 16;      // files of ours have 5 levels
+constexpr size_t kMaxJsonKeys = 1024;  // of one object; ours have some 30
+
+/// Throws DataError naming `origin`: not JSON, cut short, nested deeper than kMaxJsonDepth levels, an object of more than
+/// kMaxJsonKeys keys or with a key twice.
+nlohmann::ordered_json parse_strict_json(const std::string& text, const std::string& origin);
+
+/// The beginning of a value as text, for messages.
+std::string json_excerpt(const nlohmann::ordered_json& value);
+
+}  // namespace lenslet

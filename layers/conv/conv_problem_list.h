@@ -1,0 +1,14 @@
+// The text of a problem list; read_problem_list() of layers/conv/conv_problem.h reads a file of it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "layers/conv/conv_problem.h"
+
+namespace lenslet {
+
+/// One problem string a line, `#` starts a comment; at most 10,000 problems. Throws DataError with `origin` and line.
+std::vector<Conv2dProblem> parse_problem_list(const std::string& text, const std::string& origin);
+
+}  // namespace lenslet
