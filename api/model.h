@@ -65,10 +65,14 @@ class Model {
   void logits(const uint8_t* pixels, int64_t count, float* logits);
   void logits(const float* images, int64_t count, float* logits);
 
-  /// Times a pass of `batch` random images, for at least `min_time_ms` of it.
+  static constexpr double kMaxProfileMs = 600000;
+  /// Times a pass of `batch` random images, for at least `min_time_ms` of it, as plan() describes it. Throws UsageError for a
+  /// batch outside 1..1,048,576 and a time outside 0..kMaxProfileMs.
   ModelProfile profile(int64_t batch, double min_time_ms = 100);
 
   Device device() const noexcept;
+  /// "NVIDIA H200", or the CPU's model.
+  std::string device_name() const;
   /// The plan that a pass of that batch takes for bytes in and predictions out.
   Plan plan(int64_t batch);
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Sourced: prints headers of the library, relative to the root.
-#   public_headers            for users: framework/, layers/, models/, save those whose head comment says "Internal"
+#   public_headers            for users: framework/, layers/, models/, api/, save those whose head comment says "Internal"
 #   vendor_includes HEADER    the vendors' headers that it includes, directly or through ours
 
 is_internal() {
@@ -8,7 +8,7 @@ is_internal() {
 }
 
 all_headers() {
-  find framework layers models -name '*.h' -type f | sort
+  find framework layers models api -name '*.h' -type f | sort
 }
 
 public_headers() {

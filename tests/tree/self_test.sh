@@ -13,7 +13,7 @@ failed=0 planted=0
 fresh_copy() {
   rm -rf "$copy"
   mkdir "$copy"
-  (cd "$root" && tar -cf - --exclude=__pycache__ framework layers models apps tests weights cmake docs samples \
+  (cd "$root" && tar -cf - --exclude=__pycache__ framework layers models api apps tests weights cmake docs samples \
     README.md CONTRIBUTING.md LICENSE CMakePresets.json CMakeLists.txt dev .clang-format .ci) | tar -xf - -C "$copy"
 }
 

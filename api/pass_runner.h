@@ -1,0 +1,40 @@
+// PassRunner: an executable, and the way of a caller's images through it and of its answers back. Internal: Model keeps a few.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "api/model_setup.h"
+#include "framework/executable.h"
+
+namespace lenslet {
+
+class PassRunner {
+ public:
+  /// Builds for passes of `batch` images that read and write `pass`.
+  PassRunner(const ModelSetup& setup, int64_t batch, InputOutput pass);
+
+  int64_t batch() const noexcept { return executable_.batch(); }
+  const Plan& plan() const noexcept { return executable_.plan(); }
+
+  /// One pass over host memory: `images` [batch, 28, 28] of call.input, `answers` [batch, 10] logits or [batch]
+  /// predictions. Bytes that the pass reads as fp32 are normalised on the way, logits that are wanted as predictions become
+  /// them. On the CPU the pass reads and writes the caller's memory itself wherever the types agree.
+  void run(const void* images, void* answers, InputOutput call);
+
+ private:
+  void run_on_cpu(const void* images, void* answers, bool same_input);
+  void run_on_gpu(const void* images, void* answers, bool same_input);
+
+  Executable executable_;
+  InputOutput pass_;
+  std::unique_ptr<PinnedBuffer> staging_;  // normalised images on their way to a GPU
+  std::vector<float> logits_;              // [batch, 10], of a pass whose logits become predictions
+};
+
+/// Whether answers to such a call can be had from such a pass: bytes can be normalised and logits can become predictions,
+/// but not the other way round.
+bool serves(InputOutput pass, InputOutput call) noexcept;
+
+}  // namespace lenslet
