@@ -72,6 +72,11 @@ class Model::State {
       : setup_(setup_options(options, weights)), pass_limit_(pass_limit(options, setup_.device())) {
     runner(1, kBytesToPredictions);  // what cannot serve is told now, not at the first call
   }
+  State(const ModelOptions& options, const State& weights)
+      : setup_(setup_options(options, ""), weights.setup_),
+        pass_limit_(pass_limit(options, setup_.device())) {
+    runner(1, kBytesToPredictions);
+  }
 
   const ModelSetup& setup() const noexcept { return setup_; }
 
@@ -150,6 +155,10 @@ Model Model::load(const std::string& path, const ModelOptions& options) {
 }
 
 Model Model::built_in(const ModelOptions& options) { return Model(std::make_unique<State>(options, "")); }
+
+Model Model::with_options(const ModelOptions& options) const {
+  return Model(std::make_unique<State>(options, *state_));
+}
 
 Model::Model(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Model::Model(Model&&) noexcept = default;

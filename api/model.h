@@ -52,6 +52,9 @@ class Model {
   /// With the weights compiled into the library.
   static Model built_in(const ModelOptions& options = {});
 
+  /// The same weights under other options, which share them in memory. Throws what load() throws.
+  Model with_options(const ModelOptions& options) const;
+
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
   ~Model();

@@ -74,19 +74,29 @@ void check_variant(const std::string& name, const Graph& graph, DeviceKind kind,
 }
 
 ModelSetup::ModelSetup(const SetupOptions& options)
+    : ModelSetup(options, options.weights.empty() ? kBuiltIn : options.weights, nullptr) {}
+
+ModelSetup::ModelSetup(const SetupOptions& options, const ModelSetup& weights)
+    : ModelSetup(options, weights.weights_origin_, weights.graph_) {}
+
+ModelSetup::ModelSetup(const SetupOptions& options, std::string weights_origin,
+                       std::shared_ptr<const Graph> graph)
     : options_(options),
       saved_(load_plan(options)),
-      weights_origin_(options.weights.empty() ? kBuiltIn : options.weights),
-      graph_(make_lenet5(load_lenet5_weights(options.weights), weights_origin_)) {
+      weights_origin_(std::move(weights_origin)),
+      graph_(std::move(graph)) {
+  if (!graph_)
+    graph_ = std::make_shared<Graph>(make_lenet5(load_lenet5_weights(options.weights), weights_origin_));
   const DeviceChoice choice = device_for(options, saved_);
   device_ = choice.device;
   if (options.device == kAuto) device_reason_ = choice.reason;
   if (options.plan == Plan::kFused) {
-    if (!options.backend.empty()) check_variant(options.backend, graph_, device_.kind, options.option_prefix);
+    if (!options.backend.empty())
+      check_variant(options.backend, *graph_, device_.kind, options.option_prefix);
     return;
   }
   if (!options.backend.empty()) backends_ = BackendSpec::parse(options.backend);
-  backends_.check(graph_, device_.kind);
+  backends_.check(*graph_, device_.kind);
 }
 
 std::string ModelSetup::device_name() const {
@@ -105,7 +115,7 @@ FusedRequest ModelSetup::fused_request(int64_t batch, InputOutput io) const {
 }
 
 bool ModelSetup::fused_serves(int64_t batch, InputOutput io) const {
-  const FusedModel* const fused = graph_.fused();
+  const FusedModel* const fused = graph_->fused();
   if (!fused) return false;
   const FusedRequest request = fused_request(batch, io);
   if (options_.plan == Plan::kFused && !options_.backend.empty())

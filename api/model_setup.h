@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -41,6 +42,8 @@ class ModelSetup {
   /// Loads the plan's file and the weights, chooses the device; starts CUDA only for a CUDA device. Throws UsageError,
   /// DataError or UnavailableError.
   explicit ModelSetup(const SetupOptions& options);
+  /// With the weights of another one; options.weights is not looked at.
+  ModelSetup(const SetupOptions& options, const ModelSetup& weights);
   ModelSetup(const ModelSetup&) = delete;  // executables refer to its graph
   ModelSetup& operator=(const ModelSetup&) = delete;
 
@@ -49,7 +52,7 @@ class ModelSetup {
   const std::string& device_reason() const noexcept { return device_reason_; }
   /// "NVIDIA H200" or the CPU's model.
   std::string device_name() const;
-  const Graph& graph() const noexcept { return graph_; }
+  const Graph& graph() const noexcept { return *graph_; }
   /// "built-in weights" or the file's name.
   const std::string& weights_origin() const noexcept { return weights_origin_; }
   /// What the options ask for; of a plan that is replayed the least exact mode of its layers.
@@ -66,12 +69,14 @@ class ModelSetup {
   BuildOptions build_options(int64_t batch, InputOutput io) const;
 
  private:
+  ModelSetup(const SetupOptions& options, std::string weights_origin, std::shared_ptr<const Graph> graph);
+
   FusedRequest fused_request(int64_t batch, InputOutput io) const;
 
   SetupOptions options_;
   std::optional<Plan> saved_;
   std::string weights_origin_;
-  Graph graph_;
+  std::shared_ptr<const Graph> graph_;
   Device device_;
   std::string device_reason_;
   BackendSpec backends_;
