@@ -1,12 +1,14 @@
 #include "apps/common/output.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <map>
 
 #include "apps/common/text.h"
 
@@ -52,13 +54,14 @@ void write_standard_error(const std::string& text) noexcept {
   write_all(STDERR_FILENO, text.data(), text.size());
 }
 
-Console::Console(const std::vector<std::string>& machine_outputs) {
-  for (const std::string& path : machine_outputs) {
-    if (path != "-") continue;
+Console::Console(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs) {
+  for (const NamedFile& output : outputs) {
+    if (output.second != "-") continue;
     if (to_stderr_)
       throw UsageError("only one output can be '-' (standard output); give the others a file name");
     to_stderr_ = true;
   }
+  demand_different_files(outputs, inputs);
 }
 
 void Console::print(const std::string& text) {
@@ -85,16 +88,34 @@ void ResultSink::commit() {
   if (file_) file_->commit();
 }
 
-void demand_different_files(const std::vector<std::pair<std::string, std::string>>& files) {
-  const auto place = [](const std::string& file) {
-    return std::filesystem::absolute(file).lexically_normal();
+void demand_different_files(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs) {
+  const auto named = [](const NamedFile& file) { return !file.second.empty() && file.second != "-"; };
+  const auto same = [](const NamedFile& a, const NamedFile& b, const char* rest) {
+    return UsageError(
+        concat(a.first, " and ", b.first, " name the same file, '", printable_name(b.second), "'", rest));
   };
-  for (size_t i = 0; i < files.size(); ++i) {
-    for (size_t j = 0; j < i; ++j) {
-      const std::string &a = files[j].second, &b = files[i].second;
-      if (a.empty() || b.empty() || a == "-" || b == "-" || place(a) != place(b)) continue;
-      throw UsageError(concat(files[j].first, " and ", files[i].first, " name the same file, '", printable(b),
-                              "': give each its own"));
+  std::map<std::string, const NamedFile*> names;                 // every link followed
+  std::map<std::pair<dev_t, ino_t>, const NamedFile*> existing;  // a device takes what it is given
+  for (const NamedFile& output : outputs) {
+    if (!named(output)) continue;
+    std::error_code unreachable;  // who opens it will say why
+    std::filesystem::path place = std::filesystem::weakly_canonical(output.second, unreachable);
+    if (unreachable) place = std::filesystem::absolute(output.second, unreachable).lexically_normal();
+    const auto [first, added] = names.emplace(place.string(), &output);
+    struct stat status = {};
+    const bool there = ::stat(output.second.c_str(), &status) == 0;
+    if (!added && (!there || S_ISREG(status.st_mode)))
+      throw same(*first->second, output, ": give each its own");
+    if (there && S_ISREG(status.st_mode)) existing.emplace(std::pair(status.st_dev, status.st_ino), &output);
+  }
+  if (existing.empty()) return;
+  for (const NamedFile& input : inputs) {
+    struct stat status = {};
+    if (!named(input) || ::stat(input.second.c_str(), &status) != 0) continue;
+    const auto found = existing.find(std::pair(status.st_dev, status.st_ino));
+    if (found != existing.end()) {
+      throw same(input, *found->second,
+                 ", which is read and would be written over: give the output another name");
     }
   }
 }

@@ -26,11 +26,18 @@ void write_standard_output(const std::string& text);
 /// One line on standard error, whatever becomes of it.
 void write_standard_error(const std::string& text) noexcept;
 
+/// An option, or what else names a file on the command line, and the file: {"--json", "x.json"}.
+using NamedFile = std::pair<std::string, std::string>;
+
+/// Throws UsageError where two outputs name one file, or an output a file that is read. Empty names and "-" are none.
+void demand_different_files(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs = {});
+
 /// Text for people.
 class Console {
  public:
-  /// `machine_outputs` are the values of --json, --csv, …: at most one may be "-". Throws UsageError.
-  explicit Console(const std::vector<std::string>& machine_outputs);
+  /// `outputs` are the machine-readable ones, --json, --csv, …: at most one may be "-", and none is another or one of
+  /// `inputs`. Throws UsageError.
+  explicit Console(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs = {});
   void print(const std::string& text);
   /// print() with a newline.
   void line(const std::string& text = {}) { print(text + "\n"); }
@@ -50,9 +57,6 @@ class ResultSink {
  private:
   std::unique_ptr<OutputFile> file_;  // null: standard output
 };
-
-/// Throws UsageError where two options name the same file; `files` are pairs of option and value, empty ones and "-" aside.
-void demand_different_files(const std::vector<std::pair<std::string, std::string>>& files);
 
 /// Opens `path`, writes and commits; nothing for an empty path.
 void write_result(const std::string& path, const std::string& text);

@@ -7,6 +7,7 @@
 #include "apps/common/output.h"
 #include "apps/common/signals.h"
 #include "apps/common/text.h"
+#include "framework/io/file.h"
 
 namespace lenslet {
 namespace {
@@ -26,11 +27,14 @@ int run_program(const std::string& name, const std::string& memory_hint, int arg
   ExitCode code = ExitCode::kDevice;
   try {
     prepare_standard_streams();
-    install_signal_handlers();
+    install_signal_handlers(name);
+    stop_reading_when(interrupted);
     remember_command_line(argc, argv);
     code = parse(argc, argv)();
   } catch (const ClosedPipe& closed) {
     code = closed.exit_code();
+  } catch (const InterruptedError& error) {
+    code = error.exit_code();
   } catch (const Error& error) {
     report(name, error.what());
     code = error.exit_code();
@@ -39,6 +43,10 @@ int run_program(const std::string& name, const std::string& memory_hint, int arg
     code = ExitCode::kMemory;
   } catch (const std::exception& error) {
     report(name, error.what());
+  }
+  if (code == ExitCode::kInterrupted) {
+    write_standard_error(name + ": interrupted by " + interrupting_signal() +
+                         ": every file that was written is whole\n");
   }
   return static_cast<int>(code);
 }

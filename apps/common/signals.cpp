@@ -4,21 +4,32 @@
 
 #include <csignal>
 
+#include "apps/common/output.h"
 #include "framework/error.h"
+#include "framework/io/file.h"
 
 namespace lenslet {
 namespace {
 
-volatile std::sig_atomic_t signals_seen = 0;
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
-extern "C" void on_signal(int) {
-  if (signals_seen != 0) ::_exit(static_cast<int>(ExitCode::kInterrupted));
-  signals_seen = 1;
+volatile std::sig_atomic_t first_signal = 0;
+std::string last_line;  // for the second signal; set before a handler can run
+
+extern "C" void on_signal(int signal) {
+  if (first_signal == 0) {
+    first_signal = signal;
+    return;
+  }
+  remove_unfinished_files();
+  write_standard_error(last_line);
+  ::_exit(static_cast<int>(ExitCode::kInterrupted));
 }
 
 }  // namespace
 
-void install_signal_handlers() {
+void install_signal_handlers(const std::string& program) {
+  last_line = program + ": interrupted again: stopped at once, what was half written is removed\n";
   // A stack of its own for the handler: oneDNN's generated code uses the stack pointer for other things, and a handler
   // that runs on what it then points to overwrites the heap. The system gives a signal to the main thread, which is this.
   alignas(64) static char stack[1 << 18];  // with room for the largest register state that is saved on it
@@ -30,11 +41,28 @@ void install_signal_handlers() {
   action.sa_handler = on_signal;  // without SA_RESTART: a blocked read returns
   action.sa_flags = SA_ONSTACK;
   ::sigemptyset(&action.sa_mask);
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
+  for (const int signal : kSignals) {
+    struct sigaction before = {};
+    ::sigaction(signal, nullptr, &before);
+    if (signal == SIGHUP && before.sa_handler == SIG_IGN) continue;
+    ::sigaction(signal, &action, nullptr);
+  }
 }
 
-bool interrupted() noexcept { return signals_seen != 0; }
+bool interrupted() noexcept { return first_signal != 0; }
+
+std::string interrupting_signal() {
+  switch (first_signal) {
+    case SIGINT:
+      return "SIGINT";
+    case SIGTERM:
+      return "SIGTERM";
+    case SIGHUP:
+      return "SIGHUP";
+    default:
+      return {};
+  }
+}
 
 void throw_if_interrupted() {
   if (interrupted()) throw InterruptedError("interrupted");

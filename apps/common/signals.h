@@ -1,13 +1,17 @@
-// SIGINT and SIGTERM: the first asks the program to finish its iteration and write what it has, the second
-// ends it.
+// SIGINT, SIGTERM and SIGHUP: the first asks the program to finish its iteration and write what it has, the second ends it
+// and removes what is half written. SIGHUP stays ignored where it is (nohup).
 #pragma once
+
+#include <string>
 
 namespace lenslet {
 
-/// Installs the handlers. Call once, in main().
-void install_signal_handlers();
+/// Installs the handlers. Call once, in main(). `program` begins the line that the second signal prints.
+void install_signal_handlers(const std::string& program);
 /// Whether a signal came.
 bool interrupted() noexcept;
+/// "SIGINT", or which other signal came first; empty where none did.
+std::string interrupting_signal();
 /// Throws InterruptedError when a signal came.
 void throw_if_interrupted();
 

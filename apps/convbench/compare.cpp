@@ -319,8 +319,9 @@ ExitCode run_compare(const CompareOptions& options) {
     throw UsageError(
         concat("compare wants two result files, the old one and the new one, found ", options.files.size()));
   }
+  Console console({{"--json", options.json}},
+                  {{"the old file", options.files[0]}, {"the new file", options.files[1]}});
   const ReadResults before = read_results(options.files[0]), after = read_results(options.files[1]);
-  Console console({options.json});
   const double threshold = options.threshold_percent / 100;
   const Comparison comparison = compare_results(before, after, threshold);
   if (comparison.rows.empty() && comparison.uncompared.empty())

@@ -24,11 +24,11 @@ void check(const FilterOptions& options) {
     throw UsageError(
         concat("--output expects a name ending in .png, found '", printable(options.output), "'"));
   }
-  demand_different_files({{"--input", options.input},
-                          {"--output", options.output},
+  demand_different_files({{"--output", options.output},
                           {"--json", options.json},
                           {"--csv", options.csv},
-                          {"--report", options.report}});
+                          {"--report", options.report}},
+                         {{"--input", options.input}, {"--filter", options.filter}});
 }
 
 // As a shell takes it back.

@@ -72,7 +72,7 @@ void open_libraries(const std::vector<ResultLibrary>& wanted, DeviceKind kind) {
 BenchSession::BenchSession(const BenchOptions& options, const std::string& subcommand, Needs needs)
     : options_(options),
       subcommand_(subcommand),
-      console_({options.json, options.csv}),
+      console_({{"--json", options.json}, {"--csv", options.csv}}),
       stream_(chosen_device(options, device_reason_)) {
   demand_different_files({{"--json", options.json}, {"--csv", options.csv}, {"--report", options.report}});
   if (!options.report.empty() && (options.json.empty() || options.json == "-")) {
@@ -100,6 +100,7 @@ void BenchSession::read_earlier() {
   if (options_.json.empty() || options_.json == "-") {
     throw UsageError("--resume goes on from the file that --json names; give it a file name");
   }
+  resumed_.emplace(options_.json);
   if (::access(options_.json.c_str(), F_OK) != 0) return;  // nothing to go on from
   ReadResults earlier = read_results(options_.json);
   open_libraries(earlier.environment.libs, device().kind);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/common/ceilings.h"
+#include "apps/common/file_lock.h"
 #include "apps/common/output.h"
 #include "apps/common/progress.h"
 #include "apps/common/result_file.h"
@@ -73,6 +74,7 @@ class BenchSession {
   Stream stream_;
   Ceilings ceilings_;
   ResultFile results_;
+  std::optional<FileLock> resumed_;         // the --json file, while this run adds to it
   std::vector<ResultRow> earlier_;          // of the file to resume, in order
   std::map<std::string, size_t> measured_;  // by row_key(), those of earlier_ that need no other try
   struct Refusal {

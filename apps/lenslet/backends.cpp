@@ -153,7 +153,7 @@ void check_memory(const Conv2dProblem& problem, const std::vector<Target>& targe
 }  // namespace
 
 ExitCode run_backends(const BackendsOptions& options) {
-  Console console({options.json, options.csv});
+  Console console({{"--json", options.json}, {"--csv", options.csv}}, {{"--weights", options.weights}});
   if (options.threads) set_num_threads(*options.threads);
   std::vector<Conv2dProblem> problems;
   for (const std::string& text : options.problems) problems.push_back(Conv2dProblem::parse(text));

@@ -256,7 +256,7 @@ class ModelBench {
 }  // namespace
 
 ExitCode run_bench(const ModelBenchOptions& options) {
-  Console console({options.json, options.csv});
+  Console console({{"--json", options.json}, {"--csv", options.csv}}, {{"--weights", options.weights}});
   ModelBench bench(options, console);
   try {
     bench.run();

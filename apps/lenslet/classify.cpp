@@ -214,7 +214,10 @@ class Files {
 }  // namespace
 
 ExitCode run_classify(const ClassifyOptions& options) {
-  Console console({options.json, options.csv, options.save_plan});
+  std::vector<NamedFile> read = {{"--weights", options.weights}};
+  for (const std::string& file : options.inputs) read.emplace_back("a picture", file);
+  Console console({{"--json", options.json}, {"--csv", options.csv}, {"--save-plan", options.save_plan}},
+                  read);
   if (options.inputs.empty())
     throw UsageError("classify expects a FILE, a DIR or '-'; see lenslet classify --help");
   if (options.index && options.limit) throw UsageError("--index and --limit exclude each other");

@@ -65,13 +65,6 @@ bool looks_like_idx(const std::string& path) {
   return read && (gzip || idx);
 }
 
-DigitInput failed(const std::string& file, const std::string& message) {
-  DigitInput input;
-  input.file = file;
-  input.error = message;
-  return input;
-}
-
 void read_picture(DigitInput& input, bool keep_original) {
   try {
     Image image = read_image(input.file);
@@ -107,10 +100,7 @@ void DigitInputs::open_next_argument() {
   try {
     std::error_code ignored;
     if (name != "-" && fs::is_directory(name, ignored)) {
-      for (std::string& file : pictures_in(name)) {
-        pending_.emplace_back();
-        pending_.back().file = std::move(file);
-      }
+      for (std::string& file : pictures_in(name)) pending_.push_back({std::move(file), ""});
     } else if (name != "-" && looks_like_idx(name)) {
       IdxArray images = read_idx(name, 3);
       if (images.dims[1] != kLenet5Side || images.dims[2] != kLenet5Side) {
@@ -126,11 +116,10 @@ void DigitInputs::open_next_argument() {
       idx_next_ = options_.index.value_or(0);
       idx_end_ = options_.index ? idx_next_ + 1 : std::min(count, options_.limit.value_or(count));
     } else {
-      pending_.emplace_back();
-      pending_.back().file = name;
+      pending_.push_back({name, ""});
     }
   } catch (const DataError& error) {
-    pending_.push_back(failed(name, error.what()));
+    pending_.push_back({name, error.what()});
   }
 }
 
@@ -150,7 +139,10 @@ std::vector<DigitInput> DigitInputs::next(size_t count) {
       ++idx_next_;
       inputs.push_back(std::move(input));
     } else if (!pending_.empty()) {
-      inputs.push_back(std::move(pending_.front()));
+      DigitInput input;
+      input.file = std::move(pending_.front().file);
+      input.error = std::move(pending_.front().error);
+      inputs.push_back(std::move(input));
       pending_.pop_front();
     } else if (next_argument_ < options_.inputs.size()) {
       open_next_argument();

@@ -42,8 +42,11 @@ class DigitInputs {
   bool keep_originals_;
   bool single_ = false;
   size_t next_argument_ = 0;
-  std::deque<DigitInput> pending_;  // names still to be read, or errors to be passed on
-  IdxArray idx_;                    // the IDX file being read
+  struct Pending {
+    std::string file, error;
+  };
+  std::deque<Pending> pending_;  // names still to be read, or errors to be passed on
+  IdxArray idx_;                 // the IDX file being read
   std::string idx_file_;
   int64_t idx_next_ = 0, idx_end_ = 0;
 };

@@ -145,7 +145,7 @@ std::vector<Target> targets_for(const std::string& text) {
 }  // namespace
 
 ExitCode run_doctor(const DoctorOptions& options) {
-  Console console({options.json, options.csv});
+  Console console({{"--json", options.json}, {"--csv", options.csv}}, {{"--weights", options.weights}});
   if (options.threads) set_num_threads(*options.threads);
   const std::vector<Target> targets = targets_for(options.device);
   console.line("program:   " + version_line("lenslet"));

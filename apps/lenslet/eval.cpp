@@ -120,8 +120,13 @@ void write_run(JsonWriter& json, const Session& session, const ImageDataset& dat
 }
 
 ExitCode run_eval(const EvalOptions& options) {
-  Console console(
-      {options.json, options.csv, options.misses, options.logits, options.contact_sheet, options.save_plan});
+  Console console({{"--json", options.json},
+                   {"--csv", options.csv},
+                   {"--misses", options.misses},
+                   {"--logits", options.logits},
+                   {"--contact-sheet", options.contact_sheet},
+                   {"--save-plan", options.save_plan}},
+                  {{"--weights", options.weights}});
   if (!options.contact_sheet.empty()) check_contact_sheet_name(options.contact_sheet);
   if (options.backend_matrix && options.plan != "auto" && options.plan != Plan::kLayered) {
     throw UsageError("--backend-matrix chooses the backends itself, a plan would too; leave out --plan");

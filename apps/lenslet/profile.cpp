@@ -308,7 +308,11 @@ void write_files(const Executable& executable, const ResultFile& results, const 
 }  // namespace
 
 ExitCode run_profile(const ProfileCommandOptions& options) {
-  Console console({options.json, options.csv, options.trace, options.save_plan});
+  Console console({{"--json", options.json},
+                   {"--csv", options.csv},
+                   {"--trace", options.trace},
+                   {"--save-plan", options.save_plan}},
+                  {{"--weights", options.weights}});
   Session session(options);
   const std::unique_ptr<Executable> executable = session.build(session.batch_or(1));
   console.line(concat("LeNet-5, ", session.weights_origin(), ", batch ", executable->batch(), " on ",

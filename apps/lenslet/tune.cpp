@@ -260,7 +260,8 @@ void tune(const TuneOptions& options, const Session& session, Console& console, 
 }  // namespace
 
 ExitCode run_tune(const TuneOptions& options) {
-  Console console({options.json, options.csv, options.save_plan});
+  Console console({{"--json", options.json}, {"--csv", options.csv}, {"--save-plan", options.save_plan}},
+                  {{"--weights", options.weights}});
   const Session session(options);
   TuneReport report;
   report.batch = session.batch_or(1);

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -20,7 +22,13 @@ constexpr size_t kMaxNameInMessage = 300;
 constexpr size_t kReadStep = 1 << 16;
 constexpr size_t kWriteBuffer = 1 << 16;
 
+bool (*stop_reading)() = nullptr;
+
 std::string reason_of(int error) { return std::strerror(error); }
+
+// Names for remove_unfinished_files(), which may come at any moment and so can read nothing but this. One program writes
+// fewer files than this at a time; what finds no place is still removed by its destructor.
+std::array<std::atomic<const char*>, 16> unfinished{};
 
 class Descriptor {
  public:
@@ -92,7 +100,10 @@ std::vector<uint8_t> read_file(const std::string& path, size_t max_bytes) {
   while (true) {
     if (filled == bytes.size()) bytes.resize(std::max(filled + kReadStep, filled + filled / 2));
     const ssize_t got = ::read(file.get(), bytes.data() + filled, bytes.size() - filled);
-    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EINTR) {
+      if (stop_reading && stop_reading()) throw InterruptedError(concat("interrupted while reading ", name));
+      continue;
+    }
     if (got < 0) throw DataError(concat(name, ": cannot be read: ", reason_of(errno)));
     if (got == 0) break;
     filled += static_cast<size_t>(got);
@@ -100,6 +111,43 @@ std::vector<uint8_t> read_file(const std::string& path, size_t max_bytes) {
   }
   bytes.resize(filled);
   return bytes;
+}
+
+void stop_reading_when(bool (*stop)()) { stop_reading = stop; }
+
+SignalsHeld::SignalsHeld() {
+  sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, &before_);
+}
+
+SignalsHeld::~SignalsHeld() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+UnfinishedFile::UnfinishedFile(std::string path) : path_(std::move(path)) {
+  for (auto& slot : unfinished) {
+    const char* free = nullptr;
+    if (slot.compare_exchange_strong(free, path_.c_str())) break;
+  }
+}
+
+UnfinishedFile::~UnfinishedFile() {
+  if (path_.empty()) return;
+  ::unlink(path_.c_str());
+  release();
+}
+
+void UnfinishedFile::release() noexcept {
+  for (auto& slot : unfinished) {
+    const char* mine = path_.c_str();
+    slot.compare_exchange_strong(mine, nullptr);
+  }
+  path_.clear();
+}
+
+void remove_unfinished_files() noexcept {
+  for (auto& slot : unfinished) {
+    if (const char* const path = slot.load()) ::unlink(path);
+  }
 }
 
 OutputFile::OutputFile(const std::string& path) : path_(path) {
@@ -130,31 +178,27 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
     if (!real) throw fail();
     path_ = real.get();
   }
-  temporary_ = folder_of(path_) + ".lenslet-XXXXXX";  // short, so that it fits wherever path_ does
-  descriptor_ = ::mkstemp(temporary_.data());
-  if (descriptor_ < 0) {
-    const int error = errno;
-    temporary_.clear();
-    errno = error;
-    throw fail();
+  std::string name = folder_of(path_) + ".lenslet-XXXXXX";  // short, so that it fits wherever path_ does
+  {
+    const SignalsHeld held;
+    descriptor_ = ::mkostemp(name.data(), O_CLOEXEC);
+    if (descriptor_ < 0) throw fail();
+    temporary_.emplace(name);
   }
-  // mkstemp makes files for their owner alone; a report gets the rights of the file that it replaces or the
+  // mkostemp makes files for their owner alone; a report gets the rights of the file that it replaces or the
   // usual ones.
   const mode_t mask = ::umask(0);
   ::umask(mask);
   const mode_t mode = exists ? status.st_mode & 07777 : 0666 & ~mask;
   if (::fchmod(descriptor_, mode) != 0) {
-    const int error = errno;
+    const OutputError error = fail();
     ::close(descriptor_);
-    ::unlink(temporary_.c_str());
-    errno = error;
-    throw fail();
+    throw error;
   }
 }
 
 OutputFile::~OutputFile() {
   if (descriptor_ >= 0 && descriptor_ != STDOUT_FILENO) ::close(descriptor_);
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
 void OutputFile::write(const std::string& text) {
@@ -181,10 +225,10 @@ void OutputFile::commit() {
   if (path_ == "-") return;
   const int closed = ::close(descriptor_);
   descriptor_ = -1;
-  if (closed != 0 || (!temporary_.empty() && ::rename(temporary_.c_str(), path_.c_str()) != 0)) {
+  if (closed != 0 || (temporary_ && ::rename(temporary_->path().c_str(), path_.c_str()) != 0)) {
     throw OutputError(concat(printable_name(path_), ": cannot be written: ", reason_of(errno)));
   }
-  temporary_.clear();
+  if (temporary_) temporary_->release();
 }
 
 }  // namespace lenslet

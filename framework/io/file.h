@@ -1,7 +1,9 @@
 // Whole files in, whole files out.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,40 @@ std::string printable_name(const std::string& name);
 /// naming the file: missing, unreadable, a directory, a FIFO or device (refused at once, never waited for),
 /// or larger than `max_bytes`.
 std::vector<uint8_t> read_file(const std::string& path, size_t max_bytes);
+
+/// Asked whenever a signal interrupts a read: true ends it with InterruptedError, so that Ctrl-C leaves a pipe that nobody
+/// writes to. Without it reads go on. Call before threads read.
+void stop_reading_when(bool (*stop)());
+
+/// The name of a file that must not stay behind half done. It is removed when this object ends, and by
+/// remove_unfinished_files(), unless release() said that it was renamed.
+class UnfinishedFile {
+ public:
+  explicit UnfinishedFile(std::string path);
+  ~UnfinishedFile();
+  UnfinishedFile(const UnfinishedFile&) = delete;
+  UnfinishedFile& operator=(const UnfinishedFile&) = delete;
+  void release() noexcept;
+  const std::string& path() const noexcept { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// Removes what every UnfinishedFile names. For a signal handler that ends the process next: calls nothing but unlink().
+void remove_unfinished_files() noexcept;
+
+/// No signal handler runs in this thread while it exists: creating a file and noting its name are one step.
+class SignalsHeld {
+ public:
+  SignalsHeld();
+  ~SignalsHeld();
+  SignalsHeld(const SignalsHeld&) = delete;
+  SignalsHeld& operator=(const SignalsHeld&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 /// Writes to a temporary name beside `path` and renames on commit(), so that an interrupted run leaves the
 /// old file or none; "-" is standard output. A device or FIFO that exists is written to directly. Every write
@@ -32,7 +68,8 @@ class OutputFile {
  private:
   void flush();
 
-  std::string path_, temporary_, buffer_;  // temporary_ is empty where path_ is written directly
+  std::string path_, buffer_;
+  std::optional<UnfinishedFile> temporary_;  // none where path_ is written directly
   int descriptor_ = -1;
 };
 

@@ -1,0 +1,54 @@
+#include "apps/common/file_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "framework/error.h"
+
+namespace lenslet {
+
+FileLock::FileLock(const std::string& path) {
+  std::error_code unreachable;
+  const std::filesystem::path real = std::filesystem::weakly_canonical(path, unreachable);
+  const std::string name = (unreachable ? path : real.string()) + ".lock";
+  while (true) {
+    const SignalsHeld held;
+    descriptor_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (descriptor_ < 0) {
+      throw OutputError(concat(printable_name(name), ": cannot be written: ", std::strerror(errno)));
+    }
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+      const int error = errno;
+      ::close(descriptor_);
+      if (error != EWOULDBLOCK) {
+        throw OutputError(concat(printable_name(name), ": cannot be locked: ", std::strerror(error)));
+      }
+      throw OutputError(
+          concat(printable_name(path),
+                 ": another run with --resume is adding to this file: wait for its end, or give "
+                 "another --json file"));
+    }
+    // Whoever held it last may have removed the name between open() and flock(): the lock is then on a file without one.
+    struct stat mine = {}, named = {};
+    const bool current = ::fstat(descriptor_, &mine) == 0 && ::stat(name.c_str(), &named) == 0 &&
+                         mine.st_ino == named.st_ino && mine.st_dev == named.st_dev;
+    if (current) {
+      name_.emplace(name);
+      return;
+    }
+    ::close(descriptor_);
+  }
+}
+
+FileLock::~FileLock() {
+  name_.reset();  // while it is still held
+  ::close(descriptor_);
+}
+
+}  // namespace lenslet

@@ -1,0 +1,26 @@
+// One program at a time may read a file, add to it and write it back.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "framework/io/file.h"
+
+namespace lenslet {
+
+/// Holds `path` for this process by a lock on "<path>.lock" beside it, which is removed at the end; a process that was
+/// killed holds nothing, whatever it left behind. Programs that merely replace the file take no lock.
+class FileLock {
+ public:
+  /// Throws OutputError where another process holds it, or the lock cannot be made.
+  explicit FileLock(const std::string& path);
+  ~FileLock();
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+ private:
+  std::optional<UnfinishedFile> name_;
+  int descriptor_ = -1;
+};
+
+}  // namespace lenslet
