@@ -379,7 +379,7 @@ class ReportTest(unittest.TestCase):
 
     def test_readme_is_written_from_the_files(self):
         tree = self.folder / "tree"
-        for path in ("README.md", "docs/results", "apps/report"):
+        for path in ("README.md", "docs/results.md", "docs/results", "docs/pictures", "apps/report", "weights"):
             source = ROOT / path
             (tree / path).parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if source.is_dir() else shutil.copy)(source, tree / path)
@@ -404,7 +404,8 @@ class ReportTest(unittest.TestCase):
         # Without convbench's files those parts are left out.
         self.assertEqual(update().returncode, 0)
         self.assertEqual(update("--check").returncode, 0)
-        self.assertNotIn("The ladder of implicit GEMM", (tree / "README.md").read_text())
+        full = tree / "docs" / "results.md"
+        self.assertNotIn("The ladder of implicit GEMM", full.read_text())
         self.assertNotEqual(update("--report").returncode, 0)
         # With them they are there, with their pictures.
         document = synthetic.everything()
@@ -412,7 +413,6 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(update("--check").returncode, 1)
         run = update("--report")
         self.assertEqual(run.returncode, 0, run.stderr)
-        readme = (tree / "README.md").read_text()
         row = next(
             row
             for row in document["results"]
@@ -420,18 +420,36 @@ class ReportTest(unittest.TestCase):
             and row["backend"] == "direct"
             and row["cache"] == "hot"
         )
-        self.assertIn(f"{row['time_ns']['median'] / 1e3:,.0f} (×8.00)", readme)
-        self.assertIn("faster in 30 of 30 cells", readme)
-        self.assertIn("| 32, 64, 128 | 41.0 | 60.0 | 37.0 | 180 | 150 |", readme)
-        self.assertIn("| product | 41.0 | 111% | tuned tiles |", readme)
-        for link in re.findall(r"\]\((docs/results/[^)]*)\)", readme):
-            self.assertTrue((tree / link).exists(), link)
+        text, readme = full.read_text(), (tree / "README.md").read_text()
+        self.assertIn(f"{row['time_ns']['median'] / 1e3:,.0f} (×8.00)", text)
+        self.assertIn("faster in 30 of 30 cells", text)
+        self.assertIn("| 32, 64, 128 | 41.0 | 60.0 | 37.0 | 180 | 150 |", text)
+        self.assertIn("| product | 41.0 | 111% | tuned tiles |", text)
+        self.assertIn("(30 cases) | `direct` | cuDNN; 30 of 30 faster |", readme)
+        self.assertIn("fp32, TFLOP/s (8 shapes) | 60.0 (`winograd`) | 37.0 (cuDNN) | 1.6× |", readme)
+        for page, contents in ((tree / "README.md", readme), (full, text)):
+            for link in re.findall(r"\]\(((?:docs/)?(?:results|pictures)/[^)]*)\)", contents):
+                self.assertTrue((page.parent / link).exists(), link)
         self.assertEqual(update("--check").returncode, 0)
         # A page drawn from another file than the one beside it is found.
         (gpu / "reproduce.json").write_text(json.dumps(document) + "\n")
         run = update("--check")
         self.assertEqual(run.returncode, 1)
         self.assertIn("report.html", run.stderr)
+        (gpu / "reproduce.json").write_text(json.dumps(document))
+        self.assertEqual(update("--check").returncode, 0)
+        profile = gpu / "profile-batch-10000.json"
+        profile.write_text(profile.read_text() + "\n")
+        run = update("--check")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("lenet5.svg", run.stderr)
+        self.assertIn("profile.svg", run.stderr)
+        # So is a number that somebody wrote by hand.
+        profile.write_text(profile.read_text()[:-1])
+        (tree / "README.md").write_text(readme.replace("| 60.0 (`winograd`)", "| 90.0 (`winograd`)"))
+        run = update("--check")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("README.md's results differ", run.stderr)
 
 
 if __name__ == "__main__":

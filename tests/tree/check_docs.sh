@@ -18,6 +18,11 @@ bad() {
   found=1
 }
 
+# Files that a tutorial has its reader write: "<!-- file: PATH -->" before a block.
+declare -A written=()
+while IFS= read -r path; do written[$path]=1; done < <(sed -nE 's/^<!-- file: (.*) -->$/\1/p' "${documents[@]}")
+is_there() { [ -e "$1" ] || [ -n "${written[$1]:-}" ]; }
+
 # "document:line<TAB>kind<TAB>text" of commands (fenced blocks sh and console, and backticks that begin with one), files
 # in backticks, and links.
 extract() {
@@ -110,7 +115,7 @@ check_command() {
         grep -q "\"name\": \"${words[i + 1]:-}\"" CMakePresets.json || bad "$place" "there is no preset ${words[i + 1]:-}"
         ;;
       weights/* | tests/* | .ci/* | ./.ci/* | docs/* | layers/* | apps/*)
-        [ -e "$word" ] || bad "$place" "there is no $word"
+        is_there "$word" || bad "$place" "there is no $word"
         ;;
     esac
   done
@@ -135,7 +140,7 @@ while IFS=$'\t' read -r place kind text; do
         [ "${#words[@]}" -eq 0 ] || check_command "$place" "${words[@]}"
       done < <(sed -E 's/(\|\||&&|[|;])/\n/g' <<<"$text")
       ;;
-    file) [ -e "$text" ] || bad "$place" "there is no $text" ;;
+    file) is_there "$text" || bad "$place" "there is no $text" ;;
     link)
       document=${place%:*}
       [ -e "$(dirname "$document")/$text" ] || bad "$place" "the link leads nowhere: $text"

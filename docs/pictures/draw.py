@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Draws README's pictures: the graph of LeNet-5 with its shapes, and where a pass goes.
+
+    python3 docs/pictures/draw.py docs/results/2026-11-21-h200/profile-batch-10000.json
+
+Writes lenet5.svg and profile.svg beside this file. Shapes are those of the profile's
+convolutions and of weights/lenet5.safetensors; times are the profile's hot medians. Each picture names the SHA-256 of the
+profile, so that update_readme.py --check finds a picture of another run. Needs matplotlib; exit code 4 where it is missing.
+"""
+
+import argparse
+import hashlib
+import json
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.dont_write_bytecode = True  # the tree stays as it is
+sys.path.insert(0, str(ROOT / "apps" / "report"))
+try:
+    import style
+except ModuleNotFoundError as error:
+    print(f"draw: {error}: apt-get install python3-matplotlib", file=sys.stderr)
+    sys.exit(4)
+from matplotlib.patches import FancyArrowPatch, Rectangle  # noqa: E402
+
+CONV, LINEAR, LEFT_OVER = style.colour(0), style.colour(1), style.colour(3)
+
+
+def sizes(problem):
+    """The numbers of a problem string: {"ic": 6, "ih": 12, …}."""
+    return {name: int(value) for name, value in re.findall(r"(mb|ic|ih|oc|oh|kh)(\d+)", problem.split('n"')[0])}
+
+
+def weight_shapes():
+    data = (ROOT / "weights" / "lenet5.safetensors").read_bytes()
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    return {name: entry["shape"] for name, entry in header.items() if name != "__metadata__"}
+
+
+def layers(document):
+    """The hot rows of the layers that a pass consists of, in order."""
+    return [row for row in document["results"] if row["backend"] and row["cache"] == "hot"]
+
+
+def activations(document):
+    """[(what computes it, [C, H, W] or [features])] from the image to the scores."""
+    problems = {row["name"]: sizes(row["problem"]) for row in layers(document) if row["problem"]}
+    shapes = weight_shapes()
+    conv1, conv2 = problems["conv1"], problems["conv2"]
+    last = round((shapes["fc1.weight"][1] / conv2["oc"]) ** 0.5)
+
+    def conv(name, p):
+        return f"{name}\n{p['oc']} filters\n{p['kh']}×{p['kh']}, ReLU"
+
+    def pool(name, before, after):
+        return f"{name}\nmax {before // after}×{before // after}"
+
+    steps = [
+        ("", [conv1["ic"], conv1["ih"], conv1["ih"]]),
+        (conv("conv1", conv1), [conv1["oc"], conv1["oh"], conv1["oh"]]),
+        (pool("pool1", conv1["oh"], conv2["ih"]), [conv2["ic"], conv2["ih"], conv2["ih"]]),
+        (conv("conv2", conv2), [conv2["oc"], conv2["oh"], conv2["oh"]]),
+        (pool("pool2", conv2["oh"], last), [conv2["oc"], last, last]),
+    ]
+    for name in ("fc1", "fc2", "fc3"):
+        outputs = shapes[f"{name}.weight"][0]
+        steps.append((f"{name}\nlinear" + ("" if name == "fc3" else "\nReLU"), [outputs]))
+    return steps
+
+
+def planes(axes, x, shape):
+    """Feature maps as a pile of squares; returns the right edge."""
+    channels, size = shape[0], 0.055 * shape[1]
+    shift = min(0.075, 0.55 / channels)
+    for i in range(channels):
+        corner = (x + i * shift, -size / 2 - (channels - 1) * shift / 2 + i * shift)
+        axes.add_patch(Rectangle(corner, size, size, facecolor=style.BACK, edgecolor=CONV, linewidth=0.9, zorder=9 - i / 99))
+    return x + size + (channels - 1) * shift
+
+
+def column(axes, x, features):
+    height = 0.35 + 0.0125 * features
+    axes.add_patch(Rectangle((x, -height / 2), 0.16, height, facecolor=style.BACK, edgecolor=LINEAR, linewidth=1.2))
+    return x + 0.16
+
+
+def graph(document):
+    figure, axes = style.plt.subplots(figsize=(11, 2.9))
+    x = 0.0
+    for index, (operation, shape) in enumerate(activations(document)):
+        if index > 0:
+            axes.add_patch(
+                FancyArrowPatch((x + 0.06, 0), (x + 1.06, 0), arrowstyle="-|>", mutation_scale=11, color=style.SOFT)
+            )
+            name, *rest = operation.split("\n")
+            axes.text(x + 0.56, 0.1, name, ha="center", va="bottom", fontweight="bold")
+            axes.text(x + 0.56, -0.1, "\n".join(rest), ha="center", va="top", fontsize=8, color=style.SOFT)
+            x += 1.14
+        right = planes(axes, x, shape) if len(shape) == 3 else column(axes, x, shape[0])
+        axes.text((x + right) / 2, -1.42, "×".join(map(str, shape)), ha="center", va="top")
+        x = right
+    axes.text(0, 1.25, "image", ha="left", color=style.SOFT)
+    axes.text(x, 1.25, "a score for each digit", ha="right", color=style.SOFT)
+    axes.set_xlim(-0.1, x + 0.1)
+    axes.set_ylim(-1.75, 1.5)
+    axes.set_aspect("equal")
+    axes.axis("off")
+    return figure
+
+
+def profile(document):
+    rows, sums = layers(document), document["sums_ns"]
+    figure, axes = style.plt.subplots(figsize=(9.6, 2.9))
+    begin, events, whole = 0.0, sums["events"] / 1e3, sums["unprofiled"] / 1e3
+    for place, row in enumerate(rows):
+        median = row["time_ns"]["median"] / 1e3
+        colour = CONV if row["problem"] else LINEAR
+        axes.barh(place, median, left=begin, color=colour, height=0.62)
+        text = f"{median:.1f} µs, {row['ceiling_fraction']:.0%} of the ceiling ({row['bound_by']})"
+        if median > 0.4 * whole:
+            axes.text(begin + median / 2, place, text, va="center", ha="center", fontsize=9, color=style.BACK)
+        elif begin > 0.4 * whole:
+            axes.text(begin - 2, place, text, va="center", ha="right", fontsize=9)
+        else:
+            axes.text(begin + median + 2, place, text, va="center", ha="left", fontsize=9)
+        begin += median
+    axes.barh(len(rows), -events, left=begin, color=LEFT_OVER, height=0.62)
+    axes.text(begin - events - 2, len(rows), f"−{events:.1f} µs: the events that time them", va="center", ha="right", fontsize=9)
+    axes.barh(len(rows) + 1, whole, color=style.SOFT, height=0.62)
+    axes.text(
+        whole / 2,
+        len(rows) + 1,
+        f"a pass without events inside: {whole:.1f} µs; unexplained {abs(sums['residual']) / sums['unprofiled']:.1%}",
+        va="center",
+        ha="center",
+        fontsize=9,
+        color=style.BACK,
+    )
+    names = [f"{row['name']}{' + pool' if 'pooled' in row['detail'] else ''}: {row['backend']}" for row in rows]
+    axes.set_yticks(range(len(rows) + 2), [*names, "measuring", "whole pass"])
+    axes.invert_yaxis()
+    axes.grid(axis="y", visible=False)
+    axes.set_xlabel(f"µs, hot median; batch {document['batch']:,}, fp32, {document['devices'][0]['name']}")
+    return figure
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("profile", type=Path)
+    arguments = parser.parse_args()
+    data = arguments.profile.read_bytes()
+    sources = [(arguments.profile.name, hashlib.sha256(data).hexdigest())]
+    document = json.loads(data)
+    for name, draw in (("lenet5", graph), ("profile", profile)):
+        (HERE / f"{name}.svg").write_text(style.for_file(style.to_svg(draw(document), name), sources))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""What the tables share: where things are, and how files and numbers are read."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+FULL = ROOT / "docs" / "results.md"  # the page with the full tables
+REPORT = ROOT / "apps" / "report"
+CONVBENCH = ("reproduce.json", "ladder.json", "sweep.json")  # a row of several counts as the last file has it
+PAGE = "report.html"
+PICTURES = {
+    "rgb-ratio": "How many times faster than cuDNN direct is, by size, stride and filters",
+    "ladder-implicit-gemm": "TFLOP/s and share of cuDNN, rung by rung, one line a shape",
+}
+
+sys.dont_write_bytecode = True  # the tree stays as it is
+sys.path.insert(0, str(REPORT))
+import results  # noqa: E402  (apps/report's reader of result files)
+
+
+def load(folder, name):
+    return json.loads((folder / name).read_text())
+
+
+def millions(rate):
+    return f"{rate / 1e6:.2f} M" if rate < 1e7 else f"{rate / 1e6:.1f} M"
+
+
+def link(path, page=FULL):
+    """A path as `page` links to it."""
+    return Path(os.path.relpath(path.resolve(), page.parent)).as_posix()
+
+
+def convbench_files(gpu):
+    return [gpu / name for name in CONVBENCH if (gpu / name).exists()]
+
+
+def convbench_group(gpu):
+    """The rows of convbench's files, and their figures for the machine; None where there are no such files."""
+    files = [results.load(path) for path in convbench_files(gpu)]
+    return results.Group(files[0].device, files) if files else None
+
+
+def rgb_group(gpu):
+    """The rows of the RGB images: the sweep's, where there is one, so that its machine's figures go with its rows."""
+    sweep = gpu / "sweep.json"
+    return results.Group(results.load(sweep).device, [results.load(sweep)]) if sweep.exists() else convbench_group(gpu)

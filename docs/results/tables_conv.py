@@ -1,0 +1,108 @@
+"""The tables of convolutions, from convbench's files. Each is a generator of lines."""
+
+import results  # apps/report's reader of result files
+import selection
+import words
+from common import PICTURES, link
+
+
+def picture(gpu, name):
+    """A picture, where it was drawn."""
+    path = gpu / f"{name}.svg"
+    if path.exists():
+        yield ""
+        yield f"![{PICTURES[name]}]({link(path)})"
+
+
+def rgb(gpu, group):
+    """direct against cuDNN on one RGB image."""
+    cells = selection.heat_cells(group.rows)
+    if not cells:
+        return
+    columns = sorted({(k, stride) for k, stride, _ in cells}, key=lambda column: [results.natural(v) for v in column])
+    sizes = sorted({size for _, _, size in cells}, key=results.natural)
+
+    def best(k, stride, size):
+        table = group.rows.where(table="rgb", cache="hot", math="fp32", backend="direct")
+        return table.where(out_channels=k, stride=stride, size=size).best()
+
+    ahead = sum(ratio > 1 for ratio in cells.values())
+    shares = selection.rgb_bandwidth(group)
+    moved = (
+        f"; at 2048 and 4096 it moves {min(shares):.0%} to {max(shares):.0%} of the copy bandwidth" if shares else ""
+    )
+    yield (
+        f"**3×3 convolution of one RGB image**, {group.device}, padding 1, fp32, hot, kernel time. `direct` in µs, and"
+        f" how many times faster than cuDNN in its faster layout, measured in the same run: faster in {ahead} of"
+        f" {len(cells)} cells{moved}."
+    )
+    yield ""
+    yield "| size | " + " | ".join(f"K={k}, stride {stride}" for k, stride in columns) + " |"
+    yield "|---" * (len(columns) + 1) + "|"
+    for size in sizes:
+        texts = [
+            (
+                f"{words.short(best(k, s, size).ns / 1e3)} (×{words.short(cells[k, s, size])})"
+                if (k, s, size) in cells
+                else "–"
+            )
+            for k, s in columns
+        ]
+        yield f"| {size} | " + " | ".join(texts) + " |"
+    yield from picture(gpu, "rgb-ratio")
+
+
+def deep(gpu, group):
+    """3x3 at batch 8: ours and cuDNN, fp32 and tensor cores."""
+    found = selection.deep_rows(group.rows)
+    wanted = [
+        "implicit_gemm fp32",
+        "winograd fp32",
+        "cudnn fp32",
+        "tensor_core tf32",
+        "cudnn tf32",
+        "tensor_core fp16",
+        "cudnn fp16",
+    ]
+    names = [name for name in wanted if any(name in best for best in found.values())]
+    if not names:
+        return
+    yield (
+        f"**3×3 convolution, batch 8**, {group.device}, hot, TFLOP/s, each in its fastest layout of one run. Operations"
+        " are those of the direct sum, so Winograd's rate is an effective one."
+    )
+    yield ""
+    yield "| C, H=W, K | " + " | ".join(names) + " |"
+    yield "|---" * (len(names) + 1) + "|"
+    for problem, best in found.items():
+        c, size, k = selection.DEEP.match(problem).groups()
+        rates = [words.short(best[name].gflops / 1e3) if name in best else "–" for name in names]
+        yield f"| {c}, {size}, {k} | " + " | ".join(rates) + " |"
+    means = [
+        results.geometric_mean(best[name].gflops / 1e3 for best in found.values() if name in best) for name in names
+    ]
+    yield "| geometric mean | " + " | ".join(words.short(mean) for mean in means) + " |"
+
+
+def ladder(gpu, group):
+    """The climb of implicit_gemm."""
+    rows = dict(selection.algorithms(group.rows)).get("implicit_gemm")
+    steps = results.Rows(row for row in rows or [] if selection.rung_of(row) != "rival")
+    rungs = list(dict.fromkeys(selection.rung_of(row) for row in steps))
+    if len(rungs) < 2:
+        return
+    yield (
+        f"**The ladder of implicit GEMM**, {group.device}, fp32, geometric means of {len(steps.problems())} shapes;"
+        " `convbench ladder implicit_gemm` climbs it."
+    )
+    yield ""
+    yield "| rung | TFLOP/s | of cuDNN | the one change |"
+    yield "|---|---|---|---|"
+    for rung in rungs:
+        mine = results.Rows(row for row in steps if selection.rung_of(row) == rung)
+        rate = results.geometric_mean(row.gflops / 1e3 for row in mine.drawn if row.gflops)
+        share = results.geometric_mean(row.ratio for row in mine.drawn if row.ratio)
+        change = next((row.labels["change"] for row in mine if "change" in row.labels), "")
+        share_text = "–" if share is None else f"{share:.1%}" if share < 0.1 else f"{share:.0%}"
+        yield f"| {rung} | {words.short(rate)} | {share_text} | {change} |"
+    yield from picture(gpu, "ladder-implicit-gemm")
