@@ -1,12 +1,14 @@
-# Writes OUTPUT, a header with the version and commit of SOURCE_DIR; leaves the file alone when nothing changed.
+# Writes OUTPUT, a header with the version, commit and date of SOURCE_DIR; leaves the file alone when nothing changed.
 set(commit "unknown")
 set(dirty "false")
+string(TIMESTAMP date "%Y-%m-%d" UTC)  # of SOURCE_DATE_EPOCH where it is set; today, where no commit tells better
 find_program(git git)
 if(git)
   execute_process(COMMAND "${git}" -C "${SOURCE_DIR}" rev-parse --short=12 HEAD OUTPUT_VARIABLE head RESULT_VARIABLE failed
                   ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
   if(NOT failed)
     set(commit "${head}")
+    execute_process(COMMAND "${git}" -C "${SOURCE_DIR}" log -1 --format=%cs OUTPUT_VARIABLE date OUTPUT_STRIP_TRAILING_WHITESPACE)
     execute_process(COMMAND "${git}" -C "${SOURCE_DIR}" status --porcelain --untracked-files=no OUTPUT_VARIABLE changes
                     ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
     if(changes)
@@ -20,6 +22,7 @@ file(CONFIGURE OUTPUT "${OUTPUT}" @ONLY CONTENT [[
 namespace lenslet::build_info {
 inline constexpr const char* kVersion = "@VERSION@";
 inline constexpr const char* kCommit = "@commit@";
+inline constexpr const char* kDate = "@date@";
 inline constexpr bool kDirty = @dirty@;
 inline constexpr const char* kBuildType = "@BUILD_TYPE@";
 inline constexpr const char* kCompiler = "@COMPILER@";

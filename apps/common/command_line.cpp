@@ -3,8 +3,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <limits>
+#include <map>
 
+#include "apps/common/completion.h"
 #include "apps/common/environment.h"
+#include "apps/common/man_page.h"
 #include "apps/common/option_values.h"
 #include "apps/common/output.h"
 #include "apps/common/text.h"
@@ -14,6 +17,7 @@ namespace lenslet {
 
 struct Command::Handle {
   CLI::App* app;
+  std::map<std::string, std::function<Suggestions()>> suggestions;  // by option
 };
 
 struct CommandLine::State {
@@ -22,10 +26,22 @@ struct CommandLine::State {
   struct Entry {
     Command::Handle handle;
     std::function<ExitCode()> run;
+    std::function<std::string()>
+        print;  // instead of `run`: text about the command line itself, made while parsing
   };
   std::vector<std::unique_ptr<Entry>> entries;
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::vector<std::string> shells;  // arguments of `completion`
 
   State(const std::string& name, const std::string& description) : app(description, name), program(name) {}
+  Entry& add(const std::string& name, const std::string& help) {
+    entries.push_back(std::make_unique<Entry>());
+    entries.back()->handle.app = app.add_subcommand(name, help);
+    return *entries.back();
+  }
+  void add_own_commands();
+  std::string completion() const;
+  ProgramDescription describe() const;
   std::vector<std::string> names() const {
     std::vector<std::string> names;
     for (const auto& entry : entries) names.push_back(entry->handle.app->get_name());
@@ -36,13 +52,19 @@ struct CommandLine::State {
 namespace {
 
 constexpr double kHourMs = 3.6e6;
-constexpr const char* kExitCodes =
-    "Exit codes: 0 ok, 1 a check failed, 2 usage, 3 input, model or data file, 4 device or backend not "
-    "available,\n"
-    "5 CUDA or library error, 6 out of memory or workspace, 7 output could not be written, 130 interrupted.";
+OptionDescription describe_option(const CLI::Option& option) {
+  OptionDescription result;
+  for (const std::string& name : option.get_snames()) result.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) result.names.push_back("--" + name);
+  if (result.names.empty()) result.names.push_back(option.get_name());
+  if (option.get_items_expected_max() > 0) result.placeholder = option.get_type_name();
+  result.help = option.get_description();
+  result.repeated = option.get_items_expected_max() > 1;
+  return result;
+}
 
-CLI::Option* add(CLI::App& app, const std::string& name, const std::string& placeholder,
-                 const std::string& help, Command::Read read) {
+CLI::Option* add_option(CLI::App& app, const std::string& name, const std::string& placeholder,
+                        const std::string& help, Command::Read read) {
   return app.add_option_function<std::string>(name, std::move(read), help)
       ->type_name(placeholder)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
@@ -89,9 +111,50 @@ std::string one_line(std::string text) {
 
 }  // namespace
 
+void CommandLine::State::add_own_commands() {
+  Entry& shell = add("completion", "Print a completion script for bash or zsh");
+  shell.print = [this] { return completion(); };
+  Command command(&shell.handle);
+  command.arguments("shell", "bash|zsh", shells, "the shell that reads the script");
+  command.footer(concat("Examples:\n  ", program,
+                        " completion bash > ~/.local/share/bash-completion/completions/", program, "\n  ",
+                        program, " completion zsh > ~/.zfunc/_", program,
+                        "\nThe folder for zsh has to be in $fpath before compinit runs."));
+  Entry& manual = add("man", "Print the manual page");
+  manual.print = [this] { return man_page(describe()); };
+  Command(&manual.handle).footer(concat("Example:\n  ", program, " man | man -l -"));
+}
+
+std::string CommandLine::State::completion() const {
+  if (shells == std::vector<std::string>{"bash"}) return bash_completion(describe());
+  if (shells == std::vector<std::string>{"zsh"}) return zsh_completion(describe());
+  throw UsageError(concat("completion expects one shell, bash or zsh, found ",
+                          shells.empty()      ? std::string("none")
+                          : shells.size() > 1 ? concat(shells.size(), " words")
+                                              : concat("'", one_line(shells.front()), "'")));
+}
+
+ProgramDescription CommandLine::State::describe() const {
+  ProgramDescription result{program, app.get_description(), program_version(), program_date(), {},
+                            {},      environment,           exit_codes()};
+  for (const CLI::Option* option : app.get_options()) result.options.push_back(describe_option(*option));
+  for (const auto& entry : entries) {
+    const CLI::App& sub = *entry->handle.app;
+    CommandDescription command{sub.get_name(), sub.get_description(), {}, {}, sub.get_footer()};
+    for (const CLI::Option* option : sub.get_options()) {
+      OptionDescription described = describe_option(*option);
+      const auto found = entry->handle.suggestions.find(described.names.back());
+      if (found != entry->handle.suggestions.end()) described.suggestions = found->second();
+      (option->get_positional() ? command.arguments : command.options).push_back(std::move(described));
+    }
+    result.commands.push_back(std::move(command));
+  }
+  return result;
+}
+
 void Command::option(const std::string& name, const std::string& placeholder, const std::string& help,
                      Read read) {
-  add(*handle_->app, name, placeholder, help, std::move(read));
+  add_option(*handle_->app, name, placeholder, help, std::move(read));
 }
 
 void Command::repeated(const std::string& name, const std::string& placeholder, const std::string& help,
@@ -157,6 +220,10 @@ void Command::arguments(const std::string& name, const std::string& placeholder,
   handle_->app->add_option(name, target, help)->type_name(placeholder);
 }
 
+void Command::suggest(const std::string& name, std::function<Suggestions()> suggestions) {
+  handle_->suggestions[name] = std::move(suggestions);
+}
+
 void Command::footer(const std::string& text) { handle_->app->footer(text); }
 
 CommandLine::CommandLine(const std::string& program, const std::string& description,
@@ -164,8 +231,6 @@ CommandLine::CommandLine(const std::string& program, const std::string& descript
     : state_(std::make_unique<State>(program, description)) {
   state_->example = example;
   state_->app.set_version_flag("--version", version_line(program));
-  state_->app.footer(
-      concat("Every command has --help with examples, such as: ", example, "\n\n", kExitCodes));
   state_->app.require_subcommand(1);
   state_->app.get_formatter()->column_width(34);
 }
@@ -174,16 +239,20 @@ CommandLine::~CommandLine() = default;
 
 Command CommandLine::command(const std::string& name, const std::string& help,
                              std::function<ExitCode()> run) {
-  auto entry = std::make_unique<State::Entry>();
-  entry->handle.app = state_->app.add_subcommand(name, help);
-  entry->run = std::move(run);
-  state_->entries.push_back(std::move(entry));
-  return Command(&state_->entries.back()->handle);
+  State::Entry& entry = state_->add(name, help);
+  entry.run = std::move(run);
+  return Command(&entry.handle);
+}
+
+void CommandLine::environment(const std::string& variable, const std::string& meaning) {
+  state_->environment.emplace_back(variable, meaning);
 }
 
 std::function<ExitCode()> CommandLine::parse(int argc, const char* const* argv) {
   CLI::App& app = state_->app;
   const std::string& program = state_->program;
+  app.footer(closing_words(state_->example, state_->environment));
+  state_->add_own_commands();
   const std::vector<std::string> names = state_->names();
   const auto expected = [&] {
     std::string listed;
@@ -209,20 +278,19 @@ std::function<ExitCode()> CommandLine::parse(int argc, const char* const* argv) 
     }
     return nullptr;
   };
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {  // --help or --version
-    std::string text;
-    if (dynamic_cast<const CLI::CallForVersion*>(&asked) != nullptr) {
-      text = version_line(program) + "\n";
-    } else {
-      const State::Entry* about = parsed();
-      text = about == nullptr ? app.help() : about->handle.app->help(program);
-    }
+  const auto print = [](const std::string& text) {
     return [text] {
       write_standard_output(text);
       return ExitCode::kOk;
     };
+  };
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help or --version
+    if (dynamic_cast<const CLI::CallForVersion*>(&asked) != nullptr)
+      return print(version_line(program) + "\n");
+    const State::Entry* about = parsed();
+    return print(about == nullptr ? app.help() : about->handle.app->help(program));
   } catch (const CLI::ParseError& error) {
     const State::Entry* about = parsed();
     if (about == nullptr) throw UsageError(concat(one_line(error.what()), "; see ", program, " --help"));
@@ -233,7 +301,7 @@ std::function<ExitCode()> CommandLine::parse(int argc, const char* const* argv) 
   }
   const State::Entry* chosen = parsed();
   if (chosen == nullptr) throw expected();
-  return chosen->run;
+  return chosen->print ? print(chosen->print()) : chosen->run;
 }
 
 std::vector<std::string> split_list(const std::string& option, const std::string& text) {

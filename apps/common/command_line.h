@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/cli_description.h"
 #include "framework/error.h"
 
 namespace lenslet {
@@ -22,6 +23,10 @@ class Command {
   explicit Command(Handle* handle) : handle_(handle) {}
 
   /// `--name PLACEHOLDER`; the last one given counts. `read` throws UsageError for a bad value.
+  ///
+  /// The placeholder says what may be given, alternatives between `|`, and completion offers it: words in lower case
+  /// stand for themselves (`cuda[:N]` for cuda), FILE, FILE.png and DIR for names of files and folders, LIST and SPEC
+  /// for values between commas; any other in upper case is a text of its own.
   void option(const std::string& name, const std::string& placeholder, const std::string& help, Read read);
   /// An option that may be given again and again; `read` sees each value.
   void repeated(const std::string& name, const std::string& placeholder, const std::string& help, Read read);
@@ -41,6 +46,8 @@ class Command {
   /// Arguments without a name, any number of them.
   void arguments(const std::string& name, const std::string& placeholder, std::vector<std::string>& target,
                  const std::string& help);
+  /// What completion offers for the option beside what its placeholder says; asked only when a script is made.
+  void suggest(const std::string& name, std::function<Suggestions()> suggestions);
   /// Ends the help: examples.
   void footer(const std::string& text);
 
@@ -48,7 +55,8 @@ class Command {
   Handle* handle_;
 };
 
-/// A program of subcommands with --help and --version.
+/// A program of subcommands with --help and --version, and with two subcommands of its own: `completion` prints a
+/// completion script for a shell, `man` the manual page, both made from the other subcommands' options.
 class CommandLine {
  public:
   /// `example` is a whole command for the messages: "lenslet eval --device cpu".
@@ -58,6 +66,8 @@ class CommandLine {
   CommandLine& operator=(const CommandLine&) = delete;
 
   Command command(const std::string& name, const std::string& help, std::function<ExitCode()> run);
+  /// A variable that the program reads, for help and manual page.
+  void environment(const std::string& variable, const std::string& meaning);
   /// What to run: the subcommand that was asked for, or printing help or version. Throws UsageError with one line, which
   /// names the nearest match for a word that is none.
   std::function<ExitCode()> parse(int argc, const char* const* argv);

@@ -97,6 +97,8 @@ void write_libraries(JsonWriter& json) {
 
 std::string program_version() { return build_info::kVersion; }
 
+std::string program_date() { return build_info::kDate; }
+
 std::string version_line(const std::string& program) {
   std::string line = concat(program, " ", build_info::kVersion, " (", build_info::kCommit,
                             build_info::kDirty ? ", modified" : "", "), ", build_info::kBuildType, ", ",

@@ -9,6 +9,8 @@ namespace lenslet {
 
 /// "0.1.0".
 std::string program_version();
+/// Of the commit: "2026-01-31".
+std::string program_date();
 /// "lenslet 0.1.0 (0123456789ab, modified), Release, GNU 12.2.0, CUDA 13.0.88".
 std::string version_line(const std::string& program);
 

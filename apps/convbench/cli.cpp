@@ -8,7 +8,10 @@
 #include "apps/convbench/cli_options.h"
 #include "apps/convbench/commands.h"
 #include "apps/convbench/compare.h"
+#include "apps/convbench/gemm_study/gemm_study.h"
+#include "apps/convbench/stencil/stencil_study.h"
 #include "framework/io/image.h"
+#include "layers/conv/gpu/ladder/conv_ladder.h"
 
 namespace lenslet {
 namespace {
@@ -51,6 +54,7 @@ void add_sweep(Command command, SweepOptions& options) {
 
 void add_ladder(Command command, LadderOptions& options) {
   command.arguments("algorithm", "NAME", options.algorithms, "implicit_gemm, direct; none: all of them");
+  command.suggest("algorithm", [] { return Suggestions{conv_ladder_algorithms(), {}}; });
   command.repeated("--problem", "STR", "instead of the shapes of the study; may be given repeatedly",
                    [&options](const std::string& text) { options.problems.push_back(text); });
   command.repeated("--problems", "FILE", "a list of them, one a line",
@@ -87,6 +91,7 @@ void add_streams(Command command, StreamsOptions& options) {
   command.text("--problem", "STR", options.problem,
                concat("a convolution with the whole batch [", options.problem, "]"));
   command.text("--backend", "NAME", options.backend, concat("a backend of the GPU [", options.backend, "]"));
+  command.suggest("--backend", [] { return Suggestions{conv_backend_names({DeviceKind::kCuda}), {}}; });
   command.integer("--chunks", 1, 4096, options.chunks, concat("parts of the batch [", options.chunks, "]"));
   add_integers(command, "--streams", options.streams, 1, 64, "how many streams share the parts [1,2,4]");
   command.text("--trace", "FILE", options.trace, "timeline of every stream, for ui.perfetto.dev");
@@ -115,21 +120,23 @@ void add_separable(Command command, SeparableOptions& options) {
       "  convbench separable --channels 64 --sizes 56,112 --batch-size 32");
 }
 
-/// Names with commas between them, or "none".
+/// Names with commas between them, or "none"; completion offers `words`.
 void add_names(Command& command, const std::string& name, const std::string& value,
-               std::vector<std::string>& target, const std::string& help) {
+               const std::vector<std::string>& words, std::vector<std::string>& target,
+               const std::string& help) {
   command.option(name, value, help, [&target, name](const std::string& text) {
     target = text == "none" ? std::vector<std::string>() : split_list(name, text);
   });
+  command.suggest(name, [words] { return Suggestions{words, {}}; });
 }
 
 void add_gemm(Command command, GemmStudyOptions& options) {
   add_sizes(command, "--sizes", options.sizes);
-  add_names(command, "--memory", "LIST|none", options.memory,
+  add_names(command, "--memory", "LIST|none", gemm_memory_modes(), options.memory,
             "where operands come from: global, shared, register [all]");
   command.integer("--out-channels", 1, 1024, options.out_channels, "filters K [3]");
   add_integers(command, "--tiles", options.tiles, 1, 1024, "threads along an edge of a tile [8,16,32]");
-  add_names(command, "--partition", "LIST|none", options.partitions,
+  add_names(command, "--partition", "LIST|none", gemm_partitions(), options.partitions,
             "what a thread computes: row, column, element [all]");
   add_integers(command, "--blocks", options.blocks, 1, 1024, "threads along an edge of a block [16,32,64]");
   add_measuring(command, options);
@@ -150,11 +157,11 @@ void add_stencil(Command command, StencilOptions& options) {
   command.integer("--width", 1, 1 << 16, options.width, "columns of the image [4096]");
   command.integer("--radius", 0, 31, options.radius,
                   "of the image's filter, 2 * radius + 1 along an edge [2]");
-  add_names(command, "--filter", "LIST", options.filters,
+  add_names(command, "--filter", "LIST", stencil_filters(), options.filters,
             "filter in global or constant memory, input tiled in shared memory, or several outputs a thread: "
             "global, "
             "constant, tiled, vector [all]");
-  add_names(command, "--boundary", "LIST", options.boundaries,
+  add_names(command, "--boundary", "LIST", stencil_boundaries(), options.boundaries,
             "what is beyond the edges: zero, clamp, reflect [all]");
   add_measuring(command, options);
   command.footer(
@@ -191,6 +198,8 @@ void add_compare(Command command, CompareOptions& options) {
 std::function<ExitCode()> parse_convbench_line(int argc, const char* const* argv) {
   CommandLine line("convbench", "Measures convolutions: any problem, any backend, and the published studies",
                    "convbench run --problem mb1ic3ih256oc3kh3ph1");
+  line.environment("LENSLET_NUM_THREADS", "CPU threads, where --threads is not given");
+  line.environment("LENSLET_MODULE_PATH", "folder of the modules for cuBLAS, cuDNN and oneDNN");
   // Shared with the function returned, which outlives this call.
   struct Options {
     RunOptions run;

@@ -1,9 +1,11 @@
 #include "apps/convbench/cli_options.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "apps/common/option_values.h"
 #include "apps/common/text.h"
+#include "layers/conv/conv_registry.h"
 
 namespace lenslet {
 namespace {
@@ -68,11 +70,24 @@ void add_measuring(Command& command, BenchOptions& options) {
                "go on from what the --json file has (not filter, which is one group)");
 }
 
+std::vector<std::string> conv_backend_names(const std::vector<DeviceKind>& kinds) {
+  std::vector<std::string> names;
+  for (const DeviceKind kind : kinds) {
+    for (const ConvBackendEntry& row : conv_backend_rows(kind)) {
+      if (std::find(names.begin(), names.end(), row.name()) == names.end()) names.push_back(row.name());
+    }
+  }
+  return names;
+}
+
 void add_backends(Command& command, std::vector<std::string>& backends) {
   command.option("--backend", "LIST|all", "names with commas between them [all]",
                  [&backends](const std::string& text) {
                    backends = text == "all" ? std::vector<std::string>() : split_list("--backend", text);
                  });
+  command.suggest("--backend", [] {
+    return Suggestions{conv_backend_names({DeviceKind::kCpu, DeviceKind::kCuda}), {}};
+  });
 }
 
 void add_layouts(Command& command, std::vector<TensorLayout>& layouts) {

@@ -6,11 +6,14 @@
 
 #include "apps/common/command_line.h"
 #include "apps/convbench/options.h"
+#include "framework/device.h"
 
 namespace lenslet {
 
 /// Device, measuring, verification, outputs: everything in BenchOptions.
 void add_measuring(Command& command, BenchOptions& options);
+/// Names of the convolution backends for those kinds of device, each once, in rank order.
+std::vector<std::string> conv_backend_names(const std::vector<DeviceKind>& kinds);
 /// --backend LIST|all.
 void add_backends(Command& command, std::vector<std::string>& backends);
 /// --layout nchw|nhwc|both.

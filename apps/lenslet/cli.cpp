@@ -7,6 +7,7 @@
 #include "apps/common/option_values.h"
 #include "apps/common/text.h"
 #include "apps/lenslet/commands.h"
+#include "apps/lenslet/suggestions.h"
 
 namespace lenslet {
 namespace {
@@ -16,6 +17,8 @@ constexpr int kMaxThreads = 1024;
 constexpr int64_t kLeastCalls = 10, kMostCalls = 1000000;
 constexpr int64_t kMaxStreams = 64;
 constexpr int64_t kMaxRepeat = 1'000'000'000;
+const std::vector<std::string> kInputs = {"fp32", "uint8"}, kOutputs = {"logits", "prediction"},
+                               kBenchPlans = {"layered", "fused"};
 
 // The word itself; the words are those of `choices`.
 std::string parse_word(const std::string& option, const std::string& word,
@@ -29,12 +32,12 @@ std::string parse_word(const std::string& option, const std::string& word,
 }
 
 ElementType parse_input(const std::string& word) {
-  return parse_word("--input", word, {"fp32", "uint8"}) == "uint8" ? ElementType::kUint8 : ElementType::kFp32;
+  return parse_word("--input", word, kInputs) == "uint8" ? ElementType::kUint8 : ElementType::kFp32;
 }
 
 ElementType parse_output(const std::string& word) {
-  return parse_word("--output", word, {"logits", "prediction"}) == "prediction" ? ElementType::kPrediction
-                                                                                : ElementType::kFp32;
+  return parse_word("--output", word, kOutputs) == "prediction" ? ElementType::kPrediction
+                                                                : ElementType::kFp32;
 }
 
 void add_execution(Command command, CommonOptions& options) {
@@ -64,8 +67,9 @@ void add_network(Command command, CommonOptions& options) {
       "--backend", "SPEC", options.backend,
       "cudnn, or by layer: conv1=direct,conv2=winograd,*=auto; with --plan fused one of its variants "
       "[auto]");
+  command.suggest("--backend", backend_suggestions);
   add_math(command, options);
-  command.choice("--input", {"fp32", "uint8"},
+  command.choice("--input", kInputs,
                  "what the model reads: normalised images, or their bytes (fused only) [fp32]",
                  [&options](const std::string& text) { options.input = parse_input(text); });
   command.text("--save-plan", "FILE", options.save_plan, "write the choices made, for --plan");
@@ -83,7 +87,7 @@ void add_model(Command command, CommonOptions& options) {
 }
 
 void add_output(Command command, CommonOptions& options) {
-  command.choice("--output", {"logits", "prediction"},
+  command.choice("--output", kOutputs,
                  "what the model writes: 10 logits, or class and probability (fused only) [logits]",
                  [&options](const std::string& text) { options.output = parse_output(text); });
 }
@@ -208,14 +212,15 @@ void add_tune(Command command, TuneOptions& options) {
       "same.");
 }
 
-// Values between commas, each read by `parse`.
+// Values between commas, each read by `parse`; completion offers `words`.
 template <typename T, typename Parse>
-void add_list(Command& command, const std::string& name, const std::string& placeholder,
-              const std::string& help, std::vector<T>& target, Parse parse) {
-  command.option(name, placeholder, help, [&target, name, parse](const std::string& text) {
+void add_list(Command& command, const std::string& name, const std::string& help,
+              const std::vector<std::string>& words, std::vector<T>& target, Parse parse) {
+  command.option(name, "LIST", help, [&target, name, parse](const std::string& text) {
     target.clear();
     for (const std::string& word : split_list(name, text)) target.push_back(parse(word));
   });
+  command.suggest(name, [words] { return Suggestions{words, {}}; });
 }
 
 void add_bench(Command command, ModelBenchOptions& options) {
@@ -226,16 +231,15 @@ void add_bench(Command command, ModelBenchOptions& options) {
       [&options](const std::string& text) {
         options.batch_sizes = parse_sizes("--batch-sizes", text, kMaxBatch);
       });
-  add_list(command, "--plan", "LIST", "layered, fused or both [layered,fused]", options.plans,
-           [](const std::string& word) {
-             return parse_word("--plan", word, {"layered", "fused"});
-           });
-  add_list(command, "--backend", "LIST", "variants of the fused plan, or all [the one that auto takes]",
+  add_list(command, "--plan", "layered, fused or both [layered,fused]", kBenchPlans, options.plans,
+           [](const std::string& word) { return parse_word("--plan", word, kBenchPlans); });
+  add_list(command, "--backend", "variants of the fused plan, or all [the one that auto takes]", {},
            options.variants, [](const std::string& word) { return word; });
-  add_list(command, "--math", "LIST", "of fp32, tf32, fp16 [all on a GPU, fp32 on the CPU]", options.maths,
-           [](const std::string& word) { return parse_math_mode(word); });
-  add_list(command, "--input", "LIST", "fp32, uint8 or both [fp32,uint8]", options.inputs, parse_input);
-  add_list(command, "--output", "LIST", "logits, prediction or both [logits,prediction]", options.outputs,
+  command.suggest("--backend", variant_suggestions);
+  add_list(command, "--math", "of fp32, tf32, fp16 [all on a GPU, fp32 on the CPU]", {"fp32", "tf32", "fp16"},
+           options.maths, [](const std::string& word) { return parse_math_mode(word); });
+  add_list(command, "--input", "fp32, uint8 or both [fp32,uint8]", kInputs, options.inputs, parse_input);
+  add_list(command, "--output", "logits, prediction or both [logits,prediction]", kOutputs, options.outputs,
            parse_output);
   command.choice("--cache", {"cold", "hot", "both"},
                  "flush the caches before each run, repeat it, or both [hot]",
@@ -298,6 +302,9 @@ void add_doctor(Command command, DoctorOptions& options) {
 std::function<ExitCode()> parse_command_line(int argc, const char* const* argv) {
   CommandLine line("lenslet", "LeNet-5 inference with interchangeable convolution backends",
                    "lenslet classify samples/digit_3_a.png");
+  line.environment("LENSLET_MNIST_DIR", "folder with MNIST's IDX files, where --data is not given");
+  line.environment("LENSLET_NUM_THREADS", "CPU threads, where --threads is not given");
+  line.environment("LENSLET_MODULE_PATH", "folder of the modules for cuBLAS, cuDNN and oneDNN");
   // Shared with the function returned, which outlives this call.
   struct Options {
     ClassifyOptions classify;

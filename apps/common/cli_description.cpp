@@ -1,0 +1,90 @@
+#include "apps/common/cli_description.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "framework/error.h"
+
+namespace lenslet {
+namespace {
+
+void add_word(std::vector<std::string>& words, const std::string& word) {
+  if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
+}
+
+void read_part(const std::string& part, ValueChoices& choices) {
+  const size_t dot = part.find('.');
+  if (part == "FILE") {
+    choices.files = true;
+  } else if (part == "DIR") {
+    choices.folders = true;
+  } else if (part == "LIST" || part == "SPEC") {
+    choices.list = true;
+  } else if (std::isupper(static_cast<unsigned char>(part[0])) == 0) {
+    add_word(choices.words, part.substr(0, part.find('[')));
+  } else if (dot != std::string::npos) {
+    choices.files = true;
+    choices.ending = part.substr(dot);
+  }
+}
+
+}  // namespace
+
+ValueChoices value_choices(const OptionDescription& option) {
+  ValueChoices choices;
+  size_t begin = 0;
+  while (begin < option.placeholder.size()) {
+    const size_t end = std::min(option.placeholder.find_first_of("| ", begin), option.placeholder.size());
+    if (end > begin) read_part(option.placeholder.substr(begin, end - begin), choices);
+    begin = end + 1;
+  }
+  for (const std::string& word : option.suggestions.words) add_word(choices.words, word);
+  choices.keys = option.suggestions.keys;
+  return choices;
+}
+
+const std::vector<std::pair<int, std::string>>& exit_codes() {
+  static const std::vector<std::pair<int, std::string>> codes = {{0, "ok"},
+                                                                 {1, "a check failed"},
+                                                                 {2, "usage"},
+                                                                 {3, "input, model or data file"},
+                                                                 {4, "device or backend not available"},
+                                                                 {5, "CUDA or library error"},
+                                                                 {6, "out of memory or workspace"},
+                                                                 {7, "output could not be written"},
+                                                                 {130, "interrupted"}};
+  return codes;
+}
+
+std::string closing_words(const std::string& example,
+                          const std::vector<std::pair<std::string, std::string>>& environment) {
+  constexpr size_t kWidth = 110;
+  std::string text = concat("Every command has --help with examples, such as: ", example, "\n\n");
+  if (!environment.empty()) text += "Environment:\n";
+  for (const auto& [variable, meaning] : environment) {
+    text += concat("  ", variable, std::string(variable.size() < 30 ? 32 - variable.size() : 2, ' '), meaning,
+                   "\n");
+  }
+  if (!environment.empty()) text += "\n";
+  std::string line = "Exit codes:";
+  for (const auto& [code, meaning] : exit_codes()) {
+    const std::string item =
+        concat(" ", code, " ", meaning, &meaning == &exit_codes().back().second ? "." : ",");
+    if (line.size() + item.size() > kWidth) {
+      text += line + "\n";
+      line = item.substr(1);
+    } else {
+      line += item;
+    }
+  }
+  return text + line;
+}
+
+std::string replace_all(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,101 @@
+// The script hands zsh's own _arguments one specification an option; zsh does the rest, `--flag=value` included.
+#include "apps/common/completion.h"
+#include "framework/error.h"
+
+namespace lenslet {
+namespace {
+
+// Text inside single quotes, with those characters escaped that _arguments and _values give a meaning.
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (const char letter : text) {
+    if (letter == '\'') {
+      result += "'\\''";
+      continue;
+    }
+    if (letter == '\\' || letter == ':' || letter == '[' || letter == ']') result += '\\';
+    result += letter;
+  }
+  return result;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + escaped(word);
+  return text;
+}
+
+// What completes the value, as the last part of a specification; a blank where nothing can.
+std::string action(const ValueChoices& choices) {
+  const std::string files = choices.folders && !choices.files ? "_files -/"
+                            : choices.ending.empty()          ? "_files"
+                                                              : concat("_files -g \"*", choices.ending, "\"");
+  const bool has_files = choices.files || choices.folders;
+  if (choices.list) {
+    if (choices.words.empty()) return " ";
+    std::string values = concat("{_values -s , value ", joined(choices.words));
+    for (const Suggestions::Key& key : choices.keys) {
+      // A bare '*' would make _values take the rest for something that may be repeated.
+      values += concat(" \"", key.name == "*" ? "\\*" : escaped(key.name), "[layer]:value:(",
+                       joined(key.words), ")\"");
+    }
+    return values + "}";
+  }
+  if (choices.words.empty()) return has_files ? files : " ";
+  if (!has_files) return concat("(", joined(choices.words), ")");
+  return concat("{_alternative \"words:value:(", joined(choices.words),
+                ")\" \"files:file:", replace_all(files, "\"", "\\\""), "\"}");
+}
+
+// Every name of an option is a specification of its own, and excludes the others.
+std::string option_rows(const OptionDescription& option, const std::string& indent) {
+  std::string names, rows;
+  for (const std::string& name : option.names) names += (names.empty() ? "" : " ") + name;
+  for (const std::string& name : option.names) {
+    const bool ends = name == "--help" || name == "-h" || name == "--version";
+    const std::string before = ends ? "(- *)" : option.repeated ? "*" : concat("(", names, ")");
+    const std::string value = option.placeholder.empty() ? ""
+                                                         : concat(":", escaped(option.placeholder), ":",
+                                                                  action(value_choices(option)));
+    rows += concat(indent, "'", before, name, value.empty() ? "" : "=", "[", escaped(option.help), "]", value,
+                   "'\n");
+  }
+  return rows;
+}
+
+std::string command_case(const CommandDescription& command) {
+  const std::string indent = "        ";
+  std::string text = concat("    ", command.name, ")\n      specs=(\n");
+  for (const OptionDescription& option : command.options) text += option_rows(option, indent);
+  for (const OptionDescription& argument : command.arguments) {
+    text += concat(indent, "'*:", escaped(argument.placeholder), ":", action(value_choices(argument)), "'\n");
+  }
+  return text + "      )\n      ;;\n";
+}
+
+}  // namespace
+
+std::string zsh_completion(const ProgramDescription& program) {
+  const std::string& name = program.name;
+  std::string script = concat("#compdef ", name, "\n# zsh completion of ", name, " ", program.version,
+                              ", as '", name, " completion zsh' prints it.\n\n_", name,
+                              "() {\n  local curcontext=$curcontext state line\n  local -a specs commands\n"
+                              "  typeset -A opt_args\n  commands=(\n");
+  for (const CommandDescription& command : program.commands) {
+    script += concat("    '", command.name, ":", escaped(command.help), "'\n");
+  }
+  script += "  )\n  _arguments -C -S \\\n";
+  for (const OptionDescription& option : program.options) {
+    script += replace_all(option_rows(option, "    "), "\n", " \\\n");
+  }
+  script +=
+      "    '1:command:->command' '*::argument:->argument' && return 0\n"
+      "  if [[ $state == command ]]; then\n    _describe -t commands command commands\n    return\n  fi\n"
+      "  case $line[1] in\n";
+  for (const CommandDescription& command : program.commands) script += command_case(command);
+  return script + concat("    *) return 1 ;;\n  esac\n  _arguments -S $specs\n}\n\n",
+                         "if [[ $funcstack[1] == _", name, " ]]; then\n  _", name,
+                         " \"$@\"\nelse\n  compdef _", name, " ", name, "\nfi\n");
+}
+
+}  // namespace lenslet

@@ -1,0 +1,51 @@
+#include "apps/lenslet/suggestions.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "models/lenet5.h"
+
+namespace lenslet {
+namespace {
+
+void add_new(std::vector<std::string>& words, const std::vector<std::string>& more) {
+  for (const std::string& word : more) {
+    if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
+  }
+}
+
+Graph model() { return make_lenet5(builtin_lenet5_weights(), "the built-in weights"); }
+
+void add_variants(std::vector<std::string>& words, const Graph& graph) {
+  if (graph.fused() == nullptr) return;
+  for (const DeviceKind kind : {DeviceKind::kCpu, DeviceKind::kCuda})
+    add_new(words, graph.fused()->variants(kind));
+}
+
+}  // namespace
+
+Suggestions backend_suggestions() {
+  const Graph graph = model();
+  Suggestions suggestions;
+  suggestions.words.push_back("auto");
+  for (const Graph::Node& node : graph.nodes()) {
+    if (!node.layer) continue;
+    std::vector<std::string> backends = {"auto"};
+    for (const DeviceKind kind : {DeviceKind::kCpu, DeviceKind::kCuda})
+      add_new(backends, node.layer->backends(kind));
+    add_new(suggestions.words, backends);
+    suggestions.keys.push_back({node.name, std::move(backends)});
+  }
+  suggestions.keys.push_back({"*", suggestions.words});
+  add_variants(suggestions.words, graph);
+  return suggestions;
+}
+
+Suggestions variant_suggestions() {
+  Suggestions suggestions;
+  suggestions.words.push_back("all");
+  add_variants(suggestions.words, model());
+  return suggestions;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,10 @@
+# What goes to a user's machine beside the programs: completions, manual pages, Debian packages.
+find_program(LENSLET_BASH bash REQUIRED)
+mark_as_advanced(LENSLET_BASH)
+if(LENSLET_BUILD_APPS)
+  set(programs "$<TARGET_FILE:lenslet_app>" "$<TARGET_FILE:lenslet_convbench>")
+  foreach(name IN ITEMS bash_completion cli_pages)
+    add_test(NAME ${name} COMMAND "${LENSLET_BASH}" "${CMAKE_CURRENT_LIST_DIR}/${name}_test.sh" ${programs})
+    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
+  endforeach()
+endif()
