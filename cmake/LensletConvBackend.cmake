@@ -35,7 +35,7 @@ function(lenslet_conv_backend where name)
     if(arg_HOPPER AND hopper)
       set(target lenslet_conv_${where}_${name}_hopper)
       add_library(${target} OBJECT "${where}/${name}_hopper.cu")
-      target_link_libraries(${target} PRIVATE lenslet_options)
+      target_link_libraries(${target} PRIVATE lenslet_options lenslet_own_flags)
       set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES 90a-real)
       set_source_files_properties("${file}" "${where}/${name}_hopper.cu" PROPERTIES COMPILE_DEFINITIONS
                                   LENSLET_HAS_HOPPER=1)

@@ -5,7 +5,7 @@ function(lenslet_module name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES;DEPENDS" ${ARGN})
   set(target lenslet_module_${name})
   add_library(${target} MODULE ${arg_SOURCES})
-  target_link_libraries(${target} PRIVATE lenslet_options ${arg_DEPENDS} ${arg_LIBRARIES})
+  target_link_libraries(${target} PRIVATE lenslet_options lenslet_own_flags ${arg_DEPENDS} ${arg_LIBRARIES})
   # The runpath to the vendor's library must survive installation.
   set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME lenslet_${name} INSTALL_RPATH_USE_LINK_PATH ON)
   set_property(GLOBAL APPEND PROPERTY LENSLET_MODULES ${name})

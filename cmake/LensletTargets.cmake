@@ -1,6 +1,11 @@
 # One target a folder, all with the same language level and warnings.
 
+include(GNUInstallDirs)
 find_package(Threads REQUIRED)
+
+# Where modules are installed, and how a program in its folder finds them.
+set(LENSLET_INSTALL_MODULEDIR "${CMAKE_INSTALL_LIBDIR}/lenslet")
+file(RELATIVE_PATH LENSLET_MODULES_FROM_PROGRAMS "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}/lenslet")
 
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)  # the static libraries also go into the modules
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
@@ -11,14 +16,20 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 
+# What everybody who includes a header needs, inside the tree and out of it.
 add_library(lenslet_options INTERFACE)
-target_include_directories(lenslet_options INTERFACE "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/generated")
+target_include_directories(lenslet_options INTERFACE
+  "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>" "$<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated>"
+  "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/lenslet>")
 target_compile_features(lenslet_options INTERFACE cxx_std_17)
-target_compile_options(lenslet_options INTERFACE
+
+# How our own sources are compiled: nothing that a project which embeds us should inherit.
+add_library(lenslet_own_flags INTERFACE)
+target_compile_options(lenslet_own_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-qual>
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra -lineinfo>)
 if(LENSLET_WERROR)
-  target_compile_options(lenslet_options INTERFACE
+  target_compile_options(lenslet_own_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
 endif()
 set(CMAKE_CXX_STANDARD 17)
@@ -45,11 +56,12 @@ function(lenslet_library name)
   endif()
   if(arg_SOURCES)
     add_library(${name} STATIC ${arg_SOURCES})
-    target_link_libraries(${name} PUBLIC lenslet_options ${arg_DEPENDS})
+    target_link_libraries(${name} PUBLIC lenslet_options ${arg_DEPENDS} PRIVATE $<BUILD_INTERFACE:lenslet_own_flags>)
   else()
     add_library(${name} INTERFACE)
     target_link_libraries(${name} INTERFACE lenslet_options ${arg_DEPENDS})
   endif()
+  set_property(GLOBAL APPEND PROPERTY LENSLET_LIBRARIES ${name})
 endfunction()
 
 function(lenslet_print_summary)

@@ -33,7 +33,9 @@ std::string own_folder() {
 std::vector<std::string> folders() {
   if (const char* chosen = std::getenv("LENSLET_MODULE_PATH")) return {chosen};
   const std::string here = own_folder();
-  return {here, here + "/../lib", here + "/../lib/lenslet"};
+  // Beside it (a program with its modules in one folder), below it (the shared library, installed), from the folder of
+  // installed programs, and in the build's own folders.
+  return {here, here + "/lenslet", here + "/" LENSLET_MODULES_FROM_PROGRAMS, here + "/../lib"};
 }
 
 }  // namespace

@@ -26,8 +26,8 @@ struct ModuleLibrary {
 
 class Module {
  public:
-  /// Opens `lenslet_<name>.so` once a process: from LENSLET_MODULE_PATH, then beside the program or library
-  /// that holds this code (., ../lib, ../lib/lenslet). Throws UnavailableError with the loader's own reason.
+  /// Opens `lenslet_<name>.so` once a process: from LENSLET_MODULE_PATH, else beside the program or library that holds this
+  /// code, in `lenslet/` beside it, and where `cmake --install` puts modules, seen from the programs. Throws UnavailableError with the loader's own reason.
   static const Module& open(const std::string& name);
   /// The modules opened so far, in order of their names; opens none.
   static std::vector<const Module*> opened();

@@ -8,7 +8,7 @@ if(LENSLET_BUILD_APPS)
   add_dependencies(test_cli lenslet_app)
   if(TARGET DNNL::dnnl)  # only then is there a row that opens the module
     add_library(lenslet_test_faulty_backend MODULE cli/faulty_backend.cpp)
-    target_link_libraries(lenslet_test_faulty_backend PRIVATE lenslet_options lenslet_conv)
+    target_link_libraries(lenslet_test_faulty_backend PRIVATE lenslet_options lenslet_own_flags lenslet_conv)
     set_target_properties(lenslet_test_faulty_backend PROPERTIES PREFIX "" OUTPUT_NAME lenslet_conv_cpu_onednn
       LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/faulty")
     target_sources(test_cli PRIVATE cli/device_fault_test.cpp)

@@ -1,0 +1,81 @@
+# `cmake --install`: programs, modules, libraries, headers, the CMake package and pkg-config's file. Two components, for
+# those who pack: `runtime` (programs, modules, the shared library) and `development` (what one compiles against).
+# Nothing that is installed knows where it was installed to: every path in it is relative to itself.
+
+include(CMakePackageConfigHelpers)
+
+# Headers for users: those whose head comment does not say "Internal", and what they include of ours.
+function(lenslet_public_headers result)
+  set(headers "")
+  foreach(folder framework layers models api)
+    file(GLOB_RECURSE found CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/${folder}/*.h")
+    list(APPEND headers ${found})
+  endforeach()
+  list(FILTER headers EXCLUDE REGEX "^layers/conv/gpu/ladder/")  # its library is not installed
+  set(public "")
+  foreach(header IN LISTS headers)
+    file(READ "${PROJECT_SOURCE_DIR}/${header}" text LIMIT 4096)
+    string(REGEX MATCH "^(//[^\n]*\n)+" head "${text}")
+    if(NOT head MATCHES "Internal")
+      list(APPEND public "${header}")
+    endif()
+  endforeach()
+  # The list grows while it is walked: an included header's own includes count as well.
+  set(unseen ${public})
+  while(unseen)
+    list(POP_FRONT unseen header)
+    file(STRINGS "${PROJECT_SOURCE_DIR}/${header}" lines REGEX "^#include \"")
+    foreach(line IN LISTS lines)
+      string(REGEX REPLACE "^#include \"([^\"]+)\".*" "\\1" included "${line}")
+      if(EXISTS "${PROJECT_SOURCE_DIR}/${included}" AND NOT included IN_LIST public)
+        list(APPEND public "${included}")
+        list(APPEND unseen "${included}")
+      endif()
+    endforeach()
+  endwhile()
+  set(${result} ${public} PARENT_SCOPE)
+endfunction()
+
+set(lenslet_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/lenslet")
+set(lenslet_cxx_headers_dir "${CMAKE_INSTALL_INCLUDEDIR}/lenslet")
+
+# Programs and what they open.
+if(LENSLET_BUILD_APPS)
+  install(TARGETS lenslet_app lenslet_convbench RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT runtime)
+  install(DIRECTORY apps/report/ DESTINATION "${CMAKE_INSTALL_DATADIR}/lenslet/report" COMPONENT runtime
+          FILES_MATCHING PATTERN "*.py" PATTERN "*.css" PATTERN "__pycache__" EXCLUDE)
+  install(DIRECTORY samples/ DESTINATION "${CMAKE_INSTALL_DATADIR}/lenslet/samples" COMPONENT runtime
+          FILES_MATCHING PATTERN "*.png" PATTERN "README.md")
+endif()
+get_property(lenslet_modules GLOBAL PROPERTY LENSLET_MODULES)
+foreach(module IN LISTS lenslet_modules)
+  install(TARGETS lenslet_module_${module} LIBRARY DESTINATION "${LENSLET_INSTALL_MODULEDIR}" COMPONENT runtime)
+endforeach()
+install(FILES LICENSE README.md DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
+
+# Libraries; `lenslet_libraries` is what the folders below api/ and api/ itself declared.
+foreach(library IN LISTS lenslet_libraries)
+  string(REGEX REPLACE "^lenslet_" "" export_name "${library}")
+  set_target_properties(${library} PROPERTIES EXPORT_NAME ${export_name})
+endforeach()
+install(TARGETS ${lenslet_libraries} lenslet_options EXPORT lenslet_targets
+        ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
+
+# Headers: C++ as in the tree, below a folder of their own.
+lenslet_public_headers(lenslet_headers)
+foreach(header IN LISTS lenslet_headers)
+  get_filename_component(folder "${header}" DIRECTORY)
+  install(FILES "${header}" DESTINATION "${lenslet_cxx_headers_dir}/${folder}" COMPONENT development)
+endforeach()
+install(FILES "${PROJECT_BINARY_DIR}/generated/framework/version.h" DESTINATION "${lenslet_cxx_headers_dir}/framework"
+        COMPONENT development)
+
+# find_package(lenslet CONFIG)
+install(EXPORT lenslet_targets NAMESPACE lenslet:: FILE lensletTargets.cmake DESTINATION "${lenslet_package_dir}"
+        COMPONENT development)
+configure_package_config_file(cmake/lensletConfig.cmake.in "${PROJECT_BINARY_DIR}/lensletConfig.cmake"
+                              INSTALL_DESTINATION "${lenslet_package_dir}" NO_SET_AND_CHECK_MACRO)
+# Before 1.0 a minor version may change what is there.
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/lensletConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/lensletConfig.cmake" "${PROJECT_BINARY_DIR}/lensletConfigVersion.cmake"
+        DESTINATION "${lenslet_package_dir}" COMPONENT development)
