@@ -35,9 +35,15 @@ TEST(TuneGpu, WritesPlansThatAreReplayed) {
   expect_tuned("--plan layered --batch-size 1");
   expect_tuned("--plan layered --batch-size 1000");
   expect_tuned("--plan layered --batch-size 65 --math tf32");
-  expect_tuned("--plan layered --batch-size 65 --math fp16");
   expect_tuned("--batch-size 200");
   expect_tuned("--batch-size 200 --input uint8");
+}
+
+TEST(TuneGpu, RefusesALayeredPlanInAModeThatALayerLacks) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  const ProgramRun run = lenslet("tune --device cuda --plan layered --batch-size 65 --math fp16");
+  EXPECT_EQ(run.exit_code, 4) << run.out << run.err;
+  EXPECT_NE(run.err.find("layer fc1: no backend serves fp16"), std::string::npos) << run.err;
 }
 
 TEST(MatrixGpu, CountsTheFusedVariantsInEveryMathMode) {
