@@ -1,0 +1,146 @@
+"""Performs docs/add_a_backend.md in a copy of the tree: its files written, its row inserted, its commands run.
+
+    python3 tests/add_backend/add_backend_test.py ROOT BINARY_DIR
+
+The copy is configured as BINARY_DIR was, in build/release as the page has it, and built incrementally: first the tree as it
+is, then with the page's backend. Both builds find the tree's objects in ccache where BINARY_DIR was built with it and
+CCACHE_BASEDIR (./dev does so); without, they take minutes. Exit code 77: skipped, because BINARY_DIR has a GPU side, for
+which that holds in any case, or no programs.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs"))
+import fixtures  # noqa: E402
+import markdown_blocks  # noqa: E402
+
+PAGE = Path("docs/add_a_backend.md")
+TARGETS = ("lenslet_app", "test_conv_cpu")
+KEPT = (
+    "CMAKE_BUILD_TYPE",
+    "CMAKE_CXX_COMPILER",
+    "CMAKE_CXX_COMPILER_LAUNCHER",
+    "CMAKE_CXX_FLAGS",
+    "CMAKE_GENERATOR",
+    "LENSLET_CUDA",
+    "LENSLET_ONEDNN",
+    "LENSLET_SANITIZE",
+    "LENSLET_WERROR",
+)
+
+
+def cache_of(build):
+    lines = (build / "CMakeCache.txt").read_text(encoding="utf-8").splitlines()
+    return dict(re.match(r"([^:]+):[^=]*=(.*)", line).groups() for line in lines if re.match(r"[A-Za-z_]+:", line))
+
+
+def copy_tree(root, target):
+    """What is tracked or new and not ignored, as it stands; everything but build folders where there is no git."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=root, capture_output=True
+    )
+    if listed.returncode:
+        shutil.copytree(root, target, ignore=shutil.ignore_patterns("build", "build-*", ".git", "data", ".*cache"))
+        return
+    for name in filter(None, listed.stdout.decode().split("\0")):
+        if (root / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(root / name, target / name)
+
+
+def apply(block, tree, started):
+    """Writes a block of the page where it belongs; a file's later blocks go behind its first."""
+    path = tree / block.what
+    if block.kind == "file":
+        if block.what not in started and path.exists():
+            sys.exit(f"{block.place}: {block.what} is there already")
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(block.text)
+        started.add(block.what)
+        return
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    places = [i for i, line in enumerate(lines) if line.rstrip() == block.reason]
+    if len(places) != 1:
+        sys.exit(f"{block.place}: {block.what} has {len(places)} lines '{block.reason}', expected one")
+    lines.insert(places[0] + 1, block.text)
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+def run(command, tree, environment, name):
+    began = time.monotonic()
+    result = subprocess.run(
+        command, cwd=tree, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    print(f"   {time.monotonic() - began:6.1f} s, exit {result.returncode}: {name}", flush=True)
+    return result.returncode, result.stdout.decode(errors="replace")
+
+
+def must(command, tree, environment, name):
+    code, output = run(command, tree, environment, name)
+    if code:
+        sys.exit(f"{output}\n{name}: exit {code}")
+    return output
+
+
+# What the output of a command must show beside its exit code: by a word of the command.
+SHOWN = {
+    "lenslet backends": r"shift_add",
+    "ConvWorkspace": r"\[  PASSED  \] [4-9] tests",
+    "lenslet eval --plan layered": r"conv2=shift_add|conv2 +shift_add|shift_add",
+    "--math tf32": r"the CPU computes in fp32 only",
+    "Reference/shift_add_lenet": r"\[  PASSED  \] 1 test",
+    "Reference/shift_add_rgb3x3": r"\[  FAILED  \] .*AgreeWithTheReference/shift_add_rgb3x3",
+}
+
+
+def main():
+    root, build = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+    cache = cache_of(build)
+    if cache.get("CMAKE_CUDA_COMPILER"):
+        print("skipped: with a GPU side a copy takes minutes to build; ./dev test --cpu runs it")
+        return 77
+    if cache.get("LENSLET_BUILD_APPS", "ON") == "OFF":
+        print("skipped: the page needs the programs, this build has none")
+        return 77
+    with tempfile.TemporaryDirectory(prefix="lenslet_add_backend_") as scratch:
+        tree = Path(scratch) / "tree"
+        copy_tree(root, tree)
+        fixtures.write_digits(tree / "data", 64)
+        environment = {name: value for name, value in os.environ.items() if name != "LENSLET_MNIST_DIR"}
+        environment |= {"CCACHE_BASEDIR": str(tree), "CCACHE_NOHASHDIR": "1"}
+        options = [f"-D{name}={cache[name]}" for name in KEPT if cache.get(name) and name != "CMAKE_GENERATOR"]
+        release = tree / "build" / "release"
+        configure = ["cmake", "-S", tree, "-B", release, "-G", cache["CMAKE_GENERATOR"], *options]
+        must(configure, tree, environment, "configure the copy")
+        must(["cmake", "--build", release, "--target", *TARGETS], tree, environment, "build the tree as it is")
+        performed, files = 0, set()
+        for block in markdown_blocks.blocks(tree / PAGE, PAGE):
+            if block.kind in ("file", "after"):
+                apply(block, tree, files)
+            elif block.what == "tests/add_backend":
+                script = ["bash", "-euo", "pipefail", "-c", block.text]
+                code, output = run(script, tree, environment, block.text.strip().splitlines()[0])
+                if code != block.exit_code:
+                    sys.exit(f"{output}\n{block.place}: exit {code}, expected {block.exit_code}")
+                for word, pattern in SHOWN.items():
+                    if word in block.text and not re.search(pattern, output):
+                        sys.exit(f"{output}\n{block.place}: the output has nothing like '{pattern}'")
+                performed += 1
+            elif block.language in ("sh", "cpp", "cmake"):
+                sys.exit(f"{block.place}: a block that this test does not perform: say where it goes, or mark it")
+        if not files or performed < len(SHOWN):
+            sys.exit(f"{PAGE}: {len(files)} files and {performed} blocks of commands found, expected more")
+        print(f"{PAGE}: {len(files)} file written, {performed} blocks performed as the page says")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,26 @@
+"""Small files that the documents' commands read. Python's standard library alone."""
+
+import gzip
+import random
+import struct
+
+
+def write_digits(folder, count):
+    """MNIST's test files with `count` images of strokes; the labels mean nothing."""
+    folder.mkdir(parents=True, exist_ok=True)
+    draw = random.Random(1)
+    images, labels = bytearray(), bytearray()
+    for _ in range(count):
+        image = bytearray(28 * 28)
+        x, y = draw.randint(8, 20), draw.randint(8, 20)
+        for _ in range(60):
+            x, y = min(max(x + draw.randint(-1, 1), 4), 22), min(max(y + draw.randint(-1, 1), 4), 22)
+            for dx, dy in ((0, 0), (0, 1), (1, 0), (1, 1)):
+                image[(y + dy) * 28 + x + dx] = draw.randint(180, 255)
+        images += image
+        labels.append(draw.randint(0, 9))
+    for split in ("t10k", "train"):
+        with gzip.open(folder / f"{split}-images-idx3-ubyte.gz", "wb") as file:
+            file.write(struct.pack(">IIII", 2051, count, 28, 28) + bytes(images))
+        with gzip.open(folder / f"{split}-labels-idx1-ubyte.gz", "wb") as file:
+            file.write(struct.pack(">II", 2049, count) + bytes(labels))
