@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "apps/common/command_line.h"
+#include "apps/common/image_options.h"
 #include "apps/common/option_values.h"
 #include "apps/convbench/cli_options.h"
 #include "apps/convbench/commands.h"
@@ -70,6 +71,7 @@ void add_filter(Command command, FilterOptions& options) {
   command.text("--input", "FILE", options.input,
                concat("the picture: ", image_formats(), "; '-' is standard input"));
   command.text("--output", "FILE.png", options.output, "where the filtered picture goes [nowhere]");
+  add_image_limits(command, options.image_limits);
   command.text("--filter", "edge|blur|sharpen|FILE", options.filter,
                "by name, or a file with rows of numbers and maybe 'scale 1/16' [edge]");
   command.integer("--stride", 1, 1024, options.stride, "pixels from one output to the next [1]");

@@ -92,7 +92,8 @@ std::string table_of(const std::vector<ResultRow>& rows) {
 ExitCode run_filter(const FilterOptions& options) {
   check(options);
   Filter filter = find_filter(options.filter);
-  FilterTask task(picture_of(read_image(options.input)), std::move(filter), static_cast<int>(options.stride));
+  FilterTask task(picture_of(read_image(options.input, options.image_limits)), std::move(filter),
+                  static_cast<int>(options.stride));
   return with_session(options, "filter", BenchSession::Needs::kAnyDevice, [&](BenchSession& session) {
     session.console().line(describe(task));
     std::optional<Image> picture;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/measuring/measure.h"
+#include "framework/io/image.h"
 #include "framework/math_mode.h"
 #include "layers/conv/conv_problem.h"
 #include "layers/reference/fill.h"
@@ -61,6 +62,7 @@ struct ReproduceOptions : BenchOptions {
 
 struct FilterOptions : BenchOptions {
   std::string input, output;  // pictures; no output: none is written
+  ImageLimits image_limits;   // of the input
   std::string filter = "edge";
   int64_t stride = 1;
   std::vector<std::string> backends;  // names; empty: all

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "apps/common/command_line.h"
+#include "apps/common/image_options.h"
 #include "apps/common/option_values.h"
 #include "apps/common/text.h"
 #include "apps/lenslet/commands.h"
@@ -112,6 +113,7 @@ void add_classify(Command command, ClassifyOptions& options) {
   command.flag("--explain", options.explain, "show each step from the picture to the model's input");
   command.count("--limit", 1, options.limit, "classify at most N images of each IDX file");
   command.count("--index", 0, options.index, "classify only image N of each IDX file");
+  add_image_limits(command, options.image_limits);
   add_model(command, options);
   add_execution(command, options);
   command.footer(

@@ -65,9 +65,9 @@ bool looks_like_idx(const std::string& path) {
   return read && (gzip || idx);
 }
 
-void read_picture(DigitInput& input, bool keep_original) {
+void read_picture(DigitInput& input, const ImageLimits& limits, bool keep_original) {
   try {
-    Image image = read_image(input.file);
+    Image image = read_image(input.file, limits);
     input.digit = prepare_digit(image);
     if (keep_original) input.original = std::move(image);
   } catch (const DataError& error) {
@@ -158,11 +158,11 @@ std::vector<DigitInput> DigitInputs::next(size_t count) {
       DigitInput& input = inputs[i];
       if (input.index >= 0 || !input.error.empty()) continue;
       large[i] = input.file == "-" || !surely_small_picture(input.file) ? 1 : 0;
-      if (large[i] == 0) read_picture(input, keep_originals_);
+      if (large[i] == 0) read_picture(input, options_.image_limits, keep_originals_);
     }
   });
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (large[i] != 0) read_picture(inputs[i], keep_originals_);
+    if (large[i] != 0) read_picture(inputs[i], options_.image_limits, keep_originals_);
   }
   return inputs;
 }

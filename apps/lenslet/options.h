@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/measuring/measure.h"
+#include "framework/io/image.h"
 #include "framework/math_mode.h"
 #include "framework/tensor.h"
 
@@ -33,6 +34,7 @@ struct ClassifyOptions : CommonOptions {
   std::vector<std::string> inputs;
   bool explain = false;
   std::optional<int64_t> limit, index;  // of an IDX file
+  ImageLimits image_limits;
 };
 
 struct EvalOptions : CommonOptions {

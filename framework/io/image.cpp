@@ -11,6 +11,7 @@
 namespace lenslet {
 namespace {
 
+constexpr char kRemedy[] = "; scale it down, or allow it (the programs' --max-image-pixels)";
 constexpr char kFormats[] = "PNG, JPEG, BMP and PNM (PBM, PGM, PPM)";
 
 struct Magic {
@@ -99,13 +100,13 @@ void check_image_size(uint64_t width, uint64_t height, double bytes_per_pixel, c
   const auto max_pixels = static_cast<uint64_t>(limits.max_pixels);
   if (width > max_pixels || height > max_pixels / width) {
     throw DataError(concat(origin, ": the picture is ", width, "x", height, " pixels, more than the ",
-                           max_pixels, " that are read; scale it down"));
+                           max_pixels, " that are read", kRemedy));
   }
   const double needed = bytes_per_pixel * static_cast<double>(width) * static_cast<double>(height);
   if (needed > static_cast<double>(limits.max_decode_bytes)) {
     throw DataError(concat(origin, ": the picture is ", width, "x", height, " pixels and takes ",
                            static_cast<uint64_t>(needed), " bytes to decode, more than the limit of ",
-                           limits.max_decode_bytes, "; scale it down"));
+                           limits.max_decode_bytes, kRemedy));
   }
 }
 

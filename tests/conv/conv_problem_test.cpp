@@ -9,6 +9,7 @@
 
 #include "framework/error.h"
 #include "layers/reference/reference.h"
+#include "tests/support/expect_error.h"
 
 namespace lenslet {
 namespace {
@@ -205,6 +206,15 @@ TEST_F(ProblemList, NamesFileAndLine) {
 
 TEST_F(ProblemList, RefusesAMissingFile) {
   EXPECT_THROW(read_problem_list("/nonexistent/list.txt"), DataError);
+  EXPECT_THROW(read_problem_list("/dev/zero"), DataError);
+  EXPECT_THROW(read_problem_list(testing::TempDir()), DataError);
+  std::string many;
+  for (int i = 0; i <= 10'000; ++i) many += "ic1ih5oc1kh3\n";
+  expect_error<DataError>([&] { read_problem_list(write(many)); },
+                          ":10001: a list has at most 10000 problems");
+  expect_error<DataError>([&] { read_problem_list(write(std::string(2 << 20, '#'))); },
+                          "larger than the 1048576 bytes");
+  expect_error<DataError>([&] { read_problem_list(write("\n" + std::string(100'000, 'x'))); }, "xx…xx");
 }
 
 TEST(ProblemLists, OfTheTreeAreCanonicalOrParse) {

@@ -121,6 +121,7 @@ TEST(ResultReader, RefusesWhatIsNoResultFile) {
   refuse(R"({"schema": "lenslet.eval/1"})", "schema is \"lenslet.eval/1\", expected \"lenslet.results/1\"");
   refuse(R"({"schema": "lenslet.results/1", "schema": "lenslet.results/1"})", "\"schema\" appears twice");
   refuse(std::string(100000, '['), "nested deeper");
+  refuse("\"" + std::string(100000, 'x'), "xx…xx");
   expect_error<DataError>([] { read_results("/nonexistent.json"); }, "/nonexistent.json");
 }
 
@@ -165,6 +166,14 @@ TEST(ResultReader, NamesTheWrongValue) {
          "a number, found null");
   refuse("labels", {{"size", 256}}, "a text, found 256");
   refuse("launches", {{{"kernel", "k"}}}, "lacks \"threads_per_block\"");
+  ordered_json launch = ordered_json::parse(document({full_row()}))["results"][0]["launches"][0];
+  launch["registers_per_thread"] = int64_t{1} << 32;
+  expect_error<DataError>(
+      [&] {
+        parse_results(changed([&](ordered_json& root) { root["results"][0]["launches"] = {launch}; }), "f");
+      },
+      "launches\"[0]: \"registers_per_thread\" must be a whole number from 0 to 2147483647, found "
+      "4294967296");
   refuse("published", {{"time_ns", 1}, {"gflops", nullptr}}, "lacks \"source\"");
   refuse("workspace_bytes", 1e300, "a whole number");
 }

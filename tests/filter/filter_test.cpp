@@ -54,6 +54,7 @@ TEST(FilterFile, TellsLineAndMistake) {
   expect_refused("1\nscale\n", "line 2: expected one number after 'scale'");
   expect_refused("1\nscale 1 2\n", "line 2: expected one number after 'scale'");
   expect_refused("scale 1/0\n1", "divides by zero");
+  expect_refused("scale 1000000/0." + std::string(305, '0') + "1\n1", "beyond all numbers");
   expect_refused("scale 1/2/3\n1", "expected a decimal number");
   expect_refused("scale 1\nscale 1\n1", "line 2: a second 'scale'");
 }

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "framework/error.h"
 #include "tests/io/crafted_files.h"
 #include "tests/support/expect_error.h"
@@ -59,6 +61,51 @@ TEST(Image, RefusesFilesOverTheLimit) {
   limits.max_file_bytes = 10;
   expect_error<DataError>([&] { decode_image(Bytes(11, 0), "picture", limits); },
                           "11 bytes, more than the 10");
+}
+
+// A stated limit is what counts then: any picture up to there is read, whatever file and memory that takes, and none beyond.
+TEST(Image, ReadsUpToAStatedNumberOfPixels) {
+  const ImageLimits few = ImageLimits::up_to(12);
+  EXPECT_EQ(few.max_pixels, 12);
+  EXPECT_EQ(few.max_decode_bytes, ImageLimits{}.max_decode_bytes);
+  EXPECT_EQ(decode_image(bytes_of("P2 4 3 1 ") + bytes_of("0 0 0 0 0 0 0 0 0 0 0 0"), "picture", few).height,
+            3);
+  expect_error<DataError>([&] { decode_image(bytes_of("P2 13 1 1 0"), "picture", few); },
+                          "13x1 pixels, more than the 12 that are read; scale it down, or allow it (the "
+                          "programs' --max-image-pixels)");
+  EXPECT_EQ(ImageLimits::up_to(INT64_MAX).max_pixels, ImageLimits::kMostPixels);
+  EXPECT_EQ(ImageLimits::up_to(-1).max_pixels, 1);
+
+  // 16-bit RGBA takes 24 bytes a pixel to decode, 120 MB: more than the default allows, within what 5 million pixels get.
+  PngSpec spec;
+  spec.width = 2500;
+  spec.height = 2000;
+  spec.depth = 16;
+  spec.color = 6;
+  const Bytes wide = png(spec, Bytes(size_t{2000} * (1 + 2500 * 8), 0));
+  expect_error<DataError>([&] { decode_image(wide, "picture"); },
+                          "bytes to decode, more than the limit of 96468992");
+  const Image image = decode_image(wide, "picture", ImageLimits::up_to(5'000'000));
+  EXPECT_EQ(image.width * image.height * image.channels, 20'000'000);
+}
+
+// Headers that promise much in files of a few bytes: refused by the header, in no time.
+TEST(Image, RefusesBombsByTheirHeader) {
+  PngSpec spec;
+  spec.width = spec.height = 60'000;
+  Bytes jpeg_bomb = jpeg(make_image(8, 8, 1, Bytes(64, 0)), 80);
+  for (size_t i = 0; i + 8 < jpeg_bomb.size(); ++i) {
+    if (jpeg_bomb[i] != 0xff || jpeg_bomb[i + 1] != 0xc0) continue;
+    std::fill(jpeg_bomb.begin() + static_cast<std::ptrdiff_t>(i) + 5,
+              jpeg_bomb.begin() + static_cast<std::ptrdiff_t>(i) + 9, 0xff);
+    break;
+  }
+  const double start = cpu_ms();
+  for (const Bytes& bomb : {png(spec, Bytes(1000, 0)), jpeg_bomb, bmp(60'000, 60'000, 24, {}, Bytes(100, 0)),
+                            bytes_of("P5 4294967295 1 255\n"), bytes_of("P6 60000 60000 255\n"),
+                            bytes_of("P4 1073741824 1073741824\n")})
+    EXPECT_THROW(decode_image(bomb, "picture"), DataError);
+  EXPECT_LT(cpu_ms() - start, 100);
 }
 
 TEST(Pnm, ReadsAllSixKinds) {

@@ -47,10 +47,11 @@ class LineReader {
     const auto parsed = decimal ? std::from_chars(begin, end, value, std::chars_format::fixed)
                                 : std::from_chars_result{begin, std::errc::invalid_argument};
     if (parsed.ec != std::errc() || parsed.ptr != end) {
-      refuse(concat("expected a decimal number such as -1 or 0.25, found '", printable(word), "'"));
+      refuse(concat("expected a decimal number such as -1 or 0.25, found '", printable_excerpt(word), "'"));
     }
     if (!(std::fabs(value) <= kMaxTap)) {
-      refuse(concat("expected a number from ", -kMaxTap, " to ", kMaxTap, ", found '", printable(word), "'"));
+      refuse(concat("expected a number from ", -kMaxTap, " to ", kMaxTap, ", found '",
+                    printable_excerpt(word), "'"));
     }
     return value;
   }
@@ -60,8 +61,10 @@ class LineReader {
     const size_t slash = word.find('/');
     if (slash == std::string::npos) return number(word);
     const double below = number(word.substr(slash + 1));
-    if (below == 0) refuse(concat("'", printable(word), "' divides by zero"));
-    return number(word.substr(0, slash)) / below;
+    if (below == 0) refuse(concat("'", printable_excerpt(word), "' divides by zero"));
+    const double value = number(word.substr(0, slash)) / below;
+    if (!std::isfinite(value)) refuse(concat("'", printable_excerpt(word), "' is beyond all numbers"));
+    return value;
   }
 
  private:

@@ -1,0 +1,43 @@
+// What a gzip stream may take, whatever its first bytes state.
+#include "framework/io/gzip.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "framework/error.h"
+#include "tests/io/crafted_files.h"
+#include "tests/support/expect_error.h"
+
+namespace lenslet::test {
+namespace {
+
+StatedSize always(size_t size) {
+  return [size](const uint8_t*, size_t) { return size; };
+}
+
+TEST(Gzip, ReadsUpToTheStatedSize) {
+  const Bytes text = bytes_of("some text, some text");
+  EXPECT_EQ(gunzip(gzip(text), "file", 4, always(text.size())), text);
+  EXPECT_EQ(gunzip(gzip(text), "file", 4, always(size_t{1} << 32)), text)
+      << "a size is no promise to take it";
+  expect_error<DataError>([&] { gunzip(gzip(text), "file", 4, always(text.size() - 1)); },
+                          "hold more than the 19 bytes");
+}
+
+TEST(Gzip, RefusesSizesBeyondAllBounds) {
+  const Bytes packed = gzip(bytes_of("some text"));
+  for (const size_t size : {(size_t{1} << 32) + 1, SIZE_MAX - 1, SIZE_MAX})
+    expect_error<DataError>([&] { gunzip(packed, "file", 4, always(size)); }, "more than the 4294967296");
+}
+
+// 100 MB in 100 KB, of which a stated kilobyte is taken.
+TEST(Gzip, StopsABombAtTheStatedSize) {
+  const Bytes bomb = gzip(Bytes(100'000'000, 0), 1);
+  const double start = cpu_ms();
+  expect_error<DataError>([&] { gunzip(bomb, "file", 16, always(1024)); }, "hold more than the 1024 bytes");
+  EXPECT_LT(cpu_ms() - start, 100);
+}
+
+}  // namespace
+}  // namespace lenslet::test
