@@ -190,6 +190,32 @@ Plan Model::plan(int64_t batch) {
   return state_->runner(batch, kBytesToPredictions).plan();
 }
 
+std::vector<BackendChoice> Model::backends(int64_t batch) const {
+  check_batch(batch);
+  const ModelSetup& setup = state_->setup();
+  const Graph& graph = setup.graph();
+  const std::vector<Shape> shapes = graph.infer_shapes(batch);
+  std::vector<BackendChoice> choices;
+  const auto add = [&choices](const std::string& layer, const std::string& backend, const Support& support) {
+    choices.push_back({layer, backend, support ? "" : support.reason()});
+  };
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const Graph::Node& node = graph.nodes()[i];
+    if (!node.layer) continue;
+    OperatorRequest request;
+    request.device = setup.device();
+    for (const int input : node.inputs) request.inputs.push_back(shapes[static_cast<size_t>(input)]);
+    request.output = shapes[i];
+    if (node.layer->uses_math()) request.math = setup.math();
+    for (const std::string& backend : node.layer->backends(request.device.kind))
+      add(node.name, backend, node.layer->supports(backend, request));
+  }
+  const FusedRequest request = setup.fused_request(batch, kBytesToPredictions);
+  for (const std::string& variant : graph.fused()->variants(request.device.kind))
+    add(graph.name(), variant, graph.fused()->supports(variant, request));
+  return choices;
+}
+
 ModelProfile Model::profile(int64_t batch, double min_time_ms) {
   check_batch(batch);
   if (!(min_time_ms >= 0 && min_time_ms <= kMaxProfileMs))

@@ -43,6 +43,13 @@ struct ModelProfile {
   std::vector<LayerTime> layers;
 };
 
+/// One backend that a layer could take.
+struct BackendChoice {
+  std::string layer;    // "conv1"; the model's name for a variant of the fused plan
+  std::string backend;  // "direct"
+  std::string reason;   // why it cannot serve; empty where it can
+};
+
 /// Not thread-safe: one thread at a time for one Model; different Models may run in different threads, also on one device.
 class Model {
  public:
@@ -78,6 +85,9 @@ class Model {
   std::string device_name() const;
   /// The plan that a pass of that batch takes for bytes in and predictions out.
   Plan plan(int64_t batch);
+  /// Every backend that each layer could take for such a pass on this device, in rank order, and every variant of the fused
+  /// plan.
+  std::vector<BackendChoice> backends(int64_t batch) const;
 
  private:
   class State;

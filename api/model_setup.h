@@ -60,6 +60,7 @@ class ModelSetup {
   /// The plan that is replayed; null where none is.
   const Plan* saved_plan() const noexcept { return saved_ ? &*saved_ : nullptr; }
 
+  FusedRequest fused_request(int64_t batch, InputOutput io) const;
   /// Whether a variant of the fused plan serves that: the one asked for, else any.
   bool fused_serves(int64_t batch, InputOutput io) const;
   /// Plan::kLayered or Plan::kFused: as the plan's file or the options say. `auto` takes layered where a backend is
@@ -70,8 +71,6 @@ class ModelSetup {
 
  private:
   ModelSetup(const SetupOptions& options, std::string weights_origin, std::shared_ptr<const Graph> graph);
-
-  FusedRequest fused_request(int64_t batch, InputOutput io) const;
 
   SetupOptions options_;
   std::optional<Plan> saved_;

@@ -12,6 +12,7 @@ function(lenslet_public_headers result)
     list(APPEND headers ${found})
   endforeach()
   list(FILTER headers EXCLUDE REGEX "^layers/conv/gpu/ladder/")  # its library is not installed
+  list(REMOVE_ITEM headers api/lenslet.h)                       # installed by itself
   set(public "")
   foreach(header IN LISTS headers)
     file(READ "${PROJECT_SOURCE_DIR}/${header}" text LIMIT 4096)
@@ -60,8 +61,11 @@ foreach(library IN LISTS lenslet_libraries)
 endforeach()
 install(TARGETS ${lenslet_libraries} lenslet_options EXPORT lenslet_targets
         ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
+install(TARGETS lenslet_shared EXPORT lenslet_targets
+        LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime NAMELINK_COMPONENT development)
 
-# Headers: C++ as in the tree, below a folder of their own.
+# Headers: the C interface as <lenslet.h>, C++ as in the tree, below a folder of their own.
+install(FILES api/lenslet.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development)
 lenslet_public_headers(lenslet_headers)
 foreach(header IN LISTS lenslet_headers)
   get_filename_component(folder "${header}" DIRECTORY)
@@ -79,3 +83,15 @@ configure_package_config_file(cmake/lensletConfig.cmake.in "${PROJECT_BINARY_DIR
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/lensletConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/lensletConfig.cmake" "${PROJECT_BINARY_DIR}/lensletConfigVersion.cmake"
         DESTINATION "${lenslet_package_dir}" COMPONENT development)
+
+# pkg-config lenslet: the shared library. Its path to the prefix is relative, so that the package may be moved.
+set(lenslet_pc_dir "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig")
+file(RELATIVE_PATH LENSLET_PREFIX_FROM_PC "${lenslet_pc_dir}" "${CMAKE_INSTALL_PREFIX}")
+foreach(directory INCLUDEDIR LIBDIR)
+  if(IS_ABSOLUTE "${CMAKE_INSTALL_${directory}}")
+    message(FATAL_ERROR "CMAKE_INSTALL_${directory} must be relative to the prefix, found ${CMAKE_INSTALL_${directory}}: "
+                        "what is installed can be moved only as a whole")
+  endif()
+endforeach()
+configure_file(cmake/lenslet.pc.in "${PROJECT_BINARY_DIR}/lenslet.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/lenslet.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT development)

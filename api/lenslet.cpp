@@ -1,0 +1,283 @@
+// The C interface over Model: checks what C cannot, and turns every exception into a status and a line of text.
+#include "api/lenslet.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "api/model.h"
+#include "framework/error.h"
+#include "framework/io/image.h"
+#include "framework/parallel.h"
+#include "framework/text.h"
+#include "framework/version.h"
+#include "models/digit_image.h"
+#include "models/lenet5.h"
+
+struct lenslet_model {
+  lenslet::Model model;
+  std::string device, device_name;
+};
+
+namespace {
+
+using lenslet::concat;
+using lenslet::Prediction;
+using lenslet::UsageError;
+
+static_assert(LENSLET_SIDE == lenslet::kLenet5Side && LENSLET_CLASSES == lenslet::kLenet5Classes,
+              "lenslet.h tells the model's sizes");
+static_assert(sizeof(lenslet_prediction) == sizeof(Prediction) &&
+                  offsetof(lenslet_prediction, label) == offsetof(Prediction, label) &&
+                  offsetof(lenslet_prediction, probability) == offsetof(Prediction, probability),
+              "predictions are written where the caller wants them");
+
+// What version 0.1 had; a later one adds fields at the end and takes what is shorter.
+constexpr size_t kFirstOptionsSize = offsetof(lenslet_options, max_batch) + sizeof(int64_t);
+
+// Of fixed size: telling that memory is out must need none.
+thread_local char last_error[1024] = "";
+
+void cut_copy(char* to, size_t capacity, const char* from, size_t length) noexcept {
+  if (capacity == 0) return;
+  size_t end = std::min(length, capacity - 1);
+  // Not in the middle of a UTF-8 sequence.
+  if (end < length) {
+    while (end > 0 && (static_cast<unsigned char>(from[end]) & 0xc0) == 0x80) --end;
+  }
+  std::memcpy(to, from, end);
+  to[end] = '\0';
+}
+
+lenslet_status fail(lenslet_status status, const char* message) noexcept {
+  try {
+    const std::string line = lenslet::printable(message);
+    cut_copy(last_error, sizeof last_error, line.data(), line.size());
+  } catch (...) {  // no memory for the printable copy
+    cut_copy(last_error, sizeof last_error, message, std::strlen(message));
+  }
+  return status;
+}
+
+lenslet_status status_of(lenslet::ExitCode code) noexcept {
+  switch (code) {
+    case lenslet::ExitCode::kUsage:
+      return LENSLET_ERROR_USAGE;
+    case lenslet::ExitCode::kData:
+      return LENSLET_ERROR_DATA;
+    case lenslet::ExitCode::kUnavailable:
+      return LENSLET_ERROR_UNAVAILABLE;
+    case lenslet::ExitCode::kDevice:
+      return LENSLET_ERROR_DEVICE;
+    case lenslet::ExitCode::kMemory:
+      return LENSLET_ERROR_MEMORY;
+    default:  // nothing here checks results, writes files or listens to signals
+      return LENSLET_ERROR_INTERNAL;
+  }
+}
+
+template <typename Body>
+lenslet_status guarded(Body&& body) noexcept {
+  try {
+    body();
+    return LENSLET_OK;
+  } catch (const lenslet::Error& error) {
+    return fail(status_of(error.exit_code()), error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(LENSLET_ERROR_MEMORY, "out of memory; a smaller max_batch needs less");
+  } catch (const std::exception& error) {
+    return fail(LENSLET_ERROR_INTERNAL, error.what());
+  } catch (...) {
+    return fail(LENSLET_ERROR_INTERNAL, "an exception of unknown type");
+  }
+}
+
+template <typename T>
+T& demand(T* pointer, const char* name) {
+  if (!pointer) throw UsageError(concat(name, " must not be a null pointer"));
+  return *pointer;
+}
+
+lenslet::ModelOptions model_options(const lenslet_options* given) {
+  lenslet::ModelOptions options;
+  if (!given) return options;
+  if (given->size < kFirstOptionsSize || given->size > sizeof(lenslet_options)) {
+    throw UsageError(
+        concat("options->size is ", given->size, ", lenslet ", lenslet::kVersion, " knows ",
+               kFirstOptionsSize, " to ", sizeof(lenslet_options),
+               ": call lenslet_options_init(options, sizeof *options), and use a library that is "
+               "not older than its header"));
+  }
+  lenslet_options full;
+  lenslet_options_init(&full, sizeof full);
+  std::memcpy(&full, given, given->size);
+  options.device = &demand(full.device, "options->device");
+  options.plan = &demand(full.plan, "options->plan");
+  options.backend = &demand(full.backend, "options->backend");
+  options.math = &demand(full.math, "options->math");
+  options.workspace_limit = full.workspace_limit;
+  options.max_batch = full.max_batch;
+  return options;
+}
+
+template <typename Make>
+lenslet_status make_model(lenslet_model** model, Make&& make) noexcept {
+  if (model) *model = nullptr;
+  return guarded([&] {
+    demand(model, "model");
+    lenslet::Model made = make();
+    std::string device = made.device().to_string(), name = made.device_name();
+    *model = new lenslet_model{std::move(made), std::move(device), std::move(name)};
+  });
+}
+
+void give_text(const std::string& whole, char* text, size_t capacity, size_t* length) {
+  if (capacity > 0) demand(text, "text with a capacity above 0");
+  cut_copy(text, capacity, whole.data(), whole.size());
+  if (length) *length = whole.size();
+}
+
+template <size_t SIZE>
+void give_name(char (&to)[SIZE], const std::string& name) {
+  cut_copy(to, SIZE, name.data(), name.size());
+}
+
+Prediction* as_predictions(lenslet_prediction* predictions) {
+  return reinterpret_cast<Prediction*>(predictions);
+}
+
+}  // namespace
+
+const char* lenslet_version(void) { return lenslet::kVersion; }
+
+const char* lenslet_status_text(lenslet_status status) {
+  switch (status) {
+    case LENSLET_OK:
+      return "ok";
+    case LENSLET_ERROR_USAGE:
+      return "usage";
+    case LENSLET_ERROR_DATA:
+      return "data";
+    case LENSLET_ERROR_UNAVAILABLE:
+      return "unavailable";
+    case LENSLET_ERROR_DEVICE:
+      return "device";
+    case LENSLET_ERROR_MEMORY:
+      return "memory";
+    case LENSLET_ERROR_INTERNAL:
+      return "internal";
+  }
+  return "unknown status";
+}
+
+const char* lenslet_last_error(void) { return last_error; }
+
+lenslet_status lenslet_options_init(lenslet_options* options, size_t size) {
+  return guarded([&] {
+    demand(options, "options");
+    if (size < kFirstOptionsSize || size > sizeof(lenslet_options)) {
+      throw UsageError(
+          concat("the size of lenslet_options is ", size, ", lenslet ", lenslet::kVersion, " knows ",
+                 kFirstOptionsSize, " to ", sizeof(lenslet_options),
+                 ": pass sizeof(lenslet_options), and use a library that is not older than its header"));
+    }
+    lenslet_options defaults = {};
+    defaults.size = size;
+    defaults.device = "auto";
+    defaults.plan = "auto";
+    defaults.backend = "";
+    defaults.math = "fp32";
+    defaults.workspace_limit = SIZE_MAX;
+    std::memcpy(options, &defaults, size);
+  });
+}
+
+lenslet_status lenslet_model_load(const char* path, const lenslet_options* options, lenslet_model** model) {
+  return make_model(model,
+                    [&] { return lenslet::Model::load(&demand(path, "path"), model_options(options)); });
+}
+
+lenslet_status lenslet_model_built_in(const lenslet_options* options, lenslet_model** model) {
+  return make_model(model, [&] { return lenslet::Model::built_in(model_options(options)); });
+}
+
+void lenslet_model_destroy(lenslet_model* model) { delete model; }
+
+const char* lenslet_model_device(const lenslet_model* model) {
+  return model ? model->device.c_str() : nullptr;
+}
+
+const char* lenslet_model_device_name(const lenslet_model* model) {
+  return model ? model->device_name.c_str() : nullptr;
+}
+
+lenslet_status lenslet_read_digit(const char* path, uint8_t* pixels) {
+  return guarded([&] {
+    const std::string name = &demand(path, "path");
+    demand(pixels, "pixels");
+    const lenslet::DigitImage digit = lenslet::prepare_digit(lenslet::read_image(name));
+    std::copy(digit.pixels.begin(), digit.pixels.end(), pixels);
+  });
+}
+
+lenslet_status lenslet_predict_u8(lenslet_model* model, const uint8_t* pixels, int64_t count,
+                                  lenslet_prediction* predictions) {
+  return guarded([&] { demand(model, "model").model.predict(pixels, count, as_predictions(predictions)); });
+}
+
+lenslet_status lenslet_predict_f32(lenslet_model* model, const float* images, int64_t count,
+                                   lenslet_prediction* predictions) {
+  return guarded([&] { demand(model, "model").model.predict(images, count, as_predictions(predictions)); });
+}
+
+lenslet_status lenslet_logits_u8(lenslet_model* model, const uint8_t* pixels, int64_t count, float* logits) {
+  return guarded([&] { demand(model, "model").model.logits(pixels, count, logits); });
+}
+
+lenslet_status lenslet_logits_f32(lenslet_model* model, const float* images, int64_t count, float* logits) {
+  return guarded([&] { demand(model, "model").model.logits(images, count, logits); });
+}
+
+lenslet_status lenslet_profile(lenslet_model* model, int64_t batch, double min_time_ms,
+                               lenslet_layer_time* layers, size_t capacity, size_t* layer_count,
+                               double* total_ns) {
+  return guarded([&] {
+    demand(model, "model");
+    if (capacity > 0) demand(layers, "layers with a capacity above 0");
+    const lenslet::ModelProfile profile = model->model.profile(batch, min_time_ms);
+    for (size_t i = 0; i < std::min(capacity, profile.layers.size()); ++i) {
+      const lenslet::LayerTime& layer = profile.layers[i];
+      give_name(layers[i].name, layer.name);
+      give_name(layers[i].backend, layer.backend);
+      give_name(layers[i].math, layer.math);
+      layers[i].median_ns = layer.median_ns;
+      layers[i].p10_ns = layer.p10_ns;
+      layers[i].p90_ns = layer.p90_ns;
+    }
+    if (layer_count) *layer_count = profile.layers.size();
+    if (total_ns) *total_ns = profile.total_ns;
+  });
+}
+
+lenslet_status lenslet_model_plan(lenslet_model* model, int64_t batch, char* text, size_t capacity,
+                                  size_t* length) {
+  return guarded(
+      [&] { give_text(demand(model, "model").model.plan(batch).to_json(), text, capacity, length); });
+}
+
+lenslet_status lenslet_model_backends(lenslet_model* model, int64_t batch, char* text, size_t capacity,
+                                      size_t* length) {
+  return guarded([&] {
+    std::string lines;
+    for (const lenslet::BackendChoice& choice : demand(model, "model").model.backends(batch)) {
+      lines += concat(choice.layer, "\t", choice.backend, "\t", lenslet::printable(choice.reason), "\n");
+    }
+    give_text(lines, text, capacity, length);
+  });
+}
+
+lenslet_status lenslet_set_num_threads(int count) {
+  return guarded([&] { lenslet::set_num_threads(count); });
+}
