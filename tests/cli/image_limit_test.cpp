@@ -2,9 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <vector>
 
-#include "tests/support/subprocess.h"
+#include "tests/cli/fixture_files.h"
 
 namespace lenslet::test {
 namespace {
@@ -15,13 +14,12 @@ ProgramRun classify(const std::string& picture, const std::string& most,
                     const std::string& standard_input = "") {
   ProgramOptions options;
   options.standard_input = standard_input;
-  std::vector<std::string> command = {LENSLET_PROGRAM, "classify", "--device", "cpu", picture};
-  if (!most.empty()) command.insert(command.end(), {"--max-image-pixels", most});
-  return run_program(command, options);
+  return lenslet("classify --device cpu " + picture + (most.empty() ? "" : " --max-image-pixels " + most),
+                 options);
 }
 
 TEST(MaxImagePixels, IsHowLargeAPictureMayBe) {
-  const std::string digit = LENSLET_SOURCE_DIR "/samples/digit_3_a.png";  // 40x40
+  const std::string digit = "{source}/samples/digit_3_a.png";  // 40x40
   EXPECT_EQ(classify(digit, "1600").exit_code, kOk);
   const ProgramRun refused = classify(digit, "1599");
   EXPECT_EQ(refused.exit_code, kData);
@@ -33,8 +31,8 @@ TEST(MaxImagePixels, IsHowLargeAPictureMayBe) {
 }
 
 TEST(MaxImagePixels, WantsAWholeNumberInItsRange) {
-  for (const char* most : {"0", "-1", "1e6", "64M", "268435457", "99999999999999999999", ""}) {
-    const ProgramRun run = classify("-", *most == '\0' ? " " : most, "P2 1 1 1 0");
+  for (const char* most : {"0", "-1", "1e6", "64M", "268435457", "99999999999999999999", "x"}) {
+    const ProgramRun run = classify("-", most, "P2 1 1 1 0");
     EXPECT_EQ(run.exit_code, kUsage) << most;
     EXPECT_NE(run.err.find("--max-image-pixels expects a whole number from 1 to 268435456"),
               std::string::npos)
