@@ -1,0 +1,44 @@
+"""LeNet-5 inference on the CPU and on CUDA GPUs, with interchangeable convolution backends.
+
+>>> import lenslet, numpy
+>>> model = lenslet.Model.built_in(device="cpu")
+>>> labels, probabilities = model.predict(numpy.zeros((3, 28, 28), numpy.uint8))
+>>> labels.shape, probabilities.shape
+((3,), (3,))
+"""
+
+from ._core import Model, __version__, backends, devices, normalize, num_threads, set_num_threads
+from ._types import (
+    Backend,
+    DataError,
+    DeviceError,
+    Error,
+    Images,
+    LayerTime,
+    OutOfMemoryError,
+    Prediction,
+    Profile,
+    UnavailableError,
+    UsageError,
+)
+
+__all__ = [
+    "Backend",
+    "DataError",
+    "DeviceError",
+    "Error",
+    "Images",
+    "LayerTime",
+    "Model",
+    "OutOfMemoryError",
+    "Prediction",
+    "Profile",
+    "UnavailableError",
+    "UsageError",
+    "__version__",
+    "backends",
+    "devices",
+    "normalize",
+    "num_threads",
+    "set_num_threads",
+]

@@ -1,0 +1,89 @@
+"""What the functions of lenslet take, return and raise, as Python sees it."""
+
+import typing
+
+import numpy as np
+import numpy.typing as npt
+
+
+class SupportsDLPack(typing.Protocol):
+    """An array of any library that shares its memory by DLPack."""
+
+    def __dlpack__(self) -> typing.Any: ...
+
+
+# uint8 (pixels 0 to 255) or float32 (normalised), [N, 28, 28], [N, 1, 28, 28] or [28, 28].
+Images = typing.Union[npt.NDArray[np.uint8], npt.NDArray[np.float32], SupportsDLPack]
+
+
+class Prediction(typing.NamedTuple):
+    """What a model says of N images."""
+
+    labels: npt.NDArray[np.int32]
+    """The class of each image, 0 to 9: int32 [N]."""
+    probabilities: npt.NDArray[np.float32]
+    """The softmax of that class: float32 [N]."""
+
+
+class LayerTime(typing.TypedDict):
+    """Device time of one layer in a pass."""
+
+    backend: str
+    """The code that ran."""
+    math: str
+    """ "fp32", "tf32" or "fp16"; empty where it means nothing."""
+    median_ns: float
+    p10_ns: float
+    p90_ns: float
+
+
+class Profile(typing.TypedDict):
+    """One pass of a batch, layer by layer."""
+
+    device: str
+    plan: str
+    """ "layered" or "fused"."""
+    batch: int
+    total_ns: float
+    """A pass without the events between the layers, median."""
+    layers: dict[str, LayerTime]
+    """By the layer's name, in the order of execution."""
+
+
+class Backend(typing.TypedDict):
+    """What one backend can do."""
+
+    serves: bool
+    reason: str
+    """Why it does not serve; empty where it does."""
+    determinism: str
+    """Which bits it repeats: "bounded", "bitwise" or "position"; empty where it does not serve."""
+
+
+class Error(Exception):
+    """Base of what lenslet raises; a message is one line."""
+
+
+class UsageError(Error, ValueError):
+    """An argument says nothing: an unknown name, a number out of range."""
+
+
+class DataError(Error, ValueError):
+    """A file of weights or a plan cannot be read, or does not hold what it should."""
+
+
+class UnavailableError(Error, RuntimeError):
+    """A device, backend or math mode that cannot serve here."""
+
+
+class DeviceError(Error, RuntimeError):
+    """A GPU or a library failed while computing. After that the process can use the GPU no more."""
+
+
+class OutOfMemoryError(Error, MemoryError):
+    """The memory of the device, or the workspace limit, does not suffice."""
+
+
+# Users meet these as lenslet.DataError and so on, in tracebacks too.
+for _class in (Error, UsageError, DataError, UnavailableError, DeviceError, OutOfMemoryError):
+    _class.__module__ = "lenslet"

@@ -1,0 +1,159 @@
+// `lenslet.backends` and `lenslet.devices`: what can compute here.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "framework/determinism.h"
+#include "framework/device.h"
+#include "framework/error.h"
+#include "framework/stream.h"
+#include "models/lenet5.h"
+#include "python/src/bindings.h"
+#include "python/src/process.h"
+
+namespace nb = nanobind;
+
+namespace lenslet::python {
+namespace {
+
+struct Backend {
+  std::string name;
+  std::optional<std::string> reason;  // why it cannot serve
+  Determinism determinism = Determinism::kBounded;
+};
+
+struct LayerBackends {
+  std::string layer;
+  std::vector<Backend> backends;
+};
+
+// By doing it: a library that is missing shows when it is opened, not before. `prepare` says what bits are repeated.
+void try_out(Backend& backend, const Support& support, const std::function<Determinism()>& prepare) {
+  if (!support) {
+    backend.reason = support.reason();
+    return;
+  }
+  try {
+    backend.determinism = prepare();
+  } catch (const UnavailableError& error) {
+    backend.reason = error.what();
+  } catch (const MemoryError& error) {
+    backend.reason = error.what();
+  }
+}
+
+LayerBackends layer_backends(const Layer& layer, const std::string& name, const OperatorRequest& request,
+                             Stream& stream) {
+  LayerBackends row{name, {}};
+  for (const std::string& backend : layer.backends(request.device.kind)) {
+    row.backends.push_back({backend, std::nullopt});
+    try_out(row.backends.back(), layer.supports(backend, request), [&] {
+      layer.prepare(backend, request, stream);
+      return layer.determinism(backend, request);
+    });
+  }
+  return row;
+}
+
+LayerBackends fused_variants(const FusedModel& model, const std::string& name, const FusedRequest& request,
+                             Stream& stream) {
+  LayerBackends row{name, {}};
+  for (const std::string& variant : model.variants(request.device.kind)) {
+    row.backends.push_back({variant, std::nullopt});
+    try_out(row.backends.back(), model.supports(variant, request), [&] {
+      model.prepare(variant, request, stream);
+      return model.determinism(variant, request);
+    });
+  }
+  return row;
+}
+
+std::vector<LayerBackends> list_backends(const std::string& device_name, const std::string& math_name) {
+  const Computation computation;
+  const Device device = choose_device(device_name).device;
+  const MathMode math = parse_math_mode(math_name);
+  const DeviceGuard guard(device);
+  Stream stream(device);
+  const Graph graph = make_lenet5(builtin_lenet5_weights(), "built-in weights");
+  const std::vector<Shape> shapes = graph.infer_shapes(1);
+  std::vector<LayerBackends> rows;
+  for (size_t i = 0; i < graph.nodes().size(); ++i) {
+    const Graph::Node& node = graph.nodes()[i];
+    if (!node.layer) continue;
+    OperatorRequest request;
+    request.device = device;
+    for (const int input : node.inputs) request.inputs.push_back(shapes[static_cast<size_t>(input)]);
+    request.output = shapes[i];
+    request.math = node.layer->uses_math() ? math : MathMode::kFp32;
+    rows.push_back(layer_backends(*node.layer, node.name, request, stream));
+  }
+  const FusedRequest request{device, 1, math, ElementType::kFp32, ElementType::kFp32};
+  rows.push_back(fused_variants(*graph.fused(), graph.name(), request, stream));
+  return rows;
+}
+
+nb::dict backends(const std::string& device, const std::string& math) {
+  std::vector<LayerBackends> rows;
+  {
+    const nb::gil_scoped_release no_gil;
+    rows = list_backends(device, math);
+  }
+  nb::dict result;
+  for (const LayerBackends& row : rows) {
+    nb::dict names;
+    for (const Backend& backend : row.backends) {
+      nb::dict entry;
+      entry["serves"] = !backend.reason;
+      entry["reason"] = backend.reason.value_or("");
+      entry["determinism"] = backend.reason ? "" : to_string(backend.determinism);
+      names[backend.name.c_str()] = entry;
+    }
+    result[row.layer.c_str()] = names;
+  }
+  return result;
+}
+
+nb::list devices() {
+  nb::list names;
+  names.append("cpu");
+  const CudaStatus& cuda = cuda_status();
+  for (size_t i = 0; i < cuda.devices.size(); ++i) {
+    if (cuda.usable && cuda.devices[i].has_code) names.append(Device::cuda(static_cast<int>(i)).to_string());
+  }
+  return names;
+}
+
+constexpr const char* kBackendsDoc = R"(What can compute each layer, in the order in which "auto" tries it.
+
+Args:
+    device: As for `Model.load`.
+    math: "fp32", "tf32" or "fp16".
+
+Returns:
+    A dict from a layer's name to a dict from each backend's name to a dict: "serves"; "reason", why it does not;
+    "determinism", which bits it repeats: "bounded", "bitwise" in every run of the same batch, or "position", whatever
+    the batch and the image's place in it. The entry "lenet5" holds the variants of the fused plan. Each backend is
+    prepared once to find out.
+
+Raises:
+    UsageError: Another device or math mode.
+    UnavailableError: The device is not there.)";
+
+constexpr const char* kDevicesDoc =
+    R"(The devices that serve here: "cpu", and "cuda:0" and so on where GPUs can be used.)";
+
+}  // namespace
+
+void add_backends(nb::module_& module) {
+  module.def("backends", &backends, nb::arg("device") = "auto", nb::kw_only(), nb::arg("math") = "fp32",
+             nb::sig("def backends(device: str = 'auto', *, math: str = 'fp32') -> dict[str, dict[str, "
+                     "lenslet._types.Backend]]"),
+             kBackendsDoc);
+  module.def("devices", &devices, nb::sig("def devices() -> list[str]"), kDevicesDoc);
+}
+
+}  // namespace lenslet::python

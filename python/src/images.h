@@ -1,0 +1,39 @@
+// Images as Python hands them over: any array with DLPack or the buffer protocol, read where it lies.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace lenslet::python {
+
+/// Images [count, 28, 28] in memory that belongs to an array of Python and lives as long as this.
+class ImageArray {
+ public:
+  /// Takes [N, 28, 28], [N, 1, 28, 28] or [28, 28] of uint8 or float32 in host memory. Throws TypeError for what is no
+  /// array or has another type, ValueError for another shape or memory of a GPU.
+  explicit ImageArray(nanobind::handle images);
+
+  int64_t count() const noexcept { return count_; }
+  /// Pixels 0..255; otherwise normalised float32.
+  bool holds_bytes() const noexcept { return array_.dtype() == nanobind::dtype<uint8_t>(); }
+  /// The shape that was passed.
+  std::vector<size_t> shape() const;
+
+  /// Images [begin, begin + count) one after the other: where they lie if they lie so, else copied into `room`.
+  /// `Pixel` is uint8_t or float, as holds_bytes() says. Needs no GIL.
+  template <typename Pixel>
+  const Pixel* slice(int64_t begin, int64_t count, std::vector<Pixel>& room) const;
+
+ private:
+  using Array = nanobind::ndarray<nanobind::ro>;
+
+  Array array_;
+  int64_t count_ = 0;
+  int64_t image_stride_ = 0, row_stride_ = 0, column_stride_ = 0;  // in elements; may be negative or 0
+  bool in_order_ = false;                                          // without gaps, and aligned
+};
+
+}  // namespace lenslet::python

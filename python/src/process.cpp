@@ -1,0 +1,51 @@
+#include "python/src/process.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <mutex>
+#include <stdexcept>
+
+#include "framework/parallel.h"
+
+namespace lenslet::python {
+namespace {
+
+struct Lock {
+  std::mutex door;  // whoever waits to change the number of threads stands in it, and no new call overtakes
+  std::shared_mutex computing;
+};
+
+Lock& threads_lock() {
+  static Lock lock;
+  return lock;
+}
+
+// Before any lock is taken: in the child it may have been copied in the hands of a thread that is not there.
+void refuse_after_fork() {
+  static std::atomic<pid_t> owner{0};
+  const pid_t here = getpid();
+  pid_t first = 0;
+  if (owner.compare_exchange_strong(first, here) || first == here) return;
+  throw std::runtime_error(
+      "lenslet computed before this process was forked, and its threads did not come along: start workers "
+      "with the "
+      "'spawn' or 'forkserver' method, or call lenslet in the workers alone");
+}
+
+}  // namespace
+
+Computation::Computation() {
+  refuse_after_fork();
+  const std::lock_guard<std::mutex> door(threads_lock().door);
+  lock_ = std::shared_lock<std::shared_mutex>(threads_lock().computing);
+}
+
+void set_threads(int count) {
+  refuse_after_fork();
+  const std::lock_guard<std::mutex> door(threads_lock().door);
+  const std::unique_lock<std::shared_mutex> lock(threads_lock().computing);
+  set_num_threads(count);
+}
+
+}  // namespace lenslet::python

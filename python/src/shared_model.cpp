@@ -1,0 +1,110 @@
+#include "python/src/shared_model.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "models/lenet5.h"
+#include "python/src/process.h"
+
+namespace lenslet::python {
+namespace {
+
+// A whole number of the library's passes on either kind of device, and some tenths of a second on a CPU: how long Ctrl-C
+// waits, and what images that do not lie in order are copied by.
+constexpr int64_t kImagesAtOnce = 65536;
+
+// Calls compute(pixels, begin, count) for the images of one type, part by part.
+template <typename Pixel, typename Compute>
+void in_parts(const ImageArray& images, int64_t part, const std::function<void()>& pause,
+              const Compute& compute) {
+  std::vector<Pixel> room;
+  for (int64_t begin = 0; begin < images.count(); begin += part) {
+    const int64_t count = std::min(part, images.count() - begin);
+    compute(images.slice(begin, count, room), begin, count);
+    pause();
+  }
+}
+
+template <typename Compute>
+void in_parts(const ImageArray& images, int64_t part, const std::function<void()>& pause,
+              const Compute& compute) {
+  if (images.holds_bytes()) {
+    in_parts<uint8_t>(images, part, pause, compute);
+  } else {
+    in_parts<float>(images, part, pause, compute);
+  }
+}
+
+Model open_model(const std::optional<std::string>& path, const ModelOptions& options) {
+  const Computation computation;
+  return path ? Model::load(*path, options) : Model::built_in(options);
+}
+
+}  // namespace
+
+SharedModel::SharedModel(const std::optional<std::string>& path, ModelOptions options)
+    : options_(std::move(options)), model_(open_model(path, options_)), device_(model_.device()) {}
+
+// Parts are whole passes, so that an image lies in the same place of a pass however many there are.
+int64_t SharedModel::images_at_once() const noexcept {
+  const int64_t pass = options_.max_batch;
+  return pass <= 0 ? kImagesAtOnce : pass * std::max<int64_t>(kImagesAtOnce / pass, 1);
+}
+
+Model& SharedModel::model_for(const Choices& choices) {
+  ModelOptions options = options_;
+  // Names of one plan's backends mean nothing to another plan.
+  if (choices.plan) options.backend.clear();
+  options.plan = choices.plan.value_or(options.plan);
+  options.backend = choices.backend.value_or(options.backend);
+  options.math = choices.math.value_or(options.math);
+  if (std::tie(options.plan, options.backend, options.math) ==
+      std::tie(options_.plan, options_.backend, options_.math)) {
+    return model_;
+  }
+  const auto key = std::make_tuple(options.plan, options.backend, options.math);
+  const auto found = others_.find(key);
+  if (found != others_.end()) return found->second;
+  options.device = device_.to_string();
+  return others_.emplace(key, model_.with_options(options)).first->second;
+}
+
+void SharedModel::predict(const ImageArray& images, const Choices& choices, int32_t* labels,
+                          float* probabilities, const std::function<void()>& pause) {
+  const Computation computation;
+  const std::lock_guard<std::mutex> turn(mutex_);
+  Model& model = model_for(choices);
+  std::vector<Prediction> predictions;
+  in_parts(images, images_at_once(), pause, [&](const auto* pixels, int64_t begin, int64_t count) {
+    predictions.resize(static_cast<size_t>(count));
+    model.predict(pixels, count, predictions.data());
+    for (int64_t i = 0; i < count; ++i) {
+      labels[begin + i] = predictions[static_cast<size_t>(i)].label;
+      probabilities[begin + i] = predictions[static_cast<size_t>(i)].probability;
+    }
+  });
+}
+
+void SharedModel::logits(const ImageArray& images, const Choices& choices, float* logits,
+                         const std::function<void()>& pause) {
+  const Computation computation;
+  const std::lock_guard<std::mutex> turn(mutex_);
+  Model& model = model_for(choices);
+  in_parts(images, images_at_once(), pause, [&](const auto* pixels, int64_t begin, int64_t count) {
+    model.logits(pixels, count, logits + begin * kLenet5Classes);
+  });
+}
+
+ModelProfile SharedModel::profile(int64_t batch, double min_time_ms, const Choices& choices) {
+  const Computation computation;
+  const std::lock_guard<std::mutex> turn(mutex_);
+  return model_for(choices).profile(batch, min_time_ms);
+}
+
+Plan SharedModel::plan(int64_t batch, const Choices& choices) {
+  const Computation computation;
+  const std::lock_guard<std::mutex> turn(mutex_);
+  return model_for(choices).plan(batch);
+}
+
+}  // namespace lenslet::python

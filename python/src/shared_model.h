@@ -1,0 +1,51 @@
+// SharedModel: one set of weights for any number of Python threads, answering in the way that each call asks for.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include "api/model.h"
+#include "python/src/images.h"
+
+namespace lenslet::python {
+
+/// What one call wants otherwise than the model was loaded with.
+struct Choices {
+  std::optional<std::string> plan, backend, math;
+};
+
+/// Threads take turns: a lenslet::Model serves one at a time. Every member but the constructor is called without the GIL.
+class SharedModel {
+ public:
+  /// From a safetensors file, or with the built-in weights. Throws what Model::load throws.
+  SharedModel(const std::optional<std::string>& path, ModelOptions options);
+
+  const ModelOptions& options() const noexcept { return options_; }
+  Device device() const noexcept { return device_; }
+
+  /// `labels` [count], `probabilities` [count]. Calls `pause` now and then, which may throw to end the work.
+  void predict(const ImageArray& images, const Choices& choices, int32_t* labels, float* probabilities,
+               const std::function<void()>& pause);
+  /// `logits` [count, 10].
+  void logits(const ImageArray& images, const Choices& choices, float* logits,
+              const std::function<void()>& pause);
+  ModelProfile profile(int64_t batch, double min_time_ms, const Choices& choices);
+  Plan plan(int64_t batch, const Choices& choices);
+
+ private:
+  Model& model_for(const Choices& choices);
+  int64_t images_at_once() const noexcept;
+
+  const ModelOptions options_;
+  std::mutex mutex_;
+  Model model_;
+  Device device_;
+  std::map<std::tuple<std::string, std::string, std::string>, Model> others_;  // by plan, backend, math
+};
+
+}  // namespace lenslet::python

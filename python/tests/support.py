@@ -1,0 +1,28 @@
+"""Comparisons, and scripts that need a process of their own."""
+
+import subprocess
+import sys
+
+import numpy as np
+
+# How far logits (the largest is 10.5) may lie from the exact ones, by math mode; rounding to fp32 costs PyTorch 6.6e-6.
+LOGIT_BOUND = {"fp32": 2e-5, "tf32": 0.05, "fp16": 0.05}
+
+
+def check_logits(found, expected, bound):
+    """Close wherever it can be compared: a NaN fails."""
+    assert found.shape == expected.shape and found.dtype == np.float32
+    assert np.all(np.abs(found.astype(np.float64) - expected) <= bound)
+
+
+def softmax(logits):
+    exponents = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
+    return exponents / exponents.sum(axis=1, keepdims=True)
+
+
+def run_script(text, *arguments):
+    """Runs Python code in a process of its own and returns what it printed; fails with its words where it fails."""
+    command = [sys.executable, "-W", "ignore", "-c", text, *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout

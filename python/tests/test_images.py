@@ -1,0 +1,201 @@
+"""What `images` may be: each kind of array is read rightly, or refused with one message."""
+
+import numpy as np
+import pytest
+
+import lenslet
+from support import run_script
+
+
+class DLPackOnly:
+    """An array that offers nothing but DLPack."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+@pytest.fixture(scope="module")
+def model():
+    return lenslet.Model.built_in(device="cpu")
+
+
+def unaligned(array):
+    room = np.zeros(array.nbytes + 1, np.uint8)
+    view = np.frombuffer(room.data, array.dtype, array.size, offset=1).reshape(array.shape)
+    view[...] = array
+    return view
+
+
+def read_only(array):
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+VIEWS = {
+    "in order": lambda a: a,
+    "one image": lambda a: a[3],
+    "with a channel": lambda a: a[:, None],
+    "no image": lambda a: a[:0],
+    "no image, with a channel": lambda a: a[:0, None],
+    "a part": lambda a: a[10:20],
+    "every other": lambda a: a[::2],
+    "backwards": lambda a: a[::-1],
+    "rows upside down": lambda a: a[:, ::-1],
+    "mirrored": lambda a: a[:, :, ::-1],
+    "transposed": lambda a: a.transpose(0, 2, 1),
+    "one transposed": lambda a: a[3].T,
+    "Fortran order": np.asfortranarray,
+    "repeated": lambda a: np.broadcast_to(a[5], (9, 28, 28)),
+    "cut out": lambda a: np.pad(a, ((0, 0), (2, 3), (4, 1)))[:, 2:30, 4:32],
+    "read-only": read_only,
+    "read-only and backwards": lambda a: read_only(a)[::-1],
+    "unaligned": unaligned,
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("kind", [np.uint8, np.float32])
+def test_views_are_read_rightly(model, images, kind, name):
+    values = images[:50] if kind is np.uint8 else lenslet.normalize(images[:50])
+    view = VIEWS[name](values)
+    plain = np.array(view, order="C", copy=True)
+    assert model.logits(view).tobytes() == model.logits(plain).tobytes()
+    prediction = model.predict(view)
+    count = 1 if view.ndim == 2 else len(view)
+    assert prediction.labels.shape == prediction.probabilities.shape == (count,)
+    assert np.array_equal(prediction.labels, model.predict(plain).labels)
+
+
+@pytest.mark.parametrize("name", ["in order", "no image", "backwards", "transposed", "read-only"])
+@pytest.mark.parametrize("kind", [np.uint8, np.float32])
+def test_dlpack_is_read_rightly(model, images, kind, name):
+    view = VIEWS[name](images[:50] if kind is np.uint8 else lenslet.normalize(images[:50]))
+    if name == "read-only" and np.lib.NumpyVersion(np.__version__) < "2.1.0":
+        pytest.skip("this NumPy exports no read-only arrays by DLPack")
+    assert np.array_equal(model.logits(DLPackOnly(view)), model.logits(view))
+
+
+def test_a_memoryview_and_a_subclass_are_read_rightly(model, images):
+    expected = model.logits(images)
+    assert np.array_equal(model.logits(memoryview(images)), expected)
+    assert np.array_equal(model.logits(np.ma.masked_array(images)), expected)
+
+
+def test_results_own_their_memory(model, images):
+    labels, probabilities = model.predict(images)
+    logits = model.logits(images)
+    copies = [labels.copy(), probabilities.copy(), logits.copy()]
+    for _ in range(20):
+        model.predict(images[::-1])
+        model.logits(images[::-1])
+    for array, copy in zip((labels, probabilities, logits), copies):
+        assert array.flags.c_contiguous and array.flags.writeable and np.array_equal(array, copy)
+
+
+ZEROS = np.zeros((2, 28, 28), np.uint8)
+BAD_TYPES = {
+    "a list": ([[0] * 28] * 28, "found list"),
+    "nothing": (None, "found NoneType"),
+    "a number": (7, "found int"),
+    "a string": ("seven.png", "found str"),
+    "float64": (ZEROS.astype(np.float64), "found float64"),
+    "float16": (ZEROS.astype(np.float16), "found float16"),
+    "int64": (ZEROS.astype(np.int64), "found int64"),
+    "int8": (ZEROS.astype(np.int8), "found int8"),
+    "uint16": (ZEROS.astype(np.uint16), "found uint16"),
+    "bool": (ZEROS.astype(bool), "found bool"),
+    "complex64": (ZEROS.astype(np.complex64), "found complex64"),
+    "other byte order": (ZEROS.astype(">f4"), "cannot be shared"),
+    "objects": (ZEROS.astype(object), "cannot be shared"),
+    "text": (ZEROS.astype("U1"), "cannot be shared"),
+}
+BAD_SHAPES = {
+    "no axis": np.uint8(3) * np.ones((), np.uint8),
+    "one axis": np.zeros(784, np.uint8),
+    "flat": np.zeros((5, 784), np.uint8),
+    "27 rows": np.zeros((5, 27, 28), np.uint8),
+    "29 columns": np.zeros((5, 28, 29), np.float32),
+    "no row": np.zeros((5, 0, 28), np.uint8),
+    "two channels": np.zeros((5, 2, 28, 28), np.uint8),
+    "no channel": np.zeros((5, 0, 28, 28), np.uint8),
+    "channel last": np.zeros((5, 28, 28, 1), np.uint8),
+    "five axes": np.zeros((1, 5, 1, 28, 28), np.uint8),
+    "bytes": b"\0" * 784,
+}
+
+
+@pytest.mark.parametrize("name", BAD_TYPES)
+def test_other_types_are_refused(model, images, name):
+    value, words = BAD_TYPES[name]
+    for call in (model.predict, model.logits, lenslet.normalize):
+        with pytest.raises(TypeError, match=words) as caught:
+            call(value)
+        assert "\n" not in str(caught.value) and str(caught.value).startswith("images: ")
+    assert len(model.predict(images).labels) == len(images)
+
+
+@pytest.mark.parametrize("name", BAD_SHAPES)
+def test_other_shapes_are_refused(model, images, name):
+    value = BAD_SHAPES[name]
+    for call in (model.predict, model.logits, lenslet.normalize):
+        with pytest.raises(ValueError, match=r"expected the shape \[N, 28, 28\].*, found \[") as caught:
+            call(value)
+        assert "\n" not in str(caught.value) and str(caught.value).startswith("images: ")
+    assert len(model.predict(images).labels) == len(images)
+
+
+def test_normalize_refuses_what_is_normalised():
+    with pytest.raises(TypeError, match="expected uint8"):
+        lenslet.normalize(np.zeros((28, 28), np.float32))
+
+
+PEAK = """
+import sys
+import numpy as np
+import lenslet
+
+def peak_kib():
+    for line in open("/proc/self/status"):
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1])
+
+kind, view = sys.argv[1:]
+images = np.full((100_000_000 // (784 * np.dtype(kind).itemsize), 28, 28), 3, kind)
+if view == "dlpack":
+    class Shared:
+        def __dlpack__(self, **options):
+            return self.array.__dlpack__(**options)
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+    shared = Shared()
+    shared.array = images
+elif view == "array":
+    shared = images
+else:
+    shared = images[::-1]
+model = lenslet.Model.built_in(device="cpu")
+model.predict(images[:5000])
+model.predict(images[4999::-1])
+model.logits(images[:5000])
+open("/proc/self/clear_refs", "w").write("5")
+before = peak_kib()
+model.predict(shared)
+print(peak_kib() - before)
+"""
+
+
+@pytest.mark.parametrize("kind", ["uint8", "float32"])
+@pytest.mark.parametrize("view", ["array", "dlpack", "backwards"])
+def test_100_mb_in_order_are_not_copied(kind, view):
+    growth_kib = int(run_script(PEAK, kind, view))
+    if view == "backwards":  # copied part by part: what this test would see of a copy
+        assert 30_000 < growth_kib < 230_000
+    else:
+        assert growth_kib < 8_000

@@ -1,0 +1,140 @@
+"""Threads, signals and forks."""
+
+import os
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import lenslet
+from support import run_script
+
+
+def test_the_interpreter_runs_on_while_a_model_computes(images):
+    model = lenslet.Model.built_in(device="cpu")
+    many = np.broadcast_to(images[0], (400_000, 28, 28))
+    worker = threading.Thread(target=model.predict, args=(many,))
+    turns = 0
+    worker.start()
+    while worker.is_alive():
+        time.sleep(0.001)
+        turns += 1
+    # With the interpreter's lock held the loop would turn once or twice; the work takes half a second or more.
+    assert turns > 50
+
+
+def test_threads_share_a_model(device, images):
+    model = lenslet.Model.built_in(device=device)
+    plans = ["layered", "fused"]
+    expected = {plan: model.logits(images, plan=plan) for plan in plans}
+
+    def work(number):
+        for turn in range(20):
+            plan = plans[(number + turn) % 2]
+            count = 1 + (37 * number + 11 * turn) % len(images)
+            found = model.logits(images[:count], plan=plan)
+            if not np.allclose(found, expected[plan][:count], rtol=0, atol=2e-5):
+                return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(8)))
+
+
+def test_threads_with_models_of_their_own(device, images):
+    expected = lenslet.Model.built_in(device=device).predict(images).labels
+
+    def work(_):
+        model = lenslet.Model.built_in(device=device)
+        return all(np.array_equal(model.predict(images).labels, expected) for _ in range(10))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(4)))
+
+
+def test_the_number_of_threads_may_change_while_others_compute(images):
+    model = lenslet.Model.built_in(device="cpu")
+    expected = model.logits(images)
+    before = lenslet.num_threads()
+    stop = threading.Event()
+
+    def work(_):
+        while not stop.is_set():
+            if not np.array_equal(model.logits(images), expected):
+                return False
+        return True
+
+    with ThreadPoolExecutor(3) as pool:
+        results = [pool.submit(work, number) for number in range(3)]
+        try:
+            for count in (1, 3, 2, 5, 1, before):
+                lenslet.set_num_threads(count)
+        finally:
+            stop.set()
+    assert all(result.result() for result in results)
+
+
+@pytest.mark.parametrize("count", [0, -1, 1025])
+def test_other_numbers_of_threads_are_refused(count):
+    before = lenslet.num_threads()
+    with pytest.raises(lenslet.UsageError):
+        lenslet.set_num_threads(count)
+    assert lenslet.num_threads() == before
+
+
+def test_ctrl_c_ends_a_long_call(images):
+    model = lenslet.Model.built_in(device="cpu")
+    many = np.broadcast_to(images[0], (20_000_000, 28, 28))
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    began = time.monotonic()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.predict(many)
+    assert time.monotonic() - began < 8  # all of it would take half a minute
+    assert len(model.predict(images).labels) == len(images)
+
+
+FORK = """
+import os, sys
+import numpy as np
+import lenslet
+
+image = np.zeros((2000, 28, 28), np.uint8)
+model = lenslet.Model.built_in(device="cpu")
+model.predict(image)
+calls = [lambda: model.predict(image), lambda: lenslet.Model.built_in(device="cpu"), lenslet.backends,
+         lambda: lenslet.set_num_threads(2)]
+for call in calls:
+    child = os.fork()
+    if child == 0:
+        try:
+            call()
+            os._exit(1)
+        except RuntimeError as error:
+            os._exit(0 if "forked" in str(error) and not isinstance(error, lenslet.Error) else 2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+model.predict(image)
+"""
+
+FORK_FIRST = """
+import os
+import numpy as np
+import lenslet
+
+children = []
+for _ in range(2):
+    child = os.fork()
+    if child == 0:
+        labels, _ = lenslet.Model.built_in(device="cpu").predict(np.zeros((2000, 28, 28), np.uint8))
+        os._exit(0 if len(labels) == 2000 else 1)
+    children.append(child)
+assert all(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0 for child in children)
+"""
+
+
+def test_a_fork_after_computing_is_refused_and_before_is_not():
+    run_script(FORK)
+    run_script(FORK_FIRST)

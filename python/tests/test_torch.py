@@ -1,0 +1,85 @@
+"""Results against PyTorch run here with the same weights, and tensors as images."""
+
+import numpy as np
+import pytest
+
+import lenslet
+from lenet5 import load_safetensors
+from support import LOGIT_BOUND, check_logits
+
+
+@pytest.fixture(scope="module")
+def torch_logits(torch, weights_file, table):
+    """A function from uint8 images [N, 28, 28] to PyTorch's logits on the CPU, in fp32 or fp64."""
+    from make_golden import run_logits
+
+    arrays, _ = load_safetensors(weights_file)
+
+    def compute(images, dtype=torch.float32):
+        with torch.no_grad():
+            return run_logits(images, arrays, dtype, "cpu").numpy()
+
+    return compute
+
+
+@pytest.mark.parametrize("count", [1, 2, 33, 300])
+def test_logits_are_those_of_pytorch(model, images, torch_logits, count):
+    expected = torch_logits(images[:count])
+    check_logits(model.logits(images[:count]), expected, LOGIT_BOUND["fp32"])
+    check_logits(model.logits(lenslet.normalize(images[:count])), expected, LOGIT_BOUND["fp32"])
+
+
+def test_every_plan_is_as_exact_as_pytorch(device, images, torch, torch_logits):
+    exact = torch_logits(images, torch.float64)
+    model = lenslet.Model.built_in(device=device)
+    largest = np.abs(torch_logits(images) - exact).max()
+    for plan in ("layered", "fused"):
+        error = np.abs(model.logits(images, plan=plan) - exact).max()
+        assert error <= 8 * max(largest, 1e-6), f"{plan}: {error} from fp64, PyTorch {largest}"
+
+
+def test_mnist_reads_as_pytorch_reads_it(model, mnist, torch_logits):
+    images, _ = mnist
+    expected = torch_logits(images)
+    check_logits(model.logits(images), expected, LOGIT_BOUND["fp32"])
+    prediction = model.predict(images)
+    assert np.array_equal(prediction.labels, expected.argmax(axis=1))
+    exponents = np.exp(expected - expected.max(axis=1, keepdims=True))
+    assert np.abs(prediction.probabilities - 1 / exponents.sum(axis=1)).max() <= 1e-5
+
+
+def test_tensors_are_images(model, images, torch):
+    expected = model.logits(images)
+    tensor = torch.from_numpy(images)
+    for view, plain in [
+        (tensor, expected),
+        (tensor[:, None], expected),
+        (tensor.flip(0)[:0], expected[:0]),
+        (tensor[::3], model.logits(images[::3])),
+        (tensor.transpose(1, 2), model.logits(images.transpose(0, 2, 1))),
+        (torch.from_numpy(lenslet.normalize(images)), model.logits(lenslet.normalize(images))),
+    ]:
+        assert np.array_equal(model.logits(view), plain)
+
+
+def test_tensors_that_cannot_be_read_are_refused(model, torch):
+    with pytest.raises(TypeError, match="found float64"):
+        model.predict(torch.zeros(1, 28, 28, dtype=torch.float64))
+    with pytest.raises(TypeError, match="found bfloat16"):
+        model.predict(torch.zeros(1, 28, 28, dtype=torch.bfloat16))
+    with pytest.raises(TypeError, match="cannot be shared.*grad"):
+        model.predict(torch.zeros(1, 28, 28, requires_grad=True))
+
+
+def test_tensors_of_a_gpu_are_refused(model, torch_cuda):
+    images = torch_cuda.zeros(1, 28, 28, dtype=torch_cuda.uint8, device="cuda")
+    with pytest.raises(ValueError, match=r"expected host memory, found that of cuda:0.*\.cpu\(\)"):
+        model.predict(images)
+    assert len(model.predict(images.cpu()).labels) == 1
+
+
+def test_jax_arrays_are_images(images):
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    model = lenslet.Model.built_in(device="cpu")
+    array = jax.device_put(images, jax.devices("cpu")[0])
+    assert np.array_equal(model.logits(array), model.logits(images))
