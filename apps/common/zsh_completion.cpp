@@ -25,6 +25,9 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
+// A command to run, as the last part of a specification, whose parts are separated by colons.
+std::string run(const std::string& command) { return concat("{", replace_all(command, ":", "\\:"), "}"); }
+
 // What completes the value, as the last part of a specification; a blank where nothing can.
 std::string action(const ValueChoices& choices) {
   const std::string files = choices.folders && !choices.files ? "_files -/"
@@ -33,18 +36,18 @@ std::string action(const ValueChoices& choices) {
   const bool has_files = choices.files || choices.folders;
   if (choices.list) {
     if (choices.words.empty()) return " ";
-    std::string values = concat("{_values -s , value ", joined(choices.words));
+    std::string values = concat("_values -s , value ", joined(choices.words));
     for (const Suggestions::Key& key : choices.keys) {
       // A bare '*' would make _values take the rest for something that may be repeated.
       values += concat(" \"", key.name == "*" ? "\\*" : escaped(key.name), "[layer]:value:(",
                        joined(key.words), ")\"");
     }
-    return values + "}";
+    return run(values);
   }
   if (choices.words.empty()) return has_files ? files : " ";
   if (!has_files) return concat("(", joined(choices.words), ")");
-  return concat("{_alternative \"words:value:(", joined(choices.words),
-                ")\" \"files:file:", replace_all(files, "\"", "\\\""), "\"}");
+  return run(concat("_alternative \"words:value:(", joined(choices.words),
+                    ")\" \"files:file:", replace_all(files, "\"", "\\\""), "\""));
 }
 
 // Every name of an option is a specification of its own, and excludes the others.

@@ -1,0 +1,59 @@
+# The Debian packages: lenslet (programs, modules, shared library, manual pages, completions, samples) and liblenslet-dev
+# (headers, static libraries, CMake and pkg-config files). `cpack` makes them of a build; `./dev package` builds first.
+set(LENSLET_PACKAGE_CONTACT "Lenslet maintainers <maintainers@lenslet.invalid>" CACHE STRING
+    "Maintainer of the Debian packages, as 'Name <address>'")
+mark_as_advanced(LENSLET_PACKAGE_CONTACT)
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_CONTACT "${LENSLET_PACKAGE_CONTACT}")
+set(CPACK_PACKAGE_VENDOR Lenslet)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+# Whatever the umask of the one who packs.
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
+    OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+set(CPACK_COMPONENTS_ALL runtime development)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_ENABLE_COMPONENT_DEPENDS ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+
+# Depends and Recommends come from finish_deb.cmake. What NVIDIA's own archive has is Suggests: Debian does not have it.
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME lenslet)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION science)
+set(suggests python3-matplotlib)  # for convbench --report
+if(LENSLET_HAS_CUDA)
+  list(APPEND suggests "libcublas-${CUDAToolkit_VERSION_MAJOR}-${CUDAToolkit_VERSION_MINOR}")
+endif()
+if(TARGET CUDNN::cudnn)
+  list(APPEND suggests "libcudnn9-cuda-${CUDAToolkit_VERSION_MAJOR}")
+endif()
+list(JOIN suggests ", " CPACK_DEBIAN_RUNTIME_PACKAGE_SUGGESTS)
+set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "LeNet-5 inference with interchangeable convolution backends
+Lenslet reads handwritten digits with LeNet-5, on the CPU or on an NVIDIA GPU,
+and times every layer. Each convolution takes its algorithm from a registry of
+interchangeable backends: direct, im2col and GEMM, implicit GEMM, Winograd,
+tensor cores, depthwise, cuDNN, oneDNN. The trained weights are built in.
+
+The package has the programs lenslet and convbench and the shared library
+liblenslet. The backends of oneDNN, cuDNN and cuBLAS are modules, opened when
+one is first asked for, so that their libraries need not be installed.")
+# ldconfig runs where the library comes and goes; who links to it depends on this package.
+file(WRITE "${PROJECT_BINARY_DIR}/packaging/triggers" "activate-noawait ldconfig\n")
+file(WRITE "${PROJECT_BINARY_DIR}/packaging/shlibs" "liblenslet 0 lenslet (>= ${PROJECT_VERSION})\n")
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA
+    "${PROJECT_BINARY_DIR}/packaging/triggers;${PROJECT_BINARY_DIR}/packaging/shlibs")
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME liblenslet-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_COMPONENT_DEVELOPMENT_DEPENDS runtime)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "zlib1g-dev, libjpeg-dev")  # of the static libraries
+set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "LeNet-5 inference with interchangeable convolution backends - development
+Headers for C and C++, static libraries, and the files by which CMake and
+pkg-config find Lenslet.")
+
+set(CPACK_LENSLET_SOURCE_DIR "${PROJECT_SOURCE_DIR}")
+set(CPACK_LENSLET_MODULE_DIR "${LENSLET_INSTALL_MODULEDIR}")
+set(CPACK_PRE_BUILD_SCRIPTS "${CMAKE_CURRENT_LIST_DIR}/finish_deb.cmake")
+include(CPack)

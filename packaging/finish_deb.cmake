@@ -1,0 +1,75 @@
+# Run by CPack between installing into its folder and packing: gives the files the form that Debian's policy asks for and
+# finds the dependencies. Those of programs and shared library become Depends. Those of the modules do not: a module that
+# cannot be opened makes its own backends unavailable, with the reason, and touches nothing else. Of them, Recommends has
+# what Debian packages.
+find_program(gzip gzip REQUIRED)
+find_program(shlibdeps dpkg-shlibdeps)
+find_program(git git)
+if(NOT shlibdeps)
+  message(FATAL_ERROR "dpkg-shlibdeps, which finds a package's dependencies, is missing: install dpkg-dev")
+endif()
+set(runtime "${CPACK_TEMPORARY_INSTALL_DIRECTORY}/runtime")
+set(development "${CPACK_TEMPORARY_INSTALL_DIRECTORY}/development")
+if(NOT EXISTS "${runtime}/usr/bin/lenslet")
+  message(FATAL_ERROR "There is no usr/bin/lenslet in ${runtime}: was everything built?")
+endif()
+
+# Documents: compressed, without a time that would differ between two runs, and where Debian has them.
+file(GLOB manuals "${runtime}/usr/share/man/man1/*.1")
+file(RENAME "${runtime}/usr/share/zsh/site-functions" "${runtime}/usr/share/zsh/vendor-completions")
+file(REMOVE "${runtime}/usr/share/doc/lenslet/LICENSE")  # `copyright` says where Debian has its text
+string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
+execute_process(COMMAND "${git}" -C "${CPACK_LENSLET_SOURCE_DIR}" log -1 --format=%cD OUTPUT_VARIABLE committed
+                RESULT_VARIABLE failed ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+if(NOT failed)
+  set(date "${committed}")
+endif()
+set(compressed ${manuals})
+foreach(package IN ITEMS lenslet liblenslet-dev)
+  set(doc "${runtime}/usr/share/doc/lenslet")
+  if(package STREQUAL liblenslet-dev)
+    set(doc "${development}/usr/share/doc/liblenslet-dev")
+  endif()
+  file(COPY "${CMAKE_CURRENT_LIST_DIR}/copyright" DESTINATION "${doc}"
+       FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+  file(WRITE "${doc}/changelog" "lenslet (${CPACK_PACKAGE_VERSION}) unstable; urgency=medium\n\n"
+       "  * Version ${CPACK_PACKAGE_VERSION}.\n\n -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
+  list(APPEND compressed "${doc}/changelog")
+endforeach()
+execute_process(COMMAND "${gzip}" -9nf ${compressed} COMMAND_ERROR_IS_FATAL ANY)
+
+# Nobody runs a library.
+file(GLOB_RECURSE libraries "${runtime}/usr/lib/*.so*")
+foreach(library IN LISTS libraries)
+  if(NOT IS_SYMLINK "${library}")
+    file(CHMOD "${library}" PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+  endif()
+endforeach()
+
+# dependencies(<result> <files…>): as dpkg-shlibdeps finds them; it wants to stand in a source package.
+set(shlibdeps_dir "${CPACK_TEMPORARY_DIRECTORY}/shlibdeps")
+file(WRITE "${shlibdeps_dir}/debian/control" "Source: lenslet\n\nPackage: lenslet\nArchitecture: any\n")
+function(dependencies result)
+  execute_process(COMMAND "${shlibdeps}" -O --ignore-missing-info ${ARGN} WORKING_DIRECTORY "${shlibdeps_dir}"
+                  OUTPUT_VARIABLE found ERROR_VARIABLE errors RESULT_VARIABLE failed OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(failed)
+    message(FATAL_ERROR "dpkg-shlibdeps ended with ${failed}:\n${errors}")
+  endif()
+  string(REPLACE "shlibs:Depends=" "" found "${found}")
+  set(${result} "${found}" PARENT_SCOPE)
+endfunction()
+
+file(GLOB programs "${runtime}/usr/bin/*")
+file(GLOB modules "${runtime}/usr/${CPACK_LENSLET_MODULE_DIR}/*.so")
+list(REMOVE_ITEM libraries ${modules})
+list(FILTER modules INCLUDE REGEX "onednn")
+dependencies(CPACK_DEBIAN_RUNTIME_PACKAGE_DEPENDS ${programs} ${libraries})
+if(modules)
+  # Without what the programs depend on anyway.
+  dependencies(of_modules ${modules})
+  string(REPLACE ", " ";" of_modules "${of_modules}")
+  list(FILTER of_modules INCLUDE REGEX "dnnl|onednn")
+  list(JOIN of_modules ", " CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS)
+endif()
+message(STATUS "lenslet depends on ${CPACK_DEBIAN_RUNTIME_PACKAGE_DEPENDS}; "
+        "recommends: ${CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS}")
