@@ -1,12 +1,17 @@
 #include "apps/common/program.h"
 
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
+#include <thread>
 
 #include "apps/common/environment.h"
 #include "apps/common/output.h"
 #include "apps/common/signals.h"
 #include "apps/common/text.h"
+#include "framework/device_health.h"
 #include "framework/io/file.h"
 
 namespace lenslet {
@@ -20,6 +25,19 @@ void report(const std::string& program, const std::string& what) noexcept {
   }
 }
 
+std::string the_program;  // its name, for a line from another thread
+
+// A GPU that hangs may keep a library's tear-down waiting for ever, and with it the program, which has written its files by
+// then.
+constexpr std::chrono::seconds kPatience(30);
+void make_sure_of_the_end() {
+  std::thread([] {
+    std::this_thread::sleep_for(kPatience);
+    report(the_program, device_lost_reason());
+    std::_Exit(static_cast<int>(ExitCode::kDevice));
+  }).detach();
+}
+
 }  // namespace
 
 int run_program(const std::string& name, const std::string& memory_hint, int argc, char** argv,
@@ -30,6 +48,8 @@ int run_program(const std::string& name, const std::string& memory_hint, int arg
     install_signal_handlers(name);
     stop_reading_when(interrupted);
     remember_command_line(argc, argv);
+    the_program = name;
+    on_device_lost(make_sure_of_the_end);
     code = parse(argc, argv)();
   } catch (const ClosedPipe& closed) {
     code = closed.exit_code();
@@ -47,6 +67,10 @@ int run_program(const std::string& name, const std::string& memory_hint, int arg
   if (code == ExitCode::kInterrupted) {
     write_standard_error(name + ": interrupted by " + interrupting_signal() +
                          ": every file that was written is whole\n");
+  }
+  if (device_lost()) {
+    std::fflush(nullptr);
+    std::_Exit(static_cast<int>(code));  // the runtime's own tear-down would call, or wait for, a lost device
   }
   return static_cast<int>(code);
 }

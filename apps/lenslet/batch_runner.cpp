@@ -95,10 +95,15 @@ void run_on_gpu(Executable& executable, const ImageDataset& data, int64_t count,
 
 }  // namespace
 
-BatchRun run_images(Executable& executable, const ImageDataset& data, int64_t count,
-                    const std::function<void(int64_t)>& progress) {
-  BatchRun run;
-  run.logits.resize(static_cast<size_t>(count * kLenet5Classes));
+void run_images(Executable& executable, const ImageDataset& data, int64_t count, BatchRun& run,
+                const std::function<void(int64_t)>& progress) {
+  run.logits.assign(static_cast<size_t>(count * kLenet5Classes), 0.0f);
+  // However this ends, the logits are those of the images that were computed.
+  struct Cut {
+    BatchRun& run;
+    ~Cut() { run.logits.resize(static_cast<size_t>(run.count * kLenet5Classes)); }
+  };
+  const Cut cut{run};
   DeviceGuard guard(executable.device());
   if (executable.device().is_cuda()) {
     Flight flights[2] = {Flight(executable), Flight(executable)};
@@ -110,8 +115,6 @@ BatchRun run_images(Executable& executable, const ImageDataset& data, int64_t co
     run_on_cpu(executable, data, count, run, progress);
     run.wall_ns = host_now_ns() - start;
   }
-  run.logits.resize(static_cast<size_t>(run.count * kLenet5Classes));
-  return run;
 }
 
 double device_resident_rate(Executable& executable, double min_time_ms) {

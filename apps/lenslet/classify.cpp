@@ -4,10 +4,12 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "apps/common/environment.h"
 #include "apps/common/json_writer.h"
 #include "apps/common/output.h"
+#include "apps/common/result_file.h"
 #include "apps/common/signals.h"
 #include "apps/common/text.h"
 #include "apps/lenslet/commands.h"
@@ -69,7 +71,11 @@ class Classifier {
     }
     copy_bytes(model.input().data, model.device(), input_.data(), Device::cpu(), model.input().bytes(),
                model.stream());
-    model.run();
+    if (std::exchange(has_run_, true)) {
+      model.run();
+    } else {
+      model.run_checked();  // a layer that fails is told of by name
+    }
     copy_bytes(logits_.data(), Device::cpu(), model.output().data, model.device(),
                logits_.size() * sizeof(float), model.stream());
     model.stream().synchronize();
@@ -84,6 +90,7 @@ class Classifier {
   std::unique_ptr<Executable> executable_;
   std::vector<float> input_;   // [batch, 28, 28], or as many bytes; behind the last image nobody looks
   std::vector<float> logits_;  // [batch, 10]
+  bool has_run_ = false;
 };
 
 std::string label_of(const DigitInput& input) {
@@ -151,13 +158,12 @@ class Files {
     if (csv_) add_csv(input, answer);
   }
 
-  void finish(int64_t failures, bool was_interrupted) {
+  /// `fault`: empty, or how the device failed.
+  void finish(int64_t failures, bool was_interrupted, const std::string& fault) {
     if (json_) {
-      json_->end_array()
-          .field("failures", failures)
-          .field("interrupted", was_interrupted)
-          .end_object()
-          .finish();
+      json_->end_array().field("failures", failures).field("interrupted", was_interrupted);
+      write_run_status(*json_, was_interrupted, fault);
+      json_->end_object().finish();
       json_sink_->commit();
     }
     if (csv_) csv_->commit();
@@ -233,10 +239,17 @@ ExitCode run_classify(const ClassifyOptions& options) {
   }
 
   int64_t failures = 0, not_numbers = 0;
+  std::string fault;
   while (!interrupted()) {
     const std::vector<DigitInput> group = inputs.next(static_cast<size_t>(batch));
     if (group.empty()) break;
-    const std::vector<Answer> answers = classifier.run(group);
+    std::vector<Answer> answers;
+    try {
+      answers = classifier.run(group);
+    } catch (const DeviceError& error) {
+      fault = error.what();  // the answers before it are still written
+      break;
+    }
     std::string text;
     for (size_t i = 0; i < group.size(); ++i) {
       files.add(group[i], answers[i], options.explain);
@@ -251,7 +264,8 @@ ExitCode run_classify(const ClassifyOptions& options) {
     }
     console.print(text);
   }
-  files.finish(failures, interrupted());
+  files.finish(failures, interrupted(), fault);
+  if (!fault.empty()) throw DeviceError(fault);
   if (interrupted()) return ExitCode::kInterrupted;
   if (failures > 0) return ExitCode::kData;
   return not_numbers > 0 ? ExitCode::kCheckFailed : ExitCode::kOk;

@@ -34,21 +34,19 @@ std::string data_folder(const EvalOptions& options) {
       "with --data");
 }
 
-EvalOutcome run_passes(Executable& executable, const ImageDataset& data, int64_t count) {
-  EvalOutcome outcome;
+void run_passes(Executable& executable, const ImageDataset& data, int64_t count, EvalOutcome& outcome) {
   const double start = host_now_ns();
-  executable.run();
-  executable.stream().synchronize();
+  executable.run_checked();
   outcome.speed.first_call_ns = host_now_ns() - start;
   {
     ProgressBar bar("evaluating", count);
-    outcome.run = run_images(executable, data, count, [&](int64_t done) { bar.update(done); });
+    run_images(executable, data, count, outcome.run, [&](int64_t done) { bar.update(done); });
   }
-  outcome.evaluation = evaluate(outcome.run.logits, data, outcome.run.count);
   std::vector<double> passes = {outcome.run.wall_ns};
   double spent = outcome.run.wall_ns;
   while (spent < kThroughputMs * 1e6 && !interrupted()) {
-    const BatchRun again = run_images(executable, data, count);
+    BatchRun again;
+    run_images(executable, data, count, again);
     if (again.count < count) break;
     outcome.speed.bitwise =
         outcome.speed.bitwise && again.logits.size() == outcome.run.logits.size() &&
@@ -60,7 +58,6 @@ EvalOutcome run_passes(Executable& executable, const ImageDataset& data, int64_t
   if (outcome.run.count > 0)
     outcome.speed.images_per_s = static_cast<double>(outcome.run.count) / outcome.speed.pass.median * 1e9;
   if (!interrupted()) outcome.speed.resident_per_s = device_resident_rate(executable, kThroughputMs);
-  return outcome;
 }
 
 // The same images in fp32, where `executable` computes any of it in another math mode: in the same kind of plan if that can be
@@ -83,7 +80,8 @@ std::optional<Fp32Beside> read_in_fp32(const Session& session, const Executable&
     build.input = ElementType::kFp32;
   }
   Executable fp32(session.graph(), build);
-  const BatchRun exact = run_images(fp32, data, run.count);
+  BatchRun exact;
+  run_images(fp32, data, run.count, exact);
   Fp32Beside beside;
   beside.backends = describe_backends(fp32.plan());
   beside.correct = evaluate(exact.logits, data, exact.count).correct;
@@ -159,12 +157,18 @@ ExitCode run_eval(const EvalOptions& options) {
   if (options.backend_matrix) return run_backend_matrix(options, session, data, count, console);
 
   const std::unique_ptr<Executable> executable = session.build(eval_batch(session, count));
-  EvalOutcome outcome = run_passes(*executable, data, count);
-  const Evaluation& evaluation = outcome.evaluation;
-  if (!interrupted()) outcome.fp32 = read_in_fp32(session, *executable, data, outcome.run);
-  if ((options.streams || options.repeat) && !interrupted()) {
-    outcome.streaming = stream(options, session, *executable, data, count);
+  EvalOutcome outcome;
+  try {
+    run_passes(*executable, data, count, outcome);
+    if (!interrupted()) outcome.fp32 = read_in_fp32(session, *executable, data, outcome.run);
+    if ((options.streams || options.repeat) && !interrupted()) {
+      outcome.streaming = stream(options, session, *executable, data, count);
+    }
+  } catch (const DeviceError& error) {
+    outcome.fault = error.what();  // what was computed before it is still told and written
   }
+  outcome.evaluation = evaluate(outcome.run.logits, data, outcome.run.count);
+  const Evaluation& evaluation = outcome.evaluation;
   print_eval(console, options, session, *executable, outcome);
   write_eval_json(options, session, *executable, data, outcome);
   if (!options.csv.empty()) write_result(options.csv, eval_csv(options, *executable, outcome));
@@ -179,6 +183,9 @@ ExitCode run_eval(const EvalOptions& options) {
       console.line(
           concat("the contact sheet shows the first ", shown, " of ", evaluation.misses.size(), " misses"));
     }
+  }
+  if (!outcome.fault.empty()) {
+    throw DeviceError(concat("after ", evaluation.count, " of ", count, " images: ", outcome.fault));
   }
   if (interrupted()) {
     console.line(concat("interrupted after ", evaluation.count, " of ", count, " images"));

@@ -76,9 +76,9 @@ void run_case(const Session& session, const BuildOptions& build, const ImageData
               std::vector<float>& first, MatrixRow& row) {
   try {
     Executable executable(session.graph(), build);
-    executable.run();  // the first call is no part of the time
-    executable.stream().synchronize();
-    const BatchRun run = run_images(executable, data, count);
+    executable.run_checked();  // the first call is no part of the time
+    BatchRun run;
+    run_images(executable, data, count, run);
     if (run.count < count) {
       row.status = "SKIPPED";
       row.reason = "interrupted";

@@ -68,7 +68,9 @@ void write_eval_json(const EvalOptions& options, const Session& session, const E
   JsonWriter json([&](const std::string& part) { sink.write(part); });
   const Evaluation& evaluation = outcome.evaluation;
   const Interval interval = wilson_95(evaluation.correct, evaluation.count);
-  json.begin_object().field("schema", kSchema).field("interrupted", interrupted());
+  json.begin_object().field("schema", kSchema);
+  write_run_status(json, interrupted(), outcome.fault);
+  json.field("interrupted", interrupted());
   write_environment(json, session.device().is_cuda());
   write_run(json, session, data, options.split);
   json.field("batch", executable.batch()).field("cuda_graph", options.cuda_graph);

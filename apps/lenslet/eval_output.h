@@ -36,6 +36,7 @@ struct EvalOutcome {
   Throughput speed;
   std::optional<Fp32Beside> fp32;
   std::optional<StreamingReport> streaming;
+  std::string fault;  // empty, or how the device failed: the rest is what was computed before
 };
 
 void print_eval(Console& console, const EvalOptions& options, const Session& session,

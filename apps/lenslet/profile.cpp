@@ -72,8 +72,7 @@ void measure(Executable& executable, const Session& session, const ProfileComman
   LogitsCheck check(session.graph(), images);
   upload(executable, images);
   const double start = host_now_ns();
-  executable.run();
-  executable.stream().synchronize();
+  executable.run_checked();
   measured.first_call_ns = host_now_ns() - start;
   measured.wrong = check.run(executable);
   measured.error = check.error();

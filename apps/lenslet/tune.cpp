@@ -16,6 +16,7 @@
 #include "apps/lenslet/session.h"
 #include "apps/lenslet/tune_report.h"
 #include "apps/measuring/measure.h"
+#include "framework/device_health.h"
 
 namespace lenslet {
 namespace {
@@ -46,6 +47,9 @@ void try_to(Row& row, Make&& make) {
     cannot("UNSUPPORTED", error.what());
   } catch (const MemoryError& error) {
     cannot("SKIPPED", error.what());
+  } catch (const DeviceError& error) {
+    if (device_lost()) throw;
+    cannot("ERROR", error.what());
   }
 }
 

@@ -92,7 +92,7 @@ class Contest {
     } catch (const InterruptedError&) {
       rival.fail("SKIPPED", kInterrupted);
     } catch (const DeviceError& error) {
-      if (device_is_lost(stream_)) throw;
+      if (device_is_lost(stream_)) throw DeviceError(concat(rival.contender.name(), ": ", error.what()));
       rival.fail("ERROR", error.what());
     } catch (const Error& error) {
       rival.fail("ERROR", error.what());

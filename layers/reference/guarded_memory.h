@@ -23,7 +23,8 @@ class GuardedMemory {
   GuardedMemory(Device device, const std::vector<size_t>& block_bytes);
   void* block(size_t index) const noexcept;
   size_t block_bytes(size_t index) const noexcept { return sizes_[index]; }
-  /// Fills everything, blocks included, with one byte.
+  /// Fills everything, blocks included, with one byte; the blocks not with LENSLET_UNPOISONED=1, which is for tools that watch
+  /// for reads of what nobody wrote.
   void poison(int byte, Stream& stream);
   void upload(size_t index, const void* host, Stream& stream);
   /// Copies a block to the host and waits.

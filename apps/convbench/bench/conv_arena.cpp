@@ -11,6 +11,13 @@ using reference::GuardedMemory;
 // Multiply-adds of the fp64 reference for each input: about a hundredth of a second on one core.
 constexpr int64_t kReferenceMacs = int64_t{1} << 22;
 
+// Input, output and, for most backends, workspace grow with the batch.
+std::string largest_batch(const Conv2dProblem& problem, size_t needed, size_t free) {
+  const double share = static_cast<double>(free) / static_cast<double>(needed);
+  const auto fits = static_cast<int64_t>(static_cast<double>(problem.n) * share);
+  return fits > 0 ? concat("the largest batch that fits is about mb", fits) : "no batch fits, not even mb1";
+}
+
 }  // namespace
 
 void ConvArena::allocate(Device device, size_t workspace_bytes, bool end_to_end) {
@@ -20,7 +27,8 @@ void ConvArena::allocate(Device device, size_t workspace_bytes, bool end_to_end)
   if (needed > free) {
     throw MemoryError(concat(problem_.to_string(), " needs ", needed, " bytes on ", device.to_string(),
                              " (input ", x_bytes, ", output ", y_bytes, ", workspace ", workspace_bytes,
-                             "), ", free, " are free: use a smaller batch or image, or --workspace-limit"));
+                             "), ", free, " are free; ", largest_batch(problem_, needed, free),
+                             "; or use a smaller image, or --workspace-limit"));
   }
   memory_.emplace(device, std::vector<size_t>{x_bytes, y_bytes, workspace_bytes});
   if (!end_to_end || !device.is_cuda()) return;
