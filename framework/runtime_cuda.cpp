@@ -134,12 +134,12 @@ void wait_until_ready(const char* what, Query&& query) {
   }
 }
 
-// Whether CMAKE_CUDA_ARCHITECTURES holds machine code of the same major version, or PTX not newer than the
+// Whether CMAKE_CUDA_ARCHITECTURES, with commas, holds machine code of the same major version, or PTX not newer than the
 // device.
 bool has_code_for(int capability, const std::string& architectures) {
   size_t at = 0;
   while (at < architectures.size()) {
-    size_t end = architectures.find(';', at);
+    size_t end = architectures.find(',', at);
     if (end == std::string::npos) end = architectures.size();
     const std::string entry = architectures.substr(at, end - at);
     at = end + 1;
