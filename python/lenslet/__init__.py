@@ -7,7 +7,8 @@
 ((3,), (3,))
 """
 
-from ._core import Model, __version__, backends, devices, normalize, num_threads, set_num_threads
+from ._core import Model, backends, devices, normalize, num_threads, set_num_threads
+from ._core import version as __version__
 from ._types import (
     Backend,
     DataError,

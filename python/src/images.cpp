@@ -27,13 +27,11 @@ std::string type_name(nb::dlpack::dtype type) {
   return kind + std::to_string(type.bits);
 }
 
-std::string type_of(nb::handle object) {
-  return nb::cast<std::string>(nb::str(object.type().attr("__name__")));
-}
+std::string type_of(nb::handle object) { return nb::str(object.type().attr("__name__")).c_str(); }
 
 nb::ndarray<nb::ro> array_of(nb::handle images) {
   nb::ndarray<nb::ro> array;
-  if (nb::try_cast(images, array, false)) return array;
+  if (!images.is_none() && nb::try_cast(images, array, false)) return array;
   if (nb::hasattr(images, "__dlpack__")) {
     try {
       images.attr("__dlpack__")();

@@ -227,13 +227,13 @@ void add_model(nb::module_& module) {
                   "None) -> "
                   "Model"),
           kBuiltInDoc)
-      .def("predict", &predict, nb::arg("images"), nb::kw_only(), nb::arg("plan") = nb::none(),
+      .def("predict", &predict, nb::arg("images").none(), nb::kw_only(), nb::arg("plan") = nb::none(),
            nb::arg("backend") = nb::none(), nb::arg("math") = nb::none(),
            nb::sig("def predict(self, images: lenslet._types.Images, *, plan: str | os.PathLike[str] | None "
                    "= None, "
                    "backend: str | None = None, math: str | None = None) -> lenslet._types.Prediction"),
            kPredictDoc)
-      .def("logits", &logits, nb::arg("images"), nb::kw_only(), nb::arg("plan") = nb::none(),
+      .def("logits", &logits, nb::arg("images").none(), nb::kw_only(), nb::arg("plan") = nb::none(),
            nb::arg("backend") = nb::none(), nb::arg("math") = nb::none(),
            nb::sig(
                "def logits(self, images: lenslet._types.Images, *, plan: str | os.PathLike[str] | None = "

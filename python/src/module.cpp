@@ -59,11 +59,11 @@ Raises:
 NB_MODULE(_core, module) {
   using namespace lenslet::python;
   module.doc() = "The compiled part of lenslet.";
-  module.attr("__version__") = lenslet::kVersion;
+  module.attr("version") = lenslet::kVersion;
   register_errors();
   add_model(module);
   add_backends(module);
-  module.def("normalize", &normalize, nb::arg("images"),
+  module.def("normalize", &normalize, nb::arg("images").none(),
              nb::sig("def normalize(images: lenslet._types.Images) -> numpy.typing.NDArray[numpy.float32]"),
              kNormalizeDoc);
   module.def("num_threads", &lenslet::num_threads, kNumThreadsDoc);
