@@ -10,7 +10,6 @@ which that holds in any case, or no programs.
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs"))
 import fixtures  # noqa: E402
 import markdown_blocks  # noqa: E402
+from scratch_tree import copy_tree  # noqa: E402
 
 PAGE = Path("docs/add_a_backend.md")
 TARGETS = ("lenslet_app", "test_conv_cpu")
@@ -40,20 +40,6 @@ KEPT = (
 def cache_of(build):
     lines = (build / "CMakeCache.txt").read_text(encoding="utf-8").splitlines()
     return dict(re.match(r"([^:]+):[^=]*=(.*)", line).groups() for line in lines if re.match(r"[A-Za-z_]+:", line))
-
-
-def copy_tree(root, target):
-    """What is tracked or new and not ignored, as it stands; everything but build folders where there is no git."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=root, capture_output=True
-    )
-    if listed.returncode:
-        shutil.copytree(root, target, ignore=shutil.ignore_patterns("build", "build-*", ".git", "data", ".*cache"))
-        return
-    for name in filter(None, listed.stdout.decode().split("\0")):
-        if (root / name).is_file():
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(root / name, target / name)
 
 
 def apply(block, tree, started):

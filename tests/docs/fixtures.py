@@ -2,6 +2,7 @@
 
 import gzip
 import random
+import shutil
 import struct
 
 
@@ -24,3 +25,12 @@ def write_digits(folder, count):
             file.write(struct.pack(">IIII", 2051, count, 28, 28) + bytes(images))
         with gzip.open(folder / f"{split}-labels-idx1-ubyte.gz", "wb") as file:
             file.write(struct.pack(">II", 2049, count) + bytes(labels))
+
+
+def write_all(tree):
+    """What commands of the documents read beside the tree's own files."""
+    write_digits(tree / "data", 64)
+    shutil.copy(tree / "samples" / "digit_4_b.png", tree / "photo.png")
+    (tree / "photos").mkdir()
+    for digit in range(3):
+        shutil.copy(tree / "samples" / f"digit_{digit}_a.png", tree / "photos")

@@ -3,7 +3,7 @@
 `<!-- run: … -->` stands on the line before a block of shell commands:
     run: gpu                needs a GPU
     run: not, REASON        is not run
-    run: tests/FOLDER       that test performs the block
+    run: tests/FOLDER       that test performs the block (python/tests: the Python package's)
     …, exit N               the last command must end with this code
 `<!-- file: PATH -->` and `<!-- after: PATH: LINE -->` say where a block of a tutorial goes.
 """
@@ -52,7 +52,7 @@ def read_mark(block, kind, text):
         block.exit_code, text = int(match.group(1)), text[: match.start()]
     what, _, block.reason = text.partition(", ")
     block.what = what
-    known = what in ("", "gpu") or (what == "not" and block.reason) or re.fullmatch(r"tests/[a-z_]+", what)
+    known = what in ("", "gpu") or (what == "not" and block.reason) or re.fullmatch(r"(python/)?tests(/[a-z_]+)?", what)
     if not known:
         raise MarkError(
             f"{block.place}: '<!-- run: {text} -->' is not known: write 'run: gpu', 'run: not, REASON', 'run: tests/FOLDER'"

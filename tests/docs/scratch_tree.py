@@ -1,0 +1,18 @@
+"""A copy of the tree to try things in."""
+
+import shutil
+import subprocess
+
+
+def copy_tree(root, target):
+    """What is tracked or new and not ignored, as it stands; everything but build folders where there is no git."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=root, capture_output=True
+    )
+    if listed.returncode:
+        shutil.copytree(root, target, ignore=shutil.ignore_patterns("build", "build-*", ".git", "data", ".*cache"))
+        return
+    for name in filter(None, listed.stdout.decode().split("\0")):
+        if (root / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(root / name, target / name)

@@ -1,0 +1,15 @@
+# Every block of shell commands of every document, run in a copy of the tree with small data.
+find_program(LENSLET_PYTHON python3)
+mark_as_advanced(LENSLET_PYTHON)
+if(LENSLET_PYTHON AND TARGET lenslet_app)
+  foreach(side "" _gpu)
+    string(REPLACE "_" "--" option "${side}")
+    add_test(NAME docs_commands${side}
+             COMMAND "${LENSLET_PYTHON}" "${CMAKE_CURRENT_LIST_DIR}/run_commands.py" "${PROJECT_SOURCE_DIR}"
+                     "$<TARGET_FILE_DIR:lenslet_app>" ${option})
+    set_tests_properties(docs_commands${side} PROPERTIES SKIP_RETURN_CODE 77)
+  endforeach()
+  # The documents are the same for every build: the main suite runs them once.
+  set_tests_properties(docs_commands PROPERTIES LABELS tree)
+  set_tests_properties(docs_commands_gpu PROPERTIES LABELS gpu RESOURCE_LOCK gpu)
+endif()
