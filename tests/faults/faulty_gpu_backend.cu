@@ -1,0 +1,98 @@
+// A convolution backend for the GPU with a fault in it: a stand-in for cuDNN's module. LENSLET_TEST_GPU_FAULT says what goes wrong
+// (wild, trap, shared, hang), LENSLET_TEST_RUNS_BEFORE_FAULT how many runs go well before, with zeros for an answer. Only
+// convolutions of six channels, LeNet-5's conv2, are struck; with LENSLET_TEST_FAULT_ANYWHERE=1 all are.
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "framework/cuda_check.h"
+#include "framework/module.h"
+#include "layers/conv/conv_backend.h"
+
+namespace lenslet {
+namespace {
+
+enum class Fault { kNone, kWild, kTrap, kShared, kHang };
+
+constexpr int kThreads = 256;
+constexpr size_t kNoBlockHasThat = size_t{1} << 30;  // bytes of shared memory
+constexpr unsigned long long kHangNs =
+    30'000'000'000ull;  // long for a test, and no burden on the card for ever
+
+// computes: zeros, then the fault · work split: one thread an element · memory: none shared · requires: nothing · measured:
+// never
+__global__ void faulty_kernel(float* y, int64_t count, Fault fault) {
+  const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (i < count) y[i] = 0;
+  if (i != 0) return;
+  if (fault == Fault::kWild) *reinterpret_cast<volatile float*>(uintptr_t{0x1000}) = 1;
+  if (fault == Fault::kTrap) __trap();
+  if (fault == Fault::kHang) {
+    unsigned long long began = 0, now = 0;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(began));
+    do {
+      asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    } while (now - began < kHangNs);
+  }
+}
+
+Fault planted_fault() {
+  const char* const text = std::getenv("LENSLET_TEST_GPU_FAULT");
+  const std::string word = text == nullptr ? "" : text;
+  return word == "wild"     ? Fault::kWild
+         : word == "trap"   ? Fault::kTrap
+         : word == "shared" ? Fault::kShared
+         : word == "hang"   ? Fault::kHang
+                            : Fault::kNone;
+}
+
+int runs_left() {
+  const char* const text = std::getenv("LENSLET_TEST_RUNS_BEFORE_FAULT");
+  return text == nullptr ? 0 : std::atoi(text);
+}
+
+class FaultyKernel : public ConvKernel {
+ public:
+  FaultyKernel(int64_t outputs, bool struck) : outputs_(outputs), struck_(struck) {}
+  void run(const ConvArgs& args, RunContext& context) override {
+    static int left = runs_left();
+    const Fault fault = struck_ && left-- <= 0 ? planted_fault() : Fault::kNone;
+    const auto blocks = static_cast<unsigned>((outputs_ + kThreads - 1) / kThreads);
+    faulty_kernel<<<blocks, kThreads, fault == Fault::kShared ? kNoBlockHasThat : 0,
+                    static_cast<cudaStream_t>(context.stream.native_handle())>>>(args.y, outputs_, fault);
+    LENSLET_CUDA_CHECK_LAUNCH("faulty_kernel");
+  }
+
+ private:
+  int64_t outputs_;
+  bool struck_;
+};
+
+class FaultyBackend : public ConvBackend {
+ public:
+  Support supports(const Conv2dProblem& /*problem*/, MathMode math) const override {
+    return math == MathMode::kFp32 ? Support::yes() : Support::no("fp32 only");
+  }
+  size_t workspace_bytes(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override { return 0; }
+  ConvAccuracy accuracy(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override { return {}; }
+  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+    const char* const anywhere = std::getenv("LENSLET_TEST_FAULT_ANYWHERE");
+    const bool struck = request.problem.c == 6 || (anywhere != nullptr && std::strcmp(anywhere, "1") == 0);
+    return std::make_unique<FaultyKernel>(request.problem.output_shape().num_elements(), struck);
+  }
+};
+
+}  // namespace
+}  // namespace lenslet
+
+LENSLET_DEFINE_MODULE()
+
+LENSLET_MODULE_EXPORT const lenslet::ConvBackend* lenslet_conv_backend() {
+  static const lenslet::FaultyBackend backend;
+  return &backend;
+}
+
+LENSLET_MODULE_EXPORT int lenslet_library_info(lenslet::ModuleLibrary* libraries, int capacity) {
+  if (capacity > 0) libraries[0] = {"faulty", "0", "none"};
+  return 1;
+}

@@ -1,0 +1,161 @@
+// Nothing grows: neither the device's memory nor the process's own, over many runs and over many executables built and
+// destroyed, on every backend and plan. Compiled once for each kind of device.
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <fstream>
+
+#include "framework/device_memory.h"
+#include "framework/executable.h"
+#include "layers/conv/conv_registry.h"
+#include "models/fused_lenet5/resident.h"
+#include "models/lenet5.h"
+#include "tests/support/gpu.h"
+
+namespace lenslet {
+namespace {
+
+constexpr Device kDevice{LENSLET_TEST_DEVICE, 0};
+// A CPU runs the shorter form: it stands in the way of whoever waits for the suite.
+constexpr int kRuns = LENSLET_TEST_DEVICE == DeviceKind::kCuda ? 10000 : 2000;
+constexpr int kBuilds = LENSLET_TEST_DEVICE == DeviceKind::kCuda ? 200 : 60;
+constexpr int64_t kFlat = int64_t{1} << 20;  // what may be gained: nothing that grows stays below it
+constexpr int64_t kBatch = 3;
+
+int64_t resident_bytes() {
+  malloc_trim(0);  // what is free is no leak
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    int64_t kib = 0;
+    if (word == "VmRSS:" && status >> kib) return kib * 1024;
+  }
+  return 0;
+}
+
+struct Memory {
+  int64_t host = resident_bytes();
+  int64_t device = kDevice.is_cuda() ? static_cast<int64_t>(cuda_status().devices[0].memory_bytes) -
+                                           static_cast<int64_t>(free_memory_bytes(kDevice))
+                                     : 0;
+  int64_t buffers = static_cast<int64_t>(device_memory_taken(kDevice));
+};
+
+void expect_flat(const Memory& before, const std::string& what) {
+  const Memory after;
+  EXPECT_LE(after.device - before.device, kFlat) << what << ": device memory grew";
+  EXPECT_EQ(after.buffers, before.buffers) << what << ": buffers are left";
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these keep what is freed
+  EXPECT_LE(after.host - before.host, kFlat) << what << ": the process grew";
+#endif
+}
+
+const Graph& lenet5() {
+  static const Graph graph = make_lenet5(builtin_lenet5_weights(), "built-in weights");
+  return graph;
+}
+
+/// Every way to compute the graph: each convolution backend that serves it, each fused variant, a captured graph.
+std::vector<std::pair<std::string, BuildOptions>> ways() {
+  std::vector<std::pair<std::string, BuildOptions>> all;
+  BuildOptions layered;
+  layered.device = kDevice;
+  layered.batch = kBatch;
+  for (const ConvBackendEntry& entry : conv_backend_rows(kDevice.kind)) {
+    BuildOptions options = layered;
+    options.backends = BackendSpec::parse(concat("conv1=", entry.name(), ",conv2=", entry.name()));
+    try {
+      Executable tried(lenet5(), options);
+      all.emplace_back(entry.name(), options);
+    } catch (const UnavailableError&) {  // no backend for these shapes, or a library that is not here
+    }
+  }
+  for (const std::string& variant : lenet5().fused()->variants(kDevice.kind)) {
+    BuildOptions options = layered;
+    options.execution = Plan::kFused;
+    options.fused_variant = variant;
+    for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+      options.math = math;
+      if (lenet5().fused()->supports(variant, {kDevice, kBatch, math})) {
+        all.emplace_back(concat("fused ", variant, " ", to_string(math)), options);
+      }
+    }
+  }
+  if (kDevice.is_cuda()) {
+    BuildOptions options = layered;
+    options.cuda_graph = true;
+    all.emplace_back("captured graph", options);
+  }
+  return all;
+}
+
+class Leaks : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (kDevice.is_cuda()) LENSLET_SKIP_WITHOUT_GPU();
+  }
+};
+
+TEST_F(Leaks, RunsLeaveNothingBehind) {
+  const auto all = ways();
+  ASSERT_GE(all.size(), 3u);
+  for (const auto& [name, options] : all) {
+    Executable executable(lenet5(), options);
+    const auto run = [&](int times) {
+      for (int i = 0; i < times; ++i) {
+        executable.run();
+        if (i % 100 == 0) executable.stream().synchronize();
+      }
+      executable.stream().synchronize();
+    };
+    run(kRuns / 20);
+    const Memory before;
+    run(kRuns);
+    expect_flat(before, name);
+  }
+}
+
+TEST_F(Leaks, ExecutablesLeaveNothingBehind) {
+  for (const auto& [name, options] : ways()) {
+    const auto build = [&, &built = options](int times) {
+      for (int i = 0; i < times; ++i) Executable(lenet5(), built).run_checked();
+    };
+    build(kBuilds / 10);
+    const Memory before;
+    build(kBuilds);
+    expect_flat(before, name);
+  }
+}
+
+TEST_F(Leaks, GraphsLeaveNothingBehind) {
+  const auto make = [](int times) {
+    for (int i = 0; i < times; ++i) make_lenet5(builtin_lenet5_weights(), "built-in weights");
+  };
+  make(kBuilds / 10);
+  const Memory before;
+  make(kBuilds);
+  expect_flat(before, "make_lenet5");
+}
+
+TEST_F(Leaks, ResidentKernelsLeaveNothingBehind) {
+  if (!kDevice.is_cuda()) GTEST_SKIP() << "a resident kernel needs a GPU";
+  if (cuda_status().devices[0].compute_capability < 90)
+    GTEST_SKIP() << "clusters need compute capability 9.0";
+  const std::vector<uint8_t> image(28 * 28, 100);
+  Prediction prediction;
+  const auto classify = [&](int kernels, int images) {
+    for (int i = 0; i < kernels; ++i) {
+      ResidentLenet5 resident(builtin_lenet5_weights());
+      for (int k = 0; k < images; ++k) resident.classify(image.data(), 1, &prediction);
+    }
+  };
+  classify(kBuilds / 10, 1);
+  Memory before;
+  classify(kBuilds, 1);
+  expect_flat(before, "kernels started and ended");
+  before = Memory();
+  classify(1, kRuns);
+  expect_flat(before, "images answered");
+}
+
+}  // namespace
+}  // namespace lenslet

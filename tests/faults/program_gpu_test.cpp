@@ -1,0 +1,145 @@
+// The programs on a GPU whose kernel writes where it must not, traps, hangs or cannot be launched: which layer, exit code 5,
+// and what was measured before. A process with a lost device ends by itself and says one line.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "framework/device.h"
+#include "framework/error.h"
+#include "framework/tensor.h"
+#include "tests/faults/program_faults.h"
+#include "tests/support/gpu.h"
+
+namespace lenslet::test {
+namespace {
+
+using nlohmann::json;
+using Environment = std::map<std::string, std::string>;
+
+Environment planted(const std::string& fault, int runs_before = 0, Environment more = {}) {
+  more["LENSLET_MODULE_PATH"] = LENSLET_FAULTY_GPU_MODULE_DIR;
+  more["LENSLET_TEST_GPU_FAULT"] = fault;
+  more["LENSLET_TEST_RUNS_BEFORE_FAULT"] = std::to_string(runs_before);
+  return more;
+}
+
+const std::string kEval =
+    "lenslet eval --device cuda --data {dir} --backend conv2=cudnn --json {dir}/eval.json";
+const std::string kLayer = "layer conv2 (cudnn)", kIllegal = "cudaErrorIllegalAddress";
+
+TEST(ProgramFaultsGpu, AWildWriteIsToldOfItsLayer) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  expect_fault(run_with(kEval, planted("wild")), {kLayer, kIllegal, "after 0 of 40 images"});
+  EXPECT_EQ(marked_file("eval.json", kLayer).at("count"), 0);
+  expect_fault(
+      run_with("lenslet eval --device cuda --data {dir} --graph on --backend conv2=cudnn", planted("wild")),
+      {kLayer, kIllegal});
+  expect_fault(
+      run_with(
+          "lenslet profile --device cuda --backend conv2=cudnn --min-time-ms 5 --json {dir}/profile.json",
+          planted("wild")),
+      {kLayer, kIllegal});
+  marked_file("profile.json", kLayer);
+  expect_fault(run_with("lenslet classify --device cuda --backend conv2=cudnn --json {dir}/classify.json "
+                        "{dir}/t10k-images-idx3-ubyte",
+                        planted("wild")),
+               {kLayer, kIllegal});
+  EXPECT_EQ(marked_file("classify.json", kLayer).at("results").size(), 0u);
+}
+
+TEST(ProgramFaultsGpu, ALateOneKeepsWhatWasDone) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  // The first call, two batches, then the fault, with the next batch enqueued already.
+  expect_fault(run_with(kEval + " --batch-size 8", planted("wild", 3)),
+               {kIllegal, "of 40 images", "LENSLET_CHECK_LAYERS=1"});
+  EXPECT_GE(marked_file("eval.json", kIllegal).at("count"), 8);
+  expect_fault(run_with(kEval + " --batch-size 8", planted("wild", 3, {{"LENSLET_CHECK_LAYERS", "1"}})),
+               {kLayer, kIllegal});
+  EXPECT_GE(marked_file("eval.json", kLayer).at("count"), 8);
+}
+
+TEST(ProgramFaultsGpu, RivalsAndSelfTestsAreNamed) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  expect_fault(
+      run_with(
+          "lenslet tune --device cuda --batch-size 4 --plan layered --warmup-ms 0 --min-time-ms 2 --json "
+          "{dir}/tune.json",
+          planted("wild")),
+      {"conv2", "cudnn", kIllegal});
+  marked_file("tune.json", kIllegal);
+  expect_fault(
+      run_with("convbench run --device cuda --backend direct,cudnn --problem mb1ic3ih12oc16kh5 --problem "
+               "mb1ic6ih12oc16kh5 --warmup-ms 0 --min-time-ms 2 --json {dir}/bench.json",
+               planted("wild")),
+      {"cudnn", kIllegal});
+  EXPECT_GE(marked_file("bench.json", "cudnn").at("results").size(), 1u) << "the first problem was measured";
+  const ProgramRun doctor =
+      run_with("lenslet doctor --device cuda", planted("wild", 0, {{"LENSLET_TEST_FAULT_ANYWHERE", "1"}}));
+  EXPECT_EQ(doctor.exit_code, 5) << doctor.out << doctor.err;
+  EXPECT_NE(doctor.out.find("ERROR: cuda:0 conv2d cudnn"), std::string::npos) << doctor.out;
+  EXPECT_EQ(doctor.err, "");
+}
+
+TEST(ProgramFaultsGpu, ATrapIsToldOfItsLayer) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  expect_fault(run_with(kEval, planted("trap")), {kLayer, "a kernel failed"});
+}
+
+TEST(ProgramFaultsGpu, AHangEndsInTime) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  const ProgramRun run = run_with(kEval, planted("hang", 0, {{"LENSLET_DEVICE_TIMEOUT", "2"}}));
+  expect_fault(run, {kLayer, "did not finish within 2 s", "LENSLET_DEVICE_TIMEOUT"});
+  EXPECT_EQ(marked_file("eval.json", "did not finish").at("count"), 0);
+  EXPECT_LT(run.seconds, 15);
+}
+
+TEST(ProgramFaultsGpu, ALaunchThatIsRefusedCostsOneRow) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  // Not a lost device: what else was asked for is measured.
+  const ProgramRun run = run_with(
+      "convbench run --device cuda --backend cudnn,direct --problem mb1ic6ih12oc16kh5 --warmup-ms 0 "
+      "--min-time-ms 2 --json {dir}/shared.json",
+      planted("shared"));
+  expect_fault(run, {"cudnn could not be run", "faulty_kernel"});
+  std::ifstream file(faults_folder() + "/shared.json");
+  const json document = json::parse(file);
+  EXPECT_EQ(document.at("status"), "COMPLETE");
+  std::map<std::string, std::string> statuses;
+  for (const json& row : document.at("results")) statuses[row.at("backend")] = row.at("status");
+  EXPECT_EQ(statuses["cudnn"], "ERROR");
+  EXPECT_EQ(statuses["direct"], "PASSED");
+  expect_fault(run_with(kEval, planted("shared")), {kLayer, "faulty_kernel"});
+}
+
+TEST(ProgramFaultsGpu, DevicesThatAreNotThere) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  const size_t devices = cuda_status().devices.size();
+  const ProgramRun beyond = run_with(concat("lenslet profile --device cuda:", devices), {});
+  EXPECT_EQ(beyond.exit_code, 4) << beyond.err;
+  EXPECT_NE(beyond.err.find("this machine has cuda:0"), std::string::npos) << beyond.err;
+  for (const char* hidden : {"", "-1", "99"}) {
+    const ProgramRun refused = run_with("lenslet profile --device cuda", {{"CUDA_VISIBLE_DEVICES", hidden}});
+    EXPECT_EQ(refused.exit_code, 4) << refused.err;
+    EXPECT_NE(refused.err.find("CUDA_VISIBLE_DEVICES"), std::string::npos) << refused.err;
+    const ProgramRun served =
+        run_with("lenslet eval --data {dir} --device auto", {{"CUDA_VISIBLE_DEVICES", hidden}});
+    EXPECT_EQ(served.exit_code, 0) << served.err;
+    EXPECT_NE(served.out.find(" on cpu ("), std::string::npos) << served.out;
+    EXPECT_NE(served.out.find("CUDA_VISIBLE_DEVICES"), std::string::npos) << served.out;
+  }
+}
+
+TEST(ProgramFaultsGpu, ACardThatOthersFilledIsToldSo) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  // What a program's own CUDA context takes has to fit.
+  const Buffer hog(Device::cuda(), free_memory_bytes(Device::cuda()) - (size_t{2} << 30));
+  const ProgramRun refused =
+      run_with("lenslet profile --device cuda --plan fused --batch-size 1000000 --min-time-ms 1", {});
+  EXPECT_EQ(refused.exit_code, 6) << refused.out << refused.err;
+  for (const char* part : {"batch 1000000 needs ", " are free", "the largest batch that fits is about "}) {
+    EXPECT_NE(refused.err.find(part), std::string::npos) << refused.err;
+  }
+}
+
+}  // namespace
+}  // namespace lenslet::test
