@@ -9,14 +9,13 @@ set(CPACK_PACKAGE_CONTACT "${LENSLET_PACKAGE_CONTACT}")
 set(CPACK_PACKAGE_VENDOR Lenslet)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
-# Whatever the umask of the one who packs.
-set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
-    OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 set(CPACK_COMPONENTS_ALL runtime development)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_ENABLE_COMPONENT_DEPENDS ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # else the project's would stand above the packages' own
 
 # Depends and Recommends come from finish_deb.cmake. What NVIDIA's own archive has is Suggests: Debian does not have it.
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME lenslet)
@@ -54,6 +53,5 @@ Headers for C and C++, static libraries, and the files by which CMake and
 pkg-config find Lenslet.")
 
 set(CPACK_LENSLET_SOURCE_DIR "${PROJECT_SOURCE_DIR}")
-set(CPACK_LENSLET_MODULE_DIR "${LENSLET_INSTALL_MODULEDIR}")
 set(CPACK_PRE_BUILD_SCRIPTS "${CMAKE_CURRENT_LIST_DIR}/finish_deb.cmake")
 include(CPack)

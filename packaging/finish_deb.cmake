@@ -30,20 +30,26 @@ foreach(package IN ITEMS lenslet liblenslet-dev)
   if(package STREQUAL liblenslet-dev)
     set(doc "${development}/usr/share/doc/liblenslet-dev")
   endif()
-  file(COPY "${CMAKE_CURRENT_LIST_DIR}/copyright" DESTINATION "${doc}"
-       FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+  file(COPY "${CMAKE_CURRENT_LIST_DIR}/copyright" DESTINATION "${doc}")
   file(WRITE "${doc}/changelog" "lenslet (${CPACK_PACKAGE_VERSION}) unstable; urgency=medium\n\n"
        "  * Version ${CPACK_PACKAGE_VERSION}.\n\n -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
   list(APPEND compressed "${doc}/changelog")
 endforeach()
 execute_process(COMMAND "${gzip}" -9nf ${compressed} COMMAND_ERROR_IS_FATAL ANY)
 
-# Nobody runs a library.
-file(GLOB_RECURSE libraries "${runtime}/usr/lib/*.so*")
-foreach(library IN LISTS libraries)
-  if(NOT IS_SYMLINK "${library}")
-    file(CHMOD "${library}" PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
-  endif()
+# Readable for everybody, whatever the umask of the one who packs; and nobody runs a library.
+set(for_all OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+foreach(package IN ITEMS "${runtime}" "${development}")
+  file(GLOB_RECURSE paths LIST_DIRECTORIES true "${package}/*")
+  foreach(path IN LISTS paths)
+    if(IS_SYMLINK "${path}")
+      continue()
+    elseif(IS_DIRECTORY "${path}" OR path MATCHES "/usr/bin/")
+      file(CHMOD "${path}" PERMISSIONS ${for_all} OWNER_EXECUTE GROUP_EXECUTE WORLD_EXECUTE)
+    else()
+      file(CHMOD "${path}" PERMISSIONS ${for_all})
+    endif()
+  endforeach()
 endforeach()
 
 # dependencies(<result> <files…>): as dpkg-shlibdeps finds them; it wants to stand in a source package.
@@ -60,12 +66,11 @@ function(dependencies result)
 endfunction()
 
 file(GLOB programs "${runtime}/usr/bin/*")
-file(GLOB modules "${runtime}/usr/${CPACK_LENSLET_MODULE_DIR}/*.so")
-list(REMOVE_ITEM libraries ${modules})
-list(FILTER modules INCLUDE REGEX "onednn")
+file(GLOB_RECURSE libraries "${runtime}/usr/lib/liblenslet.so*")
+file(GLOB_RECURSE modules "${runtime}/usr/lib/lenslet_*onednn.so")
 dependencies(CPACK_DEBIAN_RUNTIME_PACKAGE_DEPENDS ${programs} ${libraries})
 if(modules)
-  # Without what the programs depend on anyway.
+  # Of these only what the programs do not depend on anyway.
   dependencies(of_modules ${modules})
   string(REPLACE ", " ";" of_modules "${of_modules}")
   list(FILTER of_modules INCLUDE REGEX "dnnl|onednn")
