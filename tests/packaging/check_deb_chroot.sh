@@ -112,9 +112,10 @@ echo "by pkg-config, c: $answer"
 [[ $answer == '7 '* ]]
 quietly apt-get purge -y liblenslet-dev
 
-step 'remove and purge'
+step 'remove, and purge'
 quietly apt-get remove -y lenslet
 [ ! -e /usr/bin/lenslet ]
+quietly apt-get install -y --no-install-recommends /debs/lenslet_*.deb
 quietly apt-get purge -y lenslet
 left=$(find / -xdev \( -path /proc -o -path /debs -o -path /consumers -o -path /tmp -o -path '/var/cache/*' -o -path '/var/log/*' \) -prune -o \
   \( -name '*lenslet*' -o -name '*convbench*' \) -print)
