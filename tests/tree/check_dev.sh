@@ -31,6 +31,9 @@ expect 2 '--preset needs a name' ./dev build --preset
 expect 2 "setup does not know 'all'" ./dev setup all
 expect 2 '--dir needs a folder' ./dev mnist --dir
 expect 2 "format does not know '--fix'" ./dev format --fix
+expect 2 "python does not know '--gpu'" ./dev python --gpu
+expect 2 '--filter needs an expression' ./dev python --filter
+expect 2 "as -DNAME=VALUE, found 'LENSLET_CUDA=OFF'" ./dev python -- LENSLET_CUDA=OFF
 
 if command -v curl >/dev/null 2>&1; then
   first=train-images-idx3-ubyte.gz

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Includes point one way: framework -> layers -> models -> api -> apps, tests see everything.
+# Includes point one way: framework -> layers -> models -> api -> apps or python, tests see everything.
 #   check_includes.sh ROOT
 # Rules: a folder includes its own level and those below; framework/ itself does not include framework/io/; a layer's
 # folder includes another layer's only where `neighbours` says so; layers/reference/ (the judge) sees of the layers
@@ -9,7 +9,7 @@ cd "$1"
 
 readonly neighbours='conv>gemm conv>pool linear>gemm'
 
-find framework layers models weights api apps tests -type f \
+find framework layers models weights api apps python tests -type f \
   \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc' \) -print0 2>/dev/null |
   xargs -0 grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' /dev/null |
   awk -v neighbours="$neighbours" '
@@ -20,7 +20,7 @@ find framework layers models weights api apps tests -type f \
       if (path ~ /^weights\//) return 3
       if (path ~ /^models\//) return 3
       if (path ~ /^api\//) return 4
-      if (path ~ /^apps\//) return 5
+      if (path ~ /^(apps|python)\//) return 5
       if (path ~ /^tests\//) return 6
       return -1
     }
@@ -35,8 +35,9 @@ find framework layers models weights api apps tests -type f \
       file = field[1]; place = file ":" field[2]
       target = $0; sub(/^[^"]*"/, "", target); sub(/".*$/, "", target)
       seen++
-      if (level(target) < 0) { bad("quoted paths start at the root (framework/, layers/, models/, api/, apps/, tests/)"); next }
+      if (level(target) < 0) { bad("quoted paths start at the root (framework/, layers/, models/, api/, apps/, python/, tests/)"); next }
       if (level(target) > level(file)) { bad("framework -> layers -> models -> api -> apps point one way, and this points up"); next }
+      if (level(file) == 5 && level(target) == 5 && substr(target, 1, 4) != substr(file, 1, 4)) { bad("apps and python stand side by side on api"); next }
       from = layer(file); to = layer(target)
       if (from == "reference") {
         if (file !~ /\/conv_(verify|judge)\./ && to != "" && to != "reference" && target != "layers/conv/conv_problem.h")

@@ -13,7 +13,7 @@ failed=0 planted=0
 fresh_copy() {
   rm -rf "$copy"
   mkdir "$copy"
-  (cd "$root" && tar -cf - --exclude=__pycache__ framework layers models api apps tests weights cmake docs samples \
+  (cd "$root" && tar -cf - --exclude=__pycache__ framework layers models api apps python tests weights cmake docs samples \
     README.md CONTRIBUTING.md LICENSE CMakePresets.json CMakeLists.txt dev .clang-format .ci) | tar -xf - -C "$copy"
 }
 
@@ -56,6 +56,8 @@ red framework/planted.cpp '#include "layers/conv/conv_problem.h"' 'points up' "$
 red framework/planted.h '#include "framework/io/idx.h"' 'points up' "${includes[@]}"
 red layers/relu/planted.cpp '#include "models/lenet5.h"' 'points up' "${includes[@]}"
 red models/planted.cpp '  #  include "apps/lenslet/anything.h"' 'points up' "${includes[@]}"
+red python/src/planted.cpp '#include "apps/common/text.h"' 'side by side' "${includes[@]}"
+red api/planted.cpp '#include "python/src/images.h"' 'points up' "${includes[@]}"
 red layers/relu/planted.cu '#include "layers/conv/conv_layer.h"' 'no such neighbour' "${includes[@]}"
 red layers/reference/planted.cpp '#include "layers/conv/conv_backend.h"' 'the judge shares nothing' "${includes[@]}"
 red layers/conv/planted.cpp '#include "conv_problem.h"' 'start at the root' "${includes[@]}"
