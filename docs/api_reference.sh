@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Writes the API reference as HTML, from the public headers; fails where a public symbol has no words.
+#   docs/api_reference.sh OUTPUT_FOLDER [ROOT]
+set -euo pipefail
+mkdir -p "$1"
+output=$(cd "$1" && pwd)
+cd "${2:-$(dirname "${BASH_SOURCE[0]}")/..}"
+# shellcheck source=tests/tree/list_headers.sh
+. tests/tree/list_headers.sh
+{
+  cat docs/Doxyfile
+  printf 'OUTPUT_DIRECTORY = "%s"\nINPUT = docs/api_reference.md' "$output"
+  public_headers | sed 's/.*/ "&"/' | tr -d '\n'
+  printf '\n'
+} | doxygen -
+[ -s "$output/html/index.html" ] || { echo "doxygen wrote no $output/html/index.html" >&2; exit 1; }
+printf '%d public headers, every symbol documented: %s/html/index.html\n' "$(public_headers | wc -l)" "$output"
