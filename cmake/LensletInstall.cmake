@@ -59,9 +59,9 @@ foreach(library IN LISTS lenslet_libraries)
   string(REGEX REPLACE "^lenslet_" "" export_name "${library}")
   set_target_properties(${library} PROPERTIES EXPORT_NAME ${export_name})
 endforeach()
-install(TARGETS ${lenslet_libraries} lenslet_options EXPORT lenslet_targets
+install(TARGETS ${lenslet_libraries} lenslet_options EXPORT lenslet_static
         ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
-install(TARGETS lenslet_shared EXPORT lenslet_targets
+install(TARGETS lenslet_shared EXPORT lenslet_shared
         LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime NAMELINK_COMPONENT development)
 
 # Headers: the C interface as <lenslet.h>, C++ as in the tree, below a folder of their own.
@@ -75,8 +75,10 @@ install(FILES "${PROJECT_BINARY_DIR}/generated/framework/version.h" DESTINATION 
         COMPONENT development)
 
 # find_package(lenslet CONFIG)
-install(EXPORT lenslet_targets NAMESPACE lenslet:: FILE lensletTargets.cmake DESTINATION "${lenslet_package_dir}"
-        COMPONENT development)
+foreach(component shared static)
+  install(EXPORT lenslet_${component} NAMESPACE lenslet:: FILE lenslet-${component}.cmake
+          DESTINATION "${lenslet_package_dir}" COMPONENT development)
+endforeach()
 configure_package_config_file(cmake/lensletConfig.cmake.in "${PROJECT_BINARY_DIR}/lensletConfig.cmake"
                               INSTALL_DESTINATION "${lenslet_package_dir}" NO_SET_AND_CHECK_MACRO)
 # Before 1.0 a minor version may change what is there.

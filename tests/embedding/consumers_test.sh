@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# Programs of about twenty lines are built against an installation, in C and in C++, by find_package and by pkg-config; then
+# the installation is moved and all of it is done again.
+#   consumers_test.sh BUILD_DIR SOURCE_DIR CMAKE CC CXX LIBDIR
+set -euo pipefail
+build=$1 source=$2 cmake=$3 cc=$4 cxx=$5 libdir=$6
+here=$source/tests/embedding
+unset LENSLET_MODULE_PATH LENSLET_REPORT_SCRIPT
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() {
+  printf 'consumers_test: %s\n' "$*" >&2
+  exit 1
+}
+# log NAME COMMAND…: its output is of interest only where it fails.
+log() {
+  local name=$1
+  shift
+  "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "$name failed: $*"; }
+}
+# answers DIGIT PROGRAM ARGUMENT…: it says that digit first.
+answers() {
+  local digit=$1 said
+  shift
+  said=$("$@") || fail "exit code $? of: $*"
+  case $said in
+    "$digit "*) ;;
+    *) fail "expected $digit first, found '$said' from: $*" ;;
+  esac
+}
+
+# A program of the host that is built against $prefix, and what it says.
+sample=$source/samples/digit_7_a.png
+configure() {
+  local name=$1
+  log "configuring $name" "$cmake" -S "$here/consumers/$name" -B "$work/$stage/$name" -G Ninja -DCMAKE_C_COMPILER="$cc" \
+    -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF
+  log "building $name" "$cmake" --build "$work/$stage/$name" --target consumer
+}
+
+check_prefix() {
+  local name module
+  for name in c cxx; do
+    configure "$name"
+    answers 7 "$work/$stage/$name/consumer" "$sample"
+  done
+
+  export PKG_CONFIG_PATH=$prefix/$libdir/pkgconfig
+  read -ra flags <<<"$(pkg-config --cflags --libs lenslet)"
+  log 'plain cc' "$cc" "$here/consumers/c/main.c" -o "$work/$stage/plain" "${flags[@]}"
+  answers 7 env LD_LIBRARY_PATH="$prefix/$libdir" "$work/$stage/plain" "$sample"
+  readelf -d "$work/$stage/plain" | grep -q 'NEEDED.*\[liblenslet\.so\.0\]' || fail 'the program is not linked to liblenslet.so.0'
+
+  # The programs find their modules and the report's script from where they are, the library its modules.
+  [ ! -x "$prefix/bin/lenslet" ] || answers "$sample: 7" "$prefix/bin/lenslet" classify --device cpu "$sample"
+  module=$prefix/$libdir/lenslet/lenslet_conv_cpu_onednn.so
+  if [ -e "$module" ]; then
+    answers 7 env LD_LIBRARY_PATH="$prefix/$libdir" "$work/$stage/plain" "$sample" conv1=onednn
+    [ ! -x "$prefix/bin/lenslet" ] ||
+      answers "$sample: 7" "$prefix/bin/lenslet" classify --device cpu --backend conv1=onednn "$sample"
+  fi
+  if [ -x "$prefix/bin/convbench" ]; then
+    # shellcheck disable=SC2016  # the script expands it
+    # An interpreter that only tells which script it was given.
+    printf '#!/bin/sh\necho "$1" >%q\n' "$work/script" >"$work/python"
+    chmod +x "$work/python"
+    log 'convbench run --report' env LENSLET_PYTHON="$work/python" "$prefix/bin/convbench" run --problem mb1ic1ih8oc1kh3 \
+      --device cpu --backend direct --warmup-ms 0 --min-time-ms 1 --json "$work/run.json" --report "$work/page.html"
+    [ "$(cd "$(dirname "$(cat "$work/script")")" && pwd)" = "$prefix/share/lenslet/report" ] ||
+      fail "the report's script is not the installed one: $(cat "$work/script")"
+  fi
+}
+
+stage=first prefix=$work/first/prefix
+log 'installing' "$cmake" --install "$build" --prefix "$prefix"
+printf '#include <lenslet.h>\n#include <lenslet.h>\nint main(void) { return lenslet_version() == 0; }\n' >"$work/alone.c"
+strict=(-pedantic-errors -Wall -Wextra -Werror -fsyntax-only -I "$prefix/include")
+for standard in c89 c99 c11; do
+  log "lenslet.h as $standard" "$cc" -std=$standard -Wstrict-prototypes "${strict[@]}" "$work/alone.c"
+done
+log 'lenslet.h as C++98' "$cxx" -std=c++98 "${strict[@]}" -x c++ "$work/alone.c"
+check_prefix
+
+# Nothing that is installed says where that was, or where it was built.
+stage=second prefix=$work/elsewhere/deeper/prefix
+mkdir -p "$work/elsewhere/deeper"
+mv "$work/first/prefix" "$prefix"
+strays=$(grep -rlF -e "$work/first" -e "$build" -e "$source" "$prefix/$libdir/cmake" "$prefix/$libdir/pkgconfig" "$prefix/include" || true)
+[ -z "$strays" ] || fail "installed files name the places where they were built or first installed: $strays"
+check_prefix
+
+# Versions: a minor version may break, a later patch may not.
+for asked in 0.2 1.0; do
+  printf 'find_package(lenslet %s CONFIG REQUIRED)\n' $asked >"$work/version.cmake"
+  said=$("$cmake" -DCMAKE_PREFIX_PATH="$prefix" -P "$work/version.cmake" 2>&1) && fail "version $asked was found"
+  grep -q 'not accepted' <<<"$said" || fail "version $asked was refused for another reason: $said"
+done
+printf 'consumers in C and C++ were built and run against %s files, and again after those were moved\n' "$(find "$prefix" -type f | wc -l)"

@@ -1,0 +1,187 @@
+/* The C interface in C: what it refuses, with which status and which words, and that nothing is left behind. */
+#include <lenslet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int failures = 0;
+
+static void expect(int line, lenslet_status found, lenslet_status expected, const char* fragment) {
+  const char* said = lenslet_last_error();
+  const int worded = expected == LENSLET_OK || (strstr(said, fragment) != NULL && strchr(said, '\n') == NULL);
+  if (found == expected && worded) return;
+  ++failures;
+  fprintf(stderr, "line %d: expected %s with '%s', found %s with '%s'\n", line, lenslet_status_text(expected),
+          fragment, lenslet_status_text(found), said);
+}
+
+static void check(int line, int holds, const char* what) {
+  if (holds) return;
+  ++failures;
+  fprintf(stderr, "line %d: not so: %s\n", line, what);
+}
+
+#define EXPECT(call, status, fragment) expect(__LINE__, call, status, fragment)
+#define CHECK(what) check(__LINE__, what, #what)
+
+/* Options for the CPU, which is everywhere. */
+static lenslet_options cpu(void) {
+  lenslet_options options;
+  EXPECT(lenslet_options_init(&options, sizeof options), LENSLET_OK, "");
+  options.device = "cpu";
+  return options;
+}
+
+static void refuse_options(void) {
+  lenslet_options options;
+  lenslet_model* model = NULL;
+  EXPECT(lenslet_options_init(NULL, sizeof options), LENSLET_ERROR_USAGE,
+         "options must not be a null pointer");
+  EXPECT(lenslet_options_init(&options, 0), LENSLET_ERROR_USAGE, "sizeof(lenslet_options)");
+  EXPECT(lenslet_options_init(&options, sizeof options - 1), LENSLET_ERROR_USAGE,
+         "not older than its header");
+  EXPECT(lenslet_options_init(&options, sizeof options + 8), LENSLET_ERROR_USAGE,
+         "not older than its header");
+
+#define REFUSED(change, status, fragment)                               \
+  do {                                                                  \
+    options = cpu();                                                    \
+    model = (lenslet_model*)&options;                                   \
+    change;                                                             \
+    EXPECT(lenslet_model_built_in(&options, &model), status, fragment); \
+    CHECK(model == NULL);                                               \
+  } while (0)
+  REFUSED(options.size = 0, LENSLET_ERROR_USAGE, "options->size is 0");
+  REFUSED(options.size = sizeof options + 1, LENSLET_ERROR_USAGE, "lenslet_options_init");
+  REFUSED(memset(&options, 0, sizeof options), LENSLET_ERROR_USAGE, "options->size is 0");
+  REFUSED(options.device = NULL, LENSLET_ERROR_USAGE, "options->device");
+  REFUSED(options.plan = NULL, LENSLET_ERROR_USAGE, "options->plan");
+  REFUSED(options.backend = NULL, LENSLET_ERROR_USAGE, "options->backend");
+  REFUSED(options.math = NULL, LENSLET_ERROR_USAGE, "options->math");
+  REFUSED(options.device = "gpu", LENSLET_ERROR_USAGE, "auto, cpu, cuda or cuda:N");
+  REFUSED(options.device = "cuda:4096", LENSLET_ERROR_UNAVAILABLE, "cuda:4096");
+  REFUSED(options.math = "int4", LENSLET_ERROR_USAGE, "int4");
+  REFUSED(options.math = "fp16", LENSLET_ERROR_UNAVAILABLE, "fp16");
+  REFUSED(options.plan = "turbo", LENSLET_ERROR_USAGE, "plan expects auto, layered, fused");
+  REFUSED(options.plan = "no/such/plan.json", LENSLET_ERROR_DATA, "no/such/plan.json");
+  REFUSED((options.plan = "fused", options.backend = "simt"), LENSLET_ERROR_USAGE, "did you mean 'simd'?");
+  REFUSED((options.plan = "p.json", options.backend = "direct"), LENSLET_ERROR_USAGE, "leave out backend");
+  REFUSED(options.backend = "conv9=direct", LENSLET_ERROR_USAGE, "conv9");
+  REFUSED(options.backend = "winograd", LENSLET_ERROR_UNAVAILABLE, "winograd");
+  REFUSED(options.max_batch = -1, LENSLET_ERROR_USAGE, "max_batch");
+  REFUSED(options.max_batch = INT64_MAX, LENSLET_ERROR_USAGE, "max_batch");
+  REFUSED((options.workspace_limit = 1, options.backend = "conv1=im2col_gemm"), LENSLET_ERROR_MEMORY,
+          "workspace");
+  EXPECT(lenslet_model_built_in(NULL, NULL), LENSLET_ERROR_USAGE, "model must not be a null pointer");
+  model = (lenslet_model*)&options;
+  options = cpu();
+  EXPECT(lenslet_model_load(NULL, &options, &model), LENSLET_ERROR_USAGE, "path must not be a null pointer");
+  CHECK(model == NULL);
+  EXPECT(lenslet_model_load("", &options, &model), LENSLET_ERROR_USAGE, "path of the weights is empty");
+  EXPECT(lenslet_model_load("no/such/file\n\xff", &options, &model), LENSLET_ERROR_DATA,
+         "no/such/file\\n\\xff");
+  EXPECT(lenslet_model_load(LENSLET_HEADER, &options, &model), LENSLET_ERROR_DATA, "lenslet.h");
+}
+
+static void refuse_calls(lenslet_model* model) {
+  static uint8_t pixels[2 * LENSLET_PIXELS];
+  static float images[2 * LENSLET_PIXELS];
+  lenslet_prediction predictions[2] = {{-7, -7}, {-7, -7}};
+  float logits[2 * LENSLET_CLASSES];
+  lenslet_layer_time layers[16];
+  size_t length = 0;
+  EXPECT(lenslet_predict_u8(NULL, pixels, 1, predictions), LENSLET_ERROR_USAGE, "model must not be");
+  EXPECT(lenslet_predict_u8(model, NULL, 1, predictions), LENSLET_ERROR_USAGE, "images must not be");
+  EXPECT(lenslet_predict_u8(model, pixels, 1, NULL), LENSLET_ERROR_USAGE, "must not be a null pointer");
+  EXPECT(lenslet_predict_u8(model, pixels, -1, predictions), LENSLET_ERROR_USAGE, "negative");
+  EXPECT(lenslet_predict_u8(model, pixels, INT64_MIN, predictions), LENSLET_ERROR_USAGE, "negative");
+  EXPECT(lenslet_predict_f32(NULL, images, 1, predictions), LENSLET_ERROR_USAGE, "model must not be");
+  EXPECT(lenslet_predict_f32(model, images, -2, predictions), LENSLET_ERROR_USAGE, "-2");
+  EXPECT(lenslet_predict_f32(model, (const float*)(const void*)((const char*)images + 1), 1, predictions),
+         LENSLET_ERROR_USAGE, "aligned");
+  EXPECT(lenslet_logits_u8(NULL, pixels, 1, logits), LENSLET_ERROR_USAGE, "model must not be");
+  EXPECT(lenslet_logits_u8(model, pixels, 1, NULL), LENSLET_ERROR_USAGE, "must not be");
+  EXPECT(lenslet_logits_f32(model, NULL, 1, logits), LENSLET_ERROR_USAGE, "must not be");
+  EXPECT(lenslet_logits_f32(NULL, images, 1, logits), LENSLET_ERROR_USAGE, "model must not be");
+  CHECK(predictions[0].label == -7 && predictions[1].label == -7);
+  EXPECT(lenslet_predict_u8(model, NULL, 0, NULL), LENSLET_OK, "");
+  EXPECT(lenslet_logits_f32(model, NULL, 0, NULL), LENSLET_OK, "");
+
+  EXPECT(lenslet_profile(NULL, 1, 1, layers, 16, &length, NULL), LENSLET_ERROR_USAGE, "model must not be");
+  EXPECT(lenslet_profile(model, 0, 1, layers, 16, &length, NULL), LENSLET_ERROR_USAGE, "found 0");
+  EXPECT(lenslet_profile(model, INT64_MAX, 1, layers, 16, &length, NULL), LENSLET_ERROR_USAGE, "batch");
+  EXPECT(lenslet_profile(model, 1, -1, layers, 16, &length, NULL), LENSLET_ERROR_USAGE, "min_time_ms");
+  EXPECT(lenslet_profile(model, 1, 1e300, layers, 16, &length, NULL), LENSLET_ERROR_USAGE, "min_time_ms");
+  EXPECT(lenslet_profile(model, 1, 1, NULL, 16, &length, NULL), LENSLET_ERROR_USAGE, "layers");
+  EXPECT(lenslet_model_plan(NULL, 1, NULL, 0, &length), LENSLET_ERROR_USAGE, "model must not be");
+  EXPECT(lenslet_model_plan(model, -1, NULL, 0, &length), LENSLET_ERROR_USAGE, "batch");
+  EXPECT(lenslet_model_plan(model, 1, NULL, 1, &length), LENSLET_ERROR_USAGE, "text");
+  EXPECT(lenslet_model_backends(NULL, 1, NULL, 0, &length), LENSLET_ERROR_USAGE, "model must not be");
+  EXPECT(lenslet_model_backends(model, 0, NULL, 0, &length), LENSLET_ERROR_USAGE, "batch");
+  EXPECT(lenslet_read_digit(NULL, pixels), LENSLET_ERROR_USAGE, "path");
+  EXPECT(lenslet_read_digit(LENSLET_SAMPLE, NULL), LENSLET_ERROR_USAGE, "pixels");
+  EXPECT(lenslet_read_digit("no/such.png", pixels), LENSLET_ERROR_DATA, "no/such.png");
+  EXPECT(lenslet_read_digit(LENSLET_HEADER, pixels), LENSLET_ERROR_DATA, "lenslet.h");
+  EXPECT(lenslet_set_num_threads(0), LENSLET_ERROR_USAGE, "threads");
+  CHECK(lenslet_model_device(NULL) == NULL && lenslet_model_device_name(NULL) == NULL);
+  CHECK(strcmp(lenslet_status_text((lenslet_status)99), "unknown status") == 0);
+}
+
+static void use(lenslet_model* model) {
+  uint8_t pixels[LENSLET_PIXELS];
+  lenslet_prediction answer;
+  float logits[LENSLET_CLASSES];
+  lenslet_layer_time layers[2];
+  char text[64], *whole;
+  size_t length = 0, count = 0, i;
+  int best = 0;
+  double total_ns = 0;
+  EXPECT(lenslet_read_digit(LENSLET_SAMPLE, pixels), LENSLET_OK, "");
+  EXPECT(lenslet_predict_u8(model, pixels, 1, &answer), LENSLET_OK, "");
+  CHECK(answer.label == 4 && answer.probability > 0.5f && answer.probability <= 1.0f);
+  EXPECT(lenslet_logits_u8(model, pixels, 1, logits), LENSLET_OK, "");
+  for (i = 1; i < LENSLET_CLASSES; ++i) {
+    if (logits[i] > logits[best]) best = (int)i;
+  }
+  CHECK(best == 4);
+
+  /* Texts: their length alone, a cut, the whole. */
+  EXPECT(lenslet_model_backends(model, 3, NULL, 0, &length), LENSLET_OK, "");
+  CHECK(length > sizeof text);
+  memset(text, 'x', sizeof text);
+  EXPECT(lenslet_model_backends(model, 3, text, 10, &count), LENSLET_OK, "");
+  CHECK(count == length && strlen(text) == 9 && text[10] == 'x');
+  whole = (char*)malloc(length + 1);
+  EXPECT(lenslet_model_backends(model, 3, whole, length + 1, NULL), LENSLET_OK, "");
+  CHECK(strlen(whole) == length && strstr(whole, "conv1\tdirect\t\n") && strstr(whole, "lenet5\tsimd\t\n"));
+  free(whole);
+  EXPECT(lenslet_model_plan(model, 1, NULL, 0, &length), LENSLET_OK, "");
+  whole = (char*)malloc(length + 1);
+  EXPECT(lenslet_model_plan(model, 1, whole, length + 1, &count), LENSLET_OK, "");
+  CHECK(count == length && strstr(whole, "lenslet.plan/1") && strstr(whole, "\"fused\""));
+  free(whole);
+
+  EXPECT(lenslet_profile(model, 2, 1, layers, 2, &count, &total_ns), LENSLET_OK, "");
+  CHECK(count == 1 && strcmp(layers[0].name, "lenet5") == 0 && strcmp(layers[0].backend, "simd") == 0);
+  CHECK(strcmp(layers[0].math, "fp32") == 0 && layers[0].median_ns > 0 &&
+        layers[0].p10_ns <= layers[0].p90_ns);
+  CHECK(total_ns > 0);
+  EXPECT(lenslet_profile(model, 2, 1, NULL, 0, NULL, NULL), LENSLET_OK, "");
+  CHECK(strcmp(lenslet_model_device(model), "cpu") == 0 && strlen(lenslet_model_device_name(model)) > 0);
+}
+
+int main(void) {
+  lenslet_options options;
+  lenslet_model* model = NULL;
+  CHECK(strcmp(lenslet_last_error(), "") == 0);
+  CHECK(strcmp(lenslet_version(), LENSLET_EXPECTED_VERSION) == 0);
+  refuse_options();
+  options = cpu();
+  EXPECT(lenslet_model_load(LENSLET_WEIGHTS, &options, &model), LENSLET_OK, "");
+  refuse_calls(model);
+  use(model);
+  lenslet_model_destroy(model);
+  lenslet_model_destroy(NULL);
+  if (failures == 0) puts("every refusal has its status and its words");
+  return failures != 0;
+}

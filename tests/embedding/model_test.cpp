@@ -1,0 +1,181 @@
+// Model: the same answers by every way in and out, what it refuses, what it tells about itself.
+#include "api/model.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "tests/embedding/pictures.h"
+#include "tests/support/expect_error.h"
+
+namespace lenslet {
+namespace {
+
+using test::kPixels;
+using test::pictures;
+
+ModelOptions on_cpu(const std::string& plan = "auto", const std::string& backend = "") {
+  ModelOptions options;
+  options.device = "cpu";
+  options.plan = plan;
+  options.backend = backend;
+  return options;
+}
+
+// Every way of computing that the CPU has: a plan and a backend.
+std::vector<std::pair<std::string, std::string>> ways() {
+  std::vector<std::pair<std::string, std::string>> all = {{"auto", ""}, {"fused", "simd"}, {"layered", ""}};
+  for (const BackendChoice& choice : Model::built_in(on_cpu()).backends(1)) {
+    if (choice.layer == "conv1" && choice.reason.empty()) all.push_back({"layered", choice.backend});
+  }
+  return all;
+}
+
+std::string temporary_plan(const std::string& json) {
+  const std::string path = testing::TempDir() + "embedding_plan.json";
+  std::ofstream(path) << json;
+  return path;
+}
+
+TEST(Model, ReadsTheSamplesByEveryWay) {
+  const auto all = ways();
+  EXPECT_GE(all.size(), 5u);
+  std::vector<float> expected;
+  for (const auto& [plan, backend] : all) {
+    SCOPED_TRACE(plan + " " + backend);
+    Model model = Model::built_in(on_cpu(plan, backend));
+    const int64_t count = pictures().count();
+    std::vector<Prediction> of_bytes(20), of_floats(20);
+    std::vector<float> bytes_logits(200), floats_logits(200);
+    model.predict(pictures().pixels.data(), count, of_bytes.data());
+    model.predict(pictures().images.data(), count, of_floats.data());
+    model.logits(pictures().pixels.data(), count, bytes_logits.data());
+    model.logits(pictures().images.data(), count, floats_logits.data());
+    if (expected.empty()) expected = floats_logits;
+    for (size_t i = 0; i < 20; ++i) {
+      EXPECT_EQ(of_bytes[i].label, pictures().digits[i]);
+      EXPECT_EQ(of_floats[i].label, pictures().digits[i]);
+      double probabilities[kLenet5Classes];
+      softmax(floats_logits.data() + i * 10, kLenet5Classes, probabilities);
+      EXPECT_NEAR(of_bytes[i].probability, probabilities[of_bytes[i].label], 1e-5);
+      EXPECT_NEAR(of_floats[i].probability, probabilities[of_floats[i].label], 1e-5);
+    }
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_NEAR(bytes_logits[i], expected[i], 2e-4) << i;
+      EXPECT_NEAR(floats_logits[i], expected[i], 2e-4) << i;
+    }
+  }
+}
+
+TEST(Model, LoadsWeightsOfAFile) {
+  Model built_in = Model::built_in(on_cpu());
+  Model loaded = Model::load(LENSLET_SOURCE_DIR "/weights/lenet5.safetensors", on_cpu());
+  std::vector<float> a(200), b(200, -1);
+  built_in.logits(pictures().pixels.data(), 20, a.data());
+  loaded.logits(pictures().pixels.data(), 20, b.data());
+  EXPECT_EQ(a, b);
+  expect_error<DataError>([] { Model::load(LENSLET_SOURCE_DIR "/LICENSE", on_cpu()); }, "LICENSE");
+  expect_error<DataError>([] { Model::load("/no/such/file", on_cpu()); }, "/no/such/file");
+  expect_error<UsageError>([] { Model::load("", on_cpu()); }, "empty");
+}
+
+TEST(Model, TellsANaNInItsOwnPictureAlone) {
+  for (const auto& [plan, backend] : ways()) {
+    if (backend == "onednn") continue;  // the ReLU that the library fuses turns a NaN into 0
+    SCOPED_TRACE(plan + " " + backend);
+    Model model = Model::built_in(on_cpu(plan, backend));
+    std::vector<float> images = pictures().images;
+    images[3 * kPixels + 300] = NAN;
+    std::vector<Prediction> predictions(20);
+    model.predict(images.data(), 20, predictions.data());
+    for (size_t i = 0; i < 20; ++i) EXPECT_EQ(std::isnan(predictions[i].probability), i == 3) << i;
+  }
+}
+
+TEST(Model, RefusesWhatSaysNothing) {
+  Model model = Model::built_in(on_cpu());
+  Prediction prediction;
+  const uint8_t* const no_bytes = nullptr;
+  expect_error<UsageError>([&] { model.predict(no_bytes, 1, &prediction); }, "images must not be");
+  expect_error<UsageError>([&] { model.predict(pictures().pixels.data(), 1, nullptr); }, "must not be");
+  expect_error<UsageError>([&] { model.predict(pictures().pixels.data(), -1, &prediction); }, "-1");
+  model.predict(no_bytes, 0, nullptr);
+  expect_error<UsageError>([&] { model.plan(0); }, "batch");
+  expect_error<UsageError>([&] { model.profile(1, NAN); }, "min_time_ms");
+  expect_error<UsageError>([&] { model.backends((1 << 20) + 1); }, "batch");
+}
+
+TEST(Model, RefusesOptionsWhenItIsMade) {
+  ModelOptions options = on_cpu();
+  options.math = "tf32";
+  expect_error<UnavailableError>([&] { Model::built_in(options); }, "tf32");
+  options = on_cpu("fused", "sim");
+  expect_error<UsageError>([&] { Model::built_in(options); }, "did you mean 'simd'?");
+  options = on_cpu("layered", "conv1=nothing");
+  expect_error<UsageError>([&] { Model::built_in(options); }, "nothing");
+  options = on_cpu("sideways");
+  expect_error<UsageError>([&] { Model::built_in(options); }, "plan expects");
+}
+
+TEST(Model, ReplaysPlans) {
+  const std::string saved = Model::built_in(on_cpu("layered", "conv1=im2col_gemm")).plan(20).to_json();
+  Model layered = Model::built_in(on_cpu(temporary_plan(saved)));
+  EXPECT_EQ(layered.plan(20).find("conv1")->backend, "im2col_gemm");
+  std::vector<float> logits(200);
+  layered.logits(pictures().pixels.data(), 20, logits.data());
+
+  // One that reads bytes and writes predictions gives no logits and takes no floats.
+  Model fused = Model::built_in(on_cpu(temporary_plan(Model::built_in(on_cpu()).plan(20).to_json())));
+  std::vector<Prediction> predictions(20);
+  fused.predict(pictures().pixels.data(), 20, predictions.data());
+  EXPECT_EQ(predictions[19].label, 9);
+  expect_error<DataError>([&] { fused.logits(pictures().pixels.data(), 20, logits.data()); }, "wants logits");
+  expect_error<DataError>([&] { fused.predict(pictures().images.data(), 20, predictions.data()); },
+                          "gives fp32");
+  ModelOptions both = on_cpu(temporary_plan(saved), "direct");
+  expect_error<UsageError>([&] { Model::built_in(both); }, "leave out backend");
+}
+
+TEST(Model, TellsItsTimesAndBackends) {
+  Model fused = Model::built_in(on_cpu());
+  EXPECT_EQ(fused.device(), Device::cpu());
+  EXPECT_EQ(fused.device_name(), cpu_model());
+  const ModelProfile whole = fused.profile(4, 1);
+  EXPECT_EQ(whole.plan, Plan::kFused);
+  ASSERT_EQ(whole.layers.size(), 1u);
+  EXPECT_EQ(whole.layers[0].backend, "simd");
+
+  const ModelProfile layers = Model::built_in(on_cpu("layered")).profile(4, 1);
+  EXPECT_EQ(layers.device, "cpu");
+  EXPECT_EQ(layers.batch, 4);
+  EXPECT_GT(layers.layers.size(), 4u);
+  double sum = 0;
+  for (const LayerTime& layer : layers.layers) {
+    EXPECT_GT(layer.median_ns, 0) << layer.name;
+    EXPECT_LE(layer.p10_ns, layer.p90_ns) << layer.name;
+    sum += layer.median_ns;
+  }
+  EXPECT_GT(sum, layers.total_ns / 4);  // loosely: the machine may be busy
+  EXPECT_LT(sum, layers.total_ns * 4);
+  EXPECT_EQ(layers.layers[0].name, "conv1");
+  EXPECT_EQ(layers.layers[0].math, "fp32");
+
+  size_t refused = 0;
+  for (const BackendChoice& choice : fused.backends(4)) refused += !choice.reason.empty();
+  EXPECT_EQ(refused, 0u);  // everything the CPU lists serves LeNet-5 in fp32
+}
+
+TEST(Model, MovesWithWhatItHolds) {
+  Model model = Model::built_in(on_cpu());
+  Model moved = std::move(model);
+  Prediction prediction;
+  moved.predict(pictures().pixels.data() + 4 * kPixels, 1, &prediction);
+  EXPECT_EQ(prediction.label, 2);
+  moved = Model::built_in(on_cpu("layered"));
+  moved.predict(pictures().pixels.data() + 4 * kPixels, 1, &prediction);
+  EXPECT_EQ(prediction.label, 2);
+}
+
+}  // namespace
+}  // namespace lenslet

@@ -1,0 +1,156 @@
+// How calls become passes: memory used where it lies, passes of any size, what is kept between calls.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+
+#include "api/model.h"
+#include "framework/executable.h"
+#include "tests/embedding/pictures.h"
+#include "tests/support/allocation_counter.h"
+#include "tests/support/expect_error.h"
+
+namespace lenslet {
+namespace {
+
+using test::kPixels;
+using test::pictures;
+
+// Exactly so many values, at an address aligned for one of them and nothing more, so that a sanitizer sees a read beyond.
+template <typename T>
+class ExactArray {
+ public:
+  explicit ExactArray(size_t count, const T* values = nullptr)
+      : bytes_(new char[(count + 1) * sizeof(T)]), count_(count) {
+    if (values) std::memcpy(data(), values, count * sizeof(T));
+  }
+  T* data() { return reinterpret_cast<T*>(bytes_.get() + sizeof(T)); }
+  size_t bytes() const { return count_ * sizeof(T); }
+
+ private:
+  std::unique_ptr<char[]> bytes_;
+  size_t count_;
+};
+
+std::vector<std::string> conv_backends() {
+  std::vector<std::string> names = {""};  // the fused plan
+  ModelOptions options;
+  options.device = "cpu";
+  for (const BackendChoice& choice : Model::built_in(options).backends(1)) {
+    if (choice.layer == "conv1" && choice.reason.empty()) names.push_back(choice.backend);
+  }
+  return names;
+}
+
+Model cpu_model_of(const std::string& backend, int64_t max_batch = 0) {
+  ModelOptions options;
+  options.device = "cpu";
+  options.backend = backend;
+  options.max_batch = max_batch;
+  return Model::built_in(options);
+}
+
+TEST(Passes, ReadAndWriteMemoryOfAnyAlignmentToItsLastElement) {
+  for (const std::string& backend : conv_backends()) {
+    SCOPED_TRACE(backend);
+    Model model = cpu_model_of(backend);
+    for (const size_t count : {1, 5, 20}) {
+      ExactArray<uint8_t> pixels(count * kPixels, pictures().pixels.data());
+      ExactArray<float> images(count * kPixels, pictures().images.data()), logits(count * 10);
+      ExactArray<Prediction> predictions(count);
+      model.predict(pixels.data(), static_cast<int64_t>(count), predictions.data());
+      for (size_t i = 0; i < count; ++i) EXPECT_EQ(predictions.data()[i].label, pictures().digits[i]);
+      model.logits(images.data(), static_cast<int64_t>(count), logits.data());
+
+      // The same bits as from memory of the executable's own.
+      std::vector<float> own(count * 10);
+      alignas(Buffer::kAlignment) static float aligned[20 * kPixels];
+      std::memcpy(aligned, images.data(), images.bytes());
+      model.logits(aligned, static_cast<int64_t>(count), own.data());
+      EXPECT_EQ(std::memcmp(own.data(), logits.data(), logits.bytes()), 0);
+      EXPECT_EQ(std::memcmp(images.data(), pictures().images.data(), images.bytes()), 0) << "input changed";
+    }
+  }
+}
+
+TEST(Passes, OfOneSizeGiveWhatPassesOfAnotherGive) {
+  Model whole = cpu_model_of("direct"), cut = cpu_model_of("direct", 7), single = cpu_model_of("direct", 1);
+  std::vector<float> a(200), b(200), c(200);
+  whole.logits(pictures().pixels.data(), 20, a.data());
+  cut.logits(pictures().pixels.data(), 20, b.data());
+  single.logits(pictures().pixels.data(), 20, c.data());
+  for (size_t i = 0; i < a.size(); ++i) {
+    EXPECT_NEAR(a[i], b[i], 1e-4);
+    EXPECT_NEAR(a[i], c[i], 1e-4);
+  }
+}
+
+TEST(Passes, KeptOnesAllocateNothing) {
+  for (const std::string& backend : conv_backends()) {
+    if (backend == "onednn") continue;  // the library allocates as it likes
+    SCOPED_TRACE(backend);
+    Model model = cpu_model_of(backend);
+    std::vector<Prediction> predictions(20);
+    std::vector<float> logits(200);
+    const auto round = [&] {
+      for (const int64_t count : {1, 3, 20, 11})
+        model.predict(pictures().pixels.data(), count, predictions.data());
+    };
+    round();
+    round();
+    {
+      const AllocationCounter counter;
+      round();
+      EXPECT_EQ(counter.allocations(), 0) << "four sizes in turn are kept";
+    }
+    const AllocationCounter counter;
+    model.predict(pictures().pixels.data(), 2, predictions.data());
+    EXPECT_GT(counter.allocations(), 0) << "a fifth is prepared for";
+  }
+}
+
+TEST(Passes, OnViewsRefuseWhatDoesNotFit) {
+  const Graph graph = make_lenet5(builtin_lenet5_weights(), "built in");
+  BuildOptions options;
+  options.batch = 2;
+  Executable executable(graph, options);
+  std::memset(executable.input().data, 0, executable.input().bytes());
+  std::vector<float> images(pictures().images.begin(), pictures().images.begin() + 2 * kPixels);
+  std::vector<float> logits(20), own(20);
+  ConstTensorView input = executable.input();
+  input.data = images.data();
+  TensorView output{logits.data(), executable.output().shape, Device::cpu()};
+  executable.run(input, output);
+  for (const float value : {logits[0], logits[19]}) EXPECT_NE(value, 0);
+  EXPECT_EQ(executable.input().data[400], 0) << "the executable's own input was not used";
+  std::memcpy(executable.input().data, images.data(), executable.input().bytes());
+  executable.run();
+  std::memcpy(own.data(), executable.output().data, executable.output().bytes());
+  EXPECT_EQ(own, logits);
+
+  ConstTensorView wrong = input;
+  wrong.data = nullptr;
+  expect_error<UsageError>([&] { executable.run(wrong, output); }, "no memory");
+  wrong = input;
+  wrong.shape = {1, 1, 28, 28};
+  expect_error<UsageError>([&] { executable.run(wrong, output); }, "[2x1x28x28]");
+  wrong = input;
+  wrong.type = ElementType::kUint8;
+  expect_error<UsageError>([&] { executable.run(wrong, output); }, "uint8");
+  wrong = input;
+  wrong.device = Device::cuda(0);
+  expect_error<UsageError>([&] { executable.run(wrong, output); }, "cuda:0");
+  wrong = input;
+  wrong.data = reinterpret_cast<const float*>(reinterpret_cast<const char*>(images.data()) + 2);
+  expect_error<UsageError>([&] { executable.run(wrong, output); }, "aligned to 4");
+  TensorView narrow = output;
+  narrow.shape = {2, 9};
+  expect_error<UsageError>([&] { executable.run(input, narrow); }, "output");
+
+  options.keep_activations = true;
+  Executable keeping(graph, options);
+  expect_error<UsageError>([&] { keeping.run(input, output); }, "places of their own");
+}
+
+}  // namespace
+}  // namespace lenslet

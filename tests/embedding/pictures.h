@@ -1,0 +1,42 @@
+// The sample digits as the model reads them, for the tests of what embeds it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/digit_image.h"
+#include "models/lenet5.h"
+
+namespace lenslet::test {
+
+constexpr int kPixels = kLenet5Side * kLenet5Side;
+
+/// samples/digit_<N>_<a|b>.png, prepared; their digits are 0, 0, 1, 1, …, 9, 9.
+struct Pictures {
+  std::vector<uint8_t> pixels;  // [20, 28, 28]
+  std::vector<float> images;    // normalised
+  std::vector<int32_t> digits;
+  int64_t count() const { return static_cast<int64_t>(digits.size()); }
+};
+
+inline const Pictures& pictures() {
+  static const Pictures all = [] {
+    Pictures made;
+    for (int digit = 0; digit < kLenet5Classes; ++digit) {
+      for (const char* hand : {"a", "b"}) {
+        const std::string path =
+            LENSLET_SOURCE_DIR "/samples/digit_" + std::to_string(digit) + "_" + hand + ".png";
+        const DigitImage picture = prepare_digit(read_image(path));
+        made.pixels.insert(made.pixels.end(), picture.pixels.begin(), picture.pixels.end());
+        made.digits.push_back(digit);
+      }
+    }
+    made.images.resize(made.pixels.size());
+    normalize_mnist(made.pixels.data(), made.count(), made.images.data());
+    return made;
+  }();
+  return all;
+}
+
+}  // namespace lenslet::test

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Another project takes Lenslet in by add_subdirectory: it builds what it uses, and nothing else comes with it.
+#   subdirectory_test.sh SOURCE_DIR CMAKE CC CXX BUILD_TYPE [CMAKE_OPTION…]
+set -euo pipefail
+source=$1 cmake=$2 cc=$3 cxx=$4 build_type=$5
+shift 5
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() {
+  cat "$work/log" >&2
+  printf 'subdirectory_test: %s\n' "$*" >&2
+  exit 1
+}
+
+# With a generator of many files a build of a guest must not write into its host's folders.
+"$cmake" -S "$source/tests/embedding/consumers/subdirectory" -B "$work/build" -G Ninja -DCMAKE_C_COMPILER="$cc" \
+  -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE="$build_type" -DBUILD_TYPE="$build_type" -DLENSLET_SOURCE="$source" "$@" \
+  >"$work/log" 2>&1 || fail 'the project could not be configured'
+"$cmake" --build "$work/build" --parallel "$(nproc)" --target consumer consumer_c >"$work/log" 2>&1 || fail 'the project could not be built'
+for digit in 3 8; do
+  for program in consumer consumer_c; do
+    said=$("$work/build/$program" "$source/samples/digit_${digit}_b.png") || fail "$program ended with $?"
+    case $said in
+      "$digit "*) ;;
+      *) fail "$program: expected $digit first, found '$said'" ;;
+    esac
+  done
+done
+# Its host installs its own things: none here.
+"$cmake" --install "$work/build" --prefix "$work/prefix" >"$work/log" 2>&1 || fail 'installing the host failed'
+[ ! -e "$work/prefix" ] || fail "installing the host installed $(find "$work/prefix" -type f | head -n 3)"

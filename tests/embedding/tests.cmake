@@ -1,0 +1,41 @@
+# What other programs stand on: the C++ Model, the C interface, the installation.
+find_program(LENSLET_BASH bash REQUIRED)
+mark_as_advanced(LENSLET_BASH)
+enable_language(C)
+
+lenslet_test(embedding_model SOURCES embedding/model_test.cpp embedding/passes_test.cpp support/allocation_counter.cpp DEPENDS lenslet_api)
+lenslet_test(embedding_threads SOURCES embedding/threads_test.cpp DEPENDS lenslet_api)
+lenslet_test(embedding_out_of_memory SOURCES embedding/out_of_memory_test.cpp DEPENDS lenslet_shared)
+
+add_executable(test_embedding_errors embedding/errors_test.c)
+target_link_libraries(test_embedding_errors PRIVATE lenslet_shared)
+target_compile_options(test_embedding_errors PRIVATE -Wall -Wextra -pedantic $<$<BOOL:${LENSLET_WERROR}>:-Werror>)
+target_compile_definitions(test_embedding_errors PRIVATE
+  LENSLET_HEADER="${PROJECT_SOURCE_DIR}/api/lenslet.h" LENSLET_SAMPLE="${PROJECT_SOURCE_DIR}/samples/digit_4_a.png"
+  LENSLET_WEIGHTS="${PROJECT_SOURCE_DIR}/weights/lenet5.safetensors" LENSLET_EXPECTED_VERSION="${PROJECT_VERSION}")
+set_target_properties(test_embedding_errors PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests" C_STANDARD 90
+                      C_EXTENSIONS OFF)
+if(LENSLET_SANITIZE)
+  target_compile_options(test_embedding_errors PRIVATE ${lenslet_sanitize_flags})
+  target_link_options(test_embedding_errors PRIVATE ${lenslet_sanitize_flags})
+endif()
+add_test(NAME embedding_errors COMMAND test_embedding_errors)
+
+# A sanitizer's runtime exports its own, and hosts are not built with it.
+if(LENSLET_INSTALL AND NOT LENSLET_SANITIZE)
+  add_test(NAME embedding_exports COMMAND "${LENSLET_BASH}" "${CMAKE_CURRENT_LIST_DIR}/exports_test.sh"
+           "$<TARGET_LINKER_FILE:lenslet_shared>" "${PROJECT_SOURCE_DIR}/api/lenslet.h" "$<TARGET_SONAME_FILE_NAME:lenslet_shared>")
+  add_test(NAME embedding_consumers COMMAND "${LENSLET_BASH}" "${CMAKE_CURRENT_LIST_DIR}/consumers_test.sh"
+           "${PROJECT_BINARY_DIR}" "${PROJECT_SOURCE_DIR}" "${CMAKE_COMMAND}" "${CMAKE_C_COMPILER}" "${CMAKE_CXX_COMPILER}"
+           "${CMAKE_INSTALL_LIBDIR}")
+  # Flags as here, so that a compiler cache has most of it; without a cache, unoptimised. The GPU side is linked by the
+  # consumers above and would take minutes.
+  set(options -DLENSLET_CUDA=OFF)
+  set(type Debug)
+  if(CMAKE_CXX_COMPILER_LAUNCHER)
+    list(APPEND options "-DLENSLET_WERROR=${LENSLET_WERROR}" "-DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}")
+    set(type "${CMAKE_BUILD_TYPE}")
+  endif()
+  add_test(NAME embedding_subdirectory COMMAND "${LENSLET_BASH}" "${CMAKE_CURRENT_LIST_DIR}/subdirectory_test.sh"
+           "${PROJECT_SOURCE_DIR}" "${CMAKE_COMMAND}" "${CMAKE_C_COMPILER}" "${CMAKE_CXX_COMPILER}" "${type}" ${options})
+endif()

@@ -1,0 +1,67 @@
+// Several models in several threads at once, on one device, some of them with the same weights.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "api/model.h"
+#include "tests/embedding/pictures.h"
+
+namespace lenslet {
+namespace {
+
+using test::kPixels;
+using test::pictures;
+
+ModelOptions on_cpu(const std::string& plan, const std::string& backend) {
+  ModelOptions options;
+  options.device = "cpu";
+  options.plan = plan;
+  options.backend = backend;
+  return options;
+}
+
+TEST(ModelThreads, EachHasAModelOfItsOwn) {
+  const std::pair<std::string, std::string> ways[] = {
+      {"fused", ""}, {"layered", "direct"}, {"layered", "im2col_gemm"}};
+  constexpr int kThreads = 6, kCalls = 30;
+  const Model shared = Model::built_in(on_cpu("auto", ""));
+  std::atomic<int> wrong{0}, done{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      const ModelOptions options = on_cpu(ways[t % 3].first, ways[t % 3].second);
+      // Half of them made in their threads, half with weights that all share.
+      Model model = t % 2 ? Model::built_in(options) : shared.with_options(options);
+      std::vector<Prediction> predictions(20);
+      std::vector<float> first(200), again(200);
+      model.logits(pictures().images.data(), 20, first.data());
+      for (int call = 0; call < kCalls; ++call) {
+        const int64_t count = 1 + (call * 7 + t) % 20;
+        model.predict(pictures().pixels.data(), count, predictions.data());
+        for (int64_t i = 0; i < count; ++i)
+          wrong += predictions[static_cast<size_t>(i)].label != pictures().digits[static_cast<size_t>(i)];
+        model.logits(pictures().images.data(), 20, again.data());
+        wrong += first != again;
+      }
+      ++done;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(done, kThreads);
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(ModelThreads, AModelMayChangeItsThread) {
+  Model model = Model::built_in(on_cpu("auto", ""));
+  for (size_t digit = 0; digit < 10; ++digit) {
+    Prediction prediction;
+    std::thread([&] {
+      model.predict(pictures().pixels.data() + 2 * digit * kPixels, 1, &prediction);
+    }).join();
+    EXPECT_EQ(prediction.label, static_cast<int32_t>(digit));
+  }
+}
+
+}  // namespace
+}  // namespace lenslet
