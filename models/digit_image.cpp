@@ -286,6 +286,11 @@ DigitImage prepare_digit(const Image& image) {
     return digit;
   }
   place(ink, digit);
+  // Marks may fill no common box: its columns are those of some, its rows those of others, and nothing lies where they meet.
+  if (std::none_of(digit.pixels.begin(), digit.pixels.end(), [](uint8_t value) { return value > 0; })) {
+    digit.blank = true;
+    digit.warnings.push_back("blank: the marks found lie too far apart for a digit");
+  }
   return digit;
 }
 

@@ -15,7 +15,7 @@ namespace lenslet {
 struct DigitImage {
   static constexpr int kSide = 28;
   std::array<uint8_t, kSide * kSide> pixels{};  // 0 = paper, 255 = ink
-  bool blank = false;                           // no ink found; pixels are all 0
+  bool blank = false;                           // no ink found, or no digit in it; pixels are all 0
   bool untouched = false;                       // was MNIST-like already
   std::vector<std::string> steps;               // each decision, for --explain
   std::vector<std::string> warnings;            // touches the border, two blobs, little contrast

@@ -286,7 +286,11 @@ Shape check_entry(const std::string& name, const Entry& entry, uint64_t data_byt
       throw DataError(concat(tensor, "dimension ", dim, " is above 2^63 - 1"));
     dims.push_back(static_cast<int64_t>(dim));
   }
-  return Shape(dims.data(), static_cast<int>(dims.size()));
+  try {
+    return Shape(dims.data(), static_cast<int>(dims.size()));
+  } catch (const DataError& error) {  // no bytes, because of a 0 among dimensions that overflow without it
+    throw DataError(concat(tensor, error.what()));
+  }
 }
 
 // The tensors must cover the data exactly: bytes between or behind them could hide anything.

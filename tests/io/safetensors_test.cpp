@@ -169,6 +169,8 @@ TEST(Safetensors, ChecksTheProductOfAShape) {
   expect_refused(tensor_entry("a", "F32", "4294967296,4294967296", "0,4"), 4,
                  "the product of its shape 4294967296x4294967296 overflows");
   expect_refused(tensor_entry("a", "F32", "4611686018427387904", "0,4"), 4, "overflows");
+  expect_refused(tensor_entry("a", "F32", "1152921504606846976,0", "0,0"), 0,
+                 "tensor \"a\": the product of the dimensions overflows");
   expect_refused(tensor_entry("a", "F32", "0,18446744073709551615", "0,0"), 0, "above 2^63 - 1");
 }
 

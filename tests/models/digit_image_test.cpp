@@ -289,6 +289,16 @@ TEST(DigitImage, FlagsBlankPictures) {
   }
 }
 
+// Found by fuzzing: the columns that hold enough ink and the rows that do meet where there is none.
+TEST(DigitImage, FlagsMarksThatLieTooFarApart) {
+  Bytes pixels;
+  for (size_t i = 0; i < size_t{421} * 21 * 2; ++i) pixels.push_back(i % 8 == 3 || i % 8 == 4 ? 0 : 255);
+  const DigitImage digit = prepare_digit(make_image(421, 21, 2, pixels));
+  EXPECT_TRUE(digit.blank);
+  EXPECT_EQ(digit.pixels, DigitImage().pixels);
+  EXPECT_TRUE(has(digit.warnings, "blank: the marks found lie too far apart"));
+}
+
 TEST(DigitImage, EndsOnAnyShape) {
   std::mt19937 random(3);
   for (const auto& [width, height] :
