@@ -1,0 +1,36 @@
+// What --backend is given, before a small graph.
+#include "framework/backend_spec.h"
+
+#include <algorithm>
+
+#include "tests/framework/toy_layers.h"
+#include "tests/fuzz/fuzz_target.h"
+#include "tests/io/crafted_files.h"
+
+using namespace lenslet;
+
+LENSLET_FUZZ_TARGET(backend_spec) {
+  static const Graph graph = toys::diamond();
+  const std::string text = text_of(data, size);
+  BackendSpec spec;
+  if (!accepts("", [&] { spec = BackendSpec::parse(text); })) return;
+  for (const DeviceKind kind : {DeviceKind::kCpu, DeviceKind::kCuda}) {
+    const bool fits = accepts("", [&] { spec.check(graph, kind); });
+    for (const Graph::Node& node : graph.nodes()) {
+      if (!node.layer) continue;
+      const std::string chosen = spec.backend_for(node, kind);
+      const std::vector<std::string> known = node.layer->backends(kind);
+      require(!fits || chosen == "auto" || std::find(known.begin(), known.end(), chosen) != known.end(),
+              "a spec that was checked names backends that the layer has: " + chosen);
+    }
+  }
+}
+
+LENSLET_FUZZ_SEEDS(backend_spec) {
+  std::vector<Bytes> seeds;
+  for (const char* text :
+       {"plain", "auto", "a=plain,b=staged", "*=refusing", "a=plain,*=auto,a=staged", "a=", "=plain", "a=b=c",
+        "relu=plain", "zz=plain", "plain,,staged", "", ",", "a=plane", "pluin"})
+    seeds.push_back(test::bytes_of(text));
+  return seeds;
+}

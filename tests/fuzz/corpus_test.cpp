@@ -1,0 +1,96 @@
+// Every fuzz target over its seeds and over the corpus in the tree, with any compiler: what a fuzzer once found stays mended.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <ostream>
+
+#include "tests/fuzz/fuzz_target.h"
+
+namespace lenslet::fuzz {
+
+void PrintTo(const Target& target, std::ostream* out) { *out << target.name; }
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kCorpus = fs::path(LENSLET_SOURCE_DIR) / "tests/fuzz/corpus";
+
+class FuzzCorpus : public testing::TestWithParam<Target> {
+ protected:
+  void run(const Bytes& input, const std::string& name) {
+    try {
+      GetParam().run(input.data(), input.size());
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << name << ": " << error.what();
+    }
+  }
+};
+
+TEST_P(FuzzCorpus, SeedsAreReadOrRefused) {
+  const std::vector<Bytes> seeds = GetParam().seeds();
+  ASSERT_FALSE(seeds.empty());
+  for (size_t i = 0; i < seeds.size(); ++i) run(seeds[i], "seed " + std::to_string(i));
+  run({}, "nothing");
+}
+
+// Cut anywhere, and with any one byte turned over.
+TEST_P(FuzzCorpus, SeedsCutAndFlippedAreReadOrRefused) {
+  constexpr size_t kTries = 64;  // of each kind and seed
+  const std::vector<Bytes> seeds = GetParam().seeds();
+  for (size_t i = 0; i < seeds.size(); ++i) {
+    const size_t step = std::max<size_t>(1, seeds[i].size() / kTries);
+    for (size_t at = 0; at < seeds[i].size(); at += step) {
+      run(Bytes(seeds[i].begin(), seeds[i].begin() + static_cast<std::ptrdiff_t>(at)),
+          "seed " + std::to_string(i) + " cut at " + std::to_string(at));
+      Bytes flipped = seeds[i];
+      flipped[at] ^= 0x81;
+      run(flipped, "seed " + std::to_string(i) + " changed at " + std::to_string(at));
+    }
+  }
+}
+
+TEST_P(FuzzCorpus, FilesInTheTreeAreReadOrRefused) {
+  const fs::path folder = kCorpus / GetParam().name;
+  if (!fs::exists(folder)) GTEST_SKIP() << "no corpus in the tree for " << GetParam().name;
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  for (const fs::path& path : files) {
+    std::ifstream file(path, std::ios::binary);
+    const Bytes input((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    ASSERT_FALSE(file.bad()) << path;
+    run(input, path.string());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Readers, FuzzCorpus, testing::ValuesIn(targets()),
+                         [](const testing::TestParamInfo<Target>& row) { return row.param.name; });
+
+TEST(FuzzTargets, EveryFolderOfTheCorpusHasItsTarget) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(kCorpus)) {
+    const std::string name = entry.path().filename().string();
+    EXPECT_TRUE(std::any_of(targets().begin(), targets().end(), [&](const Target& t) {
+      return name == t.name;
+    })) << name;
+  }
+}
+
+// The harness itself: a broken promise, a message of two lines and one without the file's name are findings.
+TEST(FuzzTargets, FindWhatTheyLookFor) {
+  EXPECT_THROW(require(false, "anything"), Finding);
+  EXPECT_THROW(accepts("", [] { throw DataError("two\nlines"); }), Finding);
+  EXPECT_THROW(accepts("file", [] { throw DataError("something is wrong"); }), Finding);
+  EXPECT_THROW(accepts("", [] { throw DataError(""); }), Finding);
+  EXPECT_THROW(accepts("", [] { throw DataError(std::string(5000, 'x')); }), Finding);
+  EXPECT_THROW(accepts("", [] { throw std::out_of_range("not ours"); }), std::out_of_range);
+  EXPECT_FALSE(accepts("file", [] { throw DataError("file: refused"); }));
+  EXPECT_TRUE(accepts("file", [] {}));
+}
+
+}  // namespace
+}  // namespace lenslet::fuzz

@@ -1,0 +1,72 @@
+// From a picture to the model's 28x28 pixels. Three bytes say columns, rows and channels; pixels follow, again from their start
+// where there are too few.
+#include <algorithm>
+
+#include "models/digit_image.h"
+#include "tests/fuzz/fuzz_target.h"
+#include "tests/io/crafted_files.h"
+
+namespace lenslet::fuzz {
+namespace {
+
+// Most pictures small, some long enough that they are reduced before they are looked at.
+int side_of(uint8_t byte) { return byte < 250 ? 1 + byte % 64 : 1 + 70 * (byte - 249); }
+
+Image picture_of(Cursor input) {
+  const int width = side_of(input.byte());
+  const int height = side_of(width > 64 ? input.byte() % 32 : input.byte());
+  const int channels = 1 + input.byte() % 4;
+  Bytes pixels(static_cast<size_t>(width) * static_cast<size_t>(height) * static_cast<size_t>(channels), 255);
+  for (size_t i = 0; i < pixels.size() && input.size() > 0; ++i) pixels[i] = input.data()[i % input.size()];
+  return test::make_image(width, height, channels, pixels);
+}
+
+}  // namespace
+}  // namespace lenslet::fuzz
+
+using namespace lenslet;
+
+LENSLET_FUZZ_TARGET(digit) {
+  const Image image = picture_of(Cursor(data, size));
+  const DigitImage digit = prepare_digit(image);
+  const bool empty = std::all_of(digit.pixels.begin(), digit.pixels.end(), [](uint8_t v) { return v == 0; });
+  require(digit.blank == empty, "a digit is blank where it has no ink");
+  require(!digit.untouched || (image.width == DigitImage::kSide && image.height == DigitImage::kSide),
+          "only pictures of the model's own size stay untouched");
+  require(!digit.steps.empty(), "each decision is told");
+  if (size % 8 == 0) {
+    const DigitImage again = prepare_digit(image);
+    require(digit.pixels == again.pixels && digit.steps == again.steps && digit.warnings == again.warnings,
+            "the same picture gives the same digit");
+    require(!picture_as_text(digit.pixels.data(), DigitImage::kSide, DigitImage::kSide).empty(),
+            "a digit shows as text");
+  }
+}
+
+LENSLET_FUZZ_SEEDS(digit) {
+  using test::operator+;
+  std::vector<Bytes> seeds;
+  // A bar, light on dark or dark on light, thin or thick, in pictures of several sizes and kinds.
+  for (const int side : {28, 20, 64, 5}) {
+    for (const int channels : {1, 4}) {
+      for (const int thickness : {1, 9}) {
+        Bytes pixels;
+        const bool light = (side + thickness) % 2 == 0;
+        for (int y = 0; y < side; ++y) {
+          for (int x = 0; x < side; ++x) {
+            const bool ink = std::abs(2 * x - side) <= thickness && y >= side / 7 && y < side - side / 7;
+            for (int c = 0; c < channels; ++c)
+              pixels.push_back(c == 3 ? uint8_t{255} : static_cast<uint8_t>(ink == light ? 250 : 3 * c));
+          }
+        }
+        const auto size_byte = static_cast<uint8_t>(side - 1);
+        seeds.push_back(Bytes{size_byte, size_byte, static_cast<uint8_t>(channels - 1)} + pixels);
+      }
+    }
+  }
+  seeds.push_back({255, 20, 0, 255, 255, 255, 0, 0, 255, 255, 255});
+  seeds.push_back({250, 255, 2, 1, 2, 3});
+  seeds.push_back({27, 27, 0});
+  seeds.push_back({0, 0, 1, 7, 0});
+  return seeds;
+}

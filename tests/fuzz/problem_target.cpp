@@ -1,0 +1,57 @@
+// Problem strings, one and whole lists. By the first byte the rest is a string or a list.
+#include <cmath>
+
+#include "layers/conv/conv_problem.h"
+#include "layers/conv/conv_problem_list.h"
+#include "tests/fuzz/fuzz_target.h"
+#include "tests/io/crafted_files.h"
+
+namespace lenslet::fuzz {
+namespace {
+
+void check_problem(const Conv2dProblem& problem) {
+  problem.validate();
+  require(problem.p() >= 1 && problem.q() >= 1, "an accepted problem has an output");
+  for (const Shape& shape : {problem.input_shape(), problem.weight_shape(), problem.output_shape()})
+    require(shape.num_elements() >= 1 && shape.num_elements() <= INT32_MAX,
+            "tensors of 1 to 2^31 - 1 elements");
+  require(std::isfinite(problem.flops()) && problem.flops() >= 2, "its work is a number");
+  require(std::isfinite(problem.bytes()) && problem.bytes() >= 16, "its traffic is a number");
+  const std::string text = problem.to_string();
+  const Conv2dProblem again = Conv2dProblem::parse(text);
+  require(again == problem && again.name == problem.name, "written and read again it is the same: " + text);
+  require(again.to_string() == text, "the text of a problem is unique: " + text);
+}
+
+}  // namespace
+}  // namespace lenslet::fuzz
+
+using namespace lenslet;
+
+LENSLET_FUZZ_TARGET(problem) {
+  Cursor input(data, size);
+  const bool list = input.byte() % 2 == 1;
+  const std::string text = text_of(input.data(), input.size());
+  std::vector<Conv2dProblem> problems;
+  const auto read = [&] {
+    if (list) {
+      problems = parse_problem_list(text, "list");
+    } else {
+      problems = {Conv2dProblem::parse(text)};
+    }
+  };
+  if (!accepts(list ? "list:" : "", read)) return;
+  for (const Conv2dProblem& problem : problems) check_problem(problem);
+}
+
+LENSLET_FUZZ_SEEDS(problem) {
+  std::vector<Bytes> seeds;
+  for (const char* text :
+       {"0mb1ic1ih28oc6oh24kh5n\"conv1\"", "0ic6ih12oc16kh5", "0g32mb1ic32ih112oc32oh112kh3ph1ndw",
+        "0mb8ic64ih128iw130oc128kh3kw5sh2sw1ph1pw2dh1dw0nall", "0ic1ih2147483647oc1kh1",
+        "0ic1ih5oc1kh3dh2147483647", "0ic3ih256oc3oh255kh3ph1", "0ic1ih5oc1kh3ph2147483647",
+        "0g3ic4ih5oc3kh3", "0ic1ih5oc1kh0x10", "0n", "0n\"\"",
+        "1# heading\n\n  ic1ih28oc6kh5  # conv1\r\nic6ih12oc16kh5", "1ic1ih28oc6kh5\nic1ih28oc6kh55\n"})
+    seeds.push_back(test::bytes_of(text));
+  return seeds;
+}

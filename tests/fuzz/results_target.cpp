@@ -1,0 +1,65 @@
+// Result files read back, and compared with themselves.
+#include "apps/common/result_reader.h"
+
+#include "apps/convbench/compare.h"
+#include "tests/fuzz/fuzz_target.h"
+#include "tests/io/crafted_files.h"
+
+using namespace lenslet;
+
+LENSLET_FUZZ_TARGET(results) {
+  ReadResults results;
+  if (!accepts("file.json", [&] { results = parse_results(text_of(data, size), "file.json"); })) return;
+  std::string difference;
+  require(same_environment(results.environment, results.environment, &difference),
+          "a file's environment is its own: " + difference);
+  require(!results.environment.device_name().empty() || results.environment.cpu.empty(),
+          "a device has a name");
+  for (const ResultRow& row : results.rows) {
+    require(row.time.samples == 0 || (row.time.min <= row.time.median && row.time.median <= row.time.max),
+            "quantiles are in order");
+    require(row_key(row) == row_key(row), "a row has one key");
+  }
+  const Comparison comparison = compare_results(results, results, 0.03);
+  require(comparison.count(Change::kFaster) == 0 && comparison.count(Change::kSlower) == 0 &&
+              comparison.broken() == 0,
+          "nothing is faster or slower than itself");
+}
+
+LENSLET_FUZZ_SEEDS(results) {
+  ResultRow row;
+  row.name = "rung";
+  row.problem = "mb8ic32ih64oc128oh62kh3";
+  row.backend = "implicit_gemm.03_thread_tile";
+  row.math = "fp32";
+  row.layout = "NHWC";
+  row.cache = "cold";
+  row.status = "PASSED";
+  row.study = "b";
+  row.labels = {{"table", "ladder"}, {"change", "a tile in registers"}};
+  row.time = {101, 1000.5, 1010.25, 1020, 1100.75, 5000};
+  row.end_to_end = {101, 9000, 9100, 9200, 9300, 9400};
+  row.stages_ns = {{"im2col", 100.5}, {"gemm", 900}};
+  row.workspace_bytes = 1048576;
+  row.flops = 2.5e9;
+  row.error = ResultError{1e-6, 2e-5, 3e-5, 3935232};
+  row.published = PublishedFigure{355904, 6370, "study B"};
+  row.launches = {{"conv_kernel", 256, 64, 32768, 16, 4, 0.5}};
+  row.repro = "convbench run --problem x";
+  ResultRow failed;
+  failed.status = "FAILED";
+  failed.reason = "wrong";
+  Ceilings ceilings;
+  ceilings.caches = {{"L2", 62914560, 4.6e12}};
+  ResultFile file;
+  file.tool = "convbench ladder";
+  file.ceilings = &ceilings;
+  file.rows = {row, failed};
+  const std::string whole = file.to_json();
+  file.ceilings = nullptr;
+  file.rows.clear();
+  file.interrupted = true;
+  return {test::bytes_of(whole), test::bytes_of(file.to_json()),
+          test::bytes_of(whole.substr(0, whole.size() / 2)),
+          test::bytes_of("{\"schema\": \"lenslet.results/1\"}"), test::bytes_of("[[[[[[[[[[[[[[[[[[[[")};
+}

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""Runs the libFuzzer programs one after another, and sums up what they did.
+
+    run.py BUILD [TARGET ...] [--seconds 60] [--merge] [--json FILE]
+
+BUILD is the folder of the preset `fuzz`. A run starts from the seeds, the corpus in the tree and what earlier runs left in
+BUILD/fuzz/corpus/. Its log goes to BUILD/fuzz/logs/, the input of a finding to BUILD/fuzz/findings/. --merge writes the
+inputs that reach something new into the tree, the smallest that do, instead of fuzzing. --json writes the summary of the
+last run of every target, as summarise.py reads it.
+
+Exit codes: 0 no finding, 1 a finding (its input and how to run it again are printed), 2 usage.
+"""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+
+# Longest input, largest single block of memory in MiB (a reader that takes what a header promises goes beyond), dictionary.
+TARGETS = {
+    "idx": (4096, 16, "pictures"),
+    "gzip": (4096, 16, "pictures"),
+    "safetensors": (4096, 16, "json"),
+    "image": (8192, 8, "pictures"),
+    "digit": (16384, 8, None),
+    "problem": (1024, 16, "problem"),
+    "backend_spec": (512, 16, "problem"),
+    "plan": (8192, 16, "json"),
+    "results": (16384, 16, "json"),
+    "filter": (4096, 16, "problem"),
+    "arguments": (1024, 16, "arguments"),
+}
+RSS_LIMIT_MB = 1024
+SLOW_UNIT_S = 10  # an input that takes longer is a finding
+LARGEST_IN_TREE = 4096  # bytes
+
+
+def environment():
+    settings = dict(os.environ)
+    # Short stacks of allocations: they cost a fifth of the time, and whoever runs a finding again gets them whole.
+    settings["ASAN_OPTIONS"] = "quarantine_size_mb=64:strict_string_checks=1:malloc_context_size=2"
+    settings["UBSAN_OPTIONS"] = "print_stacktrace=1"
+    return settings
+
+
+def command(build, target, extra):
+    longest, block_mb, dictionary = TARGETS[target]
+    return [
+        str(build / "fuzz" / target),
+        f"-max_len={longest}",
+        f"-malloc_limit_mb={block_mb}",
+        f"-rss_limit_mb={RSS_LIMIT_MB}",
+        f"-timeout={SLOW_UNIT_S}",
+        *([f"-dict={HERE / 'dictionaries' / (dictionary + '.dict')}"] if dictionary else []),
+        f"-artifact_prefix={build / 'fuzz' / 'findings' / (target + '-')}",
+        "-print_final_stats=1",
+        "-close_fd_mask=1",
+        *extra,
+    ]
+
+
+def corpora(build, target):
+    folders = [build / "fuzz" / "corpus" / target, build / "fuzz" / "seeds" / target, HERE / "corpus" / target]
+    folders[0].mkdir(parents=True, exist_ok=True)
+    return [str(folder) for folder in folders if folder.is_dir()]
+
+
+def summary_of(log):
+    """What libFuzzer's log says at its end; None where it did not get there."""
+    text = log.read_text(errors="replace")
+    stats = dict(re.findall(r"^stat::(\w+):\s+(\d+)$", text, re.M))
+    lines = re.findall(r"^#\d+\s.*\bcov: (\d+) ft: (\d+) corp: (\d+)/", text, re.M)
+    took = re.findall(r"^Done (\d+) runs in (\d+) second", text, re.M)
+    if not stats or not lines or not took:
+        return None
+    return {
+        "executions": int(stats["number_of_executed_units"]),
+        "executions_per_s": int(stats["average_exec_per_sec"]),
+        "seconds": int(took[-1][1]),
+        "edges": int(lines[-1][0]),
+        "features": int(lines[-1][1]),
+        "corpus_inputs": int(lines[-1][2]),
+        "slowest_unit_s": int(stats["slowest_unit_time_sec"]),
+        "peak_rss_mb": int(stats["peak_rss_mb"]),
+    }
+
+
+def fuzz(build, target, seconds):
+    """Whether the target ran to its end without a finding."""
+    for name in ("logs", "findings"):
+        (build / "fuzz" / name).mkdir(parents=True, exist_ok=True)
+    log = build / "fuzz" / "logs" / f"{target}.log"
+    line = command(build, target, [f"-max_total_time={seconds}", *corpora(build, target)])
+    print(f"== {target}: {seconds} s", flush=True)
+    with open(log, "w", encoding="utf-8") as out:
+        code = subprocess.run(line, stderr=out, stdout=out, env=environment(), check=False).returncode
+    summary = summary_of(log)
+    record = {"target": target, "finding": code != 0, **(summary or {})}
+    (build / "fuzz" / "logs" / f"{target}.json").write_text(json.dumps(record) + "\n")
+    if code == 0 and summary:
+        print(f"   no finding in {summary['executions']:,} executions, {summary['executions_per_s']:,} a second, "
+              f"{summary['edges']:,} edges, {summary['features']:,} features, {summary['peak_rss_mb']} MiB at most")
+        return True
+    text = log.read_text(errors="replace")
+    wrong = re.findall(r"ERROR:.*|runtime error:.*|SUMMARY:.*|what\(\):.*|libFuzzer: .*", text)
+    for one in list(dict.fromkeys(wrong))[:4]:
+        print("   " + one[:300])
+    files = re.findall(r"Test unit written to (\S+)", text)
+    print(f"   FINDING (exit code {code}), log {log}")
+    for file in files:
+        print(f"   input {file}; run it again: {build / 'fuzz' / target} {file}")
+    return False
+
+
+def merge(build, target):
+    """The inputs of the grown corpus that reach something new, the smallest that do, go into the tree."""
+    with tempfile.TemporaryDirectory() as scratch:
+        line = command(build, target, ["-merge=1", scratch, *corpora(build, target)])
+        subprocess.run(line, check=True, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        folder = HERE / "corpus" / target
+        folder.mkdir(parents=True, exist_ok=True)
+        seeds = {path.read_bytes() for path in (build / "fuzz" / "seeds" / target).iterdir()}
+        kept = 0
+        budget = LARGEST_IN_TREE
+        for path in sorted(pathlib.Path(scratch).iterdir(), key=lambda p: (p.stat().st_size, p.name)):
+            content = path.read_bytes()
+            if content in seeds or len(content) > budget:
+                continue
+            budget -= len(content)
+            shutil.copy(path, folder / path.name)
+            kept += 1
+        print(f"{target}: {kept} inputs in {folder}")
+
+
+def machine():
+    model = re.findall(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
+    clang = subprocess.run(["clang++", "--version"], capture_output=True, text=True, check=False).stdout.split("\n")[0]
+    git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return {
+        "cpu": model[0] if model else "unknown",
+        "cores": os.cpu_count(),
+        "compiler": clang,
+        "git": git.stdout.strip(),
+        "time_utc": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+
+
+def write_summary(build, path):
+    records = []
+    for target in TARGETS:
+        record = build / "fuzz" / "logs" / f"{target}.json"
+        if record.exists():
+            records.append(json.loads(record.read_text()))
+    document = {"schema": "lenslet.fuzz/1", "machine": machine(), "targets": records}
+    pathlib.Path(path).write_text(json.dumps(document, indent=2) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("targets", nargs="*", metavar="TARGET")
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--merge", action="store_true")
+    parser.add_argument("--json", metavar="FILE")
+    options = parser.parse_args()
+    build = options.build.resolve()
+    unknown = [name for name in options.targets if name not in TARGETS]
+    if unknown:
+        parser.error(f"there is no target {unknown[0]}; there are: {' '.join(TARGETS)}")
+    if options.seconds < 1:
+        parser.error("--seconds expects 1 or more")
+    subprocess.run([str(build / "fuzz" / "write_seeds"), str(build / "fuzz" / "seeds")], check=True,
+                   stdout=subprocess.DEVNULL)
+    found = []
+    for target in options.targets or TARGETS:
+        if options.merge:
+            merge(build, target)
+        elif not fuzz(build, target, options.seconds):
+            found.append(target)
+    if options.json:
+        write_summary(build, options.json)
+    if found:
+        print(f"findings in: {' '.join(found)}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
