@@ -52,6 +52,11 @@ check_prefix() {
   answers 7 env LD_LIBRARY_PATH="$prefix/$libdir" "$work/$stage/plain" "$sample"
   readelf -d "$work/$stage/plain" | grep -q 'NEEDED.*\[liblenslet\.so\.0\]' || fail 'the program is not linked to liblenslet.so.0'
 
+  # The program that the documents show.
+  awk '/^```c$/ { shown = 1; next } /^```/ { shown = 0 } shown' "$source/docs/embedding.md" >"$work/main.c"
+  log 'the program of docs/embedding.md' "$cc" -Wall -Wextra -Werror "$work/main.c" -o "$work/$stage/digit" "${flags[@]}"
+  answers 7 env LD_LIBRARY_PATH="$prefix/$libdir" "$work/$stage/digit" "$sample"
+
   # The programs find their modules and the report's script from where they are, the library its modules.
   [ ! -x "$prefix/bin/lenslet" ] || answers "$sample: 7" "$prefix/bin/lenslet" classify --device cpu "$sample"
   module=$prefix/$libdir/lenslet/lenslet_conv_cpu_onednn.so
