@@ -27,7 +27,10 @@ head && name != "" { printf "/// \\class lenslet::%s\n%s\n", name, described }
 /^[[:space:]]*\/\/\/? / { match($0, /\/+/); $0 = substr($0, 1, RSTART - 1) "///" plain(substr($0, RSTART + RLENGTH)) }
 # struct GemmArgs {  // words
 /\{[[:space:]]+\/\/ / { print "/// " plain(substr($0, index($0, "// ") + 3)); sub(/[[:space:]]+\/\/ .*/, "") }
-/[^[:space:]].*[[:space:]]\/\/ / && !/^[[:space:]]*[}#]/ { sub(/[[:space:]]\/\/ /, " ///< ") }
+/[^[:space:]].*[[:space:]]\/\/ / && !/^[[:space:]]*[}#\/]/ {
+  at = match($0, /[[:space:]]\/\/ /)
+  $0 = substr($0, 1, at) "///< " plain(substr($0, at + RLENGTH))
+}
 /[;,][[:space:]]+\/\* / { sub(/\/\* /, "/**< ") }
 
 # int p = 0, q = 0;  ///< words

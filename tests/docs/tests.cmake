@@ -1,6 +1,10 @@
 # Every block of shell commands of every document, run in a copy of the tree with small data.
 find_program(LENSLET_PYTHON python3)
 mark_as_advanced(LENSLET_PYTHON)
+if(LENSLET_PYTHON)
+  add_test(NAME docs_checks_bite COMMAND "${LENSLET_PYTHON}" "${CMAKE_CURRENT_LIST_DIR}/docs_test.py")
+  set_tests_properties(docs_checks_bite PROPERTIES LABELS tree)
+endif()
 if(LENSLET_PYTHON AND TARGET lenslet_app)
   foreach(side "" _gpu)
     string(REPLACE "_" "--" option "${side}")
