@@ -18,7 +18,6 @@
 namespace lenslet {
 namespace {
 
-constexpr size_t kMaxNameInMessage = 300;
 constexpr size_t kReadStep = 1 << 16;
 constexpr size_t kWriteBuffer = 1 << 16;
 
@@ -60,16 +59,7 @@ std::string folder_of(const std::string& path) {
 
 }  // namespace
 
-std::string printable_name(const std::string& name) {
-  if (name.size() <= kMaxNameInMessage) return printable(name);
-  const auto inside_character = [&](size_t at) {
-    return at > 0 && at < name.size() && (static_cast<unsigned char>(name[at]) & 0xc0) == 0x80;
-  };
-  size_t head = kMaxNameInMessage / 2, tail = name.size() - kMaxNameInMessage / 2;
-  while (inside_character(head)) --head;
-  while (inside_character(tail)) ++tail;
-  return printable(name.substr(0, head)) + "…" + printable(name.substr(tail));
-}
+std::string printable_name(const std::string& name) { return printable_excerpt(name); }
 
 std::vector<uint8_t> read_file(const std::string& path, size_t max_bytes) {
   const bool standard_input = path == "-";
