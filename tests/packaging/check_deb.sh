@@ -108,7 +108,7 @@ while IFS= read -r file; do
   esac
 done < <(find "$folder/lenslet/usr" -type f \( -path '*/bin/*' -o -name '*.so*' \))
 modules=$(find "$folder/lenslet/usr/lib" -name 'lenslet_*.so')
-built=$(find "$build/lib" -name 'lenslet_*.so' -printf '%f\n')
+built=$(find "$build/lib/" -name 'lenslet_*.so' -printf '%f\n')
 [ "$(for module in $modules; do basename "$module"; done | sort)" = "$(sort <<<"$built")" ] || bad "modules: packed are $modules, built are $built"
 if grep -q onednn <<<"$modules"; then
   [[ $(field "$runtime" Recommends) =~ dnnl|onednn ]] || bad "the oneDNN modules are there, and oneDNN is not recommended: $(field "$runtime" Recommends)"
