@@ -1,0 +1,90 @@
+// Every backend of every layer type, and every variant of the fused model, keeps what it promises of its bits: from run to
+// run, from preparation to preparation, from process to process, at every place of every batch, on any number of threads.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "framework/error.h"
+#include "tests/determinism/subjects.h"
+#include "tests/support/gpu.h"
+#include "tests/support/subprocess.h"
+
+namespace lenslet::determinism {
+namespace {
+
+constexpr DeviceKind kKind = LENSLET_TEST_DEVICE;
+constexpr const char* kDigestFile = "LENSLET_TEST_DIGESTS";
+
+Device test_device() { return kKind == DeviceKind::kCuda ? Device::cuda() : Device::cpu(); }
+
+std::string test_name(const testing::TestParamInfo<Family>& info) {
+  return info.param.type + "_" + info.param.backend;
+}
+
+class DeterminismTest : public testing::TestWithParam<Family> {
+ protected:
+  void SetUp() override {
+    if (kKind == DeviceKind::kCuda) LENSLET_SKIP_WITHOUT_GPU();
+  }
+};
+
+TEST_P(DeterminismTest, PromiseIsKept) {
+  std::string why_not = "nothing here is small enough";
+  const std::vector<Subject> all = subjects(GetParam(), test_device(), why_not);
+  if (all.empty()) GTEST_SKIP() << why_not;
+  for (const Subject& subject : all) {
+    try {
+      EXPECT_EQ(broken_promise(subject), "");
+    } catch (const UnavailableError& error) {
+      // A library may refuse once it is asked for a kernel; what it cannot compute it cannot break either.
+      EXPECT_LT(subject.promise, Determinism::kPosition) << subject.name << ": " << error.what();
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, DeterminismTest, testing::ValuesIn(families(kKind)), test_name);
+
+/// One line a subject that promises as much from process to process.
+std::string digests() {
+  std::ostringstream text;
+  for (const Family& family : families(kKind)) {
+    std::string why_not;
+    for (const Subject& subject : subjects(family, test_device(), why_not, true)) {
+      if (subject.promise < Determinism::kBitwise) continue;
+      text << std::hex << digest(subject, 1) << ' ' << digest(subject, subject.serves(64) ? 64 : 1) << ' '
+           << subject.name << '\n';
+    }
+  }
+  return text.str();
+}
+
+// Run by the test below, in a process of its own.
+TEST(DeterminismOfProcesses, WriteDigests) {
+  const char* const path = std::getenv(kDigestFile);
+  if (path == nullptr) GTEST_SKIP() << "it serves the test of processes";
+  std::ofstream(path) << digests();
+}
+
+TEST(DeterminismOfProcesses, AnotherProcessGivesTheSameBits) {
+  if (kKind == DeviceKind::kCuda) LENSLET_SKIP_WITHOUT_GPU();
+  const std::string path = testing::TempDir() + "lenslet_digests_" + lenslet::to_string(kKind);
+  test::ProgramOptions options;
+  options.environment[kDigestFile] = path;
+  // By its own name: modules are looked for beside the program.
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe");
+  const test::ProgramRun run =
+      test::run_program({program, "--gtest_filter=DeterminismOfProcesses.WriteDigests"}, options);
+  ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
+  std::ostringstream found;
+  found << std::ifstream(path).rdbuf();
+  const std::string expected = digests();
+  ASSERT_GT(std::count(expected.begin(), expected.end(), '\n'), 5);
+  EXPECT_EQ(found.str(), expected);
+}
+
+}  // namespace
+}  // namespace lenslet::determinism

@@ -1,0 +1,159 @@
+#include "tests/determinism/promise.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+
+#include "framework/error.h"
+#include "framework/parallel.h"
+#include "framework/tensor.h"
+
+namespace lenslet::determinism {
+namespace {
+
+// Full tiles and their tails: of 2, 4, 8, 16, 32 and 64 images, and of many blocks.
+constexpr int64_t kBatches[] = {2, 3, 7, 64, 65, 1000};
+
+/// The operator, its memory and its stream.
+struct Bench {
+  Bench(Device device, const ConstTensorView& input_view, const TensorView& output_view,
+        const std::function<std::unique_ptr<Operator>(Stream&)>& prepare)
+      : stream(device),
+        op(prepare(stream)),
+        input(device, input_view.bytes()),
+        output(device, output_view.bytes()),
+        workspace(device, op->workspace_bytes()),
+        x(input_view),
+        y(output_view) {
+    x.data = input.as<float>();
+    y.data = output.as<float>();
+  }
+
+  Bytes run(const Bytes& values) {
+    const Device device = stream.device();
+    if (values.size() != input.bytes()) throw DataError("the batch does not fit the subject");
+    copy_bytes(input.data(), device, values.data(), Device::cpu(), values.size(), stream);
+    // NaNs of two kinds and plain numbers in turn: what is read before it is written shows.
+    static std::atomic<unsigned> turn{0};
+    const int poison = std::array<int, 3>{0xff, 0x7f, 0x3c}[turn++ % 3];
+    fill_bytes(output.data(), device, poison, output.bytes(), stream);
+    if (workspace.bytes() > 0) fill_bytes(workspace.data(), device, poison, workspace.bytes(), stream);
+    RunContext context{stream, workspace.data(), nullptr};
+    op->run({x}, y, context);
+    Bytes result(output.bytes());
+    copy_bytes(result.data(), Device::cpu(), output.data(), device, result.size(), stream);
+    stream.synchronize();
+    return result;
+  }
+
+  Stream stream;
+  std::unique_ptr<Operator> op;
+  Buffer input, output, workspace;
+  ConstTensorView x;
+  TensorView y;
+};
+
+int64_t sample_at(const Subject& subject, int64_t place, int64_t first) {
+  return (first + place * 5) % static_cast<int64_t>(subject.samples.size());
+}
+
+int64_t largest_served(const Subject& subject, int64_t limit) {
+  int64_t largest = 1;
+  for (const int64_t batch : kBatches) {
+    if (batch <= limit && subject.serves(batch)) largest = batch;
+  }
+  return largest;
+}
+
+Bytes run_once(const Subject& subject, int64_t batch) {
+  return subject.prepare(batch)(batch_of(subject, batch));
+}
+
+}  // namespace
+
+Prepared prepared_operator(Device device, const ConstTensorView& input, const TensorView& output,
+                           const std::function<std::unique_ptr<Operator>(Stream&)>& prepare) {
+  const auto bench = std::make_shared<Bench>(device, input, output, prepare);
+  return [bench](const Bytes& values) { return bench->run(values); };
+}
+
+Bytes batch_of(const Subject& subject, int64_t batch, int64_t first) {
+  Bytes values;
+  for (int64_t place = 0; place < batch; ++place) {
+    const Bytes& sample = subject.samples[static_cast<size_t>(sample_at(subject, place, first))];
+    values.insert(values.end(), sample.begin(), sample.end());
+  }
+  return values;
+}
+
+std::string broken_repeat(const Subject& subject, int64_t batch) {
+  const Bytes values = batch_of(subject, batch);
+  const Prepared prepared = subject.prepare(batch);
+  const Bytes first = prepared(values);
+  if (prepared(values) != first) {
+    return concat(subject.name, ", batch ", batch, ": a second run differs from the first");
+  }
+  if (subject.promise >= Determinism::kBitwise && subject.prepare(batch)(values) != first) {
+    return concat(subject.name, ", batch ", batch, ": prepared afresh it gives other bits");
+  }
+  return {};
+}
+
+std::string broken_position(const Subject& subject) {
+  if (subject.promise < Determinism::kPosition) return {};
+  std::vector<Bytes> alone;
+  const Prepared single = subject.prepare(1);
+  for (const Bytes& sample : subject.samples) alone.push_back(single(sample));
+  for (const int64_t batch : kBatches) {
+    if (!subject.serves(batch)) continue;
+    const Prepared prepared = subject.prepare(batch);
+    for (const int64_t first : {int64_t{0}, int64_t{1}}) {  // each place sees two samples
+      const Bytes results = prepared(batch_of(subject, batch, first));
+      for (int64_t place = 0; place < batch; ++place) {
+        const int64_t which = sample_at(subject, place, first);
+        const Bytes& expected = alone[static_cast<size_t>(which)];
+        const auto found = results.begin() + place * static_cast<int64_t>(expected.size());
+        if (!std::equal(expected.begin(), expected.end(), found)) {
+          return concat(subject.name, ": sample ", which, " at place ", place, " of ", batch,
+                        " differs from the same sample alone");
+        }
+      }
+    }
+  }
+  return {};
+}
+
+std::string broken_threads(const Subject& subject) {
+  if (subject.promise < Determinism::kPosition || subject.device.is_cuda()) return {};
+  const int64_t batch = largest_served(subject, 65);
+  Bytes expected;
+  for (const int threads : {1, 2, 8}) {
+    const ScopedThreads scope(threads);
+    Bytes found = run_once(subject, batch);
+    if (threads == 1) {
+      expected = std::move(found);
+    } else if (found != expected) {
+      return concat(subject.name, ", batch ", batch, ": ", threads, " threads give other bits than 1");
+    }
+  }
+  return {};
+}
+
+std::string broken_promise(const Subject& subject) {
+  for (const int64_t batch : {int64_t{1}, largest_served(subject, 7)}) {
+    if (std::string broken = broken_repeat(subject, batch); !broken.empty()) return broken;
+  }
+  if (std::string broken = broken_position(subject); !broken.empty()) return broken;
+  return broken_threads(subject);
+}
+
+uint64_t digest(const Subject& subject, int64_t batch) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const uint8_t byte : run_once(subject, batch)) hash = (hash ^ byte) * 0x100000001b3u;
+  return hash;
+}
+
+ScopedThreads::ScopedThreads(int count) : before_(num_threads()) { set_num_threads(count); }
+ScopedThreads::~ScopedThreads() { set_num_threads(before_); }
+
+}  // namespace lenslet::determinism

@@ -1,0 +1,64 @@
+// Holds a backend to what it promises of its bits (framework/determinism.h).
+//
+// A subject is anything that computes samples in batches. The checks run it, on outputs and workspaces poisoned
+// differently each time, and answer with the first broken promise in words, empty where there is none: so that the tests
+// can show with planted subjects that each check sees what it is for.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/determinism.h"
+#include "framework/layer.h"
+
+namespace lenslet::determinism {
+
+using Bytes = std::vector<uint8_t>;
+
+/// Prepared for one batch size: input bytes to output bytes.
+using Prepared = std::function<Bytes(const Bytes&)>;
+
+struct Subject {
+  std::string name;  // "conv2d by direct, fp32: mb1ic…"
+  Determinism promise = Determinism::kBounded;
+  Device device;
+  std::vector<Bytes> samples;  // some distinct ones
+  std::function<bool(int64_t batch)> serves;
+  std::function<Prepared(int64_t batch)> prepare;  // where it serves
+};
+
+/// An operator with buffers of its own. `views` give shapes and element types without data.
+Prepared prepared_operator(Device device, const ConstTensorView& input, const TensorView& output,
+                           const std::function<std::unique_ptr<Operator>(Stream&)>& prepare);
+
+/// `batch` samples, the one at place i being number (first + i * 5) % samples.size().
+Bytes batch_of(const Subject& subject, int64_t batch, int64_t first = 0);
+
+/// kBounded and up: one prepared operator gives the same bits again. kBitwise and up: so does one prepared afresh.
+std::string broken_repeat(const Subject& subject, int64_t batch);
+/// kPosition: every sample has the bits it has alone, at every place of batches around the tiles of kernels.
+std::string broken_position(const Subject& subject);
+/// kPosition, on the CPU: 1, 2 and 8 threads give the same bits. For no other promise: the split may change the sums.
+std::string broken_threads(const Subject& subject);
+/// The first of the three; empty where all that is promised is kept.
+std::string broken_promise(const Subject& subject);
+
+/// A number that differs, all but surely, where the bits of a batch do (FNV-1a); for comparing processes.
+uint64_t digest(const Subject& subject, int64_t batch);
+
+/// Sets the number of threads until it goes out of scope.
+class ScopedThreads {
+ public:
+  explicit ScopedThreads(int count);
+  ~ScopedThreads();
+  ScopedThreads(const ScopedThreads&) = delete;
+  ScopedThreads& operator=(const ScopedThreads&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace lenslet::determinism

@@ -1,0 +1,271 @@
+#include "tests/determinism/subjects.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "framework/error.h"
+#include "layers/conv/conv_layer.h"
+#include "layers/conv/conv_registry.h"
+#include "layers/linear/linear_layer.h"
+#include "layers/pool/pool_layer.h"
+#include "layers/reference/fill.h"
+#include "layers/relu/relu_layer.h"
+#include "layers/softmax/softmax_layer.h"
+#include "models/lenet5.h"
+
+namespace lenslet::determinism {
+namespace {
+
+constexpr MathMode kMathModes[] = {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16};
+// An odd number, so that a sample meets every place in a tile; a few are enough for layers that are not LeNet-5's.
+constexpr int kSamples = 7, kFewSamples = 3;
+
+struct LayerCase {
+  std::shared_ptr<const Layer> layer;
+  std::vector<Shape> inputs;  // for batch 1
+  bool of_lenet5 = false;
+};
+
+const Graph& lenet5() {
+  static const Graph graph = make_lenet5(builtin_lenet5_weights(), "built-in weights");
+  return graph;
+}
+
+Tensor random_tensor(const Shape& shape, uint64_t seed) {
+  Tensor tensor(shape);
+  const std::vector<float> values =
+      reference::uniform_values(static_cast<size_t>(shape.num_elements()), seed);
+  std::memcpy(tensor.data(), values.data(), shape.bytes());
+  return tensor;
+}
+
+Shape with_batch(const Shape& shape, int64_t batch) {
+  std::vector<int64_t> sizes = {batch};
+  for (int i = 1; i < shape.rank(); ++i) sizes.push_back(shape[i]);
+  return Shape(sizes.data(), static_cast<int>(sizes.size()));
+}
+
+void add_lenet5(std::vector<LayerCase>& cases) {
+  const std::vector<Shape> shapes = lenet5().infer_shapes(1);
+  for (const Graph::Node& node : lenet5().nodes()) {
+    if (!node.layer) continue;
+    LayerCase added{std::shared_ptr<const Layer>(node.layer.get(), [](const Layer*) {}), {}, true};
+    for (const int input : node.inputs) added.inputs.push_back(shapes[static_cast<size_t>(input)]);
+    cases.push_back(std::move(added));
+  }
+}
+
+void add_convolutions(std::vector<LayerCase>& cases) {
+  for (const char* list : {"rgb3x3", "deep3x3", "tails", "regress", "depthwise", "pointwise"}) {
+    for (Conv2dProblem problem :
+         read_problem_list(concat(LENSLET_SOURCE_DIR, "/layers/conv/problems/", list, ".txt"))) {
+      for (const TensorLayout layout : {TensorLayout::kNchw, TensorLayout::kNhwc}) {
+        problem.layout = layout;
+        problem.n = 1;
+        cases.push_back({std::make_shared<Conv2dLayer>(problem, random_tensor(problem.weight_shape(), 1),
+                                                       random_tensor(Shape{problem.k}, 2)),
+                         {problem.input_shape()}});
+      }
+    }
+  }
+}
+
+void add_others(std::vector<LayerCase>& cases) {
+  const std::pair<int64_t, int64_t> sizes[] = {{1, 1}, {7, 3}, {65, 33}, {400, 129}, {1030, 17}};
+  for (const auto& [inputs, outputs] : sizes) {
+    cases.push_back({std::make_shared<LinearLayer>(random_tensor(Shape{outputs, inputs}, 3),
+                                                   random_tensor(Shape{outputs}, 4)),
+                     {Shape{1, inputs}}});
+  }
+  const Shape planes{1, 5, 23, 19};
+  cases.push_back({std::make_shared<MaxPool2dLayer>(Pool2dWindow::square(3, 2, 1)), {planes}});
+  for (const bool padding_counts : {false, true}) {
+    cases.push_back(
+        {std::make_shared<AvgPool2dLayer>(Pool2dWindow::square(3, 1, 1), padding_counts), {planes}});
+  }
+  cases.push_back({std::make_shared<ReluLayer>(), {planes}});
+  for (const int64_t classes : {1, 10, 257}) {
+    cases.push_back({std::make_shared<SoftmaxLayer>(), {Shape{1, classes}}});
+  }
+}
+
+const std::vector<LayerCase>& layer_cases() {
+  static const std::vector<LayerCase> cases = [] {
+    std::vector<LayerCase> all;
+    add_lenet5(all);
+    add_convolutions(all);
+    add_others(all);
+    return all;
+  }();
+  return cases;
+}
+
+Bytes sample_of(const Shape& shape, uint64_t seed) {
+  const std::vector<float> values =
+      reference::normal_values(static_cast<size_t>(shape.num_elements()), 100 + seed);
+  const auto* first = reinterpret_cast<const uint8_t*>(values.data());
+  return {first, first + shape.bytes()};
+}
+
+// The batch of a layer that is not LeNet-5's: what takes the processor, or the copies to a GPU, a few milliseconds.
+int64_t affordable_batch(const LayerCase& entry, Device device) {
+  if (entry.of_lenet5) return 1000;
+  const double flops = std::max(entry.layer->work(entry.inputs).flops, 1.0);
+  const double bytes =
+      static_cast<double>(entry.inputs[0].bytes() + entry.layer->infer_shape(entry.inputs).bytes());
+  const double most =
+      device.is_cuda() ? std::min(2e10 / flops, 3e7 / bytes) : std::min(1.5e7 / flops, 4e6 / bytes);
+  return static_cast<int64_t>(std::min(most, 65.0));
+}
+
+void add_layer_subjects(const LayerCase& entry, const std::string& backend, Device device,
+                        std::vector<Subject>& all, std::string& why_not) {
+  const int64_t largest = affordable_batch(entry, device);
+  if (largest < 2) return;
+  for (const MathMode math : kMathModes) {
+    if (math != MathMode::kFp32 && !entry.layer->uses_math()) continue;
+    OperatorRequest request;
+    request.device = device;
+    request.inputs = entry.inputs;
+    request.output = entry.layer->infer_shape(entry.inputs);
+    request.math = math;
+    if (const Support support = entry.layer->supports(backend, request); !support) {
+      why_not = support.reason();
+      continue;
+    }
+    // The tests of convolutions repeat a prepared operator on every problem already.
+    if (!entry.of_lenet5 && entry.layer->determinism(backend, request) == Determinism::kBounded) continue;
+    const int samples = entry.of_lenet5 ? kSamples : kFewSamples;
+    all.push_back(layer_subject(*entry.layer, backend, request, samples, largest));
+    OperatorRequest fused = request;
+    const bool relu = static_cast<bool>(fuse(*entry.layer, backend, ReluLayer(), fused));
+    const bool pool =
+        request.output.rank() == 4 && request.output[2] > 1 && request.output[3] > 1 &&
+        static_cast<bool>(fuse(*entry.layer, backend, MaxPool2dLayer(Pool2dWindow::square(2, 2)), fused));
+    if (relu || pool) all.push_back(layer_subject(*entry.layer, backend, fused, samples, largest));
+  }
+}
+
+Subject fused_subject(const std::string& variant, const FusedRequest& request) {
+  const FusedModel& model = *lenet5().fused();
+  Subject subject;
+  subject.name = concat("the fused plan by ", variant, ", ", to_string(request.math), ", ",
+                        to_string(request.input), " in, ", to_string(request.output), " out");
+  subject.promise = model.determinism(variant, request);
+  subject.device = request.device;
+  constexpr size_t kPixels = 28 * 28;
+  reference::Random random(9);
+  for (int i = 0; i < kSamples; ++i) {
+    Bytes pixels(kPixels);
+    for (uint8_t& pixel : pixels) {  // a third of them ink, as in a digit
+      pixel = random.below(3) == 0 ? static_cast<uint8_t>(random.below(256)) : uint8_t{0};
+    }
+    if (request.input == ElementType::kUint8) {
+      subject.samples.push_back(pixels);
+      continue;
+    }
+    std::vector<float> values(kPixels);
+    normalize_mnist(pixels.data(), 1, values.data());
+    const auto* first = reinterpret_cast<const uint8_t*>(values.data());
+    subject.samples.emplace_back(first, first + kPixels * sizeof(float));
+  }
+  const auto at = [request](int64_t batch) {
+    FusedRequest other = request;
+    other.batch = batch;
+    return other;
+  };
+  subject.serves = [&model, variant, at](int64_t batch) {
+    return static_cast<bool>(model.supports(variant, at(batch)));
+  };
+  subject.prepare = [&model, variant, at](int64_t batch) {
+    const FusedRequest here = at(batch);
+    const auto [input, output] = lenet5().end_shapes(batch);
+    const Shape written = here.output == ElementType::kPrediction ? Shape{batch} : output;
+    return prepared_operator(
+        here.device, {nullptr, input, here.device, here.input}, {nullptr, written, here.device, here.output},
+        [&model, variant, here](Stream& stream) { return model.prepare(variant, here, stream); });
+  };
+  return subject;
+}
+
+void add_fused_subjects(const std::string& variant, Device device, std::vector<Subject>& all,
+                        std::string& why_not) {
+  for (const MathMode math : kMathModes) {
+    for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
+      for (const ElementType output : {ElementType::kFp32, ElementType::kPrediction}) {
+        const FusedRequest request{device, 1, math, input, output};
+        const Support support = lenet5().fused()->supports(variant, request);
+        if (support) {
+          all.push_back(fused_subject(variant, request));
+        } else {
+          why_not = support.reason();
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Subject layer_subject(const Layer& layer, const std::string& backend, const OperatorRequest& request,
+                      int samples, int64_t largest_batch) {
+  const auto at = [request](int64_t batch) {
+    OperatorRequest other = request;
+    for (Shape& shape : other.inputs) shape = with_batch(shape, batch);
+    other.output = with_batch(request.output, batch);
+    return other;
+  };
+  const auto serves = [&layer, backend, at, largest_batch](int64_t batch) {
+    return batch <= largest_batch && static_cast<bool>(layer.supports(backend, at(batch)));
+  };
+  Subject subject;
+  subject.name = concat(layer.type(), " by ", backend, ", ", to_string(request.math),
+                        request.fuse_relu ? " with ReLU" : "", request.fuse_max_pool ? " with pooling" : "",
+                        ": ", layer.describe(), " of ", request.inputs[0].to_string());
+  // Of the smallest batch and of the largest: a backend may promise less for one of them.
+  subject.promise = layer.determinism(backend, request);
+  if (serves(largest_batch)) {
+    subject.promise = weaker(subject.promise, layer.determinism(backend, at(largest_batch)));
+  }
+  subject.device = request.device;
+  for (int i = 0; i < samples; ++i) {
+    subject.samples.push_back(sample_of(request.inputs[0], static_cast<uint64_t>(i)));
+  }
+  subject.serves = serves;
+  subject.prepare = [&layer, backend, at](int64_t batch) {
+    const OperatorRequest here = at(batch);
+    return prepared_operator(
+        here.device, {nullptr, here.inputs[0], here.device}, {nullptr, here.output, here.device},
+        [&layer, backend, here](Stream& stream) { return layer.prepare(backend, here, stream); });
+  };
+  return subject;
+}
+
+std::vector<Family> families(DeviceKind kind) {
+  std::vector<Family> all;
+  const auto add = [&all](const std::string& type, const std::vector<std::string>& backends) {
+    const bool known = std::any_of(all.begin(), all.end(), [&](const Family& f) { return f.type == type; });
+    if (known) return;
+    for (const std::string& backend : backends) all.push_back({type, backend});
+  };
+  for (const LayerCase& entry : layer_cases()) {
+    add(std::string(entry.layer->type()), entry.layer->backends(kind));
+  }
+  add("fused", lenet5().fused()->variants(kind));
+  return all;
+}
+
+std::vector<Subject> subjects(const Family& family, Device device, std::string& why_not, bool small) {
+  std::vector<Subject> all;
+  if (family.type == "fused") {
+    add_fused_subjects(family.backend, device, all, why_not);
+    return all;
+  }
+  for (const LayerCase& entry : layer_cases()) {
+    if (entry.layer->type() != family.type || (small && !entry.of_lenet5)) continue;
+    add_layer_subjects(entry, family.backend, device, all, why_not);
+  }
+  return all;
+}
+
+}  // namespace lenslet::determinism

@@ -1,0 +1,21 @@
+# The same sources for both kinds of device.
+set(lenslet_determinism_tests determinism/determinism_test.cpp determinism/plans_test.cpp determinism/promise.cpp
+    determinism/subjects.cpp support/subprocess.cpp)
+set(lenslet_determinism_targets lenslet_models lenslet_softmax lenslet_reference)
+
+lenslet_test(determinism_cpu SOURCES ${lenslet_determinism_tests} determinism/planted_test.cpp DEPENDS ${lenslet_determinism_targets})
+target_compile_definitions(test_determinism_cpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCpu)
+lenslet_test(determinism_gpu SOURCES ${lenslet_determinism_tests} DEPENDS ${lenslet_determinism_targets} GPU)
+target_compile_definitions(test_determinism_gpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCuda)
+
+get_property(lenslet_modules GLOBAL PROPERTY LENSLET_MODULES)
+list(TRANSFORM lenslet_modules PREPEND lenslet_module_)
+foreach(test determinism_cpu determinism_gpu)
+  if(lenslet_modules)
+    add_dependencies(test_${test} ${lenslet_modules})
+  endif()
+endforeach()
+
+# Without oneDNN the products are the blocked loop's, which promises more.
+add_test(NAME determinism_blocked COMMAND test_determinism_cpu "--gtest_filter=*gemm*")
+set_tests_properties(determinism_blocked PROPERTIES ENVIRONMENT "LENSLET_MODULE_PATH=${PROJECT_BINARY_DIR}/no_modules")
