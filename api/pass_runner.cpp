@@ -87,7 +87,12 @@ void PassRunner::run_on_gpu(const void* images, void* answers, bool same_input) 
   } else if (same_input) {
     std::memcpy(input.data, images, input.bytes());
   }
-  executable_.run();
+  if (ran_) {
+    executable_.run();
+  } else {
+    executable_.run_checked();  // a layer that faults does so at once, and is named
+    ran_ = true;
+  }
   if (!mapped) copy_bytes(answers, Device::cpu(), output.data, executable_.device(), output.bytes(), stream);
   stream.synchronize();
   if (mapped) std::memcpy(answers, output.data, output.bytes());

@@ -29,6 +29,7 @@ class PassRunner {
 
   Executable executable_;
   InputOutput pass_;
+  bool ran_ = false;
   std::unique_ptr<PinnedBuffer> staging_;  // normalised images on their way to a GPU
   std::vector<float> logits_;              // [batch, 10], of a pass whose logits become predictions
 };
