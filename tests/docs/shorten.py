@@ -2,7 +2,8 @@
 
     python3 tests/docs/shorten.py PROGRAM LOG ARGUMENTS…
 
-What a command is given is kept but for the values below, which replace what it says or, where they begin with `+`, join it.
+What a command is given is kept but for the flags' values and words below, which replace what it says or, where they begin
+with `+`, join it.
 LOG gets a line with what was run. The exit code is the program's.
 """
 
@@ -18,7 +19,8 @@ SHORTER = {
     "lenslet bench": {**MEASURED, "--batch-sizes": "+1,8"},
     "lenslet bench --latency": {"--calls": "+100"},
     "lenslet eval --repeat": {"--repeat": "2", "--batch-size": "1024"},
-    "convbench run": MEASURED,
+    "convbench run": {**MEASURED, "--problems": "layers/conv/problems/lenet.txt"},
+    "convbench reproduce": {**MEASURED, "all": "e"},
     "convbench sweep": {**MEASURED, "--sizes": "+64"},
     "convbench filter": MEASURED,
     "convbench separable": {**MEASURED, "--channels": "+8", "--sizes": "+14", "--batch-size": "+2"},
@@ -37,7 +39,9 @@ def shortened(program, arguments):
             continue
         for flag, value in flags.items():
             place = next((i for i, word in enumerate(arguments) if word == flag), None)
-            if place is not None:
+            if place is not None and not flag.startswith("-"):
+                arguments[place] = value
+            elif place is not None:
                 arguments[place + 1] = value.removeprefix("+")
             elif not any(word.startswith(flag + "=") for word in arguments) and value.startswith("+"):
                 arguments += [flag, value[1:]]
