@@ -7,7 +7,9 @@ namespace lenslet {
 
 namespace {
 
-constexpr int64_t kProbeBatch = 64;  // enough for rounding to 256 bytes to be nothing
+// Probes take a part of what is free, and little enough to be there at once and to be cleared in no time.
+constexpr double kProbeBytes = 256.0 * 1024 * 1024;
+constexpr double kMargin = 0.01;  // rounding to a device's pages, and choices that change with the batch
 
 // While probes are built: what does not fit among them needs no advice of its own.
 thread_local bool probing = false;
@@ -31,19 +33,24 @@ std::optional<size_t> bytes_of(const Graph& graph, BuildOptions options, int64_t
   }
 }
 
-// Weights and a library's own memory are there for any batch, the rest grows with it: a straight line through two small
-// batches. 0: not even one fits.
-int64_t fitting_batch(const Graph& graph, const BuildOptions& options) {
+// Weights and a library's own memory are there for any batch, the rest grows with it: a straight line through two batches,
+// large enough to be computed the way that the largest is. 0: not even one fits.
+int64_t fitting_batch(const Graph& graph, const BuildOptions& options, const OutOfDeviceMemory& error) {
   const Probing guard;
-  for (int64_t batch = std::min(kProbeBatch, options.batch / 2); batch >= 1; batch /= 4) {
-    const std::optional<size_t> once = bytes_of(graph, options, batch);
-    const std::optional<size_t> twice = once ? bytes_of(graph, options, 2 * batch) : std::nullopt;
-    if (!twice) continue;
+  const double each_at_most =
+      std::max(1.0, static_cast<double>(error.needed_bytes()) / static_cast<double>(options.batch));
+  const double room = std::min(static_cast<double>(free_memory_bytes(options.device)) / 2, kProbeBytes);
+  const auto most = static_cast<int64_t>(room / each_at_most);
+  for (int64_t batch = std::min(most, options.batch / 2); batch >= 2; batch /= 4) {
+    const std::optional<size_t> half = bytes_of(graph, options, batch / 2);
+    const std::optional<size_t> whole = half ? bytes_of(graph, options, batch) : std::nullopt;
+    if (!whole) continue;
     const double each =
-        (static_cast<double>(*twice) - static_cast<double>(*once)) / static_cast<double>(batch);
-    const double left = static_cast<double>(free_memory_bytes(options.device)) - static_cast<double>(*twice);
+        (static_cast<double>(*whole) - static_cast<double>(*half)) / static_cast<double>(batch - batch / 2);
+    const double free_bytes = static_cast<double>(free_memory_bytes(options.device)) * (1 - kMargin);
+    const double left = free_bytes - static_cast<double>(*whole);
     const double more = each > 0 && left > 0 ? left / each : 0;
-    return std::min(options.batch - 1, 2 * batch + static_cast<int64_t>(more));
+    return std::min(options.batch - 1, batch + static_cast<int64_t>(more));
   }
   return options.batch > 1 && bytes_of(graph, options, 1) ? 1 : 0;
 }
@@ -53,7 +60,7 @@ int64_t fitting_batch(const Graph& graph, const BuildOptions& options) {
 void throw_with_fitting_batch(const Graph& graph, const BuildOptions& options,
                               const OutOfDeviceMemory& error) {
   if (probing) throw OutOfDeviceMemory(error);
-  const int64_t fits = fitting_batch(graph, options);
+  const int64_t fits = fitting_batch(graph, options, error);
   throw OutOfDeviceMemory(
       concat(error.what(), fits > 0 ? concat("; the largest batch that fits is about ", fits)
                                     : std::string("; no batch fits, not even 1")),

@@ -58,7 +58,10 @@ class LayerContender : public Contender {
 
   const Operator& op() const noexcept { return *operator_; }
   size_t output_bytes() const noexcept { return candidate_.request.output.bytes(); }
-  std::string name() const override { return candidate_.backend; }
+  std::string name() const override {
+    return concat("layer ", stage_.graph().nodes()[candidate_.nodes.front()].name, " (", candidate_.backend,
+                  ")");
+  }
   void load(int round, Stream&) override;
   void run(Stream& stream) override;
   float* output() override { return stage_.output(); }

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <fstream>
+#include <functional>
 
 #include "framework/device_memory.h"
 #include "framework/executable.h"
@@ -21,6 +24,7 @@ constexpr int kRuns = LENSLET_TEST_DEVICE == DeviceKind::kCuda ? 10000 : 2000;
 constexpr int kBuilds = LENSLET_TEST_DEVICE == DeviceKind::kCuda ? 200 : 60;
 constexpr int64_t kFlat = int64_t{1} << 20;  // what may be gained: nothing that grows stays below it
 constexpr int64_t kBatch = 3;
+constexpr int kGoes = 3;
 
 int64_t resident_bytes() {
   malloc_trim(0);  // what is free is no leak
@@ -40,12 +44,23 @@ struct Memory {
   int64_t buffers = static_cast<int64_t>(device_memory_taken(kDevice));
 };
 
-void expect_flat(const Memory& before, const std::string& what) {
-  const Memory after;
-  EXPECT_LE(after.device - before.device, kFlat) << what << ": device memory grew";
-  EXPECT_EQ(after.buffers, before.buffers) << what << ": buffers are left";
+/// Growth that comes back each time is a leak; what comes once is a library's cache or, of a device's memory, which the driver
+/// tells for all programs together, somebody else's.
+void expect_flat(const std::string& what, int times, const std::function<void(int)>& body) {
+  body(times / 10);  // warms up
+  Memory least{INT64_MAX, INT64_MAX, 0};
+  for (int go = 0; go < kGoes; ++go) {
+    const Memory before;
+    body(times);
+    const Memory after;
+    EXPECT_EQ(after.buffers, before.buffers) << what << ": buffers are left";
+    least.device = std::min(least.device, after.device - before.device);
+    least.host = std::min(least.host, after.host - before.host);
+    if (least.device <= kFlat && least.host <= kFlat) break;
+  }
+  EXPECT_LE(least.device, kFlat) << what << ": device memory grew each time";
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these keep what is freed
-  EXPECT_LE(after.host - before.host, kFlat) << what << ": the process grew";
+  EXPECT_LE(least.host, kFlat) << what << ": the process grew each time";
 #endif
 }
 
@@ -100,40 +115,32 @@ TEST_F(Leaks, RunsLeaveNothingBehind) {
   ASSERT_GE(all.size(), 3u);
   for (const auto& [name, options] : all) {
     Executable executable(lenet5(), options);
-    const auto run = [&](int times) {
+    expect_flat(name, kRuns, [&](int times) {
       for (int i = 0; i < times; ++i) {
         executable.run();
         if (i % 100 == 0) executable.stream().synchronize();
       }
       executable.stream().synchronize();
-    };
-    run(kRuns / 20);
-    const Memory before;
-    run(kRuns);
-    expect_flat(before, name);
+    });
   }
 }
 
 TEST_F(Leaks, ExecutablesLeaveNothingBehind) {
-  for (const auto& [name, options] : ways()) {
-    const auto build = [&, &built = options](int times) {
+  for (auto& [name, options] : ways()) {
+    // What was chosen by timing is replayed: choosing takes long, and takes its memory from the same place.
+    const Plan plan = Executable(lenet5(), options).plan();
+    BuildOptions built = options;
+    built.plan = &plan;
+    expect_flat(name, kBuilds, [&](int times) {
       for (int i = 0; i < times; ++i) Executable(lenet5(), built).run_checked();
-    };
-    build(kBuilds / 10);
-    const Memory before;
-    build(kBuilds);
-    expect_flat(before, name);
+    });
   }
 }
 
 TEST_F(Leaks, GraphsLeaveNothingBehind) {
-  const auto make = [](int times) {
+  expect_flat("make_lenet5", kBuilds, [](int times) {
     for (int i = 0; i < times; ++i) make_lenet5(builtin_lenet5_weights(), "built-in weights");
-  };
-  make(kBuilds / 10);
-  const Memory before;
-  make(kBuilds);
-  expect_flat(before, "make_lenet5");
+  });
 }
 
 TEST_F(Leaks, ResidentKernelsLeaveNothingBehind) {
@@ -148,13 +155,8 @@ TEST_F(Leaks, ResidentKernelsLeaveNothingBehind) {
       for (int k = 0; k < images; ++k) resident.classify(image.data(), 1, &prediction);
     }
   };
-  classify(kBuilds / 10, 1);
-  Memory before;
-  classify(kBuilds, 1);
-  expect_flat(before, "kernels started and ended");
-  before = Memory();
-  classify(1, kRuns);
-  expect_flat(before, "images answered");
+  expect_flat("kernels started and ended", kBuilds, [&](int times) { classify(times, 1); });
+  expect_flat("images answered", kRuns, [&](int times) { classify(1, times); });
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ class ConvContender : public Contender {
   ConvContender(std::string name, const ConvBackend& backend, MathMode math, ConvArena& arena,
                 size_t workspace_limit, Stream& stream, const std::string& choice = {});
 
-  std::string name() const override { return name_; }
+  std::string name() const override { return concat(name_, " for ", arena_.problem().to_string()); }
   void load(int round, Stream& stream) override { arena_.load(round, stream); }
   void run(Stream& stream) override;
   float* output() override { return arena_.y(); }
