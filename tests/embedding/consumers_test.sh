@@ -98,7 +98,7 @@ check_prefix
 # Versions: a minor version may break, a later patch may not.
 for asked in 0.2 1.0; do
   printf 'find_package(lenslet %s CONFIG REQUIRED)\n' $asked >"$work/version.cmake"
-  said=$("$cmake" -DCMAKE_PREFIX_PATH="$prefix" -P "$work/version.cmake" 2>&1) && fail "version $asked was found"
+  said=$("$cmake" -Dlenslet_DIR="$prefix/$libdir/cmake/lenslet" -P "$work/version.cmake" 2>&1) && fail "version $asked was found"
   grep -q 'not accepted' <<<"$said" || fail "version $asked was refused for another reason: $said"
 done
 printf 'consumers in C and C++ were built and run against %s files, and again after those were moved\n' "$(find "$prefix" -type f | wc -l)"
