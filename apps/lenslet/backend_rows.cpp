@@ -182,6 +182,7 @@ std::vector<BackendRow> layer_rows(const Subject& subject, const BackendQuery& q
     }
     const Support support = subject.layer->supports(backend, request);
     row.reason = support.reason();
+    if (support) row.determinism = to_string(subject.layer->determinism(backend, request));
     if (support && query.usable) {
       fill_row(layer_task(subject, backend, request), query.device, row);
     } else if (support) {
@@ -218,6 +219,7 @@ std::vector<BackendRow> fused_rows(const Graph& graph, int64_t batch, const Back
     list_types(*model, request, row);
     const Support support = model->supports(variant, request);
     row.reason = support.reason();
+    if (support) row.determinism = to_string(model->determinism(variant, request));
     if (support && query.usable) fill_row(fused_task(graph, variant, request), query.device, row);
     if (support && !query.usable) row.repro = "not run";
     rows.push_back(std::move(row));

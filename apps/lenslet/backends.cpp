@@ -49,7 +49,8 @@ std::string table_of(const std::vector<BackendRow>& rows) {
   const auto left = Table::Align::kLeft;
   Table table;
   table.column("layer", left).column("rank").column("backend", left).column("can", left).column("auto", left);
-  table.column("math modes", left).column("workspace").column("reproducible", left).column("reason", left);
+  table.column("math modes", left).column("workspace").column("promises", left).column("repeats", left);
+  table.column("reason", left);
   std::string last;
   for (const BackendRow& row : rows) {
     if (!last.empty() && last != row.subject) table.rule();
@@ -58,7 +59,8 @@ std::string table_of(const std::vector<BackendRow>& rows) {
                row.fault ? "ERROR"
                : can     ? "yes"
                          : "no",
-               row.is_auto ? "<-" : "", math_modes(row), can ? row.workspace : "-", can ? row.repro : "-",
+               row.is_auto ? "<-" : "", math_modes(row), can ? row.workspace : "-", row.determinism,
+               can ? row.repro : "-",
                printable(row.reason)});
     last = row.subject;
   }
@@ -98,6 +100,11 @@ void write_json(const std::string& path, bool with_gpus, const std::vector<Backe
     } else {
       json.null_field("workspace_bytes");
     }
+    if (row.determinism == "-") {
+      json.null_field("determinism");
+    } else {
+      json.field("determinism", row.determinism);
+    }
     json.field("repro", row.repro).end_object();
   }
   json.end_array().end_object().finish();
@@ -105,13 +112,13 @@ void write_json(const std::string& path, bool with_gpus, const std::vector<Backe
 }
 
 std::string csv_of(const std::vector<BackendRow>& rows) {
-  std::string text = "device,layer,problem,rank,backend,can,auto,math_modes,workspace_bytes,repro,reason\n";
+  std::string text = "device,layer,problem,rank,backend,can,auto,math_modes,workspace_bytes,determinism,repro,reason\n";
   for (const BackendRow& row : rows) {
     text += concat(row.device.to_string(), ",", csv_field(row.subject), ",", csv_field(row.problem), ",",
                    row.rank, ",", row.backend, ",", row.reason.empty() ? "1" : "0", ",",
                    row.is_auto ? "1" : "0", ",", csv_field(math_modes(row)), ",",
                    row.workspace_bytes >= 0 ? std::to_string(row.workspace_bytes) : std::string(), ",",
-                   row.repro, ",", csv_field(row.reason), "\n");
+                   row.determinism == "-" ? "" : row.determinism, ",", row.repro, ",", csv_field(row.reason), "\n");
   }
   return text;
 }

@@ -433,6 +433,10 @@ TEST(Backends, EveryLayerHasOneAutoAndReasonsForTheRest) {
     autos[row.at("layer").get<std::string>()] += row.at("auto").get<bool>() ? 1 : 0;
     EXPECT_NE(row.at("can").get<bool>(), !row.at("reason").get<std::string>().empty()) << row.dump();
     EXPECT_TRUE(row.at("backend") != "direct" || row.at("repro") == "bitwise") << row.dump();
+    EXPECT_TRUE(row.at("backend") != "direct" || row.at("determinism") == "position") << row.dump();
+    EXPECT_EQ(row.at("determinism").is_null(), !row.at("can").get<bool>()) << row.dump();
+    EXPECT_TRUE(row.at("determinism") == "bounded" || !row.at("can").get<bool>() || row.at("repro") == "bitwise")
+        << row.dump();
   }
   EXPECT_GE(autos.size(), 7u);
   for (const auto& [layer, count] : autos) EXPECT_EQ(count, 1) << layer;
