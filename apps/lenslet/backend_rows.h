@@ -33,9 +33,10 @@ struct BackendRow {
       writes;                    // of a fused variant: element types it offers in the math mode asked for
   std::string workspace = "-";   // bytes for people
   int64_t workspace_bytes = -1;  // -1: not known
-  std::string determinism = "-";  // the bits it promises to repeat (framework/determinism.h), where it can serve
-  std::string repro, reason;      // repro: what was seen of that
-  bool fault = false;  // the device failed: `reason` says how
+  std::string determinism =
+      "-";                    // the bits it promises to repeat (framework/determinism.h), where it can serve
+  std::string repro, reason;  // repro: what was seen of that
+  bool fault = false;         // the device failed: `reason` says how
 };
 
 /// What the rows are for.

@@ -60,8 +60,7 @@ std::string table_of(const std::vector<BackendRow>& rows) {
                : can     ? "yes"
                          : "no",
                row.is_auto ? "<-" : "", math_modes(row), can ? row.workspace : "-", row.determinism,
-               can ? row.repro : "-",
-               printable(row.reason)});
+               can ? row.repro : "-", printable(row.reason)});
     last = row.subject;
   }
   return table.to_string();
@@ -112,13 +111,15 @@ void write_json(const std::string& path, bool with_gpus, const std::vector<Backe
 }
 
 std::string csv_of(const std::vector<BackendRow>& rows) {
-  std::string text = "device,layer,problem,rank,backend,can,auto,math_modes,workspace_bytes,determinism,repro,reason\n";
+  std::string text =
+      "device,layer,problem,rank,backend,can,auto,math_modes,workspace_bytes,determinism,repro,reason\n";
   for (const BackendRow& row : rows) {
     text += concat(row.device.to_string(), ",", csv_field(row.subject), ",", csv_field(row.problem), ",",
                    row.rank, ",", row.backend, ",", row.reason.empty() ? "1" : "0", ",",
                    row.is_auto ? "1" : "0", ",", csv_field(math_modes(row)), ",",
                    row.workspace_bytes >= 0 ? std::to_string(row.workspace_bytes) : std::string(), ",",
-                   row.determinism == "-" ? "" : row.determinism, ",", row.repro, ",", csv_field(row.reason), "\n");
+                   row.determinism == "-" ? "" : row.determinism, ",", row.repro, ",", csv_field(row.reason),
+                   "\n");
   }
   return text;
 }
