@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "framework/error.h"
+#include "layers/conv/conv_registry.h"
 #include "layers/reference/reference.h"
 #include "tests/support/expect_error.h"
 
@@ -224,6 +225,22 @@ TEST(ProblemLists, OfTheTreeAreCanonicalOrParse) {
       EXPECT_EQ(Conv2dProblem::parse(p.to_string()), p) << p.to_string();
     }
   }
+}
+
+// Found by fuzzing: padding is free to say, so problems of a few elements had workspaces whose size in bytes wrapped around.
+TEST(ConvBackendsOfTheCpu, RefuseProblemsWhoseWorkspaceHasNoSize) {
+  const auto refusal_of = [](const char* backend, const char* text) {
+    return find_conv_backend(DeviceKind::kCpu, backend)
+        .supports(Conv2dProblem::parse(text), MathMode::kFp32)
+        .reason();
+  };
+  EXPECT_EQ(refusal_of("direct", "ic1ih1oc1kh1073741823kw1ph536870911pw1073741823"),
+            "a padded image of one group, in whole strides, has 2^31 elements or more");
+  EXPECT_EQ(refusal_of("direct", "ic2147483647ih1iw1oc1kh1pw1073741823ph0"),
+            "a padded image of one group, in whole strides, has 2^31 elements or more");
+  EXPECT_EQ(refusal_of("im2col_gemm", "ic1ih1iw2147483647oc1kh2147483647kw1ph1073741823pw0"),
+            "one output row unrolled has 2^40 elements or more");
+  EXPECT_EQ(refusal_of("direct", "ic3ih16384oc3kh3ph1"), "") << "a picture of the largest size";
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "layers/conv/conv_problem.h"
 #include "layers/conv/conv_problem_list.h"
+#include "layers/conv/conv_registry.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/io/crafted_files.h"
 
@@ -21,6 +22,12 @@ void check_problem(const Conv2dProblem& problem) {
   const Conv2dProblem again = Conv2dProblem::parse(text);
   require(again == problem && again.name == problem.name, "written and read again it is the same: " + text);
   require(again.to_string() == text, "the text of a problem is unique: " + text);
+  for (const ConvBackendEntry& entry : conv_backend_rows(DeviceKind::kCpu)) {
+    if (entry.kind() != ConvBackendEntry::Kind::kBuiltIn || !entry.supports(problem, MathMode::kFp32))
+      continue;
+    const size_t bytes = entry.open().workspace_bytes(problem, MathMode::kFp32);
+    require(bytes <= INT64_MAX, entry.name() + " can say its workspace for " + text);
+  }
 }
 
 }  // namespace
@@ -49,8 +56,10 @@ LENSLET_FUZZ_SEEDS(problem) {
   for (const char* text :
        {"0mb1ic1ih28oc6oh24kh5n\"conv1\"", "0ic6ih12oc16kh5", "0g32mb1ic32ih112oc32oh112kh3ph1ndw",
         "0mb8ic64ih128iw130oc128kh3kw5sh2sw1ph1pw2dh1dw0nall", "0ic1ih2147483647oc1kh1",
-        "0ic1ih5oc1kh3dh2147483647", "0ic3ih256oc3oh255kh3ph1", "0ic1ih5oc1kh3ph2147483647",
-        "0g3ic4ih5oc3kh3", "0ic1ih5oc1kh0x10", "0n", "0n\"\"",
+        "0ic1ih5oc1kh3dh2147483647", "0ic3ih256oc3oh255kh3ph1",
+        "0ic1ih1iw2147483647oc1kh2147483647kw1ph1073741823pw0",
+        "0ic1ih1iw1oc1kh1073741823kw1ph536870911pw1073741823", "0mb2147483647ic1ih1oc1kh1",
+        "0ic1ih5oc1kh3ph2147483647", "0g3ic4ih5oc3kh3", "0ic1ih5oc1kh0x10", "0n", "0n\"\"",
         "1# heading\n\n  ic1ih28oc6kh5  # conv1\r\nic6ih12oc16kh5", "1ic1ih28oc6kh5\nic1ih28oc6kh55\n"})
     seeds.push_back(test::bytes_of(text));
   return seeds;

@@ -291,7 +291,9 @@ class DirectKernel : public ConvKernel {
 
 class DirectBackend : public ConvBackend {
  public:
-  Support supports(const Conv2dProblem& /*problem*/, MathMode math) const override {
+  Support supports(const Conv2dProblem& problem, MathMode math) const override {
+    if (!Walk::fits(problem))
+      return Support::no("a padded image of one group, in whole strides, has 2^31 elements or more");
     return fp32_only("the CPU", math);
   }
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
@@ -299,6 +301,7 @@ class DirectBackend : public ConvBackend {
   }
   Support fuses_max_pool(const Conv2dProblem& problem, MathMode /*math*/,
                          const Pool2dWindow& window) const override {
+    if (const Support serves = supports(problem, MathMode::kFp32); !serves) return serves;
     if (const Support fits = windows_fit(problem, window); !fits) return fits;
     if (int64_t{window.kernel_h} * window.kernel_w > kMaxPositions) {
       return Support::no(concat("direct pools windows of up to ", kMaxPositions,

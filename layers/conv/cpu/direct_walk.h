@@ -17,12 +17,21 @@ constexpr int64_t kMaxPositions = 1024;
 constexpr int64_t kBandBytes = 256 * 1024;
 
 struct Walk {
+  static bool packs(const Conv2dProblem& problem) {
+    return problem.layout == TensorLayout::kNhwc || problem.stride_h != 1 || problem.stride_w != 1 ||
+           problem.pad_h != 0 || problem.pad_w != 0;
+  }
+  /// Whether a group's padded image, cut into residues of whole strides, has less than 2^31 elements: then no product here
+  /// overflows. Padding is free to say, so a problem of a few elements may have more than there is memory.
+  static bool fits(const Conv2dProblem& problem) {
+    const double height = problem.h + 2.0 * problem.pad_h + 2.0 * problem.stride_h;
+    const double width = problem.w + 2.0 * problem.pad_w + 2.0 * problem.stride_w;
+    return !packs(problem) || problem.c / problem.groups * height * width < 0x1p31;
+  }
+
   /// With a window, bands are as many windows high as fit.
   explicit Walk(const Conv2dProblem& problem, const std::optional<Pool2dWindow>& pool = {})
-      : p(problem.p()),
-        q(problem.q()),
-        packed(problem.layout == TensorLayout::kNhwc || problem.stride_h != 1 || problem.stride_w != 1 ||
-               problem.pad_h != 0 || problem.pad_w != 0) {
+      : p(problem.p()), q(problem.q()), packed(packs(problem)) {
     const int64_t channels = problem.c / problem.groups;
     // Cells of the padded input that one residue of the stride owns along the width, up to the last one needed.
     const int64_t reach_w = (q - 1) * problem.stride_w + int64_t{problem.dilation_w} * (problem.s - 1) + 1;
@@ -58,7 +67,7 @@ struct Walk {
   }
 
   int64_t p, q;
-  bool packed;               // bands are copied into a padded buffer first, channel by channel
+  bool packed;               // packs(): bands are copied into a padded buffer first, channel by channel
   int64_t pitch = 0;         // elements from one output row to the next in the line that is read
   bool by_row = false;       // each row alone, else the rows of a band as one line
   int64_t rows = 0;          // output rows of one band

@@ -25,6 +25,8 @@ namespace {
 constexpr int64_t kColumnBytesPerThread = 1024 * 1024;
 // Elements moved below which a second thread costs more than it brings (waking one takes some 10 us).
 constexpr int64_t kElementsPerThread = 1 << 15;
+// Of one output row: their bytes, and those of the product, stay far from overflow.
+constexpr int64_t kMaxColumnFloats = int64_t{1} << 40;
 
 size_t aligned_bytes(int64_t floats) {
   return align_up(static_cast<size_t>(floats) * sizeof(float), Buffer::kAlignment);
@@ -200,6 +202,8 @@ class Im2colGemmBackend : public ConvBackend {
     if (rounds.taps > INT32_MAX || rounds.positions() > INT32_MAX) {
       return Support::no("one output row unrolled has 2^31 columns or more");
     }
+    if (rounds.taps * rounds.positions() >= kMaxColumnFloats)
+      return Support::no("one output row unrolled has 2^40 elements or more");
     return Support::yes();
   }
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
