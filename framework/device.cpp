@@ -10,6 +10,7 @@
 #include "framework/error.h"
 #include "framework/runtime.h"
 #include "framework/stream.h"
+#include "framework/text.h"
 
 namespace lenslet {
 
@@ -61,7 +62,8 @@ DeviceChoice choose_device(std::string_view text) {
     return {require_cuda(ordinal), "asked for"};
   }
   if (text != "auto") {
-    throw UsageError(concat("device must be auto, cpu, cuda or cuda:N with N >= 0, found '", text, "'"));
+    throw UsageError(concat("device must be auto, cpu, cuda or cuda:N with N >= 0, found '",
+                            printable_excerpt(std::string(text)), "'"));
   }
   const CudaStatus& status = cuda_status();
   for (size_t i = 0; i < status.devices.size(); ++i) {

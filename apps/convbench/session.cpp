@@ -83,12 +83,6 @@ BenchSession::BenchSession(const BenchOptions& options, const std::string& subco
   if (!device().is_cuda()) text += concat(", ", num_threads(), num_threads() == 1 ? " thread" : " threads");
   console_.line(concat(text, ")", device_reason_.empty() ? "" : ", ", device_reason_));
   reference::stop_when([] { return interrupted(); });
-  // Ceilings first: they warm the clocks up, and every row is judged by them.
-  ceilings_ = measure_ceilings(device());
-  console_.line(describe(ceilings_));
-  if (!ceilings_.notes.empty() && device().is_cuda()) {
-    console_.line("not measured: " + printable(ceilings_.notes));
-  }
   results_.tool = "convbench " + subcommand;
   results_.with_gpus = device().is_cuda();
   results_.ceilings = &ceilings_;
@@ -162,6 +156,15 @@ Console& BenchSession::console() {
 }
 
 void BenchSession::begin(int64_t groups, const std::string& label) {
+  if (!begun_) {
+    begun_ = true;
+    // Before everything else that is timed: they warm the clocks up, and every row is judged by them.
+    ceilings_ = measure_ceilings(device());
+    console().line(describe(ceilings_));
+    if (!ceilings_.notes.empty() && device().is_cuda()) {
+      console().line("not measured: " + printable(ceilings_.notes));
+    }
+  }
   groups_done_ = 0;
   progress_.emplace(label, groups);
 }
@@ -192,6 +195,7 @@ void BenchSession::write_files() const {
 
 void BenchSession::fail(const std::string& how) {
   progress_.reset();
+  if (!begun_) return;  // a mistake of the command line costs nobody the file of an earlier run
   results_.interrupted = false;
   results_.error = how;
   write_files();

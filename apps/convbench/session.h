@@ -21,7 +21,7 @@ namespace lenslet {
 class BenchSession {
  public:
   enum class Needs { kAnyDevice, kGpu };
-  /// Chooses the device, measures its ceilings and says both. Throws UsageError, UnavailableError (which names the
+  /// Chooses the device and says which. Throws UsageError, UnavailableError (which names the
   /// subcommand where that needs a GPU and there is none to use).
   BenchSession(const BenchOptions& options, const std::string& subcommand, Needs needs = Needs::kAnyDevice);
 
@@ -37,7 +37,8 @@ class BenchSession {
   MeasureOptions measure_options() const;
   /// As the options ask, judged by the ceilings of this run.
   RowContext row_context() const { return {options_.measure.hot, options_.measure.cold, &ceilings_}; }
-  /// Says on a terminal how far things are: `groups` in all.
+  /// Call when all that was asked for is known to be possible: the first time it measures the ceilings. Says on a terminal how
+  /// far things are: `groups` in all.
   void begin(int64_t groups, const std::string& label);
   /// Keeps rows, files them (so that a run that ends early leaves what it has), and moves the progress on by one group.
   void add(std::vector<ResultRow> rows);
@@ -56,7 +57,7 @@ class BenchSession {
   /// Writes the files and the report, says what went wrong. Throws CheckError for wrong results (and with --strict for
   /// suspect ones), DeviceError for rows that ended in an error, and for what was refused; kInterrupted after Ctrl-C.
   ExitCode finish();
-  /// Writes the files as they are, marked with what ended the run.
+  /// Writes the files as they are, marked with what ended the run; none before begin().
   void fail(const std::string& how);
 
  private:
@@ -84,6 +85,7 @@ class BenchSession {
   std::map<std::string, Refusal> refusals_;
   std::optional<ProgressBar> progress_;
   int64_t groups_done_ = 0;
+  bool begun_ = false;
 };
 
 /// A session from beginning to end: `body` measures. Whatever it throws, what was measured before is in the files, with

@@ -57,6 +57,16 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "" : path.substr(0, slash + 1);
 }
 
+// Where links lead that end at a name that is still to be made.
+std::string linked_name(std::string path) {
+  for (char target[4096];;) {
+    const ssize_t length = ::readlink(path.c_str(), target, sizeof target);
+    if (length <= 0) return path;
+    const std::string next(target, static_cast<size_t>(length));
+    path = next.front() == '/' ? next : folder_of(path) + next;
+  }
+}
+
 }  // namespace
 
 std::string printable_name(const std::string& name) { return printable_excerpt(name); }
@@ -167,6 +177,9 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
     const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
     if (!real) throw fail();
     path_ = real.get();
+  } else {
+    if (errno == ELOOP) throw fail();
+    path_ = linked_name(path);
   }
   std::string name = folder_of(path_) + ".lenslet-XXXXXX";  // short, so that it fits wherever path_ does
   {

@@ -20,16 +20,21 @@ std::string largest_batch(const Conv2dProblem& problem, size_t needed, size_t fr
 
 }  // namespace
 
-void ConvArena::allocate(Device device, size_t workspace_bytes, bool end_to_end) {
-  const size_t x_bytes = problem_.input_shape().bytes(), y_bytes = problem_.output_shape().bytes();
-  const size_t needed = x_bytes + y_bytes + workspace_bytes + 4 * GuardedMemory::kCanaryBytes;
+void ConvArena::demand_memory(const Conv2dProblem& problem, Device device, size_t workspace_bytes) {
+  const size_t x_bytes = problem.input_shape().bytes(), y_bytes = problem.output_shape().bytes();
+  const size_t w_bytes = problem.weight_shape().bytes();
+  const size_t needed = x_bytes + w_bytes + y_bytes + workspace_bytes + 4 * GuardedMemory::kCanaryBytes;
   const size_t free = free_memory_bytes(device);
-  if (needed > free) {
-    throw MemoryError(concat(problem_.to_string(), " needs ", needed, " bytes on ", device.to_string(),
-                             " (input ", x_bytes, ", output ", y_bytes, ", workspace ", workspace_bytes,
-                             "), ", free, " are free; ", largest_batch(problem_, needed, free),
-                             "; or use a smaller image, or --workspace-limit"));
-  }
+  if (needed <= free) return;
+  throw MemoryError(concat(problem.to_string(), " needs ", needed, " bytes on ", device.to_string(),
+                           " (input ", x_bytes, ", weights ", w_bytes, ", output ", y_bytes, ", workspace ",
+                           workspace_bytes, "), ", free, " are free; ", largest_batch(problem, needed, free),
+                           "; or use a smaller image, or --workspace-limit"));
+}
+
+void ConvArena::allocate(Device device, size_t workspace_bytes, bool end_to_end) {
+  demand_memory(problem_, device, workspace_bytes);
+  const size_t x_bytes = problem_.input_shape().bytes(), y_bytes = problem_.output_shape().bytes();
   memory_.emplace(device, std::vector<size_t>{x_bytes, y_bytes, workspace_bytes});
   if (!end_to_end || !device.is_cuda()) return;
   host_x_.emplace(device, x_bytes);

@@ -27,6 +27,9 @@ class ConvArena {
   /// Judges an output of input number `round`, for a backend of that accuracy; what was written elsewhere is not its concern.
   virtual Verdict judge(int round, const std::vector<float>& output, const ConvAccuracy& accuracy) = 0;
 
+  /// Throws MemoryError, with the bytes needed and free, where operands and workspace do not fit: before data are made for
+  /// nothing.
+  static void demand_memory(const Conv2dProblem& problem, Device device, size_t workspace_bytes = 0);
   /// Device memory, once the largest workspace is known; page-locked host copies where `end_to_end`. Throws MemoryError
   /// with the bytes needed and free.
   void allocate(Device device, size_t workspace_bytes, bool end_to_end);

@@ -66,10 +66,11 @@ void refuse(Entry& entry, BenchSession& session, const Refusal& refusal) {
 }
 
 std::unique_ptr<ConvArena> make_arena(const ConvBenchRequest& request, TensorLayout layout,
-                                      const BenchOptions& options) {
+                                      const BenchOptions& options, Device device) {
   if (request.arena) return request.arena(layout);
   Conv2dProblem problem = request.problem;
   problem.layout = layout;
+  ConvArena::demand_memory(problem, device);
   return std::make_unique<ReferenceArena>(problem, options.fill, static_cast<uint64_t>(options.seed));
 }
 
@@ -78,7 +79,7 @@ void prepare(Entry& entry, std::unique_ptr<ConvArena>& arena, const ConvBenchReq
              BenchSession& session, Stream& stream) {
   const ConvCandidate& candidate = *entry.candidate;
   const auto refusal = refusal_of(stream, [&] {
-    if (!arena) arena = make_arena(request, candidate.layout, session.options());
+    if (!arena) arena = make_arena(request, candidate.layout, session.options(), stream.device());
     const ConvBackend& backend = candidate.open();
     if (const Support support = backend.supports(arena->problem(), candidate.math); !support)
       throw UnavailableError(support.reason());
