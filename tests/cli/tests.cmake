@@ -1,11 +1,24 @@
 if(LENSLET_BUILD_APPS)
   find_package(nlohmann_json REQUIRED)
-  find_package(ZLIB REQUIRED)
+  # The folder of right and wrong files, and the programs run in it.
+  add_library(lenslet_cli_fixtures STATIC cli/fixture_files.cpp cli/fixture_bench_files.cpp cli/fixture_data_sets.cpp cli/fixture_pictures.cpp cli/fixture_weights.cpp support/subprocess.cpp)
+  target_link_libraries(lenslet_cli_fixtures PUBLIC lenslet_options PRIVATE lenslet_own_flags PUBLIC lenslet_crafted_files)
+  target_compile_definitions(lenslet_cli_fixtures PRIVATE LENSLET_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+    "LENSLET_PROGRAM=\"$<TARGET_FILE:lenslet_app>\"" "LENSLET_CONVBENCH=\"$<TARGET_FILE:lenslet_convbench>\"")
+  add_dependencies(lenslet_cli_fixtures lenslet_app lenslet_convbench)
+  # LENSLET_TEST_PREFIX in the environment runs the same rows through the programs of an installation.
+  lenslet_test(bad_input
+    SOURCES cli/bad_input_test.cpp cli/bad_flags_test.cpp cli/bad_data_test.cpp cli/bad_weights_test.cpp cli/bad_pictures_test.cpp cli/bad_devices_test.cpp cli/bad_outputs_test.cpp cli/bad_convbench_test.cpp
+    DEPENDS lenslet_framework lenslet_cli_fixtures)
+  add_library(lenslet_test_signal_at MODULE cli/signal_at.cpp)
+  target_link_libraries(lenslet_test_signal_at PRIVATE lenslet_options ${CMAKE_DL_LIBS})
+  lenslet_test(interruption SOURCES cli/signals_test.cpp cli/concurrency_test.cpp
+    DEPENDS lenslet_framework lenslet_cli_fixtures nlohmann_json::nlohmann_json)
+  target_compile_definitions(test_interruption PRIVATE "LENSLET_SIGNAL_AT=\"$<TARGET_FILE:lenslet_test_signal_at>\"")
+  add_dependencies(test_interruption lenslet_test_signal_at)
   lenslet_test(cli
-    SOURCES cli/bad_input_test.cpp cli/happy_paths_test.cpp cli/image_limit_test.cpp cli/bench_test.cpp cli/plan_test.cpp cli/streams_test.cpp cli/streaming_test.cpp cli/tune_test.cpp cli/fixture_files.cpp support/subprocess.cpp
-    DEPENDS lenslet_framework nlohmann_json::nlohmann_json ZLIB::ZLIB)
-  target_compile_definitions(test_cli PRIVATE "LENSLET_PROGRAM=\"$<TARGET_FILE:lenslet_app>\"")
-  add_dependencies(test_cli lenslet_app)
+    SOURCES cli/happy_paths_test.cpp cli/image_limit_test.cpp cli/bench_test.cpp cli/plan_test.cpp cli/streams_test.cpp cli/streaming_test.cpp cli/tune_test.cpp
+    DEPENDS lenslet_framework lenslet_cli_fixtures nlohmann_json::nlohmann_json)
   if(TARGET DNNL::dnnl)  # only then is there a row that opens the module
     add_library(lenslet_test_faulty_backend MODULE cli/faulty_backend.cpp)
     target_link_libraries(lenslet_test_faulty_backend PRIVATE lenslet_options lenslet_own_flags lenslet_conv)
@@ -15,9 +28,7 @@ if(LENSLET_BUILD_APPS)
     target_compile_definitions(test_cli PRIVATE LENSLET_FAULTY_MODULE_DIR="${PROJECT_BINARY_DIR}/tests/faulty")
     add_dependencies(test_cli lenslet_test_faulty_backend)
   endif()
-  lenslet_test(cli_gpu SOURCES cli/bench_gpu_test.cpp cli/streaming_gpu_test.cpp cli/tune_gpu_test.cpp cli/fixture_files.cpp support/subprocess.cpp
-    DEPENDS lenslet_framework nlohmann_json::nlohmann_json ZLIB::ZLIB GPU)
-  target_compile_definitions(test_cli_gpu PRIVATE "LENSLET_PROGRAM=\"$<TARGET_FILE:lenslet_app>\"")
-  add_dependencies(test_cli_gpu lenslet_app)
+  lenslet_test(cli_gpu SOURCES cli/bench_gpu_test.cpp cli/streaming_gpu_test.cpp cli/tune_gpu_test.cpp
+    DEPENDS lenslet_framework lenslet_cli_fixtures nlohmann_json::nlohmann_json GPU)
   lenslet_test(apps_common SOURCES cli/apps_common_test.cpp DEPENDS lenslet_apps_common nlohmann_json::nlohmann_json)
 endif()

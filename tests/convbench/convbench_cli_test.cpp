@@ -6,15 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "framework/device.h"
 #include "tests/support/subprocess.h"
 
 namespace lenslet::test {
 namespace {
 
 using Json = nlohmann::json;
-constexpr int kCheckFailed = 1, kUsage = 2, kData = 3, kUnavailable = 4, kMemory = 6, kOutput = 7,
-              kInterrupted = 130;
+constexpr int kData = 3, kInterrupted = 130;
 constexpr const char* kSmall = "mb1ic3ih32oc3kh3ph1";
 
 class ConvbenchTest : public testing::Test {
@@ -301,89 +299,6 @@ TEST_F(ConvbenchTest, EveryCommandHasHelpWithAnExample) {
   }
 }
 
-struct Mistake {
-  const char* name;
-  const char* arguments;  // words; {dir} is the test's folder
-  int exit_code;
-  const char* fragment;
-};
-std::ostream& operator<<(std::ostream& out, const Mistake& mistake) { return out << mistake.arguments; }
-
-class ConvbenchMistake : public ConvbenchTest, public testing::WithParamInterface<Mistake> {};
-
-TEST_P(ConvbenchMistake, GetsOneClearLine) {
-  write("empty.txt", "# nothing\n");
-  write("bad.txt", "mb1ic3ih9oc3kh3\nmb1ic3ih9oc3kh33\n");
-  write("not.json", "{\"schema\": \"something else\"}");
-  std::vector<std::string> words;
-  std::istringstream stream(GetParam().arguments);
-  for (std::string word; stream >> word;) {
-    if (const size_t at = word.find("{dir}"); at != std::string::npos) word.replace(at, 5, folder_.string());
-    words.push_back(word);
-  }
-  const ProgramRun result = run(words);
-  EXPECT_EQ(result.exit_code, GetParam().exit_code) << result.err;
-  EXPECT_NE(result.err.find(GetParam().fragment), std::string::npos) << result.err;
-  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-}
-
-constexpr Mistake kMistakes[] = {
-    {"nothing", "", kUsage, "expected a command"},
-    {"typo", "swep", kUsage, "did you mean sweep"},
-    {"no_problem", "run --device cpu", kUsage, "--problem"},
-    {"garbage_problem", "run --problem hello", kUsage, "hello"},
-    {"zero_channels", "run --problem ic0ih8oc1kh1", kUsage, "ic"},
-    {"hex", "run --problem ic0x10ih8oc1kh1", kUsage, "0x10"},
-    {"exponent", "run --problem ic1e3ih8oc1kh1", kUsage, "1e3"},
-    {"negative_pad", "run --problem ic1ih8oc1kh1ph-1", kUsage, "ph"},
-    {"kernel_too_large", "run --problem ic1ih4oc1kh7", kUsage, "does not fit"},
-    {"output_disagrees", "run --problem ic1ih8oc1oh9kh3", kUsage, "oh=9"},
-    {"too_many_elements", "run --problem mb2147483647ic3ih4oc1kh1", kUsage, "2^31"},
-    {"larger_than_memory",
-     "run --device cpu --backend im2col_gemm --problem mb2000ic1ih1000oc1kh1 --workspace-limit 1K", kMemory,
-     "limit is 1024"},
-    {"missing_list", "run --problems {dir}/none.txt", kData, "none.txt"},
-    {"empty_list", "run --problems {dir}/empty.txt", kData, "no problem"},
-    {"bad_list", "run --problems {dir}/bad.txt", kData, "bad.txt:2"},
-    {"unknown_backend", "run --device cpu --problem ic1ih8oc1kh1 --backend winograt", kUsage, "winograt"},
-    {"backend_of_other_device", "run --device cpu --problem ic1ih8oc1kh1 --backend direct,winograd",
-     kUnavailable, "'winograd' runs on cuda, and this run is on cpu"},
-    {"sweep_on_other_device", "sweep --device cpu --backend cudnn", kUnavailable, "'cudnn' runs on cuda"},
-    {"empty_backend", "run --device cpu --problem ic1ih8oc1kh1 --backend direct,", kUsage, "--backend"},
-    {"math_refused", "run --device cpu --problem ic1ih8oc1kh1 --backend direct --math tf32", kUnavailable,
-     "fp32 only"},
-    {"layout_refused", "run --device cpu --problem ic1ih8oc1kh1 --backend im2col_gemm --layout nhwc",
-     kUnavailable, "NCHW"},
-    {"workspace_rules_all_out",
-     "run --device cpu --problem ic3ih64oc3kh3 --backend im2col_gemm --workspace-limit 1", kMemory,
-     "workspace"},
-    {"bad_layout", "run --problem ic1ih8oc1kh1 --layout hwcn", kUsage, "nchw|nhwc|both"},
-    {"bad_cache", "run --problem ic1ih8oc1kh1 --cache warm", kUsage, "cold|hot|both"},
-    {"bad_dist", "run --problem ic1ih8oc1kh1 --dist zero", kUsage, "uniform|normal|ints"},
-    {"bad_noise", "run --problem ic1ih8oc1kh1 --max-noise much", kUsage, "--max-noise"},
-    {"bad_sizes", "sweep --sizes 256:4096", kUsage, "FROM:TO:xFACTOR"},
-    {"sizes_backwards", "sweep --sizes 512:256:x2", kUsage, "--sizes"},
-    {"sizes_factor_one", "sweep --sizes 256:512:x1", kUsage, "--sizes"},
-    {"size_zero", "sweep --sizes 0", kUsage, "--sizes"},
-    {"stride_word", "sweep --strides one", kUsage, "--strides"},
-    {"resume_without_file", "run --device cpu --problem ic1ih8oc1kh1 --resume", kUsage, "--json"},
-    {"resume_other_file", "run --device cpu --problem ic1ih8oc1kh1 --resume --json {dir}/not.json", kData,
-     "not.json"},
-    {"report_without_file", "run --device cpu --problem ic1ih8oc1kh1 --report r.html", kUsage, "--json"},
-    {"two_on_stdout", "run --device cpu --problem ic1ih8oc1kh1 --json - --csv -", kUsage, "only one output"},
-    {"one_file_twice", "run --device cpu --problem ic1ih8oc1kh1 --json {dir}/r.out --csv {dir}/r.out", kUsage,
-     "same file"},
-    {"unwritable", "run --device cpu --problem ic1ih8oc1kh1 --json /proc/none/r.json", kOutput, "/proc/none"},
-    {"unknown_ladder", "ladder winograt", kUsage, "winograt"},
-    {"unknown_study", "reproduce z", kUsage, "z"},
-    {"compare_one_file", "compare {dir}/not.json", kUsage, "two result files"},
-    {"compare_no_results", "compare {dir}/not.json {dir}/not.json", kData, "not.json"},
-};
-INSTANTIATE_TEST_SUITE_P(CommandLine, ConvbenchMistake, testing::ValuesIn(kMistakes),
-                         [](const testing::TestParamInfo<Mistake>& param) {
-                           return std::string(param.param.name);
-                         });
-
 #ifdef LENSLET_FAULTY_MODULE_DIR
 // Another library than the one that the file's rows were measured with.
 TEST_F(ConvbenchTest, ResumeRefusesOtherLibraries) {
@@ -422,16 +337,6 @@ TEST_F(ConvbenchTest, ABackendThatFailsKeepsTheOthersRows) {
   }
 }
 #endif
-
-TEST_F(ConvbenchTest, WithoutAGpuItSaysWhatNeedsOne) {
-  if (cuda_status().usable) GTEST_SKIP() << "this machine has a usable GPU";
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"ladder"}, {"reproduce", "b"}, {"run", "--problem", kSmall, "--device", "cuda"}}) {
-    const ProgramRun result = run(words);
-    EXPECT_EQ(result.exit_code, kUnavailable) << words[0];
-    EXPECT_NE(result.err.find(cuda_status().reason), std::string::npos) << result.err;
-  }
-}
 
 }  // namespace
 }  // namespace lenslet::test

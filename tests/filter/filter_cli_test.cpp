@@ -13,7 +13,6 @@ namespace lenslet::test {
 namespace {
 
 using Json = nlohmann::json;
-constexpr int kUsage = 2, kData = 3, kUnavailable = 4, kOutput = 7;
 
 class FilterCli : public testing::Test {
  protected:
@@ -45,12 +44,6 @@ class FilterCli : public testing::Test {
     }
     return run_program(arguments, options);
   }
-  void expect_error(const ProgramRun& run, int exit_code, const std::string& fragment) const {
-    EXPECT_EQ(run.exit_code, exit_code) << run.err;
-    EXPECT_NE(run.err.find(fragment), std::string::npos) << run.err;
-    EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
-  }
-
   std::filesystem::path folder_;
   Image image_;
 };
@@ -124,29 +117,6 @@ TEST_F(FilterCli, ReadsStandardInput) {
       filter({"--input", "-", "--output", path("out.png"), "--backend", "direct"}, options);
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_TRUE(std::filesystem::exists(path("out.png")));
-}
-
-TEST_F(FilterCli, MistakesGetOneLine) {
-  write("text.png", "not a picture");
-  write("odd.txt", "1 2\n3 4\n");
-  const std::string in = path("in.png");
-  expect_error(filter({}), kUsage, "--input");
-  expect_error(filter({"--input", in, "--json", path("r.json"), "--resume"}), kUsage, "one group");
-  expect_error(filter({"--input", path("none.png")}), kData, "none.png");
-  expect_error(filter({"--input", path("text.png")}), kData, "text.png");
-  expect_error(filter({"--input", in, "--output", path("out.jpg")}), kUsage, "ending in .png");
-  expect_error(filter({"--input", in, "--filter", "emboss"}), kData, "edge, blur, sharpen or a file");
-  expect_error(filter({"--input", in, "--filter", path("odd.txt")}), kData, "line 1");
-  expect_error(filter({"--input", in, "--filter", "/dev/zero"}), kData, "/dev/zero");
-  for (const char* stride : {"0", "-1", "1e3", "0x1", "1025", "x"}) {
-    expect_error(filter({"--input", in, "--stride", stride}), kUsage, "--stride");
-  }
-  expect_error(filter({"--input", in, "--backend", "nonesuch"}), kUsage, "nonesuch");
-  expect_error(filter({"--input", in, "--layout", "chwn"}), kUsage, "--layout");
-  expect_error(filter({"--input", in, "--backend", "im2col_gemm", "--layout", "nhwc"}), kUnavailable, "NHWC");
-  expect_error(filter({"--input", in, "--output", path("none/out.png"), "--backend", "direct"}), kOutput,
-               "out.png");
-  EXPECT_FALSE(std::filesystem::exists(path("out.png")));
 }
 
 }  // namespace

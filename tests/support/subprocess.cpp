@@ -1,7 +1,9 @@
 #include "tests/support/subprocess.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -82,6 +84,11 @@ struct Terminal {
       ::dup2(out.write, STDOUT_FILENO);
   }
   ::dup2(err.write, STDERR_FILENO);
+  if (options.drop_file_rights && ::geteuid() == 0 &&
+      (::prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE) != 0 ||
+       ::prctl(PR_CAPBSET_DROP, CAP_DAC_READ_SEARCH) != 0)) {
+    ::_exit(ProgramRun::kNoRights);
+  }
   for (const std::string& name : options.unset) ::unsetenv(name.c_str());
   for (const auto& [name, value] : options.environment) ::setenv(name.c_str(), value.c_str(), 1);
   ::execv(arguments[0], arguments.data());
@@ -111,7 +118,8 @@ ProgramRun run_program(const std::vector<std::string>& command, const ProgramOpt
   const pid_t child = ::fork();
   if (child < 0) throw std::runtime_error("fork failed");
   if (child == 0) {
-    std::signal(SIGPIPE, SIG_DFL);
+    for (const int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_DFL);
+    for (const int signal : options.ignored_signals) std::signal(signal, SIG_IGN);
     become(arguments, terminal.name, options, in, out, err);
   }
   in.close_read();
@@ -123,12 +131,13 @@ ProgramRun run_program(const std::vector<std::string>& command, const ProgramOpt
   size_t sent = 0;
   bool interrupted = false;
   while (out.read >= 0 || err.read >= 0) {
-    if (sent >= options.standard_input.size()) in.close_write();
-    pollfd waiting[3] = {{out.read, POLLIN, 0}, {err.read, POLLIN, 0}, {in.write, POLLOUT, 0}};
+    if (sent == options.standard_input.size() && !options.keep_stdin_open) in.close_write();
+    const bool more = sent < options.standard_input.size();
+    pollfd waiting[3] = {{out.read, POLLIN, 0}, {err.read, POLLIN, 0}, {more ? in.write : -1, POLLOUT, 0}};
     ::poll(waiting, 3, 20);
     if (out.read >= 0 && waiting[0].revents != 0 && !drain(out.read, run.out)) out.close_read();
     if (err.read >= 0 && waiting[1].revents != 0 && !drain(err.read, run.err)) err.close_read();
-    if (in.write >= 0 && waiting[2].revents != 0) {
+    if (more && in.write >= 0 && waiting[2].revents != 0) {
       const ssize_t put =
           ::write(in.write, options.standard_input.data() + sent, options.standard_input.size() - sent);
       if (put > 0) sent += static_cast<size_t>(put);
@@ -155,6 +164,9 @@ ProgramRun run_program(const std::vector<std::string>& command, const ProgramOpt
   }
   run.seconds = seconds_since(start);
   run.max_rss_kib = usage.ru_maxrss;
+  for (const timeval& time : {usage.ru_utime, usage.ru_stime}) {
+    run.cpu_seconds += static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  }
   if (WIFEXITED(status)) run.exit_code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) run.signal = WTERMSIG(status);
   return run;

@@ -8,11 +8,13 @@
 namespace lenslet::test {
 
 struct ProgramRun {
+  static constexpr int kNoRights =
+      125;             // exit code where drop_file_rights was asked for and is not to be had
   int exit_code = -1;  // -1: ended by a signal
   int signal = 0;
   bool timed_out = false;
   std::string out, err;
-  double seconds = 0;
+  double seconds = 0, cpu_seconds = 0;  // by the clock, and of its own
   long max_rss_kib = 0;
 };
 
@@ -25,6 +27,9 @@ struct ProgramOptions {
   std::map<std::string, std::string> environment;  // added to this process's
   std::vector<std::string> unset;                  // taken from it
   std::string folder;                              // to run in; empty: this one
+  bool keep_stdin_open = false;                    // nothing comes through the pipe, and it does not end
+  std::vector<int> ignored_signals;                // as under nohup
+  bool drop_file_rights = false;  // root may then open only what the files' modes let it open
   double timeout_s = 120;
   double interrupt_after_s = 0;  // SIGINT then; 0: none
 };

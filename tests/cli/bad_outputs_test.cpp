@@ -1,0 +1,68 @@
+// Where results go: disks that are full or read-only, folders, standard output.
+#include "tests/cli/bad_input.h"
+
+namespace lenslet::test {
+namespace {
+
+constexpr BadInput kOutputs[] = {
+    {"json_in_no_folder", "lenslet eval --device cpu --data {dir}/data --json {dir}/no/such/x.json", kOutput,
+     "x.json"},
+    {"json_is_folder", "lenslet eval --device cpu --data {dir}/data --json {dir}/out", kOutput, "out"},
+    {"csv_full", "lenslet eval --device cpu --data {dir}/data --csv /dev/full", kOutput, "/dev/full"},
+    {"logits_full", "lenslet eval --device cpu --data {dir}/data --logits /dev/full", kOutput, "/dev/full"},
+    {"trace_full", "lenslet profile --device cpu --min-time-ms 1 --warmup-ms 0 --cache hot --trace /dev/full",
+     kOutput, "/dev/full"},
+    {"plan_full", "lenslet eval --device cpu --data {dir}/data --save-plan /dev/full", kOutput, "/dev/full"},
+    {"classify_json_full", "lenslet classify --device cpu {dir}/pics/one.pgm --json /dev/full", kOutput,
+     "/dev/full"},
+    {"standard_output_full", "lenslet eval --device cpu --data {dir}/data --json -", kOutput,
+     "standard output|No space left", "stdout:full"},
+    {"version_into_full", "lenslet --version", kOutput, "standard output|No space left", "stdout:full"},
+    {"help_into_full", "lenslet eval --help", kOutput, "standard output|No space left", "stdout:full"},
+    {"standard_output_closed", "lenslet classify --device cpu {dir}/pics/one.pgm --csv {dir}/out/closed.csv",
+     kOutput, "standard output", "stdout:closed"},
+    {"json_to_closed_output", "lenslet eval --device cpu --data {dir}/data --json -", kOutput,
+     "standard output", "stdout:closed"},
+    {"json_on_full_disk", "lenslet eval --device cpu --data {dir}/data --json {dir}/full/old.json", kOutput,
+     "full/old.json|No space left"},
+    {"logits_on_full_disk", "lenslet eval --device cpu --data {dir}/data --logits {dir}/full/x.npy", kOutput,
+     "full/x.npy|No space left"},
+    {"sheet_on_full_disk", "lenslet eval --device cpu --data {dir}/data --contact-sheet {dir}/full/x.png",
+     kOutput, "full/x.png|No space left"},
+    {"classify_on_full_disk",
+     "lenslet classify --device cpu {dir}/many/t10k-images-idx3-ubyte --limit 2000 --csv {dir}/full/x.csv",
+     kOutput, "full/x.csv|No space left"},
+    {"trace_on_full_disk",
+     "lenslet profile --device cpu --min-time-ms 1 --warmup-ms 0 --cache hot --trace {dir}/full/x.json",
+     kOutput, "full/x.json|No space left"},
+    {"doctor_on_full_disk", "lenslet backends --device cpu --json {dir}/full/x.json", kOutput,
+     "full/x.json|No space left"},
+    {"csv_on_read_only_disk", "lenslet eval --device cpu --data {dir}/data --csv {dir}/read_only/x.csv",
+     kOutput, "read_only/x.csv|Read-only"},
+    {"misses_on_read_only_disk", "lenslet eval --device cpu --data {dir}/data --misses {dir}/read_only/x.csv",
+     kOutput, "read_only/x.csv|Read-only"},
+    {"plan_on_read_only_disk",
+     "lenslet eval --device cpu --data {dir}/data --save-plan {dir}/read_only/plan.json", kOutput,
+     "read_only/plan.json|Read-only"},
+    {"classify_on_read_only_disk",
+     "lenslet classify --device cpu {dir}/many/t10k-images-idx3-ubyte --limit 2000 --csv "
+     "{dir}/read_only/x.csv",
+     kOutput, "read_only/x.csv|Read-only"},
+    {"tuned_plan_on_read_only_disk",
+     "lenslet tune --device cpu --min-time-ms 1 --warmup-ms 0 --plan fused --save-plan "
+     "{dir}/read_only/x.json",
+     kOutput, "read_only/x.json|Read-only"},
+    {"json_in_locked_folder", "lenslet eval --device cpu --data {dir}/data --json {dir}/locked/x.json",
+     kOutput, "locked/x.json|Permission denied", "rights:none"},
+    {"json_name_too_long", "lenslet eval --device cpu --data {dir}/data --json {dir}/out/{long}", kOutput,
+     "xxx|too long"},
+    {"json_through_file", "lenslet eval --device cpu --data {dir}/data --json {dir}/pics/one.pgm/x.json",
+     kOutput, "x.json|Not a directory"},
+    {"json_symlink_loop", "lenslet eval --device cpu --data {dir}/data --json {dir}/w/loop", kOutput,
+     "w/loop"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Outputs, BadInputTest, testing::ValuesIn(kOutputs), name_of);
+
+}  // namespace
+}  // namespace lenslet::test

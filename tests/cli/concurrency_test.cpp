@@ -1,0 +1,166 @@
+// Several programs write one file at the same time: whoever reads it at any moment finds a whole one.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/cli/fixture_files.h"
+
+namespace lenslet::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read_bytes(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+// By the end of its name; what it is that makes a file of that kind whole.
+bool whole(const std::string& name, const std::string& bytes) {
+  if (ends_with(name, ".json")) return nlohmann::json::accept(bytes);
+  if (ends_with(name, ".csv")) return ends_with(bytes, "\n") && bytes.find(',') != std::string::npos;
+  if (ends_with(name, ".png")) return ends_with(bytes, std::string("IEND\xae\x42\x60\x82", 8));
+  if (ends_with(name, ".npy")) return bytes.size() == 128 + 20 * 10 * sizeof(float);
+  return ends_with(name, ".html") && ends_with(bytes, "</html>\n");
+}
+
+struct Shared {
+  const char* name;
+  const char* line;  // {out} is the folder
+  std::vector<const char*> files;
+  int writers, rounds;
+};
+
+std::ostream& operator<<(std::ostream& out, const Shared& shared) { return out << shared.line; }
+
+class ConcurrencyTest : public testing::TestWithParam<Shared> {
+ protected:
+  void SetUp() override {
+    out_ = fixture_folder() + "/shared";
+    fs::remove_all(out_);
+    fs::create_directories(out_);
+  }
+  ProgramRun run(std::string line) const {
+    for (size_t at; (at = line.find("{out}")) != std::string::npos;) line.replace(at, 5, out_);
+    const size_t blank = line.find(' ');
+    return (line.substr(0, blank) == "lenslet" ? lenslet : convbench)(line.substr(blank + 1), {});
+  }
+  std::string out_;
+};
+
+TEST_P(ConcurrencyTest, ReadersSeeWholeFiles) {
+  fixture_folder();  // before there are threads
+  std::atomic<int> writing{GetParam().writers};
+  std::vector<ProgramRun> last(static_cast<size_t>(GetParam().writers));
+  std::vector<std::thread> writers;
+  for (ProgramRun& mine : last) {
+    writers.emplace_back([&] {
+      for (int round = 0; round < GetParam().rounds; ++round) {
+        mine = run(GetParam().line);
+        if (mine.exit_code != 0) break;
+      }
+      --writing;
+    });
+  }
+  long reads = 0, broken = 0;
+  std::string first_broken;
+  while (writing > 0) {
+    for (const char* name : GetParam().files) {
+      if (!fs::exists(out_ + "/" + name)) continue;
+      const std::string bytes = read_bytes(out_ + "/" + name);
+      ++reads;
+      if (whole(name, bytes) || broken++ > 0) continue;
+      first_broken = std::string(name) + ": " + bytes;
+    }
+  }
+  for (std::thread& writer : writers) writer.join();
+  for (const ProgramRun& mine : last) {
+    if (mine.exit_code == 4 && mine.err.find("python3") != std::string::npos) GTEST_SKIP() << mine.err;
+    EXPECT_EQ(mine.exit_code, 0) << mine.err;
+  }
+  EXPECT_EQ(broken, 0) << "of " << reads << " reads: " << first_broken;
+  EXPECT_GT(reads, 0);
+  size_t files = 0;
+  for (const auto& entry : fs::directory_iterator(out_)) {
+    const std::string name = entry.path().filename().string();
+    EXPECT_TRUE(whole(name, read_bytes(entry.path().string()))) << name;
+    ++files;
+  }
+  EXPECT_EQ(files, GetParam().files.size());
+}
+
+const Shared kShared[] = {
+    {"eval",
+     "lenslet eval --device cpu --threads 1 --data {dir}/data --json {out}/r.json --csv {out}/r.csv --misses "
+     "{out}/m.csv "
+     "--logits {out}/l.npy --contact-sheet {out}/s.png --save-plan {out}/p.json",
+     {"r.json", "r.csv", "m.csv", "l.npy", "s.png", "p.json"},
+     3,
+     2},
+    {"classify",
+     "lenslet classify --device cpu --threads 1 --limit 5000 --json {out}/r.json --csv {out}/r.csv "
+     "{dir}/many/t10k-images-idx3-ubyte",
+     {"r.json", "r.csv"},
+     4,
+     4},
+    {"profile",
+     "lenslet profile --device cpu --threads 1 --cache hot --warmup-ms 0 --min-time-ms 1 --trace "
+     "{out}/t.json --json "
+     "{out}/r.json",
+     {"t.json", "r.json"},
+     2,
+     1},
+    {"report",
+     "convbench run --device cpu --threads 1 --problem ic1ih8oc1kh1 --backend direct --cache hot --warmup-ms "
+     "0 "
+     "--min-time-ms 1 --json {out}/r.json --csv {out}/r.csv --report {out}/r.html",
+     {"r.json", "r.csv", "r.html"},
+     2,
+     1},
+};
+
+INSTANTIATE_TEST_SUITE_P(Writers, ConcurrencyTest, testing::ValuesIn(kShared),
+                         [](const testing::TestParamInfo<Shared>& shared) {
+                           return std::string(shared.param.name);
+                         });
+
+// Both would read the file, add their rows and write it back, and the rows of the one that comes first would be lost.
+TEST(Resume, TwoRunsDoNotShareAFile) {
+  const std::string file = fixture_folder() + "/out/both.json";
+  const std::string line =
+      "run --device cpu --threads 1 --backend direct --cache hot --warmup-ms 0 --resume --json " + file;
+  ProgramRun first;
+  std::thread other([&] {
+    ProgramOptions options;
+    options.interrupt_after_s = 6;
+    first = convbench(line + " --min-time-ms 3600000 --problem ic64ih64oc64kh3", options);
+  });
+  for (int i = 0; i < 400 && !fs::exists(file + ".lock"); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_TRUE(fs::exists(file + ".lock"));
+  const ProgramRun second = convbench(line + " --min-time-ms 1 --problem ic1ih9oc1kh1");
+  other.join();
+  EXPECT_EQ(second.exit_code, 7) << second.out;
+  EXPECT_NE(second.err.find("both.json: another run with --resume"), std::string::npos) << second.err;
+  EXPECT_EQ(first.exit_code, 130) << first.err;
+  EXPECT_FALSE(fs::exists(file + ".lock"));
+  // The lock of a run that was killed holds nobody up.
+  std::ofstream(file + ".lock") << "";
+  const ProgramRun third = convbench(line + " --min-time-ms 1 --problem ic1ih9oc1kh1");
+  EXPECT_NE(third.err.find("min_time_ms"), std::string::npos)
+      << third.err;  // other settings: it read the file
+  EXPECT_FALSE(fs::exists(file + ".lock"));
+}
+
+}  // namespace
+}  // namespace lenslet::test

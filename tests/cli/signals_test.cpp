@@ -1,0 +1,262 @@
+// SIGINT, SIGTERM and SIGHUP in every phase of every command that takes long: exit 130, one line, whole files or none. A
+// library that is preloaded sends the signal (signal_at.cpp), so that a phase is hit and not guessed at by the clock.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/fixture_files.h"
+
+namespace lenslet::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kInterrupted = 130;
+constexpr double kPatienceSeconds = 60;  // for a loaded machine; a phase itself ends within one iteration
+
+struct Command {
+  const char* name;
+  const char* line;  // {out} is a folder of its own
+  /// Phase and where it is, as signal_at.cpp reads it.
+  std::vector<std::pair<const char*, const char*>> phases;
+};
+
+// Times so long that no measurement would end by itself within the patience.
+const std::vector<Command>& commands() {
+  static const std::vector<Command> all = {
+      {"eval",
+       "lenslet eval --device cpu --threads 1 --data {dir}/many --batch-size 16 --json {out}/r.json --csv "
+       "{out}/r.csv "
+       "--logits {out}/r.raw --save-plan {out}/plan.json",
+       {{"loading", "open:t10k-images"},
+        {"preparing", "print:data:,clock:1"},
+        {"warming_up", "print:data:,clock:3"},
+        {"measuring", "print:data:,clock:5"},
+        {"writing_created", "print:accuracy,create:1"},
+        {"writing", "print:accuracy,write:1"},
+        {"writing_renames", "print:accuracy,rename:2"}}},
+      {"matrix",
+       "lenslet eval --backend-matrix --device cpu --threads 1 --data {dir}/data --json {out}/r.json --csv "
+       "{out}/r.csv",
+       {{"preparing", "print:data:,clock:1"}, {"measuring", "print:data:,clock:9"}, {"writing", "write:1"}}},
+      {"classify",
+       "lenslet classify --device cpu --threads 1 --json {out}/r.json --csv {out}/r.csv {dir}/mixed/1.pgm "
+       "{dir}/many/t10k-images-idx3-ubyte",
+       {{"loading", "open:1.pgm"},
+        {"preparing", "clock:1"},
+        {"measuring", "print:[100]"},
+        {"writing", "write:1"},
+        {"writing_renames", "rename:1"}}},
+      {"profile",
+       "lenslet profile --device cpu --threads 1 --weights {dir}/w/good.safetensors --cache hot --warmup-ms "
+       "3600000 "
+       "--min-time-ms 3600000 --json {out}/r.json --csv {out}/r.csv --trace {out}/trace.json",
+       {{"loading", "open:good.safetensors"},
+        {"ceilings", "print:LeNet-5,clock:20"},
+        {"preparing", "print:ceilings,clock:1"},
+        {"warming_up", "print:ceilings,clock:50"}}},
+      {"profile_measuring",
+       "lenslet profile --device cpu --threads 1 --cache hot --warmup-ms 0 --min-time-ms 3600000 --json "
+       "{out}/r.json "
+       "--csv {out}/r.csv --trace {out}/trace.json",
+       {{"measuring", "print:ceilings,clock:500"}}},
+      {"profile_writing",
+       "lenslet profile --device cpu --threads 1 --cache hot --warmup-ms 0 --min-time-ms 1 --json "
+       "{out}/r.json --csv "
+       "{out}/r.csv --trace {out}/trace.json --save-plan {out}/plan.json",
+       {{"plan", "create:1"},
+        {"writing", "print:ceilings,write:1"},
+        {"writing_renames", "print:ceilings,rename:3"}}},
+      {"bench",
+       "lenslet bench --device cpu --threads 1 --data {dir}/data --plan layered --batch-sizes 1,2 "
+       "--warmup-ms 10 "
+       "--min-time-ms 3600000 --json {out}/r.json --csv {out}/r.csv",
+       {{"loading", "open:t10k-images"},
+        {"ceilings", "print:pictures,clock:20"},
+        {"preparing", "print:ceilings,clock:1"},
+        {"warming_up", "print:ceilings,clock:30"},
+        {"measuring", "print:ceilings,clock:3000"}}},
+      {"bench_writing",
+       "lenslet bench --device cpu --threads 1 --plan fused --batch-sizes 1,2 --warmup-ms 0 --min-time-ms 1 "
+       "--json "
+       "{out}/r.json --csv {out}/r.csv",
+       {{"writing", "write:1"}, {"writing_again", "rename:2"}}},
+      {"tune",
+       "lenslet tune --device cpu --threads 1 --weights {dir}/w/good.safetensors --plan layered --warmup-ms "
+       "10 "
+       "--min-time-ms 3600000 --json {out}/r.json --csv {out}/r.csv --save-plan {out}/plan.json",
+       {{"loading", "open:good.safetensors"},
+        {"preparing", "print:LeNet-5,clock:1"},
+        {"warming_up", "print:LeNet-5,clock:40"},
+        {"measuring", "print:LeNet-5,clock:4000"}}},
+      {"tune_writing",
+       "lenslet tune --device cpu --threads 1 --plan fused --warmup-ms 0 --min-time-ms 1 --json {out}/r.json "
+       "--save-plan "
+       "{out}/plan.json",
+       {{"writing", "write:1"}, {"writing_renames", "rename:2"}}},
+      {"run",
+       "convbench run --device cpu --threads 1 --problems {dir}/problems/good.txt --warmup-ms 10 "
+       "--min-time-ms 3600000 "
+       "--json {out}/r.json --csv {out}/r.csv --resume",
+       {{"loading", "open:good.txt"},
+        {"ceilings", "print:cpu (,clock:20"},
+        {"preparing", "print:ceilings,clock:1"},
+        {"warming_up", "print:ceilings,clock:30"},
+        {"measuring", "print:ceilings,clock:3000"}}},
+      {"sweep",
+       "convbench sweep --device cpu --threads 1 --sizes 16,24 --strides 1 --out-channels 3 --backend direct "
+       "--warmup-ms 0 "
+       "--min-time-ms 1 --json {out}/r.json --csv {out}/r.csv",
+       {{"writing", "write:1"}, {"writing_again", "rename:2"}, {"between_writing", "rename:1,clock:50"}}},
+  };
+  return all;
+}
+
+struct Interruption {
+  const Command* command;
+  const char *phase, *point;
+  int signal;
+};
+
+std::ostream& operator<<(std::ostream& out, const Interruption& when) {
+  return out << when.command->line << " at " << when.point;
+}
+
+// Every third, unless the environment asks for all of them with LENSLET_TEST_THOROUGH: together they take minutes.
+constexpr size_t kStride = 3;
+
+std::vector<Interruption> interruptions(bool only_writing) {
+  const size_t stride = std::getenv("LENSLET_TEST_THOROUGH") ? 1 : kStride;
+  std::vector<Interruption> list;
+  size_t turn = 0;
+  for (const Command& command : commands()) {
+    for (const auto& [phase, point] : command.phases) {
+      // All signals take one way, so that each phase needs one of them.
+      const int signal = turn % 2 == 0 ? SIGINT : SIGTERM;
+      if (turn++ % stride != 0) continue;
+      const bool writing = std::string(phase).find("writing") != std::string::npos;
+      if (writing || !only_writing || stride == 1) list.push_back({&command, phase, point, signal});
+    }
+  }
+  if (!only_writing) list.push_back({&commands().front(), "hangup", "print:data:,clock:5", SIGHUP});
+  return list;
+}
+
+class SignalTest : public testing::TestWithParam<Interruption> {
+ protected:
+  void SetUp() override {
+    out_ = fixture_folder() + "/signals";
+    fs::remove_all(out_);
+    fs::create_directories(out_);
+  }
+  ProgramRun run(int signals) const {
+    const Interruption& when = GetParam();
+    ProgramOptions options;
+    options.timeout_s = kPatienceSeconds;
+    options.environment = {{"LD_PRELOAD", LENSLET_SIGNAL_AT},
+                           {"LENSLET_TEST_SIGNAL", std::to_string(when.signal)},
+                           {"LENSLET_TEST_SIGNAL_AT", when.point},
+                           {"LENSLET_TEST_SIGNAL_COUNT", std::to_string(signals)}};
+    const char* const asan = std::getenv("ASAN_OPTIONS");
+    options.environment["ASAN_OPTIONS"] = std::string(asan ? asan : "") + ":verify_asan_link_order=0";
+    std::string line = when.command->line;
+    for (size_t at; (at = line.find("{out}")) != std::string::npos;) line.replace(at, 5, out_);
+    const size_t blank = line.find(' ');
+    return (line.substr(0, blank) == "lenslet" ? lenslet : convbench)(line.substr(blank + 1), options);
+  }
+  std::string text(const std::string& name) const {
+    std::ifstream file(out_ + "/" + name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  }
+  // Files are whole; nothing temporary is there.
+  void expect_whole_files() const {
+    for (const auto& entry : fs::directory_iterator(out_)) {
+      const std::string name = entry.path().filename().string(), bytes = text(name);
+      EXPECT_NE(name.front(), '.') << name;
+      if (name == "r.json" || name == "trace.json" || name == "plan.json") {
+        EXPECT_TRUE(nlohmann::json::accept(bytes)) << name << ": " << bytes;
+      } else if (name == "r.csv") {
+        ASSERT_FALSE(bytes.empty());
+        EXPECT_EQ(bytes.back(), '\n');
+      } else if (name == "r.raw") {
+        EXPECT_EQ(bytes.size() % (10 * sizeof(float)), 0u);
+      } else {
+        ADD_FAILURE() << name << " stayed behind";
+      }
+    }
+  }
+  void expect_line(const ProgramRun& run, const std::string& words) const {
+    EXPECT_FALSE(run.timed_out) << "it went on: " << run.out;
+    EXPECT_EQ(run.signal, 0);
+    EXPECT_EQ(run.exit_code, kInterrupted) << run.out << run.err;
+    EXPECT_NE(run.err.find(words), std::string::npos) << run.err;
+    EXPECT_EQ(run.err.find("error:"), std::string::npos) << run.err;
+  }
+
+  std::string out_;
+};
+
+TEST_P(SignalTest, FirstFinishesAndLeavesWholeFiles) {
+  const ProgramRun result = run(1);
+  const std::map<int, std::string> names = {{SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"}};
+  expect_line(result,
+              ": interrupted by " + names.at(GetParam().signal) + ": every file that was written is whole\n");
+  expect_whole_files();
+  const std::string phase = GetParam().phase, result_file = text("r.json");
+  // A signal that comes while files are written finds the work done.
+  if (result_file.empty() || phase.find("writing") != std::string::npos) return;
+  const nlohmann::json document = nlohmann::json::parse(result_file);
+  EXPECT_TRUE(document.value("interrupted", false) || document.value("status", "") == "INTERRUPTED")
+      << result_file;
+}
+
+class SecondSignalTest : public SignalTest {};
+
+TEST_P(SecondSignalTest, StopsAtOnceAndLeavesWholeFiles) {
+  const std::string earlier = "{\"earlier\": true}\n";
+  const bool resumes = std::string(GetParam().command->line).find("--resume") != std::string::npos;
+  if (!resumes) std::ofstream(out_ + "/r.json") << earlier;
+  const ProgramRun result = run(2);
+  expect_line(result, ": interrupted again: stopped at once, what was half written is removed\n");
+  expect_whole_files();
+  if (!resumes && std::string(GetParam().phase).find("writing") == std::string::npos) {
+    EXPECT_EQ(text("r.json"), earlier);
+  }
+}
+
+std::string name_of(const testing::TestParamInfo<Interruption>& when) {
+  return std::string(when.param.command->name) + "_" + when.param.phase;
+}
+INSTANTIATE_TEST_SUITE_P(Phases, SignalTest, testing::ValuesIn(interruptions(false)), name_of);
+INSTANTIATE_TEST_SUITE_P(Phases, SecondSignalTest, testing::ValuesIn(interruptions(true)), name_of);
+
+// nohup: what was ignored stays ignored.
+TEST(Signals, AHangupThatIsIgnoredStaysIgnored) {
+  ProgramOptions options;
+  options.environment = {{"LD_PRELOAD", LENSLET_SIGNAL_AT},
+                         {"LENSLET_TEST_SIGNAL", std::to_string(SIGHUP)},
+                         {"LENSLET_TEST_SIGNAL_AT", "print:data:,clock:5"},
+                         {"ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0"}};
+  options.ignored_signals = {SIGHUP};
+  const ProgramRun run = lenslet("eval --device cpu --data {dir}/data", options);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+}
+
+// Ctrl-C leaves a pipe into which nobody writes.
+TEST(Signals, AReadThatWaitsEnds) {
+  ProgramOptions options;
+  options.keep_stdin_open = true;
+  options.interrupt_after_s = 0.5;
+  options.timeout_s = kPatienceSeconds;
+  const ProgramRun run = lenslet("classify --device cpu -", options);
+  EXPECT_FALSE(run.timed_out);
+  EXPECT_EQ(run.exit_code, kInterrupted) << run.err;
+}
+
+}  // namespace
+}  // namespace lenslet::test
