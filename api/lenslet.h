@@ -64,8 +64,8 @@ typedef struct lenslet_options {
 
 /** What the model says of one picture: class 0 to 9 and the probability it gives to it. */
 typedef struct lenslet_prediction {
-  int32_t label;
-  float probability;
+  int32_t label;     /* 0 to 9 */
+  float probability; /* 0 to 1; NaN where a NaN was among the picture's values */
 } lenslet_prediction;
 
 /** Device time of one layer of a pass, or of the whole pass where the plan is fused; nanoseconds. */
@@ -73,9 +73,9 @@ typedef struct lenslet_layer_time {
   char name[32];    /* "conv1", or "lenet5" of a fused plan */
   char backend[32]; /* the code that ran */
   char math[8];     /* "fp32"; empty where it means nothing */
-  double median_ns;
-  double p10_ns;
-  double p90_ns;
+  double median_ns; /* over the passes measured */
+  double p10_ns;    /* a tenth of the passes were faster */
+  double p90_ns;    /* a tenth were slower */
 } lenslet_layer_time;
 
 /** "0.1.0". */

@@ -28,19 +28,21 @@ struct ModelOptions {
 
 /// Median device time of one layer of a pass, or of the whole pass where the plan is fused.
 struct LayerTime {
-  std::string name;     // "conv1", or "lenet5" of a fused plan
-  std::string backend;  // the code that ran
-  std::string math;     // "fp32"; empty where it means nothing
-  double median_ns = 0, p10_ns = 0, p90_ns = 0;
+  std::string name;      // "conv1", or "lenet5" of a fused plan
+  std::string backend;   // the code that ran
+  std::string math;      // "fp32"; empty where it means nothing
+  double median_ns = 0;  // over the passes measured
+  double p10_ns = 0;     // a tenth of the passes were faster
+  double p90_ns = 0;     // a tenth were slower
 };
 
 /// One pass of a given batch, layer by layer; measured as framework/profiler.h says.
 struct ModelProfile {
-  std::string device;  // "cuda:0"
-  std::string plan;    // "layered" or "fused"
-  int64_t batch = 0;
-  double total_ns = 0;  // a pass without the events between the layers
-  std::vector<LayerTime> layers;
+  std::string device;             // "cuda:0"
+  std::string plan;               // "layered" or "fused"
+  int64_t batch = 0;              // images of the pass
+  double total_ns = 0;            // a pass without the events between the layers
+  std::vector<LayerTime> layers;  // in the order they run
 };
 
 /// One backend that a layer could take.
@@ -73,13 +75,16 @@ class Model {
   void predict(const float* images, int64_t count, Prediction* predictions);
   /// The 10 values before softmax, `logits` [count, 10], in host memory.
   void logits(const uint8_t* pixels, int64_t count, float* logits);
+  /// Of normalised images.
   void logits(const float* images, int64_t count, float* logits);
 
+  /// Longest time to ask profile() for: ten minutes.
   static constexpr double kMaxProfileMs = 600000;
   /// Times a pass of `batch` random images, for at least `min_time_ms` of it, as plan() describes it. Throws UsageError for a
   /// batch outside 1..1,048,576 and a time outside 0..kMaxProfileMs.
   ModelProfile profile(int64_t batch, double min_time_ms = 100);
 
+  /// Where it computes.
   Device device() const noexcept;
   /// "NVIDIA H200", or the CPU's model.
   std::string device_name() const;

@@ -1,5 +1,5 @@
 // ModelSetup: from the words that say what runs and where to LeNet-5 with its weights, a device and the choices an
-// Executable is built with. The command line's Session and the embedded Model both stand on it.
+// Executable is built with. The command line's Session and the embedded Model both stand on it. Internal: programs use Model.
 #pragma once
 
 #include <cstdint>
