@@ -29,17 +29,12 @@ KEPT = (
     "CMAKE_CXX_COMPILER",
     "CMAKE_CXX_COMPILER_LAUNCHER",
     "CMAKE_CXX_FLAGS",
-    "CMAKE_GENERATOR",
-    "LENSLET_CUDA",
-    "LENSLET_ONEDNN",
-    "LENSLET_SANITIZE",
-    "LENSLET_WERROR",
 )
 
 
 def cache_of(build):
     lines = (build / "CMakeCache.txt").read_text(encoding="utf-8").splitlines()
-    return dict(re.match(r"([^:]+):[^=]*=(.*)", line).groups() for line in lines if re.match(r"[A-Za-z_]+:", line))
+    return dict(re.match(r"([^:]+):[^=]*=(.*)", line).groups() for line in lines if re.match(r"\w+:", line))
 
 
 def apply(block, tree, started):
@@ -102,7 +97,8 @@ def main():
         fixtures.write_digits(tree / "data", 64)
         environment = {name: value for name, value in os.environ.items() if name != "LENSLET_MNIST_DIR"}
         environment |= {"CCACHE_BASEDIR": str(tree), "CCACHE_NOHASHDIR": "1"}
-        options = [f"-D{name}={cache[name]}" for name in KEPT if cache.get(name) and name != "CMAKE_GENERATOR"]
+        kept = [name for name in cache if name in KEPT or re.match(r"LENSLET_[A-Z_]+$", name)]
+        options = [f"-D{name}={cache[name]}" for name in kept if cache[name]]
         release = tree / "build" / "release"
         configure = ["cmake", "-S", tree, "-B", release, "-G", cache["CMAKE_GENERATOR"], *options]
         must(configure, tree, environment, "configure the copy")
