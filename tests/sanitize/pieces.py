@@ -37,6 +37,7 @@ RULES = (
     rule('resident_gpu', r'(?P<piece>\w+\.\w+)'),
     rule('framework_gpu', r'.*'),
     rule('study_kernels', r'StudyKernels\.(?P<piece>\w+)'),
+    rule('embedding_gpu', r'(?P<piece>\w+\.\w+).*', ('memcheck',)),
     rule('faults_memory_gpu', r'.*', ('memcheck',)),
     rule('faults_threads_gpu', r'Threads\.(?P<piece>DifferentPlans\w+|BuildAtOnce)', ('memcheck',)),
 )
@@ -59,5 +60,6 @@ LEFT_OUT = (
     LeftOut('faults_memory_gpu', r'.*/Buffers\.MoreThanTheDeviceHas\w+/.*', DELIBERATE),
     LeftOut('faults_threads_gpu', r'Threads\.(TwoOn|TheCpu|OneGraph|Resident)\w+', 'the kernels of the pieces above, more often'),
     LeftOut('faults_leaks_gpu', r'.*', 'the kernels of the pieces above, ten thousand times'),
+    LeftOut('determinism_gpu', r'.*', 'the kernels of the pieces above, more often'),
     LeftOut('cli_gpu', r'.*', WHOLE),
 )
