@@ -88,10 +88,17 @@ class Commands(Scratch):
             (right + "<!-- run: someday -->\n```sh\nlenslet right\n```\n", "'<!-- run: someday -->' is not known"),
             ("```sh\n./dev build\n```\n", "mark it"),
             ("no commands\n", "no block was run"),
+            ("```console\n$ echo one\ntwo\n```\n", "prints something else"),
+            ("```console\n$ echo one\none\n$ lenslet wrong\n…\n```\n", "exit 1, expected 0"),
         ):
             code, output = self.run_page(page)
             self.assertEqual(code, 1, page + output)
             self.assertIn(words, output)
+
+    def test_what_commands_print(self):
+        page = "```console\n$ printf 'a\\nb\\nc 1.5\\nd\\n'\na\n…\nc …\nd\n$ echo one\n…\n```\n"
+        code, output = self.run_page(page)
+        self.assertEqual(code, 0, output)
 
     def test_blocks_for_a_gpu(self):
         page = "```sh\nlenslet wrong\n```\n<!-- run: gpu -->\n```sh\nlenslet right\n```\n"

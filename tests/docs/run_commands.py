@@ -2,6 +2,7 @@
 
     python3 tests/docs/run_commands.py ROOT BIN_DIR [--gpu] [--only DOCUMENT]
 
+In a block of `console` each line after `$ ` is run and must print what stands below it, `…` for whatever there is.
 Blocks share one folder, in the order of the documents. `lenslet` and `convbench` are those of BIN_DIR, with less work
 where the document asks for much (shorten.py). Comments before a block say what cannot be run (markdown_blocks.py); with
 --gpu the blocks that need a GPU are run instead of the others, exit code 77 where there is none. A block that fails without
@@ -28,7 +29,7 @@ from scratch_tree import copy_tree  # noqa: E402
 HERE = Path(__file__).resolve().parent
 # What takes minutes here and is tested elsewhere: such blocks must be marked.
 BUILDS = re.compile(r"^\s*(cmake --(build|preset|workflow)|ctest|\.ci/run|\./dev (?!help|format)\w+)", re.M)
-SHELLS = ("sh", "bash", "shell")
+SHELLS = ("sh", "bash", "shell", "console")
 LIMIT_S = 300
 ADVICE = """Mend the document, or say on the line before the block what this test should do with it:
   <!-- run: gpu -->            it needs a GPU
@@ -56,12 +57,17 @@ def write_programs(tree, programs):
     return folder
 
 
-def run(block, tree, environment):
-    """None, or what went wrong."""
-    script = ["bash", "-euo", "pipefail", "-c", block.text]
+def shown(output):
+    """A pattern for what a document shows of an output: … stands for anything, on a line of its own for lines."""
+    lines = [".*".join(re.escape(part) for part in line.rstrip().split("…")) + "\n" for line in output]
+    return "".join("(.*\n)*" if line == ".*\n" else line for line in lines)
+
+
+def run_script(text, exit_code, tree, environment):
+    """(What it printed, None or what went wrong)."""
     try:
         result = subprocess.run(
-            script,
+            ["bash", "-euo", "pipefail", "-c", text],
             cwd=tree,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -70,10 +76,25 @@ def run(block, tree, environment):
             timeout=LIMIT_S,
         )
     except subprocess.TimeoutExpired:
-        return f"took longer than {LIMIT_S} s"
-    if result.returncode != block.exit_code:
-        tail = result.stdout.decode(errors="replace")[-3000:]
-        return f"exit {result.returncode}, expected {block.exit_code}; the end of its output:\n{tail}"
+        return "", f"took longer than {LIMIT_S} s"
+    output = result.stdout.decode(errors="replace")
+    if result.returncode != exit_code:
+        return output, f"exit {result.returncode}, expected {exit_code}; the end of its output:\n{output[-3000:]}"
+    return output, None
+
+
+def run(block, tree, environment):
+    """None, or what went wrong."""
+    if block.language != "console":
+        return run_script(block.text, block.exit_code, tree, environment)[1]
+    for part in re.split(r"^\$ ", block.text, flags=re.M)[1:]:
+        command, *expected = part.splitlines()
+        output, wrong = run_script(command, block.exit_code, tree, environment)
+        output = "".join(line.rstrip() + "\n" for line in output.splitlines())
+        if wrong is None and not re.fullmatch(shown(expected), output):
+            wrong = f"{command}\nprints something else than the document says:\n{output}"
+        if wrong:
+            return wrong
     return None
 
 
