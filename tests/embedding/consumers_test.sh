@@ -88,6 +88,10 @@ for standard in c89 c99 c11; do
   log "lenslet.h as $standard" "$cc" -std=$standard -Wstrict-prototypes "${strict[@]}" "$work/alone.c"
 done
 log 'lenslet.h as C++98' "$cxx" -std=c++98 "${strict[@]}" -x c++ "$work/alone.c"
+# What a header includes is installed with it.
+(cd "$prefix/include/lenslet" && find . -name '*.h' | sort | sed 's|^\./\(.*\)|#include "\1"|') >"$work/all.cpp"
+[ "$(wc -l <"$work/all.cpp")" -gt 40 ] || fail 'hardly any header was installed'
+log 'all C++ headers together' "$cxx" -std=c++17 -Wall -Wextra -Werror -fsyntax-only -I "$prefix/include/lenslet" "$work/all.cpp"
 check_prefix
 
 # Nothing that is installed says where that was, or where it was built.

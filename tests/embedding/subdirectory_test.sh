@@ -12,10 +12,13 @@ fail() {
   exit 1
 }
 
-# With a generator of many files a build of a guest must not write into its host's folders.
 "$cmake" -S "$source/tests/embedding/consumers/subdirectory" -B "$work/build" -G Ninja -DCMAKE_C_COMPILER="$cc" \
-  -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE="$build_type" -DBUILD_TYPE="$build_type" -DLENSLET_SOURCE="$source" "$@" \
+  -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE="$build_type" -DBUILD_TYPE="$build_type" -DLENSLET_SOURCE="$source" \
+  -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "$@" \
   >"$work/log" 2>&1 || fail 'the project could not be configured'
+# How the host's own file is compiled: with our folders and nothing of our flags.
+compiled=$(grep '"command".*consumers/cxx/main\.cpp' "$work/build/compile_commands.json") || fail 'the host does not compile its own file'
+! grep -oE ' -(W[a-z-]+|f(sanitize|visibility)[^ ]*)' <<<"$compiled" >>"$work/log" || fail 'the host inherits the flags above'
 "$cmake" --build "$work/build" --parallel "$(nproc)" --target consumer consumer_c >"$work/log" 2>&1 || fail 'the project could not be built'
 for digit in 3 8; do
   for program in consumer consumer_c; do
