@@ -202,6 +202,12 @@ std::function<ExitCode()> parse_convbench_line(int argc, const char* const* argv
                    "convbench run --problem mb1ic3ih256oc3kh3ph1");
   line.environment("LENSLET_NUM_THREADS", "CPU threads, where --threads is not given");
   line.environment("LENSLET_MODULE_PATH", "folder of the modules for cuBLAS, cuDNN and oneDNN");
+  line.environment("LENSLET_DEVICE_MEMORY_LIMIT",
+                   "bytes to take of each device at most, such as 2G; the CPU is one");
+  line.environment("LENSLET_DEVICE_TIMEOUT",
+                   "seconds to wait for a GPU before it counts as lost [120]; 0: for ever");
+  line.environment("LENSLET_CHECK_LAYERS",
+                   "1: wait after every layer, so that a fault on a GPU is told of its layer");
   // Shared with the function returned, which outlives this call.
   struct Options {
     RunOptions run;
