@@ -2,6 +2,7 @@
 find_program(LENSLET_BASH bash REQUIRED)
 mark_as_advanced(LENSLET_BASH)
 if(LENSLET_BUILD_APPS)
+  lenslet_test(cli_description SOURCES packaging/cli_description_test.cpp DEPENDS lenslet_apps_common)
   set(programs "$<TARGET_FILE:lenslet_app>" "$<TARGET_FILE:lenslet_convbench>")
   foreach(name IN ITEMS bash_completion zsh_completion cli_pages)
     add_test(NAME ${name} COMMAND "${LENSLET_BASH}" "${CMAKE_CURRENT_LIST_DIR}/${name}_test.sh" ${programs})

@@ -1,0 +1,103 @@
+// From a placeholder to what completion offers, and from any help text to scripts and a page that say just that.
+#include "apps/common/cli_description.h"
+
+#include <gtest/gtest.h>
+
+#include "apps/common/completion.h"
+#include "apps/common/man_page.h"
+
+namespace lenslet {
+namespace {
+
+using Words = std::vector<std::string>;
+
+ValueChoices choices_of(const std::string& placeholder, Suggestions suggestions = {}) {
+  return value_choices({{"--x"}, placeholder, "", false, std::move(suggestions)});
+}
+
+TEST(ValueChoices, WordsStandForThemselves) {
+  const ValueChoices device = choices_of("auto|cpu|cuda[:N]");
+  EXPECT_EQ(device.words, (Words{"auto", "cpu", "cuda"}));
+  EXPECT_FALSE(device.files || device.folders || device.list);
+}
+
+TEST(ValueChoices, FilesAndFolders) {
+  const ValueChoices plan = choices_of("auto|layered|FILE");
+  EXPECT_EQ(plan.words, (Words{"auto", "layered"}));
+  EXPECT_TRUE(plan.files);
+  EXPECT_EQ(plan.ending, "");
+  const ValueChoices compared = choices_of("OLD.json NEW.json");
+  EXPECT_TRUE(compared.files);
+  EXPECT_EQ(compared.ending, ".json");
+  EXPECT_TRUE(compared.words.empty());
+  const ValueChoices folder = choices_of("DIR");
+  EXPECT_TRUE(folder.folders);
+  EXPECT_FALSE(folder.files);
+}
+
+TEST(ValueChoices, TextsOfferNothing) {
+  for (const char* placeholder : {"", "N", "MS", "STR", "BYTES", "NAME"}) {
+    const ValueChoices choices = choices_of(placeholder);
+    EXPECT_TRUE(choices.words.empty() && !choices.files && !choices.folders && !choices.list) << placeholder;
+  }
+}
+
+TEST(ValueChoices, SuggestionsAreAddedOnce) {
+  const ValueChoices choices = choices_of("LIST|all", {{"all", "direct"}, {{"conv1", {"winograd"}}}});
+  EXPECT_TRUE(choices.list);
+  EXPECT_EQ(choices.words, (Words{"all", "direct"}));
+  ASSERT_EQ(choices.keys.size(), 1u);
+  EXPECT_EQ(choices.keys[0].name, "conv1");
+}
+
+// What means something to a shell, to zsh's completion or to roff.
+ProgramDescription awkward() {
+  ProgramDescription program;
+  program.name = "tool";
+  program.help = ".a 'quoted' \\fBhelp";
+  program.version = "1.2";
+  program.date = "2026-01-31";
+  CommandDescription command;
+  command.name = "go";
+  command.help = "it's [odd]: \\ and so on";
+  command.options = {{{"--it"}, "", "don't [stop]: \\n", false, {}}};
+  command.footer = "Examples:\n  tool go 'a b' \\\n  .hidden\n'tis over";
+  program.commands = {command};
+  program.exit_codes = {{0, "ok"}};
+  return program;
+}
+
+TEST(ManPage, TakesAnyTextForText) {
+  const std::string page = man_page(awkward());
+  EXPECT_NE(page.find("tool \\- \\&.a 'quoted' \\efBhelp\n"), std::string::npos) << page;
+  EXPECT_NE(page.find("\ndon't [stop]: \\en\n"), std::string::npos) << page;
+  EXPECT_NE(page.find("\n.PP\n.EX\n  tool go 'a b' \\e\n  .hidden\n.EE\n"), std::string::npos) << page;
+  EXPECT_NE(page.find("\n\\&'tis over\n"), std::string::npos) << page;
+  EXPECT_NE(page.find(".TH TOOL 1 2026-01-31 \"tool 1.2\" \"User Commands\"\n"), std::string::npos) << page;
+}
+
+TEST(ZshCompletion, TakesAnyTextForText) {
+  const std::string script = zsh_completion(awkward());
+  EXPECT_NE(script.find("'(--it)--it[don'\\''t \\[stop\\]\\: \\\\n]'"), std::string::npos) << script;
+  EXPECT_NE(script.find("'go:it'\\''s \\[odd\\]\\: \\\\ and so on'"), std::string::npos) << script;
+}
+
+TEST(BashCompletion, NamesTheProgramEverywhere) {
+  const std::string script = bash_completion(awkward());
+  for (const char* mark : {"@NAME@", "@COMMANDS@"}) {
+    EXPECT_EQ(script.find(mark), std::string::npos) << script;
+  }
+  EXPECT_NE(script.find("\ncomplete -F _tool tool\n"), std::string::npos) << script;
+}
+
+TEST(ClosingWords, NameEveryExitCode) {
+  const std::string text = closing_words("tool go", {{"TOOL_HOME", "where it lives"}});
+  for (const auto& [code, meaning] : exit_codes()) {
+    EXPECT_NE(text.find(std::to_string(code) + " " + meaning), std::string::npos) << text;
+  }
+  EXPECT_NE(text.find("  TOOL_HOME "), std::string::npos) << text;
+  EXPECT_EQ(text.back(), '.');
+}
+
+}  // namespace
+}  // namespace lenslet
