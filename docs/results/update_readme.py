@@ -85,13 +85,13 @@ def run_with_matplotlib(script, *arguments):
 
 
 def draw(gpu):
-    """report.html and the pages' pictures."""
+    """README's pictures, report.html and its pictures."""
+    run_with_matplotlib(DRAW, str(gpu / "profile-batch-10000.json"))
     files = [str(path) for path in common.convbench_files(gpu)]
     if not files:
         sys.exit(f"{gpu} has neither {' nor '.join(common.CONVBENCH)}: there is nothing to draw")
     figures = ["--figures", str(gpu), "--only", ",".join(PICTURES)]
     run_with_matplotlib(REPORT / "report.py", "--html", str(gpu / PAGE), *figures, "--", *files)
-    run_with_matplotlib(DRAW, str(gpu / "profile-batch-10000.json"))
 
 
 def stale(gpu):
