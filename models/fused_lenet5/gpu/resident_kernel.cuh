@@ -34,7 +34,7 @@ __device__ __forceinline__ int64_t global_ns() {
 /// reason to end, which word 0 then says to every block.
 class SlotWatch {
  public:
-  __device__ SlotWatch(const ResidentArguments& args, volatile bool* ends)
+  __device__ SlotWatch(const ResidentArguments& args, int* ends)
       : args_(args), ends_(ends), launched_(global_ns()) {}
 
   __device__ uint64_t wait(uint64_t image) {
@@ -49,15 +49,15 @@ class SlotWatch {
         const int64_t now = global_ns();
         if (began == 0) began = now;
         if (tag == resident::kStopTag || now - began > args_.idle_ns || now - launched_ > args_.lease_ns)
-          *ends_ = true;
+          atomicExch(ends_, 1);
       }
-      if (*ends_) return resident::kStopTag << 56;
+      if (atomicOr(ends_, 0) != 0) return resident::kStopTag << 56;
     }
   }
 
  private:
   const ResidentArguments& args_;
-  volatile bool* ends_;
+  int* ends_;  // in shared memory; touched by atomics alone, because nothing orders the threads of a watch
   int64_t launched_;
 };
 
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
   constexpr int kPartBytes = T::kBlocks * kF1 * 4, kWordColumns = T::kImageColumns > 21 ? 4 : 3;
   __shared__ BlockMemory<T> block;
   __shared__ uint64_t words[resident::kImageWords];
-  __shared__ volatile bool ends;
+  __shared__ int ends;
 
   const int rank = cluster_rank(), thread = static_cast<int>(threadIdx.x);
   const bool watches = rank == 0 && thread < resident::kImageWords;
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
     readers |= static_cast<uint32_t>(thread == 0 || needs_word<T>(r, thread)) << r;
   const int word_bytes = 8 * (T::kImageRows * kWordColumns + (needs_word<T>(rank, 0) ? 0 : 1));
   if (thread == 0) {
-    ends = false;
+    ends = 0;
     barrier_init(&block.parts_arrived);
     barrier_init(&block.image_arrived);
     barriers_ready();
