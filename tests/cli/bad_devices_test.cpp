@@ -34,6 +34,14 @@ constexpr BadInput kDevices[] = {
     {"threads_from_environment", "lenslet eval --device cpu --data {dir}/data", kUsage,
      "LENSLET_NUM_THREADS|many", "LENSLET_NUM_THREADS=many"},
 
+    {"stub_driver", "lenslet eval --device cuda --data {dir}/data", kUnavailable, "cuda:0|--device cpu",
+     "LD_LIBRARY_PATH={dir}/stub_driver"},
+    {"memory_limit", "lenslet eval --device cpu --data {dir}/data --plan layered --batch-size 4096", kMemory,
+     "largest batch", "LENSLET_DEVICE_MEMORY_LIMIT=1M"},
+    {"memory_limit_that_is_none", "lenslet eval --device cpu --data {dir}/data --plan layered", kUsage,
+     "LENSLET_DEVICE_MEMORY_LIMIT|plenty", "LENSLET_DEVICE_MEMORY_LIMIT=plenty"},
+    {"decimal_comma", "lenslet eval --device cpu --data {dir}/data --limit 5 --min-accuracy 0.05", kOk,
+     "20.00 %", "LC_ALL=de_DE.UTF-8"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Devices, BadInputTest, testing::ValuesIn(kDevices), name_of);

@@ -113,6 +113,62 @@ void expect_row(const BadInput& bad) {
 
 TEST_P(BadInputTest, GetsItsExitCodeAndOneLine) { expect_row(GetParam()); }
 
+// Beside what cannot be read the rest is, and the code at the end says that something could not.
+TEST(BadInput, TheRestOfABatchGoesOn) {
+  ProgramOptions options;
+  options.drop_file_rights = true;
+  options.standard_input = "no picture";
+  const ProgramRun run = lenslet(
+      "classify --device cpu --json {dir}/out/batch.json {dir}/mixed {dir}/bad/unreadable.pgm {long} "
+      "{dir}/none.png - "
+      "{dir}/gz_bomb/t10k-images-idx3-ubyte.gz {dir}/nothing {dir}/odd/-dash.pgm",
+      options);
+  if (run.exit_code == ProgramRun::kNoRights) GTEST_SKIP() << "root cannot give up its rights here";
+  EXPECT_EQ(run.exit_code, kData) << run.err;
+  for (const char* read : {"1.pgm: 1", "3.pgm: 1", "5.pgm: 1", "-dash.pgm: 1"}) {
+    EXPECT_NE(run.out.find(read), std::string::npos) << run.out;
+  }
+  EXPECT_EQ(std::count(run.out.begin(), run.out.end(), '\n'), 4) << run.out;
+  EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 8) << run.err;
+  for (const char* refused :
+       {"2.png", "4.pgm", "unreadable.pgm", "xxx", "none.png", "standard input", "gz_bomb", "/nothing"}) {
+    EXPECT_NE(run.err.find(refused), std::string::npos) << refused << " is not in: " << run.err;
+  }
+}
+
+TEST(BadInput, ADiskThatFillsUpKeepsTheEarlierFile) {
+  if (!mount_disks().empty()) GTEST_SKIP() << mount_disks();
+  const std::string file = fixture_folder() + "/full/old.json";
+  ASSERT_EQ(std::filesystem::file_size(file), 14u);
+  EXPECT_EQ(lenslet("classify --device cpu --json " + file + " {dir}/many/t10k-images-idx3-ubyte").exit_code,
+            kOutput);
+  EXPECT_EQ(std::filesystem::file_size(file), 14u);
+  expect_nothing_temporary();
+}
+
+// Some 150 bytes for each name of a folder, and no more for what is in the files. With LENSLET_TEST_THOROUGH the hundred
+// thousand; a tenth of them otherwise, which take a second.
+TEST(BadInput, AFolderOfManyFilesTakesLittleMemory) {
+  const int files = std::getenv("LENSLET_TEST_THOROUGH") ? 100000 : 10000;
+  const std::string folder = fixture_folder() + "/many_files";
+  std::filesystem::create_directories(folder);
+  for (int i = 0; i < files; ++i) {
+    std::filesystem::create_symlink(fixture_folder() + "/pics/one.pgm",
+                                    folder + "/" + std::to_string(i) + ".pgm");
+  }
+  const long few = lenslet("classify --device cpu --threads 2 --csv {dir}/out/f.csv {dir}/odd").max_rss_kib;
+  ProgramOptions options;
+  options.timeout_s = 600;
+  const ProgramRun run =
+      lenslet("classify --device cpu --threads 2 --csv {dir}/out/f.csv " + folder, options);
+  EXPECT_EQ(run.exit_code, kOk) << run.err;
+  EXPECT_EQ(std::count(run.out.begin(), run.out.end(), '\n'), files);
+  constexpr double kKibOfAName = 0.2, kSlackKib = 2048;
+  if (limits_apply()) {
+    EXPECT_LT(static_cast<double>(run.max_rss_kib - few), kSlackKib + kKibOfAName * files);
+  }
+}
+
 TEST(BadInput, AProblemThatDoesNotFitIsAMemoryErrorBeforeAnythingIsAllocated) {
   // Every tensor just below 2^31 elements, three copies of each: 60 GiB.
   constexpr double kNeeded = 60.0 * (1u << 30);

@@ -32,6 +32,11 @@ void write_bench_files(const std::filesystem::path& dir) {
                                                    "ELF, it says"));
   }
   std::filesystem::create_directories(dir / "no_modules");
+  // The toolkit's stub, to link against on machines without a driver, where there is a toolkit.
+  std::filesystem::create_directories(dir / "stub_driver");
+  if (std::filesystem::exists(LENSLET_STUB_DRIVER)) {
+    std::filesystem::create_symlink(LENSLET_STUB_DRIVER, dir / "stub_driver/libcuda.so.1");
+  }
   write_fixture(dir / "driver/libcuda.so.1", bytes_of("\x7f"
                                                       "ELF, it says"));
 }

@@ -4,12 +4,20 @@ if(LENSLET_BUILD_APPS)
   add_library(lenslet_cli_fixtures STATIC cli/fixture_files.cpp cli/fixture_bench_files.cpp cli/fixture_data_sets.cpp cli/fixture_pictures.cpp cli/fixture_weights.cpp support/subprocess.cpp)
   target_link_libraries(lenslet_cli_fixtures PUBLIC lenslet_options PRIVATE lenslet_own_flags PUBLIC lenslet_crafted_files)
   target_compile_definitions(lenslet_cli_fixtures PRIVATE LENSLET_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-    "LENSLET_PROGRAM=\"$<TARGET_FILE:lenslet_app>\"" "LENSLET_CONVBENCH=\"$<TARGET_FILE:lenslet_convbench>\"")
+    "LENSLET_PROGRAM=\"$<TARGET_FILE:lenslet_app>\"" "LENSLET_CONVBENCH=\"$<TARGET_FILE:lenslet_convbench>\"" LENSLET_STUB_DRIVER="${CUDAToolkit_LIBRARY_DIR}/stubs/libcuda.so")
   add_dependencies(lenslet_cli_fixtures lenslet_app lenslet_convbench)
   # LENSLET_TEST_PREFIX in the environment runs the same rows through the programs of an installation.
   lenslet_test(bad_input
     SOURCES cli/bad_input_test.cpp cli/bad_flags_test.cpp cli/bad_data_test.cpp cli/bad_weights_test.cpp cli/bad_pictures_test.cpp cli/bad_devices_test.cpp cli/bad_outputs_test.cpp cli/bad_convbench_test.cpp
     DEPENDS lenslet_framework lenslet_cli_fixtures)
+  if(LENSLET_INSTALL AND NOT LENSLET_SANITIZE)
+    set(prefix "${PROJECT_BINARY_DIR}/tests/prefix")
+    add_test(NAME bad_input_install COMMAND "${CMAKE_COMMAND}" --install "${PROJECT_BINARY_DIR}" --prefix "${prefix}")
+    add_test(NAME bad_input_installed COMMAND test_bad_input --gtest_filter=-Outputs/*:Convbench/*:Filters/*:BadInput.*)
+    set_tests_properties(bad_input_install PROPERTIES FIXTURES_SETUP bad_input_prefix)
+    set_tests_properties(bad_input_installed PROPERTIES FIXTURES_REQUIRED bad_input_prefix SKIP_RETURN_CODE 77
+      ENVIRONMENT "LENSLET_TEST_PREFIX=${prefix}")
+  endif()
   add_library(lenslet_test_signal_at MODULE cli/signal_at.cpp)
   target_link_libraries(lenslet_test_signal_at PRIVATE lenslet_options ${CMAKE_DL_LIBS})
   lenslet_test(interruption SOURCES cli/signals_test.cpp cli/concurrency_test.cpp
