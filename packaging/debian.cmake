@@ -49,6 +49,10 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME liblenslet-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_COMPONENT_DEVELOPMENT_DEPENDS runtime)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "zlib1g-dev, libjpeg-dev")  # of the static libraries
+if(LENSLET_HAS_CUDA)  # the static libraries want the toolkit they were built with
+  set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS
+      "cuda-toolkit-${CUDAToolkit_VERSION_MAJOR}-${CUDAToolkit_VERSION_MINOR}")
+endif()
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "LeNet-5 inference with interchangeable convolution backends - development
 Headers for C and C++, static libraries, and the files by which CMake and
 pkg-config find Lenslet.")
