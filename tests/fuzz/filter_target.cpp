@@ -24,8 +24,9 @@ LENSLET_FUZZ_SEEDS(filter) {
   std::vector<Bytes> seeds;
   for (const char* text : {"0 -1 0\n-1 5 -1\n0 -1 0\n", "# blur\nscale 1/16\n1 2 1\n2 4 2 # row\n1 2 1",
                            "scale 0.0625\n1", "1 2\n", "1 2 3\n1\n", "scale 1/0\n1", "scale 1 2\n1",
-                           "scale 1\nscale 2\n1", "1e3", "0x10", "inf", "+1", "99999999", "\r\n 1 \t\r\n",
-                           "scale 1000000/0.00000000000000000000000000000000000000000000001\n1"})
+                           "scale 1\nscale 2\n1", "1e3", "0x10", "inf", "+1", "99999999", "\r\n 1 \t\r\n"})
     seeds.push_back(test::bytes_of(text));
+  seeds.push_back(
+      test::bytes_of("scale 1000000/0." + std::string(305, '0') + "1\n1"));  // above the largest double
   return seeds;
 }

@@ -35,6 +35,7 @@ LENSLET_FUZZ_SEEDS(idx) {
           Bytes{1} + rank2,
           Bytes{3} + rank4,
           Bytes{3} + huge,
+          Bytes{2} + images + Bytes{1},
           Bytes{2} + test::gzip(images + Bytes{1}),
           Bytes{2} + test::idx({0, 28, 28}, {}),
           Bytes{2} + test::gzip(Bytes(20000, 0)),

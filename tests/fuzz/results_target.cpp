@@ -16,7 +16,9 @@ LENSLET_FUZZ_TARGET(results) {
   require(!results.environment.device_name().empty() || results.environment.cpu.empty(),
           "a device has a name");
   for (const ResultRow& row : results.rows) {
-    require(row.time.samples == 0 || (row.time.min <= row.time.median && row.time.median <= row.time.max),
+    const TimeStats& time = row.time;
+    require(time.samples == 0 || (time.min <= time.p10 && time.p10 <= time.median &&
+                                  time.median <= time.p90 && time.p90 <= time.max),
             "quantiles are in order");
     require(row_key(row) == row_key(row), "a row has one key");
   }
@@ -46,6 +48,8 @@ LENSLET_FUZZ_SEEDS(results) {
   row.published = PublishedFigure{355904, 6370, "study B"};
   row.launches = {{"conv_kernel", 256, 64, 32768, 16, 4, 0.5}};
   row.repro = "convbench run --problem x";
+  ResultRow disordered = row;
+  disordered.time.p90 = disordered.time.min;
   ResultRow failed;
   failed.status = "FAILED";
   failed.reason = "wrong";
@@ -56,10 +60,15 @@ LENSLET_FUZZ_SEEDS(results) {
   file.ceilings = &ceilings;
   file.rows = {row, failed};
   const std::string whole = file.to_json();
+  file.rows = {disordered};
+  const std::string wrong = file.to_json();
   file.ceilings = nullptr;
   file.rows.clear();
   file.interrupted = true;
-  return {test::bytes_of(whole), test::bytes_of(file.to_json()),
+  return {test::bytes_of(whole),
+          test::bytes_of(file.to_json()),
           test::bytes_of(whole.substr(0, whole.size() / 2)),
-          test::bytes_of("{\"schema\": \"lenslet.results/1\"}"), test::bytes_of("[[[[[[[[[[[[[[[[[[[[")};
+          test::bytes_of("{\"schema\": \"lenslet.results/1\"}"),
+          test::bytes_of(wrong),
+          test::bytes_of("[[[[[[[[[[[[[[[[[[[[")};
 }
