@@ -37,7 +37,7 @@ compadd() {
 forget() { BUFFER=; print -r -- END >>$HITS }
 zle -N forget
 bindkey '^I' complete-word
-bindkey '^X' forget
+bindkey '^T' forget
 print -r -- END >>$HITS
 SETUP
 
@@ -63,7 +63,7 @@ answer
 # expect LINE WORDS…: exactly these.  expect_some: among others.
 matches() {
   : >$HITS
-  zpty -w -n shell "$1"$'\t'$'\x18'
+  zpty -w -n shell "$1"$'\t'$'\x14'
   answer
   sed '$d' $HITS | sort -u
 }
