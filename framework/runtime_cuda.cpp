@@ -258,6 +258,7 @@ void throw_on_unreported_error() {
 
 void* create_stream() {
   throw_if_device_lost();
+  (void)device_timeout_s();  // a setting that says nothing is told before anything is waited for
   cudaStream_t stream = nullptr;
   LENSLET_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   return stream;

@@ -129,6 +129,15 @@ TEST(ProgramFaultsGpu, DevicesThatAreNotThere) {
   }
 }
 
+TEST(ProgramFaultsGpu, ATimeoutMustBeSeconds) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  for (const char* text : {"", "-1", "2.5", "soon"}) {
+    const ProgramRun refused = run_with("lenslet profile --device cuda", {{"LENSLET_DEVICE_TIMEOUT", text}});
+    EXPECT_EQ(refused.exit_code, 2) << refused.err;
+    EXPECT_NE(refused.err.find("LENSLET_DEVICE_TIMEOUT must be seconds"), std::string::npos) << refused.err;
+  }
+}
+
 TEST(ProgramFaultsGpu, ACardThatOthersFilledIsToldSo) {
   LENSLET_SKIP_WITHOUT_GPU();
   // What a program's own CUDA context takes has to fit.

@@ -101,6 +101,16 @@ TEST_F(LimitedMemory, MustBeANumberOfBytes) {
   }
 }
 
+TEST(CheckLayers, IsYesOrNo) {
+  for (const char* text : {"", "2", "yes"}) {
+    const ProgramRun refused =
+        run_with("lenslet eval --device cpu --data {dir}", {{"LENSLET_CHECK_LAYERS", text}});
+    EXPECT_EQ(refused.exit_code, 2) << refused.err;
+    EXPECT_NE(refused.err.find("LENSLET_CHECK_LAYERS must be 0 or 1"), std::string::npos) << refused.err;
+  }
+  EXPECT_EQ(run_with("lenslet eval --device cpu --data {dir}", {{"LENSLET_CHECK_LAYERS", "1"}}).exit_code, 0);
+}
+
 TEST(MissingDevice, IsRefusedByNameAndAutoSaysWhyItTookTheCpu) {
   // Also where there is a GPU: it is hidden.
   const std::map<std::string, std::string> hidden = {{"CUDA_VISIBLE_DEVICES", ""}};

@@ -13,53 +13,47 @@ TOOLS = ('memcheck', 'racecheck', 'initcheck', 'synccheck')
 Rule = namedtuple('Rule', 'program pattern tools')
 LeftOut = namedtuple('LeftOut', 'program pattern reason')
 
-# The smallest lists with every path: tiles and their tails, strides, dilation, groups, both layouts. The others hold the
-# same kernels at sizes that take minutes under a tool.
-LISTS = 'lenet|regress|tails'
-
-
 def rule(program, pattern, tools=TOOLS):
     return Rule(program, pattern, tools)
 
 
 RULES = (
-    rule('conv_gpu', rf'Registry/ConvBackends\.AgreeWithTheReference/(?P<piece>\w+_({LISTS}))'),
-    rule('conv_gpu', r'Registry/ConvBackends\.AgreeWithTheReference/(?P<piece>depthwise_depthwise)'),
-    rule('conv_gpu', rf'Registry/ConvPooling\.AgreesWithTheReference/(?P<piece>\w+)_({LISTS})'),
-    rule('conv_gpu', r'Registry/(?P<piece>Conv(Workspace|Choice))\..*'),
-    rule('conv_gpu', r'Registry/(?P<piece>ConvPooled)\..*'),
-    rule('conv_ladder', rf'Rungs/ConvLadderList\.AgreesWithTheReference/(?P<piece>[a-z_]+_\d\d)_\w+_(lenet|regress)'),
-    rule('conv_ladder', r'Rungs/ConvLadder\..*'),
-    rule('layers_gpu', r'(?P<piece>Linear\.\w+)'),
+    # Convolutions, rungs and studies, once on each small problem: tests/sanitize/kernels_test.cpp.
+    rule('sanitize_kernels', r'Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>\w+_(tails|depthwise))'),
+    rule('sanitize_kernels', r'Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>\w+)_\w+'),
+    rule('sanitize_kernels', r'Rungs/(?P<piece>RungOnce\.RunsOnBareMemory/(direct|implicit_gemm))_\d.*'),
+    rule('sanitize_kernels', r'(?P<piece>StudiesOnce\.\w+)'),
+    rule('study_kernels', r'StudyKernels\.ConvolveTwo\w+'),
+    rule('layers_gpu', r'Linear\.(?P<piece>IsExactOnIntegers|StaysWithin\w+)', ('memcheck', 'synccheck')),
     rule('layers_gpu', r'(?P<piece>\w+)\..*'),
-    rule('lenet_gpu', r'GoldenGpu\.(?P<piece>EveryPairOfBackendsGives\w+|EveryLinearBackend\w+|FusedPooling\w+|ACapturedGraph\w+)'),
-    rule('fused_gpu', r'Fused\.(?P<piece>\w+)'),
+    rule('lenet_gpu', r'GoldenGpu\.EveryLinearBackend\w+'),
+    rule('lenet_gpu', r'GoldenGpu\.(?P<piece>FusedPooling\w+|ACapturedGraph\w+)', ('memcheck',)),
+    rule('fused_gpu', r'Fused\.(?P<piece>(?!LogitsAgree|ReadsTheMnist)\w+)'),
     rule('resident_gpu', r'(?P<piece>\w+\.\w+)'),
-    rule('framework_gpu', r'.*'),
-    rule('study_kernels', r'StudyKernels\.(?P<piece>\w+)'),
+    rule('framework_gpu', r'(?!GpuTensor\.RunsOutOfMemory|GpuStream\.AFailedCapture).*'),
     rule('embedding_gpu', r'(?P<piece>\w+\.\w+).*', ('memcheck',)),
-    rule('faults_memory_gpu', r'.*', ('memcheck',)),
+    rule('faults_memory_gpu', r'(?!.*MoreThanTheDeviceHas).*', ('memcheck',)),
     rule('faults_threads_gpu', r'Threads\.(?P<piece>DifferentPlans\w+|BuildAtOnce)', ('memcheck',)),
 )
 
 DELIBERATE = 'fails on purpose, which a tool rightly reports'
-LARGER = 'the same kernels as in the lists above, at sizes that take minutes under a tool'
+ONCE = 'the kernels of sanitize_kernels, judged: up to fifty times the work, most of it waiting for the device'
+OFTEN = 'the kernels of the pieces above, more often'
 WHOLE = 'times whole programs, whose kernels the other pieces run'
 
 LEFT_OUT = (
-    LeftOut('conv_gpu', r'Registry/ConvBackends\..*/(?!depthwise_depthwise$)\w+_(rgb3x3|deep3x3|depthwise|pointwise)|'
-            r'Registry/ConvPooling\..*_(rgb3x3|deep3x3|depthwise|pointwise)', LARGER),
-    LeftOut('conv_ladder', r'Rungs/ConvLadderList\..*_(rgb3x3|tails|deep3x3)', LARGER),
-    LeftOut('conv_ladder', r'ConvLadders\..*', 'runs nothing on the GPU'),
-    LeftOut('lenet_gpu', r'GoldenGpu\.(EveryPairOfBackendsReads\w+|TheBatchDoesNot\w+)', LARGER),
-    LeftOut('fused_gpu', r'Fused\.ReadsTheMnist\w+', LARGER),
-    LeftOut('framework_gpu', r'GpuTensor\.RunsOutOfMemory\w+|GpuStream\.AFailedCapture\w+', DELIBERATE),
+    LeftOut('conv_gpu', r'.*', ONCE),
+    LeftOut('conv_ladder', r'.*', ONCE),
+    LeftOut('study_kernels', r'StudyKernels\.(Multiply|Convolve)RightlyAtEverySize', ONCE),
     LeftOut('study_kernels', r'StudyKernels\.RefuseBlocks\w+', DELIBERATE),
+    LeftOut('lenet_gpu', r'GoldenGpu\.(EveryPair\w+|TheBatchDoesNot\w+)', OFTEN),
+    LeftOut('fused_gpu', r'Fused\.(LogitsAgree\w+|ReadsTheMnist\w+)', OFTEN),
+    LeftOut('framework_gpu', r'GpuTensor\.RunsOutOfMemory\w+|GpuStream\.AFailedCapture\w+', DELIBERATE),
     LeftOut('cheats_gpu', r'.*', DELIBERATE),
     LeftOut('faults_programs_gpu', r'.*', DELIBERATE),
-    LeftOut('faults_memory_gpu', r'.*/Buffers\.MoreThanTheDeviceHas\w+/.*', DELIBERATE),
-    LeftOut('faults_threads_gpu', r'Threads\.(TwoOn|TheCpu|OneGraph|Resident)\w+', 'the kernels of the pieces above, more often'),
-    LeftOut('faults_leaks_gpu', r'.*', 'the kernels of the pieces above, ten thousand times'),
-    LeftOut('determinism_gpu', r'.*', 'the kernels of the pieces above, more often'),
+    LeftOut('faults_memory_gpu', r'.*MoreThanTheDeviceHas.*', DELIBERATE),
+    LeftOut('faults_threads_gpu', r'Threads\.(TwoOn|TheCpu|OneGraph|Resident)\w+', OFTEN),
+    LeftOut('faults_leaks_gpu', r'.*', OFTEN),
+    LeftOut('determinism_gpu', r'.*', OFTEN),
     LeftOut('cli_gpu', r'.*', WHOLE),
 )

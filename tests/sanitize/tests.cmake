@@ -5,3 +5,12 @@ if(LENSLET_PYTHON)
   add_test(NAME sanitize_script COMMAND "${LENSLET_PYTHON}" "${CMAKE_CURRENT_LIST_DIR}/sanitize_test.py")
   set_tests_properties(sanitize_script PROPERTIES LABELS tree)
 endif()
+
+if(LENSLET_BUILD_APPS AND LENSLET_HAS_CUDA)
+  lenslet_test(sanitize_kernels SOURCES sanitize/kernels_test.cpp
+               DEPENDS lenslet_conv lenslet_conv_ladder lenslet_gemm_study lenslet_stencil_study GPU)
+  get_property(sanitize_modules GLOBAL PROPERTY LENSLET_MODULES)
+  foreach(module IN LISTS sanitize_modules)
+    add_dependencies(test_sanitize_kernels lenslet_module_${module})
+  endforeach()
+endif()

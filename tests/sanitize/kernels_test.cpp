@@ -1,0 +1,197 @@
+// Every kernel of the project's own that a convolution, a rung or a study has, run once on each small problem, on memory of
+// exactly the size it needs and as it was allocated: for compute-sanitizer, which sees one element too many only at the end of
+// an allocation, and a read of what nobody wrote only where nothing was filled. Results are judged elsewhere; here each must be
+// a finite number.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <optional>
+#include <tuple>
+
+#include "apps/convbench/gemm_study/gemm_study.h"
+#include "apps/convbench/stencil/stencil_study.h"
+#include "layers/conv/conv_registry.h"
+#include "layers/conv/gpu/ladder/conv_ladder.h"
+#include "layers/conv/prepare_services.h"
+#include "layers/reference/fill.h"
+#include "tests/support/gpu.h"
+
+namespace lenslet {
+namespace {
+
+const MathMode kMaths[] = {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16};
+// One of them in turn for each problem.
+const Pool2dWindow kWindows[] = {Pool2dWindow::square(2, 2),
+                                 Pool2dWindow::square(3, 2, 1),
+                                 Pool2dWindow::square(2, 1),
+                                 {2, 3, 2, 1, 1, 0}};
+// What the small lists do not reach: many channels, wide rows, the largest tiles.
+const char* const kLargerTiles[] = {
+    "mb2ic64ih20oc128kh3ph1", "mb1ic64ih34oc256kh3",  "mb4ic32ih18oc64kh1",
+    "mb2ic3ih160oc3kh3ph1",   "mb1ic3ih130oc3kh3sh2", "mb1ic1ih200oc8kh5",
+    "mb64ic6ih12oc16kh5",     "mb64ic1ih28oc6kh5",    "mb2ic16ih40oc32kh5ph2"};
+
+std::vector<Conv2dProblem> problems_of(const std::string& list) {
+  if (list == "tiles") {
+    std::vector<Conv2dProblem> problems;
+    for (const char* text : kLargerTiles) problems.push_back(Conv2dProblem::parse(text));
+    return problems;
+  }
+  return read_problem_list(concat(LENSLET_SOURCE_DIR, "/layers/conv/problems/", list, ".txt"));
+}
+
+/// Prepares and runs once; bias and ReLU, and pooling, where asked for.
+void run_once(const ConvBackend& backend, const Conv2dProblem& problem, MathMode math, bool relu,
+              const std::optional<Pool2dWindow>& window, Stream& stream) {
+  DevicePrepareServices services(stream);
+  const auto count = [](const Shape& shape) { return static_cast<size_t>(shape.num_elements()); };
+  const std::vector<float> weights = reference::uniform_values(count(problem.weight_shape()), 1);
+  const std::vector<float> bias = reference::uniform_values(static_cast<size_t>(problem.k), 2);
+  const std::vector<float> x = reference::uniform_values(count(problem.input_shape()), 3);
+  const auto kernel = backend.prepare({problem, math, weights.data(), relu ? bias.data() : nullptr,
+                                       relu && backend.fuses_relu(), SIZE_MAX, services, stream, "", window});
+  const int64_t rows = window ? window->rows(problem.p()) : problem.p();
+  const int64_t columns = window ? window->columns(problem.q()) : problem.q();
+  std::vector<float> y(static_cast<size_t>(problem.n * problem.k * rows * columns));
+  const Buffer device_x(stream.device(), x.size() * sizeof(float)),
+      device_y(stream.device(), y.size() * sizeof(float)),
+      workspace(stream.device(), kernel->workspace_bytes());
+  copy_bytes(device_x.data(), stream.device(), x.data(), Device::cpu(), device_x.bytes(), stream);
+  RunContext context{stream, workspace.data(), nullptr};
+  kernel->run({device_x.as<float>(), device_y.as<float>()}, context);
+  copy_bytes(y.data(), Device::cpu(), device_y.data(), stream.device(), device_y.bytes(), stream);
+  stream.synchronize();
+  for (const float value : y)
+    ASSERT_TRUE(std::isfinite(value)) << problem.to_string() << " " << to_string(math);
+}
+
+/// Each problem in both layouts and all math modes, with and without bias and ReLU in turn, and pooled.
+int run_all(const ConvBackend& backend, const std::string& list) {
+  Stream stream(Device::cuda());
+  int runs = 0;
+  size_t turn = 0;
+  for (Conv2dProblem problem : problems_of(list)) {
+    for (const TensorLayout layout : {TensorLayout::kNchw, TensorLayout::kNhwc}) {
+      problem.layout = layout;
+      for (const MathMode math : kMaths) {
+        if (!backend.supports(problem, math)) continue;
+        const Pool2dWindow& window = kWindows[++turn % std::size(kWindows)];
+        try {
+          run_once(backend, problem, math, turn % 2 == 0, std::nullopt, stream);
+          ++runs;
+          if (window.rows(problem.p()) < 1 || window.columns(problem.q()) < 1) continue;
+          if (!backend.fuses_max_pool(problem, math, window)) continue;
+          run_once(backend, problem, math, turn % 2 != 0, window, stream);
+        } catch (const UnavailableError&) {  // a library that does not offer this one
+        }
+      }
+    }
+  }
+  return runs;
+}
+
+std::vector<std::string> backend_names() {
+  std::vector<std::string> names;
+  for (const ConvBackendEntry& entry : conv_backend_rows(DeviceKind::kCuda)) names.push_back(entry.name());
+  return names;
+}
+
+using BackendAndList = std::tuple<std::string, std::string>;
+class ConvOnce : public testing::TestWithParam<BackendAndList> {};
+
+TEST_P(ConvOnce, RunsOnBareMemory) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  const auto& [name, list] = GetParam();
+  const ConvBackend* backend = nullptr;
+  try {
+    backend = &find_conv_backend(DeviceKind::kCuda, name).open();
+  } catch (const UnavailableError& error) {
+    GTEST_SKIP() << error.what();
+  }
+  if (run_all(*backend, list) == 0) GTEST_SKIP() << name << " serves none of " << list;
+}
+
+std::string name_of(const testing::TestParamInfo<BackendAndList>& param) {
+  std::string name = std::get<0>(param.param) + "_" + std::get<1>(param.param);
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, ConvOnce,
+                         testing::Combine(testing::ValuesIn(backend_names()),
+                                          testing::Values("lenet", "regress", "tails", "tiles", "depthwise")),
+                         name_of);
+
+std::vector<std::string> rung_names() {
+  std::vector<std::string> names;
+  for (const std::string& algorithm : conv_ladder_algorithms()) {
+    for (const ConvRung& rung : conv_ladder(algorithm)) {
+      if (!rung.is_product) names.push_back(rung.name);
+    }
+  }
+  return names;
+}
+
+class RungOnce : public testing::TestWithParam<BackendAndList> {};
+
+TEST_P(RungOnce, RunsOnBareMemory) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  const auto& [name, list] = GetParam();
+  for (const ConvRung& rung : conv_ladder(name.substr(0, name.find('.')))) {
+    if (rung.name == name && run_all(rung.getter(), list) == 0)
+      GTEST_SKIP() << name << " serves none of " << list;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Rungs, RungOnce,
+                         testing::Combine(testing::ValuesIn(rung_names()),
+                                          testing::Values("lenet", "regress", "tiles")),
+                         name_of);
+
+void run_and_judge(Contender& contender, Stream& stream) {
+  contender.load(0, stream);
+  contender.run(stream);
+  std::vector<float> output(contender.output_count());
+  copy_bytes(output.data(), Device::cpu(), contender.output(), stream.device(), output.size() * sizeof(float),
+             stream);
+  stream.synchronize();
+  const Verdict verdict = contender.judge(0, output);
+  EXPECT_TRUE(verdict.passed) << contender.name() << ": " << verdict.reason;
+}
+
+TEST(StudiesOnce, MatrixKernels) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  DeviceGuard guard(Device::cuda());
+  Stream stream(Device::cuda());
+  for (const MatrixShape& shape : {MatrixShape{3, 257, 27}, MatrixShape{33, 65, 31}}) {
+    MatrixTask task(shape, reference::Fill::kRandom, 7);
+    std::vector<std::unique_ptr<Contender>> contenders;
+    for (const GemmCell& cell : gemm_cells(gemm_memory_modes(), {8, 16, 32}, gemm_partitions(), {16, 32})) {
+      if (matrix_support(kernel_of(cell), Device::cuda()))
+        contenders.push_back(matrix_contender(cell, task, stream));
+    }
+    task.allocate(Device::cuda(), 0);
+    for (const auto& contender : contenders) run_and_judge(*contender, stream);
+  }
+}
+
+TEST(StudiesOnce, StencilKernels) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  DeviceGuard guard(Device::cuda());
+  Stream stream(Device::cuda());
+  std::vector<Stencil> stencils;
+  for (const int taps : {1, 2, 3, 4, 7, 8, 15, 33, 301}) stencils.push_back({1, 1, 1031, taps});
+  for (const int taps : {1, 3, 5, 7, 9, 13}) stencils.push_back({2, 33, 129, taps});
+  for (const Stencil& stencil : stencils) {
+    StencilTask task(stencil, reference::Fill::kRandom, 11);
+    task.allocate(Device::cuda());
+    for (const StencilCell& cell : stencil_cells(stencil_filters(), stencil_boundaries())) {
+      if (stencil_support(cell, stencil)) run_and_judge(*stencil_contender(cell, task, stream), stream);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lenslet
