@@ -93,12 +93,15 @@ def test_an_image_gives_the_same_logits_in_any_batch(device, images, plan, max_b
             assert np.array_equal(model.predict(images[begin : begin + count]).labels, labels[begin : begin + count])
 
 
-@pytest.mark.parametrize("count", [1, 1023, 1024, 1025, 3000])
+@pytest.mark.parametrize("count", [1, 1023, 1024, 1025, 3000, 65537])
 def test_batches_beyond_one_pass(model, images, count):
     many = np.resize(images, (count, 28, 28))
     expected = np.resize(model.logits(images), (count, 10))
     check_logits(model.logits(many), expected, LOGIT_BOUND["fp32"])
-    assert np.array_equal(model.predict(many).labels, expected.argmax(axis=1))
+    labels, probabilities = model.predict(many)
+    assert np.array_equal(labels, expected.argmax(axis=1))
+    assert np.abs(probabilities - softmax(expected).max(axis=1)).max() <= 1e-5
+    assert np.array_equal(model.predict(many[::-1]).labels, labels[::-1])
 
 
 def test_threads_change_no_bit(images):
