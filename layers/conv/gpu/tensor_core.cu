@@ -257,6 +257,10 @@ class TensorCoreBackend : public ConvBackend {
     return card_supports(compute_capability(device));
   }
   size_t workspace_bytes(const Conv2dProblem&, MathMode) const override { return 0; }
+  // Kernels that sum in different orders compete by the number of output pixels, so by the batch.
+  Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
+    return Determinism::kBitwise;
+  }
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }

@@ -109,6 +109,8 @@ class Small : public FusedLenet5Variant {
   bool suits(const FusedRequest& request) const override {
     return request.batch <= (request.math == MathMode::kFp32 ? 66 : 16);
   }
+  // The larger the batch the fewer blocks share an image, and so split its sums.
+  Determinism determinism(const FusedRequest& /*request*/) const override { return Determinism::kBitwise; }
   double logit_bound(const Lenet5Parameters& parameters, const FusedRequest& request) const override {
     const LayerRounding layer{request.math == MathMode::kFp16 ? kUnitFp16 : kUnitFp32, 0, kUnitFp32};
     return lenet5_logit_bound(parameters, {layer, layer, layer, layer, layer});
