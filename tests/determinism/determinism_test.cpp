@@ -46,6 +46,14 @@ TEST_P(DeterminismTest, PromiseIsKept) {
   }
 }
 
+TEST_P(DeterminismTest, ThreadsChangeNoBit) {
+  if (kKind == DeviceKind::kCuda) GTEST_SKIP() << "the program's threads are the CPU's";
+  std::string why_not = "nothing here is small enough";
+  const std::vector<Subject> all = subjects(GetParam(), test_device(), why_not);
+  if (all.empty()) GTEST_SKIP() << why_not;
+  EXPECT_EQ(broken_threads(all), "");
+}
+
 INSTANTIATE_TEST_SUITE_P(Backends, DeterminismTest, testing::ValuesIn(families(kKind)), test_name);
 
 /// One line a subject that promises as much from process to process.

@@ -123,28 +123,30 @@ std::string broken_position(const Subject& subject) {
   return {};
 }
 
-std::string broken_threads(const Subject& subject) {
-  if (subject.promise < Determinism::kPosition || subject.device.is_cuda()) return {};
-  const int64_t batch = largest_served(subject, 65);
-  Bytes expected;
-  for (const int threads : {1, 2, 8}) {
-    const ScopedThreads scope(threads);
-    Bytes found = run_once(subject, batch);
-    if (threads == 1) {
-      expected = std::move(found);
-    } else if (found != expected) {
-      return concat(subject.name, ", batch ", batch, ": ", threads, " threads give other bits than 1");
-    }
-  }
-  return {};
-}
-
 std::string broken_promise(const Subject& subject) {
   for (const int64_t batch : {int64_t{1}, largest_served(subject, 7)}) {
     if (std::string broken = broken_repeat(subject, batch); !broken.empty()) return broken;
   }
-  if (std::string broken = broken_position(subject); !broken.empty()) return broken;
-  return broken_threads(subject);
+  return broken_position(subject);
+}
+
+std::string broken_threads(const std::vector<Subject>& subjects) {
+  std::vector<Bytes> expected;
+  for (const int threads : {1, 2, 8}) {
+    const ScopedThreads scope(threads);
+    for (size_t i = 0; i < subjects.size(); ++i) {
+      const Subject& subject = subjects[i];
+      const bool promised = subject.promise >= Determinism::kPosition && !subject.device.is_cuda();
+      const int64_t batch = largest_served(subject, 65);
+      Bytes found = promised ? run_once(subject, batch) : Bytes();
+      if (threads == 1) {
+        expected.push_back(std::move(found));
+      } else if (found != expected[i]) {
+        return concat(subject.name, ", batch ", batch, ": ", threads, " threads give other bits than 1");
+      }
+    }
+  }
+  return {};
 }
 
 uint64_t digest(const Subject& subject, int64_t batch) {

@@ -41,10 +41,11 @@ Bytes batch_of(const Subject& subject, int64_t batch, int64_t first = 0);
 std::string broken_repeat(const Subject& subject, int64_t batch);
 /// kPosition: every sample has the bits it has alone, at every place of batches around the tiles of kernels.
 std::string broken_position(const Subject& subject);
-/// kPosition, on the CPU: 1, 2 and 8 threads give the same bits. For no other promise: the split may change the sums.
-std::string broken_threads(const Subject& subject);
-/// The first of the three; empty where all that is promised is kept.
+/// The first of these two.
 std::string broken_promise(const Subject& subject);
+/// kPosition, on the CPU: 1, 2 and 8 threads give the same bits. For no other promise: the split may change the sums. Of
+/// many subjects, because threads are started for each number of them.
+std::string broken_threads(const std::vector<Subject>& subjects);
 
 /// A number that differs, all but surely, where the bits of a batch do (FNV-1a); for comparing processes.
 uint64_t digest(const Subject& subject, int64_t batch);
