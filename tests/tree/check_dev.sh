@@ -29,6 +29,8 @@ expect 2 "build does not know '--gpu'" ./dev build --gpu
 expect 2 "no preset 'nonesuch'" ./dev test --preset nonesuch
 expect 2 '--preset needs a name' ./dev build --preset
 expect 2 "setup does not know 'all'" ./dev setup all
+expect 2 "sanitize does not know '--bogus'" ./dev sanitize --bogus
+expect 2 '--tool needs a value' ./dev sanitize --tool
 expect 2 '--dir needs a folder' ./dev mnist --dir
 expect 2 "format does not know '--fix'" ./dev format --fix
 expect 2 "python does not know '--gpu'" ./dev python --gpu
