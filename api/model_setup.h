@@ -19,7 +19,7 @@ inline constexpr int64_t kMaxModelBatch = 1 << 20;
 
 /// The words, as the command line spells them; Model and Session say where theirs come from.
 struct SetupOptions {
-  std::string device = "auto";
+  std::string device = "auto";   // as ModelOptions has it
   std::string plan = "auto";     // or "layered", "fused", FILE.json
   std::string backend;           // a BackendSpec, or with plan "fused" one of its variants; empty: auto
   std::optional<MathMode> math;  // none: fp32, or what the plan's file says
@@ -31,13 +31,13 @@ struct SetupOptions {
 
 /// What a run reads and writes.
 struct InputOutput {
-  ElementType input = ElementType::kFp32;
-  ElementType output = ElementType::kFp32;
+  ElementType input = ElementType::kFp32;   // what a pass reads
+  ElementType output = ElementType::kFp32;  // what a pass writes
 };
 
 class ModelSetup {
  public:
-  static constexpr const char* kAuto = "auto";
+  static constexpr const char* kAuto = "auto";  // the word for "choose" of device and plan
 
   /// Loads the plan's file and the weights, chooses the device; starts CUDA only for a CUDA device. Throws UsageError,
   /// DataError or UnavailableError.
@@ -47,11 +47,13 @@ class ModelSetup {
   ModelSetup(const ModelSetup&) = delete;  // executables refer to its graph
   ModelSetup& operator=(const ModelSetup&) = delete;
 
+  /// Where the model computes.
   Device device() const noexcept { return device_; }
   /// Why `auto` took this device; empty where it was asked for by name.
   const std::string& device_reason() const noexcept { return device_reason_; }
   /// "NVIDIA H200" or the CPU's model.
   std::string device_name() const;
+  /// The network, shared with models of other options.
   const Graph& graph() const noexcept { return *graph_; }
   /// "built-in weights" or the file's name.
   const std::string& weights_origin() const noexcept { return weights_origin_; }
@@ -60,6 +62,7 @@ class ModelSetup {
   /// The plan that is replayed; null where none is.
   const Plan* saved_plan() const noexcept { return saved_ ? &*saved_ : nullptr; }
 
+  /// What a variant of the fused plan would be asked for.
   FusedRequest fused_request(int64_t batch, InputOutput io) const;
   /// Whether a variant of the fused plan serves that: the one asked for, else any.
   bool fused_serves(int64_t batch, InputOutput io) const;

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Writes the API reference as HTML, from the public headers; fails where a public symbol has no words.
 #   docs/api_reference.sh OUTPUT_FOLDER [ROOT]
+# Exit code 77 where doxygen is not installed.
 set -euo pipefail
+command -v doxygen >/dev/null || { echo 'doxygen is not installed; ./dev docs installs it' >&2; exit 77; }
 mkdir -p "$1"
 output=$(cd "$1" && pwd)
 cd "${2:-$(dirname "${BASH_SOURCE[0]}")/..}"

@@ -7,6 +7,11 @@ function plain(text) {
   gsub(/</, "\\\\<", text)
   return text
 }
+function declares(name,    line, found) {
+  while ((getline line < FILENAME) > 0) found = found || line ~ "^(class|struct) " name "[^A-Za-z0-9]"
+  close(FILENAME)
+  return found
+}
 NR == 1 { head = 1 }
 head && /^\/\// {
   text = $0
@@ -15,7 +20,7 @@ head && /^\/\// {
   if (NR == 1) {
     print "/// \\file"
     # "Conv2dProblem: the only way …" describes that class, too.
-    if (match(text, /^[A-Z][A-Za-z0-9]+: /)) name = substr(text, 1, RLENGTH - 2)
+    if (match(text, /^[A-Z][A-Za-z0-9]+: /) && declares(substr(text, 1, RLENGTH - 2))) name = substr(text, 1, RLENGTH - 2)
   }
   described = described "/// " text "\n"
   print "/// " text

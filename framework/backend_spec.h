@@ -16,6 +16,7 @@ class BackendSpec {
   BackendSpec() = default;
   /// Throws UsageError for a malformed text.
   static BackendSpec parse(std::string_view text);
+  /// Names the backend of one layer, "*" of all others.
   void set(const std::string& layer, const std::string& backend) { by_layer_[layer] = backend; }
   /// "auto" unless something else was asked for.
   std::string backend_for(const Graph::Node& node, DeviceKind kind) const;

@@ -14,8 +14,8 @@ std::string chrome_trace(const std::string& process_name, const std::string& str
 
 /// What ran on one stream.
 struct TraceStream {
-  std::string name;
-  std::vector<TraceSpan> spans;
+  std::string name;              // of the stream's track
+  std::vector<TraceSpan> spans;  // in order of their begin, nested or apart
 };
 /// The same for several streams with one clock, in that order.
 std::string chrome_trace(const std::string& process_name, const std::vector<TraceStream>& streams);

@@ -10,6 +10,7 @@
 
 namespace lenslet {
 
+/// Whether a device was lost; it stays so for the life of the process.
 bool device_lost() noexcept;
 /// Why; empty while nothing is lost.
 std::string device_lost_reason();

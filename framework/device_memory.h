@@ -15,9 +15,12 @@ namespace lenslet {
 /// Memory that a device does not have: the bytes asked for and the bytes that were free.
 class OutOfDeviceMemory : public MemoryError {
  public:
+  /// `message` for people; the figures for who looks for a smaller request.
   OutOfDeviceMemory(const std::string& message, size_t needed_bytes, size_t free_bytes)
       : MemoryError(message), needed_bytes_(needed_bytes), free_bytes_(free_bytes) {}
+  /// What the refused request asked for.
   size_t needed_bytes() const noexcept { return needed_bytes_; }
+  /// What was left then.
   size_t free_bytes() const noexcept { return free_bytes_; }
 
  private:
@@ -34,6 +37,7 @@ size_t device_memory_taken(Device device) noexcept;
 namespace device_memory {
 /// Internal, for Buffer. Throws OutOfDeviceMemory where the limit is passed.
 void take(Device device, size_t bytes);
+/// Undoes take().
 void give_back(Device device, size_t bytes) noexcept;
 /// What the limit leaves of `free_bytes`, which the device has.
 size_t within_limit(Device device, size_t free_bytes);

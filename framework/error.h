@@ -26,7 +26,9 @@ enum class ExitCode : int {
 /// Base of every error Lenslet throws.
 class Error : public std::runtime_error {
  public:
+  /// `message` is one line: what was expected, what was found, what to do.
   Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  /// What the process ends with where nobody catches it earlier.
   ExitCode exit_code() const noexcept { return code_; }
 
  private:
@@ -35,20 +37,22 @@ class Error : public std::runtime_error {
 
 namespace detail {
 template <ExitCode Code>
+/// The error of one exit code.
 class ErrorOf : public Error {
  public:
+  /// One line for a person.
   explicit ErrorOf(const std::string& message) : Error(Code, message) {}
 };
 }  // namespace detail
 
-using CheckError = detail::ErrorOf<ExitCode::kCheckFailed>;
-using UsageError = detail::ErrorOf<ExitCode::kUsage>;
-using DataError = detail::ErrorOf<ExitCode::kData>;
-using UnavailableError = detail::ErrorOf<ExitCode::kUnavailable>;
-using DeviceError = detail::ErrorOf<ExitCode::kDevice>;
-using MemoryError = detail::ErrorOf<ExitCode::kMemory>;
-using OutputError = detail::ErrorOf<ExitCode::kOutput>;
-using InterruptedError = detail::ErrorOf<ExitCode::kInterrupted>;
+using CheckError = detail::ErrorOf<ExitCode::kCheckFailed>;        // a result that is wrong
+using UsageError = detail::ErrorOf<ExitCode::kUsage>;              // a request that makes no sense
+using DataError = detail::ErrorOf<ExitCode::kData>;                // a file that is not what it should be
+using UnavailableError = detail::ErrorOf<ExitCode::kUnavailable>;  // a device or backend that cannot serve
+using DeviceError = detail::ErrorOf<ExitCode::kDevice>;  // a call of CUDA or of a library that failed
+using MemoryError = detail::ErrorOf<ExitCode::kMemory>;  // memory or workspace that is not there
+using OutputError = detail::ErrorOf<ExitCode::kOutput>;  // a file that could not be written
+using InterruptedError = detail::ErrorOf<ExitCode::kInterrupted>;  // somebody asked to stop
 
 /// Joins its arguments into one string, numbers in the classic locale ("1.5", never "1,5").
 template <typename... Parts>
@@ -62,13 +66,17 @@ std::string concat(const Parts&... parts) {
 /// The answer to "can you do this?": yes, or no with a reason that a user can act on.
 class Support {
  public:
+  /// It can serve.
   static Support yes() { return Support(true, "", ExitCode::kOk); }
   /// `code` is what asking for it by name ends with: kMemory where a workspace limit rules it out.
   static Support no(std::string reason, ExitCode code = ExitCode::kUnavailable) {
     return Support(false, std::move(reason), code);
   }
+  /// Whether it can serve.
   explicit operator bool() const noexcept { return ok_; }
+  /// Why not; empty for yes.
   const std::string& reason() const noexcept { return reason_; }
+  /// What asking for it by name ends with; kOk for yes.
   ExitCode code() const noexcept { return code_; }
 
  private:

@@ -18,11 +18,12 @@
 
 namespace lenslet {
 
+/// What an Executable is built for.
 struct BuildOptions {
-  Device device;
-  int64_t batch = 1;
-  MathMode math = MathMode::kFp32;
-  BackendSpec backends;
+  Device device;                    // where it runs
+  int64_t batch = 1;                // images of a pass
+  MathMode math = MathMode::kFp32;  // of every layer that multiplies
+  BackendSpec backends;             // those asked for by name; the others are chosen in rank order
   /// Replays these choices exactly, instead of math and backends. Borrowed while building.
   const Plan* plan = nullptr;
   size_t workspace_limit = SIZE_MAX;  // bytes, for each layer
@@ -47,23 +48,23 @@ class Executable {
  public:
   /// One operator and what it reads and writes.
   struct Step {
-    std::string name;     // the layer; stages and ranges are named after it
-    std::string type;     // "conv2d"
-    std::string backend;  // the code that runs
-    std::string detail;   // what a library chose inside
-    MathMode math = MathMode::kFp32;
-    bool uses_math = false;  // math means something for this layer
-    Determinism determinism = Determinism::kBounded;
-    std::vector<std::string> fused;  // nodes this operator computes besides its own ("relu1", "pool1")
-    Work work;
-    size_t workspace_bytes = 0;
-    double prepare_ns = 0;
-    size_t node = 0;            // index into the graph's nodes
-    std::string range;          // NVTX range: "layer.conv1"
-    std::string backend_range;  // NVTX range inside it: "conv.winograd"
-    std::vector<ConstTensorView> inputs;
-    TensorView output;
-    std::unique_ptr<Operator> op;
+    std::string name;                                 // the layer; stages and ranges are named after it
+    std::string type;                                 // "conv2d"
+    std::string backend;                              // the code that runs
+    std::string detail;                               // what a library chose inside
+    MathMode math = MathMode::kFp32;                  // of every layer that multiplies
+    bool uses_math = false;                           // math means something for this layer
+    Determinism determinism = Determinism::kBounded;  // which bits the layer repeats
+    std::vector<std::string> fused;       // nodes this operator computes besides its own ("relu1", "pool1")
+    Work work;                            // of the step, what is fused into it included
+    size_t workspace_bytes = 0;           // of the step alone
+    double prepare_ns = 0;                // what preparing it took, once
+    size_t node = 0;                      // index into the graph's nodes
+    std::string range;                    // NVTX range: "layer.conv1"
+    std::string backend_range;            // NVTX range inside it: "conv.winograd"
+    std::vector<ConstTensorView> inputs;  // what it reads
+    TensorView output;                    // what it writes
+    std::unique_ptr<Operator> op;         // what computes it
   };
 
   /// Throws UsageError, UnavailableError (a backend asked for by name that cannot serve: with its reason),
@@ -82,14 +83,21 @@ class Executable {
   /// A node's output after a run; needs keep_activations, and `fuse` off for a node that would be fused away.
   ConstTensorView activation(const std::string& node) const;
 
+  /// On which run() enqueues.
   Stream& stream() noexcept { return stream_; }
+  /// Where it runs.
   Device device() const noexcept { return device_; }
+  /// Images of a pass.
   int64_t batch() const noexcept { return batch_; }
+  /// What it was built from.
   const Graph& graph() const noexcept { return graph_; }
+  /// The choices made.
   const Plan& plan() const noexcept { return plan_; }
+  /// In the order of a pass.
   const std::vector<Step>& steps() const noexcept { return steps_; }
   /// Which bits of the output a run repeats: the weakest of what the steps promise.
   Determinism determinism() const noexcept;
+  /// What building took, preparing included.
   double build_ns() const noexcept { return build_ns_; }
 
   /// Enqueues one pass on stream(): the captured graph where there is one, else step by step. Neither

@@ -14,9 +14,9 @@ namespace lenslet {
 
 /// What a fused model is asked to be prepared for.
 struct FusedRequest {
-  Device device;
-  int64_t batch = 1;
-  MathMode math = MathMode::kFp32;
+  Device device;                           // where it is to run
+  int64_t batch = 1;                       // images of a pass
+  MathMode math = MathMode::kFp32;         // arithmetic of the products
   ElementType input = ElementType::kFp32;  // kFp32: normalised, as the graph reads it; kUint8: raw pixels
   ElementType output =
       ElementType::kFp32;  // kFp32: the graph's output (logits); kPrediction: class and probability

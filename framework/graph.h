@@ -14,8 +14,9 @@ namespace lenslet {
 
 class Graph {
  public:
+  /// A layer with its name and the names of what it reads.
   struct Node {
-    std::string name;
+    std::string name;              // unique in the graph
     std::unique_ptr<Layer> layer;  // null for the graph's input
     std::vector<int> inputs;       // indices of earlier nodes
   };
@@ -27,6 +28,7 @@ class Graph {
   /// DataError where the layer rejects their shapes.
   void add(std::string name, std::unique_ptr<Layer> layer, const std::vector<std::string>& inputs);
 
+  /// Of the model: "lenet5".
   const std::string& name() const noexcept { return name_; }
   /// In order of addition, which is an order of execution; node 0 is the input, the last node the output.
   const std::vector<Node>& nodes() const noexcept { return nodes_; }

@@ -25,7 +25,7 @@ namespace lenslet {
 
 /// What the caller lends an operator for one run.
 struct RunContext {
-  Stream& stream;
+  Stream& stream;             // to enqueue on
   void* workspace = nullptr;  // at least Operator::workspace_bytes(), aligned to Buffer::kAlignment
   Tracer* tracer = nullptr;   // may be null
 };
@@ -38,10 +38,10 @@ struct Work {
 
 /// What a layer is asked to be prepared for.
 struct OperatorRequest {
-  Device device;
-  std::vector<Shape> inputs;  // with batch, outermost first
-  Shape output;               // of the last layer that the operator computes
-  MathMode math = MathMode::kFp32;
+  Device device;                      // where it will run
+  std::vector<Shape> inputs;          // with batch, outermost first
+  Shape output;                       // of the last layer that the operator computes
+  MathMode math = MathMode::kFp32;    // arithmetic of its products
   bool fuse_relu = false;             // apply max(x, 0) to the output before it is stored
   size_t workspace_limit = SIZE_MAX;  // bytes
   std::string choice;                 // of Operator::choice(), to replay; empty: the backend chooses
@@ -64,6 +64,7 @@ class PrepareServices {
   virtual void download(float* host, const float* device, size_t count) = 0;
 };
 
+/// A layer prepared with one backend for fixed shapes on one device.
 class Operator {
  public:
   virtual ~Operator() = default;
@@ -80,6 +81,7 @@ class Operator {
   virtual void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) = 0;
 };
 
+/// What is computed, whatever computes it.
 class Layer {
  public:
   virtual ~Layer() = default;
@@ -91,6 +93,7 @@ class Layer {
   virtual Shape infer_shape(const std::vector<Shape>& inputs) const = 0;
   /// Whether the math mode changes how this layer computes (convolutions and matrix products).
   virtual bool uses_math() const { return false; }
+  /// Operations and bytes at these input shapes, by the direct algorithm.
   virtual Work work(const std::vector<Shape>& inputs) const = 0;
   /// Names of the backends for that kind of device, in rank order: the first that supports a request serves
   /// `auto`.

@@ -6,6 +6,7 @@
 
 namespace lenslet {
 
+/// Arithmetic of convolutions and matrix products.
 enum class MathMode {
   kFp32,  // true fp32 products and sums, the default
   kTf32,  // products of operands rounded to 10 mantissa bits, fp32 accumulation

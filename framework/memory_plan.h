@@ -8,13 +8,14 @@ namespace lenslet {
 
 /// One buffer: alive from step `first` to step `last`, both included.
 struct BufferLifetime {
-  size_t bytes = 0;
-  int first = 0, last = 0;
+  size_t bytes = 0;         // how large it is
+  int first = 0, last = 0;  // the first and the last step that touches it
 };
 
+/// Where buffers lie in one block, so that those never alive together share bytes.
 struct MemoryPlan {
   std::vector<size_t> offsets;  // of each buffer, multiples of the alignment
-  size_t total_bytes = 0;
+  size_t total_bytes = 0;       // of the block
 };
 
 /// Largest first, each at the lowest offset that is free for its whole life (greedy by size; Pisarchyk and

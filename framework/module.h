@@ -24,6 +24,7 @@ struct ModuleLibrary {
   const char* path;     // of the file that the loader took
 };
 
+/// An opened shared object; it is never closed.
 class Module {
  public:
   /// Opens `lenslet_<name>.so` once a process: from LENSLET_MODULE_PATH, else beside the program or library that holds this
@@ -33,6 +34,7 @@ class Module {
   static std::vector<const Module*> opened();
   /// Address of an exported function. Throws UnavailableError.
   void* symbol(const char* name) const;
+  /// The file it was opened from.
   const std::string& path() const noexcept { return path_; }
   /// The vendor libraries behind it, with version and path, for `doctor` and result files.
   std::vector<ModuleLibrary> libraries() const;

@@ -4,8 +4,10 @@
 
 namespace lenslet {
 
+/// A range of the domain `lenslet`, from construction to destruction.
 class NvtxRange {
  public:
+  /// `name` is dotted: "layer.conv1".
   explicit NvtxRange(const char* name);
   ~NvtxRange();
   NvtxRange(const NvtxRange&) = delete;
@@ -14,10 +16,12 @@ class NvtxRange {
 
 /// The same without a scope, for ranges whose ends lie apart.
 void nvtx_push(const char* name);
+/// Ends what nvtx_push() began.
 void nvtx_pop() noexcept;
 
 /// cudaProfilerStart and cudaProfilerStop, for `nsys --capture-range=cudaProfilerApi`.
 void profiler_start();
+/// CudaProfilerStop; nothing without a GPU side.
 void profiler_stop();
 
 }  // namespace lenslet

@@ -8,6 +8,7 @@
 
 namespace lenslet {
 
+/// The GPU's kind for the CPU's, and the other way round.
 inline DeviceKind other_kind(DeviceKind kind) noexcept {
   return kind == DeviceKind::kCpu ? DeviceKind::kCuda : DeviceKind::kCpu;
 }

@@ -10,10 +10,12 @@ namespace lenslet {
 class RangeBody {
  public:
   template <typename Body>
+  /// Borrows `body`, which must live as long.
   RangeBody(const Body& body)
       : body_(&body), call_([](const void* object, int64_t begin, int64_t end) {
           (*static_cast<const Body*>(object))(begin, end);
         }) {}
+  /// Calls it on [begin, end).
   void operator()(int64_t begin, int64_t end) const { call_(body_, begin, end); }
 
  private:
@@ -35,8 +37,8 @@ void parallel_for(int64_t count, int64_t grain, RangeBody body);
 /// The pool of one program, for a module: it carries its own copy of this code and must not start a second
 /// pool.
 struct ParallelHost {
-  int (*num_threads)();
-  void (*parallel_for)(int64_t, int64_t, RangeBody);
+  int (*num_threads)();                               // lenslet::num_threads of the program
+  void (*parallel_for)(int64_t, int64_t, RangeBody);  // lenslet::parallel_for of the program
 };
 /// From now on the functions above use the program's pool. Called in a module, by framework/module.h.
 void use_parallel_host(const ParallelHost& host);

@@ -8,6 +8,7 @@
 
 namespace lenslet {
 
+/// Instruction sets that kernels are compiled for by hand.
 enum class SimdLevel {
   kBaseline,  // what the build targets: SSE2 on x86-64
   kAvx2,      // AVX2 and FMA
@@ -15,9 +16,12 @@ enum class SimdLevel {
 };
 
 #if defined(__x86_64__) && defined(__GNUC__)
+/// Compiles a function for AVX2 and FMA.
 #define LENSLET_TARGET_AVX2 __attribute__((target("avx2,fma")))
+/// Compiles a function for AVX-512.
 #define LENSLET_TARGET_AVX512 __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")))
 
+/// The best that this processor can run.
 inline SimdLevel simd_level() noexcept {
   static const SimdLevel level = [] {
     __builtin_cpu_init();

@@ -8,8 +8,8 @@ namespace lenslet {
 
 /// Nanoseconds; percentiles by linear interpolation between order statistics.
 struct TimeStats {
-  size_t samples = 0;
-  double min = 0, p10 = 0, median = 0, p90 = 0, max = 0;
+  size_t samples = 0;                                     // how many were taken; 0: nothing is known
+  double min = 0, p10 = 0, median = 0, p90 = 0, max = 0;  // quantiles, in the samples' unit
 };
 
 /// All zero for no samples.

@@ -11,6 +11,7 @@ namespace lenslet {
 /// Owns one CUDA stream (non-blocking with respect to the default stream), or stands for the CPU. Movable.
 class Stream {
  public:
+  /// A new one. Throws DeviceError.
   explicit Stream(Device device);
   ~Stream();
   Stream(Stream&& other) noexcept;
@@ -18,6 +19,7 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
+  /// Where its work runs.
   Device device() const noexcept { return device_; }
   /// The cudaStream_t, as void* so that no CUDA type is needed here; nullptr on the CPU.
   void* native_handle() const noexcept { return handle_; }
@@ -32,6 +34,7 @@ class Stream {
 /// A point in a stream. Movable.
 class Event {
  public:
+  /// Not recorded yet. Throws DeviceError.
   explicit Event(Device device);
   ~Event();
   Event(Event&& other) noexcept;
@@ -39,7 +42,9 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
+  /// Marks the place that the stream has reached.
   void record(Stream& stream);
+  /// Waits until the stream has passed it.
   void synchronize();
   /// Nanoseconds from `earlier` to this one; both recorded and completed.
   double ns_since(const Event& earlier) const;
@@ -53,6 +58,7 @@ class Event {
 /// Makes `device` current for this thread until destroyed; nothing on the CPU. CUDA calls below need it.
 class DeviceGuard {
  public:
+  /// Makes it the current device; nothing for the CPU.
   explicit DeviceGuard(Device device);
   ~DeviceGuard();
   DeviceGuard(const DeviceGuard&) = delete;
@@ -79,7 +85,9 @@ class CapturedGraph {
   ~CapturedGraph();
   CapturedGraph(CapturedGraph&& other) noexcept;
   CapturedGraph& operator=(CapturedGraph&& other) noexcept;
+  /// Whether there is one.
   explicit operator bool() const noexcept { return exec_ != nullptr; }
+  /// Enqueues one replay.
   void launch(Stream& stream) const;
 
  private:

@@ -33,28 +33,33 @@ struct Prediction {
 
 /// Borrowed read-only values.
 struct ConstTensorView {
-  const float* data = nullptr;  // of other element types through as()
-  Shape shape;
-  Device device;
-  ElementType type = ElementType::kFp32;
+  const float* data = nullptr;            // of other element types through as()
+  Shape shape;                            // outermost dimension first
+  Device device;                          // whose memory it is
+  ElementType type = ElementType::kFp32;  // of each element
   template <typename T>
+  /// The data as elements of T, which must be those of `type`.
   const T* as() const noexcept {
     return reinterpret_cast<const T*>(data);
   }
+  /// Of all elements.
   size_t bytes() const noexcept { return static_cast<size_t>(shape.num_elements()) * element_bytes(type); }
 };
 
 /// Borrowed values that may be written.
 struct TensorView {
-  float* data = nullptr;  // of other element types through as()
-  Shape shape;
-  Device device;
-  ElementType type = ElementType::kFp32;
+  float* data = nullptr;                  // of other element types through as()
+  Shape shape;                            // outermost dimension first
+  Device device;                          // whose memory it is
+  ElementType type = ElementType::kFp32;  // of each element
   template <typename T>
+  /// The data as elements of T, which must be those of `type`.
   T* as() const noexcept {
     return reinterpret_cast<T*>(data);
   }
+  /// Of all elements.
   size_t bytes() const noexcept { return static_cast<size_t>(shape.num_elements()) * element_bytes(type); }
+  /// The same memory, to read.
   operator ConstTensorView() const { return {data, shape, device, type}; }
 };
 
@@ -62,7 +67,7 @@ struct TensorView {
 /// memory.
 class Buffer {
  public:
-  static constexpr size_t kAlignment = 256;
+  static constexpr size_t kAlignment = 256;  // of every allocation, bytes
 
   Buffer() = default;
   /// Throws MemoryError with the bytes asked for and the bytes free. Zero bytes gives a null pointer.
@@ -73,12 +78,16 @@ class Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
+  /// Null where it is empty.
   void* data() const noexcept { return data_; }
   template <typename T>
+  /// The data as elements of T, which must be those of `type`.
   T* as() const noexcept {
     return static_cast<T*>(data_);
   }
+  /// As asked for.
   size_t bytes() const noexcept { return bytes_; }
+  /// Whose memory it is.
   Device device() const noexcept { return device_; }
 
  private:
@@ -90,12 +99,15 @@ class Buffer {
 /// Host memory that `device` copies from and to at full speed: page-locked for a GPU, plain for the CPU.
 class PinnedBuffer {
  public:
+  /// For copies to and from that device. Throws MemoryError.
   PinnedBuffer(Device device, size_t bytes);
   ~PinnedBuffer();
   PinnedBuffer(PinnedBuffer&& other) noexcept;
   PinnedBuffer(const PinnedBuffer&) = delete;
   PinnedBuffer& operator=(const PinnedBuffer&) = delete;
+  /// Null where it is empty.
   void* data() const noexcept { return data_; }
+  /// As asked for.
   size_t bytes() const noexcept { return bytes_; }
 
  private:
@@ -108,14 +120,21 @@ class PinnedBuffer {
 class Tensor {
  public:
   Tensor() = default;
+  /// Uninitialised. Throws MemoryError.
   explicit Tensor(Shape shape, Device device = Device::cpu())
       : shape_(shape), buffer_(device, shape.bytes()) {}
 
+  /// Outermost dimension first.
   const Shape& shape() const noexcept { return shape_; }
+  /// Whose memory it is.
   Device device() const noexcept { return buffer_.device(); }
+  /// The elements, in C order.
   float* data() noexcept { return buffer_.as<float>(); }
+  /// The elements, in C order.
   const float* data() const noexcept { return buffer_.as<float>(); }
+  /// All of it; it must not outlive the tensor.
   TensorView view() noexcept { return {data(), shape_, device()}; }
+  /// All of it; it must not outlive the tensor.
   ConstTensorView view() const noexcept { return {data(), shape_, device()}; }
 
  private:

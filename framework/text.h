@@ -1,4 +1,4 @@
-// Text that is safe to print: valid UTF-8 on one line, whatever bytes a file's name or content holds.
+// Text: how it ends, and what is safe to print of it, valid UTF-8 on one line, whatever bytes a file's name or content holds.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,7 @@ std::string printable(std::string_view text);
 /// printable() of a text that may be long: of more than `most` bytes the middle becomes "…", so that a message stays a line.
 std::string printable_excerpt(std::string_view text, size_t most = 300);
 
+/// Whether `text` ends with `end`.
 bool ends_with(std::string_view text, std::string_view end) noexcept;
 
 }  // namespace lenslet

@@ -10,12 +10,14 @@ class Tracer {
   virtual ~Tracer() = default;
   /// `name` must outlive the tracer (a literal). Ranges nest strictly.
   virtual void begin(const char* name) = 0;
+  /// Ends what begin() began last.
   virtual void end() noexcept = 0;
 };
 
 /// Marks one stage for the length of a scope; nothing when there is no tracer.
 class ScopedStage {
  public:
+  /// A null tracer: nothing is recorded.
   ScopedStage(Tracer* tracer, const char* name) : tracer_(tracer) {
     if (tracer_) tracer_->begin(name);
   }

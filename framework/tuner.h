@@ -19,10 +19,11 @@
 
 namespace lenslet {
 
+/// What to find candidates for.
 struct TuneRequest {
-  Device device;
-  int64_t batch = 1;
-  MathMode math = MathMode::kFp32;
+  Device device;                    // where they would run
+  int64_t batch = 1;                // images of a pass
+  MathMode math = MathMode::kFp32;  // of every layer that multiplies
   BackendSpec backends;  // a layer that it gives a backend has no other candidates, and is not fused away
   size_t workspace_limit = SIZE_MAX;  // bytes, for each layer
 };
@@ -30,15 +31,15 @@ struct TuneRequest {
 /// One operator: a layer, alone or with layers behind it, prepared with one backend.
 struct TuneCandidate {
   std::vector<size_t> nodes;  // of the graph, in order: the layer itself, then what is fused into it
-  std::string backend;
-  OperatorRequest request;
+  std::string backend;        // its name
+  OperatorRequest request;    // what prepare() takes
   // Known once it is measured:
   std::string status = "SKIPPED";  // PASSED, FAILED (wrong), UNSUPPORTED, ERROR; only what PASSED is chosen
-  std::string reason = "not measured";
-  TimeStats time;      // ns
-  std::string choice;  // Operator::choice
-  std::string detail;  // Operator::detail
-  size_t workspace_bytes = 0;
+  std::string reason = "not measured";  // why it has no time; empty where it has one
+  TimeStats time;                       // ns
+  std::string choice;                   // Operator::choice
+  std::string detail;                   // Operator::detail
+  size_t workspace_bytes = 0;           // that it wants
   // Known once it is chosen among:
   bool chosen = false;
   double behind_ns = 0;  // how much longer the fastest pass with it takes than the fastest of all, by medians

@@ -12,8 +12,9 @@
 
 namespace lenslet {
 
+/// What the model sees of a picture, and how it came about.
 struct DigitImage {
-  static constexpr int kSide = 28;
+  static constexpr int kSide = 28;              // pixels of the model's input, either way
   std::array<uint8_t, kSide * kSide> pixels{};  // 0 = paper, 255 = ink
   bool blank = false;                           // no ink found, or no digit in it; pixels are all 0
   bool untouched = false;                       // was MNIST-like already

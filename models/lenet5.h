@@ -12,10 +12,10 @@
 
 namespace lenslet {
 
-inline constexpr int kLenet5Side = 28;
-inline constexpr int kLenet5Classes = 10;
+inline constexpr int kLenet5Side = 28;        // rows and columns of the input
+inline constexpr int kLenet5Classes = 10;     // digits
 inline constexpr float kMnistMean = 0.1307f;  // of x / 255 over the training images
-inline constexpr float kMnistStd = 0.3081f;
+inline constexpr float kMnistStd = 0.3081f;   // of MNIST's training pixels, x/255
 
 /// Builds the graph from conv1, conv2, fc1, fc2, fc3 (.weight and .bias, PyTorch's shapes). Throws DataError
 /// listing every missing, unexpected and mis-shaped tensor together.

@@ -8,25 +8,33 @@
 
 namespace lenslet {
 
+/// A grey picture in floats.
 struct Plane {
-  int width = 0, height = 0;
-  std::vector<float> values;
+  int width = 0, height = 0;  // pixels
+  std::vector<float> values;  // [height, width]
 
   Plane() = default;
+  /// Filled with `value`.
   Plane(int w, int h, float value = 0)
       : width(w), height(h), values(static_cast<size_t>(w) * static_cast<size_t>(h), value) {}
+  /// Of a pixel in `values`.
   size_t index(int x, int y) const {
     return static_cast<size_t>(y) * static_cast<size_t>(width) + static_cast<size_t>(x);
   }
+  /// Column x, row y.
   float& at(int x, int y) { return values[index(x, y)]; }
+  /// Column x, row y.
   float at(int x, int y) const { return values[index(x, y)]; }
 };
 
 /// Half-open: x0 <= x < x1.
 struct Box {
-  int x0 = 0, y0 = 0, x1 = 0, y1 = 0;
+  int x0 = 0, y0 = 0, x1 = 0, y1 = 0;  // columns [x0, x1), rows [y0, y1)
+  /// Columns.
   int width() const { return x1 - x0; }
+  /// Rows.
   int height() const { return y1 - y0; }
+  /// The longer side.
   int longer() const { return width() > height() ? width() : height(); }
 };
 
@@ -58,6 +66,7 @@ class Quadratic {
   Quadratic(const Plane& samples, const std::vector<uint8_t>& weights, int stride, int width, int height);
   /// The value at a pixel of the plane, within the limits.
   float at(int x, int y) const;
+  /// Limits what at() gives.
   void clamp_to(double low, double high);
 
  private:
@@ -68,7 +77,7 @@ class Quadratic {
 
 /// A connected region (8 neighbours).
 struct Component {
-  Box box;
+  Box box;                 // the smallest that holds it
   double mass = 0;         // sum of values
   float peak = 0;          // largest value
   bool at_border = false;  // has a pixel on the plane's edge

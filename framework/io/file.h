@@ -25,11 +25,14 @@ void stop_reading_when(bool (*stop)());
 /// remove_unfinished_files(), unless release() said that it was renamed.
 class UnfinishedFile {
  public:
+  /// Notes the name; creates nothing.
   explicit UnfinishedFile(std::string path);
   ~UnfinishedFile();
   UnfinishedFile(const UnfinishedFile&) = delete;
   UnfinishedFile& operator=(const UnfinishedFile&) = delete;
+  /// Forgets the name: the file was renamed.
   void release() noexcept;
+  /// The name that was noted.
   const std::string& path() const noexcept { return path_; }
 
  private:
@@ -62,7 +65,9 @@ class OutputFile {
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
+  /// Appends. Throws OutputError.
   void write(const std::string& text);
+  /// Flushes, closes and renames. Throws OutputError.
   void commit();
 
  private:

@@ -10,8 +10,8 @@ namespace lenslet {
 
 /// Unsigned bytes with their dimensions.
 struct IdxArray {
-  std::vector<int64_t> dims;
-  std::vector<uint8_t> data;
+  std::vector<int64_t> dims;  // as the header has them, outermost first
+  std::vector<uint8_t> data;  // as many bytes as the dimensions say
 };
 
 /// Reads an IDX file of unsigned bytes with `rank` dimensions. Throws DataError naming the file and what is
@@ -22,10 +22,10 @@ IdxArray parse_idx(std::vector<uint8_t> bytes, int rank, const std::string& orig
 
 /// Images [count, rows, cols] and their labels.
 struct ImageDataset {
-  int64_t count = 0, rows = 0, cols = 0;
-  std::vector<uint8_t> images;
-  std::vector<uint8_t> labels;
-  std::string images_path, labels_path;
+  int64_t count = 0, rows = 0, cols = 0;  // images, and pixels of each
+  std::vector<uint8_t> images;            // [count, rows, cols], ink bright on 0
+  std::vector<uint8_t> labels;            // [count], 0..9
+  std::string images_path, labels_path;   // the files they were read from
 };
 
 /// Finds and reads `<split>-images` and `<split>-labels` (split "t10k" or "train") in a folder, as

@@ -15,17 +15,17 @@ namespace lenslet {
 
 /// 8 bits a channel, interleaved: 1 grey, 2 grey + alpha, 3 RGB, 4 RGBA.
 struct Image {
-  int width = 0, height = 0, channels = 0;
-  std::vector<uint8_t> pixels;
-  std::string format;  // "PNG", "JPEG", …
+  int width = 0, height = 0, channels = 0;  // pixels, and values of each: 1 grey, 3 RGB
+  std::vector<uint8_t> pixels;              // [height, width, channels]
+  std::string format;                       // "PNG", "JPEG", …
 };
 
 /// What a picture may be and take; checked against its header before memory is taken.
 struct ImageLimits {
   static constexpr int64_t kDefaultPixels = 1 << 26;  // 64 Mi
   static constexpr int64_t kMostPixels = 1 << 28;     // the PNG decoder counts bytes in an int
-  int64_t max_pixels = kDefaultPixels;
-  size_t max_file_bytes = 64u << 20;    // 64 MiB
+  int64_t max_pixels = kDefaultPixels;                // refused above, before anything is decoded
+  size_t max_file_bytes = 64u << 20;                  // 64 MiB
   size_t max_decode_bytes = 92u << 20;  // memory while decoding: a 4000x3000 picture with alpha fits
 
   /// At most `pixels`, 1 to kMostPixels: any picture up to there, so file and memory may be as large as the least compact

@@ -8,9 +8,10 @@
 
 namespace lenslet {
 
+/// A file's content.
 struct Safetensors {
-  std::map<std::string, Tensor> tensors;  // host, converted to fp32
-  std::map<std::string, std::string> metadata;
+  std::map<std::string, Tensor> tensors;        // host, converted to fp32
+  std::map<std::string, std::string> metadata;  // of __metadata__; empty where there is none
 };
 
 /// Parses a file's bytes. Strict: header of at most 1 MiB inside the file, at most 4,096 tensors of rank <=

@@ -25,10 +25,10 @@ namespace lenslet {
 /// max|x[n]| * sum|w[k]| + |b[k]| instead: algorithms that transform tiles mix inputs that the output itself never
 /// sees, so that only the largest input of the image bounds their rounding.
 struct ConvAccuracy {
-  double constant = 1.01;
+  double constant = 1.01;         // how many worst-case roundings a term passes, over T
   bool exact_on_integers = true;  // small-integer data come out bit exact (see docs/measuring.md)
-  bool by_image_maximum = false;
-  double product_error = 0;
+  bool by_image_maximum = false;  // M counts the image's largest input
+  double product_error = 0;       // relative, of each product
 
   /// What M is multiplied with.
   double factor(int64_t terms) const {

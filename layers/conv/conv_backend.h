@@ -18,15 +18,15 @@ namespace lenslet {
 
 /// What a backend is prepared with. Pointers are to host memory and may go away once prepare() returns.
 struct ConvPrepare {
-  const Conv2dProblem& problem;
-  MathMode math = MathMode::kFp32;
+  const Conv2dProblem& problem;       // validated
+  MathMode math = MathMode::kFp32;    // one that supports() said yes to
   const float* weights = nullptr;     // [K, C/G, R, S]
   const float* bias = nullptr;        // [K] or null
   bool relu = false;                  // fuse max(x, 0); only asked of a backend whose fuses_relu() is true
   size_t workspace_limit = SIZE_MAX;  // none: the backend takes what it finds reasonable
-  PrepareServices& services;
-  Stream& stream;
-  std::string choice = {};  // of ConvKernel::choice(), to replay; empty: the backend chooses
+  PrepareServices& services;          // device memory and copies
+  Stream& stream;                     // for what preparing enqueues
+  std::string choice = {};            // of ConvKernel::choice(), to replay; empty: the backend chooses
   // Store the maxima over these windows alone; only asked of a backend whose fuses_max_pool() is yes.
   std::optional<Pool2dWindow> max_pool = {};
 };
@@ -43,6 +43,7 @@ struct ConvArgs {
 class ConvKernel {
  public:
   virtual ~ConvKernel() = default;
+  /// Scratch memory that run() finds in RunContext::workspace.
   virtual size_t workspace_bytes() const { return 0; }
   /// What was chosen inside ("FFT_TILING, 3.1 MiB workspace"), for tables; empty where
   /// there is nothing to tell.
@@ -84,6 +85,7 @@ class ConvBackend {
   virtual bool suits_max_pool(const Conv2dProblem& /*problem*/, const Pool2dWindow& /*window*/) const {
     return true;
   }
+  /// Whether it can apply max(x, 0) before it stores.
   virtual bool fuses_relu() const { return true; }
   /// Of whatever prepare() may choose.
   virtual ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const = 0;

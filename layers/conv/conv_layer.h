@@ -6,6 +6,7 @@
 
 namespace lenslet {
 
+/// A convolution with its weights; the registry's backends compute it.
 class Conv2dLayer : public Layer {
  public:
   /// `geometry` gives K, R, S, stride, pad, dilation and groups (its n, h and w are ignored, its c must match
@@ -16,6 +17,7 @@ class Conv2dLayer : public Layer {
   std::string describe() const override;
   Shape infer_shape(const std::vector<Shape>& inputs) const override;
   bool uses_math() const override { return true; }
+  /// Of the direct sum.
   Work work(const std::vector<Shape>& inputs) const override;
   std::vector<std::string> backends(DeviceKind kind) const override;
   Support supports(const std::string& backend, const OperatorRequest& request) const override;
@@ -29,7 +31,9 @@ class Conv2dLayer : public Layer {
                       const Pool2dWindow& window) const override;
   /// The problem this layer is for one input shape [N, C, H, W].
   Conv2dProblem problem_for(const Shape& input) const;
+  /// [K, C/G, R, S].
   const Tensor& weights() const noexcept { return weights_; }
+  /// [K].
   const Tensor& bias() const noexcept { return bias_; }
 
  private:

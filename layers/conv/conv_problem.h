@@ -25,25 +25,29 @@ enum class TensorLayout {
 const char* to_string(TensorLayout layout) noexcept;
 
 struct Conv2dProblem {
-  int n = 1, c = 0, h = 0, w = 0;  // input
-  int k = 0, r = 0, s = 0;         // filters
-  int stride_h = 1, stride_w = 1;
+  int n = 1, c = 0, h = 0, w = 0;      // input
+  int k = 0, r = 0, s = 0;             // filters
+  int stride_h = 1, stride_w = 1;      // from one output to the next, in input rows and columns
   int pad_h = 0, pad_w = 0;            // zeros before; the same after, unless the output size asks for fewer
   int dilation_h = 1, dilation_w = 1;  // PyTorch's meaning: 1 = dense
-  int groups = 1;
+  int groups = 1;                      // G; filters of a group see C/G channels
   /// Of x and y; w is [K, C/G, R, S] in either. Not part of the problem string.
   TensorLayout layout = TensorLayout::kNchw;
   std::string name;  // for people; empty or one word
 
   /// Output height and width; < 1 where the kernel does not fit.
   int p() const noexcept;
+  /// Output width; < 1 where the kernel does not fit.
   int q() const noexcept;
   /// 2 * N * K * P * Q * (C/G) * R * S.
   double flops() const noexcept;
   /// Input + weights + bias + output, each once, fp32.
   double bytes() const noexcept;
+  /// [N, C, H, W], whatever the layout.
   Shape input_shape() const { return {n, c, h, w}; }
+  /// [K, C/G, R, S].
   Shape weight_shape() const { return {k, c / groups, r, s}; }
+  /// [N, K, P, Q], whatever the layout.
   Shape output_shape() const { return {n, k, p(), q()}; }
 
   /// Throws UsageError naming the option, its value and its legal range: sizes >= 1, C and K

@@ -13,14 +13,19 @@ namespace lenslet {
 /// this build left out says why (library not found at configure time).
 class ConvBackendEntry {
  public:
+  /// In the library, in a shared object opened on first use, or named alone.
   enum class Kind { kBuiltIn, kModule, kNotBuilt };
+  /// What a backend's file defines in lenslet::conv_backends.
   using Getter = const ConvBackend& (*)();
 
+  /// `getter` of a built-in backend; `why_not` of one that was not built.
   ConvBackendEntry(DeviceKind device, const char* name, Kind kind, Getter getter, const char* why_not)
       : device_(device), name_(name), kind_(kind), getter_(getter), why_not_(why_not) {}
+  /// Which kind of device it computes on.
   DeviceKind device() const noexcept { return device_; }
   /// File name and backend name: "winograd".
   const std::string& name() const noexcept { return name_; }
+  /// Where its code is.
   Kind kind() const noexcept { return kind_; }
   /// The backend, opened if need be. Throws UnavailableError with the reason where it is not to be had.
   const ConvBackend& open() const;

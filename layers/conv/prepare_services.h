@@ -9,6 +9,7 @@ namespace lenslet {
 /// Serves one stream; must not outlive it. The memory handed out may.
 class DevicePrepareServices : public PrepareServices {
  public:
+  /// On the stream's device; copies go through the stream.
   explicit DevicePrepareServices(Stream& stream) : stream_(stream) {}
   std::shared_ptr<void> allocate(size_t bytes) override;
   std::shared_ptr<float> upload(const float* host, size_t count) override;

@@ -13,20 +13,21 @@
 
 namespace lenslet {
 
+/// C = alpha * op(A) * op(B) + beta * C, row-major.
 struct GemmProblem {
-  int m = 0, n = 0, k = 0;            // op(A) is m x k, op(B) is k x n, C is m x n
-  bool transpose_a = false;           // A is stored k x m
-  bool transpose_b = false;           // B is stored n x k
-  int64_t lda = 0, ldb = 0, ldc = 0;  // elements from one stored row to the next
-  int batch = 1;
+  int m = 0, n = 0, k = 0;                           // op(A) is m x k, op(B) is k x n, C is m x n
+  bool transpose_a = false;                          // A is stored k x m
+  bool transpose_b = false;                          // B is stored n x k
+  int64_t lda = 0, ldb = 0, ldc = 0;                 // elements from one stored row to the next
+  int batch = 1;                                     // matrices of each operand
   int64_t stride_a = 0, stride_b = 0, stride_c = 0;  // elements from one matrix to the next; 0 repeats A or B
-  float alpha = 1.0f, beta = 0.0f;
+  float alpha = 1.0f, beta = 0.0f;                   // beta 0: C is not read
 };
 
-struct GemmArgs {  // of a Gemm from prepare_half(), a and b point to fp16
-  const float* a = nullptr;
-  const float* b = nullptr;
-  float* c = nullptr;
+struct GemmArgs {            // of a Gemm from prepare_half(), a and b point to fp16
+  const float* a = nullptr;  // op(A)
+  const float* b = nullptr;  // op(B)
+  float* c = nullptr;        // C
 };
 
 /// One library prepared for one stream. Not thread safe.
@@ -46,7 +47,9 @@ class Gemm {
 class GemmProvider {
  public:
   virtual ~GemmProvider() = default;
+  /// Yes, or why not.
   virtual Support supports(MathMode math) const = 0;
+  /// Opens what it needs, once. Throws UnavailableError.
   virtual std::unique_ptr<Gemm> prepare(MathMode math, Stream& stream) const = 0;
   virtual std::string name() const = 0;  // "cublas", "onednn", "blocked"
   /// Which bits of C it repeats; kPosition: an element depends on its row of op(A), its column of op(B) and k alone. A

@@ -8,6 +8,7 @@
 
 namespace lenslet {
 
+/// A fully connected layer with its weights.
 class LinearLayer : public Layer {
  public:
   /// weights [O, I]; bias [O] or empty. Host tensors. Throws DataError on a mismatch.
@@ -17,6 +18,7 @@ class LinearLayer : public Layer {
   std::string describe() const override;
   Shape infer_shape(const std::vector<Shape>& inputs) const override;
   bool uses_math() const override { return true; }
+  /// 2 * N * O * I operations.
   Work work(const std::vector<Shape>& inputs) const override;
   std::vector<std::string> backends(DeviceKind kind) const override;
   Support supports(const std::string& backend, const OperatorRequest& request) const override;
@@ -27,7 +29,9 @@ class LinearLayer : public Layer {
   std::unique_ptr<Operator> prepare(const std::string& backend, const OperatorRequest& request,
                                     Stream& stream) const override;
   bool can_fuse_relu(const std::string& backend, DeviceKind kind) const override;
+  /// [O, I].
   const Tensor& weights() const noexcept { return weights_; }
+  /// [O].
   const Tensor& bias() const noexcept { return bias_; }
 
  private:

@@ -10,6 +10,7 @@
 
 namespace lenslet {
 
+/// Pooling of either kind over a window.
 class Pool2dLayer : public Layer {
  public:
   std::string describe() const override;
@@ -20,9 +21,11 @@ class Pool2dLayer : public Layer {
   Support supports(const std::string& backend, const OperatorRequest& request) const override;
   std::unique_ptr<Operator> prepare(const std::string& backend, const OperatorRequest& request,
                                     Stream& stream) const override;
+  /// Extent, stride and padding.
   const Pool2dWindow& window() const noexcept { return window_; }
 
  protected:
+  /// KAverage counts the padding, kAverageInside does not.
   enum class Kind { kMax, kAverage, kAverageInside };
   /// Throws DataError for kernel or stride below 1, or padding below 0 or above half the kernel.
   Pool2dLayer(Kind kind, Pool2dWindow window);
@@ -36,6 +39,7 @@ class Pool2dLayer : public Layer {
 /// window makes the output NaN.
 class MaxPool2dLayer : public Pool2dLayer {
  public:
+  /// Maxima over `window`.
   explicit MaxPool2dLayer(Pool2dWindow window) : Pool2dLayer(Kind::kMax, window) {}
   std::string_view type() const override { return "max_pool2d"; }
   const Pool2dWindow* max_pool_window() const override { return &window(); }
@@ -45,6 +49,7 @@ class MaxPool2dLayer : public Pool2dLayer {
 /// the number is always kernel_h * kernel_w, without it the number of input values inside the window.
 class AvgPool2dLayer : public Pool2dLayer {
  public:
+  /// Means over `window`; PyTorch's count_include_pad.
   explicit AvgPool2dLayer(Pool2dWindow window, bool count_include_pad = true)
       : Pool2dLayer(count_include_pad ? Kind::kAverage : Kind::kAverageInside, window) {}
   std::string_view type() const override { return "avg_pool2d"; }

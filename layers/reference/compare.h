@@ -11,11 +11,16 @@ class Comparison {
  public:
   /// Accepts |actual - expected| <= bound. `index` is for the message.
   void add(int64_t index, float actual, double expected, double bound);
+  /// Accepts the expected value alone.
   void add_exact(int64_t index, float actual, double expected) { add(index, actual, expected, 0); }
 
+  /// All were close, and there was one at least.
   bool passed() const noexcept { return failures_ == 0 && checked_ > 0; }
+  /// Values compared.
   int64_t checked() const noexcept { return checked_; }
+  /// Values that were not close.
   int64_t failures() const noexcept { return failures_; }
+  /// The largest difference found.
   double max_abs() const noexcept { return max_abs_; }
   /// Largest |actual - expected| over the largest |expected|.
   double max_rel() const noexcept { return max_expected_ > 0 ? max_abs_ / max_expected_ : max_abs_; }

@@ -22,16 +22,17 @@ namespace lenslet {
 struct ConvCase {
   /// One output that is judged.
   struct Sample {
-    int64_t index = 0;  // into y, in the problem's layout
-    int64_t n = 0, k = 0;
+    int64_t index = 0;     // into y, in the problem's layout
+    int64_t n = 0, k = 0;  // its image and filter
     reference::Term term;  // of a pooled output: the largest value and the largest magnitude in its window
   };
-  reference::Fill fill = reference::Fill::kRandom;
-  std::vector<float> x;               // in the problem's layout
-  std::vector<double> image_maximum;  // [N], max|x[n]|
-  std::vector<Sample> samples;
+  reference::Fill fill = reference::Fill::kRandom;  // the kind of data
+  std::vector<float> x;                             // in the problem's layout
+  std::vector<double> image_maximum;                // [N], max|x[n]|
+  std::vector<Sample> samples;                      // the outputs that are judged
 };
 
+/// Weights of a problem, and the reference's answers to inputs.
 class ConvJudge {
  public:
   /// A problem with more than `max_reference_macs` multiply-adds is judged at that many's worth of outputs, spread at
@@ -70,6 +71,7 @@ class ConvJudge {
 
 /// Host copies from and to channels-last order; [N, C, H, W] by `shape`.
 std::vector<float> nchw_to_nhwc(const std::vector<float>& values, const Shape& shape);
+/// `shape` is [N, C, H, W]; `values` [N, H, W, C].
 std::vector<float> nhwc_to_nchw(const std::vector<float>& values, const Shape& shape);
 
 }  // namespace lenslet

@@ -15,19 +15,21 @@
 
 namespace lenslet {
 
+/// What a verification tries.
 struct ConvVerifyOptions {
-  uint64_t seed = 1;
+  uint64_t seed = 1;  // of weights and inputs
   /// A problem with more multiply-adds is judged at that many's worth of outputs, spread at
   /// random, corners included.
   int64_t max_reference_macs = int64_t{1} << 25;
-  size_t workspace_limit = SIZE_MAX;
-  bool bias_and_relu = true;  // also with each of bias and ReLU (where the backend fuses it)
+  size_t workspace_limit = SIZE_MAX;  // bytes, as ConvPrepare has it
+  bool bias_and_relu = true;          // also with each of bias and ReLU (where the backend fuses it)
   /// The outputs are the maxima over these windows; only for backends that fuse them.
   std::optional<Pool2dWindow> max_pool = {};
 };
 
+/// The verdict.
 struct ConvVerifyResult {
-  bool passed = false;
+  bool passed = false;  // every check of every kind of data
   double max_abs = 0;   // largest |y - reference|
   double max_rel = 0;   // over the largest |reference| of that run
   double bound = 0;     // allowed at the element that came nearest to its bound
@@ -36,8 +38,10 @@ struct ConvVerifyResult {
   std::string reason;   // why not passed
 };
 
+/// The data and reference of one problem, before which backends come in turn.
 class ConvVerifier {
  public:
+  /// Makes the data. Throws UsageError for an impossible problem.
   explicit ConvVerifier(const Conv2dProblem& problem, const ConvVerifyOptions& options = {});
 
   /// Prepares and runs the backend on the device of `stream` with every fill, without and with bias and ReLU.

@@ -7,6 +7,7 @@
 
 namespace lenslet::reference {
 
+/// Kinds of test data.
 enum class Fill {
   kIntegers,  // small integers: any order of exact arithmetic gives the same bits
   kRandom,    // uniform in [-1, 1): rounding as in use
@@ -20,7 +21,9 @@ const char* to_string(Fill fill) noexcept;
 /// A small deterministic generator (splitmix64: Steele, Lea, Flood 2014), the same on every platform.
 class Random {
  public:
+  /// The same seed, the same numbers.
   explicit Random(uint64_t seed) : state_(seed) {}
+  /// 64 random bits.
   uint64_t next() noexcept;
   /// The generator as it will be after `count` values.
   Random ahead(uint64_t count) const noexcept { return Random(state_ + count * kStep); }
@@ -36,7 +39,9 @@ class Random {
 
 /// Integers in [-4, 4]: 16 * terms stays below 2^24 for a million terms, and all are exact in fp16 and tf32.
 std::vector<float> small_integers(size_t count, uint64_t seed);
+/// In [-1, 1).
 std::vector<float> uniform_values(size_t count, uint64_t seed);
+/// Mean 0, deviation 1.
 std::vector<float> normal_values(size_t count, uint64_t seed);
 /// `samples` runs of `sample_size` zeros, each with a single 1 at a place that depends on the seed.
 std::vector<float> one_hot(size_t samples, size_t sample_size, uint64_t seed);

@@ -20,12 +20,16 @@ class GuardedMemory {
   /// Another pattern, for a second run: NaNs written out of bounds would vanish in the first.
   static constexpr int kMarkByte = 0xa5;
 
+  /// Blocks of those sizes between canaries. Throws MemoryError.
   GuardedMemory(Device device, const std::vector<size_t>& block_bytes);
+  /// Where that block begins.
   void* block(size_t index) const noexcept;
+  /// Its size.
   size_t block_bytes(size_t index) const noexcept { return sizes_[index]; }
   /// Fills everything, blocks included, with one byte; the blocks not with LENSLET_UNPOISONED=1, which is for tools that watch
   /// for reads of what nobody wrote.
   void poison(int byte, Stream& stream);
+  /// Fills a block from host memory; synchronises.
   void upload(size_t index, const void* host, Stream& stream);
   /// Copies a block to the host and waits.
   void download(size_t index, void* host, Stream& stream) const;

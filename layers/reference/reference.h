@@ -13,17 +13,18 @@
 
 namespace lenslet::reference {
 
+/// A layer's exact output.
 struct Result {
-  Shape shape;
-  std::vector<double> values;
+  Shape shape;                 // of the output
+  std::vector<double> values;  // in C order
   std::vector<double>
       magnitudes;  // sum of |term| per output, |bias| included; equal to |value| where nothing is summed
 };
 
 /// One output of a sum of products.
 struct Term {
-  double value = 0;
-  double magnitude = 0;
+  double value = 0;      // the sum
+  double magnitude = 0;  // the sum of |term|
 };
 
 /// Output size along one axis by trial: how many positions of the window lie inside the padded input.
@@ -36,8 +37,9 @@ Term conv2d_at(const Conv2dProblem& problem, const float* x, const float* w, int
 /// All of it; bias [K] may be null.
 Result conv2d(const Conv2dProblem& problem, const float* x, const float* w, const float* bias, bool relu);
 
+/// The judge's own window: it shares no type with the layers.
 struct PoolWindow {
-  int r = 2, s = 2, stride_h = 2, stride_w = 2, pad_h = 0, pad_w = 0;
+  int r = 2, s = 2, stride_h = 2, stride_w = 2, pad_h = 0, pad_w = 0;  // as Pool2dWindow has them
 };
 /// Windows that lie wholly inside the padded input (floor). Padding never wins a maximum.
 Result max_pool2d(const Shape& input, const float* x, const PoolWindow& window);
@@ -45,6 +47,7 @@ Result max_pool2d(const Shape& input, const float* x, const PoolWindow& window);
 /// cells inside the input.
 Result avg_pool2d(const Shape& input, const float* x, const PoolWindow& window, bool count_padding);
 
+/// Max(x, 0); NaN stays.
 Result relu(const Shape& input, const float* x);
 /// y[n, o] = b[o] + sum over i of w[o, i] * x[n, i]; x [N, I] (any trailing dimensions are
 /// flattened), w [O, I].

@@ -5,11 +5,13 @@
 
 namespace lenslet {
 
+/// Max(x, 0), element by element; NaN stays.
 class ReluLayer : public Layer {
  public:
   std::string_view type() const override { return "relu"; }
   std::string describe() const override { return "max(x, 0)"; }
   Shape infer_shape(const std::vector<Shape>& inputs) const override;
+  /// One operation an element.
   Work work(const std::vector<Shape>& inputs) const override;
   std::vector<std::string> backends(DeviceKind kind) const override;
   Support supports(const std::string& backend, const OperatorRequest& request) const override;

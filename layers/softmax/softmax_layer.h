@@ -6,6 +6,7 @@
 
 namespace lenslet {
 
+/// Probabilities over the last dimension.
 class SoftmaxLayer : public Layer {
  public:
   std::string_view type() const override { return "softmax"; }

@@ -12,6 +12,7 @@
 
 namespace lenslet {
 
+/// Ways of a small batch from host memory to the answer.
 enum class LatencyMode {
   kCopy,     // one CUDA graph: copy in, kernel, copy out; then the stream is waited for
   kMapped,   // the kernel reads and writes page-locked host memory; then the stream is waited for
@@ -27,7 +28,7 @@ const char* to_string(LatencyMode mode);
 /// One thread at a time.
 class LatencyRunner {
  public:
-  static constexpr int64_t kMaxBatch = 64;
+  static constexpr int64_t kMaxBatch = 64;  // images of one call
 
   /// Throws UnavailableError with the reason (no GPU, no clusters, a math mode that the mode has not), UsageError for a
   /// batch outside 1..kMaxBatch.

@@ -13,13 +13,14 @@
 
 namespace lenslet {
 
+/// Where and how long a resident kernel stays.
 struct ResidentOptions {
-  Device device = Device::cuda();
+  Device device = Device::cuda();  // a GPU
   /// A kernel without work ends after this time, and with work after the lease; the next image launches it again, some 20
   /// microseconds that one image waits. So it spins for nobody when a program has crashed or lost interest, and calls that
   /// wait for the whole device (cudaFree, cudaDeviceSynchronize, the first use of a kernel) get their turn.
   int64_t idle_ms = 100;
-  int64_t lease_ms = 1000;
+  int64_t lease_ms = 1000;  // most that a kernel runs before the next one is launched
   /// How long wait() waits before it gives up with a DeviceError.
   int64_t timeout_ms = 2000;
 };

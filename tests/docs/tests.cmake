@@ -1,10 +1,14 @@
-# Every block of shell commands of every document, run in a copy of the tree with small data.
+# What the documents say is so.
 find_program(LENSLET_PYTHON python3)
 mark_as_advanced(LENSLET_PYTHON)
 if(LENSLET_PYTHON)
   add_test(NAME docs_checks_bite COMMAND "${LENSLET_PYTHON}" "${CMAKE_CURRENT_LIST_DIR}/docs_test.py")
   set_tests_properties(docs_checks_bite PROPERTIES LABELS tree)
 endif()
+# Every public symbol has words.
+add_test(NAME docs_api COMMAND "${PROJECT_SOURCE_DIR}/docs/api_reference.sh" "${PROJECT_BINARY_DIR}/docs")
+set_tests_properties(docs_api PROPERTIES SKIP_RETURN_CODE 77 LABELS tree)
+# Every block of shell commands of every document, run in a copy of the tree with small data.
 if(LENSLET_PYTHON AND TARGET lenslet_app)
   foreach(side "" _gpu)
     string(REPLACE "_" "--" option "${side}")

@@ -13,26 +13,28 @@
 
 namespace lenslet {
 
+/// One register tile: J rows of out over `count` positions.
 struct TileArgs {
-  const float* a = nullptr;  // [taps, J], packed
-  const float* b = nullptr;
+  const float* a = nullptr;          // [taps, J], packed
+  const float* b = nullptr;          // where offsets count from
   const int64_t* offsets = nullptr;  // [taps], elements from b; null: offset(t) = t * b_step
-  int64_t b_step = 0;
-  int64_t taps = 0;
-  float* out = nullptr;  // row j at out + j * out_step
-  int64_t out_step = 0;
+  int64_t b_step = 0;                // elements between taps without a table
+  int64_t taps = 0;                  // terms of each sum
+  float* out = nullptr;              // row j at out + j * out_step
+  int64_t out_step = 0;              // elements between rows of out
   int64_t count = 0;            // positions; b is read at [offset(t), offset(t) + count) and nowhere else
   const float* bias = nullptr;  // [J] or null
-  bool relu = false;
+  bool relu = false;            // max(x, 0) before storing
 };
 
 /// The loops compiled for one instruction set.
 struct TileKernels {
+  /// The loop for one number of rows.
   using Run = void (*)(const TileArgs&);
-  static constexpr int kMaxRows = 8;
-  const char* isa;        // "AVX-512", "AVX2" or "baseline"
-  int vector_floats;      // positions in one vector
-  Run run[kMaxRows + 1];  // by number of rows; null where that number is composed of smaller ones
+  static constexpr int kMaxRows = 8;  // more do not fit the registers
+  const char* isa;                    // "AVX-512", "AVX2" or "baseline"
+  int vector_floats;                  // positions in one vector
+  Run run[kMaxRows + 1];              // by number of rows; null where that number is composed of smaller ones
 };
 
 /// The best for this processor, chosen once. Every processor has "baseline".

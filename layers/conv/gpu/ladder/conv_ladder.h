@@ -11,12 +11,13 @@
 
 namespace lenslet {
 
+/// One row of a ladder.
 struct ConvRung {
-  std::string name;       // "implicit_gemm.03_thread_tile"; of the last one "implicit_gemm", the product
-  std::string algorithm;  // "implicit_gemm"
-  std::string change;     // the one thing it does otherwise than the rung before
-  bool is_product = false;
-  const ConvBackend& (*getter)() = nullptr;
+  std::string name;         // "implicit_gemm.03_thread_tile"; of the last one "implicit_gemm", the product
+  std::string algorithm;    // "implicit_gemm"
+  std::string change;       // the one thing it does otherwise than the rung before
+  bool is_product = false;  // the backend itself, which every ladder ends with
+  const ConvBackend& (*getter)() = nullptr;  // defined in the rung's file
 };
 
 /// "implicit_gemm", "direct", …: those with rungs in this build; none without the GPU side.
