@@ -26,8 +26,8 @@ struct CommandLine::State {
   struct Entry {
     Command::Handle handle;
     std::function<ExitCode()> run;
-    std::function<std::string()>
-        print;  // instead of `run`: text about the command line itself, made while parsing
+    // Instead of `run`: text about the command line itself, made while parsing.
+    std::function<std::string()> print;
   };
   std::vector<std::unique_ptr<Entry>> entries;
   std::vector<std::pair<std::string, std::string>> environment;
@@ -52,6 +52,7 @@ struct CommandLine::State {
 namespace {
 
 constexpr double kHourMs = 3.6e6;
+
 OptionDescription describe_option(const CLI::Option& option) {
   OptionDescription result;
   for (const std::string& name : option.get_snames()) result.names.push_back("-" + name);
