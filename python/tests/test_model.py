@@ -149,7 +149,7 @@ def test_a_model_says_what_it_is(cpu_model):
 @pytest.mark.parametrize("plan", ["layered", "fused"])
 @pytest.mark.parametrize("batch", [1, 64])
 def test_profile_times_every_layer(model, plan, batch):
-    profile = model.profile(batch, min_time_ms=2, plan=plan)
+    profile = model.profile(batch, min_time_ms=20, plan=plan)
     assert profile["device"].split(":")[0] == model.device.split(":")[0]
     assert profile["plan"] == plan and profile["batch"] == batch
     layers = profile["layers"]
@@ -161,7 +161,7 @@ def test_profile_times_every_layer(model, plan, batch):
         assert 0 < row["p10_ns"] <= row["median_ns"] <= row["p90_ns"] < 1e9
         assert row["backend"] and row["math"] in ("", "fp32")
     total = sum(row["median_ns"] for row in layers.values())
-    assert 0.3 * total < profile["total_ns"] < 3 * total
+    assert 0.1 * total < profile["total_ns"] < 10 * total  # measured apart, on a machine that may be busy
     assert json.loads(json.dumps(profile)) == profile
 
 
