@@ -28,9 +28,8 @@ void refuse_after_fork() {
   pid_t first = 0;
   if (owner.compare_exchange_strong(first, here) || first == here) return;
   throw std::runtime_error(
-      "lenslet computed before this process was forked, and its threads did not come along: start workers "
-      "with the "
-      "'spawn' or 'forkserver' method, or call lenslet in the workers alone");
+      "lenslet computed before this process was forked, and its threads did not come along: start workers by "
+      "'spawn' or 'forkserver', or call lenslet in the workers alone");
 }
 
 }  // namespace
