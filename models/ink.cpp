@@ -188,13 +188,16 @@ Plane depth_of(const Plane& grey, const Separation& separation, std::vector<std:
 // corners.
 bool is_frame(const Component& c, int32_t label, const std::vector<int32_t>& labels, const Plane& plane) {
   if (c.box.width() < 0.6 * plane.width || c.box.height() < 0.6 * plane.height) return false;
+  // Of the longer side; a line is less high than that is wide.
   const int reach = std::max(1, c.box.longer() / 16);
+  const int reach_x = std::min(reach, c.box.width()), reach_y = std::min(reach, c.box.height());
   int corners = 0;
   for (int corner = 0; corner < 4; ++corner) {
-    const int x0 = corner % 2 ? c.box.x1 - reach : c.box.x0, y0 = corner / 2 ? c.box.y1 - reach : c.box.y0;
+    const int x0 = corner % 2 ? c.box.x1 - reach_x : c.box.x0;
+    const int y0 = corner / 2 ? c.box.y1 - reach_y : c.box.y0;
     bool found = false;
-    for (int y = y0; y < y0 + reach; ++y) {
-      for (int x = x0; x < x0 + reach; ++x) found = found || labels[plane.index(x, y)] == label;
+    for (int y = y0; y < y0 + reach_y; ++y) {
+      for (int x = x0; x < x0 + reach_x; ++x) found = found || labels[plane.index(x, y)] == label;
     }
     corners += found;
   }

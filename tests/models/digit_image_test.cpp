@@ -299,6 +299,26 @@ TEST(DigitImage, FlagsMarksThatLieTooFarApart) {
   EXPECT_TRUE(has(digit.warnings, "blank: the marks found lie too far apart"));
 }
 
+// Found by fuzzing: in a wide and low picture the corners of a frame were looked for beyond its rows.
+TEST(DigitImage, LooksForFramesInPicturesOfAFewRows) {
+  for (const int height : {5, 7, 9, 11, 14}) {
+    for (const bool upright : {false, true}) {
+      const int width = 24 * height;
+      Image image = upright ? make_image(height, width, 1, {}) : make_image(width, height, 1, {});
+      for (int y = 0; y < image.height; ++y) {
+        for (int x = 0; x < image.width; ++x) {
+          const int along = upright ? y : x, across = upright ? x : y;
+          const bool inside = along >= height && along < width - height && across >= 1 && across < height - 1;
+          const bool edge =
+              along == height || along == width - height - 1 || across == 1 || across == height - 2;
+          image.pixels.push_back(inside && edge ? 5 : 250);
+        }
+      }
+      EXPECT_FALSE(prepare_digit(image).steps.empty()) << height;
+    }
+  }
+}
+
 TEST(DigitImage, EndsOnAnyShape) {
   std::mt19937 random(3);
   for (const auto& [width, height] :
