@@ -89,7 +89,6 @@ def test_examples_in_the_documents_are_true(root):
 @pytest.mark.skipif(not os.environ.get("LENSLET_TEST_TYPES"), reason="LENSLET_TEST_TYPES=1 runs mypy, which takes long")
 def test_types_agree_with_mypy(tmp_path):
     pytest.importorskip("mypy", reason="mypy is not installed")
-    subprocess.run([sys.executable, "-m", "mypy.stubtest", "lenslet"], check=True, cwd=tmp_path)
     (tmp_path / "use.py").write_text(
         "import numpy as np\nimport lenslet\n"
         "model = lenslet.Model.load('a', device='cpu', max_batch=3)\n"
