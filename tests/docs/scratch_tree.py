@@ -6,10 +6,10 @@ import subprocess
 
 def copy_tree(root, target):
     """What is tracked or new and not ignored, as it stands; everything but build folders where there is no git."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=root, capture_output=True
-    )
-    if listed.returncode:
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    # A tree without .git may lie in a folder that some other repository ignores.
+    listed = subprocess.run(command, cwd=root, capture_output=True) if (root / ".git").exists() else None
+    if listed is None or listed.returncode:
         shutil.copytree(root, target, ignore=shutil.ignore_patterns("build", "build-*", ".git", "data", ".*cache"))
         return
     for name in filter(None, listed.stdout.decode().split("\0")):
