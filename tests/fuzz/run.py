@@ -4,9 +4,9 @@
     run.py BUILD [TARGET ...] [--seconds 60] [--merge] [--json FILE]
 
 BUILD is the folder of the preset `fuzz`. A run starts from the seeds, the corpus in the tree and what earlier runs left in
-BUILD/fuzz/corpus/. Its log goes to BUILD/fuzz/logs/, the input of a finding to BUILD/fuzz/findings/. --merge writes the
-inputs that reach something new into the tree, the smallest that do, instead of fuzzing. --json writes the summary of the
-last run of every target, as summarise.py reads it.
+BUILD/fuzz/corpus/. Its log goes to BUILD/fuzz/logs/, the input of a finding to BUILD/fuzz/findings/. --merge, instead of
+fuzzing, adds a few small inputs that reach much to the corpus in the tree. --json writes the summary of the last run of
+every target, as summarise.py reads it.
 
 Exit codes: 0 no finding, 1 a finding (its input and how to run it again are printed), 2 usage.
 """
@@ -40,7 +40,7 @@ TARGETS = {
 }
 RSS_LIMIT_MB = 1024
 SLOW_UNIT_S = 10  # an input that takes longer is a finding
-LARGEST_IN_TREE = 4096  # bytes
+IN_TREE_BYTES, LARGEST_IN_TREE = 4096, 512  # of all inputs that --merge adds for a target, and of one
 
 
 def environment():
@@ -121,7 +121,8 @@ def fuzz(build, target, seconds):
 
 
 def merge(build, target):
-    """The inputs of the grown corpus that reach something new, the smallest that do, go into the tree."""
+    """Of the least inputs that reach all that the grown corpus reaches, the largest that are small go into the tree: the
+    smallest of all are words that no reader gets beyond."""
     with tempfile.TemporaryDirectory() as scratch:
         line = command(build, target, ["-merge=1", scratch, *corpora(build, target)])
         subprocess.run(line, check=True, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -129,10 +130,10 @@ def merge(build, target):
         folder.mkdir(parents=True, exist_ok=True)
         seeds = {path.read_bytes() for path in (build / "fuzz" / "seeds" / target).iterdir()}
         kept = 0
-        budget = LARGEST_IN_TREE
-        for path in sorted(pathlib.Path(scratch).iterdir(), key=lambda p: (p.stat().st_size, p.name)):
+        budget = IN_TREE_BYTES
+        for path in sorted(pathlib.Path(scratch).iterdir(), key=lambda p: (-p.stat().st_size, p.name)):
             content = path.read_bytes()
-            if content in seeds or len(content) > budget:
+            if content in seeds or len(content) > min(budget, LARGEST_IN_TREE):
                 continue
             budget -= len(content)
             shutil.copy(path, folder / path.name)
