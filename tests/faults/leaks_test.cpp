@@ -25,6 +25,9 @@ constexpr int kBuilds = LENSLET_TEST_DEVICE == DeviceKind::kCuda ? 200 : 60;
 constexpr int64_t kFlat = int64_t{1} << 20;  // what may be gained: nothing that grows stays below it
 constexpr int64_t kBatch = 3;
 constexpr int kGoes = 3;
+// cuDNN 9.14 keeps 71 KiB of host memory of each set of engines it is asked for, two in an executable, when all of its objects are
+// destroyed again (a loop of nothing but cudnnBackend calls: 14,204 KiB in 200 goes, each time).
+constexpr int64_t kKeptByCudnn = 160 << 10;
 
 int64_t resident_bytes() {
   malloc_trim(0);  // what is free is no leak
@@ -46,7 +49,8 @@ struct Memory {
 
 /// Growth that comes back each time is a leak; what comes once is a library's cache or, of a device's memory, which the driver
 /// tells for all programs together, somebody else's.
-void expect_flat(const std::string& what, int times, const std::function<void(int)>& body) {
+void expect_flat(const std::string& what, int times, const std::function<void(int)>& body,
+                 int64_t host_bytes = kFlat) {
   body(times / 10);  // warms up
   Memory least{INT64_MAX, INT64_MAX, 0};
   for (int go = 0; go < kGoes; ++go) {
@@ -56,11 +60,11 @@ void expect_flat(const std::string& what, int times, const std::function<void(in
     EXPECT_EQ(after.buffers, before.buffers) << what << ": buffers are left";
     least.device = std::min(least.device, after.device - before.device);
     least.host = std::min(least.host, after.host - before.host);
-    if (least.device <= kFlat && least.host <= kFlat) break;
+    if (least.device <= kFlat && least.host <= host_bytes) break;
   }
   EXPECT_LE(least.device, kFlat) << what << ": device memory grew each time";
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these keep what is freed
-  EXPECT_LE(least.host, kFlat) << what << ": the process grew each time";
+  EXPECT_LE(least.host, host_bytes) << what << ": the process grew each time";
 #endif
 }
 
@@ -131,9 +135,12 @@ TEST_F(Leaks, ExecutablesLeaveNothingBehind) {
     const Plan plan = Executable(lenet5(), options).plan();
     BuildOptions built = options;
     built.plan = &plan;
-    expect_flat(name, kBuilds, [&](int times) {
-      for (int i = 0; i < times; ++i) Executable(lenet5(), built).run_checked();
-    });
+    expect_flat(
+        name, kBuilds,
+        [&](int times) {
+          for (int i = 0; i < times; ++i) Executable(lenet5(), built).run_checked();
+        },
+        name == "cudnn" ? kFlat + kBuilds * kKeptByCudnn : kFlat);
   }
 }
 

@@ -33,10 +33,18 @@ const char* const kLargerTiles[] = {
     "mb2ic3ih160oc3kh3ph1",   "mb1ic3ih130oc3kh3sh2", "mb1ic1ih200oc8kh5",
     "mb64ic6ih12oc16kh5",     "mb64ic1ih28oc6kh5",    "mb2ic16ih40oc32kh5ph2"};
 
+// Enough outputs, of short sums, that kernels choose the largest tiles on a card of 132 multiprocessors.
+const char* const kManyOutputs[] = {"mb16ic4ih34oc256kh3", "mb16ic4ih34oc128kh3", "mb32ic4ih34oc64kh3",
+                                    "mb32ic4ih34oc32kh3",  "mb16ic4ih36oc128kh5", "mb16ic16ih32oc256kh1"};
+
 std::vector<Conv2dProblem> problems_of(const std::string& list) {
+  std::vector<Conv2dProblem> problems;
   if (list == "tiles") {
-    std::vector<Conv2dProblem> problems;
     for (const char* text : kLargerTiles) problems.push_back(Conv2dProblem::parse(text));
+    return problems;
+  }
+  if (list == "outputs") {
+    for (const char* text : kManyOutputs) problems.push_back(Conv2dProblem::parse(text));
     return problems;
   }
   return read_problem_list(concat(LENSLET_SOURCE_DIR, "/layers/conv/problems/", list, ".txt"));
@@ -121,7 +129,8 @@ std::string name_of(const testing::TestParamInfo<BackendAndList>& param) {
 
 INSTANTIATE_TEST_SUITE_P(Registry, ConvOnce,
                          testing::Combine(testing::ValuesIn(backend_names()),
-                                          testing::Values("lenet", "regress", "tails", "tiles", "depthwise")),
+                                          testing::Values("lenet", "regress", "tails", "tiles", "depthwise",
+                                                          "outputs")),
                          name_of);
 
 std::vector<std::string> rung_names() {

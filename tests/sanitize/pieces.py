@@ -19,7 +19,8 @@ def rule(program, pattern, tools=TOOLS):
 
 RULES = (
     # Convolutions, rungs and studies, once on each small problem: tests/sanitize/kernels_test.cpp.
-    rule('sanitize_kernels', r'Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>\w+_(tails|depthwise))'),
+    rule('sanitize_kernels', r'Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>cudnn)_\w+', ('memcheck',)),  # none of our own
+    rule('sanitize_kernels', r'Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>\w+_(tails|depthwise|outputs))'),
     rule('sanitize_kernels', r'Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>\w+)_\w+'),
     rule('sanitize_kernels', r'Rungs/(?P<piece>RungOnce\.RunsOnBareMemory/(direct|implicit_gemm))_\d.*'),
     rule('sanitize_kernels', r'(?P<piece>StudiesOnce\.\w+)'),
@@ -29,7 +30,10 @@ RULES = (
     rule('lenet_gpu', r'GoldenGpu\.EveryLinearBackend\w+'),
     rule('lenet_gpu', r'GoldenGpu\.(?P<piece>FusedPooling\w+|ACapturedGraph\w+)', ('memcheck',)),
     rule('fused_gpu', r'Fused\.(?P<piece>(?!LogitsAgree|ReadsTheMnist)\w+)'),
-    rule('resident_gpu', r'(?P<piece>\w+\.\w+)'),
+    # A tool that looks at accesses when a kernel ends cannot follow one that stays and talks to the host.
+    rule('resident_gpu', r'(?P<piece>Resident\.(?!EndsWhen)\w+|LatencyModes\.EachGives\w+)',
+         ('memcheck', 'initcheck', 'synccheck')),
+    rule('resident_gpu', r'.*'),
     rule('framework_gpu', r'(?!GpuTensor\.RunsOutOfMemory|GpuStream\.AFailedCapture).*'),
     rule('embedding_gpu', r'(?P<piece>\w+\.\w+).*', ('memcheck',)),
     rule('faults_memory_gpu', r'(?!.*MoreThanTheDeviceHas).*', ('memcheck',)),
