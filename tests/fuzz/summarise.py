@@ -15,7 +15,7 @@ BEGIN, END = "<!-- fuzz table: begin -->", "<!-- fuzz table: end -->"
 def table_of(document):
     machine = document["machine"]
     lines = [
-        f"Measured on {machine['cores']} cores of {machine['cpu']}, {machine['compiler']}, one target at a time, "
+        f"Measured on {machine['cores']} cores of {machine['cpu']}, {machine['compiler']}, "
         f"commit {machine['git']}, {machine['time_utc'][:10]}.",
         "",
         "| target | seconds | executions | a second | edges | features | corpus | peak MiB | findings |",
