@@ -12,8 +12,8 @@ namespace lenslet {
 
 struct BatchRun {
   std::vector<float> logits;  // [count, classes]
-  int64_t count = 0;          // images that were computed: fewer than asked for when interrupted or after a fault
-  double wall_ns = 0;         // from bytes in memory to logits in memory, all of them
+  int64_t count = 0;   // images that were computed: fewer than asked for when interrupted or after a fault
+  double wall_ns = 0;  // from bytes in memory to logits in memory, all of them
 };
 
 /// Normalises, copies, computes and collects the first `count` images. On a GPU two batches are under way at

@@ -189,8 +189,8 @@ class ModelBench {
     latency.calls = options_.calls;
     latency.stop = [] { return interrupted(); };
     std::vector<ResultRow> rows =
-        measure_latency(latency_paths(executable, entry.build, load_lenet5_weights(options_.weights)), pictures_,
-                        pictures_.expected().bound(executable), base, latency);
+        measure_latency(latency_paths(executable, entry.build, load_lenet5_weights(options_.weights)),
+                        pictures_, pictures_.expected().bound(executable), base, latency);
     for (ResultRow& row : rows) {
       if (row.status == "PASSED") add_accuracy(entry, row);
     }

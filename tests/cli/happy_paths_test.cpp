@@ -435,7 +435,8 @@ TEST(Backends, EveryLayerHasOneAutoAndReasonsForTheRest) {
     EXPECT_TRUE(row.at("backend") != "direct" || row.at("repro") == "bitwise") << row.dump();
     EXPECT_TRUE(row.at("backend") != "direct" || row.at("determinism") == "position") << row.dump();
     EXPECT_EQ(row.at("determinism").is_null(), !row.at("can").get<bool>()) << row.dump();
-    EXPECT_TRUE(row.at("determinism") == "bounded" || !row.at("can").get<bool>() || row.at("repro") == "bitwise")
+    EXPECT_TRUE(row.at("determinism") == "bounded" || !row.at("can").get<bool>() ||
+                row.at("repro") == "bitwise")
         << row.dump();
   }
   EXPECT_GE(autos.size(), 7u);
