@@ -1,6 +1,8 @@
 // Batches in parts over several streams: a cheat on one of them takes the time from every row that uses it, and from no other.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "apps/convbench/streams/streams_bench.h"
 #include "tests/convbench/cheating_backend.h"
 #include "tests/support/gpu.h"
@@ -45,13 +47,17 @@ class StreamCheats : public testing::Test {
     EXPECT_GT(row.error->checked, 0);
     EXPECT_LE(row.error->max_abs, row.error->bound);
   }
-  static void expect_caught(const ResultRow& row, const std::string& status, const std::string& by_name) {
+  /// `by_name`: the reason holds one of these.
+  static void expect_caught(const ResultRow& row, const std::string& status,
+                            const std::vector<std::string>& by_name) {
     EXPECT_EQ(row.status, status) << row.reason;
-    EXPECT_NE(row.reason.find(by_name), std::string::npos) << row.reason;
+    EXPECT_TRUE(std::any_of(by_name.begin(), by_name.end(), [&](const std::string& name) {
+      return row.reason.find(name) != std::string::npos;
+    })) << row.reason;
     EXPECT_EQ(row.time.samples, 0u) << "a cheat has a time";
   }
   /// Both rows, for a cheat on every stream; for one on the third stream the row that uses it.
-  void expect_caught(const Cheat& cheat, const std::string& status, const std::string& by_name) {
+  void expect_caught(const Cheat& cheat, const std::string& status, const std::vector<std::string>& by_name) {
     for (const ResultRow& row : rows_of(cheat)) expect_caught(row, status, by_name);
     const std::vector<ResultRow> rows =
         rows_of([&](Victim& victim, const ConvArgs& args, RunContext& context) {
@@ -69,7 +75,7 @@ TEST_F(StreamCheats, HonestOnesPass) {
 }
 
 TEST_F(StreamCheats, SkippingAllWork) {
-  expect_caught([](Victim&, const ConvArgs&, RunContext&) {}, "FAILED", "skipped work");
+  expect_caught([](Victim&, const ConvArgs&, RunContext&) {}, "FAILED", {"skipped work"});
 }
 
 TEST_F(StreamCheats, SkippingWorkOnceItIsTimed) {
@@ -78,10 +84,11 @@ TEST_F(StreamCheats, SkippingWorkOnceItIsTimed) {
         // Judged alone, and in a pass: then it rests.
         if (victim.calls < 3 + 2 * kParts) work(victim, args, context);
       },
-      "FAILED", "skipped work");
+      "FAILED",
+      {"skipped work", "while it was timed"});  // by whether a check or the clock comes upon it first
 }
 
-TEST_F(StreamCheats, ReturningACachedOutput) { expect_caught(return_cached, "FAILED", "differ"); }
+TEST_F(StreamCheats, ReturningACachedOutput) { expect_caught(return_cached, "FAILED", {"differ"}); }
 
 TEST_F(StreamCheats, GoingWrongAfterSomeCalls) {
   expect_caught(
@@ -89,10 +96,12 @@ TEST_F(StreamCheats, GoingWrongAfterSomeCalls) {
         work(victim, args, context);
         if (victim.calls > 3 + 2 * kParts) spoil(args, context);
       },
-      "FAILED", "wrong after ");
+      "FAILED", {"wrong after "});
 }
 
-TEST_F(StreamCheats, WritingOutsideItsOutput) { expect_caught(write_past, "FAILED", "wrote behind block 1"); }
+TEST_F(StreamCheats, WritingOutsideItsOutput) {
+  expect_caught(write_past, "FAILED", {"wrote behind block 1"});
+}
 
 // Only once it is timed, so that what each stream shows alone beforehand says nothing.
 TEST_F(StreamCheats, WritingOutsideItsOutputOnceItIsTimed) {
@@ -100,15 +109,15 @@ TEST_F(StreamCheats, WritingOutsideItsOutputOnceItIsTimed) {
       [](Victim& victim, const ConvArgs& args, RunContext& context) {
         (victim.calls < 3 + 2 * kParts ? work : write_past)(victim, args, context);
       },
-      "FAILED", "wrote behind block 1");
+      "FAILED", {"wrote behind block 1"});
 }
 
 TEST_F(StreamCheats, WorkingElsewhere) {
   for (const ResultRow& row : rows_of(work_elsewhere))
-    expect_caught(row, "FAILED", concat("stream 0: ", kElsewhere));
+    expect_caught(row, "FAILED", {concat("stream 0: ", kElsewhere)});
 }
 
-TEST_F(StreamCheats, FailingToLaunch) { expect_caught(fail_to_launch, "ERROR", "launch"); }
+TEST_F(StreamCheats, FailingToLaunch) { expect_caught(fail_to_launch, "ERROR", {"launch"}); }
 
 }  // namespace
 }  // namespace lenslet
