@@ -121,7 +121,7 @@ TEST(ResultReader, RefusesWhatIsNoResultFile) {
   refuse(R"({"schema": "lenslet.eval/1"})", "schema is \"lenslet.eval/1\", expected \"lenslet.results/1\"");
   refuse(R"({"schema": "lenslet.results/1", "schema": "lenslet.results/1"})", "\"schema\" appears twice");
   refuse(std::string(100000, '['), "nested deeper");
-  refuse("\"" + std::string(100000, 'x'), "xx…xx");
+  refuse("\"" + std::string(100000, 'x'), "…xx");
   expect_error<DataError>([] { read_results("/nonexistent.json"); }, "/nonexistent.json");
 }
 
