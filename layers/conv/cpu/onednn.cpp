@@ -251,12 +251,12 @@ class OneDnnBackend : public ConvBackend {
     return bytes;
   }
   // The direct algorithm adds products up; oneDNN's Winograd is not asked.
+  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
+    return accuracy_of_sums(problem, math);
+  }
   // The layout is chosen by timing.
   Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
     return Determinism::kBounded;
-  }
-  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
-    return accuracy_of_sums(problem, math);
   }
 
   std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {

@@ -417,10 +417,6 @@ class CudnnBackend : public ConvBackend {
   // below 2 log2(L) eps ||tile|| ||w|| in the Euclidean norm (Higham, Accuracy and Stability, 24.1), and
   // ||tile|| ||w|| <= sqrt(L) max|x| sum|w|. cuDNN's Winograd tiles err less (6.4e-6 of the largest output measured
   // for F(4x4, 3x3)).
-  // The choice is made by timing.
-  Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
-    return Determinism::kBounded;
-  }
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     ConvAccuracy accuracy = accuracy_of_sums(problem, math);
     if (may_transform(problem, math)) {
@@ -432,6 +428,10 @@ class CudnnBackend : public ConvBackend {
       accuracy.by_image_maximum = true;
     }
     return accuracy;
+  }
+  // The choice is made by timing.
+  Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
+    return Determinism::kBounded;
   }
 
   std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {

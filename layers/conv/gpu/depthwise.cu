@@ -15,6 +15,7 @@
 
 #include "framework/cuda_check.h"
 #include "framework/integer_math.h"
+#include "framework/launch_check.h"
 #include "framework/launch_resources.cuh"
 #include "framework/multiprocessors.h"
 #include "layers/conv/conv_backend.h"
@@ -239,7 +240,7 @@ class DepthwiseChannels : public DepthwiseKernel {
   void run(const ConvArgs& args, RunContext& context) override {
     launch_<<<blocks_, kBlock, 0, native(context.stream)>>>(shape_, args.x, filters_.get(), bias_.get(),
                                                             args.y);
-    LENSLET_CUDA_CHECK_LAUNCH("conv_depthwise_channels_kernel");
+    LENSLET_CUDA_CHECK_LAUNCH_OF(name_);
   }
 
  private:

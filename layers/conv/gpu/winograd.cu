@@ -259,10 +259,6 @@ class WinogradBackend : public ConvBackend {
   /// and the bias at most 7 for F(2, 3) and 18 for the others. So |error| <= 1.01 * a^2 * (C/G + r0) * eps *
   /// (max|x| * sum|w| + |b|), the maximum taken over the image because a tile's rounding also comes from
   /// inputs that the output does not see.
-  // Tiles and the order of their sums are chosen by how many there are, so by the batch.
-  Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
-    return Determinism::kBitwise;
-  }
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode) const override {
     const double channels = double{1} * problem.c / problem.groups;
     const bool two_by_three = problem.r == 3 && !winograd_fused_suits(problem);
@@ -276,6 +272,10 @@ class WinogradBackend : public ConvBackend {
     accuracy.exact_on_integers = two_by_three && channels < 3000;
     accuracy.by_image_maximum = true;
     return accuracy;
+  }
+  // Tiles and the order of their sums are chosen by how many there are, so by the batch.
+  Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
+    return Determinism::kBitwise;
   }
   std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
     const Conv2dProblem& problem = request.problem;
