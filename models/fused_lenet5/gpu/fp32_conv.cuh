@@ -149,7 +149,7 @@ __device__ __forceinline__ void fp32_conv2_point(float (&sums)[8][2], const floa
 
 /// conv2, ReLU and pooling: 8 rows by 4 columns of two filters; stores h2 [2][4 rows][2 columns], kTile apart.
 __device__ __forceinline__ void fp32_conv2(const Fp32Constants& constants, int pair, const float* columns,
-                                           const float* weights, float* h2, bool wanted) {
+                                           const float* weights, float* h2) {
   float y[8][2][4];
 #pragma unroll
   for (int i = 0; i < 64; ++i) y[i / 8][i / 4 % 2][i % 4] = constants.conv2_bias[pair * 2 + i / 4 % 2];
@@ -173,7 +173,6 @@ __device__ __forceinline__ void fp32_conv2(const Fp32Constants& constants, int p
       }
     }
   }
-  if (!wanted) return;
 #pragma unroll
   for (int i = 0; i < 16; ++i) {
     const int k = i / 8, row = i / 2 % 4 * 2, column = i % 2 * 2;
@@ -182,7 +181,8 @@ __device__ __forceinline__ void fp32_conv2(const Fp32Constants& constants, int p
   }
 }
 
-// computes    h2 = pool(relu(conv2(pool(relu(conv1 images))))), [N / 128][256][128 images], of images [N, 28, 28]
+// computes    h2 = pool(relu(conv2(pool(relu(conv1 images))))), [N / 128][256][128 images], of images [N, 28, 28]; the last
+//             image again and again up to a whole eight
 // work split  block = 8 images, again and again; conv1: thread = 6 x 4 outputs of 6 or 3 filters; conv2: 8 x 4 outputs of
 //             2 filters
 // memory      52.6 KB: h1, overwritten by V, of 8 images, and conv2's transformed filters; registers hold 10 x 8
@@ -223,8 +223,7 @@ __global__ void __launch_bounds__(Fp32Conv::kThreads, 4)
     fp32_conv2(constants, pair, shared + image * Fp32Conv::kImage + half * 12,
                filters + pair * Fp32Conv2::kPair,
                h2 + int64_t{target / Fp32Conv::kTile} * (256 * Fp32Conv::kTile) +
-                   (pair * 2 + half) * (16 * Fp32Conv::kTile) + target % Fp32Conv::kTile,
-               target < count);
+                   (pair * 2 + half) * (16 * Fp32Conv::kTile) + target % Fp32Conv::kTile);
     __syncthreads();
   }
 }

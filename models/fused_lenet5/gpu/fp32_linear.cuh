@@ -117,6 +117,8 @@ __global__ void __launch_bounds__(Fp32LinearTile<kEach>::kThreads, 2)
   float* const ring = shared + Tile::kActivations;
   const int first = blockIdx.x * Tile::kImages;
   const float* const source = h2 + int64_t{first / 128} * (256 * 128) + first % 128;
+  // h2 is defined up to a whole eight of images: beyond, four that are there are read again, for nobody.
+  const int last_four = (count - 1 - first) / 4 * 4;
   const int across = threadIdx.x % Tile::kAcross, along = threadIdx.x / Tile::kAcross;
 
   const auto copy_weights = [&](int stage, const float* from, int floats) {
@@ -133,7 +135,7 @@ __global__ void __launch_bounds__(Fp32LinearTile<kEach>::kThreads, 2)
 #pragma unroll 1
       for (int i = threadIdx.x; i < Tile::kSteps1 * kRow; i += Tile::kThreads)
         copy_async_16(shared_address(target + i * 4),
-                      source + (stage * Tile::kSteps1 + i / kRow) * 128 + i % kRow * 4);
+                      source + (stage * Tile::kSteps1 + i / kRow) * 128 + min(i % kRow * 4, last_four));
     } else if (stage < kLast2) {
       copy_weights(stage, parameters + Fp32Linear::kFc2 + (stage - kLast1) * Tile::kStage, Tile::kStage);
     } else {

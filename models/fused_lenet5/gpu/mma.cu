@@ -11,6 +11,7 @@
 
 #include "framework/cuda_check.h"
 #include "framework/integer_math.h"
+#include "framework/launch_check.h"
 #include "framework/multiprocessors.h"
 #include "models/fused_lenet5/error_bound.h"
 #include "models/fused_lenet5/gpu/mma_kernels.h"
@@ -41,10 +42,10 @@ class MmaOperator : public Operator {
     const void* images = inputs[0].data;
     const void* packed = packed_.data();
     void* arguments[] = {&images, &count_, &images_a_round_, &packed, &output.data};
-    LENSLET_CUDA_CHECK(cudaLaunchKernel(kernel_.function, dim3(blocks_),
-                                        dim3(static_cast<unsigned>(kernel_.warps * 32)), arguments,
-                                        static_cast<size_t>(kernel_.shared_bytes),
-                                        static_cast<cudaStream_t>(context.stream.native_handle())));
+    (void)cudaLaunchKernel(kernel_.function, dim3(blocks_), dim3(static_cast<unsigned>(kernel_.warps * 32)),
+                           arguments, static_cast<size_t>(kernel_.shared_bytes),
+                           static_cast<cudaStream_t>(context.stream.native_handle()));
+    LENSLET_CUDA_CHECK_LAUNCH_OF(kernel_.name);
   }
 
  private:

@@ -6,7 +6,8 @@ namespace {
 
 template <typename Pixel, typename Output, int kWarps>
 MmaKernel kernel() {
-  return {reinterpret_cast<const void*>(&fused_lenet5_mma_fp16_kernel<Pixel, Output, kWarps>), kWarps,
+  return {"fused_lenet5_mma_fp16_kernel",
+          reinterpret_cast<const void*>(&fused_lenet5_mma_fp16_kernel<Pixel, Output, kWarps>), kWarps,
           MmaFp16Shared<Pixel, kWarps>::kBytes};
 }
 

@@ -117,9 +117,9 @@ __global__ void __launch_bounds__(kWarps * 32, 1)
   parameters.load(packed, lane);
   wait_for_copies<1>();  // the image; the weights come while it is convolved
 
-  bool weights_are_there = false;
-  for (; first < count; first += stride) {
-    const int in_round = static_cast<int>(min(int64_t{images_a_round}, count - first));
+  // A warp without images comes once too: the weights that all have copied are waited for in one place.
+  for (bool weights_are_there = false; !weights_are_there || first < count; first += stride) {
+    const int in_round = static_cast<int>(max(int64_t{0}, min(int64_t{images_a_round}, count - first)));
     for (int i = 0; i < in_round; ++i) {
       __syncwarp();
       mma_conv1(image, parameters, h1, lane);
@@ -128,17 +128,17 @@ __global__ void __launch_bounds__(kWarps * 32, 1)
       *reinterpret_cast<uint4*>(h2 + i * Shared::kH2Pitch + lane * 16) = mma_conv2(h1, parameters, lane);
       wait_for_copies<0>();
     }
-    if (!weights_are_there) __syncthreads();
-    weights_are_there = true;
+    if (!weights_are_there) {
+      wait_for_copies<0>();
+      __syncthreads();
+      weights_are_there = true;
+    }
+    if (in_round == 0) break;
     __syncwarp();
     float logits[4];
     mma_fully_connected(shared, h2, Shared::kH2Pitch, logits, lane);
     __syncwarp();  // h2 has been read
     mma_write_logits(logits, reinterpret_cast<float*>(h2), in_round, output, first, lane);
-  }
-  if (!weights_are_there) {  // a warp without images has copied its share
-    wait_for_copies<0>();
-    __syncthreads();
   }
 }
 

@@ -13,6 +13,7 @@ constexpr int kMmaImagesARound = 8;
 /// One compiled kernel, (const Pixel* images, int64_t count, int images_a_round, const unsigned char* packed, Output*).
 /// In round r, warp w of block b of B blocks takes the images from ((r * warps + w) * B + b) * images_a_round on.
 struct MmaKernel {
+  const char* name;
   const void* function;
   int warps;         // of a block, of which a multiprocessor runs one
   int shared_bytes;  // of a block

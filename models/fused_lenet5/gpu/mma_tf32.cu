@@ -7,7 +7,8 @@ namespace {
 template <typename Pixel, typename Output>
 MmaKernel kernel() {
   using Shared = MmaTf32Shared<Pixel>;
-  return {reinterpret_cast<const void*>(&fused_lenet5_mma_tf32_kernel<Pixel, Output>), Shared::kWarps,
+  return {"fused_lenet5_mma_tf32_kernel",
+          reinterpret_cast<const void*>(&fused_lenet5_mma_tf32_kernel<Pixel, Output>), Shared::kWarps,
           Shared::kBytes};
 }
 

@@ -39,8 +39,8 @@ void ResidentLaunch::enqueue(resident::Memory* memory, uint64_t launch, uint64_t
                              int64_t lease_ns, Stream& stream) const {
   const DeviceGuard guard(stream.device());
   const ResidentArguments arguments{memory, packed_.as<float>(), launch, first, idle_ns, lease_ns, conv1_};
-  launch_clusters(kernel_for(blocks_), 1, blocks_, 0, false, stream, arguments);
-  LENSLET_CUDA_CHECK_LAUNCH("fused_lenet5_resident_kernel");
+  launch_clusters("fused_lenet5_resident_kernel", kernel_for(blocks_), 1, blocks_, 0, false, stream,
+                  arguments);
 }
 
 void throw_on_failure(Stream& stream) {

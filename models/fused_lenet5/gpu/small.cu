@@ -64,9 +64,8 @@ class SmallOperator : public Operator {
     arguments.input = inputs[0].data;
     arguments.output = output.data;
     arguments.input_on_host = !inputs[0].device.is_cuda();
-    launch_clusters(choice_.kernel, clusters_, choice_.blocks, choice_.tail_bytes, true, context.stream,
-                    arguments);
-    LENSLET_CUDA_CHECK_LAUNCH("fused_lenet5_small_kernel");
+    launch_clusters("fused_lenet5_small_kernel", choice_.kernel, clusters_, choice_.blocks,
+                    choice_.tail_bytes, true, context.stream, arguments);
   }
 
  private:

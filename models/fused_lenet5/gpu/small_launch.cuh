@@ -6,6 +6,7 @@
 #include "framework/cuda_check.h"
 #include "framework/device.h"
 #include "framework/error.h"
+#include "framework/launch_check.h"
 #include "framework/stream.h"
 #include "models/fused_lenet5/gpu/small_tile.h"
 
@@ -50,11 +51,11 @@ inline int clusters_at_once(const void* kernel, int blocks, int dynamic_shared_b
   return clusters;
 }
 
-/// Enqueues `clusters` clusters of `blocks` blocks. With `early` they may begin before the launch before them ends: the
-/// kernel waits for it where it must.
+/// Enqueues `clusters` clusters of `blocks` blocks; throws DeviceError with the kernel's `name` where the launch fails. With
+/// `early` they may begin before the launch before them ends: the kernel waits for it where it must.
 template <typename Arguments>
-void launch_clusters(void (*kernel)(Arguments), int clusters, int blocks, int dynamic_shared_bytes,
-                     bool early, Stream& stream, const Arguments& arguments) {
+void launch_clusters(const char* name, void (*kernel)(Arguments), int clusters, int blocks,
+                     int dynamic_shared_bytes, bool early, Stream& stream, const Arguments& arguments) {
   cudaLaunchAttribute attributes[2]{};
   attributes[0].id = cudaLaunchAttributeClusterDimension;
   attributes[0].val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
@@ -67,7 +68,8 @@ void launch_clusters(void (*kernel)(Arguments), int clusters, int blocks, int dy
   config.stream = static_cast<cudaStream_t>(stream.native_handle());
   config.attrs = attributes;
   config.numAttrs = early ? 2 : 1;
-  LENSLET_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, arguments));
+  (void)cudaLaunchKernelEx(&config, kernel, arguments);
+  LENSLET_CUDA_CHECK_LAUNCH_OF(name);
 }
 
 }  // namespace lenslet::small_lenet5
