@@ -224,30 +224,34 @@ TEST_F(Fused, ThePositionInABatchDoesNotMatter) {
   }
 }
 
-TEST_F(Fused, PredictionsAreTheLogitsOwn) {
-  for (const int64_t batch : batches()) {
-    for_each_offer(
-        trained(), batch, ElementType::kPrediction,
-        [&](const std::string& variant, const FusedRequest& request) {
-          FusedRequest for_logits = request;
-          for_logits.output = ElementType::kFp32;
-          ASSERT_TRUE(trained().model->supports(variant, for_logits));
-          const std::vector<uint8_t> bytes = run_batch(trained(), variant, request, 2);
-          const std::vector<float> logits = as_logits(run_batch(trained(), variant, for_logits, 2));
-          for (int64_t i = 0; i < batch; ++i) {
-            Prediction prediction;
-            std::memcpy(&prediction, bytes.data() + static_cast<size_t>(i) * sizeof prediction,
-                        sizeof prediction);
-            const float* const row = logits.data() + i * 10;
-            ASSERT_EQ(prediction.label, std::max_element(row, row + 10) - row) << "image " << i;
-            std::array<double, 10> probabilities;
-            softmax(row, 10, probabilities.data());
-            ASSERT_NEAR(prediction.probability, probabilities[static_cast<size_t>(prediction.label)], 2e-6)
-                << "image " << i;
-          }
-        });
-  }
+class FusedBatch : public Fused, public testing::WithParamInterface<int64_t> {};
+
+TEST_P(FusedBatch, PredictionsAreTheLogitsOwn) {
+  const int64_t batch = GetParam();
+  for_each_offer(
+      trained(), batch, ElementType::kPrediction,
+      [&](const std::string& variant, const FusedRequest& request) {
+        FusedRequest for_logits = request;
+        for_logits.output = ElementType::kFp32;
+        ASSERT_TRUE(trained().model->supports(variant, for_logits));
+        const std::vector<uint8_t> bytes = run_batch(trained(), variant, request, 2);
+        const std::vector<float> logits = as_logits(run_batch(trained(), variant, for_logits, 2));
+        for (int64_t i = 0; i < batch; ++i) {
+          Prediction prediction;
+          std::memcpy(&prediction, bytes.data() + static_cast<size_t>(i) * sizeof prediction,
+                      sizeof prediction);
+          const float* const row = logits.data() + i * 10;
+          ASSERT_EQ(prediction.label, std::max_element(row, row + 10) - row) << "image " << i;
+          std::array<double, 10> probabilities;
+          softmax(row, 10, probabilities.data());
+          ASSERT_NEAR(prediction.probability, probabilities[static_cast<size_t>(prediction.label)], 2e-6)
+              << "image " << i;
+        }
+      });
 }
+
+INSTANTIATE_TEST_SUITE_P(Batches, FusedBatch, testing::ValuesIn(batches()),
+                         [](const auto& instance) { return std::to_string(instance.param); });
 
 // A pixel that is not a number must show in that image's answer, and in no other's.
 TEST_F(Fused, NanStaysVisible) {
