@@ -31,11 +31,13 @@ if [ "${#results[@]}" -gt 0 ] && grep -noE '(^|[^A-Za-z0-9_.])/([w]ork|[h]ome|[r
 fi
 
 mapfile -t scripts < <(grep -lE '^#!.*[ /](ba)?sh$' "${sources[@]}" || true)
-for script in "${scripts[@]}"; do
+mapfile -t sourced < <(grep -lE '^# shellcheck shell=(ba)?sh$' "${sources[@]}" || true)
+for script in "${scripts[@]}" "${sourced[@]}"; do
   bash -n "$script" || found=1
 done
 if command -v shellcheck >/dev/null 2>&1; then
-  shellcheck -x -P "$1" "${scripts[@]}" || found=1
+  # What a script sources is checked with it: alone, its functions would be without callers.
+  shellcheck -x -a -P "$1" "${scripts[@]}" || found=1
 fi
 [ "$found" -eq 0 ] || exit 1
 printf '%d files and %d results are clean\n' "${#sources[@]}" "${#results[@]}"

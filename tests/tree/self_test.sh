@@ -14,7 +14,7 @@ fresh_copy() {
   rm -rf "$copy"
   mkdir "$copy"
   (cd "$root" && tar -cf - --exclude=__pycache__ framework layers models api apps python tests weights cmake docs samples \
-    README.md CONTRIBUTING.md LICENSE CMakePresets.json CMakeLists.txt dev .clang-format .ci) | tar -xf - -C "$copy"
+    README.md CONTRIBUTING.md LICENSE CMakePresets.json CMakeLists.txt dev dev.d .clang-format .ci) | tar -xf - -C "$copy"
 }
 
 # green CHECK…
@@ -98,6 +98,10 @@ red docs/results/planted.json '{"path": "/wo''rk/library.so"}' 'a path of one ma
 red layers/planted.cu 'LENSLET_CUDA_CHECK(cuda''GetLastError());' 'must name its kernel' "${text[@]}"
 red models/planted.h 'int a; ' 'at the end of a line' "${text[@]}"
 red tests/planted.sh '#!/bin/sh\nif true; then' 'syntax error' "${text[@]}"
+red dev.d/setup.sh 'if true; then' 'syntax error' "${text[@]}"
+if command -v shellcheck >/dev/null 2>&1; then
+  red dev.d/setup.sh 'planted() { ls $1; }' 'SC2086' "${text[@]}"
+fi
 
 docs=(bash "$here/check_docs.sh" "$copy")
 green "${docs[@]}"

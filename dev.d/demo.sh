@@ -1,0 +1,20 @@
+# shellcheck shell=bash
+# ./dev demo
+
+cmd_demo() {
+  while [ "$#" -gt 0 ]; do
+    take_which "$@" || usage_error "demo does not know '$1'"
+    shift "$taken"
+  done
+  setup_if_needed
+  build lenslet_programs
+  local lenslet=build/$preset/bin/lenslet folder
+  show 'lenslet classify samples/*.png' "$lenslet" classify samples/*.png
+  show 'lenslet profile --plan layered' "$lenslet" profile --plan layered --min-time-ms 100
+  if folder=$(mnist_folder); then
+    show "lenslet eval --data $folder" "$lenslet" eval --data "$folder"
+  else
+    say 'MNIST is not here; ./dev mnist gets it (11 MB), then ./dev demo also measures the accuracy'
+  fi
+  say "that was $lenslet; 'lenslet --help' lists what else it does"
+}

@@ -1,0 +1,32 @@
+# shellcheck shell=bash
+# ./dev fuzz
+
+# What ./dev fuzz needs beyond a build.
+readonly fuzzing=(
+  'program clang++|clang'
+  'program python3|python3'
+)
+
+cmd_fuzz() {
+  local options=()
+  while [ "$#" -gt 0 ]; do
+    case $1 in
+      --seconds | --json)
+        [ "$#" -ge 2 ] || usage_error "$1 needs a value"
+        options+=("$1" "$2")
+        shift
+        ;;
+      --merge) options+=("$1") ;;
+      -*) usage_error "fuzz does not know '$1'" ;;
+      *) options+=("$1") ;;
+    esac
+    shift
+  done
+  setup_if_needed
+  install_missing required "${fuzzing[@]}"
+  printf 'int main() {}\n' | clang++ -fsanitize=fuzzer-no-link,address,undefined -x c++ - -o /dev/null 2>/dev/null ||
+    die "clang++ has no sanitizers: install its runtime, on Debian libclang-rt-$(clang++ -dumpversion | cut -d. -f1)-dev"
+  preset=fuzz
+  build fuzzers -DLENSLET_BUILD_TESTS=ON
+  python3 tests/fuzz/run.py build/fuzz "${options[@]}"
+}

@@ -1,0 +1,31 @@
+# shellcheck shell=bash
+# ./dev sanitize
+
+cmd_sanitize() {
+  local options=() out=''
+  while [ "$#" -gt 0 ]; do
+    if take_which "$@"; then
+      shift "$taken"
+      continue
+    fi
+    case $1 in
+      --tool | --jobs | --cards | --limit | --only)
+        [ "$#" -ge 2 ] || usage_error "$1 needs a value"
+        options+=("$1" "$2")
+        shift
+        ;;
+      --out)
+        [ "$#" -ge 2 ] || usage_error '--out needs a value'
+        out=$2
+        shift
+        ;;
+      --list) options+=("$1") ;;
+      *) usage_error "sanitize does not know '$1'" ;;
+    esac
+    shift
+  done
+  has_program python3 || die 'sanitize needs python3 (apt-get install python3)'
+  setup_if_needed
+  build all -DLENSLET_BUILD_TESTS=ON -DLENSLET_CUDA=ON
+  python3 tests/sanitize/sanitize.py --tests "build/$preset/tests" --out "${out:-build/$preset/sanitize}" "${options[@]}"
+}

@@ -1,0 +1,45 @@
+# shellcheck shell=bash
+# ./dev test
+
+cmd_test() {
+  local selection=() targets=all folder
+  while [ "$#" -gt 0 ]; do
+    if take_which "$@"; then
+      shift "$taken"
+      continue
+    fi
+    case $1 in
+      --gpu-only) selection+=(--label-regex '^gpu$') ;;
+      --no-gpu) selection+=(--label-exclude '^gpu$') ;;
+      --threads-only)
+        targets=thread_tests
+        selection+=(--label-regex '^threads$')
+        ;;
+      --filter)
+        [ "$#" -ge 2 ] || usage_error '--filter needs a regular expression'
+        selection+=(--tests-regex "$2")
+        shift
+        ;;
+      --)
+        shift
+        selection+=("$@")
+        break
+        ;;
+      *) usage_error "test does not know '$1'" ;;
+    esac
+    shift
+  done
+  setup_if_needed
+  build "$targets" -DLENSLET_BUILD_TESTS=ON
+  if folder=$(mnist_folder); then
+    export LENSLET_MNIST_DIR=$folder
+    say "MNIST: $folder"
+  else
+    say 'MNIST is not here (./dev mnist gets it): tests that read it skip'
+  fi
+  if ! has_program nvidia-smi || ! nvidia-smi -L >/dev/null 2>&1; then
+    say 'no NVIDIA GPU seen: tests that need one will skip'
+  fi
+  say "testing build/$preset"
+  ctest --preset "$preset" --parallel "$(jobs)" "${selection[@]}"
+}
