@@ -103,6 +103,21 @@ if command -v shellcheck >/dev/null 2>&1; then
   red dev.d/setup.sh 'planted() { ls $1; }' 'SC2086' "${text[@]}"
 fi
 
+launches=(bash "$here/check_launches.sh" "$copy")
+green "${launches[@]}"
+red layers/planted.cu '  a_kernel<<<1, 1>>>();' 'no LENSLET_CUDA_CHECK_LAUNCH follows this launch' "${launches[@]}"
+red apps/planted.cuh '  a_kernel<<<1, 1>>>();\n  // LENSLET_CUDA_CHECK_LAUNCH("a_kernel");' 'follows this launch' "${launches[@]}"
+red framework/planted.cu '  a_kernel<<<1, 1>>>();\n  b_kernel<<<1, 1>>>();\n  LENSLET_CUDA_CHECK_LAUNCH("b_kernel");' \
+  'planted.cu:1: no LENSLET_CUDA_CHECK_LAUNCH' "${launches[@]}"
+red layers/planted.cu '  if (few) {\n    a_kernel<<<1, 1>>>();\n  } else {\n    a_kernel<<<2, 1>>>();\n    LENSLET_CUDA_CHECK_LAUNCH("a_kernel");\n  }' \
+  'every branch with a launch' "${launches[@]}"
+red layers/planted.cu '  a_kernel<<<1, 1>>>();\n  LENSLET_CUDA_CHECK_LAUNCH("");' 'names no kernel' "${launches[@]}"
+red layers/planted.cu '  a_kernel<kSize><<<1, 1>>>();\n  LENSLET_CUDA_CHECK_LAUNCH("b_kernel");' \
+  'names b_kernel, launched was a_kernel' "${launches[@]}"
+red models/planted.cu '  (void)cudaLaunchKernel(kernel, 1, 1, arguments, 0, stream);' 'follows this launch' "${launches[@]}"
+red models/planted.cu '  LENSLET_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel));\n  LENSLET_CUDA_CHECK_LAUNCH_OF(name);' \
+  'would name the call' "${launches[@]}"
+
 docs=(bash "$here/check_docs.sh" "$copy")
 green "${docs[@]}"
 red README.md 'Run `./dev deploy` now.' 'there is no ./dev deploy' "${docs[@]}"

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Every launch of a kernel is checked where it stands, and the check names the kernel: LENSLET_CUDA_CHECK_LAUNCH("its_name") or
+# LENSLET_CUDA_CHECK_LAUNCH_OF(its_name) follows within a few lines, before any other launch. The branches of an if may share
+# one that stands behind them.
+#   check_launches.sh ROOT
+set -euo pipefail
+cd "$1"
+
+mapfile -t sources < <(find framework layers models apps -type f \( -name '*.cu' -o -name '*.cuh' \) | sort)
+[ "${#sources[@]}" -gt 0 ] || { echo 'no files found: wrong folder?' >&2; exit 1; }
+
+awk '
+  function complain(place, why) { printf "%s: %s\n", place, why; failed = 1 }
+  function unchecked() {
+    if (line) complain(place, "no LENSLET_CUDA_CHECK_LAUNCH follows this launch")
+    line = branches = 0
+  }
+  FNR == 1 { unchecked() }
+  {
+    code = $0
+    sub(/\/\/.*/, "", code)
+    match(code, /^ */)
+    indent = RLENGTH
+  }
+  line && code ~ /LENSLET_CUDA_CHECK_LAUNCH(_OF)?\(/ {
+    checked = code
+    sub(/.*CHECK_LAUNCH(_OF)?\(/, "", checked)
+    literal = sub(/^"/, "", checked)
+    sub(/[^A-Za-z0-9_].*/, "", checked)
+    if (checked == "") complain(FILENAME ":" FNR, "this check of a launch names no kernel")
+    if (literal && name != "" && checked != name) complain(FILENAME ":" FNR, "this check names " checked ", launched was " name)
+    if (branches && indent > else_indent) complain(place, "no LENSLET_CUDA_CHECK_LAUNCH follows every branch with a launch")
+    line = branches = 0
+  }
+  line && code ~ /(^|[^A-Za-z_])else([^A-Za-z_]|$)/ { other_branch = 1; else_indent = indent }
+  code ~ /<<<|cudaLaunch(Cooperative)?Kernel/ {
+    if (code ~ /LENSLET_CUDA_CHECK\(/)
+      complain(FILENAME ":" FNR, "the error of this launch would name the call: LENSLET_CUDA_CHECK_LAUNCH names the kernel")
+    if (line && !other_branch) unchecked()
+    if (line) branches++
+    line = FNR; place = FILENAME ":" FNR; other_branch = 0; launches++
+    name = code
+    if (!sub(/(<[^<>]*(<[^<>]*>)?[^<>]*>)?<<<.*/, "", name) || name !~ /[a-z0-9]_kernel$/) name = ""
+    sub(/.*[^A-Za-z0-9_]/, "", name)
+  }
+  line && FNR - line > 9 { unchecked() }
+  END {
+    unchecked()
+    if (failed) exit 1
+    if (launches == 0) { print "no launch found: is the pattern right?"; exit 1 }
+    printf "%d launches are checked and named\n", launches
+  }
+' "${sources[@]}"
