@@ -16,7 +16,7 @@ struct LinearProblem {
   MathMode math = MathMode::kFp32;
 };
 
-std::unique_ptr<Operator> prepare_linear_direct_cpu(const LinearProblem& problem);
+std::unique_ptr<Operator> prepare_linear_direct_cpu(const LinearProblem& problem, Stream& stream);
 std::unique_ptr<Operator> prepare_linear_gemm_cpu(const LinearProblem& problem, Stream& stream);
 std::unique_ptr<Operator> prepare_linear_warp_reduce_gpu(const LinearProblem& problem, Stream& stream);
 std::unique_ptr<Operator> prepare_linear_tiled_gpu(const LinearProblem& problem, Stream& stream);

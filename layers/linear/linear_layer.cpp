@@ -19,6 +19,40 @@ constexpr int64_t kMaxTiledOutputs = 32 * 65535;
 // Products (batch * outputs) up to which a warp an output is the faster kernel on the GPU; above, tiles are.
 constexpr int64_t kWarpReduceProducts = 80 * 1000;
 
+/// One way to compute the layer.
+struct LinearBackend {
+  const char* name;
+  DeviceKind kind;
+  bool by_library;       // of matrix products, which has math modes of its own
+  int64_t most_outputs;  // that its grid holds
+  // Null where this build lacks the device.
+  std::unique_ptr<Operator> (*prepare)(const LinearProblem&, Stream&);
+};
+
+#if LENSLET_HAS_CUDA
+#define LENSLET_LINEAR_GPU(name) &prepare_linear_##name##_gpu
+#else
+#define LENSLET_LINEAR_GPU(name) nullptr
+#endif
+
+/// In rank order.
+constexpr LinearBackend kBackends[] = {
+    {"direct", DeviceKind::kCpu, false, kMaxSize, &prepare_linear_direct_cpu},
+    {"gemm", DeviceKind::kCpu, true, kMaxSize, &prepare_linear_gemm_cpu},
+    {"tiled", DeviceKind::kCuda, false, kMaxTiledOutputs, LENSLET_LINEAR_GPU(tiled)},
+    {"warp_reduce", DeviceKind::kCuda, false, kMaxWarpOutputs, LENSLET_LINEAR_GPU(warp_reduce)},
+    {"cublas", DeviceKind::kCuda, true, kMaxSize, LENSLET_LINEAR_GPU(cublas)},
+};
+#undef LENSLET_LINEAR_GPU
+
+/// One that LinearLayer::lists() said yes to.
+const LinearBackend& backend_named(const std::string& name, DeviceKind kind) {
+  for (const LinearBackend& entry : kBackends) {
+    if (name == entry.name && kind == entry.kind) return entry;
+  }
+  throw UnavailableError(concat("linear has no backend '", name, "' on ", to_string(kind)));
+}
+
 int64_t values_a_sample(const Shape& input) {
   int64_t count = 1;
   for (int i = 1; i < input.rank(); ++i) count *= input[i];
@@ -71,17 +105,19 @@ Work LinearLayer::work(const std::vector<Shape>& inputs) const {
 }
 
 std::vector<std::string> LinearLayer::backends(DeviceKind kind) const {
-  if (kind == DeviceKind::kCpu) return {"direct", "gemm"};
-  return {"tiled", "warp_reduce", "cublas"};
+  std::vector<std::string> names;
+  for (const LinearBackend& entry : kBackends) {
+    if (entry.kind == kind) names.emplace_back(entry.name);
+  }
+  return names;
 }
 
 Support LinearLayer::supports(const std::string& backend, const OperatorRequest& request) const {
   const Support listed = lists(backend, request.device.kind);
   if (!listed) return listed;
   if (request.fuse_max_pool) return Support::no("linear does not fuse max pooling");
-#if !LENSLET_HAS_CUDA
-  if (request.device.is_cuda()) return Support::no("this build has no GPU side");
-#endif
+  const LinearBackend& entry = backend_named(backend, request.device.kind);
+  if (!entry.prepare) return Support::no("this build has no GPU side");
   if (!request.inputs.empty() && request.inputs[0].rank() > 0 && request.inputs[0][0] > kMaxSize) {
     return Support::no(concat("linear serves up to ", kMaxSize, " samples, found ", request.inputs[0][0]));
   }
@@ -90,14 +126,10 @@ Support LinearLayer::supports(const std::string& backend, const OperatorRequest&
                               " bytes of workspace, the limit is ", request.workspace_limit),
                        ExitCode::kMemory);
   }
-  if (backend == "gemm" || backend == "cublas") return provider_supports(request.device.kind, request.math);
-  if (backend == "warp_reduce" && weights_.shape()[0] > kMaxWarpOutputs) {
-    return Support::no(concat("linear's warp_reduce serves up to ", kMaxWarpOutputs, " outputs, found ",
+  if (entry.by_library) return provider_supports(request.device.kind, request.math);
+  if (weights_.shape()[0] > entry.most_outputs) {
+    return Support::no(concat("linear's ", backend, " serves up to ", entry.most_outputs, " outputs, found ",
                               weights_.shape()[0]));
-  }
-  if (backend == "tiled" && weights_.shape()[0] > kMaxTiledOutputs) {
-    return Support::no(
-        concat("linear's tiled serves up to ", kMaxTiledOutputs, " outputs, found ", weights_.shape()[0]));
   }
   return fp32_only("linear's " + backend, request.math);
 }
@@ -111,8 +143,8 @@ std::string LinearLayer::preferred(const OperatorRequest& request) const {
 }
 
 Determinism LinearLayer::determinism(const std::string& backend, const OperatorRequest& request) const {
-  if (backend == "gemm" || backend == "cublas") return gemm_provider(request.device.kind).determinism();
-  return Determinism::kPosition;
+  const DeviceKind kind = request.device.kind;
+  return backend_named(backend, kind).by_library ? gemm_provider(kind).determinism() : Determinism::kPosition;
 }
 
 std::unique_ptr<Operator> LinearLayer::prepare(const std::string& backend, const OperatorRequest& request,
@@ -129,14 +161,7 @@ std::unique_ptr<Operator> LinearLayer::prepare(const std::string& backend, const
   problem.bias = bias_.data();
   problem.relu = request.fuse_relu;
   problem.math = request.math;
-  std::unique_ptr<Operator> op;
-  if (backend == "direct") op = prepare_linear_direct_cpu(problem);
-  if (backend == "gemm") op = prepare_linear_gemm_cpu(problem, stream);
-#if LENSLET_HAS_CUDA
-  if (backend == "warp_reduce") op = prepare_linear_warp_reduce_gpu(problem, stream);
-  if (backend == "tiled") op = prepare_linear_tiled_gpu(problem, stream);
-  if (backend == "cublas") op = prepare_linear_cublas_gpu(problem, stream);
-#endif
+  std::unique_ptr<Operator> op = backend_named(backend, request.device.kind).prepare(problem, stream);
   if (op->workspace_bytes() > request.workspace_limit) {
     throw MemoryError(concat("linear's ", backend, " needs ", op->workspace_bytes(),
                              " bytes of workspace, the limit is ", request.workspace_limit));

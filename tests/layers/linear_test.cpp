@@ -165,6 +165,8 @@ TEST_F(Linear, RefusesWithAReason) {
   expect_error<DataError>([&] { layer.infer_shape({Shape{3}}); }, "3 values a sample");
   OperatorRequest request = request_for(layer, {Shape{1, 3}, {}});
   EXPECT_NE(layer.supports("nonesuch", request).reason().find("there are"), std::string::npos);
+  Stream stream(device_);
+  expect_error<UnavailableError>([&] { layer.prepare("nonesuch", request, stream); }, "there are");
   request.math = MathMode::kFp16;
   for (const std::string& backend : layer.backends(device_.kind)) {
     const Support support = layer.supports(backend, request);

@@ -174,7 +174,7 @@ class DirectOperator : public Operator {
 
 }  // namespace
 
-std::unique_ptr<Operator> prepare_linear_direct_cpu(const LinearProblem& problem) {
+std::unique_ptr<Operator> prepare_linear_direct_cpu(const LinearProblem& problem, Stream& /*stream*/) {
   return std::make_unique<DirectOperator>(problem);
 }
 
