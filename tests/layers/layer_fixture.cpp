@@ -27,7 +27,7 @@ OperatorRequest LayerTest::request_for(const Layer& layer, const LayerRun& run) 
 std::vector<float> LayerTest::run(const Layer& layer, const std::string& backend, const LayerRun& run) {
   const OperatorRequest request = request_for(layer, run);
   Stream stream(device_);
-  const std::unique_ptr<Operator> op = layer.prepare(backend, request, stream);
+  const std::unique_ptr<Operator> op = with_fault(layer.prepare(backend, request, stream), fault_);
   GuardedMemory memory(device_, {run.input.bytes(), request.output.bytes(), op->workspace_bytes()});
   std::vector<float> results[2];
   const int patterns[2] = {GuardedMemory::kNanByte, GuardedMemory::kMarkByte};

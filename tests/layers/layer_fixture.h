@@ -11,6 +11,7 @@
 #include "layers/reference/fill.h"
 #include "layers/reference/reference.h"
 #include "tests/support/gpu.h"
+#include "tests/support/planted_faults.h"
 
 namespace lenslet {
 
@@ -42,7 +43,21 @@ class LayerTest : public testing::Test {
     EXPECT_TRUE(comparison.passed()) << what << ": " << comparison.reason();
   }
 
+  /// That `check`, which calls run() and expect_close(), sees whatever is wrong with what a backend computes.
+  template <typename Check>
+  void expect_faults_seen_by(Check&& check) {
+    constexpr double kSmallError = 1e-3;
+    expect_faults_seen("elements differ", kSmallError, [&](const Fault& fault) {
+      fault_ = fault;
+      check();
+      fault_ = nullptr;
+    });
+  }
+
   Device device_;
+
+ private:
+  Fault fault_;  // in what run() runs
 };
 
 }  // namespace lenslet

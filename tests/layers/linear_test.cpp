@@ -143,6 +143,17 @@ TEST_F(Linear, FlattensInStorageOrder) {
   EXPECT_EQ(run(layer, backend, {{2, 2, 3, 5}, x}), x);
 }
 
+TEST_F(Linear, SeesPlantedFaults) {
+  const Case small{{5, 33}, 127};
+  for (const std::string& backend : LinearLayer(Tensor({1, 1}), Tensor()).backends(device_.kind)) {
+    checked_ = 0;
+    check(backend, small, random(small, 31), false, true, false);
+    if (checked_ == 0) continue;  // a library that is not here
+    expect_faults_seen_by([&] { check(backend, small, random(small, 31), false, true, true); });
+    expect_faults_seen_by([&] { check(backend, small, integers(small, 34), true, false, false); });
+  }
+}
+
 TEST_F(Linear, PrefersByTheBatch) {
   const LinearLayer layer(Tensor({120, 256}), Tensor({120}));
   const auto preferred = [&](int64_t batch) {

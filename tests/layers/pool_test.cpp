@@ -84,6 +84,11 @@ TEST_F(Pool, PaddingNeverWinsAMaximum) {
   }
 }
 
+TEST_F(Pool, SeesPlantedFaults) {
+  expect_faults_seen_by([&] { check({2, 3, 7, 13}, Pool2dWindow::square(2, 2), 301); });
+  expect_faults_seen_by([&] { check({2, 3, 7, 13}, Pool2dWindow::square(3, 2, 1), 302); });
+}
+
 TEST_F(Pool, RefusesWhatIsNoWindow) {
   expect_error<DataError>([] { MaxPool2dLayer({0, 2, 1, 1, 0, 0}); }, "at least 1");
   expect_error<DataError>([] { AvgPool2dLayer({2, 2, 0, 1, 0, 0}); }, "at least 1");

@@ -10,25 +10,30 @@
 namespace lenslet {
 namespace {
 
-class Relu : public LayerTest {};
+class Relu : public LayerTest {
+ protected:
+  void check(const Shape& shape, uint64_t seed) {
+    const auto x = reference::uniform_values(static_cast<size_t>(shape.num_elements()), seed);
+    expect_close(run(ReluLayer(), "direct", {shape, x}), reference::relu(shape, x.data()), shape.to_string(),
+                 [](size_t) { return 0.0; });
+  }
+};
 
 TEST_F(Relu, IsExactAtEverySize) {
   for (int64_t count : {1, 2, 3, 4, 5, 15, 17, 255, 1021, 4099}) {
-    const Shape shape{count};
-    const auto x = reference::uniform_values(static_cast<size_t>(count), static_cast<uint64_t>(count));
-    expect_close(run(ReluLayer(), "direct", {shape, x}), reference::relu(shape, x.data()), shape.to_string(),
-                 [](size_t) { return 0.0; });
+    check(Shape{count}, static_cast<uint64_t>(count));
   }
 }
 
 TEST_F(Relu, SharesTheWorkOutAmongThreads) {
   const int before = num_threads();
   set_num_threads(3);
-  const Shape shape{3, 100003};
-  const auto x = reference::uniform_values(300009, 7);
-  expect_close(run(ReluLayer(), "direct", {shape, x}), reference::relu(shape, x.data()), "threads",
-               [](size_t) { return 0.0; });
+  check({3, 100003}, 7);
   set_num_threads(before);
+}
+
+TEST_F(Relu, SeesPlantedFaults) {
+  expect_faults_seen_by([&] { check({3, 17}, 9); });
 }
 
 TEST_F(Relu, LetsNanAndInfinityThrough) {

@@ -60,6 +60,11 @@ TEST_F(Softmax, ANanSpoilsItsRowAlone) {
   EXPECT_EQ(y[3], 0.5f);
 }
 
+TEST_F(Softmax, SeesPlantedFaults) {
+  expect_faults_seen_by([&] { check({3, 10}, reference::uniform_values(30, 11), 10); });
+  expect_faults_seen_by([&] { check({2, 1025}, reference::uniform_values(2050, 12), 3); });
+}
+
 TEST_F(Softmax, RefusesAScalar) {
   expect_error<DataError>([] { SoftmaxLayer().infer_shape({Shape{}}); }, "at least one dimension");
 }

@@ -1,6 +1,7 @@
 # The same sources for both kinds of device.
 set(lenslet_layer_tests
-    layers/layer_fixture.cpp layers/pool_test.cpp layers/relu_test.cpp layers/linear_test.cpp layers/softmax_test.cpp)
+    layers/layer_fixture.cpp layers/pool_test.cpp layers/relu_test.cpp layers/linear_test.cpp layers/softmax_test.cpp
+    support/planted_faults.cpp)
 set(lenslet_layer_targets lenslet_pool lenslet_relu lenslet_linear lenslet_softmax lenslet_reference)
 
 lenslet_test(layers_cpu SOURCES ${lenslet_layer_tests} DEPENDS ${lenslet_layer_targets})
