@@ -1,0 +1,171 @@
+#include "tests/lenet/fused_fixture.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "layers/reference/fill.h"
+#include "layers/reference/guarded_memory.h"
+#include "models/fused_lenet5/fused_lenet5.h"
+#include "models/lenet5.h"
+#include "tests/lenet/fused_reference.h"
+
+namespace lenslet {
+namespace {
+
+using reference::GuardedMemory;
+
+// What a bound may be at most, as a share of the largest logit: a check that accepts anything is none.
+const std::map<MathMode, double> kLargestBound = {
+    {MathMode::kFp32, 0.02}, {MathMode::kTf32, 2.0}, {MathMode::kFp16, 2.0}};
+
+// Strokes, blanks, full ink and noise.
+std::vector<uint8_t> make_images() {
+  std::vector<uint8_t> pixels(static_cast<size_t>(kImages * kPixels), 0);
+  reference::Random random(17);
+  for (int64_t i = 0; i < kImages; ++i) {
+    uint8_t* const image = pixels.data() + i * kPixels;
+    if (i == 1) std::fill(image, image + kPixels, uint8_t{255});
+    if (i < 2) continue;
+    if (i % 4 == 0) {
+      for (int64_t p = 0; p < kPixels; ++p) image[p] = static_cast<uint8_t>(random.below(256));
+      continue;
+    }
+    const int strokes = 1 + static_cast<int>(random.below(4));
+    for (int s = 0; s < strokes; ++s) {
+      double y = 4 + static_cast<double>(random.below(20)), x = 4 + static_cast<double>(random.below(20));
+      const double dy = random.uniform(), dx = random.uniform();
+      for (int step = 0; step < 14; ++step, y += dy, x += dx) {
+        const auto row = static_cast<int64_t>(y), column = static_cast<int64_t>(x);
+        if (row < 0 || row > 26 || column < 0 || column > 26) break;
+        for (const int64_t at : {row * 28 + column, row * 28 + column + 1, (row + 1) * 28 + column})
+          image[at] = static_cast<uint8_t>(128 + random.below(128));
+      }
+    }
+  }
+  return pixels;
+}
+
+}  // namespace
+
+Subject::Subject(const Safetensors& parameters)
+    : model(make_fused_lenet5(parameters)), pixels(make_images()), normalised(pixels.size()) {
+  normalize_mnist(pixels.data(), kImages, normalised.data());
+  logits = reference_logits(parameters, normalised);
+  for (const double logit : logits) largest = std::max(largest, std::abs(logit));
+}
+
+const Subject& trained() {
+  static const Subject subject(builtin_lenet5_weights());
+  return subject;
+}
+const Subject& untrained() {
+  static const Subject subject(random_lenet5_parameters());
+  return subject;
+}
+
+// What is seen must be far better than the bounds.
+double largest_error(MathMode math) { return math == MathMode::kFp32 ? 1e-5 : 1e-2; }
+
+std::vector<uint8_t> run_batch(const Subject& subject, const std::string& variant,
+                               const FusedRequest& request, int64_t shift, const std::vector<float>* images) {
+  Stream stream(kDevice);
+  const std::unique_ptr<Operator> op = subject.model->prepare(variant, request, stream);
+  const size_t image_bytes = static_cast<size_t>(kPixels) * element_bytes(request.input);
+  const size_t input_bytes = image_bytes * static_cast<size_t>(request.batch);
+  const size_t values = request.output == ElementType::kPrediction ? 1 : 10;
+  const size_t output_bytes = values * element_bytes(request.output) * static_cast<size_t>(request.batch);
+  std::vector<uint8_t> input(input_bytes);
+  const auto* const source =
+      request.input == ElementType::kUint8
+          ? subject.pixels.data()
+          : reinterpret_cast<const uint8_t*>((images ? *images : subject.normalised).data());
+  for (int64_t i = 0; i < request.batch; ++i) {
+    std::memcpy(input.data() + static_cast<size_t>(i) * image_bytes,
+                source + static_cast<size_t>((i + shift) % kImages) * image_bytes, image_bytes);
+  }
+  GuardedMemory memory(kDevice, {input_bytes, output_bytes, op->workspace_bytes()});
+  std::vector<uint8_t> results[2] = {std::vector<uint8_t>(output_bytes), std::vector<uint8_t>(output_bytes)};
+  for (const int round : {0, 1}) {
+    const int byte = round == 0 ? GuardedMemory::kNanByte : GuardedMemory::kMarkByte;
+    memory.poison(byte, stream);
+    memory.upload(0, input.data(), stream);
+    RunContext context{stream, memory.block(2), nullptr};
+    const Shape input_shape{request.batch, 1, 28, 28};
+    const Shape output_shape = values == 1 ? Shape{request.batch} : Shape{request.batch, 10};
+    op->run({{static_cast<const float*>(memory.block(0)), input_shape, kDevice, request.input}},
+            {static_cast<float*>(memory.block(1)), output_shape, kDevice, request.output}, context);
+    memory.download(1, results[round].data(), stream);
+    EXPECT_EQ(memory.damage(byte, stream), "") << "blocks: 0 input, 1 output, 2 workspace";
+    std::vector<uint8_t> input_after(input_bytes);
+    memory.download(0, input_after.data(), stream);
+    EXPECT_EQ(input, input_after) << "it changed its input";
+  }
+  EXPECT_EQ(results[0], results[1]) << "two runs differ";
+  return results[0];
+}
+
+std::vector<float> as_logits(const std::vector<uint8_t>& bytes) {
+  std::vector<float> logits(bytes.size() / sizeof(float));
+  std::memcpy(logits.data(), bytes.data(), bytes.size());
+  return logits;
+}
+
+double judge_logits(const Subject& subject, const std::string& variant, const FusedRequest& request) {
+  const double bound = subject.model->output_bound(variant, request);
+  EXPECT_GT(bound, 0);
+  EXPECT_LE(bound, kLargestBound.at(request.math) * subject.largest);
+  const int64_t shift = request.batch % 5;
+  const std::vector<float> logits = as_logits(run_batch(subject, variant, request, shift));
+  double largest = 0;
+  for (int64_t i = 0; i < request.batch; ++i) {
+    for (int64_t k = 0; k < 10; ++k) {
+      const double expected = subject.logits[static_cast<size_t>((i + shift) % kImages * 10 + k)];
+      const double found = logits[static_cast<size_t>(i * 10 + k)];
+      const double error = std::abs(found - expected);
+      if (!(error <= bound)) {  // so that a NaN is no pass
+        ADD_FAILURE() << "image " << i << " logit " << k << ": " << found << ", the judge " << expected;
+        return HUGE_VAL;
+      }
+      largest = std::max(largest, error / subject.largest);
+    }
+  }
+  EXPECT_LE(largest, largest_error(request.math)) << "further from the judge than this math mode has to be";
+  return largest;
+}
+
+void judge_predictions(const Subject& subject, const std::string& variant, const FusedRequest& request) {
+  FusedRequest for_logits = request;
+  for_logits.output = ElementType::kFp32;
+  ASSERT_TRUE(subject.model->supports(variant, for_logits));
+  const std::vector<uint8_t> bytes = run_batch(subject, variant, request, 2);
+  const std::vector<float> logits = as_logits(run_batch(subject, variant, for_logits, 2));
+  for (int64_t i = 0; i < request.batch; ++i) {
+    Prediction prediction;
+    std::memcpy(&prediction, bytes.data() + static_cast<size_t>(i) * sizeof prediction, sizeof prediction);
+    const float* const row = logits.data() + i * 10;
+    ASSERT_EQ(prediction.label, std::max_element(row, row + 10) - row) << "image " << i << ", the judge";
+    std::array<double, 10> probabilities;
+    softmax(row, 10, probabilities.data());
+    ASSERT_NEAR(prediction.probability, probabilities[static_cast<size_t>(prediction.label)], 2e-6)
+        << "image " << i << ", the judge";
+  }
+}
+
+void for_each_offer(const Subject& subject, int64_t batch, ElementType output,
+                    const std::function<void(const std::string&, const FusedRequest&)>& visit) {
+  for (const std::string& variant : subject.model->variants(kDevice.kind)) {
+    for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+      for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
+        const FusedRequest request{kDevice, batch, math, input, output};
+        if (!subject.model->supports(variant, request)) continue;
+        SCOPED_TRACE(concat(variant, " ", to_string(math), " ", to_string(input), " batch ", batch));
+        visit(variant, request);
+      }
+    }
+  }
+}
+
+}  // namespace lenslet

@@ -1,0 +1,63 @@
+// Variants of the fused LeNet-5 under watch: what they read, how they are run, what is demanded of what they write. On the
+// kind of device that the test was compiled for.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/fused_model.h"
+#include "framework/io/safetensors.h"
+#include "tests/support/gpu.h"
+
+namespace lenslet {
+
+constexpr Device kDevice =
+    LENSLET_TEST_DEVICE == DeviceKind::kCuda ? Device{DeviceKind::kCuda, 0} : Device{DeviceKind::kCpu, 0};
+constexpr int64_t kPixels = 28 * 28;
+constexpr int64_t kImages = 67;  // distinct ones; larger batches repeat them at other positions
+
+/// A model, its inputs both ways, and what the judge says of them.
+struct Subject {
+  explicit Subject(const Safetensors& parameters);
+
+  std::shared_ptr<const FusedModel> model;
+  std::vector<uint8_t> pixels;
+  std::vector<float> normalised;
+  std::vector<double> logits;
+  double largest = 0;
+};
+
+const Subject& trained();
+const Subject& untrained();
+
+/// What may be seen of an error at most, as a share of the largest logit.
+double largest_error(MathMode math);
+
+/// Runs a batch whose slot i holds distinct image (i + shift) % kImages, twice, between canaries; both runs must agree
+/// bit for bit. Returns the output's bytes.
+std::vector<uint8_t> run_batch(const Subject& subject, const std::string& variant,
+                               const FusedRequest& request, int64_t shift,
+                               const std::vector<float>* images = nullptr);
+std::vector<float> as_logits(const std::vector<uint8_t>& bytes);
+
+/// Runs a batch and holds its logits to the judge's; the largest error found, as a share of the largest logit.
+double judge_logits(const Subject& subject, const std::string& variant, const FusedRequest& request);
+/// Runs a batch and holds its predictions to the logits of the same variant.
+void judge_predictions(const Subject& subject, const std::string& variant, const FusedRequest& request);
+
+/// Every variant, math mode, input and output that is offered for a batch.
+void for_each_offer(const Subject& subject, int64_t batch, ElementType output,
+                    const std::function<void(const std::string&, const FusedRequest&)>& visit);
+
+class Fused : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (kDevice.is_cuda()) LENSLET_SKIP_WITHOUT_GPU();
+  }
+};
+
+}  // namespace lenslet
