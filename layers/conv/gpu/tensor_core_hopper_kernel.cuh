@@ -51,9 +51,11 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_wgmma_kern
       barrier_init(filter_barriers + i * 16, 1);
       barrier_init(filter_barriers + i * 16 + 8, kConsumerWarps);
     }
+    // Every lane comes to these, not one for its warp as above: what is staged are ordinary accesses, and racecheck follows
+    // a barrier only from each thread that comes. It costs nothing that can be measured.
     for (int i = 0; i < Tile::kConsumers; ++i) {
-      barrier_init(staging_barriers + i * 16, 4);
-      barrier_init(staging_barriers + i * 16 + 8, Tile::kStorers);
+      barrier_init(staging_barriers + i * 16, 128);
+      barrier_init(staging_barriers + i * 16 + 8, 32 * Tile::kStorers);
     }
     fence_barrier_init();
   }
@@ -78,8 +80,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_wgmma_kern
         hopper_store<Tile>(shape, staging + owner * Tile::kStagingFloats, bias, y,
                            first + owner * Tile::kPixelsOfGroup, filter_tile * Tile::kFilters,
                            storer % Tile::kStorers, Tile::kStorers);
-        __syncwarp();
-        if (threadIdx.x % 32 == 0) barrier_arrive(free);
+        barrier_arrive(free);
         parity ^= 1;
       }
     } else if (threadIdx.x % 32 == 0) {
@@ -160,10 +161,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_wgmma_kern
       barrier_wait(staging_free, staging_parity ^ 1);  // the tile before has been stored
       staging_parity ^= 1;
       hopper_stage<Tile>(sums, staging);
-      if (tile + static_cast<int>(gridDim.x) < shape.tiles) {
-        __syncwarp();
-        if (signals) barrier_arrive(staged);
-      }
+      if (tile + static_cast<int>(gridDim.x) < shape.tiles) barrier_arrive(staged);
     }
     // The last tile, outside of the loop: there the registers of the sums are free.
     warpgroup_barrier(1 + group);
