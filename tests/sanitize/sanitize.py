@@ -29,9 +29,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 OWN_KERNELS = ['--kernel-name', 'kernel_substring=lenslet']
 OPTIONS = {
     'memcheck': [],
-    # The tool counts a kernel's barriers in shared memory where they are initialised: once for a loop. More than that it has
-    # to be told of, or it does not follow the last of them.
-    'racecheck': [*OWN_KERNELS, '--racecheck-num-workers', '2', '--num-cuda-barriers', '64'],
+    'racecheck': [*OWN_KERNELS, '--racecheck-num-workers', '2'],
     'initcheck': [],
     'synccheck': OWN_KERNELS,
 }
