@@ -14,67 +14,56 @@ namespace {
 // Full tiles and their tails: of 2, 4, 8, 16, 32 and 64 images, and of many blocks.
 constexpr int64_t kBatches[] = {2, 3, 7, 64, 65, 1000};
 
-/// The operator, its memory and its stream.
-struct Bench {
-  Bench(Device device, const ConstTensorView& input_view, const TensorView& output_view,
-        const std::function<std::unique_ptr<Operator>(Stream&)>& prepare)
-      : stream(device),
-        op(prepare(stream)),
-        input(device, input_view.bytes()),
-        output(device, output_view.bytes()),
-        workspace(device, op->workspace_bytes()),
-        x(input_view),
-        y(output_view) {
-    x.data = input.as<float>();
-    y.data = output.as<float>();
-  }
-
-  Bytes run(const Bytes& values) {
-    const Device device = stream.device();
-    if (values.size() != input.bytes()) throw DataError("the batch does not fit the subject");
-    copy_bytes(input.data(), device, values.data(), Device::cpu(), values.size(), stream);
-    // NaNs of two kinds and plain numbers in turn: what is read before it is written shows.
-    static std::atomic<unsigned> turn{0};
-    const int poison = std::array<int, 3>{0xff, 0x7f, 0x3c}[turn++ % 3];
-    fill_bytes(output.data(), device, poison, output.bytes(), stream);
-    if (workspace.bytes() > 0) fill_bytes(workspace.data(), device, poison, workspace.bytes(), stream);
-    RunContext context{stream, workspace.data(), nullptr};
-    op->run({x}, y, context);
-    Bytes result(output.bytes());
-    copy_bytes(result.data(), Device::cpu(), output.data(), device, result.size(), stream);
-    stream.synchronize();
-    return result;
-  }
-
-  Stream stream;
-  std::unique_ptr<Operator> op;
-  Buffer input, output, workspace;
-  ConstTensorView x;
-  TensorView y;
-};
-
 int64_t sample_at(const Subject& subject, int64_t place, int64_t first) {
   return (first + place * 5) % static_cast<int64_t>(subject.samples.size());
 }
 
-int64_t largest_served(const Subject& subject, int64_t limit) {
-  int64_t largest = 1;
-  for (const int64_t batch : kBatches) {
-    if (batch <= limit && subject.serves(batch)) largest = batch;
-  }
-  return largest;
-}
-
 Bytes run_once(const Subject& subject, int64_t batch) {
-  return subject.prepare(batch)(batch_of(subject, batch));
+  return subject.prepare(batch)->run(batch_of(subject, batch));
 }
 
 }  // namespace
 
-Prepared prepared_operator(Device device, const ConstTensorView& input, const TensorView& output,
-                           const std::function<std::unique_ptr<Operator>(Stream&)>& prepare) {
-  const auto bench = std::make_shared<Bench>(device, input, output, prepare);
-  return [bench](const Bytes& values) { return bench->run(values); };
+Prepared::Prepared(Device device, const ConstTensorView& input, const TensorView& output,
+                   const std::function<std::unique_ptr<Operator>(Stream&)>& prepare)
+    : stream_(device),
+      op_(prepare(stream_)),
+      input_(device, input.bytes()),
+      output_(device, output.bytes()),
+      workspace_(device, op_->workspace_bytes()),
+      x_(input),
+      y_(output) {
+  x_.data = input_.as<float>();
+  y_.data = output_.as<float>();
+}
+
+Bytes Prepared::run(const Bytes& values) {
+  load(values);
+  enqueue();
+  return result();
+}
+
+void Prepared::load(const Bytes& values) {
+  const Device device = stream_.device();
+  if (values.size() != input_.bytes()) throw DataError("the batch does not fit the subject");
+  copy_bytes(input_.data(), device, values.data(), Device::cpu(), values.size(), stream_);
+  // NaNs of two kinds and plain numbers in turn: what is read before it is written shows.
+  static std::atomic<unsigned> turn{0};
+  const int poison = std::array<int, 3>{0xff, 0x7f, 0x3c}[turn++ % 3];
+  fill_bytes(output_.data(), device, poison, output_.bytes(), stream_);
+  if (workspace_.bytes() > 0) fill_bytes(workspace_.data(), device, poison, workspace_.bytes(), stream_);
+}
+
+void Prepared::enqueue() {
+  RunContext context{stream_, workspace_.data(), nullptr};
+  op_->run({x_}, y_, context);
+}
+
+Bytes Prepared::result() {
+  Bytes bytes(output_.bytes());
+  copy_bytes(bytes.data(), Device::cpu(), output_.data(), stream_.device(), bytes.size(), stream_);
+  stream_.synchronize();
+  return bytes;
 }
 
 Bytes batch_of(const Subject& subject, int64_t batch, int64_t first) {
@@ -86,14 +75,22 @@ Bytes batch_of(const Subject& subject, int64_t batch, int64_t first) {
   return values;
 }
 
+int64_t largest_served(const Subject& subject, int64_t limit) {
+  int64_t largest = 1;
+  for (const int64_t batch : kBatches) {
+    if (batch <= limit && subject.serves(batch)) largest = batch;
+  }
+  return largest;
+}
+
 std::string broken_repeat(const Subject& subject, int64_t batch) {
   const Bytes values = batch_of(subject, batch);
-  const Prepared prepared = subject.prepare(batch);
-  const Bytes first = prepared(values);
-  if (prepared(values) != first) {
+  const std::unique_ptr<Prepared> prepared = subject.prepare(batch);
+  const Bytes first = prepared->run(values);
+  if (prepared->run(values) != first) {
     return concat(subject.name, ", batch ", batch, ": a second run differs from the first");
   }
-  if (subject.promise >= Determinism::kBitwise && subject.prepare(batch)(values) != first) {
+  if (subject.promise >= Determinism::kBitwise && subject.prepare(batch)->run(values) != first) {
     return concat(subject.name, ", batch ", batch, ": prepared afresh it gives other bits");
   }
   return {};
@@ -102,13 +99,13 @@ std::string broken_repeat(const Subject& subject, int64_t batch) {
 std::string broken_position(const Subject& subject) {
   if (subject.promise < Determinism::kPosition) return {};
   std::vector<Bytes> alone;
-  const Prepared single = subject.prepare(1);
-  for (const Bytes& sample : subject.samples) alone.push_back(single(sample));
+  const std::unique_ptr<Prepared> single = subject.prepare(1);
+  for (const Bytes& sample : subject.samples) alone.push_back(single->run(sample));
   for (const int64_t batch : kBatches) {
     if (!subject.serves(batch)) continue;
-    const Prepared prepared = subject.prepare(batch);
+    const std::unique_ptr<Prepared> prepared = subject.prepare(batch);
     for (const int64_t first : {int64_t{0}, int64_t{1}}) {  // each place sees two samples
-      const Bytes results = prepared(batch_of(subject, batch, first));
+      const Bytes results = prepared->run(batch_of(subject, batch, first));
       for (int64_t place = 0; place < batch; ++place) {
         const int64_t which = sample_at(subject, place, first);
         const Bytes& expected = alone[static_cast<size_t>(which)];

@@ -18,8 +18,30 @@ namespace lenslet::determinism {
 
 using Bytes = std::vector<uint8_t>;
 
-/// Prepared for one batch size: input bytes to output bytes.
-using Prepared = std::function<Bytes(const Bytes&)>;
+/// An operator prepared for one batch size, with its stream and memory of its own.
+class Prepared {
+ public:
+  /// `input` and `output` give shapes and element types without data.
+  Prepared(Device device, const ConstTensorView& input, const TensorView& output,
+           const std::function<std::unique_ptr<Operator>(Stream&)>& prepare);
+
+  /// Output bytes of input bytes: load(), enqueue(), result().
+  Bytes run(const Bytes& values);
+  /// Copies the input in, and poisons output and workspace differently each time.
+  void load(const Bytes& values);
+  /// The operator's own run(), and nothing else.
+  void enqueue();
+  /// Waits, and copies the output out.
+  Bytes result();
+  Stream& stream() noexcept { return stream_; }
+
+ private:
+  Stream stream_;
+  std::unique_ptr<Operator> op_;
+  Buffer input_, output_, workspace_;
+  ConstTensorView x_;
+  TensorView y_;
+};
 
 struct Subject {
   std::string name;  // "conv2d by direct, fp32: mb1ic…"
@@ -27,15 +49,13 @@ struct Subject {
   Device device;
   std::vector<Bytes> samples;  // some distinct ones
   std::function<bool(int64_t batch)> serves;
-  std::function<Prepared(int64_t batch)> prepare;  // where it serves
+  std::function<std::unique_ptr<Prepared>(int64_t batch)> prepare;  // where it serves
 };
-
-/// An operator with buffers of its own. `views` give shapes and element types without data.
-Prepared prepared_operator(Device device, const ConstTensorView& input, const TensorView& output,
-                           const std::function<std::unique_ptr<Operator>(Stream&)>& prepare);
 
 /// `batch` samples, the one at place i being number (first + i * 5) % samples.size().
 Bytes batch_of(const Subject& subject, int64_t batch, int64_t first = 0);
+/// The largest batch up to `limit` that it serves, of those that the checks try.
+int64_t largest_served(const Subject& subject, int64_t limit);
 
 /// kBounded and up: one prepared operator gives the same bits again. kBitwise and up: so does one prepared afresh.
 std::string broken_repeat(const Subject& subject, int64_t batch);

@@ -181,8 +181,9 @@ Subject fused_subject(const std::string& variant, const FusedRequest& request) {
     const FusedRequest here = at(batch);
     const auto [input, output] = lenet5().end_shapes(batch);
     const Shape written = here.output == ElementType::kPrediction ? Shape{batch} : output;
-    return prepared_operator(
-        here.device, {nullptr, input, here.device, here.input}, {nullptr, written, here.device, here.output},
+    return std::make_unique<Prepared>(
+        here.device, ConstTensorView{nullptr, input, here.device, here.input},
+        TensorView{nullptr, written, here.device, here.output},
         [&model, variant, here](Stream& stream) { return model.prepare(variant, here, stream); });
   };
   return subject;
@@ -234,8 +235,9 @@ Subject layer_subject(const Layer& layer, const std::string& backend, const Oper
   subject.serves = serves;
   subject.prepare = [&layer, backend, at](int64_t batch) {
     const OperatorRequest here = at(batch);
-    return prepared_operator(
-        here.device, {nullptr, here.inputs[0], here.device}, {nullptr, here.output, here.device},
+    return std::make_unique<Prepared>(
+        here.device, ConstTensorView{nullptr, here.inputs[0], here.device},
+        TensorView{nullptr, here.output, here.device},
         [&layer, backend, here](Stream& stream) { return layer.prepare(backend, here, stream); });
   };
   return subject;

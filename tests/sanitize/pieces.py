@@ -29,7 +29,7 @@ RULES = (
     rule('layers_gpu', r'(?P<piece>\w+)\.(?!SeesPlanted).*'),
     rule('lenet_gpu', r'GoldenGpu\.EveryLinearBackend\w+'),
     rule('lenet_gpu', r'GoldenGpu\.(?P<piece>FusedPooling\w+|ACapturedGraph\w+)', ('memcheck',)),
-    rule('fused_gpu', r'Fused\.(?P<piece>(?!LogitsAgree|ReadsTheMnist)\w+)'),
+    rule('fused_gpu', r'Fused\.(?P<piece>(?!LogitsAgree|ReadsTheMnist|SeesPlanted)\w+)'),
     rule('fused_gpu', r'Batches/FusedBatch\.(?P<piece>PredictionsAreTheLogitsOwn/\d)\d{0,2}'),
     # racecheck looks within blocks, and these have only more of them: minutes for nothing.
     rule('fused_gpu', r'Batches/FusedBatch\.(?P<piece>PredictionsAreTheLogitsOwn)/\d{4}', ('memcheck', 'initcheck', 'synccheck')),
@@ -58,6 +58,7 @@ LEFT_OUT = (
     LeftOut('layers_gpu', r'\w+\.SeesPlantedFaults', DELIBERATE),
     LeftOut('lenet_gpu', r'GoldenGpu\.(EveryPair\w+|TheBatchDoesNot\w+)', OFTEN),
     LeftOut('fused_gpu', r'Fused\.(LogitsAgree\w+|ReadsTheMnist\w+)', OFTEN),
+    LeftOut('fused_gpu', r'Fused\.SeesPlantedFaults', DELIBERATE),
     LeftOut('framework_gpu', r'GpuTensor\.RunsOutOfMemory\w+|GpuStream\.AFailedCapture\w+', DELIBERATE),
     LeftOut('cheats_gpu', r'.*', DELIBERATE),
     LeftOut('faults_programs_gpu', r'.*', DELIBERATE),
@@ -65,6 +66,8 @@ LEFT_OUT = (
     LeftOut('faults_threads_gpu', r'Threads\.(TwoOn|TheCpu|OneGraph|Resident)\w+', OFTEN),
     LeftOut('faults_leaks_gpu', r'.*', OFTEN),
     LeftOut('determinism_gpu', r'.*', OFTEN),
+    LeftOut('capture_gpu', r'Backends/Capture.*', OFTEN),
+    LeftOut('capture_gpu', r'PlantedRun.*', DELIBERATE),
     LeftOut('embedding_gpu', r'ModelGpu\.FusedIsFaster\w+', 'compares times, which a tool distorts'),
     LeftOut('cli_gpu', r'.*', WHOLE),
 )

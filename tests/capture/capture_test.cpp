@@ -1,0 +1,166 @@
+// run() of every GPU backend of every layer, and of every fused variant, enqueues and does nothing else: it can be captured into
+// a CUDA graph, which neither an allocation nor a wait can, and many runs take no memory. The names come from the
+// registries, so that a new backend is held to it unasked.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "framework/device_memory.h"
+#include "framework/error.h"
+#include "layers/relu/relu_layer.h"
+#include "tests/determinism/subjects.h"
+#include "tests/support/gpu.h"
+#include "tests/support/planted_faults.h"
+
+namespace lenslet {
+namespace {
+
+using determinism::Bytes;
+using determinism::Family;
+using determinism::Prepared;
+using determinism::Subject;
+
+constexpr int64_t kBatch = 7;
+constexpr size_t kMost = 200;  // subjects of a backend, spread over all that it serves
+constexpr int kRuns = 50;
+constexpr int kGoes = 3;
+constexpr int64_t kFlat = int64_t{1} << 20;  // bytes that may be gained: nothing that grows stays below it
+
+/// Device memory that is in use: by all programs together, and by this one's Buffers.
+struct MemoryInUse {
+  int64_t device = -static_cast<int64_t>(free_memory_bytes(Device::cuda()));
+  int64_t buffers = static_cast<int64_t>(device_memory_taken(Device::cuda()));
+};
+
+/// Bytes that runs take and keep, each time anew: what comes once is a library's, or another program's.
+int64_t kept_bytes(Prepared& prepared) {
+  int64_t least = INT64_MAX;
+  for (int go = 0; go < kGoes && least > 0; ++go) {
+    const MemoryInUse before;
+    for (int i = 0; i < kRuns; ++i) prepared.enqueue();
+    prepared.stream().synchronize();
+    const MemoryInUse after;
+    if (after.buffers > before.buffers) return after.buffers - before.buffers;
+    least = std::min(least, after.device - before.device);
+  }
+  return least > kFlat ? least : 0;
+}
+
+/// What else run() does than to enqueue, in words; empty where there is nothing.
+std::string broken_run(const Subject& subject, int64_t batch) {
+  const Bytes values = determinism::batch_of(subject, batch);
+  const std::unique_ptr<Prepared> prepared = subject.prepare(batch);
+  const Bytes expected = prepared->run(values);  // libraries set themselves up on their first call
+  if (const int64_t kept = kept_bytes(*prepared); kept > 0) {
+    return concat(subject.name, ": ", kRuns, " runs keep ", kept, " bytes of device memory");
+  }
+  CapturedGraph graph;
+  try {
+    graph = CapturedGraph::capture(prepared->stream(), [&] { prepared->enqueue(); });
+  } catch (const Error& error) {
+    return concat(subject.name, ": run() allocates or waits, it cannot be captured: ", error.what());
+  }
+  prepared->load(values);
+  graph.launch(prepared->stream());
+  if (prepared->result() != expected) return subject.name + ": captured, it computes other bits";
+  return {};
+}
+
+class Capture : public testing::TestWithParam<Family> {
+ protected:
+  void SetUp() override { LENSLET_SKIP_WITHOUT_GPU(); }
+};
+
+TEST_P(Capture, RunsOnlyEnqueue) {
+  std::string why_not = "nothing here is small enough";
+  int captured = 0;
+  const std::vector<Subject> all = determinism::subjects(GetParam(), Device::cuda(), why_not);
+  const size_t step = all.size() / kMost + 1;
+  for (size_t i = 0; i < all.size(); i += step) {
+    try {
+      EXPECT_EQ(broken_run(all[i], determinism::largest_served(all[i], kBatch)), "");
+      ++captured;
+    } catch (const UnavailableError& error) {  // a library that is not here, or does not offer this one
+      why_not = error.what();
+    }
+  }
+  RecordProperty("captured", captured);
+  if (captured == 0) GTEST_SKIP() << why_not;
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, Capture, testing::ValuesIn(determinism::families(DeviceKind::kCuda)),
+                         [](const testing::TestParamInfo<Family>& param) {
+                           return param.param.type + "_" + param.param.backend;
+                         });
+
+/// broken_run() of ReLU with that fault in it.
+std::string broken_by(const Fault& fault) {
+  const ReluLayer relu;
+  OperatorRequest request;
+  request.device = Device::cuda();
+  request.inputs = {Shape{1, 1000}};
+  request.output = request.inputs[0];
+  Subject subject = determinism::layer_subject(relu, "direct", request, 2, 1);
+  subject.name = "planted";
+  subject.prepare = [&](int64_t) {
+    return std::make_unique<Prepared>(
+        request.device, ConstTensorView{nullptr, request.inputs[0], request.device},
+        TensorView{nullptr, request.output, request.device},
+        [&](Stream& stream) { return with_fault(relu.prepare("direct", request, stream), fault); });
+  };
+  return broken_run(subject, 1);
+}
+
+void expect_caught(const Fault& fault, const std::string& words) {
+  const std::string broken = broken_by(fault);
+  EXPECT_NE(broken.find("planted: " + words), std::string::npos) << "found: '" << broken << "'";
+}
+
+class PlantedRun : public testing::Test {
+ protected:
+  void SetUp() override { LENSLET_SKIP_WITHOUT_GPU(); }
+};
+
+TEST_F(PlantedRun, ThatOnlyEnqueuesPasses) {
+  EXPECT_EQ(broken_by([](const FaultyRun& run) { run.run_rightly(); }), "");
+}
+
+TEST_F(PlantedRun, ThatWaitsIsSeen) {
+  expect_caught(
+      [](const FaultyRun& run) {
+        run.run_rightly();
+        run.context.stream.synchronize();
+      },
+      "run() allocates or waits");
+}
+
+TEST_F(PlantedRun, ThatAllocatesIsSeen) {
+  expect_caught(
+      [](const FaultyRun& run) {
+        const Buffer taken(run.output.device, run.output.bytes());
+        run.run_rightly();
+      },
+      "run() allocates or waits");
+}
+
+TEST_F(PlantedRun, ThatKeepsMemoryIsSeen) {
+  std::vector<Buffer> kept;
+  expect_caught(
+      [&kept](const FaultyRun& run) {
+        kept.emplace_back(run.output.device, run.output.bytes());
+        run.run_rightly();
+      },
+      "50 runs keep");
+}
+
+TEST_F(PlantedRun, ThatWorksOnTheHostIsSeen) {
+  expect_caught(
+      [](const FaultyRun& run) {
+        if (run.number == 0) run.run_rightly();  // and leaves the output as it is from then on
+      },
+      "captured, it computes other bits");
+}
+
+}  // namespace
+}  // namespace lenslet
