@@ -11,7 +11,7 @@ jobs() {
   printf '%s\n' "${LENSLET_JOBS:-$cores}"
 }
 
-preset=release
+preset=${LENSLET_PRESET:-release}
 # Takes one of WHICH's options off the arguments of a command; returns 1 for another. Sets `taken`.
 taken=0
 take_which() {
@@ -26,6 +26,10 @@ take_which() {
     --preset=*) preset=${1#*=} ;;
     *) return 1 ;;
   esac
+  check_preset
+}
+
+check_preset() {
   grep -q "\"name\": \"$preset\"" CMakePresets.json || usage_error "CMakePresets.json has no preset '$preset'"
 }
 
@@ -44,6 +48,7 @@ find_nvcc() {
 build() {
   local targets=$1 options=() nvcc
   shift
+  check_preset  # LENSLET_PRESET's too
   if has_program ccache; then
     options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
     # What one copy of the tree compiled serves another, so that paths below it count from the build folder.

@@ -2,7 +2,7 @@
 # ./dev test
 
 cmd_test() {
-  local selection=() targets=all folder
+  local selection=() excluded=() targets=all folder
   while [ "$#" -gt 0 ]; do
     if take_which "$@"; then
       shift "$taken"
@@ -10,7 +10,11 @@ cmd_test() {
     fi
     case $1 in
       --gpu-only) selection+=(--label-regex '^gpu$') ;;
-      --no-gpu) selection+=(--label-exclude '^gpu$') ;;
+      --no-gpu) excluded+=(gpu) ;;
+      --quick)
+        targets=quick_tests
+        excluded+=(tree long)
+        ;;
       --threads-only)
         targets=thread_tests
         selection+=(--label-regex '^threads$')
@@ -29,6 +33,10 @@ cmd_test() {
     esac
     shift
   done
+  if [ "${#excluded[@]}" -gt 0 ]; then
+    # One expression: of several ctest leaves out only what matches all.
+    selection+=(--label-exclude "^($(IFS='|' && printf '%s' "${excluded[*]}"))\$")
+  fi
   setup_if_needed
   build "$targets" -DLENSLET_BUILD_TESTS=ON
   if folder=$(mnist_folder); then

@@ -85,7 +85,7 @@ SHOWN = {
 def main():
     root, build = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
     cache = cache_of(build)
-    if cache.get("CMAKE_CUDA_COMPILER"):
+    if "CMAKE_CUDA_FLAGS" in cache:  # is there once CUDA is enabled; the compiler's own entry need not be
         print("skipped: with a GPU side a copy takes minutes to build; ./dev test --cpu runs it")
         return 77
     if cache.get("LENSLET_BUILD_APPS", "ON") == "OFF":

@@ -28,6 +28,7 @@ expect 2 "there is no './dev bulid'" ./dev bulid
 expect 2 "build does not know '--gpu'" ./dev build --gpu
 expect 2 "no preset 'nonesuch'" ./dev test --preset nonesuch
 expect 2 '--preset needs a name' ./dev build --preset
+expect 2 "no preset 'nowhere'" env LENSLET_PRESET=nowhere ./dev demo
 expect 2 "setup does not know 'all'" ./dev setup all
 expect 2 "sanitize does not know '--bogus'" ./dev sanitize --bogus
 expect 2 '--tool needs a value' ./dev sanitize --tool

@@ -121,6 +121,14 @@ check_command() {
   done
 }
 
+# The README's two commands stand in .ci/run as a person types them.
+promised=0
+while read -r command; do
+  promised=$((promised + 1))
+  grep -qxF -- "$command" .ci/run || bad README.md "'$command' stands under 'Two commands', and .ci/run does not run it so"
+done < <(sed -n '/^## Two commands$/,/^## [^T]/s/^\(\.\/dev [^#]*[^# ]\) *#.*/\1/p' README.md)
+[ "$promised" -gt 1 ] || bad README.md "no two commands found under 'Two commands'"
+
 # The examples of the programs' own help.
 for program in "${!programs[@]}"; do
   while read -r sub; do
