@@ -182,10 +182,11 @@ TEST(BadInput, AFolderOfManyFilesTakesLittleMemory) {
   }
 }
 
+constexpr double kGib = 1u << 30;
+
 TEST(BadInput, AProblemThatDoesNotFitIsAMemoryErrorBeforeAnythingIsAllocated) {
   // Every tensor just below 2^31 elements, three copies of each: 60 GiB.
-  constexpr double kNeeded = 60.0 * (1u << 30);
-  if (static_cast<double>(free_memory_bytes(Device::cpu())) > kNeeded)
+  if (static_cast<double>(free_memory_bytes(Device::cpu())) > 60 * kGib)
     GTEST_SKIP() << "this machine has room for the largest problem";
   for (const ProgramRun& run : {lenslet("backends --device cpu --problem mb32767ic65535ih1oc32767kh1")}) {
     EXPECT_EQ(run.exit_code, kMemory) << run.err;
@@ -193,6 +194,19 @@ TEST(BadInput, AProblemThatDoesNotFitIsAMemoryErrorBeforeAnythingIsAllocated) {
     if (limits_apply()) {
       EXPECT_LT(run.max_rss_kib, kMostKib);
     }
+  }
+}
+
+TEST(BadInput, ConvbenchRefusesAProblemThatDoesNotFitBeforeItsTensors) {
+  // Every tensor just below 2^31 elements, one of each: 24 GiB.
+  if (static_cast<double>(free_memory_bytes(Device::cpu())) > 23 * kGib)
+    GTEST_SKIP() << "this machine may have room for the largest problem";
+  const ProgramRun run = convbench("run --device cpu --backend direct --problem mb46340ic46340ih1oc46340kh1");
+  EXPECT_EQ(run.exit_code, kMemory) << run.err;
+  EXPECT_NE(run.err.find("are free"), std::string::npos) << run.err;
+  if (limits_apply()) {
+    EXPECT_LT(static_cast<double>(run.max_rss_kib) * 1024,
+              kGib);  // it measured the machine's ceilings before
   }
 }
 
