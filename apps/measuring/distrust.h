@@ -17,12 +17,11 @@ class Distrust {
       : contender_(contender), stream_(stream), scratch_(scratch) {}
 
   /// Loads input `round`, poisons the output, runs once and judges. Returns what is wrong, by name; empty when nothing
-  /// is. `calls`: runs so far, for the message. Throws what run() throws, and DeviceError for a launch that failed
-  /// unreported.
-  std::string check(int round, int64_t calls);
-  /// Runs once while the stream is held back: the output must not change before it is let go. On the CPU: the output
-  /// must not change after run() returned. Returns what is wrong; empty when nothing is.
-  std::string check_stream(double usual_ns);
+  /// is. `calls`: runs so far, for the message. `usual_ns`: what a run takes; on a GPU the stream is held back for some
+  /// of them, and the output must not change before it is let go; NaN: it is not held back, where one run uses several
+  /// streams. On the CPU the output must not change while nothing runs. Throws what run() throws, and DeviceError for a
+  /// launch that failed unreported.
+  std::string check(int round, int64_t calls, double usual_ns);
   /// Poisons the output on the stream.
   void poison();
   /// Judges what lies in the output now, after runs with input `round`.
@@ -37,6 +36,9 @@ class Distrust {
  private:
   const std::vector<float>& download(int round);
   std::string judge(int round, const std::vector<float>& output);
+  /// Whether any of the places looked at is no longer poisoned; `stream`: the one to look by.
+  bool output_changed(Stream& stream);
+  bool changes_while_held_back(double usual_ns);
 
   Contender& contender_;
   Stream& stream_;

@@ -18,7 +18,8 @@ constexpr int kRounds = 5;          // turns that each rival gets, at most
 constexpr double kBatchNs = 200e3;  // short runs are timed in batches that long
 constexpr int kMaxBatch = 256;      // runs in a batch: a stream holds back about a thousand launches
 constexpr double kPatience = 10;  // a slow rival gets fewer turns: no more than this times the time asked for
-constexpr int kNoiseRetries = 3;  // further goes for a rival that is noisier than asked for
+constexpr double kLongNs = 100e6;  // of such a run, filling the caches is less than a thousandth
+constexpr int kNoiseRetries = 3;   // further goes for a rival that is noisier than asked for
 constexpr int kSamplesATurn = 2000;
 enum Input { kBefore, kTimed, kAfter };  // rounds of Contender::load
 
@@ -99,6 +100,10 @@ class Contest {
     }
   }
 
+  static int batch_of(double once_ns) {
+    return static_cast<int>(std::clamp(kBatchNs / std::max(once_ns, 1.0), 1.0, double{kMaxBatch}));
+  }
+
   void run_once(Rival& rival) {
     rival.contender.run(stream_);
     ++rival.calls;
@@ -113,26 +118,25 @@ class Contest {
     stream_.synchronize();
     rival.result.first_call_ns = host_now_ns() - start;
     leave_if_stopped();  // a run of a large problem takes seconds
-    if (options_.verify != Verify::kOff) {
-      const std::string wrong = rival.distrust.check(kBefore, 0);
-      if (!wrong.empty()) return rival.fail("FAILED", wrong);
-    }
+    // Never NaN twice: what could not be held back is timed without.
+    do {
+      rival.once_ns = time_batch(rival, 1, nullptr);
+    } while (std::isnan(rival.once_ns));
     leave_if_stopped();
-    rival.once_ns = rival.result.first_call_ns;
-    if (const double ns = time_batch(rival, 1, nullptr); !std::isnan(ns)) rival.once_ns = ns;
     if (options_.verify != Verify::kOff) {
-      const std::string wrong = rival.distrust.check_stream(rival.once_ns);
+      const std::string wrong = rival.distrust.check(kBefore, 0, rival.once_ns);
       if (!wrong.empty()) return rival.fail("FAILED", wrong);
     }
     NvtxRange range("warmup");
     const double end = host_now_ns() + options_.warmup_ms * 1e6;
-    do {
+    rival.batch = batch_of(rival.once_ns);
+    // A run that takes longer than the warm-up was warmed up by those before.
+    while (host_now_ns() + rival.once_ns < end && !stopped()) {
       const double ns = time_batch(rival, rival.batch, nullptr);
       if (std::isnan(ns)) continue;
       rival.once_ns = ns;
-      rival.batch =
-          static_cast<int>(std::clamp(kBatchNs / std::max(rival.once_ns, 1.0), 1.0, double{kMaxBatch}));
-    } while (host_now_ns() < end && !stopped());
+      rival.batch = batch_of(ns);
+    }
     const double turn_ns = std::max(rival.once_ns * rival.batch, 1.0);
     rival.turns =
         static_cast<int>(std::clamp(kPatience * options_.min_time_ms * 1e6 / turn_ns, 1.0, double{kRounds}));
@@ -229,7 +233,7 @@ class Contest {
   }
 
   void time_hot(Rival& rival, double until) {
-    run_once(rival);  // the rival before left its own data in the caches
+    if (rival.once_ns < kLongNs) run_once(rival);  // the rival before left its own data in the caches
     rival.distrust.poison();
     sample_until(rival, rival.hot, until, [&] {
       return time_batch(rival, rival.batch, nullptr, rival.replay ? &rival.replay : nullptr);
@@ -267,8 +271,7 @@ class Contest {
   }
 
   void check_after(Rival& rival) {
-    std::string wrong = rival.distrust.check(kAfter, rival.calls);
-    if (wrong.empty()) wrong = rival.distrust.check_stream(rival.once_ns);
+    const std::string wrong = rival.distrust.check(kAfter, rival.calls, rival.once_ns);
     if (!wrong.empty()) rival.fail("FAILED", wrong);
   }
 
