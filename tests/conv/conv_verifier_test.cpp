@@ -9,6 +9,7 @@
 
 #include "layers/conv/conv_registry.h"
 #include "layers/reference/interruption.h"
+#include "tests/support/wrapped_backend.h"
 
 namespace lenslet {
 namespace {
@@ -16,44 +17,34 @@ namespace {
 /// Called around the run of a right kernel.
 using Sabotage = std::function<void(const Conv2dProblem&, const ConvArgs&, ConvKernel&, RunContext&)>;
 
-class SabotagedKernel : public ConvKernel {
+class SabotagedKernel : public WrappedKernel {
  public:
   SabotagedKernel(Conv2dProblem problem, std::unique_ptr<ConvKernel> kernel, const Sabotage& sabotage)
-      : problem_(std::move(problem)), kernel_(std::move(kernel)), sabotage_(sabotage) {}
+      : WrappedKernel(std::move(kernel)), problem_(std::move(problem)), sabotage_(sabotage) {}
   // A little more than the kernel wants, so that there is always a workspace to misuse.
-  size_t workspace_bytes() const override { return kernel_->workspace_bytes() + 64; }
+  size_t workspace_bytes() const override { return WrappedKernel::workspace_bytes() + 64; }
   void run(const ConvArgs& args, RunContext& context) override {
-    sabotage_(problem_, args, *kernel_, context);
+    sabotage_(problem_, args, right(), context);
   }
 
  private:
   Conv2dProblem problem_;
-  std::unique_ptr<ConvKernel> kernel_;
   const Sabotage& sabotage_;
 };
 
-class SabotagedBackend : public ConvBackend {
+class SabotagedBackend : public WrappedBackend {
  public:
-  explicit SabotagedBackend(Sabotage sabotage) : sabotage_(std::move(sabotage)) {}
-  Support supports(const Conv2dProblem& problem, MathMode math) const override {
-    return direct().supports(problem, math);
-  }
+  explicit SabotagedBackend(Sabotage sabotage)
+      : WrappedBackend(find_conv_backend(DeviceKind::kCpu, "direct").open()),
+        sabotage_(std::move(sabotage)) {}
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode math) const override {
-    return direct().workspace_bytes(problem, math) + 64;
-  }
-  Support fuses_max_pool(const Conv2dProblem& problem, MathMode math,
-                         const Pool2dWindow& window) const override {
-    return direct().fuses_max_pool(problem, math, window);
-  }
-  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
-    return direct().accuracy(problem, math);
+    return WrappedBackend::workspace_bytes(problem, math) + 64;
   }
   std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
-    return std::make_unique<SabotagedKernel>(request.problem, direct().prepare(request), sabotage_);
+    return std::make_unique<SabotagedKernel>(request.problem, WrappedBackend::prepare(request), sabotage_);
   }
 
  private:
-  static const ConvBackend& direct() { return find_conv_backend(DeviceKind::kCpu, "direct").open(); }
   Sabotage sabotage_;
 };
 
@@ -117,15 +108,12 @@ class CarefulChoice : public SabotagedBackend {
     return loose;
   }
   std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
-    struct Kernel : ConvKernel {
-      std::unique_ptr<ConvKernel> chosen;
+    struct Kernel : WrappedKernel {
+      using WrappedKernel::WrappedKernel;
       std::optional<ConvAccuracy> told;
-      size_t workspace_bytes() const override { return chosen->workspace_bytes(); }
       std::optional<ConvAccuracy> accuracy() const override { return told; }
-      void run(const ConvArgs& args, RunContext& context) override { chosen->run(args, context); }
     };
-    auto kernel = std::make_unique<Kernel>();
-    kernel->chosen = SabotagedBackend::prepare(request);
+    auto kernel = std::make_unique<Kernel>(SabotagedBackend::prepare(request));
     if (tells_) kernel->told = accuracy_of_sums(request.problem, request.math);
     return kernel;
   }

@@ -10,6 +10,7 @@
 #include "framework/tensor.h"
 #include "layers/conv/conv_registry.h"
 #include "tests/convbench/bad_launch.h"
+#include "tests/support/wrapped_backend.h"
 
 namespace lenslet {
 
@@ -29,18 +30,18 @@ struct Victim {
 };
 using Cheat = std::function<void(Victim&, const ConvArgs&, RunContext&)>;
 
-class CheatingKernel : public ConvKernel {
+class CheatingKernel : public WrappedKernel {
  public:
   CheatingKernel(const ConvPrepare& request, std::unique_ptr<ConvKernel> kernel, const Cheat& cheat,
                  int number)
-      : kernel_(std::move(kernel)), cheat_(cheat), victim_{*kernel_, request.problem, number, {}, {}, {}} {
+      : WrappedKernel(std::move(kernel)), cheat_(cheat), victim_{right(), request.problem, number, {}, {},
+                                                                 {}} {
     victim_.cache = request.services.allocate(victim_.output_bytes());
     victim_.other = std::make_shared<Stream>(request.stream.device());
   }
   ~CheatingKernel() override {
     if (victim_.thread) victim_.thread->join();
   }
-  size_t workspace_bytes() const override { return kernel_->workspace_bytes(); }
   std::optional<ConvAccuracy> accuracy() const override {
     return accuracy_of_sums(victim_.problem, MathMode::kFp32);
   }
@@ -50,31 +51,24 @@ class CheatingKernel : public ConvKernel {
   }
 
  private:
-  std::unique_ptr<ConvKernel> kernel_;
   const Cheat& cheat_;
   Victim victim_;
 };
 
-class CheatingBackend : public ConvBackend {
+class CheatingBackend : public WrappedBackend {
  public:
-  explicit CheatingBackend(Cheat cheat) : cheat_(std::move(cheat)) {}
-  Support supports(const Conv2dProblem& problem, MathMode math) const override {
-    return honest().supports(problem, math);
-  }
-  size_t workspace_bytes(const Conv2dProblem& problem, MathMode math) const override {
-    return honest().workspace_bytes(problem, math);
-  }
+  explicit CheatingBackend(Cheat cheat)
+      : WrappedBackend(find_conv_backend(kDevice, "direct").open()), cheat_(std::move(cheat)) {}
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
-    ConvAccuracy any_choice = honest().accuracy(problem, math);
-    any_choice.constant *= 1e6;  // what was chosen, honest(), tells less
+    ConvAccuracy any_choice = WrappedBackend::accuracy(problem, math);
+    any_choice.constant *= 1e6;  // what was chosen, the honest kernel, tells less
     return any_choice;
   }
   std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
-    return std::make_unique<CheatingKernel>(request, honest().prepare(request), cheat_, prepared_++);
+    return std::make_unique<CheatingKernel>(request, WrappedBackend::prepare(request), cheat_, prepared_++);
   }
 
  private:
-  static const ConvBackend& honest() { return find_conv_backend(kDevice, "direct").open(); }
   Cheat cheat_;
   mutable int prepared_ = 0;
 };

@@ -6,8 +6,7 @@
 #include <string>
 
 #include "framework/cuda_check.h"
-#include "framework/module.h"
-#include "layers/conv/conv_backend.h"
+#include "tests/support/faulty_module.h"
 
 namespace lenslet {
 namespace {
@@ -46,16 +45,11 @@ Fault planted_fault() {
                             : Fault::kNone;
 }
 
-int runs_left() {
-  const char* const text = std::getenv("LENSLET_TEST_RUNS_BEFORE_FAULT");
-  return text == nullptr ? 0 : std::atoi(text);
-}
-
 class FaultyKernel : public ConvKernel {
  public:
   FaultyKernel(int64_t outputs, bool struck) : outputs_(outputs), struck_(struck) {}
   void run(const ConvArgs& args, RunContext& context) override {
-    static int left = runs_left();
+    static int left = runs_before_fault();
     const Fault fault = struck_ && left-- <= 0 ? planted_fault() : Fault::kNone;
     const auto blocks = static_cast<unsigned>((outputs_ + kThreads - 1) / kThreads);
     faulty_kernel<<<blocks, kThreads, fault == Fault::kShared ? kNoBlockHasThat : 0,
@@ -68,13 +62,8 @@ class FaultyKernel : public ConvKernel {
   bool struck_;
 };
 
-class FaultyBackend : public ConvBackend {
+class StruckBackend : public FaultyBackend {
  public:
-  Support supports(const Conv2dProblem& /*problem*/, MathMode math) const override {
-    return math == MathMode::kFp32 ? Support::yes() : Support::no("fp32 only");
-  }
-  size_t workspace_bytes(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override { return 0; }
-  ConvAccuracy accuracy(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override { return {}; }
   std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
     const char* const anywhere = std::getenv("LENSLET_TEST_FAULT_ANYWHERE");
     const bool struck = request.problem.c == 6 || (anywhere != nullptr && std::strcmp(anywhere, "1") == 0);
@@ -85,14 +74,7 @@ class FaultyBackend : public ConvBackend {
 }  // namespace
 }  // namespace lenslet
 
-LENSLET_DEFINE_MODULE()
-
 LENSLET_MODULE_EXPORT const lenslet::ConvBackend* lenslet_conv_backend() {
-  static const lenslet::FaultyBackend backend;
+  static const lenslet::StruckBackend backend;
   return &backend;
-}
-
-LENSLET_MODULE_EXPORT int lenslet_library_info(lenslet::ModuleLibrary* libraries, int capacity) {
-  if (capacity > 0) libraries[0] = {"faulty", "0", "none"};
-  return 1;
 }

@@ -7,43 +7,32 @@
 
 #include "framework/tensor.h"
 #include "layers/conv/conv_registry.h"
+#include "tests/support/wrapped_backend.h"
 
 namespace lenslet {
 namespace {
 
 /// A backend whose outputs are all a little too large.
-class Spoilt : public ConvBackend {
+class Spoilt : public WrappedBackend {
  public:
-  Spoilt(const ConvBackend& right, float factor) : right_(right), factor_(factor) {}
-  Support supports(const Conv2dProblem& problem, MathMode math) const override {
-    return right_.supports(problem, math);
-  }
-  size_t workspace_bytes(const Conv2dProblem& problem, MathMode math) const override {
-    return right_.workspace_bytes(problem, math);
-  }
-  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
-    return right_.accuracy(problem, math);
-  }
+  Spoilt(const ConvBackend& right, float factor) : WrappedBackend(right), factor_(factor) {}
   std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
-    struct Kernel : ConvKernel {
-      std::unique_ptr<ConvKernel> right;
+    struct Kernel : WrappedKernel {
+      using WrappedKernel::WrappedKernel;
       float factor = 1;
       int64_t count = 0;
-      size_t workspace_bytes() const override { return right->workspace_bytes(); }
       void run(const ConvArgs& args, RunContext& context) override {
-        right->run(args, context);
+        WrappedKernel::run(args, context);
         for (int64_t i = 0; i < count; ++i) args.y[i] *= factor;
       }
     };
-    auto kernel = std::make_unique<Kernel>();
-    kernel->right = right_.prepare(request);
+    auto kernel = std::make_unique<Kernel>(WrappedBackend::prepare(request));
     kernel->factor = factor_;
     kernel->count = request.problem.output_shape().num_elements();
     return kernel;
   }
 
  private:
-  const ConvBackend& right_;
   float factor_;
 };
 

@@ -1,0 +1,51 @@
+// A right backend in the hands of a test, which overrides what is to go wrong.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "layers/conv/conv_backend.h"
+
+namespace lenslet {
+
+/// A prepared kernel; runs as it did.
+class WrappedKernel : public ConvKernel {
+ public:
+  explicit WrappedKernel(std::unique_ptr<ConvKernel> right) : right_(std::move(right)) {}
+  size_t workspace_bytes() const override { return right_->workspace_bytes(); }
+  std::optional<ConvAccuracy> accuracy() const override { return right_->accuracy(); }
+  void run(const ConvArgs& args, RunContext& context) override { right_->run(args, context); }
+
+ protected:
+  ConvKernel& right() { return *right_; }
+
+ private:
+  std::unique_ptr<ConvKernel> right_;
+};
+
+/// Says and prepares what `right` does, which outlives it.
+class WrappedBackend : public ConvBackend {
+ public:
+  explicit WrappedBackend(const ConvBackend& right) : right_(right) {}
+  Support supports(const Conv2dProblem& problem, MathMode math) const override {
+    return right_.supports(problem, math);
+  }
+  size_t workspace_bytes(const Conv2dProblem& problem, MathMode math) const override {
+    return right_.workspace_bytes(problem, math);
+  }
+  Support fuses_max_pool(const Conv2dProblem& problem, MathMode math,
+                         const Pool2dWindow& window) const override {
+    return right_.fuses_max_pool(problem, math, window);
+  }
+  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
+    return right_.accuracy(problem, math);
+  }
+  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+    return right_.prepare(request);
+  }
+
+ private:
+  const ConvBackend& right_;
+};
+
+}  // namespace lenslet
