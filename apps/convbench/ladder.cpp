@@ -12,11 +12,13 @@
 namespace lenslet {
 namespace {
 
-// The shapes that a ladder is measured on, and the CPU backend that is its first row.
+// The shapes that a ladder is measured on, the CPU backend that is its first row, and whether tensor cores are measured on
+// the same shapes, apart: they round their operands.
 struct LadderShapes {
   const char* algorithm;
   const char* study;
   const char* cpu_backend;
+  bool with_tensor_cores;
   std::vector<const char*> problems;
 };
 
@@ -25,12 +27,15 @@ const std::vector<LadderShapes>& ladder_shapes() {
       {"implicit_gemm",
        "b",
        "im2col_gemm",
+       true,
        {"mb8ic32ih64oc128kh3", "mb8ic32ih64oc256kh3", "mb8ic32ih128oc128kh3", "mb8ic32ih128oc256kh3",
         "mb8ic64ih64oc128kh3", "mb8ic64ih64oc256kh3", "mb8ic64ih128oc128kh3", "mb8ic64ih128oc256kh3"}},
       {"direct",
        "",
        "direct",
-       {"mb1ic3ih4096oc3kh3ph1", "mb1ic3ih1024oc3kh3ph1", "mb1024ic6ih12oc16kh5n\"conv2\""}}};
+       false,
+       {"mb1ic3ih4096oc3kh3ph1", "mb1ic3ih4096oc1kh3ph1", "mb1ic3ih4096oc3kh3sh2ph1",
+        "mb1024ic6ih12oc16kh5n\"conv2\""}}};
   return shapes;
 }
 
@@ -76,38 +81,23 @@ std::vector<ConvCandidate> rungs_of(const std::string& algorithm) {
   return candidates;
 }
 
-// cuDNN in both layouts, and the other backends that compete for the shape: what the climb is measured against.
-void add_rivals(std::vector<ConvCandidate>& candidates, const std::string& algorithm) {
-  for (const ConvBackendEntry& entry : conv_backend_rows(DeviceKind::kCuda)) {
-    if (entry.name() == algorithm) continue;
-    for (TensorLayout layout : {TensorLayout::kNchw, TensorLayout::kNhwc}) {
-      const bool wanted =
-          entry.name() == "cudnn" || (entry.name() == "winograd" && layout == TensorLayout::kNchw);
-      if (!wanted) continue;
-      candidates.push_back({entry.name(),
-                            [&entry]() -> const ConvBackend& { return entry.open(); },
-                            MathMode::kFp32,
-                            layout,
-                            false,
-                            {{"rung", "rival"}}});
-    }
-  }
-}
+// What the climb is measured against.
+struct LadderRival {
+  const char* backend;
+  std::vector<TensorLayout> layouts;
+};
+const std::vector<TensorLayout> kBothLayouts = {TensorLayout::kNchw, TensorLayout::kNhwc};
+const std::vector<LadderRival> kFp32Rivals = {{"cudnn", kBothLayouts}, {"winograd", {TensorLayout::kNchw}}};
+const std::vector<LadderRival> kTensorCoreRivals = {{"tensor_core", kBothLayouts}, {"cudnn", kBothLayouts}};
 
-// The same shapes on tensor cores, ours and cuDNN's, in both layouts.
-std::vector<ConvCandidate> tensor_core_candidates() {
+std::vector<ConvCandidate> rivals_of(const std::vector<LadderRival>& rivals, MathMode math) {
   std::vector<ConvCandidate> candidates;
-  for (const ConvBackendEntry& entry : conv_backend_rows(DeviceKind::kCuda)) {
-    if (entry.name() != "tensor_core" && entry.name() != "cudnn") continue;
-    for (MathMode math : {MathMode::kTf32, MathMode::kFp16}) {
-      for (TensorLayout layout : {TensorLayout::kNchw, TensorLayout::kNhwc}) {
-        candidates.push_back({entry.name(),
-                              [&entry]() -> const ConvBackend& { return entry.open(); },
-                              math,
-                              layout,
-                              false,
-                              {{"rung", "rival"}}});
-      }
+  for (const LadderRival& rival : rivals) {
+    for (ConvCandidate& candidate :
+         registry_candidates(DeviceKind::kCuda, {rival.backend}, math, rival.layouts)) {
+      candidate.labels = {{"rung", "rival"}};
+      candidate.by_name = false;  // one that cannot serve is a row with a reason, no error
+      candidates.push_back(std::move(candidate));
     }
   }
   return candidates;
@@ -160,34 +150,40 @@ void ladder_into(const LadderOptions& options, BenchSession& session) {
       options.algorithms.empty() ? conv_ladder_algorithms() : options.algorithms;
   int64_t groups = 0;
   for (const std::string& algorithm : algorithms) {
-    groups +=
-        static_cast<int64_t>(problems_of(options, algorithm).size()) * (algorithm == "implicit_gemm" ? 3 : 2);
+    groups += static_cast<int64_t>(problems_of(options, algorithm).size()) *
+              (shapes_of(algorithm).with_tensor_cores ? 3 : 2);
   }
   session.begin(groups, "ladder");
   for (const std::string& algorithm : algorithms) {
-    std::vector<ConvCandidate> candidates = rungs_of(algorithm);
-    add_rivals(candidates, algorithm);
+    const LadderShapes& shapes = shapes_of(algorithm);
+    std::vector<ConvCandidate> climb = rungs_of(algorithm);
+    for (ConvCandidate& rival : rivals_of(kFp32Rivals, MathMode::kFp32)) climb.push_back(std::move(rival));
+    std::vector<ConvCandidate> on_tensor_cores;
+    if (shapes.with_tensor_cores) {
+      for (const MathMode math : {MathMode::kTf32, MathMode::kFp16}) {
+        for (ConvCandidate& rival : rivals_of(kTensorCoreRivals, math))
+          on_tensor_cores.push_back(std::move(rival));
+      }
+    }
     for (const Conv2dProblem& problem : problems_of(options, algorithm)) {
       if (session.stopped()) return;
       const size_t before = session.rows().size();
       ConvBenchRequest request;
       request.problem = problem;
-      request.study = shapes_of(algorithm).study;
+      request.study = shapes.study;
       request.labels = {{"table", "ladder"}, {"algorithm", algorithm}};
       request.published = [&problem](const ResultRow& row) { return printed_for(row, problem); };
       // The CPU's version first.
       request.on_cpu = true;
-      const std::string cpu = shapes_of(algorithm).cpu_backend;
       request.candidates =
-          registry_candidates(DeviceKind::kCpu, {cpu}, MathMode::kFp32, {TensorLayout::kNchw});
-      request.candidates.front().name = concat("cpu.", cpu);
+          registry_candidates(DeviceKind::kCpu, {shapes.cpu_backend}, MathMode::kFp32, {TensorLayout::kNchw});
+      request.candidates.front().name = concat("cpu.", shapes.cpu_backend);
       request.candidates.front().labels = {{"rung", "cpu"}, {"change", "the processor's version"}};
       bench_conv_into(request, session);
       request.on_cpu = false;
-      request.candidates = candidates;
-      bench_conv_into(request, session);
-      if (algorithm == "implicit_gemm") {
-        request.candidates = tensor_core_candidates();
+      for (const std::vector<ConvCandidate>& candidates : {climb, on_tensor_cores}) {
+        if (candidates.empty()) continue;
+        request.candidates = candidates;
         bench_conv_into(request, session);
       }
       print_climb(session.console(),
