@@ -24,7 +24,7 @@ __device__ __forceinline__ void unpack(const float4& four, float* values) {
 // memory      shared: input tile [chunk, tile_h, pitch], pitch a multiple of 4 that leaves room to read past the last
 //             column, then filters [chunk, kWindow, kWindow, groups of the block, 4]; registers: 16 sums, a row of inputs
 // requires    square window and stride as compiled, no dilation, groups = 1, a tile that fits 48 KiB (RungBackend)
-// measured    `convbench ladder direct`
+// measured    docs/kernels/direct.md, "The climb"
 template <int kWindow, int kStride>
 __global__ void __launch_bounds__(256)
     conv_direct_vector_loads_kernel(const RungShape shape, const float* __restrict__ x,

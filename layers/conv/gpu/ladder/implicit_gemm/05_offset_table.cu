@@ -20,7 +20,7 @@ constexpr int kRows = kStep * kBlock / kThreads;   // taps of its column that a 
 // work split  block = 128 filters x 128 columns, thread = 8 x 8: rows and columns 4 + 4, 64 apart
 // memory      shared: 8 taps x 128 filters and 8 taps x 128 columns; 64 sums in registers
 // requires    groups = 1; unless kChecked no padding and C*R*S a multiple of 8 (all by RungBackend)
-// measured    `convbench ladder implicit_gemm`
+// measured    docs/results.md, "The ladder of implicit GEMM"
 template <bool kChecked>
 __global__ void __launch_bounds__(kThreads)
     conv_implicit_gemm_offset_table_kernel(const RungShape shape, const RungOperands operands) {

@@ -31,7 +31,7 @@ struct Stage {
 //             taps of operands
 // requires    groups = 1, compute capability 8.0; unless kChecked no padding and C*R*S a multiple of 8 (all
 //             by RungBackend)
-// measured    `convbench ladder implicit_gemm`
+// measured    docs/results.md, "The ladder of implicit GEMM"
 template <bool kChecked>
 __global__ void __launch_bounds__(kThreads, 2)
     conv_implicit_gemm_async_copy_kernel(const RungShape shape, const RungOperands operands) {
