@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "framework/error.h"
+#include "framework/text.h"
 
 namespace lenslet {
 
@@ -21,16 +22,16 @@ FileLock::FileLock(const std::string& path) {
     const SignalsHeld held;
     descriptor_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (descriptor_ < 0) {
-      throw OutputError(concat(printable_name(name), ": cannot be written: ", std::strerror(errno)));
+      throw OutputError(concat(printable_excerpt(name), ": cannot be written: ", std::strerror(errno)));
     }
     if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
       const int error = errno;
       ::close(descriptor_);
       if (error != EWOULDBLOCK) {
-        throw OutputError(concat(printable_name(name), ": cannot be locked: ", std::strerror(error)));
+        throw OutputError(concat(printable_excerpt(name), ": cannot be locked: ", std::strerror(error)));
       }
       throw OutputError(
-          concat(printable_name(path),
+          concat(printable_excerpt(path),
                  ": another run with --resume is adding to this file: wait for its end, or give "
                  "another --json file"));
     }

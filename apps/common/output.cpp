@@ -11,6 +11,7 @@
 #include <map>
 
 #include "apps/common/text.h"
+#include "framework/text.h"
 
 namespace lenslet {
 namespace {
@@ -92,7 +93,7 @@ void demand_different_files(const std::vector<NamedFile>& outputs, const std::ve
   const auto named = [](const NamedFile& file) { return !file.second.empty() && file.second != "-"; };
   const auto same = [](const NamedFile& a, const NamedFile& b, const char* rest) {
     return UsageError(
-        concat(a.first, " and ", b.first, " name the same file, '", printable_name(b.second), "'", rest));
+        concat(a.first, " and ", b.first, " name the same file, '", printable_excerpt(b.second), "'", rest));
   };
   std::map<std::string, const NamedFile*> names;                 // every link followed
   std::map<std::pair<dev_t, ino_t>, const NamedFile*> existing;  // a device takes what it is given

@@ -42,7 +42,7 @@ std::string find_script() {
   if (!chosen.empty()) {
     if (!is_file(chosen))
       throw UnavailableError(
-          concat("LENSLET_REPORT_SCRIPT names ", printable_name(chosen), ", which cannot be read"));
+          concat("LENSLET_REPORT_SCRIPT names ", printable_excerpt(chosen), ", which cannot be read"));
     return chosen;
   }
   std::string folder = program_folder();

@@ -297,7 +297,7 @@ ReadResults parse_results(const std::string& text, const std::string& origin) {
 
 ReadResults read_results(const std::string& path) {
   const std::vector<uint8_t> bytes = read_file(path, kMaxBytes);
-  return parse_results(std::string(bytes.begin(), bytes.end()), printable_name(path));
+  return parse_results(std::string(bytes.begin(), bytes.end()), printable_excerpt(path));
 }
 
 ResultEnvironment this_environment(const std::string& tool, bool with_gpus,

@@ -69,11 +69,9 @@ std::string linked_name(std::string path) {
 
 }  // namespace
 
-std::string printable_name(const std::string& name) { return printable_excerpt(name); }
-
 std::vector<uint8_t> read_file(const std::string& path, size_t max_bytes) {
   const bool standard_input = path == "-";
-  const std::string name = standard_input ? "standard input" : printable_name(path);
+  const std::string name = standard_input ? "standard input" : printable_excerpt(path);
   // O_NONBLOCK: opening a FIFO that nobody writes to would wait for ever.
   const Descriptor file(standard_input ? STDIN_FILENO
                                        : ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
@@ -152,7 +150,7 @@ void remove_unfinished_files() noexcept {
 
 OutputFile::OutputFile(const std::string& path) : path_(path) {
   const auto fail = [&] {
-    return OutputError(concat(printable_name(path), ": cannot be written: ", reason_of(errno)));
+    return OutputError(concat(printable_excerpt(path), ": cannot be written: ", reason_of(errno)));
   };
   if (path == "-") {
     descriptor_ = STDOUT_FILENO;
@@ -215,7 +213,7 @@ void OutputFile::flush() {
     const ssize_t put = ::write(descriptor_, buffer_.data() + done, buffer_.size() - done);
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) {
-      throw OutputError(concat(path_ == "-" ? "standard output" : printable_name(path_),
+      throw OutputError(concat(path_ == "-" ? "standard output" : printable_excerpt(path_),
                                ": cannot be written: ", reason_of(errno)));
     }
     done += static_cast<size_t>(put);
@@ -229,7 +227,7 @@ void OutputFile::commit() {
   const int closed = ::close(descriptor_);
   descriptor_ = -1;
   if (closed != 0 || (temporary_ && ::rename(temporary_->path().c_str(), path_.c_str()) != 0)) {
-    throw OutputError(concat(printable_name(path_), ": cannot be written: ", reason_of(errno)));
+    throw OutputError(concat(printable_excerpt(path_), ": cannot be written: ", reason_of(errno)));
   }
   if (temporary_) temporary_->release();
 }

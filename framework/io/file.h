@@ -9,9 +9,6 @@
 
 namespace lenslet {
 
-/// A file's name for messages: printable() (framework/text.h), the middle of a very long name becomes "…".
-std::string printable_name(const std::string& name);
-
 /// Reads a regular file, or standard input for "-" (a pipe or a file, not a terminal). Throws DataError
 /// naming the file: missing, unreadable, a directory, a FIFO or device (refused at once, never waited for),
 /// or larger than `max_bytes`.

@@ -10,6 +10,7 @@
 #include "framework/error.h"
 #include "framework/io/file.h"
 #include "framework/io/gzip.h"
+#include "framework/text.h"
 
 namespace lenslet {
 namespace {
@@ -89,8 +90,8 @@ std::string find_idx(const std::string& folder, const std::string& split, const 
   struct stat status {};
   const bool exists = ::stat(folder.empty() ? "." : folder.c_str(), &status) == 0;
   if (exists && !S_ISDIR(status.st_mode))
-    throw DataError(concat(printable_name(folder), ": expected a folder of IDX files, found a file"));
-  throw DataError(concat(printable_name(folder), exists ? ": none of " : ": no such folder; looked for ",
+    throw DataError(concat(printable_excerpt(folder), ": expected a folder of IDX files, found a file"));
+  throw DataError(concat(printable_excerpt(folder), exists ? ": none of " : ": no such folder; looked for ",
                          tried, exists ? " is there" : ""));
 }
 
@@ -127,7 +128,7 @@ IdxArray parse_idx(std::vector<uint8_t> bytes, int rank, const std::string& orig
 
 IdxArray read_idx(const std::string& path, int rank) {
   return parse_idx(read_file(path, kMaxFileBytes), rank,
-                   path == "-" ? "standard input" : printable_name(path));
+                   path == "-" ? "standard input" : printable_excerpt(path));
 }
 
 ImageDataset read_image_dataset(const std::string& folder, const std::string& split, int64_t rows,
@@ -137,8 +138,8 @@ ImageDataset read_image_dataset(const std::string& folder, const std::string& sp
   set.labels_path = find_idx(folder, split, "labels", kLabelRank);
   IdxArray images = read_idx(set.images_path, kImageRank);
   IdxArray labels = read_idx(set.labels_path, kLabelRank);
-  const std::string images_name = printable_name(set.images_path),
-                    labels_name = printable_name(set.labels_path);
+  const std::string images_name = printable_excerpt(set.images_path),
+                    labels_name = printable_excerpt(set.labels_path);
   if (images.dims[1] != rows || images.dims[2] != cols) {
     throw DataError(concat(images_name, ": expected images of ", rows, "x", cols, ", found ", images.dims[1],
                            "x", images.dims[2]));

@@ -7,6 +7,7 @@
 #include "framework/error.h"
 #include "framework/io/file.h"
 #include "framework/io/image_decoders.h"
+#include "framework/text.h"
 
 namespace lenslet {
 namespace {
@@ -130,7 +131,7 @@ Image decode_image(const std::vector<uint8_t>& bytes, const std::string& origin,
 
 Image read_image(const std::string& path, const ImageLimits& limits) {
   return decode_image(read_file(path, limits.max_file_bytes),
-                      path == "-" ? "standard input" : printable_name(path), limits);
+                      path == "-" ? "standard input" : printable_excerpt(path), limits);
 }
 
 }  // namespace lenslet

@@ -17,6 +17,7 @@
 
 #include "framework/error.h"
 #include "framework/io/file.h"
+#include "framework/text.h"
 
 namespace lenslet {
 namespace {
@@ -69,7 +70,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     } else if (place_ == Place::kEntry && key_ == "dtype") {
       entry_->dtype = value;
     } else {
-      return wrong_value("\"" + printable_name(value) + "\"");
+      return wrong_value("\"" + printable_excerpt(value) + "\"");
     }
     return true;
   }
@@ -104,7 +105,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
                                                   : nullptr;
       if (!seen) {
         fail(concat(where(), ": expected the keys dtype, shape and data_offsets, found \"",
-                    printable_name(name), "\""));
+                    printable_excerpt(name), "\""));
       }
       if (std::exchange(*seen, true)) duplicate(name);
     }
@@ -144,7 +145,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     std::string what = error.what();
     const size_t colon = what.find(": ");
     if (colon != std::string::npos) what.erase(0, colon + 2);
-    fail(concat("not valid JSON at byte ", position, ": ", printable_name(what)));
+    fail(concat("not valid JSON at byte ", position, ": ", printable_excerpt(what)));
   }
 
  private:
@@ -154,11 +155,11 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     throw DataError(concat(origin_, ": safetensors header: ", what));
   }
   [[noreturn]] void duplicate(const std::string& name) const {
-    fail(concat(place_ == Place::kTop ? "" : where() + ": ", "the key \"", printable_name(name),
+    fail(concat(place_ == Place::kTop ? "" : where() + ": ", "the key \"", printable_excerpt(name),
                 "\" appears twice"));
   }
   std::string where() const {
-    return metadata_next_ ? "__metadata__" : "tensor \"" + printable_name(tensor_) + "\"";
+    return metadata_next_ ? "__metadata__" : "tensor \"" + printable_excerpt(tensor_) + "\"";
   }
 
   // `found` where the format wants something else; what it wants follows from the place.
@@ -171,7 +172,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
       case Place::kTop:
         fail(concat(where(), ": expected an object, found ", found));
       case Place::kMetadata:
-        fail(concat("__metadata__ \"", printable_name(key_), "\": expected a string, found ", found));
+        fail(concat("__metadata__ \"", printable_excerpt(key_), "\": expected a string, found ", found));
       case Place::kEntry:
         wanted = key_ == "dtype" ? "a string" : "a list of whole numbers";
         break;
@@ -258,10 +259,10 @@ void convert(const uint8_t* in, const std::string& dtype, size_t count, float* o
 // dtype, shape and length of one tensor. Returns its shape.
 Shape check_entry(const std::string& name, const Entry& entry, uint64_t data_bytes,
                   const std::string& origin) {
-  const std::string tensor = concat(origin, ": tensor \"", printable_name(name), "\": ");
+  const std::string tensor = concat(origin, ": tensor \"", printable_excerpt(name), "\": ");
   const uint64_t element = element_bytes(entry.dtype);
   if (element == 0) {
-    throw DataError(concat(tensor, "expected F32, F16 or BF16, found ", printable_name(entry.dtype),
+    throw DataError(concat(tensor, "expected F32, F16 or BF16, found ", printable_excerpt(entry.dtype),
                            "; convert it before saving"));
   }
   std::string text;
@@ -305,12 +306,12 @@ void check_cover(const std::map<std::string, Entry>& entries, uint64_t data_byte
   for (const auto* entry : sorted) {
     const uint64_t begin = entry->second.offsets[0];
     if (begin < end) {
-      throw DataError(concat(origin, ": the data of tensors \"", printable_name(*previous), "\" and \"",
-                             printable_name(entry->first), "\" overlap at byte ", begin));
+      throw DataError(concat(origin, ": the data of tensors \"", printable_excerpt(*previous), "\" and \"",
+                             printable_excerpt(entry->first), "\" overlap at byte ", begin));
     }
     if (begin > end) {
       throw DataError(concat(origin, ": ", begin - end, " bytes before the data of tensor \"",
-                             printable_name(entry->first), "\" belong to no tensor"));
+                             printable_excerpt(entry->first), "\" belong to no tensor"));
     }
     end = entry->second.offsets[1];
     previous = &entry->first;
@@ -372,7 +373,7 @@ Safetensors parse_safetensors(const uint8_t* bytes, size_t size, const std::stri
         infinities += std::isinf(tensor.data()[i]);
       }
       if (nans + infinities > 0) {
-        throw DataError(concat(origin, ": tensor \"", printable_name(name), "\" holds ", nans, " NaN and ",
+        throw DataError(concat(origin, ": tensor \"", printable_excerpt(name), "\" holds ", nans, " NaN and ",
                                infinities, " infinite of ", count, " values, expected finite ones"));
       }
     }
@@ -383,8 +384,8 @@ Safetensors parse_safetensors(const uint8_t* bytes, size_t size, const std::stri
 
 Safetensors read_safetensors(const std::string& path, bool allow_non_finite) {
   const std::vector<uint8_t> bytes = read_file(path, kMaxFileBytes);
-  return parse_safetensors(bytes.data(), bytes.size(), path == "-" ? "standard input" : printable_name(path),
-                           allow_non_finite);
+  return parse_safetensors(bytes.data(), bytes.size(),
+                           path == "-" ? "standard input" : printable_excerpt(path), allow_non_finite);
 }
 
 }  // namespace lenslet

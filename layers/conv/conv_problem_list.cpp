@@ -5,6 +5,7 @@
 
 #include "framework/error.h"
 #include "framework/io/file.h"
+#include "framework/text.h"
 
 namespace lenslet {
 namespace {
@@ -41,7 +42,7 @@ std::vector<Conv2dProblem> parse_problem_list(const std::string& text, const std
 
 std::vector<Conv2dProblem> read_problem_list(const std::string& path) {
   const std::vector<uint8_t> bytes = read_file(path, kMaxFileBytes);
-  return parse_problem_list(std::string(bytes.begin(), bytes.end()), printable_name(path));
+  return parse_problem_list(std::string(bytes.begin(), bytes.end()), printable_excerpt(path));
 }
 
 }  // namespace lenslet

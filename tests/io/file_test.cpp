@@ -10,6 +10,7 @@
 #include <string>
 
 #include "framework/error.h"
+#include "framework/text.h"
 #include "tests/io/crafted_files.h"
 #include "tests/support/expect_error.h"
 
@@ -81,13 +82,13 @@ TEST(ReadFile, RefusesATerminalOnStandardInput) {
   expect_error<DataError>([] { read_file("-", 10); }, "found a terminal");
 }
 
-TEST(PrintableName, IsOneLineOfText) {
-  EXPECT_EQ(printable_name("plain name.png"), "plain name.png");
-  EXPECT_EQ(printable_name("zwölf/数字.png"), "zwölf/数字.png");
-  EXPECT_EQ(printable_name("a\nb\x1b[31m"), "a\\nb\\x1b[31m");
-  EXPECT_EQ(printable_name("\xff\xfe\xc3"), "\\xff\\xfe\\xc3");
-  EXPECT_EQ(printable_name("\xc0\xaf\xed\xa0\x80"), "\\xc0\\xaf\\xed\\xa0\\x80");  // overlong, surrogate
-  EXPECT_LT(printable_name(std::string(5000, 'x')).size(), 400u);
+TEST(PrintableExcerpt, IsOneLineOfText) {
+  EXPECT_EQ(printable_excerpt("plain name.png"), "plain name.png");
+  EXPECT_EQ(printable_excerpt("zwölf/数字.png"), "zwölf/数字.png");
+  EXPECT_EQ(printable_excerpt("a\nb\x1b[31m"), "a\\nb\\x1b[31m");
+  EXPECT_EQ(printable_excerpt("\xff\xfe\xc3"), "\\xff\\xfe\\xc3");
+  EXPECT_EQ(printable_excerpt("\xc0\xaf\xed\xa0\x80"), "\\xc0\\xaf\\xed\\xa0\\x80");  // overlong, surrogate
+  EXPECT_LT(printable_excerpt(std::string(5000, 'x')).size(), 400u);
 }
 
 TEST(OutputFile, AppearsWholeOrNotAtAll) {

@@ -33,7 +33,7 @@ constexpr Named kNamed[] = {
 class LineReader {
  public:
   LineReader(const std::string& origin, size_t line)
-      : where_(concat(printable_name(origin), ", line ", line)) {}
+      : where_(concat(printable_excerpt(origin), ", line ", line)) {}
 
   [[noreturn]] void refuse(const std::string& what) const { throw DataError(concat(where_, ": ", what)); }
 
@@ -156,7 +156,7 @@ Filter parse_filter(const std::string& text, const std::string& origin) {
     ++filter.r;
   }
   if (filter.r % 2 == 0) {
-    throw DataError(concat(printable_name(origin), ": expected 1, 3, 5, ... ", kMaxSide,
+    throw DataError(concat(printable_excerpt(origin), ": expected 1, 3, 5, ... ", kMaxSide,
                            " rows of numbers, found ", filter.r));
   }
   return filter;
