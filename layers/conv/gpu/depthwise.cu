@@ -207,26 +207,26 @@ class DepthwiseChannels : public DepthwiseKernel {
     const int groups = problem.k / vector;
     const auto row_segments = static_cast<int>(ceil_div(p, rows));
     const auto column_segments = static_cast<int>(ceil_div(q, columns));
-    shape_ = {problem.c,
-              problem.h,
-              problem.w,
-              problem.k,
-              p,
-              q,
-              problem.r,
-              problem.s,
-              problem.stride_h,
-              problem.stride_w,
-              problem.pad_h,
-              problem.pad_w,
-              problem.dilation_h,
-              problem.dilation_w,
-              problem.n * groups * row_segments * column_segments,
-              FastDivide(problem.k / problem.c),
-              FastDivide(groups),
-              FastDivide(column_segments),
-              FastDivide(row_segments),
-              request.relu};
+    shape_.c = problem.c;
+    shape_.h = problem.h;
+    shape_.w = problem.w;
+    shape_.k = problem.k;
+    shape_.p = p;
+    shape_.q = q;
+    shape_.r = problem.r;
+    shape_.s = problem.s;
+    shape_.stride_h = problem.stride_h;
+    shape_.stride_w = problem.stride_w;
+    shape_.pad_h = problem.pad_h;
+    shape_.pad_w = problem.pad_w;
+    shape_.dilation_h = problem.dilation_h;
+    shape_.dilation_w = problem.dilation_w;
+    shape_.threads = problem.n * groups * row_segments * column_segments;
+    shape_.by_multiplier = FastDivide(problem.k / problem.c);
+    shape_.by_channel_groups = FastDivide(groups);
+    shape_.by_column_segments = FastDivide(column_segments);
+    shape_.by_row_segments = FastDivide(row_segments);
+    shape_.relu = request.relu;
     if (variant) {
       launch_ = variant->kernel;
       set("conv_depthwise_channels_kernel", reinterpret_cast<const void*>(launch_), shape_.threads,
