@@ -22,17 +22,18 @@ RULES = (
     rule('sanitize_kernels', r'Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>cudnn_(?!tails|depthwise)\w+)', ('memcheck',)),  # none of our own
     rule('sanitize_kernels', r'Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>(?!cudnn)\w+_(tails|depthwise|outputs))'),
     rule('sanitize_kernels', r'Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>(?!cudnn)\w+)_\w+'),
-    rule('sanitize_kernels', r'Rungs/(?P<piece>RungOnce\.RunsOnBareMemory/(direct|implicit_gemm))_\d.*'),
+    rule('sanitize_kernels', r'Rungs/(?P<piece>RungOnce\.RunsOnBareMemory/(direct|implicit_gemm_\d\d))_.*'),
     rule('sanitize_kernels', r'(?P<piece>StudiesOnce\.\w+)'),
     rule('study_kernels', r'StudyKernels\.ConvolveTwo\w+'),
     rule('layers_gpu', r'Linear\.(?P<piece>IsExactOnIntegers|StaysWithin\w+)', ('memcheck', 'synccheck')),
     rule('layers_gpu', r'(?P<piece>\w+)\.(?!SeesPlanted).*'),
     rule('lenet_gpu', r'GoldenGpu\.EveryLinearBackend\w+'),
     rule('lenet_gpu', r'GoldenGpu\.(?P<piece>FusedPooling\w+|ACapturedGraph\w+)', ('memcheck',)),
+    # racecheck looks within blocks, and these have only more of them than the batches after: minutes for nothing.
+    rule('fused_gpu', r'(Batches/FusedBatch|Fused)\.(?P<piece>ThePosition\w+|PredictionsAreTheLogitsOwn)(/(63|96|97|127|128|\d{4}))?',
+         ('memcheck', 'initcheck', 'synccheck')),
+    rule('fused_gpu', r'Batches/FusedBatch\.(?P<piece>PredictionsAreTheLogitsOwn/\d)\d*'),
     rule('fused_gpu', r'Fused\.(?P<piece>(?!LogitsAgree|ReadsTheMnist|SeesPlanted)\w+)'),
-    rule('fused_gpu', r'Batches/FusedBatch\.(?P<piece>PredictionsAreTheLogitsOwn/\d)\d{0,2}'),
-    # racecheck looks within blocks, and these have only more of them: minutes for nothing.
-    rule('fused_gpu', r'Batches/FusedBatch\.(?P<piece>PredictionsAreTheLogitsOwn)/\d{4}', ('memcheck', 'initcheck', 'synccheck')),
     # A tool that looks at accesses when a kernel ends cannot follow one that stays and talks to the host.
     rule('resident_gpu', r'(?P<piece>Resident\.(?!EndsWhen)\w+|LatencyModes\.EachGives\w+)',
          ('memcheck', 'initcheck', 'synccheck')),
