@@ -17,8 +17,6 @@ constexpr int kMaxRunsInBlock = 32;
 constexpr double kBudgetNs = 20e6;
 constexpr int kMinBlocks = 3;
 constexpr int kMaxBlocks = 15;
-// A GPU's times differ less, and holding its stream back takes most of a millisecond.
-constexpr int kMaxGpuBlocks = 5;
 
 }  // namespace
 
@@ -51,10 +49,10 @@ double DevicePrepareServices::time_ns(const std::function<void()>& enqueue) {
   };
   enqueue();  // the first run loads code and touches pages
   stream_.synchronize();
-  block_ns(1);
   const double once_ns = std::max(block_ns(1), 1.0);
   const int runs = static_cast<int>(std::clamp(kBlockNs / once_ns, 1.0, double{kMaxRunsInBlock}));
-  const double most = stream_.device().is_cuda() ? kMaxGpuBlocks : kMaxBlocks;
+  // A GPU's times differ less, and holding its stream back takes most of a millisecond: the least will do.
+  const double most = stream_.device().is_cuda() ? kMinBlocks : kMaxBlocks;
   const int blocks = static_cast<int>(std::clamp(kBudgetNs / (once_ns * runs), double{kMinBlocks}, most));
   std::vector<double> samples;
   for (int i = 0; i < blocks; ++i) samples.push_back(block_ns(runs) / runs);
