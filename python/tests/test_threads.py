@@ -85,7 +85,15 @@ def test_other_numbers_of_threads_are_refused(count):
     assert lenslet.num_threads() == before
 
 
-def test_ctrl_c_ends_a_long_call(images):
+@pytest.fixture
+def interruptible():
+    """SIGINT raises KeyboardInterrupt, also where the suite was started as a shell's background job, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_ends_a_long_call(images, interruptible):
     model = lenslet.Model.built_in(device="cpu")
     many = np.broadcast_to(images[0], (20_000_000, 28, 28))
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
