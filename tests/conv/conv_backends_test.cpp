@@ -2,6 +2,8 @@
 // Compiled once for each kind of device; a new backend or a new line in a list is tested without a change here.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "layers/conv/prepare_services.h"
@@ -114,6 +116,68 @@ TEST_P(ConvWorkspace, IsStatedAndLimited) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, ConvWorkspace, testing::ValuesIn(backend_names()),
+                         [](const testing::TestParamInfo<std::string>& param) { return param.param; });
+
+class ConvFusedRelu : public OpenedConvBackend {};
+
+// A wrong number must not look like a right one: where the bias makes every other output zero, a NaN is still seen in all
+// whose windows hold it. Algorithms that transform tiles may spread it further.
+TEST_P(ConvFusedRelu, KeepsNan) {
+  if (!backend_->fuses_relu()) GTEST_SKIP() << GetParam() << " fuses no ReLU";
+  Stream stream(Device{kDevice, 0});
+  DevicePrepareServices services(stream);
+  std::string reason;
+  int served = 0;
+  for (const char* text :
+       {"mb2ic3ih9oc5kh3ph1", "mb5ic6ih12oc16kh5", "mb2ic8ih17oc64kh3", "mb2g6ic6ih9oc6kh3ph1"}) {
+    for (const TensorLayout layout : {TensorLayout::kNchw, TensorLayout::kNhwc}) {
+      Conv2dProblem problem = Conv2dProblem::parse(text);
+      problem.layout = layout;
+      const std::vector<float> weights(static_cast<size_t>(problem.weight_shape().num_elements()), 0.5f),
+          bias(static_cast<size_t>(problem.k), -1000.0f);
+      std::vector<float> x(static_cast<size_t>(problem.input_shape().num_elements()), 0.25f);
+      // The pixel in the middle of the first image, in every channel.
+      const int64_t plane = int64_t{problem.h} * problem.w,
+                    middle = problem.h / 2 * problem.w + problem.w / 2;
+      for (int64_t c = 0; c < problem.c; ++c) {
+        const int64_t at = layout == TensorLayout::kNchw ? c * plane + middle : middle * problem.c + c;
+        x[static_cast<size_t>(at)] = NAN;
+      }
+      for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+        if (const Support support = backend_->supports(problem, math); !support) {
+          reason = support.reason();
+          continue;
+        }
+        SCOPED_TRACE(concat(problem.to_string(), " ", to_string(layout), " ", to_string(math)));
+        std::unique_ptr<ConvKernel> kernel;
+        try {
+          kernel = backend_->prepare(
+              {problem, math, weights.data(), bias.data(), true, SIZE_MAX, services, stream});
+        } catch (const UnavailableError& error) {
+          reason = error.what();
+          continue;
+        }
+        ++served;
+        std::vector<float> y(static_cast<size_t>(problem.output_shape().num_elements()));
+        const auto device_x = services.upload(x.data(), x.size());
+        const auto device_y = services.allocate(y.size() * sizeof(float));
+        const auto workspace = services.allocate(std::max<size_t>(kernel->workspace_bytes(), 1));
+        RunContext context{stream, workspace.get(), nullptr};
+        kernel->run({device_x.get(), static_cast<float*>(device_y.get())}, context);
+        services.download(y.data(), static_cast<const float*>(device_y.get()), y.size());
+        const auto nans = std::count_if(y.begin(), y.end(), [](float value) { return std::isnan(value); });
+        const auto zeros = std::count(y.begin(), y.end(), 0.0f);
+        EXPECT_GE(nans, int64_t{problem.k} * problem.r * problem.s) << kernel->detail();
+        EXPECT_EQ(nans + zeros, static_cast<int64_t>(y.size())) << kernel->detail();
+        EXPECT_GE(zeros, static_cast<int64_t>(y.size()) / problem.n)
+            << "of another image: " << kernel->detail();
+      }
+    }
+  }
+  if (served == 0) GTEST_SKIP() << reason;
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, ConvFusedRelu, testing::ValuesIn(backend_names()),
                          [](const testing::TestParamInfo<std::string>& param) { return param.param; });
 
 class ConvChoice : public OpenedConvBackend {

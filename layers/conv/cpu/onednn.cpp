@@ -1,4 +1,4 @@
-// Convolution by oneDNN 2.x (module lenslet_conv_cpu_onednn): its direct algorithm, bias and ReLU fused.
+// Convolution by oneDNN 2.x (module lenslet_conv_cpu_onednn): its direct algorithm, bias fused.
 //
 //   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, c, p*sh - ph + r*dh, q*sw - pw + s*dw]
 //   x [N, C, H, W], w [K, C/G, R, S], y [N, K, P, Q]; x and y NCHW or NHWC, as the problem says
@@ -51,7 +51,7 @@ memory::desc plain_y_desc(const Conv2dProblem& p, int64_t batch) {
 
 /// nullopt-like (an empty descriptor) where oneDNN has no implementation.
 Convolution::primitive_desc describe_convolution(const Conv2dProblem& p, int64_t batch, Layout layout,
-                                                 bool bias, bool relu) {
+                                                 bool bias) {
   const memory::desc x = plain_x_desc(p, batch), y = plain_y_desc(p, batch);
   const auto any = [](const memory::desc& desc) {
     return memory::desc(desc.dims(), memory::data_type::f32, memory::format_tag::any);
@@ -69,11 +69,6 @@ Convolution::primitive_desc describe_convolution(const Conv2dProblem& p, int64_t
                                pads);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  if (relu) {
-    dnnl::post_ops post;
-    post.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
-    attributes.set_post_ops(post);
-  }
   return {desc, attributes, cpu_engine(), true};
 }
 
@@ -172,8 +167,7 @@ class OneDnnKernel : public ConvKernel {
       bias_ = copy_of({{problem.k}, memory::data_type::f32, memory::format_tag::x}, request.bias);
     for (int64_t part = 0; part < parts_wanted_; ++part) {
       const int64_t first = part * problem.n / parts_wanted_, last = (part + 1) * problem.n / parts_wanted_;
-      const auto desc =
-          describe_convolution(problem, last - first, layout, request.bias != nullptr, request.relu);
+      const auto desc = describe_convolution(problem, last - first, layout, request.bias != nullptr);
       if (!desc) throw UnavailableError(concat("oneDNN has no implementation for ", problem.to_string()));
       // Parts differ by one image at most; the layout of the weights is the same for
       // all, or each gets its own.
@@ -254,6 +248,8 @@ class OneDnnBackend : public ConvBackend {
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }
+  // oneDNN's ReLU after a convolution makes a NaN zero.
+  bool fuses_relu() const override { return false; }
   // The layout is chosen by timing.
   Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
     return Determinism::kBounded;
