@@ -1,8 +1,6 @@
 # shellcheck shell=bash
 # ./dev format
 
-readonly clang_format_major=14  # the version the tree is formatted with; others differ in details
-
 # Prints the clang-format of the right major version.
 find_clang_format() {
   local candidate

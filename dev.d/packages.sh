@@ -18,6 +18,7 @@ readonly optional=(
   'header oneapi/dnnl/dnnl.hpp|libdnnl-dev libonednn-dev'
   'program ccache|ccache'
 )
+readonly clang_format_major=14  # the version the tree is formatted with; others differ in details
 # What some tests want beyond a build, and skip without.
 readonly for_tests=(
   'program zsh|zsh'
@@ -25,6 +26,8 @@ readonly for_tests=(
   'program doxygen|doxygen'
   'program dpkg-shlibdeps|dpkg-dev'
   'program pkg-config|pkgconf pkg-config'
+  'program python3|python3'
+  "program clang-format-$clang_format_major|clang-format-$clang_format_major"
 )
 
 has_program() {

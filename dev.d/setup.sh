@@ -10,7 +10,6 @@ check_cmake() {
     die "CMake $cmake_minimum or newer is needed, found $version: a newer one comes with 'pip install cmake' or from apt.kitware.com"
 }
 
-# shellcheck disable=SC2120  # its arguments come from the command line
 cmd_setup() {
   local minimal=no tests=no
   while [ "$#" -gt 0 ]; do
@@ -34,11 +33,11 @@ cmd_setup() {
   say 'everything that a build needs is installed'
 }
 
+# setup_if_needed [SETUP OPTIONS…]
 setup_if_needed() {
   if required_is_present; then
     check_cmake
   else
-    # shellcheck disable=SC2119
-    cmd_setup
+    cmd_setup "$@"
   fi
 }

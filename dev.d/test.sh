@@ -37,7 +37,7 @@ cmd_test() {
     # One expression: of several ctest leaves out only what matches all.
     selection+=(--label-exclude "^($(IFS='|' && printf '%s' "${excluded[*]}"))\$")
   fi
-  setup_if_needed
+  setup_if_needed --tests
   build "$targets" -DLENSLET_BUILD_TESTS=ON
   if folder=$(mnist_folder); then
     export LENSLET_MNIST_DIR=$folder
