@@ -138,11 +138,11 @@ MatrixShape im2col_shape(int size, int out_channels) {
 }
 
 MatrixKernel kernel_of(const GemmCell& cell) {
-  if (cell.kind == "shared") return matrix_shared_kernel(cell.edge);
-  if (cell.kind == "register") return matrix_register_kernel(cell.edge);
-  if (cell.kind == "row") return matrix_row_kernel(cell.edge);
-  if (cell.kind == "column") return matrix_column_kernel(cell.edge);
-  return matrix_element_kernel(cell.edge);  // "global" and "element" are one and the same
+  if (cell.kind == "shared") return matrix_shared(cell.edge);
+  if (cell.kind == "register") return matrix_register(cell.edge);
+  if (cell.kind == "row") return matrix_row(cell.edge);
+  if (cell.kind == "column") return matrix_column(cell.edge);
+  return matrix_element(cell.edge);  // "global" and "element" are one and the same
 }
 
 std::unique_ptr<Contender> matrix_contender(const GemmCell& cell, MatrixTask& task, Stream& stream) {

@@ -10,8 +10,8 @@ namespace {
 //             is read again for each row, as far as caches do not keep it
 // requires    a launch that the card allows (checked by matrix_support)
 // measured    docs/results, study a, table gemm_partition
-__global__ void column_kernel(MatrixShape shape, const float* __restrict__ a, const float* __restrict__ b,
-                              float* __restrict__ c) {
+__global__ void matrix_column_kernel(MatrixShape shape, const float* __restrict__ a,
+                                     const float* __restrict__ b, float* __restrict__ c) {
   const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (column >= shape.columns) return;
   for (int row = 0; row < shape.rows; ++row) {
@@ -25,8 +25,8 @@ __global__ void column_kernel(MatrixShape shape, const float* __restrict__ a, co
 
 }  // namespace
 
-MatrixKernel matrix_column_kernel(int block) {
-  return {"matrix_column_kernel", &column_kernel, block, 1, 0, block};
+MatrixKernel matrix_column(int block) {
+  return {"matrix_column_kernel", &matrix_column_kernel, block, 1, 0, block};
 }
 
 }  // namespace lenslet

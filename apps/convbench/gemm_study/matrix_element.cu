@@ -12,8 +12,8 @@ namespace {
 //             reuse
 // requires    a launch that the card allows (checked by matrix_support)
 // measured    docs/results, study a, tables gemm_memory and gemm_partition
-__global__ void element_kernel(MatrixShape shape, const float* __restrict__ a, const float* __restrict__ b,
-                               float* __restrict__ c) {
+__global__ void matrix_element_kernel(MatrixShape shape, const float* __restrict__ a,
+                                      const float* __restrict__ b, float* __restrict__ c) {
   const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int row = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   if (row >= shape.rows || column >= shape.columns) return;
@@ -26,8 +26,8 @@ __global__ void element_kernel(MatrixShape shape, const float* __restrict__ a, c
 
 }  // namespace
 
-MatrixKernel matrix_element_kernel(int tile) {
-  return {"matrix_element_kernel", &element_kernel, tile, tile, tile, tile};
+MatrixKernel matrix_element(int tile) {
+  return {"matrix_element_kernel", &matrix_element_kernel, tile, tile, tile, tile};
 }
 
 }  // namespace lenslet

@@ -38,11 +38,11 @@ struct MatrixKernel {
 };
 
 // One file each. `tile` and `block` in threads along an edge.
-MatrixKernel matrix_element_kernel(int tile);   // one thread an element, operands from global memory
-MatrixKernel matrix_shared_kernel(int tile);    // the same, operands staged in shared memory
-MatrixKernel matrix_register_kernel(int tile);  // 4 x 4 elements a thread, outer products in registers
-MatrixKernel matrix_row_kernel(int block);      // one thread a row
-MatrixKernel matrix_column_kernel(int block);   // one thread a column
+MatrixKernel matrix_element(int tile);   // one thread an element, operands from global memory
+MatrixKernel matrix_shared(int tile);    // the same, operands staged in shared memory
+MatrixKernel matrix_register(int tile);  // 4 x 4 elements a thread, outer products in registers
+MatrixKernel matrix_row(int block);      // one thread a row
+MatrixKernel matrix_column(int block);   // one thread a column
 
 /// Whether the device can launch it, from the device's own limits; the reason where it cannot.
 Support matrix_support(const MatrixKernel& kernel, Device device);

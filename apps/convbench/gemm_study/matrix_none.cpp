@@ -4,11 +4,11 @@
 
 namespace lenslet {
 
-MatrixKernel matrix_element_kernel(int) { return {"matrix_element_kernel", nullptr}; }
-MatrixKernel matrix_shared_kernel(int) { return {"matrix_shared_kernel", nullptr}; }
-MatrixKernel matrix_register_kernel(int) { return {"matrix_register_kernel", nullptr}; }
-MatrixKernel matrix_row_kernel(int) { return {"matrix_row_kernel", nullptr}; }
-MatrixKernel matrix_column_kernel(int) { return {"matrix_column_kernel", nullptr}; }
+MatrixKernel matrix_element(int) { return {"matrix_element_kernel", nullptr}; }
+MatrixKernel matrix_shared(int) { return {"matrix_shared_kernel", nullptr}; }
+MatrixKernel matrix_register(int) { return {"matrix_register_kernel", nullptr}; }
+MatrixKernel matrix_row(int) { return {"matrix_row_kernel", nullptr}; }
+MatrixKernel matrix_column(int) { return {"matrix_column_kernel", nullptr}; }
 
 Support matrix_support(const MatrixKernel&, Device) { return Support::no(cuda_status().reason); }
 LaunchResources matrix_launch_resources(const MatrixKernel&) { throw UnavailableError(cuda_status().reason); }

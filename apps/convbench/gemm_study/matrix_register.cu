@@ -29,8 +29,8 @@ __device__ __forceinline__ float4 load_four(const float* row, int column, int co
 // measured    docs/results, study a, table gemm_memory
 template <int kTile>
 __global__ void __launch_bounds__(kTile* kTile)
-    register_kernel(MatrixShape shape, const float* __restrict__ a, const float* __restrict__ b,
-                    float* __restrict__ c) {
+    matrix_register_kernel(MatrixShape shape, const float* __restrict__ a, const float* __restrict__ b,
+                           float* __restrict__ c) {
   constexpr int kThreads = kTile * kTile;
   const int thread = static_cast<int>(threadIdx.y) * kTile + static_cast<int>(threadIdx.x);
   const int64_t first_column = (static_cast<int64_t>(blockIdx.x) * kThreads + thread) * kPatch;
@@ -70,11 +70,11 @@ __global__ void __launch_bounds__(kTile* kTile)
 
 }  // namespace
 
-MatrixKernel matrix_register_kernel(int tile) {
+MatrixKernel matrix_register(int tile) {
   MatrixKernel kernel{"matrix_register_kernel", nullptr, tile, tile, kPatch, kPatch * tile * tile};
-  if (tile == 8) kernel.function = &register_kernel<8>;
-  if (tile == 16) kernel.function = &register_kernel<16>;
-  if (tile == 32) kernel.function = &register_kernel<32>;
+  if (tile == 8) kernel.function = &matrix_register_kernel<8>;
+  if (tile == 16) kernel.function = &matrix_register_kernel<16>;
+  if (tile == 32) kernel.function = &matrix_register_kernel<32>;
   return kernel;
 }
 

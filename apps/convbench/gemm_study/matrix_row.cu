@@ -10,8 +10,8 @@ namespace {
 //             time, down its columns. With so few threads time is latency, so that nine loads wait at once
 // requires    a launch that the card allows (checked by matrix_support)
 // measured    docs/results, study a, table gemm_partition
-__global__ void row_kernel(MatrixShape shape, const float* __restrict__ a, const float* __restrict__ b,
-                           float* __restrict__ c) {
+__global__ void matrix_row_kernel(MatrixShape shape, const float* __restrict__ a, const float* __restrict__ b,
+                                  float* __restrict__ c) {
   const int row = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   if (row >= shape.rows) return;
   const float* left = a + static_cast<int64_t>(row) * shape.inner;
@@ -26,6 +26,6 @@ __global__ void row_kernel(MatrixShape shape, const float* __restrict__ a, const
 
 }  // namespace
 
-MatrixKernel matrix_row_kernel(int block) { return {"matrix_row_kernel", &row_kernel, 1, block, block, 0}; }
+MatrixKernel matrix_row(int block) { return {"matrix_row_kernel", &matrix_row_kernel, 1, block, block, 0}; }
 
 }  // namespace lenslet

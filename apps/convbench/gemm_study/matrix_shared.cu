@@ -13,8 +13,8 @@ namespace {
 // measured    docs/results, study a, table gemm_memory
 template <int kTile>
 __global__ void __launch_bounds__(kTile* kTile)
-    shared_kernel(MatrixShape shape, const float* __restrict__ a, const float* __restrict__ b,
-                  float* __restrict__ c) {
+    matrix_shared_kernel(MatrixShape shape, const float* __restrict__ a, const float* __restrict__ b,
+                         float* __restrict__ c) {
   __shared__ float left[kTile][kTile], right[kTile][kTile];
   const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
   const int column = static_cast<int>(blockIdx.x) * kTile + x, row = static_cast<int>(blockIdx.y) * kTile + y;
@@ -36,11 +36,11 @@ __global__ void __launch_bounds__(kTile* kTile)
 
 }  // namespace
 
-MatrixKernel matrix_shared_kernel(int tile) {
+MatrixKernel matrix_shared(int tile) {
   MatrixKernel kernel{"matrix_shared_kernel", nullptr, tile, tile, tile, tile};
-  if (tile == 8) kernel.function = &shared_kernel<8>;
-  if (tile == 16) kernel.function = &shared_kernel<16>;
-  if (tile == 32) kernel.function = &shared_kernel<32>;
+  if (tile == 8) kernel.function = &matrix_shared_kernel<8>;
+  if (tile == 16) kernel.function = &matrix_shared_kernel<16>;
+  if (tile == 32) kernel.function = &matrix_shared_kernel<32>;
   return kernel;
 }
 

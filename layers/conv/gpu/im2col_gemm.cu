@@ -15,6 +15,7 @@
 #include "framework/cuda_check.h"
 #include "framework/error.h"
 #include "framework/integer_math.h"
+#include "framework/launch_resources.cuh"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/fast_divide.cuh"
@@ -45,11 +46,12 @@ struct Window {
 //             neighbouring pixels; grid.y = channels, grid.z = images, both in turns
 // memory      no shared memory: windows that overlap meet in L1; every store is coalesced
 // requires    kR = R and kS = S, or both 0 for any size; kPadded unless no window leaves the input
-// measured    as the stage "im2col" of a profile
+// measured    as the stage "im2col" of the im2col_gemm rows of a profile, and in docs/kernels/im2col_gemm.md
 template <int kR, int kS, bool kPadded>
 __global__ void __launch_bounds__(kThreads)
-    im2col_gemm_unroll_kernel(const float* __restrict__ x, float* __restrict__ col, const Window window,
-                              const FastDivide by_q, int first_pixel, int pixels, int channels, int images) {
+    conv_im2col_gemm_unroll_kernel(const float* __restrict__ x, float* __restrict__ col, const Window window,
+                                   const FastDivide by_q, int first_pixel, int pixels, int channels,
+                                   int images) {
   const int pixel = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (pixel >= pixels) return;
   int q;
@@ -84,12 +86,12 @@ using Unroll = void (*)(const float*, float*, Window, FastDivide, int, int, int,
 Unroll unroll_for(const Conv2dProblem& problem) {
   const bool padded = problem.pad_h > 0 || problem.pad_w > 0;
   if (problem.r == 3 && problem.s == 3) {
-    return padded ? im2col_gemm_unroll_kernel<3, 3, true> : im2col_gemm_unroll_kernel<3, 3, false>;
+    return padded ? conv_im2col_gemm_unroll_kernel<3, 3, true> : conv_im2col_gemm_unroll_kernel<3, 3, false>;
   }
   if (problem.r == 5 && problem.s == 5) {
-    return padded ? im2col_gemm_unroll_kernel<5, 5, true> : im2col_gemm_unroll_kernel<5, 5, false>;
+    return padded ? conv_im2col_gemm_unroll_kernel<5, 5, true> : conv_im2col_gemm_unroll_kernel<5, 5, false>;
   }
-  return padded ? im2col_gemm_unroll_kernel<0, 0, true> : im2col_gemm_unroll_kernel<0, 0, false>;
+  return padded ? conv_im2col_gemm_unroll_kernel<0, 0, true> : conv_im2col_gemm_unroll_kernel<0, 0, false>;
 }
 
 /// Threads of a block: the warps that leave the fewest idle at the end of `pixels`, the most of those.
@@ -149,6 +151,21 @@ class Im2colGemmKernel : public ConvKernel {
     return concat(gemm_->describe(), ", ", rounds_.column_bytes >> 10, " KiB of columns");
   }
 
+  // The products are the library's.
+  std::vector<LaunchResources> launches() const override {
+    std::vector<LaunchResources> own;
+    if (rounds_.column_bytes > 0) {
+      own.push_back(launch_resources("conv_im2col_gemm_unroll_kernel",
+                                     reinterpret_cast<const void*>(unroll_for(problem_)),
+                                     block_threads(rounds_.pixels), 0));
+    }
+    if (bias_ || relu_) {
+      const int64_t all = int64_t{problem_.p()} * problem_.q();
+      own.push_back(bias_relu_launch(rounds_.pixels == all ? rounds_.images : problem_.n, problem_.k, all));
+    }
+    return own;
+  }
+
   void run(const ConvArgs& args, RunContext& context) override {
     const int64_t all = int64_t{problem_.p()} * problem_.q();
     const int64_t x_image = int64_t{problem_.c} * problem_.h * problem_.w, y_image = problem_.k * all;
@@ -189,7 +206,7 @@ class Im2colGemmKernel : public ConvKernel {
     unroll_for(problem_)<<<grid, threads, 0, static_cast<cudaStream_t>(context.stream.native_handle())>>>(
         x, columns, window, by_q_, static_cast<int>(first_pixel), static_cast<int>(pixels), problem_.c,
         static_cast<int>(images));
-    LENSLET_CUDA_CHECK_LAUNCH("im2col_gemm_unroll_kernel");
+    LENSLET_CUDA_CHECK_LAUNCH("conv_im2col_gemm_unroll_kernel");
   }
 
   // One batch of products over the images for each group, or over the groups for each image, whichever are fewer calls.

@@ -6,6 +6,7 @@
 
 #include "framework/cuda_check.h"
 #include "framework/keep_nan.h"
+#include "framework/launch_resources.cuh"
 #include "layers/gemm/gpu/bias_relu.h"
 
 namespace lenslet {
@@ -45,29 +46,46 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <int kWidth, typename Index>
-void launch(float* y, const float* bias, bool relu, int64_t channels, int64_t inner, int64_t total,
+void launch(float* y, const float* bias, bool relu, int64_t channels, int64_t inner, int64_t values,
             cudaStream_t stream) {
+  const int64_t total = values / kWidth;
   const auto blocks = static_cast<unsigned>((total + kThreads - 1) / kThreads);
   bias_relu_kernel<kWidth, Index><<<blocks, kThreads, 0, stream>>>(
       y, bias, relu, static_cast<Index>(channels), static_cast<Index>(inner), static_cast<Index>(total));
   LENSLET_CUDA_CHECK_LAUNCH("bias_relu_kernel");
 }
 
+/// One way to launch it, and the kernel that is launched.
+struct Variant {
+  decltype(&launch<1, uint32_t>) launch;
+  const void* kernel;
+};
+template <int kWidth, typename Index>
+Variant variant() {
+  return {&launch<kWidth, Index>, reinterpret_cast<const void*>(&bias_relu_kernel<kWidth, Index>)};
+}
+
+Variant variant_for(int64_t values, int64_t channels, int64_t inner, bool aligned) {
+  const bool in_quads = aligned && (inner % 4 == 0 || (inner == 1 && channels % 4 == 0));
+  const bool small = values < INT32_MAX;
+  if (in_quads) return small ? variant<4, uint32_t>() : variant<4, uint64_t>();
+  return small ? variant<1, uint32_t>() : variant<1, uint64_t>();
+}
+
 }  // namespace
 
 void bias_relu_gpu(float* y, const float* bias, bool relu, int64_t outer, int64_t channels, int64_t inner,
-                   void* stream_handle) {
+                   void* stream) {
   const int64_t values = outer * channels * inner;
   if (values == 0 || (!bias && !relu)) return;
-  const auto stream = static_cast<cudaStream_t>(stream_handle);
-  const bool in_quads =
-      (inner % 4 == 0 || (inner == 1 && channels % 4 == 0)) && reinterpret_cast<uintptr_t>(y) % 16 == 0;
-  const bool small = values < INT32_MAX;
-  if (in_quads) {
-    (small ? launch<4, uint32_t> : launch<4, uint64_t>)(y, bias, relu, channels, inner, values / 4, stream);
-  } else {
-    (small ? launch<1, uint32_t> : launch<1, uint64_t>)(y, bias, relu, channels, inner, values, stream);
-  }
+  const bool aligned = reinterpret_cast<uintptr_t>(y) % 16 == 0;
+  variant_for(values, channels, inner, aligned)
+      .launch(y, bias, relu, channels, inner, values, static_cast<cudaStream_t>(stream));
+}
+
+LaunchResources bias_relu_launch(int64_t outer, int64_t channels, int64_t inner) {
+  const Variant variant = variant_for(outer * channels * inner, channels, inner, true);
+  return launch_resources("bias_relu_kernel", variant.kernel, kThreads, 0);
 }
 
 }  // namespace lenslet

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "framework/launch_resources.h"
+
 namespace lenslet {
 
 /// y[o, c, i] = f(y[o, c, i] + bias[c]) in place, f = max(., 0) with `relu`, else nothing; y [outer,
@@ -10,5 +12,8 @@ namespace lenslet {
 /// cudaStream_t. Throws DeviceError.
 void bias_relu_gpu(float* y, const float* bias, bool relu, int64_t outer, int64_t channels, int64_t inner,
                    void* stream);
+
+/// What that launches for y aligned to 16 bytes. Throws DeviceError.
+LaunchResources bias_relu_launch(int64_t outer, int64_t channels, int64_t inner);
 
 }  // namespace lenslet
