@@ -39,7 +39,7 @@ void check(cublasStatus_t status, const char* expression, const char* file, int 
 std::string library_version() {
   int part[3] = {};
   const libraryPropertyType types[3] = {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL};
-  for (int i = 0; i < 3; ++i) cublasGetProperty(types[i], &part[i]);
+  for (int i = 0; i < 3; ++i) LENSLET_CUBLAS_CHECK(cublasGetProperty(types[i], &part[i]));
   return concat(part[0], ".", part[1], ".", part[2]);
 }
 
