@@ -50,7 +50,7 @@ __device__ __forceinline__ void add_products(float (&sum)[kRows], const float* _
 //             output, its lanes split i
 // memory      no shared memory; kRows sums a lane
 // requires    kRows 1 or 4; kWidth 4 only where inputs is a multiple of 4 and x, w are aligned to 16 bytes
-// measured    as the rows fc1, fc2 and fc3 of a profile at small batches
+// measured    as fc1, fc2 and fc3 in profile-batch-1.json of docs/results
 template <int kRows, int kWidth>
 __global__ void __launch_bounds__(kWarp* kWarps)
     linear_warp_reduce_kernel(const float* __restrict__ x, const float* __restrict__ w,
