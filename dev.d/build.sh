@@ -44,6 +44,12 @@ find_nvcc() {
   return 1
 }
 
+# What one copy of the tree compiled serves another, and one build folder what another compiled: paths below the tree count
+# from the build folder.
+share_compiler_cache() {
+  export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
+}
+
 # build TARGETS [CMAKE OPTIONS…]; TARGETS is "all" or a list.
 build() {
   local targets=$1 options=() nvcc
@@ -51,8 +57,7 @@ build() {
   check_preset  # LENSLET_PRESET's too
   if has_program ccache; then
     options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
-    # What one copy of the tree compiled serves another, so that paths below it count from the build folder.
-    export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
+    share_compiler_cache
   fi
   if nvcc=$(find_nvcc); then
     case $preset in

@@ -47,6 +47,8 @@ cmd_python() {
   python3 -m venv --clear "$venv" || die "python3 could not make a virtual environment (its own words are above)"
   if has_program ccache; then
     for launcher in CXX CUDA; do export "CMAKE_${launcher}_COMPILER_LAUNCHER=ccache"; done
+    share_compiler_cache
+    export CXX=${CXX:-c++}  # as CMake names it in the other build folders: the cache tells compilers apart by name
   fi
   say "pip install '.[test]' ${options[*]}"
   CMAKE_BUILD_PARALLEL_LEVEL=$(jobs) "$venv/bin/pip" --disable-pip-version-check install '.[test]' "${options[@]}" ||
