@@ -8,7 +8,8 @@ def copy_tree(root, target):
     """What is tracked or new and not ignored, as it stands; everything but build folders where there is no git."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     # A tree without .git may lie in a folder that some other repository ignores.
-    listed = subprocess.run(command, cwd=root, capture_output=True) if (root / ".git").exists() else None
+    asked = (root / ".git").exists() and shutil.which("git")
+    listed = subprocess.run(command, cwd=root, capture_output=True) if asked else None
     if listed is None or listed.returncode:
         shutil.copytree(root, target, ignore=shutil.ignore_patterns("build", "build-*", ".git", "data", ".*cache"))
         return
