@@ -31,9 +31,9 @@ Prepared::Prepared(Device device, const ConstTensorView& input, const TensorView
       input_(device, input.bytes()),
       output_(device, output.bytes()),
       workspace_(device, op_->workspace_bytes()),
-      x_(input),
+      x_({input}),
       y_(output) {
-  x_.data = input_.as<float>();
+  x_[0].data = input_.as<float>();
   y_.data = output_.as<float>();
 }
 
@@ -56,7 +56,7 @@ void Prepared::load(const Bytes& values) {
 
 void Prepared::enqueue() {
   RunContext context{stream_, workspace_.data(), nullptr};
-  op_->run({x_}, y_, context);
+  op_->run(x_, y_, context);
 }
 
 Bytes Prepared::result() {

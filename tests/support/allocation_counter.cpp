@@ -1,6 +1,9 @@
 #include "tests/support/allocation_counter.h"
 
+#include <malloc.h>
+
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <new>
 
@@ -20,6 +23,18 @@ void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
 }
 void operator delete(void* data) noexcept { std::free(data); }
 void operator delete(void* data, std::size_t) noexcept { std::free(data); }
+
+// Buffer's memory, and that of operator new for types of more than the usual alignment. These go before the C library's and
+// a sanitizer's; memalign() is left theirs, so that free() knows what it gets.
+extern "C" int posix_memalign(void** data, std::size_t alignment, std::size_t bytes) noexcept {
+  ++count;
+  *data = memalign(alignment, bytes);
+  return *data ? 0 : ENOMEM;
+}
+extern "C" void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
+  ++count;
+  return memalign(alignment, bytes);
+}
 
 namespace lenslet {
 AllocationCounter::AllocationCounter() : before_(count.load()) {}

@@ -1,4 +1,5 @@
-// Counts what operator new hands out, to show that running allocates nothing. Threads of the pool count too.
+// Counts what operator new and aligned allocation (a Buffer's on the CPU) hand out, to show that running allocates nothing.
+// Threads of the pool count too.
 #pragma once
 
 namespace lenslet {

@@ -1,0 +1,116 @@
+// run() of every CPU backend of every layer, and of every fused variant, allocates nothing: no Buffer, nothing by operator new.
+// The names come from the registries, so that a new backend is held to it unasked.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "framework/error.h"
+#include "layers/relu/relu_layer.h"
+#include "tests/determinism/subjects.h"
+#include "tests/support/allocation_counter.h"
+#include "tests/support/planted_faults.h"
+
+namespace lenslet {
+namespace {
+
+using determinism::Family;
+using determinism::Prepared;
+using determinism::Subject;
+
+constexpr int64_t kBatch = 7;
+constexpr size_t kMost = 60;  // subjects of a backend, spread over all that it serves
+constexpr int kRuns = 3;
+
+/// What runs allocate, in words; empty where that is nothing.
+std::string broken_run(const Subject& subject, int64_t batch) {
+  const std::unique_ptr<Prepared> prepared = subject.prepare(batch);
+  prepared->run(determinism::batch_of(subject, batch));  // the threads start here
+  const AllocationCounter counter;
+  for (int i = 0; i < kRuns; ++i) prepared->enqueue();
+  const long allocations = counter.allocations();
+  if (allocations == 0) return {};
+  return concat(subject.name, ", batch ", batch, ": ", kRuns, " runs allocate ", allocations, " times");
+}
+
+class Allocations : public testing::TestWithParam<Family> {};
+
+TEST_P(Allocations, RunsMakeNone) {
+  // Its primitives, and the threads that they start, allocate as the library likes. The row of this test in tests.cmake
+  // hides its products too: matrix products here are the blocked loop's.
+  if (GetParam().backend == "onednn") GTEST_SKIP() << "what oneDNN allocates is its own";
+  std::string why_not = "nothing here is small enough";
+  const std::vector<Subject> all = determinism::subjects(GetParam(), Device::cpu(), why_not);
+  if (all.empty()) GTEST_SKIP() << why_not;
+  const size_t step = all.size() / kMost + 1;
+  for (size_t i = 0; i < all.size(); i += step) {
+    EXPECT_EQ(broken_run(all[i], 1), "");
+    EXPECT_EQ(broken_run(all[i], determinism::largest_served(all[i], kBatch)), "");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, Allocations, testing::ValuesIn(determinism::families(DeviceKind::kCpu)),
+                         [](const testing::TestParamInfo<Family>& param) {
+                           return param.param.type + "_" + param.param.backend;
+                         });
+
+/// broken_run() of ReLU with that fault in it.
+std::string broken_by(const Fault& fault) {
+  const ReluLayer relu;
+  OperatorRequest request;
+  request.device = Device::cpu();
+  request.inputs = {Shape{1, 1000}};
+  request.output = request.inputs[0];
+  Subject subject = determinism::layer_subject(relu, "direct", request, 2, 1);
+  subject.name = "planted";
+  subject.prepare = [&](int64_t) {
+    return std::make_unique<Prepared>(
+        request.device, ConstTensorView{nullptr, request.inputs[0], request.device},
+        TensorView{nullptr, request.output, request.device},
+        [&](Stream& stream) { return with_fault(relu.prepare("direct", request, stream), fault); });
+  };
+  return broken_run(subject, 1);
+}
+
+TEST(PlantedAllocation, NoneIsNoneFound) {
+  EXPECT_EQ(broken_by([](const FaultyRun& run) { run.run_rightly(); }), "");
+}
+
+TEST(PlantedAllocation, OfABufferIsSeen) {
+  EXPECT_EQ(broken_by([](const FaultyRun& run) {
+              const Buffer taken(run.output.device, run.output.bytes());
+              run.run_rightly();
+            }),
+            "planted, batch 1: 3 runs allocate 3 times");
+}
+
+TEST(PlantedAllocation, OfATensorIsSeen) {
+  EXPECT_NE(broken_by([](const FaultyRun& run) {
+              const Tensor taken(run.output.shape);
+              run.run_rightly();
+            }),
+            "");
+}
+
+TEST(PlantedAllocation, OfAVectorOnceIsSeen) {
+  std::vector<float> grown;
+  EXPECT_EQ(broken_by([&grown](const FaultyRun& run) {
+              if (run.number == 1) grown.resize(1000);  // what the first run takes is preparation still
+              run.run_rightly();
+            }),
+            "planted, batch 1: 3 runs allocate 1 times");
+}
+
+TEST(PlantedAllocation, OfAnAlignedObjectIsSeen) {
+  struct alignas(64) Line {
+    float values[16] = {};
+  };
+  std::unique_ptr<Line> line;  // out here, lest the compiler leave the allocation out
+  EXPECT_EQ(broken_by([&line](const FaultyRun& run) {
+              line = std::make_unique<Line>();
+              run.run_rightly();
+            }),
+            "planted, batch 1: 3 runs allocate 3 times");
+}
+
+}  // namespace
+}  // namespace lenslet
