@@ -24,16 +24,21 @@ void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
 void operator delete(void* data) noexcept { std::free(data); }
 void operator delete(void* data, std::size_t) noexcept { std::free(data); }
 
-// Buffer's memory, and that of operator new for types of more than the usual alignment. These go before the C library's and
-// a sanitizer's; memalign() is left theirs, so that free() knows what it gets.
+// For types of more than the usual alignment.
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  ++count;
+  if (void* data = memalign(static_cast<std::size_t>(alignment), bytes)) return data;
+  throw std::bad_alloc();
+}
+void operator delete(void* data, std::align_val_t) noexcept { std::free(data); }
+void operator delete(void* data, std::size_t, std::align_val_t) noexcept { std::free(data); }
+
+// What a Buffer calls on the CPU. This goes before the C library's and a sanitizer's; memalign() is left theirs, so that
+// free() knows what it gets.
 extern "C" int posix_memalign(void** data, std::size_t alignment, std::size_t bytes) noexcept {
   ++count;
   *data = memalign(alignment, bytes);
   return *data ? 0 : ENOMEM;
-}
-extern "C" void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
-  ++count;
-  return memalign(alignment, bytes);
 }
 
 namespace lenslet {

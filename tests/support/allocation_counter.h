@@ -1,5 +1,5 @@
-// Counts what operator new and aligned allocation (a Buffer's on the CPU) hand out, to show that running allocates nothing.
-// Threads of the pool count too.
+// Counts what operator new and posix_memalign() (a Buffer's memory on the CPU) hand out, to show that running allocates
+// nothing. Threads of the pool count too.
 #pragma once
 
 namespace lenslet {
