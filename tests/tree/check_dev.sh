@@ -40,12 +40,12 @@ expect 2 "as -DNAME=VALUE, found 'LENSLET_CUDA=OFF'" ./dev python -- LENSLET_CUD
 
 # ./dev bench writes what the tables of results are made from, but for what other frameworks do.
 wrote=$(sed 's/[$]batch/10000/g' dev.d/bench.sh)
-for file in $(grep -ohE '[a-z0-9*-]+\.json' docs/results/*.py | sort -u); do
+while read -r file; do
   if [ "$file" != peers.json ] && ! grep -qE "/${file//\*/[a-z0-9]*}\"" <<<"$wrote"; then
     printf 'FAILED: docs/results reads %s, which ./dev bench does not write\n' "$file"
     failed=1
   fi
-done
+done < <(grep -ohE '[a-z0-9*-]+\.json' docs/results/*.py | sort -u)
 
 if command -v curl >/dev/null 2>&1; then
   first=train-images-idx3-ubyte.gz
