@@ -76,7 +76,7 @@ __device__ __forceinline__ bool needs_word(int block, int word) {
 // work split as fused_lenet5_small_kernel; block 0 watches the host's memory and sends the others what they need of an image
 // memory     5 to 14 KiB a block; all weights in registers
 // requires   compute capability 9.0, one cluster, packed parameters of the same Tile; ResidentLenet5 sees to it
-// measured   H200, docs/kernels/fused_lenet.md, "Latency"
+// measured   H200, docs/results.md, "One call, wall time"
 template <class T>
 __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
     fused_lenet5_resident_kernel(const __grid_constant__ ResidentArguments args) {

@@ -64,7 +64,7 @@ __device__ __forceinline__ void relay_image(const Pixel* image, unsigned char* r
 // work split a cluster of 2 to 16 blocks an image, 256 threads each: conv1 and conv2 by position, fc1 by input, the rest in block 0
 // memory     a block 5 to 14 KiB for its share, block 0 45 KiB for the weights of fc2 and fc3; filters in registers
 // requires   compute capability 9.0, a grid of whole clusters, packed parameters of the same Tile; SmallOperator sees to it
-// measured   H200, docs/kernels/fused_lenet.md, "Latency"
+// measured   H200, docs/results.md, "One call, wall time"
 template <class T, typename Pixel>
 __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
     fused_lenet5_small_kernel(const __grid_constant__ SmallArguments args) {
