@@ -29,7 +29,7 @@ struct LinearBackend {
   std::unique_ptr<Operator> (*prepare)(const LinearProblem&, Stream&);
 };
 
-#if LENSLET_HAS_CUDA
+#ifdef LENSLET_HAS_CUDA
 #define LENSLET_LINEAR_GPU(name) &prepare_linear_##name##_gpu
 #else
 #define LENSLET_LINEAR_GPU(name) nullptr

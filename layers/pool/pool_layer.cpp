@@ -10,7 +10,7 @@ class PoolOperator : public Operator {
  public:
   explicit PoolOperator(const Pool2dProblem& problem) : problem_(problem) {}
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
-#if LENSLET_HAS_CUDA
+#ifdef LENSLET_HAS_CUDA
     if (output.device.is_cuda()) {
       pool2d_direct_gpu(problem_, inputs[0].data, output.data, context.stream.native_handle());
       return;
@@ -76,7 +76,7 @@ Support Pool2dLayer::supports(const std::string& backend, const OperatorRequest&
   const Support listed = lists(backend, request.device.kind);
   if (!listed) return listed;
   if (request.fuse_relu || request.fuse_max_pool) return Support::no(concat(type(), " fuses nothing"));
-#if !LENSLET_HAS_CUDA
+#ifndef LENSLET_HAS_CUDA
   if (request.device.is_cuda()) return Support::no("this build has no GPU side");
 #endif
   return Support::yes();

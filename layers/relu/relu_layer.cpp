@@ -10,7 +10,7 @@ class ReluOperator : public Operator {
  public:
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
     const int64_t count = output.shape.num_elements();
-#if LENSLET_HAS_CUDA
+#ifdef LENSLET_HAS_CUDA
     if (output.device.is_cuda()) {
       relu_direct_gpu(inputs[0].data, output.data, count, context.stream.native_handle());
       return;
@@ -39,7 +39,7 @@ Support ReluLayer::supports(const std::string& backend, const OperatorRequest& r
   const Support listed = lists(backend, request.device.kind);
   if (!listed) return listed;
   if (request.fuse_relu || request.fuse_max_pool) return Support::no("relu fuses nothing");
-#if !LENSLET_HAS_CUDA
+#ifndef LENSLET_HAS_CUDA
   if (request.device.is_cuda()) return Support::no("this build has no GPU side");
 #endif
   return Support::yes();

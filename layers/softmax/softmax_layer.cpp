@@ -11,7 +11,7 @@ class SoftmaxOperator : public Operator {
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
     const int64_t classes = output.shape[-1];
     const int64_t rows = classes == 0 ? 0 : output.shape.num_elements() / classes;
-#if LENSLET_HAS_CUDA
+#ifdef LENSLET_HAS_CUDA
     if (output.device.is_cuda()) {
       softmax_direct_gpu(inputs[0].data, output.data, rows, classes, context.stream.native_handle());
       return;
@@ -42,7 +42,7 @@ Support SoftmaxLayer::supports(const std::string& backend, const OperatorRequest
   const Support listed = lists(backend, request.device.kind);
   if (!listed) return listed;
   if (request.fuse_relu || request.fuse_max_pool) return Support::no("softmax fuses nothing");
-#if !LENSLET_HAS_CUDA
+#ifndef LENSLET_HAS_CUDA
   if (request.device.is_cuda()) return Support::no("this build has no GPU side");
 #endif
   return Support::yes();

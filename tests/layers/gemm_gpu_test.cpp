@@ -186,7 +186,7 @@ TEST_F(CublasGemm, SaysWhatItIs) {
   EXPECT_NE(gemm->describe().find("cuBLAS"), std::string::npos) << gemm->describe();
 }
 
-#if LENSLET_HAS_CUDA
+#ifdef LENSLET_HAS_CUDA
 TEST_F(CublasGemm, BiasAndReluFollowInPlace) {
   for (int64_t outer : {1, 3}) {
     for (int64_t channels : {1, 4, 10, 120}) {

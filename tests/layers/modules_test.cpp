@@ -70,7 +70,7 @@ TEST_F(Modules, LinearServesWithoutALibrary) {
   request.output = {2, 3};
   EXPECT_EQ(layer.preferred(request), "direct");
   EXPECT_TRUE(layer.supports("gemm", request));  // the blocked loop
-#if LENSLET_HAS_CUDA
+#ifdef LENSLET_HAS_CUDA
   request.device = Device::cuda();
   EXPECT_EQ(layer.preferred(request), "warp_reduce");
   const Support support = layer.supports("cublas", request);
