@@ -83,8 +83,8 @@ void add_model(Command command, CommonOptions& options) {
   add_network(command, options);
   command.text(
       "--plan", "auto|layered|fused|FILE", options.plan,
-      "layer by layer, all layers at once, or the choices of a saved plan (.json); auto takes fused on "
-      "the CPU, where it serves and no --backend is given, else layered [auto]");
+      "layer by layer, all layers at once, or the choices of a saved plan (.json); auto takes layered with "
+      "--backend, else fused for bytes or predictions and where it serves on the CPU, else layered [auto]");
 }
 
 void add_output(Command command, CommonOptions& options) {
