@@ -156,8 +156,8 @@ TEST(Model, TellsItsTimesAndBackends) {
     EXPECT_LE(layer.p10_ns, layer.p90_ns) << layer.name;
     sum += layer.median_ns;
   }
-  EXPECT_GT(sum,
-            layers.total_ns / 10);  // loosely: the machine may be busy, and sanitizers slow what lies between
+  // Loosely: the machine may be busy, and sanitizers slow what lies between the layers.
+  EXPECT_GT(sum, layers.total_ns / 10);
   EXPECT_LT(sum, layers.total_ns * 10);
   EXPECT_EQ(layers.layers[0].name, "conv1");
   EXPECT_EQ(layers.layers[0].math, "fp32");
