@@ -6,7 +6,8 @@ set -euo pipefail
 cd "$1"
 
 mapfile -t sources < <(find . \( -path ./build -o -path './build-*' -o -path ./data -o -path ./.git -o -path './.*/*' ! -path './.ci/*' \) -prune -o \
-  -type f \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cmake' -o -name CMakeLists.txt \
+  -type f \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc' -o -name '*.c' -o -name '*.cmake' \
+  -o -name CMakeLists.txt -o -name '*.awk' \
   -o -name '*.md' -o -name '*.sh' -o -name '*.py' -o -name dev -o -path './.ci/run' \) -print | sort)
 [ "${#sources[@]}" -gt 0 ] || { echo 'no files found: wrong folder?' >&2; exit 1; }
 found=0

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # The checks bite: each one passes on a copy of the tree, and turns red, with the right words, for what is planted there.
-#   self_test.sh ROOT GENERATED_DIR CXX
+#   self_test.sh ROOT GENERATED_DIR CXX [NVCC]
+# The check of the architectures is tried where NVCC is given.
 # shellcheck disable=SC2016  # backticks are planted as they are
 set -euo pipefail
-root=$1 generated=$2 cxx=$3
+root=$1 generated=$2 cxx=$3 nvcc=${4:-}
 here=$root/tests/tree
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -96,6 +97,9 @@ red docs/planted.md 'see /wo''rk/anything' 'a path of one machine' "${text[@]}"
 red docs/results/planted.json '{"path": "/wo''rk/library.so"}' 'a path of one machine' "${text[@]}"
 red layers/planted.cu 'LENSLET_CUDA_CHECK(cuda''GetLastError());' 'must name its kernel' "${text[@]}"
 red models/planted.h 'int a; ' 'at the end of a line' "${text[@]}"
+red models/planted.inc 'int a; ' 'at the end of a line' "${text[@]}"
+red tests/planted.c '// TO''DO later' 'tracker' "${text[@]}"
+red docs/planted.awk '# TO''DO later' 'tracker' "${text[@]}"
 red tests/planted.sh '#!/bin/sh\nif true; then' 'syntax error' "${text[@]}"
 red dev.d/setup.sh 'if true; then' 'syntax error' "${text[@]}"
 if command -v shellcheck >/dev/null 2>&1; then
@@ -135,6 +139,19 @@ if command -v python3 >/dev/null 2>&1; then
   mv "$work/readme" "$copy/README.md"
 else
   echo 'python3 is not installed: the check of the results was not tried'
+fi
+
+answers=(bash "$here/check_dev.sh" "$copy")
+green "${answers[@]}"
+red docs/results/planted.py 'load(folder, "planted.json")' 'reads planted.json' "${answers[@]}"
+
+if [ -n "$nvcc" ]; then
+  architectures=(bash "$here/check_architectures.sh" "$copy" "$nvcc")
+  green "${architectures[@]}"
+  red framework/CMakeLists.txt 'set_property(TARGET lenslet_framework PROPERTY COMPILE_DEFINITIONS "LENSLET_CUDA_ARCHITECTURES=\\"80-real\\"")' \
+    'does not know its architectures' "${architectures[@]}"
+else
+  echo 'no nvcc was given: the check of the architectures was not tried'
 fi
 
 # What looks at every header, and at every source file, in a tree that has few of them.

@@ -33,5 +33,5 @@ endif()
 
 add_test(NAME tree_checks_bite
          COMMAND "${LENSLET_BASH}" "${PROJECT_SOURCE_DIR}/tests/tree/self_test.sh" "${PROJECT_SOURCE_DIR}"
-                 "${PROJECT_BINARY_DIR}/generated" "${CMAKE_CXX_COMPILER}")
+                 "${PROJECT_BINARY_DIR}/generated" "${CMAKE_CXX_COMPILER}" ${CMAKE_CUDA_COMPILER})
 set_tests_properties(tree_checks_bite PROPERTIES LABELS tree)
