@@ -6,52 +6,18 @@
 #include "apps/convbench/bench/conv_bench.h"
 #include "apps/convbench/bench/row_table.h"
 #include "apps/convbench/commands.h"
+#include "apps/convbench/ladder_shapes.h"
 #include "apps/convbench/published.h"
 #include "layers/conv/gpu/ladder/conv_ladder.h"
 
 namespace lenslet {
 namespace {
 
-// The shapes that a ladder is measured on, the CPU backend that is its first row, and whether tensor cores are measured on
-// the same shapes, apart: they round their operands.
-struct LadderShapes {
-  const char* algorithm;
-  const char* study;
-  const char* cpu_backend;
-  bool with_tensor_cores;
-  std::vector<const char*> problems;
-};
-
-const std::vector<LadderShapes>& ladder_shapes() {
-  static const std::vector<LadderShapes> shapes = {
-      {"implicit_gemm",
-       "b",
-       "im2col_gemm",
-       true,
-       {"mb8ic32ih64oc128kh3", "mb8ic32ih64oc256kh3", "mb8ic32ih128oc128kh3", "mb8ic32ih128oc256kh3",
-        "mb8ic64ih64oc128kh3", "mb8ic64ih64oc256kh3", "mb8ic64ih128oc128kh3", "mb8ic64ih128oc256kh3"}},
-      {"direct",
-       "",
-       "direct",
-       false,
-       {"mb1ic3ih4096oc3kh3ph1", "mb1ic3ih4096oc1kh3ph1", "mb1ic3ih4096oc3kh3sh2ph1",
-        "mb1024ic6ih12oc16kh5n\"conv2\""}}};
-  return shapes;
-}
-
-const LadderShapes& shapes_of(const std::string& algorithm) {
-  const auto found = std::find_if(ladder_shapes().begin(), ladder_shapes().end(),
-                                  [&](const LadderShapes& shapes) { return algorithm == shapes.algorithm; });
-  if (found == ladder_shapes().end()) {
-    throw UsageError(concat("ladder ", algorithm, " has no shapes of its own: give --problem or --problems"));
-  }
-  return *found;
-}
-
 std::vector<Conv2dProblem> problems_of(const LadderOptions& options, const std::string& algorithm) {
   std::vector<Conv2dProblem> problems = problems_from(options.problems, options.problem_files);
   if (!problems.empty()) return problems;
-  for (const char* text : shapes_of(algorithm).problems) problems.push_back(Conv2dProblem::parse(text));
+  for (const char* text : ladder_shapes_of(algorithm).problems)
+    problems.push_back(Conv2dProblem::parse(text));
   return problems;
 }
 
@@ -151,11 +117,11 @@ void ladder_into(const LadderOptions& options, BenchSession& session) {
   int64_t groups = 0;
   for (const std::string& algorithm : algorithms) {
     groups += static_cast<int64_t>(problems_of(options, algorithm).size()) *
-              (shapes_of(algorithm).with_tensor_cores ? 3 : 2);
+              (ladder_shapes_of(algorithm).with_tensor_cores ? 3 : 2);
   }
   session.begin(groups, "ladder");
   for (const std::string& algorithm : algorithms) {
-    const LadderShapes& shapes = shapes_of(algorithm);
+    const LadderShapes& shapes = ladder_shapes_of(algorithm);
     std::vector<ConvCandidate> climb = rungs_of(algorithm);
     for (ConvCandidate& rival : rivals_of(kFp32Rivals, MathMode::kFp32)) climb.push_back(std::move(rival));
     std::vector<ConvCandidate> on_tensor_cores;

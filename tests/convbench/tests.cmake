@@ -9,6 +9,8 @@ if(LENSLET_BUILD_APPS)
     add_dependencies(test_convbench_cli lenslet_test_faulty_backend)
   endif()
 
+  lenslet_test(ladder_shapes SOURCES convbench/ladder_shapes_test.cpp DEPENDS lenslet_bench)
+
   # The same source for both kinds of device.
   set(bad_launch convbench/bad_launch_none.cpp)
   if(LENSLET_HAS_CUDA)

@@ -1,0 +1,39 @@
+#include "apps/convbench/ladder_shapes.h"
+
+#include <algorithm>
+
+#include "framework/error.h"
+
+namespace lenslet {
+namespace {
+
+const std::vector<LadderShapes>& ladder_shapes() {
+  static const std::vector<LadderShapes> shapes = {
+      // Those of layers/conv/problems/deep3x3.txt: a program that is installed has no lists.
+      {"implicit_gemm",
+       "b",
+       "im2col_gemm",
+       true,
+       {"mb8ic32ih64oc128kh3", "mb8ic32ih64oc256kh3", "mb8ic32ih128oc128kh3", "mb8ic32ih128oc256kh3",
+        "mb8ic64ih64oc128kh3", "mb8ic64ih64oc256kh3", "mb8ic64ih128oc128kh3", "mb8ic64ih128oc256kh3"}},
+      {"direct",
+       "",
+       "direct",
+       false,
+       {"mb1ic3ih4096oc3kh3ph1", "mb1ic3ih4096oc1kh3ph1", "mb1ic3ih4096oc3kh3sh2ph1",
+        "mb1024ic6ih12oc16kh5n\"conv2\""}}};
+  return shapes;
+}
+
+}  // namespace
+
+const LadderShapes& ladder_shapes_of(const std::string& algorithm) {
+  const auto found = std::find_if(ladder_shapes().begin(), ladder_shapes().end(),
+                                  [&](const LadderShapes& shapes) { return algorithm == shapes.algorithm; });
+  if (found == ladder_shapes().end()) {
+    throw UsageError(concat("ladder ", algorithm, " has no shapes of its own: give --problem or --problems"));
+  }
+  return *found;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,33 @@
+// The shapes of the ladders, which stand in the program: those of the lists in the tree.
+#include <gtest/gtest.h>
+
+#include "apps/convbench/ladder_shapes.h"
+#include "framework/error.h"
+#include "layers/conv/conv_problem.h"
+#include "layers/conv/gpu/ladder/conv_ladder.h"
+
+namespace lenslet {
+namespace {
+
+TEST(LadderShapes, OfImplicitGemmAreTheListDeep3x3) {
+  std::vector<std::string> here, listed;
+  for (const char* text : ladder_shapes_of("implicit_gemm").problems) {
+    here.push_back(Conv2dProblem::parse(text).to_string());
+  }
+  const std::string list = concat(LENSLET_SOURCE_DIR, "/layers/conv/problems/deep3x3.txt");
+  for (const Conv2dProblem& problem : read_problem_list(list)) listed.push_back(problem.to_string());
+  ASSERT_FALSE(listed.empty());
+  EXPECT_EQ(here, listed);
+}
+
+TEST(LadderShapes, AreThereForEveryLadder) {
+  for (const std::string& algorithm : conv_ladder_algorithms()) {
+    const LadderShapes& shapes = ladder_shapes_of(algorithm);
+    EXPECT_FALSE(shapes.problems.empty()) << algorithm;
+    for (const char* text : shapes.problems) EXPECT_NO_THROW(Conv2dProblem::parse(text)) << text;
+  }
+  EXPECT_THROW(ladder_shapes_of("nonesuch"), UsageError);
+}
+
+}  // namespace
+}  // namespace lenslet
