@@ -19,7 +19,7 @@ function(lenslet_conv_backend where name)
   if(where STREQUAL "gpu" AND NOT LENSLET_HAS_CUDA)
     # The name stays known: whoever asks for it hears what is missing, not that there is no such backend.
     set_property(GLOBAL APPEND_STRING PROPERTY LENSLET_CONV_ROWS
-                 "LENSLET_CONV_NOT_BUILT(${where}, ${name}, \"this build has no GPU side\")\n")
+                 "LENSLET_CONV_NOT_BUILT(${where}, ${name}, \"this build has no GPU side: configure with -DLENSLET_CUDA=ON, or use --device cpu\")\n")
     return()
   endif()
   set(file "${where}/${name}.cpp")

@@ -1,7 +1,8 @@
 #include "layers/linear/linear_layer.h"
-#include "layers/fp32_only.h"
 
 #include "framework/error.h"
+#include "layers/built_for.h"
+#include "layers/fp32_only.h"
 #include "layers/gemm/gemm.h"
 #include "layers/gemm/gpu/cublas_workspace.h"
 #include "layers/linear/linear_backends.h"
@@ -117,7 +118,7 @@ Support LinearLayer::supports(const std::string& backend, const OperatorRequest&
   if (!listed) return listed;
   if (request.fuse_max_pool) return Support::no("linear does not fuse max pooling");
   const LinearBackend& entry = backend_named(backend, request.device.kind);
-  if (!entry.prepare) return Support::no("this build has no GPU side");
+  if (!entry.prepare) return built_for(request.device);
   if (!request.inputs.empty() && request.inputs[0].rank() > 0 && request.inputs[0][0] > kMaxSize) {
     return Support::no(concat("linear serves up to ", kMaxSize, " samples, found ", request.inputs[0][0]));
   }

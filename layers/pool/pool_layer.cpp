@@ -1,6 +1,7 @@
 #include "layers/pool/pool_layer.h"
 
 #include "framework/error.h"
+#include "layers/built_for.h"
 #include "layers/pool/pool_kernels.h"
 
 namespace lenslet {
@@ -76,10 +77,7 @@ Support Pool2dLayer::supports(const std::string& backend, const OperatorRequest&
   const Support listed = lists(backend, request.device.kind);
   if (!listed) return listed;
   if (request.fuse_relu || request.fuse_max_pool) return Support::no(concat(type(), " fuses nothing"));
-#ifndef LENSLET_HAS_CUDA
-  if (request.device.is_cuda()) return Support::no("this build has no GPU side");
-#endif
-  return Support::yes();
+  return built_for(request.device);
 }
 
 std::unique_ptr<Operator> Pool2dLayer::prepare(const std::string& backend, const OperatorRequest& request,

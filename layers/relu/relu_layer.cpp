@@ -1,6 +1,7 @@
 #include "layers/relu/relu_layer.h"
 
 #include "framework/error.h"
+#include "layers/built_for.h"
 #include "layers/relu/relu_kernels.h"
 
 namespace lenslet {
@@ -39,10 +40,7 @@ Support ReluLayer::supports(const std::string& backend, const OperatorRequest& r
   const Support listed = lists(backend, request.device.kind);
   if (!listed) return listed;
   if (request.fuse_relu || request.fuse_max_pool) return Support::no("relu fuses nothing");
-#ifndef LENSLET_HAS_CUDA
-  if (request.device.is_cuda()) return Support::no("this build has no GPU side");
-#endif
-  return Support::yes();
+  return built_for(request.device);
 }
 
 std::unique_ptr<Operator> ReluLayer::prepare(const std::string& backend, const OperatorRequest& request,

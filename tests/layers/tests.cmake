@@ -4,7 +4,7 @@ set(lenslet_layer_tests
     support/planted_faults.cpp)
 set(lenslet_layer_targets lenslet_pool lenslet_relu lenslet_linear lenslet_softmax lenslet_reference)
 
-lenslet_test(layers_cpu SOURCES ${lenslet_layer_tests} DEPENDS ${lenslet_layer_targets})
+lenslet_test(layers_cpu SOURCES ${lenslet_layer_tests} layers/built_for_test.cpp DEPENDS ${lenslet_layer_targets})
 target_compile_definitions(test_layers_cpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCpu)
 lenslet_test(layers_gpu SOURCES ${lenslet_layer_tests} layers/gemm_gpu_test.cpp DEPENDS ${lenslet_layer_targets} GPU)
 target_compile_definitions(test_layers_gpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCuda)
