@@ -234,12 +234,18 @@ TEST(ConvBackendsOfTheCpu, RefuseProblemsWhoseWorkspaceHasNoSize) {
         .supports(Conv2dProblem::parse(text), MathMode::kFp32)
         .reason();
   };
-  EXPECT_EQ(refusal_of("direct", "ic1ih1oc1kh1073741823kw1ph536870911pw1073741823"),
-            "a padded image of one group, in whole strides, has 2^31 elements or more");
-  EXPECT_EQ(refusal_of("direct", "ic2147483647ih1iw1oc1kh1pw1073741823ph0"),
-            "a padded image of one group, in whole strides, has 2^31 elements or more");
+  EXPECT_EQ(
+      refusal_of("direct", "ic1ih1oc1kh1073741823kw1ph536870911pw1073741823"),
+      "direct on the CPU takes padded images of fewer than 2^31 elements a group, in whole strides, found "
+      "2.30584e+18: make the image or its padding smaller");
+  EXPECT_EQ(
+      refusal_of("direct", "ic2147483647ih1iw1oc1kh1pw1073741823ph0"),
+      "direct on the CPU takes padded images of fewer than 2^31 elements a group, in whole strides, found "
+      "1.38351e+19: make the image or its padding smaller");
   EXPECT_EQ(refusal_of("im2col_gemm", "ic1ih1iw2147483647oc1kh2147483647kw1ph1073741823pw0"),
-            "one output row unrolled has 2^40 elements or more");
+            "im2col_gemm on the CPU unrolls an output row to fewer than 2^40 elements, found 2147483647 x "
+            "2147483647: "
+            "make the image or the filter smaller");
   EXPECT_EQ(refusal_of("direct", "ic3ih16384oc3kh3ph1"), "") << "a picture of the largest size";
 }
 

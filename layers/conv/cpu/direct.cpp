@@ -292,8 +292,12 @@ class DirectKernel : public ConvKernel {
 class DirectBackend : public ConvBackend {
  public:
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
-    if (!Walk::fits(problem))
-      return Support::no("a padded image of one group, in whole strides, has 2^31 elements or more");
+    if (!Walk::fits(problem)) {
+      return Support::no(
+          concat("direct on the CPU takes padded images of fewer than 2^31 elements a group, in "
+                 "whole strides, found ",
+                 Walk::packed_elements(problem), ": make the image or its padding smaller"));
+    }
     return fp32_only("the CPU", math);
   }
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
@@ -336,7 +340,6 @@ class DirectBackend : public ConvBackend {
 }  // namespace
 
 namespace conv_backends {
-const ConvBackend& cpu_direct();
 const ConvBackend& cpu_direct() {
   static const DirectBackend backend;
   return backend;

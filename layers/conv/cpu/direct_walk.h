@@ -21,13 +21,15 @@ struct Walk {
     return problem.layout == TensorLayout::kNhwc || problem.stride_h != 1 || problem.stride_w != 1 ||
            problem.pad_h != 0 || problem.pad_w != 0;
   }
-  /// Whether a group's padded image, cut into residues of whole strides, has less than 2^31 elements: then no product here
-  /// overflows. Padding is free to say, so a problem of a few elements may have more than there is memory.
-  static bool fits(const Conv2dProblem& problem) {
+  /// The elements of a group's padded image, cut into residues of whole strides; 0 where none is cut. Padding is free to
+  /// say, so a problem of a few elements may have more than there is memory.
+  static double packed_elements(const Conv2dProblem& problem) {
     const double height = problem.h + 2.0 * problem.pad_h + 2.0 * problem.stride_h;
     const double width = problem.w + 2.0 * problem.pad_w + 2.0 * problem.stride_w;
-    return !packs(problem) || problem.c / problem.groups * height * width < 0x1p31;
+    return packs(problem) ? problem.c / problem.groups * height * width : 0;
   }
+  /// Whether these are less than 2^31: then no product here overflows.
+  static bool fits(const Conv2dProblem& problem) { return packed_elements(problem) < 0x1p31; }
 
   /// With a window, bands are as many windows high as fit.
   explicit Walk(const Conv2dProblem& problem, const std::optional<Pool2dWindow>& pool = {})

@@ -200,10 +200,15 @@ class Im2colGemmBackend : public ConvBackend {
     if (const Support nchw = nchw_only("im2col_gemm", problem); !nchw) return nchw;
     const Rounds rounds(problem);
     if (rounds.taps > INT32_MAX || rounds.positions() > INT32_MAX) {
-      return Support::no("one output row unrolled has 2^31 columns or more");
+      return Support::no(
+          concat("im2col_gemm on the CPU unrolls an output row to less than 2^31 x 2^31, found ", rounds.taps,
+                 " x ", rounds.positions(), ": make the image or the filter smaller"));
     }
-    if (rounds.taps * rounds.positions() >= kMaxColumnFloats)
-      return Support::no("one output row unrolled has 2^40 elements or more");
+    if (rounds.taps * rounds.positions() >= kMaxColumnFloats) {
+      return Support::no(
+          concat("im2col_gemm on the CPU unrolls an output row to fewer than 2^40 elements, found ",
+                 rounds.taps, " x ", rounds.positions(), ": make the image or the filter smaller"));
+    }
     return Support::yes();
   }
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
@@ -239,7 +244,6 @@ class Im2colGemmBackend : public ConvBackend {
 }  // namespace
 
 namespace conv_backends {
-const ConvBackend& cpu_im2col_gemm();
 const ConvBackend& cpu_im2col_gemm() {
   static const Im2colGemmBackend backend;
   return backend;
