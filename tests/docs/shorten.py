@@ -25,8 +25,8 @@ SHORTER = {
     "convbench filter": MEASURED,
     "convbench separable": {**MEASURED, "--channels": "+8", "--sizes": "+14", "--batch-size": "+2"},
     "convbench ladder": {**MEASURED, "--problem": "+mb1ic3ih64oc4kh3ph1"},
-    "convbench gemm": MEASURED,
-    "convbench stencil": MEASURED,
+    "convbench gemm": {**MEASURED, "--sizes": "+256"},
+    "convbench stencil": {**MEASURED, "--length": "+65536", "--height": "+256", "--width": "+256"},
     "convbench streams": MEASURED,
 }
 
