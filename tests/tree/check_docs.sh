@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What the documents and the programs' examples name is there: every `./dev`, `lenslet` and `convbench` command with its flags, every preset,
-# every file in backticks, every relative link.
+# every file in backticks, every relative link; and so is what sources cite as `docs/PAGE.md, "Heading"`: a heading, or the bold words
+# that a paragraph begins with.
 #   check_docs.sh ROOT [PROGRAM…]
 # The commands of a program that is not given are not looked at.
 set -euo pipefail
@@ -155,5 +156,18 @@ while IFS=$'\t' read -r place kind text; do
       ;;
   esac
 done < <(extract)
+while IFS= read -r hit; do
+  seen=$((seen + 1))
+  place=${hit%%:docs/*}
+  page=${hit#"$place":} heading=${hit#*, \"}
+  page=${page%%,*} heading=${heading%\"}
+  if ! [ -e "$page" ]; then
+    bad "$place" "there is no $page"
+  elif ! sed -nE 's/^#+ +(.*)$/\1/p; s/^\*\*([^*]+)\*\*.*/\1/p' "$page" | sed 's/[.:]$//' | grep -qxF -- "$heading"; then
+    bad "$place" "$page has no heading \"$heading\""
+  fi
+done < <(grep -rnoE --include='*.h' --include='*.cpp' --include='*.cu' --include='*.cuh' --include='*.inc' \
+  'docs/[a-z_/]+\.md, "[^"]+"' framework layers models api apps python tests)
+
 [ "$found" -eq 0 ] || exit 1
 printf '%d commands, files and links in %d documents are there\n' "$seen" "${#documents[@]}"
