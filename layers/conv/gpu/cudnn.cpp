@@ -3,7 +3,7 @@
 // y[n, k] = f(b[k] + sum over c of w[k, c] (*) x[n, c]), x [N, C, H, W], w [K, C/G, R, S], y [N, K, P, Q], fp32; x and y
 // NCHW or NHWC. NHWC is tried with filters [K, R, S, C/G], as cuDNN recommends, and as they are.
 // Candidates are the algorithms of cuDNN's old interface and the plans that its graph interface recommends, as PyTorch's
-// benchmark mode tries them (cudnn_plans.h): either knows kernels that the other does not. Each that is deterministic,
+// benchmark mode tries them (cudnn_candidates.h): either knows kernels that the other does not. Each that is deterministic,
 // computes in the math mode asked for and fits the workspace limit is run on random data, checked to be finite and timed;
 // the old interface's also with bias and activation inside (cudnnConvolutionBiasActivationForward). The fastest is kept
 // and named in detail().
@@ -20,9 +20,9 @@
 #include "framework/module.h"
 #include "framework/shared_per_stream.h"
 #include "layers/conv/conv_backend.h"
+#include "layers/conv/gpu/cudnn_candidates.h"
 #include "layers/conv/gpu/cudnn_libraries.h"
 #include "layers/conv/gpu/cudnn_objects.h"
-#include "layers/conv/gpu/cudnn_plans.h"
 
 LENSLET_DEFINE_MODULE()
 
@@ -41,106 +41,6 @@ constexpr int kPlayOffTurns = 2;
 
 // Ends the name of a choice with bias and activation inside the library's call.
 constexpr const char* kFusedMark = "+fused";
-
-const char* algorithm_name(cudnnConvolutionFwdAlgo_t algorithm) {
-  switch (algorithm) {
-    case CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM:
-      return "IMPLICIT_GEMM";
-    case CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM:
-      return "IMPLICIT_PRECOMP_GEMM";
-    case CUDNN_CONVOLUTION_FWD_ALGO_GEMM:
-      return "GEMM";
-    case CUDNN_CONVOLUTION_FWD_ALGO_DIRECT:
-      return "DIRECT";
-    case CUDNN_CONVOLUTION_FWD_ALGO_FFT:
-      return "FFT";
-    case CUDNN_CONVOLUTION_FWD_ALGO_FFT_TILING:
-      return "FFT_TILING";
-    case CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD:
-      return "WINOGRAD";
-    case CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED:
-      return "WINOGRAD_NONFUSED";
-    default:
-      return "unknown algorithm";
-  }
-}
-
-bool transforms_tiles(cudnnConvolutionFwdAlgo_t algorithm) {
-  return algorithm == CUDNN_CONVOLUTION_FWD_ALGO_FFT || algorithm == CUDNN_CONVOLUTION_FWD_ALGO_FFT_TILING ||
-         algorithm == CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD ||
-         algorithm == CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED;
-}
-
-/// cuDNN has FFT and Winograd for windows moved by one and without holes.
-bool may_transform(const Conv2dProblem& problem, MathMode math) {
-  return math == MathMode::kFp32 && problem.stride_h == 1 && problem.stride_w == 1 &&
-         problem.dilation_h == 1 && problem.dilation_w == 1 && problem.r * problem.s > 1;
-}
-
-struct Candidate {
-  std::shared_ptr<CudnnPlan> plan;  // of the graph interface; null: the algorithm of the old one
-  cudnnConvolutionFwdAlgo_t algorithm{};
-  cudnnMathType_t math{};
-  TensorLayout filter{};
-  size_t workspace_bytes = 0;
-};
-
-/// Names a candidate among those of one problem and math mode.
-std::string candidate_name(const Candidate& candidate, TensorLayout layout) {
-  const std::string filter = candidate.filter == layout ? "" : "/kcrs";
-  if (candidate.plan) return candidate.plan->name() + filter;
-  return concat(algorithm_name(candidate.algorithm), candidate.math == CUDNN_DEFAULT_MATH ? "/default" : "",
-                filter);
-}
-
-bool serves_math(cudnnMathType_t offered, MathMode asked) {
-  // The default math type of fp32 data is TF32 on cards that have it.
-  return asked == MathMode::kFp32 ? offered == CUDNN_FMA_MATH
-                                  : offered == CUDNN_TENSOR_OP_MATH || offered == CUDNN_DEFAULT_MATH;
-}
-
-/// What cuDNN offers and we can take, the heuristic's best guess first. Throws UnavailableError or MemoryError for none.
-std::vector<Candidate> candidates(cudnnHandle_t handle, const Descriptors& descriptors,
-                                  const ConvPrepare& request, size_t limit) {
-  const TensorLayout layout = request.problem.layout;
-  std::vector<TensorLayout> filters = {layout};
-  if (layout == TensorLayout::kNhwc) filters.push_back(TensorLayout::kNchw);
-  std::vector<Candidate> taken;
-  size_t least_needed = SIZE_MAX;
-  for (const TensorLayout filter : filters) {
-    int count = 0;
-    LENSLET_CUDNN_CHECK(cudnnGetConvolutionForwardAlgorithmMaxCount(handle, &count));
-    std::vector<cudnnConvolutionFwdAlgoPerf_t> offers(static_cast<size_t>(count));
-    if (cudnnGetConvolutionForwardAlgorithm_v7(handle, descriptors.x, descriptors.filter(filter),
-                                               descriptors.convolution, descriptors.y, count, &count,
-                                               offers.data()) != CUDNN_STATUS_SUCCESS) {
-      count = 0;
-    }
-    offers.resize(static_cast<size_t>(count));
-    for (const cudnnConvolutionFwdAlgoPerf_t& offer : offers) {
-      if (offer.status != CUDNN_STATUS_SUCCESS || offer.determinism != CUDNN_DETERMINISTIC ||
-          !serves_math(offer.mathType, request.math) ||
-          (transforms_tiles(offer.algo) && !may_transform(request.problem, request.math))) {
-        continue;
-      }
-      least_needed = std::min(least_needed, offer.memory);
-      if (offer.memory <= limit) taken.push_back({nullptr, offer.algo, offer.mathType, filter, offer.memory});
-    }
-    const bool tiles = may_transform(request.problem, request.math);
-    for (auto& plan : cudnn_plans(handle, request.problem, request.math, filter, tiles)) {
-      least_needed = std::min(least_needed, plan->workspace_bytes());
-      const size_t bytes = plan->workspace_bytes();
-      if (bytes <= limit) taken.push_back({std::move(plan), {}, {}, filter, bytes});
-    }
-  }
-  if (!taken.empty()) return taken;
-  if (least_needed != SIZE_MAX) {
-    throw MemoryError(concat("backend cudnn needs at least ", least_needed, " bytes of workspace for ",
-                             request.problem.to_string(), ", the limit is ", limit));
-  }
-  throw UnavailableError(concat("cudnn offers no deterministic ", to_string(request.math), " algorithm for ",
-                                request.problem.to_string(), " in ", to_string(layout), " on this device"));
-}
 
 /// [K, C/G, R, S] to [K, R, S, C/G].
 std::vector<float> channels_last(const Conv2dProblem& problem, const float* weights) {
@@ -203,7 +103,7 @@ class CudnnKernel : public ConvKernel {
         descriptors_.convolution, request.math == MathMode::kFp32 ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH));
     const size_t limit =
         request.workspace_limit == SIZE_MAX ? kDefaultWorkspaceLimit : request.workspace_limit;
-    const std::vector<Candidate> offered = candidates(*handle_, descriptors_, request, limit);
+    const std::vector<CudnnCandidate> offered = cudnn_candidates(*handle_, descriptors_, request, limit);
     request.choice.empty() ? choose(offered, request) : replay(offered, request.choice);
   }
 
@@ -295,7 +195,7 @@ class CudnnKernel : public ConvKernel {
     return status == CUDNN_STATUS_SUCCESS ? finish(y) : status;
   }
 
-  void take(const Candidate& candidate, bool fused) {
+  void take(const CudnnCandidate& candidate, bool fused) {
     choice_ = candidate;
     fused_ = fused;
     if (!candidate.plan)
@@ -303,9 +203,9 @@ class CudnnKernel : public ConvKernel {
   }
 
   // Takes the candidate that an earlier choice() names, untimed.
-  void replay(const std::vector<Candidate>& offered, const std::string& choice) {
+  void replay(const std::vector<CudnnCandidate>& offered, const std::string& choice) {
     std::string legal;
-    for (const Candidate& candidate : offered) {
+    for (const CudnnCandidate& candidate : offered) {
       const std::string name = candidate_name(candidate, layout_);
       if (choice == name || (!candidate.plan && choice == name + kFusedMark)) {
         take(candidate, choice != name);
@@ -320,17 +220,17 @@ class CudnnKernel : public ConvKernel {
 
   /// One way to run one candidate.
   struct Entry {
-    const Candidate* candidate;
+    const CudnnCandidate* candidate;
     bool fused;
     double ns;
   };
 
   // Runs, checks and times every candidate both ways, and keeps the fastest.
-  void choose(const std::vector<Candidate>& offered, const ConvPrepare& request) {
+  void choose(const std::vector<CudnnCandidate>& offered, const ConvPrepare& request) {
     const auto x_count = static_cast<size_t>(request.problem.input_shape().num_elements());
     const auto y_count = static_cast<size_t>(request.problem.output_shape().num_elements());
     size_t workspace_bytes = 0;
-    for (const Candidate& candidate : offered)
+    for (const CudnnCandidate& candidate : offered)
       workspace_bytes = std::max(workspace_bytes, candidate.workspace_bytes);
     std::shared_ptr<float> x;
     std::shared_ptr<void> y_memory, workspace;
@@ -351,7 +251,7 @@ class CudnnKernel : public ConvKernel {
           [&] { LENSLET_CUDNN_CHECK(pass(entry.fused, x.get(), y, workspace.get())); });
     };
     std::vector<Entry> entries;
-    for (const Candidate& candidate : offered) {
+    for (const CudnnCandidate& candidate : offered) {
       for (const bool fused : {false, true}) {
         if (fused && (!has_rest || candidate.plan)) continue;
         take(candidate, fused);
@@ -396,7 +296,7 @@ class CudnnKernel : public ConvKernel {
   TensorLayout layout_;
   bool relu_, has_bias_ = false, fused_ = false;
   std::shared_ptr<float> kcrs_, krsc_, bias_;  // krsc_ for NHWC alone
-  Candidate choice_{};
+  CudnnCandidate choice_{};
   std::string how_chosen_;
   double taps_;  // R * S
   ConvAccuracy sums_;
