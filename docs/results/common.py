@@ -8,6 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 FULL = ROOT / "docs" / "results.md"  # the page with the full tables
+DIRECT = ROOT / "docs" / "kernels" / "direct.md"  # the page with the climb of direct
 REPORT = ROOT / "apps" / "report"
 CONVBENCH = ("reproduce.json", "ladder.json", "sweep.json")  # a row of several counts as the last file has it
 PAGE = "report.html"

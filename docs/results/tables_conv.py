@@ -106,3 +106,31 @@ def ladder(gpu, group):
         share_text = "–" if share is None else f"{share:.1%}" if share < 0.1 else f"{share:.0%}"
         yield f"| {rung} | {words.short(rate)} | {share_text} | {change} |"
     yield from picture(gpu, "ladder-implicit-gemm")
+
+
+def direct_ladder(group):
+    """The climb of direct: a column a shape."""
+    rows = dict(selection.algorithms(group.rows)).get("direct")
+    steps = results.Rows(row for row in rows or [] if selection.rung_of(row) != "rival")
+    if not steps:
+        return
+    problems = steps.problems()
+    yield (
+        f"`convbench ladder direct` climbs it: {group.device}, fp32, hot, µs, a column a shape, and cuDNN in its faster"
+        " layout; a dash is a shape that the rung refuses, with a reason."
+    )
+    yield ""
+    yield "| rung | the one change | " + " | ".join(f"`{problem}`" for problem in problems) + " |"
+    yield "|---" * (len(problems) + 2) + "|"
+
+    def line(name, change, mine):
+        best = [mine.where(problem=problem).best() for problem in problems]
+        texts = ["–" if row is None else words.short(row.ns / 1e3) for row in best]
+        return f"| {name} | {change} | " + " | ".join(texts) + " |"
+
+    for rung in dict.fromkeys(selection.rung_of(row) for row in steps):
+        mine = results.Rows(row for row in steps if selection.rung_of(row) == rung)
+        yield line(rung, next((row.labels["change"] for row in mine if "change" in row.labels), ""), mine)
+    rival = results.Rows(row for row in rows if row.backend == "cudnn")
+    if rival:
+        yield line("cuDNN", "", rival)

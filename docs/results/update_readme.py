@@ -1,4 +1,4 @@
-"""Writes the numbers of README.md and docs/results.md from the files of results folders, or checks that they are up to date.
+"""Writes the numbers of README.md, docs/results.md and docs/kernels/direct.md from results folders, or checks them.
 
     python3 docs/results/update_readme.py docs/results/2026-11-21-h200 docs/results/2026-11-21-cpu [--report | --check]
 
@@ -21,7 +21,7 @@ import common
 import headline
 import tables_conv
 import tables_lenet
-from common import FULL, PAGE, PICTURES, README, REPORT, ROOT
+from common import DIRECT, FULL, PAGE, PICTURES, README, REPORT, ROOT
 
 DRAW = ROOT / "docs" / "pictures" / "draw.py"
 
@@ -53,12 +53,18 @@ def full_tables(gpu, cpu):
 
 def sections(gpu, cpu):
     """{page: {name of its markers: what stands between them}}."""
+    group = common.convbench_group(gpu)
+    climb = list(tables_conv.direct_ladder(group)) if group else []
+    if not climb:
+        sys.exit(f"{gpu} has no rows of `convbench ladder direct`, which {DIRECT.name} shows")
+    from_folder = f"From [{gpu.name}]({common.link(gpu, DIRECT)}), by `docs/results/update_readme.py`."
     return {
         README: {
             "results": "\n".join(headline.results_table(gpu, cpu)) + "\n\n" + source(gpu, cpu, README),
             "swap": "\n".join(headline.swap(cpu)),
         },
         FULL: {"results": full_tables(gpu, cpu)},
+        DIRECT: {"climb": "\n".join([*climb, "", from_folder])},
     }
 
 
