@@ -379,7 +379,7 @@ class ReportTest(unittest.TestCase):
 
     def test_readme_is_written_from_the_files(self):
         tree = self.folder / "tree"
-        for path in ("README.md", "docs/results.md", "docs/results", "docs/pictures", "apps/report", "weights"):
+        for path in ("README.md", "docs/results.md", *("docs/" + name for name in ("results", "pictures", "kernels")), "apps/report", "weights"):
             source = ROOT / path
             (tree / path).parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if source.is_dir() else shutil.copy)(source, tree / path)
@@ -388,6 +388,7 @@ class ReportTest(unittest.TestCase):
         )
         self.assertIsNotNone(folders, "README does not say where its results come from")
         gpu = tree / folders.group(1)
+        climb = (gpu / "ladder.json").read_text()
         for name in ("reproduce.json", "ladder.json", "sweep.json", "report.html"):
             (gpu / name).unlink(missing_ok=True)
         for picture in gpu.glob("*.svg"):
@@ -404,12 +405,14 @@ class ReportTest(unittest.TestCase):
         # Without convbench's files those parts are left out.
         self.assertEqual(update().returncode, 0)
         self.assertEqual(update("--check").returncode, 0)
-        full = tree / "docs" / "results.md"
+        full, direct = tree / "docs" / "results.md", tree / "docs" / "kernels" / "direct.md"
         self.assertNotIn("The ladder of implicit GEMM", full.read_text())
+        self.assertIn("Not measured: there are no rows of `convbench ladder direct`.", direct.read_text())
         self.assertNotEqual(update("--report").returncode, 0)
         # With them they are there, with their pictures.
         document = synthetic.everything()
         (gpu / "reproduce.json").write_text(json.dumps(document))
+        (gpu / "ladder.json").write_text(climb)
         self.assertEqual(update("--check").returncode, 1)
         run = update("--report")
         self.assertEqual(run.returncode, 0, run.stderr)
@@ -423,6 +426,7 @@ class ReportTest(unittest.TestCase):
         text, readme = full.read_text(), (tree / "README.md").read_text()
         self.assertIn(f"{row['time_ns']['median'] / 1e3:,.0f} (×8.00)", text)
         self.assertIn("faster in 30 of 30 cells", text)
+        self.assertRegex(direct.read_text(), r"\| 07_rolling_rows \| [^|]+ \| [0-9.]+ \|")
         self.assertIn("| 32, 64, 128 | 41.0 | 60.0 | 37.0 | 180 | 150 |", text)
         self.assertIn("| product | 41.0 | 111% | tuned tiles |", text)
         self.assertIn("(30 cases) | `direct` | cuDNN; 30 of 30 faster |", readme)
