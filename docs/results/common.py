@@ -27,7 +27,9 @@ def load(folder, name):
 
 
 def millions(rate):
-    return f"{rate / 1e6:.2f} M" if rate < 1e7 else f"{rate / 1e6:.1f} M"
+    """Three digits, so that a reader's own division gives the ratio beside it."""
+    digits = 3 if rate < 1e6 else 2 if rate < 1e7 else 1
+    return f"{rate / 1e6:.{digits}f} M"
 
 
 def link(path, page=FULL):

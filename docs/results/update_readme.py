@@ -1,6 +1,6 @@
 """Writes the numbers of README.md, docs/results.md and docs/kernels/direct.md from results folders, or checks them.
 
-    python3 docs/results/update_readme.py docs/results/2026-11-21-h200 docs/results/2026-11-21-cpu [--report | --check]
+    python3 docs/results/update_readme.py docs/results/2026-11-22-h200 docs/results/2026-11-22-cpu [--report | --check]
 
 The first folder is a GPU's, with peers.json, matrix.json and profile-batch-10000.json; the second a CPU's, with
 eval.json, matrix.json and, where it was compared, peers.json. bench.json, latency.json and stream-*.json of the first give
@@ -23,12 +23,17 @@ import tables_conv
 import tables_lenet
 from common import DIRECT, FULL, PAGE, PICTURES, README, REPORT, ROOT
 
+BY = ", by `docs/results/update_readme.py`."
 DRAW = ROOT / "docs" / "pictures" / "draw.py"
 
 
 def source(gpu, cpu, page):
     names = " and ".join(f"[{folder.name}]({common.link(folder, page)})" for folder in (gpu, cpu))
-    return f"From {names}, by `docs/results/update_readme.py`."
+    return f"From {names}{BY}"
+
+
+def source_of(folder, page):
+    return f"From [{folder.name}]({common.link(folder, page)}){BY}"
 
 
 def page_link(gpu):
@@ -54,17 +59,16 @@ def full_tables(gpu, cpu):
 def sections(gpu, cpu):
     """{page: {name of its markers: what stands between them}}."""
     group = common.convbench_group(gpu)
-    from_folder = f"From [{gpu.name}]({common.link(gpu, DIRECT)}), by `docs/results/update_readme.py`."
     climb = list(tables_conv.direct_ladder(group)) if group else []
     if not climb:
         climb = ["Not measured: there are no rows of `convbench ladder direct`."]
     return {
         README: {
             "results": "\n".join(headline.results_table(gpu, cpu)) + "\n\n" + source(gpu, cpu, README),
-            "swap": "\n".join(headline.swap(cpu)),
+            "swap": "\n".join([*headline.swap(cpu), "", source_of(cpu, README)]),
         },
         FULL: {"results": full_tables(gpu, cpu)},
-        DIRECT: {"climb": "\n".join([*climb, "", from_folder])},
+        DIRECT: {"climb": "\n".join([*climb, "", source_of(gpu, DIRECT)])},
     }
 
 
