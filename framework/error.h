@@ -10,7 +10,7 @@
 
 namespace lenslet {
 
-/// Process exit codes, as documented in README "Exit codes".
+/// Process exit codes, as documented in docs/cli.md, "Exit codes".
 enum class ExitCode : int {
   kOk = 0,
   kCheckFailed = 1,   // wrong result, accuracy below the demanded one

@@ -154,7 +154,7 @@ TEST(ConvRegistry, NamesTheLegalBackends) {
   EXPECT_EQ(conv_backend_rows(DeviceKind::kCpu).front().name(), "direct");
 }
 
-// Where no limit is given cuDNN gets this much; --help and README of both programs say so.
+// Where no limit is given cuDNN gets this much; --help of both programs and docs/cli.md say so.
 TEST(ConvRegistry, CudnnStopsAt512MiBUnlessToldOtherwise) {
   try {
     const ConvBackend& cudnn = find_conv_backend(DeviceKind::kCuda, "cudnn").open();
