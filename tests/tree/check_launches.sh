@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every launch of a kernel is checked where it stands, and the check names the kernel: LENSLET_CUDA_CHECK_LAUNCH("its_name") or
 # LENSLET_CUDA_CHECK_LAUNCH_OF(its_name) follows within a few lines, before any other launch. The branches of an if may share
-# one that stands behind them.
+# one that stands behind them. And every "…_kernel" in quotes, wherever a name is reported, is a __global__ function of the tree.
 #   check_launches.sh ROOT
 set -euo pipefail
 cd "$1"
@@ -51,3 +51,37 @@ awk '
     printf "%d launches are checked and named\n", launches
   }
 ' "${sources[@]}"
+
+mapfile -t naming < <(find framework layers models apps -type f \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.cpp' \) | sort)
+awk '
+  FNR == 1 { in_head = 0 }
+  {
+    code = $0
+    sub(/\/\/.*/, "", code)
+    rest = code
+    while (match(rest, /"[A-Za-z0-9_]*_kernel"/)) {
+      named[substr(rest, RSTART + 1, RLENGTH - 2)] = FILENAME ":" FNR
+      rest = substr(rest, RSTART + RLENGTH)
+    }
+  }
+  # In the head of a kernel its name may stand on a later line, behind attributes.
+  sub(/.*__global__/, "", code) { in_head = 1 }
+  in_head && match(code, /[A-Za-z0-9_]+_kernel *\(/) {
+    name = substr(code, RSTART, RLENGTH)
+    sub(/ *\($/, "", name)
+    kernels[name] = 1
+    in_head = 0
+  }
+  code ~ /[{;]/ { in_head = 0 }
+  END {
+    for (name in named) {
+      names++
+      if (name in kernels) continue
+      printf "%s: \"%s\" is no __global__ function of the tree\n", named[name], name
+      failed = 1
+    }
+    if (failed) exit 1
+    if (names == 0) { print "no name of a kernel found in quotes: is the pattern right?"; exit 1 }
+    printf "%d names in quotes are kernels\n", names
+  }
+' "${naming[@]}"

@@ -120,6 +120,7 @@ red layers/planted.cu '  a_kernel<kSize><<<1, 1>>>();\n  LENSLET_CUDA_CHECK_LAUN
 red models/planted.cu '  (void)cudaLaunchKernel(kernel, 1, 1, arguments, 0, stream);' 'follows this launch' "${launches[@]}"
 red models/planted.cu '  LENSLET_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel));\n  LENSLET_CUDA_CHECK_LAUNCH_OF(name);' \
   'would name the call' "${launches[@]}"
+red layers/planted.cpp '  set("renamed_kernel", address, 32);' '"renamed_kernel" is no __global__ function' "${launches[@]}"
 
 docs=(bash "$here/check_docs.sh" "$copy")
 green "${docs[@]}"
