@@ -18,7 +18,7 @@ constexpr int kRounds = 5;          // turns that each rival gets, at most
 constexpr double kBatchNs = 200e3;  // short runs are timed in batches that long
 constexpr int kMaxBatch = 256;      // runs in a batch: a stream holds back about a thousand launches
 constexpr double kPatience = 10;  // a slow rival gets fewer turns: no more than this times the time asked for
-constexpr double kLongNs = 100e6;  // of such a run, filling the caches is less than a thousandth
+constexpr double kLongNs = 100e6;  // of such a run, filling the caches is less than a hundredth
 constexpr int kNoiseRetries = 3;   // further goes for a rival that is noisier than asked for
 constexpr int kSamplesATurn = 2000;
 enum Input { kBefore, kTimed, kAfter };  // rounds of Contender::load

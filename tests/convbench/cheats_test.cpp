@@ -89,7 +89,7 @@ TEST_F(Cheats, GoingWrongAfterSomeCalls) {
       "FAILED", "wrong after ");
 }
 
-// Right again by the time it is checked: what the timed runs wrote is judged as well.
+// Right when it is first checked, wrong from then on: what the timed runs wrote is judged before the last check.
 TEST_F(Cheats, GoingWrongWhileItIsTimed) {
   expect_caught(
       [](Victim& victim, const ConvArgs& args, RunContext& context) {
