@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# README's numbers are those of the result files: docs/results/update_readme.py would write what stands there.
+# The numbers of README.md, docs/results.md and docs/kernels/direct.md are those of the result files: what stands there is what
+# docs/results/update_readme.py would write.
 #   check_results.sh ROOT
 set -euo pipefail
 cd "$1"
 if ! command -v python3 >/dev/null; then
-  echo 'python3 is not here: README is not compared with the result files'
+  echo 'python3 is not here: README.md, docs/results.md and docs/kernels/direct.md are not compared with the result files'
   exit 77
 fi
 # shellcheck disable=SC2016  # the backticks are README's
