@@ -92,7 +92,8 @@ std::string find_idx(const std::string& folder, const std::string& split, const 
   if (exists && !S_ISDIR(status.st_mode))
     throw DataError(concat(printable_excerpt(folder), ": expected a folder of IDX files, found a file"));
   throw DataError(concat(printable_excerpt(folder), exists ? ": none of " : ": no such folder; looked for ",
-                         tried, exists ? " is there" : ""));
+                         tried, exists ? " is there" : "",
+                         "; get MNIST with ./dev mnist, or point LENSLET_MNIST_DIR at a folder that has it"));
 }
 
 }  // namespace

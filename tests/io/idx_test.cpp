@@ -151,7 +151,7 @@ TEST(ImageDataset, NamesTheFilesItLookedFor) {
   expect_error<DataError>(
       [&] { read_image_dataset(folder.path(), "t10k", 28, 28); },
       "none of t10k-images-idx3-ubyte, t10k-images-idx3-ubyte.gz, t10k-images.idx3-ubyte, "
-      "t10k-images.idx3-ubyte.gz is there");
+      "t10k-images.idx3-ubyte.gz is there; get MNIST with ./dev mnist");
   expect_error<DataError>([&] { read_image_dataset(folder / "none", "t10k", 28, 28); }, "no such folder");
   const std::string file = folder.write("file", {1});
   expect_error<DataError>([&] { read_image_dataset(file, "t10k", 28, 28); },
