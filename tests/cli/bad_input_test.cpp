@@ -205,8 +205,8 @@ TEST(BadInput, ConvbenchRefusesAProblemThatDoesNotFitBeforeItsTensors) {
   EXPECT_EQ(run.exit_code, kMemory) << run.err;
   EXPECT_NE(run.err.find("are free"), std::string::npos) << run.err;
   if (limits_apply()) {
-    EXPECT_LT(static_cast<double>(run.max_rss_kib) * 1024,
-              kGib);  // it measured the machine's ceilings before
+    // It measured the machine's ceilings before.
+    EXPECT_LT(static_cast<double>(run.max_rss_kib) * 1024, kGib);
   }
 }
 

@@ -116,8 +116,8 @@ inline void work_elsewhere(Victim& victim, const ConvArgs& args, RunContext& con
   });
 }
 #if defined(__SANITIZE_THREAD__)
-constexpr bool kRacesAreReported =
-    true;  // the one above is a race with whoever looks at its output, which is the point
+// The one above is a race with whoever looks at its output, which is the point.
+constexpr bool kRacesAreReported = true;
 #else
 constexpr bool kRacesAreReported = false;
 #endif

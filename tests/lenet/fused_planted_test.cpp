@@ -34,8 +34,8 @@ class FaultyModel : public FusedModel {
 
 TEST_F(Fused, SeesPlantedFaults) {
   constexpr int64_t kBatch = 5;
-  constexpr double kBeyond =
-      20;  // times the error that may be seen at most: the batch's logits are not the largest
+  // Times the error that may be seen at most: the batch's logits are not the largest.
+  constexpr double kBeyond = 20;
   int judged = 0;
   for (const ElementType output : {ElementType::kFp32, ElementType::kPrediction}) {
     for_each_offer(trained(), kBatch, output, [&](const std::string& variant, const FusedRequest& request) {
