@@ -44,6 +44,7 @@ cmd_bench() {
     esac
     shift
   done
+  check_mnist_dir
   setup_if_needed
   build lenslet_programs
   device=$(device_meant_by "build/$preset/bin/lenslet" "$device")

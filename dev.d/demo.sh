@@ -6,6 +6,7 @@ cmd_demo() {
     take_which "$@" || usage_error "demo does not know '$1'"
     shift "$taken"
   done
+  check_mnist_dir
   setup_if_needed
   build lenslet_programs
   local lenslet=build/$preset/bin/lenslet folder

@@ -9,10 +9,16 @@ has_mnist() {
   return 1
 }
 
-# Prints the folder with MNIST's test images.
+# Ends ./dev where LENSLET_MNIST_DIR names a folder without MNIST. Callers read mnist_folder through a subshell, which
+# is all that `die` would end there.
+check_mnist_dir() {
+  [ -z "${LENSLET_MNIST_DIR:-}" ] || has_mnist "$LENSLET_MNIST_DIR" ||
+    die "LENSLET_MNIST_DIR=$LENSLET_MNIST_DIR has no t10k-images-idx3-ubyte[.gz]"
+}
+
+# Prints the folder with MNIST's test images, after check_mnist_dir; fails where there is none.
 mnist_folder() {
   if [ -n "${LENSLET_MNIST_DIR:-}" ]; then
-    has_mnist "$LENSLET_MNIST_DIR" || die "LENSLET_MNIST_DIR=$LENSLET_MNIST_DIR has no t10k-images-idx3-ubyte[.gz]"
     printf '%s\n' "$LENSLET_MNIST_DIR"
   elif has_mnist data; then
     printf '%s\n' "$root/data"

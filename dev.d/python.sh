@@ -40,6 +40,7 @@ cmd_python() {
     esac
     shift
   done
+  check_mnist_dir
   setup_if_needed
   install_missing required "${for_python[@]}"
   local venv=build/python/venv

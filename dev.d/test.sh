@@ -37,6 +37,7 @@ cmd_test() {
     # One expression: of several ctest leaves out only what matches all.
     selection+=(--label-exclude "^($(IFS='|' && printf '%s' "${excluded[*]}"))\$")
   fi
+  check_mnist_dir
   setup_if_needed --tests
   build "$targets" -DLENSLET_BUILD_TESTS=ON
   if folder=$(mnist_folder); then

@@ -37,6 +37,10 @@ expect 2 "format does not know '--fix'" ./dev format --fix
 expect 2 "python does not know '--gpu'" ./dev python --gpu
 expect 2 '--filter needs an expression' ./dev python --filter
 expect 2 "as -DNAME=VALUE, found 'LENSLET_CUDA=OFF'" ./dev python -- LENSLET_CUDA=OFF
+for command in demo test bench python; do
+  expect 1 "^dev: LENSLET_MNIST_DIR=$work has no t10k-images" env "LENSLET_MNIST_DIR=$work" ./dev "$command"
+  [ "$(wc -l <"$work/out")" -eq 1 ] || { echo "FAILED: ./dev $command went on without MNIST"; failed=1; }
+done
 
 # ./dev bench writes what the tables of results are made from, but for what other frameworks do.
 wrote=$(sed 's/[$]batch/10000/g' dev.d/bench.sh)
