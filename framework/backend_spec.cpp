@@ -75,9 +75,15 @@ std::string nearest_match(std::string_view text, const std::vector<std::string>&
 
 BackendSpec BackendSpec::parse(std::string_view text) {
   BackendSpec spec;
+  bool rest_is_named = false;
   const auto malformed = [&](const std::string& what) {
     return UsageError(concat("--backend must be NAME or LAYER=NAME[,LAYER=NAME…][,*=NAME], ", what, " in '",
                              printable_excerpt(text), "'"));
+  };
+  const auto name_rest = [&](const std::string& backend) {
+    if (rest_is_named) throw malformed("found a second NAME for the other layers");
+    rest_is_named = true;
+    spec.rest_ = backend;
   };
   size_t at = 0;
   while (at <= text.size()) {
@@ -87,7 +93,7 @@ BackendSpec BackendSpec::parse(std::string_view text) {
     if (entry.empty()) throw malformed("found an empty entry");
     const size_t equals = entry.find('=');
     if (equals == std::string::npos) {
-      spec.rest_ = entry;
+      name_rest(entry);
       continue;
     }
     const std::string layer = entry.substr(0, equals), backend = entry.substr(equals + 1);
@@ -95,9 +101,9 @@ BackendSpec BackendSpec::parse(std::string_view text) {
       throw malformed("found '" + printable_excerpt(entry) + "'");
     }
     if (layer == "*") {
-      spec.rest_ = backend;
-    } else {
-      spec.by_layer_[layer] = backend;
+      name_rest(backend);
+    } else if (!spec.by_layer_.emplace(layer, backend).second) {
+      throw malformed(concat("found a second NAME for layer ", printable_excerpt(layer)));
     }
   }
   return spec;

@@ -10,11 +10,11 @@
 namespace lenslet {
 
 /// `conv1=direct,conv2=winograd` (by layer) and `cudnn` or `*=cudnn` (every other layer that has a backend of that
-/// name). Later entries override earlier ones; `auto` takes what Layer::preferred says.
+/// name), each once; `auto` takes what Layer::preferred says.
 class BackendSpec {
  public:
   BackendSpec() = default;
-  /// Throws UsageError for a malformed text.
+  /// Throws UsageError for a malformed text, and where it names a backend for one layer, or for the others, twice.
   static BackendSpec parse(std::string_view text);
   /// Names the backend of one layer, "*" of all others.
   void set(const std::string& layer, const std::string& backend) { by_layer_[layer] = backend; }

@@ -75,6 +75,11 @@ TEST(BackendSpec, RefusesUnknownNamesWithAHint) {
   expect_error<UsageError>([] { BackendSpec::parse("a=,b"); }, "found 'a='");
   expect_error<UsageError>([] { BackendSpec::parse(""); }, "empty entry");
   expect_error<UsageError>([] { BackendSpec::parse("a=b=c"); }, "found 'a=b=c'");
+  expect_error<UsageError>([] { BackendSpec::parse("a=plain,b=plain,a=staged"); },
+                           "a second NAME for layer a");
+  for (const char* text : {"plain,staged", "*=plain,*=staged", "plain,*=staged"}) {
+    expect_error<UsageError>([&] { BackendSpec::parse(text); }, "a second NAME for the other layers");
+  }
 }
 
 TEST(ParallelFor, CoversEveryIndexOnce) {
