@@ -76,6 +76,13 @@ std::string nearest_hint(const std::string& word, const std::vector<std::string>
   return nearest.empty() ? std::string() : concat("; did you mean ", nearest, "?");
 }
 
+// The nearest match as a question, where there is one, and where to look.
+std::string hint_and_help(const std::string& word, const std::vector<std::string>& candidates,
+                          const std::string& command) {
+  const std::string hint = nearest_hint(word, candidates);
+  return concat(hint, hint.empty() ? "; see " : " See ", command, " --help");
+}
+
 std::vector<std::string> flag_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
@@ -105,9 +112,9 @@ std::string one_line(std::string text) {
     throw UsageError(concat(subcommand.get_name(), " does not take the argument '", one_line(word), "'"));
   }
   word = word.substr(0, word.find('='));
-  throw UsageError(concat(subcommand.get_name(), " has no option ", one_line(word),
-                          nearest_hint(word, flag_names(subcommand)), " See ", app.get_name(), " ",
-                          subcommand.get_name(), " --help"));
+  throw UsageError(concat(
+      subcommand.get_name(), " has no option ", one_line(word),
+      hint_and_help(word, flag_names(subcommand), concat(app.get_name(), " ", subcommand.get_name()))));
 }
 
 }  // namespace
@@ -265,8 +272,8 @@ std::function<ExitCode()> CommandLine::parse(int argc, const char* const* argv) 
   const std::string first = argc > 1 ? argv[1] : "";
   if (first.empty()) throw expected();
   if (first[0] != '-' && std::find(names.begin(), names.end(), first) == names.end()) {
-    throw UsageError(concat("there is no command '", one_line(first), "'", nearest_hint(first, names),
-                            " See ", program, " --help"));
+    throw UsageError(
+        concat("there is no command '", one_line(first), "'", hint_and_help(first, names, program)));
   }
   if (first[0] == '-' && first != "--help" && first != "-h" && first != "--version") {
     throw UsageError(concat("there is no option ", one_line(first), " before the command",
