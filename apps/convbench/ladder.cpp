@@ -160,6 +160,7 @@ void ladder_into(const LadderOptions& options, BenchSession& session) {
 
 ExitCode run_ladder(const LadderOptions& options) {
   for (const std::string& algorithm : options.algorithms) {
+    ladder_shapes_of(algorithm);  // first: it knows the names in a build without ladders too
     conv_ladder(algorithm);
     problems_of(options, algorithm);
   }

@@ -31,7 +31,11 @@ const LadderShapes& ladder_shapes_of(const std::string& algorithm) {
   const auto found = std::find_if(ladder_shapes().begin(), ladder_shapes().end(),
                                   [&](const LadderShapes& shapes) { return algorithm == shapes.algorithm; });
   if (found == ladder_shapes().end()) {
-    throw UsageError(concat("ladder ", algorithm, " has no shapes of its own: give --problem or --problems"));
+    std::string known;
+    for (const LadderShapes& shapes : ladder_shapes())
+      known += concat(known.empty() ? "" : ", ", shapes.algorithm);
+    throw UsageError(concat("no ladder '", algorithm, "'; there are: ", known,
+                            " (each has its shapes in apps/convbench/ladder_shapes.cpp)"));
   }
   return *found;
 }

@@ -142,6 +142,8 @@ constexpr BadInput kConvbench[] = {
     {"modules_broken", "convbench run --device cpu --problem ic1ih8oc1kh1 --backend onednn", kUnavailable,
      "onednn", "LENSLET_MODULE_PATH={dir}/modules"},
     {"ladder_needs_gpu", "convbench ladder", kUnavailable, "GPU", "CUDA_VISIBLE_DEVICES="},
+    {"ladder_by_name_needs_gpu", "convbench ladder implicit_gemm", kUnavailable, "GPU",
+     "CUDA_VISIBLE_DEVICES="},
     {"json_on_full_disk",
      "convbench run --device cpu --problem ic1ih8oc1kh1 --backend direct --min-time-ms 1 --warmup-ms 0 "
      "--cache hot --json {dir}/full/old.json",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "framework/device.h"
 #include "framework/error.h"
 
 namespace lenslet {
@@ -53,13 +54,13 @@ std::vector<ConvRung> conv_ladder(const std::string& algorithm) {
     if (rung.algorithm == algorithm) rungs.push_back(rung);
   }
   if (!rungs.empty()) return rungs;
+  if (all_rungs().empty()) {
+    throw UnavailableError(
+        concat("no ladder '", algorithm, "': ladders are CUDA kernels, and ", cuda_status().reason));
+  }
   std::string legal;
   for (const std::string& name : conv_ladder_algorithms()) legal += (legal.empty() ? "" : ", ") + name;
-  throw UsageError(concat("no ladder '", algorithm, "'; ",
-                          legal.empty()
-                              ? "this build has none: ladders are CUDA kernels, and it was configured "
-                                "without a CUDA toolkit"
-                              : "there are: " + legal));
+  throw UsageError(concat("no ladder '", algorithm, "'; there are: ", legal));
 }
 
 }  // namespace lenslet

@@ -22,7 +22,8 @@ struct ConvRung {
 
 /// "implicit_gemm", "direct", …: those with rungs in this build; none without the GPU side.
 std::vector<std::string> conv_ladder_algorithms();
-/// From the first rung to the product. Throws UsageError naming the legal algorithms.
+/// From the first rung to the product. Throws UsageError naming the legal algorithms, UnavailableError where this build
+/// has none.
 std::vector<ConvRung> conv_ladder(const std::string& algorithm);
 
 }  // namespace lenslet
