@@ -30,6 +30,8 @@ int write_all(int descriptor, const char* data, size_t size) noexcept {
   return 0;
 }
 
+bool is_named(const NamedFile& file) { return !file.second.empty() && file.second != "-"; }
+
 }  // namespace
 
 void prepare_standard_streams() {
@@ -63,6 +65,7 @@ Console::Console(const std::vector<NamedFile>& outputs, const std::vector<NamedF
     to_stderr_ = true;
   }
   demand_different_files(outputs, inputs);
+  demand_writable(outputs);
 }
 
 void Console::print(const std::string& text) {
@@ -90,7 +93,6 @@ void ResultSink::commit() {
 }
 
 void demand_different_files(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs) {
-  const auto named = [](const NamedFile& file) { return !file.second.empty() && file.second != "-"; };
   const auto same = [](const NamedFile& a, const NamedFile& b, const char* rest) {
     return UsageError(
         concat(a.first, " and ", b.first, " name the same file, '", printable_excerpt(b.second), "'", rest));
@@ -98,7 +100,7 @@ void demand_different_files(const std::vector<NamedFile>& outputs, const std::ve
   std::map<std::string, const NamedFile*> names;                 // every link followed
   std::map<std::pair<dev_t, ino_t>, const NamedFile*> existing;  // a device takes what it is given
   for (const NamedFile& output : outputs) {
-    if (!named(output)) continue;
+    if (!is_named(output)) continue;
     std::error_code unreachable;  // who opens it will say why
     std::filesystem::path place = std::filesystem::weakly_canonical(output.second, unreachable);
     if (unreachable) place = std::filesystem::absolute(output.second, unreachable).lexically_normal();
@@ -112,12 +114,23 @@ void demand_different_files(const std::vector<NamedFile>& outputs, const std::ve
   if (existing.empty()) return;
   for (const NamedFile& input : inputs) {
     struct stat status = {};
-    if (!named(input) || ::stat(input.second.c_str(), &status) != 0) continue;
+    if (!is_named(input) || ::stat(input.second.c_str(), &status) != 0) continue;
     const auto found = existing.find(std::pair(status.st_dev, status.st_ino));
     if (found != existing.end()) {
       throw same(input, *found->second,
                  ", which is read and would be written over: give the output another name");
     }
+  }
+}
+
+void demand_writable(const std::vector<NamedFile>& outputs) {
+  for (const NamedFile& output : outputs) {
+    if (!is_named(output)) continue;
+    struct stat status = {};
+    const bool there = ::stat(output.second.c_str(), &status) == 0;
+    // Closing a FIFO tells its reader that this was all.
+    if (there && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) continue;
+    const OutputFile tried(output.second);
   }
 }
 

@@ -32,11 +32,15 @@ using NamedFile = std::pair<std::string, std::string>;
 /// Throws UsageError where two outputs name one file, or an output a file that is read. Empty names and "-" are none.
 void demand_different_files(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs = {});
 
+/// Tries each output before the work whose results it takes: throws the OutputError that opening it would end in. What
+/// stands there stays as it is. Empty names, "-", devices and FIFOs are left alone.
+void demand_writable(const std::vector<NamedFile>& outputs);
+
 /// Text for people.
 class Console {
  public:
-  /// `outputs` are the machine-readable ones, --json, --csv, …: at most one may be "-", and none is another or one of
-  /// `inputs`. Throws UsageError.
+  /// `outputs` are the machine-readable ones, --json, --csv, …: at most one may be "-", none is another or one of
+  /// `inputs`, and all can be written. Throws UsageError and what demand_writable() throws.
   explicit Console(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs = {});
   void print(const std::string& text);
   /// print() with a newline.

@@ -94,6 +94,7 @@ ExitCode run_filter(const FilterOptions& options) {
   Filter filter = find_filter(options.filter);
   FilterTask task(picture_of(read_image(options.input, options.image_limits)), std::move(filter),
                   static_cast<int>(options.stride));
+  demand_writable({{"--output", options.output}});
   return with_session(options, "filter", BenchSession::Needs::kAnyDevice, [&](BenchSession& session) {
     session.console().line(describe(task));
     std::optional<Image> picture;

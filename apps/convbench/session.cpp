@@ -78,6 +78,7 @@ BenchSession::BenchSession(const BenchOptions& options, const std::string& subco
   if (!options.report.empty() && (options.json.empty() || options.json == "-")) {
     throw UsageError("--report draws from the file that --json names; give it a file name");
   }
+  demand_writable({{"--report", options.report}});
   if (needs == Needs::kGpu) require_gpu(device(), subcommand);
   std::string text = concat(device().to_string(), " (", device_name());
   if (!device().is_cuda()) text += concat(", ", num_threads(), num_threads() == 1 ? " thread" : " threads");

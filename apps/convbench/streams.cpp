@@ -137,6 +137,7 @@ void streams_into(const StreamsOptions& options, BenchSession& session) {
 
 ExitCode run_streams(const StreamsOptions& options) {
   chunk_of(options).validate();
+  demand_writable({{"--trace", options.trace}});
   return with_session(options, "streams", BenchSession::Needs::kGpu,
                       [&](BenchSession& session) { streams_into(options, session); });
 }

@@ -1,5 +1,10 @@
 // Where results go: disks that are full or read-only, folders, standard output.
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
 #include "tests/cli/bad_input.h"
+#include "tests/cli/fixture_files.h"
 
 namespace lenslet::test {
 namespace {
@@ -63,6 +68,45 @@ constexpr BadInput kOutputs[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Outputs, BadInputTest, testing::ValuesIn(kOutputs), name_of);
+
+// Each command tells people about its model or device before it measures: one that has said nothing has measured nothing.
+TEST(BadInput, AnOutputInNoFolderIsRefusedBeforeAnythingIsMeasured) {
+  const auto refused = [](const ProgramRun& run, const std::string& command) {
+    EXPECT_EQ(run.exit_code, kOutput) << command << ": " << run.err;
+    EXPECT_NE(run.err.find("/no/x.png: cannot be written: No such file or directory"), std::string::npos)
+        << command << ": " << run.err;
+    EXPECT_EQ(run.out, "") << command;
+  };
+  for (const std::string command :
+       {"profile --json", "profile --csv", "profile --trace", "profile --save-plan", "tune --save-plan",
+        "tune --json", "tune --csv", "backends --json", "backends --csv", "doctor --json", "bench --json",
+        "eval --data {dir}/data --json", "eval --data {dir}/data --csv", "eval --data {dir}/data --misses",
+        "eval --data {dir}/data --logits", "eval --data {dir}/data --contact-sheet",
+        "eval --data {dir}/data --save-plan", "classify {dir}/pics/one.pgm --json"}) {
+    refused(lenslet(command + " {dir}/no/x.png --device cpu"), command);
+  }
+  for (const std::string command : {"run --problem ic1ih8oc1kh1 --json", "run --problem ic1ih8oc1kh1 --csv",
+                                    "run --problem ic1ih8oc1kh1 --json {dir}/out/r.json --report",
+                                    "separable --json", "filter --input {dir}/kinds/rgb.png --output"}) {
+    refused(convbench(command + " {dir}/no/x.png --device cpu"), command);
+  }
+}
+
+TEST(BadInput, ACommandThatFailsLaterLeavesTheEarlierFiles) {
+  const std::string file = fixture_folder() + "/out/earlier.json", before = "of an earlier run\n";
+  std::ofstream(file) << before;
+  EXPECT_EQ(lenslet("eval --device cpu --data {dir}/nothing --json " + file).exit_code, kData);
+  EXPECT_EQ(
+      lenslet("tune --device cpu --plan layered --backend conv1=nonesuch --save-plan " + file).exit_code,
+      kUsage);
+  EXPECT_EQ(lenslet("profile --device cpu --weights {dir}/none --trace " + file).exit_code, kData);
+  EXPECT_EQ(convbench("filter --device cpu --input {dir}/kinds/rgb.png --backend nonesuch --json " + file)
+                .exit_code,
+            kUsage);
+  std::ifstream stream(file);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(stream), {}), before);
+  std::filesystem::remove(file);
+}
 
 }  // namespace
 }  // namespace lenslet::test

@@ -69,7 +69,8 @@ const std::vector<Command>& commands() {
        "lenslet profile --device cpu --threads 1 --cache hot --warmup-ms 0 --min-time-ms 1 --json "
        "{out}/r.json --csv "
        "{out}/r.csv --trace {out}/trace.json --save-plan {out}/plan.json",
-       {{"plan", "create:1"},
+       // Each of the four outputs is created once to be tried.
+       {{"plan", "create:5"},
         {"writing", "print:ceilings,write:1"},
         {"writing_renames", "print:ceilings,rename:3"}}},
       {"bench",
