@@ -5,10 +5,9 @@
 #include <algorithm>
 
 #include "framework/error.h"
-#include "layers/relu/relu_layer.h"
+#include "tests/capture/planted_relu.h"
 #include "tests/determinism/subjects.h"
 #include "tests/support/allocation_counter.h"
-#include "tests/support/planted_faults.h"
 
 namespace lenslet {
 namespace {
@@ -54,22 +53,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, Allocations, testing::ValuesIn(determinism::f
                          });
 
 /// broken_run() of ReLU with that fault in it.
-std::string broken_by(const Fault& fault) {
-  const ReluLayer relu;
-  OperatorRequest request;
-  request.device = Device::cpu();
-  request.inputs = {Shape{1, 1000}};
-  request.output = request.inputs[0];
-  Subject subject = determinism::layer_subject(relu, "direct", request, 2, 1);
-  subject.name = "planted";
-  subject.prepare = [&](int64_t) {
-    return std::make_unique<Prepared>(
-        request.device, ConstTensorView{nullptr, request.inputs[0], request.device},
-        TensorView{nullptr, request.output, request.device},
-        [&](Stream& stream) { return with_fault(relu.prepare("direct", request, stream), fault); });
-  };
-  return broken_run(subject, 1);
-}
+std::string broken_by(const Fault& fault) { return broken_run(relu_with(fault, Device::cpu()), 1); }
 
 TEST(PlantedAllocation, NoneIsNoneFound) {
   EXPECT_EQ(broken_by([](const FaultyRun& run) { run.run_rightly(); }), "");

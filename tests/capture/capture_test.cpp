@@ -8,10 +8,9 @@
 
 #include "framework/device_memory.h"
 #include "framework/error.h"
-#include "layers/relu/relu_layer.h"
+#include "tests/capture/planted_relu.h"
 #include "tests/determinism/subjects.h"
 #include "tests/support/gpu.h"
-#include "tests/support/planted_faults.h"
 
 namespace lenslet {
 namespace {
@@ -95,22 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, Capture, testing::ValuesIn(determinism::famil
                          });
 
 /// broken_run() of ReLU with that fault in it.
-std::string broken_by(const Fault& fault) {
-  const ReluLayer relu;
-  OperatorRequest request;
-  request.device = Device::cuda();
-  request.inputs = {Shape{1, 1000}};
-  request.output = request.inputs[0];
-  Subject subject = determinism::layer_subject(relu, "direct", request, 2, 1);
-  subject.name = "planted";
-  subject.prepare = [&](int64_t) {
-    return std::make_unique<Prepared>(
-        request.device, ConstTensorView{nullptr, request.inputs[0], request.device},
-        TensorView{nullptr, request.output, request.device},
-        [&](Stream& stream) { return with_fault(relu.prepare("direct", request, stream), fault); });
-  };
-  return broken_run(subject, 1);
-}
+std::string broken_by(const Fault& fault) { return broken_run(relu_with(fault, Device::cuda()), 1); }
 
 void expect_caught(const Fault& fault, const std::string& words) {
   const std::string broken = broken_by(fault);

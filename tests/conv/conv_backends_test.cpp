@@ -6,7 +6,6 @@
 #include <cmath>
 #include <optional>
 
-#include "layers/conv/prepare_services.h"
 #include "layers/reference/conv_verify.h"
 #include "tests/conv/conv_fixture.h"
 
@@ -158,13 +157,8 @@ TEST_P(ConvFusedRelu, KeepsNan) {
           continue;
         }
         ++served;
-        std::vector<float> y(static_cast<size_t>(problem.output_shape().num_elements()));
-        const auto device_x = services.upload(x.data(), x.size());
-        const auto device_y = services.allocate(y.size() * sizeof(float));
-        const auto workspace = services.allocate(std::max<size_t>(kernel->workspace_bytes(), 1));
-        RunContext context{stream, workspace.get(), nullptr};
-        kernel->run({device_x.get(), static_cast<float*>(device_y.get())}, context);
-        services.download(y.data(), static_cast<const float*>(device_y.get()), y.size());
+        const std::vector<float> y =
+            output_of(*kernel, x, static_cast<size_t>(problem.output_shape().num_elements()), stream);
         const auto nans = std::count_if(y.begin(), y.end(), [](float value) { return std::isnan(value); });
         const auto zeros = std::count(y.begin(), y.end(), 0.0f);
         EXPECT_GE(nans, int64_t{problem.k} * problem.r * problem.s) << kernel->detail();
@@ -190,15 +184,7 @@ class ConvChoice : public OpenedConvBackend {
   std::vector<float> run(ConvKernel& kernel) {
     const std::vector<float> x =
         reference::uniform_values(static_cast<size_t>(problem_.input_shape().num_elements()), 3);
-    const auto y_count = static_cast<size_t>(problem_.output_shape().num_elements());
-    const auto device_x = services_.upload(x.data(), x.size());
-    const auto device_y = services_.allocate(y_count * sizeof(float));
-    const auto workspace = services_.allocate(std::max<size_t>(kernel.workspace_bytes(), 1));
-    RunContext context{stream_, workspace.get(), nullptr};
-    kernel.run({device_x.get(), static_cast<float*>(device_y.get())}, context);
-    std::vector<float> y(y_count);
-    services_.download(y.data(), static_cast<const float*>(device_y.get()), y_count);
-    return y;
+    return output_of(kernel, x, static_cast<size_t>(problem_.output_shape().num_elements()), stream_);
   }
 
   Conv2dProblem problem_ = Conv2dProblem::parse("mb5ic6ih12oc16kh5");

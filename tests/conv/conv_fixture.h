@@ -4,11 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "layers/conv/conv_registry.h"
+#include "layers/conv/prepare_services.h"
 
 namespace lenslet {
 
@@ -54,6 +56,20 @@ inline const ConvBackend* open_or_reason(const std::string& name, std::string& r
 }
 
 using BackendAndList = std::tuple<std::string, std::string>;
+
+/// What the kernel makes of x: `count` outputs.
+inline std::vector<float> output_of(ConvKernel& kernel, const std::vector<float>& x, size_t count,
+                                    Stream& stream) {
+  DevicePrepareServices services(stream);
+  std::vector<float> y(count);
+  const auto device_x = services.upload(x.data(), x.size());
+  const auto device_y = services.allocate(count * sizeof(float));
+  const auto workspace = services.allocate(std::max<size_t>(kernel.workspace_bytes(), 1));
+  RunContext context{stream, workspace.get(), nullptr};
+  kernel.run({device_x.get(), static_cast<float*>(device_y.get())}, context);
+  services.download(y.data(), static_cast<const float*>(device_y.get()), count);
+  return y;
+}
 
 class OpenedConvBackend : public testing::TestWithParam<std::string> {
  protected:

@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "framework/keep_nan.h"
-#include "layers/conv/prepare_services.h"
 #include "layers/reference/conv_verify.h"
 #include "tests/conv/conv_fixture.h"
 
@@ -81,14 +80,7 @@ class ConvPooled : public OpenedConvBackend {
         {problem, MathMode::kFp32, weights.data(), nullptr, relu, SIZE_MAX, services, stream, "", window});
     const int64_t rows = window ? window->rows(problem.p()) : problem.p(),
                   columns = window ? window->columns(problem.q()) : problem.q();
-    std::vector<float> y(static_cast<size_t>(problem.n * problem.k * rows * columns));
-    const auto device_x = services.upload(x.data(), x.size());
-    const auto device_y = services.allocate(y.size() * sizeof(float));
-    const auto workspace = services.allocate(std::max<size_t>(kernel->workspace_bytes(), 1));
-    RunContext context{stream, workspace.get(), nullptr};
-    kernel->run({device_x.get(), static_cast<float*>(device_y.get())}, context);
-    services.download(y.data(), static_cast<const float*>(device_y.get()), y.size());
-    return y;
+    return output_of(*kernel, x, static_cast<size_t>(problem.n * problem.k * rows * columns), stream);
   }
   /// Maxima over a window of each plane of y, by the definition.
   static std::vector<float> pool(const Conv2dProblem& problem, const std::vector<float>& y,
