@@ -11,10 +11,10 @@ namespace lenslet {
 /// Refuses tensors stored channels last.
 inline Support nchw_only(const char* backend, const Conv2dProblem& problem) {
   if (problem.layout == TensorLayout::kNchw) return Support::yes();
-  return Support::no(concat(backend, " reads and writes NCHW, asked for ", to_string(problem.layout),
-                            ": use NCHW, or a backend that serves both: direct or cudnn, depthwise for "
-                            "groups of one channel, tensor_core "
-                            "in tf32 and fp16; on the CPU direct or onednn"));
+  return Support::no(
+      concat(backend, " reads and writes NCHW, asked for ", to_string(problem.layout),
+             ": use NCHW, or a backend that serves both: direct or cudnn, depthwise for "
+             "groups of one channel, tensor_core in tf32 and fp16; on the CPU direct or onednn"));
 }
 
 /// Refuses windows of which the output holds not one, or one that would lie in the padding alone.
