@@ -3,7 +3,7 @@ if(LENSLET_BUILD_APPS)
   # The folder of right and wrong files, and the programs run in it.
   add_library(lenslet_cli_fixtures STATIC cli/fixture_files.cpp cli/fixture_bench_files.cpp cli/fixture_data_sets.cpp cli/fixture_pictures.cpp cli/fixture_weights.cpp support/subprocess.cpp)
   target_link_libraries(lenslet_cli_fixtures PUBLIC lenslet_options PRIVATE lenslet_own_flags PUBLIC lenslet_crafted_files)
-  target_compile_definitions(lenslet_cli_fixtures PRIVATE LENSLET_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+  target_compile_definitions(lenslet_cli_fixtures PRIVATE LENSLET_SOURCE_DIR="${LENSLET_TEST_SOURCE_DIR}"
     "LENSLET_PROGRAM=\"$<TARGET_FILE:lenslet_app>\"" "LENSLET_CONVBENCH=\"$<TARGET_FILE:lenslet_convbench>\"" LENSLET_STUB_DRIVER="${CUDAToolkit_LIBRARY_DIR}/stubs/libcuda.so")
   add_dependencies(lenslet_cli_fixtures lenslet_app lenslet_convbench)
   # LENSLET_TEST_PREFIX in the environment runs the same rows through the programs of an installation.

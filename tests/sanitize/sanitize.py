@@ -59,15 +59,18 @@ def list_tests(program):
     return names
 
 
-def gpu_programs():
-    """Names of the rows that tests/*/tests.cmake mark GPU."""
-    names = []
-    for path in sorted(ROOT.glob('tests/*/tests.cmake')):
+def test_programs(root=ROOT):
+    """The rows of tests/*/tests.cmake: whether each is marked GPU, by name."""
+    rows = {}
+    for path in sorted(root.glob('tests/*/tests.cmake')):
         for row in re.findall(r'lenslet_test\(([^)]*)\)', path.read_text()):
             words = row.split()
-            if 'GPU' in words[1:]:
-                names.append(words[0])
-    return names
+            rows[words[0]] = 'GPU' in words[1:]
+    return rows
+
+
+def gpu_programs():
+    return [name for name, gpu in test_programs().items() if gpu]
 
 
 def make_pieces(folder):
@@ -96,21 +99,23 @@ def left_out(program, test):
 
 
 def run_piece(piece, tool, options, number):
-    """One run; returns its row of the summary."""
-    log = options.out / f'{tool}.{re.sub(r"[^A-Za-z0-9_.-]", "_", piece.name)}.log'
-    command = [options.sanitizer, '--tool', tool, '--error-exitcode', '99', '--print-limit', '20', '--port',
-               str(options.port + PORTS_EACH * number),
-               '--max-connections', str(PORTS_EACH), '--launch-timeout', '120', '--check-exit-code', 'no', *OPTIONS[tool],
-               str(piece.program), '--gtest_filter=' + ':'.join(piece.tests)]
-    # One thread each: the reference must not have the machine's cores several times over.
-    environment = dict(os.environ, LENSLET_NUM_THREADS='1', LENSLET_UNPOISONED='1' if tool == 'initcheck' else '0')
+    """One run, under no tool where `tool` is None; returns its row of the summary."""
+    log = options.out / f'{tool or "plain"}.{re.sub(r"[^A-Za-z0-9_.-]", "_", piece.name)}.log'
+    command, environment = [str(piece.program), '--gtest_filter=' + ':'.join(piece.tests)], dict(os.environ)
+    if tool:
+        command = [options.sanitizer, '--tool', tool, '--error-exitcode', '99', '--print-limit', '20', '--port',
+                   str(options.port + PORTS_EACH * number), '--max-connections', str(PORTS_EACH), '--launch-timeout', '120',
+                   '--check-exit-code', 'no', *OPTIONS[tool], *command]
+        # One thread each: the reference must not have the machine's cores several times over.
+        environment.update(LENSLET_NUM_THREADS='1', LENSLET_UNPOISONED='1' if tool == 'initcheck' else '0')
     if options.cards > 1:
         environment['CUDA_VISIBLE_DEVICES'] = str(number % options.cards)
     began = time.monotonic()
     with open(log, 'w') as out:
         out.write(' '.join(command) + '\n')
         out.flush()
-        run = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=environment, start_new_session=True)
+        run = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=environment,
+                               cwd=piece.program.parent, start_new_session=True)
         try:
             code = run.wait(timeout=options.limit)
         except subprocess.TimeoutExpired:
@@ -129,9 +134,9 @@ def judge(piece, tool, code, seconds, text, limit, log_name):
     reason = ''
     if code < 0 or seconds >= limit:
         reason = f'ended by the limit of {limit} s' if seconds >= limit else f'ended by signal {-code}'
-    elif not last:
+    elif tool and not last:
         reason = 'no summary line: the tool never began'
-    elif not re.search(CLEAN[tool], last[-1]):
+    elif tool and not re.search(CLEAN[tool], last[-1]):
         reason = 'the tool reports errors'
     elif failed:
         reason = f'{failed} tests failed'

@@ -32,6 +32,10 @@ expect 2 "no preset 'nowhere'" env LENSLET_PRESET=nowhere ./dev demo
 expect 2 "setup does not know 'all'" ./dev setup all
 expect 2 "sanitize does not know '--bogus'" ./dev sanitize --bogus
 expect 2 '--tool needs a value' ./dev sanitize --tool
+expect 2 "mutate does not know '--bogus'" ./dev mutate --bogus
+expect 2 '--build-only needs a value' ./dev mutate --build-only
+expect 2 'no fault has a name with nonesuch' ./dev mutate --list --only nonesuch
+expect 0 '^cpu executable_keeps_no_input in framework/executable.cpp: ' ./dev mutate --list
 expect 2 '--dir needs a folder' ./dev mnist --dir
 expect 2 "format does not know '--fix'" ./dev format --fix
 expect 2 "python does not know '--gpu'" ./dev python --gpu

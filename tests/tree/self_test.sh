@@ -140,8 +140,11 @@ if command -v python3 >/dev/null 2>&1; then
   sed -i 's/9,963 of 10,000/9,964 of 10,000/' "$copy/README.md"
   red docs/unrelated.txt 'text' 'differ from the files' "${results[@]}"
   mv "$work/readme" "$copy/README.md"
+  faults=(python3 "$root/tests/mutate/mutate.py" check "$copy")
+  green "${faults[@]}"
+  red framework/statistics.cpp '// fraction * static_cast<double>(sorted.size() - 1);' 'stands 2 times' "${faults[@]}"
 else
-  echo 'python3 is not installed: the check of the results was not tried'
+  echo 'python3 is not installed: the checks of the results and of planted faults were not tried'
 fi
 
 answers=(bash "$here/check_dev.sh" "$copy")

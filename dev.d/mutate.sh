@@ -1,0 +1,65 @@
+# shellcheck shell=bash
+# ./dev mutate
+
+cmd_mutate() {
+  local side='' named='' build_only='' run='' list=no only=() options=() run_options=() targets folder
+  [ -z "${LENSLET_PRESET:-}" ] || named=$LENSLET_PRESET
+  while [ "$#" -gt 0 ]; do
+    case $1 in
+      --cpu) side=cpu ;;
+      --cuda) side=gpu ;;
+      --list) list=yes ;;
+      --preset | --preset=*)
+        take_which "$@"
+        named=$preset
+        [ "$taken" -eq 1 ] || shift
+        ;;
+      --only | --jobs | --json | --build-only | --run | --cards)
+        [ "$#" -ge 2 ] || usage_error "$1 needs a value"
+        case $1 in
+          --only) only=("$1" "$2") ;;
+          --jobs) LENSLET_JOBS=$2 run_options+=("$1" "$2") ;;
+          --json) options+=("$1" "$2") ;;
+          --cards) run_options+=("$1" "$2") ;;
+          --build-only) build_only=$2 ;;
+          --run) run=$2 ;;
+        esac
+        shift
+        ;;
+      *) usage_error "mutate does not know '$1'" ;;
+    esac
+    shift
+  done
+  has_program python3 || die 'mutate needs python3 (apt-get install python3)'
+  local script=(python3 tests/mutate/mutate.py)
+  if [ "$list" = yes ]; then
+    "${script[@]}" list "${only[@]}"
+    return
+  fi
+  check_mnist_dir
+  if folder=$(mnist_folder); then export LENSLET_MNIST_DIR=$folder; fi
+  if [ -n "$run" ]; then
+    "${script[@]}" run "$run" "${only[@]}" "${run_options[@]}" "${options[@]}"
+    return
+  fi
+  if [ -z "$side" ]; then
+    side=cpu
+    if has_program nvidia-smi && nvidia-smi -L >/dev/null 2>&1 && find_nvcc >/dev/null; then side=gpu; fi
+  fi
+  preset=cpu
+  if [ "$side" = gpu ]; then preset=${named:-cuda}; fi
+  "${script[@]}" check >/dev/null
+  setup_if_needed --tests
+  targets=$("${script[@]}" targets --side "$side" "${only[@]}")
+  "${script[@]}" copy build/mutate
+  export CCACHE_BASEDIR=$root/build/mutate CCACHE_NOHASHDIR=1
+  if [ -n "$targets" ]; then
+    (cd build/mutate && build "$targets" -DLENSLET_BUILD_TESTS=ON "-DLENSLET_TEST_SOURCE_DIR=$root")
+  fi
+  local where=(--side "$side" --tree build/mutate --build "build/mutate/build/$preset" --jobs "$(jobs)" "${only[@]}")
+  if [ -n "$build_only" ]; then
+    "${script[@]}" build "${where[@]}" --to "$build_only"
+  else
+    "${script[@]}" judge "${where[@]}" "${options[@]}"
+  fi
+}
