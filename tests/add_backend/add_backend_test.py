@@ -74,7 +74,7 @@ def must(command, tree, environment, name):
 # What the output of a command must show beside its exit code: by a word of the command.
 SHOWN = {
     "lenslet backends": r"shift_add",
-    "ConvWorkspace": r"\[  PASSED  \] [4-9] tests",
+    "shift_add_regress": r"\[  PASSED  \] [4-9] tests",
     "lenslet eval --plan layered": r"conv2=shift_add|conv2 +shift_add|shift_add",
     "--math tf32": r"the CPU computes in fp32 only",
     "Reference/shift_add_lenet": r"\[  PASSED  \] 1 test",

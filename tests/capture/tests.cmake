@@ -2,7 +2,7 @@
 # determinism.
 set(capture_support determinism/promise.cpp determinism/subjects.cpp support/planted_faults.cpp)
 set(capture_targets lenslet_models lenslet_softmax lenslet_reference)
-lenslet_test(capture_gpu SOURCES capture/capture_test.cpp ${capture_support} DEPENDS ${capture_targets} GPU)
+lenslet_test(capture_gpu SOURCES capture/capture_test.cpp ${capture_support} DEPENDS ${capture_targets} GPU ALONE)
 lenslet_test(allocations_cpu SOURCES capture/allocations_test.cpp support/allocation_counter.cpp ${capture_support}
              DEPENDS ${capture_targets})
 # Without oneDNN, which allocates as it likes.

@@ -37,6 +37,6 @@ if(LENSLET_BUILD_APPS)
     add_dependencies(test_cli lenslet_test_faulty_backend)
   endif()
   lenslet_test(cli_gpu SOURCES cli/bench_gpu_test.cpp cli/streaming_gpu_test.cpp cli/tune_gpu_test.cpp
-    DEPENDS lenslet_framework lenslet_cli_fixtures nlohmann_json::nlohmann_json GPU)
+    DEPENDS lenslet_framework lenslet_cli_fixtures nlohmann_json::nlohmann_json GPU ALONE)
   lenslet_test(apps_common SOURCES cli/apps_common_test.cpp DEPENDS lenslet_apps_common nlohmann_json::nlohmann_json)
 endif()

@@ -18,9 +18,39 @@ constexpr DeviceKind kDevice = LENSLET_TEST_DEVICE;
 inline const std::string kLists[] = {"lenet",   "rgb3x3",    "deep3x3",  "tails",
                                      "regress", "depthwise", "pointwise"};
 
-inline std::vector<Conv2dProblem> problems_of(const std::string& list) {
-  std::vector<Conv2dProblem> problems =
-      read_problem_list(std::string(LENSLET_SOURCE_DIR) + "/layers/conv/problems/" + list + ".txt");
+/// Longer lists are cut into parts of this size, so that shards of a program take similar shares.
+constexpr size_t kPartProblems = 32;
+
+inline std::vector<Conv2dProblem> all_problems_of(const std::string& list) {
+  return read_problem_list(std::string(LENSLET_SOURCE_DIR) + "/layers/conv/problems/" + list + ".txt");
+}
+
+/// "lenet", …, and of each long list its parts, "tails_0" and up.
+inline std::vector<std::string> list_parts() {
+  std::vector<std::string> names;
+  for (const std::string& list : kLists) {
+    const size_t count = all_problems_of(list).size();
+    if (count <= kPartProblems) {
+      names.push_back(list);
+      continue;
+    }
+    for (size_t first = 0; first < count; first += kPartProblems)
+      names.push_back(list + "_" + std::to_string(first / kPartProblems));
+  }
+  return names;
+}
+
+/// The problems of a list, or of one of its parts.
+inline std::vector<Conv2dProblem> problems_of(const std::string& name) {
+  const size_t underline = name.find('_');
+  std::vector<Conv2dProblem> problems = all_problems_of(name.substr(0, underline));
+  if (underline != std::string::npos) {
+    const size_t first = std::stoul(name.substr(underline + 1)) * kPartProblems;
+    const auto begin = problems.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end =
+        problems.begin() + static_cast<std::ptrdiff_t>(std::min(first + kPartProblems, problems.size()));
+    problems = std::vector<Conv2dProblem>(begin, end);
+  }
   // A processor gets one image of a deep problem: the others run the same code.
   for (Conv2dProblem& problem : problems) {
     if (kDevice == DeviceKind::kCpu && problem.flops() > 1e9) problem.n = 1;

@@ -63,7 +63,8 @@ TEST_P(ConvPooling, AgreesWithTheReference) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, ConvPooling,
-                         testing::Combine(testing::ValuesIn(backend_names()), testing::ValuesIn(kLists)),
+                         testing::Combine(testing::ValuesIn(backend_names()),
+                                          testing::ValuesIn(list_parts())),
                          [](const testing::TestParamInfo<BackendAndList>& param) {
                            return std::get<0>(param.param) + "_" + std::get<1>(param.param);
                          });

@@ -5,10 +5,10 @@ lenslet_test(conv_layer SOURCES conv/conv_layer_test.cpp DEPENDS lenslet_conv le
 # The same source for both kinds of device: every backend of the registry on every problem list.
 lenslet_test(conv_cpu SOURCES conv/conv_backends_test.cpp conv/conv_pooling_test.cpp DEPENDS lenslet_conv_verify)
 target_compile_definitions(test_conv_cpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCpu)
-lenslet_test(conv_gpu SOURCES conv/conv_backends_test.cpp conv/conv_pooling_test.cpp DEPENDS lenslet_conv_verify GPU)
+lenslet_test(conv_gpu SOURCES conv/conv_backends_test.cpp conv/conv_pooling_test.cpp DEPENDS lenslet_conv_verify GPU SHARDS 16)
 target_compile_definitions(test_conv_gpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCuda)
 
-lenslet_test(conv_ladder SOURCES conv/conv_ladder_test.cpp DEPENDS lenslet_conv_ladder lenslet_conv_verify GPU)
+lenslet_test(conv_ladder SOURCES conv/conv_ladder_test.cpp DEPENDS lenslet_conv_ladder lenslet_conv_verify GPU SHARDS 6)
 
 get_property(lenslet_modules GLOBAL PROPERTY LENSLET_MODULES)
 list(TRANSFORM lenslet_modules PREPEND lenslet_module_)

@@ -5,7 +5,7 @@ set(lenslet_determinism_targets lenslet_models lenslet_softmax lenslet_reference
 
 lenslet_test(determinism_cpu SOURCES ${lenslet_determinism_tests} determinism/planted_test.cpp DEPENDS ${lenslet_determinism_targets})
 target_compile_definitions(test_determinism_cpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCpu)
-lenslet_test(determinism_gpu SOURCES ${lenslet_determinism_tests} DEPENDS ${lenslet_determinism_targets} GPU)
+lenslet_test(determinism_gpu SOURCES ${lenslet_determinism_tests} DEPENDS ${lenslet_determinism_targets} GPU SHARDS 4)
 target_compile_definitions(test_determinism_gpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCuda)
 
 get_property(lenslet_modules GLOBAL PROPERTY LENSLET_MODULES)

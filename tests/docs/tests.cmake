@@ -19,5 +19,5 @@ if(LENSLET_PYTHON AND TARGET lenslet_app)
   endforeach()
   # The documents are the same for every build: the main suite runs them once.
   set_tests_properties(docs_commands PROPERTIES LABELS tree)
-  set_tests_properties(docs_commands_gpu PROPERTIES LABELS gpu RESOURCE_LOCK gpu)
+  set_tests_properties(docs_commands_gpu PROPERTIES LABELS gpu)
 endif()

@@ -4,7 +4,7 @@ mark_as_advanced(LENSLET_BASH)
 enable_language(C)
 
 lenslet_test(embedding_model SOURCES embedding/model_test.cpp embedding/passes_test.cpp support/allocation_counter.cpp DEPENDS lenslet_api)
-lenslet_test(embedding_gpu SOURCES embedding/model_gpu_test.cpp DEPENDS lenslet_api GPU)
+lenslet_test(embedding_gpu SOURCES embedding/model_gpu_test.cpp DEPENDS lenslet_api GPU ALONE)
 lenslet_test(embedding_threads SOURCES embedding/threads_test.cpp DEPENDS lenslet_api)
 lenslet_test(embedding_out_of_memory SOURCES embedding/out_of_memory_test.cpp DEPENDS lenslet_shared)
 

@@ -1,11 +1,11 @@
 # What goes wrong on a device: too little memory, threads beside each other, leaks. The same sources for both kinds.
 set(faults_targets lenslet_models lenslet_conv)
 lenslet_test(faults_memory_cpu SOURCES faults/memory_test.cpp DEPENDS ${faults_targets})
-lenslet_test(faults_memory_gpu SOURCES faults/memory_test.cpp DEPENDS ${faults_targets} GPU)
+lenslet_test(faults_memory_gpu SOURCES faults/memory_test.cpp DEPENDS ${faults_targets} GPU ALONE)
 lenslet_test(faults_threads_cpu SOURCES faults/threads_test.cpp DEPENDS ${faults_targets})
 lenslet_test(faults_threads_gpu SOURCES faults/threads_test.cpp DEPENDS ${faults_targets} GPU)
 lenslet_test(faults_leaks_cpu SOURCES faults/leaks_test.cpp DEPENDS ${faults_targets})
-lenslet_test(faults_leaks_gpu SOURCES faults/leaks_test.cpp DEPENDS ${faults_targets} GPU)
+lenslet_test(faults_leaks_gpu SOURCES faults/leaks_test.cpp DEPENDS ${faults_targets} GPU ALONE)
 get_property(faults_modules GLOBAL PROPERTY LENSLET_MODULES)
 list(TRANSFORM faults_modules PREPEND lenslet_module_)
 foreach(test memory threads leaks)
@@ -34,7 +34,7 @@ if(LENSLET_BUILD_APPS)
     set_target_properties(lenslet_test_faulty_gpu_backend PROPERTIES PREFIX "" OUTPUT_NAME lenslet_conv_gpu_cudnn
       LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/faulty_gpu")
     lenslet_test(faults_programs_gpu SOURCES faults/program_gpu_test.cpp faults/program_faults.cpp support/subprocess.cpp
-                 DEPENDS ${faults_program_targets} GPU)
+                 DEPENDS ${faults_program_targets} GPU ALONE)
     target_compile_definitions(test_faults_programs_gpu PRIVATE ${faults_programs} LENSLET_FAULTY_GPU_MODULE_DIR="${PROJECT_BINARY_DIR}/tests/faulty_gpu")
     add_dependencies(test_faults_programs_gpu lenslet_app lenslet_convbench lenslet_test_faulty_gpu_backend)
   endif()

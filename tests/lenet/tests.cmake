@@ -10,4 +10,4 @@ lenslet_test(fused_gpu SOURCES ${lenslet_fused_tests} DEPENDS lenslet_models len
 target_compile_definitions(test_fused_gpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCuda)
 lenslet_test(fused_simd SOURCES lenet/fused_cpu_test.cpp lenet/fused_reference.cpp support/allocation_counter.cpp
              DEPENDS lenslet_models lenslet_reference)
-lenslet_test(resident_gpu SOURCES lenet/resident_gpu_test.cpp lenet/lenet_fixture.cpp DEPENDS lenslet_models GPU)
+lenslet_test(resident_gpu SOURCES lenet/resident_gpu_test.cpp lenet/lenet_fixture.cpp DEPENDS lenslet_models GPU ALONE)
