@@ -33,6 +33,10 @@ check_preset() {
   grep -q "\"name\": \"$preset\"" CMakePresets.json || usage_error "CMakePresets.json has no preset '$preset'"
 }
 
+has_gpu() {
+  has_program nvidia-smi && nvidia-smi -L >/dev/null 2>&1
+}
+
 find_nvcc() {
   local candidate
   for candidate in "${CUDACXX:-}" "$(command -v nvcc || true)" "${CUDA_PATH:-}/bin/nvcc" /usr/local/cuda/bin/nvcc; do
@@ -52,26 +56,38 @@ share_compiler_cache() {
 
 # build TARGETS [CMAKE OPTIONS…]; TARGETS is "all" or a list.
 build() {
-  local targets=$1 options=() nvcc
+  local targets=$1 options=() nvcc cuda=AUTO warnings
   shift
   check_preset  # LENSLET_PRESET's too
   if has_program ccache; then
     options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
     share_compiler_cache
   fi
-  if nvcc=$(find_nvcc); then
-    case $preset in
-      cpu | asan | tsan | fuzz) ;;
-      *) say "CUDA toolkit: $nvcc" ;;
-    esac
-  elif has_program nvidia-smi && nvidia-smi -L >/dev/null 2>&1; then
-    say 'an NVIDIA GPU is here, but no CUDA toolkit (nvcc): building for the CPU alone'
-  fi
-  say "configuring build/$preset"
-  cmake --preset "$preset" "${options[@]}" "$@" || die "CMake could not configure build/$preset (its own words are above)"
+  case $preset in
+    cpu | ci-cpu | asan | tsan | fuzz) ;;
+    *)
+      if ! nvcc=$(find_nvcc); then
+        ! has_gpu || say 'an NVIDIA GPU is here, but no CUDA toolkit (nvcc): building the CPU side alone'
+      elif [ "$preset" = release ] && ! has_gpu; then
+        # Seven architectures would take a quarter of an hour, and none of them could run here.
+        say "CUDA toolkit $nvcc, but no NVIDIA GPU visible: building the CPU side alone (--cuda builds the GPU side too)"
+        cuda=OFF
+      else
+        say "CUDA toolkit: $nvcc"
+      fi
+      ;;
+  esac
+  # In build/release the choice is made anew each time: a GPU may come and go.
+  [ "$preset" != release ] || options+=("-DLENSLET_CUDA=$cuda")
+  open_log
+  say "configuring build/$preset (details: $log)"
+  logged cmake --preset "$preset" "${options[@]}" "$@" || log_die "CMake could not configure build/$preset"
   say "building build/$preset with $(jobs) jobs"
+  export NINJA_STATUS='[%f/%t] '
   # shellcheck disable=SC2086  # a list of targets
-  cmake --build "build/$preset" --parallel "$(jobs)" --target $targets || die "the build in build/$preset failed"
+  logged cmake --build "build/$preset" --parallel "$(jobs)" --target $targets || log_die "the build in build/$preset failed"
+  warnings=$(grep -cE '[ :]warning[ :#]' "$log") || return 0
+  say "$warnings lines with warnings: $log"
 }
 
 cmd_build() {

@@ -19,19 +19,35 @@ readonly optional=(
   'program ccache|ccache'
 )
 readonly clang_format_major=14  # the version the tree is formatted with; others differ in details
-# What some tests want beyond a build, and skip without.
+# What some tests want beyond a build, and skip without, with the reason.
 readonly for_tests=(
   'program zsh|zsh'
   'program mandoc|mandoc'
+  'program groff|groff-base'
   'program doxygen|doxygen'
   'program dpkg-shlibdeps|dpkg-dev'
   'program pkg-config|pkgconf pkg-config'
   'program python3|python3'
+  'any_python_module matplotlib|python3-matplotlib'
+  'program shellcheck|shellcheck'
+  'program curl|curl'
   "program clang-format-$clang_format_major|clang-format-$clang_format_major"
 )
 
 has_program() {
   command -v "$1" >/dev/null 2>&1
+}
+
+# has_python_module MODULE [PYTHON]
+has_python_module() {
+  local python=${2:-python3}
+  has_program "$python" &&
+    "$python" -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)' "$1"
+}
+
+# The first python3 on PATH may be another than the distribution's, which apt installs for.
+has_any_python_module() {
+  has_python_module "$1" || has_python_module "$1" /usr/bin/python3
 }
 
 has_compiler() {
@@ -51,24 +67,23 @@ present() {
   "has_$kind" "$what"
 }
 
-required_is_present() {
+# all_present "probe|packages"…
+all_present() {
   local entry
-  for entry in "${required[@]}"; do
+  for entry in "$@"; do
     present "$entry" || return 1
   done
 }
 
 as_root() {
   if [ "$(id -u)" -eq 0 ]; then
-    printf '+ %s\n' "$*"
-    "$@"
+    logged "$@"
   elif has_program sudo; then
     local sudo=(sudo)
-    [ -t 0 ] || sudo+=(-n)  # nobody there to type a password: fail with sudo's own words
-    printf '+ %s %s\n' "${sudo[*]}" "$*"
-    "${sudo[@]}" "$@"
+    [ -t 0 ] || sudo+=(-n)  # without a terminal to type a password at, sudo fails at once
+    logged "${sudo[@]}" "$@"
   else
-    die "not root and no sudo: run as root: $*"
+    return 1
   fi
 }
 
@@ -76,7 +91,8 @@ apt_updated=no
 apt_update() {
   [ "$apt_updated" = no ] || return 1
   apt_updated=yes
-  as_root apt-get update || say 'apt-get update failed: going on with the package lists there are'
+  say "reading the archive's package lists"
+  as_root apt-get update || say 'apt-get update failed: going on with the package lists that are here'
 }
 
 apt_knows() {
@@ -96,7 +112,7 @@ apt_name() {
 }
 
 apt_install() {
-  local install=(env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@")
+  local install=(env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends -o APT::Status-Fd=1 "$@")
   as_root "${install[@]}" && return 0
   # The lists may be older than the archive: once with fresh ones.
   apt_update && as_root "${install[@]}"
@@ -114,6 +130,10 @@ install_missing() {
     [ "$how" = optional ] && return 0
     die "missing: ${wanted[*]%%|*}; there is no apt-get here, so install the equivalents of these Debian packages: ${wanted[*]#*|}"
   fi
+  if [ "$(id -u)" -ne 0 ] && ! has_program sudo; then
+    [ "$how" = required ] || { say "optional, and not installed without root or sudo: ${wanted[*]#*|}"; return 0; }
+    die "not root and no sudo: run as root: apt-get install ${wanted[*]#*|}"
+  fi
   for entry in "${wanted[@]}"; do
     local -a candidates
     read -ra candidates <<<"${entry#*|}"
@@ -128,7 +148,7 @@ install_missing() {
   [ "${#names[@]}" -gt 0 ] || return 0
   say "installing ($how): ${names[*]}"
   if ! apt_install "${names[@]}"; then
-    [ "$how" = optional ] || die "apt-get could not install: ${names[*]} (its own words are above)"
-    say "optional, and could not be installed: ${names[*]}"
+    [ "$how" = optional ] || log_die "apt-get could not install: ${names[*]}"
+    say "optional, and could not be installed (the reason is in $log): ${names[*]}"
   fi
 }

@@ -8,10 +8,6 @@ readonly for_python=(
   'python_header Python.h|python3-dev'
 )
 
-has_python_module() {
-  has_program python3 && python3 -c "import $1" >/dev/null 2>&1
-}
-
 has_python_header() {
   has_program python3 &&
     python3 -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), sys.argv[1])))' "$1"

@@ -23,7 +23,7 @@ cmd_setup() {
   install_missing required "${required[@]}"
   [ "$minimal" = yes ] || install_missing optional "${optional[@]}"
   [ "$tests" = no ] || install_missing optional "${for_tests[@]}"
-  required_is_present || die 'packages are installed, but the compiler does not find all their headers: is CXX or CPATH set?'
+  all_present "${required[@]}" || die 'packages are installed, but the compiler does not find all their headers: is CXX or CPATH set?'
   check_cmake
   local entry names
   for entry in "${optional[@]}"; do
@@ -33,9 +33,11 @@ cmd_setup() {
   say 'everything that a build needs is installed'
 }
 
-# setup_if_needed [SETUP OPTIONS…]
+# setup_if_needed [--tests]
 setup_if_needed() {
-  if required_is_present; then
+  local wanted=("${required[@]}")
+  [ "${1:-}" != --tests ] || wanted+=("${for_tests[@]}")
+  if all_present "${wanted[@]}"; then
     check_cmake
   else
     cmd_setup "$@"

@@ -46,9 +46,11 @@ cmd_test() {
   else
     say 'MNIST is not here (./dev mnist gets it): tests that read it skip'
   fi
-  if ! has_program nvidia-smi || ! nvidia-smi -L >/dev/null 2>&1; then
-    say 'no NVIDIA GPU seen: tests that need one will skip'
-  fi
+  has_gpu || say 'no NVIDIA GPU seen: tests that need one skip'
   say "testing build/$preset"
-  ctest --preset "$preset" --parallel "$(jobs)" "${selection[@]}"
+  local status=0
+  ctest --preset "$preset" --parallel "$(jobs)" "${selection[@]}" || status=$?
+  say 'what was skipped, and why'
+  awk -f dev.d/skipped.awk "build/$preset/Testing/Temporary/LastTest.log"
+  return "$status"
 }

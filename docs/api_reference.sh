@@ -3,7 +3,7 @@
 #   docs/api_reference.sh OUTPUT_FOLDER [ROOT]
 # Exit code 77 where doxygen is not installed.
 set -euo pipefail
-command -v doxygen >/dev/null || { echo 'doxygen is not installed; ./dev docs installs it' >&2; exit 77; }
+command -v doxygen >/dev/null || { echo 'skipped: doxygen is not installed (./dev docs installs it)'; exit 77; }
 mkdir -p "$1"
 output=$(cd "$1" && pwd)
 cd "${2:-$(dirname "${BASH_SOURCE[0]}")/..}"

@@ -161,4 +161,4 @@ class ApiReference(Scratch):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)  # with the reasons of what is skipped

@@ -1,21 +1,15 @@
 # What the documents say is so.
-find_program(LENSLET_PYTHON python3)
-mark_as_advanced(LENSLET_PYTHON)
-if(LENSLET_PYTHON)
-  add_test(NAME docs_checks_bite COMMAND "${LENSLET_PYTHON}" "${CMAKE_CURRENT_LIST_DIR}/docs_test.py")
-  set_tests_properties(docs_checks_bite PROPERTIES LABELS tree)
-endif()
+lenslet_python_test(docs_checks_bite "${CMAKE_CURRENT_LIST_DIR}/docs_test.py")
+set_tests_properties(docs_checks_bite PROPERTIES LABELS tree)
 # Every public symbol has words.
 add_test(NAME docs_api COMMAND "${PROJECT_SOURCE_DIR}/docs/api_reference.sh" "${PROJECT_BINARY_DIR}/docs")
 set_tests_properties(docs_api PROPERTIES SKIP_RETURN_CODE 77 LABELS tree)
 # Every block of shell commands of every document, run in a copy of the tree with small data.
-if(LENSLET_PYTHON AND TARGET lenslet_app)
+if(TARGET lenslet_app)
   foreach(side "" _gpu)
     string(REPLACE "_" "--" option "${side}")
-    add_test(NAME docs_commands${side}
-             COMMAND "${LENSLET_PYTHON}" "${CMAKE_CURRENT_LIST_DIR}/run_commands.py" "${PROJECT_SOURCE_DIR}"
-                     "$<TARGET_FILE_DIR:lenslet_app>" ${option})
-    set_tests_properties(docs_commands${side} PROPERTIES SKIP_RETURN_CODE 77)
+    lenslet_python_test(docs_commands${side} "${CMAKE_CURRENT_LIST_DIR}/run_commands.py" "${PROJECT_SOURCE_DIR}"
+                        "$<TARGET_FILE_DIR:lenslet_app>" ${option})
   endforeach()
   # The documents are the same for every build: the main suite runs them once.
   set_tests_properties(docs_commands PROPERTIES LABELS tree)

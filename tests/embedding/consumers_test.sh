@@ -7,7 +7,7 @@ build=$1 source=$2 cmake=$3 cc=$4 cxx=$5 libdir=$6
 here=$source/tests/embedding
 unset LENSLET_MODULE_PATH LENSLET_REPORT_SCRIPT
 for tool in pkg-config ninja readelf; do
-  command -v $tool >/dev/null || { echo "consumers_test: skipped, $tool is not installed (./dev setup --tests)"; exit 77; }
+  command -v $tool >/dev/null || { echo "skipped: $tool is not installed (./dev setup --tests)"; exit 77; }
 done
 
 work=$(mktemp -d)

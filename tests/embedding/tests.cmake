@@ -1,6 +1,4 @@
 # What other programs stand on: the C++ Model, the C interface, the installation.
-find_program(LENSLET_BASH bash REQUIRED)
-mark_as_advanced(LENSLET_BASH)
 enable_language(C)
 
 lenslet_test(embedding_model SOURCES embedding/model_test.cpp embedding/passes_test.cpp support/allocation_counter.cpp DEPENDS lenslet_api)

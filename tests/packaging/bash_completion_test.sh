@@ -112,8 +112,9 @@ expect 'lenslet classify --math=f' --math=fp32 --math=fp16
 expect 'lenslet eval --backend conv1=dir' conv1=direct
 expect 'lenslet classify --plan=pl' --plan=plan.json
 
-# And typed at an interactive bash on a terminal of its own, whose readline splits the words, quotes the names of files and
-# puts blanks behind words: Ctrl-O completes, Ctrl-P inserts every match, Ctrl-T tells the line.
+# And typed at an interactive bash, whose readline splits the words, quotes the names of files and puts blanks behind words:
+# Ctrl-O completes, Ctrl-P inserts every match, Ctrl-T writes the line. Readline reads a pipe like a terminal, so that no
+# pseudo-terminal is needed; setsid keeps the shell away from the terminal that the test was started from.
 cat >"$folder/rc" <<'RC'
 . ../scripts/lenslet.bash
 . ../scripts/convbench.bash
@@ -147,27 +148,23 @@ typed() {
     failures=$((failures + 1))
   fi
 }
-if command -v script >/dev/null; then
-  mkfifo "$folder/keys"
-  script -qec "bash --noprofile --rcfile ../rc -i" /dev/null <"$folder/keys" >/dev/null 2>&1 &
-  exec 3>"$folder/keys"
-  wait_for test -e "$folder/ready" || exit 1
-  typed 'lenslet cl\x0f' 'lenslet classify '
-  typed 'lenslet classify --math=tf\x0f' 'lenslet classify --math=tf32 '
-  typed 'lenslet classify --math=\x10' 'lenslet classify --math=fp16 fp32 tf32 '
-  typed 'lenslet classify --plan=l\x0f' 'lenslet classify --plan=layered '
-  typed 'lenslet eval --backend conv1\x0f' 'lenslet eval --backend conv1='
-  typed 'lenslet eval --backend conv1=direct,conv2=im2\x0f' 'lenslet eval --backend conv1=direct,conv2=im2col_gemm '
-  typed 'lenslet classify --json=pict\x0f' 'lenslet classify --json=pictures/'
-  typed 'lenslet classify "a pi\x0f' 'lenslet classify "a picture.png" '
-  typed 'lenslet classify a\\ pi\x0f' 'lenslet classify a\ picture.png '
-  typed 'lenslet classify a\x0f' 'lenslet classify a\ picture.png '
-  printf '\x15exit\n' >&3
-  exec 3>&-
-  wait
-else
-  echo 'no script(1) here: nothing was typed at an interactive bash'
-fi
+mkfifo "$folder/keys"
+setsid bash --noprofile --rcfile ../rc -i <"$folder/keys" >/dev/null 2>&1 &
+exec 3>"$folder/keys"
+wait_for test -e "$folder/ready" || exit 1
+typed 'lenslet cl\x0f' 'lenslet classify '
+typed 'lenslet classify --math=tf\x0f' 'lenslet classify --math=tf32 '
+typed 'lenslet classify --math=\x10' 'lenslet classify --math=fp16 fp32 tf32 '
+typed 'lenslet classify --plan=l\x0f' 'lenslet classify --plan=layered '
+typed 'lenslet eval --backend conv1\x0f' 'lenslet eval --backend conv1='
+typed 'lenslet eval --backend conv1=direct,conv2=im2\x0f' 'lenslet eval --backend conv1=direct,conv2=im2col_gemm '
+typed 'lenslet classify --json=pict\x0f' 'lenslet classify --json=pictures/'
+typed 'lenslet classify "a pi\x0f' 'lenslet classify "a picture.png" '
+typed 'lenslet classify a\\ pi\x0f' 'lenslet classify a\ picture.png '
+typed 'lenslet classify a\x0f' 'lenslet classify a\ picture.png '
+printf '\x15exit\n' >&3
+exec 3>&-
+wait
 
 [ "$failures" -eq 0 ] || { printf '%d completions are wrong\n' "$failures" >&2; exit 1; }
 echo 'bash completes commands, flags, values, lists and files'

@@ -7,7 +7,7 @@ set -euo pipefail
 build=$(realpath "$1") source=$(realpath "$(dirname "$0")/../..")
 for tool in cpack dpkg-deb dpkg-shlibdeps readelf; do
   if ! command -v "$tool" >/dev/null; then
-    echo "SKIPPED: no $tool here"
+    echo "skipped: $tool is not installed (./dev setup --tests)"
     exit 77
   fi
 done

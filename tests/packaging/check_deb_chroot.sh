@@ -7,7 +7,7 @@
 # debootstrap, the package archive, and some minutes; so CI does not run it (it runs check_deb.sh).
 set -euo pipefail
 skip() {
-  echo "SKIPPED: $*"
+  echo "skipped: $*"
   exit 77
 }
 [ "$#" -ge 1 ] || { echo 'usage: check_deb_chroot.sh FOLDER-WITH-THE-DEBS [BASE]' >&2; exit 2; }

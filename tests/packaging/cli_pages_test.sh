@@ -64,14 +64,14 @@ for program in "$@"; do
   if command -v mandoc >/dev/null; then
     mandoc -T lint -W warning "$folder/$name.1" >"$folder/lint" || bad "mandoc: $(cat "$folder/lint")"
   else
-    echo 'no mandoc here: the page is not checked with it'
+    echo 'skipped: mandoc is not installed (./dev setup --tests): the page is not checked with it'
   fi
   if command -v groff >/dev/null; then
     groff -man -Tutf8 -P-c -P-b -P-u -ww "$folder/$name.1" >"$folder/text" 2>"$folder/lint"
     [ ! -s "$folder/lint" ] || bad "groff: $(cat "$folder/lint")"
     grep -q 'EXIT STATUS' "$folder/text" || bad "groff's rendering of $name.1 has no EXIT STATUS"
   else
-    echo 'no groff here: the page is not checked with it'
+    echo 'skipped: groff is not installed (./dev setup --tests): the page is not checked with it'
   fi
 done
 [ "$failures" -eq 0 ] || exit 1

@@ -1,6 +1,4 @@
 # What goes to a user's machine beside the programs: completions, manual pages, Debian packages.
-find_program(LENSLET_BASH bash REQUIRED)
-mark_as_advanced(LENSLET_BASH)
 if(LENSLET_BUILD_APPS)
   lenslet_test(cli_description SOURCES packaging/cli_description_test.cpp DEPENDS lenslet_apps_common)
   set(programs "$<TARGET_FILE:lenslet_app>" "$<TARGET_FILE:lenslet_convbench>")

@@ -4,7 +4,11 @@
 #   zsh_completion_test.sh LENSLET CONVBENCH
 set -euo pipefail
 if ! command -v zsh >/dev/null; then
-  echo 'SKIPPED: no zsh here'
+  echo 'skipped: zsh is not installed (./dev setup --tests)'
+  exit 77
+fi
+if ! zsh -fc 'zmodload zsh/zpty && zpty probe true' 2>/dev/null; then
+  echo 'skipped: no pseudo-terminal can be opened here'
   exit 77
 fi
 folder=$(mktemp -d)

@@ -458,7 +458,7 @@ class ReportTest(unittest.TestCase):
 
 if __name__ == "__main__":
     if PYTHON is None:
-        print("skipped: matplotlib is not installed (apt-get install python3-matplotlib)")
+        print("skipped: matplotlib is not installed (./dev setup --tests)")
         sys.exit(77)
     if PYTHON != sys.executable:
         os.execv(PYTHON, [PYTHON, *sys.argv])

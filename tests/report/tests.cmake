@@ -10,10 +10,5 @@ if(LENSLET_BUILD_APPS)
   target_compile_definitions(test_report_page PRIVATE LENSLET_BINARY_DIR="${PROJECT_BINARY_DIR}")
 endif()
 
-find_program(LENSLET_PYTHON python3)
-mark_as_advanced(LENSLET_PYTHON)
-if(LENSLET_PYTHON)
-  add_test(NAME report COMMAND "${LENSLET_PYTHON}" "${CMAKE_CURRENT_LIST_DIR}/report_test.py")
-  # Like the checks of the tree it does not depend on the build.
-  set_tests_properties(report PROPERTIES SKIP_RETURN_CODE 77 LABELS tree)
-endif()
+lenslet_python_test(report "${CMAKE_CURRENT_LIST_DIR}/report_test.py")
+set_tests_properties(report PROPERTIES LABELS tree)  # like the checks of the tree it does not depend on the build

@@ -1,10 +1,6 @@
 # The script behind ./dev sanitize, with a stand-in for the tool: like the checks of the tree it does not depend on the build.
-find_program(LENSLET_PYTHON python3)
-mark_as_advanced(LENSLET_PYTHON)
-if(LENSLET_PYTHON)
-  add_test(NAME sanitize_script COMMAND "${LENSLET_PYTHON}" "${CMAKE_CURRENT_LIST_DIR}/sanitize_test.py")
-  set_tests_properties(sanitize_script PROPERTIES LABELS tree)
-endif()
+lenslet_python_test(sanitize_script "${CMAKE_CURRENT_LIST_DIR}/sanitize_test.py")
+set_tests_properties(sanitize_script PROPERTIES LABELS tree)
 
 if(LENSLET_BUILD_APPS AND LENSLET_HAS_CUDA)
   lenslet_test(sanitize_kernels SOURCES sanitize/kernels_test.cpp
@@ -13,4 +9,6 @@ if(LENSLET_BUILD_APPS AND LENSLET_HAS_CUDA)
   foreach(module IN LISTS sanitize_modules)
     add_dependencies(test_sanitize_kernels lenslet_module_${module})
   endforeach()
+else()
+  lenslet_skipped_test(sanitize_kernels "this build has no GPU side")
 endif()

@@ -9,5 +9,5 @@ for tool in clang-format-14 clang-format; do
     exec ./dev format --check
   fi
 done
-echo 'skipped: clang-format 14 is not installed'
+echo 'skipped: clang-format 14 is not installed (./dev setup --tests)'
 exit 77

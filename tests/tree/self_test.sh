@@ -104,6 +104,8 @@ red tests/planted.sh '#!/bin/sh\nif true; then' 'syntax error' "${text[@]}"
 red dev.d/setup.sh 'if true; then' 'syntax error' "${text[@]}"
 if command -v shellcheck >/dev/null 2>&1; then
   red dev.d/setup.sh 'planted() { ls $1; }' 'SC2086' "${text[@]}"
+else
+  echo 'skipped: shellcheck is not installed (./dev setup --tests): the check of scripts was not tried'
 fi
 
 launches=(bash "$here/check_launches.sh" "$copy")
@@ -144,7 +146,7 @@ if command -v python3 >/dev/null 2>&1; then
   green "${faults[@]}"
   red framework/statistics.cpp '// fraction * static_cast<double>(sorted.size() - 1);' 'stands 2 times' "${faults[@]}"
 else
-  echo 'python3 is not installed: the checks of the results and of planted faults were not tried'
+  echo 'skipped: python3 is not installed (./dev setup --tests): the checks of the results and of planted faults were not tried'
 fi
 
 answers=(bash "$here/check_dev.sh" "$copy")
@@ -157,7 +159,7 @@ if [ -n "$nvcc" ]; then
   red framework/CMakeLists.txt 'set_property(TARGET lenslet_framework PROPERTY COMPILE_DEFINITIONS "LENSLET_CUDA_ARCHITECTURES=\\"80-real\\"")' \
     'does not know its architectures' "${architectures[@]}"
 else
-  echo 'no nvcc was given: the check of the architectures was not tried'
+  echo 'skipped: no nvcc: the check of the architectures was not tried'
 fi
 
 # What looks at every header, and at every source file, in a tree that has few of them.
@@ -174,7 +176,7 @@ if command -v clang-format-14 >/dev/null 2>&1; then
   green "${format[@]}"
   red models/planted.cpp 'int   f( ){return 0 ;}' 'models/planted.cpp: differs' "${format[@]}"
 else
-  echo 'clang-format 14 is not installed: the format check was not tried'
+  echo 'skipped: clang-format 14 is not installed (./dev setup --tests): the format check was not tried'
 fi
 
 [ "$failed" -eq 0 ] || exit 1

@@ -1,6 +1,4 @@
 # The tree itself: headers, direction of includes, data, text, documents, format, ./dev; and that these checks bite.
-find_program(LENSLET_BASH bash REQUIRED)
-mark_as_advanced(LENSLET_BASH)
 
 # lenslet_tree_check(<name> <arguments after the root…>): runs tests/tree/check_<name>.sh; exit 77 means skipped.
 function(lenslet_tree_check name)
@@ -18,6 +16,8 @@ lenslet_tree_check(public_headers)
 lenslet_tree_check(headers_alone "${PROJECT_BINARY_DIR}/generated" "${CMAKE_CXX_COMPILER}" "${cuda_include}")
 if(LENSLET_HAS_CUDA)
   lenslet_tree_check(architectures "${CMAKE_CUDA_COMPILER}")
+else()
+  lenslet_skipped_test(tree_architectures "this build has no GPU side")
 endif()
 lenslet_tree_check(data)
 lenslet_tree_check(text)

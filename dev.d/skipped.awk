@@ -1,0 +1,54 @@
+# From ctest's LastTest.log: what was skipped, by reason, with the tests in which that happened.
+#   awk -f skipped.awk build/NAME/Testing/Temporary/LastTest.log
+# A test skips as a whole (ctest: "Test Skipped."), or single tests or steps of it do. The reasons are what tests print:
+# GoogleTest's text below "FILE:LINE: Skipped", "skipped: REASON" on a line of its own, unittest's "skipped 'REASON'".
+
+function skip(reason) {
+  sub(/[[:space:]]+$/, "", reason)
+  if (reason == "") reason = "no reason is given"
+  reasons_here[reason]++
+  any = 1
+}
+
+# A test ended: its reasons go to the table.
+function take(whole, reason) {
+  if (whole && !any) skip("")
+  for (reason in reasons_here) {
+    if (!(reason in count)) order[++reasons] = reason
+    count[reason] += reasons_here[reason]
+    where[reason] = where[reason] " " test (whole ? "" : "*")
+    if (whole) whole_tests[test]
+    delete reasons_here[reason]
+  }
+  if (whole) ++wholes
+  else if (any) ++parts
+  any = 0
+}
+
+/^[0-9]+\/[0-9]+ Test(ing)?: / { test = $NF; next }
+/^Output:$/ { inside = 1; any = expected = 0; next }
+/^<end of output>$/ { inside = 0; next }
+/^Test Skipped\.$/ { take(1); next }
+/^Test (Passed|Failed)\.$/ { take(0); next }
+/^Test Pass Reason:$|^Test Fail Reason:$|^Test not run/ { next }
+!inside { next }
+expected { expected = 0; skip($0); next }
+/: Skipped$/ { expected = 1; next }
+/^[Ss][Kk][Ii][Pp][Pp][Ee][Dd]: / { sub(/^[A-Za-z]+: /, ""); skip($0); next }
+/ \.\.\. skipped ['"]/ { sub(/.* \.\.\. skipped ['"]/, ""); sub(/['"]$/, ""); skip($0) }
+
+END {
+  if (!reasons) { print "   nothing"; exit }
+  for (i = 1; i <= reasons; ++i) {
+    reason = order[i]
+    names = split(where[reason], name, " ")
+    printf "   %s\n", (length(reason) > 93 ? substr(reason, 1, 90) "..." : reason)
+    line = sprintf("      %d in", count[reason])
+    for (j = 1; j <= names; ++j) {
+      if (length(line " " name[j]) > 96) { print line; line = "        " }
+      line = line " " name[j]
+    }
+    print line
+  }
+  printf "   %d tests skipped as a whole, %d in part (marked *)\n", wholes, parts
+}
