@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# ./dev: its help, its refusals, and the download of MNIST from mirrors that lie, break off or are right.
+# ./dev: its help, its refusals, what it builds, installs and prints with stand-ins for the tools it calls, and the download of
+# MNIST from mirrors that lie, break off or are right.
 #   check_dev.sh ROOT
 # The mirrors are folders (file:// URLs), so nothing leaves the machine. The download that succeeds needs the real files:
 # LENSLET_MNIST_DIR with .gz files; without them that part is left out, and said so.
@@ -44,6 +45,118 @@ expect 2 "as -DNAME=VALUE, found 'LENSLET_CUDA=OFF'" ./dev python -- LENSLET_CUD
 for command in demo test bench python; do
   expect 1 "^dev: LENSLET_MNIST_DIR=$work has no t10k-images" env "LENSLET_MNIST_DIR=$work" ./dev "$command"
   [ "$(wc -l <"$work/out")" -eq 1 ] || { echo "FAILED: ./dev $command went on without MNIST"; failed=1; }
+done
+
+# A copy of ./dev, with stand-ins on PATH that write down how they are called: no compiler runs and nothing is installed.
+stage=$work/stage tools=$work/tools
+mkdir "$stage" "$tools"
+cp -r dev dev.d CMakePresets.json "$stage"
+for tool in awk bash cat chmod cut date dirname env grep head id mkdir nproc rm sed sort tail touch wc; do
+  ln -s "$(command -v "$tool")" "$tools/$tool"
+done
+# stand_in NAME: a tool that does what standard input says.
+stand_in() {
+  { printf '#!/usr/bin/env bash\n' && cat; } >"$tools/$1"
+  chmod +x "$tools/$1"
+}
+stand_in c++ <<<'cat >/dev/null'
+for tool in ninja ccache mandoc groff doxygen dpkg-shlibdeps pkg-config python3 shellcheck curl clang-format-14 nvcc; do
+  stand_in "$tool" <<<':'
+done
+# shellcheck disable=SC2016  # the stand-in expands them
+stand_in sudo <<<'while [ "$1" = -n ]; do shift; done; exec "$@"'
+stand_in apt-cache <<<'echo "  Candidate: 1.0"'
+stand_in apt-get <<'STAND_IN'
+echo "apt-get $*" >>../calls
+echo 'apt talks'
+echo 'pmstatus:zsh:50.0:unpacking zsh'
+printf '#!/bin/sh\n' >../tools/zsh
+chmod +x ../tools/zsh
+STAND_IN
+stand_in cmake <<'STAND_IN'
+case $1 in
+  --version) echo 'cmake version 3.30.1' ;;
+  --preset)
+    echo "cmake $*" >>../calls
+    echo 'CMake talks'
+    [ "${BREAK:-}" != configure ] || { echo 'CMake Error: no such thing'; exit 1; }
+    ;;
+  --build)
+    printf '[%d/40] compiling\n' {1..40}
+    [ "${BREAK:-}" != build ] || { printf 'FAILED: thing.o\nthing.cpp:1: error: no such word\n'; exit 1; }
+    mkdir -p "$2/bin"
+    printf '#!/bin/sh\necho "reads $1"\n' >"$2/bin/lenslet"
+    chmod +x "$2/bin/lenslet"
+    ;;
+esac
+STAND_IN
+stand_in ctest <<'STAND_IN'
+mkdir -p "build/$2/Testing/Temporary"
+test_block() {
+  printf '3/9 Testing: %s\n3/9 Test: %s\nCommand: "x"\nOutput:\n-----\n' "$1" "$1"
+  cat
+  printf '<end of output>\nTest time = 0.01 sec\n-----\n%s\n' "$2"
+}
+{
+  echo 'Start testing: Nov 22 15:42 UTC'
+  printf 'a.cpp:1: Skipped\nthis build has no GPU side\n\n[  SKIPPED ] A.B (0 ms)\nb.cpp:7: Skipped\nthis build has no GPU side\n' | test_block conv_layer 'Test Passed.'
+  printf 'a.cpp:1: Skipped\nthis build has no GPU side\n' | test_block conv_gpu 'Test Skipped.'
+  printf 'skipped: curl is not installed\n' | test_block tree_dev 'Test Passed.'
+  printf "test_x (A.B) ... skipped 'doxygen is not installed'\n" | test_block docs 'Test Failed.'
+  printf 'nothing is said\n' | test_block quiet 'Test Skipped.'
+  printf 'all was checked\n' | test_block whole 'Test Passed.'
+} >"build/$2/Testing/Temporary/LastTest.log"
+[ "${BREAK:-}" != test ] || exit 8
+STAND_IN
+# staged COMMAND…: ./dev there, its calls in $work/calls.
+staged() {
+  : >"$work/calls"
+  (cd "$stage" && env -u LENSLET_PRESET -u LENSLET_MNIST_DIR -u CXX -u CUDACXX -u CUDA_PATH "PATH=$tools" ./dev "$@")
+}
+# called PATTERN, not_called PATTERN, not_printed PATTERN: about the command before.
+called() { grep -q -e "$1" "$work/calls" || { printf 'FAILED: no "%s" among the calls:\n' "$1"; cat "$work/calls"; failed=1; }; }
+not_called() { ! grep -e "$1" "$work/calls" || { printf 'FAILED: ^ was called\n'; failed=1; }; }
+not_printed() { ! grep -e "$1" "$work/out" || { printf 'FAILED: ^ was printed\n'; failed=1; }; }
+
+# Without a visible GPU the CPU side alone, unless asked; nothing is installed for tests; the tools' talk stays in the log.
+expect 0 'building the CPU side alone (--cuda builds' staged demo
+called '--preset release .*-DLENSLET_CUDA=OFF'
+not_called apt-get
+not_printed 'talks'
+grep -q 'CMake talks' "$stage/build/log/demo.log" || { echo 'FAILED: build/log/demo.log lacks what CMake printed'; failed=1; }
+expect 0 'reads classify' staged demo --cuda
+called '--preset cuda'
+not_called '-DLENSLET_CUDA=OFF'
+expect 0 'building the CPU side alone' staged test
+called 'apt-get install .*zsh'
+not_printed 'talks'
+stand_in nvidia-smi <<<'echo "GPU 0: a card"'
+expect 0 'CUDA toolkit' staged demo
+called '--preset release .*-DLENSLET_CUDA=AUTO'
+expect 0 'CUDA toolkit' staged test
+called '-DLENSLET_CUDA=AUTO'
+not_called apt-get
+# What fails shows why, and where the rest is.
+BREAK=configure expect 1 'CMake Error: no such thing' staged demo
+BREAK=configure expect 1 'build/release (the end of build/log/demo.log is above)' staged demo
+BREAK=build expect 1 'thing.cpp:1: error: no such word' staged demo
+not_printed '39/40'
+# ./dev test ends with what was skipped, also where a test fails.
+for code in 0 1; do
+  BREAK=${code/1/test} expect "$code" 'what was skipped, and why' staged test
+  sed -n '/what was skipped/,$p' "$work/out" >"$work/skipped"
+  diff "$work/skipped" - <<'SKIPPED' || { echo 'FAILED: ./dev test lists other skips (<) than there are (>)'; failed=1; }
+== what was skipped, and why
+   this build has no GPU side
+      3 in conv_layer* conv_gpu
+   curl is not installed
+      1 in tree_dev*
+   doxygen is not installed
+      1 in docs*
+   no reason is given
+      1 in quiet
+   2 tests skipped as a whole, 3 in part (marked *)
+SKIPPED
 done
 
 # ./dev bench writes what the tables of results are made from, but for what other frameworks do.

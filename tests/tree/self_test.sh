@@ -152,6 +152,13 @@ fi
 answers=(bash "$here/check_dev.sh" "$copy")
 green "${answers[@]}"
 red docs/results/planted.py 'load(folder, "planted.json")' 'reads planted.json' "${answers[@]}"
+red dev.d/build.sh 'has_gpu() { true; }' 'building the CPU side alone' "${answers[@]}"
+red dev.d/build.sh 'has_gpu() { false; }' 'DLENSLET_CUDA=AUTO' "${answers[@]}"
+red dev.d/setup.sh 'setup_if_needed() { check_cmake; }' 'no "apt-get install' "${answers[@]}"
+red dev.d/setup.sh 'setup_if_needed() { cmd_setup --tests; }' 'was called' "${answers[@]}"
+red dev.d/log.sh 'logged() { open_log; "$@"; }' 'was printed' "${answers[@]}"
+red dev.d/log.sh 'log_end() { tail "$log"; }' 'was printed' "${answers[@]}"
+red dev.d/test.sh 'awk() { :; }' 'lists other skips' "${answers[@]}"
 
 if [ -n "$nvcc" ]; then
   architectures=(bash "$here/check_architectures.sh" "$copy" "$nvcc")
