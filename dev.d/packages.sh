@@ -112,7 +112,11 @@ apt_name() {
 }
 
 apt_install() {
-  local install=(env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends -o APT::Status-Fd=1 "$@")
+  # The status goes where the output goes, through a descriptor of its own: sudo hands on no others, and with 1 itself the
+  # packages' scripts find no output where there is no pseudo-terminal.
+  # shellcheck disable=SC2016  # expanded by the inner shell
+  local install=(env DEBIAN_FRONTEND=noninteractive sh -c 'exec "$0" "$@" 3>&1' apt-get install -y --no-install-recommends
+    -o APT::Status-Fd=3 "$@")
   as_root "${install[@]}" && return 0
   # The lists may be older than the archive: once with fresh ones.
   apt_update && as_root "${install[@]}"
@@ -149,6 +153,8 @@ install_missing() {
   say "installing ($how): ${names[*]}"
   if ! apt_install "${names[@]}"; then
     [ "$how" = optional ] || log_die "apt-get could not install: ${names[*]}"
-    say "optional, and could not be installed (the reason is in $log): ${names[*]}"
+    for entry in "${wanted[@]}"; do
+      present "$entry" || say "optional, and could not be installed (the reason is in $log): ${entry#*|}"
+    done
   fi
 }

@@ -51,7 +51,7 @@ done
 stage=$work/stage tools=$work/tools
 mkdir "$stage" "$tools"
 cp -r dev dev.d CMakePresets.json "$stage"
-for tool in awk bash cat chmod cut date dirname env grep head id mkdir nproc rm sed sort tail touch wc; do
+for tool in awk bash cat chmod cut date dirname env grep head id mkdir nproc rm sed sh sort tail touch wc; do
   ln -s "$(command -v "$tool")" "$tools/$tool"
 done
 # stand_in NAME: a tool that does what standard input says.

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# The two commands on a machine that has nothing: copies the tree into a fresh chroot, runs ./dev demo and then ./dev test as
+# they stand in the README, and prints how long each took and what was skipped.
+#   check_bare_system.sh [--demo] [SUITE [BASE [MIRROR]]]
+# SUITE is a release that debootstrap knows: bookworm (the default), jammy, noble. BASE is a chroot made by debootstrap, which
+# is copied and left alone; it is made where it is not there, from MIRROR, which an Ubuntu needs on Debian. --demo leaves out
+# ./dev test. MNIST goes along where LENSLET_MNIST_DIR names it. Needs root, debootstrap, the package archive and a quarter of
+# an hour, so CI does not run it.
+set -euo pipefail
+skip() {
+  echo "skipped: $*"
+  exit 77
+}
+commands=(demo test)
+if [ "${1:-}" = --demo ]; then
+  commands=(demo)
+  shift
+fi
+[ "$#" -le 3 ] || { echo 'usage: check_bare_system.sh [--demo] [SUITE [BASE [MIRROR]]]' >&2; exit 2; }
+[ "$(id -u)" -eq 0 ] || skip 'a chroot needs root'
+command -v debootstrap >/dev/null || skip 'debootstrap is not installed'
+source_dir=$(realpath "$(dirname "$0")/../..")
+suite=${1:-bookworm}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+base=${2:-$work/base}
+if [ ! -e "$base/etc/debian_version" ]; then
+  echo "== bootstrapping $suite"
+  components=main
+  case $suite in jammy | noble) components=main,universe ;; esac
+  debootstrap --variant=minbase "--components=$components" "$suite" "$base" ${3:+"$3"} >"$work/log" 2>&1 || { tail -n 20 "$work/log" >&2; exit 1; }
+fi
+root=$work/root
+cp -a "$base" "$root"
+cp /etc/resolv.conf "$root/etc/resolv.conf"
+mkdir "$root/lenslet"
+(cd "$source_dir" && git ls-files -z | tar -cf - --null -T -) | tar -xf - -C "$root/lenslet"
+settings=(PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root)
+if [ -n "${LENSLET_MNIST_DIR:-}" ]; then
+  mkdir "$root/mnist"
+  cp "$LENSLET_MNIST_DIR"/*ubyte* "$root/mnist"
+  settings+=(LENSLET_MNIST_DIR=/mnist)
+fi
+# The tests look at /proc, as every machine has it; without a mount of /dev/pts there is no pseudo-terminal.
+# shellcheck disable=SC2016  # expanded by the inner shell
+enter=(unshare --mount sh -c 'mount -t proc proc "$0/proc"; exec chroot "$0" "$@"' "$root")
+for command in "${commands[@]}"; do
+  printf '== %s, ./dev %s\n' "$suite" "$command"
+  began=$SECONDS
+  # shellcheck disable=SC2016  # likewise
+  "${enter[@]}" /usr/bin/env -i "${settings[@]}" /bin/sh -c 'cd /lenslet && exec ./dev "$0"' "$command" </dev/null ||
+    { echo "./dev $command failed after $((SECONDS - began)) s" >&2; exit 1; }
+  printf '== %s: ./dev %s took %d s\n' "$suite" "$command" $((SECONDS - began))
+done
