@@ -2,12 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
+#include <new>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "apps/common/ceilings.h"
 #include "apps/common/json_writer.h"
 #include "apps/common/option_values.h"
+#include "apps/common/program.h"
 #include "apps/common/result_file.h"
 #include "apps/common/table.h"
 #include "apps/common/text.h"
@@ -101,6 +105,18 @@ TEST(JsonWriter, WritesWhatReadsBackExactly) {
   EXPECT_EQ(read.at("list").size(), 3u);
 }
 
+TEST(JsonWriter, EscapesEveryControlCharacter) {
+  for (int byte = 0; byte <= 0x7f; ++byte) {
+    const std::string written = concat("a", static_cast<char>(byte), "b");
+    std::string text;
+    JsonWriter json([&](const std::string& part) { text += part; });
+    json.begin_object().field("s", written).end_object().finish();
+    const bool raw = text.find(written) != std::string::npos;
+    EXPECT_EQ(raw, byte >= 0x20 && byte != 0x7f && byte != '"' && byte != '\\') << byte;
+    EXPECT_EQ(nlohmann::json::parse(text).at("s").get<std::string>(), written) << byte;
+  }
+}
+
 TEST(JsonWriter, HandsLongDocumentsOverInParts) {
   size_t longest = 0, parts = 0;
   JsonWriter json([&](const std::string& part) {
@@ -113,6 +129,31 @@ TEST(JsonWriter, HandsLongDocumentsOverInParts) {
   json.end_array().finish();
   EXPECT_GT(parts, 10u);
   EXPECT_LT(longest, 100u * 1024);
+}
+
+// The exit code and the words of everything that may end a command.
+template <typename E>
+int end_with(const E& error) {
+  char name[] = "program";
+  char* argv[] = {name, nullptr};
+  return run_program("program", "use less", 1, argv,
+                     [&](int, const char* const*) -> std::function<ExitCode()> {
+                       return [&]() -> ExitCode { throw error; };
+                     });
+}
+
+TEST(Program, EndsWithTheCodeOfWhatWentWrong) {
+  const auto exits = [](int code) { return testing::ExitedWithCode(code); };
+  EXPECT_EXIT(std::exit(end_with(CheckError("it differs"))), exits(1), "program: error: it differs");
+  EXPECT_EXIT(std::exit(end_with(UsageError("no such flag"))), exits(2), "program: error: no such flag");
+  EXPECT_EXIT(std::exit(end_with(DataError("cut off"))), exits(3), "program: error: cut off");
+  EXPECT_EXIT(std::exit(end_with(UnavailableError("no GPU"))), exits(4), "program: error: no GPU");
+  EXPECT_EXIT(std::exit(end_with(DeviceError("fault"))), exits(5), "program: error: fault");
+  EXPECT_EXIT(std::exit(end_with(std::runtime_error("of a library"))), exits(5),
+              "program: error: of a library");
+  EXPECT_EXIT(std::exit(end_with(MemoryError("too large"))), exits(6), "program: error: too large");
+  EXPECT_EXIT(std::exit(end_with(std::bad_alloc())), exits(6), "program: error: out of memory; use less");
+  EXPECT_EXIT(std::exit(end_with(InterruptedError("stop"))), exits(130), "program: interrupted");
 }
 
 TEST(ResultFile, NotANumberBecomesNull) {

@@ -84,13 +84,22 @@ TEST(Compare, VerdictFollowsFromTheIntervalOfTheRatio) {
 }
 
 TEST(Compare, SwappingTheFilesSwapsTheVerdict) {
-  for (const double factor : {0.5, 0.9, 0.96, 0.98, 1.0, 1.02, 1.04, 1.1, 2.0}) {
-    const ResultRow a = timed(1000, 0.5, 200), b = timed(1000 * factor, 0.5, 200);
-    const Change there = change(a, b), back = change(b, a);
-    const Change expected = there == Change::kFaster   ? Change::kSlower
-                            : there == Change::kSlower ? Change::kFaster
-                                                       : there;
-    EXPECT_EQ(back, expected) << factor;
+  for (const double spread : {0.0, 0.5}) {
+    // 0.9705 lies between 1 - 0.03 and 1 / 1.03.
+    for (const double factor : {0.5, 0.9, 0.96, 0.9705, 0.98, 1.0, 1.02, 1.0299, 1.0304, 1.04, 1.1, 2.0}) {
+      const ResultRow a = timed(1000, spread, 200), b = timed(1000 * factor, spread, 200);
+      const Change there = change(a, b), back = change(b, a);
+      const Change expected = there == Change::kFaster   ? Change::kSlower
+                              : there == Change::kSlower ? Change::kFaster
+                                                         : there;
+      EXPECT_EQ(back, expected) << factor << " with a spread of " << spread << " %";
+      if (spread == 0) {
+        EXPECT_EQ(there, factor < 1 / 1.03 ? Change::kFaster
+                         : factor > 1.03   ? Change::kSlower
+                                           : Change::kSame)
+            << factor;
+      }
+    }
   }
 }
 

@@ -249,6 +249,31 @@ TEST_F(ConvbenchTest, ResumeRefusesOtherSettings) {
   EXPECT_EQ(json("r.json")["results"].dump(), Json::parse(before)["results"].dump()) << "measured again";
 }
 
+// A row that got no time gets another try, beside the others of its problem.
+TEST_F(ConvbenchTest, ResumeTriesAgainWhatWentWrong) {
+  const std::vector<std::string> words = {
+      "run",     "--problem", kSmall,   "--backend",    "direct,im2col_gemm",
+      "--cache", "hot",       "--json", path("r.json"), "--resume"};
+  for (const char* status : {"ERROR", "SKIPPED"}) {
+    ASSERT_EQ(bench(words).exit_code, 0);
+    Json file = json("r.json");
+    ASSERT_EQ(file["results"].size(), 2u);
+    Json& row = file["results"][0];
+    row["status"] = status;
+    row["reason"] = "something went wrong";
+    row["samples"] = 0;
+    row["time_ns"] = nullptr;
+    write("r.json", file.dump());
+    const ProgramRun again = bench(words);
+    ASSERT_EQ(again.exit_code, 0) << status << again.err;
+    const Json after = json("r.json")["results"];
+    ASSERT_EQ(after.size(), 2u);
+    EXPECT_EQ(after[0]["status"], "PASSED") << status;
+    EXPECT_FALSE(after[0]["time_ns"].is_null()) << status;
+    EXPECT_EQ(after[1]["status"], "PASSED") << status;
+  }
+}
+
 // A run that asks for other problems keeps the rows of the file, and does not fail for what it was not asked for.
 TEST_F(ConvbenchTest, ResumeKeepsRowsThatItIsNotAskedFor) {
   const auto run_of = [&](const char* problem, const std::vector<std::string>& more) {

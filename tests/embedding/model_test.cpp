@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 
 #include "tests/embedding/pictures.h"
@@ -78,6 +80,26 @@ TEST(Model, LoadsWeightsOfAFile) {
   expect_error<DataError>([] { Model::load(LENSLET_SOURCE_DIR "/LICENSE", on_cpu()); }, "LICENSE");
   expect_error<DataError>([] { Model::load("/no/such/file", on_cpu()); }, "/no/such/file");
   expect_error<UsageError>([] { Model::load("", on_cpu()); }, "empty");
+}
+
+// With weights of zero all logits are zero, and the first of equal classes is the answer by every way.
+TEST(Model, TheFirstOfEqualClassesIsTheAnswer) {
+  std::ifstream source(LENSLET_SOURCE_DIR "/weights/lenet5.safetensors", std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(source), {}};
+  uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(sizeof header + header), bytes.end(), '\0');
+  const std::string path = testing::TempDir() + "zeros.safetensors";
+  std::ofstream(path, std::ios::binary) << bytes;
+  for (const auto& [plan, backend] : ways()) {
+    Model model = Model::load(path, on_cpu(plan, backend));
+    std::vector<Prediction> predictions(20, Prediction{7, 0});
+    model.predict(pictures().pixels.data(), 20, predictions.data());
+    for (const Prediction& prediction : predictions) {
+      EXPECT_EQ(prediction.label, 0) << plan << " " << backend;
+      EXPECT_NEAR(prediction.probability, 0.1, 1e-6) << plan << " " << backend;
+    }
+  }
 }
 
 TEST(Model, TellsANaNInItsOwnPictureAlone) {

@@ -128,6 +128,11 @@ TEST(Executable, ReplaysAPlanExactly) {
   expect_right(second);
 
   Plan other = plan;
+  EXPECT_EQ(plan.find("a")->choice, "quickest") << "what the backend chose belongs to the plan";
+  other.layers[0].choice = "smallest";
+  replay.plan = &other;
+  EXPECT_EQ(Executable(graph, replay).plan().find("a")->choice, "smallest") << "and is not chosen again";
+  other = plan;
   other.model = "someone";
   replay.plan = &other;
   expect_error<DataError>([&] { Executable executable(graph, replay); }, "the plan is for model someone");

@@ -12,8 +12,8 @@
 
 namespace lenslet::toys {
 
-/// y = factor * x. Backends: "plain", which fuses ReLU and 2x2 max pooling, "staged", which fuses nothing, and "refusing",
-/// which never serves.
+/// y = factor * x. Backends: "plain", which fuses ReLU and 2x2 max pooling, "staged", which fuses nothing and has a choice to
+/// make, and "refusing", which never serves.
 class ScaleLayer : public Layer {
  public:
   explicit ScaleLayer(float factor) : factor_(factor) {}
@@ -50,8 +50,13 @@ class ScaleLayer : public Layer {
   class Op : public Operator {
    public:
     Op(float factor, const OperatorRequest& request, bool staged)
-        : factor_(factor), relu_(request.fuse_relu), pool_(request.fuse_max_pool), staged_(staged) {}
+        : factor_(factor),
+          relu_(request.fuse_relu),
+          pool_(request.fuse_max_pool),
+          staged_(staged),
+          choice_(request.choice) {}
     size_t workspace_bytes() const override { return staged_ ? 4096 : 0; }
+    std::string choice() const override { return staged_ && choice_.empty() ? "quickest" : choice_; }
     void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
       ScopedStage stage(staged_ ? context.tracer : nullptr, "multiply");
       for (int64_t i = 0; i < output.shape.num_elements(); ++i) {
@@ -73,6 +78,7 @@ class ScaleLayer : public Layer {
     bool relu_;
     std::optional<Pool2dWindow> pool_;
     bool staged_;
+    std::string choice_;
   };
   float factor_;
 };

@@ -31,6 +31,16 @@ TEST(Gzip, RefusesSizesBeyondAllBounds) {
     expect_error<DataError>([&] { gunzip(packed, "file", 4, always(size)); }, "more than the 4294967296");
 }
 
+TEST(Gzip, RefusesWhatFollows) {
+  const Bytes text = bytes_of("some text"), packed = gzip(text);
+  const auto with = [&](const Bytes& rest) { return gunzip(packed + rest, "file", 4, always(text.size())); };
+  EXPECT_EQ(with({}), text);
+  expect_error<DataError>([&] { with({0}); }, "file: 1 trailing bytes after the end of the gzip data");
+  expect_error<DataError>([&] { with({0x1f}); }, "1 trailing bytes");
+  expect_error<DataError>([&] { with({0, 0}); }, "2 trailing bytes");
+  expect_error<DataError>([&] { with(packed); }, concat(packed.size(), " bytes of a second gzip member"));
+}
+
 // 100 MB in 100 KB, of which a stated kilobyte is taken.
 TEST(Gzip, StopsABombAtTheStatedSize) {
   const Bytes bomb = gzip(Bytes(100'000'000, 0), 1);

@@ -40,6 +40,23 @@ class Counter : public Contender {
   std::vector<float> output_ = std::vector<float>(kCount);
 };
 
+/// Leaves its last judged output to a thread that writes it after the judge has looked.
+class Straggler : public Counter {
+ public:
+  Straggler() : Counter(901) {}
+  void load(int round, Stream& stream) override {
+    Counter::load(round, stream);
+    downloads_ = 0;
+  }
+  std::vector<Part> judged(int round) const override {
+    if (++downloads_ == 3) const_cast<Straggler*>(this)->output()[901] = 1;
+    return Counter::judged(round);
+  }
+
+ private:
+  mutable int downloads_ = 0;  // since the input was loaded: each begins by asking for the parts
+};
+
 Measurement measure_one(Counter& counter) {
   Stream stream(Device::cpu());
   MeasureOptions options;
@@ -63,6 +80,14 @@ TEST(JudgedParts, AreSearchedForWhatWasNeverWritten) {
   EXPECT_EQ(measured.status, "FAILED");
   EXPECT_EQ(measured.reason, "skipped work: 1 of 5 outputs were never written");
   EXPECT_EQ(measured.hot.samples, 0u);
+}
+
+TEST(JudgedParts, AreComparedToTheLastOutput) {
+  Straggler straggler;
+  const Measurement measured = measure_one(straggler);
+  EXPECT_EQ(measured.status, "FAILED");
+  EXPECT_NE(measured.reason.find("the output still changed after run() had returned"), std::string::npos)
+      << measured.reason;
 }
 
 }  // namespace

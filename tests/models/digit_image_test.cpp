@@ -147,6 +147,19 @@ TEST(DigitImage, TakesEitherPolarity) {
   expect_like_clean(paint(kTwo, [](double ink, int, int) { return 200 - 120 * ink; }), "dark on grey");
 }
 
+// Ink lies far from the paper; a large area that differs a little is not ink, whichever side it lies on.
+TEST(DigitImage, ALargeFaintAreaIsNotTheInk) {
+  for (const int sign : {-1, 1}) {
+    const Image image = paint(kTwo, [&](double ink, int x, int y) {
+      const bool area = x > 18 && x < 182 && y > 18 && y < 202;
+      return 128 + sign * (ink > 0.5 ? 120 : area ? -25 : 0);
+    });
+    const DigitImage digit = prepare_digit(image);
+    EXPECT_TRUE(has(digit.steps, sign < 0 ? "polarity: dark ink" : "polarity: light ink")) << sign;
+    EXPECT_FALSE(digit.blank) << sign;
+  }
+}
+
 TEST(DigitImage, TakesColourAndAlpha) {
   const auto painted = [](int channels, const std::function<void(double, uint8_t*)>& pixel) {
     Image image =
