@@ -43,6 +43,15 @@ double timeout_of_environment() {
   return seconds == 0 ? INFINITY : seconds;
 }
 
+bool checks_layers_by_environment() {
+  const char* const text = std::getenv("LENSLET_CHECK_LAYERS");
+  const std::string_view value(text == nullptr ? "0" : text);
+  if (value != "0" && value != "1") {
+    throw UsageError(concat("LENSLET_CHECK_LAYERS must be 0 or 1, found '", value, "'"));
+  }
+  return value == "1";
+}
+
 }  // namespace
 
 bool device_lost() noexcept { return lost.load(std::memory_order_acquire); }
@@ -70,6 +79,20 @@ void mark_device_lost(const std::string& text) {
 double device_timeout_s() {
   static const double seconds = timeout_of_environment();
   return seconds;
+}
+
+bool checks_layers() {
+  static const bool checks = checks_layers_by_environment();
+  return checks;
+}
+
+void throw_device_timeout() {
+  const std::string message =
+      concat("the GPU did not finish within ", device_timeout_s(),
+             " s: a kernel hangs, or the work is larger than that; LENSLET_DEVICE_TIMEOUT=SECONDS waits "
+             "longer, 0 for ever");
+  mark_device_lost(message);
+  throw DeviceError(message);
 }
 
 }  // namespace lenslet

@@ -23,7 +23,13 @@ void on_device_lost(void (*handler)()) noexcept;
 /// UsageError for another text.
 double device_timeout_s();
 
+/// Whether every layer of every pass is waited for, so that a fault is told of the layer that has it: LENSLET_CHECK_LAYERS=1.
+/// Throws UsageError for another text than 0 or 1.
+bool checks_layers();
+
 /// Internal: remembers the first reason.
 void mark_device_lost(const std::string& reason);
+/// Internal: the device is lost because it did not finish within device_timeout_s().
+[[noreturn]] void throw_device_timeout();
 
 }  // namespace lenslet

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 
 #include "framework/device_health.h"
@@ -25,17 +24,6 @@ class NvtxTracer : public Tracer {
   void begin(const char* name) override { nvtx_push(name); }
   void end() noexcept override { nvtx_pop(); }
 };
-
-// Whether every layer of every pass is waited for, so that a fault is told of the layer that has it.
-bool checks_layers() {
-  static const bool checks = [] {
-    const char* const text = std::getenv("LENSLET_CHECK_LAYERS");
-    if (text == nullptr || std::strcmp(text, "0") == 0) return false;
-    if (std::strcmp(text, "1") == 0) return true;
-    throw UsageError(concat("LENSLET_CHECK_LAYERS must be 0 or 1, found '", text, "'"));
-  }();
-  return checks;
-}
 
 std::string describe(const Executable::Step& step) {
   return concat("layer ", step.name, " (", step.backend, ")");
@@ -95,6 +83,7 @@ Executable::Executable(const Graph& graph, const BuildOptions& options)
       batch_(options.batch),
       own_stream_(options.stream ? nullptr : std::make_unique<Stream>(options.device)),
       stream_(options.stream ? *options.stream : *own_stream_) {
+  (void)checks_layers();  // an invalid value is refused before anything is built
   DeviceGuard guard(device_);
   const double start = host_now_ns();
   try {

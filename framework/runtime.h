@@ -24,6 +24,9 @@ void release_pinned(void* data) noexcept;
 
 void copy_async(void* dst, const void* src, size_t bytes, void* stream);
 void fill_async(void* dst, int byte, size_t bytes, void* stream);
+/// Fills the shared memory of every multiprocessor of the current device, so that what a kernel reads there before it writes
+/// is no lucky zero.
+void fill_shared_async(int byte, void* stream);
 
 /// Throws where a call or launch of this thread failed and its error was never asked for.
 void throw_on_unreported_error();

@@ -1,9 +1,12 @@
 // The CUDA side of framework/runtime.h.
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "framework/cuda_check.h"
 #include "framework/device_health.h"
@@ -102,8 +105,12 @@ CudaDeviceInfo describe_device(int ordinal) {
   return info;
 }
 
-// A launch that failed before a wait and that nobody asked for: the wait's own queries would wipe it out.
+// An unchecked launch failure of before a wait, whose own queries would wipe it out.
 thread_local cudaError_t unreported = cudaSuccess;
+
+void keep_unreported_error() {
+  if (unreported == cudaSuccess && cudaPeekAtLastError() != cudaSuccess) unreported = cudaGetLastError();
+}
 
 // Waits like the runtime's own call, by asking again and again, but not for ever: a kernel that never ends would take the
 // program with it.
@@ -111,7 +118,7 @@ template <typename Query>
 void wait_until_ready(const char* what, Query&& query) {
   constexpr unsigned kQueriesPerLook = 64;  // at the clock
   throw_if_device_lost();
-  if (unreported == cudaSuccess && cudaPeekAtLastError() != cudaSuccess) unreported = cudaGetLastError();
+  keep_unreported_error();
   double began = 0;
   for (unsigned asked = 1;; ++asked) {
     const cudaError_t error = query();
@@ -124,14 +131,97 @@ void wait_until_ready(const char* what, Query&& query) {
     if (asked % kQueriesPerLook != 0) continue;
     const double now = host_now_ns();
     if (began == 0) began = now;
-    if (now - began < device_timeout_s() * 1e9) continue;
-    const std::string message = concat("the GPU did not finish within ", device_timeout_s(),
-                                       " s: a kernel hangs, or the work is larger than that; "
-                                       "LENSLET_DEVICE_TIMEOUT=SECONDS waits longer, 0 for "
-                                       "ever");
-    mark_device_lost(message);
-    throw DeviceError(message);
+    if (now - began >= device_timeout_s() * 1e9) throw_device_timeout();
   }
+}
+
+void wait_for_stream(cudaStream_t stream) {
+  wait_until_ready("the stream", [stream] { return cudaStreamQuery(stream); });
+}
+
+// The streams of this process. Freeing memory waits inside the runtime for all that they were given, where no time limit
+// holds; so it is waited for here first.
+class LiveStreams {
+ public:
+  void add(cudaStream_t stream) {
+    Entry entry{stream, 0, false};
+    LENSLET_CUDA_CHECK(cudaGetDevice(&entry.device));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    entries_.push_back(entry);
+  }
+  void remove(cudaStream_t stream) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    entries_.erase(std::remove_if(entries_.begin(), entries_.end(),
+                                  [stream](const Entry& entry) { return entry.stream == stream; }),
+                   entries_.end());
+  }
+  /// A query would end a capture; what is captured does not run.
+  void set_capturing(cudaStream_t stream, bool capturing) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (Entry& entry : entries_) {
+      if (entry.stream == stream) entry.capturing = capturing;
+    }
+  }
+  /// Waits for what every stream was given before this call. Throws DeviceError.
+  void wait() {
+    for (cudaEvent_t mark : mark_unfinished()) {
+      wait_until_ready("work that may use the memory to be freed", [mark] { return cudaEventQuery(mark); });
+      (void)cudaEventDestroy(mark);
+    }
+  }
+
+ private:
+  struct Entry {
+    cudaStream_t stream;
+    int device;
+    bool capturing;
+  };
+
+  // Other threads may give their streams more meanwhile: only an event tells when what there is now is done.
+  std::vector<cudaEvent_t> mark_unfinished() {
+    std::vector<cudaEvent_t> marks;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    keep_unreported_error();
+    int current = 0;
+    LENSLET_CUDA_CHECK(cudaGetDevice(&current));
+    for (const Entry& entry : entries_) {
+      if (entry.capturing || cudaStreamQuery(entry.stream) != cudaErrorNotReady) continue;
+      (void)cudaGetLastError();  // "not ready" counts as an error there
+      cudaEvent_t mark = nullptr;
+      LENSLET_CUDA_CHECK(cudaSetDevice(entry.device));
+      LENSLET_CUDA_CHECK(cudaEventCreateWithFlags(&mark, cudaEventDisableTiming));
+      marks.push_back(mark);
+      LENSLET_CUDA_CHECK(cudaEventRecord(mark, entry.stream));
+    }
+    LENSLET_CUDA_CHECK(cudaSetDevice(current));
+    return marks;
+  }
+
+  std::mutex mutex_;
+  std::vector<Entry> entries_;
+};
+
+LiveStreams& live_streams() {
+  static auto* const streams = new LiveStreams;  // never destroyed: streams of static lifetime end after it
+  return *streams;
+}
+
+// Calls `release` once nothing uses the memory. Once the device is lost, what lies on it is gone with it, and a
+// call would fail or wait for ever.
+void release_when_idle(void* data, cudaError_t (*release)(void*)) noexcept {
+  if (data == nullptr || device_lost()) return;
+  try {
+    live_streams().wait();
+  } catch (const std::exception&) {  // a lost device is marked; any other failure turns up at the next call
+  }
+  if (!device_lost()) (void)release(data);
+}
+
+// Ordinary host memory, which the runtime copies by way of its own buffers.
+bool is_pageable(const void* data) {
+  cudaPointerAttributes attributes{};
+  return cudaPointerGetAttributes(&attributes, data) == cudaSuccess &&
+         attributes.type == cudaMemoryTypeUnregistered;
 }
 
 // Whether CMAKE_CUDA_ARCHITECTURES, with commas, holds machine code of the same major version, or PTX not newer than the
@@ -217,10 +307,7 @@ void* allocate(size_t bytes) {
   return data;
 }
 
-// Once the device is lost, what lies on it is gone with it, and a call would fail or wait for ever.
-void release(void* data) noexcept {
-  if (!device_lost()) (void)cudaFree(data);
-}
+void release(void* data) noexcept { release_when_idle(data, cudaFree); }
 
 void* allocate_pinned(size_t bytes) {
   throw_if_device_lost();
@@ -235,13 +322,17 @@ void* allocate_pinned(size_t bytes) {
   return data;
 }
 
-void release_pinned(void* data) noexcept {
-  if (!device_lost()) (void)cudaFreeHost(data);
-}
+void release_pinned(void* data) noexcept { release_when_idle(data, cudaFreeHost); }
 
-void copy_async(void* dst, const void* src, size_t bytes, void* stream) {
+void copy_async(void* dst, const void* src, size_t bytes, void* stream_handle) {
   throw_if_device_lost();
-  LENSLET_CUDA_CHECK(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, static_cast<cudaStream_t>(stream)));
+  const auto stream = static_cast<cudaStream_t>(stream_handle);
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  LENSLET_CUDA_CHECK(cudaStreamIsCapturing(stream, &capture));
+  // A copy of pageable memory waits inside the runtime, without a time limit, for what the stream was given before.
+  if (capture == cudaStreamCaptureStatusNone && (is_pageable(dst) || is_pageable(src)))
+    wait_for_stream(stream);
+  LENSLET_CUDA_CHECK(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, stream));
 }
 
 void fill_async(void* dst, int byte, size_t bytes, void* stream) {
@@ -251,26 +342,26 @@ void fill_async(void* dst, int byte, size_t bytes, void* stream) {
 
 void throw_on_unreported_error() {
   throw_if_device_lost();
-  if (unreported == cudaSuccess) unreported = cudaGetLastError();
+  keep_unreported_error();
   if (const cudaError_t error = std::exchange(unreported, cudaSuccess); error != cudaSuccess)
     throw_cuda_error(error, "launch of a kernel that nobody checked", __FILE__, __LINE__);
 }
 
 void* create_stream() {
   throw_if_device_lost();
-  (void)device_timeout_s();  // a setting that says nothing is told before anything is waited for
+  (void)device_timeout_s();  // an invalid value is refused before anything is waited for
   cudaStream_t stream = nullptr;
   LENSLET_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  live_streams().add(stream);
   return stream;
 }
 
 void destroy_stream(void* stream) noexcept {
+  live_streams().remove(static_cast<cudaStream_t>(stream));
   if (!device_lost()) (void)cudaStreamDestroy(static_cast<cudaStream_t>(stream));
 }
 
-void synchronize_stream(void* stream) {
-  wait_until_ready("the stream", [&] { return cudaStreamQuery(static_cast<cudaStream_t>(stream)); });
-}
+void synchronize_stream(void* stream) { wait_for_stream(static_cast<cudaStream_t>(stream)); }
 
 void* create_event() {
   throw_if_device_lost();
@@ -301,6 +392,7 @@ double elapsed_ns(void* from, void* to) {
 
 void begin_capture(void* stream) {
   throw_if_device_lost();
+  live_streams().set_capturing(static_cast<cudaStream_t>(stream), true);
   LENSLET_CUDA_CHECK(
       cudaStreamBeginCapture(static_cast<cudaStream_t>(stream), cudaStreamCaptureModeThreadLocal));
 }
@@ -309,6 +401,7 @@ void* end_capture(void* stream, bool discard) {
   cudaGraph_t graph = nullptr;
   if (discard && device_lost()) return nullptr;
   const cudaError_t error = cudaStreamEndCapture(static_cast<cudaStream_t>(stream), &graph);
+  live_streams().set_capturing(static_cast<cudaStream_t>(stream), false);
   if (discard) {
     if (graph) (void)cudaGraphDestroy(graph);
     (void)cudaGetLastError();

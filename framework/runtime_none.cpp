@@ -26,6 +26,7 @@ void* allocate_pinned(size_t) { refuse(); }
 void release_pinned(void*) noexcept {}
 void copy_async(void*, const void*, size_t, void*) { refuse(); }
 void fill_async(void*, int, size_t, void*) { refuse(); }
+void fill_shared_async(int, void*) { refuse(); }
 void throw_on_unreported_error() {}
 void* create_stream() { refuse(); }
 void destroy_stream(void*) noexcept {}

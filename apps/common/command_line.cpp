@@ -12,6 +12,8 @@
 #include "apps/common/output.h"
 #include "apps/common/text.h"
 #include "framework/backend_spec.h"
+#include "framework/device_health.h"
+#include "framework/device_memory.h"
 
 namespace lenslet {
 
@@ -256,6 +258,17 @@ void CommandLine::environment(const std::string& variable, const std::string& me
   state_->environment.emplace_back(variable, meaning);
 }
 
+namespace {
+
+// Also what this command never reads: a typing error must not go unnoticed.
+void check_settings() {
+  (void)device_timeout_s();
+  (void)device_memory_limit();
+  (void)checks_layers();
+}
+
+}  // namespace
+
 std::function<ExitCode()> CommandLine::parse(int argc, const char* const* argv) {
   CLI::App& app = state_->app;
   const std::string& program = state_->program;
@@ -309,7 +322,9 @@ std::function<ExitCode()> CommandLine::parse(int argc, const char* const* argv) 
   }
   const State::Entry* chosen = parsed();
   if (chosen == nullptr) throw expected();
-  return chosen->print ? print(chosen->print()) : chosen->run;
+  if (chosen->print) return print(chosen->print());
+  check_settings();
+  return chosen->run;
 }
 
 std::vector<std::string> split_list(const std::string& option, const std::string& text) {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "framework/error.h"
+#include "framework/runtime.h"
 
 namespace lenslet::reference {
 
@@ -40,6 +41,9 @@ void* GuardedMemory::block(size_t index) const noexcept {
 void GuardedMemory::poison(int byte, Stream& stream) {
   if (blocks_are_poisoned()) {
     fill_bytes(memory_.data(), device_, byte, total_, stream);
+    if (!device_.is_cuda()) return;
+    const DeviceGuard guard(device_);
+    runtime::fill_shared_async(byte, stream.native_handle());
     return;
   }
   for (size_t i = 0, begin = 0; i <= sizes_.size(); ++i) {

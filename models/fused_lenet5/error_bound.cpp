@@ -33,20 +33,40 @@ Layers layers_of(const Lenet5Parameters& p) {
            {84, 1, 10, 1, false, false, p.fc3_weight.data(), p.fc3_bias.data()}}};
 }
 
-std::vector<double> correlate(const LayerView& layer, const std::vector<double>& x) {
+double square(double x) { return x * x; }
+
+/// What a layer reads or writes of one picture: values, and the variance of each one's error.
+struct Values {
+  std::vector<double> x, variance;
+};
+
+// What a product takes for x in the first layer, where the normalisation may be folded into the weights: then it lacks the mean.
+double largest_factor(bool first, double x) {
+  return first ? std::max(std::abs(x), std::abs(x + double{kMnistMean} / double{kMnistStd})) : x;
+}
+
+Values apply(const LayerView& layer, const LayerRounding& rounding, bool first, const Values& in) {
+  const double operands = square(rounding.weight) + square(rounding.input);
+  const double sums = layer.channels * layer.taps() * square(rounding.sum);
+  std::vector<double> terms(in.x.size());  // that a squared weight is multiplied with
+  for (size_t j = 0; j < terms.size(); ++j)
+    terms[j] = in.variance[j] + square(largest_factor(first, in.x[j])) * (operands + sums);
   const int out = layer.outputs_side();
-  std::vector<double> z(static_cast<size_t>(layer.filters * out * out));
+  Values z;
   for (int k = 0; k < layer.filters; ++k) {
     for (int at = 0; at < out * out; ++at) {
-      double sum = layer.bias[k];
+      double sum = layer.bias[k], variance = sums * square(layer.bias[k]);
       for (int c = 0; c < layer.channels; ++c) {
         for (int tap = 0; tap < layer.taps(); ++tap) {
           const int row = at / out + tap / layer.kernel, column = at % out + tap % layer.kernel;
-          sum += layer.weight[(k * layer.channels + c) * layer.taps() + tap] *
-                 x[static_cast<size_t>((c * layer.side + row) * layer.side + column)];
+          const auto j = static_cast<size_t>((c * layer.side + row) * layer.side + column);
+          const double w = layer.weight[(k * layer.channels + c) * layer.taps() + tap];
+          sum += w * in.x[j];
+          variance += square(w) * terms[j];
         }
       }
-      z[static_cast<size_t>(k * out * out + at)] = layer.relu ? std::max(sum, 0.0) : sum;
+      z.x.push_back(layer.relu ? std::max(sum, 0.0) : sum);
+      z.variance.push_back(variance);
     }
   }
   return z;
@@ -80,53 +100,27 @@ std::vector<std::vector<double>> probes() {
   return images;
 }
 
-// The largest |x| of every channel that each layer reads.
-std::array<std::vector<double>, 5> magnitudes(const Layers& layers) {
-  std::array<std::vector<double>, 5> largest;
-  for (size_t l = 0; l < layers.size(); ++l) largest[l].assign(static_cast<size_t>(layers[l].channels), 0.0);
-  for (std::vector<double>& x : probes()) {
-    for (double& pixel : x) pixel = (pixel / 255 - double{kMnistMean}) / double{kMnistStd};
-    for (size_t l = 0; l < layers.size(); ++l) {
-      const size_t area = static_cast<size_t>(layers[l].side * layers[l].side);
-      for (size_t i = 0; i < x.size(); ++i)
-        largest[l][i / area] = std::max(largest[l][i / area], std::abs(x[i]));
-      x = correlate(layers[l], x);
-      if (layers[l].pool) x = pool(x, layers[l].filters, layers[l].outputs_side());
-    }
-  }
-  // With the normalisation folded into the weights the largest product is larger by the mean.
-  largest[0][0] = 1 / double{kMnistStd};
-  return largest;
-}
-
-double square(double x) { return x * x; }
-
 }  // namespace
 
 double lenet5_logit_bound(const Lenet5Parameters& parameters, const std::array<LayerRounding, 5>& rounding) {
   const Layers layers = layers_of(parameters);
-  const std::array<std::vector<double>, 5> magnitude = magnitudes(layers);
-  // Squared errors of each channel. A normalised pixel has been rounded three times.
-  std::vector<double> error = {3 * square(kUnitFp32 / double{kMnistStd})};
-  for (size_t l = 0; l < layers.size(); ++l) {
-    const LayerView& layer = layers[l];
-    const double operands = square(rounding[l].weight) + square(rounding[l].input);
-    const double sums = layer.channels * layer.taps() * square(rounding[l].sum);
-    std::vector<double> next(static_cast<size_t>(layer.filters));
-    for (int k = 0; k < layer.filters; ++k) {
-      double variance = sums * square(layer.bias[k]);
-      for (int c = 0; c < layer.channels; ++c) {
-        double weights = 0;
-        for (int tap = 0; tap < layer.taps(); ++tap)
-          weights += square(layer.weight[(k * layer.channels + c) * layer.taps() + tap]);
-        const size_t channel = static_cast<size_t>(c);
-        variance += weights * (error[channel] + square(magnitude[l][channel]) * (operands + sums));
-      }
-      next[static_cast<size_t>(k)] = variance;
+  double largest = 0;
+  for (const std::vector<double>& pixels : probes()) {
+    Values at;
+    for (const double pixel : pixels) {
+      at.x.push_back((pixel / 255 - double{kMnistMean}) / double{kMnistStd});
+      at.variance.push_back(3 * square(kUnitFp32 / double{kMnistStd}));  // normalised with three roundings
     }
-    error = next;
+    for (size_t l = 0; l < layers.size(); ++l) {
+      const LayerView& layer = layers[l];
+      at = apply(layer, rounding[l], l == 0, at);
+      if (!layer.pool) continue;
+      at.x = pool(at.x, layer.filters, layer.outputs_side());
+      at.variance = pool(at.variance, layer.filters, layer.outputs_side());
+    }
+    largest = std::max(largest, *std::max_element(at.variance.begin(), at.variance.end()));
   }
-  return kDeviations * std::sqrt(*std::max_element(error.begin(), error.end()));
+  return kDeviations * std::sqrt(largest);
 }
 
 }  // namespace lenslet

@@ -9,10 +9,10 @@
 // independent with mean zero, as in N. J. Higham and T. Mary, "A new approach to probabilistic rounding error
 // analysis", SIAM J. Sci. Comput. 41 (2019), with variance no larger than the square of their limit:
 //   e_z^2 = sum w_j^2 (e_j^2 + x_j^2 (u_w^2 + u_x^2)) + n u_a^2 (b^2 + sum w_j^2 x_j^2),
-// and the bound is 8 such deviations of the worst logit. For |x_j| stands the largest value that its channel takes over a set of
-// 8-bit pictures far busier than digits: blank, full, and random patterns of cells of 1, 2 and 4 pixels, computed in
-// fp64. What departs from the model, errors shared by neighbouring pixels, is small beside that: the bound of fp32 is 1.1e-3
-// for the trained weights, and the error of PyTorch's fp32 on the MNIST test set 6.5e-6 (weights/README.md).
+// and the bound is 8 such deviations of the worst logit, over a set of 8-bit pictures far busier than digits: blank, full, and
+// random patterns of cells of 1, 2 and 4 pixels, computed in fp64. What departs from the model, errors that neighbouring pixels
+// share, is small beside that: the bound of fp32 is 6.1e-4 for the trained weights, and the error of PyTorch's fp32 on the
+// MNIST test set 6.5e-6 (weights/README.md).
 #pragma once
 
 #include <array>

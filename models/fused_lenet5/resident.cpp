@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "framework/device_health.h"
 #include "framework/error.h"
 #include "framework/statistics.h"
 #include "models/fused_lenet5/gpu/resident_launch.h"
@@ -19,7 +20,7 @@ using resident::Memory;
 namespace {
 
 constexpr int64_t kClasses = 10, kPixels = 28 * 28;
-constexpr double kNsPerMs = 1e6;
+constexpr double kNsPerMs = 1e6, kNsPerS = 1e9;
 
 void require_gpu(Device device) {
   const CudaStatus& cuda = cuda_status();
@@ -86,8 +87,8 @@ class ResidentLenet5::Kernel {
  private:
   static const ResidentOptions& checked(const ResidentOptions& options) {
     require_gpu(options.device);
-    if (options.idle_ms < 1 || options.lease_ms < 1 || options.timeout_ms < 1) {
-      throw UsageError("a resident kernel's idle time, lease and timeout are at least one millisecond");
+    if (options.idle_ms < 1 || options.lease_ms < 1) {
+      throw UsageError("a resident kernel's idle time and lease are at least one millisecond");
     }
     return options;
   }
@@ -130,10 +131,7 @@ class ResidentLenet5::Kernel {
           if (now - began < next_query_ns_) return;
           next_query_ns_ += kNsPerMs;
           small_lenet5::throw_on_failure(stream_);
-          if (now - began > static_cast<double>(options_.timeout_ms) * kNsPerMs) {
-            throw DeviceError(concat("no answer from the resident kernel within ", options_.timeout_ms,
-                                     " ms; is the GPU stopped, or full of other work?"));
-          }
+          if (now - began > device_timeout_s() * kNsPerS) throw_device_timeout();
         });
     next_query_ns_ = kNsPerMs;
     return value;

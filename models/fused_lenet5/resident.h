@@ -20,9 +20,7 @@ struct ResidentOptions {
   /// microseconds that one image waits. So it spins for nobody when a program has crashed or lost interest, and calls that
   /// wait for the whole device (cudaFree, cudaDeviceSynchronize, the first use of a kernel) get their turn.
   int64_t idle_ms = 100;
-  int64_t lease_ms = 1000;  // most that a kernel runs before the next one is launched
-  /// How long wait() waits before it gives up with a DeviceError.
-  int64_t timeout_ms = 2000;
+  int64_t lease_ms = 1000;  // most that a kernel runs, under load too, before the next one is launched
 };
 
 /// fp32, with the weights of make_lenet5. One thread at a time; any number of objects, each with a kernel of its own.
@@ -43,7 +41,8 @@ class ResidentLenet5 {
   /// images under way.
   void submit(const uint8_t* images, int64_t count);
   /// Waits for the next `count` answers, in the order of submission. `predictions` [count] and `logits` [count, 10]; either may be
-  /// null. Throws UsageError for more than are under way, DeviceError where the kernel failed or the time is out.
+  /// null. Throws UsageError for more than are under way, DeviceError where the kernel failed or gave no answer within
+  /// device_timeout_s().
   void wait(int64_t count, Prediction* predictions, float* logits = nullptr);
   /// submit() and wait().
   void classify(const uint8_t* images, int64_t count, Prediction* predictions) {

@@ -93,6 +93,22 @@ TEST(ProgramFaultsGpu, AHangEndsInTime) {
   EXPECT_LT(run.seconds, 15);
 }
 
+// Later passes are not waited for layer by layer: the copy of the answers waits.
+TEST(ProgramFaultsGpu, AHangAfterTheFirstPassEndsInTime) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  const Environment late = planted("hang", 3, {{"LENSLET_DEVICE_TIMEOUT", "2"}});
+  const ProgramRun run = run_with(kEval + " --batch-size 8", late);
+  expect_fault(run, {"did not finish within 2 s", "of 40 images", "LENSLET_DEVICE_TIMEOUT"});
+  EXPECT_GE(marked_file("eval.json", "did not finish").at("count"), 8);
+  EXPECT_LT(run.seconds, 15);
+  const ProgramRun classified = run_with(
+      "lenslet classify --device cuda --plan layered --backend conv2=cudnn --batch-size 8 "
+      "{dir}/t10k-images-idx3-ubyte",
+      late);
+  expect_fault(classified, {"did not finish within 2 s"});
+  EXPECT_LT(classified.seconds, 15);
+}
+
 TEST(ProgramFaultsGpu, ALaunchThatIsRefusedCostsOneRow) {
   LENSLET_SKIP_WITHOUT_GPU();
   // Not a lost device: what else was asked for is measured.

@@ -101,6 +101,24 @@ TEST_F(LimitedMemory, MustBeANumberOfBytes) {
   }
 }
 
+// Whether or not the command waits for a layer or a GPU.
+TEST(Settings, AreRefusedWithTheValuesTheyTake) {
+  const std::pair<const char*, const char*> settings[] = {
+      {"LENSLET_CHECK_LAYERS", "LENSLET_CHECK_LAYERS must be 0 or 1, found 'junk'"},
+      {"LENSLET_DEVICE_TIMEOUT", "LENSLET_DEVICE_TIMEOUT must be seconds"},
+      {"LENSLET_DEVICE_MEMORY_LIMIT", "LENSLET_DEVICE_MEMORY_LIMIT expects bytes"}};
+  for (const char* line : {"lenslet eval --device cpu --data {dir}", "lenslet doctor --device cpu",
+                           "lenslet backends --device cpu",
+                           "convbench run --device cpu --problem mb1ic1ih5oc1kh3 --backend direct"}) {
+    for (const auto& [name, words] : settings) {
+      const ProgramRun refused = run_with(line, {{name, "junk"}});
+      EXPECT_EQ(refused.exit_code, 2) << line << " with " << name << ": " << refused.out << refused.err;
+      EXPECT_NE(refused.err.find(words), std::string::npos) << refused.err;
+    }
+  }
+  EXPECT_EQ(run_with("lenslet eval --help", {{"LENSLET_CHECK_LAYERS", "junk"}}).exit_code, 0);
+}
+
 TEST(CheckLayers, IsYesOrNo) {
   for (const char* text : {"", "2", "yes"}) {
     const ProgramRun refused =

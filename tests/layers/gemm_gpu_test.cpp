@@ -10,7 +10,7 @@
 #include "layers/reference/compare.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/guarded_memory.h"
-#include "tests/support/gpu.h"
+#include "tests/layers/layer_fixture.h"
 
 namespace lenslet {
 namespace {
@@ -24,6 +24,7 @@ class CublasGemm : public testing::Test {
     try {
       provider_ = &gemm_provider(DeviceKind::kCuda);
     } catch (const UnavailableError& error) {
+      if (kHasCublas) FAIL() << error.what();
       GTEST_SKIP() << error.what();
     }
     stream_ = std::make_unique<Stream>(Device::cuda());
@@ -191,24 +192,26 @@ TEST_F(CublasGemm, BiasAndReluFollowInPlace) {
   for (int64_t outer : {1, 3}) {
     for (int64_t channels : {1, 4, 10, 120}) {
       for (int64_t inner : {1, 4, 7, 64}) {
-        for (int variant = 0; variant < 4; ++variant) {
+        for (int variant = 0; variant < 8; ++variant) {
           const bool relu = (variant & 1) != 0, with_bias = (variant & 2) != 0;
+          const size_t shift = (variant & 4) != 0 ? 1 : 0;  // from an aligned address
           const auto count = static_cast<size_t>(outer * channels * inner);
-          const auto y = reference::uniform_values(count, 1);
+          const auto y = reference::uniform_values(shift + count, 1);
           const auto bias = reference::uniform_values(static_cast<size_t>(channels), 2);
-          GuardedMemory memory(Device::cuda(), {count * 4, bias.size() * 4});
+          GuardedMemory memory(Device::cuda(), {(shift + count) * 4, bias.size() * 4});
           memory.poison(GuardedMemory::kNanByte, *stream_);
           memory.upload(0, y.data(), *stream_);
           memory.upload(1, bias.data(), *stream_);
-          bias_relu_gpu(block(memory, 0), with_bias ? block(memory, 1) : nullptr, relu, outer, channels,
-                        inner, stream_->native_handle());
-          std::vector<float> found(count);
+          bias_relu_gpu(block(memory, 0) + shift, with_bias ? block(memory, 1) : nullptr, relu, outer,
+                        channels, inner, stream_->native_handle());
+          std::vector<float> found(shift + count);
           memory.download(0, found.data(), *stream_);
           EXPECT_EQ(memory.damage(GuardedMemory::kNanByte, *stream_), "");
+          for (size_t i = 0; i < shift; ++i) ASSERT_EQ(found[i], y[i]) << "wrote before its output";
           for (size_t i = 0; i < count; ++i) {
             const size_t channel = i / static_cast<size_t>(inner) % static_cast<size_t>(channels);
-            const float sum = with_bias ? y[i] + bias[channel] : y[i];
-            ASSERT_EQ(found[i], relu && sum < 0 ? 0.0f : sum)
+            const float sum = with_bias ? y[shift + i] + bias[channel] : y[shift + i];
+            ASSERT_EQ(found[shift + i], relu && sum < 0 ? 0.0f : sum)
                 << outer << " " << channels << " " << inner << " " << i;
           }
         }

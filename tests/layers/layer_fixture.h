@@ -20,7 +20,15 @@ struct LayerRun {
   std::vector<float> x;  // host values of the input
   MathMode math = MathMode::kFp32;
   bool fuse_relu = false;
+  int64_t shift = 0;  // of input and output from an aligned address, in values
 };
+
+/// Whether this build has the module for cuBLAS: then it must serve.
+#ifdef LENSLET_TEST_HAS_CUBLAS
+inline constexpr bool kHasCublas = true;
+#else
+inline constexpr bool kHasCublas = false;
+#endif
 
 class LayerTest : public testing::Test {
  protected:

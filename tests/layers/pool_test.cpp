@@ -13,7 +13,12 @@ namespace {
 
 class Pool : public LayerTest {
  protected:
-  void check(const Shape& input, const Pool2dWindow& window, uint64_t seed) {
+  static LayerRun with(const Shape& input, const std::vector<float>& x, int64_t shift) {
+    LayerRun run{input, x};
+    run.shift = shift;
+    return run;
+  }
+  void check(const Shape& input, const Pool2dWindow& window, uint64_t seed, int64_t shift = 0) {
     const auto count = static_cast<size_t>(input.num_elements());
     const reference::PoolWindow judged{window.kernel_h, window.kernel_w, window.stride_h,
                                        window.stride_w, window.pad_h,    window.pad_w};
@@ -22,11 +27,12 @@ class Pool : public LayerTest {
          {reference::uniform_values(count, seed), reference::small_integers(count, seed + 1)}) {
       const std::string what = MaxPool2dLayer(window).describe() + " of " + input.to_string();
       const reference::Result maximum = reference::max_pool2d(input, x.data(), judged);
-      expect_close(run(MaxPool2dLayer(window), "direct", {input, x}), maximum, "max " + what,
+      expect_close(run(MaxPool2dLayer(window), "direct", with(input, x, shift)), maximum, "max " + what,
                    [](size_t) { return 0.0; });
       for (bool padding : {true, false}) {
         const reference::Result mean = reference::avg_pool2d(input, x.data(), judged, padding);
-        expect_close(run(AvgPool2dLayer(window, padding), "direct", {input, x}), mean, "mean " + what,
+        expect_close(run(AvgPool2dLayer(window, padding), "direct", with(input, x, shift)), mean,
+                     "mean " + what,
                      [&](size_t i) { return 1.01 * 0x1p-24 * (terms + 1) * mean.magnitudes[i]; });
       }
     }
@@ -51,6 +57,23 @@ TEST_F(Pool, AgreesWithFp64OnEveryKindOfWindow) {
   uint64_t seed = 1;
   for (const Pool2dWindow& window : windows) {
     for (const Shape& input : inputs) check(input, window, seed += 2);
+  }
+}
+
+// The 2x2 kernel reads two rows of whole quads at once: the last row of an odd plane belongs to no window.
+TEST_F(Pool, LeavesTheLastRowOfAnOddPlaneOut) {
+  uint64_t seed = 401;
+  for (const Shape& input :
+       {Shape{2, 3, 7, 12}, Shape{1, 2, 3, 4}, Shape{3, 5, 31, 8}, Shape{7, 16, 41, 44}}) {
+    check(input, Pool2dWindow::square(2, 2), seed += 2);
+  }
+}
+
+TEST_F(Pool, TakesInputsAtAnyAddress) {
+  uint64_t seed = 501;
+  for (const int64_t shift : {1, 2, 3}) {
+    check({2, 3, 8, 12}, Pool2dWindow::square(2, 2), seed += 2, shift);
+    check({2, 3, 7, 13}, Pool2dWindow::square(3, 2, 1), seed += 2, shift);
   }
 }
 

@@ -12,9 +12,11 @@ namespace {
 
 class Relu : public LayerTest {
  protected:
-  void check(const Shape& shape, uint64_t seed) {
+  void check(const Shape& shape, uint64_t seed, int64_t shift = 0) {
     const auto x = reference::uniform_values(static_cast<size_t>(shape.num_elements()), seed);
-    expect_close(run(ReluLayer(), "direct", {shape, x}), reference::relu(shape, x.data()), shape.to_string(),
+    LayerRun setting{shape, x};
+    setting.shift = shift;
+    expect_close(run(ReluLayer(), "direct", setting), reference::relu(shape, x.data()), shape.to_string(),
                  [](size_t) { return 0.0; });
   }
 };
@@ -22,6 +24,12 @@ class Relu : public LayerTest {
 TEST_F(Relu, IsExactAtEverySize) {
   for (int64_t count : {1, 2, 3, 4, 5, 15, 17, 255, 1021, 4099}) {
     check(Shape{count}, static_cast<uint64_t>(count));
+  }
+}
+
+TEST_F(Relu, TakesInputsAtAnyAddress) {
+  for (const int64_t shift : {1, 2, 3}) {
+    for (int64_t count : {1, 5, 1021, 4099}) check(Shape{count}, static_cast<uint64_t>(count), shift);
   }
 }
 

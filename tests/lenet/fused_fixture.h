@@ -44,6 +44,14 @@ std::vector<uint8_t> run_batch(const Subject& subject, const std::string& varian
                                const std::vector<float>* images = nullptr);
 std::vector<float> as_logits(const std::vector<uint8_t>& bytes);
 
+/// The output of a large batch in which image i is distinct image i % kImages, put together on the device. Fails the test
+/// where an image has other bits at another place.
+std::vector<uint8_t> run_repeated(const Subject& subject, const std::string& variant,
+                                  const FusedRequest& request);
+/// Holds the logits of the first distinct images to the judge's.
+void judge_first_logits(const Subject& subject, const std::string& variant, const FusedRequest& request,
+                        const std::vector<float>& logits);
+
 /// Runs a batch and holds its logits to the judge's; the largest error found, as a share of the largest logit.
 double judge_logits(const Subject& subject, const std::string& variant, const FusedRequest& request);
 /// Runs a batch and holds its predictions to the logits of the same variant.

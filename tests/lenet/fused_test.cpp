@@ -1,6 +1,7 @@
 // Every variant of the fused LeNet-5 before the fp64 judge, on the kind of device this program was compiled for: each
 // math mode, input and output it offers, batches around every tile, trained and random parameters.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -8,6 +9,7 @@
 
 #include "framework/executable.h"
 #include "tests/lenet/fused_fixture.h"
+#include "tests/lenet/fused_reference.h"
 #include "tests/lenet/lenet_fixture.h"
 #include "tests/support/expect_error.h"
 
@@ -78,6 +80,70 @@ TEST_P(FusedBatch, PredictionsAreTheLogitsOwn) {
 
 INSTANTIATE_TEST_SUITE_P(Batches, FusedBatch, testing::ValuesIn(batches()),
                          [](const auto& instance) { return std::to_string(instance.param); });
+
+// Batches that give every block of every kernel a second turn, with a tail: what one turn leaves in shared memory the next
+// must not read, nor overwrite while others read it. racecheck finds a missing barrier in it.
+TEST_F(Fused, BlocksTakeSeveralTurns) {
+  constexpr int64_t kMostImagesABlock = 96;  // 12 warps of 8; no kernel has more in a turn
+  const int64_t blocks = kDevice.is_cuda() ? cuda_status().devices[0].multiprocessors : 1;
+  for_each_offer(trained(), blocks * kMostImagesABlock + 5, ElementType::kFp32,
+                 [&](const std::string& variant, const FusedRequest& offered) {
+                   if (offered.input == ElementType::kUint8) judge_logits(trained(), variant, offered);
+                 });
+}
+
+// More images than a variant takes at once, and more pixels than a signed index of 32 bits counts.
+TEST_F(Fused, LargeBatchesRepeatEveryImage) {
+  if (!kDevice.is_cuda()) GTEST_SKIP() << "the CPU takes image by image";
+  constexpr int64_t kChunks = 2 * 131072 + 137, kPast2To31 = 2800003;  // the chunks of variant fp32
+  static_assert(kPast2To31 * kPixels > int64_t{1} << 31);
+  for (const int64_t batch : {kChunks, kPast2To31}) {
+    for_each_offer(trained(), batch, ElementType::kFp32,
+                   [&](const std::string& variant, const FusedRequest& request) {
+                     const std::vector<float> logits = as_logits(run_repeated(trained(), variant, request));
+                     judge_first_logits(trained(), variant, request, logits);
+                   });
+    for_each_offer(trained(), batch, ElementType::kPrediction,
+                   [&](const std::string& variant, const FusedRequest& request) {
+                     if (request.input == ElementType::kUint8) run_repeated(trained(), variant, request);
+                   });
+  }
+}
+
+// Weights of zero in fc3 make every logit its bias, exactly, in any arithmetic: ties that no rounding breaks.
+TEST_F(Fused, TheLowestOfEqualClassesWins) {
+  struct Tie {
+    std::array<float, 10> bias;
+    int32_t label;
+  };
+  const Tie ties[] = {{{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, 0},
+                      {{0, 0, 3, 0, 0, 3, 0, 0, 0, 3}, 2},
+                      {{0, -1, 2, 1, 0, 1, 0, 1, 4, 4}, 8},
+                      {{-7, -2, -5, -2, -9, -2, -3, -4, -5, -6}, 1},
+                      {{-1, -0.0f, 0, -0.0f, 0, -2, 0, -1, -1, 0}, 1}};
+  for (const Tie& tie : ties) {
+    Safetensors parameters = random_lenet5_parameters();
+    Tensor& weights = parameters.tensors.at("fc3.weight");
+    std::fill(weights.data(), weights.data() + weights.shape().num_elements(), 0.0f);
+    std::copy(tie.bias.begin(), tie.bias.end(), parameters.tensors.at("fc3.bias").data());
+    const Subject subject(parameters);
+    double sum = 0;
+    for (const float logit : tie.bias)
+      sum += std::exp(double{logit} - double{tie.bias[static_cast<size_t>(tie.label)]});
+    for (const int64_t batch : {1, 19, 67}) {
+      for_each_offer(subject, batch, ElementType::kPrediction,
+                     [&](const std::string& variant, const FusedRequest& request) {
+                       const std::vector<uint8_t> bytes = run_batch(subject, variant, request, 0);
+                       for (size_t i = 0; i < static_cast<size_t>(batch); ++i) {
+                         Prediction prediction;
+                         std::memcpy(&prediction, bytes.data() + i * sizeof prediction, sizeof prediction);
+                         ASSERT_EQ(prediction.label, tie.label) << "image " << i;
+                         ASSERT_NEAR(prediction.probability, 1 / sum, 2e-6) << "image " << i;
+                       }
+                     });
+    }
+  }
+}
 
 // A pixel that is not a number must show in that image's answer, and in no other's.
 TEST_F(Fused, NanStaysVisible) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <thread>
 
+#include "framework/runtime.h"
 #include "models/fused_lenet5/latency.h"
 #include "models/fused_lenet5/resident.h"
 #include "tests/lenet/lenet_fixture.h"
@@ -152,6 +153,36 @@ TEST(Resident, EndsWithItsLeaseUnderLoad) {
     expect_prediction(prediction, i % kImages);
   }
   EXPECT_GT(resident.launches(), 3);
+}
+
+// The next image is always there: the lease alone ends a kernel.
+TEST(Resident, EndsWithItsLeaseWhileEverySlotIsFull) {
+  SKIP_WITHOUT_CLUSTERS();
+  constexpr int64_t kAhead = ResidentLenet5::kMaxBatch, kAll = 20000;
+  ResidentOptions options;
+  options.lease_ms = 1;
+  ResidentLenet5 resident(builtin_lenet5_weights(), options);
+  std::vector<Prediction> predictions(static_cast<size_t>(kAll));
+  for (int64_t next = 0; next < kAll + kAhead; ++next) {
+    if (next >= kAhead) resident.wait(1, &predictions[static_cast<size_t>(next - kAhead)]);
+    if (next < kAll) resident.submit(images().data() + next % kImages * kPixels, 1);
+  }
+  for (int64_t i = 0; i < kAll; ++i) expect_prediction(predictions[static_cast<size_t>(i)], i % kImages);
+  EXPECT_GE(resident.launches(), 10) << "20,000 images take some 40 ms";
+}
+
+// What the kernel reads of shared memory it has written: what a kernel before it left there does not matter.
+TEST(Resident, StartsOnSharedMemoryFullOfNans) {
+  SKIP_WITHOUT_CLUSTERS();
+  Stream stream(Device::cuda());
+  for (int64_t i = 0; i < 3; ++i) {
+    runtime::fill_shared_async(0xff, stream.native_handle());
+    stream.synchronize();
+    ResidentLenet5 resident(builtin_lenet5_weights());
+    Prediction prediction;
+    resident.classify(images().data() + i * kPixels, 1, &prediction);
+    expect_prediction(prediction, i);
+  }
 }
 
 TEST(Resident, LeavesTheGpuToOthers) {

@@ -12,7 +12,7 @@ struct ResidentArguments {
   uint64_t launch;       // written to memory->ended at the end
   uint64_t first_image;  // that is not answered yet
   int64_t idle_ns;       // without an image, after which it ends
-  int64_t lease_ns;      // after which it ends as soon as no image is there
+  int64_t lease_ns;      // after which it ends before the next image
   Conv1Parameters conv1;
 };
 
@@ -43,13 +43,14 @@ class SlotWatch {
     int64_t began = 0;
     for (;;) {
       const uint64_t word = load_word(at);
+      const int64_t now = decides ? global_ns() : 0;  // while the load is on its way
+      const bool leased = !decides || now - launched_ <= args_.lease_ns;
       const uint64_t tag = resident::image_tag(word);
-      if (tag == resident::tag_of(image)) return word;
+      // Where thread 0 turns an image away, what the other threads return is ignored: word 0 ends the kernel.
+      if (tag == resident::tag_of(image) && leased) return word;
       if (decides) {
-        const int64_t now = global_ns();
         if (began == 0) began = now;
-        if (tag == resident::kStopTag || now - began > args_.idle_ns || now - launched_ > args_.lease_ns)
-          atomicExch(ends_, 1);
+        if (tag == resident::kStopTag || now - began > args_.idle_ns || !leased) atomicExch(ends_, 1);
       }
       if (atomicOr(ends_, 0) != 0) return resident::kStopTag << 56;
     }

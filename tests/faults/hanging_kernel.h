@@ -1,0 +1,12 @@
+// Kernels that do not end while a test waits for them.
+#pragma once
+
+#include "framework/stream.h"
+
+namespace lenslet {
+
+/// Enqueues a kernel that runs for half a minute, or until its process ends. It holds one multiprocessor, or, with
+/// `whole_gpu`, leaves no other kernel a place.
+void enqueue_hang(Stream& stream, bool whole_gpu);
+
+}  // namespace lenslet
