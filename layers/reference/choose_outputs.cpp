@@ -2,9 +2,16 @@
 
 #include <algorithm>
 
+#include "framework/integer_math.h"
 #include "layers/reference/fill.h"
 
 namespace lenslet::reference {
+
+namespace {
+
+constexpr int64_t kPatch = 8;  // rows and columns: no larger than the tiles of kernels
+
+}  // namespace
 
 std::vector<int64_t> choose_outputs(int64_t planes, int64_t rows, int64_t columns, int64_t wanted,
                                     uint64_t seed) {
@@ -34,6 +41,19 @@ std::vector<int64_t> choose_outputs(int64_t planes, int64_t rows, int64_t column
     std::sort(chosen.begin(), chosen.end());
     chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
   };
+  // One of each patch of a plane. Where that would be more than wanted, a patch has its turn in one of `turns` neighbouring
+  // planes: still every tile of a kernel that computes that many filters.
+  const int64_t patch_rows = ceil_div(rows, kPatch), patch_columns = ceil_div(columns, kPatch);
+  const int64_t patches = patch_rows * patch_columns;
+  const int64_t turns =
+      ceil_div(planes * patches, std::max<int64_t>(wanted - static_cast<int64_t>(chosen.size()), 1));
+  for (int64_t plane = 0; plane < planes; ++plane) {
+    for (int64_t patch = (turns - plane % turns) % turns; patch < patches; patch += turns) {
+      const int64_t top = patch / patch_columns * kPatch, left = patch % patch_columns * kPatch;
+      const int64_t row = top + below(std::min(kPatch, rows - top));
+      chosen.push_back((plane * rows + row) * columns + left + below(std::min(kPatch, columns - left)));
+    }
+  }
   sort();
   while (static_cast<int64_t>(chosen.size()) < wanted) chosen.push_back(below(outputs));
   sort();

@@ -32,11 +32,16 @@ struct ConvCase {
   std::vector<Sample> samples;                      // the outputs that are judged
 };
 
+/// Outputs of a large problem that are judged where time allows: more than a deep layer has tiles.
+constexpr int64_t kJudgedOutputs = 150'000;
+/// The reference's multiply-adds for that many.
+inline int64_t judged_macs(const Conv2dProblem& problem) { return kJudgedOutputs * conv_terms(problem); }
+
 /// Weights of a problem, and the reference's answers to inputs.
 class ConvJudge {
  public:
-  /// A problem with more than `max_reference_macs` multiply-adds is judged at that many's worth of outputs, spread at
-  /// random, corners included. With a window the outputs are the maxima over it: bias and ReLU, which rise with their
+  /// A problem with more than `max_reference_macs` multiply-adds is judged at that many's worth of outputs, spread as
+  /// choose_outputs.h tells. With a window the outputs are the maxima over it: bias and ReLU, which rise with their
   /// argument, may then be applied to the maximum, and a maximum is off by no more than what it is taken of.
   /// Throws UsageError for an impossible problem.
   ConvJudge(const Conv2dProblem& problem, reference::Fill fill, uint64_t seed, int64_t max_reference_macs,

@@ -18,8 +18,7 @@ namespace lenslet {
 /// What a verification tries.
 struct ConvVerifyOptions {
   uint64_t seed = 1;  // of weights and inputs
-  /// A problem with more multiply-adds is judged at that many's worth of outputs, spread at
-  /// random, corners included.
+  /// A problem with more multiply-adds is judged at that many's worth of outputs, spread as choose_outputs.h tells.
   int64_t max_reference_macs = int64_t{1} << 25;
   size_t workspace_limit = SIZE_MAX;  // bytes, as ConvPrepare has it
   bool bias_and_relu = true;          // also with each of bias and ReLU (where the backend fuses it)

@@ -194,6 +194,21 @@ TEST(ChosenOutputs, AreAllOfFewAndARandomChoiceOfMany) {
   EXPECT_NE(many, choose_outputs(3, 500, 400, 20000, 2));
 }
 
+// The deepest shape of deep3x3.txt: 32.5 million outputs.
+TEST(ChosenOutputs, LieInEveryTileOfEveryPlane) {
+  constexpr int64_t kImages = 8, kFilters = 256, kSide = 126, kPatches = 16, kWanted = 150'000;
+  const std::vector<int64_t> chosen = choose_outputs(kImages * kFilters, kSide, kSide, kWanted, 1);
+  EXPECT_GE(static_cast<int64_t>(chosen.size()), kWanted * 9 / 10);
+  EXPECT_LE(static_cast<int64_t>(chosen.size()), kWanted);
+  // 8 filters x 8 x 8 outputs: the smallest tile of a block.
+  std::set<int64_t> tiles;
+  for (const int64_t index : chosen) {
+    const int64_t plane = index / (kSide * kSide), row = index / kSide % kSide, column = index % kSide;
+    tiles.insert((plane / 8 * kPatches + row / 8) * kPatches + column / 8);
+  }
+  EXPECT_EQ(static_cast<int64_t>(tiles.size()), kImages * kFilters / 8 * kPatches * kPatches);
+}
+
 // However many threads draw them.
 TEST(Fill, IsTheSameForEveryNumberOfThreads) {
   const int threads = num_threads();

@@ -1,5 +1,7 @@
 #include "apps/convbench/bench/conv_arena.h"
 
+#include <algorithm>
+
 #include "apps/convbench/bench/verdict.h"
 #include "framework/error.h"
 
@@ -8,7 +10,8 @@ namespace {
 
 using reference::GuardedMemory;
 
-// Multiply-adds of the fp64 reference for each input: about a hundredth of a second on one core.
+// Multiply-adds of the fp64 reference for each input, about a hundredth of a second on one core; for a deep problem what
+// judged_macs() says.
 constexpr int64_t kReferenceMacs = int64_t{1} << 22;
 
 // Input, output and, for most backends, workspace grow with the batch.
@@ -79,7 +82,9 @@ void ConvArena::copy_out(Stream& stream) {
 }
 
 ReferenceArena::ReferenceArena(const Conv2dProblem& problem, reference::Fill fill, uint64_t seed)
-    : ConvArena(problem), seed_(seed), judge_(problem, fill, seed * 1000, kReferenceMacs) {}
+    : ConvArena(problem),
+      seed_(seed),
+      judge_(problem, fill, seed * 1000, std::max(kReferenceMacs, judged_macs(problem))) {}
 
 const ConvCase& ReferenceArena::data(int round) {
   const auto index = static_cast<size_t>(round);
