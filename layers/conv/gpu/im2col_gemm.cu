@@ -121,7 +121,9 @@ struct Rounds {
     }
     const int64_t pixel_bytes =
         int64_t{problem.c} * problem.r * problem.s * static_cast<int64_t>(sizeof(float));
-    const int64_t fit = std::max(std::min(limit, kColumnBytes) / pixel_bytes, kPixelUnit);
+    // What is left of the limit once it is cut to whole units of memory, as the columns are.
+    constexpr int64_t kUnit = Buffer::kAlignment;
+    const int64_t fit = std::max(std::min(limit, kColumnBytes) / kUnit * kUnit / pixel_bytes, kPixelUnit);
     pixels = std::min(all, fit / kPixelUnit * kPixelUnit);
     images = pixels < all ? 1 : std::min<int64_t>({fit / all, problem.n, kMaxImages});
     column_bytes = align_up(static_cast<size_t>(images * pixels * pixel_bytes), Buffer::kAlignment);
