@@ -77,8 +77,13 @@ std::unique_ptr<ConvKernel> try_rows(const ConvPrepare& request, int multiproces
     return std::make_unique<DirectRows<C, K, R, S, kStride, kPad, 2, K, true>>(request, multiprocessor_count);
   }
   const int64_t row_threads = int64_t{problem.n} * problem.p() * ceil_div(problem.q(), 4);
-  if (row_threads < int64_t{kDirectRowsThreads} * multiprocessor_count) {
-    return std::make_unique<DirectRows<C, K, R, S, kStride, kPad, 1, kFewOut>>(request, multiprocessor_count);
+  if constexpr (
+      C !=
+      3) {  // images of three channels with that few outputs get a thread a pixel: direct_pixels_plan.cuh
+    if (row_threads < int64_t{kDirectRowsThreads} * multiprocessor_count) {
+      return std::make_unique<DirectRows<C, K, R, S, kStride, kPad, 1, kFewOut>>(request,
+                                                                                 multiprocessor_count);
+    }
   }
   if (row_threads < int64_t{8} * kDirectRowsThreads * multiprocessor_count) {
     return std::make_unique<DirectRows<C, K, R, S, kStride, kPad, 1, K>>(request, multiprocessor_count);
