@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -15,21 +17,40 @@
 namespace lenslet {
 
 constexpr DeviceKind kDevice = LENSLET_TEST_DEVICE;
-inline const std::string kLists[] = {"lenet",   "rgb3x3",    "deep3x3",  "tails",
-                                     "regress", "depthwise", "pointwise"};
+
+/// `launches` is one for each backend: shapes for those of its kernels that the others do not reach on a GPU.
+inline std::vector<std::string> problem_lists() {
+  std::vector<std::string> lists = {"lenet",   "rgb3x3",    "deep3x3",  "tails",
+                                    "regress", "depthwise", "pointwise"};
+  if (kDevice == DeviceKind::kCuda) lists.push_back("launches");
+  return lists;
+}
+
+inline std::vector<std::string> backend_names() {
+  std::vector<std::string> names;
+  for (const ConvBackendEntry& entry : conv_backend_rows(kDevice)) names.push_back(entry.name());
+  if (names.empty()) names.push_back("none");  // shows as one skipped test instead of none at all
+  return names;
+}
 
 /// Longer lists are cut into parts of this size, so that shards of a program take similar shares.
 constexpr size_t kPartProblems = 32;
 
-inline std::vector<Conv2dProblem> all_problems_of(const std::string& list) {
-  return read_problem_list(std::string(LENSLET_SOURCE_DIR) + "/layers/conv/problems/" + list + ".txt");
+/// Of one list; none where the backend has no list of its own.
+inline std::vector<Conv2dProblem> all_problems_of(const std::string& backend, const std::string& list) {
+  const std::string folder = std::string(LENSLET_SOURCE_DIR) + "/layers/conv/problems/";
+  const std::string path = folder + (list == "launches" ? list + "_" + backend : list) + ".txt";
+  if (list == "launches" && !std::filesystem::exists(path)) return {};
+  return read_problem_list(path);
 }
 
 /// "lenet", …, and of each long list its parts, "tails_0" and up.
 inline std::vector<std::string> list_parts() {
   std::vector<std::string> names;
-  for (const std::string& list : kLists) {
-    const size_t count = all_problems_of(list).size();
+  for (const std::string& list : problem_lists()) {
+    size_t count = 0;
+    for (const std::string& backend : backend_names())
+      count = std::max(count, all_problems_of(backend, list).size());
     if (count <= kPartProblems) {
       names.push_back(list);
       continue;
@@ -41,11 +62,11 @@ inline std::vector<std::string> list_parts() {
 }
 
 /// The problems of a list, or of one of its parts.
-inline std::vector<Conv2dProblem> problems_of(const std::string& name) {
+inline std::vector<Conv2dProblem> problems_of(const std::string& backend, const std::string& name) {
   const size_t underline = name.find('_');
-  std::vector<Conv2dProblem> problems = all_problems_of(name.substr(0, underline));
+  std::vector<Conv2dProblem> problems = all_problems_of(backend, name.substr(0, underline));
   if (underline != std::string::npos) {
-    const size_t first = std::stoul(name.substr(underline + 1)) * kPartProblems;
+    const size_t first = std::min(std::stoul(name.substr(underline + 1)) * kPartProblems, problems.size());
     const auto begin = problems.begin() + static_cast<std::ptrdiff_t>(first);
     const auto end =
         problems.begin() + static_cast<std::ptrdiff_t>(std::min(first + kPartProblems, problems.size()));
@@ -64,11 +85,28 @@ inline std::vector<Conv2dProblem> problems_of(const std::string& name) {
   return problems;
 }
 
-inline std::vector<std::string> backend_names() {
-  std::vector<std::string> names;
-  for (const ConvBackendEntry& entry : conv_backend_rows(kDevice)) names.push_back(entry.name());
-  if (names.empty()) names.push_back("none");  // shows as one skipped test instead of none at all
-  return names;
+/// Windows that halve a plane, overlap, leave gaps, reach into the padding, differ in height and width.
+inline const Pool2dWindow kWindows[] = {Pool2dWindow::square(2, 2), Pool2dWindow::square(3, 2, 1),
+                                        Pool2dWindow::square(2, 1), Pool2dWindow::square(5, 5, 2),
+                                        {2, 3, 2, 1, 1, 0},         {3, 1, 4, 2, 0, 0}};
+
+/// What problem number `index` of a list is pooled with: the window that networks have, and one of the others in turn.
+inline std::vector<Pool2dWindow> windows_of(const Conv2dProblem& problem, size_t index) {
+  std::vector<Pool2dWindow> windows;
+  for (const Pool2dWindow& window : {kWindows[0], kWindows[1 + index % (std::size(kWindows) - 1)]}) {
+    if (window.rows(problem.p()) >= 1 && window.columns(problem.q()) >= 1) windows.push_back(window);
+  }
+  return windows;
+}
+
+/// Limits under which a backend works in several rounds: the least that it can work with, and a third of the way to what it
+/// would take. None where it does everything at once.
+inline std::vector<size_t> workspace_limits(const ConvBackend& backend, const Conv2dProblem& problem,
+                                            MathMode math) {
+  const size_t least = backend.least_workspace_bytes(problem, math),
+               most = backend.workspace_bytes(problem, math);
+  if (least >= most) return {};
+  return {least, least + (most - least) / 3};
 }
 
 /// The opened backend of that name; the reason to skip where it cannot be had here.

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <iterator>
 #include <optional>
 
 #include "framework/keep_nan.h"
@@ -13,11 +12,6 @@
 
 namespace lenslet {
 namespace {
-
-// Windows that halve a plane, overlap, leave gaps, reach into the padding, differ in height and width.
-const Pool2dWindow kWindows[] = {Pool2dWindow::square(2, 2), Pool2dWindow::square(3, 2, 1),
-                                 Pool2dWindow::square(2, 1), Pool2dWindow::square(5, 5, 2),
-                                 {2, 3, 2, 1, 1, 0},         {3, 1, 4, 2, 0, 0}};
 
 class ConvPooling : public testing::TestWithParam<BackendAndList> {};
 
@@ -28,12 +22,10 @@ TEST_P(ConvPooling, AgreesWithTheReference) {
   if (!backend) GTEST_SKIP() << reason;
   Stream stream(Device{kDevice, 0});
   int verified = 0, refused = 0;
-  const std::vector<Conv2dProblem> problems = problems_of(list);
+  const std::vector<Conv2dProblem> problems = problems_of(name, list);
   for (size_t i = 0; i < problems.size(); ++i) {
     const Conv2dProblem& problem = problems[i];
-    // Each problem with the window that networks have, and one of the others in turn.
-    for (const Pool2dWindow& window : {kWindows[0], kWindows[1 + i % (std::size(kWindows) - 1)]}) {
-      if (window.rows(problem.p()) < 1 || window.columns(problem.q()) < 1) continue;
+    for (const Pool2dWindow& window : windows_of(problem, i)) {
       for (MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
         if (!backend->supports(problem, math)) continue;
         if (const Support fuses = backend->fuses_max_pool(problem, math, window); !fuses) {

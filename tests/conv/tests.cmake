@@ -8,12 +8,28 @@ target_compile_definitions(test_conv_cpu PRIVATE LENSLET_TEST_DEVICE=lenslet::De
 lenslet_test(conv_gpu SOURCES conv/conv_backends_test.cpp conv/conv_pooling_test.cpp DEPENDS lenslet_conv_verify GPU SHARDS 16)
 target_compile_definitions(test_conv_gpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCuda)
 
+if(LENSLET_HAS_CUDA)
+  lenslet_test(conv_sizes SOURCES conv/conv_sizes_test.cu DEPENDS lenslet_conv_verify GPU)
+
+  # The launches of a GPU's kernels, on cards that are simulated: what the program asks of the CUDA runtime goes to
+  # support/simulated_gpu.cpp.
+  lenslet_test(conv_launches SOURCES conv/conv_launches_test.cu support/simulated_gpu.cpp DEPENDS lenslet_conv)
+  target_compile_definitions(test_conv_launches PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCuda)
+  foreach(function
+          __cudaRegisterFunction __cudaPushCallConfiguration __cudaPopCallConfiguration __cudaGetKernel __cudaLaunchKernel
+          cudaLaunchKernel cudaGetDevice cudaSetDevice cudaDeviceGetAttribute cudaMalloc cudaFree cudaMemcpyAsync
+          cudaStreamCreateWithFlags cudaStreamDestroy cudaStreamQuery cudaFuncSetAttribute cudaGetLastError cudaPeekAtLastError
+          _ZN7lenslet13gemm_providerENS_10DeviceKindE)
+    target_link_options(test_conv_launches PRIVATE "LINKER:--wrap=${function}")
+  endforeach()
+endif()
+
 lenslet_test(conv_ladder SOURCES conv/conv_ladder_test.cpp DEPENDS lenslet_conv_ladder lenslet_conv_verify GPU SHARDS 6)
 
 get_property(lenslet_modules GLOBAL PROPERTY LENSLET_MODULES)
 list(TRANSFORM lenslet_modules PREPEND lenslet_module_)
-foreach(test conv_cpu conv_gpu conv_layer)
-  if(lenslet_modules)
+foreach(test conv_cpu conv_gpu conv_layer conv_sizes)
+  if(lenslet_modules AND TARGET test_${test})
     add_dependencies(test_${test} ${lenslet_modules})
   endif()
 endforeach()

@@ -34,8 +34,9 @@ const char* const kLargerTiles[] = {"mb2ic64ih20oc128kh3ph1", "mb1ic64ih34oc256k
                                     "mb1ic3ih16oc4kh1ph1"};
 
 // Enough outputs, of short sums, that kernels choose the largest tiles on a card of 132 multiprocessors.
-const char* const kManyOutputs[] = {"mb16ic4ih34oc256kh3", "mb16ic4ih34oc128kh3", "mb32ic4ih34oc64kh3",
-                                    "mb32ic4ih34oc32kh3",  "mb16ic4ih36oc128kh5", "mb16ic16ih32oc256kh1"};
+const char* const kManyOutputs[] = {"mb16ic4ih34oc256kh3",  "mb16ic4ih34oc128kh3",    "mb32ic4ih34oc64kh3",
+                                    "mb32ic4ih34oc32kh3",   "mb16ic4ih36oc128kh5",    "mb16ic16ih32oc256kh1",
+                                    "mb16ic12ih20oc128kh3", "mb16ic12ih20oc256kh3ph1"};
 
 std::vector<Conv2dProblem> problems_of(const std::string& list) {
   std::vector<Conv2dProblem> problems;

@@ -54,6 +54,7 @@ LEFT_OUT = (
             "cuDNN's choice for 163 problems takes a quarter of an hour; the kernels are its own"),
     LeftOut('conv_gpu', r'.*', ONCE),
     LeftOut('conv_ladder', r'.*', ONCE),
+    LeftOut('conv_sizes', r'.*', 'tensors of 2^31 elements take a tool minutes each'),
     LeftOut('study_kernels', r'StudyKernels\.(Multiply|Convolve)RightlyAtEverySize', ONCE),
     LeftOut('study_kernels', r'StudyKernels\.RefuseBlocks\w+', DELIBERATE),
     LeftOut('layers_gpu', r'\w+\.SeesPlantedFaults', DELIBERATE),
