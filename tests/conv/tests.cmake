@@ -11,17 +11,10 @@ target_compile_definitions(test_conv_gpu PRIVATE LENSLET_TEST_DEVICE=lenslet::De
 if(LENSLET_HAS_CUDA)
   lenslet_test(conv_sizes SOURCES conv/conv_sizes_test.cu DEPENDS lenslet_conv_verify GPU)
 
-  # The launches of a GPU's kernels, on cards that are simulated: what the program asks of the CUDA runtime goes to
-  # support/simulated_gpu.cpp.
-  lenslet_test(conv_launches SOURCES conv/conv_launches_test.cu support/simulated_gpu.cpp DEPENDS lenslet_conv)
+  # The launches of a GPU's kernels, on cards that are simulated.
+  lenslet_test(conv_launches SOURCES conv/conv_launches_test.cu DEPENDS lenslet_conv)
   target_compile_definitions(test_conv_launches PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCuda)
-  foreach(function
-          __cudaRegisterFunction __cudaPushCallConfiguration __cudaPopCallConfiguration __cudaGetKernel __cudaLaunchKernel
-          cudaLaunchKernel cudaGetDevice cudaSetDevice cudaDeviceGetAttribute cudaMalloc cudaFree cudaMemcpyAsync
-          cudaStreamCreateWithFlags cudaStreamDestroy cudaStreamQuery cudaFuncSetAttribute cudaGetLastError cudaPeekAtLastError
-          _ZN7lenslet13gemm_providerENS_10DeviceKindE)
-    target_link_options(test_conv_launches PRIVATE "LINKER:--wrap=${function}")
-  endforeach()
+  lenslet_simulate_gpu(conv_launches)
 endif()
 
 lenslet_test(conv_ladder SOURCES conv/conv_ladder_test.cpp DEPENDS lenslet_conv_ladder lenslet_conv_verify GPU SHARDS 6)

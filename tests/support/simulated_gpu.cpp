@@ -130,6 +130,14 @@ cudaError_t __wrap_cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
 }
 cudaError_t __wrap_cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
 cudaError_t __wrap_cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
+cudaError_t __wrap_cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
+  *status = cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+cudaError_t __wrap_cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void*) {
+  *attributes = {};
+  return cudaSuccess;
+}
 cudaError_t __wrap_cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) { return cudaSuccess; }
 cudaError_t __wrap_cudaGetLastError() { return cudaSuccess; }
 cudaError_t __wrap_cudaPeekAtLastError() { return cudaSuccess; }
