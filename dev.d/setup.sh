@@ -3,11 +3,31 @@
 
 readonly cmake_minimum=3.24
 
+cmake_version() {
+  cmake --version 2>/dev/null | sed -n '1s/^cmake version //p'
+}
+
+cmake_is_new_enough() {
+  [ "$(printf '%s\n' "$cmake_minimum" "$(cmake_version)" | sort -V | sed -n 1p)" = "$cmake_minimum" ]
+}
+
+# Ubuntu 22.04 has CMake 3.22: there pip gets a newer one into build/tools, for ./dev alone.
 check_cmake() {
-  local version
-  version=$(cmake --version | sed -n '1s/^cmake version //p')
-  [ "$(printf '%s\n' "$cmake_minimum" "$version" | sort -V | sed -n 1p)" = "$cmake_minimum" ] ||
-    die "CMake $cmake_minimum or newer is needed, found $version: a newer one comes with 'pip install cmake' or from apt.kitware.com"
+  ! cmake_is_new_enough || return 0
+  local found
+  found=$(cmake_version)
+  PATH=$root/build/tools/bin:$PATH
+  export PATH
+  hash -r
+  ! cmake_is_new_enough || return 0
+  say "CMake $cmake_minimum or newer is needed, found ${found:-none}: getting one with pip into build/tools"
+  install_missing required 'program python3|python3' 'python_module ensurepip|python3-venv'
+  if ! logged python3 -m venv --clear build/tools ||
+    ! logged build/tools/bin/pip --disable-pip-version-check install "cmake>=$cmake_minimum,<4"; then
+    log_die "pip could not get CMake; install $cmake_minimum or newer yourself and put it on PATH"
+  fi
+  hash -r
+  cmake_is_new_enough || die "CMake $cmake_minimum or newer is needed, found $(cmake_version) in build/tools"
 }
 
 cmd_setup() {

@@ -75,7 +75,7 @@ chmod +x ../tools/zsh
 STAND_IN
 stand_in cmake <<'STAND_IN'
 case $1 in
-  --version) echo 'cmake version 3.30.1' ;;
+  --version) echo "cmake version ${HAS_CMAKE:-3.30.1}" ;;
   --preset)
     echo "cmake $*" >>../calls
     echo 'CMake talks'
@@ -136,6 +136,18 @@ called '--preset release .*-DLENSLET_CUDA=AUTO'
 expect 0 'CUDA toolkit' staged test
 called '-DLENSLET_CUDA=AUTO'
 not_called apt-get
+# A CMake that is too old is replaced by pip's, once, and that one is used.
+stand_in python3 <<'STAND_IN'
+[ "$1 $2" = '-m venv' ] || exit 0
+mkdir -p build/tools/bin
+printf '#!/bin/sh\necho "pip $*" >>../calls\nprintf "#!/bin/sh\\nHAS_CMAKE=3.28.1 exec ../tools/cmake \\"\\$@\\"\\n" >build/tools/bin/cmake\nchmod +x build/tools/bin/cmake\n' >build/tools/bin/pip
+chmod +x build/tools/bin/pip
+STAND_IN
+HAS_CMAKE=3.22.1 expect 0 'CMake 3.24 or newer is needed, found 3.22.1' staged demo
+called 'pip .*install cmake>=3.24'
+called '--preset release'
+HAS_CMAKE=3.22.1 expect 0 'reads classify' staged demo
+not_called 'pip'
 # What fails shows why, and where the rest is.
 BREAK=configure expect 1 'CMake Error: no such thing' staged demo
 BREAK=configure expect 1 'build/release (the end of build/log/demo.log is above)' staged demo

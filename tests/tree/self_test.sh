@@ -156,6 +156,7 @@ red dev.d/build.sh 'has_gpu() { true; }' 'building the CPU side alone' "${answer
 red dev.d/build.sh 'has_gpu() { false; }' 'DLENSLET_CUDA=AUTO' "${answers[@]}"
 red dev.d/setup.sh 'setup_if_needed() { check_cmake; }' 'no "apt-get install' "${answers[@]}"
 red dev.d/setup.sh 'setup_if_needed() { cmd_setup --tests; }' 'was called' "${answers[@]}"
+red dev.d/setup.sh 'check_cmake() { :; }' 'found 3.22.1' "${answers[@]}"
 red dev.d/log.sh 'logged() { open_log; "$@"; }' 'was printed' "${answers[@]}"
 red dev.d/log.sh 'log_end() { tail "$log"; }' 'was printed' "${answers[@]}"
 red dev.d/test.sh 'awk() { :; }' 'lists other skips' "${answers[@]}"
