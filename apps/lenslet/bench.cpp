@@ -183,7 +183,7 @@ class ModelBench {
     }
     Executable& executable = entry.contender->executable();
     ResultRow base = entry.base;
-    base.stages_ns = {{executable.device().is_cuda() ? "gpu" : "cpu", measured->hot.median}};
+    base.stages_ns = pass_times(executable, measured->hot.median);
     base.first_call_ns = measured->first_call_ns;
     LatencyOptions latency;
     latency.calls = options_.calls;

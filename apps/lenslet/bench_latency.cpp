@@ -6,6 +6,7 @@
 
 #include "framework/error.h"
 #include "framework/statistics.h"
+#include "framework/stream_gate.h"
 #include "models/fused_lenet5/latency.h"
 
 namespace lenslet {
@@ -14,6 +15,7 @@ namespace {
 constexpr int kTurns = 5;
 constexpr int64_t kWarmUp = 100;  // calls before the first one that counts
 constexpr int kNanByte = 0xff;
+constexpr int kInOrderPasses = 200, kInOrderWarmUp = 20;
 
 // The CPU reads and writes the executable's own memory.
 class CallPath : public LatencyPath {
@@ -148,7 +150,32 @@ struct Runner {
   }
 };
 
+// Median nanoseconds between two events with `enqueue` between them, on a stream held back until all is enqueued.
+template <typename Enqueue>
+double median_between_events(Stream& stream, Enqueue&& enqueue) {
+  Event begin(stream.device()), end(stream.device());
+  std::vector<double> samples;
+  for (int i = 0; i < kInOrderWarmUp + kInOrderPasses; ++i) {
+    StreamGate gate(stream);
+    begin.record(stream);
+    enqueue();
+    end.record(stream);
+    gate.open();
+    stream.synchronize();
+    if (i >= kInOrderWarmUp && !gate.gave_up()) samples.push_back(end.ns_since(begin));
+  }
+  return samples.empty() ? NAN : summarize(samples).median;
+}
+
 }  // namespace
+
+std::vector<std::pair<std::string, double>> pass_times(Executable& executable, double back_to_back_ns) {
+  if (!executable.device().is_cuda()) return {{"cpu", back_to_back_ns}};
+  Stream& stream = executable.stream();
+  return {{"pipelined", back_to_back_ns},
+          {"in_order", median_between_events(stream, [&] { executable.run(); })},
+          {"between_events", median_between_events(stream, [] {})}};
+}
 
 LatencyPaths latency_paths(Executable& executable, const BuildOptions& build, const Safetensors& weights) {
   LatencyPaths paths;

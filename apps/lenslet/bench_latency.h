@@ -39,6 +39,15 @@ struct LatencyPaths {
 /// what its graph was made of; the executable must outlive them and have run before.
 LatencyPaths latency_paths(Executable& executable, const BuildOptions& build, const Safetensors& weights);
 
+/// What a pass takes on the executable's device, the input there, in nanoseconds, as stages of a row. `back_to_back_ns` is
+/// the median that was measured with passes one behind another. On a GPU:
+///   "pipelined"       back_to_back_ns: a pass may begin while the one before ends (programmatic dependent launch)
+///   "in_order"        median of one pass between two events on a stream that is idle before and held back while all three
+///                     are enqueued: nothing overlaps it
+///   "between_events"  the same with no pass between the events, which "in_order" contains
+/// On the CPU "cpu": back_to_back_ns.
+std::vector<std::pair<std::string, double>> pass_times(Executable& executable, double back_to_back_ns);
+
 /// Calls of each path.
 struct LatencyOptions {
   int64_t calls = 2000;
