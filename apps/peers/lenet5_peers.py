@@ -1,18 +1,22 @@
-"""LeNet-5 in PyTorch, JAX, ONNX Runtime and Lenslet: the same weights and images, in one run, turn by turn.
+"""LeNet-5 in Lenslet and in other frameworks: the same weights and images, in one run, turn by turn, like against like.
 
     python3 apps/peers/lenet5_peers.py --lenslet build/release/bin/lenslet --data DIR --json peers.json [--figure peers.svg]
 
-Correctness first: how many digits of the MNIST test set each side reads rightly, and the largest difference between
-Lenslet's and PyTorch's logits. Then time, with the input resident where the side computes: PyTorch as a CUDA graph and
-through torch.compile, JAX compiled by XLA, ONNX Runtime on the CPU, Lenslet's layered and fused plans by `lenslet bench`.
+Every side reads the images of the MNIST test set as fp32, in memory where it computes, and writes fp32 logits; Lenslet's rows
+with bytes in and predictions out stand beside them and are compared with nothing. On the GPU: PyTorch as a CUDA graph in
+both layouts, torch.compile (default; with freezing and channels last; max-autotune), JAX in both layouts, tinygrad with its beam
+search. On the CPU: ONNX Runtime with IO binding, OpenVINO. A row's `method` says what is timed and with which clock.
+
 For each batch the sides take turns, a few windows each, so that a drift of the clocks touches all. What a side needs once
-(capturing, compiling, choosing algorithms) is a column of its own. A side that is not installed, or cannot do a batch, is
-a row with the reason.
+(capturing, compiling, choosing algorithms) is a column of its own. What was timed is judged: its logits' classes against
+those of `lenslet eval` in fp32. A side that is not installed, fails, or does not fit into --seconds gives a row with its
+status and the reason, and the comparison goes on.
 """
 
 import argparse
 import json
 import os
+import platform
 import sys
 import tempfile
 import time
@@ -24,123 +28,203 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "weights"))
 import lenet5 as shared  # noqa: E402  (the scripts' common module, beside the weights)
 import lenslet_side  # noqa: E402
-from side import Refused, Turns  # noqa: E402
+from side import Absent, NotMeasured, Turns  # noqa: E402
 
-SCHEMA = "lenslet.peers/2"
+SCHEMA = "lenslet.peers/3"
 ROOT = Path(__file__).resolve().parents[2]
+MOST_DIFFERING = 3  # images that a side may read otherwise, as in `lenslet bench`
+REASON_LENGTH = 300
+LIBRARIES = ("torch", "triton", "jax", "jaxlib", "onnxruntime", "openvino", "tinygrad", "numpy")
+# What no script here measures; each is named in the results.
+NEVER = {"TensorRT": "apps/peers has no side for it", "CUTLASS": "apps/peers has no side for its sm_90 convolutions"}
 
 
-def gpu_sides(weights, arguments, missing):
-    """The peers on the GPU, those that are installed; what is not goes into `missing` with its reason."""
-    sides = []
-    try:
+class Cheap(list):
+    """Sides that are prepared whatever is left of the time."""
+
+
+class Dear(list):
+    """Sides that are skipped where the time of their batch is used up."""
+
+
+def gpu_sides(weights, images, arguments):
+    cheap, dear = Cheap(lenslet_side.on_gpu(arguments.lenslet, arguments.data)), Dear()
+
+    def add(name, make):
+        try:
+            added = make()
+        except Exception as error:  # whatever a foreign package raises while it is imported or set up
+            cheap.append(Absent(name, one_line(error)))
+            return
+        cheap.extend(added[0])
+        dear.extend(added[1])
+
+    def torch_sides():
         import torch_side
 
-        for math in ("fp32", "tf32", "fp16"):
-            sides.append(torch_side.TorchGraph(weights, math))
-            sides.append(torch_side.TorchCompile(weights, math, arguments.compile_batches))
-    except ImportError as error:
-        missing.append({"side": "PyTorch", "reason": str(error)})
-    try:
+        return torch_side.sides(weights, images, arguments.autotune_batches)
+
+    def jax_sides():
         import jax_side
 
-        sides += [jax_side.JaxSide(weights, math) for math in ("fp32", "tf32")]
-    except ImportError as error:
-        missing.append({"side": "JAX", "reason": str(error)})
-    return sides + lenslet_side.on_gpu(arguments.lenslet, arguments.data)
+        return jax_side.sides(weights, images)
+
+    def tinygrad_sides():
+        __import__("tinygrad")
+        import tinygrad_side
+
+        np.save(arguments.images_file, images)
+        return [], [tinygrad_side.TinygradSide(arguments.images_file, arguments.search_batches, arguments.search_seconds)]
+
+    add("PyTorch", torch_sides)
+    add("JAX", jax_sides)
+    add("tinygrad, beam search", tinygrad_sides)
+    cheap.extend(Absent(name, reason) for name, reason in NEVER.items())
+    return cheap, dear
 
 
-def cpu_sides(weights, arguments, missing):
-    """The peers on the CPU, each with one thread and with two."""
-    sides = []
-    try:
-        import onnx_side
+def cpu_sides(weights, images, arguments, threads):
+    sides = Cheap(lenslet_side.on_cpu(arguments.lenslet, arguments.data, threads))
+    for name, module, kind in (("ONNX Runtime", "onnx_side", "OnnxSide"), ("OpenVINO", "openvino_side", "OpenvinoSide")):
+        try:
+            sides.append(getattr(__import__(module), kind)(weights, images, threads))
+        except Exception as error:
+            sides.append(Absent(name, one_line(error), "cpu", threads))
+    return sides, Dear()
 
-        sides += [onnx_side.OnnxSide(weights, threads) for threads in (1, 2)]
-    except ImportError as error:
-        missing.append({"side": "ONNX Runtime", "reason": str(error)})
-    return sides + lenslet_side.on_cpu(arguments.lenslet, arguments.data)
+
+def one_line(error):
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return text if len(text) <= REASON_LENGTH else text[: REASON_LENGTH - 1] + "…"
 
 
 def row_of(side, batch):
-    row = {"side": side.name, "math": side.math, "device": side.device, "input": side.input, "batch": batch}
-    if hasattr(side, "threads"):
+    keys = ("math", "device", "input", "output", "layout", "method")
+    row = {"side": side.name, **{key: getattr(side, key) for key in keys}, "batch": batch}
+    if side.threads:
         row["threads"] = side.threads
     return row
 
 
-def measure(sides, batch, arguments):
-    """One row a side: its windows over all turns, interleaved with those of the others."""
-    rows, running = [], []
-    for side in sides:
-        row = row_of(side, batch)
-        rows.append(row)
-        start = time.perf_counter_ns()
+class Contest:
+    """The rows of one batch size."""
+
+    def __init__(self, batch, arguments, reference):
+        self.batch, self.arguments, self.reference = batch, arguments, reference
+        self.rows, self.running, self.torch_logits = [], [], None
+
+    def attempt(self, row, step):
+        """step(), and whether it did what it should; else the row says why not."""
         try:
-            work = side.prepare(batch)
-        except Refused as refused:
-            row.update(status="UNSUPPORTED", reason=str(refused))
-            continue
-        turns = Turns(setup_ns=time.perf_counter_ns() - start)
-        work.warm_up(arguments.window_ms)
-        running.append((row, work, turns))
-    for _ in range(arguments.turns):
-        for _, work, turns in running:
-            turns.summaries.append(work.turn(arguments.windows, arguments.window_ms))
-    for row, work, turns in running:
-        row.update(status="PASSED", time_ns=turns.summary(), setup_ns=turns.setup_ns)
-        row["images_per_s"] = batch / row["time_ns"]["median"] * 1e9
-        row.update(getattr(work, "details", {}))
-        work.close()
-    return rows
+            step()
+            return True
+        except NotMeasured as why:
+            row.update(status=why.status, reason=str(why))
+        except Exception as error:  # whatever another framework raises: its own row tells, the others go on
+            row.update(status="ERROR", reason=one_line(error))
+        return False
+
+    def prepare(self, side, until):
+        row = row_of(side, self.batch)
+        self.rows.append(row)
+        if until is not None and time.monotonic() > until:
+            row.update(status="SKIPPED", reason="the time that --seconds left for this batch was used up")
+            return
+        start = time.perf_counter_ns()
+
+        def set_up():
+            work = side.prepare(self.batch)
+            row["setup_ns"] = time.perf_counter_ns() - start
+            self.running.append((row, work))
+            work.warm_up(self.arguments.window_ms)
+
+        if not self.attempt(row, set_up):
+            self.running = [entry for entry in self.running if entry[0] is not row]
+
+    def measure(self):
+        turns, single, trips = {}, {}, {}
+        latency = self.batch in self.arguments.latency_batches
+        for _ in range(self.arguments.turns):
+            for row, work in list(self.running):
+
+                def turn(row=row, work=work):
+                    turns.setdefault(id(row), Turns()).summaries.append(
+                        work.turn(self.arguments.windows, self.arguments.window_ms))
+                    if not latency:
+                        return
+                    alone = work.in_order(self.arguments.calls)
+                    if alone:
+                        single.setdefault(id(row), Turns()).summaries.append(alone)
+                    for way, summary in work.round_trip(self.arguments.calls).items():
+                        trips.setdefault(id(row), {}).setdefault(way, Turns()).summaries.append(summary)
+
+                if not self.attempt(row, turn):
+                    self.running = [entry for entry in self.running if entry[0] is not row]
+        for row, work in self.running:
+            summary = turns[id(row)].summary()
+            row.update(status="PASSED", reason=None, time_ns=summary, images_per_s=self.batch / summary["median"] * 1e9)
+            if id(row) in single:
+                row["in_order_ns"] = single[id(row)].summary()
+            if id(row) in trips:
+                row["round_trip_ns"] = {way: found.summary() for way, found in trips[id(row)].items()}
+            row.update(work.details)
+            suspect = row.pop("suspect", None)
+            if suspect:
+                row.update(status="SUSPECT", reason=suspect)
+            self.attempt(row, lambda row=row, work=work: self.judge(row, work))
+        for _, work in self.running:
+            self.attempt({}, work.close)
+
+    def judge(self, row, work):
+        """Counts what was timed: Lenslet's rows come with their count."""
+        count = min(self.batch, len(self.reference["labels"]))
+        logits = work.logits(count)
+        if logits is None:
+            return
+        classes = np.where(np.isfinite(logits).all(1), logits.argmax(1), -1)
+        row["correct"], row["judged"] = int((classes == self.reference["labels"][:count]).sum()), count
+        row["differing"] = int((classes != self.reference["logits"][:count].argmax(1)).sum())
+        if row["differing"] > MOST_DIFFERING:
+            raise NotMeasured("FAILED", f"reads {row['differing']:,} of {count:,} images otherwise than `lenslet eval` in fp32")
+        if row["side"] == "PyTorch, CUDA graph" and (row["math"], row["layout"]) == ("fp32", "NCHW"):
+            self.torch_logits = logits
 
 
-def add_ratios(rows):
-    """How many times the fastest peer of the same batch and device each row of Lenslet does: in its own math mode, and at all."""
-    for row in rows:
-        if row["status"] != "PASSED" or not row["side"].startswith("Lenslet"):
-            continue
-        alike = [r for r in rows if r["status"] == "PASSED" and not r["side"].startswith("Lenslet")
-                 and (r["batch"], r["device"], r.get("threads")) == (row["batch"], row["device"], row.get("threads"))]
-        same = [r["images_per_s"] for r in alike if r["math"] == row["math"]]
-        row["ratio_same_math"] = row["images_per_s"] / max(same) if same else None
-        row["ratio_best_peer"] = row["images_per_s"] / max(r["images_per_s"] for r in alike) if alike else None
+def shares(batches, autotune_batches):
+    """Of the time that is left, what each batch may take: those with max-autotune four times as much."""
+    weights = [4 if batch in autotune_batches else 1 for batch in batches]
+    return [weight / sum(weights[at:]) for at, weight in enumerate(weights)]
 
 
 def print_row(row):
     place = row["device"] + (f", {row['threads']} threads" if row.get("threads", 1) > 1 else "")
-    head = f"{row['batch']:>9,}  {row['side']:<24} {row['math']:<5} {row['input']:<6} {place:<15}"
-    if row["status"] != "PASSED":
+    head = f"{row['batch']:>9,}  {row['side']:<38} {row['math']:<5} {row['layout']:<5} {row['input']:<6} {place:<15}"
+    if "time_ns" not in row or row["status"] not in ("PASSED", "SUSPECT"):
         print(f"{head} {row['status']}: {row['reason']}", flush=True)
         return
     t = row["time_ns"]
     print(f"{head} {t['median'] / 1e3:>11,.2f} us ({t['p10'] / 1e3:,.2f} .. {t['p90'] / 1e3:,.2f}) "
-          f"{row['images_per_s'] / 1e6:>9.3f} M images/s", flush=True)
+          f"{row['images_per_s'] / 1e6:>9.3f} M images/s{'' if row['status'] == 'PASSED' else ' SUSPECT'}", flush=True)
 
 
-def check_digits(sides, arguments):
-    """How many of the 10,000 test images each side reads rightly, and how far Lenslet's fp32 logits are from PyTorch's."""
-    images, labels = shared.read_mnist(arguments.data, "t10k")
-    normalised = shared.normalisation_table()[images][:, None]
-    counts = []
-    for side in sides:
-        row = row_of(side, len(labels))
-        row["correct"] = side.correct(normalised, labels)
-        counts.append(row)
-        count = "not counted" if row["correct"] is None else f"{row['correct']:,} of {len(labels):,} right"
-        print(f"{side.name}, {side.math} on {side.device}: {count}", flush=True)
-    document = {"images": len(labels), "correct": counts, "lenslet_logits": []}
-    reference = next((s for s in sides if s.name == "PyTorch, CUDA graph" and s.math == "fp32"), None)
-    if reference is not None:
-        theirs = reference.logits(normalised)
-        for device in ("cpu", "cuda"):
-            ours = lenslet_side.logits(arguments.lenslet, device, arguments.data)
-            document["lenslet_logits"].append({
+def digits(rows, reference, torch_logits):
+    """How many of the test images each side reads rightly, where it read them all in one batch or Lenslet counted them, and
+    how far Lenslet's fp32 logits are from PyTorch's."""
+    whole = len(reference["labels"])
+    keys = ("side", "math", "device", "layout", "input", "output", "correct")
+    counts = {}
+    for row in rows:
+        if row.get("judged") == whole and row["status"] in ("PASSED", "SUSPECT"):
+            counts.setdefault(tuple(row[key] for key in keys[:-1]), {key: row[key] for key in keys})
+    differences = []
+    if torch_logits is not None and len(torch_logits) == whole:
+        for device, ours in reference["ours"].items():
+            differences.append({
                 "device": device,
-                "max_abs_difference_to_torch": float(np.abs(ours - theirs).max()),
-                "images_read_differently": [int(i) for i in np.flatnonzero(ours.argmax(1) != theirs.argmax(1))],
+                "max_abs_difference_to_torch": float(np.abs(ours - torch_logits).max()),
+                "images_read_differently": [int(i) for i in np.flatnonzero(ours.argmax(1) != torch_logits.argmax(1))],
             })
-    return document
+    return {"images": whole, "correct": list(counts.values()), "lenslet_logits": differences}
 
 
 def save(document, path, status):
@@ -163,30 +247,39 @@ def draw(document, path):
     lines = {}
     for row in document["rows"]:
         if row["status"] == "PASSED" and row["device"] == "cuda":
-            lines.setdefault((row["side"], row["math"], row["input"]), []).append((row["batch"], row["images_per_s"]))
-    for (side, math, read), points in lines.items():
+            key = tuple(row[name] for name in ("side", "math", "layout", "input"))
+            lines.setdefault(key, []).append((row["batch"], row["images_per_s"]))
+    for (side, math, layout, read), points in lines.items():
         ours = side.startswith("Lenslet")
-        axes.plot(*zip(*points), marker="o" if ours else "x", linewidth=2 if ours else 1,
-                  linestyle="-" if ours else "--", label=f"{side}, {math}" + (", uint8 in" if read == "uint8" else ""))
+        words = [side, math] + ([layout] if layout == "NHWC" else []) + (["bytes in"] if read == "uint8" else [])
+        axes.plot(*zip(*sorted(points)), marker="o" if ours else "x", linewidth=2 if ours else 1,
+                  linestyle="-" if ours else "--", label=", ".join(words))
     axes.set(xscale="log", yscale="log", xlabel="batch", ylabel="images/s",
              title=f"LeNet-5 on {document['devices'][0]['name']}, input on the device")
     axes.grid(True, which="major", alpha=0.3)
-    axes.legend(fontsize=7, ncol=2)
+    axes.legend(fontsize=6, ncol=2)
     figure.savefig(path, metadata={"Date": None})
 
 
 def parse_arguments():
     numbers = lambda text: [int(part) for part in text.split(",") if part]  # noqa: E731
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lenslet", default=str(ROOT / "build/release/bin/lenslet"), help="the program")
+    parser.add_argument("--lenslet", default="build/release/bin/lenslet", help="the program")
     parser.add_argument("--data", default=os.environ.get("LENSLET_MNIST_DIR", "data"), help="folder of MNIST")
     parser.add_argument("--device", choices=("cuda", "cpu", "both"), default="both")
-    parser.add_argument("--batches", type=numbers, default=[1, 64, 1024, 10000, 65536, 262144], help="on the GPU")
-    parser.add_argument("--compile-batches", type=numbers, default=[65536], help="those that torch.compile gets")
-    parser.add_argument("--cpu-batches", type=numbers, default=[1, 64, 256, 1024])
-    parser.add_argument("--turns", type=int, default=5, help="of each side")
+    every = [1, 64, 1024, 4096, 10000, 65536, 262144, 1048576]
+    parser.add_argument("--batches", type=numbers, default=every, help="on the GPU")
+    parser.add_argument("--autotune-batches", type=numbers, default=[10000], help="those that max-autotune gets")
+    parser.add_argument("--search-batches", type=numbers, default=[1, 10000], help="those that tinygrad gets")
+    parser.add_argument("--search-seconds", type=float, default=60, help="most time of tinygrad's search for a batch")
+    parser.add_argument("--latency-batches", type=numbers, default=[1], help="those whose single passes and calls are timed")
+    parser.add_argument("--calls", type=int, default=300, help="single passes and calls of a turn")
+    parser.add_argument("--cpu-batches", type=numbers, default=[1, 16, 64, 256, 1024, 4096])
+    parser.add_argument("--cpu-threads", type=numbers, default=[1, 2])
+    parser.add_argument("--turns", type=int, default=3, help="of each side")
     parser.add_argument("--windows", type=int, default=5, help="in each turn")
     parser.add_argument("--window-ms", type=float, default=10, help="length of a window")
+    parser.add_argument("--seconds", type=float, help="time for the GPU's batches; what does not fit is SKIPPED [no limit]")
     parser.add_argument("--json", required=True, help="output file")
     parser.add_argument("--figure", help="images/s by batch as .svg or .png; needs matplotlib")
     return parser.parse_args()
@@ -194,29 +287,46 @@ def parse_arguments():
 
 def main():
     arguments = parse_arguments()
-    tensors, _ = shared.load_safetensors(ROOT / "weights" / "lenet5.safetensors")
-    missing, rows = [], []
-    groups = []
-    if arguments.device != "cpu":
-        groups.append((gpu_sides(tensors, arguments, missing), arguments.batches))
-    if arguments.device != "cuda":
-        groups.append((cpu_sides(tensors, arguments, missing), arguments.cpu_batches))
-    document = {"schema": SCHEMA, "missing": missing}
-    document["libraries"] = {name: module.__version__ for name, module in sorted(sys.modules.items())
-                             if name in ("torch", "jax", "jaxlib", "onnxruntime", "numpy")}
-    for entry in missing:
-        print(f"{entry['side']} is not installed here: {entry['reason']}")
-    document["digits"] = check_digits([side for sides, _ in groups for side in sides], arguments)
-    document.update(lenslet_side.environment([side for sides, _ in groups for side in sides]))
-    document["rows"] = rows
-    for sides, batches in groups:
-        for batch in batches:
-            measured = measure(sides, batch, arguments)
-            add_ratios(measured)
-            rows += measured
-            for row in measured:
-                print_row(row)
-            save(document, arguments.json, "INTERRUPTED")
+    begin = time.monotonic()
+    weights, _ = shared.load_safetensors(ROOT / "weights" / "lenet5.safetensors")
+    pixels, labels = shared.read_mnist(arguments.data, "t10k")
+    images = np.ascontiguousarray(shared.normalisation_table()[pixels][:, None])
+    rows = []
+    document = {"schema": SCHEMA, "argv": sys.argv, "python": platform.python_version(), "rows": rows}
+    with tempfile.TemporaryDirectory() as folder:
+        arguments.images_file = str(Path(folder) / "images.npy")
+        groups = []
+        if arguments.device != "cpu":
+            groups.append((gpu_sides(weights, images, arguments), arguments.batches))
+        if arguments.device != "cuda":
+            for threads in arguments.cpu_threads:
+                groups.append((cpu_sides(weights, images, arguments, threads), arguments.cpu_batches))
+        document["libraries"] = {name: sys.modules[name].__version__ for name in LIBRARIES
+                                 if hasattr(sys.modules.get(name), "__version__")}
+        devices = {"cuda": ("cuda",), "cpu": ("cpu",), "both": ("cpu", "cuda")}[arguments.device]
+        ours = {device: lenslet_side.logits(arguments.lenslet, device, arguments.data) for device in devices}
+        reference = {"labels": labels, "logits": ours[devices[0]], "ours": ours}
+        torch_logits = None
+        for (cheap, dear), batches in groups:
+            order = sorted(batches, key=lambda batch: (batch > max(arguments.autotune_batches, default=0), batch))
+            for batch, share in zip(order, shares(order, arguments.autotune_batches)):
+                now = time.monotonic()
+                until = None if arguments.seconds is None else now + share * (begin + arguments.seconds - now)
+                contest = Contest(batch, arguments, reference)
+                for side in cheap:
+                    contest.prepare(side, None)
+                for side in dear:
+                    contest.prepare(side, until)
+                contest.measure()
+                rows += contest.rows
+                if batch >= len(labels) and contest.torch_logits is not None:
+                    torch_logits = contest.torch_logits
+                for row in contest.rows:
+                    print_row(row)
+                print(f"batch {batch:,}: {time.monotonic() - now:.0f} s", flush=True)
+                document.update(lenslet_side.environment([*cheap, *dear]))
+                document["digits"] = digits(rows, reference, torch_logits)
+                save(document, arguments.json, "INTERRUPTED")
     save(document, arguments.json, "COMPLETE")
     if arguments.figure:
         draw(document, arguments.figure)

@@ -6,10 +6,10 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from side import Refused, Side
+from side import NotMeasured, Pass, Side
 
 # `lenslet bench` takes at least 20 windows in each turn, however short this is.
-LEAST_MS, WARMUP_MS = 30, 10
+LEAST_MS, WARMUP_MS, CALLS = 30, 10, 1000
 
 
 def _run(program, arguments):
@@ -29,51 +29,71 @@ class Bench:
         self.command = ["bench", "--device", device, "--data", str(data), *options]
         if threads:
             self.command += ["--threads", str(threads)]
-        self.program, self.turns = program, {}
+        self.program, self.documents = program, {}
 
-    def turn(self, batch, number):
-        key = (batch, number)
-        if key not in self.turns:
-            self.turns[key] = _run(self.program, [*self.command, "--batch-sizes", str(batch), "--min-time-ms",
-                                                  str(LEAST_MS), "--warmup-ms", str(WARMUP_MS)])
-        return self.turns[key]
+    def turn(self, batch, number, latency=False):
+        key = (batch, number, latency)
+        if key not in self.documents:
+            how = ["--latency", "--calls", str(CALLS)] if latency else []
+            self.documents[key] = _run(self.program, [*self.command, "--batch-sizes", str(batch), "--min-time-ms",
+                                                      str(LEAST_MS), "--warmup-ms", str(WARMUP_MS), *how])
+        return self.documents[key]
 
 
-class _Pass:
+class _Pass(Pass):
     def __init__(self, side, batch):
-        self.side, self.batch, self.number = side, batch, 0
+        self.side, self.batch, self.number, self.latency_number = side, batch, 0, 0
         self.details = {}
 
-    def row(self):
-        rows = [row for row in self.side.bench.turn(self.batch, self.number)["results"] if self.side.owns(row)]
+    def rows(self, number, latency=False):
+        document = self.side.bench.turn(self.batch, number, latency)
+        rows = [row for row in document["results"] if self.side.owns(row)]
         if not rows:
-            raise Refused("lenslet bench has no such configuration")
-        return rows[0]
+            raise NotMeasured("UNSUPPORTED", "lenslet bench has no such configuration")
+        return rows
 
     def warm_up(self, min_ms):
         """It warms up in each turn."""
 
     def turn(self, count, min_ms):
         """`lenslet bench` chooses its windows itself, and no fewer than any side is asked for."""
-        row = self.row()
+        row = self.rows(self.number)[0]
         self.number += 1
-        if row["status"] != "PASSED":
-            raise RuntimeError(f"{self.side.name}: {row['status']}: {row['reason']}")
-        self.details = {"variant": row["labels"]["variant"], "setup_ns": row["setup_ns"], "error": row["error"],
-                        "ceiling_fraction": row["ceiling_fraction"], "bound_by": row["bound_by"]}
+        if row["status"] not in ("PASSED", "SUSPECT"):
+            raise NotMeasured(row["status"], row["reason"])
+        keys = ("setup_ns", "error", "ceiling_fraction", "bound_by", "replayed")
+        self.details = {"variant": row["labels"]["variant"], **{key: row[key] for key in keys}}
+        if row["status"] == "SUSPECT" or self.details.get("suspect"):
+            self.details["suspect"] = row["reason"] or self.details.get("suspect")
+        if row["accuracy"]:
+            self.details["correct"], self.details["judged"] = row["accuracy"]["correct"], row["accuracy"]["count"]
         return {**{key: row["time_ns"][key] for key in ("p10", "median", "p90")}, "samples": row["samples"]}
 
-    def close(self):
-        pass
+    def _latency_rows(self, number):
+        return [row for row in self.rows(number, latency=True) if row["status"] == "PASSED"]
+
+    def in_order(self, count):
+        """Of the rows that round_trip() then takes: they are of one run."""
+        medians = [row["stages_ns"]["in_order"] for row in self._latency_rows(self.latency_number)
+                   if "in_order" in row["stages_ns"]]
+        return {"median": medians[0]} if medians else None
+
+    def round_trip(self, count):
+        rows = self._latency_rows(self.latency_number)
+        self.latency_number += 1
+        return {row["labels"]["mode"]: {**{key: row["time_ns"][key] for key in ("p10", "median", "p90")},
+                                        "p99": row["p99_ns"], "samples": row["samples"]} for row in rows}
 
 
 class LensletSide(Side):
+    method = "`lenslet bench`: device events, batches of short passes as one CUDA graph"
+
     def __init__(self, bench, device, threads, plan, math, read, output):
         self.bench, self.device, self.plan, self.math = bench, device, plan, math
-        self.input, self.output = read, output
+        self.input, self.output, self.threads = read, output, threads
         self.name = f"Lenslet, {plan}"
-        if threads:
-            self.threads = threads
+        if device == "cpu":
+            self.method = "`lenslet bench`: host clock"
 
     def owns(self, row):
         labels = row["labels"]
@@ -82,33 +102,23 @@ class LensletSide(Side):
 
     def prepare(self, batch):
         work = _Pass(self, batch)
-        row = work.row()
-        if row["status"] == "UNSUPPORTED":
-            raise Refused(row["reason"])
+        row = work.rows(0)[0]
+        if row["status"] not in ("PASSED", "SUSPECT"):
+            raise NotMeasured(row["status"], row["reason"])
         return work
-
-    def correct(self, normalised, labels):
-        """Counted by lenslet bench itself on the same images; None where it offers no such configuration."""
-        row = _Pass(self, 64).row()
-        return row["accuracy"]["correct"] if row["accuracy"] else None
 
 
 def on_gpu(program, data):
     bench = Bench(program, data, "cuda", None, ["--output", "logits,prediction"])
-    sides = [LensletSide(bench, "cuda", None, "layered", "fp32", "fp32", "logits")]
-    for math in ("fp32", "tf32", "fp16"):
-        sides.append(LensletSide(bench, "cuda", None, "fused", math, "fp32", "logits"))
-    sides.append(LensletSide(bench, "cuda", None, "fused", "fp32", "uint8", "prediction"))
-    sides.append(LensletSide(bench, "cuda", None, "fused", "fp16", "uint8", "prediction"))
+    sides = [LensletSide(bench, "cuda", None, "layered", math, "fp32", "logits") for math in ("fp32", "tf32", "fp16")]
+    for read, output in (("fp32", "logits"), ("uint8", "prediction")):
+        sides += [LensletSide(bench, "cuda", None, "fused", math, read, output) for math in ("fp32", "tf32", "fp16")]
     return sides
 
 
-def on_cpu(program, data):
-    sides = []
-    for threads in (1, 2):
-        bench = Bench(program, data, "cpu", threads, ["--plan", "fused", "--output", "logits"])
-        sides.append(LensletSide(bench, "cpu", threads, "fused", "fp32", "fp32", "logits"))
-    return sides
+def on_cpu(program, data, threads):
+    bench = Bench(program, data, "cpu", threads, ["--plan", "fused", "--input", "fp32", "--output", "logits"])
+    return [LensletSide(bench, "cpu", threads, "fused", "fp32", "fp32", "logits")]
 
 
 def logits(program, device, data):
@@ -121,7 +131,7 @@ def logits(program, device, data):
 
 
 def environment(sides):
-    """Version, host, devices, libraries and ceilings as the first run of `lenslet bench` told them."""
-    side = next(side for side in sides if isinstance(side, LensletSide))
-    document = next(iter(side.bench.turns.values()))
-    return {key: document[key] for key in ("meta", "host", "devices", "libs", "ceilings")}
+    """Version, host, devices, libraries and ceilings as the last run of `lenslet bench` reported them."""
+    documents = [document for side in sides if isinstance(side, LensletSide) for document in side.bench.documents.values()]
+    keys = ("meta", "host", "devices", "libs", "ceilings", "conditions")
+    return {key: documents[-1][key] for key in keys if key in documents[-1]} if documents else {}

@@ -1,23 +1,30 @@
 """What every side of the comparison offers: one way of computing LeNet-5, timed in windows.
 
-A side names itself, its arithmetic and its input. prepare(batch) returns a pass ready to be timed, or raises Refused with a
-reason; setting up (tracing, compiling, capturing, choosing algorithms) happens there and never inside a window.
+A side names itself, its arithmetic, its layout, and how it is timed. prepare(batch) returns a pass ready to be timed, or
+raises NotMeasured with a reason; setting up (tracing, compiling, capturing, choosing algorithms) happens there and
+never inside a window. Every side reads the same fp32 images and writes fp32 logits, unless its input and output say otherwise.
 """
 
 import statistics
 import time
 from dataclasses import dataclass, field
 
+BATCH_NS, MOST_PASSES = 200e3, 256  # passes captured or compiled as one launch, as apps/measuring/measure.cpp does
 
-class Refused(Exception):
-    """A side that cannot do what was asked, and why."""
+
+class NotMeasured(Exception):
+    """What gets a row without a time: its status, such as SKIPPED or UNSUPPORTED, and the reason."""
+
+    def __init__(self, status, reason):
+        super().__init__(reason)
+        self.status = status
 
 
 def summarise(windows):
-    """{p10, median, p90, samples} of one turn's windows (ns a pass), as result files of Lenslet name them."""
+    """{p10, median, p90, p99, samples} of one turn's windows (ns a pass), named as in Lenslet's result files."""
     ordered = sorted(windows)
     at = lambda share: ordered[min(len(ordered) - 1, int(share * len(ordered)))]  # noqa: E731
-    return {"p10": at(0.1), "median": statistics.median(ordered), "p90": at(0.9), "samples": len(ordered)}
+    return {"p10": at(0.1), "median": statistics.median(ordered), "p90": at(0.9), "p99": at(0.99), "samples": len(ordered)}
 
 
 @dataclass
@@ -25,11 +32,11 @@ class Turns:
     """What a side's turns gave, each a summary of its windows."""
 
     summaries: list = field(default_factory=list)
-    setup_ns: float = 0.0
 
     def summary(self):
         """The middle turn of each figure, and the windows of all."""
-        middle = {key: statistics.median(turn[key] for turn in self.summaries) for key in ("p10", "median", "p90")}
+        keys = [key for key in self.summaries[0] if key != "samples"]
+        middle = {key: statistics.median(turn[key] for turn in self.summaries) for key in keys}
         return {**middle, "samples": sum(turn["samples"] for turn in self.summaries)}
 
 
@@ -40,15 +47,64 @@ class Side:
     math = "fp32"
     device = "cuda"
     input = "fp32"
+    output = "logits"
+    layout = "NCHW"
+    threads = None  # of the CPU
+    method = ""  # what is timed, and with which clock
 
     def prepare(self, batch):
-        """Returns an object with warm_up(min_ms), turn(count, min_ms) -> summarise() of at least `count` windows,
-        and close()."""
+        """Returns a Pass."""
         raise NotImplementedError
 
-    def correct(self, images, labels):
-        """How many of the images [N, 28, 28] uint8 it reads rightly."""
+
+class Pass:
+    """One batch size of a side, ready to be timed."""
+
+    details = {}  # more keys of the row
+
+    def warm_up(self, min_ms):
         raise NotImplementedError
+
+    def turn(self, count, min_ms):
+        """summarise() of at least `count` windows."""
+        raise NotImplementedError
+
+    def in_order(self, count):
+        """summarise() of single passes, each alone on the device; None where the side has no events there."""
+        return None
+
+    def round_trip(self, count):
+        """{way: summarise()} of single calls from page-locked host memory and back to it, by the host's clock."""
+        return {}
+
+    def logits(self, count):
+        """Of the first `count` images of the batch, float32 [count, 10], by what was timed; None: judged elsewhere."""
+        return None
+
+    def close(self):
+        pass
+
+
+class Absent(Side):
+    """A side that is not measured here: one SKIPPED row a batch size."""
+
+    def __init__(self, name, reason, device="cuda", threads=None):
+        self.name, self.reason, self.device, self.threads = name, reason, device, threads
+
+    def prepare(self, batch):
+        raise NotMeasured("SKIPPED", self.reason)
+
+
+def passes_of(once_ns):
+    """How many passes of that length become one launch."""
+    return int(max(1, min(MOST_PASSES, BATCH_NS / max(once_ns, 1))))
+
+
+def tiled(images, batch):
+    """The first `batch` of the images, from the beginning again where they are too few."""
+    import numpy
+
+    return images[numpy.arange(batch) % len(images)]
 
 
 def host_windows(run, count, min_ms):
@@ -63,4 +119,14 @@ def host_windows(run, count, min_ms):
             if elapsed >= min_ms * 1e6:
                 break
         samples.append(elapsed / calls)
+    return samples
+
+
+def single_calls(run, count):
+    """Nanoseconds of each of `count` calls."""
+    samples = []
+    for _ in range(count):
+        start = time.perf_counter_ns()
+        run()
+        samples.append(time.perf_counter_ns() - start)
     return samples

@@ -1,21 +1,51 @@
-"""LeNet-5 in PyTorch: captured as a CUDA graph, and compiled with max-autotune."""
+"""LeNet-5 in PyTorch (cuDNN and cuBLAS): captured as a CUDA graph, and compiled by torch.compile."""
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
-from side import Refused, Side, summarise
+from side import NotMeasured, Pass, Side, passes_of, single_calls, summarise
 
 PRECISION = {"fp32": (False, torch.float32), "tf32": (True, torch.float32), "fp16": (False, torch.float16)}
+LAYOUTS = {"NCHW": torch.contiguous_format, "NHWC": torch.channels_last}
+HOLD_CYCLES = 200_000  # about 0.1 ms: the device is held while events and passes are enqueued
+ROUND_TRIP_WARM_UP, LARGEST_ROUND_TRIP = 100, 64
+COMPILED_AT_ONCE = 1000  # more than the sides of a batch size
+
+pool = None  # of all graphs of the batch size in work: they never run at the same time
+inputs = {}  # of the batch size in work, shared by all sides
 
 
-def forward(weights, x):
-    """x [N, 1, 28, 28] normalised -> logits [N, 10]."""
-    x = F.max_pool2d(F.relu(F.conv2d(x, weights["conv1.weight"], weights["conv1.bias"])), 2)
-    x = F.max_pool2d(F.relu(F.conv2d(x, weights["conv2.weight"], weights["conv2.bias"])), 2)
-    x = F.relu(F.linear(x.flatten(1), weights["fc1.weight"], weights["fc1.bias"]))
-    x = F.relu(F.linear(x, weights["fc2.weight"], weights["fc2.bias"]))
-    return F.linear(x, weights["fc3.weight"], weights["fc3.bias"])
+class LeNet5(torch.nn.Module):
+    """x [N, 1, 28, 28] fp32, normalised -> logits [N, 10] fp32, computed in `dtype`."""
+
+    def __init__(self, weights, dtype, layout):
+        super().__init__()
+        self.dtype, self.format = dtype, LAYOUTS[layout]
+        for name, value in weights.items():
+            tensor = torch.from_numpy(np.array(value)).cuda().to(dtype)
+            if tensor.dim() == 4:
+                tensor = tensor.to(memory_format=self.format)
+            self.register_parameter(name.replace(".", "_"), torch.nn.Parameter(tensor, requires_grad=False))
+
+    def forward(self, x):
+        x = x.to(self.dtype, memory_format=self.format)
+        x = F.max_pool2d(F.relu(F.conv2d(x, self.conv1_weight, self.conv1_bias)), 2)
+        x = F.max_pool2d(F.relu(F.conv2d(x, self.conv2_weight, self.conv2_bias)), 2)
+        x = F.relu(F.linear(x.flatten(1), self.fc1_weight, self.fc1_bias))
+        x = F.relu(F.linear(x, self.fc2_weight, self.fc2_bias))
+        return F.linear(x, self.fc3_weight, self.fc3_bias).float()
+
+
+def input_of(images, batch):
+    """Also forgets what belongs to other batch sizes: no graph of theirs is replayed any more."""
+    global pool
+    if batch not in inputs:
+        inputs.clear()
+        pool = torch.cuda.graph_pool_handle()
+        torch._dynamo.reset()
+        inputs[batch] = images.repeat(-(-batch // len(images)), 1, 1, 1)[:batch].contiguous()
+    return inputs[batch]
 
 
 def set_precision(math):
@@ -25,83 +55,155 @@ def set_precision(math):
     torch.backends.cudnn.benchmark = True
 
 
-def event_windows(enqueue, count, min_ms):
-    """GPU nanoseconds of one pass in `count` windows of at least min_ms, passes back to back."""
-    passes, samples = 1, []
+def ns_between_events(enqueue, held=False):
+    """GPU nanoseconds between two events around enqueue(); `held`: the device waits until all is enqueued."""
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    if held:
+        torch.cuda._sleep(HOLD_CYCLES)
+    begin.record()
+    enqueue()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) * 1e6
+
+
+def event_windows(enqueue, passes, count, min_ms):
+    """GPU nanoseconds of one pass in `count` windows of at least min_ms, launches of `passes` passes back to back."""
+    launches, samples = 1, []
     while len(samples) < count:
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        for _ in range(passes):
-            enqueue()
-        end.record()
-        end.synchronize()
-        ms = begin.elapsed_time(end)
-        if ms >= min_ms:
-            samples.append(ms * 1e6 / passes)
+        ns = ns_between_events(lambda: [enqueue() for _ in range(launches)])
+        if ns >= min_ms * 1e6:
+            samples.append(ns / (launches * passes))
         else:
-            passes = max(passes * 2, int(passes * 1.2 * min_ms / max(ms, 1e-3)))
+            launches = max(launches * 2, int(launches * 1.2 * min_ms * 1e6 / max(ns, 1e3)))
     return samples
 
 
-class _Graph:
-    """A pass captured as a CUDA graph on an input of its own."""
+def capture(enqueue):
+    graph = torch.cuda.CUDAGraph()
+    with torch.no_grad(), torch.cuda.graph(graph, pool=pool):
+        result = enqueue()
+    return graph, result
 
-    def __init__(self, step, batch, dtype):
-        generator = torch.Generator(device="cuda").manual_seed(1)
-        self.x = torch.randn(batch, 1, 28, 28, device="cuda", generator=generator).to(dtype)
+
+class _GraphPass(Pass):
+    """A pass captured as a CUDA graph; short ones many in one graph, as `lenslet bench` times its own."""
+
+    def __init__(self, step, x):
+        self.step, self.x = step, x
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream), torch.no_grad():
             for _ in range(3):
                 step(self.x)
         torch.cuda.current_stream().wait_stream(stream)
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.no_grad(), torch.cuda.graph(self.graph):
-            self.y = step(self.x)
+        self.graph, self.y = capture(lambda: step(self.x))
+        self.timed_y = self.y
+        self.graph.replay()
+        once = min(ns_between_events(self.graph.replay, held=True) for _ in range(3))
+        self.passes, self.many = passes_of(once), self.graph
+        if self.passes > 1:
+            self.many, self.timed_y = capture(lambda: [step(self.x) for _ in range(self.passes)][-1])
+        if len(x) <= LARGEST_ROUND_TRIP:
+            self.host_in = self.x.cpu().pin_memory()
+            self.host_out = torch.empty(self.y.shape, dtype=self.y.dtype).pin_memory()
+            self.copies, _ = capture(self._there_and_back)
         torch.cuda.synchronize()
+        torch.cuda.empty_cache()
+        self.details = {"passes_in_a_graph": self.passes}
+
+    def _there_and_back(self):
+        self.x.copy_(self.host_in, non_blocking=True)
+        self.host_out.copy_(self.step(self.x), non_blocking=True)
 
     def warm_up(self, min_ms):
-        event_windows(self.graph.replay, 1, min_ms)
+        event_windows(self.many.replay, self.passes, 1, min_ms)
 
     def turn(self, count, min_ms):
-        return summarise(event_windows(self.graph.replay, count, min_ms))
+        return summarise(event_windows(self.many.replay, self.passes, count, min_ms))
+
+    def in_order(self, count):
+        return summarise([ns_between_events(self.graph.replay, held=True) for _ in range(count)])
+
+    def round_trip(self, count):
+        """Page-locked memory, a graph of copy, pass and copy, page-locked memory; the stream is waited for."""
+        if len(self.x) > LARGEST_ROUND_TRIP:
+            return {}
+        stream = torch.cuda.current_stream()
+
+        def call():
+            self.copies.replay()
+            stream.synchronize()
+
+        single_calls(call, ROUND_TRIP_WARM_UP)
+        return {"graph": summarise(single_calls(call, count))}
+
+    def logits(self, count):
+        self.timed_y.fill_(float("nan"))
+        self.many.replay()
+        torch.cuda.synchronize()
+        return self.timed_y[:count].cpu().numpy()
 
     def close(self):
-        del self.graph, self.x, self.y
+        self.__dict__.clear()
+        torch.cuda.empty_cache()
 
 
 class TorchGraph(Side):
-    def __init__(self, weights, math):
-        self.name, self.math = "PyTorch, CUDA graph", math
-        self.dtype = PRECISION[math][1]
-        self.weights = {k: torch.from_numpy(np.array(v)).cuda().to(self.dtype) for k, v in weights.items()}
+    """Eager PyTorch, captured."""
 
-    def step(self, x):
-        return forward(self.weights, x)
+    name = "PyTorch, CUDA graph"
+    method = "CUDA graph, device events"
+
+    def __init__(self, weights, images, math, layout):
+        self.math, self.layout, self.images = math, layout, images
+        self.module = LeNet5(weights, PRECISION[math][1], layout)
+
+    @staticmethod
+    def on_device(images):
+        return torch.from_numpy(images).cuda()
+
+    def step(self):
+        return self.module
 
     def prepare(self, batch):
         set_precision(self.math)
-        return _Graph(self.step, batch, self.dtype)
-
-    def logits(self, normalised):
-        set_precision(self.math)
-        with torch.no_grad():
-            return self.step(torch.from_numpy(normalised).cuda().to(self.dtype)).float().cpu().numpy()
-
-    def correct(self, normalised, labels):
-        return int((self.logits(normalised).argmax(1) == labels).sum())
+        return _GraphPass(self.step(), input_of(self.images, batch))
 
 
 class TorchCompile(TorchGraph):
-    """torch.compile with max-autotune, captured by us: its own CUDA-graph mode copies the input first."""
+    """torch.compile, captured here: its own CUDA-graph mode copies the input first."""
 
-    def __init__(self, weights, math, batches):
-        super().__init__(weights, math)
-        self.name, self.batches = "PyTorch, torch.compile", batches
+    def __init__(self, weights, images, math, layout, mode, batches=None):
+        super().__init__(weights, images, math, layout)
+        self.mode, self.batches, self.frozen = mode, batches, layout == "NHWC"
+        self.name = "PyTorch, torch.compile" + ("" if mode == "default" else ", max-autotune")
+        self.method = f"torch.compile, mode {mode}{', freezing' if self.frozen else ''}; CUDA graph, device events"
+
+    def step(self):
+        import torch._dynamo.config as dynamo
+        import torch._inductor.config as inductor
+
+        dynamo.recompile_limit = dynamo.accumulated_recompile_limit = COMPILED_AT_ONCE
+        inductor.freezing = self.frozen
+        inductor.max_autotune_gemm_backends = inductor.max_autotune_conv_backends = "ATEN,TRITON"
+        mode = "default" if self.mode == "default" else "max-autotune-no-cudagraphs"
+        return torch.compile(self.module.eval(), mode=mode, dynamic=False)
 
     def prepare(self, batch):
-        if batch not in self.batches:
-            raise Refused("compiling takes minutes: timed at " + ", ".join(f"{b:,}" for b in self.batches) + " alone")
-        set_precision(self.math)
-        torch._dynamo.reset()
-        return _Graph(torch.compile(self.step, mode="max-autotune-no-cudagraphs", dynamic=False), batch, self.dtype)
+        if self.batches is not None and batch not in self.batches:
+            which = ", ".join(f"{b:,}" for b in self.batches)
+            raise NotMeasured("SKIPPED", f"max-autotune tries candidates for half a minute a batch size; asked for at {which}")
+        return super().prepare(batch)
+
+
+def sides(weights, images, autotune_batches):
+    """In order of their cost, the cheapest first."""
+    x = TorchGraph.on_device(images)
+    maths = list(PRECISION)
+    found = [TorchGraph(weights, x, math, layout) for layout in LAYOUTS for math in maths]
+    found += [TorchCompile(weights, x, math, "NCHW", "default") for math in maths]
+    dear = [TorchCompile(weights, x, math, "NHWC", "default") for math in maths]
+    dear += [TorchCompile(weights, x, math, layout, "max-autotune", autotune_batches)
+             for math in maths for layout in LAYOUTS]
+    return found, dear

@@ -1,0 +1,120 @@
+"""What a user gets: whole calls through the C library and through the Python package, with ordinary memory.
+
+    python3 apps/peers/user_calls.py --build build/release --data DIR --json calls.json [--device cuda] [--python INTERPRETER]
+
+Compiles c_calls.c against BUILD's liblenslet.so and runs it; runs python_calls.py with INTERPRETER, which has the package
+(`pip install .`). Each call classifies bytes in host memory into labels and probabilities, on the host's clock, first call
+apart. A caller that is not there or fails is a SKIPPED or ERROR row with the reason.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "weights"))
+import lenet5 as shared  # noqa: E402
+import lenslet_side  # noqa: E402
+
+SCHEMA = "lenslet.calls/1"
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+COUNTS = (1, 64, 10_000, 1_000_000)
+LIMIT_S = 120
+
+
+def library_folder(build):
+    """Where BUILD has liblenslet.so; None where it has none."""
+    found = sorted(Path(build).rglob("liblenslet.so"))
+    return found[0].parent.resolve() if found else None
+
+
+def c_program(build, folder):
+    """The command that calls through C. Raises LookupError with what is missing."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    library = library_folder(build)
+    if library is None:
+        raise LookupError(f"{build} has no liblenslet.so")
+    if compiler is None:
+        raise LookupError("no C compiler is here: neither cc nor gcc")
+    program = Path(folder) / "c_calls"
+    done = subprocess.run([compiler, "-std=c99", "-O2", "-I", str(ROOT / "api"), str(HERE / "c_calls.c"), "-o", str(program),
+                           str(library / "liblenslet.so"), f"-Wl,-rpath,{library}"], capture_output=True, text=True)
+    if done.returncode:
+        raise LookupError(f"c_calls.c does not compile: {done.stderr.strip().splitlines()[-1]}")
+    return [str(program)]
+
+
+def python_program(interpreter):
+    done = subprocess.run([interpreter, "-c", "import lenslet, numpy"], capture_output=True, text=True)
+    if done.returncode:
+        raise LookupError(f"{interpreter} has no package lenslet: {done.stderr.strip().splitlines()[-1]}")
+    return [interpreter, str(HERE / "python_calls.py")]
+
+
+def rows_of(caller, find, device, math, folder, min_ms):
+    base = {"caller": caller, "call": "predict, bytes in, label and probability out", "device": device, "math": math}
+    try:
+        command = find()
+    except (LookupError, OSError) as why:
+        return [{**base, "count": count, "status": "SKIPPED", "reason": str(why)} for count in COUNTS]
+    try:
+        done = subprocess.run([*command, device, math, str(folder), str(min_ms), *map(str, COUNTS)], capture_output=True,
+                              text=True, timeout=LIMIT_S)
+        lines, words = done.stdout.splitlines(), done.stderr.strip().splitlines()
+    except subprocess.TimeoutExpired as late:
+        lines, words = (late.stdout or b"").decode().splitlines(), [f"ended after {LIMIT_S} s"]
+    found = {row["count"]: row for row in map(json.loads, lines)}
+    rows = []
+    for count in COUNTS:
+        row = {**base, "count": count}
+        if count in found:
+            times = {key: found[count][key] for key in ("p10", "median", "p90", "p99", "samples")}
+            row.update(status="PASSED", reason=None, device=found[count]["device"], time_ns=times,
+                       images_per_s=count / times["median"] * 1e9, correct=found[count]["correct"], judged=found[count]["judged"])
+        else:
+            row.update(status="ERROR", reason=words[-1] if words else "no line about this count")
+        rows.append(row)
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default="build/release", help="a build folder: bin/lenslet, and liblenslet.so anywhere in it")
+    parser.add_argument("--data", default=os.environ.get("LENSLET_MNIST_DIR", "data"), help="folder of MNIST")
+    parser.add_argument("--device", default="auto", help="as the library takes it")
+    parser.add_argument("--math", default="fp32,fp16", help="math modes")
+    parser.add_argument("--python", default=sys.executable, help="an interpreter that has the package")
+    parser.add_argument("--min-time-ms", type=float, default=500, help="of each count")
+    parser.add_argument("--json", required=True, help="output file")
+    arguments = parser.parse_args()
+    pixels, labels = shared.read_mnist(arguments.data, "t10k")
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        pixels.tofile(Path(folder) / "pixels.bin")
+        labels.tofile(Path(folder) / "labels.bin")
+        for math in arguments.math.split(","):
+            rows += rows_of("C", lambda: c_program(arguments.build, folder), arguments.device, math, folder, arguments.min_time_ms)
+            rows += rows_of("Python", lambda: python_program(arguments.python), arguments.device, math, folder,
+                            arguments.min_time_ms)
+    program = str(Path(arguments.build) / "bin" / "lenslet")
+    bench = lenslet_side.Bench(program, arguments.data, arguments.device, None, ["--plan", "fused", "--math", "fp32"])
+    environment = bench.turn(1, 0)
+    document = {"schema": SCHEMA, "argv": sys.argv, "rows": rows}
+    document.update({key: environment[key] for key in ("meta", "host", "devices", "conditions") if key in environment})
+    Path(arguments.json).write_text(json.dumps(document, indent=1) + "\n")
+    for row in rows:
+        head = f"{row['caller']:<7} {row['math']:<5} {row['count']:>9,}"
+        if row["status"] == "PASSED":
+            print(f"{head} {row['time_ns']['median'] / 1e3:>12,.1f} us {row['images_per_s'] / 1e6:>9.3f} M images/s "
+                  f"{row['correct']:,} of {row['judged']:,} right")
+        else:
+            print(f"{head} {row['status']}: {row['reason']}")
+
+
+if __name__ == "__main__":
+    main()
