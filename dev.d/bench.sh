@@ -23,43 +23,20 @@ card_name() {
   esac
 }
 
-cmd_bench() {
-  local device=auto name='' out='' batch folder card on_mnist=() report=()
-  while [ "$#" -gt 0 ]; do
-    if take_which "$@"; then
-      shift "$taken"
-      continue
-    fi
-    case $1 in
-      --device | --name | --out)
-        [ "$#" -ge 2 ] || usage_error "$1 needs a value"
-        case $1 in
-          --device) device=$2 ;;
-          --name) name=$2 ;;
-          --out) out=$2 ;;
-        esac
-        shift
-        ;;
-      *) usage_error "bench does not know '$1'" ;;
-    esac
-    shift
-  done
-  check_mnist_dir
-  setup_if_needed
-  build lenslet_programs
-  device=$(device_meant_by "build/$preset/bin/lenslet" "$device")
-  card=$(card_name "$device")
-  out=${out:-docs/results/$(date -u +%Y-%m-%d)-${name:-$card}}
-  mkdir -p "$out"
-  # measure PROGRAM COMMAND OPTIONS…
-  measure() {
-    show "$1 $2 --device $device ${*:3}" "build/$preset/bin/$1" "$2" --device "$device" "${@:3}"
-  }
+# The parts of ./dev bench; calls and peers are in python3, which needs NumPy.
+readonly bench_parts=(lenet conv calls peers)
+
+# measure PROGRAM COMMAND OPTIONS…
+measure() {
+  show "$1 $2 --device $device ${*:3}" "$built/bin/$1" "$2" --device "$device" "${@:3}"
+}
+
+bench_lenet() {
+  local batch
   for batch in 1 64 1024 10000; do
     measure lenslet profile --plan layered --batch-size "$batch" --json "$out/profile-batch-$batch.json"
   done
-  if folder=$(mnist_folder); then
-    on_mnist=(--data "$folder")
+  if [ "${#on_mnist[@]}" -gt 0 ]; then
     measure lenslet eval "${on_mnist[@]}" --json "$out/eval.json"
     measure lenslet eval "${on_mnist[@]}" --backend-matrix --json "$out/matrix.json"
     if [ "$device" != cpu ]; then  # over the bus
@@ -72,10 +49,15 @@ cmd_bench() {
   # The CPU's own batch sizes stop where a GPU is not yet full.
   batch=1,16,64,256,1024,4096,10000
   [ "$device" = cpu ] || batch=$batch,65536,262144,1048576
-  measure lenslet bench "${on_mnist[@]}" --plan fused --input uint8 --output prediction --batch-sizes "$batch" \
-    --json "$out/bench.json"
+  measure lenslet bench "${on_mnist[@]}" --plan fused --batch-sizes "$batch" --json "$out/bench.json"
   measure lenslet bench "${on_mnist[@]}" --latency --plan fused --batch-sizes 1,64 --json "$out/latency.json"
-  if python3 -c 'import matplotlib' >/dev/null 2>&1; then
+}
+
+bench_conv() {
+  local report=()
+  if [ "$built" != "build/$preset" ]; then
+    say 'measured with programs built elsewhere: docs/results/update_readme.py --report draws the report'
+  elif python3 -c 'import matplotlib' >/dev/null 2>&1; then
     report=(--report "$out/report.html")
   else
     say 'python3 has no matplotlib (apt-get install python3-matplotlib): no report is drawn'
@@ -86,5 +68,75 @@ cmd_bench() {
     measure convbench reproduce all --json "$out/reproduce.json" --csv "$out/reproduce.csv" "${report[@]}"
     measure convbench ladder direct --json "$out/ladder.json"
   fi
-  say "results: $out (against other frameworks: apps/peers/lenet5_peers.py)"
+}
+
+# compare SCRIPT OPTIONS…: a script of apps/peers on MNIST.
+compare() {
+  if [ "${#on_mnist[@]}" -eq 0 ] || ! python3 -c 'import numpy' >/dev/null 2>&1; then
+    say "apps/peers/$1 needs MNIST (./dev mnist) and a python3 with NumPy (python3-numpy): not measured"
+    return
+  fi
+  show "python3 apps/peers/$*" python3 "apps/peers/$1" "${on_mnist[@]}" "${@:2}"
+}
+
+bench_calls() {
+  local interpreter=()
+  [ -z "$python" ] || interpreter=(--python "$python")
+  compare user_calls.py --build "$built" --device "$device" "${interpreter[@]}" --json "$out/calls.json"
+}
+
+bench_peers() {
+  local kind=cuda limit=()
+  [ "$device" != cpu ] || kind=cpu
+  [ -z "$seconds" ] || limit=(--seconds "$seconds")
+  compare lenet5_peers.py --lenslet "$built/bin/lenslet" --device "$kind" "${limit[@]}" --json "$out/peers.json"
+}
+
+cmd_bench() {
+  local device=auto name='' out='' built='' parts='' python='' seconds='' folder part on_mnist=()
+  while [ "$#" -gt 0 ]; do
+    if take_which "$@"; then
+      shift "$taken"
+      continue
+    fi
+    case $1 in
+      --device | --name | --out | --built | --part | --python | --seconds)
+        [ "$#" -ge 2 ] || usage_error "$1 needs a value"
+        case $1 in
+          --device) device=$2 ;;
+          --name) name=$2 ;;
+          --out) out=$2 ;;
+          --built) built=$2 ;;
+          --part) parts=${2//,/ } ;;
+          --python) python=$2 ;;
+          --seconds) seconds=$2 ;;
+        esac
+        shift
+        ;;
+      *) usage_error "bench does not know '$1'" ;;
+    esac
+    shift
+  done
+  for part in $parts; do
+    [[ " ${bench_parts[*]} " == *" $part "* ]] || usage_error "bench has no part '$part': there are ${bench_parts[*]}"
+  done
+  if [ -n "$built" ] && [ ! -x "$built/bin/lenslet" ]; then
+    usage_error "--built $built has no bin/lenslet"
+  fi
+  check_mnist_dir
+  if [ -z "$built" ]; then
+    setup_if_needed
+    build 'lenslet_programs lenslet_shared'
+    built=build/$preset
+  fi
+  device=$(device_meant_by "$built/bin/lenslet" "$device")
+  out=${out:-docs/results/$(date -u +%Y-%m-%d)-${name:-$(card_name "$device")}}
+  mkdir -p "$out"
+  if folder=$(mnist_folder); then
+    on_mnist=(--data "$folder")
+  fi
+  for part in ${parts:-lenet conv calls}; do
+    "bench_$part"
+  done
+  say "results: $out"
 }

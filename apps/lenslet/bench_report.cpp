@@ -95,7 +95,13 @@ std::string bench_table(const std::vector<ResultRow>& rows) {
 std::string latency_table(const std::vector<ResultRow>& rows) {
   Table table;
   first_columns(table);
-  table.column("mode", kLeft).column("pipelined us").column("in order us").column("wall us").column("p10").column("p90").column("p99");
+  table.column("mode", kLeft)
+      .column("pipelined us")
+      .column("in order us")
+      .column("wall us")
+      .column("p10")
+      .column("p90")
+      .column("p99");
   table.column("status", kLeft);
   std::string last;
   for (const ResultRow& row : rows) {

@@ -27,6 +27,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "weights"))
 import lenet5 as shared  # noqa: E402  (the scripts' common module, beside the weights)
+import figure  # noqa: E402
 import lenslet_side  # noqa: E402
 from side import Absent, NotMeasured, Turns  # noqa: E402
 
@@ -235,32 +236,6 @@ def save(document, path, status):
     os.replace(file.name, path)
 
 
-def draw(document, path):
-    """Images a second by batch, one line a side and math mode; log axes."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    plt.rcParams["svg.hashsalt"] = "lenslet"
-    figure, axes = plt.subplots(figsize=(9, 5.5))
-    lines = {}
-    for row in document["rows"]:
-        if row["status"] == "PASSED" and row["device"] == "cuda":
-            key = tuple(row[name] for name in ("side", "math", "layout", "input"))
-            lines.setdefault(key, []).append((row["batch"], row["images_per_s"]))
-    for (side, math, layout, read), points in lines.items():
-        ours = side.startswith("Lenslet")
-        words = [side, math] + ([layout] if layout == "NHWC" else []) + (["bytes in"] if read == "uint8" else [])
-        axes.plot(*zip(*sorted(points)), marker="o" if ours else "x", linewidth=2 if ours else 1,
-                  linestyle="-" if ours else "--", label=", ".join(words))
-    axes.set(xscale="log", yscale="log", xlabel="batch", ylabel="images/s",
-             title=f"LeNet-5 on {document['devices'][0]['name']}, input on the device")
-    axes.grid(True, which="major", alpha=0.3)
-    axes.legend(fontsize=6, ncol=2)
-    figure.savefig(path, metadata={"Date": None})
-
-
 def parse_arguments():
     numbers = lambda text: [int(part) for part in text.split(",") if part]  # noqa: E731
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -329,7 +304,7 @@ def main():
                 save(document, arguments.json, "INTERRUPTED")
     save(document, arguments.json, "COMPLETE")
     if arguments.figure:
-        draw(document, arguments.figure)
+        figure.draw(arguments.json, arguments.figure)
 
 
 if __name__ == "__main__":

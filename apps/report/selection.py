@@ -13,19 +13,28 @@ def fastest(rows):
     return {backend: rows.where(backend=backend).best() for backend in rows.backends()}
 
 
-def heat_cells(rows, backend="direct"):
-    """{(K, stride, size): how many times faster than the best cuDNN time of that cell}."""
-    cells = {}
-    table = rows.where(table="rgb", cache="hot", math=FP32).drawn
-    for row in table.where(backend=backend):
-        k, stride, size = (row.labels.get(name, "") for name in ("out_channels", "stride", "size"))
-        ratio = row.ratio
-        if ratio is None:
-            rival = table.where(backend="cudnn", out_channels=k, stride=stride, size=size).best()
-            ratio = rival.ns / row.ns if rival else None
-        if ratio and ratio > cells.get((k, stride, size), 0):
-            cells[(k, stride, size)] = ratio
-    return cells
+HOW = ("hot", "cold", "with copies")  # ways of timing a convolution; the last is from host to host
+
+
+def heat_cells(rows, backend="direct", how="hot"):
+    """{(K, stride, size): how many times faster than the best cuDNN time of that cell}, timed in one of the ways HOW."""
+    copies = how == "with copies"
+    table = rows.where(table="rgb", cache="hot" if copies else how, math=FP32).drawn
+
+    def time(row):
+        return row.end_to_end_ns if copies else row.ns
+
+    fastest_ns = {}
+    for row in table:
+        if row.backend not in (backend, "cudnn") or not time(row):
+            continue
+        key = (row.backend, tuple(row.labels.get(name, "") for name in ("out_channels", "stride", "size")))
+        fastest_ns[key] = min(time(row), fastest_ns.get(key, time(row)))
+    return {
+        cell: fastest_ns["cudnn", cell] / ns
+        for (name, cell), ns in fastest_ns.items()
+        if name == backend and ("cudnn", cell) in fastest_ns
+    }
 
 
 def rgb_bandwidth(group, sizes=("2048", "4096"), backend="direct"):

@@ -9,7 +9,10 @@ ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 FULL = ROOT / "docs" / "results.md"  # the page with the full tables
 DIRECT = ROOT / "docs" / "kernels" / "direct.md"  # the page with the climb of direct
+IM2COL = ROOT / "docs" / "kernels" / "im2col_gemm.md"
 REPORT = ROOT / "apps" / "report"
+PEERS_FIGURE = ROOT / "apps" / "peers" / "figure.py"
+PEERS_PICTURE = "lenet-peers.svg"  # drawn from peers.json
 CONVBENCH = ("reproduce.json", "ladder.json", "sweep.json")  # a row of several counts as the last file has it
 PAGE = "report.html"
 PICTURES = {
@@ -20,16 +23,45 @@ PICTURES = {
 sys.dont_write_bytecode = True  # the tree stays as it is
 sys.path.insert(0, str(REPORT))
 import results  # noqa: E402  (apps/report's reader of result files)
+import words  # noqa: E402
+
+
+lacking = []  # what the tables want and the files have not; each once, in order
+
+
+def lack(path, what):
+    """Notes a row that a table goes without."""
+    text = f"{path.parent.name}/{path.name} has no {what}"
+    if text not in lacking:
+        lacking.append(text)
 
 
 def load(folder, name):
     return json.loads((folder / name).read_text())
 
 
+def ratio(value):
+    """Two decimals below 2, where they matter."""
+    return f"{value:.2f}" if value < 2 else words.short(value, 2)
+
+
 def millions(rate):
     """Three digits, so that a reader's own division gives the ratio beside it."""
     digits = 3 if rate < 1e6 else 2 if rate < 1e7 else 1
     return f"{rate / 1e6:.{digits}f} M"
+
+
+def device_name(gpu):
+    return load(gpu, "peers.json")["devices"][0]["name"]
+
+
+def combinations(matrix):
+    """How many combinations of backends were counted, and in which arithmetic: "685 combinations of backends in fp32"."""
+    ran = [row["math"] for row in matrix["rows"] if row["correct"] is not None]
+    if len(set(ran)) == 1:
+        return f"{len(ran)} combinations of backends in {ran[0]}"
+    parts = ", ".join(f"{ran.count(math)} in {math}" for math in dict.fromkeys(ran))
+    return f"{len(ran)} combinations of backends ({parts})"
 
 
 def link(path, page=FULL):

@@ -3,7 +3,7 @@
 import results  # apps/report's reader of result files
 import selection
 import words
-from common import PICTURES, link
+from common import PICTURES, link, ratio
 
 
 def picture(gpu, name):
@@ -26,7 +26,7 @@ def rgb(gpu, group):
         table = group.rows.where(table="rgb", cache="hot", math="fp32", backend="direct")
         return table.where(out_channels=k, stride=stride, size=size).best()
 
-    ahead = sum(ratio > 1 for ratio in cells.values())
+    ahead = sum(value > 1 for value in cells.values())
     shares = selection.rgb_bandwidth(group)
     moved = (
         f"; at 2048 and 4096 it moves {min(shares):.0%} to {max(shares):.0%} of the copy bandwidth" if shares else ""
@@ -49,6 +49,15 @@ def rgb(gpu, group):
             for k, s in columns
         ]
         yield f"| {size} | " + " | ".join(texts) + " |"
+    yield ""
+    for how in selection.HOW:
+        found = selection.heat_cells(group.rows, how=how)
+        if found:
+            yield (
+                f"- {'with copies from page-locked memory and back, wall time' if how == 'with copies' else how}:"
+                f" {ratio(results.geometric_mean(found.values()))} times as fast as cuDNN ({ratio(min(found.values()))} to"
+                f" {ratio(max(found.values()))}; faster in {sum(value > 1 for value in found.values())} of {len(found)})"
+            )
     yield from picture(gpu, "rgb-ratio")
 
 
@@ -72,7 +81,8 @@ def deep(gpu, group):
         " are those of the direct sum, so Winograd's rate is an effective one."
     )
     yield ""
-    yield "| C, H=W, K | " + " | ".join(names) + " |"
+    headings = [f"{name}, effective" if name.startswith("winograd") else name for name in names]
+    yield "| C, H=W, K | " + " | ".join(headings) + " |"
     yield "|---" * (len(names) + 1) + "|"
     for problem, best in found.items():
         c, size, k = selection.DEEP.match(problem).groups()
@@ -82,6 +92,25 @@ def deep(gpu, group):
         results.geometric_mean(best[name].gflops / 1e3 for best in found.values() if name in best) for name in names
     ]
     yield "| geometric mean | " + " | ".join(words.short(mean) for mean in means) + " |"
+
+
+def im2col(group):
+    """im2col_gemm beside direct: one RGB image to 3 planes."""
+    table = group.rows.where(table="rgb", cache="hot", math="fp32", stride="1", out_channels="3").drawn
+    names = ("im2col_gemm", "cudnn", "direct")
+    rows = [(size, *(table.where(backend=name, size=size).best() for name in names)) for size in ("256", "1024", "4096")]
+    if any(row is None for _, *both in rows for row in both):
+        return
+    yield f"{group.device}, fp32, hot, one RGB image to 3 planes, 3×3, padding 1:"
+    yield ""
+    yield "| size | im2col_gemm, µs | workspace | times as fast as cuDNN | direct, µs |"
+    yield "|---|---|---|---|---|"
+    for size, mine, cudnn, direct in rows:
+        workspace = mine.number("workspace_bytes") / 2**20
+        yield (
+            f"| {size} | {words.short(mine.ns / 1e3)} | {words.short(workspace)} MiB |"
+            f" {ratio(cudnn.ns / mine.ns)} | {words.short(direct.ns / 1e3)} |"
+        )
 
 
 def ladder(gpu, group):

@@ -379,7 +379,7 @@ class ReportTest(unittest.TestCase):
 
     def test_readme_is_written_from_the_files(self):
         tree = self.folder / "tree"
-        for path in ("README.md", "docs/results.md", *("docs/" + name for name in ("results", "pictures", "kernels")), "apps/report", "weights"):
+        for path in ("README.md", "docs/results.md", *("docs/" + name for name in ("results", "pictures", "kernels")), "apps/report", "apps/peers", "weights"):
             source = ROOT / path
             (tree / path).parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if source.is_dir() else shutil.copy)(source, tree / path)
@@ -403,18 +403,33 @@ class ReportTest(unittest.TestCase):
             )
 
         # Without convbench's files those parts are left out.
-        self.assertEqual(update().returncode, 0)
+        self.assertEqual(update("--partial").returncode, 0)
         self.assertEqual(update("--check").returncode, 0)
         full, direct = tree / "docs" / "results.md", tree / "docs" / "kernels" / "direct.md"
+        # Without a row that a table wants nothing is written, unless the pages may name what they lack.
+        before, peers = (tree / "README.md").read_text(), (gpu / "peers.json").read_text()
+        document = json.loads(peers)
+        document["rows"] = [row for row in document["rows"] if row["side"].startswith("Lenslet") or row["math"] != "fp32"]
+        (gpu / "peers.json").write_text(json.dumps(document))
+        run = update()
+        self.assertEqual(run.returncode, 1)
+        wanted = "peers.json has no PASSED rows of Lenslet and of a peer with fp32 in and logits out, fp32 arithmetic"
+        self.assertIn(wanted, run.stderr)
+        self.assertEqual((tree / "README.md").read_text(), before)
+        self.assertEqual(update("--partial").returncode, 0)
+        self.assertIn(wanted, (tree / "README.md").read_text())
+        (gpu / "peers.json").write_text(peers)
+        self.assertEqual(update("--partial").returncode, 0)
+        self.assertEqual((tree / "README.md").read_text(), before)
         self.assertNotIn("The ladder of implicit GEMM", full.read_text())
         self.assertIn("Not measured: there are no rows of `convbench ladder direct`.", direct.read_text())
-        self.assertNotEqual(update("--report").returncode, 0)
+        self.assertNotEqual(update("--partial", "--report").returncode, 0)
         # With them they are there, with their pictures.
         document = synthetic.everything()
         (gpu / "reproduce.json").write_text(json.dumps(document))
         (gpu / "ladder.json").write_text(climb)
         self.assertEqual(update("--check").returncode, 1)
-        run = update("--report")
+        run = update("--partial", "--report")
         self.assertEqual(run.returncode, 0, run.stderr)
         row = next(
             row
@@ -429,8 +444,8 @@ class ReportTest(unittest.TestCase):
         self.assertRegex(direct.read_text(), r"\| 07_rolling_rows \| [^|]+ \| [0-9.]+ \|")
         self.assertIn("| 32, 64, 128 | 41.0 | 60.0 | 37.0 | 180 | 150 |", text)
         self.assertIn("| product | 41.0 | 111% | tuned tiles |", text)
-        self.assertIn("(30 cases) | `direct` | cuDNN; 30 of 30 faster |", readme)
-        self.assertIn("fp32, TFLOP/s (8 shapes) | 60.0 (`winograd`) | 37.0 (cuDNN) | 1.6× |", readme)
+        self.assertIn("hot (30 cases) | `direct` | cuDNN; 30 of 30 faster |", readme)
+        self.assertIn("hot, TFLOP/s (8 shapes) | 60.0 effective (`winograd`) | 37.0 (cuDNN) | 1.62× |", readme)
         for page, contents in ((tree / "README.md", readme), (full, text)):
             for link in re.findall(r"\]\(((?:docs/)?(?:results|pictures)/[^)]*)\)", contents):
                 self.assertTrue((page.parent / link).exists(), link)
@@ -448,9 +463,17 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(run.returncode, 1)
         self.assertIn("lenet5.svg", run.stderr)
         self.assertIn("profile.svg", run.stderr)
-        # So is a number that somebody wrote by hand.
         profile.write_text(profile.read_text()[:-1])
-        (tree / "README.md").write_text(readme.replace("| 60.0 (`winograd`)", "| 90.0 (`winograd`)"))
+        peers_file = gpu / "peers.json"
+        peers_file.write_text(peers_file.read_text() + "\n")
+        self.assertIn("lenet-peers.svg", update("--check").stderr)
+        peers_file.write_text(peers_file.read_text()[:-1])
+        # So is a number that was written by hand, in a table or beside it.
+        (tree / "README.md").write_text(readme.replace("## Results\n", "## Results\n\nIt runs at 700 M images/s.\n"))
+        run = update("--check")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("It runs at 700 M images/s.", run.stderr)
+        (tree / "README.md").write_text(readme.replace("| 60.0 effective", "| 90.0 effective"))
         run = update("--check")
         self.assertEqual(run.returncode, 1)
         self.assertIn("README.md's results differ", run.stderr)
