@@ -44,17 +44,20 @@ cmd_mutate() {
   fi
   if [ -z "$side" ]; then
     side=cpu
-    if has_program nvidia-smi && nvidia-smi -L >/dev/null 2>&1 && find_nvcc >/dev/null; then side=gpu; fi
+    if has_gpu && find_nvcc >/dev/null; then side=gpu; fi
   fi
   preset=cpu
   if [ "$side" = gpu ]; then preset=${named:-cuda}; fi
   "${script[@]}" check >/dev/null
   setup_if_needed --tests
+  local cmake_options=(-DLENSLET_BUILD_TESTS=ON "-DLENSLET_TEST_SOURCE_DIR=$root")
+  # One architecture is enough for the GPUs that are here.
+  if [ "$side" = gpu ] && [ -z "$named" ] && has_gpu; then cmake_options+=(-DCMAKE_CUDA_ARCHITECTURES=native); fi
   targets=$("${script[@]}" targets --side "$side" "${only[@]}")
   "${script[@]}" copy build/mutate
   export CCACHE_BASEDIR=$root/build/mutate CCACHE_NOHASHDIR=1
   if [ -n "$targets" ]; then
-    (cd build/mutate && build "$targets" -DLENSLET_BUILD_TESTS=ON "-DLENSLET_TEST_SOURCE_DIR=$root")
+    (cd build/mutate && build "$targets" "${cmake_options[@]}")
   fi
   local where=(--side "$side" --tree build/mutate --build "build/mutate/build/$preset" --jobs "$(jobs)" "${only[@]}")
   if [ -n "$build_only" ]; then

@@ -36,6 +36,17 @@ TEST(OptionValues, Numbers) {
   }
 }
 
+TEST(OptionValues, Sizes) {
+  using Sizes = std::vector<int64_t>;
+  EXPECT_EQ(parse_sizes("--sizes", "256:4096:x2", 65536), (Sizes{256, 512, 1024, 2048, 4096}));
+  EXPECT_EQ(parse_sizes("--sizes", "10:999:x10", 65536), (Sizes{10, 100}));
+  EXPECT_EQ(parse_sizes("--sizes", "7:7:x3", 65536), (Sizes{7}));
+  EXPECT_EQ(parse_sizes("--sizes", "5,3", 65536), (Sizes{5, 3}));
+  for (const char* text : {"", "0", "1:2", "1:2:2", "1:2:x1", "2:1:x2", "1:65537:x2", "1:2:x", "1,,2"}) {
+    EXPECT_THROW(parse_sizes("--sizes", text, 65536), UsageError) << text;
+  }
+}
+
 TEST(OptionValues, Bytes) {
   EXPECT_EQ(parse_bytes("--b", "1"), 1u);
   EXPECT_EQ(parse_bytes("--b", "64M"), size_t{64} << 20);
@@ -54,6 +65,9 @@ TEST(Text, Numbers) {
   EXPECT_EQ(format_short(-2.5), "-2.50");
   EXPECT_EQ(format_short(NAN), "-");
   EXPECT_EQ(format_time(1500), "1.50 us");
+  EXPECT_EQ(format_time(999), "999 ns");
+  EXPECT_EQ(format_time(2.5e6), "2.50 ms");
+  EXPECT_EQ(format_time(999e6), "999 ms");
   EXPECT_EQ(format_time(2.5e9), "2.50 s");
   EXPECT_EQ(format_bytes(784), "784 B");
   EXPECT_EQ(format_bytes(1536), "1.50 KiB");

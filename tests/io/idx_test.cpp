@@ -164,7 +164,8 @@ TEST(ImageDataset, NamesTheFilesItLookedFor) {
 TEST(ImageDataset, ChecksThatImagesAndLabelsBelongTogether) {
   Set(kImages, idx({2}, {1, 2})).expect("has 3 images, but");
   Set(kImages, idx({2}, {1, 2})).expect("has 2 labels");
-  Set(kImages, idx({3}, {1, 11, 2})).expect("label 11 at index 1, expected 0 to 9");
+  Set(kImages, idx({3}, {1, 10, 2})).expect("label 10 at index 1, expected 0 to 9");
+  Set(kImages, idx({3}, {9, 0, 255})).expect("label 255 at index 2, expected 0 to 9");
   Set(idx({3, 27, 28}, counting(3 * 27 * 28)), idx({3}, {1, 2, 3}))
       .expect("expected images of 28x28, found 27x28");
   Set(idx({3}, {1, 2, 3}), kImages).expect("found 00 00 08 01 (labels)");

@@ -46,6 +46,20 @@ TEST_F(Softmax, SharesTheWorkOutAmongThreads) {
   set_num_threads(before);
 }
 
+// The largest class may be any, also the last of those beyond whole vectors.
+TEST_F(Softmax, SubtractsTheLargestWhereverItIs) {
+  for (const int64_t classes : {3, 10, 17, 33}) {
+    for (int64_t largest = 0; largest < classes; ++largest) {
+      std::vector<float> x(static_cast<size_t>(classes), -100.0f);
+      x[static_cast<size_t>(largest)] = 100.0f;
+      const std::vector<float> y = run(SoftmaxLayer(), "direct", {Shape{1, classes}, x});
+      for (int64_t i = 0; i < classes; ++i) {
+        EXPECT_EQ(y[static_cast<size_t>(i)], i == largest ? 1.0f : 0.0f) << largest << " of " << classes;
+      }
+    }
+  }
+}
+
 TEST_F(Softmax, DoesNotOverflow) {
   const std::vector<float> y =
       run(SoftmaxLayer(), "direct", {Shape{2, 3}, {1e30f, 1e30f, -1e30f, 3e38f, -3e38f, -INFINITY}});

@@ -349,7 +349,7 @@ def command_build(options):
         rows.append(row)
         print(f'[{number}/{len(work)}] {fault["name"]}: {row.get("error") or row.get("left_out") or "built"}', flush=True)
         rest = [fault for fault in faults if fault not in work]
-        (options.to / LIST).write_text(json.dumps({'side': options.side, 'faults': rows + rest}, indent=1) + '\n')
+        (options.to / LIST).write_text(json.dumps({'side': options.side, 'root': str(ROOT), 'faults': rows + rest}, indent=1) + '\n')
     return 1 if any('error' in row for row in rows) else 0
 
 
@@ -359,6 +359,10 @@ def command_run(options):
     faults = [fault for fault in listed['faults'] if re.search(options.only, fault['name'])]
     if not faults:
         print(f'mutate: error: no fault in {options.folder} has a name with {options.only}', file=sys.stderr)
+        return 2
+    if not pathlib.Path(listed['root']).exists():
+        print(f'mutate: error: the programs read data files in {listed["root"]}, where they were built: there is no such folder; '
+              f'make it a link to this tree: ln -s {ROOT} {listed["root"]}', file=sys.stderr)
         return 2
     find_tool(options, faults)
     report, judge = Report(options, len(faults)), Judge(options)

@@ -173,12 +173,12 @@ class Here(Scratch):
 class Elsewhere(Scratch):
     """Programs that a machine without a GPU built, judged on one with several."""
 
-    def run_programs(self, mutated, unmutated=PASSES, catcher=None, tool=None, more=(), **changes):
+    def run_programs(self, mutated, unmutated=PASSES, catcher=None, tool=None, more=(), root=None, **changes):
         row = fault(side='gpu', caught_by=[catcher or {'test': 'layers_gpu', 'filter': 'Sum.*'}], **changes)
         folder = self.folder / 'built'
         for name, body in (('unmutated', unmutated), ('dropped_bias', mutated)):
             self.script(f'built/{name}/test_layers_gpu', f'echo "$CUDA_VISIBLE_DEVICES" >>{self.folder}/cards\n' + body)
-        (folder / 'faults.json').write_text(json.dumps({'side': 'gpu', 'faults': [dict(row, area='gpu')]}))
+        (folder / 'faults.json').write_text(json.dumps({'side': 'gpu', 'root': str(root or self.root), 'faults': [dict(row, area='gpu')]}))
         self.script('sanitizer', tool or 'exit 1')
         code, output = self.mutate('run', folder, '--out', self.folder / 'logs', '--json', self.folder / 'report.json',
                                    '--sanitizer', self.folder / 'sanitizer', *more)
@@ -225,10 +225,15 @@ class Elsewhere(Scratch):
         for name in ('unmutated', *(row['name'] for row in rows)):
             self.script(f'built/{name}/test_layers_gpu',
                         f'echo "$CUDA_VISIBLE_DEVICES" >>{self.folder}/cards\nsleep 0.1\n' + (PASSES if name == 'unmutated' else FAILS))
-        (self.folder / 'built/faults.json').write_text(json.dumps({'side': 'gpu', 'faults': rows}))
+        (self.folder / 'built/faults.json').write_text(json.dumps({'side': 'gpu', 'root': str(self.root), 'faults': rows}))
         code, output = self.mutate('run', self.folder / 'built', '--out', self.folder / 'logs', '--cards', '2')
         self.assertEqual(code, 0, output)
         self.assertEqual(set((self.folder / 'cards').read_text().split()), {'0', '1'})
+
+    def test_data_files_that_are_elsewhere(self):
+        code, output, _ = self.run_programs(FAILS, root='/nonexistent/tree')
+        self.assertEqual(code, 2)
+        self.assertIn(f'ln -s {self.root} /nonexistent/tree', output)
 
     def test_what_was_not_built_is_an_error(self):
         code, output, status = self.run_programs(FAILS, error='does not compile: x')
