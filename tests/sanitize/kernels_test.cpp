@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <iterator>
 #include <optional>
 #include <tuple>
@@ -38,7 +39,7 @@ const char* const kManyOutputs[] = {"mb16ic4ih34oc256kh3",  "mb16ic4ih34oc128kh3
                                     "mb32ic4ih34oc32kh3",   "mb16ic4ih36oc128kh5",    "mb16ic16ih32oc256kh1",
                                     "mb16ic12ih20oc128kh3", "mb16ic12ih20oc256kh3ph1"};
 
-std::vector<Conv2dProblem> problems_of(const std::string& list) {
+std::vector<Conv2dProblem> problems_of(const std::string& backend, const std::string& list) {
   std::vector<Conv2dProblem> problems;
   if (list == "tiles") {
     for (const char* text : kLargerTiles) problems.push_back(Conv2dProblem::parse(text));
@@ -48,7 +49,11 @@ std::vector<Conv2dProblem> problems_of(const std::string& list) {
     for (const char* text : kManyOutputs) problems.push_back(Conv2dProblem::parse(text));
     return problems;
   }
-  return read_problem_list(concat(LENSLET_SOURCE_DIR, "/layers/conv/problems/", list, ".txt"));
+  const std::string folder = LENSLET_SOURCE_DIR "/layers/conv/problems/";
+  if (list != "launches") return read_problem_list(folder + list + ".txt");
+  const std::string own = concat(folder, "launches_", backend, ".txt");
+  if (!std::filesystem::exists(own)) return {};
+  return read_problem_list(own);
 }
 
 /// Prepares and runs once; bias and ReLU, and pooling, where asked for.
@@ -77,11 +82,11 @@ void run_once(const ConvBackend& backend, const Conv2dProblem& problem, MathMode
 }
 
 /// Each problem in both layouts and all math modes, with and without bias and ReLU in turn, and pooled.
-int run_all(const ConvBackend& backend, const std::string& list) {
+int run_all(const ConvBackend& backend, const std::string& name, const std::string& list) {
   Stream stream(Device::cuda());
   int runs = 0;
   size_t turn = 0;
-  for (Conv2dProblem problem : problems_of(list)) {
+  for (Conv2dProblem problem : problems_of(name, list)) {
     for (const TensorLayout layout : {TensorLayout::kNchw, TensorLayout::kNhwc}) {
       problem.layout = layout;
       for (const MathMode math : kMaths) {
@@ -119,7 +124,7 @@ TEST_P(ConvOnce, RunsOnBareMemory) {
   } catch (const UnavailableError& error) {
     GTEST_SKIP() << error.what();
   }
-  if (run_all(*backend, list) == 0) GTEST_SKIP() << name << " serves none of " << list;
+  if (run_all(*backend, name, list) == 0) GTEST_SKIP() << name << " serves none of " << list;
 }
 
 std::string name_of(const testing::TestParamInfo<BackendAndList>& param) {
@@ -131,7 +136,7 @@ std::string name_of(const testing::TestParamInfo<BackendAndList>& param) {
 INSTANTIATE_TEST_SUITE_P(Registry, ConvOnce,
                          testing::Combine(testing::ValuesIn(backend_names()),
                                           testing::Values("lenet", "regress", "tails", "tiles", "depthwise",
-                                                          "outputs")),
+                                                          "outputs", "rounds", "launches")),
                          name_of);
 
 std::vector<std::string> rung_names() {
@@ -150,7 +155,7 @@ TEST_P(RungOnce, RunsOnBareMemory) {
   LENSLET_SKIP_WITHOUT_GPU();
   const auto& [name, list] = GetParam();
   for (const ConvRung& rung : conv_ladder(name.substr(0, name.find('.')))) {
-    if (rung.name == name && run_all(rung.getter(), list) == 0)
+    if (rung.name == name && run_all(rung.getter(), name, list) == 0)
       GTEST_SKIP() << name << " serves none of " << list;
   }
 }
