@@ -34,6 +34,19 @@ TEST(BenchGpu, EveryPlanMathModeInputAndOutputPasses) {
   EXPECT_EQ(maths, (std::set<std::string>{"fp16", "fp32", "tf32"}));
 }
 
+// At batches where the GPU and not the host's launches take the time.
+TEST(ProfileGpu, TheLayersAddUpToThePass) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  for (const char* batch : {"1024", "10000"}) {
+    const ProgramRun run = lenslet(
+        std::string("profile --device cuda --plan layered --cache hot --json - --batch-size ") + batch);
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    const json sums = json::parse(run.out).at("sums_ns");
+    const double layers = sums.at("layers"), events = sums.at("events"), unprofiled = sums.at("unprofiled");
+    EXPECT_NEAR(layers - events, unprofiled, 0.03 * unprofiled) << "batch " << batch;
+  }
+}
+
 TEST(BenchGpu, SmallBatchesAreReplayedAndLargeOnesAreNot) {
   LENSLET_SKIP_WITHOUT_GPU();
   const json rows = rows_of("--batch-sizes 1,65536 --plan layered --math fp32 --output logits --input fp32");

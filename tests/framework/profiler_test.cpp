@@ -12,6 +12,10 @@
 namespace lenslet {
 namespace {
 
+// Of the total, that the rows may leave unexplained on a CPU; on a quiet one it is 1 % (docs/results). On a GPU it is 3 %:
+// tests/cli/bench_gpu_test.cpp.
+constexpr double kLargestResidual = 0.05;
+
 Profile profile_diamond(bool cold) {
   static const Graph graph = toys::diamond();
   BuildOptions options;
@@ -38,11 +42,11 @@ TEST(Profiler, RowsAddUpToTheTotal) {
   EXPECT_DOUBLE_EQ(result.residual_ns, result.unprofiled.median - (result.layers_ns - result.events_ns));
   // A busy machine may disturb one kind of pass more than the other: one quiet moment out of a few is enough.
   double share = std::abs(result.residual_ns) / result.unprofiled.median;
-  for (int attempt = 0; attempt < 9 && share >= 0.5; ++attempt) {
+  for (int attempt = 0; attempt < 4 && share > kLargestResidual; ++attempt) {
     const Profile again = profile_diamond(false);
     share = std::min(share, std::abs(again.residual_ns) / again.unprofiled.median);
   }
-  EXPECT_LT(share, 0.5);
+  EXPECT_LE(share, kLargestResidual);
   EXPECT_EQ(result.h2d.samples, 0u) << "the CPU copies nothing";
 }
 
