@@ -10,6 +10,20 @@ function(lenslet_builds_for_hopper result)
   endif()
 endfunction()
 
+# lenslet_hopper_object(<target> <file> <sources> <users…>): builds `file` for sm_90a alone where the build serves that card,
+# appends its objects to the list `sources` and defines LENSLET_HAS_HOPPER in it and in `users`.
+function(lenslet_hopper_object target file sources)
+  lenslet_builds_for_hopper(hopper)
+  if(NOT LENSLET_HAS_CUDA OR NOT hopper)
+    return()
+  endif()
+  add_library(${target} OBJECT "${file}")
+  target_link_libraries(${target} PRIVATE lenslet_options lenslet_own_flags)
+  set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES 90a-real)
+  set_source_files_properties("${file}" ${ARGN} PROPERTIES COMPILE_DEFINITIONS LENSLET_HAS_HOPPER=1)
+  set(${sources} ${${sources}} "$<TARGET_OBJECTS:${target}>" PARENT_SCOPE)
+endfunction()
+
 # lenslet_conv_backend(<cpu|gpu> <name> [HOPPER] [MODULE LIBRARY <target>]): adds layers/conv/<where>/<name>.{cpp,cu} and
 # one row of the generated table that the registry, the tests and the benchmark iterate.
 # HOPPER: <name>_hopper.cu beside it goes along, built for sm_90a alone and only where the build serves that card;
@@ -30,16 +44,8 @@ function(lenslet_conv_backend where name)
     set(row "LENSLET_CONV_BUILT_IN(${where}, ${name})")
     set_property(GLOBAL APPEND PROPERTY LENSLET_CONV_SOURCES "${file}")
     if(arg_HOPPER)
-      lenslet_builds_for_hopper(hopper)
-    endif()
-    if(arg_HOPPER AND hopper)
-      set(target lenslet_conv_${where}_${name}_hopper)
-      add_library(${target} OBJECT "${where}/${name}_hopper.cu")
-      target_link_libraries(${target} PRIVATE lenslet_options lenslet_own_flags)
-      set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES 90a-real)
-      set_source_files_properties("${file}" "${where}/${name}_hopper.cu" PROPERTIES COMPILE_DEFINITIONS
-                                  LENSLET_HAS_HOPPER=1)
-      set_property(GLOBAL APPEND PROPERTY LENSLET_CONV_SOURCES "$<TARGET_OBJECTS:${target}>")
+      lenslet_hopper_object(lenslet_conv_${where}_${name}_hopper "${where}/${name}_hopper.cu" objects "${file}")
+      set_property(GLOBAL APPEND PROPERTY LENSLET_CONV_SOURCES ${objects})
     endif()
   elseif(TARGET ${arg_LIBRARY})
     set(row "LENSLET_CONV_MODULE(${where}, ${name})")

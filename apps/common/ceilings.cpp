@@ -3,12 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <random>
 #include <vector>
 
-#include "apps/common/launch_cost.h"
+#include "apps/common/ceiling_kernels.h"
+#include "apps/common/peak_rates.h"
 #include "apps/common/text.h"
 #include "framework/parallel.h"
 #include "framework/statistics.h"
@@ -24,6 +26,11 @@ constexpr int kGpuGemmSide = 4096, kTensorGemmSide = 8192;  // the side at which
 constexpr int kCpuGemmSide = 768;
 constexpr size_t kRandomValues = size_t{1} << 22;  // of an operand, then again; divides both sides' squares
 constexpr int kLaunches = 200;
+// A few tenths of a millisecond: starting the threads hardly counts, and on a busy machine some of the windows are undisturbed.
+constexpr int64_t kFmaRounds = int64_t{1} << 17;
+// What one window moves at least: on the CPU for each thread, so that starting the threads does not count, but no more than
+// kMostMoved; on a GPU in all.
+constexpr size_t kMovedByThread = 64 * kMiB, kMostMoved = 1024 * kMiB, kMovedByGpu = 1024 * kMiB;
 
 // Best of repeated runs, for at least `repeats` runs and about `budget_ns`: a ceiling is what the machine can
 // do, so the least disturbed run counts.
@@ -58,46 +65,98 @@ size_t sysconf_bytes(int name, size_t fallback) {
 std::vector<CacheCeiling> caches_of(Device device) {
   if (device.is_cuda()) {
     const CudaDeviceInfo& gpu = cuda_status().devices.at(static_cast<size_t>(device.ordinal));
-    return {{"L2", static_cast<double>(gpu.l2_bytes), NAN}};
+    return {{"L2", static_cast<double>(gpu.l2_bytes)}};
   }
   const double threads = num_threads();
-  return {{"L1", threads * static_cast<double>(sysconf_bytes(_SC_LEVEL1_DCACHE_SIZE, 32 * 1024)), NAN},
-          {"L2", threads * static_cast<double>(sysconf_bytes(_SC_LEVEL2_CACHE_SIZE, 512 * 1024)), NAN},
-          {"L3", static_cast<double>(sysconf_bytes(_SC_LEVEL3_CACHE_SIZE, 8 * kMiB)), NAN}};
+  return {{"L1", threads * static_cast<double>(sysconf_bytes(_SC_LEVEL1_DCACHE_SIZE, 32 * 1024))},
+          {"L2", threads * static_cast<double>(sysconf_bytes(_SC_LEVEL2_CACHE_SIZE, 512 * 1024))},
+          {"L3", static_cast<double>(sysconf_bytes(_SC_LEVEL3_CACHE_SIZE, 8 * kMiB))}};
 }
 
-// Every thread copies a slice of its own again and again: no dispatch between the copies.
-void copy_on_cpu(char* dst, const char* src, size_t bytes, int copies) {
+// What each thread goes over of `bytes`: whole steps of the reading loop.
+size_t slice_of(size_t bytes) {
+  constexpr size_t kStepBytes = 512;
+  return bytes / static_cast<size_t>(num_threads()) / kStepBytes * kStepBytes;
+}
+
+// Every thread goes over a slice of its own `times` times: no dispatch between.
+template <typename Body>
+void on_slices(size_t slice, int times, const Body& body) {
   const int64_t threads = num_threads();
-  const size_t slice = bytes / static_cast<size_t>(threads);
   parallel_for(threads, 1, [&](int64_t first, int64_t last) {
     for (int64_t thread = first; thread < last; ++thread) {
-      const size_t offset = static_cast<size_t>(thread) * slice;
-      for (int i = 0; i < copies; ++i) {
-        std::memcpy(dst + offset, src + offset, slice);
-        asm volatile("" : : "r"(dst) : "memory");  // each copy counts: the compiler must not merge them
+      for (int i = 0; i < times; ++i) {
+        body(static_cast<size_t>(thread) * slice);
+        asm volatile("" : : : "memory");  // each time counts: the compiler must not merge them
       }
     }
   });
 }
 
-// Bytes read plus bytes written a second, for a copy of `bytes`; short copies are repeated within one window.
-double copy_rate(size_t bytes, Stream& stream) {
+/// Bytes a second, in and out; reading alone is in.
+struct MemoryRates {
+  double copy = NAN, read = NAN;
+};
+
+// Of two buffers of `bytes`; what is short is repeated within one window.
+MemoryRates memory_rates(size_t bytes, Stream& stream) {
+  constexpr double kBudgetNs = 2e7;
+  const bool on_gpu = stream.device().is_cuda();
+  const size_t slice = slice_of(bytes);
+  if (!on_gpu) bytes = slice * static_cast<size_t>(num_threads());
   Buffer from(stream.device(), bytes), to(stream.device(), bytes);
   fill_bytes(from.data(), from.device(), 1, bytes, stream);
   fill_bytes(to.data(), to.device(), 0, bytes, stream);
-  const bool on_gpu = stream.device().is_cuda();
-  const int copies = static_cast<int>(std::clamp<size_t>(64 * kMiB / bytes, 1, on_gpu ? 20 : 4096));
-  const double ns = best_ns(stream, 5, 3e7, [&] {
-    if (!on_gpu) {
-      copy_on_cpu(to.as<char>(), from.as<char>(), bytes, copies);
-      return;
-    }
-    for (int i = 0; i < copies; ++i) {
-      copy_bytes(to.data(), to.device(), from.data(), from.device(), bytes, stream);
-    }
+  const auto size = static_cast<double>(bytes);
+  MemoryRates rates;
+  if (on_gpu) {
+    const int copies = static_cast<int>(std::clamp<size_t>(64 * kMiB / bytes, 1, 20));
+    const double ns = best_ns(stream, 5, kBudgetNs, [&] {
+      for (int i = 0; i < copies; ++i)
+        copy_bytes(to.data(), to.device(), from.data(), from.device(), bytes, stream);
+    });
+    rates.copy = 2.0 * copies * size / ns * 1e9;
+#ifdef LENSLET_HAS_CUDA
+    const int passes = static_cast<int>(std::max<size_t>(kMovedByGpu / bytes, 1));
+    double read_bytes = 0;
+    const double read_ns = best_ns(stream, 5, kBudgetNs, [&] {
+      read_bytes = launch_read(stream, from.data(), bytes, passes, to.as<float>());
+    });
+    if (read_bytes > 0) rates.read = read_bytes / read_ns * 1e9;
+#endif
+    return rates;
+  }
+  const size_t moved = std::min(kMovedByThread * static_cast<size_t>(num_threads()), kMostMoved);
+  const int times = static_cast<int>(std::clamp<size_t>(moved / bytes, 1, 65536));
+  const double copy_ns = best_ns(stream, 5, kBudgetNs, [&] {
+    on_slices(slice, times,
+              [&](size_t offset) { std::memcpy(to.as<char>() + offset, from.as<char>() + offset, slice); });
   });
-  return 2.0 * copies * static_cast<double>(bytes) / ns * 1e9;
+  rates.copy = 2.0 * times * size / copy_ns * 1e9;
+  std::atomic<uint32_t> sink{0};
+  const double read_ns = best_ns(stream, 5, kBudgetNs, [&] {
+    on_slices(slice, times, [&](size_t offset) {
+      sink += read_words(from.as<uint32_t>() + offset / sizeof(uint32_t),
+                         static_cast<int64_t>(slice / sizeof(uint32_t)));
+    });
+  });
+  rates.read = times * size / read_ns * 1e9;
+  return rates;
+}
+
+// All threads at once: many cores together clock lower than one alone.
+void measure_cpu_peaks(Ceilings& ceilings, Stream& stream) {
+  const int64_t threads = num_threads();
+  for (const FmaLoop& loop : fma_loops()) {
+    std::atomic<float> sink{0};
+    const double ns = best_ns(stream, 5, 3e7, [&] {
+      parallel_for(threads, 1, [&](int64_t first, int64_t last) {
+        for (int64_t thread = first; thread < last; ++thread) sink = loop.run(kFmaRounds, 0.999f, 0.001f);
+      });
+    });
+    const double flops = loop.flops_a_round * static_cast<double>(kFmaRounds * threads);
+    ceilings.peaks.push_back({MathMode::kFp32, loop.instruction, flops / ns * 1e9});
+  }
 }
 
 // Random operands: constant ones draw less power and let the GPU clock higher than real data do. From -1 to 1; in fp16
@@ -157,6 +216,15 @@ void measure_gemm(Ceilings& ceilings, MathMode math, double& rate, Stream& strea
 }
 
 #ifdef LENSLET_HAS_CUDA
+void measure_gpu_peaks(Ceilings& ceilings, Stream& stream) {
+  Buffer sink(stream.device(), sizeof(float));
+  for (const PeakKernel& kernel : peak_kernels(stream.device())) {
+    double flops = 0;
+    const double ns = best_ns(stream, 5, 3e7, [&] { flops = kernel.launch(stream, sink.as<float>()); });
+    ceilings.peaks.push_back({kernel.math, kernel.instruction, flops / ns * 1e9});
+  }
+}
+
 void measure_launches(Ceilings& ceilings, Stream& stream) {
   const auto launches = [&] {
     for (int i = 0; i < kLaunches; ++i) launch_empty(stream);
@@ -191,23 +259,42 @@ Ceilings measure_ceilings(Device device) {
   for (CacheCeiling& cache : ceilings.caches) {
     // Two buffers that fill half of it: others use it as well.
     const auto bytes = static_cast<size_t>(cache.capacity_bytes / 4);
-    cache.copy_bytes_per_s = copy_rate(std::min(bytes, affordable), stream);
+    const MemoryRates rates = memory_rates(std::min(bytes, affordable), stream);
+    cache.copy_bytes_per_s = rates.copy;
+    cache.read_bytes_per_s = rates.read;
   }
   const auto largest_cache = static_cast<size_t>(ceilings.caches.back().capacity_bytes);
   const size_t large =
       device.is_cuda() ? 512 * kMiB : std::clamp<size_t>(2 * largest_cache, 64 * kMiB, 256 * kMiB);
-  ceilings.copy_bytes_per_s = copy_rate(std::min(large, affordable), stream);
+  const MemoryRates rates = memory_rates(std::min(large, affordable), stream);
+  ceilings.copy_bytes_per_s = rates.copy;
+  ceilings.read_bytes_per_s = rates.read;
   measure_gemm(ceilings, MathMode::kFp32, ceilings.fp32_flops_per_s, stream);
   if (device.is_cuda()) {
     measure_gemm(ceilings, MathMode::kTf32, ceilings.tf32_flops_per_s, stream);
     measure_gemm(ceilings, MathMode::kFp16, ceilings.fp16_flops_per_s, stream);
 #ifdef LENSLET_HAS_CUDA
+    measure_gpu_peaks(ceilings, stream);
     measure_launches(ceilings, stream);
 #endif
   } else {
+    measure_cpu_peaks(ceilings, stream);
     note(ceilings, "tf32, fp16 and launch cost: not on the CPU");
   }
   return ceilings;
+}
+
+ArithmeticLimit arithmetic_limit(const Ceilings& ceilings, MathMode math) {
+  ArithmeticLimit limit;
+  const auto consider = [&](double flops_per_s, const char* what) {
+    if (std::isfinite(flops_per_s) && !(flops_per_s <= limit.flops_per_s))
+      limit = {flops_per_s, concat(to_string(math), what)};
+  };
+  for (const PeakRate& peak : ceilings.peaks) {
+    if (peak.math == math) consider(peak.flops_per_s, " peak");
+  }
+  consider(gemm_flops_per_s(ceilings, math), " gemm");
+  return limit;
 }
 
 Bound binding_ceiling(const Ceilings& ceilings, const Work& work, MathMode math, bool hot) {
@@ -220,9 +307,11 @@ Bound binding_ceiling(const Ceilings& ceilings, const Work& work, MathMode math,
     return hot && work.bytes <= 2 * c.capacity_bytes;
   });
   const bool cached = cache != ceilings.caches.end();
-  consider(work.bytes / (cached ? cache->copy_bytes_per_s : ceilings.copy_bytes_per_s) * 1e9,
-           cached ? cache->name : "memory");
-  consider(work.flops / gemm_flops_per_s(ceilings, math) * 1e9, concat(to_string(math), " gemm"));
+  const double bytes_per_s = cached ? std::fmax(cache->copy_bytes_per_s, cache->read_bytes_per_s)
+                                    : std::fmax(ceilings.copy_bytes_per_s, ceilings.read_bytes_per_s);
+  consider(work.bytes / bytes_per_s * 1e9, cached ? cache->name : "memory");
+  const ArithmeticLimit arithmetic = arithmetic_limit(ceilings, math);
+  consider(work.flops / arithmetic.flops_per_s * 1e9, arithmetic.by);
   consider(ceilings.replayed_launch_ns, "launch");
   return bound;
 }
@@ -231,12 +320,20 @@ void write_ceilings(JsonWriter& json, const Ceilings& ceilings) {
   json.key("ceilings").begin_object();
   json.field("device", ceilings.device.to_string());
   json.field("copy_bytes_per_s", ceilings.copy_bytes_per_s);
+  json.field("read_bytes_per_s", ceilings.read_bytes_per_s);
   json.key("caches").begin_array();
   for (const CacheCeiling& cache : ceilings.caches) {
     json.begin_object(JsonWriter::Style::kInline).field("name", cache.name);
     json.field("capacity_bytes", cache.capacity_bytes)
         .field("copy_bytes_per_s", cache.copy_bytes_per_s)
+        .field("read_bytes_per_s", cache.read_bytes_per_s)
         .end_object();
+  }
+  json.end_array();
+  json.key("peaks").begin_array();
+  for (const PeakRate& peak : ceilings.peaks) {
+    json.begin_object(JsonWriter::Style::kInline).field("math", to_string(peak.math));
+    json.field("instruction", peak.instruction).field("flops_per_s", peak.flops_per_s).end_object();
   }
   json.end_array();
   json.field("fp32_flops_per_s", ceilings.fp32_flops_per_s);
@@ -253,16 +350,27 @@ std::string describe(const Ceilings& ceilings) {
   const auto rate = [](double per_s, double unit, const char* name) {
     return std::isfinite(per_s) ? format_short(per_s / unit) + " " + name : std::string("not measured");
   };
-  std::string text = concat("ceilings measured now: copy ", rate(ceilings.copy_bytes_per_s, 1e9, "GB/s"));
-  for (const CacheCeiling& cache : ceilings.caches) {
-    text += concat(", in ", cache.name, " ", rate(cache.copy_bytes_per_s, 1e9, "GB/s"));
+  const auto both = [&](double copy, double read) {
+    return concat("copy ", rate(copy, 1e9, "GB/s"), ", read ", rate(read, 1e9, "GB/s"));
+  };
+  std::string text =
+      concat("ceilings measured now: memory ", both(ceilings.copy_bytes_per_s, ceilings.read_bytes_per_s));
+  for (const CacheCeiling& cache : ceilings.caches)
+    text += concat("\n  ", cache.name, " ", both(cache.copy_bytes_per_s, cache.read_bytes_per_s));
+  for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+    if (math != MathMode::kFp32 && !ceilings.device.is_cuda()) continue;
+    text += concat("\n  ", to_string(math), " ",
+                   rate(arithmetic_limit(ceilings, math).flops_per_s, 1e9, "GFLOP/s"));
+    std::string peaks;
+    for (const PeakRate& peak : ceilings.peaks) {
+      if (peak.math == math)
+        peaks += concat(peak.instruction, " ", rate(peak.flops_per_s, 1e9, "GFLOP/s"), ", ");
+    }
+    text += concat(" (", peaks, "library GEMM ", rate(gemm_flops_per_s(ceilings, math), 1e9, "GFLOP/s"), ")");
   }
-  text += concat(", fp32 gemm ", rate(ceilings.fp32_flops_per_s, 1e9, "GFLOP/s"));
   if (ceilings.device.is_cuda()) {
-    text +=
-        concat(", tf32 ", rate(ceilings.tf32_flops_per_s, 1e9, "GFLOP/s"), ", fp16 ",
-               rate(ceilings.fp16_flops_per_s, 1e9, "GFLOP/s"), ", launch ", format_time(ceilings.launch_ns),
-               " (replayed ", format_time(ceilings.replayed_launch_ns), ")");
+    text += concat("\n  launch ", format_time(ceilings.launch_ns), ", replayed ",
+                   format_time(ceilings.replayed_launch_ns));
   }
   return text;
 }

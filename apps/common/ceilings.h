@@ -1,4 +1,6 @@
-// Ceilings: the best this machine does right now, measured in the same run as the results they judge.
+// Ceilings: the limits of this machine, measured in the same run as the results they judge: multiply-adds between
+// registers, reading and copying in each cache and in memory, and the cost of a launch. The rate of a library's matrix
+// product stands beside them; it is what good code reaches, not a limit.
 #pragma once
 
 #include <cmath>
@@ -12,18 +14,29 @@
 
 namespace lenslet {
 
-/// The same copy with buffers that stay in a cache.
+/// The same copy and the same reading with buffers that stay in a cache.
 struct CacheCeiling {
   std::string name;           // "L1", "L2", "L3"
   double capacity_bytes = 0;  // of all the cores or multiprocessors that copy
   double copy_bytes_per_s = NAN;
+  double read_bytes_per_s = NAN;
+};
+
+/// The rate of one multiply-add instruction on operands that are where it takes them from: registers, for wgmma shared
+/// memory.
+struct PeakRate {
+  MathMode math = MathMode::kFp32;
+  std::string instruction;  // "AVX-512", "FFMA", "mma.sync", "wgmma"
+  double flops_per_s = NAN;
 };
 
 /// NaN where it could not be measured; the reason is in `notes`.
 struct Ceilings {
   Device device;
   double copy_bytes_per_s = NAN;     // large copy within the device's memory, read + written bytes
+  double read_bytes_per_s = NAN;     // reading as much
   std::vector<CacheCeiling> caches;  // nearest first
+  std::vector<PeakRate> peaks;       // all threads or multiprocessors at once
   double fp32_flops_per_s = NAN;     // square GEMM of the vendor's library
   double tf32_flops_per_s = NAN;
   double fp16_flops_per_s = NAN;
@@ -33,19 +46,26 @@ struct Ceilings {
   std::string notes;  // what could not be measured, and why
 };
 
-/// Takes about a second on a GPU, a third of one on a CPU. Throws DeviceError where the device fails.
+/// Takes about a second on a GPU, half of one on a CPU. Throws DeviceError where the device fails.
 Ceilings measure_ceilings(Device device);
 
 /// The ceiling that binds some work: the time it would take at best, and which ceiling says so.
 struct Bound {
   double best_ns = NAN;
-  std::string by;  // "memory", "L2", "fp32 gemm", "launch"; empty where nothing was measured
+  std::string by;  // "memory", "L2", "fp32 peak", "launch"; empty where nothing was measured
 };
+/// The fastest instruction of that math mode ("fp32 peak"), or the library's rate ("fp32 gemm") where that is higher or
+/// alone: no instruction of the mode was measured that is as fast. NaN and empty where nothing was measured.
+struct ArithmeticLimit {
+  double flops_per_s = NAN;
+  std::string by;
+};
+ArithmeticLimit arithmetic_limit(const Ceilings& ceilings, MathMode math);
 Bound binding_ceiling(const Ceilings& ceilings, const Work& work, MathMode math, bool hot);
 
 /// Member `ceilings` of a result file.
 void write_ceilings(JsonWriter& json, const Ceilings& ceilings);
-/// One line for people.
+/// A few lines for people.
 std::string describe(const Ceilings& ceilings);
 
 }  // namespace lenslet

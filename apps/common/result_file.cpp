@@ -89,6 +89,7 @@ void write_row(JsonWriter& json, const ResultRow& row) {
     json.null_field("workspace_bytes");
   }
   json.field("flops", row.flops).field("bytes_ideal", row.bytes_ideal);
+  json.field("products_saved", row.products_saved);
   json.field("gflops", row.gflops()).field("gbytes_per_s", row.gbytes_per_s());
   json.field("ceiling_fraction", row.ceiling_fraction);
   write_text(json, "bound_by", row.bound_by);
@@ -112,8 +113,9 @@ std::string csv_number(double value) {
 
 }  // namespace
 
-void apply_ceiling(ResultRow& row, const Ceilings& ceilings, const Work& work, MathMode math, double saved) {
-  const Bound bound = binding_ceiling(ceilings, {work.flops / saved, work.bytes}, math, row.cache == "hot");
+void apply_ceiling(ResultRow& row, const Ceilings& ceilings, const Work& work, MathMode math) {
+  const Bound bound =
+      binding_ceiling(ceilings, {work.flops / row.products_saved, work.bytes}, math, row.cache == "hot");
   row.bound_by = bound.by;
   if (row.time.median > 0) row.ceiling_fraction = bound.best_ns / row.time.median;
   if (row.status == "PASSED" && row.ceiling_fraction > 1 + kCeilingNoise) {
@@ -149,6 +151,12 @@ std::string ResultFile::to_json(const std::function<void(JsonWriter&)>& extra) c
   } else {
     json.null_field("ceilings");
   }
+  if (before) {
+    json.key("conditions").begin_object();
+    write_conditions(json, "before", *before);
+    write_conditions(json, "after", read_conditions(before->device));
+    json.end_object();
+  }
   if (!settings.empty()) {
     json.key("settings").begin_object(JsonWriter::Style::kInline);
     for (const auto& [name, value] : settings) json.field(name, value);
@@ -168,7 +176,7 @@ std::string ResultFile::to_csv() const {
       "ns,"
       "p90_ns,max_ns,end_to_end_median_ns,setup_ns,workspace_bytes,flops,bytes_ideal,gflops,gbytes_per_s,"
       "ceiling_fraction,bound_by,max_abs_error,error_bound,ratio_to_cudnn,published_ns,published_gflops,"
-      "repro,p99_ns,images_per_s,correct,counted\n";
+      "repro,p99_ns,images_per_s,correct,counted,products_saved\n";
   for (const ResultRow& row : rows) {
     const bool timed = row.time.samples > 0;
     std::string labels;
@@ -210,7 +218,8 @@ std::string ResultFile::to_csv() const {
                                  csv_number(row.p99_ns),
                                  csv_number(row.images_per_s()),
                                  row.accuracy ? std::to_string(row.accuracy->correct) : std::string(),
-                                 row.accuracy ? std::to_string(row.accuracy->count) : std::string()};
+                                 row.accuracy ? std::to_string(row.accuracy->count) : std::string(),
+                                 csv_number(row.products_saved)};
     std::string line;
     for (const std::string& cell : cells) line += (line.empty() && &cell == cells ? "" : ",") + cell;
     text += line + "\n";

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "apps/common/ceilings.h"
+#include "apps/common/conditions.h"
 #include "apps/common/json_writer.h"
 #include "framework/launch_resources.h"
 #include "framework/statistics.h"
@@ -57,6 +58,9 @@ struct ResultRow {
   double first_call_ns = NAN;  // the first run with whatever it sets up, host clock; in no mean
   std::optional<int64_t> workspace_bytes;
   double flops = NAN, bytes_ideal = NAN;
+  /// Products of the direct algorithm, which `flops` counts, over those that the kernel multiplies (Winograd: 2.25 and more,
+  /// FFT). Above 1, gflops() is an effective rate.
+  double products_saved = 1;
   double ceiling_fraction = NAN;
   std::string bound_by;
   std::optional<ResultError> error;
@@ -76,10 +80,9 @@ struct ResultRow {
   double gbytes_per_s() const { return time.median > 0 ? bytes_ideal / time.median : NAN; }
 };
 
-/// Gives `row` its share of the ceiling that binds `work`, by its median and cache state; a rate beyond that ceiling makes a
-/// PASSED row SUSPECT. `saved`: products of the direct algorithm over those that the kernel needs (Winograd: 2.25 and more).
-void apply_ceiling(ResultRow& row, const Ceilings& ceilings, const Work& work, MathMode math,
-                   double saved = 1);
+/// Gives `row` its share of the ceiling that binds `work`, by its median, its cache state and the products that it saves; a
+/// rate beyond that ceiling makes a PASSED row SUSPECT.
+void apply_ceiling(ResultRow& row, const Ceilings& ceilings, const Work& work, MathMode math);
 
 struct ResultFile {
   static constexpr const char* kSchema = "lenslet.results/1";
@@ -87,6 +90,8 @@ struct ResultFile {
   std::string tool;  // "lenslet profile"
   bool with_gpus = false;
   const Ceilings* ceilings = nullptr;  // may be null
+  std::optional<Conditions>
+      before;  // of the device, before anything was measured; those after are read by to_json()
   /// Options that change what a row measures, name and value, for --resume; none: the file does not say.
   std::vector<std::pair<std::string, std::string>> settings;
   std::vector<ResultRow> rows;

@@ -147,6 +147,7 @@ void read_study(const Object& entry, ResultRow& row) {
           read_launch(Object(launch, concat(entry.where(), ": \"launches\"[", index++, "]"))));
   }
   row.repro_benchdnn = entry.optional_text("repro_benchdnn");
+  if (entry.has("products_saved")) row.products_saved = entry.number("products_saved");
 }
 
 ResultRow read_row(const Object& entry) {
@@ -204,10 +205,21 @@ Ceilings read_ceilings(const Object& entry) {
     ceilings.device = Device::cuda(ordinal);
   }
   ceilings.copy_bytes_per_s = entry.number_or_null("copy_bytes_per_s");
+  ceilings.read_bytes_per_s = entry.optional_number("read_bytes_per_s");
   for (const ordered_json& item : entry.array("caches")) {
     const Object cache(item, entry.where() + ": an entry of \"caches\"");
-    ceilings.caches.push_back(
-        {cache.text("name"), cache.number("capacity_bytes"), cache.number_or_null("copy_bytes_per_s")});
+    ceilings.caches.push_back({cache.text("name"), cache.number("capacity_bytes"),
+                               cache.number_or_null("copy_bytes_per_s"),
+                               cache.optional_number("read_bytes_per_s")});
+  }
+  if (entry.has("peaks")) {
+    for (const ordered_json& item : entry.array("peaks")) {
+      const Object peak(item, entry.where() + ": an entry of \"peaks\"");
+      const std::string math = peak.text("math");
+      if (math != "fp32" && math != "tf32" && math != "fp16") throw peak.wrong("math", "fp32, tf32 or fp16");
+      ceilings.peaks.push_back(
+          {parse_math_mode(math), peak.text("instruction"), peak.number_or_null("flops_per_s")});
+    }
   }
   ceilings.fp32_flops_per_s = entry.number_or_null("fp32_flops_per_s");
   ceilings.tf32_flops_per_s = entry.number_or_null("tf32_flops_per_s");

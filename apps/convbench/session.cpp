@@ -106,6 +106,12 @@ void BenchSession::read_earlier() {
         concat(options_.json, " was measured otherwise (", reason,
                "), so --resume cannot go on from it: give another --json file, or leave out --resume"));
   }
+  if (earlier.ceilings && earlier.ceilings->device != device()) {
+    throw DataError(concat(options_.json, " was measured on ", earlier.ceilings->device.to_string(),
+                           ", this run is on ", device().to_string(), ": give --device ",
+                           earlier.ceilings->device.to_string(), ", or another --json file"));
+  }
+  earlier_ceilings_ = std::move(earlier.ceilings);
   earlier_ = std::move(earlier.rows);
   for (size_t i = 0; i < earlier_.size(); ++i) {
     if (earlier_[i].status == "SKIPPED" || earlier_[i].status == "ERROR") continue;  // worth another try
@@ -159,15 +165,26 @@ Console& BenchSession::console() {
 void BenchSession::begin(int64_t groups, const std::string& label) {
   if (!begun_) {
     begun_ = true;
-    // Before everything else that is timed: they warm the clocks up, and every row is judged by them.
-    ceilings_ = measure_ceilings(device());
-    console().line(describe(ceilings_));
-    if (!ceilings_.notes.empty() && device().is_cuda()) {
-      console().line("not measured: " + printable(ceilings_.notes));
-    }
+    results_.before = read_conditions(device());
+    take_ceilings();
   }
   groups_done_ = 0;
   progress_.emplace(label, groups);
+}
+
+// One file has one set of ceilings, by which each of its rows was judged: a run that goes on from a file keeps the file's.
+void BenchSession::take_ceilings() {
+  if (earlier_ceilings_) {
+    ceilings_ = *earlier_ceilings_;
+    console().line(
+        concat("the ceilings are those of ", printable(options_.json), ", measured when it was begun"));
+    return;
+  }
+  // Before everything else that is timed: they warm the clocks up, and every row is judged by them.
+  ceilings_ = measure_ceilings(device());
+  console().line(describe(ceilings_));
+  if (!ceilings_.notes.empty() && device().is_cuda())
+    console().line("not measured: " + printable(ceilings_.notes));
 }
 
 void BenchSession::add(std::vector<ResultRow> rows) {

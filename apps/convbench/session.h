@@ -37,8 +37,8 @@ class BenchSession {
   MeasureOptions measure_options() const;
   /// As the options ask, judged by the ceilings of this run.
   RowContext row_context() const { return {options_.measure.hot, options_.measure.cold, &ceilings_}; }
-  /// Call when all that was asked for is known to be possible: the first time it measures the ceilings. Says on a terminal how
-  /// far things are: `groups` in all.
+  /// Call when all that was asked for is known to be possible: the first time it measures the ceilings, unless the file that
+  /// --resume names has them. Says on a terminal how far things are: `groups` in all.
   void begin(int64_t groups, const std::string& label);
   /// Keeps rows, files them (so that a run that ends early leaves what it has), and moves the progress on by one group.
   void add(std::vector<ResultRow> rows);
@@ -62,6 +62,7 @@ class BenchSession {
 
  private:
   void read_earlier();
+  void take_ceilings();
   /// Rows of the file to resume that this run has not added.
   std::vector<ResultRow> kept() const;
   /// What goes to the files: this run's rows, then kept().
@@ -74,6 +75,7 @@ class BenchSession {
   std::string device_reason_;
   Stream stream_;
   Ceilings ceilings_;
+  std::optional<Ceilings> earlier_ceilings_;  // of the file to resume: its rows were judged by them
   ResultFile results_;
   std::optional<FileLock> resumed_;         // the --json file, while this run adds to it
   std::vector<ResultRow> earlier_;          // of the file to resume, in order

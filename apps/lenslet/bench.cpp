@@ -59,6 +59,7 @@ class ModelBench {
     console_.line(concat("pictures:   ", pictures_.count(), ", ",
                          data_ ? concat("from ", printable(data_->images_path))
                                : std::string("drawn: no MNIST here, so nothing is counted")));
+    results_.before = read_conditions(session_.device());
     ceilings_ = measure_ceilings(session_.device());
     throw_if_interrupted();
     console_.line(describe(ceilings_));

@@ -111,7 +111,8 @@ ResultRow layer_row(const Executable::Step& step, const Graph& graph, const Ceil
   row.workspace_bytes = static_cast<int64_t>(step.workspace_bytes);
   row.flops = step.work.flops;
   row.bytes_ideal = step.work.bytes;
-  apply_ceiling(row, ceilings, step.work, step.math, step.op->products_saved());
+  row.products_saved = step.op->products_saved();
+  apply_ceiling(row, ceilings, step.work, step.math);
   return row;
 }
 
@@ -327,6 +328,8 @@ ExitCode run_profile(const ProfileCommandOptions& options) {
   // Ceilings first: they warm the clocks up, and the profile is judged by them.
   Ceilings ceilings;
   Measured measured;
+  ResultFile results;
+  results.before = read_conditions(session.device());
   try {
     ceilings = measure_ceilings(session.device());
     throw_if_interrupted();
@@ -338,7 +341,6 @@ ExitCode run_profile(const ProfileCommandOptions& options) {
     measured.fault = error.what();  // what was measured before it is still written
   }
 
-  ResultFile results;
   results.tool = "lenslet profile";
   results.with_gpus = session.device().is_cuda();
   results.ceilings = &ceilings;

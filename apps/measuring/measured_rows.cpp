@@ -17,9 +17,10 @@ std::vector<ResultRow> rows_of(const ResultRow& base, const Measurement& measure
     row.end_to_end = measured.end_to_end;
     row.flops = work.flops;
     row.bytes_ideal = work.bytes;
+    row.products_saved = saved;
     row.error = measured.error;
     row.first_call_ns = measured.first_call_ns;
-    if (row.time.samples > 0 && context.ceilings) apply_ceiling(row, *context.ceilings, work, math, saved);
+    if (row.time.samples > 0 && context.ceilings) apply_ceiling(row, *context.ceilings, work, math);
     rows.push_back(std::move(row));
   }
   return rows;

@@ -9,13 +9,16 @@
 #include <stdexcept>
 
 #include "apps/common/ceilings.h"
+#include "apps/common/conditions.h"
 #include "apps/common/json_writer.h"
 #include "apps/common/option_values.h"
+#include "apps/common/peak_rates.h"
 #include "apps/common/program.h"
 #include "apps/common/result_file.h"
 #include "apps/common/table.h"
 #include "apps/common/text.h"
 #include "framework/error.h"
+#include "framework/parallel.h"
 
 namespace lenslet {
 namespace {
@@ -203,16 +206,112 @@ TEST(Ceilings, TheOneThatTakesLongestBinds) {
   EXPECT_DOUBLE_EQ(binding_ceiling(ceilings, {1000, 100}, MathMode::kFp16, true).best_ns, 500);
   ceilings.device = Device::cuda();
   EXPECT_NE(describe(ceilings).find("fp16 2.00 GFLOP/s"), std::string::npos) << describe(ceilings);
+  // Reading counts where it is faster than copying.
+  ceilings.read_bytes_per_s = 2e9;
+  ceilings.caches[0].read_bytes_per_s = 20e9;
+  EXPECT_DOUBLE_EQ(binding_ceiling(ceilings, {10, 100}, MathMode::kFp32, false).best_ns, 50);
+  EXPECT_DOUBLE_EQ(binding_ceiling(ceilings, {0, 100}, MathMode::kFp32, true).best_ns, 5);
   ceilings.replayed_launch_ns = 2000;
   EXPECT_EQ(binding_ceiling(ceilings, {1000, 100}, MathMode::kFp32, true).by, "launch");
 }
 
+// A library's rate is no limit: the fastest instruction of the math mode is. Only where the library is faster than all that
+// was measured does its rate stand in.
+TEST(Ceilings, ThePeakIsTheLimitAndTheLibraryStandsBesideIt) {
+  Ceilings ceilings;
+  ceilings.fp32_flops_per_s = 51e12;
+  ceilings.tf32_flops_per_s = 390e12;
+  ceilings.peaks = {{MathMode::kFp32, "FFMA", 65.8e12},
+                    {MathMode::kTf32, "mma.sync", 300e12},
+                    {MathMode::kTf32, "wgmma", 480e12},
+                    {MathMode::kFp32, "other", 10e12}};
+  EXPECT_EQ(arithmetic_limit(ceilings, MathMode::kFp32).by, "fp32 peak");
+  EXPECT_DOUBLE_EQ(arithmetic_limit(ceilings, MathMode::kFp32).flops_per_s, 65.8e12);
+  EXPECT_DOUBLE_EQ(arithmetic_limit(ceilings, MathMode::kTf32).flops_per_s, 480e12);
+  EXPECT_TRUE(std::isnan(arithmetic_limit(ceilings, MathMode::kFp16).flops_per_s));
+  ceilings.tf32_flops_per_s = 490e12;
+  EXPECT_EQ(arithmetic_limit(ceilings, MathMode::kTf32).by, "tf32 gemm");
+  EXPECT_DOUBLE_EQ(arithmetic_limit(ceilings, MathMode::kTf32).flops_per_s, 490e12);
+  // 60 of 65.8: below the limit, although it is above what the library reaches.
+  ResultRow row;
+  row.cache = "hot";
+  row.time.median = 1e6;
+  apply_ceiling(row, ceilings, {60e9, 0}, MathMode::kFp32);
+  EXPECT_EQ(row.status, "PASSED");
+  EXPECT_EQ(row.bound_by, "fp32 peak");
+  EXPECT_NEAR(row.ceiling_fraction, 60 / 65.8, 1e-9);
+  apply_ceiling(row, ceilings, {80e9, 0}, MathMode::kFp32);
+  EXPECT_EQ(row.status, "SUSPECT");
+  row.status = "PASSED";
+  row.products_saved = 2.25;  // the same rate, effective
+  apply_ceiling(row, ceilings, {80e9, 0}, MathMode::kFp32);
+  EXPECT_EQ(row.status, "PASSED");
+}
+
 TEST(Ceilings, OfTheCpuAreMeasured) {
   const Ceilings ceilings = measure_ceilings(Device::cpu());
+  ASSERT_EQ(ceilings.peaks.size(), fma_loops().size());
+  EXPECT_EQ(ceilings.caches.size(), 3u);
+  for (const CacheCeiling& cache : ceilings.caches) {
+    EXPECT_GT(cache.copy_bytes_per_s, 1e8) << cache.name;
+    EXPECT_GT(cache.read_bytes_per_s, 1e8) << cache.name;
+    // A byte a cycle of 10 GHz and a load of 128 bytes: no thread reads faster.
+    EXPECT_LT(cache.read_bytes_per_s, 1280e9 * num_threads()) << cache.name;
+  }
+  for (const PeakRate& peak : ceilings.peaks) {
+    EXPECT_EQ(peak.math, MathMode::kFp32);
+    EXPECT_GT(peak.flops_per_s, 1e8) << peak.instruction;
+    // Two units of 16 lanes at 10 GHz: no core does more.
+    EXPECT_LT(peak.flops_per_s, 640e9 * num_threads()) << peak.instruction;
+  }
+  EXPECT_GT(ceilings.read_bytes_per_s, 1e8);
   EXPECT_GT(ceilings.copy_bytes_per_s, 1e8);
   EXPECT_GT(ceilings.fp32_flops_per_s, 1e7);
   EXPECT_FALSE(ceilings.gemm_library.empty());
   EXPECT_TRUE(std::isnan(ceilings.launch_ns));
+}
+
+TEST(PeakRates, EveryWordIsRead) {
+  alignas(64) uint32_t words[1024];
+  uint32_t sum = 0;
+  for (uint32_t i = 0; i < 1024; ++i) sum += words[i] = i * i;
+  EXPECT_EQ(read_words(words, 1024), sum);
+}
+
+// Each round multiplies and adds once: the sums tend to addend / (1 - factor).
+TEST(PeakRates, EveryRoundMultipliesAndAdds) {
+  for (const FmaLoop& loop : fma_loops()) {
+    const double sums = loop.flops_a_round / 2;
+    EXPECT_NEAR(loop.run(0, 0.5f, 1.0f), loop.run(1, 1.0f, 0.0f), 1e-3) << loop.instruction;
+    EXPECT_NEAR(loop.run(60, 0.5f, 1.0f), 2 * sums, 1e-3 * sums) << loop.instruction;
+    EXPECT_NEAR(loop.run(1, 0.0f, 3.0f), 3 * sums, 1e-3 * sums) << loop.instruction;
+  }
+}
+
+TEST(Conditions, OfTheCpuAreToldOrTheReasonWhyNot) {
+  const Conditions now = read_conditions(Device::cpu());
+  EXPECT_TRUE(now.clock_mhz > 100 || now.reason.find("tells the clock") != std::string::npos) << now.reason;
+  EXPECT_TRUE(!now.governor.empty() || now.reason.find("no governor") != std::string::npos) << now.reason;
+  std::string text;
+  JsonWriter json([&](const std::string& part) { text += part; });
+  json.begin_object();
+  write_conditions(json, "before", now);
+  json.end_object().finish();
+  const nlohmann::json read = nlohmann::json::parse(text).at("before");
+  EXPECT_EQ(read.at("device"), "cpu");
+  EXPECT_TRUE(read.at("power_w").is_null());
+  EXPECT_FALSE(read.at("reason").is_null());
+}
+
+TEST(ResultFile, ConditionsAreThoseBeforeAndAfter) {
+  ResultFile file;
+  file.tool = "test";
+  EXPECT_EQ(file.to_json().find("\"conditions\""), std::string::npos);
+  file.before = read_conditions(Device::cpu());
+  file.before->clock_mhz = 12345;
+  const nlohmann::json read = nlohmann::json::parse(file.to_json()).at("conditions");
+  EXPECT_EQ(read.at("before").at("clock_mhz"), 12345);
+  EXPECT_NE(read.at("after").at("clock_mhz"), 12345) << "not read again";
 }
 
 }  // namespace

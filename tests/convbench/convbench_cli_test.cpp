@@ -283,10 +283,12 @@ TEST_F(ConvbenchTest, ResumeKeepsRowsThatItIsNotAskedFor) {
     return bench(words);
   };
   ASSERT_EQ(run_of(kSmall, {}).exit_code, 0);
-  const Json first = json("r.json")["results"];
+  const Json first = json("r.json")["results"], ceilings = json("r.json")["ceilings"];
   ProgramRun second = run_of("mb1ic3ih20oc3kh3ph1", {"--resume"});
   ASSERT_EQ(second.exit_code, 0) << second.err;
   EXPECT_NE(second.out.find("kept 4 rows"), std::string::npos) << second.out;
+  EXPECT_EQ(json("r.json")["ceilings"].dump(), ceilings.dump())
+      << "rows were judged by other ceilings than those that stand there";
   const Json both = json("r.json")["results"];
   ASSERT_EQ(both.size(), 2 * first.size());
   for (size_t i = 0; i < first.size(); ++i) {

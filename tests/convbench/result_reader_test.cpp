@@ -31,6 +31,7 @@ ResultRow full_row() {
   row.setup_ns = 12345;
   row.workspace_bytes = 1048576;
   row.flops = 2.5e9;
+  row.products_saved = 2.25;
   row.bytes_ideal = 1.5e7;
   row.ceiling_fraction = 0.73;
   row.bound_by = "fp32 gemm";
@@ -47,7 +48,9 @@ std::string document(const std::vector<ResultRow>& rows, bool interrupted = fals
   Ceilings ceilings;
   ceilings.device = Device::cuda(1);
   ceilings.copy_bytes_per_s = 4.2e12;
-  ceilings.caches = {{"L2", 62914560, 4.6e12}};
+  ceilings.read_bytes_per_s = 4.5e12;
+  ceilings.caches = {{"L2", 62914560, 4.6e12, 6.1e12}};
+  ceilings.peaks = {{MathMode::kFp32, "FFMA", 65.8e12}, {MathMode::kFp16, "wgmma", NAN}};
   ceilings.fp32_flops_per_s = 51e12;
   ceilings.gemm_library = "cuBLAS";
   ceilings.notes = "tf32 was not measured";
@@ -132,9 +135,9 @@ TEST(ResultReader, NamesTheMissingKey) {
     expect_error<DataError>([&] { parse_results(text, "f"); }, concat("f lacks \"", key, "\""));
   }
   const ordered_json row = ordered_json::parse(document({full_row()}))["results"][0];
-  const std::set<std::string> later = {"study",         "labels",         "end_to_end_ns",
-                                       "first_call_ns", "ratio_to_cudnn", "published",
-                                       "launches",      "repro_benchdnn", "replayed"};
+  const std::set<std::string> later = {"study",          "labels",        "end_to_end_ns", "first_call_ns",
+                                       "ratio_to_cudnn", "published",     "launches",      "repro_benchdnn",
+                                       "replayed",       "products_saved"};
   const std::set<std::string> derived = {"gflops", "gbytes_per_s", "images_per_s"};
   const std::set<std::string> not_read = {"p99_ns", "accuracy"};  // of lenslet bench, which reads no file
   for (const auto& [key, value] : row.items()) {

@@ -1,0 +1,31 @@
+// Under which conditions a device measured: clocks, power and temperature, which decide how fast it is at that moment.
+#pragma once
+
+#include <cmath>
+#include <string>
+
+#include "apps/common/json_writer.h"
+#include "framework/device.h"
+
+namespace lenslet {
+
+/// What the system tells at one moment: of a GPU through NVML, of the CPU from Linux's files. NaN or empty where it tells
+/// nothing; `reason` then says why.
+struct Conditions {
+  Device device;
+  double clock_mhz = NAN;         // of the multiprocessors; of the CPU the mean of its cores
+  double memory_clock_mhz = NAN;  // of a GPU
+  double power_w = NAN;           // of a GPU
+  double temperature_c = NAN;
+  std::string governor;      // of the CPU's frequency: "performance"
+  std::string throttled_by;  // what holds a GPU's clock down: "power cap", "temperature"
+  std::string reason;
+};
+
+/// Never throws; costs about a millisecond, on a GPU the first call some ten more.
+Conditions read_conditions(Device device);
+
+/// Member `name`.
+void write_conditions(JsonWriter& json, const char* name, const Conditions& conditions);
+
+}  // namespace lenslet
