@@ -42,6 +42,9 @@ class Contender {
   /// Judges `output`, a host copy of judged(round), one part after another, taken after a run with input number `round`,
   /// against the reference.
   virtual Verdict judge(int round, const std::vector<float>& output) = 0;
+  /// What must be right as well before it has a time: the same code with bias, ReLU or pooling inside. They read the same
+  /// inputs and are judged on the first, once. Owned by it.
+  virtual std::vector<Contender*> variants() { return {}; }
   /// Enqueues copies of the input from, and of the output to, page-locked host memory. Timed as part of a run where
   /// end_to_end() says that there is something to copy.
   virtual bool end_to_end() const { return false; }

@@ -76,6 +76,12 @@ void Distrust::poison() {
              stream_);
 }
 
+void Distrust::poison_both() {
+  poison();
+  stream_.synchronize();
+  std::memset(contender_.host_output(), kPoisonByte, contender_.output_count() * sizeof(float));
+}
+
 const std::vector<float>& Distrust::download(int round) {
   size_t count = 0;
   const std::vector<Contender::Part> parts = contender_.judged(round);
@@ -149,11 +155,28 @@ std::string Distrust::check(int round, int64_t calls, double usual_ns) {
   return calls > 0 ? concat("wrong after ", calls, " calls, right before them: ", wrong) : wrong;
 }
 
+std::string Distrust::check_over(int standing, int round) {
+  const std::vector<Contender::Part> parts = contender_.judged(standing);
+  const std::vector<float> answer = download(standing);  // load() may poison the output
+  contender_.load(round, stream_);
+  const float* from = answer.data();
+  for (const Contender::Part& part : parts) {
+    copy_bytes(contender_.output() + part.first, stream_.device(), from, Device::cpu(),
+               part.count * sizeof(float), stream_);
+    from += part.count;
+  }
+  stream_.synchronize();
+  contender_.run(stream_);
+  throw_on_unreported_error(stream_.device());
+  stream_.synchronize();
+  const std::string wrong = judge_output(round);
+  return wrong.empty() ? wrong : concat("wrong where the output of another input stood: ", wrong);
+}
+
 std::string Distrust::check_end_to_end(int round) {
-  poison();
+  poison_both();
   float* const host = contender_.host_output();
   const size_t count = contender_.output_count();
-  std::memset(host, kPoisonByte, count * sizeof(float));
   contender_.copy_in(stream_);
   contender_.run(stream_);
   contender_.copy_out(stream_);
@@ -163,17 +186,27 @@ std::string Distrust::check_end_to_end(int round) {
   return judge(round, scratch_);
 }
 
-bool Distrust::output_changed(Stream& stream) {
-  const size_t count = contender_.output_count(), peek = std::min(count, kPeekCount);
-  std::vector<float> seen(peek);
-  bool changed = false;
-  for (const size_t place : {size_t{0}, (count - peek) / 2, count - peek}) {
-    copy_bytes(seen.data(), Device::cpu(), contender_.output() + place, stream.device(), peek * sizeof(float),
+std::vector<float> Distrust::peek(Stream& stream) {
+  const size_t count = contender_.output_count(), part = std::min(count, kPeekCount);
+  std::vector<float> seen(3 * part);
+  float* place = seen.data();
+  for (const size_t first : {size_t{0}, (count - part) / 2, count - part}) {
+    copy_bytes(place, Device::cpu(), contender_.output() + first, stream.device(), part * sizeof(float),
                stream);
-    stream.synchronize();
-    changed = changed || !std::all_of(seen.begin(), seen.end(), poisoned);
+    place += part;
   }
-  return changed;
+  stream.synchronize();
+  return seen;
+}
+
+bool Distrust::output_changed(Stream& stream) {
+  const std::vector<float> seen = peek(stream);
+  return !std::all_of(seen.begin(), seen.end(), poisoned);
+}
+
+bool Distrust::still_poisoned() {
+  const std::vector<float> seen = peek(stream_);
+  return std::any_of(seen.begin(), seen.end(), poisoned);
 }
 
 bool Distrust::changes_while_held_back(double usual_ns) {

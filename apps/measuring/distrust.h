@@ -22,8 +22,15 @@ class Distrust {
   /// streams. On the CPU the output must not change while nothing runs. Throws what run() throws, and DeviceError for a
   /// launch that failed unreported.
   std::string check(int round, int64_t calls, double usual_ns);
+  /// After a check with input `standing`: loads input `round`, puts the answer to the other one back into the output, runs
+  /// once and judges. A kernel that returns at once where an output stands is wrong then.
+  std::string check_over(int standing, int round);
   /// Poisons the output on the stream.
   void poison();
+  /// And the host's copy of it; waits.
+  void poison_both();
+  /// Whether any of the places looked at, both ends and the middle, is still poisoned. Waits.
+  bool still_poisoned();
   /// Judges what lies in the output now, after runs with input `round`.
   std::string judge_output(int round);
 
@@ -36,7 +43,9 @@ class Distrust {
  private:
   const std::vector<float>& download(int round);
   std::string judge(int round, const std::vector<float>& output);
-  /// Whether any of the places looked at is no longer poisoned; `stream`: the one to look by.
+  /// Outputs at both ends and in the middle; `stream`: the one to look by.
+  std::vector<float> peek(Stream& stream);
+  /// Whether any of those is no longer poisoned.
   bool output_changed(Stream& stream);
   bool changes_while_held_back(double usual_ns);
 

@@ -16,11 +16,19 @@ namespace {
 
 constexpr int kRounds = 5;          // turns that each rival gets, at most
 constexpr double kBatchNs = 200e3;  // short runs are timed in batches that long
-constexpr int kMaxBatch = 256;      // runs in a batch: a stream holds back about a thousand launches
+// Runs in a batch: few would hide what a run gains that finds its output standing (see kStandingRatio); a stream holds back
+// about a thousand launches.
+constexpr int kMinBatch = 4, kMaxBatch = 256;
 constexpr double kPatience = 10;  // a slow rival gets fewer turns: no more than this times the time asked for
 constexpr double kLongNs = 100e6;  // of such a run, filling the caches is less than a hundredth
 constexpr int kNoiseRetries = 3;   // further goes for a rival that is noisier than asked for
 constexpr int kSamplesATurn = 2000;
+// A run by itself on a poisoned output, at its fastest of at least this many, is compared with the runs of a batch, which
+// find the output of the one before: a kernel that then returns at once is faster than kStandingRatio times, and by more
+// than kStandingWindows times what an all but empty window takes. Where it looks as if, more are taken: a busy machine delays
+// single runs.
+constexpr int kAloneATurn = 3, kMostAlone = 60;
+constexpr double kStandingRatio = 2, kStandingWindows = 2;
 enum Input { kBefore, kTimed, kAfter };  // rounds of Contender::load
 
 constexpr const char* kInterrupted = "interrupted before it was measured";
@@ -38,7 +46,9 @@ struct Rival {
   bool alive = true;      // neither failed nor skipped
   bool held_back = true;  // its launches fit behind the gate
   bool last_turn = false;
-  CapturedGraph replay;  // `batch` runs as one launch; none where a run is long, or cannot be captured
+  CapturedGraph replay;        // `batch` runs as one launch; none where a run is long, or cannot be captured
+  CapturedGraph single;        // one run, where there is a replay
+  double alone_ns = INFINITY;  // of one run on a poisoned output, the fastest so far
   int batch = 1, turns = kRounds;
   int64_t calls = 0;
   double once_ns = 0;
@@ -101,7 +111,8 @@ class Contest {
   }
 
   static int batch_of(double once_ns) {
-    return static_cast<int>(std::clamp(kBatchNs / std::max(once_ns, 1.0), 1.0, double{kMaxBatch}));
+    const double runs = kBatchNs / std::max(once_ns, 1.0);
+    return runs < 2 ? 1 : static_cast<int>(std::clamp(runs, double{kMinBatch}, double{kMaxBatch}));
   }
 
   void run_once(Rival& rival) {
@@ -126,6 +137,10 @@ class Contest {
     if (options_.verify != Verify::kOff) {
       const std::string wrong = rival.distrust.check(kBefore, 0, rival.once_ns);
       if (!wrong.empty()) return rival.fail("FAILED", wrong);
+      for (Contender* variant : rival.contender.variants()) check_variant(rival, *variant);
+      if (!rival.alive) return;
+      const std::string standing = rival.distrust.check_over(kBefore, kTimed);
+      if (!standing.empty()) return rival.fail("FAILED", standing);
     }
     NvtxRange range("warmup");
     const double end = host_now_ns() + options_.warmup_ms * 1e6;
@@ -143,10 +158,17 @@ class Contest {
     if (options_.hot && rival.batch > 1 && stream_.device().is_cuda()) capture_batch(rival);
   }
 
+  void check_variant(Rival& rival, Contender& variant) {
+    if (!rival.alive) return;
+    const std::string wrong = Distrust(variant, stream_, scratch_).check(kBefore, 0, rival.once_ns);
+    if (!wrong.empty()) rival.fail("FAILED", concat(variant.name(), ": ", wrong));
+  }
+
   // Launches one behind another leave a gap that counts between short kernels; the nodes of a CUDA graph leave less.
   // What a rival enqueues is captured call by call, so that each run of the batch is one that the rival made.
   void capture_batch(Rival& rival) {
     try {
+      rival.single = CapturedGraph::capture(stream_, [&] { run_once(rival); });
       rival.replay = CapturedGraph::capture(stream_, [&] {
         for (int i = 0; i < rival.batch; ++i) run_once(rival);
       });
@@ -157,17 +179,25 @@ class Contest {
   }
 
   // Nanoseconds a run, of `count` runs back to back, the stream held back until all are enqueued; NaN where the gate
-  // gave up. `replay`: those runs as one launch.
+  // gave up. `replay`: those runs as one launch. Where it is verified, the output is poisoned before the window opens.
   double time_batch(Rival& rival, int count, CacheFlush* flush, const CapturedGraph* replay = nullptr) {
-    const auto enqueue = [&] {
-      if (flush) flush->enqueue(stream_);
-      begin_.record(stream_);
+    return time_window(rival, count, flush, [&] {
       if (replay) {
         replay->launch(stream_);
         rival.calls += count;
       } else {
         for (int i = 0; i < count; ++i) run_once(rival);
       }
+    });
+  }
+
+  template <typename Enqueue>
+  double time_window(Rival& rival, int count, CacheFlush* flush, Enqueue&& runs) {
+    const auto enqueue = [&] {
+      if (options_.verify == Verify::kBoth) rival.distrust.poison();
+      if (flush) flush->enqueue(stream_);
+      begin_.record(stream_);
+      runs();
       end_.record(stream_);
     };
     if (rival.held_back) {
@@ -179,6 +209,7 @@ class Contest {
         if (count == 1) rival.held_back = false;
         rival.batch = std::max(1, rival.batch / 4);
         rival.replay = {};
+        rival.single = {};
         throw_on_unreported_error(stream_.device());
         return NAN;
       }
@@ -234,15 +265,43 @@ class Contest {
 
   void time_hot(Rival& rival, double until) {
     if (rival.once_ns < kLongNs) run_once(rival);  // the rival before left its own data in the caches
-    rival.distrust.poison();
     sample_until(rival, rival.hot, until, [&] {
       return time_batch(rival, rival.batch, nullptr, rival.replay ? &rival.replay : nullptr);
     });
     judge_timed(rival);
+    if (rival.alive && rival.batch > 1 && options_.verify == Verify::kBoth) time_alone(rival);
+  }
+
+  // Single runs, each on a poisoned output and timed as the batches are; see kStandingRatio.
+  void time_alone(Rival& rival) {
+    const CapturedGraph* const single = rival.single ? &rival.single : nullptr;
+    const auto take = [&](int count) {
+      for (int i = 0; i < count && !stopped(); ++i) {
+        const double ns = time_batch(rival, 1, nullptr, single);
+        if (!std::isnan(ns)) rival.alone_ns = std::min(rival.alone_ns, ns);
+      }
+    };
+    take(kAloneATurn);
+    if (!rival.last_turn || !std::isfinite(rival.alone_ns) || rival.hot.empty()) return;
+    if (rival.distrust.still_poisoned())
+      return rival.fail("FAILED", "skipped work: a run by itself left its output as it was");
+    double window_ns = INFINITY;
+    for (int i = 0; i < kAloneATurn; ++i) {
+      const double ns = time_window(rival, 1, nullptr, [&] {
+        fill_bytes(rival.contender.output(), stream_.device(), 0, sizeof(float), stream_);
+      });
+      if (!std::isnan(ns)) window_ns = std::min(window_ns, ns);
+    }
+    const double batch_ns = summarize(rival.hot).median;
+    const double most = kStandingRatio * batch_ns + kStandingWindows * window_ns;
+    for (int i = 0; i < kMostAlone && rival.alone_ns > most && !stopped(); ++i) take(1);
+    if (rival.alone_ns > most && !stopped()) {
+      rival.fail("FAILED", concat("skips work where its output stands: a run takes ", format_time(batch_ns),
+                                  " behind another, ", format_time(rival.alone_ns), " on a poisoned output"));
+    }
   }
 
   void time_cold(Rival& rival, double until) {
-    rival.distrust.poison();
     sample_until(rival, rival.cold, until, [&] { return time_batch(rival, 1, flush_.get()); });
     judge_timed(rival);
   }
@@ -250,6 +309,7 @@ class Contest {
   void time_end_to_end(Rival& rival, double until) {
     if (!rival.contender.end_to_end()) return;
     sample_until(rival, rival.end_to_end, until, [&] {
+      if (options_.verify == Verify::kBoth) rival.distrust.poison_both();
       const double start = host_now_ns();
       rival.contender.copy_in(stream_);
       run_once(rival);

@@ -106,9 +106,24 @@ reference::Term ConvJudge::term_at(const float* x, int64_t n, int64_t k, int64_t
 ConvCase ConvJudge::make_case(uint64_t seed) const {
   const auto images = static_cast<size_t>(problem_.n);
   const size_t image_size = static_cast<size_t>(problem_.input_shape().num_elements()) / images;
+  ConvCase data = answers_to(input_of(fill_, images, image_size, seed), seed);
+  if (problem_.layout == TensorLayout::kNhwc) data.x = nchw_to_nhwc(data.x, problem_.input_shape());
+  return data;
+}
+
+ConvCase ConvJudge::case_of(std::vector<float> x, uint64_t seed) const {
+  if (problem_.layout == TensorLayout::kNchw) return answers_to(std::move(x), seed);
+  ConvCase data = answers_to(nhwc_to_nchw(x, problem_.input_shape()), seed);
+  data.x = std::move(x);
+  return data;
+}
+
+ConvCase ConvJudge::answers_to(std::vector<float> x, uint64_t seed) const {
+  const auto images = static_cast<size_t>(problem_.n);
+  const size_t image_size = x.size() / images;
   ConvCase data;
   data.fill = fill_;
-  data.x = input_of(fill_, images, image_size, seed);
+  data.x = std::move(x);
   data.image_maximum.resize(images);
   parallel_for(static_cast<int64_t>(images), 1, [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) {
@@ -139,7 +154,6 @@ ConvCase ConvJudge::make_case(uint64_t seed) const {
       sample.term = term_at(data.x.data(), sample.n, sample.k, place / columns_, place % columns_);
     }
   });
-  if (problem_.layout == TensorLayout::kNhwc) data.x = nchw_to_nhwc(data.x, problem_.input_shape());
   return data;
 }
 

@@ -56,11 +56,15 @@ class ConvJudge {
   /// Another input for the same weights; the same seed gives the same input. Throws InterruptedError where
   /// reference::stop_when() says so.
   ConvCase make_case(uint64_t seed) const;
+  /// The same of an input that another judge of the problem made; `x` in the problem's layout.
+  ConvCase case_of(std::vector<float> x, uint64_t seed) const;
   /// Compares y (in the problem's layout) at the samples and demands a number everywhere.
   reference::Comparison compare(const ConvCase& data, const std::vector<float>& y,
                                 const ConvAccuracy& accuracy, bool bias, bool relu) const;
 
  private:
+  /// make_case() for that input; `x` and the case's are NCHW.
+  ConvCase answers_to(std::vector<float> x, uint64_t seed) const;
   /// The largest value and magnitude in the window of one output.
   reference::Term term_at(const float* x, int64_t n, int64_t k, int64_t row, int64_t column) const;
 

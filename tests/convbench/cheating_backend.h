@@ -20,11 +20,13 @@ constexpr DeviceKind kDevice = LENSLET_TEST_DEVICE;
 struct Victim {
   ConvKernel& kernel;
   Conv2dProblem problem;
-  int number;                     // of its backend's kernels, in the order in which they were prepared
-  std::shared_ptr<void> cache;    // device memory of an output
-  std::shared_ptr<Stream> other;  // another stream than the one that is timed
-  std::shared_ptr<std::thread> thread;
-  int64_t calls = 0;
+  int number;  // of its backend's kernels without bias, in the order in which they were prepared
+  std::shared_ptr<void> cache = {};    // device memory of an output
+  std::shared_ptr<Stream> other = {};  // another stream than the one that is timed
+  std::shared_ptr<std::thread> thread = {};
+  int64_t calls = 0, captured = 0;
+  std::shared_ptr<float> weights = {}, bias = {};  // on the device; no bias: empty
+  bool relu = false, pooled = false;
 
   size_t output_bytes() const { return problem.output_shape().bytes(); }
 };
@@ -34,10 +36,15 @@ class CheatingKernel : public WrappedKernel {
  public:
   CheatingKernel(const ConvPrepare& request, std::unique_ptr<ConvKernel> kernel, const Cheat& cheat,
                  int number)
-      : WrappedKernel(std::move(kernel)), cheat_(cheat), victim_{right(), request.problem, number, {}, {},
-                                                                 {}} {
+      : WrappedKernel(std::move(kernel)), cheat_(cheat), victim_{right(), request.problem, number} {
     victim_.cache = request.services.allocate(victim_.output_bytes());
     victim_.other = std::make_shared<Stream>(request.stream.device());
+    const auto weights = static_cast<size_t>(request.problem.weight_shape().num_elements());
+    victim_.weights = request.services.upload(request.weights, weights);
+    if (request.bias)
+      victim_.bias = request.services.upload(request.bias, static_cast<size_t>(request.problem.k));
+    victim_.relu = request.relu;
+    victim_.pooled = request.max_pool.has_value();
   }
   ~CheatingKernel() override {
     if (victim_.thread) victim_.thread->join();
@@ -65,7 +72,8 @@ class CheatingBackend : public WrappedBackend {
     return any_choice;
   }
   std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
-    return std::make_unique<CheatingKernel>(request, WrappedBackend::prepare(request), cheat_, prepared_++);
+    return std::make_unique<CheatingKernel>(request, WrappedBackend::prepare(request), cheat_,
+                                            request.bias ? -1 : prepared_++);
   }
 
  private:
@@ -77,6 +85,22 @@ inline void work(Victim& victim, const ConvArgs& args, RunContext& context) {
   victim.kernel.run(args, context);
 }
 
+/// Prepares something else than what is asked for.
+class ForgetfulBackend : public WrappedBackend {
+ public:
+  using Forget = std::function<void(ConvPrepare&)>;
+  explicit ForgetfulBackend(Forget forget)
+      : WrappedBackend(find_conv_backend(kDevice, "direct").open()), forget_(std::move(forget)) {}
+  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+    ConvPrepare other = request;
+    forget_(other);
+    return WrappedBackend::prepare(other);
+  }
+
+ private:
+  Forget forget_;
+};
+
 /// Writes something wrong over the first output.
 inline void spoil(const ConvArgs& args, RunContext& context) {
   fill_bytes(args.y, context.stream.device(), 0x40, sizeof(float), context.stream);
@@ -87,6 +111,26 @@ inline void write_past(Victim& victim, const ConvArgs& args, RunContext& context
   work(victim, args, context);
   float* past = args.y + victim.output_bytes() / sizeof(float);
   fill_bytes(past, context.stream.device(), 0x11, sizeof(float), context.stream);
+}
+
+/// Computes an output only where it does not stand already: where it is no number, or, if it also looks at the input, where
+/// that is another one.
+inline void work_where_none_stands(Victim& victim, const ConvArgs& args, RunContext& context,
+                                   bool looks_at_input) {
+  if (victim.pooled) return work(victim, args, context);
+  const Conv2dProblem& problem = victim.problem;
+  LazyConv conv;
+  conv.x = args.x;
+  conv.weights = victim.weights.get();
+  conv.bias = victim.bias.get();
+  conv.y = args.y;
+  conv.seen = looks_at_input ? static_cast<float*>(victim.cache.get()) : nullptr;
+  conv.c = problem.c, conv.h = problem.h, conv.w = problem.w, conv.k = problem.k;
+  conv.r = problem.r, conv.s = problem.s, conv.pad = problem.pad_h, conv.p = problem.p(),
+  conv.q = problem.q();
+  conv.relu = victim.relu;
+  if (context.stream.device().is_cuda()) return launch_lazy_conv(context.stream, conv);
+  for (int i = 0; i < conv.k * conv.p * conv.q; ++i) conv.output(i);
 }
 
 /// Works once and gives that output ever after.

@@ -23,7 +23,10 @@ class Cheats : public testing::Test {
   }
 
   std::vector<ResultRow> rows_of(const Cheat& cheat, const char* problem = kProblem) {
-    const CheatingBackend backend(cheat);
+    return rows_of(CheatingBackend(cheat), problem);
+  }
+
+  std::vector<ResultRow> rows_of(const ConvBackend& backend, const char* problem = kProblem) {
     BenchSession session(options_, "run");
     ConvBenchRequest request;
     request.problem = Conv2dProblem::parse(problem);
@@ -34,7 +37,12 @@ class Cheats : public testing::Test {
 
   void expect_caught(const Cheat& cheat, const std::string& status, const std::string& by_name,
                      const char* problem = kProblem) {
-    const std::vector<ResultRow> rows = rows_of(cheat, problem);
+    expect_caught(CheatingBackend(cheat), status, by_name, problem);
+  }
+
+  void expect_caught(const ConvBackend& backend, const std::string& status, const std::string& by_name,
+                     const char* problem = kProblem) {
+    const std::vector<ResultRow> rows = rows_of(backend, problem);
     ASSERT_EQ(rows.size(), 2u);  // hot and cold
     for (const ResultRow& row : rows) {
       EXPECT_EQ(row.status, status) << row.reason;
@@ -79,6 +87,56 @@ TEST_F(Cheats, SkippingWorkOnceItIsTimed) {
 }
 
 TEST_F(Cheats, ReturningACachedOutput) { expect_caught(return_cached, "FAILED", "returned a cached output"); }
+
+// Per output, as a kernel can: `if (!isnan(y[i])) return;`.
+TEST_F(Cheats, ReturningWhereAnOutputStands) {
+  expect_caught([](Victim& victim, const ConvArgs& args,
+                   RunContext& context) { work_where_none_stands(victim, args, context, false); },
+                "FAILED", "wrong where the output of another input stood");
+}
+
+// The same, but it also knows whether the input is another one: all that it writes is right, and only its time is wrong. A run
+// takes some tens of microseconds, so that several make a batch.
+TEST_F(Cheats, ReturningWhereItsOwnOutputStands) {
+  expect_caught([](Victim& victim, const ConvArgs& args,
+                   RunContext& context) { work_where_none_stands(victim, args, context, true); },
+                "FAILED", "skips work where its output stands",
+                kDevice == DeviceKind::kCuda ? "mb1ic96ih32oc64kh3ph1" : "mb1ic8ih10oc3kh3ph1");
+}
+
+// Of the runs that are captured as one graph all but each eighth are left out: launched one by one it is honest, and the
+// replayed batch leaves the right output.
+TEST_F(Cheats, LeavingOutRunsOfACapturedBatch) {
+  if (kDevice == DeviceKind::kCpu) GTEST_SKIP() << "the CPU has no graphs to replay";
+  expect_caught(
+      [](Victim& victim, const ConvArgs& args, RunContext& context) {
+        if (!is_captured(context.stream) || victim.captured++ % 8 == 0) work(victim, args, context);
+      },
+      "FAILED", "skip", "mb1ic64ih64oc64kh3ph1");
+}
+
+// What is timed has neither bias nor ReLU; it must be right with them all the same.
+TEST_F(Cheats, DroppingTheBias) {
+  expect_caught(ForgetfulBackend([](ConvPrepare& request) { request.bias = nullptr; }), "FAILED",
+                "with bias, ReLU for mb1ic3ih48oc3oh48kh3ph1: ");
+}
+
+TEST_F(Cheats, DroppingReLU) {
+  expect_caught(ForgetfulBackend([](ConvPrepare& request) { request.relu = false; }), "FAILED",
+                "with bias, ReLU for ");
+}
+
+TEST_F(Cheats, DroppingTheBiasWhereItPools) {
+  expect_caught(ForgetfulBackend([](ConvPrepare& request) {
+                  if (request.max_pool) request.bias = nullptr;
+                }),
+                "FAILED", "with bias, ReLU, max pooling for ");
+}
+
+TEST_F(Cheats, DroppingThePooling) {
+  expect_caught(ForgetfulBackend([](ConvPrepare& request) { request.max_pool.reset(); }), "FAILED",
+                "with bias, ReLU, max pooling for ");
+}
 
 TEST_F(Cheats, GoingWrongAfterSomeCalls) {
   expect_caught(

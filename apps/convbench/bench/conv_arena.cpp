@@ -11,8 +11,8 @@ namespace {
 using reference::GuardedMemory;
 
 // Multiply-adds of the fp64 reference for each input, about a hundredth of a second on one core; for a deep problem what
-// judged_macs() says.
-constexpr int64_t kReferenceMacs = int64_t{1} << 22;
+// judged_macs() says. For what is pooled, which is judged once, fewer.
+constexpr int64_t kReferenceMacs = int64_t{1} << 22, kPooledMacs = int64_t{1} << 20;
 
 // Input, output and, for most backends, workspace grow with the batch.
 std::string largest_batch(const Conv2dProblem& problem, size_t needed, size_t free) {
@@ -81,23 +81,39 @@ void ConvArena::copy_out(Stream& stream) {
   copy_bytes(host_y_->data(), Device::cpu(), y(), stream.device(), host_y_->bytes(), stream);
 }
 
+std::string ConvEpilogue::name() const {
+  std::string text;
+  for (const auto& [there, what] :
+       {std::pair{bias, "bias"}, std::pair{relu, "ReLU"}, std::pair{max_pool.has_value(), "max pooling"}}) {
+    if (there) text += concat(text.empty() ? "with " : ", ", what);
+  }
+  return text;
+}
+
 ReferenceArena::ReferenceArena(const Conv2dProblem& problem, reference::Fill fill, uint64_t seed)
     : ConvArena(problem),
       seed_(seed),
+      fill_(fill),
       judge_(problem, fill, seed * 1000, std::max(kReferenceMacs, judged_macs(problem))) {}
 
 const ConvCase& ReferenceArena::data(int round) {
   const auto index = static_cast<size_t>(round);
   if (cases_.size() <= index) cases_.resize(index + 1);
-  if (!cases_[index]) cases_[index] = judge_.make_case(seed_ * 1000 + 100 * (index + 1));
+  if (!cases_[index]) cases_[index] = judge_.make_case(seed_of(round));
   return *cases_[index];
 }
 
-Verdict ReferenceArena::judge(int round, const std::vector<float>& output, const ConvAccuracy& accuracy) {
+Verdict ReferenceArena::judge(int round, const std::vector<float>& output, const ConvAccuracy& accuracy,
+                              const ConvEpilogue& epilogue) {
   Verdict verdict;
   verdict.reason = judge_.size_error();
   if (!verdict.reason.empty()) return verdict;
-  return verdict_of(judge_.compare(data(round), output, accuracy, false, false));
+  if (!epilogue.max_pool)
+    return verdict_of(judge_.compare(data(round), output, accuracy, epilogue.bias, epilogue.relu));
+  // The same seed gives the same weights.
+  const ConvJudge pooled(problem(), fill_, seed_ * 1000, kPooledMacs, epilogue.max_pool);
+  return verdict_of(pooled.compare(pooled.case_of(data(round).x, seed_of(round)), output, accuracy,
+                                   epilogue.bias, epilogue.relu));
 }
 
 }  // namespace lenslet

@@ -13,6 +13,15 @@
 
 namespace lenslet {
 
+/// What is computed together with a convolution, in this order.
+struct ConvEpilogue {
+  bool bias = false, relu = false;
+  std::optional<Pool2dWindow> max_pool;
+
+  /// "with bias and ReLU inside"; empty for the convolution alone.
+  std::string name() const;
+};
+
 /// Input, output and workspace of one problem, between canaries. What lies in them, and what must come out, says whoever
 /// derives from it.
 class ConvArena {
@@ -24,8 +33,11 @@ class ConvArena {
 
   const Conv2dProblem& problem() const noexcept { return problem_; }
   virtual const std::vector<float>& weights() const = 0;  // [K, C/G, R, S]
+  /// [K]; null where the arena judges the convolution alone.
+  virtual const float* bias() const { return nullptr; }
   /// Judges an output of input number `round`, for a backend of that accuracy; what was written elsewhere is not its concern.
-  virtual Verdict judge(int round, const std::vector<float>& output, const ConvAccuracy& accuracy) = 0;
+  virtual Verdict judge(int round, const std::vector<float>& output, const ConvAccuracy& accuracy,
+                        const ConvEpilogue& epilogue) = 0;
 
   /// Throws MemoryError, with the bytes needed and free, where operands and workspace do not fit: before data are made for
   /// nothing.
@@ -74,7 +86,9 @@ class ReferenceArena : public ConvArena {
   ReferenceArena(const Conv2dProblem& problem, reference::Fill fill, uint64_t seed);
 
   const std::vector<float>& weights() const override { return judge_.weights(); }
-  Verdict judge(int round, const std::vector<float>& output, const ConvAccuracy& accuracy) override;
+  const float* bias() const override { return judge_.bias().data(); }
+  Verdict judge(int round, const std::vector<float>& output, const ConvAccuracy& accuracy,
+                const ConvEpilogue& epilogue) override;
 
  protected:
   const std::vector<float>& input(int round) override { return data(round).x; }
@@ -82,7 +96,10 @@ class ReferenceArena : public ConvArena {
  private:
   const ConvCase& data(int round);
 
+  uint64_t seed_of(int round) const { return seed_ * 1000 + 100 * (static_cast<uint64_t>(round) + 1); }
+
   uint64_t seed_;
+  reference::Fill fill_;
   ConvJudge judge_;
   std::vector<std::optional<ConvCase>> cases_;
 };

@@ -85,6 +85,7 @@ void prepare(Entry& entry, std::unique_ptr<ConvArena>& arena, const ConvBenchReq
       throw UnavailableError(support.reason());
     entry.contender = std::make_unique<ConvContender>(candidate.name, backend, candidate.math, *arena,
                                                       session.options().workspace_limit, stream);
+    if (session.options().measure.verify != Verify::kOff) entry.contender->prepare_variants();
     entry.base.detail = entry.contender->kernel().detail();
     entry.base.launches = entry.contender->kernel().launches();
     entry.base.setup_ns = entry.contender->prepare_ns();
@@ -122,7 +123,7 @@ void allocate(ConvArena& arena, std::vector<Entry>& entries, bool end_to_end, Be
   for (Entry& entry : entries) {
     if (!entry.contender || &entry.contender->arena() != &arena) continue;
     users.push_back(&entry);
-    workspace = std::max(workspace, entry.contender->workspace_bytes());
+    workspace = std::max(workspace, entry.contender->most_workspace_bytes());
   }
   if (users.empty()) return;
   const auto refusal = refusal_of(stream, [&] { arena.allocate(stream.device(), workspace, end_to_end); });

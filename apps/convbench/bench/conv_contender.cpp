@@ -1,19 +1,60 @@
 #include "apps/convbench/bench/conv_contender.h"
 
+#include <algorithm>
+
 #include "framework/statistics.h"
 
 namespace lenslet {
 
 ConvContender::ConvContender(std::string name, const ConvBackend& backend, MathMode math, ConvArena& arena,
-                             size_t workspace_limit, Stream& stream, const std::string& choice)
-    : name_(std::move(name)), arena_(arena), stream_(stream), services_(stream) {
+                             size_t workspace_limit, Stream& stream, const std::string& choice,
+                             const ConvEpilogue& epilogue)
+    : name_(std::move(name)),
+      backend_(backend),
+      math_(math),
+      arena_(arena),
+      epilogue_(epilogue),
+      workspace_limit_(workspace_limit),
+      stream_(stream),
+      services_(stream) {
+  const Conv2dProblem& problem = arena.problem();
+  const Shape output = problem.output_shape();
+  output_count_ = static_cast<size_t>(output.num_elements());
+  if (const auto& window = epilogue.max_pool) {
+    output_count_ = static_cast<size_t>(int64_t{problem.n} * problem.k * window->rows(problem.p()) *
+                                        window->columns(problem.q()));
+  }
   const double start = host_now_ns();
-  kernel_ = backend.prepare({arena.problem(), math, arena.weights().data(), nullptr, false, workspace_limit,
-                             services_, stream, choice});
+  kernel_ = backend.prepare({problem, math, arena.weights().data(), epilogue.bias ? arena.bias() : nullptr,
+                             epilogue.relu, workspace_limit, services_, stream, choice, epilogue.max_pool});
   stream.synchronize();
   prepare_ns_ = host_now_ns() - start;
   workspace_bytes_ = kernel_->workspace_bytes();
-  accuracy_ = accuracy_of(backend, *kernel_, arena.problem(), math);
+  accuracy_ = accuracy_of(backend, *kernel_, problem, math);
+}
+
+void ConvContender::prepare_variants() {
+  if (arena_.bias() == nullptr) return;
+  const Pool2dWindow window = Pool2dWindow::square(2, 2);
+  std::vector<ConvEpilogue> epilogues = {{true, backend_.fuses_relu(), {}}};
+  if (backend_.fuses_max_pool(arena_.problem(), math_, window))
+    epilogues.push_back({true, backend_.fuses_relu(), window});
+  for (const ConvEpilogue& epilogue : epilogues) {
+    variants_.push_back(std::make_unique<ConvContender>(
+        epilogue.name(), backend_, math_, arena_, workspace_limit_, stream_, kernel_->choice(), epilogue));
+  }
+}
+
+std::vector<Contender*> ConvContender::variants() {
+  std::vector<Contender*> variants;
+  for (const auto& variant : variants_) variants.push_back(variant.get());
+  return variants;
+}
+
+size_t ConvContender::most_workspace_bytes() const noexcept {
+  size_t most = workspace_bytes_;
+  for (const auto& variant : variants_) most = std::max(most, variant->workspace_bytes_);
+  return most;
 }
 
 void ConvContender::run(Stream& stream) {
@@ -22,7 +63,7 @@ void ConvContender::run(Stream& stream) {
 }
 
 Verdict ConvContender::judge(int round, const std::vector<float>& output) {
-  Verdict verdict = arena_.judge(round, output, accuracy_);
+  Verdict verdict = arena_.judge(round, output, accuracy_, epilogue_);
   if (const std::string damage = arena_.damage(stream_); verdict.passed && !damage.empty()) {
     verdict.passed = false;
     verdict.reason = damage;

@@ -12,20 +12,25 @@
 
 namespace lenslet {
 
-/// One backend prepared for the arena's problem, without bias and ReLU.
+/// One backend prepared for the arena's problem: the convolution alone, which is timed, or with what is fused into it.
 class ConvContender : public Contender {
  public:
   /// Prepares, with a choice that an earlier kernel() made where one is given. Throws UnavailableError with the reason,
   /// MemoryError where the workspace limit rules it out.
   ConvContender(std::string name, const ConvBackend& backend, MathMode math, ConvArena& arena,
-                size_t workspace_limit, Stream& stream, const std::string& choice = {});
+                size_t workspace_limit, Stream& stream, const std::string& choice = {},
+                const ConvEpilogue& epilogue = {});
+  /// Prepares what variants() then has, where the arena has a bias: with bias, with ReLU where the backend fuses it, and
+  /// with max pooling as well where it offers that. Before the arena is allocated. Throws as the constructor does.
+  void prepare_variants();
 
   std::string name() const override { return concat(name_, " for ", arena_.problem().to_string()); }
   void load(int round, Stream& stream) override { arena_.load(round, stream); }
   void run(Stream& stream) override;
   float* output() override { return arena_.y(); }
-  size_t output_count() const override { return arena_.y_count(); }
+  size_t output_count() const override { return output_count_; }
   Verdict judge(int round, const std::vector<float>& output) override;
+  std::vector<Contender*> variants() override;
   bool end_to_end() const override { return arena_.end_to_end(); }
   void copy_in(Stream& stream) override { arena_.copy_in(stream); }
   void copy_out(Stream& stream) override { arena_.copy_out(stream); }
@@ -37,16 +42,23 @@ class ConvContender : public Contender {
   const ConvKernel& kernel() const noexcept { return *kernel_; }
   double prepare_ns() const noexcept { return prepare_ns_; }
   size_t workspace_bytes() const noexcept { return workspace_bytes_; }
+  /// Of it and its variants.
+  size_t most_workspace_bytes() const noexcept;
 
  private:
   std::string name_;
+  const ConvBackend& backend_;
+  MathMode math_;
   ConvArena& arena_;
+  ConvEpilogue epilogue_;
+  size_t workspace_limit_, output_count_;
   ConvAccuracy accuracy_;
   Stream& stream_;
   DevicePrepareServices services_;
   std::unique_ptr<ConvKernel> kernel_;
   size_t workspace_bytes_ = 0;
   double prepare_ns_ = 0;
+  std::vector<std::unique_ptr<ConvContender>> variants_;
 };
 
 }  // namespace lenslet

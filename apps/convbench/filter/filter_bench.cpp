@@ -16,7 +16,8 @@ class FilterArena : public ConvArena {
   FilterArena(FilterTask& task, TensorLayout layout) : ConvArena(task.problem(layout)), task_(task) {}
 
   const std::vector<float>& weights() const override { return task_.weights(); }
-  Verdict judge(int round, const std::vector<float>& output, const ConvAccuracy& accuracy) override {
+  Verdict judge(int round, const std::vector<float>& output, const ConvAccuracy& accuracy,
+                const ConvEpilogue& /*none*/) override {
     return task_.judge(round, problem().layout, output, accuracy);
   }
 

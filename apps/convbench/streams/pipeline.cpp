@@ -18,11 +18,12 @@ Conv2dProblem whole_of(Conv2dProblem part, int parts) {
 }  // namespace
 
 Lane::Lane(const std::string& name, const ConvBackend& backend, const Conv2dProblem& part,
-           const BenchOptions& options, Device device, const std::string& choice)
+           const BenchOptions& options, Device device, const std::string& choice, bool with_variants)
     : stream(device),
       arena(part, options.fill, static_cast<uint64_t>(options.seed)),
       contender(name, backend, Pipeline::kMath, arena, options.workspace_limit, stream, choice) {
-  arena.allocate(device, contender.workspace_bytes(), false);
+  if (with_variants) contender.prepare_variants();
+  arena.allocate(device, contender.most_workspace_bytes(), false);
 }
 
 Pipeline::Pipeline(const std::string& name, const ConvBackend& backend, const Conv2dProblem& part, int parts,
@@ -36,7 +37,8 @@ Pipeline::Pipeline(const std::string& name, const ConvBackend& backend, const Co
       host_y_(device, part_y_bytes_ * static_cast<size_t>(parts)) {
   std::string choice;
   for (int i = 0; i < lanes; ++i) {
-    lanes_.push_back(std::make_unique<Lane>(name, backend, part, options, device, choice));
+    const bool with_variants = i == 0 && options.measure.verify != Verify::kOff;
+    lanes_.push_back(std::make_unique<Lane>(name, backend, part, options, device, choice, with_variants));
     choice = kernel().choice();  // all lanes compute alike
   }
 }

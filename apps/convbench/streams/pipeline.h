@@ -15,7 +15,7 @@ namespace lenslet {
 /// One stream, with the backend prepared for one part and memory for it: a contender like any other.
 struct Lane {
   Lane(const std::string& name, const ConvBackend& backend, const Conv2dProblem& part,
-       const BenchOptions& options, Device device, const std::string& choice);
+       const BenchOptions& options, Device device, const std::string& choice, bool with_variants);
   Stream stream;
   ReferenceArena arena;
   ConvContender contender;

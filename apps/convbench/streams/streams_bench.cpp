@@ -115,7 +115,13 @@ class StreamsContest {
       lane.stream.synchronize();
       once_ns = host_now_ns() - start;
     }
-    return lane_distrust_[index]->check(round, lane.calls, once_ns);
+    std::string wrong = lane_distrust_[index]->check(round, lane.calls, once_ns);
+    if (!wrong.empty() || round != kBefore) return wrong;
+    for (Contender* variant : lane.contender.variants()) {
+      wrong = Distrust(*variant, lane.stream, scratch_).check(round, 0, once_ns);
+      if (!wrong.empty()) return concat(variant->name(), ": ", wrong);
+    }
+    return lane_distrust_[index]->check_over(kBefore, kTimed);
   }
 
   template <typename Once>
@@ -145,11 +151,11 @@ class StreamsContest {
       if (variant->fault) continue;
       variant->fault = fault_of([&]() -> std::string {
         const bool judged = last && options_.verify == Verify::kBoth;
-        if (judged) {
-          pipeline_.poison_lanes();
-          variant->distrust.poison();
-        }
-        sample(variant->samples, ms, [&] { return pass_ns(*variant); });
+        if (judged) variant->distrust.poison();
+        sample(variant->samples, ms, [&] {
+          if (options_.verify == Verify::kBoth) pipeline_.poison_lanes();
+          return pass_ns(*variant);
+        });
         if (!judged) return {};
         const std::string wrong = variant->distrust.judge_output(kTimed);
         return wrong.empty()
