@@ -124,6 +124,7 @@ class JaxSide(Side):
 
     def __init__(self, weights, images, math, layout):
         self.math, self.layout, self.images = math, layout, images
+        self.cost = 0 if layout == "NCHW" and math != "fp16" else 1
         self.weights = prepared(weights, math, layout)
 
     def prepare(self, batch):
@@ -132,8 +133,5 @@ class JaxSide(Side):
 
 
 def sides(weights, images):
-    """In order of their cost, the cheapest first."""
     x = jnp.asarray(images)
-    found = [JaxSide(weights, x, math, "NCHW") for math in ("fp32", "tf32")]
-    return found, [JaxSide(weights, x, math, layout) for math, layout in
-                   (("fp32", "NHWC"), ("tf32", "NHWC"), ("fp16", "NHWC"), ("fp16", "NCHW"))]
+    return [JaxSide(weights, x, math, layout) for layout in DIMENSIONS for math in PRECISION]

@@ -40,25 +40,9 @@ LIBRARIES = ("torch", "triton", "jax", "jaxlib", "onnxruntime", "openvino", "tin
 NEVER = {"TensorRT": "apps/peers has no side for it", "CUTLASS": "apps/peers has no side for its sm_90 convolutions"}
 
 
-class Cheap(list):
-    """Sides that are prepared whatever is left of the time."""
-
-
-class Dear(list):
-    """Sides that are skipped where the time of their batch is used up."""
-
-
 def gpu_sides(weights, images, arguments):
-    cheap, dear = Cheap(lenslet_side.on_gpu(arguments.lenslet, arguments.data)), Dear()
-
-    def add(name, make):
-        try:
-            added = make()
-        except Exception as error:  # whatever a foreign package raises while it is imported or set up
-            cheap.append(Absent(name, one_line(error)))
-            return
-        cheap.extend(added[0])
-        dear.extend(added[1])
+    """Sorted by what preparing them costs."""
+    sides = lenslet_side.on_gpu(arguments.lenslet, arguments.data)
 
     def torch_sides():
         import torch_side
@@ -71,27 +55,29 @@ def gpu_sides(weights, images, arguments):
         return jax_side.sides(weights, images)
 
     def tinygrad_sides():
-        __import__("tinygrad")
         import tinygrad_side
 
+        __import__("tinygrad")
         np.save(arguments.images_file, images)
-        return [], [tinygrad_side.TinygradSide(arguments.images_file, arguments.search_batches, arguments.search_seconds)]
+        return [tinygrad_side.TinygradSide(arguments.images_file, arguments.search_batches, arguments.search_seconds)]
 
-    add("PyTorch", torch_sides)
-    add("JAX", jax_sides)
-    add("tinygrad, beam search", tinygrad_sides)
-    cheap.extend(Absent(name, reason) for name, reason in NEVER.items())
-    return cheap, dear
+    for name, make in (("PyTorch", torch_sides), ("JAX", jax_sides), ("tinygrad, beam search", tinygrad_sides)):
+        try:
+            sides += make()
+        except Exception as error:  # whatever a foreign package raises while it is imported or set up
+            sides.append(Absent(name, one_line(error)))
+    sides += [Absent(name, reason) for name, reason in NEVER.items()]
+    return sorted(sides, key=lambda side: side.cost)
 
 
 def cpu_sides(weights, images, arguments, threads):
-    sides = Cheap(lenslet_side.on_cpu(arguments.lenslet, arguments.data, threads))
+    sides = lenslet_side.on_cpu(arguments.lenslet, arguments.data, threads)
     for name, module, kind in (("ONNX Runtime", "onnx_side", "OnnxSide"), ("OpenVINO", "openvino_side", "OpenvinoSide")):
         try:
             sides.append(getattr(__import__(module), kind)(weights, images, threads))
         except Exception as error:
             sides.append(Absent(name, one_line(error), "cpu", threads))
-    return sides, Dear()
+    return sides
 
 
 def one_line(error):
@@ -128,9 +114,10 @@ class Contest:
     def prepare(self, side, until):
         row = row_of(side, self.batch)
         self.rows.append(row)
-        if until is not None and time.monotonic() > until:
+        if side.cost > 0 and until is not None and time.monotonic() > until:
             row.update(status="SKIPPED", reason="the time that --seconds left for this batch was used up")
             return
+        side.until = until
         start = time.perf_counter_ns()
 
         def set_up():
@@ -145,13 +132,13 @@ class Contest:
     def measure(self):
         turns, single, trips = {}, {}, {}
         latency = self.batch in self.arguments.latency_batches
-        for _ in range(self.arguments.turns):
+        for number in range(self.arguments.turns):
             for row, work in list(self.running):
 
-                def turn(row=row, work=work):
+                def turn(row=row, work=work, number=number):
                     turns.setdefault(id(row), Turns()).summaries.append(
                         work.turn(self.arguments.windows, self.arguments.window_ms))
-                    if not latency:
+                    if not latency or number > 0:  # single calls are many already in one turn
                         return
                     alone = work.in_order(self.arguments.calls)
                     if alone:
@@ -242,13 +229,13 @@ def parse_arguments():
     parser.add_argument("--lenslet", default="build/release/bin/lenslet", help="the program")
     parser.add_argument("--data", default=os.environ.get("LENSLET_MNIST_DIR", "data"), help="folder of MNIST")
     parser.add_argument("--device", choices=("cuda", "cpu", "both"), default="both")
-    every = [1, 64, 1024, 4096, 10000, 65536, 262144, 1048576]
+    every = [1, 64, 1024, 4096, 10000, 65536, 262144]
     parser.add_argument("--batches", type=numbers, default=every, help="on the GPU")
     parser.add_argument("--autotune-batches", type=numbers, default=[10000], help="those that max-autotune gets")
     parser.add_argument("--search-batches", type=numbers, default=[1, 10000], help="those that tinygrad gets")
     parser.add_argument("--search-seconds", type=float, default=60, help="most time of tinygrad's search for a batch")
     parser.add_argument("--latency-batches", type=numbers, default=[1], help="those whose single passes and calls are timed")
-    parser.add_argument("--calls", type=int, default=300, help="single passes and calls of a turn")
+    parser.add_argument("--calls", type=int, default=1000, help="single passes and calls of a side")
     parser.add_argument("--cpu-batches", type=numbers, default=[1, 16, 64, 256, 1024, 4096])
     parser.add_argument("--cpu-threads", type=numbers, default=[1, 2])
     parser.add_argument("--turns", type=int, default=3, help="of each side")
@@ -282,15 +269,13 @@ def main():
         ours = {device: lenslet_side.logits(arguments.lenslet, device, arguments.data) for device in devices}
         reference = {"labels": labels, "logits": ours[devices[0]], "ours": ours}
         torch_logits = None
-        for (cheap, dear), batches in groups:
+        for sides, batches in groups:
             order = sorted(batches, key=lambda batch: (batch > max(arguments.autotune_batches, default=0), batch))
             for batch, share in zip(order, shares(order, arguments.autotune_batches)):
                 now = time.monotonic()
                 until = None if arguments.seconds is None else now + share * (begin + arguments.seconds - now)
                 contest = Contest(batch, arguments, reference)
-                for side in cheap:
-                    contest.prepare(side, None)
-                for side in dear:
+                for side in sides:
                     contest.prepare(side, until)
                 contest.measure()
                 rows += contest.rows
@@ -299,7 +284,7 @@ def main():
                 for row in contest.rows:
                     print_row(row)
                 print(f"batch {batch:,}: {time.monotonic() - now:.0f} s", flush=True)
-                document.update(lenslet_side.environment([*cheap, *dear]))
+                document.update(lenslet_side.environment(sides))
                 document["digits"] = digits(rows, reference, torch_logits)
                 save(document, arguments.json, "INTERRUPTED")
     save(document, arguments.json, "COMPLETE")

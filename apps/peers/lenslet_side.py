@@ -10,6 +10,7 @@ from side import NotMeasured, Pass, Side
 
 # `lenslet bench` takes at least 20 windows in each turn, however short this is.
 LEAST_MS, WARMUP_MS, CALLS = 30, 10, 1000
+IN_ORDER = 200  # single passes behind its median (apps/lenslet/bench_latency.cpp)
 
 
 def _run(program, arguments):
@@ -42,7 +43,7 @@ class Bench:
 
 class _Pass(Pass):
     def __init__(self, side, batch):
-        self.side, self.batch, self.number, self.latency_number = side, batch, 0, 0
+        self.side, self.batch, self.number = side, batch, 0
         self.details = {}
 
     def rows(self, number, latency=False):
@@ -69,20 +70,16 @@ class _Pass(Pass):
             self.details["correct"], self.details["judged"] = row["accuracy"]["correct"], row["accuracy"]["count"]
         return {**{key: row["time_ns"][key] for key in ("p10", "median", "p90")}, "samples": row["samples"]}
 
-    def _latency_rows(self, number):
-        return [row for row in self.rows(number, latency=True) if row["status"] == "PASSED"]
+    def _latency_rows(self):
+        return [row for row in self.rows(0, latency=True) if row["status"] == "PASSED"]
 
     def in_order(self, count):
-        """Of the rows that round_trip() then takes: they are of one run."""
-        medians = [row["stages_ns"]["in_order"] for row in self._latency_rows(self.latency_number)
-                   if "in_order" in row["stages_ns"]]
-        return {"median": medians[0]} if medians else None
+        medians = [row["stages_ns"]["in_order"] for row in self._latency_rows() if "in_order" in row["stages_ns"]]
+        return {"median": medians[0], "samples": IN_ORDER} if medians else None
 
     def round_trip(self, count):
-        rows = self._latency_rows(self.latency_number)
-        self.latency_number += 1
         return {row["labels"]["mode"]: {**{key: row["time_ns"][key] for key in ("p10", "median", "p90")},
-                                        "p99": row["p99_ns"], "samples": row["samples"]} for row in rows}
+                                        "p99": row["p99_ns"], "samples": row["samples"]} for row in self._latency_rows()}
 
 
 class LensletSide(Side):

@@ -51,6 +51,9 @@ class Side:
     layout = "NCHW"
     threads = None  # of the CPU
     method = ""  # what is timed, and with which clock
+    cost = 0  # sides are prepared in this order; above 0 they are skipped where the time of their batch is used up
+
+    until = None  # time.monotonic() when the time of the batch in work is used up; None: no limit
 
     def prepare(self, batch):
         """Returns a Pass."""

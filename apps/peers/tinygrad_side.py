@@ -19,6 +19,7 @@ class TinygradSide(Side):
     """The search takes minutes for large batches: its time is limited."""
 
     name = "tinygrad, beam search"
+    cost = 3
     method = f"TinyJit, BEAM={BEAM}; host clock to the synchronised device"
 
     def __init__(self, images_file, batches, search_s, device="cuda"):
@@ -28,17 +29,18 @@ class TinygradSide(Side):
         if batch not in self.batches:
             which = ", ".join(f"{b:,}" for b in self.batches)
             raise NotMeasured("SKIPPED", f"its search takes minutes a batch size; asked for at {which}")
-        return _Child(self, batch)
+        left = self.search_s if self.until is None else self.until - time.monotonic()
+        return _Child(self, batch, min(self.search_s, max(left, 1)))
 
 
 class _Child(Pass):
-    def __init__(self, side, batch):
+    def __init__(self, side, batch, limit_s):
         self.process = subprocess.Popen([sys.executable, __file__, side.images_file, str(batch)], text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         start_new_session=True,
                                         env={**os.environ, "BEAM": str(BEAM), "DEV": DEVICES[side.device]})
         try:
-            self.details = self._answer(side.search_s)
+            self.details = self._answer(limit_s)
         except NotMeasured:
             self.close()
             raise

@@ -178,15 +178,17 @@ class TorchCompile(TorchGraph):
         super().__init__(weights, images, math, layout)
         self.mode, self.batches, self.frozen = mode, batches, layout == "NHWC"
         self.name = "PyTorch, torch.compile" + ("" if mode == "default" else ", max-autotune")
+        self.cost = 2 if mode != "default" else 1 if self.frozen else 0
         self.method = f"torch.compile, mode {mode}{', freezing' if self.frozen else ''}; CUDA graph, device events"
 
     def step(self):
         import torch._dynamo.config as dynamo
         import torch._inductor.config as inductor
 
-        dynamo.recompile_limit = dynamo.accumulated_recompile_limit = COMPILED_AT_ONCE
+        for limit in ("recompile_limit", "accumulated_recompile_limit"):
+            if hasattr(dynamo, limit):
+                setattr(dynamo, limit, COMPILED_AT_ONCE)
         inductor.freezing = self.frozen
-        inductor.max_autotune_gemm_backends = inductor.max_autotune_conv_backends = "ATEN,TRITON"
         mode = "default" if self.mode == "default" else "max-autotune-no-cudagraphs"
         return torch.compile(self.module.eval(), mode=mode, dynamic=False)
 
@@ -198,12 +200,10 @@ class TorchCompile(TorchGraph):
 
 
 def sides(weights, images, autotune_batches):
-    """In order of their cost, the cheapest first."""
     x = TorchGraph.on_device(images)
-    maths = list(PRECISION)
-    found = [TorchGraph(weights, x, math, layout) for layout in LAYOUTS for math in maths]
-    found += [TorchCompile(weights, x, math, "NCHW", "default") for math in maths]
-    dear = [TorchCompile(weights, x, math, "NHWC", "default") for math in maths]
-    dear += [TorchCompile(weights, x, math, layout, "max-autotune", autotune_batches)
-             for math in maths for layout in LAYOUTS]
-    return found, dear
+    every = [(layout, math) for layout in LAYOUTS for math in PRECISION]
+    found = [TorchGraph(weights, x, math, layout) for layout, math in every]
+    for mode in ("default", "max-autotune"):
+        batches = None if mode == "default" else autotune_batches
+        found += [TorchCompile(weights, x, math, layout, mode, batches) for layout, math in every]
+    return found

@@ -1,0 +1,131 @@
+"""The comparison with other frameworks judges what was timed, and goes on whatever one side does.
+
+python3 tests/peers/peers_test.py     # exit 77: skipped, because NumPy is not installed
+"""
+
+import sys
+import time
+import types
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "apps" / "peers"))
+try:
+    import numpy as np
+except ImportError:
+    print("python3 has no NumPy (apt-get install python3-numpy): the peers' comparison is not tested")
+    sys.exit(77)
+import lenet5_peers  # noqa: E402
+import side as sides  # noqa: E402
+
+COUNT, BATCH = 40, 64
+LABELS = np.arange(COUNT, dtype=np.uint8) % 10
+LOGITS = np.eye(10, dtype=np.float32)[LABELS]
+
+
+class Passed(sides.Pass):
+    def __init__(self, logits):
+        self.answers, self.closed = logits, False
+
+    def warm_up(self, min_ms):
+        pass
+
+    def turn(self, count, min_ms):
+        return sides.summarise([2000.0, 1000.0, 3000.0])
+
+    def in_order(self, count):
+        return sides.summarise([5000.0])
+
+    def round_trip(self, count):
+        return {"graph": sides.summarise([9000.0])}
+
+    def logits(self, count):
+        return self.answers[:count]
+
+    def close(self):
+        self.closed = True
+
+
+class Peer(sides.Side):
+    def __init__(self, name, work=None, error=None, cost=0):
+        self.name, self.work, self.error, self.cost = name, work, error, cost
+
+    def prepare(self, batch):
+        if self.error:
+            raise self.error
+        return self.work
+
+
+class PeersTest(unittest.TestCase):
+    def rows(self, peers, until=None, latency=()):
+        arguments = types.SimpleNamespace(window_ms=1, turns=3, windows=1, calls=1, latency_batches=latency)
+        contest = lenet5_peers.Contest(BATCH, arguments, {"labels": LABELS, "logits": LOGITS, "ours": {}})
+        for peer in peers:
+            contest.prepare(peer, until)
+        contest.measure()
+        return {row["side"]: row for row in contest.rows}
+
+    def test_no_side_ends_the_comparison(self):
+        class Late(Passed):
+            def turn(self, count, min_ms):
+                raise MemoryError("no room")
+
+        found = self.rows([
+            Peer("good", Passed(LOGITS)),
+            Peer("refuses", error=sides.NotMeasured("UNSUPPORTED", "cannot")),
+            Peer("breaks", error=ValueError("a\nb")),
+            Peer("late", Late(LOGITS)),
+            sides.Absent("absent", "is not here"),
+            Peer("last", Passed(LOGITS)),
+        ])
+        self.assertEqual({name: (row["status"], row["reason"]) for name, row in found.items()}, {
+            "good": ("PASSED", None),
+            "refuses": ("UNSUPPORTED", "cannot"),
+            "breaks": ("ERROR", "ValueError: a b"),
+            "late": ("ERROR", "MemoryError: no room"),
+            "absent": ("SKIPPED", "is not here"),
+            "last": ("PASSED", None),
+        })
+        good = found["good"]
+        self.assertEqual(good["time_ns"]["median"], 2000)
+        self.assertEqual(good["images_per_s"], BATCH / 2000 * 1e9)
+        self.assertEqual((good["correct"], good["judged"], good["differing"]), (COUNT, COUNT, 0))
+        self.assertNotIn("in_order_ns", good)
+        for name in ("refuses", "breaks", "absent"):
+            self.assertNotIn("time_ns", found[name])
+
+    def test_what_was_timed_is_judged(self):
+        wrong, few, broken = LOGITS.copy(), LOGITS.copy(), LOGITS.copy()
+        wrong[:4], few[:3], broken[:4] = np.roll(LOGITS[:4], 1, 1), np.roll(LOGITS[:3], 1, 1), np.nan
+        found = self.rows([Peer("wrong", Passed(wrong)), Peer("few", Passed(few)), Peer("broken", Passed(broken))])
+        self.assertEqual((found["wrong"]["status"], found["wrong"]["differing"]), ("FAILED", 4))
+        self.assertEqual((found["few"]["status"], found["few"]["differing"]), ("PASSED", 3))
+        self.assertEqual((found["broken"]["status"], found["broken"]["correct"]), ("FAILED", COUNT - 4))
+
+    def test_suspect_rows_keep_their_time_and_say_so(self):
+        work = Passed(LOGITS)
+        work.details = {"suspect": "above its ceiling"}
+        row = self.rows([Peer("fast", work)])["fast"]
+        self.assertEqual((row["status"], row["reason"]), ("SUSPECT", "above its ceiling"))
+        self.assertEqual(row["time_ns"]["median"], 2000)
+        self.assertTrue(work.closed)
+
+    def test_what_does_not_fit_the_time_is_skipped(self):
+        peers = [Peer("cheap", Passed(LOGITS)), Peer("dear", Passed(LOGITS), cost=1)]
+        found = self.rows(peers, until=time.monotonic() - 1)
+        self.assertEqual(found["cheap"]["status"], "PASSED")
+        self.assertEqual(found["dear"]["status"], "SKIPPED")
+        self.assertIn("--seconds", found["dear"]["reason"])
+        self.assertEqual(self.rows(peers, until=time.monotonic() + 60)["dear"]["status"], "PASSED")
+        self.assertEqual(lenet5_peers.shares([1, 10, 100], [10]), [1 / 6, 4 / 5, 1])
+
+    def test_one_image_is_timed_in_order_and_there_and_back(self):
+        row = self.rows([Peer("good", Passed(LOGITS))], latency=[BATCH])["good"]
+        self.assertEqual(row["in_order_ns"]["median"], 5000)
+        self.assertEqual(row["round_trip_ns"]["graph"]["median"], 9000)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=0)
