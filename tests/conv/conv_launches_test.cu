@@ -71,6 +71,8 @@ Cuts cuts_of_tile(const Seen& seen) {
                {"channels", shape.c, shape.chunk},
                {"columns of a thread", shape.q, columns}};
   if (shape.images > 1) cuts.push_back({"images side by side", shape.n, shape.images});
+  if (shape.images > 1 && shape.contiguous) cuts.push_back({"images in one copy", shape.n, shape.images});
+  if (shape.channel_groups > 1) cuts.push_back({"filters side by side", shape.k, int64_t{2} * out});
   return cuts;
 }
 
@@ -256,6 +258,8 @@ const std::map<std::string, Reader>& readers() {
       {"conv_winograd_fused_kernel", cuts_of_winograd_fused},
       {"conv_tensor_core_mma_kernel", cuts_of_mma},
       {"conv_tensor_core_wgmma_kernel", cuts_of_wgmma},
+      {"conv_direct_tile_kernel<3, 3, (1|2, .*false)", "images in one copy",
+       "rows of a tile are padded beyond W"},
       {"conv_depthwise_rows_kernel", cuts_of_depthwise_rows},
       {"conv_depthwise_channels_kernel",
        [](const Seen& seen) { return cuts_of_depthwise_channels(seen, seen.number(3), 4); }},
