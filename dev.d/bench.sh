@@ -76,7 +76,7 @@ compare() {
     say "apps/peers/$1 needs MNIST (./dev mnist) and a python3 with NumPy (python3-numpy): not measured"
     return
   fi
-  show "python3 apps/peers/$*" python3 "apps/peers/$1" "${on_mnist[@]}" "${@:2}"
+  show "python3 apps/peers/$1 ${on_mnist[*]} ${*:2}" python3 "apps/peers/$1" "${on_mnist[@]}" "${@:2}"
 }
 
 bench_calls() {
