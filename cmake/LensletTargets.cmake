@@ -28,6 +28,13 @@ add_library(lenslet_own_flags INTERFACE)
 target_compile_options(lenslet_own_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-qual>
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra -lineinfo>)
+# Device code for every architecture is 150 MB as nvcc packs it, and a fraction of that with --compress-mode=size. A build for
+# one card does without: it is smaller, and loads as it is.
+set(LENSLET_COMPRESSES_DEVICE_CODE OFF)
+if(LENSLET_HAS_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8 AND CMAKE_CUDA_ARCHITECTURES MATCHES ";|^all")
+  set(LENSLET_COMPRESSES_DEVICE_CODE ON)
+  target_compile_options(lenslet_own_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>)
+endif()
 if(LENSLET_WERROR)
   target_compile_options(lenslet_own_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)

@@ -7,6 +7,17 @@ if(LENSLET_BUILD_APPS)
     # Scripts and page are the same for every build: the main suite looks at them once.
     set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 LABELS tree)
   endforeach()
+  if(NOT LENSLET_SANITIZE)
+    # The CPU side; device code for one card; compressed device code for all (cmake/LensletTargets.cmake).
+    set(largest_mb 10)
+    if(LENSLET_COMPRESSES_DEVICE_CODE)
+      set(largest_mb 25)
+    elseif(LENSLET_HAS_CUDA)
+      set(largest_mb 45)
+    endif()
+    add_test(NAME size_and_start COMMAND "${LENSLET_BASH}" "${CMAKE_CURRENT_LIST_DIR}/size_and_start_test.sh" ${programs}
+             "$<TARGET_FILE:lenslet_shared>" ${largest_mb} "${PROJECT_SOURCE_DIR}/samples/digit_3_a.png")
+  endif()
   # A package of sanitized programs is for nobody.
   if(LENSLET_INSTALL AND NOT LENSLET_SANITIZE)
     add_test(NAME deb_package COMMAND "${LENSLET_BASH}" "${CMAKE_CURRENT_LIST_DIR}/check_deb.sh" "${PROJECT_BINARY_DIR}")

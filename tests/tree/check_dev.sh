@@ -44,6 +44,7 @@ expect 2 '--filter needs an expression' ./dev python --filter
 expect 2 "as -DNAME=VALUE, found 'LENSLET_CUDA=OFF'" ./dev python -- LENSLET_CUDA=OFF
 expect 2 "bench has no part 'speed': there are lenet conv calls peers" ./dev bench --part lenet,speed
 expect 2 "--built $work has no bin/lenslet" ./dev bench --built "$work"
+expect 2 'usage: .ci/run .--cpu|--cuda., found: --gpu' .ci/run --gpu
 for command in demo test bench python; do
   expect 1 "^dev: LENSLET_MNIST_DIR=$work has no t10k-images" env "LENSLET_MNIST_DIR=$work" ./dev "$command"
   [ "$(wc -l <"$work/out")" -eq 1 ] || { echo "FAILED: ./dev $command went on without MNIST"; failed=1; }

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# What a program weighs, how soon it is there, and that it carries no kernel which it cannot use.
+#   size_and_start_test.sh LENSLET CONVBENCH LIBLENSLET LARGEST_MB PICTURE
+# Times are the least processor time of 20 runs: a busy machine lengthens runs, it shortens none.
+set -euo pipefail
+lenslet=$1 convbench=$2 library=$3 largest=$4 picture=$5
+failures=0
+bad() {
+  printf '%s\n' "$*" >&2
+  failures=$((failures + 1))
+}
+
+for file in "$lenslet" "$convbench" "$library"; do
+  bytes=$(stat -L -c %s "$file")
+  printf '%s: %d.%d MB, at most %d\n' "${file##*/}" $((bytes / 1000000)) $((bytes / 100000 % 10)) "$largest"
+  [ "$bytes" -le $((largest * 1000000)) ] || bad "${file##*/} is larger than $largest MB"
+done
+
+# The ladders' slower versions and the studies' kernels belong to convbench.
+for file in "$lenslet" "$library"; do
+  foreign=$(nm -C "$file" | grep -iE 'ladder|rung_|gemm_study|stencil' | head -n 3 || true)
+  [ -z "$foreign" ] || bad "${file##*/} has kernels of ladders or studies: $foreign"
+done
+
+# least COMMAND…: user and system time of the quickest of 20 runs, in tenths of a millisecond.
+least() {
+  "$@" >/dev/null || bad "$* failed"
+  local least=1000000 spent i TIMEFORMAT='%3U %3S'
+  for ((i = 0; i < 20; ++i)); do
+    spent=$( { time "$@" >/dev/null 2>&1; } 2>&1 | awk '{ print int(($1 + $2) * 10000 + 0.5) }')
+    [ "$spent" -ge "$least" ] || least=$spent
+  done
+  echo "$least"
+}
+# quick WHAT LIMIT COMMAND…: in tenths of a millisecond.
+quick() {
+  local what=$1 limit=$2 spent
+  shift 2
+  spent=$(least "$@")
+  printf '%s: %d.%d ms, at most %d\n' "$what" $((spent / 10)) $((spent % 10)) $((limit / 10))
+  [ "$spent" -le "$limit" ] || bad "$what takes longer than $((limit / 10)) ms"
+}
+quick 'lenslet --version' 80 "$lenslet" --version
+quick 'convbench --version' 80 "$convbench" --version
+quick 'one picture read on the CPU' 300 "$lenslet" classify --device cpu "$picture"
+[ "$failures" -eq 0 ] || exit 1
