@@ -24,7 +24,7 @@ def _block_lines(rows, table, panel_label, series_label, name, title, caption):
         or any(row.published_ns for row in some.where(**{panel_label: value}))
     ]
     blocks = some.values(series_label)
-    sizes = some.values("size")
+    sizes = some.sizes()
     if not some.drawn or not panel_values or not sizes:
         return None
     styles = {block: {"color": colour(i), "marker": MARKERS[i % len(MARKERS)]} for i, block in enumerate(blocks)}
@@ -35,14 +35,14 @@ def _block_lines(rows, table, panel_label, series_label, name, title, caption):
         mine = some.where(**{panel_label: value})
         for block, style in styles.items():
             ours = sorted(
-                (float(row.labels["size"]), row.ns / 1e6)
+                (row.size, row.ns / 1e6)
                 for row in mine.where(**{series_label: block}).drawn
-                if "size" in row.labels
+                if row.size
             )
             theirs = sorted(
-                (float(row.labels["size"]), row.published_ns / 1e6)
+                (row.size, row.published_ns / 1e6)
                 for row in mine.where(**{series_label: block})
-                if row.published_ns and "size" in row.labels
+                if row.published_ns and row.size
             )
             if ours:
                 axes.plot(*zip(*ours), label=f"{series_label} {block}", **style)
@@ -51,7 +51,7 @@ def _block_lines(rows, table, panel_label, series_label, name, title, caption):
                 axes.plot(*zip(*theirs), **{**style, **PUBLISHED})
         if reference:
             axes.plot(
-                *zip(*sorted((float(row.labels["size"]), row.ns / 1e6) for row in reference if "size" in row.labels)),
+                *zip(*sorted((row.size, row.ns / 1e6) for row in reference if row.size)),
                 color=SOFT,
                 linewidth=1.2,
                 label="cuBLAS",
@@ -67,7 +67,7 @@ def _block_lines(rows, table, panel_label, series_label, name, title, caption):
 def _by_block(rows, table, line_label, block_label, name, title):
     """Time against the edge of tile or block at the largest size, one line a memory mode or partition."""
     some = rows.where(table=table).prefer("hot")
-    sizes = some.drawn.values("size")
+    sizes = some.drawn.sizes()
     if not sizes:
         return None
     some = some.where(size=sizes[-1])

@@ -2,7 +2,7 @@
 
 import re
 
-from drawing import Drawing
+from drawing import Drawing, slug
 from results import Rows, geometric_mean
 from selection import deep_rows, rung_of
 from style import BACK, HATCHES, MARKERS, SOFT, colour, legend_below, log_axis, panels, series, to_svg
@@ -10,7 +10,7 @@ from words import shape, short
 
 
 def figure_name(algorithm):
-    return "ladder-" + (re.sub(r"[^a-z0-9]+", "-", algorithm.lower()).strip("-") or "unnamed")
+    return slug("ladder-" + algorithm.replace("_", "-"))
 
 
 def _wrapped(rung):

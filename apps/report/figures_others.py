@@ -37,16 +37,16 @@ def picture_filter(rows):
             for name, style in styles.items():
                 ours = {}
                 for row in mine.where(backend=name).drawn:
-                    if rate(row) and "size" in row.labels:
-                        size = float(row.labels["size"])
+                    if rate(row) and row.size:
+                        size = row.size
                         ours[size] = max(ours.get(size, 0), rate(row))
                 if ours:
                     axes.plot(*zip(*sorted(ours.items())), label=name, **style)
                 theirs = (
                     {
-                        float(row.labels["size"]): row.published_gflops
+                        row.size: row.published_gflops
                         for row in mine.where(backend=name)
-                        if row.published_gflops and "size" in row.labels
+                        if row.published_gflops and row.size
                     }
                     if with_copies
                     else {}
@@ -54,7 +54,7 @@ def picture_filter(rows):
                 if theirs:
                     published = True
                     axes.plot(*zip(*sorted(theirs.items())), **{**style, **PUBLISHED})
-            log_axis(axes.xaxis, [float(s) for s in mine.values("size")], base=2)
+            log_axis(axes.xaxis, [float(s) for s in mine.sizes()], base=2)
             log_axis(axes.yaxis)
             axes.set(title=f"stride {stride}", xlabel="picture height and width")
         flat[0].set_ylabel("GFLOP/s")

@@ -85,15 +85,15 @@ def by_size(rows):
         any_published = False
         for axes, stride in zip(flat, strides):
             mine = some.where(stride=stride)
-            sizes = mine.drawn.values("size")
+            sizes = mine.drawn.sizes()
             for name, style in styles.items():
                 best = [(float(s), fastest(mine.where(size=s).drawn).get(name)) for s in sizes]
                 best = [(s, row) for s, row in best if row]
                 axes.plot([s for s, _ in best], [row.ns / 1e6 for _, row in best], label=name, **style)
                 theirs = {
-                    float(row.labels["size"]): row.published_ns / 1e6
+                    row.size: row.published_ns / 1e6
                     for row in mine.where(backend=name)
-                    if row.published_ns and "size" in row.labels
+                    if row.published_ns and row.size
                 }
                 if theirs:
                     any_published = True
@@ -133,7 +133,7 @@ def _relative(rows, names, time):
 def by_stride(rows):
     """Time by stride over the time at stride 1, today's beside the study's: the artefact of its im2col."""
     table = rows.where(table="rgb", math=FP32).prefer("hot")
-    sizes = table.drawn.values("size")
+    sizes = table.drawn.sizes()
     ks = [
         k for k in table.values("out_channels") if any(row.published_ns for row in table.where(out_channels=k))
     ] or table.values("out_channels")
@@ -202,7 +202,7 @@ def artefacts(rows):
     table = rows.where(table="rgb", backend="im2col_gemm", math=FP32).prefer("hot")
     ratios = {"ours": [], "theirs": []}
     for k in table.values("out_channels"):
-        for size in table.values("size"):
+        for size in table.sizes():
             for side, time in (
                 ("ours", lambda row: row.ns if row.drawn else None),
                 ("theirs", lambda row: row.published_ns),

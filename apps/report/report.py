@@ -16,11 +16,12 @@ import tempfile
 from pathlib import Path
 
 sys.dont_write_bytecode = True  # the tree stays as it is
-from results import BadFile, File, groups, load  # noqa: E402
+from results import BadFile, File, groups, load, shown  # noqa: E402
 
 
 def fail(code, message):
-    print(f"report: {message}", file=sys.stderr)
+    line = shown(message)
+    print(f"report: {line if len(line) <= 2000 else line[:1000] + '…' + line[-1000:]}", file=sys.stderr)
     sys.exit(code)
 
 
@@ -32,13 +33,13 @@ def write(path, text):
         if path.exists() and not path.is_file():  # /dev/stdout, a pipe
             path.write_text(text, encoding="utf-8")
             return
-        descriptor, temporary = tempfile.mkstemp(prefix=path.name + ".", dir=path.parent)
+        descriptor, temporary = tempfile.mkstemp(prefix=".lenslet-", dir=path.parent)
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
                 stream.write(text)
             os.chmod(temporary, 0o644)
             os.replace(temporary, path)
-        except OSError:
+        except BaseException:
             os.unlink(temporary)
             raise
     except OSError as error:

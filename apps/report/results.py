@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import statistics
+import unicodedata
 from pathlib import Path
 
 SCHEMA = "lenslet.results/1"
@@ -15,15 +16,35 @@ STATUSES = ("PASSED", "FAILED", "UNSUPPORTED", "SKIPPED", "SUSPECT", "ERROR")
 ORDER = ["global", "shared", "register", "row", "column", "element", "constant", "tiled", "zero", "clamp", "reflect"]
 
 
+# No measurement is beyond; a figure's axis could not show it.
+LARGEST, SMALLEST = 1e24, 1e-24
+
+
 class BadFile(Exception):
     """A file that is no result file: the message names it and says why."""
 
 
+def shown(text):
+    """Text of a file, or a file's name, that a page and a terminal may show, on one line.
+
+    What is not seen, steers a terminal or turns the text around it becomes \\xNN of its UTF-8; so does a byte of a name that
+    is not UTF-8.
+    """
+
+    def escaped(c):
+        errors = "surrogateescape" if "\udc80" <= c <= "\udcff" else "surrogatepass"
+        return "".join(f"\\x{byte:02x}" for byte in c.encode("utf-8", errors))
+
+    if text.isprintable():  # nearly all is
+        return text
+    return "".join(escaped(c) if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") else c for c in text)
+
+
 def number(value):
     """A finite float, or None for null and whatever else is no number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= LARGEST:
         return None
-    return float(value)
+    return 0.0 if abs(value) < SMALLEST else float(value)
 
 
 def natural(text):
@@ -32,6 +53,12 @@ def natural(text):
         return (0, float(text), "")
     except ValueError:
         return (1, float(ORDER.index(text)) if text in ORDER else float(len(ORDER)), text)
+
+
+def size_of(label):
+    """A label that an axis of sizes can show, as a float; None for other words."""
+    kind, value, _ = natural(label)
+    return value if kind == 0 and SMALLEST < value < LARGEST else None
 
 
 class Row:
@@ -53,6 +80,7 @@ class Row:
         stats = self.entry.get(key)
         return number(stats.get(which)) if isinstance(stats, dict) else None
 
+    size = property(lambda self: size_of(self.labels.get("size", "none")))
     study = property(lambda self: self.text("study"))
     table = property(lambda self: self.labels.get("table", ""))
     backend = property(lambda self: self.text("backend"))
@@ -139,7 +167,7 @@ class Source:
     """A file as it is."""
 
     def __init__(self, path, text):
-        self.path, self.raw = str(path), text
+        self.path, self.raw = shown(str(path)), text
 
     name = property(lambda self: Path(self.path).name)
     sha256 = property(lambda self: hashlib.sha256(self.raw.encode("utf-8")).hexdigest())
@@ -172,15 +200,15 @@ class File(Source):
     def __init__(self, path, text, document=None):
         super().__init__(path, text)
         if document is None:
-            document = parse(path, text)
+            document = parse(self.path, text)
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:
             found = document.get("schema") if isinstance(document, dict) else None
             raise BadFile(
-                f"{path}: schema is {found!r}, expected {SCHEMA!r}: a file that --json of convbench or lenslet profile"
+                f"{self.path}: schema is {found if found is None else str(found)[:80]!r}, expected {SCHEMA!r}: a file that --json of convbench or lenslet profile"
                 " wrote"
             )
         if not isinstance(document.get("results"), list):
-            raise BadFile(f'{path}: lacks the array "results"')
+            raise BadFile(f'{self.path}: lacks the array "results"')
         self.document = document
         self.rows = [Row(entry, self) for entry in document["results"] if isinstance(entry, dict)]
 
@@ -217,24 +245,43 @@ class File(Source):
         return str(self.host.get("cpu") or "unknown device").replace("(R)", "")
 
 
+def cleaned(value):
+    """`value` as parsed, with shown() text and numbers that can be drawn. Throws ValueError for others."""
+    if isinstance(value, str):
+        return shown(value)
+    if isinstance(value, dict):
+        return {shown(key): cleaned(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [cleaned(member) for member in value]
+    if isinstance(value, (int, float)) and not abs(value) <= LARGEST:
+        raise ValueError(f"a number beyond {LARGEST:g}, which no measurement is")
+    return value
+
+
+def integer(digits):
+    """An int of any length would take time with its square."""
+    return int(digits) if len(digits) < 30 else float(digits)
+
+
 def parse(path, text):
     try:
-        return json.loads(text)
+        return cleaned(json.loads(text, parse_int=integer))
     except ValueError as error:
-        raise BadFile(f"{path}: not JSON, or cut short: {error}") from None
+        raise BadFile(f"{path}: not JSON, cut short, or not what a program of ours writes: {error}") from None
     except RecursionError:
         raise BadFile(f"{path}: nested too deep for a result file") from None
 
 
 def load(path):
     """A File, or a Trace."""
+    name = shown(str(path))
     try:
         text = Path(path).read_bytes().decode("utf-8")
     except OSError as error:
-        raise BadFile(f"{path}: {error.strerror}") from None
+        raise BadFile(f"{name}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise BadFile(f"{path}: not UTF-8 text") from None
-    document = parse(path, text)
+        raise BadFile(f"{name}: not UTF-8 text") from None
+    document = parse(name, text)
     if isinstance(document, dict) and isinstance(document.get("traceEvents"), list):
         return Trace(path, text, document)
     return File(path, text, document)
@@ -265,6 +312,10 @@ class Rows(list):
     def values(self, label):
         """The different values of a label, in natural order."""
         return sorted({row.labels[label] for row in self if label in row.labels}, key=natural)
+
+    def sizes(self):
+        """The values of the label "size" that are numbers, as texts in their order."""
+        return [label for label in self.values("size") if size_of(label)]
 
     def backends(self):
         """Backends in order of appearance."""

@@ -11,6 +11,7 @@ import matplotlib
 
 matplotlib.use("svg")
 import matplotlib.pyplot as plt  # noqa: E402  (the backend is chosen first)
+from drawing import slug  # noqa: E402
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator  # noqa: E402
 
 # Placeholder, light, dark. The series after Okabe and Ito's palette for all kinds of colour vision.
@@ -35,6 +36,12 @@ FAMILIES = ["direct", "im2col_gemm", "cudnn", "implicit_gemm", "winograd", "tens
 
 INK, SOFT, LINES, BACK = FOREGROUND[0], MUTED[0], GRID[0], PAPER[0]
 PUBLISHED = {"linestyle": (0, (4, 2)), "markerfacecolor": BACK, "linewidth": 1.1, "alpha": 0.9}
+
+# A dollar in a name is a dollar, not the begin of a formula.
+if "text.parse_math" in plt.rcParams:
+    plt.rcParams["text.parse_math"] = False
+else:  # matplotlib 3.5
+    matplotlib.text.Text._preprocess_math = lambda self, text: (text, False)
 
 plt.rcParams.update(
     {
@@ -150,6 +157,7 @@ def published_key(text="dashed, hollow: as published, on their hardware"):
 
 def to_svg(figure, name):
     """The figure as SVG text with placeholder colours; ids begin with `name`, so that a page may hold many."""
+    name = slug(name)
     matplotlib.rcParams["svg.hashsalt"] = name
     target = io.StringIO()
     figure.savefig(target, format="svg", bbox_inches="tight", pad_inches=0.08, metadata={"Date": None, "Creator": None})

@@ -354,6 +354,53 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(run.returncode, 3)
         self.assertIn("No such file", run.stderr)
 
+    def test_foreign_text_and_numbers(self):
+        """Names with formulas, controls and marks of direction are drawn as they are; numbers that no axis has are refused."""
+        document = synthetic.everything()
+        foreign = "$\\frac{$ $x^ \x1b[2J\u202e\ud800 <b>"
+        for row in document["results"]:
+            row["backend"] = (row.get("backend") or "") + foreign
+            labels = row["labels"] if isinstance(row.get("labels"), dict) else {}
+            row["labels"] = {k: v if k in ("table", "size") else f"{v}{foreign}" for k, v in labels.items()}
+        html, figures = self.folder / "out.html", self.folder / "figures"
+        run = self.run_report(self.write(document), "--html", html, "--figures", figures)
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        text = html.read_text(encoding="utf-8")
+        self.assertIn("$\\frac{$ $x^ \\x1b[2J\\xe2\\x80\\xae\\xed\\xa0\\x80 &lt;b&gt;", text)
+        self.assertNotRegex(text, "[\x1b\u202e]")
+        for figure in figures.iterdir():
+            ElementTree.fromstring(figure.read_text(encoding="utf-8"))
+        self.assertTrue(any("$\\frac{$" in figure.read_text(encoding="utf-8") for figure in figures.iterdir()))
+        for value in ("1e308", "1" + "0" * 400, "-1" + "0" * 5000, "1e999", "NaN", "Infinity"):
+            for key in ("flops", "median", "samples"):
+                text = json.dumps(synthetic.document([synthetic.everything()["results"][0]]))
+                text, changes = re.subn(f'"{key}": [^,}}]+', f'"{key}": {value}', text)
+                self.assertGreater(changes, 0, key)
+                run = self.run_report(self.write(text, "numbers.json"), "--html", self.folder / "numbers.html")
+                self.assertEqual(run.returncode, 3, f"{key} {value}: {run.stderr}")
+                self.assertIn("numbers.json: ", run.stderr)
+                self.assertIn("a number beyond 1e+24", run.stderr)
+                self.assertEqual(len(run.stderr.splitlines()), 1, run.stderr)
+        document = synthetic.everything()
+        for row in document["results"][::7]:
+            if isinstance(row.get("labels"), dict) and "size" in row["labels"]:
+                row["labels"]["size"] = "wide" if row.get("backend") == "direct" else "1e300"
+        self.assertEqual(Page(self.page(document)).problems, [])
+
+    def test_names_that_are_not_utf8(self):
+        name = os.fsdecode(b"r\xff\n.json")
+        (self.folder / name).write_text(json.dumps(synthetic.document([])), encoding="utf-8")
+        html = self.folder / os.fsdecode(b"p\xfe.html")
+        run = self.run_report(self.folder / name, "--html", html)
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        self.assertIn("r\\xff\\x0a.json", html.read_text(encoding="utf-8"))
+        self.assertEqual(len(list(self.folder.iterdir())), 2, "something was left behind")
+        (self.folder / name).write_text("{", encoding="utf-8")
+        run = self.run_report(self.folder / name, "--html", html)
+        self.assertEqual(run.returncode, 3)
+        self.assertIn("r\\xff\\x0a.json: not JSON", run.stderr)
+        self.assertEqual(len(run.stderr.splitlines()), 1, run.stderr)
+
     def test_outputs(self):
         good = self.write(synthetic.document([]))
         self.assertEqual(self.run_report(good).returncode, 2)
