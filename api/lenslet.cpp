@@ -53,7 +53,7 @@ void cut_copy(char* to, size_t capacity, const char* from, size_t length) noexce
 
 lenslet_status fail(lenslet_status status, const char* message) noexcept {
   try {
-    const std::string line = lenslet::printable(message);
+    const std::string line = lenslet::printable_line(message);
     cut_copy(last_error, sizeof last_error, line.data(), line.size());
   } catch (...) {  // no memory for the printable copy
     cut_copy(last_error, sizeof last_error, message, std::strlen(message));

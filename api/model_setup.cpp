@@ -21,7 +21,7 @@ std::optional<Plan> load_plan(const SetupOptions& options) {
   const std::string& prefix = options.option_prefix;
   if (!ends_with(options.plan, ".json")) {
     throw UsageError(concat(prefix, "plan expects auto, layered, fused or a plan saved as .json, found '",
-                            printable(options.plan), "'"));
+                            printable_excerpt(options.plan), "'"));
   }
   if (!options.backend.empty() || options.math || options.typed_io) {
     throw UsageError(concat(prefix,
@@ -29,7 +29,7 @@ std::optional<Plan> load_plan(const SetupOptions& options) {
                             prefix, "backend, ", prefix, "math, ", prefix, "input and ", prefix, "output"));
   }
   const std::vector<uint8_t> bytes = read_file(options.plan, kMaxPlanBytes);
-  return Plan::from_json(std::string(bytes.begin(), bytes.end()), options.plan);
+  return Plan::from_json(std::string(bytes.begin(), bytes.end()), printable_excerpt(options.plan));
 }
 
 DeviceChoice device_for(const SetupOptions& options, const std::optional<Plan>& plan) {
@@ -68,7 +68,7 @@ void check_variant(const std::string& name, const Graph& graph, DeviceKind kind,
   throw UsageError(concat(by_layer ? concat(prefix, "plan fused computes all layers at once, so ", prefix,
                                             "backend names one variant, found '")
                                    : "no variant of the fused plan is called '",
-                          printable(name), by_layer ? "'; " : concat("' on ", to_string(kind), "; "),
+                          printable_excerpt(name), by_layer ? "'; " : concat("' on ", to_string(kind), "; "),
                           near.empty() ? "" : concat("did you mean '", near, "'? "),
                           "there are: ", known.empty() ? "none" : known));
 }
@@ -86,7 +86,8 @@ ModelSetup::ModelSetup(const SetupOptions& options, std::string weights_origin,
       weights_origin_(std::move(weights_origin)),
       graph_(std::move(graph)) {
   if (!graph_)
-    graph_ = std::make_shared<Graph>(make_lenet5(load_lenet5_weights(options.weights), weights_origin_));
+    graph_ = std::make_shared<Graph>(
+        make_lenet5(load_lenet5_weights(options.weights), printable_excerpt(weights_origin_)));
   const DeviceChoice choice = device_for(options, saved_);
   device_ = choice.device;
   if (options.device == kAuto) device_reason_ = choice.reason;

@@ -16,6 +16,8 @@ namespace {
 constexpr size_t kMaxPlanBytes = 1u << 20;
 constexpr size_t kMaxLayers = 1024;  // each is compared with those before it
 
+constexpr size_t kMaxTextBytes = 500;  // names; a library's choice is the longest
+
 class Reader {
  public:
   Reader(const ordered_json& object, const std::string& origin, const std::string& where)
@@ -32,7 +34,11 @@ class Reader {
   std::string text(const char* key) const {
     const ordered_json& value = field(key);
     if (!value.is_string()) throw wrong(key, "a string", value);
-    return value.get<std::string>();
+    std::string text = value.get<std::string>();
+    // It becomes part of tables and messages.
+    if (text.size() > kMaxTextBytes || printable(text) != text)
+      throw wrong(key, concat("at most ", kMaxTextBytes, " bytes of printable text").c_str(), value);
+    return text;
   }
   int64_t count(const char* key) const {
     const ordered_json& value = field(key);

@@ -1,11 +1,12 @@
 #include "framework/strict_json.h"
 
-#include <functional>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "framework/error.h"
+#include "framework/interruption.h"
 #include "framework/text.h"
 
 namespace lenslet {
@@ -13,46 +14,94 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// Sees every event of the parser, and ends it by throwing through it.
-class Strictness {
+/// Builds the document from the parser's events, and ends it by throwing through it.
+class StrictBuilder : public nlohmann::json_sax<ordered_json> {
  public:
-  explicit Strictness(const std::string& origin) : origin_(origin) {}
+  explicit StrictBuilder(const std::string& origin) : origin_(origin) {}
 
-  bool operator()(int depth, ordered_json::parse_event_t event, const ordered_json& parsed) {
-    using Event = ordered_json::parse_event_t;
-    if (event == Event::object_start || event == Event::array_start) {
-      if (depth >= kMaxJsonDepth)
-        throw DataError(
-            concat(origin_, ": nested deeper than ", kMaxJsonDepth, " levels, which no file of ours is"));
-      keys_.emplace_back();
-    } else if (event == Event::object_end || event == Event::array_end) {
-      keys_.pop_back();
-    } else if (event == Event::key) {
-      const auto& key = parsed.get_ref<const std::string&>();
-      if (!keys_.back().insert(key).second)
-        throw DataError(
-            concat(origin_, ": key \"", printable_excerpt(key), "\" appears twice in one object"));
-      if (keys_.back().size() > kMaxJsonKeys)
-        throw DataError(concat(origin_, ": an object of more than ", kMaxJsonKeys, " keys"));
-    }
+  ordered_json take() { return std::move(root_); }
+
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t&) override { return add(value); }
+  bool string(string_t& value) override { return add(std::move(value)); }
+  bool binary(binary_t&) override { return false; }  // JSON has none
+  bool start_object(size_t) override { return open(ordered_json::object()); }
+  bool start_array(size_t) override { return open(ordered_json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(string_t& name) override {
+    Level& level = levels_.back();
+    if (!level.keys.insert(name).second)
+      fail(concat("key \"", printable_excerpt(name), "\" appears twice in one object"));
+    if (level.keys.size() > kMaxJsonKeys) fail(concat("an object of more than ", kMaxJsonKeys, " keys"));
+    level.key = std::move(name);
     return true;
   }
 
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception& error) override {
+    // Its message shows the last token, which is as long as the file likes.
+    fail(concat("not JSON, or cut short: ", printable_excerpt(error.what())));
+  }
+
  private:
+  struct Level {
+    ordered_json* value;  // of the object or array; it moves nowhere before the level ends
+    std::unordered_set<std::string> keys = {};
+    std::string key = {};
+  };
+
+  [[noreturn]] void fail(const std::string& what) const { throw DataError(concat(origin_, ": ", what)); }
+
+  ordered_json& place(ordered_json&& value) {
+    if (levels_.empty()) return root_ = std::move(value);
+    ordered_json& parent = *levels_.back().value;
+    if (parent.is_array()) return parent.emplace_back(std::move(value));
+    // The key is new, so the object needs no search for it.
+    auto& members = parent.get_ref<ordered_json::object_t&>();
+    members.emplace_back(std::move(levels_.back().key), std::move(value));
+    return members.back().second;
+  }
+
+  bool add(ordered_json&& value) {
+    place(std::move(value));
+    return true;
+  }
+
+  bool open(ordered_json&& value) {
+    if (levels_.size() >= static_cast<size_t>(kMaxJsonDepth))
+      fail(concat("nested deeper than ", kMaxJsonDepth, " levels, which no file of ours is"));
+    throw_if_reading_stopped();
+    levels_.push_back({&place(std::move(value))});
+    return true;
+  }
+
+  bool close() {
+    levels_.pop_back();
+    return true;
+  }
+
   const std::string& origin_;
-  std::vector<std::set<std::string>> keys_;
+  ordered_json root_;
+  std::vector<Level> levels_;
 };
 
 }  // namespace
 
+void demand_no_nul(std::string_view text, const std::string& origin) {
+  const size_t at = text.find('\0');
+  if (at != std::string_view::npos)
+    throw DataError(concat(origin, ": a NUL at byte ", at, ", expected JSON text, which has none"));
+}
+
 ordered_json parse_strict_json(const std::string& text, const std::string& origin) {
-  Strictness strictness(origin);
-  try {
-    return ordered_json::parse(text, std::ref(strictness));
-  } catch (const ordered_json::exception& error) {
-    // Its message shows the last token, which is as long as the file likes.
-    throw DataError(concat(origin, ": not JSON, or cut short: ", printable_excerpt(error.what())));
-  }
+  demand_no_nul(text, origin);
+  StrictBuilder builder(origin);
+  ordered_json::sax_parse(text, &builder);
+  return builder.take();
 }
 
 std::string json_excerpt(const ordered_json& value) {

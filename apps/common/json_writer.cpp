@@ -12,6 +12,17 @@ namespace {
 
 constexpr size_t kFlushBytes = 64 * 1024;
 
+// \uXXXX, twice beyond 16 bits.
+void append_escape(std::string& out, uint32_t code) {
+  char escaped[16];
+  if (code < 0x10000) {
+    std::snprintf(escaped, sizeof escaped, "\\u%04x", code);
+  } else {
+    std::snprintf(escaped, sizeof escaped, "\\u%04x\\u%04x", 0xd7c0 + (code >> 10), 0xdc00 + (code & 0x3ff));
+  }
+  out += escaped;
+}
+
 void append_string(std::string& out, std::string_view text) {
   out += '"';
   for (size_t pos = 0; pos < text.size();) {
@@ -23,12 +34,12 @@ void append_string(std::string& out, std::string_view text) {
       out += static_cast<char>(byte);
     } else if (byte == '\n') {
       out += "\\n";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      std::snprintf(escaped, sizeof escaped, "\\u%04x", byte);
-      out += escaped;
     } else if (length == 0) {
       std::snprintf(escaped, sizeof escaped, "\\\\x%02x", byte);
       out += escaped;
+    } else if (!is_visible(text, pos, length)) {
+      append_escape(out, decode_utf8(text, pos, length));
+      pos += length - 1;
     } else {
       out.append(text, pos, length);
       pos += length - 1;

@@ -69,10 +69,11 @@ Console::Console(const std::vector<NamedFile>& outputs, const std::vector<NamedF
 }
 
 void Console::print(const std::string& text) {
+  const std::string shown = printable_lines(text);
   if (to_stderr_) {
-    write_standard_error(text);
+    write_standard_error(shown);
   } else {
-    write_standard_output(text);
+    write_standard_output(shown);
   }
 }
 

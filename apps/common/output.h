@@ -42,6 +42,7 @@ class Console {
   /// `outputs` are the machine-readable ones, --json, --csv, …: at most one may be "-", none is another or one of
   /// `inputs`, and all can be written. Throws UsageError and what demand_writable() throws.
   explicit Console(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs = {});
+  /// Lines, whose invisible characters become escapes (printable_lines): no text of a file steers a terminal.
   void print(const std::string& text);
   /// print() with a newline.
   void line(const std::string& text = {}) { print(text + "\n"); }

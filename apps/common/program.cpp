@@ -12,14 +12,14 @@
 #include "apps/common/signals.h"
 #include "apps/common/text.h"
 #include "framework/device_health.h"
-#include "framework/io/file.h"
+#include "framework/interruption.h"
 
 namespace lenslet {
 namespace {
 
 void report(const std::string& program, const std::string& what) noexcept {
   try {
-    write_standard_error(program + ": error: " + printable(what) + "\n");
+    write_standard_error(program + ": error: " + printable_line(what) + "\n");
   } catch (...) {  // out of memory while reporting
     write_standard_error({});
   }

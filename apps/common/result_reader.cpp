@@ -1,10 +1,12 @@
 #include "apps/common/result_reader.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "framework/error.h"
+#include "framework/interruption.h"
 #include "framework/io/file.h"
 #include "framework/strict_json.h"
 #include "framework/text.h"
@@ -15,7 +17,9 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr size_t kMaxBytes =
-    64u << 20;  // ours have some 3 MiB; as a document in memory it takes ten times that
+    64u << 20;                        // ours have some 3 MiB; as a document in memory it takes ten times that
+constexpr size_t kMaxRows = 100'000;  // ours have some 2,000
+constexpr size_t kMaxEntries = 1024;  // of any other list; ours have some 20
 
 /// An object of the document, and where it is: every message names both.
 class Object {
@@ -51,10 +55,7 @@ class Object {
     return at(key).get<bool>();
   }
   /// A finite number.
-  double number(const char* key) const {
-    if (!at(key).is_number() || !std::isfinite(at(key).get<double>())) throw wrong(key, "a number");
-    return at(key).get<double>();
-  }
+  double number(const char* key) const { return as_number(key, at(key)); }
   /// Null reads as NaN.
   double number_or_null(const char* key) const { return at(key).is_null() ? NAN : number(key); }
   double optional_number(const char* key) const { return has(key) ? number(key) : NAN; }
@@ -69,23 +70,45 @@ class Object {
     if (count(key) > INT32_MAX) throw wrong(key, concat("a whole number from 0 to ", INT32_MAX));
     return static_cast<int>(count(key));
   }
-  const ordered_json& array(const char* key) const {
+  const ordered_json& array(const char* key, size_t most = kMaxEntries) const {
     if (!at(key).is_array()) throw wrong(key, "an array");
+    if (at(key).size() > most)
+      throw DataError(
+          concat(where_, ": \"", key, "\" has at most ", most, " entries, found ", at(key).size()));
     return at(key);
   }
+  /// Every member, each a text.
+  std::vector<std::pair<std::string, std::string>> texts() const {
+    std::vector<std::pair<std::string, std::string>> all;
+    for (const auto& [name, value] : value_.items()) all.emplace_back(name, as_text(name, value, false));
+    return all;
+  }
+  /// Every member, each a number or null.
+  std::vector<std::pair<std::string, double>> numbers_or_null() const {
+    std::vector<std::pair<std::string, double>> all;
+    for (const auto& [name, value] : value_.items())
+      all.emplace_back(name, value.is_null() ? NAN : as_number(name, value));
+    return all;
+  }
   Object object(const char* key) const { return Object(at(key), concat(where_, ": \"", key, "\"")); }
-  const ordered_json& value() const { return value_; }
 
   DataError wrong(const char* key, const std::string& expected) const {
-    return DataError(concat(where_, ": \"", printable_excerpt(key), "\" must be ", expected, ", found ",
-                            json_excerpt(at(key))));
+    return wrong(key, at(key), expected);
   }
 
  private:
-  std::string as_text(const char* key, const ordered_json& value, bool null_allowed) const {
+  DataError wrong(const std::string& key, const ordered_json& value, const std::string& expected) const {
+    return DataError(concat(where_, ": \"", printable_excerpt(key), "\" must be ", expected, ", found ",
+                            json_excerpt(value)));
+  }
+  std::string as_text(const std::string& key, const ordered_json& value, bool null_allowed) const {
     if (null_allowed && value.is_null()) return {};
-    if (!value.is_string()) throw wrong(key, null_allowed ? "a text or null" : "a text");
+    if (!value.is_string()) throw wrong(key, value, null_allowed ? "a text or null" : "a text");
     return value.get<std::string>();
+  }
+  double as_number(const std::string& key, const ordered_json& value) const {
+    if (!value.is_number() || !std::isfinite(value.get<double>())) throw wrong(key, value, "a number");
+    return value.get<double>();
   }
 
   const ordered_json& value_;
@@ -124,11 +147,7 @@ LaunchResources read_launch(const Object& entry) {
 // The keys that this schema got after its first files were written.
 void read_study(const Object& entry, ResultRow& row) {
   row.study = entry.optional_text("study");
-  if (entry.has("labels")) {
-    const Object labels = entry.object("labels");
-    for (const auto& [name, value] : labels.value().items())
-      row.labels.emplace_back(name, labels.text(name.c_str()));
-  }
+  if (entry.has("labels")) row.labels = entry.object("labels").texts();
   if (entry.has("end_to_end_ns")) {
     const Object stats = entry.object("end_to_end_ns");
     // One sample at least: there is a time.
@@ -171,9 +190,7 @@ ResultRow read_row(const Object& entry) {
   } else if (samples != 0) {
     throw entry.wrong("samples", "0 where \"time_ns\" is null");
   }
-  const Object stages = entry.object("stages_ns");
-  for (const auto& [name, value] : stages.value().items())
-    row.stages_ns.emplace_back(name, stages.number_or_null(name.c_str()));
+  row.stages_ns = entry.object("stages_ns").numbers_or_null();
   row.setup_ns = entry.number_or_null("setup_ns");
   row.first_call_ns = entry.optional_number("first_call_ns");
   row.replayed = entry.has("replayed") && entry.flag("replayed");
@@ -255,32 +272,29 @@ ResultEnvironment read_environment(const Object& root) {
     const Object library(item, root.where() + ": an entry of \"libs\"");
     environment.libs.push_back({library.text("name"), library.text_or_null("version"), library.text("path")});
   }
-  if (root.has("settings")) {
-    const Object settings = root.object("settings");
-    for (const auto& [name, value] : settings.value().items())
-      environment.settings.emplace_back(name, settings.text(name.c_str()));
-  }
+  if (root.has("settings")) environment.settings = root.object("settings").texts();
   return environment;
 }
 
 }  // namespace
 
 std::string ResultEnvironment::device_name() const {
-  if (devices.empty()) return cpu;
+  if (devices.empty()) return printable_excerpt(cpu);
+  constexpr size_t kMostNamed = 4;
   std::vector<std::pair<std::string, int>> counted;
+  std::map<std::string, size_t> places;
   for (const std::string& name : devices) {
-    const auto same =
-        std::find_if(counted.begin(), counted.end(), [&](const auto& entry) { return entry.first == name; });
-    if (same == counted.end()) {
-      counted.emplace_back(name, 1);
-    } else {
-      ++same->second;
-    }
+    const auto [place, added] = places.emplace(name, counted.size());
+    if (added) counted.emplace_back(printable_excerpt(name), 0);
+    ++counted[place->second].second;
   }
   std::string text;
-  for (const auto& [name, count] : counted)
+  for (size_t i = 0; i < std::min(counted.size(), kMostNamed); ++i) {
+    const auto& [name, count] = counted[i];
     text += (text.empty() ? "" : " and ") + (count > 1 ? concat(count, " x ") : std::string()) + name;
-  return text;
+  }
+  return counted.size() > kMostNamed ? concat(text, " and ", counted.size() - kMostNamed, " other models")
+                                     : text;
 }
 
 ReadResults parse_results(const std::string& text, const std::string& origin) {
@@ -302,8 +316,10 @@ ReadResults parse_results(const std::string& text, const std::string& origin) {
   results.reason = root.text_or_null("reason");
   if (!root.at("ceilings").is_null()) results.ceilings = read_ceilings(root.object("ceilings"));
   size_t index = 0;
-  for (const ordered_json& entry : root.array("results"))
+  for (const ordered_json& entry : root.array("results", kMaxRows)) {
+    throw_if_reading_stopped();
     results.rows.push_back(read_row(Object(entry, concat(origin, ": results[", index++, "]"))));
+  }
   return results;
 }
 
@@ -344,24 +360,25 @@ bool same_environment(const ResultEnvironment& a, const ResultEnvironment& b, st
       {"CUDA compiler", a.cuda_compiler, b.cuda_compiler},
       {"device", a.device_name(), b.device_name()},
       {"threads", std::to_string(a.threads_used), std::to_string(b.threads_used)}};
-  const auto setting = [](const ResultEnvironment& environment, const std::string& name) {
-    for (const auto& [known, value] : environment.settings) {
-      if (known == name) return value;
-    }
-    return std::string("not said");
+  using Texts = std::map<std::string, std::string>;
+  const auto text_in = [](const Texts& all, const std::string& name, const char* otherwise) {
+    const auto found = all.find(name);
+    return found == all.end() ? std::string(otherwise) : found->second;
   };
-  for (const ResultEnvironment* environment : {&a, &b}) {
-    for (const auto& [name, value] : environment->settings)
-      pairs.push_back({name, setting(a, name), setting(b, name)});
+  const Texts settings[] = {{a.settings.begin(), a.settings.end()}, {b.settings.begin(), b.settings.end()}};
+  for (const Texts& known : settings) {
+    for (const auto& [name, value] : known)
+      pairs.push_back({name, text_in(settings[0], name, "not said"), text_in(settings[1], name, "not said")});
   }
-  for (const ResultLibrary& library : a.libs) {
-    const auto other = std::find_if(b.libs.begin(), b.libs.end(),
-                                    [&](const ResultLibrary& its) { return its.name == library.name; });
-    pairs.push_back({library.name, library.version, other == b.libs.end() ? "not loaded" : other->version});
-  }
+  Texts loaded;  // the first of a name
+  for (const ResultLibrary& library : b.libs) loaded.emplace(library.name, library.version);
+  for (const ResultLibrary& library : a.libs)
+    pairs.push_back({library.name, library.version, text_in(loaded, library.name, "not loaded")});
   for (const auto& pair : pairs) {
     if (pair[1] == pair[2]) continue;
-    if (reason != nullptr) *reason = concat(pair[0], " differs: \"", pair[1], "\" and \"", pair[2], "\"");
+    if (reason != nullptr)
+      *reason = concat(printable_excerpt(pair[0]), " differs: \"", printable_excerpt(pair[1]), "\" and \"",
+                       printable_excerpt(pair[2]), "\"");
     return false;
   }
   return true;

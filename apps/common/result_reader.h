@@ -29,7 +29,8 @@ struct ResultEnvironment {
   std::vector<ResultLibrary> libs;
   std::vector<std::pair<std::string, std::string>> settings;  // ResultFile::settings
 
-  /// The GPUs, or the CPU where there are none: "NVIDIA H200", "2 x NVIDIA H200".
+  /// The GPUs, or the CPU where there are none: "NVIDIA H200", "2 x NVIDIA H200". A few words that can be shown, whatever
+  /// the file holds.
   std::string device_name() const;
 };
 
@@ -46,7 +47,8 @@ struct ReadResults {
 };
 
 /// Reads a lenslet.results/1 file. Throws DataError with the file, the row and the key: not JSON, another schema, a
-/// missing or repeated key, a value of another type or range. Keys that older files of this schema lack (study, labels,
+/// missing or repeated key, a value of another type or range, more than 100,000 rows or 1,024 devices or libraries; and
+/// InterruptedError once reading_stopped(). Keys that older files of this schema lack (study, labels,
 /// end_to_end_ns, ratio_to_cudnn, published, launches, repro_benchdnn, settings) may be missing; further keys are passed
 /// over.
 ReadResults read_results(const std::string& path);

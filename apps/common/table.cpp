@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "framework/text.h"
+
 namespace lenslet {
 namespace {
+
+constexpr size_t kMostOfCell = 1000;  // bytes: no text of a file makes a row of megabytes
 
 // Columns on the terminal: bytes that do not continue a UTF-8 sequence.
 size_t display_width(const std::string& text) {
@@ -22,6 +26,7 @@ Table& Table::column(std::string title, Align align) {
 Table& Table::row(std::vector<std::string> cells) {
   if (cells.empty() || cells.size() > columns_.size()) throw std::logic_error("Table: wrong number of cells");
   cells.resize(columns_.size());
+  for (std::string& cell : cells) cell = printable_excerpt(cell, kMostOfCell);
   rows_.push_back(std::move(cells));
   return *this;
 }

@@ -71,7 +71,9 @@ std::string format_share(double fraction) {
 }
 
 std::string csv_field(std::string_view text) {
-  const std::string safe = printable(text);
+  std::string safe = printable(text);
+  if (!safe.empty() && std::string_view("=+-@'").find(safe[0]) != std::string_view::npos)
+    safe.insert(0, 1, '\'');
   if (safe.find_first_of(",\"") == std::string::npos) return safe;
   std::string out = "\"";
   for (const char c : safe) {

@@ -60,11 +60,12 @@ std::vector<std::string> differences(const ReadResults& before, const ReadResult
   if (a.devices.empty() != b.devices.empty())
     warnings.push_back(
         concat("only the ", a.devices.empty() ? "new" : "old", " file was measured with CUDA"));
-  for (const ResultLibrary& library : a.libs) {
-    for (const ResultLibrary& other : b.libs) {
-      if (library.name == other.name && library.version != other.version)
-        warnings.push_back(concat("another ", library.name, ": ", library.version, " and ", other.version));
-    }
+  std::map<std::string, std::string> versions;
+  for (const ResultLibrary& library : a.libs) versions.emplace(library.name, library.version);
+  for (const ResultLibrary& other : b.libs) {
+    const auto found = versions.find(other.name);
+    if (found != versions.end() && found->second != other.version)
+      warnings.push_back(concat("another ", other.name, ": ", found->second, " and ", other.version));
   }
   if (a.build_type != b.build_type)
     warnings.push_back(concat("other build types: ", a.build_type, " and ", b.build_type));
@@ -81,9 +82,11 @@ std::vector<std::string> differences(const ReadResults& before, const ReadResult
 // Rows by key; rows that share one, as in no file of ours, are paired in their order.
 std::map<std::string, const ResultRow*> by_key(const std::vector<ResultRow>& rows) {
   std::map<std::string, const ResultRow*> map;
+  std::map<std::string, size_t> copies;
   for (const ResultRow& row : rows) {
     const std::string key = row_key(row);
-    for (size_t copy = 1; !map.emplace(copy == 1 ? key : concat(key, "\x1f#", copy), &row).second;) ++copy;
+    const size_t copy = ++copies[key];
+    map.emplace(copy == 1 ? key : concat(key, "\x1f#", copy), &row);
   }
   return map;
 }
@@ -109,8 +112,10 @@ std::string describe(const ResultRow& row) {
 void print_header(Console& console, const ReadResults& before, const ReadResults& after) {
   for (const auto& [file, where] : {std::make_pair(&before, "old"), std::make_pair(&after, "new")}) {
     const ResultEnvironment& e = file->environment;
-    console.line(concat(where, ": ", file->path, " (", e.tool, ", ", e.git, e.dirty ? ", modified" : "", ", ",
-                        e.device_name(), ", ", e.time_utc, ", ", file->rows.size(), " rows)"));
+    console.line(
+        printable_line(concat(where, ": ", file->path, " (", printable_excerpt(e.tool), ", ",
+                              printable_excerpt(e.git), e.dirty ? ", modified" : "", ", ", e.device_name(),
+                              ", ", printable_excerpt(e.time_utc), ", ", file->rows.size(), " rows)")));
   }
 }
 
@@ -139,7 +144,7 @@ void print_uncompared(Console& console, const Comparison& comparison) {
   console.line("\nnot compared:");
   for (const UncomparedRow& row : comparison.uncompared) {
     const ResultRow& shown = row.after != nullptr ? *row.after : *row.before;
-    console.line(concat("  ", describe(shown), ": ", row.reason));
+    console.line(concat("  ", printable_excerpt(describe(shown)), ": ", printable_line(row.reason)));
   }
 }
 
@@ -327,7 +332,7 @@ ExitCode run_compare(const CompareOptions& options) {
   if (comparison.rows.empty() && comparison.uncompared.empty())
     throw DataError(concat(before.path, " and ", after.path, " have no rows: nothing to compare"));
   print_header(console, before, after);
-  for (const std::string& warning : comparison.warnings) console.line("warning: " + warning);
+  for (const std::string& warning : comparison.warnings) console.line(printable_line("warning: " + warning));
   print_rows(console, comparison);
   print_uncompared(console, comparison);
   console.line(concat("\n", comparison.count(Change::kSame), " SAME, ", comparison.count(Change::kFaster),

@@ -102,15 +102,17 @@ void DigitInputs::open_next_argument() {
     if (name != "-" && fs::is_directory(name, ignored)) {
       for (std::string& file : pictures_in(name)) pending_.push_back({std::move(file), ""});
     } else if (name != "-" && looks_like_idx(name)) {
-      IdxArray images = read_idx(name, 3);
-      if (images.dims[1] != kLenet5Side || images.dims[2] != kLenet5Side) {
-        throw DataError(concat(name, ": expected images of ", kLenet5Side, "x", kLenet5Side, ", found ",
-                               images.dims[1], "x", images.dims[2]));
-      }
+      IdxArray images = read_idx(name, 3, [&](const std::vector<int64_t>& dims) {
+        if (dims[1] != kLenet5Side || dims[2] != kLenet5Side) {
+          throw DataError(concat(printable_excerpt(name), ": expected images of ", kLenet5Side, "x",
+                                 kLenet5Side, ", found ", dims[1], "x", dims[2]));
+        }
+        if (options_.index && *options_.index >= dims[0]) {
+          throw DataError(concat(printable_excerpt(name), ": --index ", *options_.index, " is outside its ",
+                                 dims[0], " images"));
+        }
+      });
       const int64_t count = images.dims[0];
-      if (options_.index && *options_.index >= count) {
-        throw DataError(concat(name, ": --index ", *options_.index, " is outside its ", count, " images"));
-      }
       idx_ = std::move(images);
       idx_file_ = name;
       idx_next_ = options_.index.value_or(0);

@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "framework/error.h"
+#include "framework/interruption.h"
 #include "framework/text.h"
 
 namespace lenslet {
@@ -20,8 +21,6 @@ namespace {
 
 constexpr size_t kReadStep = 1 << 16;
 constexpr size_t kWriteBuffer = 1 << 16;
-
-bool (*stop_reading)() = nullptr;
 
 std::string reason_of(int error) { return std::strerror(error); }
 
@@ -99,7 +98,7 @@ std::vector<uint8_t> read_file(const std::string& path, size_t max_bytes) {
     if (filled == bytes.size()) bytes.resize(std::max(filled + kReadStep, filled + filled / 2));
     const ssize_t got = ::read(file.get(), bytes.data() + filled, bytes.size() - filled);
     if (got < 0 && errno == EINTR) {
-      if (stop_reading && stop_reading()) throw InterruptedError(concat("interrupted while reading ", name));
+      if (reading_stopped()) throw InterruptedError(concat("interrupted while reading ", name));
       continue;
     }
     if (got < 0) throw DataError(concat(name, ": cannot be read: ", reason_of(errno)));
@@ -110,8 +109,6 @@ std::vector<uint8_t> read_file(const std::string& path, size_t max_bytes) {
   bytes.resize(filled);
   return bytes;
 }
-
-void stop_reading_when(bool (*stop)()) { stop_reading = stop; }
 
 SignalsHeld::SignalsHeld() {
   sigset_t all;

@@ -11,12 +11,9 @@ namespace lenslet {
 
 /// Reads a regular file, or standard input for "-" (a pipe or a file, not a terminal). Throws DataError
 /// naming the file: missing, unreadable, a directory, a FIFO or device (refused at once, never waited for),
-/// or larger than `max_bytes`.
+/// or larger than `max_bytes`. A signal that interrupts the read
+/// ends it with InterruptedError once reading_stopped(), so that Ctrl-C leaves a pipe that nobody writes to.
 std::vector<uint8_t> read_file(const std::string& path, size_t max_bytes);
-
-/// Asked whenever a signal interrupts a read: true ends it with InterruptedError, so that Ctrl-C leaves a pipe that nobody
-/// writes to. Without it reads go on. Call before threads read.
-void stop_reading_when(bool (*stop)());
 
 /// The name of a file that must not stay behind half done. It is removed when this object ends, and by
 /// remove_unfinished_files(), unless release() said that it was renamed.

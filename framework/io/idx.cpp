@@ -98,10 +98,16 @@ std::string find_idx(const std::string& folder, const std::string& split, const 
 
 }  // namespace
 
-IdxArray parse_idx(std::vector<uint8_t> bytes, int rank, const std::string& origin) {
+IdxArray parse_idx(std::vector<uint8_t> bytes, int rank, const std::string& origin,
+                   const IdxDimsCheck& check) {
   if (bytes.empty()) throw DataError(concat(origin, ": the file is empty, expected an IDX file"));
   IdxArray array;
   const size_t header_bytes = 4 + 4 * static_cast<size_t>(rank);
+  const auto stated_size = [&](const uint8_t* head, size_t head_bytes) {
+    const size_t size = parse_header(head, head_bytes, rank, origin, array);
+    if (check) check(array.dims);
+    return size;
+  };
   if (is_gzip(bytes)) {
     if (bytes.size() > kMaxGzipBytes) {
       throw DataError(
@@ -109,12 +115,12 @@ IdxArray parse_idx(std::vector<uint8_t> bytes, int rank, const std::string& orig
     }
     size_t stated = 0;
     bytes = gunzip(bytes, origin, header_bytes, [&](const uint8_t* head, size_t head_bytes) {
-      return stated = parse_header(head, head_bytes, rank, origin, array);
+      return stated = stated_size(head, head_bytes);
     });
     if (bytes.size() < stated)
       throw DataError(concat(origin, ": IDX data too short: ", bytes.size(), " of ", stated, " bytes"));
   } else {
-    const size_t stated = parse_header(bytes.data(), bytes.size(), rank, origin, array);
+    const size_t stated = stated_size(bytes.data(), bytes.size());
     if (bytes.size() < stated)
       throw DataError(concat(origin, ": truncated: ", bytes.size(), " of ", stated, " bytes"));
     if (bytes.size() > stated) {
@@ -127,9 +133,9 @@ IdxArray parse_idx(std::vector<uint8_t> bytes, int rank, const std::string& orig
   return array;
 }
 
-IdxArray read_idx(const std::string& path, int rank) {
+IdxArray read_idx(const std::string& path, int rank, const IdxDimsCheck& check) {
   return parse_idx(read_file(path, kMaxFileBytes), rank,
-                   path == "-" ? "standard input" : printable_excerpt(path));
+                   path == "-" ? "standard input" : printable_excerpt(path), check);
 }
 
 ImageDataset read_image_dataset(const std::string& folder, const std::string& split, int64_t rows,
@@ -137,18 +143,23 @@ ImageDataset read_image_dataset(const std::string& folder, const std::string& sp
   ImageDataset set;
   set.images_path = find_idx(folder, split, "images", kImageRank);
   set.labels_path = find_idx(folder, split, "labels", kLabelRank);
-  IdxArray images = read_idx(set.images_path, kImageRank);
-  IdxArray labels = read_idx(set.labels_path, kLabelRank);
   const std::string images_name = printable_excerpt(set.images_path),
                     labels_name = printable_excerpt(set.labels_path);
-  if (images.dims[1] != rows || images.dims[2] != cols) {
-    throw DataError(concat(images_name, ": expected images of ", rows, "x", cols, ", found ", images.dims[1],
-                           "x", images.dims[2]));
-  }
-  if (images.dims[0] != labels.dims[0]) {
-    throw DataError(concat(images_name, " has ", images.dims[0], " images, but ", labels_name, " has ",
-                           labels.dims[0], " labels"));
-  }
+  IdxArray labels;
+  // Every header is judged, and the labels are read, before the images are unpacked: those may be a thousand times as large
+  // as their file.
+  IdxArray images = read_idx(set.images_path, kImageRank, [&](const std::vector<int64_t>& dims) {
+    if (dims[1] != rows || dims[2] != cols) {
+      throw DataError(
+          concat(images_name, ": expected images of ", rows, "x", cols, ", found ", dims[1], "x", dims[2]));
+    }
+    labels = read_idx(set.labels_path, kLabelRank, [&](const std::vector<int64_t>& label_dims) {
+      if (dims[0] != label_dims[0]) {
+        throw DataError(concat(images_name, " has ", dims[0], " images, but ", labels_name, " has ",
+                               label_dims[0], " labels"));
+      }
+    });
+  });
   for (size_t i = 0; i < labels.data.size(); ++i) {
     if (labels.data[i] >= kClasses) {
       throw DataError(concat(labels_name, ": label ", int{labels.data[i]}, " at index ", i,

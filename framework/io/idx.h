@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,11 +15,15 @@ struct IdxArray {
   std::vector<uint8_t> data;  // as many bytes as the dimensions say
 };
 
+/// Sees the dimensions that a header states, before any data are unpacked, and throws where they are not the wanted ones.
+using IdxDimsCheck = std::function<void(const std::vector<int64_t>& dims)>;
+
 /// Reads an IDX file of unsigned bytes with `rank` dimensions. Throws DataError naming the file and what is
-/// wrong in it.
-IdxArray read_idx(const std::string& path, int rank);
+/// wrong in it, and what `check` throws.
+IdxArray read_idx(const std::string& path, int rank, const IdxDimsCheck& check = nullptr);
 /// The same of a file's bytes; `origin` names it in messages.
-IdxArray parse_idx(std::vector<uint8_t> bytes, int rank, const std::string& origin);
+IdxArray parse_idx(std::vector<uint8_t> bytes, int rank, const std::string& origin,
+                   const IdxDimsCheck& check = nullptr);
 
 /// Images [count, rows, cols] and their labels.
 struct ImageDataset {

@@ -17,6 +17,7 @@
 
 #include "framework/error.h"
 #include "framework/io/file.h"
+#include "framework/strict_json.h"
 #include "framework/text.h"
 
 namespace lenslet {
@@ -48,7 +49,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
   bool number_float(number_float_t, const string_t& text) override {
     const bool integer = text.find_first_not_of("0123456789") == std::string::npos;
-    return wrong_value(text + (integer ? ", a number of more than 64 bits" : ", not a whole number"));
+    return wrong_value(printable_excerpt(text) +
+                       (integer ? ", a number of more than 64 bits" : ", not a whole number"));
   }
   bool binary(binary_t&) override { return wrong_value("binary data"); }
 
@@ -180,7 +182,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
         wanted = "whole numbers from 0 to 2^64 - 1";
         break;
     }
-    fail(concat(where(), ": expected ", wanted, " for ", key_, ", found ", found));
+    fail(concat(where(), ": expected ", wanted, " for ", printable_excerpt(key_), ", found ", found));
   }
 
   const std::string& origin_;
@@ -353,6 +355,8 @@ Safetensors parse_safetensors(const uint8_t* bytes, size_t size, const std::stri
   Safetensors result;
   const uint8_t* const header = bytes + kLengthBytes;
   const uint8_t* const data = header + header_bytes;
+  demand_no_nul({reinterpret_cast<const char*>(header), static_cast<size_t>(header_bytes)},
+                concat(origin, ": safetensors header"));
   HeaderReader reader(origin, entries, result.metadata);
   nlohmann::json::sax_parse(header, data, &reader);
   if (entries.empty()) throw DataError(concat(origin, ": holds no tensors"));

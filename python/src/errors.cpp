@@ -2,7 +2,10 @@
 
 #include <nanobind/nanobind.h>
 
+#include <string>
+
 #include "framework/error.h"
+#include "framework/text.h"
 
 namespace nb = nanobind;
 
@@ -35,8 +38,8 @@ void register_errors() {
           std::rethrow_exception(thrown);
         } catch (const Error& error) {
           const nb::object type = nb::module_::import_("lenslet._types").attr(class_of(error.exit_code()));
-          // A message may quote the name of a file, which need not be UTF-8.
-          const nb::object message = nb::steal(PyUnicode_DecodeFSDefault(error.what()));
+          const std::string line = printable_line(error.what());
+          const nb::object message = nb::steal(PyUnicode_DecodeFSDefault(line.c_str()));
           if (message.is_valid()) PyErr_SetObject(type.ptr(), message.ptr());
         }
       },

@@ -87,7 +87,30 @@ TEST(Text, PrintableEscapesWhatTerminalsWouldObey) {
   EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b");           // C1 control
   EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // surrogate
   EXPECT_EQ(printable("\xe2\x82"), "\\xe2\\x82");           // cut short
+  // What turns the text around it, or is not seen.
+  EXPECT_EQ(printable("gnp.\xe2\x80\xae.exe"), "gnp.\\xe2\\x80\\xae.exe");             // U+202E
+  EXPECT_EQ(printable("\xe2\x81\xa6\xe2\x80\x8b"), "\\xe2\\x81\\xa6\\xe2\\x80\\x8b");  // U+2066, U+200B
+  EXPECT_EQ(printable("\xef\xbb\xbf\xf3\xa0\x81\x81"),
+            "\\xef\\xbb\\xbf\\xf3\\xa0\\x81\\x81");  // U+FEFF, tag A
+  EXPECT_EQ(printable("\xe2\x96\x88 \xc3\x97 \xf0\x9f\x98\x80"), "\xe2\x96\x88 \xc3\x97 \xf0\x9f\x98\x80");
+  EXPECT_EQ(printable_lines("a\n\x1b[2Jb\xc2\x85\n"), "a\n\\x1b[2Jb\\xc2\\x85\n");
+}
+
+TEST(Text, CsvFieldsAreNoFormulas) {
   EXPECT_EQ(csv_field("a,\"b\""), "\"a,\"\"b\"\"\"");
+  EXPECT_EQ(csv_field("=HYPERLINK(\"http://x\",\"y\")"), "\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\"");
+  for (const std::string text : {"=1+1", "+1", "-1", "@SUM(A1)", "'quoted", "'"})
+    EXPECT_EQ(csv_field(text), "'" + text);
+  for (const std::string text : {"", "mb1ic1", "a=b", " =1", "3-4"}) EXPECT_EQ(csv_field(text), text);
+  EXPECT_EQ(csv_field("\t=1"), "\\t=1");
+}
+
+TEST(Text, LinesHaveABoundedLength) {
+  EXPECT_EQ(printable_line("short \x1b"), "short \\x1b");
+  const std::string line = printable_line(std::string("begin") + std::string(3'000'000, '\x1b') + "end");
+  EXPECT_LE(line.size(), kMaxLineBytes + 3) << "bytes, and the ellipsis";
+  EXPECT_EQ(line.substr(0, 9), "begin\\x1b");
+  EXPECT_EQ(line.substr(line.size() - 3), "end");
 }
 
 TEST(Table, AlignsByCharactersAndEndsLinesWithoutBlanks) {
@@ -98,6 +121,14 @@ TEST(Table, AlignsByCharactersAndEndsLinesWithoutBlanks) {
   EXPECT_THROW(table.row({"1", "2", "3"}), std::logic_error);
 }
 
+TEST(Table, ShowsCellsOnOneLineEach) {
+  Table table;
+  table.column("name").row({"a\nb\x1b[31m\xe2\x80\xae"}).row({std::string(1'000'000, 'x')});
+  const std::string text = table.to_string();
+  EXPECT_NE(text.find("a\\nb\\x1b[31m\\xe2\\x80\\xae\n"), std::string::npos);
+  EXPECT_LT(text.size(), 10'000u);
+}
+
 TEST(JsonWriter, WritesWhatReadsBackExactly) {
   std::string text;
   JsonWriter json([&](const std::string& part) { text += part; });
@@ -105,6 +136,8 @@ TEST(JsonWriter, WritesWhatReadsBackExactly) {
   json.begin_object().field("d", awkward).field("nan", NAN).field("inf", -INFINITY);
   json.field("i", std::numeric_limits<int64_t>::min()).field("u", std::numeric_limits<uint64_t>::max());
   json.field("s", std::string("q\"b\\n\nc\x01 \xff\xc3\xa9"));
+  const std::string unseen = "\xc2\x9b \xe2\x80\xae \xf3\xa0\x81\x81 \x7f";
+  json.field("unseen", unseen);
   json.key("list")
       .begin_array(JsonWriter::Style::kInline)
       .value(true)
@@ -120,6 +153,8 @@ TEST(JsonWriter, WritesWhatReadsBackExactly) {
   EXPECT_EQ(read.at("u").get<uint64_t>(), std::numeric_limits<uint64_t>::max());
   EXPECT_EQ(read.at("s").get<std::string>(), "q\"b\\n\nc\x01 \\xff\xc3\xa9");
   EXPECT_EQ(read.at("list").size(), 3u);
+  EXPECT_EQ(read.at("unseen").get<std::string>(), unseen);
+  EXPECT_EQ(printable_lines(text), text) << "a terminal may show it";
 }
 
 TEST(JsonWriter, EscapesEveryControlCharacter) {
@@ -171,6 +206,25 @@ TEST(Program, EndsWithTheCodeOfWhatWentWrong) {
   EXPECT_EXIT(std::exit(end_with(MemoryError("too large"))), exits(6), "program: error: too large");
   EXPECT_EXIT(std::exit(end_with(std::bad_alloc())), exits(6), "program: error: out of memory; use less");
   EXPECT_EXIT(std::exit(end_with(InterruptedError("stop"))), exits(130), "program: interrupted");
+}
+
+TEST(ResultFile, CsvQuotesTextsAndLeavesNumbers) {
+  ResultRow row;
+  row.study = row.name = row.problem = row.backend = row.detail = row.math = row.layout = row.cache =
+      row.status = row.reason = row.bound_by = row.repro = "=x,y";
+  row.labels = {{"=a", "b"}};
+  row.setup_ns = -2.5;
+  ResultFile file;
+  file.rows = {row};
+  const std::string csv = file.to_csv();
+  const std::string line = csv.substr(csv.find('\n') + 1);
+  size_t quoted = 0;
+  for (size_t at = line.find("\"'=x,y\""); at != std::string::npos; at = line.find("\"'=x,y\"", at + 1))
+    ++quoted;
+  EXPECT_EQ(quoted, 12u) << line;
+  EXPECT_EQ(line.find(",="), std::string::npos) << line;
+  EXPECT_NE(line.find(",'=a=b,"), std::string::npos) << line;
+  EXPECT_NE(line.find(",-2.5,"), std::string::npos) << line;
 }
 
 TEST(ResultFile, NotANumberBecomesNull) {

@@ -67,6 +67,8 @@ void write_gzip(const fs::path& dir, const Bytes& images, const Bytes& good_labe
   bad("gz_flip_length", flipped);
   bad("gz_rest", packed + bytes_of("rest"));
   bad("gz_second", packed + packed);
+  // 128 MB, as the header says, of what is no digit.
+  bad("gz_wide", gzip(idx({1, 8192, 16384}, Bytes(size_t{1} << 27)), 1));
   // A header of 20 images, and 256 MB behind it.
   bad("gz_bomb", gzip(idx({kImages, kSide, kSide}, Bytes(size_t{1} << 28)), 9));
   bad("gz_short", gzip(head(images, images.size() - 100)));

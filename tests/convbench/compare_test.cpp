@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -143,6 +144,18 @@ TEST(Compare, RowsThatShareAKeyArePairedInTheirOrder) {
   EXPECT_TRUE(comparison.uncompared.empty());
 }
 
+TEST(Compare, TakesTimeInProportionToRowsThatShareAKey) {
+  const auto seconds = [](size_t rows) {
+    const ReadResults file = file_of(std::vector<ResultRow>(rows, timed(1000, 1, 100)));
+    const std::clock_t start = std::clock();
+    EXPECT_EQ(compare_results(file, file, kThreshold).count(Change::kSame), rows);
+    return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  };
+  seconds(100);
+  const double few = seconds(1000), many = seconds(8000);
+  EXPECT_LT(many / few, 20) << "8 times the rows; with the square of them it would be 64 times";
+}
+
 TEST(Compare, SaysWhatElseDiffers) {
   ReadResults before = file_of({}), after = file_of({});
   before.environment.devices = {"NVIDIA H200"};
@@ -229,6 +242,44 @@ TEST_F(CompareCommand, JsonSaysWhatTheTableSays) {
   EXPECT_EQ(root["rows"][0]["ratio"], 0.5);
   EXPECT_EQ(root["not_compared"][0]["backend"], "gone");
   EXPECT_EQ(root["not_compared"][0]["in_new"], false);
+}
+
+// Whatever a file holds, what is printed of it neither steers a terminal nor adds lines of its own.
+TEST_F(CompareCommand, ShowsForeignTextWithoutItsEscapes) {
+  const std::string foreign = "\x1b[2Jx\nold: forged\xc2\x9b\xe2\x80\xae" + std::string(100'000, 'y');
+  ResultRow row = timed(1000, 1, 100, foreign);
+  row.name = row.problem = row.math = row.layout = row.cache = row.study = foreign;
+  row.labels = {{foreign, foreign}};
+  ResultRow failed = row;
+  failed.name = "other";
+  failed.status = "FAILED";
+  failed.reason = foreign;
+  CompareOptions options;
+  for (const char* name : {"old.json", "new.json"}) {
+    const std::string path = write(name, {row, failed});
+    std::ifstream stream(path);
+    nlohmann::ordered_json root = nlohmann::ordered_json::parse(stream);
+    root["tool"] = root["meta"]["git"] = root["meta"]["time_utc"] = foreign;
+    root["status"] = "ERROR";
+    root["reason"] = root["meta"]["build_type"] = foreign + name;
+    root["devices"] = {{{"name", foreign + name}}};
+    root["libs"] = {{{"name", foreign}, {"version", foreign + name}, {"path", ""}}};
+    std::ofstream(path) << root.dump();
+    options.files.push_back(path);
+  }
+  options.json = "-";
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(run_compare(options), ExitCode::kOk);
+  const std::string json = testing::internal::GetCapturedStdout();
+  const std::string table = testing::internal::GetCapturedStderr();
+  for (const std::string& text : {json, table}) {
+    for (const char* unseen : {"\x1b", "\xc2\x9b", "\xe2\x80\xae"})
+      EXPECT_EQ(text.find(unseen), std::string::npos);
+  }
+  EXPECT_NE(table.find("\\x1b[2Jx\\nold: forged\\xc2\\x9b\\xe2\\x80\\xae"), std::string::npos);
+  EXPECT_EQ(table.find("\nold: forged"), std::string::npos);
+  EXPECT_LT(table.size(), 50'000u);
 }
 
 TEST_F(CompareCommand, NothingToCompareIsAnError) {

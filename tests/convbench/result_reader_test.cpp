@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "framework/interruption.h"
 #include "tests/support/expect_error.h"
 
 namespace lenslet {
@@ -126,6 +128,84 @@ TEST(ResultReader, RefusesWhatIsNoResultFile) {
   refuse(std::string(100000, '['), "nested deeper");
   refuse("\"" + std::string(100000, 'x'), "…xx");
   expect_error<DataError>([] { read_results("/nonexistent.json"); }, "/nonexistent.json");
+}
+
+TEST(ResultReader, RefusesANulThatHidesTheRest) {
+  const std::string whole = document({full_row()});
+  expect_error<DataError>([&] { parse_results(whole + '\0' + "{\"results\": [", "f"); },
+                          concat("f: a NUL at byte ", whole.size()));
+  std::string inside = whole;
+  inside.insert(20, 1, '\0');
+  expect_error<DataError>([&] { parse_results(inside, "f"); }, "f: a NUL at byte 20");
+}
+
+TEST(ResultReader, KeysWithEscapedNulsAreKeysOfTheirOwn) {
+  const std::string text = changed([](ordered_json& root) {
+    root["results"][0]["labels"] = {{"size", "1"}, {std::string("size\0x", 6), "2"}};
+    root["results"][0]["stages_ns"] = {{"gemm", 1}, {std::string("gemm\0x", 6), 2}};
+  });
+  const ResultRow row = parse_results(text, "f").rows[0];
+  ASSERT_EQ(row.labels.size(), 2u);
+  EXPECT_EQ(row.labels[1].first, std::string("size\0x", 6));
+  EXPECT_EQ(row.labels[1].second, "2");
+  EXPECT_EQ(row.stages_ns.at(1).second, 2);
+}
+
+double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+std::string long_document(size_t rows) { return document(std::vector<ResultRow>(rows)); }
+
+TEST(ResultReader, TakesTimeInProportionToTheFile) {
+  const auto seconds = [](size_t rows) {
+    const std::string text = long_document(rows);
+    const double start = cpu_seconds();
+    EXPECT_EQ(parse_results(text, "f").rows.size(), rows);
+    return cpu_seconds() - start;
+  };
+  seconds(100);
+  const double few = seconds(2000), many = seconds(16000);
+  EXPECT_LT(many / few, 20) << "8 times the rows; with the square of them it would be 64 times: " << few
+                            << " and " << many << " s";
+}
+
+TEST(ResultReader, BoundsEveryList) {
+  const auto refused = [](const std::string& fragment, const std::function<void(ordered_json&)>& change) {
+    const std::string text = changed(change);
+    const double start = cpu_seconds();
+    expect_error<DataError>([&] { parse_results(text, "f"); }, fragment);
+    EXPECT_LT(cpu_seconds() - start, 3) << fragment;
+  };
+  const ordered_json device = {{"name", "GPU"}};
+  const ordered_json library = {{"name", "lib"}, {"version", "1"}, {"path", "/"}};
+  refused("\"devices\" has at most 1024 entries, found 60000",
+          [&](ordered_json& root) { root["devices"] = ordered_json::array_t(60'000, device); });
+  refused("\"libs\" has at most 1024 entries, found 60000",
+          [&](ordered_json& root) { root["libs"] = ordered_json::array_t(60'000, library); });
+  refused("\"launches\" has at most 1024 entries, found 1025",
+          [&](ordered_json& root) { root["results"][0]["launches"] = ordered_json::array_t(1025, device); });
+  refused("\"results\" has at most 100000 entries, found 100001",
+          [&](ordered_json& root) { root["results"] = ordered_json::array_t(100'001, nullptr); });
+}
+
+TEST(ResultReader, NamesFewDevicesOfMany) {
+  ResultEnvironment environment;
+  for (int i = 0; i < 1000; ++i) environment.devices.push_back(concat("GPU ", i / 2, "\x1b[2J"));
+  EXPECT_EQ(environment.device_name(),
+            "2 x GPU 0\\x1b[2J and 2 x GPU 1\\x1b[2J and 2 x GPU 2\\x1b[2J and 2 x GPU 3\\x1b[2J and 496 "
+            "other models");
+}
+
+TEST(ResultReader, StopsWhenAsked) {
+  const std::string text = document({full_row()});
+  stop_reading_when([] { return true; });
+  EXPECT_THROW(parse_results(text, "f"), InterruptedError);
+  static int questions;
+  questions = 0;
+  stop_reading_when([] { return ++questions > 5000; });
+  const std::string rows = long_document(16000);
+  EXPECT_THROW(parse_results(rows, "f"), InterruptedError) << "in the middle as well";
+  stop_reading_when(nullptr);
+  EXPECT_EQ(parse_results(text, "f").rows.size(), 1u);
 }
 
 TEST(ResultReader, NamesTheMissingKey) {

@@ -1,6 +1,7 @@
 // Saved plans.
 #include "framework/plan.h"
 
+#include "framework/text.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/io/crafted_files.h"
 
@@ -36,6 +37,8 @@ LENSLET_FUZZ_TARGET(plan) {
   require(plan.batch >= 0, "a batch is no negative number");
   for (const PlanLayer& layer : plan.layers)
     require(plan.find(layer.name) == &layer, "layers are found by name, each once");
+  for (const std::string& field : fields_of(plan))
+    require(printable(field) == field && field.size() <= 500, "every text of a plan can be shown");
   require(plan.math() <= MathMode::kFp16, "its math mode is one of ours");
   const std::string text = plan.to_json();
   const Plan again = Plan::from_json(text, "plan.json");
@@ -76,6 +79,8 @@ LENSLET_FUZZ_SEEDS(plan) {
       test::bytes_of(twice),
       test::bytes_of(layered.substr(0, layered.size() / 2)),
       test::bytes_of("[]"),
+      test::bytes_of(layered + std::string(1, '\0') + layered),
+      test::bytes_of(R"({"schema": "lenslet.plan/1", "model": "m\u001b[2J"})"),
       test::bytes_of("{\"schema\": \"lenslet.plan/1\", \"model\": " + std::string(100, '[') +
                      std::string(100, ']') + "}"),
       test::bytes_of("{\"schema\": \"lenslet.plan/2\"}")};

@@ -2,6 +2,7 @@
 #include "apps/common/result_reader.h"
 
 #include "apps/convbench/compare.h"
+#include "framework/text.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/io/crafted_files.h"
 
@@ -13,8 +14,10 @@ LENSLET_FUZZ_TARGET(results) {
   std::string difference;
   require(same_environment(results.environment, results.environment, &difference),
           "a file's environment is its own: " + difference);
-  require(!results.environment.device_name().empty() || results.environment.cpu.empty(),
+  const std::string device = results.environment.device_name();
+  require(!device.empty() || results.environment.cpu.empty() || !results.environment.devices.empty(),
           "a device has a name");
+  require(printable(device) == device && device.size() < 10000, "a device's name can be shown");
   for (const ResultRow& row : results.rows) {
     const TimeStats& time = row.time;
     require(time.samples == 0 || (time.min <= time.p10 && time.p10 <= time.median &&
@@ -65,7 +68,15 @@ LENSLET_FUZZ_SEEDS(results) {
   file.ceilings = nullptr;
   file.rows.clear();
   file.interrupted = true;
+  const std::string nul(1, '\0');
+  const std::string key_with_nul =
+      "{\"schema\": \"lenslet.results/1\", \"settings\": {\"a\\u0000b\": \"1\", \"a\": \"2\"}}";
+  std::string steering = whole;
+  steering.replace(steering.find("a tile"), 6, "\\u001b[2J\\u202e");
   return {test::bytes_of(whole),
+          test::bytes_of(whole + nul + whole),
+          test::bytes_of(key_with_nul),
+          test::bytes_of(steering),
           test::bytes_of(file.to_json()),
           test::bytes_of(whole.substr(0, whole.size() / 2)),
           test::bytes_of("{\"schema\": \"lenslet.results/1\"}"),

@@ -81,6 +81,7 @@ LENSLET_FUZZ_SEEDS(safetensors) {
           framed("{\"\\u00e9\\n\":" + a.substr(4) + "}", 16),
           framed("{\"a\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[0,8]}}", 8),
           framed("{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,1e3]}}", 8),
+          framed("{" + a + "}" + std::string(1, '\0') + "," + b + "}", 22),
           Bytes{0} + test::bytes_of("PK\x03\x04 archive"),
           Bytes{0} + test::bytes_of("{\"plain\": \"JSON\"}")};
 }

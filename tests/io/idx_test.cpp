@@ -171,6 +171,16 @@ TEST(ImageDataset, ChecksThatImagesAndLabelsBelongTogether) {
   Set(idx({3}, {1, 2, 3}), kImages).expect("found 00 00 08 01 (labels)");
 }
 
+// A megabyte of gzip may state, and hold, a gigabyte: what the headers say is judged before that is unpacked. The data behind
+// these headers are cut off, which is told where they are read.
+TEST(ImageDataset, JudgesEveryHeaderBeforeImagesAreUnpacked) {
+  const auto cut = [](const Bytes& file) { return gzip(Bytes(file.begin(), file.begin() + 500)); };
+  Set(cut(idx({3, 28, 28}, kPixels)), idx({3}, {1, 2, 3})).expect("too short");
+  Set(cut(idx({3, 14, 56}, kPixels)), idx({3}, {1, 2, 3})).expect("expected images of 28x28, found 14x56");
+  Set(cut(idx({3, 28, 28}, kPixels)), gzip(idx({2000}, {1, 2}))).expect("has 2000 labels");
+  Set(cut(idx({3, 28, 28}, kPixels)), idx({3}, {1, 2, 3, 4})).expect("1 trailing bytes");
+}
+
 TEST(ImageDataset, ReadsMnistQuickly) {
   const char* folder = std::getenv("LENSLET_MNIST_DIR");
   if (folder == nullptr || *folder == '\0') GTEST_SKIP() << "LENSLET_MNIST_DIR is not set";

@@ -142,6 +142,24 @@ TEST(Safetensors, RefusesWhatIsNoJson) {
   expect_refused("", 0, "holds no tensors");
 }
 
+TEST(Safetensors, RefusesANulThatHidesTheRest) {
+  const std::string nul(1, '\0');
+  // {"a":{…}}NUL…: a parser that takes the NUL for the end never sees the second tensor.
+  expect_refused(kA + "}" + nul + "\"b\":{", 4, "a NUL at byte " + std::to_string(kA.size() + 2));
+  expect_refused(kA + "," + nul, 4, "safetensors header: a NUL at byte");
+  expect_refused("\"a" + nul + "\":null", 4, "a NUL at byte 3");
+}
+
+TEST(Safetensors, QuotesNumbersOfAnyLengthInALine) {
+  const std::string digits(900'000, '7');
+  try {
+    parse(safetensors("{" + tensor_entry("a", "F32", digits, "0,4") + "}", 4));
+    ADD_FAILURE() << "no error";
+  } catch (const DataError& error) {
+    EXPECT_LT(std::string(error.what()).size(), 1000u);
+  }
+}
+
 TEST(Safetensors, LimitsTheNumberOfTensors) {
   std::string header;
   for (int i = 0; i <= 4096; ++i)
