@@ -57,7 +57,8 @@ void fill_with_noise(Executable& executable) {
   const void* source = bytes.data();
   if (input.type == ElementType::kFp32) {
     normalised.resize(bytes.size());
-    normalize_mnist(bytes.data(), executable.batch(), normalised.data());
+    executable.graph().normalization().apply(bytes.data(), static_cast<int64_t>(bytes.size()),
+                                             normalised.data());
     source = normalised.data();
   }
   copy_bytes(input.data, input.device, source, Device::cpu(), input.bytes(), executable.stream());
@@ -184,6 +185,8 @@ void Model::logits(const float* images, int64_t count, float* logits) {
 Device Model::device() const noexcept { return state_->setup().device(); }
 
 std::string Model::device_name() const { return state_->setup().device_name(); }
+
+const Normalization& Model::normalization() const noexcept { return state_->setup().graph().normalization(); }
 
 Plan Model::plan(int64_t batch) {
   check_batch(batch);

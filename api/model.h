@@ -10,6 +10,7 @@
 
 #include "framework/device.h"
 #include "framework/math_mode.h"
+#include "framework/normalization.h"
 #include "framework/plan.h"
 #include "framework/tensor.h"
 
@@ -71,7 +72,7 @@ class Model {
   /// Class 0..9 and its probability for each of `count` images; 0 images are allowed. Throws MemoryError, DeviceError.
   /// `pixels` [count, 28, 28]: bytes, ink bright on 0, in host memory; on the CPU they are read where they lie.
   void predict(const uint8_t* pixels, int64_t count, Prediction* predictions);
-  /// `images` [count, 28, 28]: normalised, (x / 255 - 0.1307) / 0.3081.
+  /// `images` [count, 28, 28]: normalised as normalization() says; for the built-in weights (x / 255 - 0.1307) / 0.3081.
   void predict(const float* images, int64_t count, Prediction* predictions);
   /// The 10 values before softmax, `logits` [count, 10], in host memory.
   void logits(const uint8_t* pixels, int64_t count, float* logits);
@@ -88,6 +89,8 @@ class Model {
   Device device() const noexcept;
   /// "NVIDIA H200", or the CPU's model.
   std::string device_name() const;
+  /// How these weights want pixels normalised: as their file says, else as MNIST's.
+  const Normalization& normalization() const noexcept;
   /// The plan that a pass of that batch takes for bytes in and predictions out.
   Plan plan(int64_t batch);
   /// Every backend that each layer could take for such a pass on this device, in rank order, and every variant of the fused

@@ -54,12 +54,17 @@ void PassRunner::run(const void* images, void* answers, InputOutput call) {
   }
 }
 
+void PassRunner::normalize(const void* images, float* out) const {
+  constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
+  executable_.graph().normalization().apply(static_cast<const uint8_t*>(images), batch() * kPixels, out);
+}
+
 void PassRunner::run_on_cpu(const void* images, void* answers, bool same_input) {
   ConstTensorView input = executable_.input();
   if (same_input) {
     input.data = static_cast<const float*>(images);
   } else {
-    normalize_mnist(static_cast<const uint8_t*>(images), batch(), executable_.input().data);
+    normalize(images, executable_.input().data);
   }
   TensorView output;
   output.data = static_cast<float*>(answers);
@@ -79,7 +84,7 @@ void PassRunner::run_on_gpu(const void* images, void* answers, bool same_input) 
   const void* ready = images;
   if (!same_input) {
     float* const normalised = mapped ? input.data : static_cast<float*>(staging_->data());
-    normalize_mnist(static_cast<const uint8_t*>(images), batch(), normalised);
+    normalize(images, normalised);
     ready = normalised;
   }
   if (!mapped) {

@@ -24,6 +24,7 @@ class PassRunner {
   void run(const void* images, void* answers, InputOutput call);
 
  private:
+  void normalize(const void* images, float* out) const;
   void run_on_cpu(const void* images, void* answers, bool same_input);
   void run_on_gpu(const void* images, void* answers, bool same_input);
 

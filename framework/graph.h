@@ -8,6 +8,7 @@
 
 #include "framework/fused_model.h"
 #include "framework/layer.h"
+#include "framework/normalization.h"
 #include "framework/shape.h"
 
 namespace lenslet {
@@ -41,6 +42,10 @@ class Graph {
   /// Nodes that read node `index`.
   std::vector<int> consumers(int index) const;
 
+  /// How pixels become this graph's input.
+  void set_normalization(const Normalization& normalization) { normalization_ = normalization; }
+  const Normalization& normalization() const noexcept { return normalization_; }
+
   /// Attaches what computes this whole graph at once.
   void set_fused(std::shared_ptr<const FusedModel> fused) { fused_ = std::move(fused); }
   /// Null where the graph has no fused form.
@@ -51,6 +56,7 @@ class Graph {
 
   std::string name_;
   Shape input_shape_;
+  Normalization normalization_;
   std::vector<Node> nodes_;
   std::shared_ptr<const FusedModel> fused_;
 };

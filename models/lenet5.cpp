@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "framework/error.h"
-#include "framework/parallel.h"
+#include "framework/text.h"
 #include "layers/conv/conv_layer.h"
 #include "layers/linear/linear_layer.h"
 #include "layers/pool/pool_layer.h"
 #include "layers/relu/relu_layer.h"
+#include "models/fused_lenet5/fold.h"
 #include "models/fused_lenet5/fused_lenet5.h"
 
 namespace lenslet {
@@ -42,10 +43,14 @@ bool is_transposed(const Shape& found, const Shape& expected) {
   return found.rank() == 2 && expected.rank() == 2 && found[0] == expected[1] && found[1] == expected[0];
 }
 
-// All that is wrong in one message: whoever mends the file wants the whole list.
+// All that is wrong in one message: whoever mends the file wants the whole list, up to a length that can be read.
 void check_tensors(const Safetensors& weights, const std::string& origin) {
+  constexpr size_t kMostListed = 24, kMostOfName = 60;
   std::string wrong;
-  const auto add = [&](const std::string& text) { wrong += (wrong.empty() ? "" : "; ") + text; };
+  size_t count = 0;
+  const auto add = [&](const std::string& text) {
+    if (++count <= kMostListed) wrong += (wrong.empty() ? "" : "; ") + text;
+  };
   for (const ExpectedTensor& expected : expected_tensors()) {
     const auto found = weights.tensors.find(expected.name);
     if (found == weights.tensors.end()) {
@@ -60,9 +65,19 @@ void check_tensors(const Safetensors& weights, const std::string& origin) {
     const auto& all = expected_tensors();
     const bool known =
         std::any_of(all.begin(), all.end(), [&](const ExpectedTensor& e) { return name == e.name; });
-    if (!known) add(concat("unexpected ", name, " [", tensor.shape().to_string(), "]"));
+    if (!known)
+      add(concat("unexpected ", printable_excerpt(name, kMostOfName), " [", tensor.shape().to_string(), "]"));
   }
+  if (count > kMostListed) wrong += concat("; and ", count - kMostListed, " more");
   if (!wrong.empty()) throw DataError(concat(origin, ": not the weights of LeNet-5: ", wrong));
+}
+
+void check_model(const Safetensors& weights, const std::string& origin) {
+  const auto model = weights.metadata.find("model");
+  if (model != weights.metadata.end() && model->second != "lenet5") {
+    throw DataError(concat(origin, ": its metadata say model \"", printable_excerpt(model->second),
+                           "\", expected \"lenet5\" or none"));
+  }
 }
 
 Tensor clone(const Tensor& source) {
@@ -74,6 +89,7 @@ Tensor clone(const Tensor& source) {
 }  // namespace
 
 Graph make_lenet5(const Safetensors& weights, const std::string& origin) {
+  check_model(weights, origin);
   check_tensors(weights, origin);
   const auto tensor = [&](const std::string& name) { return clone(weights.tensors.at(name)); };
   const auto conv = [&](const std::string& name) {
@@ -104,6 +120,7 @@ Graph make_lenet5(const Safetensors& weights, const std::string& origin) {
   graph.add("fc2", linear("fc2"), {"relu3"});
   graph.add("relu4", relu(), {"fc2"});
   graph.add("fc3", linear("fc3"), {"relu4"});
+  graph.set_normalization(lenet5_normalization(weights, origin));
   graph.set_fused(make_fused_lenet5(weights));
   return graph;
 }
@@ -113,21 +130,8 @@ Safetensors builtin_lenet5_weights() {
 }
 
 void normalize_mnist(const uint8_t* pixels, int64_t count, float* out) {
-  // 256 values are all there are, so a table gives the exactly rounded steps at the cost of a load.
-  static const std::vector<float> table = [] {
-    std::vector<float> values(256);
-    for (int i = 0; i < 256; ++i) {
-      const float scaled = static_cast<float>(i) / 255.0f;
-      values[static_cast<size_t>(i)] = (scaled - kMnistMean) / kMnistStd;
-    }
-    return values;
-  }();
-  constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
-  constexpr int64_t kImagesPerTask = 64;
-  const float* values = table.data();
-  parallel_for(count, kImagesPerTask, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin * kPixels; i < end * kPixels; ++i) out[i] = values[pixels[i]];
-  });
+  static const Normalization mnist(kMnistMean, kMnistStd);
+  mnist.apply(pixels, count * kLenet5Side * kLenet5Side, out);
 }
 
 void softmax(const float* logits, int classes, double* probabilities) {

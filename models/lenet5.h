@@ -17,14 +17,16 @@ inline constexpr int kLenet5Classes = 10;     // digits
 inline constexpr float kMnistMean = 0.1307f;  // of x / 255 over the training images
 inline constexpr float kMnistStd = 0.3081f;   // of MNIST's training pixels, x/255
 
-/// Builds the graph from conv1, conv2, fc1, fc2, fc3 (.weight and .bias, PyTorch's shapes). Throws DataError
-/// listing every missing, unexpected and mis-shaped tensor together.
+/// Builds the graph from conv1, conv2, fc1, fc2, fc3 (.weight and .bias, PyTorch's shapes), with the normalisation that the
+/// metadata `mean` and `std` say, MNIST's where they say none. Throws DataError listing every missing, unexpected and
+/// mis-shaped tensor together, and for metadata of another `model` or of a normalisation that cannot be.
 Graph make_lenet5(const Safetensors& weights, const std::string& origin);
 
 /// The weights compiled into the program.
 Safetensors builtin_lenet5_weights();
 
-/// `count` images of 28x28 bytes to the model's input: (x / 255 - mean) / std, each step rounded to fp32.
+/// `count` images of 28x28 bytes to what the built-in weights read: MNIST's normalisation. Other weights may want another,
+/// Graph::normalization().
 void normalize_mnist(const uint8_t* pixels, int64_t count, float* out);
 
 /// Softmax of one row of `classes` logits, computed in fp64.

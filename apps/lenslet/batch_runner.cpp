@@ -14,13 +14,14 @@ namespace {
 constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
 
 // The input's place for `images` images, as the model reads them; what the batch has room for behind them is zero.
-void fill_input(const ImageDataset& data, int64_t first, int64_t images, TensorView input) {
+void fill_input(const Normalization& normalization, const ImageDataset& data, int64_t first, int64_t images,
+                TensorView input) {
   const uint8_t* const pixels = data.images.data() + first * kPixels;
   const size_t used = input.bytes() / static_cast<size_t>(input.shape[0]) * static_cast<size_t>(images);
   if (input.type == ElementType::kUint8) {
     std::memcpy(input.data, pixels, used);
   } else {
-    normalize_mnist(pixels, images, input.data);
+    normalization.apply(pixels, images * kPixels, input.data);
   }
   std::memset(input.as<char>() + used, 0, input.bytes() - used);
 }
@@ -31,7 +32,7 @@ void run_on_cpu(Executable& executable, const ImageDataset& data, int64_t count,
   const int64_t batch = executable.batch();
   while (run.count < count && !interrupted()) {
     const int64_t images = std::min(batch, count - run.count);
-    fill_input(data, run.count, images, executable.input());
+    fill_input(executable.graph().normalization(), data, run.count, images, executable.input());
     executable.run();
     executable.stream().synchronize();
     std::memcpy(run.logits.data() + run.count * kLenet5Classes, executable.output().data,
@@ -75,7 +76,7 @@ void run_on_gpu(Executable& executable, const ImageDataset& data, int64_t count,
     flight.images = std::min(batch, count - first);
     TensorView host = executable.input();
     host.data = static_cast<float*>(flight.input.data());
-    fill_input(data, first, flight.images, host);
+    fill_input(executable.graph().normalization(), data, first, flight.images, host);
     {
       NvtxRange range("h2d");
       copy_bytes(executable.input().data, executable.device(), flight.input.data(), Device::cpu(),

@@ -55,7 +55,8 @@ class ModelBench {
     for (const int64_t batch : bench_batches(options, session_.device())) {
       batches_.push_back(bench_configs(options, session_, batch));
     }
-    console_.line(concat("LeNet-5, ", session_.weights_origin(), " on ", session_.describe_device()));
+    console_.line(
+        concat("LeNet-5, ", printable(session_.weights_origin()), " on ", session_.describe_device()));
     console_.line(concat("pictures:   ", pictures_.count(), ", ",
                          data_ ? concat("from ", printable(data_->images_path))
                                : std::string("drawn: no MNIST here, so nothing is counted")));

@@ -46,7 +46,7 @@ std::optional<std::vector<int>> BenchAccuracy::classes_of(Executable& executable
     if (interrupted()) return std::nullopt;
     const int64_t images = std::min(most, data_->count - first);
     const uint8_t* const pixels = data_->images.data() + first * kPixels;
-    if (!as_bytes) normalize_mnist(pixels, images, normalised.data());
+    if (!as_bytes) executable.graph().normalization().apply(pixels, images * kPixels, normalised.data());
     const void* const source = as_bytes ? static_cast<const void*>(pixels) : normalised.data();
     const size_t image_bytes = static_cast<size_t>(kPixels) * element_bytes(input.type);
     copy_bytes(input.data, device, source, Device::cpu(), static_cast<size_t>(images) * image_bytes, stream_);

@@ -66,7 +66,7 @@ class Classifier {
       if (as_bytes) {
         std::memcpy(reinterpret_cast<uint8_t*>(input_.data()) + i * kPixels, pixels, kPixels);
       } else {
-        normalize_mnist(pixels, 1, input_.data() + i * kPixels);
+        model.graph().normalization().apply(pixels, kPixels, input_.data() + i * kPixels);
       }
     }
     copy_bytes(model.input().data, model.device(), input_.data(), Device::cpu(), model.input().bytes(),
@@ -234,7 +234,7 @@ ExitCode run_classify(const ClassifyOptions& options) {
   Classifier classifier(session, batch);
   Files files(options, session);
   if (options.explain) {
-    console.line(concat("on ", session.describe_device(), ", ", session.weights_origin(), ": ",
+    console.line(concat("on ", session.describe_device(), ", ", printable(session.weights_origin()), ": ",
                         describe_backends(classifier.plan())));
   }
 
@@ -255,7 +255,7 @@ ExitCode run_classify(const ClassifyOptions& options) {
       files.add(group[i], answers[i], options.explain);
       if (!group[i].error.empty()) {
         ++failures;
-        write_standard_error("lenslet: error: " + printable(group[i].error) + "\n");
+        write_standard_error("lenslet: error: " + printable_line(group[i].error) + "\n");
         continue;
       }
       if (!group[i].digit.blank && !answers[i].finite) ++not_numbers;

@@ -74,7 +74,7 @@ ReferenceLogits::ReferenceLogits(const Graph& graph, const uint8_t* pixels, int6
   std::vector<Value> computed(1);  // by node; node 0 is the input
   computed[0].shape = {count, 1, kLenet5Side, kLenet5Side};
   computed[0].data.resize(static_cast<size_t>(count * kPixels));
-  normalize_mnist(pixels, count, computed[0].data.data());
+  graph.normalization().apply(pixels, count * kPixels, computed[0].data.data());
   for (size_t i = 1; i < graph.nodes().size(); ++i) {
     const Graph::Node& node = graph.nodes()[i];
     const Value& x = computed[static_cast<size_t>(node.inputs.at(0))];

@@ -48,7 +48,7 @@ BatchPictures::BatchPictures(const Graph& graph, std::vector<uint8_t> pixels, ui
       normalised_(pixels_.size()),
       order_(random_order(static_cast<int64_t>(pixels_.size()) / kPixels, seed)),
       expected_(graph, pixels_.data(), static_cast<int64_t>(pixels_.size()) / kPixels) {
-  normalize_mnist(pixels_.data(), count(), normalised_.data());
+  graph.normalization().apply(pixels_.data(), count() * kPixels, normalised_.data());
 }
 
 BatchPictures::BatchPictures(const Graph& graph, uint64_t seed)

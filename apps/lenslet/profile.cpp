@@ -36,7 +36,7 @@ void upload(Executable& executable, const std::vector<uint8_t>& pixels) {
   std::vector<float> images;
   if (input.type == ElementType::kFp32) {
     images.resize(pixels.size());
-    normalize_mnist(pixels.data(), executable.batch(), images.data());
+    executable.graph().normalization().apply(pixels.data(), executable.batch() * kPixels, images.data());
   }
   const void* const source = images.empty() ? static_cast<const void*>(pixels.data()) : images.data();
   copy_bytes(input.data, executable.device(), source, Device::cpu(), input.bytes(), executable.stream());
@@ -315,8 +315,8 @@ ExitCode run_profile(const ProfileCommandOptions& options) {
                   {{"--weights", options.weights}});
   Session session(options);
   const std::unique_ptr<Executable> executable = session.build(session.batch_or(1));
-  console.line(concat("LeNet-5, ", session.weights_origin(), ", batch ", executable->batch(), " on ",
-                      session.describe_device()));
+  console.line(concat("LeNet-5, ", printable(session.weights_origin()), ", batch ", executable->batch(),
+                      " on ", session.describe_device()));
   if (executable->plan().execution == Plan::kFused) {
     console.line(concat("plan: ", describe_backends(executable->plan())));
   }

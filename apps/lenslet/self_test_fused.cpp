@@ -29,7 +29,7 @@ struct Subject {
         pixels(drawn_digits(kPictures, seed)),
         normalised(pixels.size()),
         expected(graph, pixels.data(), kPictures) {
-    normalize_mnist(pixels.data(), kPictures, normalised.data());
+    graph.normalization().apply(pixels.data(), kPictures * kPixels, normalised.data());
   }
   Graph graph;
   std::vector<uint8_t> pixels;

@@ -48,7 +48,8 @@ class Pipeline {
            const StreamingRequest& request)
       : chunk_(options.batch),
         count_(count),
-        source_(options.device, data, count, request.passes, chunk_, options.input),
+        source_(options.device, data, count, request.passes, chunk_, options.input,
+                session.graph().normalization()),
         answers_(data, count, options.output) {
     BuildOptions build = options;
     for (int i = 0; i < request.lanes; ++i) {

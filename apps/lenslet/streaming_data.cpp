@@ -23,7 +23,7 @@ int64_t stored_sets(int64_t count, int64_t sets, size_t image_bytes) {
 }  // namespace
 
 StreamSource::StreamSource(Device device, const ImageDataset& data, int64_t count, int64_t sets,
-                           int64_t chunk, ElementType type)
+                           int64_t chunk, ElementType type, const Normalization& normalization)
     : image_bytes_(static_cast<size_t>(kPixels) * element_bytes(type)),
       stored_(stored_sets(count, sets, image_bytes_) * count),
       memory_(device, static_cast<size_t>(stored_ + chunk) * image_bytes_) {
@@ -33,7 +33,7 @@ StreamSource::StreamSource(Device device, const ImageDataset& data, int64_t coun
     if (type == ElementType::kUint8) {
       std::memcpy(place, data.images.data(), static_cast<size_t>(images * kPixels));
     } else {
-      normalize_mnist(data.images.data(), images, static_cast<float*>(place));
+      normalization.apply(data.images.data(), images * kPixels, static_cast<float*>(place));
     }
   }
 }

@@ -14,7 +14,7 @@ class StreamSource {
  public:
   /// `sets`: data sets that will be streamed, 0 where that is not known; no more than those are stored.
   StreamSource(Device device, const ImageDataset& data, int64_t count, int64_t sets, int64_t chunk,
-               ElementType type);
+               ElementType type, const Normalization& normalization);
   size_t image_bytes() const noexcept { return image_bytes_; }
   /// A multiple of count.
   int64_t stored() const noexcept { return stored_; }

@@ -269,9 +269,10 @@ ExitCode run_tune(const TuneOptions& options) {
   const Session session(options);
   TuneReport report;
   report.batch = session.batch_or(1);
-  console.line(concat("LeNet-5, ", session.weights_origin(), ", batch ", format_count(report.batch), ", ",
-                      to_string(session.math()), ", ", to_string(options.input.value_or(ElementType::kFp32)),
-                      " in, on ", session.describe_device()));
+  console.line(concat("LeNet-5, ", printable(session.weights_origin()), ", batch ",
+                      format_count(report.batch), ", ", to_string(session.math()), ", ",
+                      to_string(options.input.value_or(ElementType::kFp32)), " in, on ",
+                      session.describe_device()));
   try {
     tune(options, session, console, report);
   } catch (const DeviceError& error) {

@@ -5,8 +5,6 @@
 #include <random>
 #include <vector>
 
-#include "models/lenet5.h"
-
 namespace lenslet {
 namespace {
 
@@ -40,17 +38,15 @@ struct Values {
   std::vector<double> x, variance;
 };
 
-// What a product takes for x in the first layer, where the normalisation may be folded into the weights: then it lacks the mean.
-double largest_factor(bool first, double x) {
-  return first ? std::max(std::abs(x), std::abs(x + double{kMnistMean} / double{kMnistStd})) : x;
-}
+// What a product takes for x: in the first layer, where the normalisation may be folded into the weights, it may lack the mean.
+double largest_factor(double x, double mean) { return std::max(std::abs(x), std::abs(x + mean)); }
 
-Values apply(const LayerView& layer, const LayerRounding& rounding, bool first, const Values& in) {
+Values apply(const LayerView& layer, const LayerRounding& rounding, double mean, const Values& in) {
   const double operands = square(rounding.weight) + square(rounding.input);
   const double sums = layer.channels * layer.taps() * square(rounding.sum);
   std::vector<double> terms(in.x.size());  // that a squared weight is multiplied with
   for (size_t j = 0; j < terms.size(); ++j)
-    terms[j] = in.variance[j] + square(largest_factor(first, in.x[j])) * (operands + sums);
+    terms[j] = in.variance[j] + square(largest_factor(in.x[j], mean)) * (operands + sums);
   const int out = layer.outputs_side();
   Values z;
   for (int k = 0; k < layer.filters; ++k) {
@@ -104,16 +100,17 @@ std::vector<std::vector<double>> probes() {
 
 double lenet5_logit_bound(const Lenet5Parameters& parameters, const std::array<LayerRounding, 5>& rounding) {
   const Layers layers = layers_of(parameters);
+  const double mean = parameters.normalization.mean(), deviation = parameters.normalization.std();
   double largest = 0;
   for (const std::vector<double>& pixels : probes()) {
     Values at;
     for (const double pixel : pixels) {
-      at.x.push_back((pixel / 255 - double{kMnistMean}) / double{kMnistStd});
-      at.variance.push_back(3 * square(kUnitFp32 / double{kMnistStd}));  // normalised with three roundings
+      at.x.push_back((pixel / 255 - mean) / deviation);
+      at.variance.push_back(3 * square(kUnitFp32 / deviation));  // normalised with three roundings
     }
     for (size_t l = 0; l < layers.size(); ++l) {
       const LayerView& layer = layers[l];
-      at = apply(layer, rounding[l], l == 0, at);
+      at = apply(layer, rounding[l], l == 0 ? mean / deviation : 0, at);
       if (!layer.pool) continue;
       at.x = pool(at.x, layer.filters, layer.outputs_side());
       at.variance = pool(at.variance, layer.filters, layer.outputs_side());

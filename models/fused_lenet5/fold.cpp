@@ -1,12 +1,45 @@
 #include "models/fused_lenet5/fold.h"
 
+#include <charconv>
+
+#include "framework/error.h"
+#include "framework/text.h"
 #include "models/lenet5.h"
 
 namespace lenslet {
+namespace {
+
+// x / 255 lies in 0..1, and so does its mean; beyond these deviations fp16 has no digits left for the folded weights.
+constexpr float kMaxMean = 1, kMinStd = 1e-3f, kMaxStd = 10;
+
+float number_of(const std::string& key, const std::string& text, float least, float most,
+                const std::string& origin) {
+  float value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= least && value <= most)) {
+    throw DataError(concat(origin, ": its metadata say ", key, " \"", printable_excerpt(text),
+                           "\", expected a decimal number from ", least, " to ", most, " (of pixels / 255)"));
+  }
+  return value;
+}
+
+}  // namespace
+
+Normalization lenet5_normalization(const Safetensors& weights, const std::string& origin) {
+  const auto mean = weights.metadata.find("mean"), deviation = weights.metadata.find("std");
+  const auto none = weights.metadata.end();
+  if (mean == none && deviation == none) return {kMnistMean, kMnistStd};
+  if (mean == none || deviation == none) {
+    throw DataError(concat(origin, ": its metadata have ", mean == none ? "std" : "mean", " without ",
+                           mean == none ? "mean" : "std", ", expected both or neither"));
+  }
+  return {number_of("mean", mean->second, 0, kMaxMean, origin),
+          number_of("std", deviation->second, kMinStd, kMaxStd, origin)};
+}
 
 FoldedConv1 fold_normalization(const Lenet5Parameters& parameters) {
-  // The constants as normalize_mnist uses them: rounded to fp32.
-  const double mean = kMnistMean, deviation = kMnistStd;
+  // In fp32, as Normalization has them.
+  const double mean = parameters.normalization.mean(), deviation = parameters.normalization.std();
   FoldedConv1 folded{};
   for (size_t k = 0; k < folded.bias.size(); ++k) {
     double sum = 0;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "framework/error.h"
+#include "models/fused_lenet5/fold.h"
 #include "models/fused_lenet5/variant.h"
 
 namespace lenslet {
@@ -115,10 +116,17 @@ class FusedLenet5 : public FusedModel {
 }  // namespace
 
 Lenet5Parameters lenet5_parameters(const Safetensors& weights) {
-  return {clone(weights, "conv1.weight"), clone(weights, "conv1.bias"), clone(weights, "conv2.weight"),
-          clone(weights, "conv2.bias"),   clone(weights, "fc1.weight"), clone(weights, "fc1.bias"),
-          clone(weights, "fc2.weight"),   clone(weights, "fc2.bias"),   clone(weights, "fc3.weight"),
-          clone(weights, "fc3.bias")};
+  return {clone(weights, "conv1.weight"),
+          clone(weights, "conv1.bias"),
+          clone(weights, "conv2.weight"),
+          clone(weights, "conv2.bias"),
+          clone(weights, "fc1.weight"),
+          clone(weights, "fc1.bias"),
+          clone(weights, "fc2.weight"),
+          clone(weights, "fc2.bias"),
+          clone(weights, "fc3.weight"),
+          clone(weights, "fc3.bias"),
+          lenet5_normalization(weights, "the weights")};
 }
 
 std::shared_ptr<const FusedModel> make_fused_lenet5(const Safetensors& weights) {

@@ -8,25 +8,27 @@
 
 #include "framework/fused_model.h"
 #include "framework/io/safetensors.h"
+#include "framework/normalization.h"
 #include "framework/tensor.h"
 
 namespace lenslet {
 
 /// The trained parameters on the host, fp32, in PyTorch's shapes.
 struct Lenet5Parameters {
-  Tensor conv1_weight;  // [6, 1, 5, 5]
-  Tensor conv1_bias;    // [6]
-  Tensor conv2_weight;  // [16, 6, 5, 5]
-  Tensor conv2_bias;    // [16]
-  Tensor fc1_weight;    // [120, 256], the 256 in C, H, W order: 16 x 4 x 4
-  Tensor fc1_bias;      // [120]
-  Tensor fc2_weight;    // [84, 120]
-  Tensor fc2_bias;      // [84]
-  Tensor fc3_weight;    // [10, 84]
-  Tensor fc3_bias;      // [10]
+  Tensor conv1_weight;          // [6, 1, 5, 5]
+  Tensor conv1_bias;            // [6]
+  Tensor conv2_weight;          // [16, 6, 5, 5]
+  Tensor conv2_bias;            // [16]
+  Tensor fc1_weight;            // [120, 256], the 256 in C, H, W order: 16 x 4 x 4
+  Tensor fc1_bias;              // [120]
+  Tensor fc2_weight;            // [84, 120]
+  Tensor fc2_bias;              // [84]
+  Tensor fc3_weight;            // [10, 84]
+  Tensor fc3_bias;              // [10]
+  Normalization normalization;  // of the pixels they were trained on
 };
 
-/// Copies of the tensors of a complete LeNet-5.
+/// Copies of the tensors of a complete LeNet-5, with lenet5_normalization().
 Lenet5Parameters lenet5_parameters(const Safetensors& weights);
 
 class FusedLenet5Variant {

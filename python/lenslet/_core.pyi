@@ -56,7 +56,7 @@ class Model:
         Args:
             images: [N, 28, 28], [N, 1, 28, 28] or [28, 28], a batch of one, of numpy or of anything with DLPack or the buffer
                 protocol (a torch.Tensor on the CPU, say): uint8, ink bright on 0, or float32, normalised as `lenslet.normalize`
-                does. Values that lie in order are read where they lie; others are copied part by part. N may be 0.
+                does with the model's `normalization`. Values that lie in order are read where they lie; others are copied part by part. N may be 0.
             plan, backend, math: Override what the model was loaded with, for this call. A plan comes with its own choice of
                 backends unless `backend` is given too; a plan's file is read once.
 
@@ -103,6 +103,12 @@ class Model:
     def device(self) -> str:
         """Where it computes: "cpu" or "cuda:0"."""
 
+    @property
+    def normalization(self) -> tuple[float, float]:
+        """
+        Mean and std that these weights want pixels normalised with: their file's, else MNIST's.
+        """
+
     def __repr__(self) -> str: ...
 
     def __reduce__(self) -> NoReturn: ...
@@ -131,18 +137,20 @@ def devices() -> list[str]:
     The devices that serve here: "cpu", and "cuda:0" and so on where GPUs can be used.
     """
 
-def normalize(images: lenslet._types.Images) -> numpy.typing.NDArray[numpy.float32]:
+def normalize(images: lenslet._types.Images, mean: float = 0.1307, std: float = 0.3081) -> numpy.typing.NDArray[numpy.float32]:
     """
-    Pixels as the network reads them: (x / 255 - 0.1307) / 0.3081, each step rounded to float32.
+    Pixels as the network reads them: (x / 255 - mean) / std, each step rounded to float32.
 
     Args:
         images: uint8, of any shape and kind that `Model.predict` takes.
+        mean, std: MNIST's, which the built-in weights want; for others `normalize(images, *model.normalization)`.
 
     Returns:
         float32 of the same shape.
 
     Raises:
         TypeError, ValueError: As for `Model.predict`.
+        UsageError: A mean or std that is not finite, or a std that is not above 0.
     """
 
 def num_threads() -> int:

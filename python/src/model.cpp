@@ -153,7 +153,7 @@ constexpr const char* kPredictDoc = R"(Reads digits: the class of each image and
 Args:
     images: [N, 28, 28], [N, 1, 28, 28] or [28, 28], a batch of one, of numpy or of anything with DLPack or the buffer
         protocol (a torch.Tensor on the CPU, say): uint8, ink bright on 0, or float32, normalised as `lenslet.normalize`
-        does. Values that lie in order are read where they lie; others are copied part by part. N may be 0.
+        does with the model's `normalization`. Values that lie in order are read where they lie; others are copied part by part. N may be 0.
     plan, backend, math: Override what the model was loaded with, for this call. A plan comes with its own choice of
         backends unless `backend` is given too; a plan's file is read once.
 
@@ -256,6 +256,13 @@ void add_model(nb::module_& module) {
       .def_prop_ro(
           "device", [](const SharedModel& self) { return self.device().to_string(); },
           "Where it computes: \"cpu\" or \"cuda:0\".")
+      .def_prop_ro(
+          "normalization",
+          [](const SharedModel& self) {
+            return nb::make_tuple(self.normalization().mean(), self.normalization().std());
+          },
+          nb::sig("def normalization(self) -> tuple[float, float]"),
+          "Mean and std that these weights want pixels normalised with: their file's, else MNIST's.")
       .def("__repr__", &describe)
       .def("__reduce__", &refuse_pickling, nb::sig("def __reduce__(self) -> typing.NoReturn"));
 }

@@ -1,8 +1,11 @@
 // The extension `lenslet._core`: lenslet::Model for Python. What users import is python/lenslet/__init__.py.
 #include <nanobind/nanobind.h>
 
+#include <cmath>
 #include <vector>
 
+#include "framework/error.h"
+#include "framework/normalization.h"
 #include "framework/parallel.h"
 #include "framework/version.h"
 #include "models/lenet5.h"
@@ -17,29 +20,35 @@ namespace nb = nanobind;
 namespace lenslet::python {
 namespace {
 
-nb::object normalize(nb::handle images) {
+nb::object normalize(nb::handle images, double mean, double std) {
   const ImageArray input(images);
   if (!input.holds_bytes()) throw nb::type_error("images: expected uint8 (pixels 0 to 255), found float32");
+  if (!std::isfinite(mean) || !std::isfinite(std) || !(static_cast<float>(std) > 0))
+    throw UsageError(concat("mean must be a number and std a number above 0, found ", mean, " and ", std));
   OwnedArray<float> values(input.shape());
   {
     const nb::gil_scoped_release no_gil;
     std::vector<uint8_t> room;
-    normalize_mnist(input.slice(0, input.count(), room), input.count(), values.data());
+    const Normalization normalization(static_cast<float>(mean), static_cast<float>(std));
+    normalization.apply(input.slice(0, input.count(), room), input.count() * kLenet5Side * kLenet5Side,
+                        values.data());
   }
   return values.to_python();
 }
 
 constexpr const char* kNormalizeDoc =
-    R"(Pixels as the network reads them: (x / 255 - 0.1307) / 0.3081, each step rounded to float32.
+    R"(Pixels as the network reads them: (x / 255 - mean) / std, each step rounded to float32.
 
 Args:
     images: uint8, of any shape and kind that `Model.predict` takes.
+    mean, std: MNIST's, which the built-in weights want; for others `normalize(images, *model.normalization)`.
 
 Returns:
     float32 of the same shape.
 
 Raises:
-    TypeError, ValueError: As for `Model.predict`.)";
+    TypeError, ValueError: As for `Model.predict`.
+    UsageError: A mean or std that is not finite, or a std that is not above 0.)";
 
 constexpr const char* kNumThreadsDoc =
     R"(Threads that the CPU side uses: LENSLET_NUM_THREADS, else the cores this process may run on.)";
@@ -63,9 +72,11 @@ NB_MODULE(_core, module) {
   register_errors();
   add_model(module);
   add_backends(module);
-  module.def("normalize", &normalize, nb::arg("images").none(),
-             nb::sig("def normalize(images: lenslet._types.Images) -> numpy.typing.NDArray[numpy.float32]"),
-             kNormalizeDoc);
+  module.def(
+      "normalize", &normalize, nb::arg("images").none(), nb::arg("mean") = 0.1307, nb::arg("std") = 0.3081,
+      nb::sig("def normalize(images: lenslet._types.Images, mean: float = 0.1307, std: float = 0.3081) -> "
+              "numpy.typing.NDArray[numpy.float32]"),
+      kNormalizeDoc);
   module.def("num_threads", &lenslet::num_threads, kNumThreadsDoc);
   module.def("set_num_threads", &set_threads, nb::arg("count"), nb::call_guard<nb::gil_scoped_release>(),
              kSetNumThreadsDoc);

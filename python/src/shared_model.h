@@ -27,6 +27,7 @@ class SharedModel {
 
   const ModelOptions& options() const noexcept { return options_; }
   Device device() const noexcept { return device_; }
+  const Normalization& normalization() const noexcept { return model_.normalization(); }
 
   /// `labels` [count], `probabilities` [count]. Calls `pause` now and then, which may throw to end the work.
   void predict(const ImageArray& images, const Choices& choices, int32_t* labels, float* probabilities,

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "api/model.h"
+#include "tests/embedding/normalised_weights.h"
 #include "tests/embedding/pictures.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/gpu.h"
@@ -66,6 +67,47 @@ TEST(ModelGpu, AnswersByEveryPlanAndMath) {
         for (const int64_t count : {1, 20, 64, 65, 1000}) check_answers(model, count, tolerance);
       } catch (const UnavailableError& error) {
         EXPECT_STRNE(math, "fp32") << error.what();
+      }
+    }
+  }
+}
+
+// Bytes reach the kernels with the file's normalisation folded in, or normalised on the way; floats as the caller has them.
+TEST(ModelGpu, NormalisesAsTheWeightsFileSays) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  const std::pair<const char*, float> maths[] = {{"fp32", 2e-3f}, {"tf32", 0.1f}, {"fp16", 0.1f}};
+  std::vector<float> expected(200);
+  ModelOptions cpu;
+  cpu.device = "cpu";
+  Model::built_in(cpu).logits(pictures().images.data(), 20, expected.data());
+  for (const auto& said : test::said_normalizations()) {
+    const std::string path = test::write_weights(test::metadata_of(said.mean, said.std), said.normalization);
+    std::vector<float> manual(pictures().pixels.size());
+    for (size_t i = 0; i < manual.size(); ++i) {
+      const float scaled = static_cast<float>(pictures().pixels[i]) / 255.0f;
+      manual[i] = (scaled - said.normalization.mean()) / said.normalization.std();
+    }
+    for (const char* plan : {"auto", "layered", "fused"}) {
+      for (const auto& [math, tolerance] : maths) {
+        SCOPED_TRACE(std::string("mean ") + said.mean + ", std " + said.std + ", " + plan + " " + math);
+        try {
+          Model model = Model::load(path, on_gpu(plan, math));
+          for (const int64_t count : {1, 20}) {
+            std::vector<float> bytes_logits(static_cast<size_t>(count) * 10), floats_logits(bytes_logits);
+            std::vector<Prediction> predictions(static_cast<size_t>(count));
+            model.logits(pictures().pixels.data(), count, bytes_logits.data());
+            model.logits(manual.data(), count, floats_logits.data());
+            model.predict(pictures().pixels.data(), count, predictions.data());
+            for (size_t i = 0; i < bytes_logits.size(); ++i) {
+              ASSERT_NEAR(bytes_logits[i], expected[i], tolerance) << "bytes, " << i;
+              ASSERT_NEAR(floats_logits[i], expected[i], tolerance) << "floats, " << i;
+            }
+            for (size_t i = 0; i < predictions.size(); ++i)
+              ASSERT_EQ(predictions[i].label, pictures().digits[i]) << i;
+          }
+        } catch (const UnavailableError& error) {
+          EXPECT_STRNE(math, "fp32") << error.what();
+        }
       }
     }
   }

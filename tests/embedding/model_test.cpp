@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "tests/embedding/normalised_weights.h"
 #include "tests/embedding/pictures.h"
 #include "tests/support/expect_error.h"
 
@@ -100,6 +101,62 @@ TEST(Model, TheFirstOfEqualClassesIsTheAnswer) {
       EXPECT_NEAR(prediction.probability, 0.1, 1e-6) << plan << " " << backend;
     }
   }
+}
+
+TEST(Model, NormalisesAsTheWeightsFileSays) {
+  const int64_t count = pictures().count();
+  std::vector<float> expected(200), logits(200);
+  Model::built_in(on_cpu()).logits(pictures().pixels.data(), count, expected.data());
+  for (const auto& said : test::said_normalizations()) {
+    const std::string path = test::write_weights(test::metadata_of(said.mean, said.std), said.normalization);
+    std::vector<float> manual(pictures().pixels.size());
+    for (size_t i = 0; i < manual.size(); ++i) {
+      const float scaled = static_cast<float>(pictures().pixels[i]) / 255.0f;
+      manual[i] = (scaled - said.normalization.mean()) / said.normalization.std();
+    }
+    for (const auto& [plan, backend] : ways()) {
+      SCOPED_TRACE(std::string("mean ") + said.mean + ", std " + said.std + ", " + plan + " " + backend);
+      Model model = Model::load(path, on_cpu(plan, backend));
+      EXPECT_EQ(model.normalization().mean(), said.normalization.mean());
+      EXPECT_EQ(model.normalization().std(), said.normalization.std());
+      std::vector<Prediction> of_bytes(20), of_floats(20);
+      model.predict(pictures().pixels.data(), count, of_bytes.data());
+      model.predict(manual.data(), count, of_floats.data());
+      for (size_t i = 0; i < 20; ++i) {
+        EXPECT_EQ(of_bytes[i].label, pictures().digits[i]);
+        EXPECT_EQ(of_floats[i].label, of_bytes[i].label);
+        EXPECT_NEAR(of_floats[i].probability, of_bytes[i].probability, 1e-5);
+      }
+      model.logits(pictures().pixels.data(), count, logits.data());
+      for (size_t i = 0; i < 200; ++i) ASSERT_NEAR(logits[i], expected[i], 1e-3) << "bytes, " << i;
+      model.logits(manual.data(), count, logits.data());
+      for (size_t i = 0; i < 200; ++i) ASSERT_NEAR(logits[i], expected[i], 1e-3) << "floats, " << i;
+    }
+  }
+}
+
+TEST(Model, RefusesMetadataThatItCannotObey) {
+  const Normalization plain(0, 1);
+  const auto refused = [&](const std::string& metadata, const std::string& fragment) {
+    const std::string path = test::write_weights(metadata, plain);
+    expect_error<DataError>([&] { Model::load(path, on_cpu()); }, fragment);
+    expect_error<DataError>([&] { Model::load(path, on_cpu()); }, path);
+  };
+  refused("\"model\":\"resnet\\u001b[2J\"", "model \"resnet\\x1b[2J\", expected \"lenet5\" or none");
+  refused("\"mean\":\"0.5\"", "mean without std");
+  refused("\"std\":\"0.5\"", "std without mean");
+  for (const char* number :
+       {"", "zero", "0,5", " 0.5", "0.5 ", "0x1", "nan", "inf", "-0.1", "1.5", "1e999"}) {
+    SCOPED_TRACE(number);
+    refused(test::metadata_of(number, "1"),
+            std::string("mean \"") + number + "\", expected a decimal number");
+  }
+  for (const char* number : {"0", "-1", "1e-9", "11", "nan", "[0.5]"}) {
+    SCOPED_TRACE(number);
+    refused(test::metadata_of("0", number), std::string("std \"") + number + "\", expected a decimal number");
+  }
+  Model none = Model::load(test::write_weights("\"format\":\"pt\"", {kMnistMean, kMnistStd}), on_cpu());
+  EXPECT_EQ(none.normalization().mean(), kMnistMean);
 }
 
 TEST(Model, TellsANaNInItsOwnPictureAlone) {

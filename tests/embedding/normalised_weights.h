@@ -1,0 +1,61 @@
+// The built-in weights written for pixels that are normalised otherwise: the same answers to the same bytes, if the file's
+// mean and std are obeyed.
+#pragma once
+
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include "models/lenet5.h"
+
+namespace lenslet::test {
+
+/// Writes a file with that metadata (members of an object, as JSON) and conv1 changed so that it takes pixels normalised as
+/// `normalization` says. Returns its path.
+inline std::string write_weights(const std::string& metadata, const Normalization& normalization) {
+  const Safetensors weights = builtin_lenet5_weights();
+  std::string header = "{\"__metadata__\":{" + metadata + "}", data;
+  for (const auto& [name, tensor] : weights.tensors) {
+    std::string shape;
+    for (int i = 0; i < tensor.shape().rank(); ++i)
+      shape += (i ? "," : "") + std::to_string(tensor.shape()[i]);
+    const size_t count = static_cast<size_t>(tensor.shape().num_elements());
+    std::vector<float> values(tensor.data(), tensor.data() + count);
+    // x1 = (x2 std2 + mean2 - mean1) / std1, in conv1, which has no padding.
+    const double scale = normalization.std() / double{kMnistStd};
+    const double shift = (normalization.mean() - double{kMnistMean}) / double{kMnistStd};
+    for (size_t i = 0; i < count; ++i) {
+      if (name == "conv1.weight") values[i] = static_cast<float>(values[i] * scale);
+      if (name != "conv1.bias") continue;
+      double sum = 0;
+      for (size_t tap = 0; tap < 25; ++tap) sum += weights.tensors.at("conv1.weight").data()[i * 25 + tap];
+      values[i] = static_cast<float>(values[i] + shift * sum);
+    }
+    header += ",\"" + name + "\":{\"dtype\":\"F32\",\"shape\":[" + shape + "],\"data_offsets\":[" +
+              std::to_string(data.size()) + "," + std::to_string(data.size() + count * sizeof(float)) + "]}";
+    data.append(reinterpret_cast<const char*>(values.data()), count * sizeof(float));
+  }
+  header += "}";
+  const std::string path = testing::TempDir() + "normalised.safetensors";
+  const uint64_t length = header.size();
+  std::string bytes(sizeof length, '\0');
+  std::memcpy(bytes.data(), &length, sizeof length);  // tests run on little-endian machines
+  std::ofstream(path, std::ios::binary) << bytes << header << data;
+  return path;
+}
+
+/// The metadata that say it.
+inline std::string metadata_of(const std::string& mean, const std::string& std) {
+  return "\"model\":\"lenet5\",\"mean\":\"" + mean + "\",\"std\":\"" + std + "\"";
+}
+
+struct SaidNormalization {
+  const char *mean, *std;
+  Normalization normalization;
+};
+
+inline std::vector<SaidNormalization> said_normalizations() {
+  return {{"0", "1", {0, 1}}, {"0.5", "5e-1", {0.5f, 0.5f}}, {"0.0", "0.00392156862745098", {0, 1 / 255.0f}}};
+}
+
+}  // namespace lenslet::test
