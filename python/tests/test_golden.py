@@ -59,6 +59,37 @@ def test_the_file_and_the_built_in_weights_are_the_same(device, weights_file, go
     assert np.array_equal(loaded.logits(golden["input_u8"]), built_in.logits(golden["input_u8"]))
 
 
+@pytest.mark.parametrize(("mean", "std"), [("0", "1"), ("0.5", "0.5")])
+def test_pixels_are_normalised_as_the_file_says(tmp_path, weights_file, device, golden, mean, std):
+    """conv1 changed for another normalisation, which the metadata name: the same answers to the same bytes."""
+    arrays, metadata = load_safetensors(weights_file)
+    scale, shift = float(std) / 0.3081, (float(mean) - 0.1307) / 0.3081
+    weight = arrays["conv1.weight"].astype(np.float64)
+    arrays["conv1.bias"] = (arrays["conv1.bias"] + shift * weight.sum(axis=(1, 2, 3))).astype(np.float32)
+    arrays["conv1.weight"] = (weight * scale).astype(np.float32)
+    file = tmp_path / "other.safetensors"
+    save_safetensors(file, arrays, {**metadata, "mean": mean, "std": std})
+    model = lenslet.Model.load(file, device=device)
+    assert model.normalization == (float(mean), float(std))
+    floats = lenslet.normalize(golden["input_u8"], *model.normalization)
+    for plan in ("layered", "fused"):
+        for images in (golden["input_u8"], floats):
+            assert np.abs(model.logits(images, plan=plan) - golden["fc3"]).max() < 1e-3
+    assert lenslet.Model.built_in(device="cpu").normalization == (np.float32(0.1307), np.float32(0.3081))
+
+
+def test_metadata_that_cannot_be_obeyed_are_refused(tmp_path, weights_file):
+    arrays, metadata = load_safetensors(weights_file)
+    file = tmp_path / "other.safetensors"
+    for wrong in ({"model": "resnet"}, {"std": "0"}, {"mean": "many"}):
+        save_safetensors(file, arrays, {**metadata, **wrong})
+        with pytest.raises(lenslet.DataError, match=next(iter(wrong))):
+            lenslet.Model.load(file, device="cpu")
+    for mean, std in ((0, 0), (0, -1), (np.nan, 1), (0, np.inf)):
+        with pytest.raises(lenslet.UsageError):
+            lenslet.normalize(np.zeros((28, 28), np.uint8), mean, std)
+
+
 def test_other_weights_give_other_results_in_every_plan(tmp_path, weights_file, golden):
     """Overrides of one call keep the weights of the model."""
     arrays, _ = load_safetensors(weights_file)

@@ -12,6 +12,7 @@
 #include "apps/common/conditions.h"
 #include "apps/common/json_writer.h"
 #include "apps/common/option_values.h"
+#include "apps/common/output.h"
 #include "apps/common/peak_rates.h"
 #include "apps/common/program.h"
 #include "apps/common/result_file.h"
@@ -127,6 +128,14 @@ TEST(Table, ShowsCellsOnOneLineEach) {
   const std::string text = table.to_string();
   EXPECT_NE(text.find("a\\nb\\x1b[31m\\xe2\\x80\\xae\n"), std::string::npos);
   EXPECT_LT(text.size(), 10'000u);
+}
+
+TEST(Console, PrintsNothingThatSteersATerminal) {
+  Console console({});
+  testing::internal::CaptureStdout();
+  console.print("two\nlines, \x1b[2J and \xc2\x9b\n");
+  console.line("\xe2\x80\xae");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "two\nlines, \\x1b[2J and \\xc2\\x9b\n\\xe2\\x80\\xae\n");
 }
 
 TEST(JsonWriter, WritesWhatReadsBackExactly) {

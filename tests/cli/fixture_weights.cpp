@@ -15,8 +15,8 @@ struct Entry {
   Bytes data;
 };
 
-Bytes file_of(const std::vector<Entry>& entries) {
-  std::string header = "{";
+Bytes file_of(const std::vector<Entry>& entries, const std::string& metadata = "") {
+  std::string header = "{" + metadata;
   Bytes data;
   for (const Entry& entry : entries) {
     header +=
@@ -84,6 +84,17 @@ void write_other_tensors(const fs::path& folder) {
   for (const char* dtype : {"F64", "I64"}) {
     changed(dtype, [&](auto& entries) { entries[1] = {"conv1.bias", "3", dtype, Bytes(24)}; });
   }
+  const auto said = [&](const char* name, const std::string& metadata) {
+    write_fixture(folder / (std::string(name) + ".safetensors"),
+                  file_of(lenet_entries(), "\"__metadata__\":{" + metadata + "}"));
+  };
+  said("other_model", "\"model\":\"resnet\"");
+  said("std_zero", "\"mean\":\"0\",\"std\":\"0\"");
+  said("mean_alone", "\"mean\":\"0.5\"");
+  changed("many", [](auto& entries) {  // whose names are half a megabyte
+    for (int i = 0; i < 3000; ++i)
+      entries.push_back({"t" + std::to_string(i) + std::string(150, 'x'), "0", "F32", {}});
+  });
   changed("largest", [](auto& entries) {  // finite, but no sum of two of them is
     for (Entry& entry : entries) {
       for (size_t i = 0; i < entry.data.size() / sizeof(float); ++i) set_value(entry, i, 3e38f);
