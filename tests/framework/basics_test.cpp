@@ -66,6 +66,14 @@ TEST(BackendSpec, AppliesByLayerThenRestThenAll) {
   spec.check(graph, DeviceKind::kCpu);
 }
 
+TEST(BackendSpec, SuggestsOnlyWhatIsNear) {
+  const std::vector<std::string> names = {"plain", "staged", "im2col_gemm"};
+  EXPECT_EQ(nearest_match("stagged", names), "staged");
+  EXPECT_EQ(nearest_match("im2co_gem", names), "im2col_gemm");
+  EXPECT_EQ(nearest_match("winograd", names), "");
+  EXPECT_EQ(nearest_match("", names), "");
+}
+
 TEST(BackendSpec, RefusesUnknownNamesWithAHint) {
   const Graph graph = toys::diamond();
   const auto check = [&](const char* text) { BackendSpec::parse(text).check(graph, DeviceKind::kCpu); };

@@ -188,6 +188,12 @@ TEST(ChosenOutputs, AreAllOfFewAndARandomChoiceOfMany) {
     edges += row == 0 || row == 499 || column == 0 || column == 399;
     odd_rows += row % 2;
   }
+  // The first and the last output of all belong to every choice, however small.
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const std::vector<int64_t> few = choose_outputs(3, 500, 400, 64, seed);
+    EXPECT_EQ(few.front(), 0) << seed;
+    EXPECT_EQ(few.back(), 3 * 500 * 400 - 1) << seed;
+  }
   EXPECT_GT(edges, 500) << "at random there would be some 180";
   EXPECT_NEAR(odd_rows, 10000, 1000);
   EXPECT_EQ(many, choose_outputs(3, 500, 400, 20000, 1));
