@@ -124,6 +124,11 @@ void apply_ceiling(ResultRow& row, const Ceilings& ceilings, const Work& work, M
   }
 }
 
+std::string format_gflops(const ResultRow& row, double unit, double ns) {
+  const std::string rate = format_short((std::isnan(ns) ? row.gflops() : row.flops / ns) / unit);
+  return row.products_saved > 1 && rate != "-" ? rate + " effective" : rate;
+}
+
 void write_run_status(JsonWriter& json, bool interrupted, const std::string& error) {
   json.field("status", !error.empty() ? "ERROR" : interrupted ? "INTERRUPTED" : "COMPLETE");
   write_text(json, "reason", error);

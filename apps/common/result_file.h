@@ -84,6 +84,10 @@ struct ResultRow {
 /// rate beyond that ceiling makes a PASSED row SUSPECT.
 void apply_ceiling(ResultRow& row, const Ceilings& ceilings, const Work& work, MathMode math);
 
+/// gflops() over `unit`, with "effective" behind it where the row saves products; "-" where there is no time. `ns`: of
+/// another time of the row than its median.
+std::string format_gflops(const ResultRow& row, double unit = 1, double ns = NAN);
+
 struct ResultFile {
   static constexpr const char* kSchema = "lenslet.results/1";
 

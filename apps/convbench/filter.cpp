@@ -70,7 +70,7 @@ std::string table_of(const std::vector<ResultRow>& rows) {
       return format_us(stats.samples > 0 ? ns : NAN);
     };
     const auto rate = [&](const TimeStats& stats) {
-      return format_short(stats.samples > 0 ? row.flops / stats.median : NAN);
+      return stats.samples > 0 ? format_gflops(row, 1, stats.median) : std::string("-");
     };
     table.row({row.backend, row.layout, row.cache, row.status, time(row.time, row.time.median),
                time(row.time, row.time.p10), time(row.time, row.time.p90), rate(row.time),

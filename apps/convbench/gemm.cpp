@@ -62,7 +62,7 @@ void print_table(Console& console, const std::vector<ResultRow>& rows, const std
     const LaunchResources launch = own ? row.launches.front() : LaunchResources{};
     const double printed = row.published ? row.published->time_ns : NAN;
     table.row({label_of(row, "size"), row.backend, label_of(row, edge), row.status,
-               timed ? format_us(row.time.median) : "-", format_short(row.gflops() / 1e3),
+               timed ? format_us(row.time.median) : "-", format_gflops(row, 1e3),
                format_share(row.ceiling_fraction),
                timed ? format_share(reference_ns(rows, row) / row.time.median) : "-",
                own ? std::to_string(launch.registers_per_thread) : "-",

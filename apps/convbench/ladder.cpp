@@ -86,11 +86,19 @@ void print_climb(Console& console, const std::vector<ResultRow>& rows) {
       .column("regs")
       .column("shared")
       .column("occupancy");
-  table.column("printed us").column("the one change", left);
+  table.column("cold us").column("with copies us").column("printed us").column("the one change", left);
   // The CPU's row is always hot; with --cache cold the others are cold.
   const bool any_hot = std::any_of(rows.begin(), rows.end(), [](const ResultRow& row) {
     return row.cache == "hot" && !row.launches.empty();
   });
+  const auto cold_of = [&](const ResultRow& row) {
+    for (const ResultRow& other : rows) {
+      if (other.cache == "cold" && other.time.samples > 0 && other.backend == row.backend &&
+          other.layout == row.layout && other.math == row.math)
+        return other.time.median;
+    }
+    return static_cast<double>(NAN);
+  };
   for (const ResultRow& row : rows) {
     if (row.cache == "cold" && any_hot) continue;
     const bool own = !row.launches.empty();
@@ -98,11 +106,12 @@ void print_climb(Console& console, const std::vector<ResultRow>& rows) {
     std::string last = label_of(row, "change");
     if (row.status != "PASSED") last = row.reason;
     table.row({row.backend, row.layout, row.math, row.status,
-               row.time.samples > 0 ? format_us(row.time.median) : "-", format_short(row.gflops() / 1e3),
+               row.time.samples > 0 ? format_us(row.time.median) : "-", format_gflops(row, 1e3),
                format_share(row.ratio_to_cudnn), format_share(row.ceiling_fraction),
                own ? std::to_string(launch.registers_per_thread) : "-",
                own ? format_bytes(static_cast<double>(launch.shared_bytes)) : "-",
-               own ? format_share(launch.occupancy) : "-",
+               own ? format_share(launch.occupancy) : "-", format_us(cold_of(row)),
+               row.end_to_end.samples > 0 ? format_us(row.end_to_end.median) : "-",
                row.published ? format_us(row.published->time_ns) : "-", printable(last)});
   }
   console.line(concat("\n", rows.front().problem));
@@ -147,6 +156,7 @@ void ladder_into(const LadderOptions& options, BenchSession& session) {
       request.candidates.front().labels = {{"rung", "cpu"}, {"change", "the processor's version"}};
       bench_conv_into(request, session);
       request.on_cpu = false;
+      request.end_to_end = true;
       for (const std::vector<ConvCandidate>& candidates : {climb, on_tensor_cores}) {
         if (candidates.empty()) continue;
         request.candidates = candidates;

@@ -20,6 +20,7 @@ ExitCode run_run(const RunOptions& options) {
       ConvBenchRequest request;
       request.problem = problem;
       request.candidates = candidates;
+      request.end_to_end = true;
       const size_t before = session.rows().size();
       bench_conv_into(request, session);
       session.console().line(concat("\n", problem.to_string(), ": ", format_short(problem.flops() / 1e6),

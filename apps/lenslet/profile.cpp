@@ -194,10 +194,10 @@ std::string layer_table(const Executable& executable, const std::vector<ResultRo
     if (both) cells.push_back(row.cache);
     const bool counts = row.flops > 0;
     for (std::string cell : {format_us(row.time.median), format_us(row.time.p10), format_us(row.time.p90),
-                             counts ? format_short(row.gflops()) : std::string("-"),
-                             format_short(row.gbytes_per_s()), format_share(row.ceiling_fraction),
-                             row.bound_by, format_bytes(static_cast<double>(row.workspace_bytes.value_or(0))),
-                             row.status, printable(stages)}) {
+                             counts ? format_gflops(row) : std::string("-"), format_short(row.gbytes_per_s()),
+                             format_share(row.ceiling_fraction), row.bound_by,
+                             format_bytes(static_cast<double>(row.workspace_bytes.value_or(0))), row.status,
+                             printable(stages)}) {
       cells.push_back(std::move(cell));
     }
     table.row(std::move(cells));

@@ -27,8 +27,6 @@ class Distrust {
   std::string check_over(int standing, int round);
   /// Poisons the output on the stream.
   void poison();
-  /// And the host's copy of it; waits.
-  void poison_both();
   /// Whether any of the places looked at, both ends and the middle, is still poisoned. Waits.
   bool still_poisoned();
   /// Judges what lies in the output now, after runs with input `round`.

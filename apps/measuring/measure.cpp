@@ -23,6 +23,7 @@ constexpr double kPatience = 10;  // a slow rival gets fewer turns: no more than
 constexpr double kLongNs = 100e6;  // of such a run, filling the caches is less than a hundredth
 constexpr int kNoiseRetries = 3;   // further goes for a rival that is noisier than asked for
 constexpr int kSamplesATurn = 2000;
+constexpr double kCopiesShare = 0.25;  // of the time asked for: copies spread little
 // A run by itself on a poisoned output, at its fastest of at least this many, is compared with the runs of a batch, which
 // find the output of the one before: a kernel that then returns at once is faster than kStandingRatio times, and by more
 // than kStandingWindows times what an all but empty window takes. Where it looks as if, more are taken: a busy machine delays
@@ -239,7 +240,10 @@ class Contest {
     }
     if (options_.end_to_end) {
       for (int round = 0; round < kRounds; ++round) {
-        turn(0, round, [&](Rival& rival, double until) { time_end_to_end(rival, until); });
+        turn(0, round, [&](Rival& rival, double until) {
+          const double now = host_now_ns();
+          time_end_to_end(rival, now + kCopiesShare * (until - now));
+        });
       }
     }
   }
@@ -309,7 +313,10 @@ class Contest {
   void time_end_to_end(Rival& rival, double until) {
     if (!rival.contender.end_to_end()) return;
     sample_until(rival, rival.end_to_end, until, [&] {
-      if (options_.verify == Verify::kBoth) rival.distrust.poison_both();
+      if (options_.verify == Verify::kBoth) {
+        rival.distrust.poison();
+        stream_.synchronize();
+      }
       const double start = host_now_ns();
       rival.contender.copy_in(stream_);
       run_once(rival);

@@ -22,10 +22,8 @@ def roofline(group):
         for row in group.rows.where(cache="hot").drawn
         if row.flops and row.bytes and row.labels.get("rung") != "cpu"
     )
-    copy, roofs = group.ceiling("copy_bytes_per_s"), [
-        (name, group.ceiling(f"{name}_flops_per_s")) for name in ("fp32", "tf32", "fp16")
-    ]
-    roofs = [(name, value) for name, value in roofs if value]
+    copy, peaks = group.ceiling("copy_bytes_per_s"), [(math, group.peak(math)) for math in ("fp32", "tf32", "fp16")]
+    roofs = [(f"{math} {peak[1]}", peak[0]) for math, peak in peaks if peak]
     if not rows or not (copy or roofs):
         return None
     figure, axes = plt.subplots(figsize=(9.0, 4.6), constrained_layout=True)
@@ -48,7 +46,7 @@ def roofline(group):
         start = max(low, value / copy) if copy else low
         axes.plot([start, high], [value / 1e9] * 2, color=SOFT, linewidth=1.3)
         axes.annotate(
-            f"{name} matrix product {per_second(value, 'FLOP/s')}",
+            f"{name} {per_second(value, 'FLOP/s')}",
             (high, value / 1e9),
             xytext=(-2, 3),
             textcoords="offset points",

@@ -104,6 +104,12 @@ class Row:
         return self.flops / self.ns if self.flops and self.ns else None
 
     @property
+    def effective(self):
+        """Whether the rate counts more products than are multiplied: Winograd's and FFT's. Files from before say nothing."""
+        saved = self.number("products_saved")
+        return saved > 1 if saved else self.family == "winograd"
+
+    @property
     def end_to_end_gflops(self):
         return self.flops / self.end_to_end_ns if self.flops and self.end_to_end_ns else None
 
@@ -224,6 +230,17 @@ class File(Source):
 
     def ceiling(self, name):
         return number(self.ceilings.get(name))
+
+    def peak(self, math):
+        """Operations a second of the fastest instruction of a math mode, and its name; or of the library's matrix product."""
+        peaks = self.ceilings.get("peaks")
+        found = [
+            (number(peak.get("flops_per_s")), str(peak.get("instruction")))
+            for peak in (peaks if isinstance(peaks, list) else [])
+            if isinstance(peak, dict) and peak.get("math") == math and number(peak.get("flops_per_s"))
+        ]
+        library = self.ceiling(f"{math}_flops_per_s")
+        return max(found + ([(library, "matrix product")] if library else []), default=None)
 
     @property
     def devices(self):
@@ -352,6 +369,10 @@ class Group:
     def ceiling(self, name):
         """The first of the files' figures, or None."""
         return next((value for value in (file.ceiling(name) for file in self.files) if value), None)
+
+    def peak(self, math):
+        """As of the first file that has one."""
+        return next((peak for peak in (file.peak(math) for file in self.files) if peak), None)
 
 
 def groups(sources):

@@ -7,7 +7,7 @@ import figures_roofline
 import figures_study_a
 import figures_study_d
 from results import Rows, geometric_mean
-from selection import algorithms, contender, deep_rows, heat_cells, rgb_bandwidth
+from selection import HOW, algorithms, contender, deep_rows, heat_cells, rgb_bandwidth
 from tables import (
     Footnotes,
     all_rows_table,
@@ -195,12 +195,14 @@ def overview(group):
         points.append(
             f"{len(wrong)} of them are wrong, too fast to be true, or ended in an error: they are listed, not drawn."
         )
-    cells = heat_cells(rows)
-    if cells:
-        points.append(
-            f"RGB images: direct is faster than the best cuDNN fp32 time in {sum(r > 1 for r in cells.values())} of"
-            f" {len(cells)} cells, ×{short(min(cells.values()))} to ×{short(max(cells.values()))}."
-        )
+    for how in HOW:
+        cells = heat_cells(rows, how=how)
+        if cells:
+            points.append(
+                f"RGB images, {how}: direct is faster than the best cuDNN fp32 time in"
+                f" {sum(r > 1 for r in cells.values())} of {len(cells)} cells, ×{short(min(cells.values()))} to"
+                f" ×{short(max(cells.values()))}, ×{short(geometric_mean(cells.values()))} in the geometric mean."
+            )
     shares = rgb_bandwidth(group)
     if shares:
         points.append(
@@ -223,14 +225,15 @@ def overview(group):
 
 def ceilings_line(group):
     parts = []
-    for key, name, unit in (
-        ("copy_bytes_per_s", "copy", "B/s"),
-        ("fp32_flops_per_s", "fp32 matrix product", "FLOP/s"),
-        ("tf32_flops_per_s", "tf32", "FLOP/s"),
-        ("fp16_flops_per_s", "fp16", "FLOP/s"),
-    ):
+    for key, name in (("copy_bytes_per_s", "copy"), ("read_bytes_per_s", "read")):
         if group.ceiling(key):
-            parts.append(f"{name} {per_second(group.ceiling(key), unit)}")
+            parts.append(f"{name} {per_second(group.ceiling(key), 'B/s')}")
+    for math in ("fp32", "tf32", "fp16"):
+        peak, library = group.peak(math), group.ceiling(f"{math}_flops_per_s")
+        if peak and peak[0] != library:
+            parts.append(f"{math} {peak[1]} {per_second(peak[0], 'FLOP/s')}")
+        if library:
+            parts.append(f"{math} matrix product {per_second(library, 'FLOP/s')}")
     launch = group.ceiling("launch_ns")
     if launch:
         parts.append(f"launch {time_text(launch)}")

@@ -22,8 +22,10 @@ def time_cell(ns, css="n"):
     return cell(time_text(ns), ns, "ns", css) if ns is not None else cell("–", css=css)
 
 
-def rate_cell(value, unit, css="n"):
-    return cell(rounded_rate(value, unit), value, unit, css) if value is not None else cell("–", css=css)
+def rate_cell(value, unit, css="n", effective=False):
+    if value is None:
+        return cell("–", css=css)
+    return cell(rounded_rate(value, unit) + (" effective" if effective else ""), value, unit, css)
 
 
 def table(heads, lines, caption="", css=""):
@@ -112,7 +114,7 @@ def beside_table(rows, line_labels, column_of, caption, copies_as_rate=False):
             if with_copies:
                 whole = row if row is not None and row.drawn else None
                 if copies_as_rate:
-                    cells.append(rate_cell(whole and whole.end_to_end_gflops, "GFLOP/s"))
+                    cells.append(rate_cell(whole and whole.end_to_end_gflops, "GFLOP/s", effective=bool(whole and whole.effective)))
                 else:
                     cells.append(time_cell(whole and whole.end_to_end_ns))
             if column in printed:
@@ -139,7 +141,7 @@ def ladder_tables(name, rows):
                 [
                     f"<th scope='row'>{esc(contender(row))}</th>",
                     notes.cell(row),
-                    rate_cell(row.gflops / 1e3 if row.drawn and row.gflops else None, "TFLOP/s"),
+                    rate_cell(row.gflops / 1e3 if row.drawn and row.gflops else None, "TFLOP/s", effective=row.effective),
                     cell(percent(row.ratio), row.ratio, "", "n") if row.drawn and row.ratio else cell("–", css="n"),
                     cell(percent(row.number("ceiling_fraction")) if row.drawn else "–", css="n"),
                     cell(esc(str(launch.get("registers_per_thread", "–"))), css="n"),
@@ -176,7 +178,7 @@ def deep_table(rows):
     for problem, best in found.items():
         lines.append(
             [f"<th scope='row'>{esc(shape(problem))}</th>"]
-            + [rate_cell(best[name].gflops / 1e3, "TFLOP/s") if name in best else cell("–", css="n") for name in names]
+            + [rate_cell(best[name].gflops / 1e3, "TFLOP/s", effective=best[name].effective) if name in best else cell("–", css="n") for name in names]
         )
     return table(["shape", *names], lines, "Median rate, hot, each in its fastest layout")
 
@@ -230,7 +232,7 @@ def all_rows_table(rows):
                 time_cell(row.p90),
                 cell(esc(str(row.entry.get("samples", "–"))), css="n"),
                 time_cell(row.end_to_end_ns),
-                rate_cell(row.gflops, "GFLOP/s"),
+                rate_cell(row.gflops, "GFLOP/s", effective=row.effective),
                 rate_cell(row.gbytes, "GB/s"),
                 cell(ceiling, css="n"),
                 cell(f"×{short(row.ratio)}" if row.ratio else "–", row.ratio, "", "n"),

@@ -366,6 +366,17 @@ TEST(Conditions, OfTheCpuAreToldOrTheReasonWhyNot) {
   EXPECT_FALSE(read.at("reason").is_null());
 }
 
+TEST(ResultFile, ARateThatCountsSavedProductsIsCalledEffective) {
+  ResultRow row;
+  EXPECT_EQ(format_gflops(row), "-");
+  row.flops = 3e6;
+  row.time.median = 1e3;
+  EXPECT_EQ(format_gflops(row), format_short(3000));
+  row.products_saved = 2.25;
+  EXPECT_EQ(format_gflops(row, 1e3), format_short(3) + " effective");
+  EXPECT_EQ(format_gflops(row, 1, 2e3), format_short(1500) + " effective");
+}
+
 TEST(ResultFile, ConditionsAreThoseBeforeAndAfter) {
   ResultFile file;
   file.tool = "test";

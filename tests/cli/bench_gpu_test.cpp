@@ -21,17 +21,26 @@ json rows_of(const std::string& arguments) {
 TEST(BenchGpu, EveryPlanMathModeInputAndOutputPasses) {
   LENSLET_SKIP_WITHOUT_GPU();
   const json rows = rows_of("--batch-sizes 1,33,1000 --data {dir}/data");
-  std::set<std::string> plans, maths;
+  std::set<std::string> plans, maths, tensors, batches;
   for (const json& row : rows) {
-    if (row.at("status") == "UNSUPPORTED") continue;
+    if (row.at("status") == "UNSUPPORTED") {
+      EXPECT_FALSE(row.at("reason").is_null()) << row.dump();
+      continue;
+    }
     EXPECT_TRUE(row.at("status") == "PASSED" || row.at("status") == "SUSPECT") << row.dump();
     EXPECT_GE(row.at("samples").get<int>(), 20);
     EXPECT_EQ(row.at("accuracy").at("count"), 20);
     plans.insert(row.at("labels").at("plan"));
     maths.insert(row.at("math"));
+    tensors.insert(row.at("labels").at("input").get<std::string>() + " " +
+                   row.at("labels").at("output").get<std::string>());
+    batches.insert(row.at("labels").at("batch"));
   }
   EXPECT_EQ(plans, (std::set<std::string>{"fused", "layered"}));
   EXPECT_EQ(maths, (std::set<std::string>{"fp16", "fp32", "tf32"}));
+  EXPECT_EQ(batches, (std::set<std::string>{"1", "33", "1000"}));
+  for (const char* pair : {"fp32 logits", "fp32 prediction", "uint8 logits", "uint8 prediction"})
+    EXPECT_EQ(tensors.count(pair), 1u) << pair;
 }
 
 // At batches where the GPU and not the host's launches take the time.

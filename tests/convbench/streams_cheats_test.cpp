@@ -22,8 +22,9 @@ class StreamCheats : public testing::Test {
   }
 
   /// Rows for one stream and for three.
-  std::vector<ResultRow> rows_of(const Cheat& cheat) {
-    const CheatingBackend backend(cheat);
+  std::vector<ResultRow> rows_of(const Cheat& cheat) { return rows_of(CheatingBackend(cheat)); }
+
+  std::vector<ResultRow> rows_of(const ConvBackend& backend) {
     BenchSession session(options_, "streams");
     StreamsRequest request;
     request.backend = "cheat";
@@ -116,6 +117,11 @@ TEST_F(StreamCheats, WorkingElsewhere) {
   if (kRacesAreReported) GTEST_SKIP() << "ThreadSanitizer reports the race that this cheat is";
   for (const ResultRow& row : rows_of(work_elsewhere))
     expect_caught(row, "FAILED", {concat("stream 0: ", kElsewhere)});
+}
+
+TEST_F(StreamCheats, DroppingTheBias) {
+  for (const ResultRow& row : rows_of(ForgetfulBackend([](ConvPrepare& request) { request.bias = nullptr; })))
+    expect_caught(row, "FAILED", {"stream 0: with bias, ReLU for "});
 }
 
 TEST_F(StreamCheats, FailingToLaunch) { expect_caught(fail_to_launch, "ERROR", {"launch"}); }

@@ -46,8 +46,8 @@ TEST(CeilingsGpu, NoLibraryIsFasterThanTheUnitsAre) {
 TEST(CeilingsGpu, ConditionsAreToldOrTheReasonWhyNot) {
   LENSLET_SKIP_WITHOUT_GPU();
   const Conditions now = read_conditions(Device::cuda(0));
-  EXPECT_TRUE(!now.reason.empty() || (now.clock_mhz > 0 && now.memory_clock_mhz > 0 && now.power_w > 0 &&
-                                      now.temperature_c > 0))
+  EXPECT_TRUE(!now.reason.empty() ||
+              (now.clock_mhz > 0 && now.memory_clock_mhz > 0 && now.power_w > 0 && now.temperature_c > 0))
       << now.reason;
 }
 

@@ -144,13 +144,15 @@ class ReportTest(unittest.TestCase):
         exact = {}
         for title, text in page.cells:
             match = re.match(r"^([-+.e\d]+) (\S+)$", title or "")
-            shown = re.match(r"^([\d.,]+) (\S+)$", text)
+            shown = re.match(r"^([\d.,]+) (\S+)(?: effective)?$", text)
             if not match or not shown:
                 continue
             value, unit = float(match.group(1)), match.group(2)
             exact.setdefault(unit, set()).add(value)
             as_read = float(shown.group(1).replace(",", "")) * UNITS[shown.group(2)]
             self.assertAlmostEqual(as_read / value, 1, delta=0.006, msg=f"{text} stands for {title}")
+        effective = [text for _, text in page.cells if text.endswith("FLOP/s effective")]
+        self.assertGreater(len(effective), 10, "Winograd's rates count products that it does not multiply")
         rows = [
             row for row in document["results"] if isinstance(row.get("time_ns"), dict) and row["time_ns"].get("p90")
         ]

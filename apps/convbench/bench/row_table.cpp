@@ -24,6 +24,7 @@ std::string row_table(const std::vector<ResultRow>& rows) {
   table.column("of ceiling")
       .column("bound by", left)
       .column("x cuDNN")
+      .column("with copies us")
       .column("workspace")
       .column("max error");
   table.column("allowed").column("chosen inside", left);
@@ -32,11 +33,11 @@ std::string row_table(const std::vector<ResultRow>& rows) {
   for (const ResultRow& row : rows) {
     const bool timed = row.time.samples > 0;
     const auto number = [&](double value) { return timed ? format_us(value) : std::string("-"); };
-    // Winograd's and FFT's rates count the direct algorithm's products.
     table.row({row.backend, row.math, row.layout, row.cache, row.status, number(row.time.median),
-               number(row.time.p10), number(row.time.p90), format_short(row.gflops()),
+               number(row.time.p10), number(row.time.p90), format_gflops(row),
                format_short(row.gbytes_per_s()), format_share(row.ceiling_fraction), row.bound_by,
                format_ratio(row.ratio_to_cudnn),
+               row.end_to_end.samples > 0 ? format_us(row.end_to_end.median) : "-",
                row.workspace_bytes ? format_bytes(static_cast<double>(*row.workspace_bytes)) : "-",
                row.error ? format_short(row.error->max_abs) : "-",
                row.error ? format_short(row.error->bound) : "-", printable(row.detail)});
