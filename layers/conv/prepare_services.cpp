@@ -35,7 +35,7 @@ double DevicePrepareServices::time_ns(const std::function<void()>& enqueue) {
   Event begin(stream_.device()), end(stream_.device());
   // Held back until all of a block is enqueued: libraries take up to 20 us of the host's time for a call, which would
   // otherwise decide between kernels of that length.
-  bool held_back = true;
+  bool held_back = timing_ == Timing::kMedian;
   const auto block_ns = [&](int runs) {
     std::optional<StreamGate> gate;
     if (held_back) gate.emplace(stream_);
@@ -50,6 +50,7 @@ double DevicePrepareServices::time_ns(const std::function<void()>& enqueue) {
   enqueue();  // the first run loads code and touches pages
   stream_.synchronize();
   const double once_ns = std::max(block_ns(1), 1.0);
+  if (timing_ == Timing::kOnce) return once_ns;
   const int runs = static_cast<int>(std::clamp(kBlockNs / once_ns, 1.0, double{kMaxRunsInBlock}));
   // A GPU's times differ less, and holding its stream back takes most of a millisecond: the least will do.
   const double most = stream_.device().is_cuda() ? kMinBlocks : kMaxBlocks;

@@ -77,7 +77,7 @@ void ConvVerifier::run_variant(const FillCase& fill, Variant variant, const Conv
         concat(where(problem_, data.fill, variant.bias, variant.relu, options_.max_pool), ": ", what);
   };
   if (const std::string error = fill.judge.size_error(); !error.empty()) return fail(error);
-  DevicePrepareServices services(stream);
+  DevicePrepareServices services(stream, options_.timing);
   std::unique_ptr<ConvKernel> kernel;
   {
     // Copies that go away: a kernel that keeps the pointers reads NaN.

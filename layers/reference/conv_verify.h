@@ -11,6 +11,7 @@
 
 #include "framework/stream.h"
 #include "layers/conv/conv_backend.h"
+#include "layers/conv/prepare_services.h"
 #include "layers/reference/conv_judge.h"
 
 namespace lenslet {
@@ -21,7 +22,9 @@ struct ConvVerifyOptions {
   /// A problem with more multiply-adds is judged at that many's worth of outputs, spread as choose_outputs.h tells.
   int64_t max_reference_macs = int64_t{1} << 25;
   size_t workspace_limit = SIZE_MAX;  // bytes, as ConvPrepare has it
-  bool bias_and_relu = true;          // also with each of bias and ReLU (where the backend fuses it)
+  /// How a backend times what it chooses from.
+  DevicePrepareServices::Timing timing = DevicePrepareServices::Timing::kMedian;
+  bool bias_and_relu = true;  // also with each of bias and ReLU (where the backend fuses it)
   /// The outputs are the maxima over these windows; only for backends that fuse them.
   std::optional<Pool2dWindow> max_pool = {};
 };

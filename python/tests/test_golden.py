@@ -28,7 +28,11 @@ def test_every_backend_gives_the_golden_logits(device, golden, math):
         with pytest.raises(lenslet.UnavailableError):
             model.predict(golden["input_u8"], math=math)
         return
-    assert len(ways) >= 10
+    if math == "fp16":  # fully connected layers have no fp16 backend, so the whole network alone computes in it
+        with pytest.raises(lenslet.UnavailableError):
+            model.predict(golden["input_u8"], plan="layered", math=math)
+        ways = [way for way in ways if way[0] == "fused"]
+    assert len(ways) >= (1 if math == "fp16" else 10)
     for plan, backend in ways:
         logits = model.logits(golden["input_u8"], plan=plan, backend=backend, math=math)
         check_logits(logits, golden["fc3"], LOGIT_BOUND[math])

@@ -82,6 +82,8 @@ TEST(DeterminismOfProcesses, AnotherProcessGivesTheSameBits) {
   const std::string path = testing::TempDir() + "lenslet_digests_" + lenslet::to_string(kKind);
   test::ProgramOptions options;
   options.environment[kDigestFile] = path;
+  options.unset = {"GTEST_TOTAL_SHARDS",
+                   "GTEST_SHARD_INDEX"};  // the one test, whatever share this process has
   // By its own name: modules are looked for beside the program.
   const std::string program = std::filesystem::read_symlink("/proc/self/exe");
   const test::ProgramRun run =

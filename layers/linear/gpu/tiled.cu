@@ -155,6 +155,7 @@ __global__ void __launch_bounds__(kWarp* kTall* kBroad)
     __syncthreads();
   }
 
+  const bool wide_rows = outputs % 4 == 0 && reinterpret_cast<uintptr_t>(y) % sizeof(float4) == 0;
 #pragma unroll
   for (int g = 0; g < kGroups; ++g) {
     const int output = first_column + column + g * kGroupColumns;
@@ -167,7 +168,7 @@ __global__ void __launch_bounds__(kWarp* kTall* kBroad)
 #pragma unroll
       for (float& value : out) value = relu_if(relu, value);
       float* to = y + sample * outputs + output;
-      if (outputs % 4 == 0 && output < outputs) {
+      if (wide_rows && output < outputs) {
         *reinterpret_cast<float4*>(to) = make_float4(out[0], out[1], out[2], out[3]);
       } else {
 #pragma unroll
