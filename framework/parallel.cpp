@@ -1,15 +1,19 @@
 #include "framework/parallel.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <condition_variable>
 #include <cstdlib>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -42,22 +46,35 @@ thread_local bool inside_loop = false;
 // a loop at most once, with the part that its index says, so that the split never depends on timing.
 class Pool {
  public:
+  /// Throws MemoryError where the system refuses a thread; those that started have ended by then.
   explicit Pool(int threads) : threads_(threads) {
-    for (int index = 1; index < threads; ++index) {
-      workers_.emplace_back([this, index] { work(index); });
+    const auto refused = [&](const char* reason) {
+      const size_t started = workers_.size();
+      end_workers();
+      return MemoryError(
+          concat("thread ", started + 2, " of ", threads, " could not be started (", reason,
+                 "): use fewer threads (--threads, LENSLET_NUM_THREADS, set_num_threads), or raise the "
+                 "limits on address space and processes (ulimit -v, ulimit -u)"));
+    };
+    try {
+      workers_.reserve(static_cast<size_t>(threads - 1));
+      for (int index = 1; index < threads; ++index) {
+        workers_.emplace_back([this, index] { work(index); });
+      }
+    } catch (const std::system_error& error) {
+      throw refused(error.code().message().c_str());
+    } catch (const std::bad_alloc&) {
+      throw refused("out of memory");
     }
   }
 
-  ~Pool() {
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      stop_ = true;
-    }
-    start_.notify_all();
-    for (std::thread& worker : workers_) worker.join();
-  }
+  ~Pool() { end_workers(); }
 
   int threads() const noexcept { return threads_; }
+
+  /// In a forked child: the pool of its parent, whose threads are not in the child, so that it can be neither used nor
+  /// destroyed. It stays reachable here.
+  Pool* next_abandoned = nullptr;
 
   void run(int64_t count, int64_t part, RangeBody body) {
     std::lock_guard<std::mutex> one_loop_at_a_time(loop_mutex_);
@@ -78,6 +95,16 @@ class Pool {
   }
 
  private:
+  void end_workers() {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      stop_ = true;
+    }
+    start_.notify_all();
+    for (std::thread& worker : workers_) worker.join();
+    workers_.clear();
+  }
+
   void work(int index) {
     uint64_t seen = 0;
     for (;;) {
@@ -118,8 +145,8 @@ class Pool {
   std::exception_ptr failure_;
 };
 
-int& thread_count() {
-  static int count = default_threads();
+std::atomic<int>& thread_count() {
+  static std::atomic<int> count{default_threads()};
   return count;
 }
 
@@ -129,20 +156,45 @@ ParallelHost& parallel_host() {
   return host;
 }
 
-std::unique_ptr<Pool>& pool() {
-  static std::unique_ptr<Pool> instance;
-  return instance;
-}
-
-Pool& current_pool() {
-  static std::mutex mutex;
-  std::lock_guard<std::mutex> lock(mutex);
-  if (!pool() || pool()->threads() != thread_count()) {
-    pool().reset();
-    pool() = std::make_unique<Pool>(thread_count());
+// The pool of this process. A forked child has a copy of it without the threads, perhaps locked by one of them: the child
+// leaves it alone, and starts threads of its own when it first needs them.
+class ProcessPool {
+ public:
+  static ProcessPool& get() {
+    static ProcessPool instance;
+    return instance;
   }
-  return *pool();
-}
+
+  /// Shared, so that a loop which runs while the number changes ends on the threads that it began on.
+  std::shared_ptr<Pool> with_threads(int count) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!pool_ || pool_->threads() != count) {
+      pool_.reset();
+      pool_ = std::make_shared<Pool>(count);
+    }
+    return pool_;
+  }
+
+ private:
+  ProcessPool() {
+    if (::pthread_atfork(nullptr, nullptr, [] { get().abandon(); }) != 0)
+      throw MemoryError("no memory to note what a forked process must not use");
+  }
+
+  // Runs in the child, which has one thread; allocates nothing.
+  void abandon() {
+    new (&mutex_) std::mutex;
+    if (!pool_) return;
+    pool_->next_abandoned = abandoned_;
+    abandoned_ = pool_.get();
+    new (never_destroyed_) std::shared_ptr<Pool>(std::move(pool_));
+  }
+
+  std::mutex mutex_;
+  std::shared_ptr<Pool> pool_;
+  Pool* abandoned_ = nullptr;
+  alignas(std::shared_ptr<Pool>) unsigned char never_destroyed_[sizeof(std::shared_ptr<Pool>)] = {};
+};
 
 }  // namespace
 
@@ -157,11 +209,13 @@ void set_num_threads(int count) {
   thread_count() = count;
 }
 
+void demand_startable_threads(int count) { const Pool tried(count); }
+
 void parallel_for(int64_t count, int64_t grain, RangeBody body) {
   if (count <= 0) return;
   if (parallel_host().parallel_for) return parallel_host().parallel_for(count, grain, body);
   grain = std::max<int64_t>(grain, 1);
-  const int64_t threads = thread_count();
+  const int threads = thread_count();
   // Whole grains, dealt evenly: the last part may be short.
   const int64_t grains = (count + grain - 1) / grain;
   const int64_t part = (grains + threads - 1) / threads * grain;
@@ -169,7 +223,7 @@ void parallel_for(int64_t count, int64_t grain, RangeBody body) {
     body(0, count);
     return;
   }
-  current_pool().run(count, part, body);
+  ProcessPool::get().with_threads(threads)->run(count, part, body);
 }
 
 }  // namespace lenslet

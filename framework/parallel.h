@@ -26,13 +26,17 @@ class RangeBody {
 /// Threads that parallel_for uses, the caller included. Default: LENSLET_NUM_THREADS, else the cores this
 /// process may run on.
 int num_threads();
-/// Throws UsageError below 1 or above 1024. Not to be called while a parallel_for runs.
+/// Throws UsageError below 1 or above 1024. Takes effect with the next loop.
 void set_num_threads(int count);
 
 /// Calls body(begin, end) on disjoint ranges that cover [0, count), each at least `grain` long save the last;
 /// returns when all are done. The split depends on count, grain and num_threads() alone. The first exception
-/// is rethrown. A nested call runs in the calling thread.
+/// is rethrown. A nested call runs in the calling thread. Throws MemoryError where the system refuses to start a thread.
+/// A forked process starts threads of its own; a thread that forks within a loop must not return into it.
 void parallel_for(int64_t count, int64_t grain, RangeBody body);
+
+/// Throws MemoryError unless the system starts that many threads now. For a library that would end the process instead.
+void demand_startable_threads(int count);
 
 /// The pool of one program, for a module: it carries its own copy of this code and must not start a second
 /// pool.

@@ -4,6 +4,12 @@
 #pragma once
 
 #include <dnnl_config.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "framework/error.h"
+#include "framework/parallel.h"
 
 #if DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_OMP
 // Weak: bound when the module is opened to the OpenMP runtime that libdnnl itself brought, whichever that is.
@@ -15,11 +21,33 @@ __attribute__((weak)) void omp_set_num_threads(int);
 
 namespace lenslet {
 
+/// Throws before OpenMP would end the process, MemoryError where the system refuses it threads, or would wait for ever,
+/// DeviceError in a process that was forked from one in which OpenMP had threads.
+inline void demand_openmp_threads(int count) {
+  static std::atomic<int> demanded{1};
+  static std::atomic<pid_t> owner{0};
+  if (count <= 1) return;
+  pid_t first = 0;
+  const pid_t here = ::getpid();
+  if (!owner.compare_exchange_strong(first, here) && first != here) {
+    throw DeviceError(
+        "oneDNN computed with several threads before this process was forked, and they did not come along: "
+        "use one "
+        "thread, another backend, or start the process by exec (Python: 'spawn')");
+  }
+  int most = demanded;
+  if (count <= most) return;
+  demand_startable_threads(count);
+  while (most < count && !demanded.compare_exchange_weak(most, count)) {
+  }
+}
+
 /// Sets how many OpenMP threads oneDNN uses when called from this thread; restores it at the end.
 class OneDnnThreads {
  public:
   explicit OneDnnThreads([[maybe_unused]] int count) {
 #if DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_OMP
+    demand_openmp_threads(count);
     if (omp_get_max_threads && omp_set_num_threads) {
       before_ = omp_get_max_threads();
       if (before_ != count) omp_set_num_threads(count);
