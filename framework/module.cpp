@@ -1,6 +1,7 @@
 #include "framework/module.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -15,30 +16,37 @@ namespace lenslet {
 
 namespace {
 
-// The folder of the program or shared library that holds this function.
-std::string own_folder() {
+// The file that holds this function, as the loader names it; of the program, what the kernel started: the loader knows only
+// argv[0], which the caller chooses.
+std::string own_file() {
   Dl_info info{};
-  if (!dladdr(reinterpret_cast<void*>(&own_folder), &info) || !info.dli_fname) return ".";
-  std::string path = info.dli_fname;
-  // A program started by name alone is reported as typed; the kernel knows where it is.
-  if (path.find('/') == std::string::npos) {
-    char buffer[4096];
-    const ssize_t length = readlink("/proc/self/exe", buffer, sizeof buffer);
-    if (length > 0) path.assign(buffer, static_cast<size_t>(length));
-  }
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash);
+  void* found = nullptr;
+  if (dladdr1(reinterpret_cast<void*>(&own_file), &info, &found, RTLD_DL_LINKMAP) == 0) return {};
+  auto* const map = static_cast<link_map*>(found);
+  if (map->l_name == nullptr || map->l_name[0] == '\0') return "/proc/self/exe";
+  const std::string name = map->l_name;
+  char origin[4096];  // of a library that was opened by a relative name: the folder it had then
+  if (name[0] == '/' || dlinfo(map, RTLD_DI_ORIGIN, origin) != 0) return name;
+  return origin + name.substr(name.rfind('/'));
 }
 
 std::vector<std::string> folders() {
   if (const char* chosen = std::getenv("LENSLET_MODULE_PATH")) return {chosen};
-  const std::string here = own_folder();
+  const std::string here = code_folder();
+  if (here.empty()) return {};
   // Beside it (a program with its modules in one folder), below it (the shared library, installed), from the folder of
   // installed programs, and in the build's own folders.
   return {here, here + "/lenslet", here + "/" LENSLET_MODULES_FROM_PROGRAMS, here + "/../lib"};
 }
 
 }  // namespace
+
+std::string code_folder() {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(own_file().c_str(), nullptr), &std::free);
+  if (!real) return {};
+  const std::string path = real.get();
+  return path.substr(0, path.rfind('/'));
+}
 
 // Every module that was asked for, by name.
 struct Module::Registry {

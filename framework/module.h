@@ -24,6 +24,10 @@ struct ModuleLibrary {
   const char* path;     // of the file that the loader took
 };
 
+/// The folder of the program or shared library that holds this code, every link resolved; empty where the system does not
+/// tell. Whatever name a program is started by, its modules and scripts are looked for from there.
+std::string code_folder();
+
 /// An opened shared object; it is never closed.
 class Module {
  public:

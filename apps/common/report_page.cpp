@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "framework/error.h"
-#include "framework/io/file.h"
+#include "framework/module.h"
 #include "framework/text.h"
 
 // POSIX has it, no header declares it without extensions.
@@ -29,14 +29,6 @@ std::string environment(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-std::string program_folder() {
-  char path[4096];
-  const ssize_t length = ::readlink("/proc/self/exe", path, sizeof path);
-  if (length <= 0 || static_cast<size_t>(length) >= sizeof path) return {};
-  const std::string program(path, static_cast<size_t>(length));
-  return program.substr(0, program.rfind('/'));
-}
-
 std::string find_script() {
   const std::string chosen = environment("LENSLET_REPORT_SCRIPT");
   if (!chosen.empty()) {
@@ -45,18 +37,12 @@ std::string find_script() {
           concat("LENSLET_REPORT_SCRIPT names ", printable_excerpt(chosen), ", which cannot be read"));
     return chosen;
   }
-  std::string folder = program_folder();
-  const std::string installed = folder + "/../share/lenslet/report/report.py";
-  if (is_file(installed)) return installed;
-  // Built: the tree is a few folders above <build>/bin.
-  while (!folder.empty()) {
-    if (is_file(folder + "/apps/report/report.py")) return folder + "/apps/report/report.py";
-    folder.erase(folder.rfind('/'));
-  }
-  throw UnavailableError(
-      "the report's script apps/report/report.py is neither installed beside the program nor in a folder "
-      "above it: set "
-      "LENSLET_REPORT_SCRIPT to its path");
+  // A build has a link to the tree's scripts where an installation has the scripts.
+  const std::string beside = code_folder() + "/../share/lenslet/report/report.py";
+  if (is_file(beside)) return beside;
+  throw UnavailableError(concat("the report's script is not there (", printable_excerpt(beside),
+                                "): install it with the program, or set LENSLET_REPORT_SCRIPT to "
+                                "apps/report/report.py of a checkout"));
 }
 
 struct Finished {
