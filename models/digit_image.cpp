@@ -300,11 +300,13 @@ std::string picture_as_text(const uint8_t* pixels, int width, int height, int ma
   constexpr int kLevels = 10, kColumnsPerPixel = 2;  // a character is about twice as high as wide
   Plane plane(width, height);
   std::copy(pixels, pixels + plane.values.size(), plane.values.begin());
-  const int out_width = std::max(1, std::min(width, max_columns / kColumnsPerPixel));
-  if (out_width < width) {
-    const int out_height =
-        std::max(1, static_cast<int>(std::lround(static_cast<double>(height) * out_width / width)));
-    plane = resize(plane, {0, 0, width, height}, out_width, out_height);
+  const double scale = std::min(std::max(1, max_columns / kColumnsPerPixel) / static_cast<double>(width),
+                                max_columns / static_cast<double>(height));
+  if (scale < 1) {
+    const auto scaled = [scale](int side) {
+      return std::max(1, static_cast<int>(std::lround(side * scale)));
+    };
+    plane = resize(plane, {0, 0, width, height}, scaled(width), scaled(height));
   }
   std::string text;
   for (int y = 0; y < plane.height; ++y) {

@@ -25,7 +25,8 @@ struct DigitImage {
 /// Alpha over white, grey, polarity, paper level removed, box of the ink, area-filtered scale, integer shift.
 DigitImage prepare_digit(const Image& image);
 
-/// A picture as text: one character a pixel (two a column), dark to bright, `width` columns at most.
+/// A picture as text: two characters a pixel, dark to bright, at most `max_columns` columns and as many lines; a larger one
+/// is scaled down.
 std::string picture_as_text(const uint8_t* pixels, int width, int height, int max_columns = 56);
 
 }  // namespace lenslet

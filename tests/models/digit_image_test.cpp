@@ -449,5 +449,14 @@ TEST(PictureAsText, ShowsInkAsDenseCharacters) {
   EXPECT_EQ(picture_as_text(pixels, 2, 2, 1), "--\n");
 }
 
+TEST(PictureAsText, IsBoundedInBothDirections) {
+  const std::vector<uint8_t> pixels(200000, 255);
+  for (const auto& [width, height] : {std::pair(1, 200000), std::pair(200000, 1), std::pair(400, 500)}) {
+    const std::string text = picture_as_text(pixels.data(), width, height);
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 56) << width << "x" << height;
+    EXPECT_LE(text.find('\n'), 56u) << width << "x" << height;
+  }
+}
+
 }  // namespace
 }  // namespace lenslet::test
