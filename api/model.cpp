@@ -219,7 +219,7 @@ std::vector<BackendChoice> Model::backends(int64_t batch) const {
   return choices;
 }
 
-ModelProfile Model::profile(int64_t batch, double min_time_ms) {
+ModelProfile Model::profile(int64_t batch, double min_time_ms, std::function<bool()> stop) const {
   check_batch(batch);
   if (!(min_time_ms >= 0 && min_time_ms <= kMaxProfileMs))
     throw UsageError(concat("min_time_ms must be 0 to ", kMaxProfileMs, ", found ", min_time_ms));
@@ -231,6 +231,7 @@ ModelProfile Model::profile(int64_t batch, double min_time_ms) {
   ProfileOptions options;
   options.min_time_ms = min_time_ms;
   options.cold = options.copies = false;
+  options.stop = std::move(stop);
   const Profile measured = lenslet::profile(executable, options);
 
   ModelProfile result;

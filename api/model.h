@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -82,8 +83,9 @@ class Model {
   /// Longest time to ask profile() for: ten minutes.
   static constexpr double kMaxProfileMs = 600000;
   /// Times a pass of `batch` random images, for at least `min_time_ms` of it, as plan() describes it. Throws UsageError for a
-  /// batch outside 1..1,048,576 and a time outside 0..kMaxProfileMs.
-  ModelProfile profile(int64_t batch, double min_time_ms = 100);
+  /// batch outside 1..1,048,576 and a time outside 0..kMaxProfileMs. `stop` is called between passes: it may return true, to
+  /// end with the passes so far, or throw.
+  ModelProfile profile(int64_t batch, double min_time_ms = 100, std::function<bool()> stop = {}) const;
 
   /// Where it computes.
   Device device() const noexcept;

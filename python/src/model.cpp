@@ -82,7 +82,7 @@ nb::dict profile(SharedModel& self, int64_t batch, double min_time_ms, const Opt
   ModelProfile profile;
   {
     const nb::gil_scoped_release no_gil;
-    profile = self.profile(batch, min_time_ms, {text_of(plan), backend, math});
+    profile = self.profile(batch, min_time_ms, {text_of(plan), backend, math}, check_signals);
   }
   nb::dict layers;
   for (const LayerTime& layer : profile.layers) {

@@ -11,6 +11,8 @@
 namespace lenslet::python {
 namespace {
 
+thread_local int computing_here = 0;  // Computations of this thread
+
 struct Lock {
   std::mutex door;  // whoever waits to change the number of threads stands in it, and no new call overtakes
   std::shared_mutex computing;
@@ -36,12 +38,23 @@ void refuse_after_fork() {
 
 Computation::Computation() {
   refuse_after_fork();
-  const std::lock_guard<std::mutex> door(threads_lock().door);
-  lock_ = std::shared_lock<std::shared_mutex>(threads_lock().computing);
+  // Within another of this thread the lock is held, and waiting at the door could wait for that one's end.
+  if (computing_here == 0) {
+    const std::lock_guard<std::mutex> door(threads_lock().door);
+    lock_ = std::shared_lock<std::shared_mutex>(threads_lock().computing);
+  }
+  ++computing_here;
 }
+
+Computation::~Computation() { --computing_here; }
 
 void set_threads(int count) {
   refuse_after_fork();
+  if (computing_here > 0) {
+    throw std::runtime_error(
+        "set_num_threads was called by a signal handler while the call that it interrupted computes: call it "
+        "after that");
+  }
   const std::lock_guard<std::mutex> door(threads_lock().door);
   const std::unique_lock<std::shared_mutex> lock(threads_lock().computing);
   set_num_threads(count);

@@ -1,6 +1,7 @@
 #include "python/src/shared_model.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "models/lenet5.h"
@@ -12,6 +13,9 @@ namespace {
 // A whole number of the library's passes on either kind of device, and some tenths of a second on a CPU: how long Ctrl-C
 // waits, and what images that do not lie in order are copied by.
 constexpr int64_t kImagesAtOnce = 65536;
+
+constexpr std::chrono::milliseconds kPause(
+    10);  // between two pauses of a profile, so that they take none of its time
 
 // Calls compute(pixels, begin, count) for the images of one type, part by part.
 template <typename Pixel, typename Compute>
@@ -69,15 +73,22 @@ Model& SharedModel::model_for(const Choices& choices) {
   return others_.emplace(key, model_.with_options(options)).first->second;
 }
 
+// Choices that cannot serve are refused where there are no images too.
+void SharedModel::serve(const Choices& choices) {
+  const Computation computation;
+  const std::lock_guard<std::recursive_mutex> turn(mutex_);
+  model_for(choices);
+}
+
 void SharedModel::predict(const ImageArray& images, const Choices& choices, int32_t* labels,
                           float* probabilities, const std::function<void()>& pause) {
-  const Computation computation;
-  const std::lock_guard<std::mutex> turn(mutex_);
-  Model& model = model_for(choices);
+  serve(choices);
   std::vector<Prediction> predictions;
   in_parts(images, images_at_once(), pause, [&](const auto* pixels, int64_t begin, int64_t count) {
+    const Computation computation;
+    const std::lock_guard<std::recursive_mutex> turn(mutex_);
     predictions.resize(static_cast<size_t>(count));
-    model.predict(pixels, count, predictions.data());
+    model_for(choices).predict(pixels, count, predictions.data());
     for (int64_t i = 0; i < count; ++i) {
       labels[begin + i] = predictions[static_cast<size_t>(i)].label;
       probabilities[begin + i] = predictions[static_cast<size_t>(i)].probability;
@@ -87,23 +98,31 @@ void SharedModel::predict(const ImageArray& images, const Choices& choices, int3
 
 void SharedModel::logits(const ImageArray& images, const Choices& choices, float* logits,
                          const std::function<void()>& pause) {
-  const Computation computation;
-  const std::lock_guard<std::mutex> turn(mutex_);
-  Model& model = model_for(choices);
+  serve(choices);
   in_parts(images, images_at_once(), pause, [&](const auto* pixels, int64_t begin, int64_t count) {
-    model.logits(pixels, count, logits + begin * kLenet5Classes);
+    const Computation computation;
+    const std::lock_guard<std::recursive_mutex> turn(mutex_);
+    model_for(choices).logits(pixels, count, logits + begin * kLenet5Classes);
   });
 }
 
-ModelProfile SharedModel::profile(int64_t batch, double min_time_ms, const Choices& choices) {
+ModelProfile SharedModel::profile(int64_t batch, double min_time_ms, const Choices& choices,
+                                  const std::function<void()>& pause) {
   const Computation computation;
-  const std::lock_guard<std::mutex> turn(mutex_);
-  return model_for(choices).profile(batch, min_time_ms);
+  const std::lock_guard<std::recursive_mutex> turn(mutex_);
+  auto last = std::chrono::steady_clock::now();
+  return model_for(choices).profile(batch, min_time_ms, [&] {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last < kPause) return false;
+    last = now;
+    pause();
+    return false;
+  });
 }
 
 Plan SharedModel::plan(int64_t batch, const Choices& choices) {
   const Computation computation;
-  const std::lock_guard<std::mutex> turn(mutex_);
+  const std::lock_guard<std::recursive_mutex> turn(mutex_);
   return model_for(choices).plan(batch);
 }
 

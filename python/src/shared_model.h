@@ -19,7 +19,8 @@ struct Choices {
   std::optional<std::string> plan, backend, math;
 };
 
-/// Threads take turns: a lenslet::Model serves one at a time. Every member but the constructor is called without the GIL.
+/// Threads take turns: a lenslet::Model serves one at a time. Every member but the constructor is called without the GIL. `pause`
+/// is called now and then; it may throw to end the work, and may call any member, as a signal handler does.
 class SharedModel {
  public:
   /// From a safetensors file, or with the built-in weights. Throws what Model::load throws.
@@ -29,21 +30,23 @@ class SharedModel {
   Device device() const noexcept { return device_; }
   const Normalization& normalization() const noexcept { return model_.normalization(); }
 
-  /// `labels` [count], `probabilities` [count]. Calls `pause` now and then, which may throw to end the work.
+  /// `labels` [count], `probabilities` [count].
   void predict(const ImageArray& images, const Choices& choices, int32_t* labels, float* probabilities,
                const std::function<void()>& pause);
   /// `logits` [count, 10].
   void logits(const ImageArray& images, const Choices& choices, float* logits,
               const std::function<void()>& pause);
-  ModelProfile profile(int64_t batch, double min_time_ms, const Choices& choices);
+  ModelProfile profile(int64_t batch, double min_time_ms, const Choices& choices,
+                       const std::function<void()>& pause);
   Plan plan(int64_t batch, const Choices& choices);
 
  private:
   Model& model_for(const Choices& choices);
+  void serve(const Choices& choices);
   int64_t images_at_once() const noexcept;
 
   const ModelOptions options_;
-  std::mutex mutex_;
+  std::recursive_mutex mutex_;  // profile() holds it while it pauses
   Model model_;
   Device device_;
   std::map<std::tuple<std::string, std::string, std::string>, Model> others_;  // by plan, backend, math
