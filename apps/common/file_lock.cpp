@@ -17,7 +17,7 @@ namespace lenslet {
 FileLock::FileLock(const std::string& path) {
   std::error_code unreachable;
   const std::filesystem::path real = std::filesystem::weakly_canonical(path, unreachable);
-  const std::string name = (unreachable ? path : real.string()) + ".lock";
+  const std::string name = (unreachable ? path : real.string()) + ".lenslet-lock";
   while (true) {
     const SignalsHeld held;
     descriptor_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -39,6 +39,12 @@ FileLock::FileLock(const std::string& path) {
     struct stat mine = {}, named = {};
     const bool current = ::fstat(descriptor_, &mine) == 0 && ::stat(name.c_str(), &named) == 0 &&
                          mine.st_ino == named.st_ino && mine.st_dev == named.st_dev;
+    if (current && (mine.st_size != 0 || !S_ISREG(mine.st_mode))) {
+      ::close(descriptor_);
+      throw OutputError(concat(printable_excerpt(name),
+                               ": expected an empty file, the lock of --resume, found ", mine.st_size,
+                               " bytes of something else: move it, or give another --json file"));
+    }
     if (current) {
       name_.emplace(name);
       return;

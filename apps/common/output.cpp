@@ -14,28 +14,9 @@
 #include "framework/text.h"
 
 namespace lenslet {
-namespace {
-
-// Returns 0 or errno.
-int write_all(int descriptor, const char* data, size_t size) noexcept {
-  while (size > 0) {
-    const ssize_t written = ::write(descriptor, data, size);
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      return errno;
-    }
-    data += written;
-    size -= static_cast<size_t>(written);
-  }
-  return 0;
-}
-
-bool is_named(const NamedFile& file) { return !file.second.empty() && file.second != "-"; }
-
-}  // namespace
 
 void prepare_standard_streams() {
-  std::signal(SIGPIPE, SIG_IGN);
+  for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(descriptor, F_GETFD) >= 0) continue;
     // The wrong direction on purpose: reading or writing a stream that the caller closed stays an error.
@@ -50,7 +31,7 @@ void prepare_standard_streams() {
 void write_standard_output(const std::string& text) {
   const int error = write_all(STDOUT_FILENO, text.data(), text.size());
   if (error == EPIPE) throw ClosedPipe();
-  if (error != 0) throw OutputError(concat("standard output: cannot write: ", std::strerror(error)));
+  if (error != 0) throw OutputError(concat("standard output: cannot be written: ", std::strerror(error)));
 }
 
 void write_standard_error(const std::string& text) noexcept {
@@ -59,7 +40,7 @@ void write_standard_error(const std::string& text) noexcept {
 
 Console::Console(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs) {
   for (const NamedFile& output : outputs) {
-    if (output.second != "-") continue;
+    if (output.second.empty() || !is_standard_output(output.second)) continue;
     if (to_stderr_)
       throw UsageError("only one output can be '-' (standard output); give the others a file name");
     to_stderr_ = true;
@@ -77,22 +58,6 @@ void Console::print(const std::string& text) {
   }
 }
 
-ResultSink::ResultSink(const std::string& path) {
-  if (path != "-") file_ = std::make_unique<OutputFile>(path);
-}
-
-void ResultSink::write(const std::string& text) {
-  if (file_) {
-    file_->write(text);
-  } else {
-    write_standard_output(text);
-  }
-}
-
-void ResultSink::commit() {
-  if (file_) file_->commit();
-}
-
 void demand_different_files(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs) {
   const auto same = [](const NamedFile& a, const NamedFile& b, const char* rest) {
     return UsageError(
@@ -101,12 +66,17 @@ void demand_different_files(const std::vector<NamedFile>& outputs, const std::ve
   std::map<std::string, const NamedFile*> names;                 // every link followed
   std::map<std::pair<dev_t, ino_t>, const NamedFile*> existing;  // a device takes what it is given
   for (const NamedFile& output : outputs) {
-    if (!is_named(output)) continue;
+    if (output.second.empty()) continue;
+    struct stat status = {};
+    if (output.second == "-") {
+      if (::fstat(STDOUT_FILENO, &status) == 0 && S_ISREG(status.st_mode))
+        existing.emplace(std::pair(status.st_dev, status.st_ino), &output);
+      continue;
+    }
     std::error_code unreachable;  // who opens it will say why
     std::filesystem::path place = std::filesystem::weakly_canonical(output.second, unreachable);
     if (unreachable) place = std::filesystem::absolute(output.second, unreachable).lexically_normal();
     const auto [first, added] = names.emplace(place.string(), &output);
-    struct stat status = {};
     const bool there = ::stat(output.second.c_str(), &status) == 0;
     if (!added && (!there || S_ISREG(status.st_mode)))
       throw same(*first->second, output, ": give each its own");
@@ -115,7 +85,9 @@ void demand_different_files(const std::vector<NamedFile>& outputs, const std::ve
   if (existing.empty()) return;
   for (const NamedFile& input : inputs) {
     struct stat status = {};
-    if (!is_named(input) || ::stat(input.second.c_str(), &status) != 0) continue;
+    if (input.second.empty()) continue;
+    if ((input.second == "-" ? ::fstat(STDIN_FILENO, &status) : ::stat(input.second.c_str(), &status)) != 0)
+      continue;
     const auto found = existing.find(std::pair(status.st_dev, status.st_ino));
     if (found != existing.end()) {
       throw same(input, *found->second,
@@ -126,20 +98,17 @@ void demand_different_files(const std::vector<NamedFile>& outputs, const std::ve
 
 void demand_writable(const std::vector<NamedFile>& outputs) {
   for (const NamedFile& output : outputs) {
-    if (!is_named(output)) continue;
-    struct stat status = {};
-    const bool there = ::stat(output.second.c_str(), &status) == 0;
     // Closing a FIFO tells its reader that this was all.
-    if (there && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) continue;
+    if (output.second.empty() || is_stream(output.second)) continue;
     const OutputFile tried(output.second);
   }
 }
 
 void write_result(const std::string& path, const std::string& text) {
   if (path.empty()) return;
-  ResultSink sink(path);
-  sink.write(text);
-  sink.commit();
+  OutputFile file(path);
+  file.write(text);
+  file.commit();
 }
 
 }  // namespace lenslet

@@ -24,11 +24,9 @@ void check(const FilterOptions& options) {
     throw UsageError(
         concat("--output expects a name ending in .png, found '", printable(options.output), "'"));
   }
-  demand_different_files({{"--output", options.output},
-                          {"--json", options.json},
-                          {"--csv", options.csv},
-                          {"--report", options.report}},
-                         {{"--input", options.input}, {"--filter", options.filter}});
+  std::vector<NamedFile> outputs = files_written(options);
+  outputs.emplace_back("--output", options.output);
+  demand_different_files(outputs, {{"--input", options.input}, {"--filter", options.filter}});
 }
 
 // As a shell takes it back.

@@ -169,6 +169,7 @@ void ladder_into(const LadderOptions& options, BenchSession& session) {
 }
 
 ExitCode run_ladder(const LadderOptions& options) {
+  demand_problems_kept(options, options.problem_files);
   for (const std::string& algorithm : options.algorithms) {
     ladder_shapes_of(algorithm);  // first: it knows the names in a build without ladders too
     conv_ladder(algorithm);

@@ -7,6 +7,7 @@
 namespace lenslet {
 
 ExitCode run_run(const RunOptions& options) {
+  demand_problems_kept(options, options.problem_files);
   const std::vector<Conv2dProblem> problems = problems_from(options.problems, options.problem_files);
   if (problems.empty()) {
     throw UsageError(

@@ -74,8 +74,8 @@ BenchSession::BenchSession(const BenchOptions& options, const std::string& subco
       subcommand_(subcommand),
       console_({{"--json", options.json}, {"--csv", options.csv}}),
       stream_(chosen_device(options, device_reason_)) {
-  demand_different_files({{"--json", options.json}, {"--csv", options.csv}, {"--report", options.report}});
-  if (!options.report.empty() && (options.json.empty() || options.json == "-")) {
+  demand_different_files(files_written(options));
+  if (!options.report.empty() && (options.json.empty() || is_stream(options.json))) {
     throw UsageError("--report draws from the file that --json names; give it a file name");
   }
   demand_writable({{"--report", options.report}});
@@ -92,7 +92,7 @@ BenchSession::BenchSession(const BenchOptions& options, const std::string& subco
 }
 
 void BenchSession::read_earlier() {
-  if (options_.json.empty() || options_.json == "-") {
+  if (options_.json.empty() || is_stream(options_.json)) {
     throw UsageError("--resume goes on from the file that --json names; give it a file name");
   }
   resumed_.emplace(options_.json);
@@ -202,7 +202,8 @@ void BenchSession::refuse(const std::string& what, ExitCode code, const std::str
 // Until finish() a file says INTERRUPTED: whatever ends the program, it never passes for a whole one.
 void BenchSession::save() {
   results_.interrupted = true;
-  if (!options_.json.empty() && options_.json != "-") write_result(options_.json, whole_file().to_json());
+  if (!options_.json.empty() && !is_stream(options_.json))
+    write_result(options_.json, whole_file().to_json());
 }
 
 void BenchSession::write_files() const {
@@ -253,6 +254,16 @@ ExitCode BenchSession::finish() {
         concat(suspects, suspects == 1 ? " row is" : " rows are", " SUSPECT, and --strict was given"));
   }
   return ExitCode::kOk;
+}
+
+std::vector<NamedFile> files_written(const BenchOptions& options) {
+  return {{"--json", options.json}, {"--csv", options.csv}, {"--report", options.report}};
+}
+
+void demand_problems_kept(const BenchOptions& options, const std::vector<std::string>& problem_files) {
+  std::vector<NamedFile> read;
+  for (const std::string& file : problem_files) read.emplace_back("--problems", file);
+  demand_different_files(files_written(options), read);
 }
 
 ExitCode with_session(const BenchOptions& options, const std::string& subcommand, BenchSession::Needs needs,

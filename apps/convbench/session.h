@@ -90,6 +90,11 @@ class BenchSession {
   bool begun_ = false;
 };
 
+/// The files that every measuring subcommand writes.
+std::vector<NamedFile> files_written(const BenchOptions& options);
+/// Throws UsageError where one of them is a file of --problems.
+void demand_problems_kept(const BenchOptions& options, const std::vector<std::string>& problem_files);
+
 /// A session from beginning to end: `body` measures. Whatever it throws, what was measured before is in the files, with
 /// the reason.
 ExitCode with_session(const BenchOptions& options, const std::string& subcommand, BenchSession::Needs needs,

@@ -10,6 +10,7 @@
 #include "apps/common/text.h"
 #include "apps/lenslet/backend_rows.h"
 #include "apps/lenslet/commands.h"
+#include "apps/lenslet/session.h"
 #include "framework/device.h"
 #include "framework/graph.h"
 #include "framework/parallel.h"
@@ -69,7 +70,7 @@ std::string table_of(const std::vector<BackendRow>& rows) {
 void write_json(const std::string& path, bool with_gpus, const std::vector<BackendRow>& rows,
                 const std::string& fault) {
   if (path.empty()) return;
-  ResultSink sink(path);
+  OutputFile sink(path);
   JsonWriter json([&](const std::string& part) { sink.write(part); });
   json.begin_object().field("schema", kSchema);
   write_run_status(json, false, fault);
@@ -161,7 +162,7 @@ void check_memory(const Conv2dProblem& problem, const std::vector<Target>& targe
 }  // namespace
 
 ExitCode run_backends(const BackendsOptions& options) {
-  Console console({{"--json", options.json}, {"--csv", options.csv}}, {{"--weights", options.weights}});
+  Console console({{"--json", options.json}, {"--csv", options.csv}}, files_read(options));
   if (options.threads) set_num_threads(*options.threads);
   std::vector<Conv2dProblem> problems;
   for (const std::string& text : options.problems) problems.push_back(Conv2dProblem::parse(text));

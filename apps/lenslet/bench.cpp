@@ -202,7 +202,7 @@ class ModelBench {
   // Until finish() a file says INTERRUPTED: whatever ends the program, it never passes for a whole one.
   void save() {
     results_.interrupted = true;
-    if (!options_.json.empty() && options_.json != "-") write_result(options_.json, results_.to_json());
+    if (!options_.json.empty() && !is_stream(options_.json)) write_result(options_.json, results_.to_json());
   }
 
   void write_files() const {
@@ -258,7 +258,9 @@ class ModelBench {
 }  // namespace
 
 ExitCode run_bench(const ModelBenchOptions& options) {
-  Console console({{"--json", options.json}, {"--csv", options.csv}}, {{"--weights", options.weights}});
+  std::vector<NamedFile> read = files_read(options);
+  for (NamedFile& file : mnist_files(options.data)) read.push_back(std::move(file));
+  Console console({{"--json", options.json}, {"--csv", options.csv}}, read);
   ModelBench bench(options, console);
   try {
     bench.run();

@@ -213,15 +213,17 @@ class Files {
     csv_->write(line + (input.digit.blank ? ",1," : ",0,") + csv_field(input.error) + "\n");
   }
 
-  std::optional<ResultSink> csv_, json_sink_;
+  std::optional<OutputFile> csv_, json_sink_;
   std::unique_ptr<JsonWriter> json_;
 };
 
 }  // namespace
 
 ExitCode run_classify(const ClassifyOptions& options) {
-  std::vector<NamedFile> read = {{"--weights", options.weights}};
-  for (const std::string& file : options.inputs) read.emplace_back("a picture", file);
+  std::vector<NamedFile> read = files_read(options);
+  if (!options.json.empty() || !options.csv.empty() || !options.save_plan.empty()) {
+    for (std::string& file : pictures_named(options.inputs)) read.emplace_back("a picture", std::move(file));
+  }
   Console console({{"--json", options.json}, {"--csv", options.csv}, {"--save-plan", options.save_plan}},
                   read);
   if (options.inputs.empty())

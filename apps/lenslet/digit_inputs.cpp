@@ -79,6 +79,22 @@ void read_picture(DigitInput& input, const ImageLimits& limits, bool keep_origin
 
 }  // namespace
 
+std::vector<std::string> pictures_named(const std::vector<std::string>& arguments) {
+  std::vector<std::string> files;
+  for (const std::string& argument : arguments) {
+    std::error_code ignored;
+    if (argument == "-" || !fs::is_directory(argument, ignored)) {
+      files.push_back(argument);
+      continue;
+    }
+    try {
+      for (std::string& file : pictures_in(argument)) files.push_back(std::move(file));
+    } catch (const DataError&) {  // told when the folder's turn comes
+    }
+  }
+  return files;
+}
+
 DigitInputs::DigitInputs(const ClassifyOptions& options, bool keep_originals)
     : options_(options), keep_originals_(keep_originals) {
   const auto is_stdin = [](const std::string& name) { return name == "-"; };

@@ -24,6 +24,9 @@ struct DigitInput {
   std::string error;  // why it could not be read; everything else is then empty
 };
 
+/// The files that the arguments of `classify` name, those of folders in their place.
+std::vector<std::string> pictures_named(const std::vector<std::string>& arguments);
+
 /// Yields the inputs in order. Pictures are opened when their turn comes, so any number of them needs
 /// constant memory.
 class DigitInputs {

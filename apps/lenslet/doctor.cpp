@@ -11,6 +11,7 @@
 #include "apps/common/text.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/self_test.h"
+#include "apps/lenslet/session.h"
 #include "framework/parallel.h"
 #include "framework/stream.h"
 #include "layers/conv/conv_registry.h"
@@ -145,7 +146,7 @@ std::vector<Target> targets_for(const std::string& text) {
 }  // namespace
 
 ExitCode run_doctor(const DoctorOptions& options) {
-  Console console({{"--json", options.json}, {"--csv", options.csv}}, {{"--weights", options.weights}});
+  Console console({{"--json", options.json}, {"--csv", options.csv}}, files_read(options));
   if (options.threads) set_num_threads(*options.threads);
   const std::vector<Target> targets = targets_for(options.device);
   console.line("program:   " + version_line("lenslet"));

@@ -118,13 +118,15 @@ void write_run(JsonWriter& json, const Session& session, const ImageDataset& dat
 }
 
 ExitCode run_eval(const EvalOptions& options) {
+  std::vector<NamedFile> read = files_read(options);
+  for (NamedFile& file : mnist_files(options.data)) read.push_back(std::move(file));
   Console console({{"--json", options.json},
                    {"--csv", options.csv},
                    {"--misses", options.misses},
                    {"--logits", options.logits},
                    {"--contact-sheet", options.contact_sheet},
                    {"--save-plan", options.save_plan}},
-                  {{"--weights", options.weights}});
+                  read);
   if (!options.contact_sheet.empty()) check_contact_sheet_name(options.contact_sheet);
   if (options.backend_matrix && options.plan != "auto" && options.plan != Plan::kLayered) {
     throw UsageError("--backend-matrix chooses the backends itself, a plan would too; leave out --plan");

@@ -153,7 +153,7 @@ void write_row(JsonWriter& json, const MatrixRow& row) {
 void write_matrix(const EvalOptions& options, const Session& session, const ImageDataset& data, int64_t count,
                   const std::vector<MatrixRow>& rows, const std::string& fault) {
   if (!options.json.empty()) {
-    ResultSink sink(options.json);
+    OutputFile sink(options.json);
     JsonWriter json([&](const std::string& part) { sink.write(part); });
     json.begin_object().field("schema", kSchema).field("interrupted", interrupted());
     write_run_status(json, interrupted(), fault);

@@ -49,7 +49,7 @@ void print_eval(Console& console, const EvalOptions& options, const Session& ses
   if (outcome.streaming) print_streaming(console, *outcome.streaming);
   console.line();
   console.print(confusion_text(evaluation));
-  if (evaluation.misses.empty() || options.misses == "-") return;
+  if (evaluation.misses.empty() || is_standard_output(options.misses)) return;
   console.line();
   std::string shown;
   for (size_t i = 0; i < evaluation.misses.size() && i < kMissesShown; ++i) {
@@ -64,7 +64,7 @@ void print_eval(Console& console, const EvalOptions& options, const Session& ses
 void write_eval_json(const EvalOptions& options, const Session& session, const Executable& executable,
                      const ImageDataset& data, const EvalOutcome& outcome) {
   if (options.json.empty()) return;
-  ResultSink sink(options.json);
+  OutputFile sink(options.json);
   JsonWriter json([&](const std::string& part) { sink.write(part); });
   const Evaluation& evaluation = outcome.evaluation;
   const Interval interval = wilson_95(evaluation.correct, evaluation.count);

@@ -41,7 +41,7 @@ void write_logits(const std::string& path, const std::vector<float>& logits, int
   std::string header;
   if (ends_with(path, ".npy")) header = npy_header(rows, classes);
   if (ends_with(path, ".safetensors")) header = safetensors_header(rows, classes);
-  ResultSink sink(path);
+  OutputFile sink(path);
   sink.write(header);
   sink.write(std::string(reinterpret_cast<const char*>(logits.data()), logits.size() * sizeof(float)));
   sink.commit();

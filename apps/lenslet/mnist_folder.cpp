@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "framework/io/idx.h"
+
 namespace lenslet {
 
 std::string find_mnist_folder(const std::string& asked) {
@@ -11,6 +13,15 @@ std::string find_mnist_folder(const std::string& asked) {
   if (from_environment != nullptr && from_environment[0] != '\0') return from_environment;
   std::error_code ignored;
   return std::filesystem::is_directory("data", ignored) ? "data" : "";
+}
+
+std::vector<NamedFile> mnist_files(const std::string& asked) {
+  std::vector<NamedFile> files;
+  const std::string folder = find_mnist_folder(asked);
+  if (folder.empty()) return files;
+  const char* const chooser = !asked.empty() ? "--data" : folder == "data" ? "./data" : "LENSLET_MNIST_DIR";
+  for (const std::string& file : image_dataset_files(folder)) files.emplace_back(chooser, file);
+  return files;
 }
 
 }  // namespace lenslet

@@ -312,7 +312,7 @@ ExitCode run_profile(const ProfileCommandOptions& options) {
                    {"--csv", options.csv},
                    {"--trace", options.trace},
                    {"--save-plan", options.save_plan}},
-                  {{"--weights", options.weights}});
+                  files_read(options));
   Session session(options);
   const std::unique_ptr<Executable> executable = session.build(session.batch_or(1));
   console.line(concat("LeNet-5, ", printable(session.weights_origin()), ", batch ", executable->batch(),

@@ -1,6 +1,5 @@
 #include "apps/lenslet/session.h"
 
-#include "apps/common/output.h"
 #include "apps/common/text.h"
 #include "framework/parallel.h"
 
@@ -30,6 +29,13 @@ void warn_about_plan(const Plan& saved, const Plan& here) {
 }
 
 }  // namespace
+
+std::vector<NamedFile> files_read(const CommonOptions& options) {
+  std::vector<NamedFile> files = {{"--weights", options.weights}};
+  if (options.plan != ModelSetup::kAuto && options.plan != Plan::kLayered && options.plan != Plan::kFused)
+    files.emplace_back("--plan", options.plan);
+  return files;
+}
 
 Session::Session(const CommonOptions& options)
     : options_(options),

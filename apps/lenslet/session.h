@@ -3,13 +3,18 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "api/model_setup.h"
+#include "apps/common/output.h"
 #include "apps/lenslet/options.h"
 #include "framework/executable.h"
 #include "framework/plan.h"
 
 namespace lenslet {
+
+/// What the common options read: --weights and the file of --plan, for Console to keep outputs off.
+std::vector<NamedFile> files_read(const CommonOptions& options);
 
 /// The device, the model and the choices that the common options ask for.
 class Session {

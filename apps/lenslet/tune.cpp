@@ -265,7 +265,7 @@ void tune(const TuneOptions& options, const Session& session, Console& console, 
 
 ExitCode run_tune(const TuneOptions& options) {
   Console console({{"--json", options.json}, {"--csv", options.csv}, {"--save-plan", options.save_plan}},
-                  {{"--weights", options.weights}});
+                  files_read(options));
   const Session session(options);
   TuneReport report;
   report.batch = session.batch_or(1);

@@ -41,7 +41,7 @@ void write_time(JsonWriter& json, const TimeStats& time) {
 }
 
 void write_json(const TuneOptions& options, const Session& session, const TuneReport& report) {
-  ResultSink sink(options.json);
+  OutputFile sink(options.json);
   JsonWriter json([&](const std::string& part) { sink.write(part); });
   const Graph& graph = session.graph();
   json.begin_object().field("schema", kSchema);

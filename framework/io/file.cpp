@@ -1,6 +1,7 @@
 #include "framework/io/file.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,11 +9,11 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 
-#include "framework/error.h"
 #include "framework/interruption.h"
 #include "framework/text.h"
 
@@ -56,14 +57,51 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "" : path.substr(0, slash + 1);
 }
 
-// Where links lead that end at a name that is still to be made.
+constexpr int kMaxLinks = 40;  // as many as the system follows
+
+// Where links lead that end at a name that is still to be made; errno and an empty name where they never end.
 std::string linked_name(std::string path) {
-  for (char target[4096];;) {
+  char target[4096];
+  for (int links = 0; links < kMaxLinks; ++links) {
     const ssize_t length = ::readlink(path.c_str(), target, sizeof target);
     if (length <= 0) return path;
     const std::string next(target, static_cast<size_t>(length));
     path = next.front() == '/' ? next : folder_of(path) + next;
   }
+  errno = ELOOP;
+  return {};
+}
+
+// Waits until a non-blocking descriptor is ready; an interruption ends the wait too.
+void wait_for(int descriptor, short events) noexcept {
+  pollfd waiting = {descriptor, events, 0};
+  ::poll(&waiting, 1, -1);
+}
+
+bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
+
+// The descriptor of this process that `path` names, whatever it leads to; -1: none. What standard output or error is redirected
+// to is such a name too: renaming over it would take the file from under the stream.
+int named_descriptor(const std::string& path) {
+  if (path == "-") return STDOUT_FILENO;
+  for (const std::string folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (path.rfind(folder, 0) != 0) continue;
+    int number = -1;
+    const char* const end = path.data() + path.size();
+    const auto [stop, error] = std::from_chars(path.data() + folder.size(), end, number);
+    if (error == std::errc() && stop == end && ::fcntl(number, F_GETFD) >= 0) return number;
+  }
+  struct stat named {};
+  if (::stat(path.c_str(), &named) != 0) return -1;
+  if (!S_ISREG(named.st_mode) && !S_ISFIFO(named.st_mode) && !S_ISSOCK(named.st_mode)) return -1;
+  for (const int descriptor : {STDOUT_FILENO, STDERR_FILENO}) {
+    struct stat open {};
+    const bool same =
+        ::fstat(descriptor, &open) == 0 && open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+    const bool written = same && (::fcntl(descriptor, F_GETFL) & O_ACCMODE) != O_RDONLY;
+    if (written) return descriptor;
+  }
+  return -1;
 }
 
 }  // namespace
@@ -97,6 +135,10 @@ std::vector<uint8_t> read_file(const std::string& path, size_t max_bytes) {
   while (true) {
     if (filled == bytes.size()) bytes.resize(std::max(filled + kReadStep, filled + filled / 2));
     const ssize_t got = ::read(file.get(), bytes.data() + filled, bytes.size() - filled);
+    if (got < 0 && would_block(errno)) {
+      wait_for(file.get(), POLLIN);
+      errno = EINTR;  // a signal may have ended the wait
+    }
     if (got < 0 && errno == EINTR) {
       if (reading_stopped()) throw InterruptedError(concat("interrupted while reading ", name));
       continue;
@@ -145,42 +187,64 @@ void remove_unfinished_files() noexcept {
   }
 }
 
+int write_all(int descriptor, const char* data, size_t size) noexcept {
+  while (size > 0) {
+    const ssize_t written = ::write(descriptor, data, size);
+    if (written < 0 && would_block(errno)) wait_for(descriptor, POLLOUT);
+    if (written < 0 && !would_block(errno) && errno != EINTR) return errno;
+    if (written < 0) continue;
+    data += written;
+    size -= static_cast<size_t>(written);
+  }
+  return 0;
+}
+
+bool is_standard_output(const std::string& path) { return named_descriptor(path) == STDOUT_FILENO; }
+
+bool is_stream(const std::string& path) {
+  struct stat status {};
+  return named_descriptor(path) >= 0 ||
+         (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode));
+}
+
 OutputFile::OutputFile(const std::string& path) : path_(path) {
-  const auto fail = [&] {
-    return OutputError(concat(printable_excerpt(path), ": cannot be written: ", reason_of(errno)));
-  };
-  if (path == "-") {
-    descriptor_ = STDOUT_FILENO;
-    if (::fcntl(descriptor_, F_GETFL) < 0)
-      throw OutputError("standard output: cannot be written: it is closed");
+  if (const int open = named_descriptor(path); open >= 0) {
+    standard_output_ = open == STDOUT_FILENO;
+    // Of a stream that the caller closed there is a placeholder, which writing refuses.
+    descriptor_ = ::fcntl(open, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (descriptor_ < 0) fail(errno);
     return;
   }
   struct stat status {};
   const bool exists = ::stat(path.c_str(), &status) == 0;
-  if (exists && S_ISDIR(status.st_mode)) {
-    errno = EISDIR;
-    throw fail();
-  }
-  if (exists && !S_ISREG(status.st_mode)) {  // /dev/stdout, a FIFO: nothing to rename over
+  // Any other reason, as for a link of another user in a folder that all may write to, is none to create a file.
+  if (!exists && errno != ENOENT) fail(errno);
+  if (exists && S_ISDIR(status.st_mode)) fail(EISDIR);
+  if (exists && !S_ISREG(status.st_mode)) {  // a device, a FIFO: nothing to rename over
     descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    if (descriptor_ < 0) throw fail();
+    if (descriptor_ < 0) fail(errno);
     return;
   }
   if (exists) {
-    if (::access(path.c_str(), W_OK) != 0) throw fail();
+    if (::access(path.c_str(), W_OK) != 0) fail(errno);
     // A symbolic link stays one: the file that it names is replaced.
     const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
-    if (!real) throw fail();
+    if (!real) fail(errno);
     path_ = real.get();
   } else {
-    if (errno == ELOOP) throw fail();
-    path_ = linked_name(path);
+    std::string target = linked_name(path);
+    if (target.empty() && !path.empty()) fail(errno);
+    path_ = std::move(target);
   }
   std::string name = folder_of(path_) + ".lenslet-XXXXXX";  // short, so that it fits wherever path_ does
   {
     const SignalsHeld held;
     descriptor_ = ::mkostemp(name.data(), O_CLOEXEC);
-    if (descriptor_ < 0) throw fail();
+    if (descriptor_ < 0) {
+      const int error = errno;
+      path_ = path;
+      fail(error);
+    }
     temporary_.emplace(name);
   }
   // mkostemp makes files for their owner alone; a report gets the rights of the file that it replaces or the
@@ -189,43 +253,37 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
   ::umask(mask);
   const mode_t mode = exists ? status.st_mode & 07777 : 0666 & ~mask;
   if (::fchmod(descriptor_, mode) != 0) {
-    const OutputError error = fail();
+    const int error = errno;
     ::close(descriptor_);
-    throw error;
+    fail(error);
   }
 }
 
 OutputFile::~OutputFile() {
-  if (descriptor_ >= 0 && descriptor_ != STDOUT_FILENO) ::close(descriptor_);
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void OutputFile::fail(int error) const {
+  if (standard_output_ && error == EPIPE) throw ClosedPipe();
+  throw OutputError(concat(standard_output_ ? "standard output" : printable_excerpt(path_),
+                           ": cannot be written: ", reason_of(error)));
 }
 
 void OutputFile::write(const std::string& text) {
   buffer_ += text;
-  if (buffer_.size() >= kWriteBuffer) flush();
+  if (!temporary_ || buffer_.size() >= kWriteBuffer) flush();
 }
 
 void OutputFile::flush() {
-  size_t done = 0;
-  while (done < buffer_.size()) {
-    const ssize_t put = ::write(descriptor_, buffer_.data() + done, buffer_.size() - done);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) {
-      throw OutputError(concat(path_ == "-" ? "standard output" : printable_excerpt(path_),
-                               ": cannot be written: ", reason_of(errno)));
-    }
-    done += static_cast<size_t>(put);
-  }
+  if (const int error = write_all(descriptor_, buffer_.data(), buffer_.size()); error != 0) fail(error);
   buffer_.clear();
 }
 
 void OutputFile::commit() {
   flush();
-  if (path_ == "-") return;
   const int closed = ::close(descriptor_);
   descriptor_ = -1;
-  if (closed != 0 || (temporary_ && ::rename(temporary_->path().c_str(), path_.c_str()) != 0)) {
-    throw OutputError(concat(printable_excerpt(path_), ": cannot be written: ", reason_of(errno)));
-  }
+  if (closed != 0 || (temporary_ && ::rename(temporary_->path().c_str(), path_.c_str()) != 0)) fail(errno);
   if (temporary_) temporary_->release();
 }
 

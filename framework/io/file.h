@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "framework/error.h"
+
 namespace lenslet {
 
 /// Reads a regular file, or standard input for "-" (a pipe or a file, not a terminal). Throws DataError
@@ -48,9 +50,23 @@ class SignalsHeld {
   sigset_t before_;
 };
 
+/// The reader of standard output went away (`| head`): the program stops without a message.
+class ClosedPipe : public OutputError {
+ public:
+  ClosedPipe() : OutputError("the reader of the output went away") {}
+};
+
+/// Writes all of it, waiting where a non-blocking descriptor takes no more. Returns 0 or errno.
+int write_all(int descriptor, const char* data, size_t size) noexcept;
+
+/// Whether OutputFile writes to what stands under `path` instead of replacing it: "-", /dev/stdout, /dev/fd/3, a device, a
+/// FIFO, or the very file that standard output or standard error is redirected to.
+bool is_stream(const std::string& path);
+/// Whether that is standard output.
+bool is_standard_output(const std::string& path);
+
 /// Writes to a temporary name beside `path` and renames on commit(), so that an interrupted run leaves the
-/// old file or none; "-" is standard output. A device or FIFO that exists is written to directly. Every write
-/// and close is checked.
+/// old file or none. A stream, as is_stream() tells, is written to directly. Every write and close is checked.
 class OutputFile {
  public:
   /// Throws OutputError naming the file and the system's reason.
@@ -59,16 +75,18 @@ class OutputFile {
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
-  /// Appends. Throws OutputError.
+  /// Appends. Throws OutputError, ClosedPipe where the reader of standard output went away.
   void write(const std::string& text);
-  /// Flushes, closes and renames. Throws OutputError.
+  /// Flushes, closes and renames. Throws as write() does.
   void commit();
 
  private:
   void flush();
+  [[noreturn]] void fail(int error) const;
 
   std::string path_, buffer_;
-  std::optional<UnfinishedFile> temporary_;  // none where path_ is written directly
+  std::optional<UnfinishedFile> temporary_;  // none where a stream is written to
+  bool standard_output_ = false;
   int descriptor_ = -1;
 };
 

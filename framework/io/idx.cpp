@@ -76,16 +76,26 @@ bool is_file(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0;
 }
 
+std::string with_slash(const std::string& folder) {
+  return folder.empty() || folder.back() == '/' ? folder : folder + "/";
+}
+
+// The usual names, in the order in which they are looked for.
+std::vector<std::string> idx_names(const std::string& split, const std::string& what, int rank) {
+  std::vector<std::string> names;
+  for (const char* dash : {"-", "."}) {
+    for (const char* suffix : {"", ".gz"})
+      names.push_back(concat(split, "-", what, dash, "idx", rank, "-ubyte", suffix));
+  }
+  return names;
+}
+
 // The one of the usual names that exists. Throws DataError with the names tried.
 std::string find_idx(const std::string& folder, const std::string& split, const std::string& what, int rank) {
-  const std::string base = folder.empty() || folder.back() == '/' ? folder : folder + "/";
   std::string tried;
-  for (const char* dash : {"-", "."}) {
-    for (const char* suffix : {"", ".gz"}) {
-      const std::string name = concat(split, "-", what, dash, "idx", rank, "-ubyte", suffix);
-      if (is_file(base + name)) return base + name;
-      tried += (tried.empty() ? "" : ", ") + name;
-    }
+  for (const std::string& name : idx_names(split, what, rank)) {
+    if (is_file(with_slash(folder) + name)) return with_slash(folder) + name;
+    tried += (tried.empty() ? "" : ", ") + name;
   }
   struct stat status {};
   const bool exists = ::stat(folder.empty() ? "." : folder.c_str(), &status) == 0;
@@ -136,6 +146,16 @@ IdxArray parse_idx(std::vector<uint8_t> bytes, int rank, const std::string& orig
 IdxArray read_idx(const std::string& path, int rank, const IdxDimsCheck& check) {
   return parse_idx(read_file(path, kMaxFileBytes), rank,
                    path == "-" ? "standard input" : printable_excerpt(path), check);
+}
+
+std::vector<std::string> image_dataset_files(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const char* split : {"t10k", "train"}) {
+    for (const auto& [what, rank] : {std::pair("images", kImageRank), std::pair("labels", kLabelRank)}) {
+      for (const std::string& name : idx_names(split, what, rank)) files.push_back(with_slash(folder) + name);
+    }
+  }
+  return files;
 }
 
 ImageDataset read_image_dataset(const std::string& folder, const std::string& split, int64_t rows,

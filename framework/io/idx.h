@@ -40,4 +40,7 @@ struct ImageDataset {
 ImageDataset read_image_dataset(const std::string& folder, const std::string& split, int64_t rows,
                                 int64_t cols);
 
+/// The names under which read_image_dataset() looks for files in that folder, of both splits.
+std::vector<std::string> image_dataset_files(const std::string& folder);
+
 }  // namespace lenslet

@@ -61,7 +61,7 @@ void expect_nothing_temporary() {
     for (const auto& entry : std::filesystem::directory_iterator(fixture_folder() + folder)) {
       const std::string name = entry.path().filename().string();
       EXPECT_NE(name.rfind(".lenslet-", 0), 0u) << entry.path();
-      EXPECT_EQ(name.find(".lock"), std::string::npos) << entry.path();
+      EXPECT_EQ(name.find(".lenslet-lock"), std::string::npos) << entry.path();
     }
   }
 }

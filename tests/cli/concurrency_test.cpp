@@ -145,21 +145,21 @@ TEST(Resume, TwoRunsDoNotShareAFile) {
     options.interrupt_after_s = 6;
     first = convbench(line + " --min-time-ms 3600000 --problem ic64ih64oc64kh3", options);
   });
-  for (int i = 0; i < 400 && !fs::exists(file + ".lock"); ++i)
+  for (int i = 0; i < 400 && !fs::exists(file + ".lenslet-lock"); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_TRUE(fs::exists(file + ".lock"));
+  EXPECT_TRUE(fs::exists(file + ".lenslet-lock"));
   const ProgramRun second = convbench(line + " --min-time-ms 1 --problem ic1ih9oc1kh1");
   other.join();
   EXPECT_EQ(second.exit_code, 7) << second.out;
   EXPECT_NE(second.err.find("both.json: another run with --resume"), std::string::npos) << second.err;
   EXPECT_EQ(first.exit_code, 130) << first.err;
-  EXPECT_FALSE(fs::exists(file + ".lock"));
+  EXPECT_FALSE(fs::exists(file + ".lenslet-lock"));
   // The lock of a run that was killed holds nobody up.
-  std::ofstream(file + ".lock") << "";
+  std::ofstream(file + ".lenslet-lock") << "";
   const ProgramRun third = convbench(line + " --min-time-ms 1 --problem ic1ih9oc1kh1");
   EXPECT_NE(third.err.find("min_time_ms"), std::string::npos)
       << third.err;  // other settings: it read the file
-  EXPECT_FALSE(fs::exists(file + ".lock"));
+  EXPECT_FALSE(fs::exists(file + ".lenslet-lock"));
 }
 
 }  // namespace

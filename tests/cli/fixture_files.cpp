@@ -97,11 +97,8 @@ std::string mount_both() {
   return {};
 }
 
-ProgramRun run(const char* name, const char* built, const std::string& arguments, ProgramOptions& options) {
-  const char* const prefix = std::getenv("LENSLET_TEST_PREFIX");
-  const bool installed = prefix != nullptr && *prefix != 0;
-  std::vector<std::string> command = {installed ? fs::absolute(std::string(prefix) + "/bin/" + name).string()
-                                                : built};
+ProgramRun run(const std::string& name, const std::string& arguments, ProgramOptions& options) {
+  std::vector<std::string> command = {program_path(name)};
   std::istringstream words(arguments);
   for (std::string word; words >> word;) command.push_back(expand(word));
   options.unset.push_back("LENSLET_MNIST_DIR");
@@ -154,12 +151,18 @@ std::string expand(std::string text) {
   return text;
 }
 
+std::string program_path(const std::string& name) {
+  const char* const prefix = std::getenv("LENSLET_TEST_PREFIX");
+  if (prefix != nullptr && *prefix != 0) return fs::absolute(std::string(prefix) + "/bin/" + name).string();
+  return name == "lenslet" ? LENSLET_PROGRAM : LENSLET_CONVBENCH;
+}
+
 ProgramRun lenslet(const std::string& arguments, ProgramOptions options) {
-  return run("lenslet", LENSLET_PROGRAM, arguments, options);
+  return run("lenslet", arguments, options);
 }
 
 ProgramRun convbench(const std::string& arguments, ProgramOptions options) {
-  return run("convbench", LENSLET_CONVBENCH, arguments, options);
+  return run("convbench", arguments, options);
 }
 
 }  // namespace lenslet::test

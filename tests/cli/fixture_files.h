@@ -18,6 +18,9 @@ const std::string& mount_disks();
 /// are not UTF-8) stand for what a table of words cannot hold, {long} for 5,000 letters.
 std::string expand(std::string text);
 
+/// Where `lenslet` or `convbench` lies that the functions below run.
+std::string program_path(const std::string& name);
+
 /// Runs `lenslet` with blank-separated arguments, expanded. LENSLET_MNIST_DIR is unset, the folder is the fixtures'. Where
 /// the environment variable LENSLET_TEST_PREFIX names an installation, its bin/lenslet is run, else the build's.
 ProgramRun lenslet(const std::string& arguments, ProgramOptions options = {});

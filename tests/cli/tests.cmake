@@ -8,7 +8,7 @@ if(LENSLET_BUILD_APPS)
   add_dependencies(lenslet_cli_fixtures lenslet_app lenslet_convbench)
   # LENSLET_TEST_PREFIX in the environment runs the same rows through the programs of an installation.
   lenslet_test(bad_input
-    SOURCES cli/bad_input_test.cpp cli/bad_flags_test.cpp cli/bad_data_test.cpp cli/bad_weights_test.cpp cli/bad_pictures_test.cpp cli/bad_devices_test.cpp cli/bad_outputs_test.cpp cli/bad_convbench_test.cpp
+    SOURCES cli/bad_input_test.cpp cli/host_test.cpp cli/bad_flags_test.cpp cli/bad_data_test.cpp cli/bad_weights_test.cpp cli/bad_pictures_test.cpp cli/bad_devices_test.cpp cli/bad_outputs_test.cpp cli/bad_convbench_test.cpp
     DEPENDS lenslet_framework lenslet_cli_fixtures)
   if(LENSLET_INSTALL AND NOT LENSLET_SANITIZE)
     set(prefix "${PROJECT_BINARY_DIR}/tests/prefix")

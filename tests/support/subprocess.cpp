@@ -67,12 +67,18 @@ struct Terminal {
 };
 
 // Only what is safe between fork and exec.
-[[noreturn]] void become(const std::vector<char*>& arguments, const std::string& terminal,
-                         const ProgramOptions& options, Pipe& in, Pipe& out, Pipe& err) {
+[[noreturn]] void become(const std::string& program, const std::vector<char*>& arguments,
+                         const std::string& terminal, const ProgramOptions& options, Pipe& in, Pipe& out,
+                         Pipe& err) {
   if (!options.folder.empty() && ::chdir(options.folder.c_str()) != 0) ::_exit(126);
   ::dup2(in.read, STDIN_FILENO);
   if (!terminal.empty()) ::dup2(::open(terminal.c_str(), O_RDWR | O_NOCTTY), STDIN_FILENO);
   if (options.inherit_nothing_on_stdin) ::close(STDIN_FILENO);
+  if (options.read_after_s > 0) ::fcntl(out.write, F_SETFL, O_NONBLOCK);
+  if (!options.append_output_to.empty()) {
+    out.write = ::open(options.append_output_to.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (out.write < 0) ::_exit(126);
+  }
   switch (options.output) {
     case ProgramOptions::Output::kClosed:
       ::close(STDOUT_FILENO);
@@ -89,9 +95,13 @@ struct Terminal {
        ::prctl(PR_CAPBSET_DROP, CAP_DAC_READ_SEARCH) != 0)) {
     ::_exit(ProgramRun::kNoRights);
   }
+  for (const auto& [which, bytes] : options.limits) {
+    const rlimit limit = {bytes, bytes};
+    ::setrlimit(static_cast<decltype(RLIMIT_AS)>(which), &limit);
+  }
   for (const std::string& name : options.unset) ::unsetenv(name.c_str());
   for (const auto& [name, value] : options.environment) ::setenv(name.c_str(), value.c_str(), 1);
-  ::execv(arguments[0], arguments.data());
+  ::execv(program.c_str(), arguments.data());
   ::_exit(127);
 }
 
@@ -107,6 +117,7 @@ bool drain(int descriptor, std::string& text) {
 
 ProgramRun run_program(const std::vector<std::string>& command, const ProgramOptions& options) {
   std::vector<std::string> copy = command;
+  if (!options.started_as.empty()) copy[0] = options.started_as;
   std::vector<char*> arguments;
   for (std::string& argument : copy) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
@@ -118,9 +129,9 @@ ProgramRun run_program(const std::vector<std::string>& command, const ProgramOpt
   const pid_t child = ::fork();
   if (child < 0) throw std::runtime_error("fork failed");
   if (child == 0) {
-    for (const int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_DFL);
+    for (const int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGXFSZ}) std::signal(signal, SIG_DFL);
     for (const int signal : options.ignored_signals) std::signal(signal, SIG_IGN);
-    become(arguments, terminal.name, options, in, out, err);
+    become(command[0], arguments, terminal.name, options, in, out, err);
   }
   in.close_read();
   out.close_write();
@@ -133,7 +144,9 @@ ProgramRun run_program(const std::vector<std::string>& command, const ProgramOpt
   while (out.read >= 0 || err.read >= 0) {
     if (sent == options.standard_input.size() && !options.keep_stdin_open) in.close_write();
     const bool more = sent < options.standard_input.size();
-    pollfd waiting[3] = {{out.read, POLLIN, 0}, {err.read, POLLIN, 0}, {more ? in.write : -1, POLLOUT, 0}};
+    const bool reading = seconds_since(start) >= options.read_after_s;
+    pollfd waiting[3] = {
+        {reading ? out.read : -1, POLLIN, 0}, {err.read, POLLIN, 0}, {more ? in.write : -1, POLLOUT, 0}};
     ::poll(waiting, 3, 20);
     if (out.read >= 0 && waiting[0].revents != 0 && !drain(out.read, run.out)) out.close_read();
     if (err.read >= 0 && waiting[1].revents != 0 && !drain(err.read, run.err)) err.close_read();

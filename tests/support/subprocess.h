@@ -1,6 +1,7 @@
 // Runs a program as a user's shell would, and tells everything that can be seen of it from outside.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -29,7 +30,11 @@ struct ProgramOptions {
   std::string folder;                              // to run in; empty: this one
   bool keep_stdin_open = false;                    // nothing comes through the pipe, and it does not end
   std::vector<int> ignored_signals;                // as under nohup
-  bool drop_file_rights = false;  // root may then open only what the files' modes let it open
+  std::string started_as;                          // argv[0]; empty: the program's path
+  std::string append_output_to;                    // standard output is this file, as after >>
+  double read_after_s = 0;         // the pipe of standard output is non-blocking, and nobody reads it before
+  std::map<int, uint64_t> limits;  // of setrlimit(): RLIMIT_AS, RLIMIT_FSIZE, in bytes
+  bool drop_file_rights = false;   // root may then open only what the files' modes let it open
   double timeout_s = 120;
   double interrupt_after_s = 0;  // SIGINT then; 0: none
 };
