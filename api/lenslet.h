@@ -10,7 +10,7 @@
  * expected, what was found and what to do. No C++ exception leaves the library. No function prints, exits or changes signals.
  *
  * Threads: one thread at a time for one model. Different models may be used by different threads at the same time, also on
- * one device. lenslet_last_error() is the calling thread's own. A process that forks uses a model in the process that made it.
+ * one device. lenslet_last_error() is the calling thread's own. A forked process may use the CPU (docs/embedding.md).
  *
  * Needs C89 with <stdint.h>, or any C++.
  */

@@ -200,7 +200,9 @@ class ProcessPool {
 
 void use_parallel_host(const ParallelHost& chosen) { parallel_host() = chosen; }
 
-int num_threads() { return parallel_host().num_threads ? parallel_host().num_threads() : thread_count(); }
+int num_threads() {
+  return parallel_host().num_threads ? parallel_host().num_threads() : thread_count().load();
+}
 
 void set_num_threads(int count) {
   if (count < 1 || count > kMaxThreads) {

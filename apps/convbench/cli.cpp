@@ -202,7 +202,8 @@ std::function<ExitCode()> parse_convbench_line(int argc, const char* const* argv
                    "convbench run --problem mb1ic3ih256oc3kh3ph1");
   line.environment("LENSLET_NUM_THREADS", "CPU threads, where --threads is not given");
   line.environment("LENSLET_MODULE_PATH", "folder of the modules for cuBLAS, cuDNN and oneDNN");
-  line.environment("LENSLET_REPORT_SCRIPT", "script that draws --report [the one installed or in the tree]");
+  line.environment("LENSLET_REPORT_SCRIPT",
+                   "script that draws --report [share/lenslet/report beside the program]");
   line.environment("LENSLET_PYTHON", "the Python that runs it [python3]");
   line.environment("LENSLET_DEVICE_MEMORY_LIMIT",
                    "bytes to take of each device at most, such as 2G; the CPU is one");

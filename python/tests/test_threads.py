@@ -105,6 +105,17 @@ def test_ctrl_c_ends_a_long_call(images, interruptible):
     assert len(model.predict(images).labels) == len(images)
 
 
+def test_ctrl_c_ends_a_profile(images, interruptible):
+    model = lenslet.Model.built_in(device="cpu")
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    began = time.monotonic()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.profile(4096, min_time_ms=60_000)
+    assert time.monotonic() - began < 20
+    assert len(model.predict(images).labels) == len(images)
+
+
 FORK = """
 import os, sys
 import numpy as np
@@ -143,6 +154,68 @@ assert all(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0 for child in 
 """
 
 
+FORK_WITHOUT_A_MODEL = """
+import os, sys
+import numpy as np
+import lenslet
+
+image = np.zeros((2000, 28, 28), np.uint8)
+lenslet.set_num_threads(4)
+lenslet.Model.built_in(device="cpu").predict(image)
+expected = lenslet.normalize(image)
+children = []
+for use in (lambda: True, lambda: (lenslet.normalize(image) == expected).all()):
+    child = os.fork()
+    if child == 0:
+        sys.exit(0 if use() else 1)
+    children.append(child)
+assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0, 0]
+"""
+
+
 def test_a_fork_after_computing_is_refused_and_before_is_not():
     run_script(FORK)
     run_script(FORK_FIRST)
+
+
+def test_a_forked_process_that_uses_no_model_normalises_and_exits():
+    run_script(FORK_WITHOUT_A_MODEL)
+
+
+HANDLER = """
+import signal
+import numpy as np
+import lenslet
+
+model = lenslet.Model.built_in(device="cpu")
+image = np.zeros((1, 28, 28), np.uint8)
+expected = model.predict(image).labels
+found = []
+
+def answer(number, frame):
+    found.append(model.predict(image).labels)
+    found.append(model.predict(image, plan="layered").labels)
+    try:
+        lenslet.set_num_threads(threads)
+    except RuntimeError as error:
+        assert "signal handler" in str(error), error
+        found.append("refused")
+
+threads = lenslet.num_threads()
+signal.signal(signal.SIGALRM, answer)
+for call in {calls}:
+    found.clear()
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    call()
+    assert len(found) in (2, 3), found
+    assert found[:2] == [expected, expected]
+    print(len(found))
+"""
+
+
+def test_a_signal_handler_may_call_the_model_that_computes():
+    many = "np.broadcast_to(image[0], (2_000_000, 28, 28))"
+    script = HANDLER.replace("{calls}", f"(lambda: model.predict({many}), lambda: model.logits({many}))")
+    assert run_script(script).split() == ["2", "2"]
+    # A profile goes on with the number of threads that it began with.
+    assert run_script(HANDLER.replace("{calls}", "(lambda: model.profile(1024, min_time_ms=1000),)")).split() == ["3"]

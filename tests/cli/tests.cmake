@@ -10,6 +10,10 @@ if(LENSLET_BUILD_APPS)
   lenslet_test(bad_input
     SOURCES cli/bad_input_test.cpp cli/host_test.cpp cli/bad_flags_test.cpp cli/bad_data_test.cpp cli/bad_weights_test.cpp cli/bad_pictures_test.cpp cli/bad_devices_test.cpp cli/bad_outputs_test.cpp cli/bad_convbench_test.cpp
     DEPENDS lenslet_framework lenslet_cli_fixtures)
+  add_library(lenslet_test_denied_stat MODULE cli/denied_stat.cpp)
+  target_link_libraries(lenslet_test_denied_stat PRIVATE lenslet_options ${CMAKE_DL_LIBS})
+  target_compile_definitions(test_bad_input PRIVATE "LENSLET_DENIED_STAT=\"$<TARGET_FILE:lenslet_test_denied_stat>\"")
+  add_dependencies(test_bad_input lenslet_test_denied_stat)
   if(LENSLET_INSTALL AND NOT LENSLET_SANITIZE)
     set(prefix "${PROJECT_BINARY_DIR}/tests/prefix")
     add_test(NAME bad_input_install COMMAND "${CMAKE_COMMAND}" --install "${PROJECT_BINARY_DIR}" --prefix "${prefix}")

@@ -1,6 +1,9 @@
 // Every module that this machine can open says which libraries it stands on.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdio>
+#include <memory>
 #include <sstream>
 
 #include "framework/error.h"
@@ -30,6 +33,27 @@ TEST(ModuleLibraries, AreNamedWithVersionAndPath) {
     }
   }
   if (opened == 0) GTEST_SKIP() << "no module of this build can be opened here";
+}
+
+// An empty or relative entry would let the current folder choose the library.
+TEST(ModuleLibraries, AreLookedForInAbsoluteFoldersAlone) {
+  std::istringstream names(LENSLET_TEST_MODULES);
+  for (std::string name; names >> name;) {
+    const std::string file = LENSLET_TEST_MODULE_DIR "/lenslet_" + name + ".so";
+    const std::unique_ptr<FILE, decltype(&::pclose)> output(
+        ::popen(("readelf --wide --dynamic '" + file + "'").c_str(), "r"), &::pclose);
+    ASSERT_TRUE(output);
+    std::string text;
+    char line[4096];
+    while (std::fgets(line, sizeof line, output.get())) text += line;
+    ASSERT_NE(text.find("(NEEDED)"), std::string::npos) << file << ": " << text;
+    const size_t path = std::min(text.find("(RUNPATH)"), text.find("(RPATH)"));
+    if (path == std::string::npos) continue;  // found where the system looks
+    const size_t begin = text.find('[', path) + 1, end = text.find(']', begin);
+    const std::string folders = text.substr(begin, end - begin) + ":";
+    for (size_t at = 0, next; (next = folders.find(':', at)) != std::string::npos; at = next + 1)
+      EXPECT_EQ(folders[at], '/') << file << ": runpath '" << text.substr(begin, end - begin) << "'";
+  }
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ lenslet_test(modules SOURCES layers/modules_test.cpp DEPENDS lenslet_linear lens
 get_property(lenslet_modules GLOBAL PROPERTY LENSLET_MODULES)
 list(JOIN lenslet_modules " " lenslet_module_names)
 lenslet_test(module_libraries SOURCES layers/libraries_test.cpp DEPENDS lenslet_framework)
-target_compile_definitions(test_module_libraries PRIVATE LENSLET_TEST_MODULES="${lenslet_module_names}")
+target_compile_definitions(test_module_libraries PRIVATE LENSLET_TEST_MODULES="${lenslet_module_names}"
+                           LENSLET_TEST_MODULE_DIR="${PROJECT_BINARY_DIR}/lib")
 list(TRANSFORM lenslet_modules PREPEND lenslet_module_)
 foreach(test layers_cpu layers_gpu modules module_libraries)
   if(lenslet_modules)
