@@ -123,7 +123,8 @@ constexpr const char* kClassDoc =
     R"(LeNet-5 with its weights on one device, ready to answer batches of any size.
 
 Made by `Model.load` or `Model.built_in`. Threads may share a model: they take turns, and each computes without the
-interpreter's lock. A signal handler may call the model that it interrupted. A model cannot be pickled or copied, and nothing computes in a process forked after the first call.)";
+interpreter's lock. A signal handler may call the model that it interrupted. A model cannot be pickled or copied, and
+nothing computes in a process forked after the first call.)";
 
 constexpr const char* kLoadDoc = R"(Reads the weights from a safetensors file (weights/FORMAT.md).
 
