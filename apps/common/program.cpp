@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <exception>
 #include <new>
+#include <system_error>
 #include <thread>
 
 #include "apps/common/environment.h"
@@ -31,11 +32,16 @@ std::string the_program;  // its name, for a line from another thread
 // then.
 constexpr std::chrono::seconds kPatience(30);
 void make_sure_of_the_end() {
-  std::thread([] {
-    std::this_thread::sleep_for(kPatience);
-    report(the_program, device_lost_reason());
-    std::_Exit(static_cast<int>(ExitCode::kDevice));
-  }).detach();
+  try {
+    std::thread([] {
+      std::this_thread::sleep_for(kPatience);
+      report(the_program, device_lost_reason());
+      std::_Exit(static_cast<int>(ExitCode::kDevice));
+    }).detach();
+  } catch (
+      const std::
+          system_error&) {  // no thread to be had: the reason for which the device is lost is the one to tell
+  }
 }
 
 }  // namespace

@@ -7,7 +7,6 @@ if(LENSLET_BUILD_APPS)
   lenslet_test(compare SOURCES convbench/compare_test.cpp ../apps/convbench/compare.cpp
                DEPENDS lenslet_apps_common nlohmann_json::nlohmann_json)
   lenslet_test(report_page SOURCES convbench/report_page_test.cpp DEPENDS lenslet_apps_common)
-  target_compile_definitions(test_report_page PRIVATE LENSLET_BINARY_DIR="${PROJECT_BINARY_DIR}")
 endif()
 
 lenslet_python_test(report "${CMAKE_CURRENT_LIST_DIR}/report_test.py")
