@@ -113,21 +113,25 @@ inline void write_past(Victim& victim, const ConvArgs& args, RunContext& context
   fill_bytes(past, context.stream.device(), 0x11, sizeof(float), context.stream);
 }
 
+inline LazyConv lazy_conv_of(const Conv2dProblem& problem) {
+  LazyConv conv;
+  conv.c = problem.c, conv.h = problem.h, conv.w = problem.w, conv.k = problem.k;
+  conv.r = problem.r, conv.s = problem.s, conv.pad = problem.pad_h, conv.p = problem.p(),
+  conv.q = problem.q();
+  return conv;
+}
+
 /// Computes an output only where it does not stand already: where it is no number, or, if it also looks at the input, where
 /// that is another one.
 inline void work_where_none_stands(Victim& victim, const ConvArgs& args, RunContext& context,
                                    bool looks_at_input) {
   if (victim.pooled) return work(victim, args, context);
-  const Conv2dProblem& problem = victim.problem;
-  LazyConv conv;
+  LazyConv conv = lazy_conv_of(victim.problem);
   conv.x = args.x;
   conv.weights = victim.weights.get();
   conv.bias = victim.bias.get();
   conv.y = args.y;
   conv.seen = looks_at_input ? static_cast<float*>(victim.cache.get()) : nullptr;
-  conv.c = problem.c, conv.h = problem.h, conv.w = problem.w, conv.k = problem.k;
-  conv.r = problem.r, conv.s = problem.s, conv.pad = problem.pad_h, conv.p = problem.p(),
-  conv.q = problem.q();
   conv.relu = victim.relu;
   if (context.stream.device().is_cuda()) return launch_lazy_conv(context.stream, conv);
   for (int i = 0; i < conv.k * conv.p * conv.q; ++i) conv.output(i);
