@@ -23,18 +23,20 @@ target_include_directories(lenslet_options INTERFACE
   "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/lenslet>")
 target_compile_features(lenslet_options INTERFACE cxx_std_17)
 
+# Device code for every architecture is 150 MB as nvcc packs it, and a sixth of that with --compress-mode=size; a third of the
+# rest are line numbers. A build for one card keeps these, for Nsight Compute, and loads as it is.
+set(LENSLET_COMPRESSES_DEVICE_CODE OFF)
+set(lenslet_device_code -lineinfo)
+if(LENSLET_HAS_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8 AND CMAKE_CUDA_ARCHITECTURES MATCHES ";|^all")
+  set(LENSLET_COMPRESSES_DEVICE_CODE ON)
+  set(lenslet_device_code --compress-mode=size)
+endif()
+
 # How our own sources are compiled: nothing that a project which embeds us should inherit.
 add_library(lenslet_own_flags INTERFACE)
 target_compile_options(lenslet_own_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-qual>
-  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra -lineinfo>)
-# Device code for every architecture is 150 MB as nvcc packs it, and a fraction of that with --compress-mode=size. A build for
-# one card does without: it is smaller, and loads as it is.
-set(LENSLET_COMPRESSES_DEVICE_CODE OFF)
-if(LENSLET_HAS_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8 AND CMAKE_CUDA_ARCHITECTURES MATCHES ";|^all")
-  set(LENSLET_COMPRESSES_DEVICE_CODE ON)
-  target_compile_options(lenslet_own_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>)
-endif()
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra ${lenslet_device_code}>)
 if(LENSLET_WERROR)
   target_compile_options(lenslet_own_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)

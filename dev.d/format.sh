@@ -35,13 +35,13 @@ cmd_format() {
     say "formatted ${#files[@]} files with $tool"
     return 0
   fi
-  local file differing=0
-  for file in "${files[@]}"; do
-    if ! "$tool" --style=file "$file" | cmp -s - "$file"; then
-      printf '%s: differs from .clang-format; run ./dev format\n' "$file" >&2
-      differing=$((differing + 1))
-    fi
-  done
-  [ "$differing" -eq 0 ] || die "$differing of ${#files[@]} files are not formatted"
+  # xargs ends with 123 where clang-format found differences.
+  local differing status=0
+  differing=$(printf '%s\0' "${files[@]}" | xargs -0 -n 16 -P "$(jobs)" "$tool" --style=file --dry-run -Werror 2>&1) || status=$?
+  differing=$(sed -n 's/^\([^ :]*\):[0-9]*:[0-9]*: error: .*/\1: differs from .clang-format; run .\/dev format/p' <<<"$differing" | sort -u)
+  if [ "$status" -ne 0 ]; then
+    printf '%s\n' "$differing" >&2
+    die "$(grep -c . <<<"$differing") of ${#files[@]} files are not formatted"
+  fi
   say "all ${#files[@]} files are formatted"
 }

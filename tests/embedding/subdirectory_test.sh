@@ -6,6 +6,8 @@ source=$1 cmake=$2 cc=$3 cxx=$4 build_type=$5
 shift 5
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# The compiler cache counts paths from here, so that the next run, in another folder, finds what this one compiled.
+export CCACHE_BASEDIR=$work CCACHE_NOHASHDIR=1
 fail() {
   cat "$work/log" >&2
   printf 'subdirectory_test: %s\n' "$*" >&2
