@@ -42,7 +42,8 @@ class ConvArena {
   /// Throws MemoryError, with the bytes needed and free, where operands and workspace do not fit: before data are made for
   /// nothing.
   static void demand_memory(const Conv2dProblem& problem, Device device, size_t workspace_bytes = 0);
-  /// Device memory, once the largest workspace is known; page-locked host copies where `end_to_end`. Throws MemoryError
+  /// Device memory, once the largest workspace is known; page-locked host copies where `end_to_end`, up to
+  /// 4 GiB. Throws MemoryError
   /// with the bytes needed and free.
   void allocate(Device device, size_t workspace_bytes, bool end_to_end);
   /// Brings input number `round` into memory and poisons everything else, unless it is there already; the workspace is
