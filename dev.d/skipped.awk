@@ -1,6 +1,6 @@
-# From ctest's LastTest.log: what was skipped, by reason, with the tests in which that happened.
-#   awk -f skipped.awk build/NAME/Testing/Temporary/LastTest.log
-# A test skips as a whole (ctest: "Test Skipped."), or single tests or steps of it do. The reasons are what tests print:
+# From what ctest prints and its LastTest.log: what was skipped, by reason, with the tests in which that happened.
+#   awk -f skipped.awk SUMMARY LastTest.log
+# A test skips as a whole (the summary has "***Skipped", the log calls it passed), or single tests or steps of it do. The reasons are what tests print:
 # GoogleTest's text below "FILE:LINE: Skipped", "skipped: REASON" on a line of its own, unittest's "skipped 'REASON'".
 
 function skip(reason) {
@@ -25,12 +25,18 @@ function take(whole, reason) {
   any = 0
 }
 
+FNR == NR {
+  if (/\*\*\*Skipped/) {
+    sub(/ *\.*\*\*\*Skipped.*/, "")
+    sub(/.*#[0-9]+: /, "")
+    skipped_whole[$0]
+  }
+  next
+}
 /^[0-9]+\/[0-9]+ Test(ing)?: / { test = $NF; next }
 /^Output:$/ { inside = 1; any = expected = 0; next }
 /^<end of output>$/ { inside = 0; next }
-/^Test Skipped\.$/ { take(1); next }
-/^Test (Passed|Failed)\.$/ { take(0); next }
-/^Test Pass Reason:$|^Test Fail Reason:$|^Test not run/ { next }
+/^Test (Passed|Failed)\.$/ { take(test in skipped_whole); next }
 !inside { next }
 expected { expected = 0; skip($0); next }
 /: Skipped$/ { expected = 1; next }

@@ -49,8 +49,10 @@ cmd_test() {
   has_gpu || say 'no NVIDIA GPU seen: tests that need one skip'
   say "testing build/$preset"
   local status=0
-  ctest --preset "$preset" --parallel "$(jobs)" "${selection[@]}" || status=1
+  local results=build/$preset/Testing/Temporary
+  mkdir -p "$results"
+  ctest --preset "$preset" --parallel "$(jobs)" "${selection[@]}" 2>&1 | tee "$results/summary.txt" || status=1
   say 'what was skipped, and why'
-  awk -f dev.d/skipped.awk "build/$preset/Testing/Temporary/LastTest.log"
+  awk -f dev.d/skipped.awk "$results/summary.txt" "$results/LastTest.log"
   return "$status"
 }

@@ -54,7 +54,7 @@ done
 stage=$work/stage tools=$work/tools
 mkdir "$stage" "$tools"
 cp -r dev dev.d CMakePresets.json "$stage"
-for tool in awk bash cat chmod cut date dirname env grep head id mkdir nproc rm sed sh sort tail touch wc; do
+for tool in awk bash cat chmod cut date dirname env grep head id mkdir nproc rm sed sh sort tail tee touch wc; do
   ln -s "$(command -v "$tool")" "$tools/$tool"
 done
 # stand_in NAME: a tool that does what standard input says.
@@ -103,12 +103,15 @@ test_block() {
 {
   echo 'Start testing: Nov 22 15:42 UTC'
   printf 'a.cpp:1: Skipped\nthis build has no GPU side\n\n[  SKIPPED ] A.B (0 ms)\nb.cpp:7: Skipped\nthis build has no GPU side\n' | test_block conv_layer 'Test Passed.'
-  printf 'a.cpp:1: Skipped\nthis build has no GPU side\n' | test_block conv_gpu 'Test Skipped.'
+  printf 'a.cpp:1: Skipped\nthis build has no GPU side\n' | test_block conv_gpu 'Test Passed.'
   printf 'skipped: curl is not installed\n' | test_block tree_dev 'Test Passed.'
   printf "test_x (A.B) ... skipped 'doxygen is not installed'\n" | test_block docs 'Test Failed.'
-  printf 'nothing is said\n' | test_block quiet 'Test Skipped.'
+  printf 'nothing is said\n' | test_block quiet 'Test Passed.'
   printf 'all was checked\n' | test_block whole 'Test Passed.'
 } >"build/$2/Testing/Temporary/LastTest.log"
+echo '1/9 Test   #3: conv_layer .......................   Passed    0.48 sec'
+echo '2/9 Test  #53: conv_gpu .........................***Skipped   1.38 sec'
+echo '3/9 Test #112: quiet ............................***Skipped   0.01 sec'
 [ "${BREAK:-}" != test ] || exit 8
 STAND_IN
 # staged COMMAND…: ./dev there, its calls in $work/calls.
