@@ -117,7 +117,7 @@ class StreamsContest {
     }
     std::string wrong = lane_distrust_[index]->check(round, lane.calls, once_ns);
     if (!wrong.empty() || round != kBefore) return wrong;
-    for (Contender* variant : std::vector<Contender*>()) {
+    for (Contender* variant : lane.contender.variants()) {
       wrong = Distrust(*variant, lane.stream, scratch_).check(round, 0, once_ns);
       if (!wrong.empty()) return concat(variant->name(), ": ", wrong);
     }
