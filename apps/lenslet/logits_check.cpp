@@ -121,16 +121,17 @@ double ReferenceLogits::deviation(int64_t picture, const float* logits) const {
   return worst;
 }
 
-// Infinite for a label that cannot be right. Otherwise of the probability, less what an error of `bound` in each logit
-// may do to it: a factor within exp(2 bound), because numerator and denominator move.
+// Infinite for a label or a probability that cannot be right. An error of `bound` in each logit moves a probability by a
+// factor within exp(2 bound), because numerator and denominator move.
 double ReferenceLogits::deviation(int64_t picture, Prediction prediction, double bound) const {
   if (prediction.label < 0 || prediction.label >= kLenet5Classes) return INFINITY;
   double best = -INFINITY;
   for (int64_t k = 0; k < kLenet5Classes; ++k) best = std::max(best, logit(picture, k));
-  if (best - logit(picture, prediction.label) > 2 * bound) return INFINITY;
+  if (best - logit(picture, prediction.label) > std::min(2 * bound, kTieMargin)) return INFINITY;
   const double right = probability(picture, prediction.label);
   const double difference = std::fabs(double{prediction.probability} - right);
-  return difference <= right * std::expm1(2 * bound) + kSoftmaxError ? difference : INFINITY;
+  const double allowed = std::min(right * std::expm1(2 * bound), kProbabilityError) + kSoftmaxError;
+  return difference <= allowed ? difference : INFINITY;
 }
 
 std::string ReferenceLogits::compare(ElementType type, const void* answers,
@@ -169,8 +170,43 @@ std::string ReferenceLogits::compare(ElementType type, const void* answers,
   }
   const Prediction wrong = static_cast<const Prediction*>(answers)[worst_slot];
   return concat("image ", worst_slot, " is read as ", wrong.label, " with probability ", wrong.probability,
-                ", which logits within ", format_short(bound), " of the fp64 reference's do not give");
+                "; the fp64 reference, its logits moved by up to ", format_short(bound),
+                " and its probabilities by up to ", kProbabilityError, ", does not give that");
 }
+
+namespace {
+
+/// The first `count` of what a view holds, one after the other along its first dimension.
+std::vector<float> first_of(ConstTensorView view, int64_t count, Stream& stream) {
+  const int64_t values = view.shape.num_elements() / view.shape[0] * count;
+  std::vector<float> host(static_cast<size_t>(values));
+  copy_bytes(host.data(), Device::cpu(), view.data, view.device, host.size() * sizeof(float), stream);
+  stream.synchronize();
+  return host;
+}
+
+/// What the judge says of a step's layers in turn, and how far the step may lie from it: each product of the layer that sums
+/// rounded at its worst, at the place where most is summed. ReLU and maxima move nothing further apart.
+reference::Result judge_step(const Graph& graph, const Executable::Step& step, Shape shape,
+                             std::vector<float> x, double& bound) {
+  bound = 0;
+  std::vector<std::string> names = {step.name};
+  names.insert(names.end(), step.fused.begin(), step.fused.end());
+  reference::Result result;
+  for (const std::string& name : names) {
+    int64_t terms = 0;
+    result = reference_layer(*graph.node(name).layer, shape, x, terms);
+    if (terms > 0) {
+      bound =
+          largest(result.magnitudes) * (static_cast<double>(terms) * kRoundoff + 2 * operand_cut(step.math));
+    }
+    shape = result.shape;
+    x.assign(result.values.begin(), result.values.end());
+  }
+  return result;
+}
+
+}  // namespace
 
 LogitsCheck::LogitsCheck(const Graph& graph, const std::vector<uint8_t>& pixels)
     : expected_(graph, pixels.data(),
@@ -192,6 +228,31 @@ std::string LogitsCheck::run(Executable& executable) {
   stream.synchronize();
   error_.checked = 0;
   return expected_.compare(output.type, answers.data(), picture_of_, expected_.bound(executable), error_);
+}
+
+std::optional<LogitsCheck::WrongStep> LogitsCheck::first_wrong_step(Executable& executable) const {
+  if (executable.plan().execution == Plan::kFused) return std::nullopt;
+  const int64_t count = std::min(executable.batch(), expected_.count());
+  for (size_t i = 0; i < executable.steps().size(); ++i) {
+    const Executable::Step& step = executable.steps()[i];
+    const std::vector<float> x = first_of(step.inputs.at(0), count, executable.stream());
+    executable.run_step(i);
+    const std::vector<float> y = first_of(step.output, count, executable.stream());
+    std::vector<int64_t> dimensions = {count};
+    for (int d = 1; d < step.inputs[0].shape.rank(); ++d) dimensions.push_back(step.inputs[0].shape[d]);
+    const Shape shape(dimensions.data(), static_cast<int>(dimensions.size()));
+    double bound = 0;
+    const reference::Result right = judge_step(executable.graph(), step, shape, x, bound);
+    for (size_t k = 0; k < y.size(); ++k) {
+      // The judge hands a value to the layer after it in fp32.
+      const double allowed = bound + kRoundoff * std::fabs(right.values[k]);
+      if (std::fabs(double{y[k]} - right.values[k]) <= allowed) continue;
+      return WrongStep{i, concat("layer ", step.name, " (", step.backend, "): output ", k, " is ", y[k],
+                                 ", the fp64 reference's ", format_short(right.values[k]), ", allowed ",
+                                 format_short(allowed))};
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace lenslet

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,12 @@ class ReferenceLogits {
   /// `pixels` [count, 28, 28]. About a millisecond a picture.
   ReferenceLogits(const Graph& graph, const uint8_t* pixels, int64_t count);
 
+  /// How far a probability may lie from the judge's at most, whatever the bound of the logits.
+  static constexpr double kProbabilityError = 1e-2;
+  /// Classes whose logits differ by less are a tie: the probability of one of two such classes moves by a quarter of what
+  /// their difference moves.
+  static constexpr double kTieMargin = 4 * kProbabilityError;
+
   int64_t count() const noexcept { return count_; }
   /// How far a logit that `executable` computes may lie from the judge's. Of a fused plan what its variant derived
   /// (FusedModel::output_bound). Of a layered one, relative to the largest of the judge's logits,
@@ -34,8 +41,9 @@ class ReferenceLogits {
   /// after it.
   double bound(const Executable& executable) const;
   /// Compares `slots` answers, logits [slots, 10] or predictions [slots]; slot i holds picture `picture_of[i]`. A label is
-  /// right where the judge's logit of it lies within 2 bounds of the largest, and its probability where such logits could
-  /// give it. Returns what is wrong, empty when nothing is; `error` gets the largest deviation (of probabilities for
+  /// right where it is the judge's, or where the judge's logits of both lie within 2 bounds, and at most kTieMargin, of each
+  /// other; a probability where logits within the bound could give it and it lies within kProbabilityError of the judge's.
+  /// Returns what is wrong, empty when nothing is; `error` gets the largest deviation (of probabilities for
   /// predictions).
   std::string compare(ElementType type, const void* answers, const std::vector<int32_t>& picture_of,
                       double bound, ResultError& error) const;
@@ -62,6 +70,14 @@ class LogitsCheck {
   /// The executable's input holds those pictures. Fills what every layer writes with NaN, runs one pass and compares.
   /// Empty, or what is wrong.
   std::string run(Executable& executable);
+  /// A step whose output leaves the bound of its own arithmetic, as the judge computes it from what the step read.
+  struct WrongStep {
+    size_t index;      // of Executable::steps()
+    std::string what;  // "layer conv2 (winograd): output 17 is …"
+  };
+  /// The first one of a pass over the executable's input, run step by step; none in a fused plan, or where each keeps its
+  /// bound.
+  std::optional<WrongStep> first_wrong_step(Executable& executable) const;
   /// Of all the runs: the largest deviation.
   const ResultError& error() const noexcept { return error_; }
 

@@ -1,6 +1,7 @@
 // lenslet profile: where the time goes, layer by layer, beside what this machine could do at best.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <random>
 
 #include "apps/common/ceilings.h"
@@ -48,7 +49,8 @@ struct Measured {
   double first_call_ns = NAN;
   TimeStats replayed;  // one launch of the captured graph; no samples without one
   std::string wrong;   // empty, or why the numbers must not be trusted
-  std::string fault;   // empty, or how the device failed: `profile` is then empty
+  std::optional<LogitsCheck::WrongStep> wrong_step;  // where that begins, as far as it could be told
+  std::string fault;  // empty, or how the device failed: `profile` is then empty
   ResultError error;
 };
 
@@ -89,6 +91,9 @@ void measure(Executable& executable, const Session& session, const ProfileComman
   const std::string wrong = check.run(executable);
   if (measured.wrong.empty()) measured.wrong = wrong;
   measured.error = check.error();
+  if (measured.wrong.empty()) return;
+  measured.wrong_step = check.first_wrong_step(executable);
+  if (measured.wrong_step) measured.wrong = concat(measured.wrong_step->what, "; ", measured.wrong);
 }
 
 ResultRow layer_row(const Executable::Step& step, const Graph& graph, const Ceilings& ceilings, bool hot,
@@ -160,8 +165,13 @@ std::vector<ResultRow> all_rows(const Executable& executable, const Measured& me
   rows.push_back(plain_row("first_call", once(measured.first_call_ns), "the first pass, host clock"));
   rows.push_back(
       plain_row("build", once(executable.build_ns()), "choosing, planning and preparing all layers"));
+  if (measured.wrong.empty()) return rows;
   for (ResultRow& row : rows) {
-    if (measured.wrong.empty()) continue;
+    const bool of_a_layer = !row.cache.empty();
+    if (of_a_layer && measured.wrong_step &&
+        row.name != executable.steps()[measured.wrong_step->index].name) {
+      continue;
+    }
     row.status = "FAILED";
     row.reason = measured.wrong;
   }

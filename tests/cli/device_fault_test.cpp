@@ -76,7 +76,8 @@ TEST(DeviceFault, AWrongAnswerFailsTheProfile) {
   const ProgramRun run = with_fault_after(
       1 << 30, "profile --device cpu --backend conv1=onednn --cache hot --min-time-ms 5 --warmup-ms 0");
   EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
-  EXPECT_NE(run.out.find("FAILED: logits differ from the fp64 reference's"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("FAILED: layer conv1 (onednn): output "), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("; logits differ from the fp64 reference's"), std::string::npos) << run.out;
 }
 
 constexpr const char* kTune =

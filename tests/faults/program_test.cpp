@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "framework/device.h"
 #include "tests/faults/program_faults.h"
@@ -56,6 +57,26 @@ TEST(ProgramFaults, ProfileTuneAndConvbenchNameWhatFailed) {
                      "convbench run --device cpu --backend onednn --problem mb1ic6ih12oc16kh5 --warmup-ms 0 "
                      "--min-time-ms 2 --json {dir}/bench.json"),
                {"onednn", "ic6ih12", "planted fault"});
+}
+
+// A backend that answers with zeros and does not fail: the profile names its layer, and no other.
+TEST(ProgramFaults, ProfileNamesTheFirstLayerThatIsWrong) {
+  const ProgramRun run =
+      after(1'000'000'000,
+            "lenslet profile --device cpu --backend conv2=onednn --batch-size 3 --cache hot "
+            "--min-time-ms 5 --warmup-ms 0 --json {dir}/wrong.json");
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_NE(run.out.find("FAILED: layer conv2 (onednn): output "), std::string::npos) << run.out;
+  std::ifstream file(faults_folder() + "/wrong.json");
+  std::map<std::string, std::string> statuses;
+  const json document = json::parse(file);
+  for (const json& row : document.at("results")) statuses[row.at("name")] = row.at("status");
+  for (const char* right : {"conv1", "fc1", "fc2", "fc3"}) {
+    EXPECT_EQ(statuses.count(right), 1u) << right;
+    EXPECT_NE(statuses[right], "FAILED") << right;  // a busy machine may make it SUSPECT
+  }
+  EXPECT_EQ(statuses["conv2"], "FAILED");
+  EXPECT_EQ(statuses["unprofiled"], "FAILED");
 }
 
 class LimitedMemory : public testing::Test {
