@@ -199,6 +199,7 @@ TEST(ResultReader, StopsWhenAsked) {
   const std::string text = document({full_row()});
   stop_reading_when([] { return true; });
   EXPECT_THROW(parse_results(text, "f"), InterruptedError);
+  EXPECT_THROW(parse_results(document({}), "f"), InterruptedError) << "before it comes to the rows as well";
   static int questions;
   questions = 0;
   stop_reading_when([] { return ++questions > 5000; });
