@@ -1,6 +1,9 @@
 // A rival whose output is judged in parts, others in each round.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "apps/measuring/measure.h"
 
 namespace lenslet {
@@ -87,6 +90,27 @@ TEST(JudgedParts, AreComparedToTheLastOutput) {
   const Measurement measured = measure_one(straggler);
   EXPECT_EQ(measured.status, "FAILED");
   EXPECT_NE(measured.reason.find("the output still changed after run() had returned"), std::string::npos)
+      << measured.reason;
+}
+
+/// Returns where an output stands; load() leaves none.
+class LazyCounter : public Counter {
+ public:
+  LazyCounter() : Counter(kCount) {}
+  void load(int round, Stream& stream) override {
+    Counter::load(round, stream);
+    std::fill_n(output(), kCount, NAN);
+  }
+  void run(Stream& stream) override {
+    if (std::isnan(*output())) Counter::run(stream);
+  }
+};
+
+TEST(JudgedParts, OfAnotherInputStandWhenItIsRunAgain) {
+  LazyCounter counter;
+  const Measurement measured = measure_one(counter);
+  EXPECT_EQ(measured.status, "FAILED");
+  EXPECT_NE(measured.reason.find("wrong where the output of another input stood"), std::string::npos)
       << measured.reason;
 }
 
