@@ -344,7 +344,7 @@ void throw_on_unreported_error() {
   throw_if_device_lost();
   keep_unreported_error();
   if (const cudaError_t error = std::exchange(unreported, cudaSuccess); error != cudaSuccess)
-    throw_cuda_error(error, "launch of a kernel that nobody checked", __FILE__, __LINE__);
+    throw_cuda_error(error, "unchecked kernel launch", __FILE__, __LINE__);
 }
 
 void* create_stream() {
