@@ -2,8 +2,8 @@
  * lenslet.h: handwritten digits by LeNet-5, for programs in C and for whatever can call C.
  *
  * A picture is 28 x 28, row by row; pictures of a call follow each other without gaps. Bytes have the ink bright on 0, as
- * MNIST has it; floats are normalised, (x / 255 - mean) / std with the mean and std that the weights' file says,
- * 0.1307 and 0.3081 where it says none and for the built-in ones. All memory is the host's and the caller's: on the CPU it
+ * MNIST has it; floats are normalised, (x / 255 - mean) / std with the mean and std of the weights file's metadata, or
+ * 0.1307 and 0.3081 without them and for the built-in weights. All memory is the host's and the caller's: on the CPU it
  * is read and written in place, nothing of it is kept.
  *
  * Errors: a function that can fail returns a lenslet_status; lenslet_last_error() then has one line that says what was

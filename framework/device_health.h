@@ -23,8 +23,8 @@ void on_device_lost(void (*handler)()) noexcept;
 /// UsageError for another text.
 double device_timeout_s();
 
-/// Whether every layer of every pass is waited for, so that a fault is told of the layer that has it: LENSLET_CHECK_LAYERS=1.
-/// Throws UsageError for another text than 0 or 1.
+/// Whether to wait after every layer of every pass, so that an error names the layer at fault: LENSLET_CHECK_LAYERS=1.
+/// Throws UsageError for any text but 0 or 1.
 bool checks_layers();
 
 /// Internal: remembers the first reason.

@@ -178,7 +178,7 @@ class ProcessPool {
  private:
   ProcessPool() {
     if (::pthread_atfork(nullptr, nullptr, [] { get().abandon(); }) != 0)
-      throw MemoryError("no memory to note what a forked process must not use");
+      throw MemoryError("pthread_atfork failed: out of memory");
   }
 
   // Runs in the child, which has one thread; allocates nothing.

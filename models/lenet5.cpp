@@ -43,7 +43,7 @@ bool is_transposed(const Shape& found, const Shape& expected) {
   return found.rank() == 2 && expected.rank() == 2 && found[0] == expected[1] && found[1] == expected[0];
 }
 
-// All that is wrong in one message: whoever mends the file wants the whole list, up to a length that can be read.
+// Reports all faults at once, up to a length that can be read.
 void check_tensors(const Safetensors& weights, const std::string& origin) {
   constexpr size_t kMostListed = 24, kMostOfName = 60;
   std::string wrong;
@@ -75,7 +75,7 @@ void check_tensors(const Safetensors& weights, const std::string& origin) {
 void check_model(const Safetensors& weights, const std::string& origin) {
   const auto model = weights.metadata.find("model");
   if (model != weights.metadata.end() && model->second != "lenet5") {
-    throw DataError(concat(origin, ": its metadata say model \"", printable_excerpt(model->second),
+    throw DataError(concat(origin, ": its metadata have model \"", printable_excerpt(model->second),
                            "\", expected \"lenet5\" or none"));
   }
 }

@@ -58,11 +58,11 @@ void read_cpu(Conditions& conditions) {
   conditions.governor = first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   conditions.temperature_c = cpu_temperature_c();
   if (std::isnan(conditions.clock_mhz))
-    add(conditions.reason, "neither cpufreq nor /proc/cpuinfo tells the clock");
-  if (conditions.governor.empty()) add(conditions.reason, "no cpufreq here, so no governor");
+    add(conditions.reason, "neither cpufreq nor /proc/cpuinfo has the clock");
+  if (conditions.governor.empty()) add(conditions.reason, "no cpufreq, so no governor");
   if (std::isnan(conditions.temperature_c))
     add(conditions.reason, "no thermal zone of the processor is readable");
-  add(conditions.reason, "a processor's power is not read");
+  add(conditions.reason, "the power of a CPU is not measured");
 }
 
 #ifdef LENSLET_HAS_CUDA
@@ -80,11 +80,11 @@ class Nvml {
     if (!reason_.empty()) return add(conditions.reason, reason_);
     Handle device = nullptr;
     if (by_pci_bus_(pci_bus.c_str(), &device) != kSuccess)
-      return add(conditions.reason, concat("NVML knows no GPU at ", pci_bus));
+      return add(conditions.reason, concat("NVML finds no GPU at ", pci_bus));
     const auto value = [&](const char* what, double scale, auto&& query) {
       unsigned found = 0;
       if (query(&found) == kSuccess) return static_cast<double>(found) * scale;
-      add(conditions.reason, concat("NVML does not tell the ", what));
+      add(conditions.reason, concat("NVML does not report the ", what));
       return static_cast<double>(NAN);
     };
     conditions.clock_mhz = value("clock", 1, [&](unsigned* mhz) { return clock_(device, kSmClock, mhz); });
@@ -95,7 +95,7 @@ class Nvml {
         value("temperature", 1, [&](unsigned* c) { return temperature_(device, 0, c); });
     unsigned long long reasons = 0;
     if (throttle_(device, &reasons) != kSuccess)
-      return add(conditions.reason, "NVML does not tell what throttles");
+      return add(conditions.reason, "NVML does not report what throttles");
     for (const auto& [bit, name] : kThrottles) {
       if ((reasons & bit) != 0) add(conditions.throttled_by, name);
     }
@@ -125,7 +125,7 @@ class Nvml {
                        find(library, "nvmlDeviceGetTemperature", temperature_) &&
                        find(library, "nvmlDeviceGetCurrentClocksThrottleReasons", throttle_);
     if (!found) {
-      reason_ = "libnvidia-ml.so.1 lacks a function that is asked for";
+      reason_ = "libnvidia-ml.so.1 lacks a required function";
     } else if (const int error = init(); error != kSuccess) {
       reason_ = concat("nvmlInit fails with ", error);
     }

@@ -38,9 +38,8 @@ void make_sure_of_the_end() {
       report(the_program, device_lost_reason());
       std::_Exit(static_cast<int>(ExitCode::kDevice));
     }).detach();
-  } catch (
-      const std::
-          system_error&) {  // no thread to be had: the reason for which the device is lost is the one to tell
+  } catch (const std::system_error&) {
+    // No thread could start; the program then reports why the device was lost, not this.
   }
 }
 

@@ -170,8 +170,8 @@ std::string ReferenceLogits::compare(ElementType type, const void* answers,
   }
   const Prediction wrong = static_cast<const Prediction*>(answers)[worst_slot];
   return concat("image ", worst_slot, " is read as ", wrong.label, " with probability ", wrong.probability,
-                "; the fp64 reference, its logits moved by up to ", format_short(bound),
-                " and its probabilities by up to ", kProbabilityError, ", does not give that");
+                ", which the fp64 reference does not allow: logits within ", format_short(bound),
+                ", probability within ", kProbabilityError);
 }
 
 namespace {

@@ -2,7 +2,7 @@
 
     python3 python_calls.py DEVICE MATH FOLDER MIN_MS COUNT...
 
-The counterpart of c_calls.c: FOLDER is the same, and so is what a line says.
+The counterpart of c_calls.c, with the same FOLDER and the same lines of output.
 """
 
 import json

@@ -77,7 +77,8 @@ class Pass:
         return None
 
     def round_trip(self, count):
-        """{way: summarise()} of single calls from page-locked host memory and back to it, by the host's clock."""
+        """{way: summarise()} of single calls from host memory and back to it, by the host's clock; page-locked where
+        the framework offers that."""
         return {}
 
     def logits(self, count):

@@ -3,8 +3,8 @@
     python3 apps/peers/user_calls.py --build build/release --data DIR --json calls.json [--device cuda] [--python INTERPRETER]
 
 Compiles c_calls.c against BUILD's liblenslet.so and runs it; runs python_calls.py with INTERPRETER, which has the package
-(`pip install .`). Each call classifies bytes in host memory into labels and probabilities, on the host's clock, first call
-apart. A caller that is not there or fails is a SKIPPED or ERROR row with the reason.
+(`pip install .`). Each call classifies bytes in host memory into labels and probabilities; the host's clock times it, after
+three calls that are not counted. A caller that is missing or fails gives a SKIPPED or ERROR row with the reason.
 """
 
 import argparse
@@ -38,9 +38,9 @@ def c_program(build, folder):
     compiler = shutil.which("cc") or shutil.which("gcc")
     library = library_folder(build)
     if library is None:
-        raise LookupError(f"{build} has no liblenslet.so")
+        raise LookupError(f"{build} has no liblenslet.so: build the target lenslet_shared")
     if compiler is None:
-        raise LookupError("no C compiler is here: neither cc nor gcc")
+        raise LookupError("found no C compiler, neither cc nor gcc: install one")
     program = Path(folder) / "c_calls"
     done = subprocess.run([compiler, "-std=c99", "-O2", "-I", str(ROOT / "api"), str(HERE / "c_calls.c"), "-o", str(program),
                            str(library / "liblenslet.so"), f"-Wl,-rpath,{library}"], capture_output=True, text=True)
@@ -52,7 +52,7 @@ def c_program(build, folder):
 def python_program(interpreter):
     done = subprocess.run([interpreter, "-c", "import lenslet, numpy"], capture_output=True, text=True)
     if done.returncode:
-        raise LookupError(f"{interpreter} has no package lenslet: {done.stderr.strip().splitlines()[-1]}")
+        raise LookupError(f"{interpreter} cannot import lenslet and numpy (pip install .): {done.stderr.strip().splitlines()[-1]}")
     return [interpreter, str(HERE / "python_calls.py")]
 
 
@@ -84,7 +84,7 @@ def rows_of(caller, find, device, math, folder, min_ms):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build/release", help="a build folder: bin/lenslet, and liblenslet.so anywhere in it")
+    parser.add_argument("--build", default="build/release", help="a build folder with bin/lenslet and liblenslet.so")
     parser.add_argument("--data", default=os.environ.get("LENSLET_MNIST_DIR", "data"), help="folder of MNIST")
     parser.add_argument("--device", default="auto", help="as the library takes it")
     parser.add_argument("--math", default="fp32,fp16", help="math modes")

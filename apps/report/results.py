@@ -210,8 +210,8 @@ class File(Source):
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:
             found = document.get("schema") if isinstance(document, dict) else None
             raise BadFile(
-                f"{self.path}: schema is {found if found is None else str(found)[:80]!r}, expected {SCHEMA!r}: a file that --json of convbench or lenslet profile"
-                " wrote"
+                f"{self.path}: schema is {found if found is None else str(found)[:80]!r}, expected {SCHEMA!r}: a file that"
+                " --json of convbench or lenslet profile wrote"
             )
         if not isinstance(document.get("results"), list):
             raise BadFile(f'{self.path}: lacks the array "results"')

@@ -13,8 +13,8 @@ namespace lenslet {
 
 /// Reads a regular file, or standard input for "-" (a pipe or a file, not a terminal). Throws DataError
 /// naming the file: missing, unreadable, a directory, a FIFO or device (refused at once, never waited for),
-/// or larger than `max_bytes`. A signal that interrupts the read
-/// ends it with InterruptedError once reading_stopped(), so that Ctrl-C leaves a pipe that nobody writes to.
+/// or larger than `max_bytes`. A signal that interrupts the read ends it with InterruptedError once reading_stopped(),
+/// so that Ctrl-C leaves a pipe without a writer.
 std::vector<uint8_t> read_file(const std::string& path, size_t max_bytes);
 
 /// The name of a file that must not stay behind half done. It is removed when this object ends, and by

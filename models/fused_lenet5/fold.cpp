@@ -17,7 +17,7 @@ float number_of(const std::string& key, const std::string& text, float least, fl
   float value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !(value >= least && value <= most)) {
-    throw DataError(concat(origin, ": its metadata say ", key, " \"", printable_excerpt(text),
+    throw DataError(concat(origin, ": its metadata have ", key, " \"", printable_excerpt(text),
                            "\", expected a decimal number from ", least, " to ", most, " (of pixels / 255)"));
   }
   return value;

@@ -17,7 +17,7 @@ class Model:
 
     Made by `Model.load` or `Model.built_in`. Threads may share a model: they take turns, and each computes without the
     interpreter's lock. A signal handler may call the model that it interrupted. A model cannot be pickled or copied, and
-    nothing computes in a process forked after the first call.
+    no model computes in a process forked after the first call.
     """
 
     @staticmethod
@@ -57,7 +57,8 @@ class Model:
         Args:
             images: [N, 28, 28], [N, 1, 28, 28] or [28, 28], a batch of one, of numpy or of anything with DLPack or the buffer
                 protocol (a torch.Tensor on the CPU, say): uint8, ink bright on 0, or float32, normalised as `lenslet.normalize`
-                does with the model's `normalization`. Values that lie in order are read where they lie; others are copied part by part. N may be 0.
+                does with the model's `normalization`. Contiguous arrays are read in place; others are copied part by part.
+                N may be 0.
             plan, backend, math: Override what the model was loaded with, for this call. A plan comes with its own choice of
                 backends unless `backend` is given too; a plan's file is read once.
 

@@ -30,7 +30,7 @@ void refuse_after_fork() {
   pid_t first = 0;
   if (owner.compare_exchange_strong(first, here) || first == here) return;
   throw std::runtime_error(
-      "lenslet computed before this process was forked, and its threads did not come along: start workers by "
+      "lenslet computed before this process was forked, and a fork copies no threads: start workers by "
       "'spawn' or 'forkserver', or call lenslet in the workers alone");
 }
 
@@ -38,7 +38,7 @@ void refuse_after_fork() {
 
 Computation::Computation() {
   refuse_after_fork();
-  // Within another of this thread the lock is held, and waiting at the door could wait for that one's end.
+  // A computation within another of the same thread: the lock is held already, and waiting at the door could deadlock.
   if (computing_here == 0) {
     const std::lock_guard<std::mutex> door(threads_lock().door);
     lock_ = std::shared_lock<std::shared_mutex>(threads_lock().computing);

@@ -5,8 +5,8 @@
 
 namespace lenslet::python {
 
-/// Held by every call that computes; a signal handler may compute within one. Throws std::runtime_error in a process forked from one that computed before: neither
-/// threads nor CUDA survive a fork, and a loop that waits for them would wait for ever.
+/// Held by every call that computes; a signal handler may compute within one. Throws std::runtime_error in a process forked
+/// from one that computed before: neither threads nor CUDA survive a fork, and a loop that waits for them would wait for ever.
 class Computation {
  public:
   Computation();

@@ -14,8 +14,8 @@ namespace {
 // waits, and what images that do not lie in order are copied by.
 constexpr int64_t kImagesAtOnce = 65536;
 
-constexpr std::chrono::milliseconds kPause(
-    10);  // between two pauses of a profile, so that they take none of its time
+// Between two pauses of a profile, so that they take almost none of its time.
+constexpr std::chrono::milliseconds kPause(10);
 
 // Calls compute(pixels, begin, count) for the images of one type, part by part.
 template <typename Pixel, typename Compute>

@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "apps" / "peers"))
 try:
     import numpy as np
 except ImportError:
-    print("python3 has no NumPy (apt-get install python3-numpy): the peers' comparison is not tested")
+    print("skipped: NumPy is not installed (./dev setup --tests)")
     sys.exit(77)
 import lenet5_peers  # noqa: E402
 import side as sides  # noqa: E402

@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$1"
 if ! command -v python3 >/dev/null; then
-  echo 'skipped: python3 is not installed (./dev setup --tests): README.md, docs/results.md and docs/kernels/direct.md are not compared with the result files'
+  echo 'skipped: python3 is not installed (./dev setup --tests): the pages are not compared with the result files'
   exit 77
 fi
 # shellcheck disable=SC2016  # the backticks are README's

@@ -21,8 +21,8 @@ __attribute__((weak)) void omp_set_num_threads(int);
 
 namespace lenslet {
 
-/// Throws before OpenMP would end the process, MemoryError where the system refuses it threads, or would wait for ever,
-/// DeviceError in a process that was forked from one in which OpenMP had threads.
+/// Throws MemoryError where the system refuses threads, with which OpenMP would end the process; DeviceError in a process
+/// forked from one in which OpenMP had threads, where it would wait for ever.
 inline void demand_openmp_threads(int count) {
   static std::atomic<int> demanded{1};
   static std::atomic<pid_t> owner{0};
@@ -31,9 +31,8 @@ inline void demand_openmp_threads(int count) {
   const pid_t here = ::getpid();
   if (!owner.compare_exchange_strong(first, here) && first != here) {
     throw DeviceError(
-        "oneDNN computed with several threads before this process was forked, and they did not come along: "
-        "use one "
-        "thread, another backend, or start the process by exec (Python: 'spawn')");
+        "oneDNN computed with several threads before this process was forked, and a fork copies no threads: "
+        "use one thread or another backend, or start the process by exec (Python: 'spawn')");
   }
   int most = demanded;
   if (count <= most) return;
