@@ -31,7 +31,7 @@ std::string the_program;  // its name, for a line from another thread
 // A GPU that hangs may keep a library's tear-down waiting for ever, and with it the program, which has written its files by
 // then.
 constexpr std::chrono::seconds kPatience(30);
-void make_sure_of_the_end() {
+void force_exit_later() {
   try {
     std::thread([] {
       std::this_thread::sleep_for(kPatience);
@@ -54,7 +54,7 @@ int run_program(const std::string& name, const std::string& memory_hint, int arg
     stop_reading_when(interrupted);
     remember_command_line(argc, argv);
     the_program = name;
-    on_device_lost(make_sure_of_the_end);
+    on_device_lost(force_exit_later);
     code = parse(argc, argv)();
   } catch (const ClosedPipe& closed) {
     code = closed.exit_code();

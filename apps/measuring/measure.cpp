@@ -16,18 +16,18 @@ namespace {
 
 constexpr int kRounds = 5;          // turns that each rival gets, at most
 constexpr double kBatchNs = 200e3;  // short runs are timed in batches that long
-// Runs in a batch: few would hide what a run gains that finds its output standing (see kStandingRatio); a stream holds back
-// about a thousand launches.
+// Runs in a batch. Fewer would hide the gain of a kernel that returns where its output is already there (see
+// kStandingRatio); a stream holds back about a thousand launches.
 constexpr int kMinBatch = 4, kMaxBatch = 256;
 constexpr double kPatience = 10;  // a slow rival gets fewer turns: no more than this times the time asked for
 constexpr double kLongNs = 100e6;  // of such a run, filling the caches is less than a hundredth
 constexpr int kNoiseRetries = 3;   // further goes for a rival that is noisier than asked for
 constexpr int kSamplesATurn = 2000;
 constexpr double kCopiesShare = 0.25;  // of the time asked for: copies spread little
-// A run by itself on a poisoned output, at its fastest of at least this many, is compared with the runs of a batch, which
-// find the output of the one before: a kernel that then returns at once is faster than kStandingRatio times, and by more
-// than kStandingWindows times what an all but empty window takes. Where it looks as if, more are taken: a busy machine delays
-// single runs.
+// Single runs on a poisoned output, kAloneATurn of them a turn. Their fastest is compared with the runs of a batch, each of
+// which finds the output of the one before. It may take kStandingRatio times as long, plus kStandingWindows times an almost
+// empty window; beyond that the kernel returns at once where its output is already there. Before that verdict up to
+// kMostAlone more are taken, because a busy machine delays single runs.
 constexpr int kAloneATurn = 3, kMostAlone = 60;
 constexpr double kStandingRatio = 2, kStandingWindows = 2;
 enum Input { kBefore, kTimed, kAfter };  // rounds of Contender::load
@@ -288,7 +288,7 @@ class Contest {
     take(kAloneATurn);
     if (!rival.last_turn || !std::isfinite(rival.alone_ns) || rival.hot.empty()) return;
     if (rival.distrust.still_poisoned())
-      return rival.fail("FAILED", "skipped work: a run by itself left its output as it was");
+      return rival.fail("FAILED", "skipped work: a single run left its output unwritten");
     double window_ns = INFINITY;
     for (int i = 0; i < kAloneATurn; ++i) {
       const double ns = time_window(rival, 1, nullptr, [&] {
