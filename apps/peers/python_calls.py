@@ -27,7 +27,8 @@ def main(device, math, folder, min_ms, *counts):
         summary = summarise(single_calls(lambda: model.predict(images), calls))
         judged = min(count, len(labels))
         correct = int((model.predict(images).labels[:judged] == labels[:judged]).sum())
-        print(json.dumps({"count": count, **summary, "correct": correct, "judged": judged, "device": str(model.device)}), flush=True)
+        row = {"count": count, **summary, "correct": correct, "judged": judged, "device": str(model.device)}
+        print(json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":

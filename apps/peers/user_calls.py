@@ -75,7 +75,8 @@ def rows_of(caller, find, device, math, folder, min_ms):
         if count in found:
             times = {key: found[count][key] for key in ("p10", "median", "p90", "p99", "samples")}
             row.update(status="PASSED", reason=None, device=found[count]["device"], time_ns=times,
-                       images_per_s=count / times["median"] * 1e9, correct=found[count]["correct"], judged=found[count]["judged"])
+                       images_per_s=count / times["median"] * 1e9, correct=found[count]["correct"],
+                       judged=found[count]["judged"])
         else:
             row.update(status="ERROR", reason=words[-1] if words else "no line about this count")
         rows.append(row)
@@ -98,7 +99,8 @@ def main():
         pixels.tofile(Path(folder) / "pixels.bin")
         labels.tofile(Path(folder) / "labels.bin")
         for math in arguments.math.split(","):
-            rows += rows_of("C", lambda: c_program(arguments.build, folder), arguments.device, math, folder, arguments.min_time_ms)
+            rows += rows_of("C", lambda: c_program(arguments.build, folder), arguments.device, math, folder,
+                            arguments.min_time_ms)
             rows += rows_of("Python", lambda: python_program(arguments.python), arguments.device, math, folder,
                             arguments.min_time_ms)
     program = str(Path(arguments.build) / "bin" / "lenslet")

@@ -114,7 +114,8 @@ def beside_table(rows, line_labels, column_of, caption, copies_as_rate=False):
             if with_copies:
                 whole = row if row is not None and row.drawn else None
                 if copies_as_rate:
-                    cells.append(rate_cell(whole and whole.end_to_end_gflops, "GFLOP/s", effective=bool(whole and whole.effective)))
+                    effective = bool(whole and whole.effective)
+                    cells.append(rate_cell(whole and whole.end_to_end_gflops, "GFLOP/s", effective=effective))
                 else:
                     cells.append(time_cell(whole and whole.end_to_end_ns))
             if column in printed:
@@ -178,7 +179,12 @@ def deep_table(rows):
     for problem, best in found.items():
         lines.append(
             [f"<th scope='row'>{esc(shape(problem))}</th>"]
-            + [rate_cell(best[name].gflops / 1e3, "TFLOP/s", effective=best[name].effective) if name in best else cell("–", css="n") for name in names]
+            + [
+                rate_cell(best[name].gflops / 1e3, "TFLOP/s", effective=best[name].effective)
+                if name in best
+                else cell("–", css="n")
+                for name in names
+            ]
         )
     return table(["shape", *names], lines, "Median rate, hot, each in its fastest layout")
 

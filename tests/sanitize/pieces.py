@@ -19,7 +19,8 @@ def rule(program, pattern, tools=TOOLS):
 
 RULES = (
     # Convolutions, rungs and studies, once on each small problem: tests/sanitize/kernels_test.cpp.
-    rule('sanitize_kernels', r'Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>cudnn_(?!tails|depthwise|rounds)\w+)', ('memcheck',)),  # none of our own
+    # None of cuDNN's kernels are our own.
+    rule('sanitize_kernels', r'Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>cudnn_(?!tails|depthwise|rounds)\w+)', ('memcheck',)),
     rule('sanitize_kernels', r'Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>(?!cudnn)\w+_(tails|depthwise|outputs))'),
     # Launches of two tiles and more in every direction: what a missing barrier or a missing bound shows in.
     rule('sanitize_kernels', r'Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>(?!cudnn)\w+_launches)', ('memcheck', 'racecheck')),
@@ -75,5 +76,6 @@ LEFT_OUT = (
     LeftOut('capture_gpu', r'Backends/Capture.*', OFTEN),
     LeftOut('capture_gpu', r'PlantedRun.*', DELIBERATE),
     LeftOut('embedding_gpu', r'ModelGpu\.FusedIsFaster\w+', 'compares times, which a tool distorts'),
+    LeftOut('ceilings_gpu', r'.*', 'compares rates, which a tool distorts'),
     LeftOut('cli_gpu', r'.*', WHOLE),
 )
