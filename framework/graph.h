@@ -44,7 +44,7 @@ class Graph {
 
   /// How pixels become this graph's input.
   void set_normalization(const Normalization& normalization) { normalization_ = normalization; }
-  const Normalization& normalization() const noexcept { return normalization_; }
+  const Normalization& normalization() const noexcept { return normalization_; }  ///< As set, else x / 255.
 
   /// Attaches what computes this whole graph at once.
   void set_fused(std::shared_ptr<const FusedModel> fused) { fused_ = std::move(fused); }
