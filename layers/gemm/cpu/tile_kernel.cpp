@@ -1,8 +1,9 @@
 // Register tiles in the manner of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication"
 // (2008), without packing of b: here b is an image read at shifted places, whose rows are contiguous already.
 #include "layers/gemm/cpu/tile_kernel.h"
-#include "framework/keep_nan.h"
 
+#include "framework/float_vector.h"
+#include "framework/keep_nan.h"
 #include "framework/simd.h"
 
 namespace lenslet {
@@ -10,17 +11,11 @@ namespace {
 
 #define LENSLET_ALWAYS_INLINE inline __attribute__((always_inline))
 
-/// W floats in one register; unaligned in memory.
-template <int W>
-struct VectorOf {
-  typedef float type __attribute__((vector_size(W * sizeof(float)), aligned(alignof(float)), may_alias));
-};
-
 /// One register tile: J rows by V vectors of W positions from position `first`.
 /// The pragmas matter: only with every loop unrolled do the sums stay in registers.
 template <int W, int J, int V>
 LENSLET_ALWAYS_INLINE void register_tile(const TileArgs& args, int64_t first) {
-  using Vector = typename VectorOf<W>::type;
+  using Vector = typename FloatVector<W>::unaligned;
   Vector sum[J][V];
 #pragma GCC unroll 16
   for (int j = 0; j < J; ++j) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "framework/error.h"
+#include "framework/float_vector.h"
 #include "framework/integer_math.h"
 #include "framework/parallel.h"
 #include "framework/simd.h"
@@ -39,7 +40,7 @@ struct Panel {
 // kRows samples by kVectors vectors of kLanes outputs, from output `first` of the panel.
 template <int kLanes, int kRows, int kVectors>
 inline __attribute__((always_inline)) void tile(const Panel& panel, int64_t first, const float* x, float* y) {
-  typedef float Vector __attribute__((vector_size(kLanes * sizeof(float)), aligned(4), may_alias));
+  using Vector = typename FloatVector<kLanes>::unaligned;
   Vector sum[kRows][kVectors];
   for (int v = 0; v < kVectors; ++v) {
     const Vector bias = *reinterpret_cast<const Vector*>(panel.bias + first + v * kLanes);

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 
+#include "framework/float_vector.h"
 #include "framework/simd.h"
 
 #if defined(__x86_64__)
@@ -49,19 +50,12 @@ struct Scratch {
   float* row(int set, int y) { return columns[set][y % 2] + y / 2 * kPooled1; }
 };
 
-template <int LANES>
-struct VectorOf {
-  typedef float type __attribute__((vector_size(LANES * sizeof(float))));
-  typedef float unaligned
-      __attribute__((vector_size(LANES * sizeof(float)), aligned(alignof(float)), may_alias));
-};
-
 // Plain C++: four lanes, which every 64-bit processor has.
 namespace baseline {
 
 constexpr int kLanes = 4, kSums = 12;
-using Vector = VectorOf<kLanes>::type;
-using Unaligned = VectorOf<kLanes>::unaligned;
+using Vector = FloatVector<kLanes>::type;
+using Unaligned = FloatVector<kLanes>::unaligned;
 
 template <typename Pixel>
 LENSLET_ALWAYS_INLINE void split_columns(const Pixel* image, Scratch& scratch) {
@@ -101,8 +95,8 @@ LENSLET_BEGIN_AVX2
 namespace avx2 {
 
 constexpr int kLanes = 8, kSums = 12;
-using Vector = VectorOf<kLanes>::type;
-using Unaligned = VectorOf<kLanes>::unaligned;
+using Vector = FloatVector<kLanes>::type;
+using Unaligned = FloatVector<kLanes>::unaligned;
 
 LENSLET_ALWAYS_INLINE __m256 pixels(const float* from) { return _mm256_loadu_ps(from); }
 LENSLET_ALWAYS_INLINE __m256 pixels(const uint8_t* from) {
@@ -145,8 +139,8 @@ LENSLET_BEGIN_AVX512
 namespace avx512 {
 
 constexpr int kLanes = 16, kSums = 24;
-using Vector = VectorOf<kLanes>::type;
-using Unaligned = VectorOf<kLanes>::unaligned;
+using Vector = FloatVector<kLanes>::type;
+using Unaligned = FloatVector<kLanes>::unaligned;
 // Of an intrinsic without a mask GCC 12 says that its result may be uninitialised; with all lanes chosen it is the same
 // instruction.
 constexpr __mmask16 kAll = 0xffff;
