@@ -121,6 +121,11 @@ inline LazyConv lazy_conv_of(const Conv2dProblem& problem) {
   return conv;
 }
 
+inline void run_lazy_conv(Stream& stream, const LazyConv& conv) {
+  if (stream.device().is_cuda()) return launch_lazy_conv(stream, conv);
+  for (int i = 0; i < conv.k * conv.p * conv.q; ++i) conv.output(i);
+}
+
 /// Computes an output only where it does not stand already: where it is no number, or, if it also looks at the input, where
 /// that is another one.
 inline void work_where_none_stands(Victim& victim, const ConvArgs& args, RunContext& context,
@@ -133,8 +138,7 @@ inline void work_where_none_stands(Victim& victim, const ConvArgs& args, RunCont
   conv.y = args.y;
   conv.seen = looks_at_input ? static_cast<float*>(victim.cache.get()) : nullptr;
   conv.relu = victim.relu;
-  if (context.stream.device().is_cuda()) return launch_lazy_conv(context.stream, conv);
-  for (int i = 0; i < conv.k * conv.p * conv.q; ++i) conv.output(i);
+  run_lazy_conv(context.stream, conv);
 }
 
 /// Works once and gives that output ever after.
