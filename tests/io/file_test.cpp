@@ -194,8 +194,11 @@ TEST(OutputFile, WritesStandardOutput) {
 TEST(OutputFile, TellsOfFullStandardOutput) {
   const Redirect output(STDOUT_FILENO, ::open("/dev/full", O_WRONLY));
   OutputFile file("-");
-  file.write("text");
-  expect_error<OutputError>([&] { file.commit(); }, "standard output: cannot be written: No space left");
+  const auto write = [&] {
+    file.write("text");
+    file.commit();
+  };
+  expect_error<OutputError>(write, "standard output: cannot be written: No space left");
 }
 
 }  // namespace
