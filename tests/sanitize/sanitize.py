@@ -182,6 +182,7 @@ def parse(arguments):
     parser.add_argument('--sanitizer', default='compute-sanitizer', help='the program')
     options = parser.parse_args(arguments)
     options.jobs = options.jobs or JOBS_A_CARD * options.cards
+    options.tests = options.tests.resolve()  # programs run in their own folder
     if options.jobs < 1 or options.limit <= 0 or options.cards < 1:
         parser.error('--jobs, --limit and --cards must be positive')
     return options
