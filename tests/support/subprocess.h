@@ -32,7 +32,7 @@ struct ProgramOptions {
   std::vector<int> ignored_signals;                // as under nohup
   std::string started_as;                          // argv[0]; empty: the program's path
   std::string append_output_to;                    // standard output is this file, as after >>
-  double read_after_s = 0;         // the pipe of standard output is non-blocking, and nobody reads it before
+  double read_after_s = 0;         // > 0: standard output is a non-blocking pipe, first read after so long
   std::map<int, uint64_t> limits;  // of setrlimit(): RLIMIT_AS, RLIMIT_FSIZE, in bytes
   bool drop_file_rights = false;   // root may then open only what the files' modes let it open
   double timeout_s = 120;
