@@ -149,7 +149,8 @@ TEST(Bench, AnInterruptLeavesValidFiles) {
     ProgramOptions options;
     options.interrupt_after_s = wait_s;
     const ProgramRun run = lenslet(
-        "bench --device cpu --plan layered --batch-sizes 1024,2048 --min-time-ms 3600000 --warmup-ms 0 --json "
+        "bench --device cpu --plan layered --batch-sizes 1024,2048 --min-time-ms 3600000 --warmup-ms 0 "
+        "--json "
         "{dir}/out/bench_int.json",
         options);
     EXPECT_EQ(run.exit_code, 130) << run.err;

@@ -5,6 +5,7 @@
 set -euo pipefail
 build=$1 source=$2 cmake=$3 cc=$4 cxx=$5 libdir=$6
 here=$source/tests/embedding
+. "$source/tests/support/paths.sh"
 unset LENSLET_MODULE_PATH LENSLET_REPORT_SCRIPT
 for tool in pkg-config ninja readelf; do
   command -v $tool >/dev/null || { echo "skipped: $tool is not installed (./dev setup --tests)"; exit 77; }
@@ -98,7 +99,7 @@ check_prefix
 stage=second prefix=$work/elsewhere/deeper/prefix
 mkdir -p "$work/elsewhere/deeper"
 mv "$work/first/prefix" "$prefix"
-strays=$(grep -rlF -e "$work/first" -e "$build" -e "$source" "$prefix/$libdir/cmake" "$prefix/$libdir/pkgconfig" "$prefix/include" || true)
+strays=$(grep -rlE "$(as_paths "$work/first" "$build" "$source")" "$prefix/$libdir/cmake" "$prefix/$libdir/pkgconfig" "$prefix/include" || true)
 [ -z "$strays" ] || fail "installed files name the places where they were built or first installed: $strays"
 check_prefix
 

@@ -5,6 +5,7 @@
 # What only an installation shows is in check_deb_chroot.sh.
 set -euo pipefail
 build=$(realpath "$1") source=$(realpath "$(dirname "$0")/../..")
+. "$source/tests/support/paths.sh"
 for tool in cpack dpkg-deb dpkg-shlibdeps readelf; do
   if ! command -v "$tool" >/dev/null; then
     echo "skipped: $tool is not installed (./dev setup --tests)"
@@ -88,7 +89,7 @@ done
 for pattern in 'include/*lenslet*' 'lib/*lenslet.pc' 'lib/*lensletConfig.cmake' 'lib/*liblenslet_framework.a' 'lib/*liblenslet.so'; do
   [ -n "$(find "$folder/liblenslet-dev/usr" -path "*/$pattern" -print -quit)" ] || bad "liblenslet-dev has no $pattern"
 done
-text=$(grep -rIl --fixed-strings -e "$build" -e "$source" "$root" || true)
+text=$(grep -rIlE "$(as_paths "$build" "$source")" "$root" || true)
 [ -z "$text" ] || bad "these name the folder that they were built in: ${text//$root\//}"
 
 # ---- what the loader reads

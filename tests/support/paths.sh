@@ -1,0 +1,10 @@
+# as_paths PATH…: an extended regular expression that finds these paths where they stand as paths of their own, so that a tree
+# at /lenslet is not found in usr/lib/cmake/lenslet.
+as_paths() {
+  local path patterns=()
+  for path; do
+    patterns+=("$(sed 's/[][\.*^$+?(){}|]/\\&/g' <<<"$path")")
+  done
+  local IFS='|'
+  printf '(^|-[IL]|[^]A-Za-z0-9._~%%+})/-])(%s)(/|[^A-Za-z0-9._~%%+-]|$)' "${patterns[*]}"
+}
