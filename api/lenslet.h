@@ -1,16 +1,16 @@
 /*
- * lenslet.h: handwritten digits by LeNet-5, for programs in C and for whatever can call C.
+ * lenslet.h: reads handwritten digits with LeNet-5, for programs in C and in languages that call C.
  *
- * A picture is 28 x 28, row by row; pictures of a call follow each other without gaps. Bytes have the ink bright on 0, as
- * MNIST has it; floats are normalised, (x / 255 - mean) / std with the mean and std of the weights file's metadata, or
- * 0.1307 and 0.3081 without them and for the built-in weights. All memory is the host's and the caller's: on the CPU it
- * is read and written in place, nothing of it is kept.
+ * A picture has 28 x 28 values in row-major order. The pictures of a call are contiguous. Bytes are 0 for background and
+ * 255 for ink, as in MNIST. Floats are normalised: (x / 255 - mean) / std, with the mean and std of the weights file's
+ * metadata; default 0.1307 and 0.3081. All pictures and answers are host memory of the caller. On the CPU they are read
+ * and written in place. The library keeps no pointer to them.
  *
- * Errors: a function that can fail returns a lenslet_status; lenslet_last_error() then has one line that says what was
- * expected, what was found and what to do. No C++ exception leaves the library. No function prints, exits or changes signals.
+ * Errors: a function that can fail returns a lenslet_status. lenslet_last_error() then returns one line: what was expected,
+ * what was found and what to do. No C++ exception leaves the library. No function prints, exits or changes signals.
  *
- * Threads: one thread at a time for one model. Different models may be used by different threads at the same time, also on
- * one device. lenslet_last_error() is the calling thread's own. A forked process may use the CPU (docs/embedding.md).
+ * Threads: one thread at a time may use a model. Different threads may use different models at the same time, also on one
+ * device. lenslet_last_error() is per thread. A forked process may use the CPU (docs/embedding.md).
  *
  * Needs C89 with <stdint.h>, or any C++.
  */
@@ -30,28 +30,28 @@
 extern "C" {
 #endif
 
-/** Sides of a picture, values of a picture, classes. */
+/** Rows and columns of a picture; values of a picture; classes. */
 #define LENSLET_SIDE 28
 #define LENSLET_PIXELS (LENSLET_SIDE * LENSLET_SIDE)
 #define LENSLET_CLASSES 10
 
-/** What became of a call. The values are the exit codes of the command line, save for the last, which it has not. */
+/** The result of a call. The values are the exit codes of the command line, except INTERNAL, which has no exit code. */
 typedef enum lenslet_status {
   LENSLET_OK = 0,
-  LENSLET_ERROR_USAGE = 2,       /* an argument or an option that says nothing */
-  LENSLET_ERROR_DATA = 3,        /* a file that is not what it should be */
-  LENSLET_ERROR_UNAVAILABLE = 4, /* a device, backend or math mode that cannot serve here */
+  LENSLET_ERROR_USAGE = 2,       /* null pointer, value out of range, or invalid option value */
+  LENSLET_ERROR_DATA = 3,        /* invalid weights, plan or picture */
+  LENSLET_ERROR_UNAVAILABLE = 4, /* the device, backend or math mode is unavailable or unsupported */
   LENSLET_ERROR_DEVICE = 5,      /* CUDA or a library failed while running; destroy the model */
   LENSLET_ERROR_MEMORY = 6,      /* out of memory, or over workspace_limit */
   LENSLET_ERROR_INTERNAL = 70    /* a defect of the library */
 } lenslet_status;
 
-/** A model on its device. */
+/** LeNet-5 with its weights on one device. Owned by the caller: lenslet_model_destroy(). */
 typedef struct lenslet_model lenslet_model;
 
 /**
- * Where and how a model computes, in the words of the command line. A field that lenslet_options_init() has set and nobody
- * changed asks for nothing; a null pointer does neither.
+ * Device, plan, backend and arithmetic of a model, with the values of the command line. Initialise it with
+ * lenslet_options_init(). Fields left as initialised select the defaults. Null pointers are rejected.
  */
 typedef struct lenslet_options {
   size_t size;            /* of this struct, as the caller was compiled: set by lenslet_options_init() */
@@ -63,17 +63,17 @@ typedef struct lenslet_options {
   int64_t max_batch; /* pictures computed in one pass, 1 to 1,048,576; 0: 1,024 on the CPU, 65,536 on a GPU */
 } lenslet_options;
 
-/** What the model says of one picture: class 0 to 9 and the probability it gives to it. */
+/** The answer for one picture. */
 typedef struct lenslet_prediction {
   int32_t label;     /* 0 to 9 */
-  float probability; /* 0 to 1; NaN where a NaN was among the picture's values */
+  float probability; /* 0 to 1; NaN if the picture contains a NaN */
 } lenslet_prediction;
 
-/** Device time of one layer of a pass, or of the whole pass where the plan is fused; nanoseconds. */
+/** Device time in nanoseconds of one layer of a pass; with a fused plan, of the whole pass. */
 typedef struct lenslet_layer_time {
-  char name[32];    /* "conv1", or "lenet5" of a fused plan */
+  char name[32];    /* "conv1"; "lenet5" for a fused plan */
   char backend[32]; /* the code that ran */
-  char math[8];     /* "fp32"; empty where it means nothing */
+  char math[8];     /* "fp32"; empty for layers without products */
   double median_ns; /* over the passes measured */
   double p10_ns;    /* a tenth of the passes were faster */
   double p90_ns;    /* a tenth were slower */
@@ -81,63 +81,64 @@ typedef struct lenslet_layer_time {
 
 /** "0.1.0". */
 LENSLET_API const char* lenslet_version(void);
-/** "unavailable"; "unknown status" for a number that is none. */
+/** A short text such as "unavailable"; "unknown status" for any other number. */
 LENSLET_API const char* lenslet_status_text(lenslet_status status);
-/** Of the last call of this thread that failed; "" before that. Valid until the thread's next call that fails. UTF-8. */
+/** The message of this thread's last failed call, UTF-8; "" before the first. Valid until this thread's next failed call. */
 LENSLET_API const char* lenslet_last_error(void);
 
-/** Fills in the defaults. `size` is sizeof(lenslet_options): a library of another version knows the caller's by it. */
+/** Sets the defaults. `size` is sizeof(lenslet_options): it identifies the caller's version of the struct. */
 LENSLET_API lenslet_status lenslet_options_init(lenslet_options* options, size_t size);
 
 /**
- * Makes a model with the weights of a safetensors file, or with those compiled into the library. `options` may be null: all
- * defaults. *model is null where it fails.
+ * Makes a model from a safetensors file, or from the weights compiled into the library. A null `options` selects all
+ * defaults. On failure *model is null.
  */
 LENSLET_API lenslet_status lenslet_model_load(const char* path, const lenslet_options* options,
                                               lenslet_model** model);
 LENSLET_API lenslet_status lenslet_model_built_in(const lenslet_options* options, lenslet_model** model);
-/** A null pointer is allowed. */
+/** Frees the model and its device memory. A null pointer is allowed. */
 LENSLET_API void lenslet_model_destroy(lenslet_model* model);
 
-/** "cpu" or "cuda:0"; "NVIDIA H200" or the CPU's model. They live as long as the model; null for a null pointer. */
+/** "cpu" or "cuda:0"; "NVIDIA H200" or the CPU's model. Valid as long as the model; null for a null pointer. */
 LENSLET_API const char* lenslet_model_device(const lenslet_model* model);
 LENSLET_API const char* lenslet_model_device_name(const lenslet_model* model);
 
 /**
- * Reads a picture of one digit (PNG, JPEG, BMP, PBM, PGM or PPM, any size to 64 Mi pixels, dark on light or light on dark) and
- * prepares it as MNIST's were: `pixels` gets LENSLET_PIXELS bytes, all 0 where no ink was found.
+ * Reads a picture of one digit and converts it to the form of MNIST. The file is PNG, JPEG, BMP, PBM, PGM or PPM, up to
+ * 64 Mi pixels, dark on light or light on dark. Writes LENSLET_PIXELS bytes to `pixels`, all 0 if no ink is found.
  */
 LENSLET_API lenslet_status lenslet_read_digit(const char* path, uint8_t* pixels);
 
 /**
- * Classifies `count` pictures, 0 to as many as memory holds. The first call with a number of pictures prepares for it, and
- * a few such preparations are kept. What is written after a failure is undefined.
+ * Classifies `count` pictures; 0 is allowed. The first call with a number of pictures prepares the model for that number;
+ * the last four preparations are kept. After a failure the contents of the output are undefined.
  */
 LENSLET_API lenslet_status lenslet_predict_u8(lenslet_model* model, const uint8_t* pixels, int64_t count,
                                               lenslet_prediction* predictions);
 LENSLET_API lenslet_status lenslet_predict_f32(lenslet_model* model, const float* images, int64_t count,
                                                lenslet_prediction* predictions);
-/** The LENSLET_CLASSES values before softmax of each picture: `logits` has count * LENSLET_CLASSES. */
+/** Writes the values before softmax to `logits` [count, LENSLET_CLASSES]. */
 LENSLET_API lenslet_status lenslet_logits_u8(lenslet_model* model, const uint8_t* pixels, int64_t count,
                                              float* logits);
 LENSLET_API lenslet_status lenslet_logits_f32(lenslet_model* model, const float* images, int64_t count,
                                               float* logits);
 
 /**
- * Times a pass of `batch` (1 to 1,048,576) pictures for at least `min_time_ms` (0 to 600,000). Writes the first `capacity`
- * layers to `layers`, how many there are to *layer_count and the time of a whole pass to *total_ns. `layers` may be null
- * with a capacity of 0; the other two may be null. LeNet-5 has 11 layers at most.
+ * Times passes of `batch` (1 to 1,048,576) pictures for at least `min_time_ms` (0 to 600,000). Writes the first `capacity`
+ * layers to `layers`, the number of layers to *layer_count and the median time of a whole pass to *total_ns. `layers` may
+ * be null if the capacity is 0; the other two may be null. LeNet-5 has at most 11 layers.
  */
 LENSLET_API lenslet_status lenslet_profile(lenslet_model* model, int64_t batch, double min_time_ms,
                                            lenslet_layer_time* layers, size_t capacity, size_t* layer_count,
                                            double* total_ns);
 
 /**
- * Texts. Each writes what `capacity` holds, closed by a NUL, and the length of the whole without the NUL to *length: it was
- * cut where that is not less than the capacity. `text` may be null with a capacity of 0, `length` may be null.
- *   plan: how a pass of `batch` pictures, bytes in and predictions out, is computed: JSON that options.plan takes as a file
- *   backends: a line for each layer and backend, "layer TAB backend TAB reason"; the reason is empty where it can serve a
- *             pass of `batch` pictures on the model's device. A fused plan's variants are those of layer "lenet5".
+ * Each writes a text of at most `capacity` bytes, NUL included, and the full length without the NUL to *length. The text
+ * is truncated if *length >= capacity. `text` may be null if the capacity is 0; `length` may be null.
+ *   plan: the plan of a pass of `batch` pictures, bytes in and predictions out, as JSON; saved as a file it is a value of
+ *         options.plan
+ *   backends: one line per layer and backend, "layer TAB backend TAB reason". The reason is empty if the backend supports a
+ *             pass of `batch` pictures on the model's device. The variants of the fused plan belong to layer "lenet5".
  */
 LENSLET_API lenslet_status lenslet_model_plan(lenslet_model* model, int64_t batch, char* text,
                                               size_t capacity, size_t* length);
@@ -145,8 +146,8 @@ LENSLET_API lenslet_status lenslet_model_backends(lenslet_model* model, int64_t 
                                                   size_t capacity, size_t* length);
 
 /**
- * Threads that the CPU side of all models of this process shares, the caller included: 1 to 1,024. At first
- * LENSLET_NUM_THREADS, else the cores that the process may run on. Not while another thread computes.
+ * Sets the number of CPU threads, 1 to 1,024, including the caller; all models of the process share them. Default:
+ * LENSLET_NUM_THREADS, else the cores that the process may run on. Do not call it while another thread computes.
  */
 LENSLET_API lenslet_status lenslet_set_num_threads(int count);
 

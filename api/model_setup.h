@@ -1,5 +1,5 @@
-// ModelSetup: from the words that say what runs and where to LeNet-5 with its weights, a device and the choices an
-// Executable is built with. The command line's Session and the embedded Model both stand on it. Internal: programs use Model.
+// ModelSetup: converts options to a graph with weights, a device and the BuildOptions of an Executable. The command line's
+// Session and the embedded Model both use it. Internal: programs use Model.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@
 
 namespace lenslet {
 
-/// Largest batch that a person may ask for: beyond it sizes are typing errors.
+/// Largest batch that a user may request.
 inline constexpr int64_t kMaxModelBatch = 1 << 20;
 
-/// The words, as the command line spells them; Model and Session say where theirs come from.
+/// Options of a model, with the values of the command line.
 struct SetupOptions {
-  std::string device = "auto";   // as ModelOptions has it
-  std::string plan = "auto";     // or "layered", "fused", FILE.json
-  std::string backend;           // a BackendSpec, or with plan "fused" one of its variants; empty: auto
-  std::optional<MathMode> math;  // none: fp32, or what the plan's file says
-  bool typed_io = false;         // an input or output type was asked for, which a plan's file brings itself
-  std::string weights;           // path of a safetensors file; empty: the built-in ones
+  std::string device = "auto";        // as ModelOptions has it
+  std::string plan = "auto";          // or "layered", "fused", FILE.json
+  std::string backend;                // a BackendSpec, or with plan "fused" one of its variants; empty: auto
+  std::optional<MathMode> math;       // none: fp32, or the plan file's mode
+  bool typed_io = false;              // an input or output type was requested; a plan file has its own
+  std::string weights;                // path of a safetensors file; empty: the built-in ones
   size_t workspace_limit = SIZE_MAX;  // bytes, for each layer
-  std::string option_prefix = "--";   // stands before the names of options in messages
+  std::string option_prefix = "--";   // precedes the names of options in messages
 };
 
 /// What a run reads and writes.
@@ -42,14 +42,14 @@ class ModelSetup {
   /// Loads the plan's file and the weights, chooses the device; starts CUDA only for a CUDA device. Throws UsageError,
   /// DataError or UnavailableError.
   explicit ModelSetup(const SetupOptions& options);
-  /// With the weights of another one; options.weights is not looked at.
+  /// Shares the weights of another one; ignores options.weights.
   ModelSetup(const SetupOptions& options, const ModelSetup& weights);
   ModelSetup(const ModelSetup&) = delete;  // executables refer to its graph
   ModelSetup& operator=(const ModelSetup&) = delete;
 
   /// Where the model computes.
   Device device() const noexcept { return device_; }
-  /// Why `auto` took this device; empty where it was asked for by name.
+  /// Why `auto` took this device; empty if it was requested by name.
   const std::string& device_reason() const noexcept { return device_reason_; }
   /// "NVIDIA H200" or the CPU's model.
   std::string device_name() const;
@@ -57,19 +57,19 @@ class ModelSetup {
   const Graph& graph() const noexcept { return *graph_; }
   /// "built-in weights" or the file's name.
   const std::string& weights_origin() const noexcept { return weights_origin_; }
-  /// What the options ask for; of a plan that is replayed the least exact mode of its layers.
+  /// The requested mode; of a replayed plan the least exact mode of its layers.
   MathMode math() const noexcept { return saved_ ? saved_->math() : options_.math.value_or(MathMode::kFp32); }
-  /// The plan that is replayed; null where none is.
+  /// The replayed plan; null if there is none.
   const Plan* saved_plan() const noexcept { return saved_ ? &*saved_ : nullptr; }
 
-  /// What a variant of the fused plan would be asked for.
+  /// The request for a variant of the fused plan.
   FusedRequest fused_request(int64_t batch, InputOutput io) const;
-  /// Whether a variant of the fused plan serves that: the one asked for, else any.
+  /// Whether a variant of the fused plan supports that: the requested one, else any.
   bool fused_serves(int64_t batch, InputOutput io) const;
-  /// Plan::kLayered or Plan::kFused: as the plan's file or the options say. `auto` takes layered where a backend is
-  /// asked for; else fused where the input or the output is one that only it has, and on the CPU where a variant serves.
+  /// Plan::kLayered or Plan::kFused, from the plan file or the options. `auto` takes layered if a backend is requested; else
+  /// fused if only fused supports the input or output, or on the CPU if a variant supports the request; else layered.
   std::string execution(int64_t batch, InputOutput io) const;
-  /// Options to build with; the caller may change them, and keeps this alive while building.
+  /// Options for an Executable. They refer to this object, which must live while the Executable is built.
   BuildOptions build_options(int64_t batch, InputOutput io) const;
 
  private:
@@ -84,11 +84,11 @@ class ModelSetup {
   BackendSpec backends_;
 };
 
-/// The weights of that file, the built-in ones for an empty path. Throws DataError.
+/// The weights of that file; the built-in ones for an empty path. Throws DataError.
 Safetensors load_lenet5_weights(const std::string& path);
 
-/// Throws UsageError where `name` is no variant of the graph's fused form, with the nearest match and those there are;
-/// UnavailableError where only the other kind of device has it. `prefix` as in SetupOptions.
+/// Throws UsageError if `name` is no variant of the graph's fused form, with the nearest match and all variants;
+/// UnavailableError if only the other kind of device has it. `prefix` as in SetupOptions.
 void check_variant(const std::string& name, const Graph& graph, DeviceKind kind,
                    const std::string& prefix = "--");
 

@@ -1,4 +1,4 @@
-// PassRunner: an executable, and the way of a caller's images through it and of its answers back. Internal: Model keeps a few.
+// PassRunner: runs host images through an executable and returns its answers to host memory. Internal: Model keeps a few.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ class PassRunner {
   const Plan& plan() const noexcept { return executable_.plan(); }
 
   /// One pass over host memory: `images` [batch, 28, 28] of call.input, `answers` [batch, 10] logits or [batch]
-  /// predictions. Bytes that the pass reads as fp32 are normalised on the way, logits that are wanted as predictions become
-  /// them. On the CPU the pass reads and writes the caller's memory itself wherever the types agree.
+  /// predictions. Bytes are normalised if the pass reads fp32. Logits are converted if the call wants predictions. On the CPU
+  /// the pass reads and writes the caller's memory in place if the types agree.
   void run(const void* images, void* answers, InputOutput call);
 
  private:
@@ -35,8 +35,7 @@ class PassRunner {
   std::vector<float> logits_;              // [batch, 10], of a pass whose logits become predictions
 };
 
-/// Whether answers to such a call can be had from such a pass: bytes can be normalised and logits can become predictions,
-/// but not the other way round.
+/// Whether `pass` can answer `call`: bytes can be normalised and logits converted to predictions, but not the reverse.
 bool serves(InputOutput pass, InputOutput call) noexcept;
 
 }  // namespace lenslet
