@@ -3,7 +3,7 @@
 as_paths() {
   local path patterns=()
   for path; do
-    patterns+=("$(sed 's/[][\.*^$+?(){}|]/\\&/g' <<<"$path")")
+    patterns+=("$(printf '%s\n' "$path" | sed 's/[][\.*^$+?(){}|]/\\&/g')")
   done
   local IFS='|'
   printf '(^|-[IL]|[^]A-Za-z0-9._~%%+})/-])(%s)(/|[^A-Za-z0-9._~%%+-]|$)' "${patterns[*]}"
