@@ -1,16 +1,17 @@
 /*
  * lenslet.h: reads handwritten digits with LeNet-5, for programs in C and in languages that call C.
  *
- * A picture has 28 x 28 values in row-major order. The pictures of a call are contiguous. Bytes are 0 for background and
- * 255 for ink, as in MNIST. Floats are normalised: (x / 255 - mean) / std, with the mean and std of the weights file's
- * metadata; default 0.1307 and 0.3081. All pictures and answers are host memory of the caller. On the CPU they are read
- * and written in place. The library keeps no pointer to them.
+ * A picture has 28 x 28 values in row-major order. The pictures of a call are contiguous. Bytes are 0 for background
+ * and 255 for ink, as in MNIST. Floats are normalised: (x / 255 - mean) / std, with the mean and std of the weights
+ * file's metadata; default 0.1307 and 0.3081. All pictures and answers are host memory of the caller. On the CPU they
+ * are read and written in place. The library keeps no pointer to them.
  *
- * Errors: a function that can fail returns a lenslet_status. lenslet_last_error() then returns one line: what was expected,
- * what was found and what to do. No C++ exception leaves the library. No function prints, exits or changes signals.
+ * Errors: a function that can fail returns a lenslet_status. lenslet_last_error() then returns one line: what was
+ * expected, what was found and what to do. No C++ exception leaves the library. No function prints, exits or changes
+ * signals.
  *
- * Threads: one thread at a time may use a model. Different threads may use different models at the same time, also on one
- * device. lenslet_last_error() is per thread. A forked process may use the CPU (docs/embedding.md).
+ * Threads: one thread at a time may use a model. Different threads may use different models at the same time, also on
+ * one device. lenslet_last_error() is per thread. A forked process may use the CPU (docs/embedding.md).
  *
  * Needs C89 with <stdint.h>, or any C++.
  */
@@ -83,7 +84,7 @@ typedef struct lenslet_layer_time {
 LENSLET_API const char* lenslet_version(void);
 /** A short text such as "unavailable"; "unknown status" for any other number. */
 LENSLET_API const char* lenslet_status_text(lenslet_status status);
-/** The message of this thread's last failed call, UTF-8; "" before the first. Valid until this thread's next failed call. */
+/** Message of this thread's last failed call, UTF-8; "" before the first. Valid until its next failed call. */
 LENSLET_API const char* lenslet_last_error(void);
 
 /** Sets the defaults. `size` is sizeof(lenslet_options): it identifies the caller's version of the struct. */
@@ -110,8 +111,8 @@ LENSLET_API const char* lenslet_model_device_name(const lenslet_model* model);
 LENSLET_API lenslet_status lenslet_read_digit(const char* path, uint8_t* pixels);
 
 /**
- * Classifies `count` pictures; 0 is allowed. The first call with a number of pictures prepares the model for that number;
- * the last four preparations are kept. After a failure the contents of the output are undefined.
+ * Classifies `count` pictures; 0 is allowed. The first call with a number of pictures prepares the model for that
+ * number; the last four preparations are kept. After a failure the contents of the output are undefined.
  */
 LENSLET_API lenslet_status lenslet_predict_u8(lenslet_model* model, const uint8_t* pixels, int64_t count,
                                               lenslet_prediction* predictions);
@@ -124,20 +125,22 @@ LENSLET_API lenslet_status lenslet_logits_f32(lenslet_model* model, const float*
                                               float* logits);
 
 /**
- * Times passes of `batch` (1 to 1,048,576) pictures for at least `min_time_ms` (0 to 600,000). Writes the first `capacity`
- * layers to `layers`, the number of layers to *layer_count and the median time of a whole pass to *total_ns. `layers` may
- * be null if the capacity is 0; the other two may be null. LeNet-5 has at most 11 layers.
+ * Times passes of `batch` (1 to 1,048,576) pictures for at least `min_time_ms` (0 to 600,000). Writes the first
+ * `capacity` layers to `layers`, the number of layers to *layer_count and the median time of a whole pass to *total_ns.
+ * `layers` may be null if the capacity is 0; the other two may be null. LeNet-5 has at most 11 layers.
  */
 LENSLET_API lenslet_status lenslet_profile(lenslet_model* model, int64_t batch, double min_time_ms,
                                            lenslet_layer_time* layers, size_t capacity, size_t* layer_count,
                                            double* total_ns);
 
 /**
- * Each writes a text of at most `capacity` bytes, NUL included, and the full length without the NUL to *length. The text
- * is truncated if *length >= capacity. `text` may be null if the capacity is 0; `length` may be null.
- *   plan: the plan of a pass of `batch` pictures, bytes in and predictions out, as JSON; saved as a file it is a value of
+ * Each writes a text of at most `capacity` bytes, NUL included, and the full length without the NUL to *length. The
+ * text is truncated if *length >= capacity. `text` may be null if the capacity is 0; `length` may be null.
+ *   plan: the plan of a pass of `batch` pictures, bytes in and predictions out, as JSON; saved as a file it is a value
+ *   of
  *         options.plan
- *   backends: one line per layer and backend, "layer TAB backend TAB reason". The reason is empty if the backend supports a
+ *   backends: one line per layer and backend, "layer TAB backend TAB reason". The reason is empty if the backend
+ *   supports a
  *             pass of `batch` pictures on the model's device. The variants of the fused plan belong to layer "lenet5".
  */
 LENSLET_API lenslet_status lenslet_model_plan(lenslet_model* model, int64_t batch, char* text,

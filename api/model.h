@@ -1,5 +1,5 @@
-// Model: LeNet-5 with its weights on one device; classifies batches of any size. The C interface (lenslet.h) and the Python
-// package are built on it.
+// Model: LeNet-5 with its weights on one device; classifies batches of any size. The C interface (lenslet.h) and the
+// Python package are built on it.
 #pragma once
 
 #include <cstddef>
@@ -53,12 +53,13 @@ struct BackendChoice {
   std::string reason;   // why it is unsupported; empty if it is supported
 };
 
-/// Not thread-safe: one thread at a time for one Model; different Models may run in different threads, also on one device.
+/// Not thread-safe: one thread at a time for one Model; different Models may run in different threads, also on one
+/// device.
 class Model {
  public:
   /// `path` is a safetensors file with LeNet-5's tensors (weights/FORMAT.md). Throws DataError for an invalid file,
-  /// UsageError for an invalid option value, UnavailableError for an unavailable device or an unsupported backend or math
-  /// mode.
+  /// UsageError for an invalid option value, UnavailableError for an unavailable device or an unsupported backend or
+  /// math mode.
   static Model load(const std::string& path, const ModelOptions& options = {});
   /// Uses the weights compiled into the library. Throws like load().
   static Model built_in(const ModelOptions& options = {});
@@ -70,10 +71,11 @@ class Model {
   Model& operator=(Model&&) noexcept;
   ~Model();
 
-  /// Writes class 0..9 and its probability of each image to `predictions` [count]; count may be 0. `pixels` [count, 28, 28]
-  /// is host memory, bright ink on 0; on the CPU it is read in place. Throws MemoryError, DeviceError.
+  /// Writes class 0..9 and its probability of each image to `predictions` [count]; count may be 0. `pixels` [count, 28,
+  /// 28] is host memory, bright ink on 0; on the CPU it is read in place. Throws MemoryError, DeviceError.
   void predict(const uint8_t* pixels, int64_t count, Prediction* predictions);
-  /// `images` [count, 28, 28] are normalised with normalization(); for the built-in weights (x / 255 - 0.1307) / 0.3081.
+  /// `images` [count, 28, 28] are normalised with normalization(); for the built-in weights (x / 255 - 0.1307) /
+  /// 0.3081.
   void predict(const float* images, int64_t count, Prediction* predictions);
   /// Writes the values before softmax to `logits` [count, 10], host memory. Arguments and errors as for predict().
   void logits(const uint8_t* pixels, int64_t count, float* logits);
@@ -83,8 +85,8 @@ class Model {
   /// Largest `min_time_ms` of profile(): ten minutes.
   static constexpr double kMaxProfileMs = 600000;
   /// Times passes of `batch` random images with plan(batch), for at least `min_time_ms`. Throws UsageError for a batch
-  /// outside 1..1,048,576 and a time outside 0..kMaxProfileMs. `stop` is called between passes: it returns true to end with
-  /// the passes so far, or throws.
+  /// outside 1..1,048,576 and a time outside 0..kMaxProfileMs. `stop` is called between passes: it returns true to end
+  /// with the passes so far, or throws.
   ModelProfile profile(int64_t batch, double min_time_ms = 100, std::function<bool()> stop = {}) const;
 
   /// The device that computes.

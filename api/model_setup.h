@@ -1,5 +1,5 @@
-// ModelSetup: converts options to a graph with weights, a device and the BuildOptions of an Executable. The command line's
-// Session and the embedded Model both use it. Internal: programs use Model.
+// ModelSetup: converts options to a graph with weights, a device and the BuildOptions of an Executable. The command
+// line's Session and the embedded Model both use it. Internal: programs use Model.
 #pragma once
 
 #include <cstdint>
@@ -66,8 +66,9 @@ class ModelSetup {
   FusedRequest fused_request(int64_t batch, InputOutput io) const;
   /// Whether a variant of the fused plan supports that: the requested one, else any.
   bool fused_serves(int64_t batch, InputOutput io) const;
-  /// Plan::kLayered or Plan::kFused, from the plan file or the options. `auto` takes layered if a backend is requested; else
-  /// fused if only fused supports the input or output, or on the CPU if a variant supports the request; else layered.
+  /// Plan::kLayered or Plan::kFused, from the plan file or the options. `auto` takes layered if a backend is requested;
+  /// else fused if only fused supports the input or output, or on the CPU if a variant supports the request; else
+  /// layered.
   std::string execution(int64_t batch, InputOutput io) const;
   /// Options for an Executable. They refer to this object, which must live while the Executable is built.
   BuildOptions build_options(int64_t batch, InputOutput io) const;

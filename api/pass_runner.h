@@ -1,4 +1,5 @@
-// PassRunner: runs host images through an executable and returns its answers to host memory. Internal: Model keeps a few.
+// PassRunner: runs host images through an executable and returns its answers to host memory. Internal: Model keeps a
+// few.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,8 @@ class PassRunner {
   const Plan& plan() const noexcept { return executable_.plan(); }
 
   /// One pass over host memory: `images` [batch, 28, 28] of call.input, `answers` [batch, 10] logits or [batch]
-  /// predictions. Bytes are normalised if the pass reads fp32. Logits are converted if the call wants predictions. On the CPU
-  /// the pass reads and writes the caller's memory in place if the types agree.
+  /// predictions. Bytes are normalised if the pass reads fp32. Logits are converted if the call wants predictions. On
+  /// the CPU the pass reads and writes the caller's memory in place if the types agree.
   void run(const void* images, void* answers, InputOutput call);
 
  private:

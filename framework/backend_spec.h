@@ -1,4 +1,4 @@
-// BackendSpec: which backend each layer is asked to take, as written on the command line.
+// BackendSpec: the backend requested for each layer, as text.
 #pragma once
 
 #include <map>
@@ -9,19 +9,19 @@
 
 namespace lenslet {
 
-/// `conv1=direct,conv2=winograd` (by layer) and `cudnn` or `*=cudnn` (every other layer that has a backend of that
-/// name), each once; `auto` takes what Layer::preferred says.
+/// `conv1=direct,conv2=winograd` names backends by layer. `cudnn` or `*=cudnn` applies to every other layer that has a
+/// backend of that name. Each may occur once. `auto` takes Layer::preferred().
 class BackendSpec {
  public:
   BackendSpec() = default;
-  /// Throws UsageError for a malformed text, and where it names a backend for one layer, or for the others, twice.
+  /// Throws UsageError for a malformed text, and if a layer or `*` occurs twice.
   static BackendSpec parse(std::string_view text);
-  /// Names the backend of one layer, "*" of all others.
+  /// Sets the backend of one layer, without checks.
   void set(const std::string& layer, const std::string& backend) { by_layer_[layer] = backend; }
-  /// "auto" unless something else was asked for.
+  /// The requested backend of that node; "auto" if none is requested.
   std::string backend_for(const Graph::Node& node, DeviceKind kind) const;
-  /// Throws UsageError for a layer the graph does not have, or a backend that no such layer knows (with the
-  /// nearest match), for that kind of device; UnavailableError for one that only the other kind has.
+  /// Throws UsageError for a layer that the graph does not have, or a backend that the layer does not have (with the
+  /// nearest match); UnavailableError for a backend that exists only for the other kind of device.
   void check(const Graph& graph, DeviceKind kind) const;
 
  private:
@@ -29,7 +29,7 @@ class BackendSpec {
   std::map<std::string, std::string> by_layer_;
 };
 
-/// The candidate that differs from `text` least, where it is near enough to be a likely slip; else empty.
+/// The candidate with the smallest edit distance to `text`, if it is a likely typing error; else empty.
 std::string nearest_match(std::string_view text, const std::vector<std::string>& candidates);
 
 }  // namespace lenslet

@@ -1,4 +1,4 @@
-// Counts of bytes as people write them. Internal.
+// Byte counts in text: "512M". Internal.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace lenslet {
 
-/// Digits with K, M, G or T for powers of 1024; nothing for another text, 0 or an overflow.
+/// Parses digits with an optional K, M, G or T (powers of 1024). Returns no value for any other text, 0 or an overflow.
 std::optional<size_t> parse_byte_count(std::string_view text) noexcept;
 
 }  // namespace lenslet

@@ -1,4 +1,4 @@
-// CacheFlush: leaves nothing of a working set in a device's last-level cache.
+// CacheFlush: displaces a working set from a device's last-level cache.
 #pragma once
 
 #include "framework/stream.h"
@@ -8,9 +8,9 @@ namespace lenslet {
 
 class CacheFlush {
  public:
-  /// Takes twice the last-level cache of memory on the device.
+  /// Allocates twice the last-level cache on the device. Throws MemoryError.
   explicit CacheFlush(Device device);
-  /// Enqueues writing all of it.
+  /// Enqueues a write of that memory.
   void enqueue(Stream& stream);
 
  private:

@@ -8,16 +8,16 @@
 
 namespace lenslet {
 
-/// Complete events ("ph":"X") in microseconds, one thread id a stream, metadata first, spans strictly nested.
+/// Returns complete events ("ph":"X") in microseconds, one thread id per stream, metadata first. Spans nest strictly.
 std::string chrome_trace(const std::string& process_name, const std::string& stream_name,
                          const std::vector<TraceSpan>& spans);
 
-/// What ran on one stream.
+/// The spans of one stream.
 struct TraceStream {
-  std::string name;              // of the stream's track
-  std::vector<TraceSpan> spans;  // in order of their begin, nested or apart
+  std::string name;              // of the track
+  std::vector<TraceSpan> spans;  // in order of their begin; nested or disjoint
 };
-/// The same for several streams with one clock, in that order.
+/// The same for several streams that share a clock, in the given order.
 std::string chrome_trace(const std::string& process_name, const std::vector<TraceStream>& streams);
 
 }  // namespace lenslet

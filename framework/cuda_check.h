@@ -5,13 +5,13 @@
 
 namespace lenslet {
 
-/// Throws MemoryError for cudaErrorMemoryAllocation, else DeviceError, with expression, error name, text,
-/// place and, where one is known, the remedy.
+/// Throws MemoryError for cudaErrorMemoryAllocation, else DeviceError. The message has the expression, the error's name
+/// and text, file and line and, if known, the remedy.
 [[noreturn]] void throw_cuda_error(cudaError_t error, const char* expression, const char* file, int line);
 
 }  // namespace lenslet
 
-/// Throws when a CUDA runtime call fails.
+/// Calls throw_cuda_error() if a CUDA runtime call fails.
 #define LENSLET_CUDA_CHECK(expression)                                             \
   do {                                                                             \
     const cudaError_t lenslet_error = (expression);                                \
@@ -19,7 +19,7 @@ namespace lenslet {
       ::lenslet::throw_cuda_error(lenslet_error, #expression, __FILE__, __LINE__); \
   } while (false)
 
-/// Goes right after every launch; `kernel` names it in the message.
+/// Place it directly after every launch. `kernel` is a literal for the message.
 #define LENSLET_CUDA_CHECK_LAUNCH(kernel)                                                  \
   do {                                                                                     \
     const cudaError_t lenslet_error = cudaGetLastError();                                  \

@@ -1,8 +1,7 @@
-// What this process may take of a device's memory, and what it has taken.
+// Device memory of this process: the limit and the bytes in use.
 //
-// Every Buffer is counted, on the CPU too; page-locked host memory is not. The limit is LENSLET_DEVICE_MEMORY_LIMIT (64M,
-// 2G: bytes, for each device) or what set_device_memory_limit() says: for a device that is shared, and for
-// finding out what a smaller one would answer.
+// Every Buffer is counted, also on the CPU. Page-locked host memory is not counted. The limit per device is
+// LENSLET_DEVICE_MEMORY_LIMIT (64M, 2G) or set_device_memory_limit(). It serves shared devices and tests of small ones.
 #pragma once
 
 #include <cstddef>
@@ -12,34 +11,34 @@
 
 namespace lenslet {
 
-/// Memory that a device does not have: the bytes asked for and the bytes that were free.
+/// A request for more memory than a device has free.
 class OutOfDeviceMemory : public MemoryError {
  public:
-  /// `message` for people; the figures for who looks for a smaller request.
+  /// `needed_bytes` and `free_bytes` let the caller find a smaller request.
   OutOfDeviceMemory(const std::string& message, size_t needed_bytes, size_t free_bytes)
       : MemoryError(message), needed_bytes_(needed_bytes), free_bytes_(free_bytes) {}
-  /// What the refused request asked for.
+  /// Bytes of the refused request.
   size_t needed_bytes() const noexcept { return needed_bytes_; }
-  /// What was left then.
+  /// Free bytes at that time.
   size_t free_bytes() const noexcept { return free_bytes_; }
 
  private:
   size_t needed_bytes_, free_bytes_;
 };
 
-/// From now on, for each device; SIZE_MAX: what the device has. What is already taken stays, and counts.
+/// Sets the limit of each device from now on; SIZE_MAX: no limit. Memory in use stays allocated and counts.
 void set_device_memory_limit(size_t bytes) noexcept;
-/// Throws UsageError where LENSLET_DEVICE_MEMORY_LIMIT is no count of bytes.
+/// The limit in bytes. Throws UsageError if LENSLET_DEVICE_MEMORY_LIMIT is not a byte count.
 size_t device_memory_limit();
 /// Bytes that this process's Buffers hold on the device.
 size_t device_memory_taken(Device device) noexcept;
 
 namespace device_memory {
-/// Internal, for Buffer. Throws OutOfDeviceMemory where the limit is passed.
+/// Internal, for Buffer: counts `bytes`. Throws OutOfDeviceMemory if the limit would be exceeded.
 void take(Device device, size_t bytes);
 /// Undoes take().
 void give_back(Device device, size_t bytes) noexcept;
-/// What the limit leaves of `free_bytes`, which the device has.
+/// `free_bytes` of the device, reduced to what the limit allows.
 size_t within_limit(Device device, size_t free_bytes);
 }  // namespace device_memory
 

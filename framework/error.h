@@ -1,7 +1,7 @@
 // Errors of the whole project: one exception type for each documented exit code.
 //
-// A message is one line and says what was expected, what was found and what to do. Only main() turns an error
-// into an exit code; nothing else in the project calls exit().
+// A message is one line: what was expected, what was found and what to do. Only main() converts an error to an exit
+// code; no other code calls exit().
 #pragma once
 
 #include <sstream>
@@ -13,10 +13,10 @@ namespace lenslet {
 /// Process exit codes, as documented in docs/cli.md, "Exit codes".
 enum class ExitCode : int {
   kOk = 0,
-  kCheckFailed = 1,   // wrong result, accuracy below the demanded one
+  kCheckFailed = 1,   // wrong result, accuracy below the required one
   kUsage = 2,         // command line
   kData = 3,          // input, model or data file
-  kUnavailable = 4,   // device or backend not available
+  kUnavailable = 4,   // device or backend unavailable
   kDevice = 5,        // CUDA or library error at run time
   kMemory = 6,        // out of memory or workspace
   kOutput = 7,        // output could not be written
@@ -28,7 +28,7 @@ class Error : public std::runtime_error {
  public:
   /// `message` is one line: what was expected, what was found, what to do.
   Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
-  /// What the process ends with where nobody catches it earlier.
+  /// The exit code of the process if main() catches the error.
   ExitCode exit_code() const noexcept { return code_; }
 
  private:
@@ -37,10 +37,10 @@ class Error : public std::runtime_error {
 
 namespace detail {
 template <ExitCode Code>
-/// The error of one exit code.
+/// The exception type of one exit code.
 class ErrorOf : public Error {
  public:
-  /// One line for a person.
+  /// `message` as for Error.
   explicit ErrorOf(const std::string& message) : Error(Code, message) {}
 };
 }  // namespace detail

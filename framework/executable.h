@@ -1,9 +1,8 @@
-// Executable: a graph built for one device, one batch and one choice of backends, ready to run again and
-// again.
+// Executable: a graph built for one device, one batch size and one choice of backends; it can run many times.
 //
-// Building infers shapes, chooses a backend for each layer, fuses ReLU and max pooling into their producer where the
-// backend offers it, plans activation buffers by lifetime, books one workspace and prepares the weights. run() then
-// only enqueues.
+// Building infers shapes, chooses a backend for each layer, fuses ReLU and max pooling into their producer if the
+// backend offers it, places activation buffers by lifetime, allocates one workspace and prepares the weights. run()
+// then only enqueues.
 #pragma once
 
 #include <memory>
@@ -18,12 +17,12 @@
 
 namespace lenslet {
 
-/// What an Executable is built for.
+/// Options of an Executable.
 struct BuildOptions {
-  Device device;                    // where it runs
-  int64_t batch = 1;                // images of a pass
+  Device device;                    // the device that runs it
+  int64_t batch = 1;                // images per pass
   MathMode math = MathMode::kFp32;  // of every layer that multiplies
-  BackendSpec backends;             // those asked for by name; the others are chosen in rank order
+  BackendSpec backends;             // those requested by name; the others are chosen in rank order
   /// Replays these choices exactly, instead of math and backends. Borrowed while building.
   const Plan* plan = nullptr;
   size_t workspace_limit = SIZE_MAX;  // bytes, for each layer
@@ -32,14 +31,13 @@ struct BuildOptions {
   std::string fused_variant;                // of the FusedModel; empty: its preferred one. Only with kFused
   ElementType input = ElementType::kFp32;   // kUint8 only with kFused
   ElementType output = ElementType::kFp32;  // kPrediction only with kFused
-  /// Input and output lie in page-locked host memory that the device reads and writes over the bus: no copies, for the
-  /// smallest batches. Refused on the CPU.
+  /// Input and output are in page-locked host memory that the device reads and writes over the bus, without copies. For
+  /// small batches. Refused on the CPU.
   bool mapped_io = false;
-  bool fuse =
-      true;  // ReLU and max pooling into their producer; not a layer that `backends` asks for by its own name
-  bool keep_activations = false;  // every node keeps a buffer of its own, for activation()
+  bool fuse = true;  // fuse ReLU and max pooling into their producer, except layers named in `backends`
+  bool keep_activations = false;  // every node has its own buffer, for activation()
   bool cuda_graph = false;        // capture once, replay with one launch (CUDA only)
-  /// Runs on this stream of the device instead of one of its own, so that rivals can take turns on it. Borrowed: it must
+  /// Runs on this stream of the device instead of its own, so that candidates can take turns on it. Borrowed: it must
   /// outlive the executable.
   Stream* stream = nullptr;
 };
@@ -51,14 +49,14 @@ class Executable {
     std::string name;                                 // the layer; stages and ranges are named after it
     std::string type;                                 // "conv2d"
     std::string backend;                              // the code that runs
-    std::string detail;                               // what a library chose inside
+    std::string detail;                               // the algorithm that a library chose
     MathMode math = MathMode::kFp32;                  // of every layer that multiplies
-    bool uses_math = false;                           // math means something for this layer
-    Determinism determinism = Determinism::kBounded;  // which bits the layer repeats
+    bool uses_math = false;                           // whether `math` affects this layer
+    Determinism determinism = Determinism::kBounded;  // the promise of the step
     std::vector<std::string> fused;       // nodes this operator computes besides its own ("relu1", "pool1")
-    Work work;                            // of the step, what is fused into it included
+    Work work;                            // of the step, including the nodes fused into it
     size_t workspace_bytes = 0;           // of the step alone
-    double prepare_ns = 0;                // what preparing it took, once
+    double prepare_ns = 0;                // time to prepare it, once
     size_t node = 0;                      // index into the graph's nodes
     std::string range;                    // NVTX range: "layer.conv1"
     std::string backend_range;            // NVTX range inside it: "conv.winograd"
@@ -67,52 +65,51 @@ class Executable {
     std::unique_ptr<Operator> op;         // what computes it
   };
 
-  /// Throws UsageError, UnavailableError (a backend asked for by name that cannot serve: with its reason),
-  /// MemoryError (with the bytes needed and free, and the largest batch that fits), DeviceError. The graph
-  /// must outlive this.
+  /// The graph must outlive this. Throws UsageError, UnavailableError (a backend requested by name does not support its
+  /// layer: with its reason), MemoryError (with the bytes needed and free, and the largest batch that fits),
+  /// DeviceError.
   Executable(const Graph& graph, const BuildOptions& options);
   ~Executable();
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
 
-  /// Where a run reads, [N, ...]; the caller fills it (framework/tensor.h: copy) on stream(). With mapped_io its device
-  /// is the CPU, and the caller writes there once the run before is done.
+  /// The memory that a run reads, [N, ...]. The caller fills it (framework/tensor.h: copy) on stream(). With mapped_io
+  /// its device is the CPU, and the caller writes it when the previous run is done.
   TensorView input() noexcept { return input_; }
-  /// What a run writes: the last node, or [N] predictions. With mapped_io its device is the CPU.
+  /// The memory that a run writes: the last node's output, or [N] predictions. With mapped_io its device is the CPU.
   ConstTensorView output() const noexcept { return output_; }
-  /// A node's output after a run; needs keep_activations, and `fuse` off for a node that would be fused away.
+  /// A node's output after a run. Needs keep_activations, and `fuse` off for a node that would be fused.
   ConstTensorView activation(const std::string& node) const;
 
-  /// On which run() enqueues.
+  /// The stream on which run() enqueues.
   Stream& stream() noexcept { return stream_; }
-  /// Where it runs.
+  /// The device that runs it.
   Device device() const noexcept { return device_; }
-  /// Images of a pass.
+  /// Images per pass.
   int64_t batch() const noexcept { return batch_; }
-  /// What it was built from.
+  /// The graph that it was built from.
   const Graph& graph() const noexcept { return graph_; }
-  /// The choices made.
+  /// The choices; replaying them gives the same executable.
   const Plan& plan() const noexcept { return plan_; }
-  /// In the order of a pass.
+  /// The steps in order of execution.
   const std::vector<Step>& steps() const noexcept { return steps_; }
-  /// Which bits of the output a run repeats: the weakest of what the steps promise.
+  /// The weakest promise of the steps.
   Determinism determinism() const noexcept;
-  /// What building took, preparing included.
+  /// Time to build it in nanoseconds, including preparation.
   double build_ns() const noexcept { return build_ns_; }
 
-  /// Enqueues one pass on stream(): the captured graph where there is one, else step by step. Neither
-  /// allocates nor synchronises.
+  /// Enqueues one pass on stream(): the captured graph if there is one, else step by step. Neither allocates nor
+  /// synchronises.
   void run();
-  /// As run(), step by step, but the pass reads `input` and writes `output` where they lie, instead of input() and output():
-  /// no copies for a caller on the CPU. Both have those views' shape, element type and device, do not overlap, and on a GPU
-  /// are aligned to Buffer::kAlignment. Throws UsageError where they do not fit, or with a captured graph, mapped_io or
-  /// keep_activations.
+  /// Enqueues one pass step by step that reads `input` and writes `output` in place, instead of input() and output().
+  /// Both must have the shape, element type and device of those views, must not overlap, and on a GPU must be aligned
+  /// to Buffer::kAlignment. Throws UsageError otherwise, and with a captured graph, mapped_io or keep_activations.
   void run(ConstTensorView input, TensorView output);
-  /// One pass that is done when this returns, each layer waited for: DeviceError then names the layer that failed. For the
-  /// first pass, and where a fault is looked for.
+  /// Runs one pass and waits after each layer, so that a DeviceError names the layer that failed. For the first pass
+  /// and for finding faults.
   void run_checked();
-  /// Enqueues one step, within its NVTX range; stages go to `tracer` (null: to NVTX alone). With LENSLET_CHECK_LAYERS=1 it
-  /// waits as well, so that a fault is told of its layer; times then mean nothing.
+  /// Enqueues one step within its NVTX range. Stages are reported to `tracer`, which may be null, and to NVTX. With
+  /// LENSLET_CHECK_LAYERS=1 it also waits, so that an error names its layer; times are then meaningless.
   void run_step(size_t index, Tracer* tracer = nullptr);
 
  private:
@@ -142,17 +139,17 @@ class Executable {
   const Graph& graph_;
   Device device_;
   int64_t batch_;
-  std::unique_ptr<Stream> own_stream_;  // null where the stream is borrowed
+  std::unique_ptr<Stream> own_stream_;  // null if the stream is borrowed
   Stream& stream_;
   Buffer activations_;
   Buffer workspace_;
   std::unique_ptr<PinnedBuffer> mapped_;  // with mapped_io: the input, then the output
   TensorView input_;
   TensorView output_;
-  std::vector<Shape> shapes_;  // of each node's output; none of a fused plan
+  std::vector<Shape> shapes_;  // of each node's output; empty for a fused plan
   std::vector<int> step_of_;   // the step that computes each node; -1 for the input
   std::vector<int>
-      buffer_of_;  // the node whose buffer holds each node's output: for a producer, what is fused into it
+      buffer_of_;  // the node whose buffer holds each node's output; for a producer, the last node fused into it
   std::vector<TensorView> node_outputs_;  // by node; data is null for a node fused away
   bool keep_activations_ = false;
   std::vector<Step> steps_;

@@ -1,4 +1,4 @@
-// What to say when a batch does not fit. Internal to Executable.
+// The error for a batch that does not fit into memory. Internal to Executable.
 #pragma once
 
 #include "framework/device_memory.h"
@@ -6,8 +6,8 @@
 
 namespace lenslet {
 
-/// Throws OutOfDeviceMemory: `error` with the largest batch that fits. Builds the graph for small batches to find that out, so what the
-/// failed attempt held must be free again.
+/// Throws OutOfDeviceMemory: `error` with the largest batch that fits. Builds the graph for smaller batches to find it,
+/// so the memory of the failed attempt must be released before.
 [[noreturn]] void throw_with_fitting_batch(const Graph& graph, const BuildOptions& options,
                                            const OutOfDeviceMemory& error);
 

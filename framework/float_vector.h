@@ -1,8 +1,8 @@
 // Internal: vectors of floats for kernels that are templates over the width.
 //
-// The types are written out for each width: g++ 11 ignores `aligned` in a typedef whose size is a template's parameter, and then
-// reads memory at any address as if it were aligned. Vectors alias their elements; may_alias would make them alias everything,
-// which costs speed.
+// The types are written out for each width: g++ 11 ignores `aligned` in a typedef whose size is a template parameter,
+// and would then use aligned loads for unaligned addresses. Vectors alias their elements. may_alias would make them
+// alias everything, which costs speed.
 #pragma once
 
 namespace lenslet {

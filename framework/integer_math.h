@@ -1,4 +1,4 @@
-// Integer arithmetic that sizes of blocks, tiles and buffers need everywhere.
+// Integer arithmetic for the sizes of blocks, tiles and buffers.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@ namespace lenslet {
 
 /// a / b rounded up; a >= 0, b >= 1, a + b below 2^63.
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-/// The least multiple of `unit` that is not below a.
+/// The smallest multiple of `unit` that is at least a.
 constexpr int64_t round_up(int64_t a, int64_t unit) { return ceil_div(a, unit) * unit; }
 /// The same for bytes of memory: align_up(bytes, Buffer::kAlignment).
 constexpr size_t align_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }

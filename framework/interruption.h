@@ -1,14 +1,14 @@
-// Internal: whether the program was asked to stop, for readers of files: a read that waits, a text that takes long to parse.
+// Internal: interruption of file readers, which may wait for input or parse for a long time.
 #pragma once
 
 namespace lenslet {
 
-/// `stop` is called now and then while files are read; true ends the read. Without it reads go on. Call before threads
-/// read.
+/// Readers call `stop` from time to time; a read ends when it returns true. Default: reads never stop. Call this before
+/// any thread reads.
 void stop_reading_when(bool (*stop)());
 /// Whether `stop` returns true.
 bool reading_stopped();
-/// Throws InterruptedError then.
+/// Throws InterruptedError if `stop` returns true.
 void throw_if_reading_stopped();
 
 }  // namespace lenslet

@@ -1,12 +1,12 @@
-// The check after the launch of a kernel that is chosen from a table. Internal: only files that already include CUDA headers
-// include this one.
+// The check after the launch of a kernel that is chosen from a table. Internal: only files that already include CUDA
+// headers include this one.
 #pragma once
 
 #include <string>
 
 #include "framework/cuda_check.h"
 
-/// LENSLET_CUDA_CHECK_LAUNCH for a name that is known at run time alone, a `const char*`.
+/// LENSLET_CUDA_CHECK_LAUNCH for a name known only at run time, a `const char*`.
 #define LENSLET_CUDA_CHECK_LAUNCH_OF(kernel)                                                             \
   do {                                                                                                   \
     const cudaError_t lenslet_error = cudaGetLastError();                                                \

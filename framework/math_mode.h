@@ -1,4 +1,4 @@
-// Math mode: the arithmetic a layer may use. Never changed silently, always printed.
+// Math mode: the arithmetic of a layer. Always printed; there is no silent fallback.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@ namespace lenslet {
 
 /// Arithmetic of convolutions and matrix products.
 enum class MathMode {
-  kFp32,  // true fp32 products and sums, the default
+  kFp32,  // fp32 products and sums, the default
   kTf32,  // products of operands rounded to 10 mantissa bits, fp32 accumulation
   kFp16   // products of fp16 operands, fp32 accumulation
 };
 
 /// "fp32", "tf32" or "fp16".
 const char* to_string(MathMode math) noexcept;
-/// Inverse of to_string. Throws UsageError naming the legal values.
+/// Inverse of to_string. Throws UsageError with the legal values.
 MathMode parse_math_mode(std::string_view text);
 
 }  // namespace lenslet

@@ -1,4 +1,4 @@
-// Placing buffers of known lifetimes in one block, so that those never alive together share bytes.
+// Placement of buffers with known lifetimes in one block, so that buffers that are never alive together share bytes.
 #pragma once
 
 #include <cstddef>
@@ -8,18 +8,18 @@ namespace lenslet {
 
 /// One buffer: alive from step `first` to step `last`, both included.
 struct BufferLifetime {
-  size_t bytes = 0;         // how large it is
-  int first = 0, last = 0;  // the first and the last step that touches it
+  size_t bytes = 0;         // its size
+  int first = 0, last = 0;  // the first and the last step that uses it
 };
 
-/// Where buffers lie in one block, so that those never alive together share bytes.
+/// The result of plan_memory().
 struct MemoryPlan {
   std::vector<size_t> offsets;  // of each buffer, multiples of the alignment
   size_t total_bytes = 0;       // of the block
 };
 
-/// Largest first, each at the lowest offset that is free for its whole life (greedy by size; Pisarchyk and
-/// Lee 2020, arXiv:2001.03288, section 5.2). Buffers of zero bytes get offset 0.
+/// Places the largest buffer first, each at the lowest offset that is free for its whole life (greedy by size;
+/// Pisarchyk and Lee 2020, arXiv:2001.03288, section 5.2). Buffers of zero bytes get offset 0.
 MemoryPlan plan_memory(const std::vector<BufferLifetime>& buffers, size_t alignment);
 
 }  // namespace lenslet

@@ -1,5 +1,5 @@
-// Modules: backends whose libraries (cuBLAS, cuDNN, oneDNN) are opened on first use, so that a program starts
-// without them and says clearly when they are missing.
+// Modules: backends whose libraries (cuBLAS, cuDNN, oneDNN) are opened on first use. A program thus starts without them
+// and reports when they are missing.
 //
 // A module is a shared object that exports, with C linkage, `lenslet_module_abi` (a function returning
 // kModuleAbiVersion) and getters of its own. It is opened with RTLD_NOW | RTLD_LOCAL and never closed.
@@ -12,27 +12,28 @@
 
 namespace lenslet {
 
-/// Changes with every change of a class that crosses the border to a module.
+/// Increase it with every change of a class that programs and modules share.
 inline constexpr int kModuleAbiVersion = 4;
 
-/// One vendor library a module stands on, as its exported function
+/// One vendor library that a module uses. A module exports
 ///   int lenslet_library_info(ModuleLibrary* libraries, int capacity)
-/// tells: it writes up to `capacity` rows and returns how many there are. The strings live as long as the module.
+/// which writes up to `capacity` rows and returns their total number. The strings live as long as the module.
 struct ModuleLibrary {
   const char* name;     // "cuBLAS"
   const char* version;  // "13.0.2"
   const char* path;     // of the file that the loader took
 };
 
-/// The folder of the program or shared library that holds this code, every link resolved; empty where the system does not
-/// tell. Whatever name a program is started by, its modules and scripts are looked for from there.
+/// The folder of the program or shared library that contains this code, with all links resolved; empty if it is
+/// unknown. Modules and scripts are searched relative to it. The name by which a program is started has no influence.
 std::string code_folder();
 
 /// An opened shared object; it is never closed.
 class Module {
  public:
-  /// Opens `lenslet_<name>.so` once a process: from LENSLET_MODULE_PATH, else beside the program or library that holds this
-  /// code, in `lenslet/` beside it, and where `cmake --install` puts modules, seen from the programs. Throws UnavailableError with the loader's own reason.
+  /// Opens `lenslet_<name>.so` once per process. Searches LENSLET_MODULE_PATH; without it, the folder of the program or
+  /// library that contains this code, `lenslet/` beside it, and where `cmake --install` puts modules relative to the
+  /// programs. Throws UnavailableError with the loader's reason.
   static const Module& open(const std::string& name);
   /// The modules opened so far, in order of their names; opens none.
   static std::vector<const Module*> opened();
@@ -40,7 +41,7 @@ class Module {
   void* symbol(const char* name) const;
   /// The file it was opened from.
   const std::string& path() const noexcept { return path_; }
-  /// The vendor libraries behind it, with version and path, for `doctor` and result files.
+  /// Its vendor libraries with version and path, for `doctor` and result files.
   std::vector<ModuleLibrary> libraries() const;
 
  private:
@@ -52,12 +53,12 @@ class Module {
 
 }  // namespace lenslet
 
-/// Marks what a module exports.
+/// Marks an exported function of a module.
 #define LENSLET_MODULE_EXPORT extern "C" __attribute__((visibility("default")))
-/// Goes once into every module.
+/// Place it once in every module: defines the ABI version.
 #define LENSLET_DEFINE_MODULE() \
   LENSLET_MODULE_EXPORT int lenslet_module_abi() { return lenslet::kModuleAbiVersion; }
-/// Goes into a module that computes on the CPU: it then uses the program's threads and their number.
+/// Place it in a module that computes on the CPU: the module then uses the program's threads.
 #define LENSLET_MODULE_SHARES_THREADS()                                                      \
   LENSLET_MODULE_EXPORT void lenslet_module_use_threads(const lenslet::ParallelHost* host) { \
     lenslet::use_parallel_host(*host);                                                       \

@@ -1,4 +1,4 @@
-// How many multiprocessors a GPU has: what kernels are cut for. Internal: only for files that include CUDA headers.
+// Number of multiprocessors of a GPU, by which launches are sized. Internal: only for files that include CUDA headers.
 #pragma once
 
 #include "framework/cuda_check.h"

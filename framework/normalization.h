@@ -1,4 +1,4 @@
-// Normalization: how a pixel 0..255 becomes the value that a graph reads.
+// Normalization: converts a pixel 0..255 to the input value of a graph.
 #pragma once
 
 #include <array>
@@ -6,24 +6,24 @@
 
 namespace lenslet {
 
-/// (x / 255 - mean) / std of each pixel x, every step rounded to fp32.
+/// (x / 255 - mean) / std of a pixel x; every step is rounded to fp32.
 class Normalization {
  public:
   /// x / 255.
   Normalization() : Normalization(0, 1) {}
-  /// `mean` and `std` are of x / 255.
+  /// `mean` and `std` are those of x / 255.
   Normalization(float mean, float std) noexcept;
 
-  /// What is taken off x / 255.
+  /// Subtracted from x / 255.
   float mean() const noexcept { return mean_; }
-  /// What the rest is divided by.
+  /// Divides the difference.
   float std() const noexcept { return std_; }
-  /// `count` pixels to as many values.
+  /// Writes the values of `count` pixels to `out`.
   void apply(const uint8_t* pixels, int64_t count, float* out) const;
 
  private:
   float mean_, std_;
-  std::array<float, 256> values_;  // 256 are all there are: the exactly rounded steps at the cost of a load
+  std::array<float, 256> values_;  // the value of every pixel, so that apply() is one load per pixel
 };
 
 }  // namespace lenslet

@@ -14,14 +14,14 @@ class NvtxRange {
   NvtxRange& operator=(const NvtxRange&) = delete;
 };
 
-/// The same without a scope, for ranges whose ends lie apart.
+/// Begins a range without a scope.
 void nvtx_push(const char* name);
-/// Ends what nvtx_push() began.
+/// Ends the last range that nvtx_push() began.
 void nvtx_pop() noexcept;
 
-/// cudaProfilerStart and cudaProfilerStop, for `nsys --capture-range=cudaProfilerApi`.
+/// Calls cudaProfilerStart, for `nsys --capture-range=cudaProfilerApi`.
 void profiler_start();
-/// CudaProfilerStop; nothing without a GPU side.
+/// Calls cudaProfilerStop.
 void profiler_stop();
 
 }  // namespace lenslet

@@ -1,4 +1,4 @@
-// A backend asked for by name that only the other kind of device has.
+// The error for a backend requested by name that exists only for the other kind of device.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace lenslet {
 
-/// The GPU's kind for the CPU's, and the other way round.
+/// kCuda for kCpu, and kCpu for kCuda.
 inline DeviceKind other_kind(DeviceKind kind) noexcept {
   return kind == DeviceKind::kCpu ? DeviceKind::kCuda : DeviceKind::kCpu;
 }
 
-/// "backend 'cudnn' runs on cuda, and this run is on cpu (no NVIDIA driver is loaded); there are: direct, onednn". The name is
-/// right, what it needs is not here: exit code 4, not 2.
+/// "backend 'cudnn' runs on cuda, and this run is on cpu (no NVIDIA driver is loaded); there are: direct, onednn". The
+/// name is valid but unavailable here, so the exit code is 4 instead of 2.
 inline UnavailableError only_on_other_device(const std::string& what, DeviceKind here,
                                              const std::string& there_are) {
   const bool no_gpu = here == DeviceKind::kCpu && !cuda_status().usable;

@@ -1,6 +1,6 @@
-// The seam between the framework and the CUDA runtime. Internal: runtime_cuda.cpp implements it with CUDA,
-// runtime_none.cpp refuses in a build without. Handles are void* so that no CUDA type crosses. All functions
-// but the noexcept ones throw DeviceError, MemoryError or UnavailableError.
+// The interface between the framework and the CUDA runtime. Internal: runtime_cuda.cpp implements it with CUDA;
+// runtime_none.cpp, in a build without CUDA, throws UnavailableError. Handles are void*, so that no CUDA type appears.
+// All functions except the noexcept ones throw DeviceError, MemoryError or UnavailableError.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 namespace lenslet::runtime {
 
 CudaStatus query_status() noexcept;
-/// Makes a device current for this thread; returns the one that was.
+/// Makes a device current for this thread; returns the previous one.
 int set_device(int ordinal);
 void restore_device(int ordinal) noexcept;
 size_t free_memory();
@@ -24,11 +24,11 @@ void release_pinned(void* data) noexcept;
 
 void copy_async(void* dst, const void* src, size_t bytes, void* stream);
 void fill_async(void* dst, int byte, size_t bytes, void* stream);
-/// Fills the shared memory of every multiprocessor of the current device, so that what a kernel reads there before it writes
-/// is no lucky zero.
+/// Fills the shared memory of every multiprocessor of the current device, so that a kernel that reads it before writing
+/// does not find zeros.
 void fill_shared_async(int byte, void* stream);
 
-/// Throws where a call or launch of this thread failed and its error was never asked for.
+/// Throws if an earlier call or launch of this thread failed unchecked.
 void throw_on_unreported_error();
 
 void* create_stream();
@@ -42,12 +42,12 @@ void synchronize_event(void* event);
 double elapsed_ns(void* from, void* to);
 
 void begin_capture(void* stream);
-/// The captured work as an executable graph; null and no throw when `discard`.
+/// The captured work as an executable graph; with `discard`, null without an error.
 void* end_capture(void* stream, bool discard);
 void launch_graph(void* graph, void* stream);
 void destroy_graph(void* graph) noexcept;
 
-/// Enqueues a host function that returns once *`open` becomes true.
+/// Enqueues the host function wait(argument), which holds the stream back until it returns.
 void hold_stream(void* stream, void (*wait)(void*), void* argument);
 
 }  // namespace lenslet::runtime

@@ -10,18 +10,17 @@ namespace lenslet {
 
 class Shape {
  public:
-  static constexpr int kMaxRank = 8;  // as many dimensions as a weight file may have
+  static constexpr int kMaxRank = 8;  // also the limit of a weights file
 
   Shape() = default;
-  /// Throws DataError when the rank exceeds kMaxRank, a dimension is negative or the element count exceeds
-  /// 2^63 - 1.
+  /// Throws DataError if the rank exceeds kMaxRank, a dimension is negative or the element count exceeds 2^63 - 1.
   Shape(std::initializer_list<int64_t> dims) : Shape(dims.begin(), static_cast<int>(dims.size())) {}
-  /// From `rank` sizes, outermost first. Throws UsageError as the other constructor does.
+  /// From `rank` sizes, outermost first. Throws like the other constructor.
   Shape(const int64_t* dims, int rank);
 
   /// Number of dimensions.
   int rank() const noexcept { return rank_; }
-  /// Dimension `i`, counted from the outermost; negative counts from the innermost (-1 is the last).
+  /// Dimension `i`, counted from the outermost; a negative `i` counts from the innermost (-1 is the last).
   int64_t operator[](int i) const noexcept { return dims_[static_cast<size_t>(i < 0 ? rank_ + i : i)]; }
   /// Product of the dimensions; 1 for rank 0.
   int64_t num_elements() const noexcept { return num_elements_; }

@@ -1,7 +1,7 @@
-// One object of a library for each device and stream, shared by all who ask for it while someone holds it.
+// One library handle per device and stream, shared by all its users.
 //
-// One that nobody holds any more waits for the next stream of its device: libraries do not give back all of what a handle took
-// (cuDNN 9.14: 11 KiB of host memory each time), and making one takes milliseconds.
+// An unused handle is kept for the next stream of its device: creating one takes milliseconds, and libraries do not
+// release all memory of a destroyed handle (cuDNN 9.14 leaks 11 KiB of host memory each time).
 #pragma once
 
 #include <map>
@@ -13,8 +13,8 @@
 
 namespace lenslet {
 
-/// The T of this stream, made by T() on the current device for the first who asks, which must be the stream's; whoever uses it
-/// tells it the stream first.
+/// Returns the T of this stream. The first call creates it by T() on the current device, which must be the stream's.
+/// The user sets the stream on it before use.
 template <typename T>
 std::shared_ptr<T> shared_per_stream(const Stream& stream) {
   using Key = std::pair<int, void*>;
@@ -23,7 +23,7 @@ std::shared_ptr<T> shared_per_stream(const Stream& stream) {
     std::map<Key, std::weak_ptr<T>> in_use;
     std::multimap<int, std::unique_ptr<T>> idle;  // by device
   };
-  // Never destroyed: what still is in use when the program ends comes back to it.
+  // Never destroyed, because handles in use at the end of the program still return to it.
   static Pool& pool = *new Pool;
   const Key key{stream.device().ordinal, stream.native_handle()};
   std::lock_guard<std::mutex> lock(pool.mutex);

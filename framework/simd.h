@@ -1,14 +1,13 @@
-// Instruction sets of the CPU side: the build targets plain x86-64, kernels choose at run time.
+// Instruction sets of the CPU side: the build targets baseline x86-64; kernels choose at run time.
 //
-// A loop that the compiler vectorises by itself is marked LENSLET_SIMD_CLONES: it is compiled once for each
-// set, and the loader picks. A kernel whose register tile depends on the vector width is a template over the
-// width and compiled by hand under LENSLET_TARGET_AVX2 and LENSLET_TARGET_AVX512, with simd_level() to
-// choose.
+// LENSLET_SIMD_CLONES marks a loop that the compiler vectorises by itself: it is compiled once per set, and the loader
+// selects one. A kernel whose register tile depends on the vector width is a template over the width. It is
+// instantiated under LENSLET_TARGET_AVX2 and LENSLET_TARGET_AVX512, and simd_level() selects one.
 #pragma once
 
 namespace lenslet {
 
-/// Instruction sets that kernels are compiled for by hand.
+/// Instruction sets that kernels are instantiated for.
 enum class SimdLevel {
   kBaseline,  // what the build targets: SSE2 on x86-64
   kAvx2,      // AVX2 and FMA
@@ -21,7 +20,7 @@ enum class SimdLevel {
 /// Compiles a function for AVX-512.
 #define LENSLET_TARGET_AVX512 __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")))
 
-/// The best that this processor can run.
+/// The best level that this processor supports.
 inline SimdLevel simd_level() noexcept {
   static const SimdLevel level = [] {
     __builtin_cpu_init();
@@ -40,7 +39,7 @@ inline SimdLevel simd_level() noexcept {
 inline SimdLevel simd_level() noexcept { return SimdLevel::kBaseline; }
 #endif
 
-// The loader's choice (ifunc) runs before a sanitizer's runtime is up, so sanitized builds keep the baseline.
+// The loader selects (ifunc) before a sanitizer's runtime is initialised, so sanitized builds keep the baseline.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 #define LENSLET_SIMD_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))

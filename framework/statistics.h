@@ -8,11 +8,11 @@ namespace lenslet {
 
 /// Nanoseconds; percentiles by linear interpolation between order statistics.
 struct TimeStats {
-  size_t samples = 0;                                     // how many were taken; 0: nothing is known
+  size_t samples = 0;                                     // their number; 0: the quantiles are meaningless
   double min = 0, p10 = 0, median = 0, p90 = 0, max = 0;  // quantiles, in the samples' unit
 };
 
-/// All zero for no samples.
+/// The quantiles of the samples; all zero if there are none.
 TimeStats summarize(std::vector<double> samples_ns);
 
 /// Steady clock, nanoseconds.

@@ -1,5 +1,5 @@
 // Stream and Event: ordered asynchronous work on one device, and points in it that can be timed.
-// On the CPU work runs at once in the calling thread, and an event is a reading of the steady clock.
+// On the CPU work runs immediately in the calling thread, and an event is a reading of the steady clock.
 #pragma once
 
 #include <memory>
@@ -8,10 +8,10 @@
 
 namespace lenslet {
 
-/// Owns one CUDA stream (non-blocking with respect to the default stream), or stands for the CPU. Movable.
+/// Owns one CUDA stream (non-blocking with respect to the default stream), or represents the CPU. Movable.
 class Stream {
  public:
-  /// A new one. Throws DeviceError.
+  /// Creates a stream on the device. Throws DeviceError.
   explicit Stream(Device device);
   ~Stream();
   Stream(Stream&& other) noexcept;
@@ -19,11 +19,11 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  /// Where its work runs.
+  /// The device that runs its work.
   Device device() const noexcept { return device_; }
   /// The cudaStream_t, as void* so that no CUDA type is needed here; nullptr on the CPU.
   void* native_handle() const noexcept { return handle_; }
-  /// Waits for everything enqueued; throws DeviceError when any of it failed.
+  /// Waits for all enqueued work. Throws DeviceError if any of it failed or device_timeout_s() passed.
   void synchronize();
 
  private:
@@ -34,7 +34,7 @@ class Stream {
 /// A point in a stream. Movable.
 class Event {
  public:
-  /// Not recorded yet. Throws DeviceError.
+  /// Creates an event that is not recorded yet. Throws DeviceError.
   explicit Event(Device device);
   ~Event();
   Event(Event&& other) noexcept;
@@ -42,11 +42,11 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  /// Marks the place that the stream has reached.
+  /// Records the event after the work enqueued so far.
   void record(Stream& stream);
-  /// Waits until the stream has passed it.
+  /// Waits until the stream has passed it. Throws like Stream::synchronize().
   void synchronize();
-  /// Nanoseconds from `earlier` to this one; both recorded and completed.
+  /// Nanoseconds from `earlier` to this event. Both must be recorded and completed.
   double ns_since(const Event& earlier) const;
 
  private:
@@ -55,10 +55,10 @@ class Event {
   double host_ns_ = 0;
 };
 
-/// Makes `device` current for this thread until destroyed; nothing on the CPU. CUDA calls below need it.
+/// Makes `device` the current CUDA device of this thread until destroyed; does nothing for the CPU.
 class DeviceGuard {
  public:
-  /// Makes it the current device; nothing for the CPU.
+  /// Throws DeviceError.
   explicit DeviceGuard(Device device);
   ~DeviceGuard();
   DeviceGuard(const DeviceGuard&) = delete;
@@ -68,13 +68,13 @@ class DeviceGuard {
   int previous_ = -1;
 };
 
-/// Throws DeviceError where a launch of this thread failed and whoever launched it did not ask; nothing on the CPU.
+/// Throws DeviceError after an unchecked launch failure of this thread; does nothing for the CPU.
 void throw_on_unreported_error(Device device);
 
 /// A captured sequence of work, replayed with one launch. CUDA only.
 class CapturedGraph {
  public:
-  /// Everything `enqueue` puts on `stream` becomes one CUDA graph; nothing of it runs now.
+  /// Captures the work that `enqueue` puts on `stream` as one CUDA graph, without running it.
   template <typename Enqueue>
   static CapturedGraph capture(Stream& stream, Enqueue&& enqueue) {
     Capture guard(stream);
@@ -85,7 +85,7 @@ class CapturedGraph {
   ~CapturedGraph();
   CapturedGraph(CapturedGraph&& other) noexcept;
   CapturedGraph& operator=(CapturedGraph&& other) noexcept;
-  /// Whether there is one.
+  /// False for a default-constructed or moved-from object.
   explicit operator bool() const noexcept { return exec_ != nullptr; }
   /// Enqueues one replay.
   void launch(Stream& stream) const;

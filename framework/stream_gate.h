@@ -1,5 +1,5 @@
-// StreamGate: holds a CUDA stream back until everything to be timed is enqueued, so that events measure the GPU's time
-// and not the rate at which the host launches. Internal.
+// StreamGate: holds a CUDA stream back until all timed work is enqueued, so that events measure the GPU and not the
+// host's launch rate. Internal.
 #pragma once
 
 #include <memory>
@@ -10,21 +10,22 @@ namespace lenslet {
 
 class StreamGate {
  public:
-  /// Work enqueued from now on waits for open(). Nothing on the CPU, where work runs at once. Everything that will be
-  /// enqueued must have run before: a library that sets itself up behind a closed gate would wait for it.
+  /// Work enqueued from now on waits for open(). On the CPU it does nothing. All work must have run once before,
+  /// because a library that initialises itself behind a closed gate would wait forever.
   explicit StreamGate(Stream& stream);
   ~StreamGate() { open(); }
   StreamGate(const StreamGate&) = delete;
   StreamGate& operator=(const StreamGate&) = delete;
   void open() noexcept;
-  /// Whether the gate gave up before open(), after synchronising: the driver's queue holds about a thousand launches, and
-  /// a pass with more of them would wait for ever behind a closed gate. Intervals then hold the host's time too.
+  /// Whether the gate opened before open(); valid after synchronising. The driver's queue holds about a thousand
+  /// launches, so a pass with more of them would wait forever behind a closed gate. Intervals then include the host's
+  /// time.
   bool gave_up() const noexcept;
 
  private:
   struct State;
   static void wait(void* argument);
-  std::shared_ptr<State> state_;  // shared with the host function, which a dead context never runs
+  std::shared_ptr<State> state_;  // shared with the host function, which never runs in a lost context
 };
 
 }  // namespace lenslet

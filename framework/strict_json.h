@@ -1,8 +1,8 @@
-// Internal: JSON from people's files, parsed strictly and within bounds.
+// Internal: strict and bounded parsing of JSON files.
 //
-// nlohmann's parser alone keeps the last of repeated keys, takes a NUL for the end, takes quadratic time for an object of
-// many keys (an ordered object is a list) and follows any depth, into which dump() then recurses until the stack ends; with
-// a callback it takes quadratic time for an array of objects as well.
+// nlohmann's parser by itself has these faults: it keeps the last of repeated keys; it takes a NUL byte for the end; it
+// accepts any depth, on which dump() overflows the stack; it takes quadratic time for an object with many keys (an
+// ordered object is a list) and, with a callback, for an array of objects.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,18 @@
 
 namespace lenslet {
 
-constexpr int kMaxJsonDepth = 16;      // files of ours have 5 levels
-constexpr size_t kMaxJsonKeys = 1024;  // of one object; ours have some 30
+constexpr int kMaxJsonDepth = 16;      // Lenslet's files have 5 levels
+constexpr size_t kMaxJsonKeys = 1024;  // per object; Lenslet's files have about 30
 
-/// Throws DataError naming `origin`: not JSON, cut short, a NUL byte, nested deeper than kMaxJsonDepth levels, an object of
-/// more than kMaxJsonKeys keys or with a key twice. Takes time in proportion to the text; throws InterruptedError once
+/// Throws DataError naming `origin` for: invalid or truncated JSON, a NUL byte, more than kMaxJsonDepth levels, an
+/// object with a duplicate key or more than kMaxJsonKeys keys. Takes linear time. Throws InterruptedError if
 /// reading_stopped().
 nlohmann::ordered_json parse_strict_json(const std::string& text, const std::string& origin);
 
-/// Throws DataError naming `origin` and the byte where `text` holds a NUL: parsers take it for the end of the text.
+/// Throws DataError naming `origin` and the position if `text` contains a NUL, which parsers take for the end.
 void demand_no_nul(std::string_view text, const std::string& origin);
 
-/// The beginning of a value as text, for messages.
+/// The first part of a value as text, for messages.
 std::string json_excerpt(const nlohmann::ordered_json& value);
 
 }  // namespace lenslet

@@ -1,5 +1,5 @@
-// Tensors: values with a shape on a device, fp32 unless said otherwise. Layout is row-major, outermost dimension
-// first; activations are NCHW.
+// Tensors: values with a shape on a device, fp32 by default. The layout is row-major, outermost dimension first;
+// activations are NCHW.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,11 @@
 
 namespace lenslet {
 
-/// What one element of a view is. Activations between layers are fp32; the others are what a model as a whole may read
-/// and write.
+/// The type of an element. Activations between layers are fp32; only the input and output of a whole model may have the
+/// other types.
 enum class ElementType {
   kFp32,
-  kUint8,      // a pixel, 0..255, that the model normalises itself
+  kUint8,      // a pixel, 0..255, not normalised
   kPrediction  // a Prediction: class and probability
 };
 
@@ -25,9 +25,9 @@ size_t element_bytes(ElementType type) noexcept;
 /// "fp32", "uint8" or "prediction".
 const char* to_string(ElementType type) noexcept;
 
-/// What a classifier says of one sample.
+/// The answer of a classifier for one sample.
 struct Prediction {
-  int32_t label = 0;      // the class of the largest logit, the first of equals
+  int32_t label = 0;      // the class of the largest logit; the first if several are equal
   float probability = 0;  // its softmax
 };
 
@@ -63,14 +63,13 @@ struct TensorView {
   operator ConstTensorView() const { return {data, shape, device, type}; }
 };
 
-/// Owns bytes on a device, aligned to 256. On the CPU the memory is plain; see PinnedBuffer for page-locked
-/// memory.
+/// Owns bytes on a device, aligned to kAlignment. On the CPU the memory is pageable; PinnedBuffer is page-locked.
 class Buffer {
  public:
   static constexpr size_t kAlignment = 256;  // of every allocation, bytes
 
   Buffer() = default;
-  /// Throws MemoryError with the bytes asked for and the bytes free. Zero bytes gives a null pointer.
+  /// Throws MemoryError with the requested and the free bytes. Zero bytes give a null pointer.
   Buffer(Device device, size_t bytes);
   ~Buffer();
   Buffer(Buffer&& other) noexcept;
@@ -96,10 +95,10 @@ class Buffer {
   size_t bytes_ = 0;
 };
 
-/// Host memory that `device` copies from and to at full speed: page-locked for a GPU, plain for the CPU.
+/// Host memory for fast copies from and to `device`: page-locked for a GPU, pageable for the CPU.
 class PinnedBuffer {
  public:
-  /// For copies to and from that device. Throws MemoryError.
+  /// Throws MemoryError.
   PinnedBuffer(Device device, size_t bytes);
   ~PinnedBuffer();
   PinnedBuffer(PinnedBuffer&& other) noexcept;
@@ -116,7 +115,7 @@ class PinnedBuffer {
   bool pinned_ = false;
 };
 
-/// Owns fp32 values. Contents are undefined until written.
+/// Owns fp32 values, uninitialised until written.
 class Tensor {
  public:
   Tensor() = default;
@@ -142,11 +141,10 @@ class Tensor {
   Buffer buffer_;
 };
 
-/// Enqueues a copy of `bytes` on `stream`; host memory that is not pinned is copied before this returns.
+/// Enqueues a copy of `bytes` on `stream`. A copy of pageable host memory is complete when this returns.
 void copy_bytes(void* dst, Device dst_device, const void* src, Device src_device, size_t bytes,
                 Stream& stream);
-/// Enqueues a copy; element counts and types must agree (a shape may differ: a view). Throws DataError where they
-/// do not.
+/// Enqueues a copy. Throws DataError if element counts or types differ; shapes may differ.
 void copy(ConstTensorView src, TensorView dst, Stream& stream);
 /// Enqueues a fill with one byte value.
 void fill_bytes(void* dst, Device device, int byte, size_t bytes, Stream& stream);

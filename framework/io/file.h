@@ -1,4 +1,4 @@
-// Whole files in, whole files out.
+// Reading and writing of whole files.
 #pragma once
 
 #include <csignal>
@@ -11,34 +11,33 @@
 
 namespace lenslet {
 
-/// Reads a regular file, or standard input for "-" (a pipe or a file, not a terminal). Throws DataError
-/// naming the file: missing, unreadable, a directory, a FIFO or device (refused at once, never waited for),
-/// or larger than `max_bytes`. A signal that interrupts the read ends it with InterruptedError once reading_stopped(),
-/// so that Ctrl-C leaves a pipe without a writer.
+/// Reads a regular file, or standard input for "-" (a pipe or a file, not a terminal). Throws DataError naming the file
+/// if it is missing, unreadable, a directory, a FIFO or device (refused without waiting), or larger than `max_bytes`.
+/// Throws InterruptedError after a signal if reading_stopped(), so that Ctrl-C ends a wait for a pipe.
 std::vector<uint8_t> read_file(const std::string& path, size_t max_bytes);
 
-/// The name of a file that must not stay behind half done. It is removed when this object ends, and by
-/// remove_unfinished_files(), unless release() said that it was renamed.
+/// The name of an incomplete file. The destructor and remove_unfinished_files() remove the file, unless release() was
+/// called.
 class UnfinishedFile {
  public:
-  /// Notes the name; creates nothing.
+  /// Stores the name; creates no file.
   explicit UnfinishedFile(std::string path);
   ~UnfinishedFile();
   UnfinishedFile(const UnfinishedFile&) = delete;
   UnfinishedFile& operator=(const UnfinishedFile&) = delete;
-  /// Forgets the name: the file was renamed.
+  /// Call it when the file is complete and renamed.
   void release() noexcept;
-  /// The name that was noted.
+  /// The stored name.
   const std::string& path() const noexcept { return path_; }
 
  private:
   std::string path_;
 };
 
-/// Removes what every UnfinishedFile names. For a signal handler that ends the process next: calls nothing but unlink().
+/// Removes the file of every UnfinishedFile. For a signal handler that then ends the process: it calls only unlink().
 void remove_unfinished_files() noexcept;
 
-/// No signal handler runs in this thread while it exists: creating a file and noting its name are one step.
+/// Blocks signals in this thread while it exists, so that creating a file and storing its name is atomic for handlers.
 class SignalsHeld {
  public:
   SignalsHeld();
@@ -50,34 +49,34 @@ class SignalsHeld {
   sigset_t before_;
 };
 
-/// The reader of standard output went away (`| head`): the program stops without a message.
+/// The reader of standard output closed it (`| head`). The program stops without a message.
 class ClosedPipe : public OutputError {
  public:
   ClosedPipe() : OutputError("the reader of the output went away") {}
 };
 
-/// Writes all of it, waiting where a non-blocking descriptor takes no more. Returns 0 or errno.
+/// Writes all bytes and waits if a non-blocking descriptor is full. Returns 0 or errno.
 int write_all(int descriptor, const char* data, size_t size) noexcept;
 
-/// Whether OutputFile writes to what stands under `path` instead of replacing it: "-", /dev/stdout, /dev/fd/3, a device, a
-/// FIFO, or the very file that standard output or standard error is redirected to.
+/// Whether OutputFile writes to `path` instead of replacing it: "-", /dev/stdout, /dev/fd/3, a device, a FIFO, or the
+/// file that standard output or standard error is redirected to.
 bool is_stream(const std::string& path);
-/// Whether that is standard output.
+/// Whether `path` is standard output.
 bool is_standard_output(const std::string& path);
 
-/// Writes to a temporary name beside `path` and renames on commit(), so that an interrupted run leaves the
-/// old file or none. A stream, as is_stream() tells, is written to directly. Every write and close is checked.
+/// Writes to a temporary file beside `path` and renames it on commit(), so that an interrupted run leaves the old file
+/// or none. Writes directly if is_stream(path). Checks every write and close.
 class OutputFile {
  public:
-  /// Throws OutputError naming the file and the system's reason.
+  /// Throws OutputError with the file and the system's reason.
   explicit OutputFile(const std::string& path);
-  /// Removes the temporary file when commit() was not reached.
+  /// Removes the temporary file if commit() was not called.
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
-  /// Appends. Throws OutputError, ClosedPipe where the reader of standard output went away.
+  /// Appends. Throws OutputError; ClosedPipe if the reader of standard output closed it.
   void write(const std::string& text);
-  /// Flushes, closes and renames. Throws as write() does.
+  /// Flushes, closes and renames. Throws like write().
   void commit();
 
  private:
@@ -85,7 +84,7 @@ class OutputFile {
   [[noreturn]] void fail(int error) const;
 
   std::string path_, buffer_;
-  std::optional<UnfinishedFile> temporary_;  // none where a stream is written to
+  std::optional<UnfinishedFile> temporary_;  // none for a stream
   bool standard_output_ = false;
   int descriptor_ = -1;
 };

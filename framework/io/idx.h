@@ -1,5 +1,5 @@
-// IDX files (LeCun's format of MNIST): big-endian, magic 00 00 TT DD, dimensions, data; plain or gzipped,
-// told by content.
+// IDX files (LeCun's format of MNIST): big-endian, magic 00 00 TT DD, dimensions, data; plain or gzipped, detected by
+// content.
 #pragma once
 
 #include <cstdint>
@@ -11,36 +11,35 @@ namespace lenslet {
 
 /// Unsigned bytes with their dimensions.
 struct IdxArray {
-  std::vector<int64_t> dims;  // as the header has them, outermost first
-  std::vector<uint8_t> data;  // as many bytes as the dimensions say
+  std::vector<int64_t> dims;  // from the header, outermost first
+  std::vector<uint8_t> data;  // the product of the dimensions in bytes
 };
 
-/// Sees the dimensions that a header states, before any data are unpacked, and throws where they are not the wanted ones.
+/// Checks the dimensions of the header before data is decompressed; throws if they are not the expected ones.
 using IdxDimsCheck = std::function<void(const std::vector<int64_t>& dims)>;
 
-/// Reads an IDX file of unsigned bytes with `rank` dimensions. Throws DataError naming the file and what is
-/// wrong in it, and what `check` throws.
+/// Reads an IDX file of unsigned bytes with `rank` dimensions. Throws DataError naming the file and the fault, and
+/// exceptions of `check`.
 IdxArray read_idx(const std::string& path, int rank, const IdxDimsCheck& check = nullptr);
-/// The same of a file's bytes; `origin` names it in messages.
+/// The same for the bytes of a file; `origin` names it in messages.
 IdxArray parse_idx(std::vector<uint8_t> bytes, int rank, const std::string& origin,
                    const IdxDimsCheck& check = nullptr);
 
 /// Images [count, rows, cols] and their labels.
 struct ImageDataset {
-  int64_t count = 0, rows = 0, cols = 0;  // images, and pixels of each
+  int64_t count = 0, rows = 0, cols = 0;  // images, and pixels per image
   std::vector<uint8_t> images;            // [count, rows, cols], ink bright on 0
   std::vector<uint8_t> labels;            // [count], 0..9
   std::string images_path, labels_path;   // the files they were read from
 };
 
-/// Finds and reads `<split>-images` and `<split>-labels` (split "t10k" or "train") in a folder, as
-/// `-idx3-ubyte` or
-/// `.idx3-ubyte`, with or without `.gz`. Throws DataError: nothing found (with the names tried), counts that
-/// differ, images that are not `rows` x `cols`, a label above 9 (with its index).
+/// Finds and reads `<split>-images` and `<split>-labels` (split "t10k" or "train") in a folder, as `-idx3-ubyte` or
+/// `.idx3-ubyte`, with or without `.gz`. Throws DataError: not found (with the names tried), different counts, images
+/// that are not `rows` x `cols`, a label above 9 (with its index).
 ImageDataset read_image_dataset(const std::string& folder, const std::string& split, int64_t rows,
                                 int64_t cols);
 
-/// The names under which read_image_dataset() looks for files in that folder, of both splits.
+/// The file names that read_image_dataset() tries in that folder, for both splits.
 std::vector<std::string> image_dataset_files(const std::string& folder);
 
 }  // namespace lenslet

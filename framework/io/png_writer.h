@@ -1,4 +1,4 @@
-// Pictures out: 8-bit PNG.
+// Writing of 8-bit PNG pictures.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace lenslet {
 
-/// The bytes of a PNG file: grey, grey with alpha, RGB or RGBA by the image's channels, 8 bits each. Throws DataError
-/// for a size that PNG does not know or pixels that do not fit it, MemoryError where zlib gets none.
+/// Returns the bytes of a PNG file: grey, grey with alpha, RGB or RGBA, 8 bits per channel. Throws DataError if the
+/// size is invalid for PNG or does not match the pixels, MemoryError if zlib gets no memory.
 std::string encode_png(const Image& image);
 
 }  // namespace lenslet

@@ -1,4 +1,4 @@
-// Internal to framework/io: the one place that stb_image is compiled in.
+// Internal to framework/io: the only file that compiles stb_image.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace lenslet {
 
-/// Decodes a PNG whose chunks have been checked, with at most `budget` bytes of memory. Fills `pixels` with 8
-/// bits a channel, `channels` of them, and returns an empty string, or stb_image's reason.
+/// Decodes a PNG whose chunks have been checked, with at most `budget` bytes of memory. Sets `channels` and `pixels`, 8
+/// bits per channel. Returns an empty string, or stb_image's reason for a failure.
 std::string stb_decode_png(const std::vector<uint8_t>& bytes, size_t budget, int& channels,
                            std::vector<uint8_t>& pixels);
 
