@@ -16,8 +16,8 @@ const char* to_string(DeviceKind kind) noexcept;
 
 /// One device: the CPU, or a GPU by its ordinal.
 struct Device {
-  DeviceKind kind = DeviceKind::kCpu;
-  int ordinal = 0;  // CUDA ordinal; 0 for the CPU
+  DeviceKind kind = DeviceKind::kCpu;  // CPU or GPU
+  int ordinal = 0;                     // CUDA ordinal; 0 for the CPU
 
   /// True for a GPU.
   bool is_cuda() const noexcept { return kind == DeviceKind::kCuda; }
