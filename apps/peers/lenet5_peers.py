@@ -27,7 +27,6 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "weights"))
 import lenet5 as shared  # noqa: E402  (the scripts' common module, beside the weights)
-import figure  # noqa: E402
 import lenslet_side  # noqa: E402
 from side import Absent, NotMeasured, Turns  # noqa: E402
 
@@ -243,7 +242,7 @@ def parse_arguments():
     parser.add_argument("--window-ms", type=float, default=10, help="length of a window")
     parser.add_argument("--seconds", type=float, help="time for the GPU's batches; what does not fit is SKIPPED [no limit]")
     parser.add_argument("--json", required=True, help="output file")
-    parser.add_argument("--figure", help="images/s by batch as .svg or .png; needs matplotlib")
+    parser.add_argument("--figure", help="SVG file of images/s by batch; needs matplotlib")
     return parser.parse_args()
 
 
@@ -289,7 +288,11 @@ def main():
                 save(document, arguments.json, "INTERRUPTED")
     save(document, arguments.json, "COMPLETE")
     if arguments.figure:
-        figure.draw(arguments.json, arguments.figure)
+        sys.path.insert(0, str(ROOT / "apps" / "report"))
+        import figures_peers
+        import style
+
+        style.write(arguments.figure, figures_peers.by_batch(json.loads(Path(arguments.json).read_text())), arguments.json)
 
 
 if __name__ == "__main__":

@@ -2,10 +2,9 @@
 
 import re
 
-from drawing import Drawing, slug
 from results import Rows, geometric_mean
-from selection import deep_rows, rung_of
-from style import BACK, HATCHES, MARKERS, SOFT, colour, legend_below, log_axis, panels, series, to_svg
+from selection import climbed, deep_names, deep_rows, rung_of
+from style import DOTTED, SOFT, bar, drawing, legend_below, line_style, log_axis, panels, series, slug
 from words import shape, short
 
 
@@ -15,25 +14,21 @@ def figure_name(algorithm):
 
 def _wrapped(rung):
     number, _, words = rung.partition("_")
-    return (
-        f"{number}\n" + words.replace("_", "\n")
-        if re.match(r"^\d+$", number)
-        else rung.replace("_", "\n").replace(".", "\n")
-    )
+    if re.match(r"^\d+$", number):
+        return f"{number}\n" + words.replace("_", "\n")
+    return rung.replace("_", "\n").replace(".", "\n")
 
 
 def climb(name, rows):
     """TFLOP/s and share of cuDNN, one line a shape, rung after rung."""
-    # Rivals are no step of the climb; cuDNN is the mark of the right panel.
-    drawn = Rows(row for row in rows.drawn if row.gflops and rung_of(row) != "rival")
+    drawn = Rows(row for row in climbed(rows).drawn if row.gflops)  # cuDNN is the mark of the right panel
     rungs = list(dict.fromkeys(rung_of(row) for row in drawn))
-    problems = drawn.problems()
     if len(rungs) < 2:
         return None
     shares = any(row.ratio for row in drawn)
     figure, flat = panels(2 if shares else 1, width=9.6, height=4.0, share=False)
-    for i, problem in enumerate(problems):
-        style = {"color": colour(i), "marker": MARKERS[i % len(MARKERS)], "label": shape(problem)}
+    for i, problem in enumerate(drawn.problems()):
+        style = {**line_style(i), "label": shape(problem)}
         mine = {rung: Rows(r for r in drawn.where(problem=problem) if rung_of(r) == rung).best() for rung in rungs}
         steps = [(x, mine[rung]) for x, rung in enumerate(rungs) if mine[rung]]
         flat[0].plot([x for x, _ in steps], [row.gflops / 1e3 for _, row in steps], **style)
@@ -43,10 +38,9 @@ def climb(name, rows):
     log_axis(flat[0].yaxis)
     flat[0].set(title="rate (logarithmic)", ylabel="TFLOP/s")
     if shares:
-        flat[1].axhline(100, color=SOFT, linewidth=1.1, linestyle=(0, (1, 2)))
-        flat[1].annotate(
-            "cuDNN fp32, best layout", (0, 100), xytext=(0, 3), textcoords="offset points", fontsize=8.5, color=SOFT
-        )
+        flat[1].axhline(100, **DOTTED)
+        note = {"xytext": (0, 3), "textcoords": "offset points", "fontsize": 8.5, "color": SOFT}
+        flat[1].annotate("cuDNN fp32, best layout", (0, 100), **note)
         flat[1].set(title="share of cuDNN", ylabel="% of cuDNN's rate")
         flat[1].set_ylim(bottom=0)
     for axes in flat:
@@ -64,49 +58,32 @@ def climb(name, rows):
             f" {what} stands at ×{short(geometric_mean(last))} of cuDNN in the geometric mean of {len(last)} shapes,"
             f" ×{short(min(last))} at least."
         )
-    return Drawing(figure_name(name), f"The climb of {name}", to_svg(figure, figure_name(name)), caption)
+    return drawing(figure_name(name), f"The climb of {name}", figure, caption)
 
 
 def deep(rows):
     found = deep_rows(rows)
-    wanted = [
-        "implicit_gemm fp32",
-        "winograd fp32",
-        "cudnn fp32",
-        "tensor_core tf32",
-        "cudnn tf32",
-        "tensor_core fp16",
-        "cudnn fp16",
-    ]
-    names = [name for name in wanted if any(name in best for best in found.values())]
-    if not names or not found:
+    names = deep_names(found)
+    kinds = {
+        "fp32": [name for name in names if name.endswith("fp32")],
+        "tensor cores: tf32 and fp16": [name for name in names if not name.endswith("fp32")],
+    }
+    kinds = {title: mine for title, mine in kinds.items() if mine}
+    if not kinds:
         return None
-    kinds = [
-        ("fp32", [name for name in names if name.endswith("fp32")]),
-        ("tensor cores: tf32 and fp16", [name for name in names if not name.endswith("fp32")]),
-    ]
-    kinds = [(title, mine) for title, mine in kinds if mine]
     figure, flat = panels(len(kinds), width=5.4 * len(kinds), height=3.6, share=False)
     families = series(["implicit_gemm", "winograd", "cudnn", "tensor_core"])
-    for axes, (title, mine) in zip(flat, kinds):
+    shapes = [shape(problem).replace("N8 ", "").replace(" ", "\n") for problem in found]
+    for axes, (title, mine) in zip(flat, kinds.items()):
         width = 0.84 / len(mine)
         for i, name in enumerate(mine):
             family, math = name.split()
             for j, best in enumerate(found.values()):
                 if name in best:
-                    axes.bar(
-                        j + width * (i - (len(mine) - 1) / 2),
-                        best[name].gflops / 1e3,
-                        width * 0.94,
-                        color=families[family]["color"],
-                        hatch=HATCHES[("fp32", "tf32", "fp16").index(math)],
-                        edgecolor=BACK,
-                        linewidth=0.5,
-                        label=name,
-                    )
-        axes.set_xticks(
-            range(len(found)), [shape(problem).replace("N8 ", "").replace(" ", "\n") for problem in found], fontsize=8
-        )
+                    at, rate = j + width * (i - (len(mine) - 1) / 2), best[name].gflops / 1e3
+                    pattern = ("fp32", "tf32", "fp16").index(math)
+                    bar(axes, at, rate, width * 0.94, pattern, color=families[family]["color"], label=name)
+        axes.set_xticks(range(len(found)), shapes, fontsize=8)
         axes.set(title=title)
         axes.grid(axis="x", visible=False)
     flat[0].set_ylabel("TFLOP/s")
@@ -116,6 +93,4 @@ def deep(rows):
         " operations of the direct sum, of which it does fewer. tf32 and fp16 round the operands and are no rivals of"
         " fp32."
     )
-    return Drawing(
-        "deep3x3", "3×3 convolutions of the published implicit-GEMM study", to_svg(figure, "deep3x3"), caption
-    )
+    return drawing("deep3x3", "3×3 convolutions of the published implicit-GEMM study", figure, caption)

@@ -1,27 +1,20 @@
-"""Figures of study A: one RGB image by size and stride."""
+"""Figures of study A: one RGB image by size and stride, and matrix products by memory, tile, partition and block."""
 
 import math
 
-from drawing import Drawing
 from results import geometric_mean, natural
-from selection import FP32, fastest, heat_cells
-from style import (
-    BACK,
-    HATCHES,
-    INK,
-    LINES,
-    PUBLISHED,
-    SOFT,
-    colour,
-    legend_below,
-    log_axis,
-    panels,
-    plt,
-    published_key,
-    series,
-    to_svg,
-)
+from selection import FP32, heat_cells
+from style import LINES, SOFT, bar, drawing, legend_below, line_style, log_axis, one_panel, panels, plt, series
+from style import size_panels, with_printed
 from words import short
+
+
+def milliseconds(row):
+    return row.ns / 1e6
+
+
+def printed_milliseconds(row):
+    return row.published_ns / 1e6 if row.published_ns else None
 
 
 def _shade(ratio, strongest):
@@ -40,21 +33,14 @@ def heat_map(rows):
     columns = sorted({(k, stride) for k, stride, _ in cells}, key=lambda c: (natural(c[0]), natural(c[1])))
     sizes = sorted({size for _, _, size in cells}, key=natural)
     strongest = max(max(cells.values()), 1 / min(cells.values()), 2)
-    figure, axes = plt.subplots(figsize=(1.6 + 1.1 * len(columns), 0.9 + 0.52 * len(sizes)), constrained_layout=True)
+    figure, axes = one_panel(1.6 + 1.1 * len(columns), 0.9 + 0.52 * len(sizes))
     for i, (k, stride) in enumerate(columns):
         for j, size in enumerate(sizes):
             ratio = cells.get((k, stride, size))
             shade, ink = _shade(ratio, strongest) if ratio else ("none", SOFT)
             axes.add_patch(plt.Rectangle((i, j), 0.96, 0.94, facecolor=shade, edgecolor=LINES, linewidth=0.5))
-            axes.text(
-                i + 0.48,
-                j + 0.47,
-                f"×{short(ratio)}" if ratio else "no time",
-                ha="center",
-                va="center",
-                color=ink,
-                fontsize=10,
-            )
+            text = f"×{short(ratio)}" if ratio else "no time"
+            axes.text(i + 0.48, j + 0.47, text, ha="center", va="center", color=ink, fontsize=10)
     axes.set(xlim=(0, len(columns)), ylim=(len(sizes), 0), ylabel="image height and width")
     axes.set_xticks([i + 0.48 for i in range(len(columns))], [f"K = {k}\nstride {stride}" for k, stride in columns])
     axes.set_yticks([j + 0.47 for j in range(len(sizes))], sizes)
@@ -69,51 +55,25 @@ def heat_map(rows):
         f" direct is faster: in {ahead} of {len(cells)} cells, from ×{short(min(cells.values()))} to"
         f" ×{short(max(cells.values()))}.{missing}"
     )
-    return Drawing("rgb-ratio", "How many times faster than cuDNN", to_svg(figure, "rgb-ratio"), caption)
+    return drawing("rgb-ratio", "How many times faster than cuDNN", figure, caption)
 
 
 def by_size(rows):
-    """Time against size, a panel a stride: ours solid, the study's dashed. One figure for each number of filters."""
+    """Time against size for each number of filters, a panel a stride."""
     table = rows.where(table="rgb", math=FP32).prefer("hot")
     for k in table.values("out_channels"):
         some = table.where(out_channels=k)
-        strides = some.drawn.values("stride")
-        if not strides:
+        titles = {stride: f"stride {stride}" for stride in some.drawn.values("stride")}
+        if not titles:
             continue
         styles = series(sorted(some.drawn.backends(), key=lambda b: (b not in ("direct", "im2col_gemm", "cudnn"), b)))
-        figure, flat = panels(len(strides))
-        any_published = False
-        for axes, stride in zip(flat, strides):
-            mine = some.where(stride=stride)
-            sizes = mine.drawn.sizes()
-            for name, style in styles.items():
-                best = [(float(s), fastest(mine.where(size=s).drawn).get(name)) for s in sizes]
-                best = [(s, row) for s, row in best if row]
-                axes.plot([s for s, _ in best], [row.ns / 1e6 for _, row in best], label=name, **style)
-                theirs = {
-                    row.size: row.published_ns / 1e6
-                    for row in mine.where(backend=name)
-                    if row.published_ns and row.size
-                }
-                if theirs:
-                    any_published = True
-                    axes.plot(*zip(*sorted(theirs.items())), **{**style, **PUBLISHED})
-            log_axis(axes.xaxis, [float(s) for s in sizes], base=2)
-            log_axis(axes.yaxis)
-            axes.set(title=f"stride {stride}", xlabel="image height and width")
-        flat[0].set_ylabel("time, ms")
-        legend_below(figure, flat, extra=[published_key()] if any_published else [])
-        name = f"rgb-by-size-k{k}"
-        caption = (
-            "Kernel time of one image with hot caches, each backend in its faster layout. Both axes are logarithmic."
-            + (
-                " The dashed lines are another card of another year: they show the shape, not a race. The study does"
-                " not say how many filters it had."
-                if any_published
-                else ""
-            )
+        figure, printed = size_panels(some, "stride", titles, "backend", styles, milliseconds, printed_milliseconds,
+                                      xlabel="image height and width", ylabel="time, ms")
+        caption = "Kernel time of one image with hot caches, each backend in its faster layout. Both axes are logarithmic." + (
+            " The dashed lines are another card of another year: they show the shape, not a race. The study does"
+            " not say how many filters it had." if printed else ""
         )
-        yield Drawing(name, f"3×3 convolution of an RGB image, K = {k}: time by size", to_svg(figure, name), caption)
+        yield drawing(f"rgb-by-size-k{k}", f"3×3 convolution of an RGB image, K = {k}: time by size", figure, caption)
 
 
 def _relative(rows, names, time):
@@ -121,10 +81,9 @@ def _relative(rows, names, time):
     found = {}
     for name in names:
         times = {}
-        for stride in rows.values("stride"):
-            candidates = [time(row) for row in rows.where(backend=name, stride=stride) if time(row)]
-            if candidates:
-                times[stride] = min(candidates)
+        for row in rows.where(backend=name):
+            if time(row) and "stride" in row.labels:
+                times[row.labels["stride"]] = min(time(row), times.get(row.labels["stride"], time(row)))
         if "1" in times:
             found[name] = {stride: value / times["1"] for stride, value in times.items()}
     return found
@@ -133,88 +92,131 @@ def _relative(rows, names, time):
 def by_stride(rows):
     """Time by stride over the time at stride 1, today's beside the study's: the artefact of its im2col."""
     table = rows.where(table="rgb", math=FP32).prefer("hot")
-    sizes = table.drawn.sizes()
-    ks = [
-        k for k in table.values("out_channels") if any(row.published_ns for row in table.where(out_channels=k))
-    ] or table.values("out_channels")
+    sizes, ks = table.drawn.sizes(), table.values("out_channels")
+    ks = [k for k in ks if any(row.published_ns for row in table.where(out_channels=k))] or ks
     if not sizes or not ks:
         return None
-    size, k = sizes[-1], ks[-1]
-    some = table.where(size=size, out_channels=k)
+    some = table.where(size=sizes[-1], out_channels=ks[-1])
     names = [name for name in ("direct", "im2col_gemm", "cudnn") if name in some.backends()]
-    sides = [
-        ("today", _relative(some.drawn, names, lambda row: row.ns)),
-        ("as published", _relative(some, names, lambda row: row.published_ns)),
-    ]
-    sides = [(title, relative) for title, relative in sides if relative]
-    if not sides or len(some.values("stride")) < 2:
-        return None
+    sides = {
+        "today": _relative(some.drawn, names, lambda row: row.ns),
+        "as published": _relative(some, names, lambda row: row.published_ns),
+    }
+    sides = {title: relative for title, relative in sides.items() if relative}
     strides = some.values("stride")
+    if not sides or len(strides) < 2:
+        return None
     figure, flat = panels(len(sides), width=4.6 * len(sides), height=3.2)
-    for axes, (title, relative) in zip(flat, sides):
+    for axes, (title, relative) in zip(flat, sides.items()):
         for i, stride in enumerate(strides):
-            for j, name in enumerate(relative):
-                value = relative[name].get(stride)
-                if value is None:
-                    continue
-                axes.bar(
-                    j + 0.26 * (i - 1),
-                    value,
-                    0.24,
-                    color=colour(i),
-                    hatch=HATCHES[i],
-                    edgecolor=BACK,
-                    linewidth=0.5,
-                    label=f"stride {stride}" if j == 0 else None,
-                )
-                axes.text(j + 0.26 * (i - 1), value, f"{value:.2f}", ha="center", va="bottom", fontsize=8, color=INK)
+            for j, value in enumerate(found.get(stride) for found in relative.values()):
+                if value is not None:
+                    label = f"stride {stride}" if j == 0 else None
+                    bar(axes, j + 0.26 * (i - 1), value, 0.24, i, text=f"{value:.2f}", label=label)
         axes.set_xticks(range(len(relative)), list(relative))
         axes.set(title=title)
         axes.grid(axis="x", visible=False)
     flat[0].set_ylabel("time over that at stride 1")
     legend_below(figure, flat)
     caption = (
-        f"Size {size}, K = {k}. At stride 2 a quarter of the outputs remains, at stride 3 a ninth, so every algorithm"
-        " must get faster. The study's im2col + GEMM did not: an artefact, it did the work of stride 1 at every"
-        " stride."
+        f"Size {sizes[-1]}, K = {ks[-1]}. At stride 2 a quarter of the outputs remains, at stride 3 a ninth, so every algorithm"
+        " must get faster. The study's im2col + GEMM did not: an artefact, it did the work of stride 1 at every stride."
     )
-    return Drawing("rgb-by-stride", "What a stride saves", to_svg(figure, "rgb-by-stride"), caption)
+    return drawing("rgb-by-stride", "What a stride saves", figure, caption)
+
+
+def _product_by_size(rows, table, panel, line, name, title, caption):
+    """A panel a memory or partition, a line a tile or block."""
+    some = rows.where(table=table).prefer("hot")
+    titles = {
+        value: f"{panel}: {value}"
+        for value in some.values(panel)
+        if any(row.drawn and line in row.labels or row.published_ns for row in some.where(**{panel: value}))
+    }
+    if not some.drawn or not titles or not some.sizes():
+        return None
+    styles = {value: line_style(i) for i, value in enumerate(some.values(line))}
+    figure, _ = size_panels(some, panel, titles, line, styles, milliseconds, printed_milliseconds,
+                            labels=lambda value: f"{line} {value}", xlabel="matrix height and width", ylabel="time, ms",
+                            reference=some.drawn.where(**{panel: "cublas"}))
+    return drawing(name, title, figure, caption)
+
+
+def _product_by_edge(rows, table, line, edge, name, title):
+    """Time against the edge of tile or block at the largest size, one line a memory mode or partition."""
+    some = rows.where(table=table).prefer("hot")
+    sizes = some.drawn.sizes()
+    some = some.where(size=sizes[-1]) if sizes else some
+    edges = some.values(edge)
+    if not sizes or not edges:
+        return None
+    figure, axes = one_panel(6.2, 3.4)
+    dashed = False
+    for i, value in enumerate(some.values(line)):
+        mine = [row for row in some.where(**{line: value}) if edge in row.labels]
+        ours = {edges.index(row.labels[edge]): milliseconds(row) for row in mine if row.drawn}
+        theirs = {edges.index(row.labels[edge]): printed_milliseconds(row) for row in mine if row.published_ns}
+        dashed |= with_printed(axes, ours, theirs, value, line_style(i))
+    vendor = some.where(**{line: "cublas"}).best()
+    if vendor:
+        axes.axhline(milliseconds(vendor), color=SOFT, linewidth=1.2, label="cuBLAS")
+    axes.set_xticks(range(len(edges)), edges)
+    axes.set(xlabel=f"edge of the {edge}", ylabel="time, ms")
+    axes.margins(x=0.15)
+    log_axis(axes.yaxis)
+    legend_below(figure, [axes], printed=dashed)
+    reasons = sorted({row.no_figure() for row in some if row.no_figure()})
+    without = f" Without a time today: {'; '.join(reasons[:2])}." if reasons else ""
+    return drawing(name, title, figure, f"Matrices of {sizes[-1]} × {sizes[-1]}, hot; logarithmic.{without}")
+
+
+def products(rows):
+    """Lines by size, and by tile or block, for both of the study's tables."""
+    yield _product_by_size(
+        rows, "gemm_memory", "memory", "tile", "gemm-memory", "Matrix product by memory and tile",
+        "Where the operands of the inner loop come from, by the edge of the square tile; hot caches, both axes logarithmic.",
+    )
+    yield _product_by_edge(
+        rows, "gemm_memory", "memory", "tile", "gemm-memory-by-tile", "The same by tile, at the largest size"
+    )
+    yield _product_by_size(
+        rows, "gemm_partition", "partition", "block", "gemm-partition", "Matrix product by partition and block",
+        "What one thread computes: a row of the product, a column or an element. The study's element with block 64 asks"
+        " for 64 × 64 = 4,096 threads a block, more than any card launches: its times are an artefact, those of a"
+        " kernel that never ran.",
+    )
+    yield _product_by_edge(
+        rows, "gemm_partition", "partition", "block", "gemm-partition-by-block", "The same by block, at the largest size"
+    )
 
 
 def artefacts(rows):
     """The study's two artefacts in words, where this run has what shows them."""
     partition = rows.where(table="gemm_partition", partition="element", block="64")
-    printed = [row for row in partition if row.published_ns]
     if partition:
+        printed = [row.published_ns / 1e3 for row in partition if row.published_ns]
         reason = next((row.no_figure() for row in partition if row.no_figure()), "")
-        times = (
-            f" It printed {short(min(r.published_ns for r in printed) / 1e3)} to"
-            f" {short(max(r.published_ns for r in printed) / 1e3)} µs, at any size the cost of a refused launch."
-            if printed
-            else ""
-        )
+        times = f" It printed {short(min(printed))} to {short(max(printed))} µs, at any size the cost of a refused launch."
         yield (
             "A kernel that never ran.",
             "Partition by element with block 64 is 64 × 64 = 4,096 threads a block; no card launches more than 1,024."
-            f" The study did not read the launch's error and took its time.{times}"
-            + (f" Here: {reason}." if reason else ""),
+            " The study did not read the launch's error and took its time."
+            + (times if printed else "") + (f" Here: {reason}." if reason else ""),
         )
     table = rows.where(table="rgb", backend="im2col_gemm", math=FP32).prefer("hot")
-    ratios = {"ours": [], "theirs": []}
-    for k in table.values("out_channels"):
-        for size in table.sizes():
-            for side, time in (
-                ("ours", lambda row: row.ns if row.drawn else None),
-                ("theirs", lambda row: row.published_ns),
-            ):
-                one, three = (
-                    next((time(row) for row in table.where(out_channels=k, size=size, stride=s) if time(row)), None)
-                    for s in ("1", "3")
-                )
-                if one and three:
-                    ratios[side].append(three / one)
-    if ratios["theirs"]:
-        theirs, ours = geometric_mean(ratios["theirs"]), geometric_mean(ratios["ours"])
+
+    def third_stride(time):
+        """Time at stride 3 over that at stride 1, the mean of all sizes; None where nothing has both."""
+        ratios = []
+        for k in table.values("out_channels"):
+            for size in table.sizes():
+                mine = table.where(out_channels=k, size=size)
+                one, three = (next((time(row) for row in mine.where(stride=s) if time(row)), None) for s in ("1", "3"))
+                ratios += [three / one] if one and three else []
+        return geometric_mean(ratios)
+
+    theirs, ours = third_stride(lambda row: row.published_ns), third_stride(lambda row: row.ns if row.drawn else None)
+    if theirs:
         yield (
             "Work that the stride should have saved.",
             f"im2col + GEMM at stride 3 has a ninth of the outputs of stride 1, and the study's took {theirs:.0%} of"

@@ -5,20 +5,8 @@ import gzip
 from pathlib import Path
 
 import style
-from sections import (
-    ceilings_line,
-    environment,
-    figures,
-    others,
-    overview,
-    section,
-    study_a,
-    study_b,
-    study_c,
-    study_d,
-    study_e,
-)
-from tables import all_rows_table, esc, without_figure
+from sections import ceilings_line, environment, overview, section, sections
+from tables import esc
 from words import bytes_text
 
 
@@ -73,29 +61,9 @@ def render(groups, problems=()):
     body, contents = [], []
     for i, group in enumerate(groups):
         prefix = f"device-{i}-" if len(groups) > 1 else ""
-        parts = [
-            section(
-                "overview", "In short" if len(groups) == 1 else group.device, overview(group), ceilings_line(group)
-            ),
-            study_a(group),
-            study_b(group),
-            study_c(group),
-            study_d(group),
-            study_e(group),
-            others(group),
-            section("roofline", "Roofline", figures(group, "roofline")),
-            section("without", "Rows without a figure", without_figure(group.rows)),
-            section(
-                "rows",
-                "Every row",
-                (
-                    f"<details><summary>{len(group.rows):,} rows</summary>{all_rows_table(group.rows)}</details>"
-                    if group.rows
-                    else "<p>There are none.</p>"
-                ),
-            ),
-        ]
-        for name, heading, markup in [part for part in parts if part]:
+        title_of = "In short" if len(groups) == 1 else group.device
+        short = section("overview", title_of, overview(group), ceilings_line(group))
+        for name, heading, markup in [short, *sections(group)]:
             if prefix:
                 markup = (
                     markup.replace(' id="', f' id="{prefix}')

@@ -8,11 +8,6 @@ FP32 = "fp32"
 DEEP = re.compile(r"^mb8ic(32|64)ih(64|128)oc(128|256)oh\d+kh3$")
 
 
-def fastest(rows):
-    """Of rows that measure one thing in several layouts, the fastest of each backend."""
-    return {backend: rows.where(backend=backend).best() for backend in rows.backends()}
-
-
 HOW = ("hot", "cold", "with copies")  # ways of timing a convolution; the last is from host to host
 
 
@@ -57,6 +52,11 @@ def rung_of(row):
     return row.labels.get("rung") or row.backend
 
 
+def climbed(rows):
+    """The steps of a ladder: rivals are none."""
+    return Rows(row for row in rows if rung_of(row) != "rival")
+
+
 def deep_rows(rows):
     """{problem: {"backend math": fastest row}} of the eight deep shapes, whichever command measured them; hot."""
     found = {}
@@ -69,6 +69,16 @@ def deep_rows(rows):
         if series_name not in best or row.ns < best[series_name].ns:
             best[series_name] = row
     return found
+
+
+# In the order of a table's columns.
+DEEP_NAMES = ["implicit_gemm fp32", "winograd fp32", "cudnn fp32", "tensor_core tf32", "cudnn tf32", "tensor_core fp16",
+              "cudnn fp16"]
+
+
+def deep_names(found):
+    """The columns for what deep_rows() found."""
+    return [name for name in DEEP_NAMES if any(name in best for best in found.values())]
 
 
 def contender(row):

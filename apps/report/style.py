@@ -4,14 +4,17 @@ Figures are drawn with placeholder colours. In the page these become CSS variabl
 reader's theme; in a file of its own they become the light theme's colours on white.
 """
 
+import hashlib
 import io
 import re
+from dataclasses import dataclass
+from pathlib import Path
 
 import matplotlib
 
 matplotlib.use("svg")
 import matplotlib.pyplot as plt  # noqa: E402  (the backend is chosen first)
-from drawing import slug  # noqa: E402
+from matplotlib.lines import Line2D  # noqa: E402
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator  # noqa: E402
 
 # Placeholder, light, dark. The series after Okabe and Ito's palette for all kinds of colour vision.
@@ -29,6 +32,8 @@ SERIES = [
     ("#0a0007", "#4a7d1f", "#9fd06a"),
     ("#0a0008", "#7a4b32", "#cf9f85"),
 ]
+NAMES = ["ink", "soft", "grid", "paper"] + [f"s{i}" for i in range(len(SERIES))]
+PALETTE = list(zip(NAMES, [FOREGROUND, MUTED, GRID, PAPER] + SERIES))
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "<"]
 HATCHES = ["", "//", "..", "xx", "\\\\", "++", "oo", "--"]
 # The same backend has the same colour in every figure.
@@ -36,6 +41,7 @@ FAMILIES = ["direct", "im2col_gemm", "cudnn", "implicit_gemm", "winograd", "tens
 
 INK, SOFT, LINES, BACK = FOREGROUND[0], MUTED[0], GRID[0], PAPER[0]
 PUBLISHED = {"linestyle": (0, (4, 2)), "markerfacecolor": BACK, "linewidth": 1.1, "alpha": 0.9}
+DOTTED = {"color": SOFT, "linewidth": 1.1, "linestyle": (0, (1, 2))}  # a limit
 
 # A dollar in a name is a dollar, not the begin of a formula.
 if "text.parse_math" in plt.rcParams:
@@ -43,54 +49,57 @@ if "text.parse_math" in plt.rcParams:
 else:  # matplotlib 3.5
     matplotlib.text.Text._preprocess_math = lambda self, text: (text, False)
 
-plt.rcParams.update(
-    {
-        "svg.fonttype": "none",
-        "font.family": "sans-serif",
-        "font.size": 9.5,
-        "axes.titlesize": 10,
-        "axes.titleweight": "bold",
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.edgecolor": SOFT,
-        "axes.labelcolor": INK,
-        "text.color": INK,
-        "axes.titlecolor": INK,
-        "xtick.color": SOFT,
-        "ytick.color": SOFT,
-        "xtick.labelcolor": INK,
-        "ytick.labelcolor": INK,
-        "axes.grid": True,
-        "axes.axisbelow": True,
-        "grid.color": LINES,
-        "grid.linewidth": 0.7,
-        "legend.frameon": False,
-        "legend.fontsize": 9,
-        "lines.linewidth": 1.6,
-        "lines.markersize": 5,
-        "axes.facecolor": "none",
-        "figure.facecolor": "none",
-        "savefig.facecolor": "none",
-        "hatch.linewidth": 0.6,
-        "figure.max_open_warning": 0,
-    }
-)
+plt.rcParams.update({"svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9.5, "legend.fontsize": 9})
+plt.rcParams.update({"axes.titlesize": 10, "axes.titleweight": "bold", "axes.grid": True, "axes.axisbelow": True})
+plt.rcParams.update({"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False})
+plt.rcParams.update({"lines.linewidth": 1.6, "lines.markersize": 5, "grid.linewidth": 0.7, "hatch.linewidth": 0.6})
+plt.rcParams.update({"grid.color": LINES, "figure.max_open_warning": 0})
+plt.rcParams.update({f"{part}.facecolor": "none" for part in ("axes", "figure", "savefig")})
+plt.rcParams.update({f"{text}color": INK for text in ("axes.label", "text.", "axes.title", "xtick.label", "ytick.label")})
+plt.rcParams.update({f"{line}color": SOFT for line in ("axes.edge", "xtick.", "ytick.")})
+
+
+def slug(name):
+    """A name for a file and for ids: itself, or what is left of another text with a number that tells it from others."""
+    if re.fullmatch(r"[a-z0-9][a-z0-9.-]{0,59}", name):
+        return name
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return (re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:50] or "figure") + "-" + digest
+
+
+@dataclass
+class Drawing:
+    """A picture with its caption."""
+
+    name: str  # of its file, and the prefix of ids within; a slug()
+    title: str
+    svg: str  # with placeholder colours
+    caption: str  # computed from the rows that are drawn
+
+
+def drawing(name, title, figure, caption):
+    return Drawing(slug(name), title, to_svg(figure, name), caption)
 
 
 def colour(index):
     return SERIES[index % len(SERIES)][0]
 
 
+def line_style(index):
+    """Beyond the palette a colour comes back with another marker."""
+    return {"color": colour(index), "marker": MARKERS[(index + 3 * (index // len(SERIES))) % len(MARKERS)]}
+
+
 def series(names):
     """{name: keywords of a line}: backends by family, other names by position."""
-    styles, free = {}, [i for i in range(len(SERIES))]
+    styles = {}
     for name in names:
+        used = [style["color"] for style in styles.values()]
         family = name.split(".")[0].split(" ")[0]
         index = FAMILIES.index(family) if family in FAMILIES else None
-        if index is None or any(style["color"] == colour(index) for style in styles.values()):
-            index = next((i for i in free if not any(s["color"] == colour(i) for s in styles.values())), len(styles))
-        # Beyond the palette a colour comes back with another marker.
-        styles[name] = {"color": colour(index), "marker": MARKERS[(index + 3 * (index // len(SERIES))) % len(MARKERS)]}
+        if index is None or colour(index) in used:
+            index = next((i for i in range(len(SERIES)) if colour(i) not in used), len(styles))
+        styles[name] = line_style(index)
     return styles
 
 
@@ -98,13 +107,73 @@ def panels(count, width=9.6, height=3.5, columns=3, share=True):
     """`count` axes beside and below each other; those left over are removed."""
     columns = min(count, columns)
     lines = -(-count // columns)
-    figure, axes = plt.subplots(
-        lines, columns, figsize=(width, height * lines), sharey=share, squeeze=False, constrained_layout=True
-    )
+    size = (width, height * lines)
+    figure, axes = plt.subplots(lines, columns, figsize=size, sharey=share, squeeze=False, constrained_layout=True)
     flat = list(axes.flat)
     for left_over in flat[count:]:
         left_over.remove()
     return figure, flat[:count]
+
+
+def one_panel(width, height):
+    return plt.subplots(figsize=(width, height), constrained_layout=True)
+
+
+def bar(axes, at, value, width, index, text=None, across=False, pattern=None, **more):
+    """A bar in the colour and hatching of `index`, along x where `across`, with `text` at its end."""
+    more = {"color": colour(index), "hatch": HATCHES[(index if pattern is None else pattern) % len(HATCHES)], **more}
+    (axes.barh if across else axes.bar)(at, value, width, edgecolor=BACK, **{"linewidth": 0.5, **more})
+    if text is not None and across:
+        axes.text(value + more.get("left", 0), at, f" {text}", va="center", fontsize=8.5, color=INK)
+    elif text is not None:
+        axes.text(at, value, text, ha="center", va="bottom", fontsize=8, color=INK)
+
+
+def bars_across(axes, names, **settings):
+    """The y axis of bars drawn `across`: a name a bar, the first on top."""
+    axes.set_yticks(range(len(names)), names, **settings)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.grid(axis="y", visible=False)
+
+
+def with_printed(axes, ours, theirs, label, style):
+    """A line through {x: y}, and dashed what a study printed; returns whether it printed something."""
+    if ours:
+        axes.plot(*zip(*sorted(ours.items())), label=label, **style)
+    if theirs:
+        axes.plot(*zip(*sorted(theirs.items())), **{**style, **PUBLISHED})
+    return bool(theirs)
+
+
+def size_panels(rows, panel, titles, line, styles, value, printed, best=min, labels=str, xlabel="", ylabel="", reference=()):
+    """A panel a value of the label `panel`, a line a value of `line` over the label "size", and what studies printed.
+
+    `titles`: {value of `panel`: title}; `value` and `printed` of a row, the `best` of a size is drawn; `reference`: rows of a
+    library, a line in every panel. Both axes are logarithmic.
+    """
+
+    def points(some, of):
+        found = {}
+        for row in some:
+            if row.size and of(row):
+                found[row.size] = best(of(row), found.get(row.size, of(row)))
+        return found
+
+    figure, flat = panels(len(titles))
+    dashed = False
+    for axes, (key, title) in zip(flat, titles.items()):
+        mine = rows.where(**{panel: key})
+        for name, style in styles.items():
+            some = mine.where(**{line: name})
+            dashed |= with_printed(axes, points(some.drawn, value), points(some, printed), labels(name), style)
+        if reference:
+            axes.plot(*zip(*sorted(points(reference, value).items())), color=SOFT, linewidth=1.2, label="cuBLAS")
+        log_axis(axes.xaxis, [float(size) for size in mine.sizes()], base=2)
+        log_axis(axes.yaxis)
+        axes.set(title=title, xlabel=xlabel)
+    flat[0].set_ylabel(ylabel)
+    legend_below(figure, flat, printed=dashed)
+    return figure, dashed
 
 
 def plain(value, _position=None):
@@ -117,8 +186,7 @@ def plain(value, _position=None):
 
 def log_axis(axis, ticks=None, base=10):
     """A logarithmic x or y axis with plain numbers, at `ticks` where given. Call it when everything is drawn."""
-    name = axis.axis_name
-    getattr(axis.axes, f"set_{name}scale")("log", base=base)
+    getattr(axis.axes, f"set_{axis.axis_name}scale")("log", base=base)
     axis.set_major_formatter(FuncFormatter(plain))
     axis.set_minor_formatter(NullFormatter())
     if ticks is not None:
@@ -129,30 +197,22 @@ def log_axis(axis, ticks=None, base=10):
     low, high = axis.get_view_interval()
     if low > 0 and high / low < 100:
         # Powers of ten alone would leave one label or none.
-        axis.set_major_locator(
-            LogLocator(base=10, subs=(1, 2, 5) if high / low > 5 else (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9))
-        )
+        subs = (1, 2, 5) if high / low > 5 else (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)
+        axis.set_major_locator(LogLocator(base=10, subs=subs))
 
 
-def legend_below(figure, handles_from, columns=6, extra=()):
-    """One legend for all panels, under them."""
-    handles, labels = [], []
+def legend_below(figure, handles_from, columns=6, printed=False):
+    """One legend for all panels, under them; `printed`: with the key of what studies printed."""
+    handles = {}
     for axes in handles_from:
         for handle, label in zip(*axes.get_legend_handles_labels()):
-            if label not in labels:
-                handles.append(handle)
-                labels.append(label)
-    for handle in extra:
-        handles.append(handle)
-        labels.append(handle.get_label())
+            handles.setdefault(label, handle)
+    if printed:
+        key = Line2D([], [], color=SOFT, marker="o", label="dashed, hollow: as published, on their hardware", **PUBLISHED)
+        handles[key.get_label()] = key
     if handles:
-        figure.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncol=min(columns, len(labels)))
-
-
-def published_key(text="dashed, hollow: as published, on their hardware"):
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], color=SOFT, marker="o", label=text, **PUBLISHED)
+        below = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "ncol": min(columns, len(handles))}
+        figure.legend(handles.values(), handles.keys(), **below)
 
 
 def to_svg(figure, name):
@@ -173,14 +233,9 @@ def to_svg(figure, name):
     return re.sub(r"\s*\n\s*", "\n", svg).strip()
 
 
-def _placeholders():
-    names = ["ink", "soft", "grid", "paper"] + [f"s{i}" for i in range(len(SERIES))]
-    return list(zip(names, [FOREGROUND, MUTED, GRID, PAPER] + SERIES))
-
-
 def for_page(svg):
     """Placeholders become CSS variables of the page."""
-    for name, (placeholder, _, _) in _placeholders():
+    for name, (placeholder, _, _) in PALETTE:
         svg = svg.replace(placeholder, f"var(--{name})")
     return svg
 
@@ -190,7 +245,7 @@ def for_file(svg, sources):
 
     `sources`: name and SHA-256 of each file that it was drawn from.
     """
-    for _, (placeholder, light, _) in _placeholders():
+    for _, (placeholder, light, _) in PALETTE:
         svg = svg.replace(placeholder, light)
     head = svg.index(">") + 1
     comment = "".join(f"<!-- {name.replace('-', '_')} sha256 {digest} -->\n" for name, digest in sources)
@@ -200,6 +255,12 @@ def for_file(svg, sources):
     )
 
 
+def write(path, figure, source):
+    """A figure as an SVG file that names the SHA-256 of `source`, the file that it was drawn from."""
+    digest = hashlib.sha256(Path(source).read_bytes()).hexdigest()
+    Path(path).write_text(for_file(to_svg(figure, Path(path).stem), [(Path(source).name, digest)]))
+
+
 def css_variables(theme):
     """`--ink: #…;` for theme 1 (light) or 2 (dark)."""
-    return " ".join(f"--{name}: {colours[theme]};" for name, colours in _placeholders())
+    return " ".join(f"--{name}: {colours[theme]};" for name, colours in PALETTE)

@@ -1,8 +1,11 @@
-"""Tables of the page: each cell keeps the value that the file has, shown on hover."""
+"""Rows as tables, for the page and for Markdown. Python's standard library alone.
+
+In HTML each cell keeps the value that the file has, shown on hover.
+"""
 
 import html
+from dataclasses import dataclass
 
-import style
 from results import Rows, natural, number
 from selection import contender, deep_rows
 from words import bytes_text, percent, rounded_rate, shape, short, time_text
@@ -10,43 +13,68 @@ from words import bytes_text, percent, rounded_rate, shape, short, time_text
 esc = html.escape
 
 
-def cell(text, exact=None, kind="", css=""):
-    """A table cell. `exact` is the value as the file has it, shown on hover and kept for programs."""
-    attributes = f' class="{css}"' if css else ""
-    if exact is not None:
-        attributes += f' title="{exact!r} {kind}"'.replace(' "', '"')
-    return f"<td{attributes}>{text}</td>"
+@dataclass
+class Cell:
+    text: str = "–"
+    title: str = ""  # shown on hover: the exact value, or why there is none
+    css: str = ""  # "n…": a number, right-aligned
+    note: str = ""  # the number of a footnote
+    head: bool = False  # names its line
+
+    def html(self):
+        tag = "th" if self.head else "td"
+        attributes = " scope='row'" if self.head else f' class="{self.css}"' if self.css else ""
+        attributes += f' title="{esc(self.title)}"' if self.title else ""
+        return f"<{tag}{attributes}>{esc(self.text)}{f'<sup>{self.note}</sup>' if self.note else ''}</{tag}>"
+
+
+def head(text):
+    return Cell(text, head=True)
+
+
+def numeric(text, exact=None, unit="", css="n"):
+    """`exact`: the value as the file has it."""
+    return Cell(text, "" if exact is None else f"{exact!r} {unit}".rstrip(), css)
 
 
 def time_cell(ns, css="n"):
-    return cell(time_text(ns), ns, "ns", css) if ns is not None else cell("–", css=css)
+    return numeric(time_text(ns), ns, "ns", css)
 
 
 def rate_cell(value, unit, css="n", effective=False):
-    if value is None:
-        return cell("–", css=css)
-    return cell(rounded_rate(value, unit) + (" effective" if effective else ""), value, unit, css)
+    text = rounded_rate(value, unit)
+    return numeric(f"{text} effective" if effective and value is not None else text, value, unit, css)
+
+
+def printed_cell(row):
+    """What a study printed."""
+    if row is not None and row.published_ns:
+        return time_cell(row.published_ns, "n theirs")
+    return rate_cell(row.published_gflops if row is not None else None, "GFLOP/s", "n theirs")
 
 
 def table(heads, lines, caption="", css=""):
-    """`lines` are lists of finished <td>s or <th>s."""
+    """An HTML table; `lines` are lists of cells."""
     # A head stands over its numbers, which are right-aligned.
-    numeric = [any('class="n' in line[i] for line in lines if i < len(line)) for i in range(len(heads))]
-    head = "".join(f"<th scope='col'{' class=n' if right else ''}>{esc(h)}</th>" for h, right in zip(heads, numeric))
-    body = "\n".join("<tr>" + "".join(line) + "</tr>" for line in lines)
+    right = [any(line[i].css.startswith("n") for line in lines if i < len(line)) for i in range(len(heads))]
+    top = "".join(f"<th scope='col'{' class=n' if of_numbers else ''}>{esc(h)}</th>" for h, of_numbers in zip(heads, right))
+    body = "\n".join("<tr>" + "".join(cell.html() for cell in line) + "</tr>" for line in lines)
     title = f"<caption>{esc(caption)}</caption>" if caption else ""
     return (
-        '<div class="scroll"><table'
-        f' class="{css}">{title}<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>'
+        f'<div class="scroll"><table class="{css}">{title}<thead><tr>{top}</tr></thead><tbody>\n{body}\n</tbody></table></div>'
     )
 
 
-def figure(drawing):
-    return (
-        f'<figure id="fig-{drawing.name}"><h3>{esc(drawing.title)}</h3><div class="scroll drawing" role="img"'
-        f' aria-label="{esc(drawing.title)}">'
-        f"{style.for_page(drawing.svg)}</div><figcaption>{esc(drawing.caption)}</figcaption></figure>"
-    )
+def markdown(heads, lines):
+    """The lines of a Markdown table; the cells are texts."""
+    yield f"| {' | '.join(heads)} |"
+    yield "|---" * len(heads) + "|"
+    for line in lines:
+        yield f"| {' | '.join(line)} |"
+
+
+def details(summary, *parts):
+    return f"<details><summary>{summary}</summary>{''.join(parts)}</details>"
 
 
 class Footnotes:
@@ -58,77 +86,62 @@ class Footnotes:
     def cell(self, row):
         """A time, or why there is none."""
         if row is None:
-            return '<td class="n" title="not in this run">–</td>'
+            return Cell("–", "not in this run", "n")
         why = row.no_figure()
         if not why:
             return time_cell(row.ns)
-        status = row.status if row.status != "PASSED" else "no time"
-        return f'<td class="why n" title="{esc(why)}">{esc(status)}{self.mark(why)}</td>'
+        return Cell(row.status if row.status != "PASSED" else "no time", why, "why n", self.mark(why))
 
     def mark(self, why):
         if why not in self.reasons:
             self.reasons.append(why)
-        return f"<sup>{self.reasons.index(why) + 1}</sup>"
+        return str(self.reasons.index(why) + 1)
 
     def markup(self):
         lines = "".join(f"<li>{esc(reason)}</li>" for reason in self.reasons)
         return f'<ol class="footnotes">{lines}</ol>' if lines else ""
 
 
-def beside_table(rows, line_labels, column_of, caption, copies_as_rate=False):
+def beside_table(rows, labels, column_of, caption, copies_as_rate=False):
     """A line for each combination of labels; for each column ours, with copies where measured, and what was printed."""
-    lines_of = sorted(
-        {tuple(row.labels.get(name, "") for name in line_labels) for row in rows},
-        key=lambda line: [natural(v) for v in line],
-    )
-    all_columns = list(dict.fromkeys(column_of(row) for row in rows))
+    found = {tuple(row.labels.get(name, "") for name in labels) for row in rows}
+    lines_of = sorted(found, key=lambda values: [natural(value) for value in values])
+    by_column = {}
+    for row in rows:
+        by_column.setdefault(column_of(row), Rows()).append(row)
+    printed = {name for name, some in by_column.items() if any(row.published_ns or row.published_gflops for row in some)}
     # A backend that serves no line at all needs no column; its reason is under the table.
-    columns = [
-        column
-        for column in all_columns
-        if any(column_of(row) == column and (row.drawn or row.published_ns or row.published_gflops) for row in rows)
-    ]
-    columns = columns or all_columns
-    notes = Footnotes()
+    columns = {name: some for name, some in by_column.items() if some.drawn or name in printed} or by_column
     with_copies = any(row.end_to_end_ns for row in rows)
-    printed = {
-        column
-        for column in columns
-        if any((row.published_ns or row.published_gflops) and column_of(row) == column for row in rows)
-    }
-    heads = [name.replace("_", " ") for name in line_labels]
-    for column in columns:
-        heads += (
-            [column]
-            + ([f"{column}, with copies"] if with_copies else [])
-            + ([f"{column}, printed"] if column in printed else [])
-        )
+    notes = Footnotes()
+    heads = [name.replace("_", " ") for name in labels]
+    for name in columns:
+        heads += [name] + [f"{name}, with copies"] * with_copies + [f"{name}, printed"] * (name in printed)
     lines = []
-    for line in lines_of:
-        cells = [f"<th scope='row'>{esc(value)}</th>" for value in line]
-        mine = rows.where(**dict(zip(line_labels, line)))
-        for column in columns:
-            candidates = Rows(row for row in mine if column_of(row) == column)
+    for values in lines_of:
+        cells = [head(value) for value in values]
+        for name, some in columns.items():
+            candidates = some.where(**dict(zip(labels, values)))
             row = candidates.best() or next(iter(candidates), None)
             cells.append(notes.cell(row))
-            if with_copies:
-                whole = row if row is not None and row.drawn else None
-                if copies_as_rate:
-                    effective = bool(whole and whole.effective)
-                    cells.append(rate_cell(whole and whole.end_to_end_gflops, "GFLOP/s", effective=effective))
-                else:
-                    cells.append(time_cell(whole and whole.end_to_end_ns))
-            if column in printed:
-                if row is not None and row.published_ns:
-                    cells.append(time_cell(row.published_ns, "n theirs"))
-                else:
-                    cells.append(rate_cell(row.published_gflops if row is not None else None, "GFLOP/s", "n theirs"))
+            timed = row if row is not None and row.drawn else None
+            if with_copies and copies_as_rate:
+                rate = timed and timed.end_to_end_gflops
+                cells.append(rate_cell(rate, "GFLOP/s", effective=bool(timed and timed.effective)))
+            elif with_copies:
+                cells.append(time_cell(timed and timed.end_to_end_ns))
+            if name in printed:
+                cells.append(printed_cell(row))
         lines.append(cells)
-    for column in all_columns:
-        if column not in columns:
-            for why in dict.fromkeys(row.no_figure() for row in rows if column_of(row) == column):
-                notes.mark(f"{column}: {why}")
+    for name, some in by_column.items():
+        if name not in columns:
+            for why in dict.fromkeys(row.no_figure() for row in some):
+                notes.mark(f"{name}: {why}")
     return table(heads, lines, caption) + notes.markup()
+
+
+LADDER_HEADS = ("rung", "time", "rate", "of cuDNN", "of its ceiling", "registers", "shared", "occupancy", "printed",
+                "the one change")
 
 
 def ladder_tables(name, rows):
@@ -136,142 +149,92 @@ def ladder_tables(name, rows):
         lines, notes = [], Footnotes()
         for row in rows.where(problem=problem):
             launch = max(row.launches, key=lambda entry: number(entry.get("registers_per_thread")) or 0, default={})
-            occupancy = number(launch.get("occupancy"))
-            change = row.labels.get("change", "")
+            rate = row.gflops / 1e3 if row.drawn and row.gflops else None
             lines.append(
                 [
-                    f"<th scope='row'>{esc(contender(row))}</th>",
+                    head(contender(row)),
                     notes.cell(row),
-                    rate_cell(row.gflops / 1e3 if row.drawn and row.gflops else None, "TFLOP/s", effective=row.effective),
-                    cell(percent(row.ratio), row.ratio, "", "n") if row.drawn and row.ratio else cell("–", css="n"),
-                    cell(percent(row.number("ceiling_fraction")) if row.drawn else "–", css="n"),
-                    cell(esc(str(launch.get("registers_per_thread", "–"))), css="n"),
-                    cell(bytes_text(number(launch.get("shared_bytes"))), css="n"),
-                    cell(percent(occupancy), css="n"),
-                    time_cell(row.published_ns, "n theirs") if row.published_ns else cell("–", css="n"),
-                    cell(esc(change)),
+                    rate_cell(rate, "TFLOP/s", effective=row.effective),
+                    numeric(percent(row.ratio), row.ratio) if row.drawn and row.ratio else numeric("–"),
+                    numeric(percent(row.number("ceiling_fraction")) if row.drawn else "–"),
+                    numeric(str(launch.get("registers_per_thread", "–"))),
+                    numeric(bytes_text(number(launch.get("shared_bytes")))),
+                    numeric(percent(number(launch.get("occupancy")))),
+                    time_cell(row.published_ns, "n theirs") if row.published_ns else numeric("–"),
+                    Cell(row.labels.get("change", "")),
                 ]
             )
-        yield table(
-            [
-                "rung",
-                "time",
-                "rate",
-                "of cuDNN",
-                "of its ceiling",
-                "registers",
-                "shared",
-                "occupancy",
-                "printed",
-                "the one change",
-            ],
-            lines,
-            f"{name} on {shape(problem)} ({problem}), hot",
-        ) + notes.markup()
+        yield table(LADDER_HEADS, lines, f"{name} on {shape(problem)} ({problem}), hot") + notes.markup()
 
 
 def deep_table(rows):
     found = deep_rows(rows)
-    if not found:
-        return ""
     names = list(dict.fromkeys(name for best in found.values() for name in best))
-    lines = []
-    for problem, best in found.items():
-        lines.append(
-            [f"<th scope='row'>{esc(shape(problem))}</th>"]
-            + [
-                rate_cell(best[name].gflops / 1e3, "TFLOP/s", effective=best[name].effective)
-                if name in best
-                else cell("–", css="n")
-                for name in names
-            ]
-        )
-    return table(["shape", *names], lines, "Median rate, hot, each in its fastest layout")
+
+    def rate(row):
+        return numeric("–") if row is None else rate_cell(row.gflops / 1e3, "TFLOP/s", effective=row.effective)
+
+    lines = [[head(shape(problem)), *(rate(best.get(name)) for name in names)] for problem, best in found.items()]
+    return table(["shape", *names], lines, "Median rate, hot, each in its fastest layout") if found else ""
+
+
+def _labels(row):
+    """The study and the labels of a row in words."""
+    labels = [v if k == "table" else f"{k} {v}" for k, v in row.labels.items() if k != "change"]
+    return " ".join(([row.study] if row.study else []) + labels)
+
+
+def _with(text, reason, form):
+    return text + (form.format(reason) if reason else "")
+
+
+def _error(row, key):
+    """A member of the row's `error`."""
+    error = row.entry.get("error")
+    value = number(error.get(key)) if isinstance(error, dict) else None
+    return numeric("–" if value is None else f"{value:.2g}")
+
+
+ALL_COLUMNS = {
+    "study and labels": lambda row: Cell(_labels(row)),
+    "problem or name": lambda row: Cell(row.text("problem") or row.text("name"), css="code"),
+    "backend": lambda row: Cell(row.backend),
+    "math": lambda row: Cell(row.text("math")),
+    "layout": lambda row: Cell(row.text("layout")),
+    "cache": lambda row: Cell(row.text("cache")),
+    "status": lambda row: Cell(
+        _with(row.status, row.text("reason"), ": {}"), css="" if row.status == "PASSED" else "why"
+    ),
+    "median": lambda row: time_cell(row.ns),
+    "10th": lambda row: time_cell(row.p10),
+    "90th percentile": lambda row: time_cell(row.p90),
+    "samples": lambda row: numeric(str(row.entry.get("samples", "–"))),
+    "with copies": lambda row: time_cell(row.end_to_end_ns),
+    "rate": lambda row: rate_cell(row.gflops, "GFLOP/s", effective=row.effective),
+    "bandwidth": lambda row: rate_cell(row.gbytes, "GB/s"),
+    "of its ceiling": lambda row: numeric(_with(percent(row.number("ceiling_fraction")), row.text("bound_by"), " ({})")),
+    "over cuDNN": lambda row: numeric(f"×{short(row.ratio)}" if row.ratio else "–", row.ratio),
+    "largest error": lambda row: _error(row, "max_abs"),
+    "allowed": lambda row: _error(row, "bound"),
+    "workspace": lambda row: numeric(bytes_text(row.number("workspace_bytes"))),
+    "printed": printed_cell,
+    "measure again": lambda row: Cell(row.text("repro"), css="code"),
+}
 
 
 def all_rows_table(rows):
-    heads = [
-        "study and labels",
-        "problem or name",
-        "backend",
-        "math",
-        "layout",
-        "cache",
-        "status",
-        "median",
-        "10th",
-        "90th percentile",
-        "samples",
-        "with copies",
-        "rate",
-        "bandwidth",
-        "of its ceiling",
-        "over cuDNN",
-        "largest error",
-        "allowed",
-        "workspace",
-        "printed",
-        "measure again",
-    ]
-    lines = []
-    for row in rows:
-        error = row.entry.get("error") if isinstance(row.entry.get("error"), dict) else {}
-        labels = " ".join(
-            ([row.study] if row.study else [])
-            + [v if k == "table" else f"{k} {v}" for k, v in row.labels.items() if k != "change"]
-        )
-        status = esc(row.status) + (f": {esc(row.text('reason'))}" if row.text("reason") else "")
-        ceiling = percent(row.number("ceiling_fraction")) + (
-            f" ({esc(row.text('bound_by'))})" if row.text("bound_by") else ""
-        )
-        lines.append(
-            [
-                cell(esc(labels)),
-                cell(esc(row.text("problem") or row.text("name")), css="code"),
-                cell(esc(row.backend)),
-                cell(esc(row.text("math"))),
-                cell(esc(row.text("layout"))),
-                cell(esc(row.text("cache"))),
-                cell(status, css="" if row.status == "PASSED" else "why"),
-                time_cell(row.ns),
-                time_cell(row.p10),
-                time_cell(row.p90),
-                cell(esc(str(row.entry.get("samples", "–"))), css="n"),
-                time_cell(row.end_to_end_ns),
-                rate_cell(row.gflops, "GFLOP/s", effective=row.effective),
-                rate_cell(row.gbytes, "GB/s"),
-                cell(ceiling, css="n"),
-                cell(f"×{short(row.ratio)}" if row.ratio else "–", row.ratio, "", "n"),
-                cell(
-                    f"{number(error.get('max_abs')):.2g}" if number(error.get("max_abs")) is not None else "–", css="n"
-                ),
-                cell(f"{number(error.get('bound')):.2g}" if number(error.get("bound")) is not None else "–", css="n"),
-                cell(bytes_text(row.number("workspace_bytes")), css="n"),
-                (
-                    time_cell(row.published_ns, "n theirs")
-                    if row.published_ns
-                    else rate_cell(row.published_gflops, "GFLOP/s", "n theirs")
-                ),
-                cell(esc(row.text("repro")), css="code"),
-            ]
-        )
-    return table(heads, lines, css="small")
+    return table(list(ALL_COLUMNS), [[cell(row) for cell in ALL_COLUMNS.values()] for row in rows], css="small")
 
 
 def without_figure(rows):
     """Every row without a time, gathered by its reason."""
     reasons = {}
     for row in rows:
-        why = row.no_figure()
-        if why:
-            reasons.setdefault(why, []).append(row.what())
-    if not reasons:
-        return "<p>Every row of this run has a figure.</p>"
+        if row.no_figure():
+            reasons.setdefault(row.no_figure(), []).append(row.what())
     items = []
     for why, subjects in sorted(reasons.items(), key=lambda item: -len(item[1])):
         listed = "".join(f"<li class='code'>{esc(subject)}</li>" for subject in subjects)
-        items.append(
-            f"<details><summary>{esc(why)} <span class='soft'>({len(subjects)}"
-            f" row{'s' if len(subjects) != 1 else ''})</span></summary><ul>{listed}</ul></details>"
-        )
-    return "\n".join(items)
+        count = f"{len(subjects)} row{'s' if len(subjects) != 1 else ''}"
+        items.append(details(f"{esc(why)} <span class='soft'>({count})</span>", f"<ul>{listed}</ul>"))
+    return "\n".join(items) or "<p>Every row of this run has a figure.</p>"

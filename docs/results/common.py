@@ -1,4 +1,4 @@
-"""What the tables share: where things are, and how files and numbers are read."""
+"""What the tables share: where things are, how files are read, which rows of peers.json belong together."""
 
 import json
 import os
@@ -10,9 +10,9 @@ README = ROOT / "README.md"
 FULL = ROOT / "docs" / "results.md"  # the page with the full tables
 DIRECT = ROOT / "docs" / "kernels" / "direct.md"  # the page with the climb of direct
 IM2COL = ROOT / "docs" / "kernels" / "im2col_gemm.md"
-REPORT = ROOT / "apps" / "report"
-PEERS_FIGURE = ROOT / "apps" / "peers" / "figure.py"
+REPORT = ROOT / "apps" / "report"  # rows as tables and figures
 PEERS_PICTURE = "lenet-peers.svg"  # drawn from peers.json
+PROFILE_PICTURES = [ROOT / "docs" / "pictures" / f"{name}.svg" for name in ("lenet5", "profile")]
 CONVBENCH = ("reproduce.json", "ladder.json", "sweep.json")  # a row of several counts as the last file has it
 PAGE = "report.html"
 PICTURES = {
@@ -22,9 +22,8 @@ PICTURES = {
 
 sys.dont_write_bytecode = True  # the tree stays as it is
 sys.path.insert(0, str(REPORT))
-import results  # noqa: E402  (apps/report's reader of result files)
+import results  # noqa: E402
 import words  # noqa: E402
-
 
 lacking = []  # what the tables want and the files have not; each once, in order
 
@@ -47,12 +46,19 @@ def ratio(value):
 
 def millions(rate):
     """Three digits, so that a reader's own division gives the ratio beside it."""
-    digits = 3 if rate < 1e6 else 2 if rate < 1e7 else 1
-    return f"{rate / 1e6:.{digits}f} M"
+    return f"{rate / 1e6:.{3 if rate < 1e6 else 2 if rate < 1e7 else 1}f} M"
+
+
+def in_microseconds(ns):
+    return f"{ns / 1e3:,.{2 if ns < 1e4 else 1 if ns < 1e6 else 0}f}"
 
 
 def device_name(gpu):
     return load(gpu, "peers.json")["devices"][0]["name"]
+
+
+def cpu_name(document):
+    return document["host"]["cpu"].replace("(R)", "")
 
 
 def combinations(matrix):
@@ -62,6 +68,38 @@ def combinations(matrix):
         return f"{len(ran)} combinations of backends in {ran[0]}"
     parts = ", ".join(f"{ran.count(math)} in {math}" for math in dict.fromkeys(ran))
     return f"{len(ran)} combinations of backends ({parts})"
+
+
+def digits_right(peers, matrix):
+    """How many images are read rightly in fp32, by whom and with whatever backends: "9,963"."""
+    rows = [row for row in peers["digits"]["correct"] if row["math"] == "fp32"] + matrix["rows"]
+    return " or ".join(f"{n:,}" for n in sorted({row["correct"] for row in rows if row["correct"] is not None}))
+
+
+def is_ours(row):
+    return row["side"].startswith("Lenslet")
+
+
+def like_for_like(folder, device):
+    """Of peers.json, the rows with a time that read fp32 and write logits; none where there is no such file."""
+    rows = load(folder, "peers.json")["rows"] if (folder / "peers.json").exists() else []
+    rows = [row for row in rows if row["status"] == "PASSED" and row["device"] == device]
+    return [row for row in rows if (row["input"], row.get("output", "logits")) == ("fp32", "logits")]
+
+
+def fastest(rows):
+    return max(rows, key=lambda row: row["images_per_s"], default=None)
+
+
+def ours_and_theirs(rows):
+    """The fastest row of Lenslet, and of its peers; None where there is none."""
+    rows = list(rows)
+    return [fastest(row for row in rows if is_ours(row) == ours) for ours in (True, False)]
+
+
+def side_of(row):
+    """A side with what tells it from its other rows."""
+    return f"{row['side']}{', channels last' if row.get('layout') == 'NHWC' and not is_ours(row) else ''}"
 
 
 def link(path, page=FULL):

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Writes the numbers of README.md, docs/results.md and two pages of docs/kernels from results folders, or checks them.
 
     python3 docs/results/update_readme.py docs/results/2026-11-22-h200 docs/results/2026-11-22-cpu
@@ -6,8 +7,8 @@
 The first folder is a GPU's, with peers.json, calls.json, matrix.json and profile-batch-10000.json; the second a CPU's, with
 eval.json, matrix.json and peers.json. bench.json, latency.json and stream-*.json of the first give tables of the fused plan.
 Where the first also has result files of convbench (reproduce.json, ladder.json), the tables of convolutions and the
-climb of direct come from them, the RGB images' from sweep.json where there is one; --report then first draws report.html and
-the pictures with apps/report, apps/peers and docs/pictures/draw.py, which need matplotlib.
+climb of direct come from them, the RGB images' from sweep.json where there is one. The headline figures of both go into
+history.csv. --report first draws report.html with apps/report and the pictures with draw.py, which need matplotlib.
 
 Where a file lacks a row that a table wants, nothing is written and the error lists what is lacking; with --partial the pages
 are written without it and name it. Every number between the pages' markers comes from these files. --check also finds a page
@@ -24,23 +25,19 @@ from pathlib import Path
 
 import common
 import headline
+import history
 import tables_conv
 import tables_lenet
-from common import DIRECT, FULL, IM2COL, PAGE, PICTURES, README, REPORT, ROOT
+from common import DIRECT, FULL, IM2COL, PAGE, PICTURES, PROFILE_PICTURES, README, REPORT
 
 BY = ", by `docs/results/update_readme.py`."
-DRAW = ROOT / "docs" / "pictures" / "draw.py"
+DRAW = Path(__file__).with_name("draw.py")
 # A rate, a time of computing or a ratio. "28×28" is a size.
 SPEED = re.compile(r"\d\s?(?:µs|ns|ms|[kM]? ?images/s|[GT]?FLOP/s|[GT]B/s|[kM]\b images|×(?!\d))")
 
 
-def source(gpu, cpu, page):
-    names = " and ".join(f"[{folder.name}]({common.link(folder, page)})" for folder in (gpu, cpu))
-    return f"From {names}{BY}"
-
-
-def source_of(folder, page):
-    return f"From [{folder.name}]({common.link(folder, page)}){BY}"
+def source(page, *folders):
+    return f"From {' and '.join(f'[{folder.name}]({common.link(folder, page)})' for folder in folders)}{BY}"
 
 
 def page_link(gpu):
@@ -61,33 +58,33 @@ def full_tables(gpu, cpu):
         parts += [tables_conv.rgb(gpu, common.rgb_group(gpu)), tables_conv.deep(gpu, group)]
         parts += [tables_conv.ladder(gpu, group), page_link(gpu)]
     texts = ["\n".join(part) for part in [*parts, lenet.cpu(cpu)]]
-    return "\n\n".join([*[text for text in texts if text], source(gpu, cpu, FULL)])
+    return "\n\n".join([*[text for text in texts if text], source(FULL, gpu, cpu)])
 
 
 def sections(gpu, cpu):
     """{page: {name of its markers: what stands between them}}."""
     group = common.convbench_group(gpu)
-    climb = list(tables_conv.direct_ladder(group)) if group else []
-    columns = list(tables_conv.im2col(group)) if group else []
+
+    def of_group(table, what):
+        lines = list(table(group)) if group else []
+        return lines or [f"Not measured: there are no rows of {what}."]
+
     short, full = "\n".join(headline.results_table(gpu, cpu)), full_tables(gpu, cpu)
+    climb = of_group(tables_conv.direct_ladder, "`convbench ladder direct`")
     return {
         README: {
-            "results": short + "\n\n" + source(gpu, cpu, README) + lacking(),
-            "swap": "\n".join([*headline.swap(cpu), "", source_of(cpu, README)]),
+            "results": f"{short}\n\n{source(README, gpu, cpu)}{lacking()}",
+            "swap": "\n".join([*headline.swap(cpu), "", source(README, cpu)]),
         },
         FULL: {"results": full + lacking()},
-        DIRECT: {"climb": "\n".join([*(climb or [without("`convbench ladder direct`")]), "", source_of(gpu, DIRECT)])},
-        IM2COL: {"columns": "\n".join([*(columns or [without("study a")]), "", source_of(gpu, IM2COL)])},
+        DIRECT: {"climb": "\n".join([*climb, "", source(DIRECT, gpu)])},
+        IM2COL: {"columns": "\n".join([*of_group(tables_conv.im2col, "study a"), "", source(IM2COL, gpu)])},
     }
-
-
-def without(what):
-    return f"Not measured: there are no rows of {what}."
 
 
 def lacking():
     """What the pages go without, for their readers."""
-    return "".join(f"\n\nNot measured yet: {', '.join(common.lacking)}." if common.lacking else "")
+    return f"\n\nNot measured yet: {', '.join(common.lacking)}." if common.lacking else ""
 
 
 def speeds_by_hand(pages):
@@ -123,30 +120,38 @@ def run_with_matplotlib(script, *arguments):
 
 
 def draw(gpu):
-    """README's pictures, report.html and its pictures."""
-    run_with_matplotlib(DRAW, str(gpu / "profile-batch-10000.json"))
+    """report.html and all pictures."""
     files = [str(path) for path in common.convbench_files(gpu)]
     if not files:
         sys.exit(f"{gpu} has neither {' nor '.join(common.CONVBENCH)}: there is nothing to draw")
-    run_with_matplotlib(common.PEERS_FIGURE, str(gpu / "peers.json"), str(gpu / common.PEERS_PICTURE))
+    run_with_matplotlib(DRAW, str(gpu))
     figures = ["--figures", str(gpu), "--only", ",".join(PICTURES)]
     run_with_matplotlib(REPORT / "report.py", "--html", str(gpu / PAGE), *figures, "--", *files)
 
 
 def stale(gpu):
     """Pages and pictures that were drawn from other files than those that are there."""
+    drawn = {gpu / PAGE: common.convbench_files(gpu), gpu / common.PEERS_PICTURE: [gpu / "peers.json"]}
+    drawn |= {gpu / f"{name}.svg": common.convbench_files(gpu) for name in PICTURES}
+    drawn |= {picture: [gpu / "profile-batch-10000.json"] for picture in PROFILE_PICTURES}
+    drawn[history.PICTURE] = [history.FILE]
+    for picture, files in drawn.items():
+        text = picture.read_text() if picture.exists() else ""
+        if text and not all(hashlib.sha256(path.read_bytes()).hexdigest() in text for path in files):
+            yield picture
 
-    def digest(path):
-        return hashlib.sha256(path.read_bytes()).hexdigest()
 
-    digests = [digest(path) for path in common.convbench_files(gpu)]
-    drawn = [path for path in (gpu / PAGE, *(gpu / f"{name}.svg" for name in PICTURES)) if path.exists()]
-    old = [path for path in drawn if not all(digest in path.read_text() for digest in digests)]
-    picture = gpu / common.PEERS_PICTURE
-    if picture.exists() and digest(gpu / "peers.json") not in picture.read_text():
-        old.append(picture)
-    profile = digest(gpu / "profile-batch-10000.json")
-    return old + [path for path in sorted(DRAW.parent.glob("*.svg")) if profile not in path.read_text()]
+def check(gpu, texts):
+    """Ends with the reason where something differs."""
+    for path, text in texts.items():
+        if text != path.read_text():
+            sys.exit(f"{path.name}'s results differ from the files: run docs/results/update_readme.py")
+    by_hand = list(speeds_by_hand((README, FULL)))
+    if by_hand:
+        sys.exit("\n".join(["speeds outside the markers, which no script writes:", *by_hand]))
+    old = [str(path) for path in stale(gpu)]
+    if old:
+        sys.exit(f"{', '.join(old)}: drawn from other files than those beside it: run docs/results/update_readme.py --report")
 
 
 def main():
@@ -157,29 +162,21 @@ def main():
     parser.add_argument("--report", action="store_true", help="draw report.html and the pictures first")
     parser.add_argument("--partial", action="store_true", help="write the pages even where files lack rows")
     arguments = parser.parse_args()
-    pages = sections(arguments.gpu, arguments.cpu)
+    gpu, cpu = arguments.gpu, arguments.cpu
+    pages = sections(gpu, cpu)
     if common.lacking and not arguments.partial and not arguments.check:
         sys.exit("\n".join(["nothing is written: the tables want what the files do not have (--partial goes without):",
                             *common.lacking]))
-    if arguments.report and not arguments.check:
-        draw(arguments.gpu)
-        pages = sections(arguments.gpu, arguments.cpu)  # with links to what was drawn
+    past = {history.FILE: history.updated([gpu, cpu])}
+    if arguments.check:
+        check(gpu, {page: filled(page, parts) for page, parts in pages.items()} | past)
+        return
+    history.FILE.write_text(past[history.FILE])
+    if arguments.report:
+        draw(gpu)
+        pages = sections(gpu, cpu)  # with links to what was drawn
     for page, parts in pages.items():
-        updated = filled(page, parts)
-        if updated == page.read_text():
-            continue
-        if arguments.check:
-            sys.exit(f"{page.name}'s results differ from the files: run docs/results/update_readme.py")
-        page.write_text(updated)
-    by_hand = list(speeds_by_hand((README, FULL))) if arguments.check else []
-    if by_hand:
-        sys.exit("\n".join(["speeds outside the markers, which no script writes:", *by_hand]))
-    old = stale(arguments.gpu)
-    if arguments.check and old:
-        sys.exit(
-            f"{', '.join(str(path) for path in old)}: drawn from other files than those beside it: run"
-            " docs/results/update_readme.py --report"
-        )
+        page.write_text(filled(page, parts))
 
 
 if __name__ == "__main__":

@@ -440,7 +440,8 @@ class ReportTest(unittest.TestCase):
         climb = (gpu / "ladder.json").read_text()
         for name in ("reproduce.json", "ladder.json", "sweep.json", "report.html"):
             (gpu / name).unlink(missing_ok=True)
-        for picture in gpu.glob("*.svg"):
+        history = tree / "docs" / "results" / "history.csv"
+        for picture in [*gpu.glob("*.svg"), history.with_suffix(".svg")]:
             picture.unlink()
 
         def update(*arguments):
@@ -499,6 +500,17 @@ class ReportTest(unittest.TestCase):
             for link in re.findall(r"\]\(((?:docs/)?(?:results|pictures)/[^)]*)\)", contents):
                 self.assertTrue((page.parent / link).exists(), link)
         self.assertEqual(update("--check").returncode, 0)
+        # The history keeps the headline figures, those of folders that are gone too.
+        rows = history.read_text().splitlines(keepends=True)
+        self.assertRegex("".join(rows), rf"{gpu.name},[^,]*,\"3×3, 32 and 64 channels, [^\"]*fp32[^\"]*\",60,37,1.62")
+        gone = [row for row in rows if gpu.name not in row and folders.group(2).split("/")[-1] not in row]
+        self.assertGreater(len(gone), 1, "no folder's figures but those of the pages")
+        history.write_text("".join(rows).replace(",60,37,", ",61,37,"))
+        self.assertIn("history.csv's results differ", update("--check").stderr)
+        history.write_text("".join(gone))
+        self.assertEqual(update("--check").returncode, 1)
+        self.assertEqual(update().returncode, 0)
+        self.assertEqual(history.read_text(), "".join(rows))
         # A page drawn from another file than the one beside it is found.
         (gpu / "reproduce.json").write_text(json.dumps(document) + "\n")
         run = update("--check")

@@ -1,25 +1,24 @@
 #!/usr/bin/env python3
-"""Draws README's pictures: the graph of LeNet-5 with its shapes, and where a pass goes.
+"""Draws the pictures that are not on the report's page: README's two, the peers', and the history of the headlines.
 
-    python3 docs/pictures/draw.py docs/results/2026-11-21-h200/profile-batch-10000.json
+    python3 docs/results/draw.py docs/results/2026-11-22-h200
 
-Writes lenet5.svg and profile.svg beside this file. Shapes are those of the profile's
-convolutions and of weights/lenet5.safetensors; times are the profile's hot medians. Each picture names the SHA-256 of the
-profile, so that update_readme.py --check finds a picture of another run. Needs matplotlib; exit code 4 where it is missing.
+docs/pictures/lenet5.svg and profile.svg show the graph of LeNet-5 and where a pass goes, by profile-batch-10000.json and
+weights/lenet5.safetensors; lenet-peers.svg, in the folder, shows its peers.json; docs/results/history.svg shows history.csv. Each
+names the SHA-256 of the file that it was drawn from. Needs matplotlib; exit code 4 where it is missing.
 """
 
 import argparse
-import hashlib
 import json
 import re
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-sys.dont_write_bytecode = True  # the tree stays as it is
-sys.path.insert(0, str(ROOT / "apps" / "report"))
+import common
+import history
+
 try:
+    import figures_peers
     import style
 except ModuleNotFoundError as error:
     print(f"draw: {error}: apt-get install python3-matplotlib", file=sys.stderr)
@@ -35,7 +34,7 @@ def sizes(problem):
 
 
 def weight_shapes():
-    data = (ROOT / "weights" / "lenet5.safetensors").read_bytes()
+    data = (common.ROOT / "weights" / "lenet5.safetensors").read_bytes()
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     return {name: entry["shape"] for name, entry in header.items() if name != "__metadata__"}
 
@@ -66,8 +65,8 @@ def activations(document):
         (pool("pool2", conv2["oh"], last), [conv2["oc"], last, last]),
     ]
     for name in ("fc1", "fc2", "fc3"):
-        outputs = shapes[f"{name}.weight"][0]
-        steps.append((f"{name}\nlinear" + ("" if name == "fc3" else "\nReLU"), [outputs]))
+        words = f"{name}\nlinear" + ("" if name == "fc3" else "\nReLU")
+        steps.append((words, [shapes[f"{name}.weight"][0]]))
     return steps
 
 
@@ -77,7 +76,8 @@ def planes(axes, x, shape):
     shift = min(0.075, 0.55 / channels)
     for i in range(channels):
         corner = (x + i * shift, -size / 2 - (channels - 1) * shift / 2 + i * shift)
-        axes.add_patch(Rectangle(corner, size, size, facecolor=style.BACK, edgecolor=CONV, linewidth=0.9, zorder=9 - i / 99))
+        look = {"facecolor": style.BACK, "edgecolor": CONV, "linewidth": 0.9, "zorder": 9 - i / 99}
+        axes.add_patch(Rectangle(corner, size, size, **look))
     return x + size + (channels - 1) * shift
 
 
@@ -92,9 +92,8 @@ def graph(document):
     x = 0.0
     for index, (operation, shape) in enumerate(activations(document)):
         if index > 0:
-            axes.add_patch(
-                FancyArrowPatch((x + 0.06, 0), (x + 1.06, 0), arrowstyle="-|>", mutation_scale=11, color=style.SOFT)
-            )
+            look = {"arrowstyle": "-|>", "mutation_scale": 11, "color": style.SOFT}
+            axes.add_patch(FancyArrowPatch((x + 0.06, 0), (x + 1.06, 0), **look))
             name, *rest = operation.split("\n")
             axes.text(x + 0.56, 0.1, name, ha="center", va="bottom", fontweight="bold")
             axes.text(x + 0.56, -0.1, "\n".join(rest), ha="center", va="top", fontsize=8, color=style.SOFT)
@@ -104,9 +103,7 @@ def graph(document):
         x = right
     axes.text(0, 1.25, "image", ha="left", color=style.SOFT)
     axes.text(x, 1.25, "a score for each digit", ha="right", color=style.SOFT)
-    axes.set_xlim(-0.1, x + 0.1)
-    axes.set_ylim(-1.75, 1.5)
-    axes.set_aspect("equal")
+    axes.set(xlim=(-0.1, x + 0.1), ylim=(-1.75, 1.5), aspect="equal")
     axes.axis("off")
     return figure
 
@@ -115,30 +112,27 @@ def profile(document):
     rows, sums = layers(document), document["sums_ns"]
     figure, axes = style.plt.subplots(figsize=(9.6, 2.9))
     begin, events, whole = 0.0, sums["events"] / 1e3, sums["unprofiled"] / 1e3
+
+    def write(x, place, text, side, **more):
+        axes.text(x, place, text, va="center", ha=side, fontsize=9, **more)
+
     for place, row in enumerate(rows):
         median = row["time_ns"]["median"] / 1e3
-        colour = CONV if row["problem"] else LINEAR
-        axes.barh(place, median, left=begin, color=colour, height=0.62)
+        axes.barh(place, median, left=begin, color=CONV if row["problem"] else LINEAR, height=0.62)
         text = f"{median:.1f} µs, {row['ceiling_fraction']:.0%} of the ceiling ({row['bound_by']})"
         if median > 0.4 * whole:
-            axes.text(begin + median / 2, place, text, va="center", ha="center", fontsize=9, color=style.BACK)
+            write(begin + median / 2, place, text, "center", color=style.BACK)
         elif begin > 0.4 * whole:
-            axes.text(begin - 2, place, text, va="center", ha="right", fontsize=9)
+            write(begin - 2, place, text, "right")
         else:
-            axes.text(begin + median + 2, place, text, va="center", ha="left", fontsize=9)
+            write(begin + median + 2, place, text, "left")
         begin += median
     axes.barh(len(rows), -events, left=begin, color=LEFT_OVER, height=0.62)
-    axes.text(begin - events - 2, len(rows), f"−{events:.1f} µs: the events that time them", va="center", ha="right", fontsize=9)
+    write(begin - events - 2, len(rows), f"−{events:.1f} µs: the events that time them", "right")
     axes.barh(len(rows) + 1, whole, color=style.SOFT, height=0.62)
-    axes.text(
-        whole / 2,
-        len(rows) + 1,
-        f"a pass without events inside: {whole:.1f} µs; unexplained {abs(sums['residual']) / sums['unprofiled']:.1%}",
-        va="center",
-        ha="center",
-        fontsize=9,
-        color=style.BACK,
-    )
+    unexplained = f"unexplained {abs(sums['residual']) / sums['unprofiled']:.1%}"
+    text = f"a pass without events inside: {whole:.1f} µs; {unexplained}"
+    write(whole / 2, len(rows) + 1, text, "center", color=style.BACK)
     names = [f"{row['name']}{' + pool' if 'pooled' in row['detail'] else ''}: {row['backend']}" for row in rows]
     axes.set_yticks(range(len(rows) + 2), [*names, "measuring", "whole pass"])
     axes.invert_yaxis()
@@ -147,15 +141,36 @@ def profile(document):
     return figure
 
 
+def over_folders(rows):
+    """The figures of history.csv that two folders or more have, each as a multiple of its first value."""
+    lines = {}
+    for row in rows:
+        if history.change(row):
+            lines.setdefault(row["figure"], []).append((row["folder"][: len("2026-11-21")], history.change(row)))
+    lines = {name: points for name, points in lines.items() if len(points) > 1}
+    days = sorted({day for points in lines.values() for day, _ in points})
+    figure, axes = style.one_panel(9.6, 4.0)
+    for index, (name, points) in enumerate(lines.items()):
+        x, first = [days.index(day) for day, _ in points], points[0][1]
+        axes.plot(x, [value / first for _, value in points], label=name, **style.line_style(index))
+    axes.set_xticks(range(len(days)), days)
+    axes.set_ylabel("speed, the first value = 1")
+    style.log_axis(axes.yaxis)
+    style.legend_below(figure, [axes], columns=2)
+    return figure
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("profile", type=Path)
-    arguments = parser.parse_args()
-    data = arguments.profile.read_bytes()
-    sources = [(arguments.profile.name, hashlib.sha256(data).hexdigest())]
-    document = json.loads(data)
-    for name, draw in (("lenet5", graph), ("profile", profile)):
-        (HERE / f"{name}.svg").write_text(style.for_file(style.to_svg(draw(document), name), sources))
+    parser.add_argument("gpu", type=Path, help="a folder of a GPU's results")
+    gpu = parser.parse_args().gpu
+    source = gpu / "profile-batch-10000.json"
+    document = json.loads(source.read_text())
+    for path, picture in zip(common.PROFILE_PICTURES, (graph(document), profile(document))):
+        style.write(path, picture, source)
+    source = gpu / "peers.json"
+    style.write(gpu / common.PEERS_PICTURE, figures_peers.by_batch(json.loads(source.read_text())), source)
+    style.write(history.PICTURE, over_folders(history.read()), history.FILE)
 
 
 if __name__ == "__main__":
