@@ -80,7 +80,7 @@ typedef struct lenslet_layer_time {
   double p90_ns;    /* a tenth were slower */
 } lenslet_layer_time;
 
-/** "0.1.0". */
+/** "0.2.0": MAJOR.MINOR.PATCH of the library, which may be newer than this header. */
 LENSLET_API const char* lenslet_version(void);
 /** A short text such as "unavailable"; "unknown status" for any other number. */
 LENSLET_API const char* lenslet_status_text(lenslet_status status);

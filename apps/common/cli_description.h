@@ -37,7 +37,7 @@ struct CommandDescription {
 
 struct ProgramDescription {
   std::string name, help;
-  std::string version, date;  // "0.1.0", "2026-01-31"
+  std::string version, date;  // "0.2.0", "2026-01-31"
   std::vector<OptionDescription> options;
   std::vector<CommandDescription> commands;
   std::vector<std::pair<std::string, std::string>> environment;  // variable and meaning

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char* changed_abi(void); /* abi_test.c: the first change that an older program would notice, or a null pointer */
+
 static int failures = 0;
 
 static void expect(int line, lenslet_status found, lenslet_status expected, const char* fragment) {
@@ -175,6 +177,10 @@ int main(void) {
   lenslet_model* model = NULL;
   CHECK(strcmp(lenslet_last_error(), "") == 0);
   CHECK(strcmp(lenslet_version(), LENSLET_EXPECTED_VERSION) == 0);
+  if (changed_abi() != NULL) {
+    ++failures;
+    fprintf(stderr, "programs built with lenslet 0.1 break: %s\n", changed_abi());
+  }
   refuse_options();
   options = cpu();
   EXPECT(lenslet_model_load(LENSLET_WEIGHTS, &options, &model), LENSLET_OK, "");

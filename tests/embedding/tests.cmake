@@ -7,7 +7,7 @@ lenslet_test(embedding_threads SOURCES embedding/threads_test.cpp DEPENDS lensle
 lenslet_test(embedding_host SOURCES embedding/host_test.cpp DEPENDS lenslet_shared)
 lenslet_test(embedding_out_of_memory SOURCES embedding/out_of_memory_test.cpp DEPENDS lenslet_shared)
 
-add_executable(test_embedding_errors embedding/errors_test.c)
+add_executable(test_embedding_errors embedding/errors_test.c embedding/abi_test.c)
 target_link_libraries(test_embedding_errors PRIVATE lenslet_shared)
 target_compile_options(test_embedding_errors PRIVATE -Wall -Wextra -pedantic $<$<BOOL:${LENSLET_WERROR}>:-Werror>)
 target_compile_definitions(test_embedding_errors PRIVATE
