@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <fstream>
 
+#include "framework/choice_trace.h"
 #include "framework/device_memory.h"
 #include "framework/error.h"
 #include "framework/runtime.h"
@@ -54,7 +55,9 @@ const CudaStatus& cuda_status() {
   return status;
 }
 
-DeviceChoice choose_device(std::string_view text) {
+namespace {
+
+DeviceChoice find_device(std::string_view text) {
   if (text == "cpu") return {Device::cpu(), "asked for"};
   if (text == "cuda") return {require_cuda(0), "asked for"};
   int ordinal = 0;
@@ -72,6 +75,14 @@ DeviceChoice choose_device(std::string_view text) {
     }
   }
   return {Device::cpu(), status.reason};
+}
+
+}  // namespace
+
+DeviceChoice choose_device(std::string_view text) {
+  DeviceChoice choice = find_device(text);
+  trace_choice("device", choice.device.to_string(), " for '", text, "': ", choice.reason);
+  return choice;
 }
 
 std::string cpu_model() {

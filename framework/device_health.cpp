@@ -1,20 +1,17 @@
 #include "framework/device_health.h"
 
 #include <atomic>
-#include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <mutex>
-#include <string_view>
 
 #include "framework/error.h"
+#include "framework/settings.h"
 
 namespace lenslet {
 
 namespace {
 
-constexpr const char* kVariable = "LENSLET_DEVICE_TIMEOUT";
-constexpr double kDefaultTimeoutS = 120;  // the longest launch of the studies takes seconds
+constexpr int kDefaultTimeoutS = 120;  // the longest launch of the studies takes seconds
 constexpr int kMaxTimeoutS = 1000000;
 
 std::atomic<bool> lost{false};
@@ -30,26 +27,9 @@ Reason& reason() {
 }
 
 double timeout_of_environment() {
-  const char* const text = std::getenv(kVariable);
-  if (text == nullptr) return kDefaultTimeoutS;
-  const std::string_view digits(text);
-  int seconds = 0;
-  const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), seconds);
-  if (error != std::errc() || stop != digits.data() + digits.size() || seconds < 0 ||
-      seconds > kMaxTimeoutS) {
-    throw UsageError(
-        concat(kVariable, " must be seconds, 0 (for ever) to ", kMaxTimeoutS, ", found '", text, "'"));
-  }
+  const int seconds = number_setting("LENSLET_DEVICE_TIMEOUT", "seconds (0: no limit)", 0, kMaxTimeoutS)
+                          .value_or(kDefaultTimeoutS);
   return seconds == 0 ? INFINITY : seconds;
-}
-
-bool checks_layers_by_environment() {
-  const char* const text = std::getenv("LENSLET_CHECK_LAYERS");
-  const std::string_view value(text == nullptr ? "0" : text);
-  if (value != "0" && value != "1") {
-    throw UsageError(concat("LENSLET_CHECK_LAYERS must be 0 or 1, found '", value, "'"));
-  }
-  return value == "1";
 }
 
 }  // namespace
@@ -82,7 +62,7 @@ double device_timeout_s() {
 }
 
 bool checks_layers() {
-  static const bool checks = checks_layers_by_environment();
+  static const bool checks = switch_setting("LENSLET_CHECK_LAYERS");
   return checks;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "framework/choice_trace.h"
 #include "framework/device_health.h"
 #include "framework/device_memory.h"
 #include "framework/error.h"
@@ -118,6 +119,10 @@ void Executable::demand_memory(size_t needed) const {
 void Executable::finish_step(Step& step, size_t workspace_limit) {
   step.detail = step.op->detail();
   step.workspace_bytes = step.op->workspace_bytes();
+  trace_choice("algorithm", step.name, ": ", step.backend,
+               step.detail.empty() ? "" : " (" + step.detail + ")",
+               step.op->choice().empty() ? "" : ", chosen by timing: " + step.op->choice(), ", ",
+               step.workspace_bytes, " bytes of workspace");
   if (step.workspace_bytes > workspace_limit) {
     throw MemoryError(concat("layer ", step.name, ": backend ", step.backend, " needs ", step.workspace_bytes,
                              " bytes of workspace, the limit is ", workspace_limit));
@@ -154,6 +159,9 @@ void Executable::build(const BuildOptions& options) {
   plan_.execution = fused ? Plan::kFused : Plan::kLayered;
   plan_.input = options.plan ? options.plan->input : options.input;
   plan_.output = options.plan ? options.plan->output : options.output;
+  trace_choice("plan", plan_.execution, options.plan ? " of " + options.plan->origin : "", ": ", plan_.model,
+               ", batch ", batch_, ", ", to_string(plan_.input), " in, ", to_string(plan_.output),
+               " out, on ", plan_.device, " (", plan_.device_name, ")");
   if (fused) {
     build_fused(options);
     if (options.cuda_graph) capture();

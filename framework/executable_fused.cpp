@@ -1,6 +1,7 @@
 // The fused side of an executable: one step that computes the whole graph.
 #include <algorithm>
 
+#include "framework/choice_trace.h"
 #include "framework/error.h"
 #include "framework/executable.h"
 #include "framework/integer_math.h"
@@ -67,6 +68,7 @@ void Executable::build_fused(const BuildOptions& options) {
   step.backend = choose_variant(*model, request, planned ? planned->backend : options.fused_variant);
   step.math = request.math;
   step.uses_math = true;
+  trace_choice("backend", step.name, ": ", step.backend, ", ", to_string(step.math));
   step.work = model->work(request);
   step.determinism = model->determinism(step.backend, request);
   step.range = "layer." + step.name;

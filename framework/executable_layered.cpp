@@ -2,6 +2,7 @@
 // operator before it stores its output.
 #include <numeric>
 
+#include "framework/choice_trace.h"
 #include "framework/error.h"
 #include "framework/executable.h"
 
@@ -13,6 +14,21 @@ namespace {
 std::string short_type(std::string_view type) {
   const size_t end = type.size() >= 2 && type.substr(type.size() - 2) == "2d" ? type.size() - 2 : type.size();
   return std::string(type.substr(0, end));
+}
+
+// The backend of a step, what it computes besides its own layer, and why the backends ranked before it were passed over.
+void trace_step(const Executable::Step& step, const Layer& layer, const OperatorRequest& request,
+                const BuildOptions& options) {
+  if (!traces_choices()) return;
+  std::string nodes = step.name;
+  for (const std::string& fused : step.fused) nodes += "+" + fused;
+  for (const std::string& name : layer.backends(request.device.kind)) {
+    if (name == step.backend || options.plan) break;
+    const Support support = layer.supports(name, request);
+    print_choice("backend",
+                 concat(nodes, ": not ", name, ": ", support ? "it was not asked for" : support.reason()));
+  }
+  print_choice("backend", concat(nodes, ": ", step.backend, ", ", to_string(step.math)));
 }
 
 }  // namespace
@@ -121,6 +137,7 @@ std::vector<OperatorRequest> Executable::choose_steps(const BuildOptions& option
     plan_.layers.push_back({step.name, step.type, step.backend, step.math, "", ""});
 
     fuse_readers(step, request, options);
+    trace_step(step, layer, request, options);
     step.determinism = layer.determinism(step.backend, request);
     requests.push_back(std::move(request));
     steps_.push_back(std::move(step));

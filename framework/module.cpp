@@ -10,11 +10,14 @@
 #include <mutex>
 #include <vector>
 
+#include "framework/choice_trace.h"
 #include "framework/error.h"
 
 namespace lenslet {
 
 namespace {
+
+constexpr const char* kLibraryInfo = "lenslet_library_info";
 
 // The file that holds this function, as the loader names it; of the program, what the kernel started: the loader knows only
 // argv[0], which the caller chooses.
@@ -37,6 +40,15 @@ std::vector<std::string> folders() {
   // Beside it (a program with its modules in one folder), below it (the shared library, installed), from the folder of
   // installed programs, and in the build's own folders.
   return {here, here + "/lenslet", here + "/" LENSLET_MODULES_FROM_PROGRAMS, here + "/../lib"};
+}
+
+// For the trace: the module, and the libraries that it tells of.
+std::string describe(const Module& module, void* handle) {
+  std::string text = module.path();
+  if (!dlsym(handle, kLibraryInfo)) return text;
+  for (const ModuleLibrary& library : module.libraries())
+    text += concat("; ", library.name, " ", library.version, ", ", library.path);
+  return text;
 }
 
 }  // namespace
@@ -90,6 +102,7 @@ const Module& Module::open(const std::string& name) {
         reinterpret_cast<void (*)(const ParallelHost*)>(use_threads)(&host);
       }
       slot.module.reset(new Module(path, handle));
+      if (traces_choices()) print_choice("library", describe(*slot.module, handle));
       break;
     }
     if (!slot.module && slot.failure.empty()) {
@@ -97,8 +110,9 @@ const Module& Module::open(const std::string& name) {
           concat("module ", file, " was not found in ", looked, "; set LENSLET_MODULE_PATH to its folder");
     }
   }
-  if (!slot.module) throw UnavailableError(slot.failure);
-  return *slot.module;
+  if (slot.module) return *slot.module;
+  trace_choice("library", "none of module ", name, ": ", slot.failure);
+  throw UnavailableError(slot.failure);
 }
 
 std::vector<const Module*> Module::opened() {
@@ -118,7 +132,7 @@ void* Module::symbol(const char* name) const {
 }
 
 std::vector<ModuleLibrary> Module::libraries() const {
-  const auto info = reinterpret_cast<int (*)(ModuleLibrary*, int)>(symbol("lenslet_library_info"));
+  const auto info = reinterpret_cast<int (*)(ModuleLibrary*, int)>(symbol(kLibraryInfo));
   std::vector<ModuleLibrary> rows(static_cast<size_t>(info(nullptr, 0)));
   info(rows.data(), static_cast<int>(rows.size()));
   return rows;

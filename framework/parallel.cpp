@@ -5,19 +5,18 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <condition_variable>
-#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <new>
-#include <string_view>
 #include <system_error>
 #include <thread>
 #include <vector>
 
+#include "framework/choice_trace.h"
 #include "framework/error.h"
+#include "framework/settings.h"
 
 namespace lenslet {
 
@@ -26,15 +25,7 @@ namespace {
 constexpr int kMaxThreads = 1024;
 
 int default_threads() {
-  if (const char* text = std::getenv("LENSLET_NUM_THREADS")) {
-    const std::string_view digits(text);
-    int count = 0;
-    const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
-    if (error != std::errc() || stop != digits.data() + digits.size() || count < 1 || count > kMaxThreads) {
-      throw UsageError(concat("LENSLET_NUM_THREADS must be 1 to ", kMaxThreads, ", found '", text, "'"));
-    }
-    return count;
-  }
+  if (const auto count = number_setting("LENSLET_NUM_THREADS", "a number", 1, kMaxThreads)) return *count;
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) return std::clamp(CPU_COUNT(&set), 1, kMaxThreads);
   return 1;
@@ -171,6 +162,7 @@ class ProcessPool {
     if (!pool_ || pool_->threads() != count) {
       pool_.reset();
       pool_ = std::make_shared<Pool>(count);
+      trace_choice("threads", count, " for the CPU side");
     }
     return pool_;
   }

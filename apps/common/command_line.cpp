@@ -12,6 +12,7 @@
 #include "apps/common/output.h"
 #include "apps/common/text.h"
 #include "framework/backend_spec.h"
+#include "framework/choice_trace.h"
 #include "framework/device_health.h"
 #include "framework/device_memory.h"
 
@@ -265,6 +266,7 @@ void check_settings() {
   (void)device_timeout_s();
   (void)device_memory_limit();
   (void)checks_layers();
+  (void)traces_choices();
 }
 
 }  // namespace

@@ -209,6 +209,8 @@ std::function<ExitCode()> parse_convbench_line(int argc, const char* const* argv
                    "bytes to take of each device at most, such as 2G; the CPU is one");
   line.environment("LENSLET_DEVICE_TIMEOUT",
                    "seconds to wait for a GPU before it counts as lost [120]; 0: for ever");
+  line.environment("LENSLET_TRACE",
+                   "1: print every choice to stderr: device, plan, backend, library, algorithm");
   line.environment("LENSLET_CHECK_LAYERS",
                    "1: wait after every layer, so that a fault on a GPU is told of its layer");
   // Shared with the function returned, which outlives this call.

@@ -5,6 +5,7 @@ lenslet_test(embedding_model SOURCES embedding/model_test.cpp embedding/passes_t
 lenslet_test(embedding_gpu SOURCES embedding/model_gpu_test.cpp DEPENDS lenslet_api GPU ALONE)
 lenslet_test(embedding_threads SOURCES embedding/threads_test.cpp DEPENDS lenslet_api)
 lenslet_test(embedding_host SOURCES embedding/host_test.cpp DEPENDS lenslet_shared)
+lenslet_test(embedding_trace SOURCES embedding/trace_test.cpp DEPENDS lenslet_shared)
 lenslet_test(embedding_out_of_memory SOURCES embedding/out_of_memory_test.cpp DEPENDS lenslet_shared)
 
 add_executable(test_embedding_errors embedding/errors_test.c embedding/abi_test.c)

@@ -126,6 +126,7 @@ TEST_F(LimitedMemory, MustBeANumberOfBytes) {
 TEST(Settings, AreRefusedWithTheValuesTheyTake) {
   const std::pair<const char*, const char*> settings[] = {
       {"LENSLET_CHECK_LAYERS", "LENSLET_CHECK_LAYERS must be 0 or 1, found 'junk'"},
+      {"LENSLET_TRACE", "LENSLET_TRACE must be 0 or 1, found 'junk'"},
       {"LENSLET_DEVICE_TIMEOUT", "LENSLET_DEVICE_TIMEOUT must be seconds"},
       {"LENSLET_DEVICE_MEMORY_LIMIT", "LENSLET_DEVICE_MEMORY_LIMIT expects bytes"}};
   for (const char* line : {"lenslet eval --device cpu --data {dir}", "lenslet doctor --device cpu",
