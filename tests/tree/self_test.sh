@@ -108,6 +108,14 @@ else
   echo 'skipped: shellcheck is not installed (./dev setup --tests): the check of scripts was not tried'
 fi
 
+environment=(bash "$here/check_environment.sh" "$copy")
+green "${environment[@]}"
+red framework/planted.cpp 'bool on = switch_setting("LENSLET_PLANTED");' 'LENSLET_PLANTED is read by the code' "${environment[@]}"
+red docs/planted.py 'os.environ.get("LENSLET_PLANTED")' 'LENSLET_PLANTED is read by the code' "${environment[@]}"
+red dev.d/test.sh 'echo "${LENSLET_PLANTED:-}"' 'LENSLET_PLANTED is read by the code' "${environment[@]}"
+red docs/environment.md '| `LENSLET_PLANTED` | x |' 'no code reads it' "${environment[@]}"
+red docs/environment.md '| `LENSLET_TRACE` | x |' 'is listed twice' "${environment[@]}"
+
 launches=(bash "$here/check_launches.sh" "$copy")
 green "${launches[@]}"
 red layers/planted.cu '  a_kernel<<<1, 1>>>();' 'no LENSLET_CUDA_CHECK_LAUNCH follows this launch' "${launches[@]}"
