@@ -68,7 +68,10 @@ void Executable::build_fused(const BuildOptions& options) {
   step.backend = choose_variant(*model, request, planned ? planned->backend : options.fused_variant);
   step.math = request.math;
   step.uses_math = true;
-  trace_choice("backend", step.name, ": ", step.backend, ", ", to_string(step.math));
+  trace_choice("backend", step.name, ": ", step.backend, ", ", to_string(step.math), ", ",
+               planned                         ? "as planned"
+               : options.fused_variant.empty() ? "preferred"
+                                               : "asked for");
   step.work = model->work(request);
   step.determinism = model->determinism(step.backend, request);
   step.range = "layer." + step.name;

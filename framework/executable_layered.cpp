@@ -16,19 +16,23 @@ std::string short_type(std::string_view type) {
   return std::string(type.substr(0, end));
 }
 
-// The backend of a step, what it computes besides its own layer, and why the backends ranked before it were passed over.
-void trace_step(const Executable::Step& step, const Layer& layer, const OperatorRequest& request,
+// Which backend computes a step, why, and why `auto` passed over those ranked before it.
+void trace_step(const Executable::Step& step, const Graph::Node& node, const OperatorRequest& request,
                 const BuildOptions& options) {
   if (!traces_choices()) return;
   std::string nodes = step.name;
   for (const std::string& fused : step.fused) nodes += "+" + fused;
-  for (const std::string& name : layer.backends(request.device.kind)) {
-    if (name == step.backend || options.plan) break;
-    const Support support = layer.supports(name, request);
+  const bool planned = options.plan != nullptr;
+  const bool asked = !planned && options.backends.backend_for(node, request.device.kind) != "auto";
+  for (const std::string& name : node.layer->backends(request.device.kind)) {
+    if (planned || asked || name == step.backend) break;
     print_choice("backend",
-                 concat(nodes, ": not ", name, ": ", support ? "it was not asked for" : support.reason()));
+                 concat(nodes, ": not ", name, ": ", node.layer->supports(name, request).reason()));
   }
-  print_choice("backend", concat(nodes, ": ", step.backend, ", ", to_string(step.math)));
+  print_choice("backend", concat(nodes, ": ", step.backend, ", ", to_string(step.math), ", ",
+                                 planned ? "as planned"
+                                 : asked ? "asked for"
+                                         : "the first that serves"));
 }
 
 }  // namespace
@@ -63,8 +67,8 @@ std::string Executable::choose_backend(const Graph::Node& node, OperatorRequest&
                                 device_.to_string(), ": ", reasons));
 }
 
-// Takes into the step of a node what reads its output while nothing else does: a ReLU, a max pooling, or both, as far as
-// the plan or the options want it and the backend can.
+// Takes into the step of a node what reads its output while nothing else does: a ReLU, a max pooling, or both, as far
+// as the plan or the options want it and the backend can.
 void Executable::fuse_readers(Step& step, OperatorRequest& request, const BuildOptions& options) {
   const std::vector<Graph::Node>& nodes = graph_.nodes();
   size_t last = step.node;
@@ -137,7 +141,7 @@ std::vector<OperatorRequest> Executable::choose_steps(const BuildOptions& option
     plan_.layers.push_back({step.name, step.type, step.backend, step.math, "", ""});
 
     fuse_readers(step, request, options);
-    trace_step(step, layer, request, options);
+    trace_step(step, nodes[i], request, options);
     step.determinism = layer.determinism(step.backend, request);
     requests.push_back(std::move(request));
     steps_.push_back(std::move(step));

@@ -19,8 +19,8 @@ namespace {
 
 constexpr const char* kLibraryInfo = "lenslet_library_info";
 
-// The file that holds this function, as the loader names it; of the program, what the kernel started: the loader knows only
-// argv[0], which the caller chooses.
+// The file that holds this function, as the loader names it; of the program, what the kernel started: the loader knows
+// only argv[0], which the caller chooses.
 std::string own_file() {
   Dl_info info{};
   void* found = nullptr;
@@ -111,7 +111,7 @@ const Module& Module::open(const std::string& name) {
     }
   }
   if (slot.module) return *slot.module;
-  trace_choice("library", "none of module ", name, ": ", slot.failure);
+  trace_choice("library", name, " is unavailable: ", slot.failure);
   throw UnavailableError(slot.failure);
 }
 

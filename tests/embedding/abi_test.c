@@ -1,6 +1,6 @@
 /*
- * Programs built with lenslet 0.1 run with this library: every function of that header with its type, the numbers of the
- * enumerators, and the places of the fields. An incompatible change belongs under a new SONAME (docs/embedding.md,
+ * Programs built with lenslet 0.1 run with this library: every function of that header with its type, the numbers of
+ * the enumerators, and the places of the fields. An incompatible change belongs under a new SONAME (docs/embedding.md,
  * "Versions"). A function that is gone or has another type does not compile here.
  */
 #include <lenslet.h>
