@@ -1,4 +1,4 @@
-// Internal. The refusal of layers whose GPU side this build lacks.
+// Internal: the refusal of layers if this build has no GPU side.
 #pragma once
 
 #include "framework/device.h"
@@ -6,7 +6,7 @@
 
 namespace lenslet {
 
-/// Yes for the CPU, and for a GPU where the build has that side.
+/// Yes for the CPU, and for a GPU if the build has a GPU side.
 inline Support built_for([[maybe_unused]] Device device) {
 #ifndef LENSLET_HAS_CUDA
   if (device.is_cuda()) {

@@ -1,4 +1,4 @@
-// The refusal of backends that know one kind of arithmetic.
+// The refusal of tf32 and fp16 by backends that compute only in fp32.
 #pragma once
 
 #include "framework/error.h"
@@ -6,7 +6,7 @@
 
 namespace lenslet {
 
-/// Yes for fp32; else no, naming `who`: "the CPU".
+/// Yes for fp32; else no. `who` begins the reason: "the CPU".
 inline Support fp32_only(const std::string& who, MathMode math) {
   if (math == MathMode::kFp32) return Support::yes();
   return Support::no(concat(who, " computes in fp32 only, asked for ", to_string(math), ": use --math fp32"));

@@ -1,5 +1,5 @@
-// Matrix products from a library: cuBLAS on the GPU, oneDNN on the CPU, each a module opened on first use; on
-// the CPU a blocked loop of our own serves where oneDNN is not there.
+// Matrix products from a library: cuBLAS on the GPU, oneDNN on the CPU, each a module opened on first use. Without
+// oneDNN this project's blocked loop computes them on the CPU.
 //
 // C[i] = alpha * op(A[i]) * op(B[i]) + beta * C[i], i < batch, all row-major fp32.
 #pragma once
@@ -34,12 +34,12 @@ struct GemmArgs {            // of a Gemm from prepare_half(), a and b point to 
 class Gemm {
  public:
   virtual ~Gemm() = default;
-  /// Bytes of workspace run() wants, whatever the problem.
+  /// Bytes of workspace that run() needs for any problem.
   virtual size_t workspace_bytes() const { return 0; }
   /// Enqueues on context.stream, using the first workspace_bytes() of `workspace`.
   virtual void run(const GemmProblem& problem, const GemmArgs& args, void* workspace,
                    RunContext& context) = 0;
-  /// Library, version and, where it can be told, the kernel family: "oneDNN 2.6.3 (AVX-512)".
+  /// Library, version and, if known, the kernel family: "oneDNN 2.6.3 (AVX-512)".
   virtual std::string describe() const = 0;
 };
 
@@ -47,16 +47,16 @@ class Gemm {
 class GemmProvider {
  public:
   virtual ~GemmProvider() = default;
-  /// Yes, or why not.
+  /// Yes, or no with the reason.
   virtual Support supports(MathMode math) const = 0;
-  /// Opens what it needs, once. Throws UnavailableError.
+  /// Opens its library on the first call. Throws UnavailableError.
   virtual std::unique_ptr<Gemm> prepare(MathMode math, Stream& stream) const = 0;
   virtual std::string name() const = 0;  // "cublas", "onednn", "blocked"
-  /// Which bits of C it repeats; kPosition: an element depends on its row of op(A), its column of op(B) and k alone. A
-  /// library chooses by m, n and batch, so it promises less.
+  /// The promise for C. kPosition: an element depends only on its row of op(A), its column of op(B) and k. A library
+  /// chooses by m, n and batch, so it promises less.
   virtual Determinism determinism() const { return Determinism::kBitwise; }
-  /// For operands that are fp16 already, summed and stored in fp32: what the machine's tensor cores do at best. Throws
-  /// UnavailableError where the provider has none.
+  /// For fp16 operands in memory, summed and stored in fp32: the best rate of the tensor cores. Throws UnavailableError
+  /// if the provider does not support it.
   virtual std::unique_ptr<Gemm> prepare_half(Stream& /*stream*/) const {
     throw UnavailableError(concat(name(), " multiplies fp32 operands alone"));
   }

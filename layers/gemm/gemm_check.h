@@ -6,7 +6,7 @@
 
 namespace lenslet {
 
-/// Throws UsageError where a size is negative or a row is longer than the step to the next one.
+/// Throws UsageError if a size is negative or a row is longer than the distance to the next one.
 inline void check_gemm(const GemmProblem& problem) {
   const auto check_step = [](const char* name, int64_t step, int64_t row) {
     if (step < row)

@@ -11,7 +11,7 @@ namespace {
   return *getter();
 }
 
-/// oneDNN, or the blocked loop, which then says why it stands in.
+/// oneDNN, or else the blocked loop, which reports the reason in describe().
 const GemmProvider& choose_cpu_provider() {
   try {
     return cpu_gemm_provider("onednn");

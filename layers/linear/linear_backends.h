@@ -1,4 +1,4 @@
-// The ways to compute a linear layer, one file each. Internal to this folder.
+// The backends of the linear layer, one file each. Internal to this folder.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace lenslet {
 
-/// Sizes and host weights of a layer that is being prepared; the pointers may go away afterwards.
+/// Sizes and host weights of a layer that is being prepared. The pointers are valid only during preparation.
 struct LinearProblem {
   int64_t batch = 0, inputs = 0, outputs = 0;
   const float* weights = nullptr;  // [outputs, inputs]

@@ -10,23 +10,22 @@
 namespace lenslet {
 namespace {
 
-// Sizes that a backend's index arithmetic and grids hold. Weights count below 2^31, as
-// everywhere in the project.
+// Limits of a backend's index arithmetic and grids. There are fewer than 2^31 weights, as everywhere in the project.
 constexpr int64_t kMaxSize = INT32_MAX;
 // warp_reduce puts eight outputs into each of at most 65,535 blocks along y.
 constexpr int64_t kMaxWarpOutputs = 8 * 65535;
 // tiled puts at least 32 outputs into each of as many.
 constexpr int64_t kMaxTiledOutputs = 32 * 65535;
-// Products (batch * outputs) up to which a warp an output is the faster kernel on the GPU; above, tiles are.
+// Up to this number of outputs (batch * outputs) one warp per output is faster on the GPU; above it, tiles are.
 constexpr int64_t kWarpReduceProducts = 80 * 1000;
 
 /// One way to compute the layer.
 struct LinearBackend {
   const char* name;
   DeviceKind kind;
-  bool by_library;       // of matrix products, which has math modes of its own
-  int64_t most_outputs;  // that its grid holds
-  // Null where this build lacks the device.
+  bool by_library;       // a library's matrix product, which has its own math modes
+  int64_t most_outputs;  // limit of its grid
+  // Null if this build lacks the device.
   std::unique_ptr<Operator> (*prepare)(const LinearProblem&, Stream&);
 };
 
@@ -46,7 +45,7 @@ constexpr LinearBackend kBackends[] = {
 };
 #undef LENSLET_LINEAR_GPU
 
-/// One that LinearLayer::lists() said yes to.
+/// The backend of that name, which LinearLayer::lists() must accept.
 const LinearBackend& backend_named(const std::string& name, DeviceKind kind) {
   for (const LinearBackend& entry : kBackends) {
     if (name == entry.name && kind == entry.kind) return entry;

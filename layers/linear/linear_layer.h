@@ -23,8 +23,7 @@ class LinearLayer : public Layer {
   std::vector<std::string> backends(DeviceKind kind) const override;
   Support supports(const std::string& backend, const OperatorRequest& request) const override;
   Determinism determinism(const std::string& backend, const OperatorRequest& request) const override;
-  /// By the batch: warp_reduce where one warp an output keeps up, else tiled; a library where
-  /// only it has the math mode.
+  /// By batch size: warp_reduce for small ones, else tiled; a library if only it supports the math mode.
   std::string preferred(const OperatorRequest& request) const override;
   std::unique_ptr<Operator> prepare(const std::string& backend, const OperatorRequest& request,
                                     Stream& stream) const override;

@@ -1,4 +1,4 @@
-// The kernels behind the pooling layers, by device. Internal to this folder.
+// The kernels of the pooling layers, by device. Internal to this folder.
 #pragma once
 
 #include <cstdint>

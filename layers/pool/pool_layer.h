@@ -15,7 +15,7 @@ class Pool2dLayer : public Layer {
  public:
   std::string describe() const override;
   Shape infer_shape(const std::vector<Shape>& inputs) const override;
-  /// One operation for each value in a window, padding included.
+  /// One operation per value in a window, including padding.
   Work work(const std::vector<Shape>& inputs) const override;
   std::vector<std::string> backends(DeviceKind kind) const override;
   Support supports(const std::string& backend, const OperatorRequest& request) const override;
@@ -35,8 +35,7 @@ class Pool2dLayer : public Layer {
   Pool2dWindow window_;
 };
 
-/// y = max over the window. Padding counts as -infinity, so it never wins; a NaN in the
-/// window makes the output NaN.
+/// y = max over the window. Padding counts as -infinity. A NaN in the window makes the output NaN.
 class MaxPool2dLayer : public Pool2dLayer {
  public:
   /// Maxima over `window`.

@@ -1,4 +1,4 @@
-// The kernels behind the ReLU layer, by device. Internal to this folder.
+// The kernels of the ReLU layer, by device. Internal to this folder.
 #pragma once
 
 #include <cstdint>

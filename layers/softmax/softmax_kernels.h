@@ -1,4 +1,4 @@
-// The kernels behind the softmax layer, by device: x and y [rows, classes]. Internal to this folder.
+// The kernels of the softmax layer, by device: x and y [rows, classes]. Internal to this folder.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Softmax over the last dimension: y[i] = exp(x[i] - m) / sum over j of exp(x[j] - m), m = max over j of
-// x[j], so that no exponential overflows. A row that holds a NaN, or nothing but -infinity, becomes NaN.
+// x[j], so that no exponential overflows. A row that contains a NaN, or only -infinity, becomes NaN.
 #pragma once
 
 #include "framework/layer.h"

@@ -16,19 +16,19 @@
 namespace lenslet {
 namespace {
 
-// 48 x 256 of A is 48 KiB, a panel of B of 256 x 192 is 192 KiB, the tile of C 36 KiB: together
-// inside any L2 of today.
+// 48 x 256 of A is 48 KiB, a panel of B of 256 x 192 is 192 KiB, the tile of C 36 KiB: together they fit the L2 cache
+// of current processors.
 constexpr int64_t kRows = 48;
 constexpr int64_t kDepth = 256;
 constexpr int64_t kColumns = 192;
 constexpr int64_t kPanelFloats = kRows * kDepth + kDepth * kColumns + kRows * kColumns;
-// A panel of B that this many rows of A share is worth a copy.
+// Packing a panel of B pays off from this number of rows of A.
 constexpr int64_t kRowsWorthPacking = 24;
-// Below this much work a second thread costs more than it brings (waking one takes some 10 us).
+// Below this work a second thread costs more than it saves (waking one takes about 10 us).
 constexpr double kFlopsPerThread = 1e6;
 
-/// a[t][j] of each row block, one after the other; alpha is applied to C, not here, so that the
-/// products are exact ones.
+/// Packs a[t][j] of each row block in sequence. alpha is applied to C instead of here, so that integer products stay
+/// exact.
 void pack_a(const GemmProblem& problem, const float* a, int64_t row, int64_t rows, int64_t depth,
             int64_t depths, float* out) {
   const int64_t row_step = problem.transpose_a ? 1 : problem.lda,
@@ -43,7 +43,7 @@ void pack_a(const GemmProblem& problem, const float* a, int64_t row, int64_t row
   }
 }
 
-/// A panel of B row by row, so that its rows lie together and not each on a page of its own.
+/// Packs a panel of B row by row, so that its rows are contiguous instead of each on its own page.
 void pack_b(const GemmProblem& problem, const float* b, int64_t depth, int64_t depths, int64_t column,
             int64_t columns, float* out) {
   for (int64_t t = 0; t < depths; ++t) {
@@ -52,7 +52,7 @@ void pack_b(const GemmProblem& problem, const float* b, int64_t depth, int64_t d
   }
 }
 
-/// B stored [N, K] becomes [depths, columns].
+/// Packs B stored [N, K] as [depths, columns].
 void pack_transposed_b(const GemmProblem& problem, const float* b, int64_t depth, int64_t depths,
                        int64_t column, int64_t columns, float* out) {
   for (int64_t i = 0; i < columns; ++i) {

@@ -15,9 +15,9 @@
 namespace lenslet {
 namespace {
 
-// Below this much work a second thread costs more than it brings (waking one takes some 10 us).
+// Below this work a second thread costs more than it saves (waking one takes about 10 us).
 constexpr double kFlopsPerThread = 1e6;
-// Parts of C are multiples of this, so that no part has a ragged edge that the whole would not have.
+// Parts of C are multiples of this, so that splitting adds no partial tiles.
 constexpr int64_t kPartAlignment = 16;
 
 void sgemm(const GemmProblem& problem, const GemmArgs& args, int64_t m, int64_t n) {
@@ -36,7 +36,7 @@ class OneDnnGemm : public Gemm {
     const double flops = 2.0 * problem.m * problem.n * problem.k * problem.batch;
     const int64_t wanted =
         std::clamp<int64_t>(static_cast<int64_t>(flops / kFlopsPerThread), 1, num_threads());
-    // Parts of the batch where it is long enough to go round, else parts of the longer side of C.
+    // Split the batch if it has enough matrices for all threads, else the longer side of C.
     const bool by_batch = problem.batch >= wanted;
     const bool by_row = !by_batch && problem.m >= problem.n;
     const int64_t side = by_row ? problem.m : problem.n;

@@ -1,4 +1,4 @@
-// What a module that stands on oneDNN tells of it (framework/module.h). Internal: included by such modules alone.
+// The library information of modules that use oneDNN (framework/module.h). Internal: only these modules include it.
 #pragma once
 
 #include <dlfcn.h>

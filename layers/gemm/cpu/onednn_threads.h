@@ -1,6 +1,6 @@
-// oneDNN on the program's own threads. Debian's oneDNN brings OpenMP threads of its own, which spin after
-// each loop and so fight the program's pool for the cores: here each call runs on one thread, and the
-// program's pool splits the work. Internal: only the oneDNN modules include it.
+// oneDNN on the program's threads. Debian's oneDNN starts OpenMP threads, which spin after each loop and compete with
+// the program's pool for the cores. So each call runs on one thread, and the program's pool splits the work. Internal:
+// only the oneDNN modules include it.
 #pragma once
 
 #include <dnnl_config.h>
@@ -12,7 +12,7 @@
 #include "framework/parallel.h"
 
 #if DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_OMP
-// Weak: bound when the module is opened to the OpenMP runtime that libdnnl itself brought, whichever that is.
+// Weak: resolved when the module is opened, to the OpenMP runtime of libdnnl.
 extern "C" {
 __attribute__((weak)) int omp_get_max_threads();
 __attribute__((weak)) void omp_set_num_threads(int);
@@ -21,8 +21,8 @@ __attribute__((weak)) void omp_set_num_threads(int);
 
 namespace lenslet {
 
-/// Throws MemoryError where the system refuses threads, with which OpenMP would end the process; DeviceError in a process
-/// forked from one in which OpenMP had threads, where it would wait for ever.
+/// Throws MemoryError if the system refuses threads, because OpenMP would end the process. Throws DeviceError in a
+/// process forked after OpenMP started threads, because it would wait forever.
 inline void demand_openmp_threads(int count) {
   static std::atomic<int> demanded{1};
   static std::atomic<pid_t> owner{0};
@@ -41,7 +41,7 @@ inline void demand_openmp_threads(int count) {
   }
 }
 
-/// Sets how many OpenMP threads oneDNN uses when called from this thread; restores it at the end.
+/// Sets the number of OpenMP threads for calls of oneDNN from this thread; the destructor restores it.
 class OneDnnThreads {
  public:
   explicit OneDnnThreads([[maybe_unused]] int count) {

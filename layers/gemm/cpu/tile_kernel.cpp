@@ -12,7 +12,7 @@ namespace {
 #define LENSLET_ALWAYS_INLINE inline __attribute__((always_inline))
 
 /// One register tile: J rows by V vectors of W positions from position `first`.
-/// The pragmas matter: only with every loop unrolled do the sums stay in registers.
+/// The pragmas are needed: the sums stay in registers only if every loop is unrolled.
 template <int W, int J, int V>
 LENSLET_ALWAYS_INLINE void register_tile(const TileArgs& args, int64_t first) {
   using Vector = typename FloatVector<W>::unaligned;
@@ -43,14 +43,14 @@ LENSLET_ALWAYS_INLINE void register_tile(const TileArgs& args, int64_t first) {
 #pragma GCC unroll 16
     for (int v = 0; v < V; ++v) {
       Vector y = sum[j][v] + bias;
-      // NaN compares false, so it is kept, as in the reference frameworks.
+      // A comparison with NaN is false, so NaN is kept, as in PyTorch.
       if (args.relu) y = y < 0.0f ? Vector{} : y;
       *reinterpret_cast<Vector*>(out + v * W) = y;
     }
   }
 }
 
-/// Positions that fill no vector, and there is no full vector before them to overlap with.
+/// Positions of less than a vector that have no full vector before them to overlap with.
 template <int J>
 LENSLET_ALWAYS_INLINE void scalar_tile(const TileArgs& args) {
   for (int64_t i = 0; i < args.count; ++i) {
@@ -69,8 +69,8 @@ LENSLET_ALWAYS_INLINE void scalar_tile(const TileArgs& args) {
   }
 }
 
-/// The last `rest` < V * W positions: the fewest vectors that hold them, moved back over positions already
-/// done where they would reach past the end (those come out with the same bits again).
+/// The last `rest` < V * W positions, with as few vectors as possible. Vectors that would reach past the end are moved
+/// back over positions already done, which get the same bits again.
 template <int W, int J, int V>
 LENSLET_ALWAYS_INLINE void last_tile(const TileArgs& args, int64_t rest) {
   if constexpr (V > 1) {
@@ -79,7 +79,7 @@ LENSLET_ALWAYS_INLINE void last_tile(const TileArgs& args, int64_t rest) {
   register_tile<W, J, V>(args, args.count - V * W);
 }
 
-/// All positions. V is what the register file holds: J * V sums, V inputs and one broadcast.
+/// All positions. V is chosen so that J * V sums, V inputs and one broadcast fit the registers.
 template <int W, int J, int V>
 LENSLET_ALWAYS_INLINE void tile_rows(const TileArgs& args) {
   int64_t i = 0;
@@ -87,7 +87,7 @@ LENSLET_ALWAYS_INLINE void tile_rows(const TileArgs& args) {
   int64_t rest = args.count - i;
   if (rest == 0) return;
   if (i > 0) return last_tile<W, J, V>(args, rest);
-  // Fewer positions than one full tile in all: whole vectors, then one moved back, or single positions.
+  // Fewer positions than one full tile: whole vectors, then one moved back, or single positions.
   if constexpr (W > 4) {
     if (args.count < W) return tile_rows<W / 2, J, (V < 4 ? V : 4)>(args);
   }

@@ -1,8 +1,7 @@
 // The inner loop of every CPU convolution and matrix product: a tile of J rows by many positions,
 //   out[j][i] = max?(sum over t of a[t][j] * b[offset(t) + i] + bias[j]),  j < J, i < count,
-// the sum in the order of t, one fused multiply-add each where the processor has it. The tile lives in
-// registers: J rows by a few vectors of positions, so that each vector of b serves J rows and each value of a
-// serves several vectors.
+// the sum in the order of t, with fused multiply-adds if the processor has them. The tile is in registers: J rows by a
+// few vectors of positions, so that each vector of b is used for J rows and each value of a for several vectors.
 //
 // A convolution with stride 1 is this with one offset for each (c, r, s); a matrix product with
 // offset(t) = t * ldb.
@@ -31,15 +30,15 @@ struct TileArgs {
 struct TileKernels {
   /// The loop for one number of rows.
   using Run = void (*)(const TileArgs&);
-  static constexpr int kMaxRows = 8;  // more do not fit the registers
+  static constexpr int kMaxRows = 8;  // limited by the number of registers
   const char* isa;                    // "AVX-512", "AVX2" or "baseline"
   int vector_floats;                  // positions in one vector
-  Run run[kMaxRows + 1];              // by number of rows; null where that number is composed of smaller ones
+  Run run[kMaxRows + 1];  // by number of rows; null if split() composes that number of smaller ones
 };
 
-/// The best for this processor, chosen once. Every processor has "baseline".
+/// The best for this processor, selected once. Every processor supports "baseline".
 const TileKernels& tile_kernels();
-/// All that this processor can run, best first; for tests.
+/// All that this processor supports, best first; for tests.
 const std::vector<const TileKernels*>& all_tile_kernels();
 
 /// Splits `rows` into the row counts that have a kernel, largest first: 16 = 8 + 8, 6 = 6, 11 = 8 + 2 + 1.

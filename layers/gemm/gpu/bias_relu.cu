@@ -18,8 +18,8 @@ constexpr int kThreads = 256;
 // work split  a thread does kWidth neighbouring values; in a quad either the channel is one (inner a multiple
 //             of 4) or the channels are neighbours (inner 1)
 // memory      no shared memory; bias comes through the read-only cache
-// requires    kWidth 4 only where y is aligned to 16 bytes and inner, or channels with inner 1, is a multiple
-//             of 4 (bias_relu_gpu checks)
+// requires    kWidth 4 only if y is aligned to 16 bytes and inner, or channels with inner 1, is a multiple of 4
+//             (bias_relu_gpu checks)
 // measured    not on its own: it is the stage "bias_relu" of a profile
 template <int kWidth, typename Index>
 __global__ void __launch_bounds__(kThreads)
@@ -55,7 +55,7 @@ void launch(float* y, const float* bias, bool relu, int64_t channels, int64_t in
   LENSLET_CUDA_CHECK_LAUNCH("bias_relu_kernel");
 }
 
-/// One way to launch it, and the kernel that is launched.
+/// The kernel and its launch configuration.
 struct Variant {
   decltype(&launch<1, uint32_t>) launch;
   const void* kernel;

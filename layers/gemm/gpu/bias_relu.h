@@ -1,4 +1,4 @@
-// What is left to do on the output of a library's matrix product: add the bias, apply ReLU.
+// Bias and ReLU on the output of a library's matrix product.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace lenslet {
 void bias_relu_gpu(float* y, const float* bias, bool relu, int64_t outer, int64_t channels, int64_t inner,
                    void* stream);
 
-/// What that launches for y aligned to 16 bytes. Throws DeviceError.
+/// The resources of that launch for y aligned to 16 bytes. Throws DeviceError.
 LaunchResources bias_relu_launch(int64_t outer, int64_t channels, int64_t inner);
 
 }  // namespace lenslet

@@ -49,7 +49,7 @@ std::string library_path() {
                                                                                        : "unknown";
 }
 
-/// One cuBLAS context, bound to the device that was current when it was made.
+/// One cuBLAS context, bound to the device that was current at its creation.
 class Handle {
  public:
   Handle() { LENSLET_CUBLAS_CHECK(cublasCreate(&handle_)); }

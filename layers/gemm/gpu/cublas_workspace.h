@@ -1,11 +1,12 @@
-// The workspace that cuBLAS is given: known to its module and to whoever plans memory before the module is opened.
+// The workspace of cuBLAS. It is a constant outside the module, so that memory can be planned before the module is
+// opened.
 #pragma once
 
 #include <cstddef>
 
 namespace lenslet {
 
-/// What NVIDIA's manual advises for Hopper and later; older cards would take 4 MiB.
+/// Bytes that NVIDIA's manual recommends for Hopper and later; 4 MiB would do for older cards.
 inline constexpr size_t kCublasWorkspaceBytes = size_t{32} << 20;
 
 }  // namespace lenslet

@@ -1,12 +1,11 @@
-// Linear on the CPU with our own loops: y[n, o] = b[o] + sum over i of x[n, i] * w[o, i].
+// Linear on the CPU without a library: y[n, o] = b[o] + sum over i of x[n, i] * w[o, i].
 // x [N, I], w [O, I], y [N, O].
 //
-// Weights are packed once, transposed, in panels of 64 outputs: [panel][I][64], zeros behind the last output,
-// the last panel narrowed to a multiple of 16. A register tile of some samples by some vectors of outputs
-// walks down a panel, so each step of i loads the panel's row once, broadcasts one value a sample and does
-// nothing but multiply-adds. One image then reads the weights exactly once, in order, which is what bounds
-// it. The sum over i runs in order, in one chain a value; the tile is a template over the vector width and
-// compiled for each instruction set (framework/simd.h).
+// Weights are packed once, transposed, in panels of 64 outputs: [panel][I][64], with zeros after the last output; the
+// last panel is narrowed to a multiple of 16. A register tile of some samples by some vectors of outputs moves down a
+// panel. Each step of i loads the panel's row once, broadcasts one value per sample and computes multiply-adds. One
+// image reads the weights exactly once, in order; that is its bound. The sum over i runs in order, in one chain per
+// value. The tile is a template over the vector width, instantiated for each instruction set (framework/simd.h).
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -23,8 +22,7 @@ namespace {
 
 constexpr int64_t kPanel = 64;  // outputs: 4 vectors of AVX-512
 constexpr int64_t kUnit = 16;   // a panel's width is a multiple of this
-// Least multiply-adds for a thread of its own: about 20 microseconds of one core, several
-// times what waking one costs.
+// Smallest number of multiply-adds per thread: about 20 us of one core, several times the cost of waking a thread.
 constexpr int64_t kGrainMacs = 1 << 20;
 
 struct Panel {
@@ -57,7 +55,7 @@ inline __attribute__((always_inline)) void tile(const Panel& panel, int64_t firs
   }
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kVectors; ++v) {
-      // The comparison is false for NaN, which must not vanish.
+      // The comparison is false for NaN, so NaN is kept.
       if (panel.relu) sum[r][v] = sum[r][v] < 0.0f ? Vector{} : sum[r][v];
       const int64_t output = first + v * kLanes;
       const int64_t valid = std::min<int64_t>(panel.outputs - output, kLanes);
@@ -67,7 +65,7 @@ inline __attribute__((always_inline)) void tile(const Panel& panel, int64_t firs
   }
 }
 
-// All outputs of a panel for kRows samples. kTile vectors fill the registers together with kRows.
+// All outputs of a panel for kRows samples. kRows by kTile vectors fill the registers.
 template <int kLanes, int kRows, int kTile>
 inline __attribute__((always_inline)) void panel_rows(const Panel& panel, const float* x, float* y) {
   int64_t first = 0;
@@ -148,8 +146,8 @@ class DirectOperator : public Operator {
     const float* x = inputs[0].data;
     float* y = output.data;
     const auto panels = static_cast<int64_t>(panels_.size());
-    // Samples are cut into blocks, so that there is something to share out when there are few panels, and the
-    // other way round; a block's samples stay in L1 while the panels pass.
+    // Threads share blocks of samples and panels, so that there is enough work if there are few of either. The samples
+    // of a block stay in L1 for all panels.
     const int64_t macs_a_sample = inputs_ * outputs_;
     const int64_t block =
         std::clamp<int64_t>(kGrainMacs / std::max<int64_t>(macs_a_sample, 1), 6, 96) / 6 * 6;

@@ -1,5 +1,4 @@
-// Linear on the CPU as one matrix product: Y [N, O] = X [N, I] * W [O, I]^T, added to a Y that
-// already holds the bias.
+// Linear on the CPU as one matrix product: Y [N, O] = X [N, I] * W [O, I]^T, added to a Y that contains the bias.
 #include <cstring>
 
 #include "framework/keep_nan.h"
@@ -10,7 +9,7 @@
 namespace lenslet {
 namespace {
 
-// Least values for a thread of its own in the steps around the product, which do little but touch memory.
+// Smallest number of values per thread in the steps before and after the product, which are bound by memory.
 constexpr int64_t kGrainValues = 64 * 1024;
 
 class GemmOperator : public Operator {

@@ -1,11 +1,11 @@
 // Linear on the GPU for large batches: Y [N, O] = f(X [N, I] * W^T [I, O] + b), with shared-memory and
 // register tiles. f = ReLU or nothing, both in the epilogue, so that Y is written once.
 //
-// The usual two-level tiling (Volkov, Demmel 2008; Nath, Tomov, Dongarra 2010) with sizes for a layer whose
-// outputs are few: one block holds all outputs of its samples where it can, and the tile's height is chosen
-// when the layer is prepared, so that the blocks share out evenly over the multiprocessors: 10,000 samples
-// make 125 blocks of 80 on 132 multiprocessors. Weights are transposed and padded with zeros once, which
-// leaves bounds only on X and Y.
+// Two-level tiling (Volkov, Demmel 2008; Nath, Tomov, Dongarra 2010) with sizes for a layer with few outputs. One block
+// computes all outputs of its samples if they fit. The height of the tile is chosen when the layer is prepared, so that
+//          the
+// blocks are spread evenly over the multiprocessors: 10,000 samples give 125 blocks of 80 on 132 multiprocessors.
+// Weights are transposed and padded with zeros once, so that only X and Y need bounds checks.
 #include <cuda_runtime.h>
 
 #include <vector>
@@ -21,22 +21,21 @@ namespace lenslet {
 namespace {
 
 constexpr int kWarp = 32;
-constexpr int kDepth = 16;  // inputs a step
-// A warp's 4 x 8 lanes make 20 samples x 32 kGroups outputs: a lane 5 samples x kGroups groups of 4 neighbouring
-// outputs, the groups 32 apart. What bounds it is reading shared memory: a 16-byte read costs a warp four cycles of the
-// multiprocessor, however many lanes read the same, so 5 x 4 sums pay 9 reads for 80 multiply-adds
-// and 5 x 8 sums 13 for 160.
+constexpr int kDepth = 16;  // inputs per step
+// The 4 x 8 lanes of a warp compute 20 samples x 32 kGroups outputs: a lane 5 samples x kGroups groups of 4
+// neighbouring outputs, with the groups 32 apart. The bound is reading shared memory: a 16-byte read costs a warp four
+// cycles of the multiprocessor, even if lanes read the same address. So 5 x 4 sums need 9 reads for 80 multiply-adds,
+// and 5 x 8 sums need 13 for 160.
 constexpr int kLaneRows = 5;
 constexpr int kWarpRows = 4 * kLaneRows, kGroupColumns = 32;
-// A row of the X tile is followed by 4 floats of padding: the four rows a warp reads at once then lie in
-// different banks.
+// A row of the X tile has 4 floats of padding, so that the four rows that a warp reads at once are in different banks.
 constexpr int kPitch = kDepth + 4;
 
 __device__ __forceinline__ float part(const float4& v, int i) {
   return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }
 
-// Four neighbouring inputs of one sample, zeros outside.
+// Four neighbouring inputs of one sample; zeros outside.
 template <bool kWide>
 __device__ __forceinline__ float4 load_inputs(const float* __restrict__ x, int64_t row, int64_t batch, int i,
                                               int inputs) {
@@ -55,13 +54,12 @@ __device__ __forceinline__ float4 load_inputs(const float* __restrict__ x, int64
 }
 
 // computes    y = f(x * wt + b) for a tile of (20 kTall) samples x (32 kGroups kBroad) outputs
-// work split  grid.x = tiles of samples, grid.y = tiles of outputs; kTall * kBroad warps; a thread makes 5 x
-//             4 kGroups sums
-// memory      two stages of an X tile [20 kTall][16 + 4] and a W tile [16][outputs], 29 KB for 80 x 128;
-//             while one is used, the next travels through registers
-// requires    wt [steps * 16, padded outputs] and bias padded likewise, zeros in the padding, aligned to 16
-//             bytes; kWide only where inputs is a multiple of 4 and x is aligned to 16 bytes (TiledOperator
-//             sees to all)
+// work split  grid.x = tiles of samples, grid.y = tiles of outputs; kTall * kBroad warps; a thread computes 5 x 4
+//             kGroups sums
+// memory      two stages of an X tile [20 kTall][16 + 4] and a W tile [16][outputs], 29 KB for 80 x 128; while one is
+//             in use, the next is loaded to registers
+// requires    wt [steps * 16, padded outputs] and bias, both padded with zeros and aligned to 16 bytes; kWide only if
+//             inputs is a multiple of 4 and x is aligned to 16 bytes (TiledOperator ensures all)
 // measured    as fc1, fc2 and fc3 in docs/results.md, "Where a pass of 10,000 goes"
 template <int kTall, int kBroad, int kGroups, bool kWide>
 __global__ void __launch_bounds__(kWarp* kTall* kBroad)
@@ -72,7 +70,7 @@ __global__ void __launch_bounds__(kWarp* kTall* kBroad)
   constexpr int kRows = kWarpRows * kTall, kWarpColumns = kGroupColumns * kGroups,
                 kColumns = kWarpColumns * kBroad;
   constexpr int kQuads = kDepth / 4;                                   // float4 in a row of the X tile
-  constexpr int kXLoads = (kRows * kQuads + kThreads - 1) / kThreads;  // float4 a thread
+  constexpr int kXLoads = (kRows * kQuads + kThreads - 1) / kThreads;  // float4 per thread
   constexpr int kWLoads = (kDepth * kColumns / 4 + kThreads - 1) / kThreads;
   __shared__ __align__(16) float x_tile[2][kRows][kPitch];
   __shared__ __align__(16) float w_tile[2][kDepth][kColumns];
@@ -150,7 +148,7 @@ __global__ void __launch_bounds__(kWarp* kTall* kBroad)
         }
       }
     }
-    // The other buffer was last read one step ago, before the barrier that ended it.
+    // The other buffer was last read in the previous step, before its final barrier.
     if (step + 1 < steps) stage(1 - buffer);
     __syncthreads();
   }
@@ -182,7 +180,7 @@ __global__ void __launch_bounds__(kWarp* kTall* kBroad)
 
 using Kernel = void (*)(const float*, const float*, const float*, float*, int64_t, int, int, int, int, bool);
 
-// A tile's width in groups of 32 outputs, 1 to 4. The widest has two groups a warp, the others one.
+// Width of a tile in groups of 32 outputs, 1 to 4. The widest has two groups per warp, the others one.
 int warps_across(int width) { return width == 4 ? 2 : width; }
 
 template <int kTall, bool kWide>
@@ -209,8 +207,8 @@ int choose_width(int64_t outputs) {
   return best;
 }
 
-// The tile height for which the busiest multiprocessor has the least to do. A block costs its rows, and as
-// much as six more for bringing in the weights.
+// The tile height with the least work for the busiest multiprocessor. The cost of a block is its rows plus six, the
+// cost of loading the weights.
 int choose_tall(int64_t batch, int64_t column_tiles, int multiprocessors) {
   int best = 1;
   int64_t least = INT64_MAX;

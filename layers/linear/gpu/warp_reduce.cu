@@ -1,10 +1,10 @@
 // Linear on the GPU for small batches: y[n, o] = f(b[o] + sum over i of x[n, i] * w[o, i]), one warp a sum.
 // x [N, I], w [O, I], y [N, O], f = ReLU or nothing.
 //
-// With few samples the layer is bound by reading the weights and by latency: a warp reads one row of w with
-// 16-byte loads, each lane sums its share, and the lanes' sums meet in a butterfly of shuffles. A warp takes
-// up to four samples at once, so that a row of w is read once for them; their four butterflies are merged
-// (each step halves the values a lane keeps), which takes 6 shuffles instead of 20.
+// With few samples the layer is bound by reading the weights and by latency. A warp reads one row of w with 16-byte
+// loads, each lane sums its part, and a butterfly of shuffles adds the lanes' sums. A warp computes up to four samples
+// at once, so that a row of w is read once for all. Their four butterflies are merged (each step halves the values that
+// a lane keeps), which takes 6 shuffles instead of 20.
 #include <cuda_runtime.h>
 
 #include "framework/cuda_check.h"
@@ -17,7 +17,8 @@ namespace lenslet {
 namespace {
 
 constexpr int kWarp = 32;
-constexpr int kWarps = 8;  // in a block: eight neighbouring outputs of the same samples, which meet in L1
+constexpr int kWarps =
+    8;  // per block: eight neighbouring outputs of the same samples, which share inputs through L1
 constexpr unsigned kAll = 0xffffffffu;
 
 template <int kRows, int kWidth>
@@ -46,10 +47,10 @@ __device__ __forceinline__ void add_products(float (&sum)[kRows], const float* _
 }
 
 // computes    y[n, o] for all n, o
-// work split  grid.x = groups of kRows samples, grid.y * 8 warps = outputs; a warp makes kRows sums of one
-//             output, its lanes split i
-// memory      no shared memory; kRows sums a lane
-// requires    kRows 1 or 4; kWidth 4 only where inputs is a multiple of 4 and x, w are aligned to 16 bytes
+// work split  grid.x = groups of kRows samples, grid.y * 8 warps = outputs; a warp computes kRows sums of one output,
+//             its lanes split i
+// memory      no shared memory; kRows sums per lane
+// requires    kRows 1 or 4; kWidth 4 only if inputs is a multiple of 4 and x, w are aligned to 16 bytes
 // measured    as fc1, fc2 and fc3 in profile-batch-1.json of docs/results
 template <int kRows, int kWidth>
 __global__ void __launch_bounds__(kWarp* kWarps)
@@ -58,7 +59,7 @@ __global__ void __launch_bounds__(kWarp* kWarps)
                               int64_t inputs, int64_t outputs, bool relu) {
   const int lane = static_cast<int>(threadIdx.x);
   const int64_t output = static_cast<int64_t>(blockIdx.y) * kWarps + threadIdx.y;
-  if (output >= outputs) return;  // whole warps leave
+  if (output >= outputs) return;  // the same for all lanes of a warp
   const int64_t row = static_cast<int64_t>(blockIdx.x) * kRows;
   const int rows = static_cast<int>(min(static_cast<int64_t>(kRows), batch - row));
   x += row * inputs;
@@ -70,7 +71,7 @@ __global__ void __launch_bounds__(kWarp* kWarps)
   }
 
   float total = sum[0];
-  int mine = 0;  // the sample whose sum this lane ends up with
+  int mine = 0;  // the sample whose sum this lane has at the end
   if (kRows == 4) {
     // Lanes 16 apart swap: the upper half keeps samples 2 and 3, the lower half 0 and 1; then
     // lanes 8 apart likewise.
@@ -92,7 +93,7 @@ __global__ void __launch_bounds__(kWarp* kWarps)
   const bool writes = kRows == 4 ? lane % 8 == 0 && mine < rows : lane == 0;
   if (writes) {
     if (bias) total += bias[output];
-    // The comparison is false for NaN, which must not vanish.
+    // The comparison is false for NaN, so NaN is kept.
     y[(row + mine) * outputs + output] = relu_if(relu, total);
   }
 }

@@ -1,9 +1,8 @@
 // Pooling on the CPU: y[c, p, q] = max or mean over r, s of x[c, p*stride_h - pad_h + r, q*stride_w - pad_w +
 // s]. x [planes, H, W], y [planes, P, Q].
 //
-// A row of outputs is gathered window cell by window cell, each cell for the range of q where it lies
-// inside the input: the inner loop has no bounds check and vectorises. The 2x2 window with stride 2, the
-// usual one, has a path of its own.
+// A row of outputs is computed one window cell at a time, for the range of q in which the cell lies inside the input.
+// The inner loop has no bounds check and vectorises. The common 2x2 window with stride 2 has its own path.
 #include <algorithm>
 
 #include "framework/keep_nan.h"
@@ -15,14 +14,14 @@
 namespace lenslet {
 namespace {
 
-// Least input values for a thread of its own: a smaller share costs more to hand over than to do.
+// Smallest number of input values per thread: handing over less costs more than computing it.
 constexpr int64_t kGrainValues = 32 * 1024;
 
-// Values folded from two rows into one before neighbours are folded: a few rows' worth that stay in the L1 cache.
+// Number of values that are reduced from two rows to one before neighbours are reduced: they stay in the L1 cache.
 constexpr int64_t kFoldValues = 1024;
 
-// Means of 2x2 windows with stride 2 over `pairs` consecutive pairs of rows of an even `width`: the rows are folded first,
-// then neighbours, so that both loops run over long contiguous stretches whatever the width of a row is.
+// Means of 2x2 windows with stride 2 over `pairs` consecutive pairs of rows of an even `width`. Rows are reduced first,
+// then neighbours, so that both loops run over long contiguous arrays for any width.
 LENSLET_SIMD_CLONES void mean_2x2_pairs(const float* x, int64_t pairs, int64_t width, float* y) {
   float folded[kFoldValues];
   const int64_t most = kFoldValues / width;
@@ -73,7 +72,7 @@ void mean_row(const Pool2dProblem& problem, const float* plane, int64_t p, float
   }
 }
 
-// Whether the fast 2x2 path serves: every pair of rows of the whole tensor lies right behind the one before.
+// Whether the fast 2x2 path applies: all pairs of rows of the whole tensor are contiguous.
 bool is_2x2_of_even_planes(const Pool2dProblem& problem) {
   const Pool2dWindow& v = problem.window;
   return v.kernel_h == 2 && v.kernel_w == 2 && v.stride_h == 2 && v.stride_w == 2 && v.pad_h == 0 &&
@@ -90,7 +89,7 @@ void pool2d_direct_cpu(const Pool2dProblem& problem, const float* x, float* y) {
     const int64_t planes = end - begin;
     const float* first = x + begin * plane_values;
     float* out = y + begin * problem.p * problem.q;
-    // Planes of even height on top of each other are one plane.
+    // Contiguous planes of even height are one plane.
     if (is_2x2 && problem.kind == PoolKind::kMax) {
       max_pool_part(problem.window, {first, problem.w, planes * problem.h, problem.w},
                     {0, planes * problem.p, 0, problem.q}, out, problem.q);

@@ -9,7 +9,7 @@
 namespace lenslet {
 namespace {
 
-// Values folded from two rows into one before neighbours are folded: a few rows' worth that stay in the L1 cache.
+// Number of values that are reduced from two rows to one before neighbours are reduced: they stay in the L1 cache.
 constexpr int64_t kFoldValues = 1024;
 
 LENSLET_SIMD_CLONES void gather_max(const float* x, int64_t stride, float* y, int64_t count) {
@@ -20,8 +20,8 @@ LENSLET_SIMD_CLONES void gather_max(const float* x, int64_t stride, float* y, in
   }
 }
 
-// 2x2 windows with stride 2, `rows` x `columns` of them from x on, whose maxima lie together: the rows are folded first,
-// then neighbours, of as many rows at once as fit, so that the second loop is long whatever the width of a row is.
+// `rows` x `columns` 2x2 windows with stride 2 from x on, with contiguous maxima. Rows are reduced first, then
+// neighbours of as many rows at once as fit, so that the second loop is long for any width.
 LENSLET_SIMD_CLONES void max_2x2(const float* x, int64_t pitch, int64_t rows, int64_t columns, float* y) {
   float folded[kFoldValues];
   const int64_t width = 2 * columns, most = kFoldValues / width;

@@ -1,5 +1,5 @@
-// Max pooling of a part of one plane on the CPU, for whoever holds such a part in its cache: the pooling layer, and a
-// convolution that pools what it has just computed. Internal.
+// Max pooling of a part of one plane on the CPU, for the pooling layer and for a convolution that pools its results
+// while they are in the cache. Internal.
 //
 //   y[p, q] = max over r, s of x[p*stride_h - pad_h + r, q*stride_w - pad_w + s], NaN where one of them is
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace lenslet {
 
-/// The values of a plane of h x w that lie in memory: from (row, column) on, rows `pitch` apart.
+/// The part of an h x w plane that is in memory: from (row, column) on, rows `pitch` apart.
 struct PlanePart {
   const float* values = nullptr;
   int64_t pitch = 0;
@@ -29,10 +29,11 @@ struct PositionRange {
   int64_t first = 0, end = 0;
 };
 
-/// The windows among `range` whose cell `offset` (from the start of the first window) lies inside [0, size).
+/// The windows of `range` whose cell `offset` (from the start of the first window) lies inside [0, size).
 PositionRange windows_inside(int64_t size, int64_t offset, int64_t stride, PositionRange range);
 
-/// Pools `windows`, whose values inside the plane must all lie in the part; to y, rows y_pitch apart.
+/// Writes the maxima of `windows` to y, rows y_pitch apart. All values of the windows inside the plane must be in the
+/// part.
 void max_pool_part(const Pool2dWindow& window, const PlanePart& part, const WindowRange& windows, float* y,
                    int64_t y_pitch);
 

@@ -1,9 +1,8 @@
 // Pooling on the GPU, x [planes, H, W], y [planes, P, Q]:
 //   y[c, p, q] = max or mean over r, s of x[c, p*stride_h - pad_h + r, q*stride_w - pad_w + s]
 //
-// Bound by memory bandwidth: each input value is read once and each output written once, so all that matters
-// is wide, coalesced accesses. The 2x2 window with stride 2 has a kernel of its own; every other window takes
-// the general one.
+// Bound by memory bandwidth: each input value is read once and each output is written once, with wide, coalesced
+// accesses. The 2x2 window with stride 2 has its own kernel; every other window uses the general one.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -25,9 +24,9 @@ __device__ __forceinline__ float pool4(float a, float b, float c, float d) {
 }
 
 // computes    2x2 pooling with stride 2 of [planes, H, W], W a multiple of 4
-// work split  a thread makes 2 neighbouring outputs of one row from a float4 of each of 2 input rows
-// memory      no shared memory; 32 bytes read (marked as read once, so that the outputs stay in L2), 8
-//             written
+// work split  a thread computes 2 neighbouring outputs of one row from a float4 of each of 2 input rows
+// memory      no shared memory; a thread reads 32 bytes (marked as read once, so that the outputs stay in L2) and
+//             writes 8
 // requires    x aligned to 16 bytes, y to 8, fewer than 2^31 threads (pool2d_direct_gpu checks)
 // measured    as pool1 and pool2 of a profile with convolutions that fuse no pooling (docs/kernels/pooling_linear.md)
 template <bool kMax, typename Index>
@@ -46,10 +45,10 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // computes    pooling with any window of [planes, H, W]
-// work split  a thread makes one output; neighbouring threads make neighbouring q
-// memory      no shared memory; overlapping windows meet in L1
+// work split  a thread computes one output; neighbouring threads take neighbouring q
+// memory      no shared memory; overlapping windows share values through L1
 // requires    nothing
-// measured    not on its own: no layer of LeNet-5 takes it
+// measured    not by itself: no layer of LeNet-5 uses it
 template <PoolKind kKind, typename Index>
 __global__ void __launch_bounds__(kThreads)
     pool2d_direct_any_kernel(const float* __restrict__ x, float* __restrict__ y,
@@ -85,7 +84,7 @@ template <bool kMax>
 void launch_2x2(const Pool2dProblem& problem, const float* x, float* y, cudaStream_t stream) {
   const int64_t quads = problem.w / 4, total = problem.planes * problem.p * quads;
   const auto blocks = static_cast<unsigned>((total + kThreads - 1) / kThreads);
-  // 32-bit index arithmetic is several times cheaper, and division dominates the instructions here.
+  // Divisions dominate the instructions here, and 32-bit ones are several times cheaper.
   if (problem.planes * problem.h * problem.w < INT32_MAX) {
     pool2d_direct_2x2_kernel<kMax, uint32_t><<<blocks, kThreads, 0, stream>>>(
         x, y, static_cast<uint32_t>(problem.h), static_cast<uint32_t>(problem.w),
@@ -136,7 +135,7 @@ void pool2d_direct_gpu(const Pool2dProblem& problem, const float* x, float* y, v
                                    : launch_2x2<false>(problem, x, y, stream);
     return;
   }
-  // Division dominates the instructions here too. A grid's last step may reach past the outputs.
+  // Divisions dominate here too. The last step of the grid may reach past the outputs.
   const bool narrow = std::max(problem.planes * problem.h * problem.w, outputs) < INT32_MAX / 2;
   narrow ? launch_any<int32_t>(problem, x, y, stream) : launch_any<int64_t>(problem, x, y, stream);
 }

@@ -13,11 +13,11 @@ namespace {
 constexpr int kThreads = 256;
 
 // computes    y = max(x, 0), count values
-// work split  a thread does one float4 of the whole quads, the first threads also one of the up to 3 values
-//             left
-// memory      no shared memory; in place is fine, a thread reads only what it writes
+// work split  a thread computes one float4 of the whole quads; the first threads also compute the up to 3 remaining
+//             values
+// memory      no shared memory; works in place, since a thread reads only the elements that it writes
 // requires    x and y aligned to 16 bytes unless quads is 0 (relu_direct_gpu checks)
-// measured    not on its own: it is a row of a profile whose plan does not fuse ReLU
+// measured    not by itself: a row of a profile whose plan does not fuse ReLU
 __global__ void __launch_bounds__(kThreads)
     relu_direct_kernel(const float* x, float* y, int64_t quads, int64_t count) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;

@@ -1,6 +1,6 @@
 // Softmax on the CPU, row by row: maximum, exponentials, sum, division. x and y [rows, classes].
 //
-// The exponential is our own, because a call of expf keeps the loop from vectorising: x = n ln 2 + r
+// The exponential is written out, because a call of expf prevents vectorising: x = n ln 2 + r
 // with |r| <= ln 2 / 2 in two parts (Cody and Waite 1980), e^r by the Taylor polynomial of degree 7
 // (remainder below 2^-27 relative), times 2^n by its exponent bits. Total error below 2 ulp; results
 // below 2^-126 are flushed to 0.
@@ -17,9 +17,9 @@
 namespace lenslet {
 namespace {
 
-// Least values for a thread of its own: a smaller share costs more to hand over than to do.
+// Smallest number of values per thread: handing over less costs more than computing it.
 constexpr int64_t kGrainValues = 8 * 1024;
-// Partial sums and maxima: independent chains that fill one vector of the widest instruction set.
+// Number of independent partial sums and maxima: one vector of the widest instruction set.
 constexpr int kLanes = 16;
 
 // e^x for x <= 0; NaN for NaN.
@@ -28,7 +28,7 @@ inline __attribute__((always_inline)) float exp_nonpositive(float x) {
   constexpr float kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
   constexpr float kRound = 12582912.0f;    // 1.5 * 2^23: adding it leaves the nearest integer in the low bits
   constexpr float kSmallest = -87.33654f;  // ln 2^-126
-  const float limited = x < kSmallest ? kSmallest : x;  // lets NaN pass, which then spoils every step
+  const float limited = x < kSmallest ? kSmallest : x;  // keeps NaN
   const float biased = limited * kLog2e + kRound;
   const float n = biased - kRound;
   const float r = (limited - n * kLn2High) - n * kLn2Low;

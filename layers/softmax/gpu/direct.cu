@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kWarp = 32;
 constexpr int kThreads = 256;
-// Rows up to this length are done by one warp each, longer ones by a whole block.
+// One warp computes a row up to this length, a block a longer one.
 constexpr int64_t kWarpClasses = 1024;
 
 template <bool kMax>
@@ -21,15 +21,15 @@ __device__ __forceinline__ float combine(float a, float b) {
   return kMax ? larger(a, b) : a + b;
 }
 
-// Combines one value of each thread of the group; every thread gets the result. `partial`
-// holds a value for each warp.
+// Combines one value of each thread of the group and returns the result to every thread. `partial` has one value per
+// warp.
 template <int kGroup, bool kMax>
 __device__ float reduce(float value, float* partial) {
   for (int offset = kWarp / 2; offset > 0; offset /= 2) {
     value = combine<kMax>(value, __shfl_xor_sync(0xffffffffu, value, offset));
   }
   if (kGroup > kWarp) {
-    __syncthreads();  // the values of the reduction before have been read
+    __syncthreads();  // until all threads have read the values of the previous reduction
     if (threadIdx.x % kWarp == 0) partial[threadIdx.x / kWarp] = value;
     __syncthreads();
     value = partial[0];
@@ -39,8 +39,8 @@ __device__ float reduce(float value, float* partial) {
 }
 
 // computes    softmax of each row of x [rows, classes]
-// work split  a group of kGroup threads a row, in turns; neighbouring threads take neighbouring classes
-// memory      one float a warp, where the group is a block
+// work split  a group of kGroup threads per row, in a grid-stride loop; neighbouring threads take neighbouring classes
+// memory      one float per warp, if the group is a block
 // requires    kGroup 32 or kThreads
 // measured    not on its own: LeNet-5 ends with its logits
 template <int kGroup>
