@@ -1,16 +1,16 @@
-// How far a correct convolution may lie from the exact one.
+// The error bound of a correct convolution.
 //
 // Each output is a sum of T - 1 products and a bias, T = C/G*R*S + 1 terms. With the magnitude M = sum of |x| * |w|
 // behind it plus |b|, and u = 2^-24 the unit roundoff of fp32:
 //   Sums: added in any order, with or without fused multiply-adds, a term passes at most T roundings, so that
 //     |error| <= ((1 + u)^T - 1) * M <= u * T * e^(u*T) * M
 //     (N. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., 2002, section 3.1).
-//   Products: where operands are cut down first, each by a relative error of at most d, every product is off by
-//     |x| * |w| * (2*d + d^2) at most, however many there are. tf32 keeps 10 bits after the leading one and tensor cores
-//     ignore the others, d = 2^-10 (NVIDIA, PTX ISA, mma with .tf32 operands); fp16 is rounded to nearest, d = 2^-11, in
-//     its normal range. Either way the products are exact in fp32 and tensor cores add them up in it, but
-//     truncate, which counts for two roundings (M. Fasi, N. Higham, M. Mikaitis, S. Pranesh, "Numerical behavior of
-//     NVIDIA tensor cores", PeerJ Computer Science 7:e330, 2021).
+//   Products: if operands are rounded first with a relative error of at most d, the error of every product is at most
+//     |x| * |w| * (2*d + d^2). tf32 keeps 10 bits after the leading one and tensor cores ignore the others, d = 2^-10
+//     (NVIDIA, PTX ISA, mma with .tf32 operands); fp16 is rounded to nearest, d = 2^-11, in its normal range. In both
+//     cases the products are exact in fp32. Tensor cores add them in fp32 but truncate, which counts as two roundings
+//     (M. Fasi, N. Higham, M. Mikaitis, S. Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ Computer Science
+//     7:e330, 2021).
 #pragma once
 
 #include <algorithm>
@@ -21,27 +21,27 @@
 
 namespace lenslet {
 
-/// |y - exact| <= (product_error + constant * 2^-24 * T) * M for each output. Where by_image_maximum is set, M is
-/// max|x[n]| * sum|w[k]| + |b[k]| instead: algorithms that transform tiles mix inputs that the output itself never
-/// sees, so that only the largest input of the image bounds their rounding.
+/// |y - exact| <= (product_error + constant * 2^-24 * T) * M for each output. With by_image_maximum, M is
+/// max|x[n]| * sum|w[k]| + |b[k]| instead: algorithms that transform tiles mix in inputs outside the output's window,
+/// so that only the largest input of the image bounds their rounding.
 struct ConvAccuracy {
-  double constant = 1.01;         // how many worst-case roundings a term passes, over T
-  bool exact_on_integers = true;  // small-integer data come out bit exact (see docs/measuring.md)
+  double constant = 1.01;         // worst-case roundings of a term, divided by T
+  bool exact_on_integers = true;  // results for small integers are bit exact (docs/measuring.md)
   bool by_image_maximum = false;  // M counts the image's largest input
   double product_error = 0;       // relative, of each product
 
-  /// What M is multiplied with.
+  /// The factor of M.
   double factor(int64_t terms) const {
     return product_error + constant * 0x1p-24 * static_cast<double>(terms);
   }
 };
 
-/// T: products behind an output, and the bias.
+/// T: the number of products of an output, plus one for the bias.
 inline int64_t conv_terms(const Conv2dProblem& problem) {
   return int64_t{problem.c} / problem.groups * problem.r * problem.s + 1;
 }
 
-/// For every algorithm that multiplies inputs with weights and adds up the products, in any order.
+/// The bound of every algorithm that multiplies inputs by weights and sums the products, in any order.
 inline ConvAccuracy accuracy_of_sums(const Conv2dProblem& problem, MathMode math) {
   ConvAccuracy accuracy;
   const auto terms = static_cast<double>(conv_terms(problem));
@@ -50,7 +50,7 @@ inline ConvAccuracy accuracy_of_sums(const Conv2dProblem& problem, MathMode math
   if (math == MathMode::kFp32) return accuracy;
   const double operand = math == MathMode::kTf32 ? 0x1p-10 : 0x1p-11;
   accuracy.product_error = 2 * operand + operand * operand;
-  accuracy.constant *= 2 * (1 + accuracy.product_error);  // what is added up is that much larger at most
+  accuracy.constant *= 2 * (1 + accuracy.product_error);  // the summed products are at most that much larger
   return accuracy;
 }
 

@@ -7,7 +7,7 @@
 namespace lenslet {
 namespace {
 
-/// A prepared kernel behind the graph's interface.
+/// A prepared kernel as an Operator of the graph.
 class ConvOperator : public Operator {
  public:
   explicit ConvOperator(std::unique_ptr<ConvKernel> kernel) : kernel_(std::move(kernel)) {}
@@ -111,7 +111,8 @@ Support Conv2dLayer::supports(const std::string& backend, const OperatorRequest&
       const Support pooled = entry.open().fuses_max_pool(problem, request.math, *request.fuse_max_pool);
       if (!pooled) return Support::no(concat("backend ", backend, ": ", pooled.reason()));
     }
-    // A library's need is known only once it has chosen inside the limit; our own is known now.
+    // A library's workspace is known only after it has chosen within the limit; that of this project's backends is
+    // known now.
     if (entry.kind() == ConvBackendEntry::Kind::kBuiltIn && request.workspace_limit != SIZE_MAX) {
       const size_t needed = entry.open().least_workspace_bytes(problem, request.math);
       if (needed > request.workspace_limit) {
@@ -161,7 +162,7 @@ bool Conv2dLayer::can_fuse_relu(const std::string& backend, DeviceKind kind) con
   try {
     return find_conv_backend(kind, backend).open().fuses_relu();
   } catch (const Error&) {
-    return false;  // a backend that cannot be opened fuses nothing; supports() tells why
+    return false;  // a backend that cannot be opened fuses nothing; supports() returns the reason
   }
 }
 

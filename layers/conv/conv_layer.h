@@ -1,4 +1,4 @@
-// Conv2d: a convolution layer whose algorithm is any backend of the registry.
+// Conv2d: a convolution layer, computed by any backend of the registry.
 #pragma once
 
 #include "framework/layer.h"
@@ -17,7 +17,7 @@ class Conv2dLayer : public Layer {
   std::string describe() const override;
   Shape infer_shape(const std::vector<Shape>& inputs) const override;
   bool uses_math() const override { return true; }
-  /// Of the direct sum.
+  /// Operations of the direct algorithm.
   Work work(const std::vector<Shape>& inputs) const override;
   std::vector<std::string> backends(DeviceKind kind) const override;
   Support supports(const std::string& backend, const OperatorRequest& request) const override;
@@ -29,7 +29,7 @@ class Conv2dLayer : public Layer {
                             const Pool2dWindow& window) const override;
   bool suits_max_pool(const std::string& backend, const OperatorRequest& request,
                       const Pool2dWindow& window) const override;
-  /// The problem this layer is for one input shape [N, C, H, W].
+  /// This layer's problem for one input shape [N, C, H, W].
   Conv2dProblem problem_for(const Shape& input) const;
   /// [K, C/G, R, S].
   const Tensor& weights() const noexcept { return weights_; }

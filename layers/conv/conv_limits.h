@@ -1,4 +1,4 @@
-// What several backends refuse alike.
+// Refusals that several backends share.
 #pragma once
 
 #include "framework/error.h"
@@ -8,7 +8,7 @@
 
 namespace lenslet {
 
-/// Refuses tensors stored channels last.
+/// No, with a reason, for NHWC tensors.
 inline Support nchw_only(const char* backend, const Conv2dProblem& problem) {
   if (problem.layout == TensorLayout::kNchw) return Support::yes();
   return Support::no(
@@ -17,7 +17,7 @@ inline Support nchw_only(const char* backend, const Conv2dProblem& problem) {
              "groups of one channel, tensor_core in tf32 and fp16; on the CPU direct or onednn"));
 }
 
-/// Refuses windows of which the output holds not one, or one that would lie in the padding alone.
+/// No, with a reason, if no window fits into the output or a window would lie completely in the padding.
 inline Support windows_fit(const Conv2dProblem& problem, const Pool2dWindow& window) {
   const bool touch = window.stride_h >= 1 && window.stride_w >= 1 && 2 * window.pad_h <= window.kernel_h &&
                      2 * window.pad_w <= window.kernel_w;

@@ -9,8 +9,7 @@
 namespace lenslet {
 namespace {
 
-/// floor((in + 2 * pad - (dilation * (kernel - 1) + 1)) / stride) + 1, in 64 bits; 0 where
-/// the kernel does not fit.
+/// floor((in + 2 * pad - (dilation * (kernel - 1) + 1)) / stride) + 1, in 64 bits; 0 if the kernel does not fit.
 int64_t output_size(int64_t in, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation) {
   const int64_t room = in + 2 * pad - (dilation * (kernel - 1) + 1);
   if (room < 0 || stride < 1) return 0;
@@ -69,7 +68,7 @@ class Reader {
     const bool junk = follows_junk();
     if (empty || junk || value < lowest || value > INT_MAX) {
       size_t end = pos_;
-      // Show all that was meant as the number: "0x10", "1e3", "-1", "2.5".
+      // Quote everything that looks like part of the number: "0x10", "1e3", "-1", "2.5".
       while (end < text_.size() &&
              std::string_view("0123456789xXeE.,+-").find(text_[end]) != std::string_view::npos)
         ++end;
@@ -79,7 +78,7 @@ class Reader {
     }
     return static_cast<int>(value);
   }
-  /// Everything that is left, without the quotes.
+  /// The rest of the text, without quotes.
   std::string name() {
     std::string_view rest = text_.substr(pos_);
     pos_ = text_.size();
@@ -151,7 +150,7 @@ void Conv2dProblem::validate() const {
   check_count("input", "mb*ic*ih*iw", {n, c, h, w});
   check_count("weight tensor", "oc*ic/g*kh*kw", {k, c / groups, r, s});
   check_count("output", "mb*oc*oh*ow", {n, k, p(), q()});
-  // Index arithmetic inside the padded input must stay within int as well.
+  // Index arithmetic inside the padded input must also fit into int.
   if (int64_t{h} + 2 * int64_t{pad_h} > INT_MAX || int64_t{w} + 2 * int64_t{pad_w} > INT_MAX) {
     throw UsageError(concat("the padded input must be smaller than 2^31 in each direction, found ",
                             int64_t{h} + 2 * int64_t{pad_h}, " x ", int64_t{w} + 2 * int64_t{pad_w}));
@@ -159,8 +158,7 @@ void Conv2dProblem::validate() const {
 }
 
 std::string Conv2dProblem::to_string() const {
-  // A width is written only where it differs from the height, and a whole pair only
-  // where it is not the default.
+  // A width is written only if it differs from the height, and a pair only if it is not the default.
   std::string text = groups == 1 ? "" : concat("g", groups);
   const auto pair = [&text](const char* height_key, int height, const char* width_key, int width) {
     text += concat(height_key, height);

@@ -1,9 +1,9 @@
-// Conv2dProblem: the only way to say the shape of a convolution.
+// Conv2dProblem: the only type for the shape of a convolution.
 //
 //   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, g(k)*C/G + c, h, v]
 //   h = p*stride_h - pad_h + r*dilation_h, v = q*stride_w - pad_w + s*dilation_w,
 //   g(k) = the group of filter k
-// x [N, C, H, W], w [K, C/G, R, S], b [K], y [N, K, P, Q], all fp32; x and y lie in memory as `layout` says.
+// x [N, C, H, W], w [K, C/G, R, S], b [K], y [N, K, P, Q], all fp32; `layout` is the order of x and y in memory.
 // Cross-correlation, zero padding.
 #pragma once
 
@@ -18,47 +18,46 @@ namespace lenslet {
 
 /// Order of a tensor's elements in memory, outermost first.
 enum class TensorLayout {
-  kNchw,  // the framework's own
-  kNhwc   // as pictures are stored
+  kNchw,  // the order of the framework
+  kNhwc   // the order of pictures
 };
 /// "NCHW" or "NHWC".
 const char* to_string(TensorLayout layout) noexcept;
 
 struct Conv2dProblem {
-  int n = 1, c = 0, h = 0, w = 0;      // input
-  int k = 0, r = 0, s = 0;             // filters
-  int stride_h = 1, stride_w = 1;      // from one output to the next, in input rows and columns
-  int pad_h = 0, pad_w = 0;            // zeros before; the same after, unless the output size asks for fewer
+  int n = 1, c = 0, h = 0, w = 0;  // input
+  int k = 0, r = 0, s = 0;         // filters
+  int stride_h = 1, stride_w = 1;  // from one output to the next, in input rows and columns
+  int pad_h = 0, pad_w = 0;        // zeros before; the same after, or fewer if the output size needs fewer
   int dilation_h = 1, dilation_w = 1;  // PyTorch's meaning: 1 = dense
-  int groups = 1;                      // G; filters of a group see C/G channels
-  /// Of x and y; w is [K, C/G, R, S] in either. Not part of the problem string.
+  int groups = 1;                      // G; filters of a group read C/G channels
+  /// Order of x and y; w is always [K, C/G, R, S]. Not part of the problem string.
   TensorLayout layout = TensorLayout::kNchw;
-  std::string name;  // for people; empty or one word
+  std::string name;  // for output; empty or one word
 
-  /// Output height and width; < 1 where the kernel does not fit.
+  /// Output height; < 1 if the kernel does not fit.
   int p() const noexcept;
-  /// Output width; < 1 where the kernel does not fit.
+  /// Output width; < 1 if the kernel does not fit.
   int q() const noexcept;
   /// 2 * N * K * P * Q * (C/G) * R * S.
   double flops() const noexcept;
   /// Input + weights + bias + output, each once, fp32.
   double bytes() const noexcept;
-  /// [N, C, H, W], whatever the layout.
+  /// [N, C, H, W] for either layout.
   Shape input_shape() const { return {n, c, h, w}; }
   /// [K, C/G, R, S].
   Shape weight_shape() const { return {k, c / groups, r, s}; }
-  /// [N, K, P, Q], whatever the layout.
+  /// [N, K, P, Q] for either layout.
   Shape output_shape() const { return {n, k, p(), q()}; }
 
   /// Throws UsageError naming the option, its value and its legal range: sizes >= 1, C and K
-  /// divisible by groups, the kernel inside the padded input, every element count below 2^31 unless a
-  /// backend says otherwise.
+  /// divisible by groups, the kernel inside the padded input, every element count below 2^31.
   void validate() const;
 
   /// Canonical benchdnn string, always with mb and without defaults: `mb1ic1ih28oc6oh24kh5n"conv1"`.
   /// `dh` is benchdnn's dilation (PyTorch's minus one).
   std::string to_string() const;
-  /// Reads `[gG][mbN]icC ihH [iwW] ocK [ohP owQ] khR [kwS] [shX swY] [phA pwB] [dhD dwE] [nNAME]` (no spaces;
+  /// Parses `[gG][mbN]icC ihH [iwW] ocK [ohP owQ] khR [kwS] [shX swY] [phA pwB] [dhD dwE] [nNAME]` (no spaces;
   /// a missing w copies h). Throws UsageError for a malformed or inconsistent string; oh/ph that disagree
   /// name both values.
   static Conv2dProblem parse(std::string_view text);
@@ -66,7 +65,7 @@ struct Conv2dProblem {
   friend bool operator==(const Conv2dProblem& a, const Conv2dProblem& b) noexcept;  // ignores the name
 };
 
-/// Reads a problem list: one string a line, `#` starts a comment. Throws DataError with file and line.
+/// Reads a problem list: one string per line, `#` starts a comment. Throws DataError with file and line.
 std::vector<Conv2dProblem> read_problem_list(const std::string& path);
 
 }  // namespace lenslet

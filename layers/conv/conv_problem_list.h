@@ -1,4 +1,4 @@
-// The text of a problem list; read_problem_list() of layers/conv/conv_problem.h reads a file of it.
+// Parser of a problem list; read_problem_list() of layers/conv/conv_problem.h reads a file.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace lenslet {
 
-/// One problem string a line, `#` starts a comment; at most 10,000 problems. Throws DataError with `origin` and line.
+/// One problem string per line, `#` starts a comment; at most 10,000 problems. Throws DataError with `origin` and line.
 std::vector<Conv2dProblem> parse_problem_list(const std::string& text, const std::string& origin);
 
 }  // namespace lenslet

@@ -9,25 +9,25 @@
 
 namespace lenslet {
 
-/// One row. A built-in backend is always there; a module is opened on first use and may fail to; a row that
-/// this build left out says why (library not found at configure time).
+/// One row. A built-in backend is always available. A module is opened on first use, which may fail. A row without code
+/// in this build has the reason (library not found at configure time).
 class ConvBackendEntry {
  public:
-  /// In the library, in a shared object opened on first use, or named alone.
+  /// In the library, in a shared object opened on first use, or without code in this build.
   enum class Kind { kBuiltIn, kModule, kNotBuilt };
-  /// What a backend's file defines in lenslet::conv_backends.
+  /// The function that a backend's file defines in lenslet::conv_backends.
   using Getter = const ConvBackend& (*)();
 
-  /// `getter` of a built-in backend; `why_not` of one that was not built.
+  /// `getter` for a built-in backend; `why_not` for one that was not built.
   ConvBackendEntry(DeviceKind device, const char* name, Kind kind, Getter getter, const char* why_not)
       : device_(device), name_(name), kind_(kind), getter_(getter), why_not_(why_not) {}
-  /// Which kind of device it computes on.
+  /// The kind of device that it computes on.
   DeviceKind device() const noexcept { return device_; }
   /// File name and backend name: "winograd".
   const std::string& name() const noexcept { return name_; }
   /// Where its code is.
   Kind kind() const noexcept { return kind_; }
-  /// The backend, opened if need be. Throws UnavailableError with the reason where it is not to be had.
+  /// The backend; opens its module if necessary. Throws UnavailableError with the reason if it is unavailable.
   const ConvBackend& open() const;
   /// open(), then ConvBackend::supports(); never throws.
   Support supports(const Conv2dProblem& problem, MathMode math) const;
@@ -42,7 +42,8 @@ class ConvBackendEntry {
 
 /// All rows for that kind of device, in rank order.
 const std::vector<ConvBackendEntry>& conv_backend_rows(DeviceKind device);
-/// The row of that name; throws UsageError naming the legal ones, UnavailableError where only the other kind of device has it.
+/// The row of that name. Throws UsageError with the legal names; UnavailableError if only the other kind of device has
+/// it.
 const ConvBackendEntry& find_conv_backend(DeviceKind device, const std::string& name);
 
 }  // namespace lenslet

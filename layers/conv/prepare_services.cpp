@@ -9,11 +9,10 @@
 namespace lenslet {
 namespace {
 
-// Short work is timed in blocks of about this length, so that the clock's step and the
-// launch gap do not decide.
+// Short work is timed in blocks of about this length, so that the clock's resolution and the launch gap do not matter.
 constexpr double kBlockNs = 200e3;
 constexpr int kMaxRunsInBlock = 32;
-// Enough blocks for a median, fewer where one block alone takes long.
+// Enough blocks for a median; fewer if one block takes long.
 constexpr double kBudgetNs = 20e6;
 constexpr int kMinBlocks = 3;
 constexpr int kMaxBlocks = 15;
@@ -33,8 +32,8 @@ std::shared_ptr<float> DevicePrepareServices::upload(const float* host, size_t c
 
 double DevicePrepareServices::time_ns(const std::function<void()>& enqueue) {
   Event begin(stream_.device()), end(stream_.device());
-  // Held back until all of a block is enqueued: libraries take up to 20 us of the host's time for a call, which would
-  // otherwise decide between kernels of that length.
+  // Held back until the whole block is enqueued: a call of a library takes up to 20 us of the host's time, which would
+  // otherwise hide differences between short kernels.
   bool held_back = timing_ == Timing::kMedian;
   const auto block_ns = [&](int runs) {
     std::optional<StreamGate> gate;
@@ -44,7 +43,7 @@ double DevicePrepareServices::time_ns(const std::function<void()>& enqueue) {
     end.record(stream_);
     if (gate) gate->open();
     end.synchronize();
-    if (gate && gate->gave_up()) held_back = false;  // more launches than a stream holds back
+    if (gate && gate->gave_up()) held_back = false;  // more launches than a stream can hold back
     return end.ns_since(begin);
   };
   enqueue();  // the first run loads code and touches pages
@@ -52,7 +51,7 @@ double DevicePrepareServices::time_ns(const std::function<void()>& enqueue) {
   const double once_ns = std::max(block_ns(1), 1.0);
   if (timing_ == Timing::kOnce) return once_ns;
   const int runs = static_cast<int>(std::clamp(kBlockNs / once_ns, 1.0, double{kMaxRunsInBlock}));
-  // A GPU's times differ less, and holding its stream back takes most of a millisecond: the least will do.
+  // Times on a GPU vary less, and holding its stream back takes most of a millisecond, so few blocks are enough.
   const double most = stream_.device().is_cuda() ? kMinBlocks : kMaxBlocks;
   const int blocks = static_cast<int>(std::clamp(kBudgetNs / (once_ns * runs), double{kMinBlocks}, most));
   std::vector<double> samples;

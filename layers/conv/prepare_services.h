@@ -1,15 +1,14 @@
-// What a convolution backend may use while it is prepared: device memory, uploads and
-// timing, on any kind of device.
+// Services for a convolution backend while it is prepared: device memory, uploads and timing, on any kind of device.
 #pragma once
 
 #include "framework/layer.h"
 
 namespace lenslet {
 
-/// Serves one stream; must not outlive it. The memory handed out may.
+/// The services for one stream, which must outlive this object. The allocated memory may live longer.
 class DevicePrepareServices : public PrepareServices {
  public:
-  /// How time_ns() times: the median of several blocks, or one run, for tests that need a choice and not the best.
+  /// How time_ns() measures: the median of several blocks; or one run, for tests that need any choice.
   enum class Timing { kMedian, kOnce };
   /// On the stream's device; copies go through the stream.
   explicit DevicePrepareServices(Stream& stream, Timing timing = Timing::kMedian)

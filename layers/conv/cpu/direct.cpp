@@ -3,17 +3,16 @@
 //   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, c, p*sh - ph + r*dh, q*sw - pw + s*dw]
 //   x [N, C, H, W], w [K, C/G, R, S], y [N, K, P, Q]; x and y NCHW or NHWC, as the problem says
 //
-// The output plane is walked as one line: with i = p * pitch + q, tap (c, r, s) reads x at i + offset(c, r,
-// s), the same offset for all i, so that vectors of neighbouring positions need no im2col (the idea of the
-// low-memory and of the shifted convolutions of Cho and Brand, "MEC", 2017, and of Anderson et al., 2017).
-// Positions between Q and the pitch are computed and dropped; where that costs more than ragged row ends,
-// rows are walked one by one.
+// The output plane is treated as one line. With i = p * pitch + q, tap (c, r, s) reads x at i + offset(c, r, s), with
+// the same offset for all i, so that vectors of neighbouring positions need no im2col (the idea of the low-memory
+// convolutions of Cho and Brand, "MEC", 2017, and of the shifted ones of Anderson et al., 2017). Positions between Q
+// and the pitch are computed and dropped. If that costs more than partial vectors at row ends, rows are computed one by
+// one.
 //
-// Stride, padding and dilation change the layout alone: a band of rows is first copied into a padded buffer
-// in which every residue of the stride has its own plane, and there each tap is a shift again. NHWC goes the same
-// way: the band is parted into planes as it is copied, and finished tiles are woven into y. A max pooling that follows takes
-// finished tiles before they leave the cache. The register tile is in layers/gemm/cpu/tile_kernel.h; weights are packed as
-// it wants them when the kernel is prepared.
+// Stride, padding and dilation only change the layout: a band of rows is first copied into a padded buffer with one
+// plane per residue of the stride. There each tap is a shift again. NHWC uses the same copy: the band is split into
+// planes, and finished tiles are interleaved into y. A following max pooling reads finished tiles while they are in the
+// cache. The register tile is in layers/gemm/cpu/tile_kernel.h; preparing packs the weights in its order.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -30,7 +29,7 @@
 namespace lenslet {
 namespace {
 
-// Below this much work a second thread costs more than it brings (waking one takes some 10 us).
+// Below this work a second thread costs more than it saves (waking one takes about 10 us).
 constexpr double kFlopsPerThread = 1.5e6;
 
 class DirectKernel : public ConvKernel {
@@ -84,7 +83,7 @@ class DirectKernel : public ConvKernel {
     return packed;
   }
 
-  /// Where tap (c, r, s) lies from position 0 of a band.
+  /// Offset of tap (c, r, s) from position 0 of a band.
   std::vector<int64_t> make_offsets() const {
     const Conv2dProblem& problem = problem_;
     std::vector<int64_t> offsets;
@@ -161,13 +160,13 @@ class DirectKernel : public ConvKernel {
     }
   }
 
-  /// Rows of windows of a band; none where nothing is pooled.
+  /// Rows of windows of a band; none without pooling.
   PositionRange band_windows(int64_t band) const {
     if (!pooled_) return {};
     return {band * walk_.band_windows, std::min((band + 1) * walk_.band_windows, pooled_->rows())};
   }
 
-  /// Results go straight to y: row by row, or all rows at once where they have no gaps.
+  /// Writes results directly to y: row by row, or all rows at once if they have no gaps.
   void run_in_place(TileArgs tile, int block, const float* line, float* y, int64_t rows) const {
     const bool one_line = walk_.pitch == walk_.q;
     tile.out_step = walk_.p * walk_.q;
@@ -179,7 +178,7 @@ class DirectKernel : public ConvKernel {
     }
   }
 
-  /// The rows of the band as one line, then each row's part of it to y.
+  /// Computes the rows of the band as one line, then copies each row's part to y.
   void run_with_gaps(TileArgs tile, int block, const float* line, float* y, int64_t rows) const {
     alignas(64) float sums[TileKernels::kMaxRows * kMaxPositions];
     tile.count = (rows - 1) * walk_.pitch + walk_.q;
@@ -195,7 +194,7 @@ class DirectKernel : public ConvKernel {
     }
   }
 
-  /// NHWC: tiles of as many positions as fit, then each row's part of them to every K-th element of y.
+  /// NHWC: computes tiles of as many positions as fit, then copies each row's part to every K-th element of y.
   void run_woven(TileArgs tile, int block, const float* line, float* y, int64_t rows) const {
     alignas(64) float sums[TileKernels::kMaxRows * kMaxPositions];
     tile.out = sums;
@@ -219,7 +218,7 @@ class DirectKernel : public ConvKernel {
       const int64_t run = std::min(walk_.pitch - column, count - i);  // to the end of the row
       const int64_t kept = std::clamp<int64_t>(walk_.q - column, 0, run);
       float* out = y + (row * walk_.q + column) * problem_.k;
-      if (block == 3 && problem_.k == 3) {  // a picture: the compiler knows the step
+      if (block == 3 && problem_.k == 3) {  // RGB: a step known at compile time
         for (int64_t at = 0; at < kept; ++at) {
           for (int64_t j = 0; j < 3; ++j) out[at * 3 + j] = sums[j * kMaxPositions + i + at];
         }
@@ -254,8 +253,8 @@ class DirectKernel : public ConvKernel {
     }
   }
 
-  /// Cells column_residue, column_residue + stride, … of one padded row; zeros for a row
-  /// outside the image (null).
+  /// Copies cells column_residue, column_residue + stride, … of one padded row; zeros for a row outside the image
+  /// (null).
   void pack_row(const float* row, int64_t column_residue, float* out) const {
     const int64_t stride = problem_.stride_w, start = column_residue - problem_.pad_w;
     // First cell at or after column 0, first cell at or after column W.
@@ -271,7 +270,7 @@ class DirectKernel : public ConvKernel {
     const float* from = row + (start + inside * stride) * cell;
     if (step == 1) {
       std::copy(from, from + (past - inside), out + inside);
-    } else if (step == 3) {  // a picture: the compiler knows the step
+    } else if (step == 3) {  // RGB: a step known at compile time
       for (int64_t i = 0; i < past - inside; ++i) out[inside + i] = from[i * 3];
     } else {
       for (int64_t i = 0; i < past - inside; ++i) out[inside + i] = from[i * step];

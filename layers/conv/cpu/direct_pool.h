@@ -1,8 +1,8 @@
-// Max pooling of what the direct convolution on the CPU has just computed, while it is in the cache. Internal.
+// Max pooling inside the direct convolution on the CPU, while its outputs are in the cache. Internal.
 //
-// A tile of windows is taken at a time: the outputs under it, of up to eight channels, are computed into a buffer on the
-// stack and pooled from there. Outputs where the windows of two tiles overlap are computed by both. Sums and their order
-// are those of the kernel that stores every output, so that pooling those afterwards gives the same bits.
+// One tile of windows at a time: its outputs, of up to eight channels, are computed into a buffer on the stack and
+// pooled from there. Outputs in the windows of two tiles are computed for both. Sums and their order are those of the
+// kernel that stores every output, so that pooling afterwards gives the same bits.
 #pragma once
 
 #include "layers/conv/cpu/direct_walk.h"
@@ -10,7 +10,7 @@
 
 namespace lenslet {
 
-/// The part of the input line that a band's outputs are computed from.
+/// The part of the input line that a band's outputs read.
 struct BandLine {
   const float* line = nullptr;  // of output row `first`
   int64_t first = 0;            // output row
@@ -55,7 +55,7 @@ class PooledTiles {
   }
 
  private:
-  /// Windows that fit into `room` values, 0 where not even one does.
+  /// Windows that fit into `room` values; 0 if none fits.
   static int64_t fit(int64_t room, int64_t kernel, int64_t stride, int64_t most) {
     return room < kernel ? 0 : std::min((room - kernel) / stride + 1, most);
   }

@@ -1,4 +1,4 @@
-// How the direct convolution on the CPU walks a problem: which rows it takes at a time, and where it reads them. Internal.
+// How the direct convolution on the CPU divides a problem into bands of rows, and where it reads them. Internal.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace lenslet {
 
-// A row block's tile of outputs waits here, for its gaps to be dropped or to be pooled: 8 rows of it are 32 KiB of stack.
+// Size of a row block's tile of outputs before gaps are dropped or the tile is pooled: 8 rows are 32 KiB of stack.
 constexpr int64_t kMaxPositions = 1024;
 // A packed band stays in the L2 cache of one core, next to the weights.
 constexpr int64_t kBandBytes = 256 * 1024;
@@ -21,8 +21,8 @@ struct Walk {
     return problem.layout == TensorLayout::kNhwc || problem.stride_h != 1 || problem.stride_w != 1 ||
            problem.pad_h != 0 || problem.pad_w != 0;
   }
-  /// The elements of a group's padded image, cut into residues of whole strides; 0 where none is cut. Padding is free to
-  /// say, so a problem of a few elements may have more than there is memory.
+  /// Elements of a group's padded image, divided into residues of whole strides; 0 if it is not packed. Padding has no
+  /// limit, so a problem of a few elements may need more than there is memory.
   static double packed_elements(const Conv2dProblem& problem) {
     const double height = problem.h + 2.0 * problem.pad_h + 2.0 * problem.stride_h;
     const double width = problem.w + 2.0 * problem.pad_w + 2.0 * problem.stride_w;
@@ -31,20 +31,21 @@ struct Walk {
   /// Whether these are less than 2^31: then no product here overflows.
   static bool fits(const Conv2dProblem& problem) { return packed_elements(problem) < 0x1p31; }
 
-  /// With a window, bands are as many windows high as fit.
+  /// With a window, the height of a band is the number of windows that fit.
   explicit Walk(const Conv2dProblem& problem, const std::optional<Pool2dWindow>& pool = {})
       : p(problem.p()), q(problem.q()), packed(packs(problem)) {
     const int64_t channels = problem.c / problem.groups;
     // Cells of the padded input that one residue of the stride owns along the width, up to the last one needed.
     const int64_t reach_w = (q - 1) * problem.stride_w + int64_t{problem.dilation_w} * (problem.s - 1) + 1;
     pitch = packed ? ceil_div(reach_w, problem.stride_w) : problem.w;
-    // Whole vectors are computed: rows one by one round up to them, the line through all rows pays for its gaps.
+    // Whole vectors are computed: separate rows are rounded up to vectors, and the line through all rows includes its
+    // gaps.
     const int64_t vector = tile_kernels().vector_floats;
     by_row = pitch != q && ceil_div(q, vector) * vector <= pitch;
     const int64_t positions_a_row = std::max<int64_t>(pitch, 1);
     rows = by_row ? p : std::clamp<int64_t>(kMaxPositions / positions_a_row, 1, p);
-    // Without gaps rows are written in place, and pooled ones have tiles of their own: no tile to hold here. Packed bands
-    // of pooled rows are not higher than others, so that the workspace is the same.
+    // Rows without gaps are written in place, and pooled rows have their own tiles: neither needs the tile here. Packed
+    // bands of pooled rows have the same height as others, so that the workspace is the same.
     if (!by_row && (pitch == q || (pool && !packed))) rows = p;
     // Input rows in one band of `rows` outputs, over all residues: (rows + reach of the filter) * stride.
     const int64_t halo = packed ? int64_t{problem.dilation_h} * (problem.r - 1) / problem.stride_h : 0;
@@ -73,7 +74,7 @@ struct Walk {
   int64_t pitch = 0;         // elements from one output row to the next in the line that is read
   bool by_row = false;       // each row alone, else the rows of a band as one line
   int64_t rows = 0;          // output rows of one band
-  int64_t band_windows = 0;  // rows of windows that they hold, where they are pooled
+  int64_t band_windows = 0;  // rows of windows in a band, if it is pooled
   int64_t bands = 0;
   int64_t band_rows = 0;  // rows of one residue's plane in the packed buffer
 

@@ -5,9 +5,9 @@
 //   col [C/G*R*S, N*P*Q]: col[(c, r, s), (n, p, q)] = x[n, c, p*sh - ph + r*dh, q*sw - pw + s*dw] or 0 outside
 //   y' [K/G, N*P*Q] = w [K/G, C/G*R*S] * col, for each group; y [N, K, P, Q] is y' with bias, images moved outwards
 //
-// The matrix repeats every input value up to R*S times: what it costs shows as the stage "im2col", beside "gemm". It is
-// built for as many images, or else output rows, as fit the workspace below: one product for many small images is much
-// faster than one for each. The pass "bias_relu" adds the bias and puts the images in their places.
+// The matrix repeats every input value up to R*S times; its cost is the stage "im2col", beside "gemm". It is built for
+// as many images, or else output rows, as fit the workspace below: one product for many small images is much faster
+// than one per image. The pass "bias_relu" adds the bias and moves the images to their places.
 #include <algorithm>
 #include <cstring>
 
@@ -21,18 +21,18 @@
 namespace lenslet {
 namespace {
 
-// The columns of one round, and what they become, stay in the L2 cache of the core that reads them.
+// The columns of one round, and their products, stay in the L2 cache of the core that reads them.
 constexpr int64_t kColumnBytesPerThread = 1024 * 1024;
-// Elements moved below which a second thread costs more than it brings (waking one takes some 10 us).
+// Below this number of moved elements a second thread costs more than it saves (waking one takes about 10 us).
 constexpr int64_t kElementsPerThread = 1 << 15;
-// Of one output row: their bytes, and those of the product, stay far from overflow.
+// Limit for one output row, so that the bytes of columns and product do not overflow.
 constexpr int64_t kMaxColumnFloats = int64_t{1} << 40;
 
 size_t aligned_bytes(int64_t floats) {
   return align_up(static_cast<size_t>(floats) * sizeof(float), Buffer::kAlignment);
 }
 
-/// Rows of an image are short: a call of memcpy for each costs more than the copy.
+/// Copies short rows: a call of memcpy per row would cost more than the copy.
 void copy_short(const float* from, float* to, int64_t count) {
   constexpr int64_t kPiece = 4, kLong = 64;
   if (count >= kLong || count < kPiece) {
@@ -44,7 +44,7 @@ void copy_short(const float* from, float* to, int64_t count) {
   std::memcpy(to + count - kPiece, from + count - kPiece, kPiece * sizeof(float));
 }
 
-/// How much is unrolled at a time: several whole images, or some output rows of one.
+/// The part unrolled at a time: several whole images, or some output rows of one.
 struct Rounds {
   explicit Rounds(const Conv2dProblem& problem)
       : taps(int64_t{problem.c} / problem.groups * problem.r * problem.s), p(problem.p()), q(problem.q()) {
@@ -55,7 +55,7 @@ struct Rounds {
   }
   int64_t positions() const { return images * rows * q; }
   size_t column_bytes() const { return aligned_bytes(taps * positions()); }
-  /// y' of one group; nothing for a single image, which is computed in its place.
+  /// y' of one group; none for a single image, which is computed in place.
   size_t product_bytes(const Conv2dProblem& problem) const {
     return images == 1 ? 0 : aligned_bytes(int64_t{problem.k} / problem.groups * positions());
   }
@@ -92,7 +92,7 @@ class Im2colGemmKernel : public ConvKernel {
   }
 
  private:
-  /// What one product covers.
+  /// The extent of one product.
   struct Round {
     int64_t n, images, group, first, rows;
     int64_t positions;  // images * rows * Q, the columns of the matrix
@@ -135,7 +135,8 @@ class Im2colGemmKernel : public ConvKernel {
                    for (int64_t tap = begin; tap < end; ++tap) {
                      const int64_t s = tap % problem_.s, r = tap / problem_.s % problem_.r,
                                    c = tap / problem_.s / problem_.r;
-                     // Column of output q: start + q * stride. Outputs [inside, past) lie in the image, the others on the padding.
+                     // Column of output q: start + q * stride. Outputs [inside, past) lie in the image, the others on
+                     // the padding.
                      const int64_t start = s * problem_.dilation_w - problem_.pad_w;
                      const int64_t inside = std::min(start < 0 ? ceil_div(-start, stride) : 0, q);
                      const int64_t past = start < problem_.w
@@ -212,8 +213,7 @@ class Im2colGemmBackend : public ConvBackend {
     return Support::yes();
   }
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
-    // What the blocked product wants is known only once a provider is chosen: its panels,
-    // as it states them itself.
+    // The workspace of the blocked product is known only after a provider is chosen: it returns the size of its panels.
     return Rounds(problem).bytes(problem) + gemm_workspace_bytes();
   }
   Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {

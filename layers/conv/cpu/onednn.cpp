@@ -3,9 +3,9 @@
 //   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, c, p*sh - ph + r*dh, q*sw - pw + s*dw]
 //   x [N, C, H, W], w [K, C/G, R, S], y [N, K, P, Q]; x and y NCHW or NHWC, as the problem says
 //
-// oneDNN computes either in the problem's own layout or in a blocked one that it likes better, with a reorder before
-// and after: both are prepared and timed, the faster stays. A batch is split over the program's threads, one
-// oneDNN thread each; a batch too short for that is given to oneDNN whole, with all its threads.
+// oneDNN computes either in the problem's layout or in its preferred blocked one, with a reorder before and after. Both
+// are prepared and timed; the faster one is used. A batch is split over the program's threads, with one oneDNN thread
+// each. A batch with too few images is passed to oneDNN as a whole, with all its threads.
 #include <dnnl.hpp>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 using dnnl::memory;
 using Convolution = dnnl::convolution_forward;
 
-// Below this much work a second thread costs more than it brings (waking one takes some 10 us).
+// Below this work a second thread costs more than it saves (waking one takes about 10 us).
 constexpr double kFlopsPerThread = 1.5e6;
 
 const dnnl::engine& cpu_engine() {
@@ -31,11 +31,11 @@ const dnnl::engine& cpu_engine() {
   return engine;
 }
 
-/// Of what oneDNN computes with: the problem's own order of elements, or channels in blocks of a vector.
+/// The layout that oneDNN computes in: the problem's, or channels in blocks of a vector.
 enum class Layout { kPlain, kBlocked };
 constexpr Layout kLayouts[] = {Layout::kPlain, Layout::kBlocked};
 
-/// The words of ConvKernel::choice().
+/// The values of ConvKernel::choice().
 const char* layout_name(Layout layout) { return layout == Layout::kPlain ? "plain" : "blocked"; }
 
 memory::desc plain_desc(TensorLayout layout, const memory::dims& nchw) {
@@ -49,7 +49,7 @@ memory::desc plain_y_desc(const Conv2dProblem& p, int64_t batch) {
   return plain_desc(p.layout, {batch, p.k, p.p(), p.q()});
 }
 
-/// nullopt-like (an empty descriptor) where oneDNN has no implementation.
+/// An empty descriptor if oneDNN has no implementation.
 Convolution::primitive_desc describe_convolution(const Conv2dProblem& p, int64_t batch, Layout layout,
                                                  bool bias) {
   const memory::desc x = plain_x_desc(p, batch), y = plain_y_desc(p, batch);
@@ -72,7 +72,7 @@ Convolution::primitive_desc describe_convolution(const Conv2dProblem& p, int64_t
   return {desc, attributes, cpu_engine(), true};
 }
 
-/// A primitive with its arguments laid out once, so that a run only sets pointers.
+/// A primitive with its argument list made once, so that a run only sets pointers.
 struct Call {
   dnnl::primitive primitive;
   std::vector<dnnl_exec_arg_t> arguments;
@@ -155,22 +155,22 @@ class Part {
 
 class OneDnnKernel : public ConvKernel {
  public:
-  /// Throws UnavailableError where oneDNN has no implementation for this layout.
+  /// Throws UnavailableError if oneDNN has no implementation for this layout.
   OneDnnKernel(const ConvPrepare& request, Layout layout) : layout_(layout) {
     const Conv2dProblem& problem = request.problem;
     const int threads = static_cast<int>(
         std::clamp(problem.flops() / kFlopsPerThread, 1.0, static_cast<double>(num_threads())));
     parts_wanted_ = problem.n >= threads ? threads : 1;
     onednn_threads_ = parts_wanted_ == 1 ? threads : 1;
-    const OneDnnThreads guard(onednn_threads_);  // a primitive is generated for the threads it will have
+    const OneDnnThreads guard(onednn_threads_);  // a primitive is generated for a number of threads
     if (request.bias)
       bias_ = copy_of({{problem.k}, memory::data_type::f32, memory::format_tag::x}, request.bias);
     for (int64_t part = 0; part < parts_wanted_; ++part) {
       const int64_t first = part * problem.n / parts_wanted_, last = (part + 1) * problem.n / parts_wanted_;
       const auto desc = describe_convolution(problem, last - first, layout, request.bias != nullptr);
       if (!desc) throw UnavailableError(concat("oneDNN has no implementation for ", problem.to_string()));
-      // Parts differ by one image at most; the layout of the weights is the same for
-      // all, or each gets its own.
+      // Parts differ by at most one image. They share the weights if the layout is the same; otherwise each has its
+      // own.
       if (weights_.empty() || weights_.back().get_desc() != desc.weights_desc()) {
         weights_.push_back(reordered_weights(problem, request.weights, desc.weights_desc()));
       }
@@ -239,16 +239,16 @@ class OneDnnBackend : public ConvBackend {
       try {
         bytes = std::max(bytes, make_kernel_for_size(problem, layout));
       } catch (const std::exception&) {
-        continue;  // prepare() says why, if no layout is left
+        continue;  // if no layout remains, prepare() reports the reason
       }
     }
     return bytes;
   }
-  // The direct algorithm adds products up; oneDNN's Winograd is not asked.
+  // The direct algorithm sums products; oneDNN's Winograd is not used.
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }
-  // oneDNN's ReLU after a convolution makes a NaN zero.
+  // oneDNN's ReLU after a convolution converts NaN to zero.
   bool fuses_relu() const override { return false; }
   // The layout is chosen by timing.
   Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
