@@ -1,8 +1,8 @@
-// The steps are those of MNIST's makers: a digit's box is scaled, keeping its aspect, until its longer side
-// is 20 pixels, then placed in 28x28 so that its centre of mass lies in the middle. Source: LeCun, Bottou,
-// Bengio, Haffner, "Gradient-based learning applied to document recognition" (1998), III.A. Departures:
-// MNIST's samples were black on white already; everything up to the box is ours (models/ink.h), and so is the
-// width of strokes, which is brought into MNIST's range when a pen is much thinner or thicker.
+// The steps are those of MNIST: the digit's box is scaled, with its aspect kept, until its longer side is 20 pixels. It
+// is then placed in 28x28 so that its centre of mass is in the middle. Source: LeCun, Bottou, Bengio, Haffner,
+// "Gradient-based learning applied to document recognition" (1998), III.A. Departures: MNIST's samples were already
+// black on white. Finding the box is this project's (models/ink.h). So is adjusting the width of strokes to MNIST's
+// range for a much thinner or thicker pen.
 
 #include "models/digit_image.h"
 
@@ -44,7 +44,7 @@ Centre centre_of_mass(const Plane& plane) {
   return c;
 }
 
-// The rows and columns that hold ink of more than `threshold`, and in all more than `least`.
+// The rows and columns with ink above `threshold` whose sum is above `least`.
 Box ink_box(const Plane& plane, const Box& within, float threshold, double least) {
   std::vector<double> rows(static_cast<size_t>(plane.height), 0),
       columns(static_cast<size_t>(plane.width), 0);
@@ -76,8 +76,8 @@ Box scaled(const Box& box, int side) {
   return {0, 0, length(box.width()), length(box.height())};
 }
 
-// A 28x28 picture made as MNIST is: opaque grey, black paper with black corners, the digit's box and centre
-// in place.
+// Whether a 28x28 picture has MNIST's form: opaque grey, black paper with black corners, the digit's box and centre in
+// place.
 bool is_mnist_like(const Image& image, std::array<uint8_t, kSide * kSide>& pixels) {
   if (image.width != kSide || image.height != kSide) return false;
   const auto channels = static_cast<size_t>(image.channels);
@@ -100,8 +100,8 @@ bool is_mnist_like(const Image& image, std::array<uint8_t, kSide * kSide>& pixel
          std::abs(centre.y - kCentre) < 1;
 }
 
-// Depths to ink of 0 to 1. Where pixels will be averaged anyway the edge is cut sharp, as MNIST's black and
-// white originals were; a small picture keeps its greys.
+// Converts depths to ink of 0 to 1. If pixels will be averaged later, edges are made sharp, like those of MNIST's black
+// and white originals. A small picture keeps its greys.
 Plane ink_share(const Ink& ink, double shrink) {
   const double sharp = std::clamp((shrink - 1) / 2, 0.0, 1.0);
   const double low = std::max(static_cast<double>(ink.floor) / ink.level, 0.25 * sharp);
@@ -114,8 +114,8 @@ Plane ink_share(const Ink& ink, double shrink) {
   return out;
 }
 
-// Mean width of the strokes in pixels: twice the area by the outline, which is the total variation times pi /
-// 4 (counted along two axes it is longer by 4 / pi, averaged over directions).
+// Mean width of the strokes in pixels: twice the area over the length of the outline. The outline is the total
+// variation times pi / 4, because counting along two axes lengthens it by 4 / pi, averaged over directions.
 double stroke_width(const Plane& plane) {
   double area = 0, variation = 0;
   const auto inside = [&](int x, int y) {
@@ -131,8 +131,7 @@ double stroke_width(const Plane& plane) {
   return variation == 0 ? 0 : 2 * area / (variation * 3.14159265358979 / 4);
 }
 
-// Moves every outline outwards by `grow` pixels (inwards where it is negative); the plane gets a margin for
-// it.
+// Moves every outline outwards by `grow` pixels, inwards if it is negative. The plane gets a margin for it.
 Plane grow_strokes(const Plane& in, double grow) {
   const int margin = static_cast<int>(std::ceil(std::max(grow, 0.0))) + 1;
   Plane ink(in.width + 2 * margin, in.height + 2 * margin), paper(ink.width, ink.height);
@@ -154,7 +153,7 @@ Plane grow_strokes(const Plane& in, double grow) {
   return out;
 }
 
-// The part of `image` around `box`, with `margin` more pixels on every side where there are any (fewer where negative).
+// The part of `image` around `box` with up to `margin` more pixels on every side; fewer pixels if it is negative.
 Image crop(const Image& image, const Box& box, int margin) {
   const int x0 = std::max(box.x0 - margin, 0), y0 = std::max(box.y0 - margin, 0);
   const int x1 = std::min(box.x1 + margin, image.width), y1 = std::min(box.y1 + margin, image.height);
@@ -174,7 +173,7 @@ Image crop(const Image& image, const Box& box, int margin) {
   return out;
 }
 
-// Whether the ink fills its box as no stroke does: a sheet of paper that lies on something.
+// Whether the ink fills its box more than a stroke can: then it is a sheet of paper on a background.
 bool is_sheet(const Ink& ink) {
   const double area = static_cast<double>(ink.box.width()) * ink.box.height();
   if (area < 0.1 * static_cast<double>(ink.depth.values.size())) return false;
@@ -185,8 +184,8 @@ bool is_sheet(const Ink& ink) {
   return filled > 0.65 * area;
 }
 
-// The ink found in the picture reduced by `factor`, or that found on a closer look at a part of it: the sheet of paper
-// that was taken for ink, or a digit so small that details were lost.
+// The ink of the picture reduced by `factor`, or of a part of it at a higher resolution: a sheet of paper that was
+// taken for ink, or a digit so small that details were lost.
 Ink find_closer_ink(const Image& image, int factor, Ink ink, DigitImage& digit) {
   if (ink.level == 0) return ink;
   const Box at{ink.box.x0 * factor, ink.box.y0 * factor, std::min(ink.box.x1 * factor, image.width),
@@ -197,7 +196,7 @@ Ink find_closer_ink(const Image& image, int factor, Ink ink, DigitImage& digit) 
   const int shorter = std::min(at.width(), at.height());
   if (shorter >= kDigitSide && is_sheet(ink)) {
     Ink on_sheet = look(-std::max(2, shorter / 16));
-    // A thick stroke is solid too, but there is nothing on it; a thick digit's gaps reach its edge.
+    // A thick stroke is solid too, but contains nothing; the gaps of a thick digit reach its edge.
     if (on_sheet.level > 0.3f * ink.level && on_sheet.clear_edge && !is_sheet(on_sheet)) {
       digit.steps.push_back("a sheet of paper on something else: read from " + place);
       return on_sheet;
@@ -225,7 +224,7 @@ void place(const Ink& ink, DigitImage& digit) {
       concat("box: columns ", box.x0, " to ", box.x1 - 1, ", rows ", box.y0, " to ", box.y1 - 1));
   if (box.longer() < 8) digit.warnings.push_back(concat("the digit is only ", box.longer(), " pixels large"));
 
-  // Measured, and mended where needed, at eight times the final scale.
+  // Measured and, if needed, corrected at eight times the final scale.
   constexpr int kFine = 8;
   const Box fine_size = scaled(box, kFine * kDigitSide);
   const Plane fine = resize(share, box, fine_size.width(), fine_size.height());
@@ -286,7 +285,7 @@ DigitImage prepare_digit(const Image& image) {
     return digit;
   }
   place(ink, digit);
-  // Marks may fill no common box: its columns are those of some, its rows those of others, and nothing lies where they meet.
+  // The columns may come from some marks and the rows from others, so that their common box contains no ink.
   if (std::none_of(digit.pixels.begin(), digit.pixels.end(), [](uint8_t value) { return value > 0; })) {
     digit.blank = true;
     digit.warnings.push_back("blank: the marks found lie too far apart for a digit");

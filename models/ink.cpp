@@ -8,20 +8,19 @@
 namespace lenslet {
 namespace {
 
-// Grey levels. Below kMinLevel even a clean difference is nothing that a person wrote; below kFaintLevel it
-// is told.
+// Grey levels. A difference below kMinLevel is not ink, even without noise. Ink below kFaintLevel gets a warning.
 constexpr float kMinLevel = 14, kFaintLevel = 50, kClearContrast = 70;
 constexpr float kMinGate = 5;     // paper of a clean picture
 constexpr float kStrong = 0.45f;  // share of the ink's level that makes a mark, not a shadow or a faint line
-constexpr float kMaxFloor = 0.35f;  // share of the ink's level that is paper at most
+constexpr float kMaxFloor = 0.35f;  // largest share of the ink's level that counts as paper
 constexpr float kMinSignal =
-    6;  // ink's level by the paper's noise; below it, the strongest noise passes for ink
+    6;  // ratio of the ink's level to the paper's noise; below it, strong noise would pass for ink
 constexpr float kMaxShadow = 0.75f;  // of the ink's depth
-constexpr float kMaxLight = 3;       // by which the light of dark paper is raised
+constexpr float kMaxLight = 3;       // largest factor by which dark paper is brightened
 constexpr int kMaxSamples = 96;      // along a side
 constexpr double kSpeck = 0.025;     // mass of a speck, of the largest mark's
 
-// A picture's grey and every stride-th pixel of it, which are enough to know the paper by.
+// A picture's grey plane, and every stride-th pixel of it, which are enough to fit the paper.
 struct Sampled {
   const Plane& full;
   int stride;
@@ -33,7 +32,7 @@ struct Sampled {
         samples(sample(grey, stride)) {}
 };
 
-// The part of the picture that is paper in most pictures: a band along its edges.
+// A band along the edges, which is paper in most pictures.
 std::vector<uint8_t> edge_region(const Plane& plane) {
   const int band = std::max(1, std::min(plane.width, plane.height) / 12);
   std::vector<uint8_t> region(plane.values.size(), 0);
@@ -51,7 +50,7 @@ struct Paper {
   float sigma = 0;                // of the paper's texture and noise, grey levels
 };
 
-// Fits the paper to the samples of `region`, a few times, each time without those that lie far off: strokes, a frame.
+// Fits the paper to the samples of `region` a few times, each time without outliers such as strokes or a frame.
 Paper fit_paper(const Sampled& grey, const std::vector<uint8_t>& region) {
   const Plane& samples = grey.samples;
   std::vector<float> values;
@@ -78,7 +77,7 @@ Paper fit_paper(const Sampled& grey, const std::vector<uint8_t>& region) {
       high = std::max(high, samples.values[i]);
     }
     Quadratic surface(samples, inliers, grey.stride, grey.full.width, grey.full.height);
-    // Not far from the paper seen: a quadratic runs away where nothing holds it.
+    // Limited to values near the samples, because a quadratic diverges where there are none.
     surface.clamp_to(low - 10.0, high + 10.0);
     for (int y = 0; y < samples.height; ++y) {
       for (int x = 0; x < samples.width; ++x) {
@@ -90,7 +89,7 @@ Paper fit_paper(const Sampled& grey, const std::vector<uint8_t>& region) {
   }
 }
 
-// How far from the paper, squared, the samples lie on the dark (-1) or light (+1) side of it.
+// Sum of the squared differences from the paper, of samples on its dark (-1) or light (+1) side.
 double deviation(const Paper& paper, int side) {
   const float gate = std::max(3 * paper.sigma, 2 * kMinGate);
   double sum = 0;
@@ -104,14 +103,14 @@ double deviation(const Paper& paper, int side) {
 struct Separation {
   int side;  // -1: the ink is darker than the paper, +1: lighter
   Paper paper;
-  double contrast;  // mean depth of the samples that are no paper
+  double contrast;  // mean depth of the samples that are not paper
 };
 
 Separation separate(const Plane& plane) {
   const Sampled grey(plane);
   Paper paper = fit_paper(grey, edge_region(grey.samples));
   const int side = deviation(paper, -1) >= deviation(paper, +1) ? -1 : +1;
-  // Again from all the paper that is now known, inside as well.
+  // Fit again with all samples now classified as paper, also inside.
   for (int round = 0; round < 2; ++round) {
     const float gate = std::max(4 * paper.sigma, 2 * kMinGate);
     std::vector<float> marked;
@@ -123,7 +122,7 @@ Separation separate(const Plane& plane) {
     std::vector<uint8_t> region(grey.samples.values.size());
     size_t count = 0;
     for (size_t i = 0; i < region.size(); ++i) count += region[i] = std::abs(paper.difference[i]) < limit;
-    if (count < region.size() / 4) break;  // hardly any paper: the edges know it better
+    if (count < region.size() / 4) break;  // hardly any paper: the fit to the edges is better
     paper = fit_paper(grey, region);
   }
   double sum = 0, count = 1;
@@ -136,8 +135,8 @@ Separation separate(const Plane& plane) {
   return {side, std::move(paper), sum / count};
 }
 
-// Where a shadow's edge runs through the picture no smooth surface is the paper. What is darker than it and wider than
-// any stroke, but not as dark as the ink, is shadow. `side`: of the smallest area that counts.
+// Shadows: the edge of a shadow does not fit a smooth surface. An area that is darker than the paper, wider than any
+// stroke and lighter than the ink is a shadow. `side` is the side of the smallest such area.
 bool is_shadowed(const Plane& samples, const Separation& separation, int side) {
   constexpr int kMinSide = 32;  // smaller pictures are drawn or cut out tightly, not photographed
   if (std::min(samples.width, samples.height) < kMinSide) return false;
@@ -154,8 +153,8 @@ bool is_shadowed(const Plane& samples, const Separation& separation, int side) {
   return deepest > gate && deepest < kMaxShadow * strongest;
 }
 
-// How far each pixel lies from the paper towards the ink: shadows taken off and, for dark ink, as if all the paper had
-// the light of its brightest part, since less light makes paper and ink differ less.
+// The depth of each pixel: its difference from the paper towards the ink, without shadows. For dark ink it is scaled to
+// the light of the paper's brightest part, since less light makes paper and ink differ less.
 Plane depth_of(const Plane& grey, const Separation& separation, std::vector<std::string>& steps) {
   const auto side = static_cast<float>(separation.side);
   Plane paper(grey.width, grey.height), depth(grey.width, grey.height);
@@ -184,11 +183,11 @@ Plane depth_of(const Plane& grey, const Separation& separation, std::vector<std:
   return depth;
 }
 
-// A rectangle drawn around the digit, or the edge of a box that was cut out: ink in at least three of its
+// Whether a mark is a frame around the digit, or the edge of a box that was cut out: ink in at least three of its
 // corners.
 bool is_frame(const Component& c, int32_t label, const std::vector<int32_t>& labels, const Plane& plane) {
   if (c.box.width() < 0.6 * plane.width || c.box.height() < 0.6 * plane.height) return false;
-  // Of the longer side; a line is less high than that is wide.
+  // Shares of the longer side; a line is flatter than that.
   const int reach = std::max(1, c.box.longer() / 16);
   const int reach_x = std::min(reach, c.box.width()), reach_y = std::min(reach, c.box.height());
   int corners = 0;
@@ -204,8 +203,8 @@ bool is_frame(const Component& c, int32_t label, const std::vector<int32_t>& lab
   return corners >= 3;
 }
 
-// A shadow or a line along an edge: within a band there, or across most of the picture while it touches an
-// edge.
+// Whether a mark is a shadow or a line along an edge: inside a band there, or across most of the picture and touching
+// an edge.
 bool is_edge_mark(const Component& c, const Plane& plane) {
   if (!c.at_border) return false;
   const double band_x = 0.15 * plane.width, band_y = 0.15 * plane.height;
@@ -220,7 +219,7 @@ Box merge(const Box& a, const Box& b) {
   return {std::min(a.x0, b.x0), std::min(a.y0, b.y0), std::max(a.x1, b.x1), std::max(a.y1, b.y1)};
 }
 
-// Two marks side by side or one above the other, with a gap: more than one digit, perhaps.
+// Whether two marks are side by side or one above the other, with a gap: possibly more than one digit.
 bool stand_apart(const Box& a, const Box& b) {
   const double gap = 0.06 * std::max(a.longer(), b.longer());
   return b.x0 - a.x1 > gap || a.x0 - b.x1 > gap || b.y0 - a.y1 > gap || a.y0 - b.y1 > gap;
@@ -238,7 +237,7 @@ std::vector<Component> find_marks(Ink& ink, float sigma, std::vector<int32_t>& l
   const float strongest = percentile(marked, 0.98);
   if (strongest < std::max(kMinLevel, kMinSignal * sigma)) return {};
 
-  // What lies near the strokes but not on their soft edge is paper, with whatever noise it has there.
+  // Pixels near the strokes, but not on their soft edge, are paper, with the noise of that place.
   const Plane distance = distance_to(ink.depth, kStrong * strongest);
   const float reach = std::max(8.0f, 0.05f * static_cast<float>(std::max(ink.depth.width, ink.depth.height)));
   std::vector<float> nearby;
@@ -249,7 +248,7 @@ std::vector<Component> find_marks(Ink& ink, float sigma, std::vector<int32_t>& l
   ink.floor = noise <= 1 && sigma < 0.5f
                   ? 0
                   : std::clamp(std::max(1.2f * noise, 3 * sigma), 0.05f * strongest, kMaxFloor * strongest);
-  // A clean picture's ink is as deep as its deepest pixel; in a noisy one that is an outlier.
+  // In a clean picture the deepest pixel gives the level of the ink; in a noisy one it is an outlier.
   ink.level = ink.floor == 0 ? *std::max_element(marked.begin(), marked.end()) : strongest;
   std::vector<Component> marks = connected_components(ink.depth, ink.floor, labels);
   for (size_t i = 0; i < labels.size(); ++i) {
@@ -322,7 +321,7 @@ Ink find_ink(const GreyPlanes& grey) {
   Ink ink;
   size_t plane = 0;
   Separation best = separate(grey.planes[0]);
-  // Luma, unless that shows little and a channel much more, as blue does of yellow on white.
+  // Luma, unless a channel shows much more, as blue does for yellow on white.
   for (size_t i = 1; i < grey.planes.size() && best.contrast < kClearContrast; ++i) {
     Separation other = separate(grey.planes[i]);
     if (other.contrast < 1.3 * best.contrast || other.contrast < kMinLevel) continue;
@@ -343,7 +342,7 @@ Ink find_ink(const GreyPlanes& grey) {
   std::vector<int32_t> labels;
   std::vector<Component> marks;
   bool left_out = false;
-  // What is left out may have been the strongest: levels are taken again from the rest.
+  // A removed mark may have been the strongest, so levels are computed again from the rest.
   for (int round = 0; round < 3; ++round) {
     marks = find_marks(ink, best.paper.sigma, labels);
     if (ink.level == 0) break;

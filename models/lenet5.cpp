@@ -43,7 +43,7 @@ bool is_transposed(const Shape& found, const Shape& expected) {
   return found.rank() == 2 && expected.rank() == 2 && found[0] == expected[1] && found[1] == expected[0];
 }
 
-// Reports all faults at once, up to a length that can be read.
+// Reports all faults at once, up to a readable length.
 void check_tensors(const Safetensors& weights, const std::string& origin) {
   constexpr size_t kMostListed = 24, kMostOfName = 60;
   std::string wrong;

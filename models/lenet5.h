@@ -17,15 +17,15 @@ inline constexpr int kLenet5Classes = 10;     // digits
 inline constexpr float kMnistMean = 0.1307f;  // of x / 255 over the training images
 inline constexpr float kMnistStd = 0.3081f;   // of MNIST's training pixels, x/255
 
-/// Builds the graph from conv1, conv2, fc1, fc2, fc3 (.weight and .bias, PyTorch's shapes), with the normalisation that the
-/// metadata `mean` and `std` say, MNIST's where they say none. Throws DataError listing every missing, unexpected and
-/// mis-shaped tensor together, and for metadata of another `model` or of a normalisation that cannot be.
+/// Builds the graph from conv1, conv2, fc1, fc2, fc3 (.weight and .bias, PyTorch's shapes). The normalisation comes
+/// from the metadata `mean` and `std`; default MNIST's. Throws DataError with all missing, unexpected and mis-shaped
+/// tensors at once, for metadata of another `model`, and for an invalid normalisation.
 Graph make_lenet5(const Safetensors& weights, const std::string& origin);
 
 /// The weights compiled into the program.
 Safetensors builtin_lenet5_weights();
 
-/// `count` images of 28x28 bytes to what the built-in weights read: MNIST's normalisation. Other weights may want another,
+/// Normalises `count` images of 28x28 bytes for the built-in weights, with MNIST's mean and std. Other weights may need
 /// Graph::normalization().
 void normalize_mnist(const uint8_t* pixels, int64_t count, float* out);
 

@@ -49,14 +49,14 @@ void lower_envelope(const std::vector<float>& f, std::vector<float>& out, std::v
   bounds[0] = -1e20;
   bounds[1] = 1e20;
   for (int q = 1; q < n; ++q) {
-    // Where the parabola of q meets that of the last root; roots that it covers leave.
+    // The intersection of the parabola of q with that of the last root; roots that it covers are removed.
     double cross = 0;
     while (true) {
       const int r = roots[static_cast<size_t>(last)];
       cross = ((value(q) + static_cast<double>(q) * q) - (value(r) + static_cast<double>(r) * r)) /
               (2.0 * (q - r));
       if (cross > bounds[static_cast<size_t>(last)]) break;
-      --last;  // ends at the first root, whose bound is below every crossing
+      --last;  // ends at the first root, whose bound is below every intersection
     }
     ++last;
     roots[static_cast<size_t>(last)] = q;
@@ -131,7 +131,7 @@ Plane wide_part(const Plane& in, int side) {
   Plane out = in;
   const int reach = side / 2;
   std::vector<float> line;
-  std::vector<int> best;  // positions of candidates, each better than all after it: a queue from `head` on
+  std::vector<int> best;  // positions of candidates, each better than all later ones: a queue from `head` on
   const auto filter = [&](int count, size_t stride, size_t start, const auto& better) {
     line.resize(static_cast<size_t>(count));
     for (size_t i = 0; i < line.size(); ++i) line[i] = out.values[start + i * stride];
@@ -187,12 +187,12 @@ Quadratic::Quadratic(const Plane& samples, const std::vector<uint8_t>& weights, 
   }
   if (count == 0) return;
   c_[0] = normal[0][6] / count;
-  if (count < 24) return;  // four pixels a coefficient, or the mean
+  if (count < 24) return;  // fewer than four pixels per coefficient: keep the mean
   double solution[6];
   for (int i = 0; i < 6; ++i) {
     int pivot = i;
     for (int k = i + 1; k < 6; ++k) pivot = std::abs(normal[k][i]) > std::abs(normal[pivot][i]) ? k : pivot;
-    if (std::abs(normal[pivot][i]) < 1e-6 * count) return;  // all in a line: the mean again
+    if (std::abs(normal[pivot][i]) < 1e-6 * count) return;  // collinear samples: keep the mean
     std::swap(normal[i], normal[pivot]);
     for (int k = i + 1; k < 6; ++k) {
       const double factor = normal[k][i] / normal[i][i];

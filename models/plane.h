@@ -1,5 +1,4 @@
-// Planes of floats, and the few operations on them that finding a digit in a picture takes. Row-major,
-// [height, width].
+// Planes of floats, row-major [height, width], with the operations that finding a digit in a picture needs.
 #pragma once
 
 #include <cstddef>
@@ -34,39 +33,38 @@ struct Box {
   int width() const { return x1 - x0; }
   /// Rows.
   int height() const { return y1 - y0; }
-  /// The longer side.
+  /// The larger of width and height, in pixels.
   int longer() const { return width() > height() ? width() : height(); }
 };
 
-/// The part of `in` within `box`, resized to width x height: averages over the pixels that an output pixel
-/// covers where it shrinks, linear interpolation where it grows, a copy where it does neither.
+/// Resizes the part of `in` within `box` to width x height: averages the covered pixels to shrink, interpolates
+/// linearly to enlarge, copies otherwise.
 Plane resize(const Plane& in, const Box& box, int width, int height);
 
-/// Euclidean distance of every pixel's centre to the nearest one with a value of at least `threshold`, in
-/// pixels; more than any distance in the plane where there is none. Two passes of lower envelopes of
-/// parabolas. Source: Felzenszwalb and Huttenlocher, "Distance transforms of sampled functions", Theory of
-/// Computing 8 (2012).
+/// Euclidean distance in pixels from every pixel's centre to the nearest pixel with a value of at least `threshold`;
+/// larger than any distance in the plane if there is none. Two passes of lower envelopes of parabolas. Source:
+/// Felzenszwalb and Huttenlocher, "Distance transforms of sampled functions", Theory of Computing 8 (2012).
 Plane distance_to(const Plane& in, float threshold);
 
-/// The value below which the share `p` (0 to 1) of the values lies. Reorders them. 0 for none.
+/// The `p` quantile (0 to 1) of the values; 0 if there are none. Reorders them.
 float percentile(std::vector<float>& values, double p);
 
-/// What of `in` is as large as a square of `side` pixels: the smallest value around each pixel, then the largest of those
-/// (a morphological opening). Strokes narrower than that vanish, wide areas stay.
+/// Morphological opening by a square of `side` pixels: the smallest value around each pixel, then the largest of those.
+/// Removes strokes narrower than the square and keeps wide areas.
 Plane wide_part(const Plane& in, int side);
 
 /// Every stride-th pixel of a plane in both directions.
 Plane sample(const Plane& in, int stride);
 
-/// a + bx + cy + dx^2 + exy + fy^2 with x and y scaled to [-1, 1] over a plane: the light that falls on a sheet of paper.
+/// a + bx + cy + dx^2 + exy + fy^2 with x and y scaled to [-1, 1] over a plane: models the light on a sheet of paper.
 class Quadratic {
  public:
-  /// Least squares over the samples (of a plane of width x height, taken at `stride`) whose weight is not 0. A constant
-  /// where these are too few.
+  /// Least-squares fit to the samples with non-zero weight, of a plane of width x height at `stride`. A constant if
+  /// there are too few.
   Quadratic(const Plane& samples, const std::vector<uint8_t>& weights, int stride, int width, int height);
   /// The value at a pixel of the plane, within the limits.
   float at(int x, int y) const;
-  /// Limits what at() gives.
+  /// Sets the limits of at().
   void clamp_to(double low, double high);
 
  private:
@@ -77,14 +75,13 @@ class Quadratic {
 
 /// A connected region (8 neighbours).
 struct Component {
-  Box box;                 // the smallest that holds it
+  Box box;                 // its bounding box
   double mass = 0;         // sum of values
   float peak = 0;          // largest value
   bool at_border = false;  // has a pixel on the plane's edge
 };
 
-/// Regions of pixels with values above `threshold`; `labels` gets each pixel's component number + 1, 0 for
-/// none.
+/// The connected regions of pixels above `threshold`. Sets `labels` to each pixel's region number + 1; 0 for none.
 std::vector<Component> connected_components(const Plane& in, float threshold, std::vector<int32_t>& labels);
 
 }  // namespace lenslet

@@ -38,13 +38,14 @@ struct Values {
   std::vector<double> x, variance;
 };
 
-// What a product takes for x: in the first layer, where the normalisation may be folded into the weights, it may lack the mean.
+// The values that products use for x. In the first layer they may lack the mean, if the normalisation is folded into
+// the weights.
 double largest_factor(double x, double mean) { return std::max(std::abs(x), std::abs(x + mean)); }
 
 Values apply(const LayerView& layer, const LayerRounding& rounding, double mean, const Values& in) {
   const double operands = square(rounding.weight) + square(rounding.input);
   const double sums = layer.channels * layer.taps() * square(rounding.sum);
-  std::vector<double> terms(in.x.size());  // that a squared weight is multiplied with
+  std::vector<double> terms(in.x.size());  // factors of the squared weights
   for (size_t j = 0; j < terms.size(); ++j)
     terms[j] = in.variance[j] + square(largest_factor(in.x[j], mean)) * (operands + sums);
   const int out = layer.outputs_side();

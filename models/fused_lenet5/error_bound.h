@@ -1,18 +1,19 @@
-// Internal: how far a logit computed in rounded arithmetic may lie from the exact one.
+// Internal: the error bound of a logit computed in rounded arithmetic.
 //
 // A layer computes z = b + sum of n products w x, and stores max(z, 0) or a maximum of several. With unit roundoffs
-// u_w (of a stored weight), u_x (of a stored input) and u_a (of an addition), and e_j the error that comes with x_j, the
-// error of z is to first order
+// u_w (of a stored weight), u_x (of a stored input) and u_a (of an addition), and e_j the error that comes with x_j,
+// the error of z is to first order
 //   sum w_j (e_j + x_j (d_w + d_x)) + sum of the n partial sums times d_a,   |d_w| <= u_w, |d_x| <= u_x, |d_a| <= u_a;
-// ReLU and maxima add none. Taking every term with its worst sign, and intervals for x, gives 13 for the fp32 logits of the
-// trained weights, a million times what is seen, because the row sums of |w| multiply over five layers. So the errors are taken as
-// independent with mean zero, as in N. J. Higham and T. Mary, "A new approach to probabilistic rounding error
-// analysis", SIAM J. Sci. Comput. 41 (2019), with variance no larger than the square of their limit:
+// ReLU and maxima add none. A worst-case bound, with every term at its worst sign and intervals for x, gives 13 for the
+// fp32 logits of the trained weights, a million times the observed error, because the row sums of |w| multiply over
+// five layers. So the errors are modelled as independent with mean zero, as in N. J. Higham and T. Mary, "A new
+// approach to probabilistic rounding error analysis", SIAM J. Sci. Comput. 41 (2019), with variance no larger than the
+// square of their limit:
 //   e_z^2 = sum w_j^2 (e_j^2 + x_j^2 (u_w^2 + u_x^2)) + n u_a^2 (b^2 + sum w_j^2 x_j^2),
-// and the bound is 8 such deviations of the worst logit, over a set of 8-bit pictures far busier than digits: blank, full, and
-// random patterns of cells of 1, 2 and 4 pixels, computed in fp64. What departs from the model, errors that neighbouring pixels
-// share, is small beside that: the bound of fp32 is 6.1e-4 for the trained weights, and the error of PyTorch's fp32 on the
-// MNIST test set 6.5e-6 (weights/README.md).
+// The bound is 8 such deviations of the worst logit, computed in fp64 over 8-bit pictures with far more contrast than
+// digits: blank, full, and random patterns of cells of 1, 2 and 4 pixels. Correlated errors of neighbouring pixels,
+// which the model ignores, are small in comparison: the fp32 bound is 6.1e-4 for the trained weights, and the error of
+// PyTorch's fp32 on the MNIST test set is 6.5e-6 (weights/README.md).
 #pragma once
 
 #include <array>
@@ -25,7 +26,7 @@ inline constexpr double kUnitFp32 = 1.0 / (1 << 24);
 inline constexpr double kUnitTf32 = 1.0 / (1 << 11);
 inline constexpr double kUnitFp16 = 1.0 / (1 << 11);
 
-/// Unit roundoffs of one layer's arithmetic; 0 where a value is used as it is.
+/// Unit roundoffs of one layer's arithmetic; 0 for a value that is not rounded.
 struct LayerRounding {
   double weight = 0;  // of a weight, as the kernel multiplies it
   double input =

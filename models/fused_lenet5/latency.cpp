@@ -16,7 +16,7 @@ constexpr const char* kVariant = "small";  // stores a prediction as one word
 constexpr size_t kImageBytes = 28 * 28;
 constexpr uint64_t kNoAnswer = ~uint64_t{0};  // no prediction has these bits: a label is 0..9
 constexpr double kPatienceNs =
-    10e6;  // of watching the word; then the stream is waited for, which has a time limit
+    10e6;  // of polling the word; then it waits for the stream, which has a time limit
 static_assert(sizeof(Prediction) == sizeof(uint64_t));
 
 }  // namespace
@@ -103,7 +103,7 @@ class LatencyRunner::Launched : public Way {
                  const double now = host_now_ns();
                  if (began == 0) began = now;
                  if (now - began < kPatienceNs) return;
-                 stream_.synchronize();  // throws where the kernel failed or hangs
+                 stream_.synchronize();  // throws if the kernel failed or hangs
                  if (load_word(word) == kNoAnswer) throw DeviceError("the kernel ended without an answer");
                });
     return value;

@@ -12,12 +12,12 @@
 
 namespace lenslet {
 
-/// Ways of a small batch from host memory to the answer.
+/// Modes of passing a small batch from host memory through the network and back.
 enum class LatencyMode {
   kCopy,     // one CUDA graph: copy in, kernel, copy out; then the stream is waited for
   kMapped,   // the kernel reads and writes page-locked host memory; then the stream is waited for
-  kPolled,   // as kMapped, but the host watches the predictions themselves instead of the stream
-  kResident  // a kernel that stays on the GPU and watches for images (resident.h); fp32 only
+  kPolled,   // as kMapped, but the host polls the predictions instead of waiting for the stream
+  kResident  // a kernel that stays on the GPU and polls for images (resident.h); fp32 only
 };
 
 /// All, in this order.
@@ -37,7 +37,8 @@ class LatencyRunner {
   LatencyRunner(const LatencyRunner&) = delete;
   LatencyRunner& operator=(const LatencyRunner&) = delete;
 
-  /// Classifies `batch` images of 28x28 bytes; the answers are there when it returns. Copying into and out of page-locked
+  /// Classifies `batch` images of 28x28 bytes; the answers are there when it returns. Copying into and out of
+  /// page-locked
   /// memory is inside. Throws DeviceError.
   void run(const uint8_t* images, Prediction* predictions);
   /// What runs: "small, 1 clusters of 16 blocks, an image each".

@@ -1,8 +1,8 @@
 // The host's side of a resident kernel.
 //
-// The kernel may end by itself at any time between two images. It then says so in Memory::ended and answers nothing more; an image
-// submitted meanwhile stays in its slot, and the next launch begins with the first one that has no answer. Where an
-// answer was still on its way, the image is computed again, to the same bits.
+// The kernel may end by itself at any time between two images. It then writes Memory::ended and gives no more answers.
+// An image submitted meanwhile stays in its slot, and the next launch begins with the first image without an answer. If
+// an answer was still on its way, the image is computed again, with the same bits.
 #include "models/fused_lenet5/resident.h"
 
 #include <cstring>
@@ -51,7 +51,7 @@ class ResidentLenet5::Kernel {
   ~Kernel() {
     try {
       stop();
-    } catch (const Error&) {  // the GPU failed: nothing runs there any more
+    } catch (const Error&) {  // the GPU failed: no kernel runs there
     }
   }
   Kernel(const Kernel&) = delete;
@@ -143,7 +143,7 @@ class ResidentLenet5::Kernel {
   PinnedBuffer pinned_;
   Memory* memory_;
   uint64_t launches_ = 0, submitted_ = 0, answered_ = 0;
-  double next_query_ns_ = kNsPerMs;  // of waiting, until the stream is asked
+  double next_query_ns_ = kNsPerMs;  // waiting time until the next query of the stream
 };
 
 ResidentLenet5::ResidentLenet5(const Safetensors& weights, const ResidentOptions& options)

@@ -1,8 +1,8 @@
-// ResidentLenet5: a kernel that stays on the GPU and watches for images, for an answer within a few microseconds.
+// ResidentLenet5: a kernel that stays on the GPU and polls for images, for answers within a few microseconds.
 //
-// Launching a kernel and waiting for it takes longer than LeNet-5 itself. This launches once; afterwards an image is 112 words
-// written to page-locked memory, and an answer a word that appears there. It takes as many multiprocessors as its cluster
-// has blocks, 16 of an H200's 132, and leaves the others to whoever runs on other streams.
+// Launching a kernel and waiting for it takes longer than LeNet-5 itself. This kernel is launched once. Afterwards the
+// host writes an image as 112 words to page-locked memory, and the answer appears there as one word. The kernel
+// occupies one multiprocessor per block of its cluster, 16 of an H200's 132. Other streams can use the rest.
 #pragma once
 
 #include <memory>
@@ -13,20 +13,21 @@
 
 namespace lenslet {
 
-/// Where and how long a resident kernel stays.
+/// The device of a resident kernel and its time limits.
 struct ResidentOptions {
   Device device = Device::cuda();  // a GPU
-  /// A kernel without work ends after this time, and with work after the lease; the next image launches it again, some 20
-  /// microseconds that one image waits. So it spins for nobody when a program has crashed or lost interest, and calls that
-  /// wait for the whole device (cudaFree, cudaDeviceSynchronize, the first use of a kernel) get their turn.
+  /// Milliseconds after which a kernel without work ends; with work it ends after the lease. The next image launches it
+  /// again and waits about 20 microseconds for that. So the kernel ends if its program has crashed or sends no more
+  /// images, and calls that wait for the whole device (cudaFree, cudaDeviceSynchronize, the first use of a kernel) can
+  /// proceed.
   int64_t idle_ms = 100;
-  int64_t lease_ms = 1000;  // most that a kernel runs, under load too, before the next one is launched
+  int64_t lease_ms = 1000;  // longest run of a kernel, also under load, before the next one is launched
 };
 
-/// fp32, with the weights of make_lenet5. One thread at a time; any number of objects, each with a kernel of its own.
+/// Computes in fp32 with the weights of make_lenet5. One thread at a time per object; each object has its own kernel.
 class ResidentLenet5 {
  public:
-  /// Images that may be submitted and not yet waited for.
+  /// Largest number of images that are submitted and not yet waited for.
   static constexpr int64_t kMaxBatch = 64;
 
   /// Throws UnavailableError with the reason where there is no GPU with clusters (compute capability 9.0), DeviceError,
@@ -40,9 +41,9 @@ class ResidentLenet5 {
   /// Copies `count` images of 28x28 bytes to the kernel's slots and returns. Throws UsageError for more than kMaxBatch
   /// images under way.
   void submit(const uint8_t* images, int64_t count);
-  /// Waits for the next `count` answers, in the order of submission. `predictions` [count] and `logits` [count, 10]; either may be
-  /// null. Throws UsageError for more than are under way, DeviceError where the kernel failed or gave no answer within
-  /// device_timeout_s().
+  /// Waits for the next `count` answers, in the order of submission. `predictions` [count] and `logits` [count, 10];
+  /// either may be null. Throws UsageError for more than are under way, DeviceError if the kernel failed or gave no
+  /// answer within device_timeout_s().
   void wait(int64_t count, Prediction* predictions, float* logits = nullptr);
   /// submit() and wait().
   void classify(const uint8_t* images, int64_t count, Prediction* predictions) {

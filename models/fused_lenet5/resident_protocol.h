@@ -1,9 +1,9 @@
-// Internal: how a host and a resident kernel pass images and answers through page-locked memory.
+// Internal: the protocol by which a host and a resident kernel exchange images and answers through page-locked memory.
 //
-// Image k lies in slot k % kSlots as 112 words of seven pixels and a tag; the answer to it is eleven words, each a value and a
-// tag. Every word is read and written at once (relaxed, system scope), and its tag says for itself whether it is the
-// one awaited: so no word needs to be ordered after another, and an image is there as soon as one read of its slot finds
-// every tag, without a flag to be read before.
+// Image k is in slot k % kSlots as 112 words of seven pixels and a tag. Its answer is eleven words, each a value and a
+// tag. Every word is read and written atomically (relaxed, system scope), and its tag shows whether it is the expected
+// one. So the words need no order, and an image is complete as soon as one read of its slot finds every tag, without a
+// flag.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ constexpr LENSLET_HOST_DEVICE uint64_t answer_word(uint32_t bits, uint32_t label
 struct Memory {
   uint64_t images[kSlots][kImageWords];
   uint64_t answers[kSlots][kAnswerWords];
-  uint64_t ended;  // the last launch that is over
+  uint64_t ended;  // the last launch that has ended
 };
 
 }  // namespace lenslet::resident

@@ -5,7 +5,7 @@
 
 namespace lenslet {
 
-/// Tells the processor that this is a loop that waits.
+/// A hint to the processor that this is a spin loop.
 inline void spin_pause() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -24,7 +24,7 @@ void spin_until(const Ready& ready, const Check& check) {
   }
 }
 
-/// One whole word, in no order with others.
+/// Reads one word atomically, without ordering.
 inline uint64_t load_word(const uint64_t& word) noexcept { return __atomic_load_n(&word, __ATOMIC_RELAXED); }
 inline void store_word(uint64_t& word, uint64_t value) noexcept {
   __atomic_store_n(&word, value, __ATOMIC_RELAXED);

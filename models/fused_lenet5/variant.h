@@ -1,4 +1,4 @@
-// Internal: one way of computing the whole of LeNet-5 at once.
+// Internal: one variant that computes the whole of LeNet-5 at once.
 //
 // A new variant is one file in gpu/ or cpu/ that defines its getter, one row in fused_lenet5.cpp and one in
 // CMakeLists.txt; tests, `lenslet bench`, `lenslet tune` and `lenslet backends` iterate the rows.
@@ -34,19 +34,19 @@ Lenet5Parameters lenet5_parameters(const Safetensors& weights);
 class FusedLenet5Variant {
  public:
   virtual ~FusedLenet5Variant() = default;
-  /// As --backend says it; the name of its file.
+  /// The value of --backend; the name of its file.
   virtual const char* name() const = 0;
   virtual DeviceKind device_kind() const = 0;
-  /// Yes, or why not. Looks at the request alone: cheap, works without the device.
+  /// Yes, or no with the reason. Depends only on the request: cheap, works without the device.
   virtual Support supports(const FusedRequest& request) const = 0;
-  /// Whether `auto` takes it where it is supported, before the variants below it.
+  /// Whether `auto` takes it, if it is supported, before the variants of lower rank.
   virtual bool suits(const FusedRequest& /*request*/) const { return true; }
-  /// How far a logit may lie from the exact one for the 8-bit images of MNIST and these parameters: an absolute bound,
-  /// derived in the file. Zero weights would make it zero.
+  /// Absolute error bound of a logit for the 8-bit images of MNIST and these parameters, derived in the file. It is
+  /// zero for zero weights.
   virtual double logit_bound(const Lenet5Parameters& parameters, const FusedRequest& request) const = 0;
-  /// Which bits of the output it repeats.
+  /// The promise for its output.
   virtual Determinism determinism(const FusedRequest& /*request*/) const { return Determinism::kPosition; }
-  /// Packs and uploads the parameters; input, output and run() as FusedModel::prepare says.
+  /// Packs and uploads the parameters; input, output and run() as in FusedModel::prepare().
   virtual std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const FusedRequest& request,
                                             Stream& stream) const = 0;
 };

@@ -1,4 +1,4 @@
-// The variant `simd`: the kernels of simd_kernels.h over a batch, images dealt to threads.
+// The variant `simd`: runs the kernels of simd_kernels.h over a batch, with the images split among threads.
 #include <algorithm>
 #include <cmath>
 
@@ -75,7 +75,7 @@ class SimdVariant : public FusedLenet5Variant {
   }
 
   double logit_bound(const Lenet5Parameters& parameters, const FusedRequest& request) const override {
-    // Without a fused multiply-add every product is rounded, as if its weight had been.
+    // Without fused multiply-add every product is rounded, which is the same as rounding its weight.
     std::array<LayerRounding, 5> layers;
     for (LayerRounding& layer : layers) layer.weight = kUnitFp32;
     if (request.input == ElementType::kUint8) layers[0].weight = 2 * kUnitFp32;  // folded and rounded once

@@ -3,12 +3,12 @@
 //   x [28, 28] -> max(0, conv 6@5x5 + b) -> largest of 2x2 -> [6, 12, 12] -> max(0, conv 16@5x5 + b) -> largest of 2x2
 //     -> [4 * 4, 16] -> 120 -> 84 -> 10, ReLU between
 //
-// Everything between image and logits is 36 KB of stack, of which an image's convolutions touch 13. The convolutions are
-// direct with a register tile of outputs, as in Zhang, Franchetti and Low, "High Performance Zero-Memory Overhead Direct
-// Convolutions" (2018); lanes are pooled places in conv1, which has one input channel, and output channels in conv2 and
-// the fully connected layers, whose register tile is that of Goto and van de Geijn (2008). Departure: the four sums of a
-// pooling window are in one lane of four registers, so that pooling needs no shuffles; for that the image is first parted
-// into six sets of every second column.
+// All intermediate values need 36 KB of stack, of which an image's convolutions use 13. The convolutions are direct
+// with a register tile of outputs, as in Zhang, Franchetti and Low, "High Performance Zero-Memory Overhead Direct
+// Convolutions" (2018). Lanes are pooled positions in conv1, which has one input channel, and output channels in conv2
+// and the fully connected layers. The register tile of these is that of Goto and van de Geijn (2008). Departure: the
+// four sums of a pooling window are in one lane of four registers, so that pooling needs no shuffles. For this the
+// image is first split into six sets of every second column.
 #include "models/fused_lenet5/cpu/simd_kernels.h"
 
 #include <algorithm>
@@ -24,8 +24,8 @@ namespace lenslet {
 namespace {
 
 #define LENSLET_ALWAYS_INLINE inline __attribute__((always_inline))
-// Only with every loop over a tile unrolled do its sums stay in registers. Under a sanitizer, which checks each of the
-// thousands of accesses that come of it, that takes minutes to compile.
+// The sums of a tile stay in registers only if every loop over it is unrolled. Under a sanitizer, which checks each of
+// the thousands of accesses, that would take minutes to compile.
 #if defined(__SANITIZE_ADDRESS__)
 #define LENSLET_UNROLL
 #else
@@ -38,8 +38,8 @@ constexpr int kFeatures = kMaps2 * kPooled2 * kPooled2;
 constexpr int kFc1Step = 128, kFc2Step = 96, kFc3Step = 32;
 
 struct Scratch {
-  // Column set c: pixels (y, c + 2 j), j < 12; even and odd rows apart, so that neighbouring pooled places of all rows
-  // are neighbours in memory. A row may be written with 16 lanes, the last 4 for the next row to overwrite.
+  // Column set c: pixels (y, c + 2 j), j < 12. Even and odd rows are separate, so that neighbouring pooled positions of
+  // all rows are neighbours in memory. A row may be written with 16 lanes; the next row overwrites the last 4.
   alignas(64) float columns[6][2][kSide / 2 * kPooled1 + 4];
   alignas(64) float pool1[kMaps1][kPooled1 * kPooled1];
   alignas(64) float pool2[SimdKernels::kGroup][kFeatures];  // [4 * 4][16]
@@ -123,7 +123,7 @@ LENSLET_ALWAYS_INLINE void split_columns(const Pixel* image, Scratch& scratch) {
     }
   }
 }
-// max(a, b) is b where one is NaN, so a NaN may be lost; the comparison's mask, all ones, is one.
+// max(a, b) returns b if one is NaN, which may lose a NaN. The mask of the comparison, all ones, is itself a NaN.
 LENSLET_ALWAYS_INLINE __m256 window_maximum(__m256 a, __m256 b, __m256 c, __m256 d) {
   const __m256 nan = _mm256_or_ps(_mm256_cmp_ps(a, b, _CMP_UNORD_Q), _mm256_cmp_ps(c, d, _CMP_UNORD_Q));
   return _mm256_or_ps(_mm256_max_ps(_mm256_max_ps(a, b), _mm256_max_ps(c, d)), nan);
@@ -141,8 +141,8 @@ namespace avx512 {
 constexpr int kLanes = 16, kSums = 24;
 using Vector = FloatVector<kLanes>::type;
 using Unaligned = FloatVector<kLanes>::unaligned;
-// Of an intrinsic without a mask GCC 12 says that its result may be uninitialised; with all lanes chosen it is the same
-// instruction.
+// GCC 12 warns that the result of the intrinsic without a mask may be uninitialised. With all lanes selected it is the
+// same instruction.
 constexpr __mmask16 kAll = 0xffff;
 
 LENSLET_ALWAYS_INLINE __m512 pixels(const float* from) { return _mm512_loadu_ps(from); }

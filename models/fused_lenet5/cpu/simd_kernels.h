@@ -32,8 +32,8 @@ struct SimdLenet5Parameters {
 
 struct SimdKernels {
   static constexpr int kGroup = 12;  // images that share one pass over the fully connected layers' weights
-  /// Logits [count, 10] of images [count, 784], count <= kGroup. An image's bits depend on nothing but the image and
-  /// the parameters: every sum has one order, whatever the count.
+  /// Logits [count, 10] of images [count, 784], count <= kGroup. The bits of an image's logits depend only on the image
+  /// and the parameters, since every sum has one fixed order.
   template <typename Pixel>
   using Run = void (*)(const SimdLenet5Parameters& parameters, const Pixel* images, int count, float* logits);
 
@@ -43,10 +43,10 @@ struct SimdKernels {
   Run<uint8_t> run_uint8;
 };
 
-/// All that this processor can run, best first; every processor has "baseline".
+/// All that this processor supports, best first. Every processor supports "baseline".
 const std::vector<const SimdKernels*>& all_simd_kernels();
 
-/// The variant's operator with the kernels of one instruction set; the variant takes the best.
+/// The variant's operator with the kernels of one instruction set; the variant itself takes the best.
 std::unique_ptr<Operator> make_simd_operator(const Lenet5Parameters& parameters, const FusedRequest& request,
                                              const SimdKernels& kernels);
 
