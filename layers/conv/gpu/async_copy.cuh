@@ -1,7 +1,7 @@
 // Asynchronous copies from global to shared memory (cp.async), compute capability 8.0 and later.
 //
-// A copy needs no registers and nobody waits for it until wait_for_copies. PTX ISA, "Data movement and
-// conversion instructions: cp.async".
+// A copy needs no registers, and no thread waits for it until wait_for_copies. PTX ISA, "Data movement and conversion
+// instructions: cp.async".
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ __device__ __forceinline__ uint32_t shared_address(const void* object) {
 __device__ __forceinline__ void copy_async_4(uint32_t target, const float* source) {
   LENSLET_ASYNC_COPY("cp.async.ca.shared.global [%0], [%1], 4;\n" ::"r"(target), "l"(source));
 }
-/// 4 bytes, or zero where not `wanted`; then `source` is not read.
+/// Copies 4 bytes, or zero if not `wanted`; then `source` is not read.
 __device__ __forceinline__ void copy_async_4_or_zero(uint32_t target, const float* source, bool wanted) {
   LENSLET_ASYNC_COPY("cp.async.ca.shared.global [%0], [%1], 4, %2;\n" ::"r"(target), "l"(source),
                      "r"(wanted ? 4 : 0));
@@ -38,7 +38,7 @@ __device__ __forceinline__ void copy_async_16_or_zero(uint32_t target, const flo
   LENSLET_ASYNC_COPY("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(target), "l"(source),
                      "r"(wanted ? 16 : 0));
 }
-/// The same where `run`, without a branch; else nothing happens.
+/// The same if `run`, without a branch; else does nothing.
 __device__ __forceinline__ void copy_async_16_or_zero_if(bool run, uint32_t target, const float* source,
                                                          bool wanted) {
   LENSLET_ASYNC_COPY(

@@ -1,13 +1,14 @@
-// Convolution by cuDNN 9 through its legacy API, as a module: the rival that own kernels are measured against.
+// Convolution by cuDNN 9 through its legacy API, as a module: the library that this project's kernels are compared
+// with.
 //
-// y[n, k] = f(b[k] + sum over c of w[k, c] (*) x[n, c]), x [N, C, H, W], w [K, C/G, R, S], y [N, K, P, Q], fp32; x and y
-// NCHW or NHWC. NHWC is tried with filters [K, R, S, C/G], as cuDNN recommends, and as they are.
-// Candidates are the algorithms of cuDNN's old interface and the plans that its graph interface recommends, as PyTorch's
-// benchmark mode tries them (cudnn_candidates.h): either knows kernels that the other does not. Each that is deterministic,
-// computes in the math mode asked for and fits the workspace limit is run on random data, checked to be finite and timed;
-// the old interface's also with bias and activation inside (cudnnConvolutionBiasActivationForward). The fastest is kept
-// and named in detail().
-// FFT and Winograd variants compete in fp32 only: their transforms would multiply the rounding of tf32.
+// y[n, k] = f(b[k] + sum over c of w[k, c] (*) x[n, c]), x [N, C, H, W], w [K, C/G, R, S], y [N, K, P, Q], fp32; x and
+// y NCHW or NHWC. NHWC is tried with filters in the order [K, R, S, C/G], as cuDNN recommends, and in the original
+// order. Candidates are the algorithms of cuDNN's old interface and the plans that its graph interface recommends, as
+// PyTorch's benchmark mode tries them (cudnn_candidates.h), since each interface has kernels that the other lacks. A
+// candidate must be deterministic, compute in the requested math mode and fit the workspace limit. It is run on random
+// data, checked to be finite and timed; those of the old interface also with bias and activation inside
+// (cudnnConvolutionBiasActivationForward). The fastest is used, and detail() returns its name.
+// FFT and Winograd variants are candidates only in fp32: their transforms would multiply the rounding of tf32.
 #include <algorithm>
 #include <climits>
 #include <cmath>
@@ -29,7 +30,7 @@ LENSLET_DEFINE_MODULE()
 namespace lenslet {
 namespace {
 
-// Where the caller sets no limit, cuDNN gets no more than this: a plain GEMM would otherwise take gigabytes. A limit that is
+// Without a limit of the caller, cuDNN gets at most this: a plain GEMM would otherwise take gigabytes. A limit that is
 // given counts, also a larger one.
 constexpr size_t kDefaultWorkspaceLimit = size_t{512} << 20;
 // Values of a candidate's output that are looked at; poisoned with NaN before, so that gaps show too.
@@ -87,7 +88,7 @@ class CudnnKernel : public ConvKernel {
         taps_(double{1} * request.problem.r * request.problem.s),
         sums_(accuracy_of_sums(request.problem, request.math)) {
     const Conv2dProblem& problem = request.problem;
-    // Where transforms compete, that the choice is none of them is cuDNN's word alone: integers need not come out exact.
+    // If transforms are candidates, only cuDNN states whether the choice is one, so exact integers are not promised.
     if (may_transform(problem, request.math)) sums_.exact_on_integers = false;
     use_stream(request.stream);
     const auto count = static_cast<size_t>(problem.weight_shape().num_elements());
@@ -115,7 +116,8 @@ class CudnnKernel : public ConvKernel {
                   " B workspace, ", how_chosen_, ", cuDNN ", CudnnLibraries::get().rows()[0].version);
   }
 
-  /// What the algorithm can save at most, a window of R x S products each: cuDNN tells neither Winograd's tile nor FFT's.
+  /// What the algorithm can save at most, a window of R x S products each: cuDNN tells neither Winograd's tile nor
+  /// FFT's.
   double products_saved() const override { return transforms() ? taps_ : 1; }
 
   /// What adds products up is held to less than what transforms tiles.
@@ -202,7 +204,7 @@ class CudnnKernel : public ConvKernel {
       LENSLET_CUDNN_CHECK(cudnnSetConvolutionMathType(descriptors_.convolution, candidate.math));
   }
 
-  // Takes the candidate that an earlier choice() names, untimed.
+  // Takes the candidate of an earlier choice() without timing.
   void replay(const std::vector<CudnnCandidate>& offered, const std::string& choice) {
     std::string legal;
     for (const CudnnCandidate& candidate : offered) {
@@ -280,7 +282,7 @@ class CudnnKernel : public ConvKernel {
     take(*best.candidate, best.fused);
   }
 
-  // Whether the candidate runs and writes finite values everywhere that is looked at.
+  // Whether the candidate runs and writes finite values at all checked positions.
   bool computes(bool fused, const float* x, float* y, size_t y_count, void* workspace,
                 PrepareServices& services) {
     const float nan = std::numeric_limits<float>::quiet_NaN();
@@ -320,8 +322,8 @@ class CudnnBackend : public ConvBackend {
     return kDefaultWorkspaceLimit;
   }
 
-  // Before preparing it may be any. The GEMM kinds add products up. Transforms come on top, in fp32 alone (see may_transform), so that
-  // product_error, which is tf32's, needs no factor for them.
+  // Before preparing it may be any. The GEMM kinds add products up. Transforms come on top, in fp32 alone (see
+  // may_transform), so that product_error, which is tf32's, needs no factor for them.
   // FFT over tiles of L values, 32 x 32 or up to the whole image: the error of transform, product and inverse is
   // below 2 log2(L) eps ||tile|| ||w|| in the Euclidean norm (Higham, Accuracy and Stability, 24.1), and
   // ||tile|| ||w|| <= sqrt(L) max|x| sum|w|. cuDNN's Winograd tiles err less (6.4e-6 of the largest output measured

@@ -1,5 +1,5 @@
-// What cuDNN offers for a convolution: algorithms of its old interface, and plans of its graph interface. Internal to the
-// module cudnn.
+// The candidates of cuDNN for a convolution: algorithms of its old interface, and plans of its graph interface.
+// Internal to the module cudnn.
 #pragma once
 
 #include <algorithm>
@@ -73,7 +73,8 @@ inline bool serves_math(cudnnMathType_t offered, MathMode asked) {
                                   : offered == CUDNN_TENSOR_OP_MATH || offered == CUDNN_DEFAULT_MATH;
 }
 
-/// What cuDNN offers and we can take, the heuristic's best guess first. Throws UnavailableError or MemoryError for none.
+/// What cuDNN offers and we can take, the heuristic's best guess first. Throws UnavailableError or MemoryError for
+/// none.
 inline std::vector<CudnnCandidate> cudnn_candidates(cudnnHandle_t handle, const Descriptors& descriptors,
                                                     const ConvPrepare& request, size_t limit) {
   const TensorLayout layout = request.problem.layout;

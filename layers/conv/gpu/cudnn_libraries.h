@@ -1,4 +1,4 @@
-// Which cuDNN is loaded, and whether all of it is there. Internal to the module cudnn.
+// The loaded cuDNN and its completeness. Internal to the module cudnn.
 #pragma once
 
 #include <cudnn.h>
@@ -31,16 +31,16 @@ inline std::string version_text(size_t version) {
   return concat(version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 
-// libcudnn opens its parts by name at the first call that needs them, and ends the process where one is missing. So all
-// that a convolution can need are opened here first: what cannot be opened is then a message. A part that the loader
-// takes from another folder than libcudnn belongs to another cuDNN, which crashes later, so it is refused too.
+// libcudnn opens its parts by name at the first call that needs them, and ends the process if one is missing. So all
+// parts that a convolution can need are opened here first, and a missing one is reported as an error. A part that the
+// loader finds in another folder than libcudnn belongs to another cuDNN and would crash later, so it is refused too.
 class CudnnLibraries {
  public:
   static const CudnnLibraries& get() {
     static const CudnnLibraries libraries;
     return libraries;
   }
-  /// Why they cannot be used; empty where they can.
+  /// Why they are unusable; empty if they are usable.
   const std::string& problem() const noexcept { return problem_; }
   const std::vector<CudnnLibrary>& rows() const noexcept { return rows_; }
 

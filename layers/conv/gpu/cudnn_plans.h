@@ -1,8 +1,8 @@
-// Convolutions by cuDNN's graph interface: one operation, and the plans that its heuristic recommends for it. Internal to
-// the module cudnn.
+// Convolutions by cuDNN's graph interface: one operation, and the plans that its heuristic recommends for it. Internal
+// to the module cudnn.
 //
-// The old interface reaches the engines that it has names for; this one all of them. A plan's arithmetic is known by the
-// numerical notes of its engine: without TENSOR_CORE it multiplies in fp32 (cuDNN, Backend API, "numerical notes").
+// The old interface reaches the engines that it has names for; this one all of them. A plan's arithmetic is known by
+// the numerical notes of its engine: without TENSOR_CORE it multiplies in fp32 (cuDNN, Backend API, "numerical notes").
 #pragma once
 
 #include <cudnn.h>
@@ -45,7 +45,7 @@ class CudnnNode {
   }
   void finish() { LENSLET_CUDNN_CHECK(cudnnBackendFinalize(node_)); }
   cudnnStatus_t try_to_finish() { return cudnnBackendFinalize(node_); }
-  /// Up to `most` values; fewer, or none, where there are not so many or the object has no such attribute.
+  /// Up to `most` values; fewer if the object has fewer, none if it lacks the attribute.
   template <typename T>
   std::vector<T> read(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                       int64_t most) const {
@@ -204,7 +204,7 @@ inline std::vector<std::shared_ptr<CudnnPlan>> cudnn_plans(cudnnHandle_t handle,
                                                            bool may_transform) {
   using namespace cudnn_graph;
   constexpr int64_t kMostConfigs = 24;  // looked at
-  constexpr size_t kMostPlans = 8;      // taken: further down the list the heuristic is hardly ever wrong
+  constexpr size_t kMostPlans = 8;  // plans taken: the best is hardly ever further down the heuristic's list
   constexpr int64_t kMostNotes = CUDNN_NUMERICAL_NOTE_TYPE_COUNT;
   const CudnnNode x = tensor(kCudnnX, problem.layout, problem.n, problem.c, problem.h, problem.w);
   const CudnnNode w = tensor(kCudnnW, filter, problem.k, problem.c / problem.groups, problem.r, problem.s);

@@ -1,10 +1,11 @@
 // Depthwise convolution on the GPU: one input channel a filter, groups == C, K = C * multiplier:
-//   y[n, c*M + m, p, q] = b[c*M + m] + sum over r, s of w[c*M + m, 0, r, s] * x[n, c, p*sh - ph + r*dh, q*sw - pw + s*dw]
+//   y[n, c*M + m, p, q] = b[c*M + m] + sum over r, s of w[c*M + m, 0, r, s] * x[n, c, p*sh - ph + r*dh, q*sw - pw +
+//   s*dw]
 //
-// x [N, C, H, W] or [N, H, W, C], w [K, 1, R, S], b [K], y [N, K, P, Q] or [N, P, Q, K], fp32 products and sums. The first
-// half of a depthwise-separable convolution (L. Sifre, thesis, Ecole polytechnique 2014, section 6.2; A. Howard et al.,
-// "MobileNets", arXiv:1704.04861 (2017), section 3.1); the second half, 1x1 over all channels, is a matrix product,
-// which implicit_gemm serves.
+// x [N, C, H, W] or [N, H, W, C], w [K, 1, R, S], b [K], y [N, K, P, Q] or [N, P, Q, K], fp32 products and sums. The
+// first half of a depthwise-separable convolution (L. Sifre, thesis, Ecole polytechnique 2014, section 6.2; A. Howard
+// et al., "MobileNets", arXiv:1704.04861 (2017), section 3.1); the second half, 1x1 over all channels, is a matrix
+// product, for implicit_gemm.
 // R*S multiply-adds an output against two transfers: memory bound. There is no matrix product to gain from, so each
 // kernel is a direct convolution that moves every byte once. The first that fits the problem is taken:
 //   rows      NCHW, 3x3, 5x5 and 7x7, strides 1 and 2: as wide loads as width and padding allow
@@ -34,8 +35,8 @@ constexpr int kBusyThreads = 512;
 cudaStream_t native(Stream& stream) { return static_cast<cudaStream_t>(stream.native_handle()); }
 
 struct RowsVariant {
-  int filter, stride, pad;  // of the problems it serves: filter x filter; pad may be kDepthwiseAnyPad
-  int rows, vector;         // outputs a thread, in 4 columns; floats a load
+  int filter, stride, pad;  // of the supported problems: filter x filter; pad may be kDepthwiseAnyPad
+  int rows, vector;         // output rows per thread, in 4 columns; floats per load
   void (*kernel)(DepthwiseShape, const float*, const float*, float*);
 };
 template <int kFilter, int kStride, int kPad, int kRows, int kVector>
@@ -196,7 +197,7 @@ class DepthwiseRows : public DepthwiseKernel {
 
 class DepthwiseChannels : public DepthwiseKernel {
  public:
-  /// `variant` null: the kernel that serves any shape.
+  /// `variant` null: the kernel for any shape.
   DepthwiseChannels(const ConvPrepare& request, const ChannelsVariant* variant) {
     const Conv2dProblem& problem = request.problem;
     upload(request, variant != nullptr);
@@ -244,7 +245,7 @@ class DepthwiseChannels : public DepthwiseKernel {
   }
 
  private:
-  /// Filters as [R, S, K], so that neighbouring channels lie together, or as they come.
+  /// Filters as [R, S, K], so that neighbouring channels are contiguous, or in the original order.
   void upload(const ConvPrepare& request, bool taps_first) {
     const Conv2dProblem& problem = request.problem;
     const auto count = static_cast<size_t>(problem.k);

@@ -1,8 +1,8 @@
 // Depthwise convolution of planes stored one after another (NCHW), 3x3, 5x5 and 7x7: the kernel behind depthwise.cu.
 //
-// An output needs R*S inputs of one plane and nothing is summed over channels, so the only work that counts is to
-// read each input once from memory and to write each output once. A thread therefore computes a patch of several
-// rows: input rows that neighbours share are read by one of them, or found in L1.
+// An output needs R*S inputs of one plane and nothing is summed over channels. The bound is therefore to read each
+// input and write each output once. So a thread computes a patch of several rows; input rows shared by neighbours are
+// read once or found in L1.
 #pragma once
 
 #include "layers/conv/gpu/epilogue.cuh"
@@ -30,7 +30,7 @@ struct DepthwiseShape {
 };
 
 /// kCount values of an input row from column `column` - pad on, zero outside. kVector > 1: width, `column` and row are
-/// multiples of it, so that a vector lies wholly inside the row or wholly outside.
+/// multiples of it, so that a vector lies completely inside or outside the row.
 template <int kCount, int kPad, int kVector>
 __device__ __forceinline__ void load_depthwise_row(const float* row, bool row_inside, int column, int width,
                                                    int pad, float (&values)[kCount]) {
@@ -76,10 +76,10 @@ __device__ __forceinline__ void store_depthwise_row(float* target, const float (
 //             optional ReLU
 // work split  thread = kRows rows x 4 columns of one output plane; neighbouring threads take neighbouring columns, then
 //             rows, then planes, so that the filters of one input plane find it in L2
-// memory      no shared memory: input rows as vectors of kVector through L1, which also serves the rows and columns that
-//             patches share; registers hold 4*kRows sums, an input row and the filter
-// requires    W a multiple of kVector; padding kPad on all sides where kVector > 1; no dilation, groups == C (checked by
-//             depthwise.cu)
+// memory      no shared memory: input rows as vectors of kVector through L1, which also serves the rows and columns
+//             that patches share; registers hold 4*kRows sums, an input row and the filter
+// requires    W a multiple of kVector; padding kPad on all sides where kVector > 1; no dilation, groups == C (checked
+//             by depthwise.cu)
 // measured    docs/kernels/depthwise.md
 template <int R, int S, int kStride, int kPad, int kRows, int kVector>
 __global__ void __launch_bounds__(128, depthwise_min_blocks(R, kStride))

@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(128)
 // work split  thread = one output; neighbouring threads take outputs that are neighbours in memory
 // memory      no shared memory: inputs through L1
 // requires    groups == C (checked by depthwise.cu)
-// measured    not on its own: it serves the shapes that no other kernel takes
+// measured    not by itself: it computes the shapes that no other kernel supports
 template <bool kChannelsLast>
 __global__ void __launch_bounds__(128)
     conv_depthwise_any_kernel(const DepthwiseChannelsShape shape, const float* __restrict__ x,

@@ -7,10 +7,10 @@
 //   rows   few channels and filters (LeNet's first layer, small RGB images): filters in the constant bank, inputs
 //          as float4
 //   tile   3x3 and 5x5 of any number of channels: input tile in shared memory, up to 2 x 4 positions of 8
-//          channels a thread
+//          channels per thread
 //   any    everything else: a thread computes one position for four channels
-//   pixels RGB images stored channels last that strips do not serve: a thread a pixel
-//   nhwc   everything else stored channels last: 4 positions x 4 filters a thread
+//   pixels NHWC RGB images that strips do not support: one thread per pixel
+//   nhwc   everything else in NHWC: 4 positions x 4 filters per thread
 // Register tiling of direct convolution after V. Volkov and J. Demmel, "Benchmarking GPUs to tune
 // dense linear algebra", SC 2008, and A. Lavin, "maxDNN", arXiv:1501.06633 (2015), section 3,
 // without their im2col indexing.
@@ -63,8 +63,8 @@ class DirectBackend : public ConvBackend {
     }
     return Support::yes();
   }
-  // Other windows take a kernel that computes outputs where they overlap twice and some outputs slower than without them:
-  // two steps are faster.
+  // Other windows take a kernel that computes outputs where they overlap twice and some outputs slower than without
+  // them: two steps are faster.
   bool suits_max_pool(const Conv2dProblem& /*problem*/, const Pool2dWindow& window) const override {
     return is_halving(window);
   }

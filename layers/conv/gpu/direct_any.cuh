@@ -1,5 +1,5 @@
-// Direct convolution of any shape: every kernel size, stride, padding, dilation and number of groups. With a max pooling
-// behind it, a thread keeps the four sums of a 2x2 window in registers; for any other window a block keeps the sums of its
+// Direct convolution of any shape: every kernel size, stride, padding, dilation and number of groups. With a fused 2x2
+// max pooling a thread keeps the four sums of a window in registers. For any other window a block keeps the sums of its
 // windows in shared memory.
 #pragma once
 
@@ -32,7 +32,7 @@ struct DirectAnyPool {
   FastDivide by_column_tiles, by_row_tiles, by_region_columns, by_tile_columns, by_tile;
 };
 
-/// The weights of kOut filters for one tap, which lie together.
+/// The weights of kOut filters for one tap, contiguous.
 template <int kOut>
 __device__ __forceinline__ void load_filters(const float* __restrict__ filters, float (&weights)[kOut]) {
   static_assert(kOut == 1 || kOut == 4, "read as float or float4");
@@ -47,8 +47,8 @@ __device__ __forceinline__ void load_filters(const float* __restrict__ filters, 
   }
 }
 
-/// Adds to `sums` the products behind kOut neighbouring filters at kCells x kCells output positions from (p, q) on: x and
-/// filters from their group's first channel on.
+/// Adds to `sums` the products behind kOut neighbouring filters at kCells x kCells output positions from (p, q) on: x
+/// and filters from their group's first channel on.
 template <int kOut, int kCells, TensorLayout kLayout>
 __device__ __forceinline__ void sum_direct_any(const DirectAnyShape& shape, const float* __restrict__ x,
                                                const float* __restrict__ filters, int p, int q,
@@ -86,8 +86,7 @@ __device__ __forceinline__ void sum_direct_any(const DirectAnyShape& shape, cons
 // memory      no shared memory: inputs through L1, coalesced along q; weights are the same address for a
 //             whole warp
 // requires    N*P*Q < 2^31, grid.x < 2^31 (checked by direct.cu)
-// measured    not on its own: it serves the shapes that neither direct_rows nor direct_tile takes, none of
-//             which is in docs/results/2026-11-21-h200/conv_kernels.json
+// measured    not by itself: it computes the shapes that neither direct_rows nor direct_tile supports
 template <int kOut, int kCells>
 __global__ void __launch_bounds__(kDirectAnyThreads) conv_direct_any_kernel(
     const DirectAnyShape shape, const float* __restrict__ x,
@@ -135,7 +134,7 @@ __global__ void __launch_bounds__(kDirectAnyThreads) conv_direct_any_kernel(
 // memory      shared: the region of sums [kOut, region] that the windows cover, -infinity outside the plane; sums where
 //             windows of two blocks overlap are computed by both
 // requires    the region fits into the shared memory, grid.x < 2^31 (checked by direct_any_plan.cuh)
-// measured    not on its own: it serves the shapes that neither direct_rows nor direct_tile takes
+// measured    not by itself: it computes the shapes that neither direct_rows nor direct_tile supports
 template <int kOut, TensorLayout kLayout>
 __global__ void __launch_bounds__(kDirectAnyThreads) conv_direct_any_pool_kernel(
     const DirectAnyShape shape, const DirectAnyPool pool, const float* __restrict__ x,

@@ -1,5 +1,4 @@
-// How problems of any shape are cut for the kernels of direct_any.cuh, without and with a max pooling behind them, and
-// their launches.
+// Tiling and launches of the kernels of direct_any.cuh, without and with a fused max pooling.
 #pragma once
 
 #include <memory>
@@ -126,7 +125,7 @@ struct DirectAnyPoolCut {
   int tile_rows = 1, tile_columns = 1;  // windows of a block
   int64_t row_tiles = 0, column_tiles = 0;
 
-  /// Regions of about kRegion sums, rows of about kAcross; smaller ones where blocks would be too few for the GPU.
+  /// Regions of about kRegion sums, rows of about kAcross; smaller ones if there would be too few blocks for the GPU.
   DirectAnyPoolCut(const Conv2dProblem& problem, const Pool2dWindow& window, int multiprocessor_count) {
     constexpr int kRegion = 512, kAcross = 32;
     const int64_t rows = window.rows(problem.p()), columns = window.columns(problem.q());

@@ -1,4 +1,4 @@
-// Direct convolution of tensors stored channels last, of any shape.
+// Direct convolution of NHWC tensors of any shape.
 //
 //   y[n, p, q, k] = b[k] + sum over r, s, c of w[k, c, r, s] * x[n, p*sh - ph + r*dh, q*sw - pw + s*dw, c]
 //
@@ -28,8 +28,8 @@ struct DirectNhwcShape {
 // computes    y [N, P, Q, K] of x [N, H, W, C], any filter, stride, padding, dilation and groups, bias, optional ReLU
 // work split  thread = 4 neighbouring columns x kOut filters of one group; lanes run along the filters, then along
 //             the columns
-// memory      no shared memory: an input is one address for the lanes of a position, weights and outputs lie side by
-//             side; kVector channels are read at once
+// memory      no shared memory: the lanes of a position read the same input address; weights and outputs are
+//             contiguous; kVector channels are read at once
 // requires    C/G a multiple of kVector; threads < 2^31 (checked by direct_nhwc_plan.cuh)
 // measured    H200, hot: 8 images, 32 channels, 64 x 64, 128 filters 3x3: 117.5 us (docs/kernels/direct.md)
 template <int kOut, int kVector>
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(kDirectNhwcThreads) conv_direct_nhwc_kernel(
     for (int s = 0; s < shape.s; ++s) {
       const float* weights =
           group_filters + static_cast<int64_t>(r * shape.s + s) * shape.group_channels * pitch;
-      const float* pixel[kColumns];  // null where the window lies outside the image
+      const float* pixel[kColumns];  // null if the window lies outside the image
 #pragma unroll
       for (int j = 0; j < kColumns; ++j) {
         const int w = w0 + j * shape.stride_w + s * shape.dilation_w;

@@ -1,4 +1,4 @@
-// Which kernel serves a problem whose tensors are stored channels last, and its launch.
+// Selection of the kernel for a problem in NHWC, and its launch.
 #pragma once
 
 #include <memory>

@@ -1,8 +1,8 @@
-// RGB images with one thread a pixel: what strips do not serve, in either layout.
+// RGB images with one thread per pixel, for problems that strips do not support, in either layout.
 //
 //   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, c, p*stride - pad + r, q*stride - pad + s]
-// The definition itself; the point is the number of threads. A small image at a large stride has few outputs, and a kernel
-// that gives a thread several of them leaves most of the GPU idle and each thread with a long chain of loads.
+// The definition without tiling, to get many threads. A small image at a large stride has few outputs; with several
+// outputs per thread most of the GPU would be idle, and each thread would wait for a long chain of loads.
 #pragma once
 
 #include <cstdint>

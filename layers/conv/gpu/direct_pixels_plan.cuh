@@ -1,4 +1,4 @@
-// Which RGB images get one thread a pixel, and the launch.
+// Selection of the RGB images that get one thread per pixel, and the launch.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace lenslet {
 
-/// One thread a pixel, all K planes of it.
+/// One thread per pixel computes all K planes.
 template <int K, TensorLayout kLayout>
 class DirectPixels : public ConvKernel {
  public:
@@ -53,7 +53,7 @@ class DirectPixels : public ConvKernel {
 
 /// NCHW problems with few outputs, which the rows kernel would cut too coarsely; else null.
 inline std::unique_ptr<ConvKernel> prepare_pixels(const ConvPrepare& request) {
-  constexpr int64_t kMostPixels = int64_t{1} << 18;  // from here on a thread may as well have four of them
+  constexpr int64_t kMostPixels = int64_t{1} << 18;  // for larger images four pixels per thread are as fast
   const Conv2dProblem& problem = request.problem;
   if (!is_rgb_3x3(problem) || int64_t{problem.n} * problem.p() * problem.q() > kMostPixels) return nullptr;
   if (problem.k == 1) return std::make_unique<DirectPixels<1, TensorLayout::kNchw>>(request);

@@ -1,4 +1,4 @@
-// What the plans of the direct backend share: a plan chooses how a problem is cut and launches its kernel.
+// Common parts of the direct backend's launch plans. A plan chooses the tiling of a problem and launches its kernel.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ inline bool is_plain(const Conv2dProblem& problem) {
          problem.stride_h == problem.stride_w;
 }
 
-/// 2x2 windows that touch but do not overlap: a thread that holds pairs of rows and columns pools them in registers.
+/// Adjacent 2x2 windows without overlap: a thread with pairs of rows and columns pools them in registers.
 inline bool is_halving(const Pool2dWindow& v) {
   return v.kernel_h == 2 && v.kernel_w == 2 && v.stride_h == 2 && v.stride_w == 2 && v.pad_h == 0 &&
          v.pad_w == 0;

@@ -1,6 +1,6 @@
-// Direct convolution for few channels: all filters live in the constant bank of the launch, inputs come
-// straight from global memory as float4, and a thread computes 4 columns of kRows output rows for kOut
-// channels at once. A max pooling of 2x2 windows with stride 2 that follows happens in those registers.
+// Direct convolution for few channels: all filters are in the constant bank of the launch, inputs are read from global
+// memory as float4, and a thread computes 4 columns of kRows output rows for kOut channels. A following 2x2 max pooling
+// with stride 2 is computed in the same registers.
 #pragma once
 
 #include "layers/conv/gpu/epilogue.cuh"
@@ -19,13 +19,13 @@ struct DirectRowsFilter {
 struct DirectRowsShape {
   int h, w, p, q;                            // input plane, and the plane that is stored
   int segments;                              // N * row_segments * column_segments: one thread each
-  FastDivide row_segments, column_segments;  // by the threads down and across a plane
+  FastDivide row_segments, column_segments;  // division by the number of threads down and across a plane
   int store_width;                           // floats a store may take at once: 4, 2 or 1, as Q allows
   bool relu;
 };
 
-/// kCount columns of one input row from column `w0` - kPad on, zero outside the image; `row` points to column w0. w0 and
-/// the width are multiples of 4, so that a float4 lies wholly inside the row or wholly outside.
+/// kCount columns of one input row from column `w0` - kPad on, zero outside the image; `row` points to column w0. w0
+/// and the width are multiples of 4, so that a float4 lies completely inside or outside the row.
 template <int kCount, int kPad>
 __device__ __forceinline__ void load_direct_row(const float* row, bool row_inside, int w0, int width,
                                                 float (&values)[kCount]) {
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(128, kPool ? 6 : 1) conv_direct_rows_kernel(
       for (int row = 0; row < kRows; ++row) {
         const int i = r + row * kStride;
         if (row + 1 < kRows && r >= kStride) continue;  // was read for the output row below
-        // Rows outside come with padding, or where a thread holds rows that are not stored.
+        // Rows outside the image: padding, or rows of a thread that are not stored.
         constexpr bool kInside = kPad == 0 && (kPool || kRows == 1);
         const int h = p0 * kStride - kPad + i;
         const bool inside = kInside || static_cast<unsigned>(h) < static_cast<unsigned>(shape.h);

@@ -1,4 +1,4 @@
-// Which problems the rows kernel serves, how finely it cuts them, and its launch.
+// Problems that the rows kernel supports, its tiling, and its launch.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ class DirectRows : public ConvKernel {
  public:
   DirectRows(const ConvPrepare& request, int multiprocessor_count) {
     const Conv2dProblem& problem = request.problem;
-    // [K, C, R, S] to [C, R, S, K]: what a thread uses together lies together, and is read two at a time.
+    // [K, C, R, S] to [C, R, S, K]: weights that a thread uses together are contiguous and read two at a time.
     for (int k = 0; k < K; ++k) {
       filter_.bias[k] = request.bias ? request.bias[k] : 0.0f;
       for (int i = 0; i < C * R * S; ++i) filter_.weights[i * K + k] = request.weights[k * C * R * S + i];

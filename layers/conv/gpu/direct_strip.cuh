@@ -4,9 +4,9 @@
 //   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, c, p*stride - 1 + r, q*stride - 1 + s]
 //
 // Rolling rows in registers after P. Micikevicius, "3D finite difference computation on GPUs using CUDA", GPGPU-2
-// (2009), section 4.1, turned around: what rolls is not the window's input rows but the sums of the output rows that
-// the newest input row contributes to, 4*K a row where the inputs would be 18, and a multiply-add that writes another
-// register than it reads shifts them for nothing.
+// (2009), section 4.1, with one change: instead of the window's input rows, the sums of the output rows that use the
+// newest input row roll. These are 4*K registers per row instead of 18, and a multiply-add that writes to another
+// register than it reads shifts them at no cost.
 #pragma once
 
 #include "layers/conv/conv_problem.h"
@@ -34,8 +34,8 @@ struct DirectStripRow {
   float beside[3];
 };
 
-/// Where a lane reads and writes. kVector: W is a multiple of 4, so that four columns lie aligned and wholly inside
-/// the row or wholly outside.
+/// The positions that a lane reads and writes. kVector: W is a multiple of 4, so that four columns lie aligned and
+/// completely inside the row or wholly outside.
 template <int K, int kStride, TensorLayout kLayout, bool kVector>
 struct DirectStripLane {
   static constexpr bool kNhwc = kLayout == TensorLayout::kNhwc;
@@ -171,7 +171,8 @@ __device__ __forceinline__ void add_strip_row(const DirectRowsFilter<3, K, 3, 3>
 //             filters
 // memory      no shared memory: neighbouring columns by shuffle; registers hold the sums of the rows under way, a row
 //             and the next one, which is read while this one is worked on; filters in the constant bank
-// requires    compiled K and stride, no dilation, one group; kVector: W a multiple of 4 (checked by direct_strip_plan.cuh)
+// requires    compiled K and stride, no dilation, one group; kVector: W a multiple of 4 (checked by
+//             direct_strip_plan.cuh)
 // measured    H200, hot, NCHW / NHWC: 4096 x 4096 to 3 planes, stride 1: 113.2 / 109.4 us, 86 / 89 % of a copy's speed;
 //             stride 2: 63.0 / 61.7 us, 97 / 99 % (docs/kernels/direct.md)
 template <int K, int kStride, TensorLayout kLayout, bool kVector>

@@ -49,7 +49,7 @@ class DirectStrip : public ConvKernel {
     constexpr int kMostBlocks = kStride == 2 ? 4
                                 : K == 1     ? 6
                                              : 5;  // of a multiprocessor: as timed on the H200
-    constexpr int kMostRows = 48;  // strips longer than this ran faster with a block fewer where K > 1
+    constexpr int kMostRows = 48;              // for K > 1 longer strips ran faster with one block fewer
     const int64_t columns = int64_t{problem.n} * column_groups;
     const int64_t warps = int64_t{multiprocessor_count} * kWarps;
     int64_t strips = 1;
@@ -83,7 +83,7 @@ std::unique_ptr<ConvKernel> make_strip(const ConvPrepare& request, int multiproc
   return std::make_unique<DirectStrip<K, 2, kLayout, kVector>>(request, multiprocessor_count);
 }
 
-/// NCHW problems that strips serve, else null.
+/// The plan for an NCHW problem; null if strips do not support it.
 inline std::unique_ptr<ConvKernel> prepare_strip(const ConvPrepare& request, int multiprocessor_count) {
   const Conv2dProblem& problem = request.problem;
   if (!strips_serve(problem) || (problem.k != 1 && problem.k != 3)) return nullptr;

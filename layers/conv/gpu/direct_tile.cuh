@@ -14,7 +14,7 @@
 
 namespace lenslet {
 
-constexpr int kDirectTileThreads = 128;  // at most; fewer where that gives more multiprocessors work
+constexpr int kDirectTileThreads = 128;  // at most; fewer if that gives work to more multiprocessors
 
 /// The problem and how a block cuts it: threads = channel_groups x images x row_patches x column_patches, a patch being
 /// kRows x kColumns outputs of kOut channels.
@@ -63,7 +63,7 @@ __device__ __forceinline__ void stage_direct_tile(const DirectTileShape& shape, 
   }
 }
 
-/// kCount floats that lie together in shared memory, to registers: as float4, or as one float2.
+/// Loads kCount contiguous floats of shared memory to registers: as float4, or as one float2.
 template <int kCount>
 __device__ __forceinline__ void load_together(const float* source, float (&values)[kCount]) {
   if constexpr (kCount % 4 == 0) {
@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(kDirectTileThreads, 4) conv_direct_tile_kernel
     const float* __restrict__ bias,     // [K tiles, channel_groups, kOut]
     float* __restrict__ y) {
   constexpr int kReadColumns =
-      ((kColumns - 1) * kStride + S + 3) / 4 * 4;  // floats a thread reads of an input row
+      ((kColumns - 1) * kStride + S + 3) / 4 * 4;  // floats that a thread reads of an input row
   // Unrolled over the filter's rows only as long as the loop body stays inside the instruction cache.
   constexpr int kUnrollRows = R * S * kOut * kRows * kColumns > 600 ? 1 : R;
   using Vector = std::conditional_t<kOut % 4 == 0, float4, float2>;

@@ -1,4 +1,4 @@
-// Which form of the tile kernel serves a problem, what one block computes, and its launch.
+// Selection of the tile kernel's form for a problem, the work of one block, and the launch.
 #pragma once
 
 #include <cmath>
@@ -122,7 +122,7 @@ class DirectTile : public ConvKernel {
     const int64_t all_threads = ceil_div(problem.k, variant_.k_out) * problem.n * rows * columns;
     int budget = kDirectTileThreads;
     while (budget > 32 && all_threads / budget < 2 * multiprocessor_count) budget /= 2;
-    // Two groups of channels share a staged input, where blocks are plentiful and neither group stays empty.
+    // Two groups of channels share a staged input if there are enough blocks and neither group is empty.
     const bool pair = budget == kDirectTileThreads && ceil_div(problem.k, variant_.k_out) % 2 == 0;
     shape_.channel_groups = pair ? 2 : 1;
     budget /= shape_.channel_groups;
@@ -173,7 +173,7 @@ class DirectTile : public ConvKernel {
     shape_.by_row_tiles = FastDivide(shape_.row_tiles);
     shape_.by_column_tiles = FastDivide(shape_.column_tiles);
     shape_.vector_store = q % 4 == 0;
-    // At least two warps, so that staging has enough threads even where few of them compute.
+    // At least two warps, so that staging has enough threads even if few of them compute.
     threads_ = static_cast<unsigned>(
         std::max<int64_t>(64, round_up(int64_t{shape_.channel_groups} * shape_.images * patches, 32)));
     blocks_ =
@@ -188,7 +188,7 @@ class DirectTile : public ConvKernel {
   std::shared_ptr<float> filters_, bias_;
 };
 
-/// Problems that tiles serve, pooled or not, else null.
+/// The plan for a problem, pooled or not; null if tiles do not support it.
 inline std::unique_ptr<ConvKernel> prepare_tile(const ConvPrepare& request, int multiprocessor_count) {
   const TileVariant* const variant = choose_tile_variant(request, multiprocessor_count);
   if (!variant) return nullptr;

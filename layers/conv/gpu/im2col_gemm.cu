@@ -4,10 +4,10 @@
 //   col [N][C*R*S][P*Q]: col[n][(c, r, s)][(p, q)] = x[n, c, p*sh - ph + r*dh, q*sw - pw + s*dw], 0 outside
 //   y[n][g] [K/G, P*Q] = w[g] [K/G, C/G*R*S] * col[n][g] [C/G*R*S, P*Q]
 //
-// The product lands in y's own layout, so nothing is transposed. The matrix repeats an input value up to R*S times, and
-// is built in rounds: as many whole images, or else as many pixels of one, as the workspace holds. The columns are those
-// of the output's pixels alone, so the work falls with the stride. A 1x1 window without stride and padding needs no
-// columns: x is the matrix.
+// The product has y's layout, so nothing is transposed. The matrix repeats an input value up to R*S times. It is built
+// in rounds of as many whole images, or else pixels of one image, as fit the workspace. It has one column per output
+// pixel, so the work decreases with the stride. A 1x1 window without stride and padding needs no columns: x is the
+// matrix.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -42,9 +42,9 @@ struct Window {
 };
 
 // computes    col[n][(c, r, s)][pixel] = x[n, c, row(p, r), column(q, s)] or 0, for a range of output pixels
-// work split  a thread makes the R*S values of one pixel and one channel; neighbouring threads have
-//             neighbouring pixels; grid.y = channels, grid.z = images, both in turns
-// memory      no shared memory: windows that overlap meet in L1; every store is coalesced
+// work split  a thread computes the R*S values of one pixel and one channel; neighbouring threads have
+//             neighbouring pixels; grid.y = channels, grid.z = images, both as grid-stride loops
+// memory      no shared memory: overlapping windows share values through L1; every store is coalesced
 // requires    kR = R and kS = S, or both 0 for any size; kPadded unless no window leaves the input
 // measured    as the stage "im2col" of the im2col_gemm rows of a profile, and in docs/kernels/im2col_gemm.md
 template <int kR, int kS, bool kPadded>

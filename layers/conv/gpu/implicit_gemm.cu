@@ -4,9 +4,8 @@
 // The im2col matrix is never stored: blocks gather their part of it into shared memory by a table of offsets,
 // one entry for each (c, r, s). S. Chetlur et al., "cuDNN: efficient primitives for deep learning",
 // arXiv:1410.0759 (2014), section 3; here the offsets are precomputed on the host, so that the loop divides
-// nothing. Everything is served: stride, padding, dilation, groups and batch; bias and ReLU are fused.
-// Filters three taps wide at stride 1 have a kernel of their own, implicit_gemm_rows.cuh, which fetches a
-// third as much.
+// nothing. It supports any stride, padding, dilation, groups and batch; bias and ReLU are fused. Filters three taps
+// wide at stride 1 have their own kernel, implicit_gemm_rows.cuh, which fetches a third as much.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -79,7 +78,7 @@ const Variant& choose_variant(const Conv2dProblem& problem, int multiprocessor_c
   return *best;
 }
 
-/// How far a window's corner lies from the input's start, or a tap from its corner, at most; see
+/// The largest offset of a window's corner from the input's start, or of a tap from its corner; see
 /// ImplicitGemmTap.
 int64_t largest_offset(const Conv2dProblem& problem) {
   const int64_t rows_below = int64_t{problem.n} * problem.c * problem.h + problem.pad_h;

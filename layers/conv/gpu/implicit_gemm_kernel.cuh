@@ -1,5 +1,4 @@
-// Convolution as a matrix product whose right operand, the im2col matrix, is gathered on
-// the fly and never stored.
+// Convolution as a matrix product whose right operand, the im2col matrix, is gathered while computing and never stored.
 #pragma once
 
 #include <cstdint>

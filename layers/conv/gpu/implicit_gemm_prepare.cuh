@@ -17,7 +17,7 @@ inline double implicit_gemm_cost(int64_t blocks, int block_m, int block_n, doubl
   return static_cast<double>(ceil_div(blocks, multiprocessor_count)) * block_m * block_n / efficiency;
 }
 
-/// [K, C/G, R, S] to [G, padded_taps, pitch]: the filters of one tap lie together; zeros around them.
+/// [K, C/G, R, S] to [G, padded_taps, pitch]: the filters of one tap are contiguous, padded with zeros.
 inline std::shared_ptr<float> upload_filters(const ConvPrepare& request, int padded_taps, int pitch) {
   const Conv2dProblem& problem = request.problem;
   const int group_filters = problem.k / problem.groups,

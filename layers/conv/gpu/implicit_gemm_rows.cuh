@@ -1,10 +1,10 @@
 // Implicit GEMM for filters three taps wide: the three taps of a filter row read one stretch of an input row.
 //
 //   y [K/G, N*P*Q] = w [K/G, C/G*R*3] x im2col(x) [C/G*R*3, N*P*Q], for each group
-// Rows (c, r, 0), (c, r, 1) and (c, r, 2) of the im2col matrix are one input row, shifted. So a block copies
-// that row once, 16 bytes at a time, and a thread reads six neighbours for four positions and three taps. For
-// that the columns of the matrix count input columns: W a row of output, of which the last W - Q are computed
-// and dropped. Asynchronous copies into three stages of shared memory (cp.async, compute capability 8.0)
+// Rows (c, r, 0), (c, r, 1) and (c, r, 2) of the im2col matrix are one input row, shifted. So a block copies that row
+// once, 16 bytes at a time, and a thread reads six neighbours for four positions and three taps. For this the columns
+// of the matrix count input columns: W per output row, of which the last W - Q are computed and dropped. Asynchronous
+// copies into three stages of shared memory (cp.async, compute capability 8.0)
 // after CUTLASS's multistage pipeline (NVIDIA, "CUTLASS: fast linear algebra in CUDA C++", 2017); the idea
 // that neighbouring taps share an input row is that of direct convolution, here inside a GEMM's tile.
 #pragma once
@@ -79,16 +79,16 @@ class ImplicitGemmRowsCopy {
     end_ = filter_target_ + Tile::kStages * kStageBytes;
     look_up();
   }
-  /// Part `turn` of kTurns of one step's copies: spread over a step's arithmetic they wait for nobody.
+  /// Issues part `turn` of kTurns of one step's copies. Spread over the arithmetic of a step they cause no waiting.
   __device__ __forceinline__ void copy(int turn) const {
 #pragma unroll
     for (int i = 0; i < kInputCopies; ++i) {
       if (i * kTurns / kCopies != turn) continue;
       const bool inside = static_cast<unsigned>(h_ + row_[i].dh) < static_cast<unsigned>(height_);
-      const float* source = corner_ + row_[i].offset;  // where not inside, any address: it is not read
+      const float* source = corner_ + row_[i].offset;  // if outside, any address: it is not read
       const uint32_t target = input_target_ + i * kRowsApart * Tile::kPitch * 4;
       copy_async_16_or_zero(target, source, inside);
-      const int edge = Tile::kPadW == 0 ? 4 : edge_;  // a constant where it can be
+      const int edge = Tile::kPadW == 0 ? 4 : edge_;  // a constant if possible
       copy_async_16_or_zero_if(edge_ != 0, target + edge * 4, source + edge, inside);
     }
 #pragma unroll
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_g
   float sums[8][8] = {};
   float a[2][8], b[2][2][6];  // filters of this tap and the next; inputs of this row and the next
   const int row = Tile::row(0), column = Tile::column(0);
-  // A group of four positions at either end of an input row sees zeros beside it.
+  // A group of four positions at either end of an input row has zeros beside it.
   bool left_edge[2] = {}, right_edge[2] = {};
   if constexpr (Tile::kPadW == 1) {
 #pragma unroll

@@ -1,5 +1,4 @@
-// The host side of implicit_gemm_rows.cuh: which problems it serves, at what cost, and what it is prepared
-// with.
+// The host side of implicit_gemm_rows.cuh: supported problems, estimated cost, and preparation.
 #pragma once
 
 #include "framework/cuda_check.h"

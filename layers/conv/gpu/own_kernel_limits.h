@@ -1,4 +1,4 @@
-// What all of Lenslet's own CUDA convolutions ask of a problem.
+// Requirements that all of Lenslet's CUDA convolutions share.
 #pragma once
 
 #include <cstdint>

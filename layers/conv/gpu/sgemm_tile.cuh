@@ -1,9 +1,9 @@
 // One block's part of a matrix product A [M, L] x B [L, N] in fp32, with the operands fetched
 // by loaders of the caller.
 //
-// The inner loop is the classic one: a kBlockM x kBlockN tile of the result, L in steps of kBlockL through
-// two shared buffers (the next step is fetched to registers while this one is computed), kThreadM x kThreadN
-// sums a thread as outer products. V. Volkov and J. Demmel, "Benchmarking GPUs to tune dense linear algebra",
+// The inner loop: a kBlockM x kBlockN tile of the result, L in steps of kBlockL through two shared buffers (the next
+// step is fetched to registers while this one is computed), kThreadM x kThreadN sums per thread as outer products. V.
+// Volkov and J. Demmel, "Benchmarking GPUs to tune dense linear algebra",
 // SC 2008; the layout of a thread's tile in groups of four, so that a warp reads shared memory as
 // conflict-free float4, after CUTLASS (NVIDIA, "CUTLASS: fast linear algebra in CUDA C++", 2017).
 #pragma once

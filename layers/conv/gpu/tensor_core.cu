@@ -1,9 +1,9 @@
 // Convolution on tensor cores, tf32 or fp16 operands, fp32 sums: per group,
 //   y [K/G, N*P*Q] = w [K/G, C/G*R*S] x im2col(x) [C/G*R*S, N*P*Q]
 //
-// x, w and y are fp32 in memory; operands are rounded to nearest (tf32: 10 bits after the leading one, fp16: 10 bits and
-// its smaller range) on their way into the tensor cores, which add up in fp32. Two kernels, the first that fits is
-// taken:
+// x, w and y are fp32 in memory; operands are rounded to nearest (tf32: 10 bits after the leading one, fp16: 10 bits
+// and its smaller range) before the tensor cores, which sum in fp32. There are two kernels; the first that supports the
+// problem is taken:
 //   wgmma  Hopper (compute capability 9.0 exactly), stride 1, one group: tensor_core_hopper.cu
 //   mma    everything else from compute capability 8.0 up: implicit GEMM, gathered by a table of offsets as
 //          implicit_gemm does. S. Chetlur et al., "cuDNN: efficient primitives for deep learning",
@@ -88,7 +88,7 @@ int64_t column_pitch(const Conv2dProblem& problem) {
 }
 int64_t row_pitch(const Conv2dProblem& problem) { return problem.w * column_pitch(problem); }
 
-/// How far a window's corner lies from the input's start, or a tap from its corner, at most; see TensorCoreTap.
+/// The largest offset of a window's corner from the input's start, or of a tap from its corner; see TensorCoreTap.
 int64_t largest_offset(const Conv2dProblem& problem) {
   const int64_t image = int64_t{problem.c} * problem.h * problem.w;
   const int64_t padding = problem.pad_h * row_pitch(problem) + problem.pad_w * column_pitch(problem);
@@ -248,7 +248,7 @@ class TensorCoreBackend : public ConvBackend {
       return Support::no(concat("tensor_core serves up to ", kMaxGridY, " groups, asked for ", problem.groups,
                                 ": use direct"));
     }
-    // Where there is a GPU, `auto` must hear of a card that is too old before it chooses.
+    // If there is a GPU, refuse a card that is too old here, so that `auto` chooses another backend.
     int device = 0;
     if (cudaGetDevice(&device) != cudaSuccess) {
       cudaGetLastError();  // no usable GPU: the answer is about the problem alone

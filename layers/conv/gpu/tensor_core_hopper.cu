@@ -1,5 +1,5 @@
 // Tensor-core convolution for Hopper with wgmma: stride 1, one group, both layouts, tf32 or fp16; see
-// tensor_core_hopper_kernel.cuh. Here: what it serves, how it is cut, the filters' order in memory.
+// tensor_core_hopper_kernel.cuh. This file: supported problems, tiling, the order of the filters in memory.
 #include "layers/conv/gpu/tensor_core_hopper.h"
 
 #include <algorithm>
@@ -95,7 +95,7 @@ int64_t tile_count(const Conv2dProblem& problem, const Variant& choice) {
   return ceil_div(PaddedBatch(problem).outputs, choice.pixels) * ceil_div(problem.k, choice.filters);
 }
 
-/// What the busiest multiprocessor takes, padding and dropped positions included; an estimate.
+/// Estimated time of the busiest multiprocessor, including padding and dropped positions.
 double cycles(const Conv2dProblem& problem, MathMode math, const Variant& choice, int multiprocessor_count) {
   const auto waves = static_cast<double>(ceil_div(tile_count(problem, choice), multiprocessor_count));
   // A tile pays for its stores, and for filling the pipeline, as much as for some 64 channels' products.
@@ -182,7 +182,8 @@ class TensorCoreHopper : public ConvKernel {
   }
 
  private:
-  /// [K, C, R, S] to [filter tiles, slices, taps, pieces, filters] x 16 bytes: copied as it is, in runs of stage_taps taps.
+  /// [K, C, R, S] to [filter tiles, slices, taps, pieces, filters] x 16 bytes: copied as it is, in runs of stage_taps
+  /// taps.
   void upload_filters(const ConvPrepare& request) {
     const Conv2dProblem& problem = request.problem;
     const bool tf32 = request.math == MathMode::kTf32;

@@ -1,4 +1,4 @@
-// The tensor-core convolution for Hopper, as a file of its own: its instructions (wgmma) exist for sm_90a alone.
+// The tensor-core convolution for Hopper. It has its own file, because its instructions (wgmma) exist only for sm_90a.
 #pragma once
 
 #include <memory>

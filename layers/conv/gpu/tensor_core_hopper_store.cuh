@@ -6,7 +6,7 @@
 
 namespace lenslet {
 
-/// Offset in y of padded pixel v for filter 0, or -1 where v is no output.
+/// Offset in y of padded pixel v for filter 0; -1 if v is no output.
 template <class Tile>
 __device__ __forceinline__ int hopper_target(const HopperShape& shape, int v) {
   int rest, q;
@@ -25,8 +25,8 @@ __device__ __forceinline__ int hopper_staged(int pixel, int filter) {
                      : filter * Tile::kPixelsOfGroup + (pixel ^ (filter / 2 % 4 * 8));
 }
 
-/// wgmma leaves rows 16*warp + lane/4 (+ 8) and columns 8*j + lane%4*2 (+ 1) in a thread (PTX ISA, "Matrix fragments for
-/// wgmma").
+/// wgmma leaves rows 16*warp + lane/4 (+ 8) and columns 8*j + lane%4*2 (+ 1) in a thread (PTX ISA, "Matrix fragments
+/// for wgmma").
 template <class Tile>
 __device__ __forceinline__ void hopper_stage(const float (&sums)[Tile::kTilesM][Tile::kFilters / 2],
                                              float* staging) {

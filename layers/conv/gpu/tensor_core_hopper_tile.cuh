@@ -1,4 +1,4 @@
-// How the Hopper convolution is cut: sizes of a problem, of a tile, and where a padded pixel lies in x.
+// Tiling of the Hopper convolution: sizes of a problem and of a tile, and the position of a padded pixel in x.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ struct HopperShape {
   bool relu;
 };
 
-/// kTilesM tiles of 64 pixels a warpgroup, kFilters filters a block; a slice of inputs is one wgmma deep; the filters of
-/// kStageTaps taps, a divisor of R*S, travel together.
+/// kTilesM tiles of 64 pixels a warpgroup, kFilters filters a block; a slice of inputs is one wgmma deep; the filters
+/// of kStageTaps taps, a divisor of R*S, travel together.
 template <MathMode kMode, bool kChannelsLast, int kM, int kN, int kTaps>
 struct HopperTile {
   static constexpr MathMode kMath = kMode;
@@ -44,7 +44,7 @@ struct HopperTile {
   // Blocks of 32 pixels that a loader has on the way, in registers.
   static constexpr int kOwned = kNhwc ? 3 : 4;
   static_assert(kLoaders + 1 + kStorers * kConsumers == 4 * kProducers, "every warp has a role");
-  // Together no more than at launch: 96 a thread where there are 640, 128 where there are 512.
+  // Registers in total at most as at launch: 96 per thread with 640 threads, 128 with 512.
   static constexpr int kProducerRegisters = kNhwc ? 48 : 88, kConsumerRegisters = kNhwc ? 160 : 168;
   static constexpr int kStepChannels = 8, kSteps = kChannels / kStepChannels;  // loaded at once
   static constexpr int kTapBytes = kPieces * kFilters * 16;                    // filters of a slice and tap

@@ -60,7 +60,7 @@ __device__ __forceinline__ uint32_t shared_address(const void* pointer) {
 __device__ __forceinline__ void copy_async_16(uint32_t target, const void* source) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target), "l"(source));
 }
-/// Four bytes, or four zero bytes where `inside` is false; `source` must be readable memory either way.
+/// Copies four bytes, or four zero bytes if `inside` is false; `source` must be readable in both cases.
 __device__ __forceinline__ void copy_async_4(uint32_t target, const void* source, bool inside) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(target), "l"(source),
                "r"(inside ? 4 : 0));
@@ -238,7 +238,7 @@ __global__ void __launch_bounds__(Tile::kThreads)
   for (int step = 0; step < Tile::kStages - 1; ++step) fetch(step);
   for (int step = 0; step < shape.steps; ++step) {
     copy_async_wait<Tile::kStages - 2>();
-    __syncthreads();  // the step is there for all, and the stage fetched next is read by nobody any more
+    __syncthreads();  // the step is visible to all threads, and no thread reads the stage to be filled next
     fetch(step + Tile::kStages - 1);
     tensor_core_multiply_step<Tile>(shared + step % Tile::kStages * Tile::kStageBytes, warp_m, warp_n, sums);
   }

@@ -1,4 +1,5 @@
-// Filters as tensor cores take them: rounded on the host, once, when a convolution is prepared. Internal: includes CUDA.
+// Filters as tensor cores take them: rounded on the host, once, when a convolution is prepared. Internal: includes
+// CUDA.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -35,10 +36,10 @@ inline void put_operand(unsigned char* target, int64_t index, float value, bool 
   }
 }
 
-/// Where element (row, column) of a 16 x `depth` operand A lies among the fragments of mma.sync: lane * elements of a
-/// lane + its place (PTX ISA, "Matrix fragments for mma.m16n8k8" and "mma.m16n8k16"). In fp16 a fragment holds pairs of
-/// neighbouring columns; column c of ours is put where the pair's order asks for it so that row t, t+4, t+8 and t+12 of
-/// operand B meet it: B's pairs are then read from rows that lie in different shared-memory banks.
+/// Index of element (row, column) of a 16 x `depth` operand A among the fragments of mma.sync: lane * elements per lane
+/// + position (PTX ISA, "Matrix fragments for mma.m16n8k8" and "mma.m16n8k16"). In fp16 a fragment has pairs of
+/// neighbouring columns. The columns are permuted so that they match rows t, t+4, t+8 and t+12 of operand B: B's pairs
+/// are then read from rows in different shared-memory banks.
 inline int fragment_index(int row, int column, bool tf32) {
   const int half = row / 8, lane = row % 8 * 4 + column % 4;
   if (tf32) return lane * 4 + column / 4 * 2 + half;

@@ -44,7 +44,7 @@ __device__ __forceinline__ void barrier_wait(uint32_t barrier, uint32_t parity) 
 __device__ __forceinline__ void fence_barrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;\nfence.proxy.async.shared::cta;" ::: "memory");
 }
-/// Makes this thread's ordinary stores to shared memory visible to wgmma, once a barrier says that they are done.
+/// Makes this thread's ordinary stores to shared memory visible to wgmma, after a barrier.
 __device__ __forceinline__ void fence_stores_for_wgmma() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -124,7 +124,8 @@ __device__ __forceinline__ void wgmma(float (&d)[32], uint64_t a, uint64_t b, bo
   }
 }
 
-/// d[64 x 128] (+)= a[64 x 32 bytes] * b[32 bytes x 128], both from shared memory; d starts at zero where `add` is false.
+/// d[64 x 128] (+)= a[64 x 32 bytes] * b[32 bytes x 128], both from shared memory; d starts at zero where `add` is
+/// false.
 template <MathMode kMath>
 __device__ __forceinline__ void wgmma(float (&d)[64], uint64_t a, uint64_t b, bool add) {
   if constexpr (kMath == MathMode::kTf32) {

@@ -26,7 +26,7 @@ namespace {
 
 // Large enough that a chunk's matrix products fill the GPU and launches do not count.
 constexpr size_t kDefaultWorkspace = size_t{256} << 20;
-// Small enough that transformed inputs are still in L2 when they are read, once for every few filters.
+// Small enough that transformed inputs are still in L2 when they are read, once per group of filters.
 constexpr size_t kFewChannelsWorkspace = size_t{32} << 20;
 constexpr unsigned kMaxGridY = 65535;
 
@@ -241,7 +241,7 @@ class WinogradBackend : public ConvBackend {
     }
     return Support::yes();
   }
-  /// The larger of both forms where F(4x4, 3x3) suits: what the GPU cannot run is done in three stages.
+  /// The larger workspace of both forms if F(4x4, 3x3) suits: without support of the GPU, the three stages compute it.
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode) const override {
     const size_t three_stages =
         bytes_per_tile(problem) * static_cast<size_t>(chunk_tiles(problem, kDefaultWorkspace));

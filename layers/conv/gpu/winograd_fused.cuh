@@ -1,11 +1,11 @@
-// F(4x4, 3x3) Winograd convolution whose products never leave the multiprocessor: input transform, then one
-// kernel for the 36 matrix products over the channels, output transform, bias and ReLU.
+// F(4x4, 3x3) Winograd convolution whose products stay on the multiprocessor: an input transform, then one kernel for
+// the 36 matrix products over the channels, output transform, bias and ReLU.
 //
 // After the fused kernels of A. Lavin and S. Gray, arXiv:1509.09308 (2015), section 5, and of D. Yan, W. Wang
 // and X. Chu, "Optimizing batched Winograd convolution on GPUs", PPoPP 2020. Both take F(2x2, 3x3) and hold
-// 16 positions of a tile; here a block holds 36 in registers, 96 sums a thread, and the inputs are
-// transformed by a kernel of their own: they are read by K / 32 blocks, and transforming them each time would
-// cost more than 2.25 times their traffic once.
+// 16 positions of a tile. Here a block holds 36 in registers, 96 sums per thread. A separate kernel transforms the
+// inputs, because K / 32 blocks read them: transforming them each time would cost more than writing and reading 2.25
+// times their size once.
 //
 // Tiles of 4x4 outputs are numbered over images, then rows, then columns. 32 tiles are a tile block, 32
 // filters a filter block; position (i, j) of a transformed tile is row i, column j. Both operands lie as

@@ -50,7 +50,7 @@ class WinogradFused : public ConvKernel {
  public:
   /// Whether this GPU has the instructions and the shared memory.
   static bool runs_on(int device) { return stage_channels(device) > 0; }
-  /// Tile blocks of one chunk under that many bytes, all chunks of about one size; 0 where not even one fits.
+  /// Tile blocks per chunk that fit into that many bytes, with chunks of similar size; 0 if not even one fits.
   static int64_t chunk_blocks(const Conv2dProblem& problem, size_t limit) {
     const WinogradFusedSizes sizes(problem);
     const auto fitting = static_cast<int64_t>(limit / sizes.block_bytes());
@@ -129,7 +129,7 @@ class WinogradFused : public ConvKernel {
   static constexpr unsigned kInputThreads = 32 * kWinogradFusedInputWarps;
   static constexpr int kWideStage = 8, kNarrowStage = 4;  // channels of a stage
 
-  /// Channels of a stage that this GPU's shared memory takes; 0 where it is too small or cp.async is missing.
+  /// Channels of a stage that fit this GPU's shared memory; 0 if it is too small or cp.async is missing.
   static int stage_channels(int device) {
     int major = 0, shared_bytes = 0;
     LENSLET_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));

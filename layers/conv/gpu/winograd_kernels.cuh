@@ -1,5 +1,5 @@
 // The three stages of Winograd convolution with 2x2 outputs a tile: input transform, one matrix product for
-// each position of the transformed tile, output transform; the last two in one where there are few channels.
+// each position of the transformed tile, output transform. With few channels the last two are one kernel.
 //
 // Tiles are numbered over images, then rows, then columns of 2x2 outputs; a run works through them in chunks
 // that fit the workspace. Within a chunk: transformed inputs V [E*E, C, tiles] and products M [E*E, K, tiles]
@@ -32,7 +32,7 @@ constexpr int kWinogradChunkUnit = 128;  // the width of the product's tile
 
 // computes    V [E*E, C, chunk] = B^T d B for the E x E input patch d of each tile from `first` on
 // work split  thread = one tile of one channel (blockIdx.y, in strides of the grid), lanes along tiles
-// memory      no shared memory: patches overlap, neighbours find their inputs in L1; stores are coalesced
+// memory      no shared memory: overlapping patches share inputs through L1; stores are coalesced
 //             along tiles
 // requires    first < tiles; tiles past the last read as zero, so that all of V is written
 // measured    with the other stages: see conv_winograd_multiply_kernel
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
   }
 }
 
-/// Where a tile's outputs lie.
+/// Position of a tile's outputs.
 struct WinogradTilePlace {
   int n, p0, q0;
   __device__ WinogradTilePlace(const WinogradShape& shape, int tile) {

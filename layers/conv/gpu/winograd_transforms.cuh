@@ -4,8 +4,8 @@
 //
 // A. Lavin and S. Gray, "Fast algorithms for convolutional neural networks", arXiv:1509.09308 (2015), section
 // 4.1: row i of G and column i of A^T evaluate polynomials at point i, B^T interpolates. B^T depends on E and
-// the points alone, so F(2, 5) and F(4, 3) share it. With six inputs Lavin and Gray take the points 0, 1, -1,
-// 2, -2 and infinity; here 1/2 stands for 2, which rounds about three times less in two dimensions: B.
+// the points alone, so F(2, 5) and F(4, 3) share it. With six inputs Lavin and Gray use the points 0, 1, -1, 2, -2 and
+// infinity; here 1/2 replaces 2, which reduces rounding errors about three times in two dimensions: B.
 // Barabasz, A. Anderson, K. Soodhalter and D. Gregg, "Error analysis and improving the accuracy of Winograd
 // convolution for deep neural networks", arXiv:1803.10986 (2018).
 #pragma once
