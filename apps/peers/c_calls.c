@@ -1,8 +1,8 @@
 /*
  * What a program in C gets: calls of liblenslet.so with ordinary memory, one line of JSON for each number of pictures.
  *   c_calls DEVICE MATH FOLDER MIN_MS COUNT...
- * FOLDER has pixels.bin (784 bytes a picture) and labels.bin (a byte each), as user_calls.py writes them; larger counts repeat
- * them. Each count is called until MIN_MS are over, ten times at least, after three calls that do not count.
+ * FOLDER has pixels.bin (784 bytes a picture), labels.bin and expected.bin (a byte each: what is right, and the classes that
+ * `lenslet eval` reads), as user_calls.py writes them; larger counts repeat them. The last call's answers are counted. Each count is called until MIN_MS are over, ten times at least, after three calls that do not count.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
@@ -54,9 +54,14 @@ int main(int argc, char** argv) {
     fputs("usage: c_calls DEVICE MATH FOLDER MIN_MS COUNT...\n", stderr);
     return 2;
   }
-  size_t pixel_bytes, known;
+  size_t pixel_bytes, known, expected_bytes;
   unsigned char* pixels = read_file(argv[3], "pixels.bin", &pixel_bytes);
   unsigned char* labels = read_file(argv[3], "labels.bin", &known);
+  unsigned char* expected = read_file(argv[3], "expected.bin", &expected_bytes);
+  if (expected_bytes != known || known * LENSLET_PIXELS != pixel_bytes) {
+    fputs("c_calls: the files of FOLDER differ in their numbers of pictures\n", stderr);
+    return 3;
+  }
   const double min_ns = atof(argv[4]) * 1e6;
   lenslet_options options;
   lenslet_model* model;
@@ -85,14 +90,16 @@ int main(int argc, char** argv) {
       samples[calls++] = end - begin;
       if (calls >= kLeastCalls && end - start >= min_ns) break;
     }
-    size_t correct = 0;
-    const size_t judged = count < known ? count : known;
-    for (size_t i = 0; i < judged; ++i) correct += answers[i].label == labels[i];
+    size_t correct = 0, differing = 0;
+    for (size_t i = 0; i < count; ++i) {
+      correct += answers[i].label == labels[i % known];
+      differing += answers[i].label != expected[i % known];
+    }
     qsort(samples, (size_t)calls, sizeof *samples, by_value);
     printf("{\"count\": %zu, \"p10\": %.0f, \"median\": %.0f, \"p90\": %.0f, \"p99\": %.0f, \"samples\": %d, "
-           "\"correct\": %zu, \"judged\": %zu, \"device\": \"%s\"}\n",
+           "\"correct\": %zu, \"differing\": %zu, \"judged\": %zu, \"device\": \"%s\"}\n",
            count, samples[calls / 10], samples[calls / 2], samples[calls * 9 / 10], samples[calls * 99 / 100],
-           calls, correct, judged, lenslet_model_device(model));
+           calls, correct, differing, count, lenslet_model_device(model));
     fflush(stdout);
     free(input);
     free(answers);
@@ -101,5 +108,6 @@ int main(int argc, char** argv) {
   free(samples);
   free(pixels);
   free(labels);
+  free(expected);
   return 0;
 }

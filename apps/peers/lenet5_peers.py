@@ -28,11 +28,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "weights"))
 import lenet5 as shared  # noqa: E402  (the scripts' common module, beside the weights)
 import lenslet_side  # noqa: E402
-from side import Absent, NotMeasured, Turns  # noqa: E402
+from side import MOST_DIFFERING, Absent, NotMeasured, Turns  # noqa: E402
 
 SCHEMA = "lenslet.peers/3"
 ROOT = Path(__file__).resolve().parents[2]
-MOST_DIFFERING = 3  # images that a side may read otherwise, as in `lenslet bench`
 REASON_LENGTH = 300
 LIBRARIES = ("torch", "triton", "jax", "jaxlib", "onnxruntime", "openvino", "tinygrad", "numpy")
 # What no script here measures; each is named in the results.
@@ -214,6 +213,21 @@ def digits(rows, reference, torch_logits):
     return {"images": whole, "correct": list(counts.values()), "lenslet_logits": differences}
 
 
+def add_environment(document, sides):
+    """What Lenslet's side tells of the machine, for this group of sides in `environments`; of the first group, the GPU's where
+    it takes part, also at the top. So the ceilings of the CPU stand beside the GPU's, and those of one thread beside two."""
+    found = lenslet_side.environment(sides)
+    if not found:
+        return
+    ours = next(side for side in sides if side.name.startswith("Lenslet"))
+    key = {"device": ours.device, "threads": ours.threads}
+    groups = document.setdefault("environments", [])
+    at = next((i for i, group in enumerate(groups) if {name: group[name] for name in key} == key), len(groups))
+    groups[at : at + 1] = [{**key, **found}]
+    if at == 0:
+        document.update(found)
+
+
 def save(document, path, status):
     """Writes what there is, so that a run that is ended early leaves a valid file that says so."""
     document["status"] = status
@@ -283,7 +297,7 @@ def main():
                 for row in contest.rows:
                     print_row(row)
                 print(f"batch {batch:,}: {time.monotonic() - now:.0f} s", flush=True)
-                document.update(lenslet_side.environment(sides))
+                add_environment(document, sides)
                 document["digits"] = digits(rows, reference, torch_logits)
                 save(document, arguments.json, "INTERRUPTED")
     save(document, arguments.json, "COMPLETE")

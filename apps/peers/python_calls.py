@@ -18,16 +18,22 @@ WARM_UP, LEAST_CALLS = 3, 10
 
 def main(device, math, folder, min_ms, *counts):
     pixels = np.fromfile(Path(folder) / "pixels.bin", np.uint8).reshape(-1, 28, 28)
-    labels = np.fromfile(Path(folder) / "labels.bin", np.uint8)
+    labels, expected = (np.fromfile(Path(folder) / name, np.uint8) for name in ("labels.bin", "expected.bin"))
     model = lenslet.Model.built_in(device=device, math=math)
     for count in map(int, counts):
-        images = np.ascontiguousarray(pixels[np.arange(count) % len(pixels)])
-        once = min(single_calls(lambda: model.predict(images), WARM_UP))
+        which = np.arange(count) % len(pixels)
+        images = np.ascontiguousarray(pixels[which])
+        answers = [None]
+
+        def call():
+            answers[0] = model.predict(images)
+
+        once = min(single_calls(call, WARM_UP))
         calls = max(LEAST_CALLS, int(float(min_ms) * 1e6 / once))
-        summary = summarise(single_calls(lambda: model.predict(images), calls))
-        judged = min(count, len(labels))
-        correct = int((model.predict(images).labels[:judged] == labels[:judged]).sum())
-        row = {"count": count, **summary, "correct": correct, "judged": judged, "device": str(model.device)}
+        summary = summarise(single_calls(call, calls))
+        found = answers[0].labels
+        row = {"count": count, **summary, "correct": int((found == labels[which]).sum()),
+               "differing": int((found != expected[which]).sum()), "judged": len(found), "device": str(model.device)}
         print(json.dumps(row), flush=True)
 
 

@@ -9,6 +9,7 @@ import statistics
 import time
 from dataclasses import dataclass, field
 
+MOST_DIFFERING = 3  # of the test images, that a side may read otherwise than `lenslet eval` in fp32, as in `lenslet bench`
 BATCH_NS, MOST_PASSES = 200e3, 256  # passes captured or compiled as one launch, as apps/measuring/measure.cpp does
 
 

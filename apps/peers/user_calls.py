@@ -4,7 +4,9 @@
 
 Compiles c_calls.c against BUILD's liblenslet.so and runs it; runs python_calls.py with INTERPRETER, which has the package
 (`pip install .`). Each call classifies bytes in host memory into labels and probabilities; the host's clock times it, after
-three calls that are not counted. A caller that is missing or fails gives a SKIPPED or ERROR row with the reason.
+three calls that are not counted. The answers of the last call are judged, all of them: a row whose classes are not those of
+`lenslet eval` in fp32 is FAILED, a caller that is missing or fails gives a SKIPPED or ERROR row with the reason. Exit code 1: a
+row is FAILED.
 """
 
 import argparse
@@ -19,6 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "weights"))
 import lenet5 as shared  # noqa: E402
 import lenslet_side  # noqa: E402
+from side import MOST_DIFFERING  # noqa: E402
 
 SCHEMA = "lenslet.calls/1"
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,6 +60,8 @@ def python_program(interpreter):
 
 
 def rows_of(caller, find, device, math, folder, min_ms):
+    """A row a count. FOLDER has the pictures, their labels and the classes that `lenslet eval` reads, as main() writes them."""
+    known = (Path(folder) / "labels.bin").stat().st_size
     base = {"caller": caller, "call": "predict, bytes in, label and probability out", "device": device, "math": math}
     try:
         command = find()
@@ -75,8 +80,12 @@ def rows_of(caller, find, device, math, folder, min_ms):
         if count in found:
             times = {key: found[count][key] for key in ("p10", "median", "p90", "p99", "samples")}
             row.update(status="PASSED", reason=None, device=found[count]["device"], time_ns=times,
-                       images_per_s=count / times["median"] * 1e9, correct=found[count]["correct"],
-                       judged=found[count]["judged"])
+                       images_per_s=count / times["median"] * 1e9)
+            row.update({key: found[count][key] for key in ("correct", "differing", "judged")})
+            most = MOST_DIFFERING * -(-count // known)
+            if row["judged"] != count or row["differing"] > most:
+                row.update(status="FAILED", reason=f"{row['differing']:,} of {row['judged']:,} answers differ from `lenslet eval` "
+                           f"in fp32, expected at most {most:,} of {count:,}")
         else:
             row.update(status="ERROR", reason=words[-1] if words else "no line about this count")
         rows.append(row)
@@ -94,16 +103,18 @@ def main():
     parser.add_argument("--json", required=True, help="output file")
     arguments = parser.parse_args()
     pixels, labels = shared.read_mnist(arguments.data, "t10k")
+    program = str(Path(arguments.build) / "bin" / "lenslet")
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         pixels.tofile(Path(folder) / "pixels.bin")
         labels.tofile(Path(folder) / "labels.bin")
+        logits = lenslet_side.logits(program, arguments.device, arguments.data)
+        logits.argmax(1).astype("uint8").tofile(Path(folder) / "expected.bin")
         for math in arguments.math.split(","):
             rows += rows_of("C", lambda: c_program(arguments.build, folder), arguments.device, math, folder,
                             arguments.min_time_ms)
             rows += rows_of("Python", lambda: python_program(arguments.python), arguments.device, math, folder,
                             arguments.min_time_ms)
-    program = str(Path(arguments.build) / "bin" / "lenslet")
     bench = lenslet_side.Bench(program, arguments.data, arguments.device, None, ["--plan", "fused", "--math", "fp32"])
     environment = bench.turn(1, 0)
     document = {"schema": SCHEMA, "argv": sys.argv, "rows": rows}
@@ -116,7 +127,8 @@ def main():
                   f"{row['correct']:,} of {row['judged']:,} right")
         else:
             print(f"{head} {row['status']}: {row['reason']}")
+    return 1 if any(row["status"] == "FAILED" for row in rows) else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

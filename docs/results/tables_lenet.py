@@ -111,10 +111,18 @@ def one_image(gpu):
         for way, time in (row.get("round_trip_ns") or {"–": None}).items():
             trip = [in_microseconds(time[which]) if time else "–" for which in ("median", "p99")]
             lines.append([side_of(row), row["math"], *times, *trip, way])
+    # These sides expose no stream for events and no page-locked memory.
+    by_host = dict.fromkeys(row["side"] for row in rows if "host clock" in row.get("method", ""))
+    apart = ""
+    if by_host:
+        apart = (
+            f" {', '.join(by_host)}: pipelined by the host's clock, dispatches included; not measured in order; the round trip"
+            " starts and ends in ordinary memory."
+        )
     yield (
         "**One image**, fp32 in, logits out, µs. Pipelined: captured passes over their number, in which one may begin while"
         " another ends. In order: one pass alone between two events. Round trip: one call from page-locked memory and back,"
-        " wall time."
+        f" wall time.{apart}"
     )
     yield ""
     yield from markdown(["side", "math", "pipelined", "in order", "round trip", "p99", "way"], lines)

@@ -1,9 +1,13 @@
 """The comparison with other frameworks judges what was timed, and goes on whatever one side does.
 
-python3 tests/peers/peers_test.py     # exit 77: skipped, because NumPy is not installed
+python3 tests/peers/peers_test.py     # exit 77: skipped, because no interpreter has NumPy
 """
 
+import json
+import os
+import subprocess
 import sys
+import tempfile
 import time
 import types
 import unittest
@@ -15,10 +19,16 @@ sys.path.insert(0, str(ROOT / "apps" / "peers"))
 try:
     import numpy as np
 except ImportError:
-    print("skipped: NumPy is not installed (./dev setup --tests)")
+    # The first python3 on PATH may be another than the distribution's, which ./dev setup --tests installs for.
+    for other in map(str, (ROOT / "build/python/venv/bin/python", "/usr/bin/python3")):
+        if os.path.exists(other) and subprocess.run([other, "-c", "import numpy"], capture_output=True).returncode == 0:
+            os.execv(other, [other, *sys.argv])
+    print("skipped: no NumPy in python3, /usr/bin/python3 or the virtual environment of ./dev python (./dev setup --tests)")
     sys.exit(77)
 import lenet5_peers  # noqa: E402
+import lenslet_side  # noqa: E402
 import side as sides  # noqa: E402
+import user_calls  # noqa: E402
 
 COUNT, BATCH = 40, 64
 LABELS = np.arange(COUNT, dtype=np.uint8) % 10
@@ -125,6 +135,58 @@ class PeersTest(unittest.TestCase):
         row = self.rows([Peer("good", Passed(LOGITS))], latency=[BATCH])["good"]
         self.assertEqual(row["in_order_ns"]["median"], 5000)
         self.assertEqual(row["round_trip_ns"]["graph"]["median"], 9000)
+
+    def test_no_environment_replaces_another(self):
+        """`--device both`: the GPU's ceilings stay at the top, those of each number of threads have a place of their own."""
+        document = {}
+
+        def group(device, threads, ceiling):
+            ours = lenslet_side.LensletSide(types.SimpleNamespace(documents={}), device, threads, "fused", "fp32", "fp32", "logits")
+            ours.bench.documents["a turn"] = {"ceilings": ceiling, "results": []}
+            return [sides.Absent("JAX", "not installed"), ours]
+
+        for device, threads, ceiling in (("cuda", None, "GPU, early"), ("cuda", None, "GPU"), ("cpu", 1, "one"), ("cpu", 2, "two")):
+            lenet5_peers.add_environment(document, group(device, threads, ceiling))
+        self.assertEqual(document["ceilings"], "GPU")
+        found = [(group["device"], group["threads"], group["ceilings"]) for group in document["environments"]]
+        self.assertEqual(found, [("cuda", None, "GPU"), ("cpu", 1, "one"), ("cpu", 2, "two")])
+        lenet5_peers.add_environment(document, [sides.Absent("JAX", "not installed")])
+        self.assertEqual(document["ceilings"], "GPU")
+
+
+class UserCallsTest(unittest.TestCase):
+    """Rows of a stand-in for c_calls.c, which prints the lines that it is given."""
+
+    KNOWN = 100
+
+    def rows(self, **changes):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "labels.bin").write_bytes(bytes(self.KNOWN))
+            lines = []
+            for count in user_calls.COUNTS:
+                times = {key: 1000.0 for key in ("p10", "median", "p90", "p99")}
+                lines.append({"count": count, **times, "samples": 10, "correct": count, "differing": 0, "judged": count,
+                              "device": "cpu", **changes.get(str(count), {})})
+            program = f"import sys; sys.stdout.write({''.join(json.dumps(line) + chr(10) for line in lines)!r})"
+            made = user_calls.rows_of("C", lambda: [sys.executable, "-c", program], "cpu", "fp32", folder, 1)
+        return {row["count"]: row for row in made}
+
+    def test_right_answers_pass(self):
+        rows = self.rows(**{"64": {"differing": 3, "correct": 61}, "10000": {"differing": 300}})
+        self.assertEqual({row["status"] for row in rows.values()}, {"PASSED"})
+        self.assertEqual((rows[64]["correct"], rows[64]["differing"], rows[64]["judged"]), (61, 3, 64))
+
+    def test_wrong_answers_fail(self):
+        rows = self.rows(**{"64": {"differing": 4}, "10000": {"differing": 301}, "1000000": {"judged": 10000}})
+        self.assertEqual({count: row["status"] for count, row in rows.items()},
+                         {1: "PASSED", 64: "FAILED", 10_000: "FAILED", 1_000_000: "FAILED"})
+        self.assertIn("4 of 64 answers differ", rows[64]["reason"])
+
+    def test_a_caller_that_prints_nothing_is_an_error(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "labels.bin").write_bytes(bytes(4))
+            rows = user_calls.rows_of("C", lambda: [sys.executable, "-c", "raise SystemExit('no device')"], "cpu", "fp32", folder, 1)
+        self.assertEqual({row["status"] for row in rows}, {"ERROR"})
 
 
 if __name__ == "__main__":
