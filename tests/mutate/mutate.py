@@ -16,6 +16,7 @@ missing.
 
 import argparse
 import concurrent.futures
+import hashlib
 import json
 import pathlib
 import queue
@@ -142,7 +143,7 @@ def run_catcher(options, catcher, program, name, limit, slot):
         began = time.monotonic()
         try:
             run = subprocess.run([options.ctest, '--test-dir', options.build, '--tests-regex', f'^{catcher["ctest"]}$',
-                                  '--no-tests=error', '--output-on-failure'],
+                                  '--no-tests=error', '--verbose'],
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace', check=False,
                                  timeout=limit)
             output, code = run.stdout, run.returncode
@@ -153,7 +154,8 @@ def run_catcher(options, catcher, program, name, limit, slot):
         words = {'Passed': '[       OK ]', '***Skipped': '[  SKIPPED ]', '***Failed': '[  FAILED  ]', '***Exception': '[  FAILED  ]'}
         text = ''.join(f'{line} {catcher["ctest"]} (0 ms)\n' for word, line in words.items()
                        if re.search(r'^ *1/1 Test .*' + re.escape(word), output, re.M))
-        return sanitize.judge(piece, None, 0 if code == 8 else code, time.monotonic() - began, text, limit, piece.name)
+        row = sanitize.judge(piece, None, 0 if code == 8 else code, time.monotonic() - began, text, limit, piece.name)
+        return dict(row, lacks=', '.join(re.findall(r'^(?:\d+: )?skipped: (.*)$', output, re.M)))
     piece = sanitize.Piece(f'{name}.{catcher["test"]}.{slot}', program)
     piece.tests = [catcher['filter']]
     options.limit = limit
@@ -163,7 +165,7 @@ def run_catcher(options, catcher, program, name, limit, slot):
 def trouble_of_unmutated(row):
     """What makes a test's verdict on a fault worthless: without one it must run and pass."""
     if row['status'] == 'SKIPPED':
-        return 'skips everything: is there a GPU?'
+        return 'skips everything: ' + (row.get('lacks') or 'is there a GPU?')
     return '' if row['status'] == 'PASSED' else row['reason']
 
 
@@ -324,6 +326,12 @@ def command_build(options):
         subprocess.run([options.strip, '-o', target, program_of(options.build, catcher)], check=True)
         return target.read_bytes()
 
+    def other_programs():
+        """What a test program may run, by content; none of it goes to DIR."""
+        return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(options.build.glob('bin/*'))
+                if path.is_file()}
+
+    unmutated = other_programs()
     kept = {c['test']: keep(c, UNMUTATED) for fault in work for c in fault['caught_by'] if 'test' in c}
     for name, content in modules.items():
         (options.to / 'lib').mkdir(exist_ok=True)
@@ -343,7 +351,10 @@ def command_build(options):
                     if module.read_bytes() != content:
                         shutil.copy(module, options.to / fault['name'])  # a program looks beside itself first
                         changed.append(True)
-                if not any(changed):
+                run = [name for name, content in other_programs().items() if unmutated.get(name) != content]
+                if not any(changed) and run:
+                    row['left_out'] = f'stands in {", ".join(run)}, which the test runs and which is not carried'
+                elif not any(changed):
                     row['error'] = 'changes none of the programs that should catch it'
         row['caught_by'] = catchers
         rows.append(row)

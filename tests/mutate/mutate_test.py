@@ -103,8 +103,10 @@ class Here(Scratch):
         program = self.script('program', program)
         cmake = self.script('cmake', f'grep -q "does not compile" {tree}/layers/sum.cpp && echo "error: no such thing" && exit 1\n'
                             f'for name in layers layers_gpu; do (cat {program}; sed "s/^/# /" {tree}/layers/sum.cpp) '
-                            f'>{build}/tests/test_$name; chmod +x {build}/tests/test_$name; done\n')
-        (build / 'tests').mkdir(parents=True, exist_ok=True)
+                            f'>{build}/tests/test_$name; chmod +x {build}/tests/test_$name; done\n'
+                            f'cat {tree}/apps/*.cpp >{build}/bin/lenslet 2>/dev/null || true\n')
+        for folder in ('tests', 'bin'):
+            (build / folder).mkdir(parents=True, exist_ok=True)
         subprocess.run([cmake], check=True)
         result = self.mutate(command, '--side', 'cpu', '--tree', tree, '--build', build, '--cmake', cmake, *more)
         self.assertEqual((tree / 'layers/sum.cpp').read_text(), (self.root / 'layers/sum.cpp').read_text())
@@ -140,23 +142,38 @@ class Here(Scratch):
             self.assertEqual((code, status), (1, {'dropped_bias': 'error'}), words)
             self.assertIn('without the fault: ' + words, output)
 
+    def test_a_skip_is_told_with_its_reason(self):
+        ctest = self.script('ctest', 'echo "1: skipped: NumPy is not installed"\n'
+                            'echo "1/1 Test #1: peers ...***Skipped 0.1 sec"\n')
+        self.faults(fault(caught_by=[{'ctest': 'peers'}]))
+        (self.folder / 'build').mkdir()
+        code, output = self.mutate('judge', '--side', 'cpu', '--tree', self.root, '--build', self.folder / 'build', '--ctest', ctest,
+                                   '--out', self.folder / 'logs')
+        self.assertEqual(code, 1)
+        self.assertIn('ctest peers without the fault: skips everything: NumPy is not installed', output)
+
     def test_a_list_that_does_not_fit_is_not_judged(self):
         self.assertIn('stands 0 times', self.judge(fault(before='sum = b;'))[1])
 
     def test_programs_for_another_machine(self):
         strip = self.script('strip', 'cp "$3" "$2"\n')
-        rows = (fault(), fault('no_effect', before='sum += x;', after='sum += x;', side='cpu'), fault('kernel', side='gpu'))
+        rows = (fault(), fault('no_effect', before='sum += x;', after='sum += x;', side='cpu'),
+                fault('in_a_program', before='sum += x;'), fault('kernel', side='gpu'))
         rows[1].update(file='layers/unused.cpp', after='sum += 0;')
-        self.write('layers/unused.cpp', 'sum += x;\n')
+        rows[2].update(file='apps/main.cpp', after='sum += 0;')
+        for name in ('layers/unused.cpp', 'apps/main.cpp'):
+            self.write(name, 'sum += x;\n')
         folder = self.folder / 'built'
         code, output = self.mutate_here(rows, PASSES, 'build', '--to', folder, '--strip', strip)
         self.assertEqual(code, 1)
         self.assertIn('no_effect: changes none of the programs', output)
+        self.assertIn('in_a_program: stands in lenslet, which the test runs', output)
         self.assertIn('# sum = bias;', (folder / 'unmutated/test_layers').read_text())
         self.assertIn('# sum = 0;', (folder / 'dropped_bias/test_layers').read_text())
         code, output = self.mutate('run', folder, '--out', self.folder / 'logs')
         self.assertEqual(code, 1)
-        for words in ('dropped_bias: survived', 'no_effect: error', 'kernel: skipped (needs a GPU)'):
+        for words in ('dropped_bias: survived', 'no_effect: error', 'in_a_program: skipped (stands in lenslet',
+                      'kernel: skipped (needs a GPU)'):
             self.assertIn(words, output)
 
     def test_the_copy_follows_the_tree(self):
