@@ -357,9 +357,9 @@ class ReportTest(unittest.TestCase):
         self.assertIn("No such file", run.stderr)
 
     def test_foreign_text_and_numbers(self):
-        """Names with formulas, controls and marks of direction are drawn as they are; numbers that no axis has are refused."""
+        """Names with formulas (an even number of dollars), controls and marks of direction are drawn as they are; numbers that no axis has are refused."""
         document = synthetic.everything()
-        foreign = "$\\frac{$ $x^ \x1b[2J\u202e\ud800 <b>"
+        foreign = "$\\frac{$ $x^$ \x1b[2J\u202e\ud800 <b>"
         for row in document["results"]:
             row["backend"] = (row.get("backend") or "") + foreign
             labels = row["labels"] if isinstance(row.get("labels"), dict) else {}
@@ -368,7 +368,7 @@ class ReportTest(unittest.TestCase):
         run = self.run_report(self.write(document), "--html", html, "--figures", figures)
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         text = html.read_text(encoding="utf-8")
-        self.assertIn("$\\frac{$ $x^ \\x1b[2J\\xe2\\x80\\xae\\xed\\xa0\\x80 &lt;b&gt;", text)
+        self.assertIn("$\\frac{$ $x^$ \\x1b[2J\\xe2\\x80\\xae\\xed\\xa0\\x80 &lt;b&gt;", text)
         self.assertNotRegex(text, "[\x1b\u202e]")
         for figure in figures.iterdir():
             ElementTree.fromstring(figure.read_text(encoding="utf-8"))
