@@ -54,10 +54,11 @@ share_compiler_cache() {
   export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
 }
 
-# build TARGETS [CMAKE OPTIONS…]; TARGETS is "all" or a list.
-build() {
-  local targets=$1 options=() nvcc cuda=AUTO warnings
-  shift
+configured=''  # the preset that this call of ./dev has configured
+
+# configure [CMAKE OPTIONS…]
+configure() {
+  local options=() nvcc cuda=AUTO
   check_preset  # LENSLET_PRESET's too
   if has_program ccache; then
     options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
@@ -82,6 +83,13 @@ build() {
   open_log
   say "configuring build/$preset (details: $log)"
   logged cmake --preset "$preset" "${options[@]}" "$@" || log_die "CMake could not configure build/$preset"
+  configured=$preset
+}
+
+# build TARGETS [CMAKE OPTIONS…]; TARGETS is "all" or a list.
+build() {
+  local targets=$1 warnings
+  [ "$configured" = "$preset" ] || configure "${@:2}"
   say "building build/$preset with $(jobs) jobs"
   export NINJA_STATUS='[%f/%t] '
   # shellcheck disable=SC2086  # a list of targets

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
 # ./dev format
 
-# Prints the clang-format of the right major version.
-find_clang_format() {
+# find_clang format|tidy: prints that tool of the major version that the tree is formatted and linted with.
+find_clang() {
   local candidate
-  for candidate in "clang-format-$clang_format_major" clang-format; do
-    if has_program "$candidate" && "$candidate" --version | grep -E "version $clang_format_major\." >/dev/null; then
+  for candidate in "clang-$1-$clang_major" "clang-$1"; do
+    if has_program "$candidate" && "$candidate" --version | grep -E "version $clang_major\." >/dev/null; then
       printf '%s\n' "$candidate"
       return 0
     fi
@@ -22,10 +22,10 @@ cmd_format() {
     esac
     shift
   done
-  if ! find_clang_format >/dev/null && has_program apt-get; then
-    install_missing required "program clang-format-$clang_format_major|clang-format-$clang_format_major"
+  if ! find_clang format >/dev/null && has_program apt-get; then
+    install_missing required "program clang-format-$clang_major|clang-format-$clang_major"
   fi
-  tool=$(find_clang_format) || die "clang-format $clang_format_major is needed (others format differently) and was not found"
+  tool=$(find_clang format) || die "clang-format $clang_major is needed (others format differently) and was not found"
   local files=()
   mapfile -t files < <(find framework layers models api apps python tests weights -type f \
     \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) 2>/dev/null | sort)

@@ -18,7 +18,7 @@ readonly optional=(
   'header oneapi/dnnl/dnnl.hpp|libdnnl-dev libonednn-dev'
   'program ccache|ccache'
 )
-readonly clang_format_major=14  # the version the tree is formatted with; others differ in details
+readonly clang_major=14  # the version the tree is formatted and linted with; others differ in details
 # What some tests want beyond a build, and skip without, with the reason.
 readonly for_tests=(
   'program zsh|zsh'
@@ -31,7 +31,8 @@ readonly for_tests=(
   'any_python_module matplotlib|python3-matplotlib'
   'program shellcheck|shellcheck'
   'program curl|curl'
-  "program clang-format-$clang_format_major|clang-format-$clang_format_major"
+  "program clang-format-$clang_major|clang-format-$clang_major"
+  "program clang-tidy-$clang_major|clang-tidy-$clang_major"
 )
 
 has_program() {

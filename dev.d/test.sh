@@ -1,8 +1,18 @@
 # shellcheck shell=bash
 # ./dev test
 
+# Sets cmd_test's `targets` and `pattern` to what the files changed since `base` affect.
+find_affected() {
+  local found
+  configure -DLENSLET_BUILD_TESTS=ON
+  found=$(python3 dev.d/affected.py --build "build/$preset" "${base[@]}" --tests) || exit 1
+  mapfile -t found <<<"$found"
+  say "${found[0]}"
+  targets=${found[1]:-} pattern=${found[2]:-}
+}
+
 cmd_test() {
-  local selection=() excluded=() targets=all folder
+  local selection=() excluded=() targets=all folder affected=no pattern='' base=()
   while [ "$#" -gt 0 ]; do
     if take_which "$@"; then
       shift "$taken"
@@ -19,9 +29,15 @@ cmd_test() {
         targets=thread_tests
         selection+=(--label-regex '^threads$')
         ;;
+      --affected) affected=yes ;;
+      --base)
+        [ "$#" -ge 2 ] || usage_error '--base needs a commit'
+        base=(--base "$2")
+        shift
+        ;;
       --filter)
         [ "$#" -ge 2 ] || usage_error '--filter needs a regular expression'
-        selection+=(--tests-regex "$2")
+        pattern=$2
         shift
         ;;
       --)
@@ -33,13 +49,22 @@ cmd_test() {
     esac
     shift
   done
+  [ "${#base[@]}" -eq 0 ] || [ "$affected" = yes ] || usage_error '--base is for --affected'
+  if [ "$affected" = yes ] && [ "$targets$pattern" != all ]; then
+    usage_error '--affected chooses the tests itself: leave out --quick, --threads-only and --filter'
+  fi
   if [ "${#excluded[@]}" -gt 0 ]; then
     # One expression: of several ctest leaves out only what matches all.
     selection+=(--label-exclude "^($(IFS='|' && printf '%s' "${excluded[*]}"))\$")
   fi
   check_mnist_dir
   setup_if_needed --tests
-  build "$targets" -DLENSLET_BUILD_TESTS=ON
+  if [ "$affected" = yes ]; then
+    find_affected
+    [ -n "$pattern" ] || return 0
+  fi
+  [ -z "$targets" ] || build "$targets" -DLENSLET_BUILD_TESTS=ON
+  [ -z "$pattern" ] || selection+=(--tests-regex "$pattern")
   if folder=$(mnist_folder); then
     export LENSLET_MNIST_DIR=$folder
     say "MNIST: $folder"

@@ -27,7 +27,7 @@ std::string own_file() {
   if (dladdr1(reinterpret_cast<void*>(&own_file), &info, &found, RTLD_DL_LINKMAP) == 0) return {};
   auto* const map = static_cast<link_map*>(found);
   if (map->l_name == nullptr || map->l_name[0] == '\0') return "/proc/self/exe";
-  const std::string name = map->l_name;
+  std::string name = map->l_name;
   char origin[4096];  // of a library that was opened by a relative name: the folder it had then
   if (name[0] == '/' || dlinfo(map, RTLD_DI_ORIGIN, origin) != 0) return name;
   return origin + name.substr(name.rfind('/'));

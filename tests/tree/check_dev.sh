@@ -39,6 +39,12 @@ expect 2 'no fault has a name with nonesuch' ./dev mutate --list --only nonesuch
 expect 0 '^cpu executable_keeps_no_input in framework/executable.cpp: ' ./dev mutate --list
 expect 2 '--dir needs a folder' ./dev mnist --dir
 expect 2 "format does not know '--fix'" ./dev format --fix
+expect 2 "lint does not know '--fix'" ./dev lint --fix
+expect 2 "takes a whole number, found 'soon'" ./dev lint --seconds soon
+expect 2 '--base is for --affected' ./dev test --base HEAD
+expect 2 '--base needs a commit' ./dev test --affected --base
+expect 2 'leave out --quick' ./dev test --affected --quick
+expect 2 'leave out --quick, --threads-only and --filter' ./dev test --filter conv --affected
 expect 2 "python does not know '--gpu'" ./dev python --gpu
 expect 2 '--filter needs an expression' ./dev python --filter
 expect 2 "as -DNAME=VALUE, found 'LENSLET_CUDA=OFF'" ./dev python -- LENSLET_CUDA=OFF
@@ -63,7 +69,7 @@ stand_in() {
   chmod +x "$tools/$1"
 }
 stand_in c++ <<<'cat >/dev/null'
-for tool in ninja ccache mandoc groff doxygen dpkg-shlibdeps pkg-config python3 shellcheck curl clang-format-14 nvcc; do
+for tool in ninja ccache mandoc groff doxygen dpkg-shlibdeps pkg-config python3 shellcheck curl clang-format-14 clang-tidy-14 nvcc; do
   stand_in "$tool" <<<':'
 done
 # shellcheck disable=SC2016  # the stand-in expands them
@@ -85,6 +91,7 @@ case $1 in
     [ "${BREAK:-}" != configure ] || { echo 'CMake Error: no such thing'; exit 1; }
     ;;
   --build)
+    echo "cmake $*" >>../calls
     printf '[%d/40] compiling\n' {1..40}
     [ "${BREAK:-}" != build ] || { printf 'FAILED: thing.o\nthing.cpp:1: error: no such word\n'; exit 1; }
     mkdir -p "$2/bin"
@@ -94,6 +101,7 @@ case $1 in
 esac
 STAND_IN
 stand_in ctest <<'STAND_IN'
+echo "ctest $*" >>../calls
 mkdir -p "build/$2/Testing/Temporary"
 test_block() {
   printf '3/9 Testing: %s\n3/9 Test: %s\nCommand: "x"\nOutput:\n-----\n' "$1" "$1"
@@ -142,6 +150,47 @@ called '--preset release .*-DLENSLET_CUDA=AUTO'
 expect 0 'CUDA toolkit' staged test
 called '-DLENSLET_CUDA=AUTO'
 not_called apt-get
+# ./dev test --affected builds and runs what affected.py names, and nothing where it names nothing.
+stand_in python3 <<'STAND_IN'
+case $* in
+  *--tests*) echo "$ANSWER" ;;
+  *--sources*) printf 'framework/a.cpp\nframework/b.cpp\n' ;;
+esac
+STAND_IN
+ANSWER=$'2 of 9 tests are affected\ntests/test_a tests/test_b\n^(a|b)$' expect 0 '2 of 9 tests' staged test --affected
+called 'ctest .*--tests-regex ^(a|b)\$'
+called 'cmake --build .*--target tests/test_a tests/test_b'
+ANSWER=$'1 of 9 tests are affected\n\n^(page)$' expect 0 'what was skipped' staged test --affected
+called 'ctest .*--tests-regex ^(page)\$'
+not_called 'cmake --build'
+ANSWER='no test is affected' expect 0 'no test is affected' staged test --affected
+not_called 'ctest'
+# ./dev lint goes through all its parts, names those that found something, and says what it leaves out.
+stand_in clang-format-14 <<'STAND_IN'
+[ "$1" != --version ] || echo 'version 14.0'
+STAND_IN
+stand_in clang-tidy-14 <<'STAND_IN'
+[ "$1" != --version ] || { echo 'version 14.0'; exit 0; }
+echo "tidy $*" >>../calls
+[ "${BREAK:-}" != tidy ] || { echo 'a.cpp:1: error: a slip'; exit 1; }
+STAND_IN
+for tool in find ln mktemp sleep xargs; do ln -sf "$(command -v "$tool")" "$tools/$tool"; done
+mkdir -p "$stage/framework" "$stage/tests/tree"
+touch "$stage/framework/a.cpp" "$stage/framework/b.cpp"
+read -ra checks <<<"$(sed -n 's/^readonly lint_checks=(\(.*\))$/\1/p' dev.d/lint.sh)"
+for check in "${checks[@]}"; do
+  # shellcheck disable=SC2016  # the stand-in expands it
+  printf '[ "$BREAK" != %s ] || { echo a fault; exit 1; }\n' "$check" >"$stage/tests/tree/check_$check.sh"
+done
+BREAK='' expect 0 'lint found nothing' staged lint
+called 'tidy .*framework/a.cpp'
+called 'tidy .*framework/b.cpp'
+BREAK='' expect 0 'no time left for 2 files: framework/a.cpp framework/b.cpp' staged lint --seconds 0
+not_called 'tidy'
+BREAK=text expect 1 'lint found faults: text' staged lint
+called 'tidy .*framework/b.cpp'
+BREAK=tidy expect 1 'lint found faults: clang-tidy' staged lint
+called 'tidy .*framework/b.cpp'
 # A CMake that is too old is replaced by pip's, once, and that one is used.
 stand_in python3 <<'STAND_IN'
 [ "$1 $2" = '-m venv' ] || exit 0

@@ -169,6 +169,9 @@ red dev.d/setup.sh 'check_cmake() { :; }' 'found 3.22.1' "${answers[@]}"
 red dev.d/log.sh 'logged() { open_log; "$@"; }' 'was printed' "${answers[@]}"
 red dev.d/log.sh 'log_end() { tail "$log"; }' 'was printed' "${answers[@]}"
 red dev.d/test.sh 'awk() { :; }' 'lists other skips' "${answers[@]}"
+red dev.d/test.sh 'find_affected() { targets=all pattern=.; }' '2 of 9 tests' "${answers[@]}"
+red dev.d/lint.sh 'tidy() { :; }' 'no "tidy .*framework/a.cpp"' "${answers[@]}"
+red dev.d/lint.sh 'lint_checks() { :; }; bash() { :; }' 'lint found faults: text' "${answers[@]}"
 
 if [ -n "$nvcc" ]; then
   architectures=(bash "$here/check_architectures.sh" "$copy" "$nvcc")

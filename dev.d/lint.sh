@@ -1,0 +1,63 @@
+# shellcheck shell=bash
+# ./dev lint
+
+# The checks of tests/tree that need no build.
+readonly lint_checks=(text includes public_headers launches environment)
+
+# tidy BUILD SOURCES…: clang-tidy on each; stops before a file once --seconds are over, and lists what is left.
+tidy() {
+  local folder=$1 tool source began=$SECONDS status=0 left=()
+  shift
+  if ! tool=$(find_clang tidy); then
+    say "skipped: clang-tidy $clang_major is not installed (./dev setup --tests)"
+    return 0
+  fi
+  say "clang-tidy on $# changed sources"
+  ninja -C "$folder" -t compdb >"$folder/lint/compile_commands.json"
+  for source in "$@"; do
+    if [ -n "$seconds" ] && [ $((SECONDS - began)) -ge "$seconds" ]; then
+      left+=("$source")
+      continue
+    fi
+    # On stderr it counts what it found elsewhere, which is of no interest where it found nothing here.
+    "$tool" --quiet -p "$folder/lint" "$source" 2>"$folder/lint/stderr" || { cat "$folder/lint/stderr" >&2; status=1; }
+  done
+  [ "${#left[@]}" -eq 0 ] || say "skipped: clang-tidy had no time left for ${#left[@]} files: ${left[*]}"
+  return "$status"
+}
+
+cmd_lint() {
+  local base=() seconds='' failed=() check sources folder
+  while [ "$#" -gt 0 ]; do
+    if take_which "$@"; then
+      shift "$taken"
+      continue
+    fi
+    case $1 in
+      --base | --seconds)
+        [ "$#" -ge 2 ] || usage_error "$1 needs a value"
+        if [ "$1" = --base ]; then base=(--base "$2"); else seconds=$2; fi
+        shift
+        ;;
+      *) usage_error "lint does not know '$1'" ;;
+    esac
+    shift
+  done
+  if [ -n "$seconds" ] && ! [[ $seconds =~ ^[0-9]{1,6}$ ]]; then
+    usage_error "--seconds takes a whole number, found '$seconds'"
+  fi
+  (cmd_format --check) || failed+=(format)
+  for check in "${lint_checks[@]}"; do
+    bash "tests/tree/check_$check.sh" "$root" || failed+=("$check")
+  done
+  setup_if_needed --tests
+  # Sources include what a build generates.
+  build lenslet_programs -DLENSLET_BUILD_TESTS=ON
+  folder=build/$preset
+  mkdir -p "$folder/lint"
+  sources=$(python3 dev.d/affected.py --build "$folder" "${base[@]}" --sources) || exit 1
+  # shellcheck disable=SC2086  # a list of paths without blanks
+  tidy "$folder" $sources || failed+=(clang-tidy)
+  [ "${#failed[@]}" -eq 0 ] || die "lint found faults: ${failed[*]}"
+  say 'lint found nothing'
+}
