@@ -1,4 +1,4 @@
-// Internal: what the GPU variants of the fused LeNet-5 share.
+// Internal: common parts of the GPU variants of the fused LeNet-5.
 #pragma once
 
 #include "framework/tensor.h"
@@ -8,10 +8,10 @@ namespace lenslet::fused_lenet5 {
 inline constexpr int kPixels = 28 * 28;
 inline constexpr int kClasses = 10;
 
-// ReLU and maxima on the bits of floats, as integers. Positive floats are ordered as their bits are, and negative ones,
-// whose bits are negative integers, all lose to zero. A NaN that an FFMA made is 0x7fffffff and beats every number, so
-// that it shows in the output, where fmaxf would drop it. From compute capability 9.0 on three operands and the zero
-// take one instruction.
+// ReLU and maxima on the bits of floats, compared as integers. Positive floats have the same order as their bits.
+// Negative floats have negative integers as bits, so zero is larger. A NaN from an FFMA is 0x7fffffff and larger than
+// every number, so it stays visible in the output; fmaxf would drop it. From compute capability 9.0 on, one instruction
+// compares three operands and zero.
 
 /// max(a, 0).
 __device__ __forceinline__ float relu_bits(float a) { return __int_as_float(max(__float_as_int(a), 0)); }

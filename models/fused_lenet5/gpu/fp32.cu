@@ -1,10 +1,12 @@
 // The variant `fp32`, LeNet-5 with fp32 operands, products and sums, for large batches, in two kernels:
 //   x [N, 28, 28] -> h1 = pool(relu(conv1 x)) [N, 6, 12, 12] -> h2 = pool(relu(conv2 h1)) [N, 16, 4, 4]   fp32_conv.cuh
-//     -> relu(fc1 h2) [N, 120] -> relu(fc2) [N, 84] -> fc3 [N, 10]                                         fp32_linear.cuh
+//     -> relu(fc1 h2) [N, 120] -> relu(fc2) [N, 84] -> fc3 [N, 10]
+//     fp32_linear.cuh
 //
-// The convolutions take 8 multiplications for 4 neighbouring outputs of a row of taps instead of 20 (fp32_winograd.h).
-// h2 goes through device memory, 1 KB an image, because the fully connected layers want 128 images in a block, and the
-// convolutions eight. Batches are cut into chunks, so that h2 takes no more than 128 MB. docs/kernels/fused_lenet.md counts.
+// The convolutions need 8 multiplications instead of 20 for 4 neighbouring outputs of a row of taps (fp32_winograd.h).
+// h2 passes through device memory, 1 KB per image, because the fully connected layers use 128 images per block and the
+// convolutions use eight. Batches are split into chunks, so that h2 needs at most 128 MB. docs/kernels/fused_lenet.md
+// has the counts.
 #include <algorithm>
 
 #include "framework/cuda_check.h"
@@ -50,9 +52,9 @@ class Fp32Operator : public Operator {
     return concat("Winograd F(4, 5) along rows, ", linear_images(std::min(count_, kChunk)) * 16,
                   " images a block in the linear layers");
   }
-  // The convolutions multiply 8 times where the direct sum does 20 times; the linear layers save nothing.
+  // The convolutions multiply 8 times instead of the direct sum's 20; the linear layers save nothing.
   double products_saved() const override {
-    constexpr double kConvolutions = 86400 + 153600, kLinear = 30720 + 10080 + 840;  // an image
+    constexpr double kConvolutions = 86400 + 153600, kLinear = 30720 + 10080 + 840;  // per image
     constexpr double kSaved =
         static_cast<double>(WinogradF45::kOutputs * WinogradF45::kTaps) / WinogradF45::kPoints;
     return (kConvolutions + kLinear) / (kConvolutions / kSaved + kLinear);
@@ -92,7 +94,7 @@ class Fp32Operator : public Operator {
     copy_bytes(buffer.data(), device, values.data(), Device::cpu(), buffer.bytes(), stream);
     return buffer;
   }
-  // As many a thread as leave no multiprocessor without a block: fewer loads for each product.
+  // The largest number of images per thread that leaves no multiprocessor without a block: fewer loads per product.
   int linear_images(int64_t images) const {
     for (const int each : {8, 4, 2}) {
       const bool fits = most_each_ >= each;
@@ -125,7 +127,7 @@ class Fp32Operator : public Operator {
   Buffer conv2_, linear_;
   int multiprocessors_ = 0;
   int most_blocks_ = 0;  // of the convolution kernel, all resident
-  int most_each_ = 1;    // images a thread of the linear kernel that shared memory has room for
+  int most_each_ = 1;    // images per thread of the linear kernel, limited by shared memory
 };
 
 class Fp32 : public FusedLenet5Variant {
@@ -140,7 +142,7 @@ class Fp32 : public FusedLenet5Variant {
     }
     const CudaStatus& cuda = cuda_status();
     const auto ordinal = static_cast<size_t>(request.device.ordinal);
-    if (ordinal >= cuda.devices.size()) return Support::yes();  // the answer is about the request alone
+    if (ordinal >= cuda.devices.size()) return Support::yes();  // the answer depends only on the request
     const int capability = cuda.devices[ordinal].compute_capability;
     if (capability < 80) {
       return Support::no(concat(

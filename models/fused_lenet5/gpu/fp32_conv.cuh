@@ -1,11 +1,11 @@
-// Internal: the first kernel of the variant `fp32`, both convolutions with ReLU and pooling. Its maps never leave the chip.
+// Internal: the first kernel of the variant `fp32`, both convolutions with ReLU and pooling. Its maps stay on the chip.
 //
 // Both convolutions are Winograd's F(4, 5) along the rows (fp32_winograd.h) and direct down the columns:
 //   z[k, y, x0 + o] = sum over points t of A_to sum over c, r of U[k, c, r, t] V[c, y + r, x0, t]
-// conv1 transforms pixels in registers and goes through its filters one after the other. Its pooled maps are
-// transformed in place in shared memory; conv2 goes through the points one after the other, for which a thread reads columns
-// of 12 values. Weights that a warp shares come as uniform operands from the constant bank (conv1) or from shared
-// memory (conv2, whose 15 KB would thrash the cache of the constant bank).
+// conv1 transforms pixels in registers and computes one filter after another. Its pooled maps are transformed in place
+// in shared memory. conv2 computes one point after another; for each a thread reads columns of 12 values. Weights that
+// a warp shares are uniform operands from the constant bank (conv1) or from shared memory (conv2, whose 15 KB would
+// thrash the cache of the constant bank).
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,11 @@ namespace lenslet::fused_lenet5 {
 
 struct Fp32Conv {
   static constexpr int kImages = 8, kThreads = 128, kWarps = kThreads / 32;
-  static constexpr int kMap = 8 * 2 * 12;  // of a channel: h1 [12][12], then V [8 points][2 halves][12 rows]
-  static constexpr int kImage = 6 * kMap + 4;  // 4 more: eight images' columns lie in different banks
+  static constexpr int kMap = 8 * 2 * 12;  // per channel: h1 [12][12], then V [8 points][2 halves][12 rows]
+  static constexpr int kImage =
+      6 * kMap + 4;  // 4 of padding: the columns of eight images are in different banks
   static constexpr int kSharedBytes = (kImages * kImage + Fp32Conv2::kFloats) * 4;
-  static constexpr int kTile = 128;  // images that lie together in h2
+  static constexpr int kTile = 128;  // images that are contiguous in h2
 };
 
 __device__ __forceinline__ void load_eight_pixels(float (&d)[8], const float* source) {
@@ -56,7 +57,7 @@ __device__ __forceinline__ void fp32_conv1(const Fp32Constants& constants, const
 #pragma unroll 1
   for (int k = first; k < first + count; ++k, maps += Fp32Conv::kMap) {
     const float bias = constants.conv1_bias[k];
-    // The products of one point, down the columns; with the bias, or with nothing to begin with.
+    // The products of one point, down the columns; they start with the bias or with zero.
     const auto multiply = [&](float(&sums)[6], int point, bool with_bias) {
 #pragma unroll
       for (int r = 0; r < 5; ++r) {
@@ -96,7 +97,7 @@ __device__ __forceinline__ void fp32_conv1(const Fp32Constants& constants, const
   }
 }
 
-/// h1 to V, in place: a warp takes four channels of [12 rows] x [2 halves of eight inputs] at once, three times.
+/// Transforms h1 to V in place: three times, a warp takes four channels of [12 rows] x [2 halves of eight inputs].
 __device__ __forceinline__ void fp32_transform(float* shared, int warp, int lane) {
 #pragma unroll 1
   for (int round = 0; round < 3; ++round) {
@@ -181,10 +182,10 @@ __device__ __forceinline__ void fp32_conv2(const Fp32Constants& constants, int p
   }
 }
 
-// computes    h2 = pool(relu(conv2(pool(relu(conv1 images))))), [N / 128][256][128 images], of images [N, 28, 28]; the last
-//             image again and again up to a whole eight
-// work split  block = 8 images, again and again; conv1: thread = 6 x 4 outputs of 6 or 3 filters; conv2: 8 x 4 outputs of
-//             2 filters
+// computes    h2 = pool(relu(conv2(pool(relu(conv1 images))))), [N / 128][256][128 images], of images [N, 28, 28]; the
+//             last image is repeated up to a multiple of eight
+// work split  block = 8 images, in a grid-stride loop; conv1: thread = 6 x 4 outputs of 6 or 3 filters; conv2: 8 x 4
+//             outputs of 2 filters
 // memory      52.6 KB: h1, overwritten by V, of 8 images, and conv2's transformed filters; registers hold 10 x 8
 //             transformed pixels, then 64 outputs and 32 sums
 // requires    16-byte aligned images; blocks of kThreads, kSharedBytes (the launcher in fp32.cu)
@@ -196,18 +197,18 @@ __global__ void __launch_bounds__(Fp32Conv::kThreads, 4)
                                   const float* __restrict__ conv2, float* __restrict__ h2) {
   extern __shared__ __align__(16) float shared[];
   float* const filters = shared + Fp32Conv::kImages * Fp32Conv::kImage;
-  // The shuffle tells the compiler that a warp agrees: filters are then uniform operands.
+  // The shuffle makes the value uniform over a warp for the compiler, so that filters are uniform operands.
   const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
   for (int i = threadIdx.x; i < Fp32Conv2::kFloats / 4; i += Fp32Conv::kThreads)
     copy_async_16(shared_address(filters + i * 4), conv2 + i * 4);
   commit_copies();
-  wait_for_copies<0>();  // the barrier comes with h1
+  wait_for_copies<0>();  // the barrier follows after h1
   const int groups = (count + Fp32Conv::kImages - 1) / Fp32Conv::kImages;
 #pragma unroll 1
   for (int group = blockIdx.x; group < groups; group += gridDim.x) {
     const int first = group * Fp32Conv::kImages;
 #pragma unroll 1
-    for (int part = 0; part < 2; ++part) {  // six warps' worth of work: one and a half for each
+    for (int part = 0; part < 2; ++part) {  // 1.5 parts of work per warp
       const int task = (part == 0 ? warp : Fp32Conv::kWarps + warp / 2) * 32 + lane;
       const int column = task % 6, image = task / 6 % Fp32Conv::kImages, row = task / (6 * Fp32Conv::kImages);
       const int source = min(first + image, count - 1);

@@ -1,7 +1,7 @@
 // Internal: the second kernel of the variant `fp32`, the three fully connected layers as matrix products in registers:
-//   out [N, 10] = fc3(relu(fc2(relu(fc1 h2)))), inputs outermost everywhere, so that a load serves neighbouring images
-// Register tiling after V. Volkov and J. Demmel, "Benchmarking GPUs to tune dense linear algebra", SC 2008. Weights of all
-// layers pass through one ring of two stages, the next one on its way while one is multiplied.
+//   out [N, 10] = fc3(relu(fc2(relu(fc1 h2)))), inputs outermost everywhere, so that a load reads neighbouring images
+// Register tiling after V. Volkov and J. Demmel, "Benchmarking GPUs to tune dense linear algebra", SC 2008. Weights of
+// all layers pass through one ring of two stages: the next stage is copied while one is multiplied.
 #pragma once
 
 #include <type_traits>
@@ -12,10 +12,10 @@
 
 namespace lenslet::fused_lenet5 {
 
-/// kEach images a thread: 8, 4, 2 or 1.
+/// kEach images per thread: 8, 4, 2 or 1.
 template <int kEach>
 struct Fp32LinearTile {
-  static constexpr int kAcross = 16;  // threads side by side, each with other images
+  static constexpr int kAcross = 16;  // neighbouring threads, each with other images
   static constexpr int kImages = kAcross * kEach, kThreads = kAcross * 12;
   static constexpr int kSteps1 = 32, kSteps2 = 40;    // inputs of a stage
   static constexpr int kStage = kSteps1 * 120;        // floats, and as many as kSteps2 * Fp32Linear::kFc2Row
@@ -25,7 +25,7 @@ struct Fp32LinearTile {
   static_assert(2 * kSteps1 <= 120, "two stages of h2 fit where the activations go");
 };
 
-/// A thread's images of one row of activations: in fours, 64 apart where it has eight.
+/// Loads a thread's images of one row of activations: groups of four, 64 apart if it has eight.
 template <int kEach>
 struct Fp32Images {
   float value[kEach];
@@ -103,7 +103,8 @@ __device__ __forceinline__ void fp32_write(Prediction* output, int64_t image,
 }
 
 // computes    logits or predictions of h2 [N / 128][256][128 images]
-// work split  block = 16 * kEach images; thread = kEach images x 10 neurons of fc1, then 7 of fc2; a thread an image in fc3
+// work split  block = 16 * kEach images; thread = kEach images x 10 neurons of fc1, then 7 of fc2; in fc3 one thread
+//             per image
 // memory      92 KB with kEach = 8: activations, overwritten from layer to layer, and two stages of weights; 80 sums
 // requires    blocks of kThreads, kSharedBytes; h2 padded to whole 128 images (the launcher in fp32.cu)
 // measured    docs/kernels/fused_lenet.md
@@ -117,7 +118,8 @@ __global__ void __launch_bounds__(Fp32LinearTile<kEach>::kThreads, 2)
   float* const ring = shared + Tile::kActivations;
   const int first = blockIdx.x * Tile::kImages;
   const float* const source = h2 + int64_t{first / 128} * (256 * 128) + first % 128;
-  // h2 is defined up to a whole eight of images: beyond, four that are there are read again, for nobody.
+  // h2 is defined up to a multiple of eight images. Beyond that, four existing images are read again and their results
+  // dropped.
   const int last_four = (count - 1 - first) / 4 * 4;
   const int across = threadIdx.x % Tile::kAcross, along = threadIdx.x / Tile::kAcross;
 
@@ -143,7 +145,7 @@ __global__ void __launch_bounds__(Fp32LinearTile<kEach>::kThreads, 2)
     }
     commit_copies();
   };
-  // Stage by stage: when it is there and nobody reads the other one any more, that is filled anew.
+  // Stage by stage: when a stage has arrived and no thread reads the other one, the other one is filled again.
   const auto next = [&](int stage) {
     wait_for_copies<0>();
     __syncthreads();

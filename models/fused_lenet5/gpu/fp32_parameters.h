@@ -1,5 +1,5 @@
-// Internal: LeNet-5's parameters as the variant `fp32` reads them, packed on the host. G is WinogradF45's; each value is
-// computed in fp64 and rounded once.
+// Internal: LeNet-5's parameters as the variant `fp32` reads them, packed on the host. G is WinogradF45's; each value
+// is computed in fp64 and rounded once.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace lenslet::fused_lenet5 {
 
-/// What the convolution kernel has in its launch's constant bank.
+/// The kernel argument of the convolution kernel, in the constant bank.
 struct Fp32Constants {
   float conv1[6][40];  // G w of each row: [filter][8 points][5 rows]
   float conv1_bias[6];
@@ -16,13 +16,13 @@ struct Fp32Constants {
   float powers[3][4];  // of the three pairs' points: first, second, third, unused
 };
 
-/// conv2's filters, G w of each row: [8 pairs of filters] of [8 points][6 channels][5 rows x 2 filters, 2 unused], and 4
-/// unused, so that two pairs lie in different banks of shared memory.
+/// conv2's filters, G w of each row: [8 pairs of filters] of [8 points][6 channels][5 rows x 2 filters, 2 unused], and
+/// 4 unused, so that two pairs are in different banks of shared memory.
 struct Fp32Conv2 {
   static constexpr int kChannel = 12, kPoint = 6 * kChannel, kPair = 8 * kPoint + 4, kFloats = 8 * kPair;
 };
 
-/// The fully connected layers, inputs outermost; the pieces follow each other.
+/// The fully connected layers, inputs outermost, one after another.
 struct Fp32Linear {
   static constexpr int kFc1 = 0;                     // [256][120]; inputs in the order in which conv2 stores
   static constexpr int kFc2Row = 96;                 // 12 times 7 neurons and a 0

@@ -2,11 +2,12 @@
 //   x [N, 28, 28] -> h1 = pool(relu(conv1 x)) [N, 6, 12, 12] -> h2 = pool(relu(conv2 h1)) [N, 16, 4, 4]
 //     -> relu(fc1 h2) [N, 120] -> relu(fc2) [N, 84] -> fc3 [N, 10]
 //
-// Operands are rounded to fp16 or tf32, sums are fp32. Bytes are exact in both, with the normalisation folded into conv1;
-// normalised input is rounded. Every layer is a product of mma.sync: conv1 is pixels x filters in Toeplitz form, four
-// neighbouring outputs from one run of eight pixels; conv2 and the fully connected layers are weights x activations.
-// Fragments after the PTX ISA, "Matrix fragments for mma.m16n8k16". Products chained in registers as in T. Dao et al.,
-// "FlashAttention" (arXiv:2205.14135). Everything else is this project's own; docs/kernels/fused_lenet.md derives it.
+// Operands are rounded to fp16 or tf32, sums are fp32. Bytes are exact in both, with the normalisation folded into
+// conv1; normalised input is rounded. Every layer is a product of mma.sync: conv1 is pixels x filters in Toeplitz form,
+// four neighbouring outputs from one run of eight pixels; conv2 and the fully connected layers are weights x
+// activations. Fragments after the PTX ISA, "Matrix fragments for mma.m16n8k16". Products chained in registers as in T.
+// Dao et al., "FlashAttention" (arXiv:2205.14135). Everything else is this project's own; docs/kernels/fused_lenet.md
+// derives it.
 #include <algorithm>
 
 #include "framework/cuda_check.h"
@@ -28,7 +29,7 @@ class MmaOperator : public Operator {
     copy_bytes(packed_.data(), request.device, packed.data(), Device::cpu(), packed.size(), stream);
     LENSLET_CUDA_CHECK(cudaFuncSetAttribute(kernel_.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                             kernel_.shared_bytes));
-    // As many rounds as it takes, and each of them as short as that allows, so that the warps end together.
+    // The smallest number of rounds, with rounds as short as possible, so that the warps end together.
     const int blocks = multiprocessor_count(request.device);
     const int64_t warps = int64_t{kernel_.warps} * blocks;
     const int64_t rounds = ceil_div(count_, warps * kMmaImagesARound);
@@ -70,7 +71,7 @@ class Mma : public FusedLenet5Variant {
       return Support::no("mma rounds its operands to tf32 or fp16, asked for fp32: use --math tf32 or fp16");
     }
     const CudaDeviceInfo* const gpu = find_gpu(request.device);
-    if (!gpu) return Support::yes();  // no such GPU: the answer is about the request alone
+    if (!gpu) return Support::yes();  // no such GPU: the answer depends only on the request
     if (gpu->compute_capability < 80) {
       return Support::no(concat("mma needs compute capability 8.0, this GPU has ",
                                 gpu->compute_capability / 10, ".", gpu->compute_capability % 10,
@@ -85,8 +86,8 @@ class Mma : public FusedLenet5Variant {
     return Support::yes();
   }
 
-  // Tensor cores multiply exactly and cut off their sums, a bit or two below fp32's last place. In conv1 on bytes they
-  // add up 1024 + x (tf32: 256 + x), five times what the bound's model takes for x.
+  // Tensor cores multiply exactly and truncate their sums, one or two bits below fp32's last place. In conv1 on bytes
+  // they sum 1024 + x (tf32: 256 + x), five times the x in the model of the bound.
   double logit_bound(const Lenet5Parameters& parameters, const FusedRequest& request) const override {
     constexpr double kSum = 4 * kUnitFp32;
     const double unit = request.math == MathMode::kTf32 ? kUnitTf32 : kUnitFp16;

@@ -1,4 +1,4 @@
-// The fused LeNet-5 with fp16 operands: mma_fp16_kernel.cuh compiled for what it may read and write.
+// The fused LeNet-5 with fp16 operands: mma_fp16_kernel.cuh instantiated for all input and output types.
 #include "models/fused_lenet5/gpu/mma_fp16_kernel.cuh"
 
 namespace lenslet::fused_lenet5 {
@@ -17,7 +17,7 @@ MmaKernel kernel_for(ElementType output) {
                                             : kernel<Pixel, float, kWarps>();
 }
 
-// 12 warps leave a lane the 168 registers that it takes. 6 are for the 163 KB of compute capability 8.0.
+// With 12 warps a lane has the 168 registers that it needs. 6 warps are for the 163 KB of compute capability 8.0.
 template <typename Pixel>
 MmaKernel kernel_for(ElementType output, size_t shared_limit) {
   const MmaKernel most = kernel_for<Pixel, 12>(output);

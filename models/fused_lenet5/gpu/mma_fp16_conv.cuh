@@ -1,4 +1,4 @@
-// Internal: the convolutional stages of LeNet-5 on tensor cores, one image a warp, fp16 products and fp32 sums.
+// Internal: the convolutional stages of LeNet-5 on tensor cores, one image per warp, fp16 products and fp32 sums.
 #pragma once
 
 #include "models/fused_lenet5/gpu/common.cuh"
@@ -7,12 +7,13 @@
 
 namespace lenslet::fused_lenet5 {
 
-/// h1 in shared memory: [12 rows][3 planes][12 columns] of words, a word holds two channels as halves (kPlanes of the packer).
+/// h1 in shared memory: [12 rows][3 planes][12 columns] of words, a word holds two channels as halves (kPlanes of the
+/// packer).
 struct MmaH1 {
   static constexpr int kPlaneBytes = 12 * 4, kRowBytes = 3 * kPlaneBytes, kBytes = 12 * kRowBytes;
 };
 
-/// What a lane keeps of the convolutions' parameters, in registers: 72 of them.
+/// A lane's part of the convolutions' parameters, in 72 registers.
 struct MmaConvParameters {
   uint32_t conv1[16];      // B of [3 blocks of columns][5 rows of taps], one unused
   float conv1_bias[3][4];  // in the four places of D, where the first product of a sum starts from
@@ -40,14 +41,14 @@ struct MmaConvParameters {
   }
 };
 
-/// Two neighbouring pixels as halves, twice. mma reads an operand from four registers in a row, so a pair that stands in
-/// two operands is needed in two registers; made by different instructions, both are where they belong, while the
-/// compiler copies equal values about (48 copies an image).
+/// Two neighbouring pixels as halves, twice. mma reads an operand from four consecutive registers, so a pair that is
+/// part of two operands is needed in two registers. Different instructions make the two values; otherwise the compiler
+/// would recognise equal values and copy them (48 copies per image).
 struct PixelPair {
   uint32_t first, second;
 };
 
-/// As 1024 + x: 0x6400 is 1024, a unit there is one in the last place, so that bytes are put together without arithmetic.
+/// Returns 1024 + x: 0x6400 is 1024 and its last place is one unit, so bytes are inserted without arithmetic.
 __device__ __forceinline__ PixelPair load_pixel_pair(const uint8_t* pixels) {
   const uint32_t two = *reinterpret_cast<const uint16_t*>(pixels);
   return {__byte_perm(two, 0x64646464u, 0x4140), __byte_perm(two, 0x64646464u, 0x5150)};
@@ -58,9 +59,9 @@ __device__ __forceinline__ PixelPair load_pixel_pair(const float* pixels) {
   return {halves, halves};
 }
 
-/// conv1, ReLU and pooling of one image in shared memory. The image is cut into 24 strips of 8 columns of pixels x 10 rows,
-/// from which come 4 columns x 6 rows of outputs. A product is pixels [16, K] x filters [K, 24]: rows g and g + 8 are
-/// strip g of a set, at one row of pixels and at the next; columns are six channels at four neighbouring positions,
+/// conv1, ReLU and pooling of one image in shared memory. The image is cut into 24 strips of 8 columns of pixels x 10
+/// rows, from which come 4 columns x 6 rows of outputs. A product is pixels [16, K] x filters [K, 24]: rows g and g + 8
+/// are strip g of a set, at one row of pixels and at the next; columns are six channels at four neighbouring positions,
 /// ordered (kMmaConv1Channels) so that a lane ends up with the four positions of a pooling window, of three channels.
 template <typename Pixel>
 __device__ __forceinline__ void mma_conv1(const Pixel* image, const MmaConvParameters& parameters,
@@ -103,9 +104,9 @@ __device__ __forceinline__ void mma_conv1(const Pixel* image, const MmaConvParam
   }
 }
 
-/// conv2, ReLU and pooling of one image: a lane returns channels g and g + 8 as pairs of halves, at column t and rows 0..3.
-/// A product is filters [16, K] x h1 [K, a row of 8 positions]. Operand B needs no im2col: a lane reads each word it
-/// wants of h1 once, since row i of h1 serves the output rows i - 4 to i.
+/// conv2, ReLU and pooling of one image: a lane returns channels g and g + 8 as pairs of halves, at column t and rows
+/// 0..3. A product is filters [16, K] x h1 [K, a row of 8 positions]. Operand B needs no im2col: a lane reads each of
+/// its words of h1 once and uses row i for the output rows i - 4 to i.
 __device__ __forceinline__ uint4 mma_conv2(const unsigned char* h1, const MmaConvParameters& parameters,
                                            int lane) {
   const int g = lane / 4, t = lane % 4;

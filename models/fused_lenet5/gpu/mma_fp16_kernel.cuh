@@ -1,5 +1,5 @@
-// Internal: LeNet-5 on tensor cores, fp16 products and fp32 sums, one warp 8 images. docs/kernels/fused_lenet.md draws the
-// data's way.
+// Internal: LeNet-5 on tensor cores, fp16 products and fp32 sums, 8 images per warp. docs/kernels/fused_lenet.md has a
+// diagram of the data flow.
 #pragma once
 
 #include "models/fused_lenet5/gpu/mma_fp16_conv.cuh"
@@ -7,20 +7,20 @@
 
 namespace lenslet::fused_lenet5 {
 
-/// Shared memory of a block: the fully connected layers' parameters, then what each warp has of its own.
+/// Shared memory of a block: the fully connected layers' parameters, then the part of each warp.
 template <typename Pixel, int kWarps>
 struct MmaFp16Shared {
   static constexpr int kImageBytes = kPixels * static_cast<int>(sizeof(Pixel));
-  // h2 [8 images][32 pieces of 16 bytes]: piece `lane` is what that lane of mma_conv2 returns. The pitch puts the pieces of
-  // two images that are read together into different banks.
+  // h2 [8 images][32 pieces of 16 bytes]: piece `lane` is what that lane of mma_conv2 returns. The pitch puts the
+  // pieces of two images that are read together into different banks.
   static constexpr int kH2Pitch = 512 + 64, kH2Bytes = kMmaImagesARound * kH2Pitch;
   static constexpr int kWarpBytes = kImageBytes + MmaH1::kBytes + kH2Bytes;
   static constexpr int kBytes = MmaFp16Map::kFcBytes + kWarps * kWarpBytes;
 };
 
-/// The fully connected layers of 8 images, as weights [16 neurons a tile, inputs] x activations [inputs, 8 images]. What a
-/// product leaves in D becomes the next one's operand B by a transposition of 8 x 8 halves; nothing goes through memory.
-/// The lane gets the logits of classes g and, for g < 2, g + 8 of images 2t and 2t + 1.
+/// The fully connected layers of 8 images, as weights [16 neurons a tile, inputs] x activations [inputs, 8 images].
+/// What a product leaves in D becomes the next one's operand B by a transposition of 8 x 8 halves; nothing goes through
+/// memory. The lane gets the logits of classes g and, for g < 2, g + 8 of images 2t and 2t + 1.
 __device__ __forceinline__ void mma_fully_connected(const unsigned char* packed, const unsigned char* h2,
                                                     int h2_pitch, float (&logits)[4], int lane) {
   using Map = MmaFp16Map;
@@ -82,12 +82,14 @@ __device__ __forceinline__ void mma_fully_connected(const unsigned char* packed,
 }
 
 // computes    logits [count, 10] or predictions [count] of images [count, 28, 28], the whole network
-// work split  persistent blocks, one a multiprocessor; a warp convolves up to 8 images, one after the other, then puts them
-//             through the fully connected layers together; after the first round warps never wait for each other
-// memory      shared: 92 KB of fully connected weights in fragments, and a warp's image, h1 [12, 3, 12] words and h2
-//             [8, 128] words of two halves; registers: both convolutions' weights; the next image is on its way meanwhile
-// requires    compute capability 8.0, MmaFp16Shared::kBytes of shared memory (checked by mma.cu); images 16-byte aligned
-// measured    H200, 1,048,576 images of bytes, predictions: 1.66 to 1.70 ms = 615 to 632 M images/s (docs/kernels/fused_lenet.md)
+// work split  persistent blocks, one per multiprocessor; a warp convolves up to 8 images, one after another, then
+//             computes their fully connected layers together; after the first round warps never wait for each other
+// memory      shared: 92 KB of fully connected weights in fragments, and each warp's image, h1 [12, 3, 12] words and h2
+//             [8, 128] words of two halves; registers: both convolutions' weights; the next image is copied meanwhile
+// requires    compute capability 8.0, MmaFp16Shared::kBytes of shared memory (checked by mma.cu); images 16-byte
+//             aligned
+// measured    H200, 1,048,576 images of bytes, predictions: 1.66 to 1.70 ms = 615 to 632 M images/s
+//             (docs/kernels/fused_lenet.md)
 template <typename Pixel, typename Output, int kWarps>
 __global__ void __launch_bounds__(kWarps * 32, 1)
     fused_lenet5_mma_fp16_kernel(const Pixel* __restrict__ images, int64_t count, int images_a_round,
@@ -105,7 +107,7 @@ __global__ void __launch_bounds__(kWarps * 32, 1)
     commit_copies();
   };
 
-  // Rounds go to the blocks in turn: a small batch spreads over all multiprocessors.
+  // Blocks take rounds in turn, so that a small batch uses all multiprocessors.
   const int64_t stride = int64_t{kWarps} * gridDim.x * images_a_round;
   int64_t first = (int64_t{warp} * gridDim.x + blockIdx.x) * images_a_round;
   fetch(first);
@@ -115,9 +117,9 @@ __global__ void __launch_bounds__(kWarps * 32, 1)
   commit_copies();
   MmaConvParameters parameters;
   parameters.load(packed, lane);
-  wait_for_copies<1>();  // the image; the weights come while it is convolved
+  wait_for_copies<1>();  // the image; the weights arrive while it is convolved
 
-  // A warp without images comes once too: the weights that all have copied are waited for in one place.
+  // A warp without images also enters once, because all warps wait here for the weights that they copied together.
   for (bool weights_are_there = false; !weights_are_there || first < count; first += stride) {
     const int in_round = static_cast<int>(max(int64_t{0}, min(int64_t{images_a_round}, count - first)));
     for (int i = 0; i < in_round; ++i) {

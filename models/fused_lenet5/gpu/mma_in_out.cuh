@@ -1,4 +1,4 @@
-// Internal: how the tensor-core kernels read images and write results.
+// Internal: reading of images and writing of results in the tensor-core kernels.
 #pragma once
 
 #include "layers/conv/gpu/async_copy.cuh"
@@ -21,8 +21,8 @@ __device__ __forceinline__ void mma_write(const float* scratch, int images, Pred
   output[first + lane] = predict(logits);
 }
 
-/// Writes what a product [16 classes, 8 images] left in D for the first `images` of its images; all lanes of a warp.
-/// scratch [8, 10] is shared memory that nobody else uses.
+/// Writes the result D of a product [16 classes, 8 images] for the first `images` images; called by all lanes of a
+/// warp. scratch [8, 10] is shared memory of this warp alone.
 template <typename Output>
 __device__ __forceinline__ void mma_write_logits(const float (&logits)[4], float* scratch, int images,
                                                  Output* output, int64_t first, int lane) {

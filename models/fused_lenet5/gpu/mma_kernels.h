@@ -1,4 +1,4 @@
-// Internal: the kernels that the variant `mma` chooses from, and what they read.
+// Internal: the kernels of the variant `mma`, and their parameters.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace lenslet::fused_lenet5 {
 
-/// A warp's, at most: columns of one product in the fully connected layers.
+/// Largest number of images per warp: the columns of one product in the fully connected layers.
 constexpr int kMmaImagesARound = 8;
 
 /// One compiled kernel, (const Pixel* images, int64_t count, int images_a_round, const unsigned char* packed, Output*).
@@ -15,15 +15,15 @@ constexpr int kMmaImagesARound = 8;
 struct MmaKernel {
   const char* name;
   const void* function;
-  int warps;         // of a block, of which a multiprocessor runs one
-  int shared_bytes;  // of a block
+  int warps;         // per block; a multiprocessor runs one block
+  int shared_bytes;  // per block
 };
 
-/// For that input, output and shared memory of a block; asks for more than `shared_limit` where none fits.
+/// The kernel for that input, output and shared memory per block. If none fits, its shared_bytes exceed `shared_limit`.
 MmaKernel mma_fp16_kernel(const FusedRequest& request, size_t shared_limit);
 MmaKernel mma_tf32_kernel(const FusedRequest& request);
 
-/// The parameters in the order in which the kernel reads them.
+/// The parameters in the kernel's order.
 std::vector<unsigned char> pack_mma_fp16(const Lenet5Parameters& parameters, ElementType input);
 std::vector<unsigned char> pack_mma_tf32(const Lenet5Parameters& parameters, ElementType input);
 

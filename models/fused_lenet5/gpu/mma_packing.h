@@ -1,4 +1,4 @@
-// Internal: what the packers of the tensor-core kernels share.
+// Internal: common parts of the packers of the tensor-core kernels.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -11,7 +11,7 @@
 
 namespace lenslet::fused_lenet5 {
 
-/// Values rounded once, to the type that a kernel multiplies or adds in, at byte `at`. What is not put is zero.
+/// Stores values, rounded once to the type of the kernel's arithmetic, at byte `at`. All other bytes are zero.
 class MmaPacker {
  public:
   explicit MmaPacker(int bytes) : bytes_(static_cast<size_t>(bytes), 0) {}
@@ -37,9 +37,9 @@ inline FoldedConv1 conv1_for(const Lenet5Parameters& parameters, ElementType inp
   return plain;
 }
 
-// conv1 is pixels [16 runs of 8 columns, 5 rows x 8 columns] x filters [40, 24]: six channels at the four positions that
-// a run serves. The 24 columns are three blocks of 8, of which lane 4 g + t holds columns 2t and 2t + 1: the two positions
-// of window t % 2, for the channel that this lists for t / 2 and the block.
+// conv1 is pixels [16 runs of 8 columns, 5 rows x 8 columns] x filters [40, 24]: six channels at the four positions
+// that a run serves. The 24 columns are three blocks of 8, of which lane 4 g + t holds columns 2t and 2t + 1: the two
+// positions of window t % 2, for the channel that this lists for t / 2 and the block.
 constexpr int kMmaConv1Channels[2][3] = {{0, 1, 2}, {3, 4, 5}};
 
 /// A fully connected layer as weights [16 neurons a tile, inputs] x activations [inputs, 8 images].
@@ -48,11 +48,11 @@ struct MmaFcLayer {
   const Tensor& bias;    // [neurons]
   int tiles;
   int steps;                              // products along the inputs
-  int (*input_of)(int step, int column);  // which input stands in that column of a step
+  int (*input_of)(int step, int column);  // the input in that column of a step
 
   int neurons() const { return static_cast<int>(weight.shape()[0]); }
   int inputs() const { return static_cast<int>(weight.shape()[1]); }
-  /// Zero for a neuron or an input that the tiles have and the layer has not.
+  /// Zero for the padding of the tiles beyond the layer's neurons and inputs.
   double weight_at(int neuron, int step, int column) const {
     const int input = input_of(step, column);
     return neuron < neurons() && input < inputs() ? weight.data()[neuron * inputs() + input] : 0;

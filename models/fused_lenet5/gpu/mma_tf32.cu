@@ -1,4 +1,4 @@
-// The fused LeNet-5 with tf32 operands: mma_tf32_kernel.cuh compiled for what it may read and write.
+// The fused LeNet-5 with tf32 operands: mma_tf32_kernel.cuh instantiated for all input and output types.
 #include "models/fused_lenet5/gpu/mma_tf32_kernel.cuh"
 
 namespace lenslet::fused_lenet5 {

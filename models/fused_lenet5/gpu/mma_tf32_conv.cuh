@@ -1,5 +1,5 @@
-// Internal: the convolutional stages of LeNet-5 on tensor cores, one image a warp, tf32 products and fp32 sums. The
-// scheme is that of mma_fp16_conv.cuh; a product is half as deep, and h1 is fp32 with a plane a channel.
+// Internal: the convolutional stages of LeNet-5 on tensor cores, one image per warp, tf32 products and fp32 sums. As in
+// mma_fp16_conv.cuh, but a product is half as deep, and h1 is fp32 with one plane per channel.
 #pragma once
 
 #include "models/fused_lenet5/gpu/common.cuh"
@@ -13,7 +13,7 @@ struct MmaTf32H1 {
   static constexpr int kPlane = 12, kRow = 6 * kPlane, kBytes = 12 * kRow * 4;
 };
 
-/// What a lane keeps of the convolutions' parameters, in registers: 128 of them.
+/// A lane's part of the convolutions' parameters, in 128 registers.
 struct MmaTf32ConvParameters {
   uint32_t conv1[32];      // B of [3 blocks of columns][5 rows of taps][2], two unused
   float conv1_bias[3][4];  // in the four places of D, where the first product of a sum starts from

@@ -6,11 +6,12 @@
 
 namespace lenslet::fused_lenet5 {
 
-/// Shared memory of a block: activations of its 64 images, then what each warp has of its own. Pitches of 16 words modulo 32:
-/// two neighbouring images' pieces of 16 bytes lie in different banks.
+/// Shared memory of a block: activations of its 64 images, then the part of each warp. Pitches are 16 words modulo 32,
+/// so that the 16-byte pieces of two neighbouring images are in different banks.
 template <typename Pixel>
 struct MmaTf32Shared {
-  static constexpr int kWarps = 8;  // a lane then has 255 registers, and a tile of fc1's neurons is a warp's
+  static constexpr int kWarps =
+      8;  // a lane then has 255 registers, and each warp has one tile of fc1's neurons
   static constexpr int kImages = kWarps * kMmaImagesARound;
   static constexpr int kH2Pitch = 256 + 16, kF1Pitch = 128 + 16,
                        kF2Pitch = 96 + 16;  // floats; f2 takes h2's place
@@ -63,12 +64,13 @@ __device__ __forceinline__ void mma_tf32_store(const float (&sums)[kTiles][4], f
 }
 
 // computes    logits [count, 10] or predictions [count] of images [count, 28, 28], the whole network
-// work split  persistent blocks of 8 warps, one a multiprocessor; a warp convolves up to 8 images, one after the other;
-//             then the block puts its 64 through the fully connected layers, a warp 16 neurons of fc1 and fc2, 8 images
-//             of fc3
-// memory      shared: activations of 64 images between the layers, and a warp's image and h1; registers: both
-//             convolutions' weights; the fully connected weights, 185 KB, come from L2, once for 64 images
-// requires    compute capability 8.0, MmaTf32Shared::kBytes of shared memory (checked by mma.cu); images 16-byte aligned
+// work split  persistent blocks of 8 warps, one per multiprocessor; a warp convolves up to 8 images, one after another;
+//             then the block computes the fully connected layers of its 64 images, a warp 16 neurons of fc1 and fc2 and
+//             8 images of fc3
+// memory      shared: activations of 64 images between the layers, and each warp's image and h1; registers: both
+//             convolutions' weights; the fully connected weights, 185 KB, are read from L2 once per 64 images
+// requires    compute capability 8.0, MmaTf32Shared::kBytes of shared memory (checked by mma.cu); images 16-byte
+//             aligned
 // measured    H200, 1,048,576 images of bytes, predictions: 3.86 ms = 272 M images/s (docs/kernels/fused_lenet.md)
 template <typename Pixel, typename Output>
 __global__ void __launch_bounds__(MmaTf32Shared<Pixel>::kWarps * 32, 1)
@@ -97,7 +99,7 @@ __global__ void __launch_bounds__(MmaTf32Shared<Pixel>::kWarps * 32, 1)
   parameters.load(packed, lane);
   wait_for_copies<0>();
 
-  // Warp 0 has the block's first images: where it has none, no other has.
+  // Warp 0 has the block's first images: if it has none, no other warp has any.
   for (int64_t of_warp_0 = int64_t{blockIdx.x} * images_a_round; of_warp_0 < count;
        of_warp_0 += stride, first += stride) {
     const int in_round = static_cast<int>(max(int64_t{0}, min(int64_t{images_a_round}, count - first)));
@@ -134,7 +136,7 @@ __global__ void __launch_bounds__(MmaTf32Shared<Pixel>::kWarps * 32, 1)
                                       f2 + warp * kMmaImagesARound * Shared::kF2Pitch, Shared::kF2Pitch,
                                       logits, lane);
     mma_write_logits(logits[0], f1 + warp * kMmaImagesARound * kClasses, in_round, output, first, lane);
-    __syncthreads();  // f2 has been read: h2 may take its place
+    __syncthreads();  // until f2 has been read: h2 then overwrites it
   }
 }
 

@@ -1,4 +1,4 @@
-// Internal: where the parameters of the tf32 tensor-core kernel lie, in the order of mma's fragments.
+// Internal: the layout of the parameters of the tf32 tensor-core kernel, in the order of mma's fragments.
 #pragma once
 
 namespace lenslet::fused_lenet5 {

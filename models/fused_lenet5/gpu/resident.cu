@@ -1,4 +1,4 @@
-// The GPU side of ResidentLenet5: which cluster, and its launch.
+// The GPU side of ResidentLenet5: choice of the cluster, and the launch.
 #include "models/fused_lenet5/gpu/resident_kernel.cuh"
 #include "models/fused_lenet5/gpu/resident_launch.h"
 #include "models/fused_lenet5/gpu/small_launch.cuh"

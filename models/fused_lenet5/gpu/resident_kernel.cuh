@@ -1,4 +1,4 @@
-// A kernel that stays: LeNet-5 for images as they come, by one cluster. Internal: includes CUDA.
+// The resident kernel: one cluster computes LeNet-5 for images as they arrive. Internal: includes CUDA.
 #pragma once
 
 #include "models/fused_lenet5/gpu/small_kernel.cuh"
@@ -10,9 +10,9 @@ struct ResidentArguments {
   resident::Memory* memory;  // page-locked host memory
   const float* packed;
   uint64_t launch;       // written to memory->ended at the end
-  uint64_t first_image;  // that is not answered yet
-  int64_t idle_ns;       // without an image, after which it ends
-  int64_t lease_ns;      // after which it ends before the next image
+  uint64_t first_image;  // the first one without an answer
+  int64_t idle_ns;       // time without an image after which it ends
+  int64_t lease_ns;      // time after which it ends before the next image
   Conv1Parameters conv1;
 };
 
@@ -30,8 +30,8 @@ __device__ __forceinline__ int64_t global_ns() {
   return now;
 }
 
-/// The leader's watch over one slot: 112 threads, a word each. Returns once the word is there, or once thread 0 has seen a
-/// reason to end, which word 0 then says to every block.
+/// The leader polls one slot with 112 threads, one word each. Returns when the word has arrived, or when thread 0 has
+/// found a reason to end, which word 0 then passes to every block.
 class SlotWatch {
  public:
   __device__ SlotWatch(const ResidentArguments& args, int* ends)
@@ -46,7 +46,7 @@ class SlotWatch {
       const int64_t now = decides ? global_ns() : 0;  // while the load is on its way
       const bool leased = !decides || now - launched_ <= args_.lease_ns;
       const uint64_t tag = resident::image_tag(word);
-      // Where thread 0 turns an image away, what the other threads return is ignored: word 0 ends the kernel.
+      // If thread 0 refuses an image, word 0 ends the kernel and the results of the other threads are ignored.
       if (tag == resident::tag_of(image) && leased) return word;
       if (decides) {
         if (began == 0) began = now;
@@ -58,11 +58,11 @@ class SlotWatch {
 
  private:
   const ResidentArguments& args_;
-  int* ends_;  // in shared memory; touched by atomics alone, because nothing orders the threads of a watch
+  int* ends_;  // in shared memory; accessed only by atomics, because the polling threads are not ordered
   int64_t launched_;
 };
 
-/// Which blocks need word `word` of an image, a bit each. Word 0 goes to all.
+/// The blocks that need word `word` of an image, one bit each. Word 0 goes to all.
 template <class T>
 __device__ __forceinline__ bool needs_word(int block, int word) {
   const int row = 4 * position_row(block * T::kPositions);
@@ -72,11 +72,11 @@ __device__ __forceinline__ bool needs_word(int block, int word) {
          word % 4 < column + kColumns;
 }
 
-// computes   logits and predictions of images in the slots of `memory`, one after the other, until it is told to end, idle or
-//            out of its lease
-// work split as fused_lenet5_small_kernel; block 0 watches the host's memory and sends the others what they need of an image
-// memory     5 to 14 KiB a block; all weights in registers
-// requires   compute capability 9.0, one cluster, packed parameters of the same Tile; ResidentLenet5 sees to it
+// computes   logits and predictions of images in the slots of `memory`, one after another, until it is stopped, is idle
+//            or its lease ends
+// work split as fused_lenet5_small_kernel; block 0 polls the host's memory and sends the others their parts of an image
+// memory     5 to 14 KiB per block; all weights in registers
+// requires   compute capability 9.0, one cluster, packed parameters of the same Tile (ResidentLenet5 ensures it)
 // measured   H200, docs/results.md, "One call, wall time"
 template <class T>
 __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
 
   uint32_t parity = 0;
   for (uint64_t image = args.first_image;; ++image, parity ^= 1) {
-    cluster_wait();  // every block has begun, or is done with the image before
+    cluster_wait();  // until every block has begun, or has finished the previous image
     if (watches) {
       const uint64_t word = watch.wait(image);
       const uint32_t to = shared_address(words + thread), barrier = shared_address(&block.image_arrived);
@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
         store_async((readers >> r & 1) != 0, in_block(to, r), word, in_block(barrier, r));
     }
     barrier_wait(&block.image_arrived, parity);
-    // All blocks have the same word 0 and so agree.
+    // All blocks have the same word 0, so all take the same branch.
     if (resident::image_tag(words[0]) == resident::kStopTag) break;
     if (reads) {
       const uint64_t word = words[(row0 + row) * 4 + column];

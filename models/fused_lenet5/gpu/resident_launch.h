@@ -8,7 +8,7 @@
 
 namespace lenslet::small_lenet5 {
 
-/// A resident kernel with its parameters on the device of `stream`, whose launches it goes to.
+/// A resident kernel with its parameters on the device of `stream`, on which it is launched.
 class ResidentLaunch {
  public:
   /// Throws UnavailableError with the reason, DeviceError, MemoryError.
@@ -24,7 +24,7 @@ class ResidentLaunch {
   int blocks_ = 0;
 };
 
-/// Throws DeviceError where something on the stream failed. Does not wait.
+/// Throws DeviceError if work on the stream failed. Does not wait.
 void throw_on_failure(Stream& stream);
 
 }  // namespace lenslet::small_lenet5

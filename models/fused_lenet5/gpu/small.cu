@@ -1,15 +1,18 @@
-// The fused LeNet-5 for a few images, where the time of one counts and not how many at once:
+// The fused LeNet-5 for a few images, with the lowest latency:
 //   x [N, 28, 28] -> h1 = pool(relu(conv1 x)) [N, 6, 12, 12] -> h2 = pool(relu(conv2 h1)) [N, 16, 4, 4]
 //     -> relu(fc1 h2) [N, 120] -> relu(fc2) [N, 84] -> fc3 [N, 10]
 //
-// One launch; a cluster of up to 16 blocks computes one image. Blocks split conv1 and conv2 by position, with the halo computed
-// twice instead of exchanged, and fc1 by input, so that its partial sums are all that crosses between blocks:
-// they are stored straight into the leader's shared memory (distributed shared memory, NVIDIA Hopper tuning guide), and it computes the
-// rest. Splitting a sum's inputs so is "split-K" of matrix products (NVIDIA CUTLASS, "efficient GEMM in CUDA"). What the model needs of
-// its weights a block loads while it waits for the image, or for the launch before (programmatic dependent launch).
+// One launch; a cluster of up to 16 blocks computes one image. Blocks split conv1 and conv2 by position; both
+// neighbours compute the halo instead of exchanging it. They split fc1 by input, so only its partial sums pass between
+// blocks. These are stored directly into the leader's shared memory (distributed shared memory, NVIDIA Hopper tuning
+// guide), and the leader
+// computes the rest. Splitting the inputs of a sum is the "split-K" of matrix products (NVIDIA CUTLASS, "efficient GEMM
+//          in
+// CUDA"). A block loads its weights while it waits for the image, or for the previous launch (programmatic dependent
+// launch).
 //
-// fp32: products and sums in fp32. fp16: weights rounded to fp16 and multiplied in fp32, like everything else: at these
-// batches neither bytes nor products take the time, and activations need not be rounded.
+// fp32: products and sums in fp32. fp16: weights are rounded to fp16 and multiplied in fp32. At these batch sizes
+// neither bytes nor products limit the time, so activations need not be rounded.
 #include <algorithm>
 
 #include "framework/cuda_check.h"
@@ -26,7 +29,7 @@ using namespace small_lenet5;
 
 using SmallFunction = void (*)(SmallArguments);
 
-/// A kernel for one size of clusters.
+/// The kernel for one cluster size.
 struct SmallChoice {
   int blocks, tail_bytes;
   SmallFunction kernel;
@@ -69,7 +72,7 @@ class SmallOperator : public Operator {
   }
 
  private:
-  // The more blocks compute an image the sooner it is done, as long as all images find a place.
+  // More blocks per image are faster, as long as all images run at once.
   void choose(const std::vector<SmallChoice>& choices) {
     for (const SmallChoice& candidate : choices) {
       const int places = clusters_at_once(reinterpret_cast<const void*>(candidate.kernel), candidate.blocks,
@@ -82,7 +85,7 @@ class SmallOperator : public Operator {
     if (clusters_ == 0)
       throw UnavailableError("fused LeNet-5, variant small: the GPU has no place for a cluster");
   }
-  // From how many images on smaller clusters were measured to be faster, places or not.
+  // The number of images from which smaller clusters were measured to be faster, even if the larger ones fit.
   static int most_images(int blocks) {
     return blocks == 16 ? 1 : blocks == 8 ? 8 : blocks == 4 ? 16 : INT32_MAX;
   }
@@ -104,11 +107,11 @@ class Small : public FusedLenet5Variant {
     }
     return clusters_supported(request.device);
   }
-  // Beyond, clusters take turns and other variants keep more of the GPU busy.
+  // Beyond that, clusters take turns, and other variants use more of the GPU.
   bool suits(const FusedRequest& request) const override {
     return request.batch <= (request.math == MathMode::kFp32 ? 66 : 16);
   }
-  // The larger the batch the fewer blocks share an image, and so split its sums.
+  // The number of blocks per image, and so the split of its sums, depends on the batch size.
   Determinism determinism(const FusedRequest& /*request*/) const override { return Determinism::kBitwise; }
   double logit_bound(const Lenet5Parameters& parameters, const FusedRequest& request) const override {
     const LayerRounding layer{request.math == MathMode::kFp16 ? kUnitFp16 : kUnitFp32, 0, kUnitFp32};

@@ -1,5 +1,6 @@
-// Clusters of blocks, from compute capability 9.0 on: ranks, barriers, and stores into another block's shared memory that
-// complete a barrier there. Internal: includes CUDA. After the PTX ISA, "mbarrier", "st.async" and "barrier.cluster".
+// Clusters of blocks, from compute capability 9.0 on: ranks, barriers, and stores into another block's shared memory
+// that complete a barrier there. Internal: includes CUDA. After the PTX ISA, "mbarrier", "st.async" and
+// "barrier.cluster".
 #pragma once
 
 #include <cstdint>
@@ -27,11 +28,11 @@ __device__ __forceinline__ uint32_t in_block(uint32_t address, int rank) {
   return there;
 }
 
-/// All threads of the cluster arrive, then wait; what one wrote before it arrived, the others see after they waited.
+/// All threads of the cluster arrive, then wait. Writes before the arrival are visible to all after the wait.
 __device__ __forceinline__ void cluster_arrive() {
   LENSLET_FROM_SM90("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
-/// Orders nothing: for barriers alone, which barriers_ready() publishes.
+/// Without memory ordering: only for barriers, which barriers_ready() publishes.
 __device__ __forceinline__ void cluster_arrive_relaxed() {
   LENSLET_FROM_SM90("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
@@ -39,7 +40,7 @@ __device__ __forceinline__ void cluster_wait() {
   LENSLET_FROM_SM90("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-/// A barrier in shared memory that completes a phase once one thread has arrived and the bytes it said have come.
+/// A barrier in shared memory that completes a phase when one thread and its expected number of bytes have arrived.
 __device__ __forceinline__ void barrier_init(uint64_t* barrier) {
   LENSLET_FROM_SM90("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
 }
@@ -60,7 +61,7 @@ __device__ __forceinline__ void barrier_wait(uint64_t* barrier, uint32_t parity)
       : "memory");
 }
 
-/// Stores that count towards a barrier of the block they go to; where `wanted`.
+/// Stores, if `wanted`, that count towards a barrier of the destination block.
 __device__ __forceinline__ void store_async(bool wanted, uint32_t target, float value, uint32_t barrier) {
   LENSLET_FROM_SM90(
       "{\n.reg .pred wanted;\nsetp.ne.b32 wanted, %3, 0;\n"
@@ -84,7 +85,7 @@ __device__ __forceinline__ void store_async(bool wanted, uint32_t target, uint4 
       : "memory");
 }
 
-/// Starts copying whole 16 bytes from device memory; the barrier must expect them.
+/// Starts a copy of multiples of 16 bytes from device memory; the barrier must expect them.
 __device__ __forceinline__ void bulk_copy(void* target, const void* source, int bytes, uint64_t* barrier) {
   LENSLET_FROM_SM90(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
@@ -93,11 +94,11 @@ __device__ __forceinline__ void bulk_copy(void* target, const void* source, int 
       : "memory");
 }
 
-/// The launch after this one may begin before this one ends: it waits in wait_for_launch_before().
+/// Lets the next launch begin before this one ends; it waits in wait_for_launch_before().
 __device__ __forceinline__ void let_next_launch_begin() {
   LENSLET_FROM_SM90("griddepcontrol.launch_dependents;");
 }
-/// Nothing that an earlier launch writes may be read, and nothing it reads written, before this.
+/// Waits for earlier launches. Before it, do not read what they write, and do not write what they read.
 __device__ __forceinline__ void wait_for_launch_before() {
   LENSLET_FROM_SM90("griddepcontrol.wait;" ::: "memory");
 }

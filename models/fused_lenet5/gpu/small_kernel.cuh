@@ -1,11 +1,11 @@
-// LeNet-5 for a few images, each by a cluster of blocks. Internal: includes CUDA.
+// LeNet-5 for a few images, one cluster of blocks per image. Internal: includes CUDA.
 #pragma once
 
 #include "models/fused_lenet5/gpu/small_stages.cuh"
 
 namespace lenslet::small_lenet5 {
 
-/// A kernel for clusters of n blocks; compilers below 9.0 know no such attribute.
+/// A kernel for clusters of n blocks; the attribute does not exist for architectures below 9.0.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 #define LENSLET_CLUSTER(n)
 #else
@@ -16,9 +16,8 @@ struct SmallArguments {
   const void* input;  // [count, 28, 28] pixels
   void* output;       // [count, 10] logits or [count] predictions
   int64_t count;
-  const float* packed;  // as Tile says
-  bool
-      input_on_host;  // page-locked memory: one block of a cluster reads it, and the others get it from there
+  const float* packed;  // in the order of Tile
+  bool input_on_host;   // page-locked memory: one block of a cluster reads it and sends it to the others
   bool logits;
   Conv1Parameters conv1;
 };
@@ -33,7 +32,7 @@ __device__ __forceinline__ float4 four_pixels(const float* at) {
   return *reinterpret_cast<const float4*>(at);
 }
 
-/// One store of eight bytes, so that a host which watches them sees both or none.
+/// One store of eight bytes, so that a polling host sees both or none.
 __device__ __forceinline__ void store_prediction(Prediction* at, const Prediction& prediction) {
   asm volatile(
       "{\n.reg .b64 both;\nmov.b64 both, {%1, %2};\nst.relaxed.sys.global.b64 [%0], both;\n}" ::"l"(at),
@@ -41,8 +40,8 @@ __device__ __forceinline__ void store_prediction(Prediction* at, const Predictio
       : "memory");
 }
 
-/// Sends the pixels at `image`, 16 bytes a thread, to every block that has rows of them in its share. The host's memory takes
-/// a microsecond to answer, and several blocks that ask for the same bytes get them one after the other.
+/// Sends the pixels at `image`, 16 bytes per thread, to every block that needs rows of them. A read of host memory
+/// takes a microsecond, and reads of the same bytes by several blocks are serialised.
 template <class T, typename Pixel>
 __device__ __forceinline__ void relay_image(const Pixel* image, unsigned char* raw, uint64_t* arrived) {
   constexpr int kImageBytes = kSide * kSide * static_cast<int>(sizeof(Pixel));
@@ -61,9 +60,11 @@ __device__ __forceinline__ void relay_image(const Pixel* image, unsigned char* r
 }
 
 // computes   logits or predictions of `count` images
-// work split a cluster of 2 to 16 blocks an image, 256 threads each: conv1 and conv2 by position, fc1 by input, the rest in block 0
-// memory     a block 5 to 14 KiB for its share, block 0 45 KiB for the weights of fc2 and fc3; filters in registers
-// requires   compute capability 9.0, a grid of whole clusters, packed parameters of the same Tile; SmallOperator sees to it
+// work split a cluster of 2 to 16 blocks per image, 256 threads each: conv1 and conv2 by position, fc1 by input, the
+//            rest in block 0
+// memory     5 to 14 KiB per block for its part, 45 KiB in block 0 for the weights of fc2 and fc3; filters in registers
+// requires   compute capability 9.0, a grid of whole clusters, packed parameters of the same Tile (SmallOperator
+//            ensures it)
 // measured   H200, docs/results.md, "One call, wall time"
 template <class T, typename Pixel>
 __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
@@ -72,7 +73,7 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
   constexpr int kShareBytes =
       T::kImageRows * kSide * static_cast<int>(sizeof(Pixel));  // whole rows, as relayed
   constexpr int kPartBytes = T::kBlocks * kF1 * 4, kTailBytes = T::kTailFloats * 4;
-  constexpr bool kFc1Late = T::kBlocks == 2;  // registers that conv1 takes
+  constexpr bool kFc1Late = T::kBlocks == 2;  // conv1 needs the registers
   __shared__ BlockMemory<T> block;
   __shared__ uint64_t tail_arrived;
   __shared__ alignas(16) unsigned char raw[kImagePixels * sizeof(Pixel)];
@@ -96,7 +97,7 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
   }
   if (thread >= kF1 && thread < 128) block.f1[thread] = 0;
   cluster_arrive_relaxed();
-  // The last threads read the block's share of an image, four pixels each.
+  // The last threads read the block's part of an image, four pixels each.
   const int reader = thread - (kThreads - kReaders), row = reader / kFours, four = reader % kFours;
   const bool reads = reader >= 0 && row < T::kImageRows;
   const int corner =
@@ -105,7 +106,7 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
 
   uint32_t parity = 0;
   for (int64_t n = blockIdx.x / T::kBlocks;; n += clusters, parity ^= 1) {
-    Weights<T> weights{};  // else what a warp does not load lives on from the image before
+    Weights<T> weights{};  // initialised, so that values of the previous image need no registers
     weights.load_conv(args.packed, args.conv1);
     if (!kFc1Late) weights.load_fc1(args.packed, rank);
     wait_for_launch_before();
@@ -113,7 +114,7 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
     float4 pixels{};
     if (reads && !args.input_on_host) pixels = four_pixels(image + offset);
     const Places<T> places(rank);
-    cluster_wait();  // every block has begun, or is done with the image before
+    cluster_wait();  // until every block has begun, or has finished the previous image
     if (args.input_on_host) {
       if (rank == 0) relay_image<T>(image, raw, &block.image_arrived);
       if (reads) {

@@ -1,4 +1,4 @@
-// Launching kernels of clusters. Internal: includes CUDA.
+// Launches of cluster kernels. Internal: includes CUDA.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,7 +12,7 @@
 
 namespace lenslet::small_lenet5 {
 
-/// Whether the GPU has clusters; yes where there is no such GPU: the answer is about the request alone.
+/// Whether the GPU supports clusters; yes if there is no such GPU, because the answer depends only on the request.
 inline Support clusters_supported(Device device) {
   const CudaStatus& cuda = cuda_status();
   const auto ordinal = static_cast<size_t>(device.ordinal);
@@ -23,8 +23,8 @@ inline Support clusters_supported(Device device) {
                             ".", capability % 10, ": use another variant"));
 }
 
-/// How many clusters of `kernel` fit the current device at once; 0 where it has no clusters of that size. Prepares the
-/// kernel for them.
+/// Number of clusters of `kernel` that run at once on the current device; 0 if it does not support that size. Prepares
+/// the kernel for them.
 inline int clusters_at_once(const void* kernel, int blocks, int dynamic_shared_bytes) {
   constexpr int kPortable = 8;
   LENSLET_CUDA_CHECK(
@@ -44,15 +44,15 @@ inline int clusters_at_once(const void* kernel, int blocks, int dynamic_shared_b
   int clusters = 0;
   const cudaError_t error = cudaOccupancyMaxActiveClusters(&clusters, kernel, &config);
   if (error == cudaErrorInvalidClusterSize) {
-    (void)cudaGetLastError();  // not sticky: the next smaller size may do
+    (void)cudaGetLastError();  // not sticky: the next smaller size may work
     return 0;
   }
   LENSLET_CUDA_CHECK(error);
   return clusters;
 }
 
-/// Enqueues `clusters` clusters of `blocks` blocks; throws DeviceError with the kernel's `name` where the launch fails. With
-/// `early` they may begin before the launch before them ends: the kernel waits for it where it must.
+/// Enqueues `clusters` clusters of `blocks` blocks. Throws DeviceError with the kernel's `name` if the launch fails.
+/// With `early` they may begin before the previous launch ends; the kernel then waits for it.
 template <typename Arguments>
 void launch_clusters(const char* name, void (*kernel)(Arguments), int clusters, int blocks,
                      int dynamic_shared_bytes, bool early, Stream& stream, const Arguments& arguments) {

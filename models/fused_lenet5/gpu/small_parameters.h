@@ -1,4 +1,4 @@
-// Internal: LeNet-5's parameters in the order in which the small kernels' threads hold them.
+// Internal: LeNet-5's parameters in the order of the small kernels' threads.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ namespace lenslet::small_lenet5 {
 /// rounded to fp16.
 Conv1Parameters pack_conv1(const Lenet5Parameters& parameters, ElementType input, MathMode math);
 
-/// What lies in device memory for clusters of `blocks` (2, 4, 8 or 16): Tile<blocks>::kPackedFloats values.
+/// The parameters in device memory for clusters of `blocks` (2, 4, 8 or 16): Tile<blocks>::kPackedFloats values.
 std::vector<float> pack_parameters(const Lenet5Parameters& parameters, int blocks, MathMode math);
 
 }  // namespace lenslet::small_lenet5

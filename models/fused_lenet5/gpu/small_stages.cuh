@@ -1,8 +1,8 @@
 // The stages of the small kernels, for all threads of a block. Internal: includes CUDA.
 //
-// Each stage is bound by the time of its longest chain, not by any unit's rate, and next by shared memory, which hands a
-// warp 128 bytes a cycle whether lanes read the same word or not. So filters stay in registers, a thread computes as many sums as it
-// can from what it reads, and sums over lanes are exchanged by halves.
+// Each stage is bound first by its longest dependency chain, and then by shared memory, which gives a warp 128 bytes
+// per cycle even if lanes read the same word. So filters stay in registers, a thread computes as many sums as possible
+// from the values it reads, and sums over lanes are exchanged by halves.
 #pragma once
 
 #include "models/fused_lenet5/gpu/common.cuh"
@@ -17,7 +17,7 @@ struct BlockMemory {
   alignas(16) float h1[kMaps1 * T::kPlane1];
   alignas(16) float h2[T::kPositions * kMaps2];
   // Of the leader, block 0:
-  float partial[T::kBlocks * kF1];  // fc1's sums, a part from each block
+  float partial[T::kBlocks * kF1];  // partial sums of fc1 from each block
   alignas(16) float f1[128];        // the last eight zero
   alignas(16) float f2[kF2];
   uint64_t parts_arrived;
@@ -25,7 +25,8 @@ struct BlockMemory {
   uint64_t image_arrived;
 };
 
-/// sums[4 k + 2 y + x] += filter k at (y, x) of the 6 x 6 values from `corner`: a 2 x 2 window of each of kMaps convolutions.
+/// sums[4 k + 2 y + x] += filter k at (y, x) of the 6 x 6 values from `corner`: a 2 x 2 window of each of kMaps
+/// convolutions.
 template <int kMaps, int kPitch>
 __device__ __forceinline__ void correlate(const float* corner, const Filter* filters,
                                           float (&sums)[kMaps * 4]) {
@@ -88,7 +89,7 @@ __device__ __forceinline__ void conv2_stage(BlockMemory<T>& block, const Places<
                                             const Weights<T>& weights) {
   const int lane = lane_of();
   if (warp_of() < T::kConv2FirstWarp) return;
-    // A round further lie the four positions to the right.
+    // The next round has the four positions to the right.
 #pragma unroll 1
   for (int round = 0; round < T::kConv2Rounds; ++round) {
     float sums[T::kConv2Maps * 4] = {};
@@ -99,7 +100,7 @@ __device__ __forceinline__ void conv2_stage(BlockMemory<T>& block, const Places<
     // Two maps: lane 4 k + 2 y + x has place (y, x) of map k. One: lanes 4 y + 2 x and the next have it.
     constexpr int kFarBit = T::kConv2Maps == 2 ? 2 : 4;
     int most = __float_as_int(sums[0] + weights.bias2);
-    // As integers: the order of floats from zero up, NaN on top, and what is negative becomes zero anyway.
+    // As integers: non-negative floats keep their order, NaN is the largest, and negative values become zero anyway.
     most = max(most, __shfl_xor_sync(~0u, most, kFarBit));
     most = max(most, __shfl_xor_sync(~0u, most, kFarBit / 2));
     if ((lane & (T::kConv2Maps == 2 ? 3 : 7)) == 0) {
@@ -126,7 +127,7 @@ __device__ __forceinline__ void fc1_stage(BlockMemory<T>& block, const Places<T>
               in_block(shared_address(&block.parts_arrived), kLeader));
 }
 
-/// In the leader, once every part is there: the rest. Returns the logits, in lanes 0..9 of warp 0.
+/// In the leader, when every part has arrived: computes the rest. Returns the logits in lanes 0..9 of warp 0.
 template <class T>
 __device__ __forceinline__ float tail_stage(BlockMemory<T>& block, const Places<T>& places,
                                             const TailWeights<T>& weights) {
@@ -166,7 +167,8 @@ __device__ __forceinline__ float tail_stage(BlockMemory<T>& block, const Places<
   return weights.bias_f3 + (all + __shfl_down_sync(~0u, all, 10) + __shfl_down_sync(~0u, all, 20));
 }
 
-/// Class and probability of the logits in lanes 0..9, for all lanes of a warp. A NaN among them makes the probability NaN.
+/// Class and probability of the logits in lanes 0..9, for all lanes of a warp. A NaN among them makes the probability
+/// NaN.
 __device__ __forceinline__ Prediction predict_from_lanes(float logit) {
   Prediction prediction;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900

@@ -1,4 +1,4 @@
-// What a thread of the small kernels holds: its places and its parameters. Internal: includes CUDA.
+// The state of a thread of the small kernels: its positions and its parameters. Internal: includes CUDA.
 #pragma once
 
 #include "models/fused_lenet5/gpu/common.cuh"
@@ -9,7 +9,7 @@ namespace lenslet::small_lenet5 {
 __device__ __forceinline__ int lane_of() { return static_cast<int>(threadIdx.x & 31); }
 __device__ __forceinline__ int warp_of() { return static_cast<int>(threadIdx.x >> 5); }
 
-/// Weights pass the first cache: every block reads its own once.
+/// Weights bypass L1, because every block reads its own once.
 __device__ __forceinline__ float4 load_group(const float* at) {
   float4 v;
   asm volatile("ld.global.nc.L1::no_allocate.v4.f32 {%0,%1,%2,%3}, [%4];"
@@ -28,8 +28,8 @@ struct Filter {  // 5 x 5
   }
 };
 
-/// Sums kCount values over the lanes that differ in the bits below 2 * kBit. A lane keeps half of them at each step, so that
-/// values[0] becomes the sum of value kept_value(lane), in lanes that differ only where nothing was left to halve.
+/// Sums kCount values over the lanes that differ in the bits below 2 * kBit. A lane keeps half of them at each step, so
+/// that values[0] becomes the sum of value kept_value(lane), in lanes that differ only where nothing was left to halve.
 template <int kBit, int kCount>
 __device__ __forceinline__ void sum_over_lanes(float* values) {
   if constexpr (kCount == 1) {
@@ -60,7 +60,7 @@ __device__ __forceinline__ int kept_value(int lane) {
   }
 }
 
-/// Where a thread reads and writes, worked out before there is an image to wait for.
+/// The positions that a thread reads and writes, computed before it waits for an image.
 template <class T>
 struct Places {
   int corner1, out1;   // conv1, in `image` and `h1`
@@ -86,7 +86,7 @@ struct Places {
     const int index2 = kept_value<8, T::kFc2Outputs>(lane);
     const bool writes = warp < T::kFc2Warps && index2 < T::kFc2Outputs && (lane & 1) == 0;
     out_f2 = writes ? (2 * warp + (lane >> 4)) * T::kFc2Outputs + index2 : -1;
-    // Without this the compiler works them out where they are used, behind the barriers.
+    // Without this the compiler computes them at their use, after the barriers.
     for (int* place : {&corner1, &out1, &corner2, &out2, &part, &input1, &input2, &out_f2}) {
       asm volatile("" : "+r"(*place));
     }
@@ -111,7 +111,7 @@ struct Weights {
     const int lane = lane_of(), warp = warp_of(), thread = static_cast<int>(threadIdx.x);
     if (warp < T::kConv1Warps) {
       int map = min(thread / T::kMapThreads, kMaps1 / T::kConv1Maps - 1) * T::kConv1Maps;
-      asm volatile("" : "+r"(map));  // or the compiler keeps them in registers from one image to the next
+      asm volatile("" : "+r"(map));  // otherwise the compiler keeps them in registers between images
 #pragma unroll
       for (int k = 0; k < T::kConv1Maps; ++k) {
         const float* const at = first.weight + (map + k) * kFilterStride;
@@ -143,7 +143,7 @@ struct Weights {
   }
 };
 
-/// Those of the leader's tail.
+/// The parameters of the leader's last layers.
 template <class T>
 struct TailWeights {
   float4 fc2[T::kFc2Outputs][2], fc3[7];

@@ -1,8 +1,10 @@
-// Internal: how an image is cut among the blocks of a cluster, and where the small kernels' packed parameters lie.
+// Internal: the split of an image among the blocks of a cluster, and the layout of the small kernels' packed
+// parameters.
 //
-// conv2's 4 x 4 pooled positions are dealt to the blocks, each with all that it sees of h1 (6 rows and columns a position, 2
-// more for a neighbour) and of the image (16, and 4 more). What neighbours both see of h1 they both compute: that takes less
-// time than to hand it over. After conv2 a block has a share of fc1's inputs, and computes its part of every sum.
+// Each block gets some of conv2's 4 x 4 pooled positions, with their windows of h1 (6 rows and columns per position, 2
+// more for a neighbour) and of the image (16, and 4 more). Where windows of h1 overlap, both neighbours compute the
+// values, which is faster than exchanging them. After conv2 a block has a part of fc1's inputs, and computes its part
+// of every sum.
 #pragma once
 
 #include "framework/keep_nan.h"
@@ -17,7 +19,7 @@ inline constexpr int kTapGroups = 6;        // of four taps, and one tap more
 inline constexpr int kLaneGroups = 32 * 4;  // floats that a warp reads at once: a group of four each lane
 inline constexpr int kFilterStride = 4 * kTapGroups + 4;  // floats of a conv1 filter, the last three unused
 
-/// Positions in the order of a Z: a block's share lies together, whatever the number of blocks.
+/// Positions in Z order: a block's positions are contiguous for any number of blocks.
 constexpr LENSLET_HOST_DEVICE int position_row(int position) {
   return (position >> 3) * 2 + ((position >> 1) & 1);
 }
@@ -73,7 +75,7 @@ struct Tile {
   static_assert(kTailAt % 4 == 0 && kTailFloats % 4 == 0, "bulk copies take whole 16 bytes");
 };
 
-/// conv1 as the kernels' argument: constant memory, which no cache miss of a hundred blocks at once slows down.
+/// conv1 as a kernel argument in constant memory, which avoids cache misses of a hundred blocks at once.
 struct Conv1Parameters {
   alignas(16) float weight[kMaps1 * kFilterStride];  // [6][25, 3 unused]
   float bias[kMaps1];
