@@ -1,50 +1,33 @@
 #include "apps/lenslet/self_test.h"
 
-#include <array>
 #include <iterator>
+#include <map>
 
 #include "apps/common/signals.h"
 #include "apps/lenslet/self_test_fused.h"
-#include "apps/lenslet/self_test_layers.h"
 #include "framework/error.h"
 #include "framework/stream.h"
-#include "layers/conv/conv_registry.h"
-#include "layers/reference/conv_verify.h"
+#include "layers/reference/subjects.h"
 
 namespace lenslet {
 namespace {
 
-constexpr std::array<MathMode, 3> kMathModes = {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16};
+using reference::Subject;
 
-// LeNet's two convolutions, and shapes that catch what those do not: odd sizes, stride and padding that differ in h and w,
-// dilation, groups, a single pixel.
-constexpr const char* kProblems[] = {
-    "mb3ic1ih28oc6kh5n\"conv1\"",      "mb3ic6ih12oc16kh5n\"conv2\"",
-    "mb1ic3ih17iw13oc5kh3ph1n\"odd\"", "mb2ic4ih11iw19oc7kh3kw5sh2sw1ph1pw2n\"uneven\"",
-    "mb1ic8ih15oc8kh3dh1n\"dilated\"", "g4mb2ic8ih9oc12kh3ph1n\"grouped\"",
-    "mb5ic2ih1oc3kh1n\"pixel\"",
-};
-
-ResultRow row_for(const ConvBackendEntry& entry, Device device) {
+ResultRow row_for(Device device, const Subject& subject, const std::string& backend) {
   ResultRow row;
-  row.name = concat(device.to_string(), " conv2d ", entry.name());
-  row.backend = entry.name();
+  row.name = concat(device.to_string(), " ", subject.operation(), " ", backend);
+  row.backend = backend;
   return row;
 }
 
-ResultRow verify_case(const ConvBackendEntry& entry, const ConvVerifier& verifier,
-                      const Conv2dProblem& problem, MathMode math, Stream& stream) {
-  ResultRow row = row_for(entry, stream.device());
-  row.problem = problem.to_string();
-  row.math = to_string(math);
-  const ConvBackend& backend = entry.open();
-  if (const Support support = backend.supports(problem, math); !support) {
-    row.status = "UNSUPPORTED";
-    row.reason = support.reason();
-    return row;
-  }
+ResultRow verified_row(const Subject& subject, const std::string& backend, MathMode math, Stream& stream) {
+  ResultRow row = row_for(stream.device(), subject, backend);
+  row.problem = subject.problem();
+  if (subject.uses_math()) row.math = to_string(math);
+  if (!subject.fused().empty()) row.name += concat(", ", subject.fused(), " fused");
   run_row(row, [&] {
-    const ConvVerifyResult result = verifier.verify(backend, math, stream);
+    const VerifyResult result = subject.verify(backend, math, stream);
     row.status = result.passed ? "PASSED" : "FAILED";
     row.reason = result.reason;
     row.detail = result.detail;
@@ -54,52 +37,55 @@ ResultRow verify_case(const ConvBackendEntry& entry, const ConvVerifier& verifie
   return row;
 }
 
-bool pools(const ConvBackend& backend, const Conv2dProblem& problem, MathMode math,
-           const Pool2dWindow& window) {
-  return backend.supports(problem, math) && backend.fuses_max_pool(problem, math, window);
-}
+/// Tells once which backends cannot be had.
+class Openings {
+ public:
+  Openings(const SelfTestOptions& options, std::vector<ResultRow>& rows) : options_(options), rows_(rows) {}
+  /// Whether the backend is there; where it is not, the first call adds a SKIPPED row.
+  bool open(const Subject& subject, const std::string& backend) {
+    const auto [known, first] = known_.emplace(std::string(subject.operation()) + " " + backend, true);
+    if (first) known->second = opens(subject, backend);
+    return known->second;
+  }
 
-std::vector<ResultRow> conv_self_test(const SelfTestOptions& options) {
-  std::vector<ResultRow> rows;
-  const std::vector<ConvBackendEntry>& entries = conv_backend_rows(options.device.kind);
-  const auto skip = [&](const ConvBackendEntry& entry, const std::string& reason) {
-    rows.push_back(row_for(entry, options.device));
-    rows.back().status = "SKIPPED";
-    rows.back().reason = reason;
-  };
-  if (!options.usable) {
-    for (const ConvBackendEntry& entry : entries) skip(entry, options.why_not);
-    return rows;
-  }
-  std::vector<const ConvBackendEntry*> present;
-  for (const ConvBackendEntry& entry : entries) {
-    try {
-      entry.open();
-      present.push_back(&entry);
-    } catch (const UnavailableError& error) {
-      skip(entry, error.what());
+ private:
+  bool opens(const Subject& subject, const std::string& backend) {
+    std::string reason = options_.why_not;
+    if (options_.usable) {
+      try {
+        subject.open(options_.device.kind, backend);
+        return true;
+      } catch (const UnavailableError& error) {
+        reason = error.what();
+      }
     }
+    rows_.push_back(row_for(options_.device, subject, backend));
+    rows_.back().status = "SKIPPED";
+    rows_.back().reason = reason;
+    return false;
   }
-  DeviceGuard guard(options.device);
-  Stream stream(options.device);
-  for (const char* text : kProblems) {
-    const Conv2dProblem problem = Conv2dProblem::parse(text);
-    for (const bool pooled : {false, true}) {
-      ConvVerifyOptions verify_options;
-      verify_options.seed = options.seed;
-      verify_options.workspace_limit = options.workspace_limit;
-      if (pooled) verify_options.max_pool = Pool2dWindow::square(2, 2);
-      if (pooled && (problem.p() < 2 || problem.q() < 2)) continue;
-      const ConvVerifier verifier(problem, verify_options);
-      for (const ConvBackendEntry* entry : present) {
-        for (const MathMode math : kMathModes) {
-          if (interrupted()) return rows;
-          if (pooled && !pools(entry->open(), problem, math, *verify_options.max_pool)) continue;
-          rows.push_back(verify_case(*entry, verifier, problem, math, stream));
-          if (pooled) rows.back().name += ", max pool 2x2 fused";
-          // After a CUDA fault every later call fails as well: more rows would only repeat it.
-          if (rows.back().status == "ERROR") return rows;
-        }
+
+  const SelfTestOptions& options_;
+  std::vector<ResultRow>& rows_;
+  std::map<std::string, bool> known_;  // by operation and backend
+};
+
+std::vector<ResultRow> subjects_self_test(const SelfTestOptions& options) {
+  std::vector<ResultRow> rows;
+  Openings openings(options, rows);
+  const Device device = options.usable ? options.device : Device::cpu();
+  DeviceGuard guard(device);
+  Stream stream(device);
+  for (const auto& subject : reference::short_subjects({options.seed, options.workspace_limit})) {
+    for (const std::string& backend : subject->backends(options.device.kind)) {
+      if (!openings.open(*subject, backend)) continue;
+      for (const MathMode math : reference::kMathModes) {
+        if (interrupted()) return rows;
+        if (math != MathMode::kFp32 && !subject->uses_math()) continue;
+        if (!subject->offered(options.device.kind, backend, math)) continue;
+        rows.push_back(verified_row(*subject, backend, math, stream));
+        // After a CUDA fault every later call fails as well: more rows would only repeat it.
+        if (rows.back().status == "ERROR") return rows;
       }
     }
   }
@@ -108,9 +94,26 @@ std::vector<ResultRow> conv_self_test(const SelfTestOptions& options) {
 
 }  // namespace
 
+void run_row(ResultRow& row, const std::function<void()>& test) {
+  const auto ended = [&](const char* status, const Error& error) {
+    row.status = status;
+    row.reason = error.what();
+    row.repro.clear();
+  };
+  try {
+    test();
+  } catch (const UnavailableError& error) {
+    ended("UNSUPPORTED", error);
+  } catch (const MemoryError& error) {
+    ended("SKIPPED", error);
+  } catch (const DeviceError& error) {
+    ended("ERROR", error);
+  }
+}
+
 std::vector<ResultRow> self_test(const SelfTestOptions& options) {
   std::vector<ResultRow> rows;
-  for (const auto& test : {conv_self_test, layer_self_test, fused_self_test}) {
+  for (const auto& test : {subjects_self_test, fused_self_test}) {
     std::vector<ResultRow> more = test(options);
     rows.insert(rows.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
     if (interrupted() || (!rows.empty() && rows.back().status == "ERROR")) break;

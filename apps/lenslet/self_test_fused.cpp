@@ -1,30 +1,28 @@
 #include "apps/lenslet/self_test_fused.h"
 
-#include <cstring>
 #include <memory>
 #include <numeric>
 
 #include "apps/common/signals.h"
 #include "apps/lenslet/drawn_digits.h"
 #include "apps/lenslet/logits_check.h"
-#include "apps/lenslet/self_test_layers.h"
 #include "framework/error.h"
 #include "framework/stream.h"
-#include "layers/reference/guarded_memory.h"
+#include "layers/reference/guarded_run.h"
+#include "layers/reference/subjects.h"
 #include "models/lenet5.h"
 
 namespace lenslet {
 namespace {
 
-using reference::GuardedMemory;
+using reference::FusedSubject;
 
 constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
-constexpr int64_t kBatches[] = {1, 67};  // one image, and more than fills a tile, with a rest
-constexpr int64_t kPictures = 67;
+constexpr int64_t kPictures = 67;  // more than fills a tile, with a rest
 
 /// The model, pictures for it and what the judge says of them.
-struct Subject {
-  explicit Subject(uint64_t seed)
+struct PicturedModel {
+  explicit PicturedModel(uint64_t seed)
       : graph(make_lenet5(builtin_lenet5_weights(), "built-in weights")),
         pixels(drawn_digits(kPictures, seed)),
         normalised(pixels.size()),
@@ -37,10 +35,11 @@ struct Subject {
   ReferenceLogits expected;
 };
 
-ResultRow row_for(const std::string& variant, const FusedRequest& request) {
+ResultRow row_for(const FusedSubject& subject) {
+  const FusedRequest& request = subject.request;
   ResultRow row;
-  row.name = concat(request.device.to_string(), " fused ", variant);
-  row.backend = variant;
+  row.name = concat(request.device.to_string(), " fused ", subject.variant);
+  row.backend = subject.variant;
   row.math = to_string(request.math);
   row.layout.clear();
   row.problem = concat("batch ", request.batch, ", ", to_string(request.input), " in, ",
@@ -48,51 +47,32 @@ ResultRow row_for(const std::string& variant, const FusedRequest& request) {
   return row;
 }
 
-// Two runs among canaries, on memory filled with a NaN and with another pattern.
-void run_guarded(const Subject& subject, const std::string& variant, const FusedRequest& request,
-                 Stream& stream, ResultRow& row) {
-  const FusedModel& model = *subject.graph.fused();
-  const std::unique_ptr<Operator> op = model.prepare(variant, request, stream);
-  ConstTensorView input{nullptr, {request.batch, 1, kLenet5Side, kLenet5Side}, request.device, request.input};
+void verify(const PicturedModel& model, const FusedSubject& subject, Stream& stream, ResultRow& row) {
+  const FusedRequest& request = subject.request;
+  const FusedModel& fused = *model.graph.fused();
+  const std::unique_ptr<Operator> op = fused.prepare(subject.variant, request, stream);
+  const void* const pictures = request.input == ElementType::kUint8
+                                   ? static_cast<const void*>(model.pixels.data())
+                                   : model.normalised.data();
   const bool logits = request.output == ElementType::kFp32;
-  TensorView output{nullptr, logits ? Shape{request.batch, kLenet5Classes} : Shape{request.batch},
-                    request.device, request.output};
-  GuardedMemory memory(request.device, {output.bytes(), op->workspace_bytes(), input.bytes()});
-  input.data = static_cast<const float*>(memory.block(2));
-  output.data = static_cast<float*>(memory.block(0));
-  const void* const source = request.input == ElementType::kUint8
-                                 ? static_cast<const void*>(subject.pixels.data())
-                                 : subject.normalised.data();
-  std::vector<float> first, answers(output.bytes() / sizeof(float));
-  for (const int byte : {GuardedMemory::kNanByte, GuardedMemory::kMarkByte}) {
-    memory.poison(byte, stream);
-    memory.upload(2, source, stream);
-    RunContext context{stream, memory.block(1), nullptr};
-    op->run({input}, output, context);
-    stream.synchronize();
-    memory.download(0, answers.data(), stream);
-    row.reason = memory.damage(byte, stream);
-    if (!row.reason.empty()) {
-      row.reason += " (blocks: 0 output, 1 workspace, 2 input)";
-      return;
-    }
-    if (first.empty()) first = answers;
-  }
-  if (std::memcmp(first.data(), answers.data(), output.bytes()) != 0) {
-    row.reason = "two runs differ";
-    return;
-  }
+  const reference::GuardedRun run = reference::run_guarded(
+      stream, *op, {nullptr, {request.batch, 1, kLenet5Side, kLenet5Side}, request.device, request.input},
+      pictures,
+      {nullptr, logits ? Shape{request.batch, kLenet5Classes} : Shape{request.batch}, request.device,
+       request.output});
+  row.reason = run.fault;
+  if (!row.reason.empty()) return;
   std::vector<int32_t> picture_of(static_cast<size_t>(request.batch));
   std::iota(picture_of.begin(), picture_of.end(), 0);
   row.error.emplace();
-  row.reason = subject.expected.compare(request.output, answers.data(), picture_of,
-                                        model.output_bound(variant, request), *row.error);
+  row.reason = model.expected.compare(request.output, run.output.data(), picture_of,
+                                      fused.output_bound(subject.variant, request), *row.error);
 }
 
-ResultRow verify_case(const Subject& subject, const std::string& variant, const FusedRequest& request,
-                      const SelfTestOptions& options, Stream& stream) {
-  ResultRow row = row_for(variant, request);
-  if (const Support support = subject.graph.fused()->supports(variant, request); !support) {
+ResultRow verified_row(const PicturedModel& model, const FusedSubject& subject,
+                       const SelfTestOptions& options, Stream& stream) {
+  ResultRow row = row_for(subject);
+  if (const Support support = model.graph.fused()->supports(subject.variant, subject.request); !support) {
     row.status = "UNSUPPORTED";
     row.reason = support.reason();
     return row;
@@ -103,7 +83,7 @@ ResultRow verify_case(const Subject& subject, const std::string& variant, const 
     return row;
   }
   run_row(row, [&] {
-    run_guarded(subject, variant, request, stream, row);
+    verify(model, subject, stream, row);
     row.status = row.reason.empty() ? "PASSED" : "FAILED";
     if (row.reason.empty()) row.repro = "bitwise";
   });
@@ -113,24 +93,16 @@ ResultRow verify_case(const Subject& subject, const std::string& variant, const 
 }  // namespace
 
 std::vector<ResultRow> fused_self_test(const SelfTestOptions& options) {
-  const Subject subject(options.seed);
+  const PicturedModel model(options.seed);
   const Device device = options.usable ? options.device : Device::cpu();
   DeviceGuard guard(device);
   Stream stream(device);
   std::vector<ResultRow> rows;
-  for (const std::string& variant : subject.graph.fused()->variants(options.device.kind)) {
-    for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
-      for (const int64_t batch : kBatches) {
-        for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
-          for (const ElementType output : {ElementType::kFp32, ElementType::kPrediction}) {
-            if (interrupted()) return rows;
-            const FusedRequest request{options.device, batch, math, input, output};
-            rows.push_back(verify_case(subject, variant, request, options, stream));
-            if (rows.back().status == "ERROR") return rows;
-          }
-        }
-      }
-    }
+  for (const FusedSubject& subject :
+       reference::fused_subjects(*model.graph.fused(), options.device, {1, kPictures})) {
+    if (interrupted()) return rows;
+    rows.push_back(verified_row(model, subject, options, stream));
+    if (rows.back().status == "ERROR") return rows;
   }
   return rows;
 }

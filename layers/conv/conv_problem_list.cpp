@@ -1,6 +1,7 @@
 #include "layers/conv/conv_problem_list.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
 
 #include "framework/error.h"
@@ -43,6 +44,14 @@ std::vector<Conv2dProblem> parse_problem_list(const std::string& text, const std
 std::vector<Conv2dProblem> read_problem_list(const std::string& path) {
   const std::vector<uint8_t> bytes = read_file(path, kMaxFileBytes);
   return parse_problem_list(std::string(bytes.begin(), bytes.end()), printable_excerpt(path));
+}
+
+std::vector<Conv2dProblem> listed_problems(const std::string& folder, const std::string& list,
+                                           const std::string& backend) {
+  const bool own = list == "launches";
+  const std::string path = concat(folder, "/", list, own ? "_" + backend : "", ".txt");
+  if (own && !std::filesystem::exists(path)) return {};
+  return read_problem_list(path);
 }
 
 }  // namespace lenslet

@@ -2,20 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
-#include "framework/parallel.h"
 #include "layers/conv/prepare_services.h"
 #include "layers/reference/compare.h"
-#include "layers/reference/guarded_memory.h"
+#include "layers/reference/guarded_run.h"
 
 namespace lenslet {
 namespace {
 
 using reference::Fill;
-using reference::GuardedMemory;
-
-enum Block : size_t { kInput, kOutput, kWorkspace };
 
 std::string where(const Conv2dProblem& problem, Fill fill, bool bias, bool relu,
                   const std::optional<Pool2dWindow>& pool) {
@@ -40,8 +35,8 @@ ConvVerifier::ConvVerifier(const Conv2dProblem& problem, const ConvVerifyOptions
   }
 }
 
-ConvVerifyResult ConvVerifier::verify(const ConvBackend& backend, MathMode math, Stream& stream) const {
-  ConvVerifyResult result;
+VerifyResult ConvVerifier::verify(const ConvBackend& backend, MathMode math, Stream& stream) const {
+  VerifyResult result;
   const Support support = backend.supports(problem_, math);
   if (!support) throw UnavailableError(support.reason());
   if (options_.max_pool) {
@@ -70,7 +65,7 @@ ConvVerifyResult ConvVerifier::verify(const ConvBackend& backend, MathMode math,
 
 void ConvVerifier::run_variant(const FillCase& fill, Variant variant, const ConvBackend& backend,
                                MathMode math, Stream& stream, std::string& choice,
-                               ConvVerifyResult& result) const {
+                               VerifyResult& result) const {
   const ConvCase& data = fill.data;
   const auto fail = [&](const std::string& what) {
     result.reason =
@@ -96,33 +91,17 @@ void ConvVerifier::run_variant(const FillCase& fill, Variant variant, const Conv
                        options_.workspace_limit));
   }
 
-  const auto outputs = static_cast<size_t>(fill.judge.outputs());
-  GuardedMemory memory(stream.device(),
-                       {data.x.size() * sizeof(float), outputs * sizeof(float), kernel->workspace_bytes()});
-  RunContext context{stream, kernel->workspace_bytes() > 0 ? memory.block(kWorkspace) : nullptr, nullptr};
-  // The second run finds other garbage in output, workspace and canaries: a difference means
-  // that some of it was used.
-  std::vector<float> y, first, x_after(data.x.size());
-  for (int byte : {GuardedMemory::kNanByte, GuardedMemory::kMarkByte}) {
-    memory.poison(byte, stream);
-    memory.upload(kInput, data.x.data(), stream);
-    kernel->run({static_cast<const float*>(memory.block(kInput)), static_cast<float*>(memory.block(kOutput))},
-                context);
-    stream.synchronize();
-    y.resize(outputs);
-    memory.download(kOutput, y.data(), stream);
-    const std::string damage = memory.damage(byte, stream);
-    if (!damage.empty()) return fail(concat(damage, " (blocks: 0 input, 1 output, 2 workspace)"));
-    memory.download(kInput, x_after.data(), stream);
-    if (std::memcmp(x_after.data(), data.x.data(), x_after.size() * sizeof(float)) != 0)
-      return fail("changed its input");
-    if (first.empty()) first.swap(y);
-  }
-  if (std::memcmp(first.data(), y.data(), outputs * sizeof(float)) != 0) {
-    size_t i = 0;
-    while (std::memcmp(&first[i], &y[i], sizeof(float)) == 0) ++i;
-    return fail(concat("two runs differ at ", i, ": ", first[i], " and ", y[i]));
-  }
+  reference::GuardedOperands operands;
+  operands.inputs = {{data.x.data(), data.x.size() * sizeof(float)}};
+  operands.output_bytes = static_cast<size_t>(fill.judge.outputs()) * sizeof(float);
+  operands.workspace_bytes = kernel->workspace_bytes();
+  const reference::GuardedRun run =
+      run_guarded(stream, operands, [&](const reference::GuardedPlaces& places) {
+        RunContext context{stream, places.workspace, nullptr};
+        kernel->run({places.inputs[0], places.output}, context);
+      });
+  if (!run.fault.empty()) return fail(run.fault);
+  const std::vector<float>& y = run.output;
   // Every element, sampled or not, must be a number.
   const auto odd = std::find_if_not(y.begin(), y.end(), [](float value) { return std::isfinite(value); });
   if (odd != y.end()) return fail(concat("found ", *odd, " at ", odd - y.begin()));

@@ -13,6 +13,7 @@
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/prepare_services.h"
 #include "layers/reference/conv_judge.h"
+#include "layers/reference/verify_result.h"
 
 namespace lenslet {
 
@@ -29,17 +30,6 @@ struct ConvVerifyOptions {
   std::optional<Pool2dWindow> max_pool = {};
 };
 
-/// The verdict.
-struct ConvVerifyResult {
-  bool passed = false;  // every check of every kind of data
-  double max_abs = 0;   // largest |y - reference|
-  double max_rel = 0;   // over the largest |reference| of that run
-  double bound = 0;     // allowed at the element that came nearest to its bound
-  int64_t checked = 0;  // outputs compared with the reference, over all runs
-  std::string detail;   // what the backend chose inside
-  std::string reason;   // why not passed
-};
-
 /// The data and reference of one problem, before which backends come in turn.
 class ConvVerifier {
  public:
@@ -48,7 +38,7 @@ class ConvVerifier {
 
   /// Prepares and runs the backend on the device of `stream` with every fill, without and with bias and ReLU.
   /// A throw of the backend is passed on (UnavailableError with its reason); a wrong result is a result.
-  ConvVerifyResult verify(const ConvBackend& backend, MathMode math, Stream& stream) const;
+  VerifyResult verify(const ConvBackend& backend, MathMode math, Stream& stream) const;
 
  private:
   struct Variant {
@@ -60,7 +50,7 @@ class ConvVerifier {
     ConvCase data;
   };
   void run_variant(const FillCase& fill, Variant variant, const ConvBackend& backend, MathMode math,
-                   Stream& stream, std::string& choice, ConvVerifyResult& result) const;
+                   Stream& stream, std::string& choice, VerifyResult& result) const;
 
   Conv2dProblem problem_;
   ConvVerifyOptions options_;

@@ -1,7 +1,7 @@
 # run() of every backend: as a CUDA graph, and on the CPU under a count of allocations. The subjects are those of the tests of
 # determinism.
 set(capture_support determinism/promise.cpp determinism/subjects.cpp support/planted_faults.cpp)
-set(capture_targets lenslet_models lenslet_softmax lenslet_reference)
+set(capture_targets lenslet_models lenslet_subjects)
 lenslet_test(capture_gpu SOURCES capture/capture_test.cpp ${capture_support} DEPENDS ${capture_targets} GPU ALONE)
 lenslet_test(allocations_cpu SOURCES capture/allocations_test.cpp support/allocation_counter.cpp ${capture_support}
              DEPENDS ${capture_targets})

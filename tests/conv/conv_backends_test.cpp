@@ -45,7 +45,7 @@ TEST_P(ConvBackends, AgreeWithTheReference) {
       }
       try {
         if (!verifier) verifier.emplace(problem, options);
-        const ConvVerifyResult result = verifier->verify(*backend, math, stream);
+        const VerifyResult result = verifier->verify(*backend, math, stream);
         EXPECT_TRUE(result.passed) << to_string(math) << " " << result.reason << " [" << result.detail << "]";
         EXPECT_GT(result.checked, 0) << problem.to_string();
         ++verified;
@@ -143,7 +143,7 @@ TEST_P(ConvRounds, AgreeWithTheReference) {
         ConvVerifyOptions options;
         options.workspace_limit = limit;
         options.timing = DevicePrepareServices::Timing::kOnce;
-        const ConvVerifyResult result = ConvVerifier(problem, options).verify(*backend_, math, stream);
+        const VerifyResult result = ConvVerifier(problem, options).verify(*backend_, math, stream);
         EXPECT_TRUE(result.passed) << "limit " << limit << ": " << to_string(math) << " " << result.reason
                                    << " [" << result.detail << "]";
         ++verified;

@@ -5,12 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <iterator>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "layers/conv/conv_problem_list.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/conv/prepare_services.h"
 
@@ -36,13 +36,8 @@ inline std::vector<std::string> backend_names() {
 /// Longer lists are cut into parts of this size, so that shards of a program take similar shares.
 constexpr size_t kPartProblems = 32;
 
-/// Of one list; none where the backend has no list of its own.
-inline std::vector<Conv2dProblem> all_problems_of(const std::string& backend, const std::string& list) {
-  const std::string folder = std::string(LENSLET_SOURCE_DIR) + "/layers/conv/problems/";
-  const std::string path = folder + (list == "launches" ? list + "_" + backend : list) + ".txt";
-  if (list == "launches" && !std::filesystem::exists(path)) return {};
-  return read_problem_list(path);
-}
+/// The folder of problem lists.
+inline const std::string kProblems = LENSLET_SOURCE_DIR "/layers/conv/problems";
 
 /// "lenet", …, and of each long list its parts, "tails_0" and up.
 inline std::vector<std::string> list_parts() {
@@ -50,7 +45,7 @@ inline std::vector<std::string> list_parts() {
   for (const std::string& list : problem_lists()) {
     size_t count = 0;
     for (const std::string& backend : backend_names())
-      count = std::max(count, all_problems_of(backend, list).size());
+      count = std::max(count, listed_problems(kProblems, list, backend).size());
     if (count <= kPartProblems) {
       names.push_back(list);
       continue;
@@ -64,7 +59,7 @@ inline std::vector<std::string> list_parts() {
 /// The problems of a list, or of one of its parts.
 inline std::vector<Conv2dProblem> problems_of(const std::string& backend, const std::string& name) {
   const size_t underline = name.find('_');
-  std::vector<Conv2dProblem> problems = all_problems_of(backend, name.substr(0, underline));
+  std::vector<Conv2dProblem> problems = listed_problems(kProblems, name.substr(0, underline), backend);
   if (underline != std::string::npos) {
     const size_t first = std::min(std::stoul(name.substr(underline + 1)) * kPartProblems, problems.size());
     const auto begin = problems.begin() + static_cast<std::ptrdiff_t>(first);

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "layers/conv/conv_problem_list.h"
 #include "layers/conv/prepare_services.h"
 #include "layers/reference/conv_verify.h"
 #include "tests/support/gpu.h"
@@ -34,8 +35,7 @@ TEST_P(ConvLadderList, AgreesWithTheReference) {
   Stream stream(Device::cuda());
   int verified = 0;
   std::string reason;
-  for (const Conv2dProblem& problem :
-       read_problem_list(concat(LENSLET_SOURCE_DIR, "/layers/conv/problems/", list, ".txt"))) {
+  for (const Conv2dProblem& problem : listed_problems(LENSLET_SOURCE_DIR "/layers/conv/problems", list)) {
     if (const Support support = backend.supports(problem, MathMode::kFp32); !support) {
       reason = support.reason();
       EXPECT_NE(reason, "") << problem.to_string();
@@ -43,7 +43,7 @@ TEST_P(ConvLadderList, AgreesWithTheReference) {
     }
     ConvVerifyOptions options;
     options.bias_and_relu = problem.flops() < 1e9;
-    const ConvVerifyResult result = ConvVerifier(problem, options).verify(backend, MathMode::kFp32, stream);
+    const VerifyResult result = ConvVerifier(problem, options).verify(backend, MathMode::kFp32, stream);
     EXPECT_TRUE(result.passed) << result.reason << " [" << result.detail << "]";
     ++verified;
   }

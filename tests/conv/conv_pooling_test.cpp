@@ -38,7 +38,7 @@ TEST_P(ConvPooling, AgreesWithTheReference) {
         options.max_reference_macs = int64_t{1} << 21;
         options.bias_and_relu = problem.flops() < 1e8 && i % 3 == 0;
         options.max_pool = window;
-        const ConvVerifyResult result = ConvVerifier(problem, options).verify(*backend, math, stream);
+        const VerifyResult result = ConvVerifier(problem, options).verify(*backend, math, stream);
         EXPECT_TRUE(result.passed) << to_string(math) << " " << result.reason << " [" << result.detail << "]";
         EXPECT_GT(result.checked, 0) << problem.to_string();
         ++verified;

@@ -48,7 +48,7 @@ class SabotagedBackend : public WrappedBackend {
   Sabotage sabotage_;
 };
 
-ConvVerifyResult verify(const Sabotage& sabotage, const char* problem = "mb3ic3ih9oc5kh3ph1") {
+VerifyResult verify(const Sabotage& sabotage, const char* problem = "mb3ic3ih9oc5kh3ph1") {
   Stream stream(Device::cpu());
   return ConvVerifier(Conv2dProblem::parse(problem))
       .verify(SabotagedBackend(sabotage), MathMode::kFp32, stream);
@@ -61,13 +61,13 @@ void run_rightly(const Conv2dProblem&, const ConvArgs& args, ConvKernel& kernel,
 }
 
 void expect_caught(const Sabotage& sabotage, const char* because) {
-  const ConvVerifyResult result = verify(sabotage);
+  const VerifyResult result = verify(sabotage);
   EXPECT_FALSE(result.passed);
   EXPECT_NE(result.reason.find(because), std::string::npos) << result.reason;
 }
 
 TEST(ConvVerifier, PassesARightBackend) {
-  const ConvVerifyResult result = verify(run_rightly);
+  const VerifyResult result = verify(run_rightly);
   EXPECT_TRUE(result.passed) << result.reason;
   EXPECT_EQ(result.reason, "");
   // Three fills, each with and without bias and ReLU, all outputs.
@@ -164,7 +164,7 @@ TEST(ConvVerifier, CatchesASmallErrorAlsoInTf32) {
   Stream stream(Device::cpu());
   for (MathMode math : {MathMode::kTf32, MathMode::kFp16}) {
     EXPECT_TRUE(verifier.verify(AnyMathBackend(off_by(0.1f)), math, stream).passed) << to_string(math);
-    const ConvVerifyResult result = verifier.verify(AnyMathBackend(off_by(2.0f)), math, stream);
+    const VerifyResult result = verifier.verify(AnyMathBackend(off_by(2.0f)), math, stream);
     EXPECT_FALSE(result.passed) << to_string(math);
     EXPECT_NE(result.reason.find("random"), std::string::npos) << result.reason;
   }
@@ -302,7 +302,7 @@ TEST(ConvVerifier, CatchesAFlippedKernel) {
     }
   };
   Stream stream(Device::cpu());
-  const ConvVerifyResult result =
+  const VerifyResult result =
       ConvVerifier(Conv2dProblem::parse("mb1ic1ih6oc1kh3")).verify(Flipped(), MathMode::kFp32, stream);
   EXPECT_FALSE(result.passed);
 }
@@ -329,7 +329,7 @@ TEST(ConvVerifier, CatchesAMissingRelu) {
     }
   };
   Stream stream(Device::cpu());
-  const ConvVerifyResult result =
+  const VerifyResult result =
       ConvVerifier(Conv2dProblem::parse("mb1ic1ih6oc1kh3")).verify(NoRelu(), MathMode::kFp32, stream);
   EXPECT_FALSE(result.passed);
   EXPECT_NE(result.reason.find("relu"), std::string::npos) << result.reason;
@@ -349,7 +349,7 @@ class OtherWindow : public SabotagedBackend {
   std::optional<Pool2dWindow> window_;
 };
 
-ConvVerifyResult verify_pooled(const ConvBackend& backend, const Pool2dWindow& window) {
+VerifyResult verify_pooled(const ConvBackend& backend, const Pool2dWindow& window) {
   ConvVerifyOptions options;
   options.max_pool = window;
   Stream stream(Device::cpu());
@@ -358,7 +358,7 @@ ConvVerifyResult verify_pooled(const ConvBackend& backend, const Pool2dWindow& w
 }
 
 TEST(ConvVerifier, PassesARightPooling) {
-  const ConvVerifyResult result = verify_pooled(SabotagedBackend(run_rightly), Pool2dWindow::square(3, 2, 1));
+  const VerifyResult result = verify_pooled(SabotagedBackend(run_rightly), Pool2dWindow::square(3, 2, 1));
   EXPECT_TRUE(result.passed) << result.reason;
   EXPECT_EQ(result.checked, 3 * 4 * 3 * 5 * 5 * 5);
   EXPECT_LE(result.max_abs, result.bound * 100);
@@ -370,12 +370,12 @@ TEST(ConvVerifier, CatchesAnotherWindow) {
   // Each makes 5 x 5 windows of 10 x 10 outputs, as the right one does: one value, an overlap, a window moved up.
   for (const Pool2dWindow& other :
        {Pool2dWindow{1, 1, 2, 2, 0, 0}, Pool2dWindow{3, 2, 2, 2, 1, 0}, Pool2dWindow{2, 1, 2, 2, 0, 0}}) {
-    const ConvVerifyResult result = verify_pooled(OtherWindow(other), halves);
+    const VerifyResult result = verify_pooled(OtherWindow(other), halves);
     EXPECT_FALSE(result.passed);
     EXPECT_NE(result.reason.find("max pool 2x2 stride 2x2 pad 0x0"), std::string::npos) << result.reason;
   }
   // Nothing pooled at all reaches behind the output.
-  const ConvVerifyResult result = verify_pooled(OtherWindow(std::nullopt), halves);
+  const VerifyResult result = verify_pooled(OtherWindow(std::nullopt), halves);
   EXPECT_FALSE(result.passed);
   EXPECT_NE(result.reason.find("wrote behind block 1"), std::string::npos) << result.reason;
 }
@@ -386,7 +386,7 @@ TEST(ConvVerifier, CatchesAMaximumThatBeginsAtZero) {
         kernel.run(args, context);
         for (int64_t i = 0; i < problem.n * problem.k * 25; ++i) args.y[i] = std::max(args.y[i], 0.0f);
       });
-  const ConvVerifyResult result = verify_pooled(begins_at_zero, Pool2dWindow::square(2, 2));
+  const VerifyResult result = verify_pooled(begins_at_zero, Pool2dWindow::square(2, 2));
   EXPECT_FALSE(result.passed);
   EXPECT_EQ(result.reason.find("relu"), std::string::npos) << result.reason;
 }
@@ -397,7 +397,7 @@ TEST(ConvVerifier, CatchesASmallErrorOfAMaximum) {
         kernel.run(args, context);
         if (args.y[7] != std::nearbyint(args.y[7])) args.y[7] *= 1.001f;
       });
-  const ConvVerifyResult result = verify_pooled(off, Pool2dWindow::square(2, 2));
+  const VerifyResult result = verify_pooled(off, Pool2dWindow::square(2, 2));
   EXPECT_FALSE(result.passed);
   EXPECT_NE(result.reason.find("random"), std::string::npos) << result.reason;
 }
@@ -418,7 +418,7 @@ TEST(ConvVerifier, JudgesASampleOfALargeProblem) {
   options.bias_and_relu = false;
   Stream stream(Device::cpu());
   const ConvVerifier verifier(Conv2dProblem::parse("mb1ic3ih64oc8kh3"), options);
-  const ConvVerifyResult result =
+  const VerifyResult result =
       verifier.verify(find_conv_backend(DeviceKind::kCpu, "direct").open(), MathMode::kFp32, stream);
   EXPECT_TRUE(result.passed) << result.reason;
   EXPECT_LE(result.checked, 3 * 1000);

@@ -1,22 +1,17 @@
 #include "tests/determinism/subjects.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "framework/error.h"
-#include "layers/conv/conv_layer.h"
-#include "layers/conv/conv_registry.h"
-#include "layers/linear/linear_layer.h"
 #include "layers/pool/pool_layer.h"
 #include "layers/reference/fill.h"
+#include "layers/reference/subjects.h"
 #include "layers/relu/relu_layer.h"
-#include "layers/softmax/softmax_layer.h"
 #include "models/lenet5.h"
 
 namespace lenslet::determinism {
 namespace {
 
-constexpr MathMode kMathModes[] = {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16};
 // An odd number, so that a sample meets every place in a tile; a few are enough for layers that are not LeNet-5's.
 constexpr int kSamples = 7, kFewSamples = 3;
 
@@ -29,14 +24,6 @@ struct LayerCase {
 const Graph& lenet5() {
   static const Graph graph = make_lenet5(builtin_lenet5_weights(), "built-in weights");
   return graph;
-}
-
-Tensor random_tensor(const Shape& shape, uint64_t seed) {
-  Tensor tensor(shape);
-  const std::vector<float> values =
-      reference::uniform_values(static_cast<size_t>(shape.num_elements()), seed);
-  std::memcpy(tensor.data(), values.data(), shape.bytes());
-  return tensor;
 }
 
 Shape with_batch(const Shape& shape, int64_t batch) {
@@ -55,46 +42,12 @@ void add_lenet5(std::vector<LayerCase>& cases) {
   }
 }
 
-void add_convolutions(std::vector<LayerCase>& cases) {
-  for (const char* list : {"rgb3x3", "deep3x3", "tails", "regress", "depthwise", "pointwise"}) {
-    for (Conv2dProblem problem :
-         read_problem_list(concat(LENSLET_SOURCE_DIR, "/layers/conv/problems/", list, ".txt"))) {
-      for (const TensorLayout layout : {TensorLayout::kNchw, TensorLayout::kNhwc}) {
-        problem.layout = layout;
-        problem.n = 1;
-        cases.push_back({std::make_shared<Conv2dLayer>(problem, random_tensor(problem.weight_shape(), 1),
-                                                       random_tensor(Shape{problem.k}, 2)),
-                         {problem.input_shape()}});
-      }
-    }
-  }
-}
-
-void add_others(std::vector<LayerCase>& cases) {
-  const std::pair<int64_t, int64_t> sizes[] = {{1, 1}, {7, 3}, {65, 33}, {400, 129}, {1030, 17}};
-  for (const auto& [inputs, outputs] : sizes) {
-    cases.push_back({std::make_shared<LinearLayer>(random_tensor(Shape{outputs, inputs}, 3),
-                                                   random_tensor(Shape{outputs}, 4)),
-                     {Shape{1, inputs}}});
-  }
-  const Shape planes{1, 5, 23, 19};
-  cases.push_back({std::make_shared<MaxPool2dLayer>(Pool2dWindow::square(3, 2, 1)), {planes}});
-  for (const bool padding_counts : {false, true}) {
-    cases.push_back(
-        {std::make_shared<AvgPool2dLayer>(Pool2dWindow::square(3, 1, 1), padding_counts), {planes}});
-  }
-  cases.push_back({std::make_shared<ReluLayer>(), {planes}});
-  for (const int64_t classes : {1, 10, 257}) {
-    cases.push_back({std::make_shared<SoftmaxLayer>(), {Shape{1, classes}}});
-  }
-}
-
 const std::vector<LayerCase>& layer_cases() {
   static const std::vector<LayerCase> cases = [] {
     std::vector<LayerCase> all;
     add_lenet5(all);
-    add_convolutions(all);
-    add_others(all);
+    for (const auto& subject : reference::repeated_subjects(LENSLET_SOURCE_DIR "/layers/conv/problems"))
+      all.push_back({subject->layer(), {subject->input()}});
     return all;
   }();
   return cases;
@@ -122,7 +75,7 @@ void add_layer_subjects(const LayerCase& entry, const std::string& backend, Devi
                         std::vector<Subject>& all, std::string& why_not) {
   const int64_t largest = affordable_batch(entry, device);
   if (largest < 2) return;
-  for (const MathMode math : kMathModes) {
+  for (const MathMode math : reference::kMathModes) {
     if (math != MathMode::kFp32 && !entry.layer->uses_math()) continue;
     OperatorRequest request;
     request.device = device;
@@ -191,17 +144,13 @@ Subject fused_subject(const std::string& variant, const FusedRequest& request) {
 
 void add_fused_subjects(const std::string& variant, Device device, std::vector<Subject>& all,
                         std::string& why_not) {
-  for (const MathMode math : kMathModes) {
-    for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
-      for (const ElementType output : {ElementType::kFp32, ElementType::kPrediction}) {
-        const FusedRequest request{device, 1, math, input, output};
-        const Support support = lenet5().fused()->supports(variant, request);
-        if (support) {
-          all.push_back(fused_subject(variant, request));
-        } else {
-          why_not = support.reason();
-        }
-      }
+  for (const reference::FusedSubject& offered : reference::fused_subjects(*lenet5().fused(), device, {1})) {
+    if (offered.variant != variant) continue;
+    const Support support = lenet5().fused()->supports(variant, offered.request);
+    if (support) {
+      all.push_back(fused_subject(variant, offered.request));
+    } else {
+      why_not = support.reason();
     }
   }
 }

@@ -1,7 +1,7 @@
 # The same sources for both kinds of device.
 set(lenslet_determinism_tests determinism/determinism_test.cpp determinism/plans_test.cpp determinism/promise.cpp
     determinism/subjects.cpp support/subprocess.cpp)
-set(lenslet_determinism_targets lenslet_models lenslet_softmax lenslet_reference)
+set(lenslet_determinism_targets lenslet_models lenslet_subjects)
 
 lenslet_test(determinism_cpu SOURCES ${lenslet_determinism_tests} determinism/planted_test.cpp DEPENDS ${lenslet_determinism_targets})
 target_compile_definitions(test_determinism_cpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCpu)

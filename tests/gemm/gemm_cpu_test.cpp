@@ -7,11 +7,14 @@
 #include "layers/gemm/cpu/blocked.h"
 #include "layers/gemm/cpu/tile_kernel.h"
 #include "layers/gemm/gemm.h"
-#include "layers/reference/compare.h"
 #include "layers/reference/fill.h"
+#include "layers/reference/gemm_subject.h"
 
 namespace lenslet {
 namespace {
+
+using reference::gemm_problem;
+using reference::GemmSubject;
 
 class CpuGemm : public testing::TestWithParam<const char*> {
  protected:
@@ -24,49 +27,10 @@ class CpuGemm : public testing::TestWithParam<const char*> {
     workspace_ = Buffer(Device::cpu(), gemm_->workspace_bytes());
   }
 
-  void check(const GemmProblem& p) {
-    const auto size = [&](int64_t rows, int64_t step, int64_t stride) {
-      return static_cast<size_t>(rows * step + (p.batch - 1) * stride);
-    };
-    const auto a = reference::uniform_values(size(p.transpose_a ? p.k : p.m, p.lda, p.stride_a), 1);
-    const auto b = reference::uniform_values(size(p.transpose_b ? p.n : p.k, p.ldb, p.stride_b), 2);
-    // beta = 0 must not read C.
-    std::vector<float> before(size(p.m, p.ldc, p.stride_c), NAN);
-    if (p.beta != 0) before = reference::uniform_values(before.size(), 3);
-    std::vector<float> c = before;
-    RunContext context{stream_, nullptr, nullptr};
-    gemm_->run(p, {a.data(), b.data(), c.data()}, workspace_.data(), context);
-    reference::Comparison comparison;
-    std::vector<bool> written(c.size());
-    for (int64_t batch = 0; batch < p.batch; ++batch) {
-      for (int64_t i = 0; i < p.m; ++i) {
-        for (int64_t j = 0; j < p.n; ++j) {
-          double sum = 0, magnitude = 0;
-          for (int64_t t = 0; t < p.k; ++t) {
-            const double product =
-                double{a[static_cast<size_t>(batch * p.stride_a +
-                                             (p.transpose_a ? t * p.lda + i : i * p.lda + t))]} *
-                double{b[static_cast<size_t>(batch * p.stride_b +
-                                             (p.transpose_b ? j * p.ldb + t : t * p.ldb + j))]};
-            sum += product;
-            magnitude += std::fabs(product);
-          }
-          const auto at = static_cast<size_t>(batch * p.stride_c + i * p.ldc + j);
-          written[at] = true;
-          const double old = p.beta == 0 ? 0 : double{p.beta} * double{before[at]};
-          comparison.add(static_cast<int64_t>(at), c[at], double{p.alpha} * sum + old,
-                         1.01 * 0x1p-24 * (p.k + 3) * (std::fabs(p.alpha) * magnitude + std::fabs(old)));
-        }
-      }
-    }
-    EXPECT_TRUE(comparison.passed()) << comparison.reason() << " m=" << p.m << " n=" << p.n << " k=" << p.k
-                                     << " ta=" << p.transpose_a << " tb=" << p.transpose_b
-                                     << " batch=" << p.batch;
-    // Nothing between the rows is touched.
-    for (size_t i = 0; i < c.size(); ++i) {
-      if (written[i]) continue;
-      ASSERT_TRUE(std::isnan(c[i]) ? std::isnan(before[i]) : c[i] == before[i]) << i;
-    }
+  void check(const GemmProblem& problem) {
+    const GemmSubject subject(problem);
+    const VerifyResult result = subject.verify(GetParam(), MathMode::kFp32, stream_);
+    EXPECT_TRUE(result.passed) << subject.problem() << ": " << result.reason;
   }
 
   Stream stream_{Device::cpu()};
@@ -74,26 +38,12 @@ class CpuGemm : public testing::TestWithParam<const char*> {
   Buffer workspace_;
 };
 
-GemmProblem problem_of(int m, int n, int k, bool transpose_a = false, bool transpose_b = false,
-                       int64_t slack = 0) {
-  GemmProblem p;
-  p.m = m;
-  p.n = n;
-  p.k = k;
-  p.transpose_a = transpose_a;
-  p.transpose_b = transpose_b;
-  p.lda = (transpose_a ? m : k) + slack;
-  p.ldb = (transpose_b ? k : n) + slack;
-  p.ldc = n + slack;
-  return p;
-}
-
 TEST_P(CpuGemm, AgreesWithFp64) {
   for (int m : {1, 2, 3, 7, 8, 16, 47, 49}) {
     for (int n : {1, 3, 15, 16, 17, 191, 193, 200}) {
       for (int k : {1, 2, 25, 150, 257}) {
         for (int transposes = 0; transposes < 4; ++transposes) {
-          check(problem_of(m, n, k, (transposes & 1) != 0, (transposes & 2) != 0));
+          check(gemm_problem(m, n, k, (transposes & 1) != 0, (transposes & 2) != 0));
         }
       }
     }
@@ -102,7 +52,7 @@ TEST_P(CpuGemm, AgreesWithFp64) {
 
 TEST_P(CpuGemm, HonoursStepsAndScales) {
   for (int transposes = 0; transposes < 4; ++transposes) {
-    GemmProblem p = problem_of(50, 195, 260, (transposes & 1) != 0, (transposes & 2) != 0, 5);
+    GemmProblem p = gemm_problem(50, 195, 260, (transposes & 1) != 0, (transposes & 2) != 0, 5);
     check(p);
     p.alpha = -1.5f;
     check(p);
@@ -113,7 +63,7 @@ TEST_P(CpuGemm, HonoursStepsAndScales) {
 
 TEST_P(CpuGemm, MultipliesBatches) {
   for (int batch : {2, 3, 65}) {
-    GemmProblem p = problem_of(16, 64, 150);
+    GemmProblem p = gemm_problem(16, 64, 150);
     p.batch = batch;
     p.stride_b = 64 * 150;
     p.stride_c = 16 * 64 + 7;
@@ -127,19 +77,18 @@ TEST_P(CpuGemm, MultipliesBatches) {
 TEST_P(CpuGemm, UsesSeveralThreads) {
   const int before = num_threads();
   set_num_threads(3);
-  SetUp();
-  check(problem_of(300, 210, 130));
-  check(problem_of(5, 1000, 300));
-  check(problem_of(1000, 5, 300, false, true));
+  check(gemm_problem(300, 210, 130));
+  check(gemm_problem(5, 1000, 300));
+  check(gemm_problem(1000, 5, 300, false, true));
   set_num_threads(before);
 }
 
 TEST_P(CpuGemm, RefusesNonsense) {
   RunContext context{stream_, nullptr, nullptr};
-  GemmProblem p = problem_of(4, 4, 4);
+  GemmProblem p = gemm_problem(4, 4, 4);
   p.lda = 3;
   EXPECT_THROW(gemm_->run(p, {}, workspace_.data(), context), UsageError);
-  p = problem_of(-1, 4, 4);
+  p = gemm_problem(-1, 4, 4);
   EXPECT_THROW(gemm_->run(p, {}, workspace_.data(), context), UsageError);
   EXPECT_FALSE(cpu_gemm_provider(GetParam()).supports(MathMode::kTf32));
   EXPECT_THROW(cpu_gemm_provider(GetParam()).prepare_half(stream_), UnavailableError);

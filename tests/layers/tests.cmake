@@ -1,8 +1,8 @@
 # The same sources for both kinds of device.
 set(lenslet_layer_tests
-    layers/layer_fixture.cpp layers/pool_test.cpp layers/relu_test.cpp layers/linear_test.cpp layers/softmax_test.cpp
+    layers/layer_fixture.cpp layers/subjects_test.cpp layers/pool_test.cpp layers/relu_test.cpp layers/linear_test.cpp layers/softmax_test.cpp
     support/planted_faults.cpp)
-set(lenslet_layer_targets lenslet_pool lenslet_relu lenslet_linear lenslet_softmax lenslet_reference)
+set(lenslet_layer_targets lenslet_subjects)
 
 lenslet_test(layers_cpu SOURCES ${lenslet_layer_tests} layers/built_for_test.cpp DEPENDS ${lenslet_layer_targets})
 target_compile_definitions(test_layers_cpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCpu)

@@ -9,7 +9,7 @@
 #include "framework/parallel.h"
 #include "layers/reference/compare.h"
 #include "layers/reference/fill.h"
-#include "layers/reference/guarded_memory.h"
+#include "layers/reference/guarded_run.h"
 #include "models/fused_lenet5/cpu/simd_kernels.h"
 #include "models/fused_lenet5/fused_lenet5.h"
 #include "models/lenet5.h"
@@ -18,8 +18,6 @@
 
 namespace lenslet {
 namespace {
-
-using reference::GuardedMemory;
 
 constexpr size_t kPixels = 28 * 28, kClasses = 10, kImages = 129;
 // Around one image, the tiles of the fully connected layers and the group of 12 that goes through them together.
@@ -58,41 +56,25 @@ FusedRequest request_of(int64_t batch, ElementType input = ElementType::kFp32,
   return {Device::cpu(), batch, MathMode::kFp32, input, output};
 }
 
-/// Runs a batch, twice, between canaries; returns the bytes of the output.
-std::vector<uint8_t> run(const SimdKernels& kernels, const Safetensors& parameters,
-                         const FusedRequest& request, const void* input) {
+/// Runs a batch under guard; returns the bytes of the output, four a value.
+std::vector<float> run(const SimdKernels& kernels, const Safetensors& parameters, const FusedRequest& request,
+                       const void* input) {
   Stream stream(Device::cpu());
   const std::unique_ptr<Operator> op = make_simd_operator(lenet5_parameters(parameters), request, kernels);
   EXPECT_EQ(op->detail(), kernels.isa);
-  const auto batch = static_cast<size_t>(request.batch);
-  const size_t values = request.output == ElementType::kPrediction ? 1 : kClasses;
-  std::vector<uint8_t> results[2];
-  GuardedMemory memory(Device::cpu(), {batch * kPixels * element_bytes(request.input),
-                                       batch * values * element_bytes(request.output)});
-  for (const int round : {0, 1}) {
-    const int byte = round == 0 ? GuardedMemory::kNanByte : GuardedMemory::kMarkByte;
-    memory.poison(byte, stream);
-    memory.upload(0, input, stream);
-    RunContext context{stream};
-    op->run({{static_cast<const float*>(memory.block(0)),
-              {request.batch, 1, 28, 28},
-              request.device,
-              request.input}},
-            {static_cast<float*>(memory.block(1)),
-             values == 1 ? Shape{request.batch} : Shape{request.batch, 10}, request.device, request.output},
-            context);
-    results[round].resize(memory.block_bytes(1));
-    memory.download(1, results[round].data(), stream);
-    EXPECT_EQ(memory.damage(byte, stream), "") << "blocks: 0 input, 1 output";
-  }
-  EXPECT_EQ(results[0], results[1]) << "two runs differ";
-  return results[0];
+  const Shape output_shape =
+      request.output == ElementType::kPrediction ? Shape{request.batch} : Shape{request.batch, 10};
+  const reference::GuardedRun run = reference::run_guarded(
+      stream, *op, {nullptr, {request.batch, 1, 28, 28}, request.device, request.input}, input,
+      {nullptr, output_shape, request.device, request.output});
+  EXPECT_EQ(run.fault, "");
+  return run.output;
 }
 
 template <typename T>
-std::vector<T> elements(const std::vector<uint8_t>& bytes) {
-  std::vector<T> values(bytes.size() / sizeof(T));
-  std::memcpy(values.data(), bytes.data(), bytes.size());
+std::vector<T> elements(const std::vector<float>& bytes) {
+  std::vector<T> values(bytes.size() * sizeof(float) / sizeof(T));
+  std::memcpy(static_cast<void*>(values.data()), bytes.data(), bytes.size() * sizeof(float));
   return values;
 }
 
@@ -151,7 +133,7 @@ TEST(FusedCpu, NeitherBatchNorPositionNorThreadsChangeABit) {
   for_each_instruction_set([&](const SimdKernels& kernels) {
     for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
       const size_t image_bytes = kPixels * element_bytes(input);
-      std::vector<uint8_t> alone;
+      std::vector<float> alone;
       for (size_t i = 0; i < kImages; ++i) {
         const auto* const image = static_cast<const uint8_t*>(pixels_of(input)) + i * image_bytes;
         const auto logits = run(kernels, random_parameters(), request_of(1, input), image);
@@ -161,7 +143,7 @@ TEST(FusedCpu, NeitherBatchNorPositionNorThreadsChangeABit) {
         set_num_threads(threads);
         for (const int64_t batch : kBatches) {
           const auto logits = run(kernels, random_parameters(), request_of(batch, input), pixels_of(input));
-          EXPECT_TRUE(std::equal(logits.begin(), logits.end(), alone.begin()))
+          EXPECT_EQ(std::memcmp(logits.data(), alone.data(), logits.size() * sizeof(float)), 0)
               << to_string(input) << " batch " << batch << ", " << threads << " threads";
         }
       }

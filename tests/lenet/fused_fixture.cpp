@@ -8,6 +8,8 @@
 
 #include "layers/reference/fill.h"
 #include "layers/reference/guarded_memory.h"
+#include "layers/reference/guarded_run.h"
+#include "layers/reference/subjects.h"
 #include "models/fused_lenet5/fused_lenet5.h"
 #include "models/lenet5.h"
 #include "tests/lenet/fused_reference.h"
@@ -76,7 +78,6 @@ std::vector<uint8_t> run_batch(const Subject& subject, const std::string& varian
   const size_t image_bytes = static_cast<size_t>(kPixels) * element_bytes(request.input);
   const size_t input_bytes = image_bytes * static_cast<size_t>(request.batch);
   const size_t values = request.output == ElementType::kPrediction ? 1 : 10;
-  const size_t output_bytes = values * element_bytes(request.output) * static_cast<size_t>(request.batch);
   std::vector<uint8_t> input(input_bytes);
   const auto* const source =
       request.input == ElementType::kUint8
@@ -86,25 +87,13 @@ std::vector<uint8_t> run_batch(const Subject& subject, const std::string& varian
     std::memcpy(input.data() + static_cast<size_t>(i) * image_bytes,
                 source + static_cast<size_t>((i + shift) % kImages) * image_bytes, image_bytes);
   }
-  GuardedMemory memory(kDevice, {input_bytes, output_bytes, op->workspace_bytes()});
-  std::vector<uint8_t> results[2] = {std::vector<uint8_t>(output_bytes), std::vector<uint8_t>(output_bytes)};
-  for (const int round : {0, 1}) {
-    const int byte = round == 0 ? GuardedMemory::kNanByte : GuardedMemory::kMarkByte;
-    memory.poison(byte, stream);
-    memory.upload(0, input.data(), stream);
-    RunContext context{stream, memory.block(2), nullptr};
-    const Shape input_shape{request.batch, 1, 28, 28};
-    const Shape output_shape = values == 1 ? Shape{request.batch} : Shape{request.batch, 10};
-    op->run({{static_cast<const float*>(memory.block(0)), input_shape, kDevice, request.input}},
-            {static_cast<float*>(memory.block(1)), output_shape, kDevice, request.output}, context);
-    memory.download(1, results[round].data(), stream);
-    EXPECT_EQ(memory.damage(byte, stream), "") << "blocks: 0 input, 1 output, 2 workspace";
-    std::vector<uint8_t> input_after(input_bytes);
-    memory.download(0, input_after.data(), stream);
-    EXPECT_EQ(input, input_after) << "it changed its input";
-  }
-  EXPECT_EQ(results[0], results[1]) << "two runs differ";
-  return results[0];
+  const Shape output_shape = values == 1 ? Shape{request.batch} : Shape{request.batch, 10};
+  const reference::GuardedRun run =
+      reference::run_guarded(stream, *op, {nullptr, {request.batch, 1, 28, 28}, kDevice, request.input},
+                             input.data(), {nullptr, output_shape, kDevice, request.output});
+  EXPECT_EQ(run.fault, "");
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(run.output.data());
+  return {bytes, bytes + run.output.size() * sizeof(float)};
 }
 
 std::vector<uint8_t> run_repeated(const Subject& subject, const std::string& variant,
@@ -201,15 +190,11 @@ void judge_predictions(const Subject& subject, const std::string& variant, const
 
 void for_each_offer(const Subject& subject, int64_t batch, ElementType output,
                     const std::function<void(const std::string&, const FusedRequest&)>& visit) {
-  for (const std::string& variant : subject.model->variants(kDevice.kind)) {
-    for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
-      for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
-        const FusedRequest request{kDevice, batch, math, input, output};
-        if (!subject.model->supports(variant, request)) continue;
-        SCOPED_TRACE(concat(variant, " ", to_string(math), " ", to_string(input), " batch ", batch));
-        visit(variant, request);
-      }
-    }
+  for (const auto& [variant, request] : reference::fused_subjects(*subject.model, kDevice, {batch})) {
+    if (request.output != output || !subject.model->supports(variant, request)) continue;
+    SCOPED_TRACE(
+        concat(variant, " ", to_string(request.math), " ", to_string(request.input), " batch ", batch));
+    visit(variant, request);
   }
 }
 

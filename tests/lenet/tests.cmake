@@ -4,9 +4,9 @@ lenslet_test(lenet_gpu SOURCES lenet/golden_gpu_test.cpp lenet/lenet_fixture.cpp
 # The same sources for both kinds of device: every variant of the fused model.
 set(lenslet_fused_tests lenet/fused_test.cpp lenet/fused_planted_test.cpp lenet/fused_fixture.cpp lenet/fused_reference.cpp
     lenet/lenet_fixture.cpp support/planted_faults.cpp)
-lenslet_test(fused_cpu SOURCES ${lenslet_fused_tests} DEPENDS lenslet_models lenslet_conv_verify)
+lenslet_test(fused_cpu SOURCES ${lenslet_fused_tests} DEPENDS lenslet_models lenslet_subjects)
 target_compile_definitions(test_fused_cpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCpu)
-lenslet_test(fused_gpu SOURCES ${lenslet_fused_tests} DEPENDS lenslet_models lenslet_conv_verify GPU)
+lenslet_test(fused_gpu SOURCES ${lenslet_fused_tests} DEPENDS lenslet_models lenslet_subjects GPU)
 target_compile_definitions(test_fused_gpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCuda)
 lenslet_test(fused_simd SOURCES lenet/fused_cpu_test.cpp lenet/fused_reference.cpp support/allocation_counter.cpp
              DEPENDS lenslet_models lenslet_reference)

@@ -1,1 +1,1 @@
-lenslet_test(reference SOURCES reference/reference_test.cpp DEPENDS lenslet_reference)
+lenslet_test(reference SOURCES reference/reference_test.cpp reference/guarded_run_test.cpp DEPENDS lenslet_reference)

@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <iterator>
 #include <optional>
 #include <tuple>
 
 #include "apps/convbench/gemm_study/gemm_study.h"
 #include "apps/convbench/stencil/stencil_study.h"
+#include "layers/conv/conv_problem_list.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/conv/gpu/ladder/conv_ladder.h"
 #include "layers/conv/prepare_services.h"
@@ -22,40 +22,11 @@
 namespace lenslet {
 namespace {
 
-const MathMode kMaths[] = {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16};
 // One of them in turn for each problem.
 const Pool2dWindow kWindows[] = {Pool2dWindow::square(2, 2),
                                  Pool2dWindow::square(3, 2, 1),
                                  Pool2dWindow::square(2, 1),
                                  {2, 3, 2, 1, 1, 0}};
-// What the small lists do not reach: many channels, wide rows, the largest tiles; last, a filter past whose end cuDNN reads.
-const char* const kLargerTiles[] = {"mb2ic64ih20oc128kh3ph1", "mb1ic64ih34oc256kh3",  "mb4ic32ih18oc64kh1",
-                                    "mb2ic3ih160oc3kh3ph1",   "mb1ic3ih130oc3kh3sh2", "mb1ic1ih200oc8kh5",
-                                    "mb64ic6ih12oc16kh5",     "mb64ic1ih28oc6kh5",    "mb2ic16ih40oc32kh5ph2",
-                                    "mb1ic3ih16oc4kh1ph1"};
-
-// Enough outputs, of short sums, that kernels choose the largest tiles on a card of 132 multiprocessors.
-const char* const kManyOutputs[] = {"mb16ic4ih34oc256kh3",  "mb16ic4ih34oc128kh3",    "mb32ic4ih34oc64kh3",
-                                    "mb32ic4ih34oc32kh3",   "mb16ic4ih36oc128kh5",    "mb16ic16ih32oc256kh1",
-                                    "mb16ic12ih20oc128kh3", "mb16ic12ih20oc256kh3ph1"};
-
-std::vector<Conv2dProblem> problems_of(const std::string& backend, const std::string& list) {
-  std::vector<Conv2dProblem> problems;
-  if (list == "tiles") {
-    for (const char* text : kLargerTiles) problems.push_back(Conv2dProblem::parse(text));
-    return problems;
-  }
-  if (list == "outputs") {
-    for (const char* text : kManyOutputs) problems.push_back(Conv2dProblem::parse(text));
-    return problems;
-  }
-  const std::string folder = LENSLET_SOURCE_DIR "/layers/conv/problems/";
-  if (list != "launches") return read_problem_list(folder + list + ".txt");
-  const std::string own = concat(folder, "launches_", backend, ".txt");
-  if (!std::filesystem::exists(own)) return {};
-  return read_problem_list(own);
-}
-
 /// Prepares and runs once; bias and ReLU, and pooling, where asked for.
 void run_once(const ConvBackend& backend, const Conv2dProblem& problem, MathMode math, bool relu,
               const std::optional<Pool2dWindow>& window, Stream& stream) {
@@ -86,10 +57,10 @@ int run_all(const ConvBackend& backend, const std::string& name, const std::stri
   Stream stream(Device::cuda());
   int runs = 0;
   size_t turn = 0;
-  for (Conv2dProblem problem : problems_of(name, list)) {
+  for (Conv2dProblem problem : listed_problems(LENSLET_SOURCE_DIR "/layers/conv/problems", list, name)) {
     for (const TensorLayout layout : {TensorLayout::kNchw, TensorLayout::kNhwc}) {
       problem.layout = layout;
-      for (const MathMode math : kMaths) {
+      for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
         if (!backend.supports(problem, math)) continue;
         const Pool2dWindow& window = kWindows[++turn % std::size(kWindows)];
         try {

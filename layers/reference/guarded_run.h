@@ -1,0 +1,48 @@
+// One computation run twice under watch: operands between canaries, everything that it writes poisoned first.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "framework/layer.h"
+
+namespace lenslet::reference {
+
+/// Values in host memory.
+struct HostBytes {
+  const void* data = nullptr;  // owned by the caller
+  size_t bytes = 0;            // of all values
+};
+
+/// What a computation reads and writes.
+struct GuardedOperands {
+  std::vector<HostBytes> inputs;                 // uploaded before each run
+  size_t output_bytes = 0, workspace_bytes = 0;  // of device memory
+  const void* output_before = nullptr;           // what the output holds before each run; null: poison
+  int64_t shift = 0;  // of inputs and output from an aligned address, in values of four bytes
+};
+
+/// Where they lie on the device.
+struct GuardedPlaces {
+  std::vector<const float*> inputs;  // as many as there were
+  float* output = nullptr;           // shifted as asked
+  void* workspace = nullptr;         // aligned
+};
+
+/// What came of it.
+struct GuardedRun {
+  std::vector<float> output;  // the bytes of the second run's output, four a value
+  std::string fault;  // "wrote behind block 1, …", "changed its input", "two runs differ …"; empty for none
+};
+
+/// Calls `enqueue` twice, on memory filled with a NaN and with another pattern. A fault is a write outside the output and the
+/// workspace, or a bit in which the two outputs differ. Blocks are the inputs, the output, the workspace, in this order.
+GuardedRun run_guarded(Stream& stream, const GuardedOperands& operands,
+                       const std::function<void(const GuardedPlaces&)>& enqueue);
+
+/// The same of an operator with one input, whose host values are `x`; the views' pointers are not read.
+GuardedRun run_guarded(Stream& stream, Operator& op, ConstTensorView input, const void* x, TensorView output,
+                       int64_t shift = 0);
+
+}  // namespace lenslet::reference

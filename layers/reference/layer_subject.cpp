@@ -1,0 +1,172 @@
+#include "layers/reference/layer_subject.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "layers/conv/conv_accuracy.h"
+#include "layers/linear/linear_layer.h"
+#include "layers/pool/pool_layer.h"
+#include "layers/reference/fill.h"
+#include "layers/reference/guarded_run.h"
+#include "layers/relu/relu_layer.h"
+#include "layers/softmax/softmax_layer.h"
+
+namespace lenslet::reference {
+namespace {
+
+using Values = std::vector<float>;
+
+constexpr double kRoundoff = 0x1p-24;
+
+Values filled(Fill fill, int64_t count, uint64_t seed) {
+  const auto size = static_cast<size_t>(count);
+  return fill == Fill::kIntegers ? small_integers(size, seed) : uniform_values(size, seed);
+}
+
+Tensor host_tensor(const Shape& shape, const Values& values) {
+  Tensor tensor(shape);
+  std::memcpy(tensor.data(), values.data(), shape.bytes());
+  return tensor;
+}
+
+}  // namespace
+
+double sum_factor(int64_t terms, MathMode math) {
+  Conv2dProblem problem;
+  problem.c = static_cast<int>(terms);
+  return accuracy_of_sums(problem, math).factor(terms + 1);
+}
+
+OperatorRequest LayerCase::request(Device device, MathMode math, bool relu) const {
+  OperatorRequest request;
+  request.device = device;
+  request.inputs = {input};
+  request.output = layer->infer_shape({input});
+  request.math = math;
+  request.fuse_relu = relu;
+  return request;
+}
+
+void LayerCase::verify(Operator& op, const OperatorRequest& request, Stream& stream, int64_t shift,
+                       VerifyResult& result) const {
+  const GuardedRun run = run_guarded(stream, op, {nullptr, input, request.device}, x.data(),
+                                     {nullptr, request.output, request.device}, shift);
+  if (!expected_) expected_ = judge(x.data());
+  Comparison comparison;
+  for (size_t i = 0; i < expected_->values.size() && i < run.output.size(); ++i) {
+    const double value = expected_->values[i];
+    comparison.add(static_cast<int64_t>(i), run.output[i], request.fuse_relu ? std::max(value, 0.0) : value,
+                   factor(request.math) * expected_->magnitudes[i] + floor);
+  }
+  result.add(comparison);
+  std::string wrong = run.fault;
+  if (wrong.empty() && run.output.size() != expected_->values.size())
+    wrong = concat("wrote ", run.output.size(), " values, the reference has ", expected_->values.size());
+  if (wrong.empty()) wrong = comparison.reason();
+  if (!wrong.empty()) result.reason = concat(data, request.fuse_relu ? ", relu" : "", ": ", wrong);
+}
+
+VerifyResult LayerSubject::judge(const std::string& backend, MathMode math, Stream& stream,
+                                 int64_t shift) const {
+  VerifyResult result;
+  for (const LayerCase& one : cases_) {
+    for (const bool relu : {false, true}) {
+      if (relu && !one.layer->can_fuse_relu(backend, stream.device().kind)) continue;
+      OperatorRequest request = one.request(stream.device(), math, relu);
+      request.workspace_limit = options_.workspace_limit;
+      if (const Support support = one.layer->supports(backend, request); !support) {
+        if (support.code() == ExitCode::kMemory) throw MemoryError(support.reason());
+        throw UnavailableError(support.reason());
+      }
+      const std::unique_ptr<Operator> op = one.layer->prepare(backend, request, stream);
+      result.detail = op->detail();
+      one.verify(*op, request, stream, shift, result);
+      if (!result.reason.empty()) return result;
+    }
+  }
+  result.passed = true;
+  return result;
+}
+
+LayerSubject linear_subject(const Shape& input, int64_t outputs, SubjectOptions options) {
+  const int64_t inputs = input.num_elements() / input[0];
+  std::vector<LayerCase> cases;
+  for (const Fill fill : {Fill::kRandom, Fill::kIntegers}) {
+    const Values w = filled(fill, inputs * outputs, options.seed + 1),
+                 b = filled(fill, outputs, options.seed + 2);
+    const Values x = filled(fill, input.num_elements(), options.seed);
+    for (const bool bias : {true, false}) {
+      LayerCase one;
+      one.data = concat(to_string(fill), bias ? "" : ", no bias");
+      const auto layer = std::make_shared<const LinearLayer>(host_tensor({outputs, inputs}, w),
+                                                             bias ? host_tensor({outputs}, b) : Tensor());
+      one.layer = layer;
+      one.input = input;
+      one.x = x;
+      one.judge = [layer, input, outputs, bias](const float* values) {
+        return linear(input, values, outputs, layer->weights().data(), bias ? layer->bias().data() : nullptr);
+      };
+      one.factor = [fill, inputs](MathMode math) {
+        return fill == Fill::kIntegers ? 0.0 : sum_factor(inputs, math);
+      };
+      cases.push_back(std::move(one));
+    }
+  }
+  const std::string samples = input.rank() == 2 ? concat(input[0], "x", inputs) : input.to_string();
+  return {concat("linear ", samples, " -> ", outputs), std::move(cases), options};
+}
+
+LayerSubject pool_subject(Pooling kind, const Shape& input, const Pool2dWindow& w, SubjectOptions options) {
+  const PoolWindow judged{w.kernel_h, w.kernel_w, w.stride_h, w.stride_w, w.pad_h, w.pad_w};
+  const double terms = static_cast<double>(w.kernel_h) * w.kernel_w;
+  const bool padding = kind == Pooling::kAverage;
+  std::vector<LayerCase> cases;
+  for (const Fill fill : {Fill::kRandom, Fill::kIntegers}) {
+    LayerCase one;
+    one.data = to_string(fill);
+    one.input = input;
+    one.x = filled(fill, input.num_elements(), options.seed);
+    if (kind == Pooling::kMax) {
+      one.layer = std::make_shared<MaxPool2dLayer>(w);
+      one.judge = [input, judged](const float* x) { return max_pool2d(input, x, judged); };
+      one.factor = [](MathMode) { return 0.0; };
+    } else {
+      one.layer = std::make_shared<AvgPool2dLayer>(w, padding);
+      one.judge = [input, judged, padding](const float* x) { return avg_pool2d(input, x, judged, padding); };
+      one.factor = [terms](MathMode) { return 1.01 * kRoundoff * (terms + 1); };  // a sum, then a division
+    }
+    cases.push_back(std::move(one));
+  }
+  const Layer& layer = *cases[0].layer;
+  std::string problem = concat(layer.type(), " ", input.to_string(), ", ", layer.describe());
+  return {std::move(problem), std::move(cases), options};
+}
+
+LayerSubject relu_subject(const Shape& input, SubjectOptions options) {
+  LayerCase one;
+  one.data = to_string(Fill::kRandom);
+  one.layer = std::make_shared<ReluLayer>();
+  one.input = input;
+  one.x = filled(Fill::kRandom, input.num_elements(), options.seed);
+  one.judge = [input](const float* x) { return relu(input, x); };
+  one.factor = [](MathMode) { return 0.0; };
+  return {"relu " + input.to_string(), {std::move(one)}, options};
+}
+
+LayerSubject softmax_subject(const Shape& input, double scale, SubjectOptions options) {
+  LayerCase one;
+  one.data = concat(to_string(Fill::kRandom), " up to ", scale);
+  one.layer = std::make_shared<SoftmaxLayer>();
+  one.input = input;
+  one.x = filled(Fill::kRandom, input.num_elements(), options.seed);
+  for (float& value : one.x) value *= static_cast<float>(scale);
+  one.judge = [input](const float* x) { return softmax(input, x); };
+  // An exponential within 2 ulp of an argument that carries the rounding of a difference of up to 2 * scale, a sum of
+  // `classes` of them, a division. Twice, for the exponentials in the sum.
+  const double relative = kRoundoff * (2 * (4 + 2 * scale) + static_cast<double>(input[-1]) + 1);
+  one.factor = [relative](MathMode) { return relative; };
+  one.floor = 0x1p-126;  // what lies below the smallest normal number may become 0
+  return {"softmax " + input.to_string(), {std::move(one)}, options};
+}
+
+}  // namespace lenslet::reference

@@ -1,0 +1,236 @@
+#include "layers/reference/subjects.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "layers/conv/conv_layer.h"
+#include "layers/conv/conv_problem_list.h"
+#include "layers/conv/conv_registry.h"
+#include "layers/reference/conv_verify.h"
+#include "layers/reference/fill.h"
+#include "layers/reference/gemm_subject.h"
+#include "layers/reference/layer_subject.h"
+
+namespace lenslet::reference {
+namespace {
+
+// LeNet's two convolutions, and shapes that catch what those do not: odd sizes, stride and padding that differ in h and w,
+// dilation, groups, a single pixel.
+constexpr const char* kShortConvolutions[] = {
+    "mb3ic1ih28oc6kh5n\"conv1\"",      "mb3ic6ih12oc16kh5n\"conv2\"",
+    "mb1ic3ih17iw13oc5kh3ph1n\"odd\"", "mb2ic4ih11iw19oc7kh3kw5sh2sw1ph1pw2n\"uneven\"",
+    "mb1ic8ih15oc8kh3dh1n\"dilated\"", "g4mb2ic8ih9oc12kh3ph1n\"grouped\"",
+    "mb5ic2ih1oc3kh1n\"pixel\"",
+};
+
+// Lists whose problems are run many times, one image each, in both layouts.
+constexpr const char* kRepeatedLists[] = {"rgb3x3", "deep3x3", "tails", "regress", "depthwise", "pointwise"};
+
+std::shared_ptr<const Layer> conv_layer(const Conv2dProblem& problem) {
+  const auto random_tensor = [](const Shape& shape, uint64_t seed) {
+    Tensor tensor(shape);
+    const auto values = uniform_values(static_cast<size_t>(shape.num_elements()), seed);
+    std::copy(values.begin(), values.end(), tensor.data());
+    return tensor;
+  };
+  return std::make_shared<const Conv2dLayer>(problem, random_tensor(problem.weight_shape(), 1),
+                                             random_tensor(Shape{problem.k}, 2));
+}
+
+/// A convolution, alone or with the pooling that follows it.
+class ConvSubject : public Subject {
+ public:
+  explicit ConvSubject(const Conv2dProblem& problem, ConvVerifyOptions options = {})
+      : conv_(problem), options_(options), text_(problem.to_string()) {}
+  std::string_view operation() const override { return "conv2d"; }
+  const std::string& problem() const override { return text_; }
+  std::string fused() const override {
+    if (!options_.max_pool) return {};
+    return concat("max pool ", options_.max_pool->kernel_h, "x", options_.max_pool->kernel_w);
+  }
+  bool uses_math() const override { return true; }
+  std::vector<std::string> backends(DeviceKind kind) const override {
+    std::vector<std::string> names;
+    for (const ConvBackendEntry& entry : conv_backend_rows(kind)) names.push_back(entry.name());
+    return names;
+  }
+  void open(DeviceKind kind, const std::string& backend) const override {
+    find_conv_backend(kind, backend).open();
+  }
+  bool offered(DeviceKind kind, const std::string& backend, MathMode math) const override {
+    if (!options_.max_pool) return true;
+    const ConvBackend& opened = find_conv_backend(kind, backend).open();
+    return opened.supports(conv_, math) && opened.fuses_max_pool(conv_, math, *options_.max_pool);
+  }
+  std::shared_ptr<const Layer> layer() const override { return conv_layer(conv_); }
+  Shape input() const override { return conv_.input_shape(); }
+
+ private:
+  VerifyResult judge(const std::string& backend, MathMode math, Stream& stream,
+                     int64_t /*shift*/) const override {
+    const ConvBackend& opened = find_conv_backend(stream.device().kind, backend).open();
+    if (const Support support = opened.supports(conv_, math); !support)
+      throw UnavailableError(support.reason());
+    if (!verifier_) verifier_.emplace(conv_, options_);  // its data take longer than a refusal
+    return verifier_->verify(opened, math, stream);
+  }
+
+  Conv2dProblem conv_;
+  ConvVerifyOptions options_;
+  std::string text_;
+  mutable std::optional<ConvVerifier> verifier_;  // of all backends
+};
+
+template <typename Made>
+void add(Subjects& subjects, Made made) {
+  subjects.push_back(std::make_unique<Made>(std::move(made)));
+}
+
+constexpr Pooling kPoolings[] = {Pooling::kMax, Pooling::kAverage, Pooling::kAverageInside};
+
+void add_short_convolutions(Subjects& subjects, SubjectOptions options) {
+  for (const char* text : kShortConvolutions) {
+    const Conv2dProblem problem = Conv2dProblem::parse(text);
+    ConvVerifyOptions verify;
+    verify.seed = options.seed;
+    verify.workspace_limit = options.workspace_limit;
+    add(subjects, ConvSubject(problem, verify));
+    if (problem.p() < 2 || problem.q() < 2) continue;
+    verify.max_pool = Pool2dWindow::square(2, 2);
+    add(subjects, ConvSubject(problem, verify));
+  }
+}
+
+}  // namespace
+
+Subjects short_subjects(SubjectOptions options) {
+  Subjects subjects;
+  add_short_convolutions(subjects, options);
+  const int64_t linear[][3] = {{5, 256, 120}, {5, 120, 84}, {5, 84, 10}, {3, 31, 17}, {1, 1, 1}};
+  for (const auto& [samples, inputs, outputs] : linear)
+    add(subjects, linear_subject({samples, inputs}, outputs, options));
+  const Pool2dWindow halves = Pool2dWindow::square(2, 2), padded = Pool2dWindow::square(3, 2, 1);
+  for (const Pooling kind : kPoolings) {
+    add(subjects, pool_subject(kind, {3, 6, 24, 24}, halves, options));
+    add(subjects, pool_subject(kind, {3, 16, 8, 8}, halves, options));
+    add(subjects, pool_subject(kind, {2, 3, 7, 13}, padded, options));
+    add(subjects, pool_subject(kind, {1, 5, 5, 4}, {2, 3, 1, 2, 1, 0}, options));
+  }
+  for (const Shape& shape : {Shape{3, 6, 24, 24}, Shape{1, 7, 3, 5}})
+    add(subjects, relu_subject(shape, options));
+  // Logits of a trained model are about that large.
+  for (const Shape& shape : {Shape{3, 10}, Shape{7, 17}, Shape{1, 1}})
+    add(subjects, softmax_subject(shape, 10, options));
+  // conv2's im2col at four images, then odd sizes with every transpose.
+  for (const GemmProblem& problem :
+       {gemm_problem(16, 256, 150), gemm_problem(120, 5, 256, false, true), gemm_problem(7, 13, 31),
+        gemm_problem(7, 13, 31, true, false), gemm_problem(7, 13, 31, false, true),
+        gemm_problem(7, 13, 31, true, true), gemm_problem(1, 1, 1)}) {
+    add(subjects, GemmSubject(problem, options));
+  }
+  return subjects;
+}
+
+Subjects long_subjects() {
+  Subjects subjects;
+  SubjectOptions options;
+  const auto next_seed = [&options] {
+    options.seed += 3;
+    return options;
+  };
+  // At and off the tiles; then what several threads share, and batches beyond one block.
+  const std::pair<Shape, int64_t> linear[] = {
+      {{1, 16, 4, 4}, 120}, {{1, 120}, 84},      {{1, 84}, 10},      {{3, 256}, 120},  {{64, 16, 4, 4}, 120},
+      {{33, 120}, 84},      {{257, 84}, 10},     {{1, 1}, 1},        {{2, 3}, 5},      {{7, 31}, 17},
+      {{5, 33}, 127},       {{20, 16}, 32},      {{21, 17}, 33},     {{79, 130}, 65},  {{81, 100}, 97},
+      {{1, 1000}, 3},       {{1, 2, 3, 5}, 129}, {{4, 4096}, 4},     {{5, 256}, 120},  {{64, 256}, 120},
+      {{500, 300}, 200},    {{1, 3000}, 1500},   {{2001, 256}, 120}, {{10000, 84}, 10}};
+  for (const auto& [input, outputs] : linear) add(subjects, linear_subject(input, outputs, next_seed()));
+
+  const Pool2dWindow halves = Pool2dWindow::square(2, 2), padded = Pool2dWindow::square(3, 2, 1);
+  const Pool2dWindow windows[] = {halves,
+                                  Pool2dWindow::square(2, 1),
+                                  padded,
+                                  Pool2dWindow::square(1, 1),
+                                  Pool2dWindow::square(1, 3),
+                                  Pool2dWindow::square(3, 3),
+                                  Pool2dWindow::square(5, 2, 2),
+                                  {2, 3, 2, 1, 1, 0},
+                                  {3, 2, 1, 2, 0, 1},
+                                  {4, 1, 3, 2, 2, 0},
+                                  {2, 2, 2, 2, 1, 1},
+                                  {2, 2, 2, 2, 0, 1}};
+  const Shape planes[] = {{1, 1, 5, 5},  {1, 6, 24, 24}, {3, 16, 8, 8},
+                          {2, 3, 7, 13}, {1, 2, 31, 17}, {5, 1, 6, 66}};
+  const auto add_pools = [&](const Shape& input, const Pool2dWindow& window) {
+    const SubjectOptions data = next_seed();
+    for (const Pooling kind : kPoolings) add(subjects, pool_subject(kind, input, window, data));
+  };
+  for (const Pool2dWindow& window : windows) {
+    for (const Shape& input : planes) add_pools(input, window);
+  }
+  // Two rows of whole quads are read at once: the last row of an odd plane belongs to no window.
+  for (const Shape& input : {Shape{2, 3, 7, 12}, Shape{1, 2, 3, 4}, Shape{3, 5, 31, 8}, Shape{7, 16, 41, 44},
+                             Shape{2, 3, 8, 12}}) {
+    add_pools(input, halves);
+  }
+  add_pools({2, 3, 7, 9}, {7, 9, 7, 9, 0, 0});  // all of it
+  add_pools({1, 1, 1, 1}, Pool2dWindow::square(1, 1));
+  add_pools({7, 16, 40, 44}, halves);
+  add_pools({7, 16, 40, 44}, padded);
+
+  for (const int64_t count : {1, 2, 3, 4, 5, 15, 17, 255, 1021, 4099})
+    add(subjects, relu_subject({count}, next_seed()));
+  add(subjects, relu_subject({3, 100003}, next_seed()));
+
+  for (const int64_t classes : {1, 2, 3, 10, 15, 16, 17, 33, 100, 1000, 1025, 3001}) {
+    for (const int64_t rows : {1, 3, 9}) {
+      for (const double scale : {1.0, 10.0, 80.0})
+        add(subjects, softmax_subject({rows, classes}, scale, next_seed()));
+    }
+  }
+  add(subjects, softmax_subject({2, 3, 4, 5}, 3, next_seed()));
+  add(subjects, softmax_subject({2, 1025}, 3, next_seed()));
+  add(subjects, softmax_subject({5001, 10}, 5, next_seed()));
+  return subjects;
+}
+
+Subjects repeated_subjects(const std::string& folder) {
+  Subjects subjects;
+  for (const char* list : kRepeatedLists) {
+    for (Conv2dProblem problem : listed_problems(folder, list)) {
+      problem.n = 1;
+      for (const TensorLayout layout : {TensorLayout::kNchw, TensorLayout::kNhwc}) {
+        problem.layout = layout;
+        add(subjects, ConvSubject(problem));
+      }
+    }
+  }
+  const std::pair<int64_t, int64_t> sizes[] = {{1, 1}, {7, 3}, {65, 33}, {400, 129}, {1030, 17}};
+  for (const auto& [inputs, outputs] : sizes) add(subjects, linear_subject({1, inputs}, outputs));
+  const Shape planes{1, 5, 23, 19};
+  add(subjects, pool_subject(Pooling::kMax, planes, Pool2dWindow::square(3, 2, 1)));
+  for (const Pooling kind : {Pooling::kAverageInside, Pooling::kAverage})
+    add(subjects, pool_subject(kind, planes, Pool2dWindow::square(3, 1, 1)));
+  add(subjects, relu_subject(planes));
+  for (const int64_t classes : {1, 10, 257}) add(subjects, softmax_subject({1, classes}, 1));
+  return subjects;
+}
+
+std::vector<FusedSubject> fused_subjects(const FusedModel& model, Device device,
+                                         const std::vector<int64_t>& batches) {
+  std::vector<FusedSubject> subjects;
+  for (const std::string& variant : model.variants(device.kind)) {
+    for (const MathMode math : kMathModes) {
+      for (const int64_t batch : batches) {
+        for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
+          for (const ElementType output : {ElementType::kFp32, ElementType::kPrediction})
+            subjects.push_back({variant, {device, batch, math, input, output}});
+        }
+      }
+    }
+  }
+  return subjects;
+}
+
+}  // namespace lenslet::reference

@@ -1,0 +1,159 @@
+// Every backend of every layer on the long list of subjects, before the fp64 judge. Compiled once for each kind of device; a new
+// backend is tested without a change here.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "framework/parallel.h"
+#include "layers/reference/layer_subject.h"
+#include "tests/layers/layer_fixture.h"
+#include "tests/support/planted_faults.h"
+
+namespace lenslet {
+namespace {
+
+using reference::LayerSubject;
+using reference::Pooling;
+using reference::Subject;
+
+constexpr DeviceKind kKind = LENSLET_TEST_DEVICE;
+constexpr double kLargeBytes = 2e5;  // of a subject whose work several threads share
+
+const reference::Subjects& all_subjects() {
+  static const reference::Subjects all = reference::long_subjects();
+  return all;
+}
+
+struct Family {
+  std::string operation, backend;
+};
+
+std::vector<Family> families() {
+  std::vector<Family> all;
+  for (const auto& subject : all_subjects()) {
+    const std::string operation(subject->operation());
+    const bool known = std::any_of(all.begin(), all.end(),
+                                   [&](const Family& family) { return family.operation == operation; });
+    if (known) continue;
+    for (const std::string& backend : subject->backends(kKind)) all.push_back({operation, backend});
+  }
+  return all;
+}
+
+class LayerSubjects : public testing::TestWithParam<Family> {
+ protected:
+  void SetUp() override {
+    if (kKind == DeviceKind::kCuda) LENSLET_SKIP_WITHOUT_GPU();
+  }
+
+  bool is_large(const Subject& subject) const {
+    return subject.layer()->work({subject.input()}).bytes > kLargeBytes;
+  }
+  /// Every backend computes in fp32, cuBLAS in tf32 too; cuBLAS may be missing from the build.
+  static bool must_serve(const std::string& backend, MathMode math) {
+    if (backend == "cublas") return kHasCublas && math != MathMode::kFp16;
+    return math == MathMode::kFp32;
+  }
+  void verify(const Subject& subject, MathMode math, int64_t shift = 0) {
+    const std::string& backend = GetParam().backend;
+    const std::string what = concat(backend, " ", to_string(math), " ", subject.problem());
+    Stream stream(Device{kKind, 0});
+    try {
+      const VerifyResult result = subject.verify(backend, math, stream, shift);
+      EXPECT_TRUE(result.passed) << what << ", shifted by " << shift << ": " << result.reason << " ["
+                                 << result.detail << "]";
+      EXPECT_GT(result.checked, 0) << what;
+      ++verified_;
+    } catch (const UnavailableError& error) {
+      EXPECT_STRNE(error.what(), "") << what;
+      EXPECT_FALSE(must_serve(backend, math)) << what << ": " << error.what();
+      reason_ = error.what();
+    }
+  }
+  template <typename Visit>
+  void for_each_subject(Visit visit) {
+    for (const auto& subject : all_subjects()) {
+      if (subject->operation() == GetParam().operation) visit(*subject);
+    }
+    if (verified_ == 0) GTEST_SKIP() << reason_;
+  }
+
+  int verified_ = 0;
+
+ private:
+  std::string reason_;
+};
+
+TEST_P(LayerSubjects, AgreeWithTheReference) {
+  for_each_subject([&](const Subject& subject) {
+    for (const MathMode math : reference::kMathModes) {
+      if (math == MathMode::kFp32 || subject.uses_math()) verify(subject, math);
+    }
+  });
+  RecordProperty("verified", verified_);
+}
+
+TEST_P(LayerSubjects, TakeInputsAtAnyAddress) {
+  for_each_subject([&](const Subject& subject) {
+    if (is_large(subject)) return;
+    for (const int64_t shift : {1, 2, 3}) verify(subject, MathMode::kFp32, shift);
+  });
+}
+
+TEST_P(LayerSubjects, ShareTheWorkOutAmongThreads) {
+  const int before = num_threads();
+  set_num_threads(3);
+  for_each_subject([&](const Subject& subject) {
+    if (is_large(subject)) verify(subject, MathMode::kFp32);
+  });
+  set_num_threads(before);
+}
+
+std::vector<LayerSubject> subjects_for_faults(const std::string& operation) {
+  std::vector<LayerSubject> all;
+  all.push_back(reference::linear_subject({5, 33}, 127));
+  for (const Pooling kind : {Pooling::kMax, Pooling::kAverage, Pooling::kAverageInside}) {
+    all.push_back(reference::pool_subject(kind, {2, 3, 7, 13}, Pool2dWindow::square(2, 2)));
+    all.push_back(reference::pool_subject(kind, {2, 3, 7, 13}, Pool2dWindow::square(3, 2, 1)));
+  }
+  all.push_back(reference::relu_subject({3, 17}));
+  all.push_back(reference::softmax_subject({3, 10}, 10));
+  all.push_back(reference::softmax_subject({2, 1025}, 3));
+  all.erase(std::remove_if(all.begin(), all.end(),
+                           [&](const LayerSubject& subject) { return subject.operation() != operation; }),
+            all.end());
+  return all;
+}
+
+// The judge sees whatever is wrong with what a backend computes, whatever the data.
+TEST_P(LayerSubjects, SeesPlantedFaults) {
+  constexpr double kSmallError = 1e-3;
+  const auto& [operation, backend] = GetParam();
+  if (!must_serve(backend, MathMode::kFp32)) GTEST_SKIP() << backend << " is not in this build";
+  Stream stream(Device{kKind, 0});
+  const std::vector<LayerSubject> subjects = subjects_for_faults(operation);
+  ASSERT_FALSE(subjects.empty()) << "add a subject for " << operation;
+  for (const LayerSubject& subject : subjects) {
+    for (const reference::LayerCase& one : subject.cases()) {
+      for (const bool relu : {false, true}) {
+        if (relu && !one.layer->can_fuse_relu(backend, kKind)) continue;
+        const OperatorRequest request = one.request(stream.device(), MathMode::kFp32, relu);
+        SCOPED_TRACE(subject.problem() + ", " + one.data);
+        expect_faults_seen("elements differ", kSmallError, [&, &backend = backend](const Fault& fault) {
+          const auto op = with_fault(one.layer->prepare(backend, request, stream), fault);
+          VerifyResult result;
+          one.verify(*op, request, stream, 0, result);
+          EXPECT_EQ(result.reason, "");
+        });
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, LayerSubjects, testing::ValuesIn(families()),
+                         [](const testing::TestParamInfo<Family>& param) {
+                           return param.param.operation + "_" + param.param.backend;
+                         });
+
+}  // namespace
+}  // namespace lenslet
