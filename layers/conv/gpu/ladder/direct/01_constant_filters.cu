@@ -1,7 +1,7 @@
-// Direct convolution, rung 01: the filters lie in constant memory.
+// Direct convolution, rung 01: the filters are in constant memory.
 //
-// All threads of a warp work on one filter and need the same weight at the same time: constant memory answers them
-// with one broadcast and leaves the load units to the inputs. D. Kirk and W. Hwu, "Programming massively parallel
+// All threads of a warp compute one filter and need the same weight at the same time. Constant memory delivers it by
+// one broadcast, so the load units are free for the inputs. D. Kirk and W. Hwu, "Programming massively parallel
 // processors", chapter 7, "Constant memory and caching".
 #include "layers/conv/gpu/ladder/direct/rung_backend.cuh"
 

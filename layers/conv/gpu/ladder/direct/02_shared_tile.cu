@@ -1,4 +1,4 @@
-// Direct convolution, rung 02: the block's input tile, halo included, lies in shared memory.
+// Direct convolution, rung 02: the block's input tile, including the halo, is in shared memory.
 //
 // Neighbouring windows overlap: with 3x3 and stride 1 each input is used nine times. A block reads its tile once.
 // D. Kirk and W. Hwu, "Programming massively parallel processors", chapter 7, "Tiled convolution with halo cells".

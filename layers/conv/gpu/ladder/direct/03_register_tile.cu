@@ -1,7 +1,7 @@
 // Direct convolution, rung 03: a thread keeps 4 columns x 4 filters of outputs in registers.
 //
-// Each input read from shared memory feeds four filters and each weight four columns: 8 reads for 16 multiply-adds
-// where there were 2 for one. Groups of filters of one block share its input tile. V. Volkov and J. Demmel,
+// Each input from shared memory is used for four filters and each weight for four columns: 8 reads for 16 multiply-adds
+// instead of 2 reads for one. Groups of filters of one block share its input tile. V. Volkov and J. Demmel,
 // "Benchmarking GPUs to tune dense linear algebra", SC 2008.
 #include "layers/conv/gpu/ladder/direct/rung_backend.cuh"
 

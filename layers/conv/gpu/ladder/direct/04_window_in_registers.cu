@@ -1,8 +1,8 @@
-// Direct convolution, rung 04: the window's size is known to the compiler, and a row of inputs waits in registers.
+// Direct convolution, rung 04: the window's size is known at compile time, and a row of inputs is kept in registers.
 //
-// With R, S and the stride compiled in, the loops over a window unroll, addresses become constants, and the inputs that
+// With R, S and the stride compiled in, the loops over a window unroll and addresses become constants. The inputs that
 // 4 neighbouring windows need of a row, 6 for 3x3 at stride 1, are read once for all S columns of the filter: 6 reads
-// where there were 12.
+// instead of 12.
 #include "layers/conv/gpu/ladder/direct/rung_backend.cuh"
 
 namespace lenslet {

@@ -1,9 +1,9 @@
 // Direct convolution, rung 05: inputs and filters come from shared memory, and outputs go, four floats at a time.
 //
-// Two things cost passes in the rung before. Threads whose columns lie 4 floats apart meet in the same banks when they
-// read one float each: 4 passes, and as float4 the same 4 bring four floats. And a weight of constant memory is a load
-// of its own for every 4 multiply-adds, replayed where a warp holds several groups of filters. Packed
-// [groups, C, R, S, 4], the weights of four filters are one float4, the same for all threads of a group.
+// The previous rung has two costs. First, threads whose columns are 4 floats apart use the same banks: reading one
+// float each takes 4 passes, and a float4 each also takes 4. Second, a weight in constant memory needs one load per 4
+// multiply-adds, replayed if a warp has several groups of filters. Packed as [groups, C, R, S, 4], the weights of four
+// filters are one float4, the same for all threads of a group.
 #include "layers/conv/gpu/ladder/direct/rung_backend.cuh"
 
 namespace lenslet {
@@ -22,7 +22,8 @@ __device__ __forceinline__ void unpack(const float4& four, float* values) {
 // computes    y [N, K, P, Q] of x [N, C, H, W], kWindow x kWindow filters, any padding, bias, optional ReLU
 // work split  block = up to 8 rows x 128 columns of 4 filters a group; thread = 4 neighbouring columns of 4 filters
 // memory      shared: input tile [chunk, tile_h, pitch], pitch a multiple of 4 that leaves room to read past the last
-//             column, then filters [chunk, kWindow, kWindow, groups of the block, 4]; registers: 16 sums, a row of inputs
+//             column, then filters [chunk, kWindow, kWindow, groups of the block, 4]; registers: 16 sums, a row of
+//             inputs
 // requires    square window and stride as compiled, no dilation, groups = 1, a tile that fits 48 KiB (RungBackend)
 // measured    docs/kernels/direct.md, "The climb"
 template <int kWindow, int kStride>
@@ -46,7 +47,7 @@ __global__ void __launch_bounds__(256)
   }
   for (int c0 = 0; c0 < shape.c; c0 += shape.chunk) {
     const int channels = min(shape.chunk, shape.c - c0), weights = channels * kTaps;
-    __syncthreads();  // the filters before are not needed any more
+    __syncthreads();  // until no thread needs the previous filters
     for (int k = 0; k < shape.tile_k; ++k) {
       const float* source =
           filters + (static_cast<int64_t>(min(block.k + k, shape.k - 1)) * shape.c + c0) * kTaps;

@@ -1,7 +1,8 @@
 // Direct convolution, rung 06: C and K are known to the compiler, so that weights are operands and not loads.
 //
-// A multiply-add takes one operand straight from constant memory if the address is known at compile time. With every
-// loop over channels, filters and taps unrolled, no weight is loaded at all: for RGB images, whose filters are few.
+// A multiply-add reads one operand directly from constant memory if the address is known at compile time. With all
+// loops over channels, filters and taps unrolled, no weight needs a load. This suits RGB images, which have few
+// filters.
 #include "layers/conv/gpu/ladder/direct/rung_backend.cuh"
 
 namespace lenslet {

@@ -1,9 +1,9 @@
 // Direct convolution, rung 07: no shared memory; a warp walks down the image and reads each input row once.
 //
-// Shared memory costs a write, a read and two barriers for each input, and whoever waits at a barrier asks for nothing.
-// Here lanes get the columns beside theirs from their neighbours by shuffle, and an input row is spent at once on the
-// three output rows that it belongs to, whose sums roll in registers. P. Micikevicius, "3D finite difference
-// computation on GPUs using CUDA", GPGPU-2 (2009), section 4.1.
+// Shared memory costs a write, a read and two barriers for each input, and a thread that waits at a barrier issues no
+// loads. Here lanes get neighbouring columns by shuffle. Each input row is used at once for the three output rows that
+// need it, whose sums roll in registers. P. Micikevicius, "3D finite difference computation on GPUs using CUDA",
+// GPGPU-2 (2009), section 4.1.
 #include "layers/conv/gpu/ladder/direct/rung_backend.cuh"
 
 namespace lenslet {
@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(128)
   const int lane = threadIdx.x, q0 = block.q + lane * kColumns, p0 = block.p + threadIdx.y * kRows;
   const int p_end = min(p0 + kRows, shape.p);
   const int beside =
-      lane == 0 ? q0 - 1 : q0 + kColumns;  // what no neighbour of the first and the last lane has
+      lane == 0 ? q0 - 1 : q0 + kColumns;  // for the first and the last lane, which have no neighbour there
   const bool reads_beside = lane == 0 || lane == 31;
   // Of output rows h - 1 (gets its last input row), h and h + 1 (its first one), h being the input row.
   float last[K][kColumns], middle[K][kColumns], first[K][kColumns];

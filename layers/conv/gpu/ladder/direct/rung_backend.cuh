@@ -1,4 +1,4 @@
-// The host side that all rungs of the direct ladder share: a rung is a few kernels and a RungDesign.
+// The host side of all rungs of the direct ladder. A rung is a few kernels and a RungDesign.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ struct RungKernels {
 struct RungDesign {
   const char* name = nullptr;         // of the backend: "direct.02_shared_tile"
   const char* kernel_name = nullptr;  // "conv_direct_shared_tile_kernel"
-  /// Yes, or what it does not serve; groups and sizes are checked by RungBackend.
+  /// Yes, or no with the unsupported property; RungBackend checks groups and sizes.
   Support (*serves)(const char* name, const Conv2dProblem& problem) = nullptr;
   RungKernels (*kernels)(const Conv2dProblem& problem) = nullptr;
   int columns = 1, rows = 1, filters = 1;  // outputs of one thread
@@ -51,7 +51,7 @@ struct RungDesign {
   bool whole_warps = false;     // blocks are threads_x wide also for narrow images: lanes exchange values
 };
 
-/// What kernels with the window compiled in serve.
+/// The problems that kernels with a compiled-in window support.
 inline Support serves_compiled_windows(const char* name, const Conv2dProblem& problem) {
   const bool dense = problem.dilation_h == 1 && problem.dilation_w == 1;
   const bool square = problem.r == problem.s && problem.stride_h == problem.stride_w;
@@ -61,14 +61,14 @@ inline Support serves_compiled_windows(const char* name, const Conv2dProblem& pr
       concat(name, " serves 3x3 at strides 1 to 3 and 5x5 at stride 1, without dilation: use direct"));
 }
 
-/// Shape, block and shared memory of a problem; `shared_bytes` beyond the limit where not even the smallest fits.
+/// Shape, block and shared memory of a problem; `shared_bytes` exceeds the limit if not even the smallest block fits.
 struct RungPlan {
   RungShape shape{};
   dim3 block;
   int64_t blocks = 0;
   size_t shared_bytes = 0;
 };
-constexpr size_t kRungSharedBytes = 48 * 1024;  // every GPU has it without asking
+constexpr size_t kRungSharedBytes = 48 * 1024;  // available on every GPU without opting in
 
 inline RungPlan plan_rung(const Conv2dProblem& problem, const RungDesign& design) {
   RungPlan plan;

@@ -1,5 +1,5 @@
-// What the kernels of the direct ladder share: how a problem is told to them, the filters' place in constant memory,
-// and the input tile in shared memory.
+// Common parts of the kernels of the direct ladder: the description of a problem, the filters in constant memory, and
+// the input tile in shared memory.
 //
 // Every rung computes, with groups = 1,
 //   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, c, p*stride_h - pad_h + r*dilation_h, ...]
@@ -25,7 +25,7 @@ struct RungShape {
   bool relu;
 };
 
-/// Where the outputs of this block begin.
+/// The first outputs of this block.
 struct RungBlock {
   int n, k, p, q;
   __device__ explicit RungBlock(const RungShape& shape) {
@@ -40,9 +40,9 @@ struct RungBlock {
   }
 };
 
-/// All filters and biases as a kernel parameter. Parameters lie in constant memory, where one address for a whole warp
-/// is one broadcast, and each launch brings its own: two layers never overwrite each other's, as they would a
-/// __constant__ array.
+/// All filters and biases as a kernel parameter. Parameters are in constant memory, where one address for a whole warp
+/// is one broadcast. Each launch has its own, so two layers cannot overwrite each other's, as they could a __constant__
+/// array.
 template <int kFloats>
 struct FilterBank {
   static constexpr int kCapacity = kFloats;
@@ -60,14 +60,14 @@ __device__ __forceinline__ float rung_input(const RungShape& shape, const float*
   return __ldg(x + ((static_cast<int64_t>(n) * shape.c + c) * shape.h + h) * shape.w + w);
 }
 
-/// Stores one output, where it exists.
+/// Stores one output if it exists.
 __device__ __forceinline__ void rung_store(const RungShape& shape, float* y, int n, int k, int p, int q,
                                            float sum) {
   if (k >= shape.k || p >= shape.p || q >= shape.q) return;
   y[((static_cast<int64_t>(n) * shape.k + k) * shape.p + p) * shape.q + q] = relu_if(shape.relu, sum);
 }
 
-/// Stores four neighbouring columns, as one store where all of them exist and rows are multiples of 4.
+/// Stores four neighbouring columns, as one store if all of them exist and rows are multiples of 4.
 __device__ __forceinline__ void rung_store_four(const RungShape& shape, float* y, int n, int k, int p, int q,
                                                 const float* sums) {
   if (shape.q % 4 != 0 || q >= shape.q) {
@@ -85,7 +85,7 @@ __device__ __forceinline__ void rung_store_four(const RungShape& shape, float* y
 extern __shared__ float4 rung_shared[];
 
 /// Copies channels [c0, c0 + chunk) of the block's input tile, halo included, to shared memory
-/// [chunk, tile_h, pitch]: a warp a row.
+/// [chunk, tile_h, pitch], one warp per row.
 __device__ __forceinline__ const float* stage_rung_tile(const RungShape& shape, const float* x,
                                                         const RungBlock& block, int c0) {
   float* tile = reinterpret_cast<float*>(rung_shared);
@@ -94,7 +94,7 @@ __device__ __forceinline__ const float* stage_rung_tile(const RungShape& shape, 
   const int lanes = min(32, threads);
   const int h0 = block.p * shape.stride_h - shape.pad_h, w0 = block.q * shape.stride_w - shape.pad_w;
   const int channels = min(shape.chunk, shape.c - c0);
-  __syncthreads();  // the tile before is not needed any more
+  __syncthreads();  // until no thread needs the previous tile
   for (int c = 0; c < channels; ++c) {
     for (int i = thread / lanes; i < shape.tile_h; i += threads / lanes) {
       if (thread / lanes >= threads / lanes) break;  // a last warp that is not full

@@ -3,7 +3,7 @@
 //   y [K, N*P*Q] = w [K, C*R*S] x im2col(x) [C*R*S, N*P*Q]
 //
 // A 16 x 16 block computes 16 filters x 16 columns; a step of 16 taps is loaded once and read 16 times. The
-// im2col matrix is worked out where it is read, S. Chetlur et al., "cuDNN: efficient primitives for deep
+// im2col matrix is computed when it is read, S. Chetlur et al., "cuDNN: efficient primitives for deep
 // learning", arXiv:1410.0759 (2014), section 3; "v1" of the HZAU report.
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
 

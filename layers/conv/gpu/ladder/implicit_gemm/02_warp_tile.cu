@@ -1,7 +1,7 @@
-// Implicit GEMM, rung 02: a warp covers 4 filters x 8 columns in place of 2 x 16.
+// Implicit GEMM, rung 02: a warp covers 4 filters x 8 columns instead of 2 x 16.
 //
-// The threads of rung 01 as they come read 2 + 16 different floats a tap and warp; as a tile of 4 x 8 they
-// read 4 + 8, the fewest that 32 outputs allow with power-of-two edges. "v2" of the HZAU report.
+// In rung 01 a warp reads 2 + 16 different floats per tap. As a tile of 4 x 8 it reads 4 + 8, the minimum for 32
+// outputs with power-of-two sides. "v2" of the HZAU report.
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
 
 namespace lenslet {

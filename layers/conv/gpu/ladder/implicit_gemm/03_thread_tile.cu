@@ -1,8 +1,8 @@
-// Implicit GEMM, rung 03: 4 x 4 outputs a thread, as outer products; a block covers 64 x 64.
+// Implicit GEMM, rung 03: 4 x 4 outputs per thread, as outer products; a block covers 64 x 64.
 //
-// One output a thread reads two floats from shared memory for each multiply-add. Four filters times four
-// columns read eight for sixteen. V. Volkov and J. Demmel, "Benchmarking GPUs to tune dense linear algebra",
-// SC 2008; "v3" of the HZAU report.
+// With one output per thread each multiply-add needs two floats from shared memory. Four filters times four columns
+// need eight floats for sixteen multiply-adds. V. Volkov and J. Demmel, "Benchmarking GPUs to tune dense linear
+// algebra", SC 2008; "v3" of the HZAU report.
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
 
 namespace lenslet {

@@ -1,8 +1,8 @@
-// Implicit GEMM, rung 04: 128 x 128 x 8 a block, 8 x 8 outputs a thread.
+// Implicit GEMM, rung 04: 128 x 128 x 8 per block, 8 x 8 outputs per thread.
 //
-// A larger tile fetches each operand less often: from shared memory 16 floats for 64 multiply-adds, from
-// global memory half of what 64 x 64 fetches. A thread's 8 x 8 is four tiles of 4 x 4, 64 apart, so that a
-// warp's float4 reads are neighbours. "v4" of the HZAU report.
+// A larger tile reads each operand less often: 16 floats from shared memory for 64 multiply-adds, and half as much from
+// global memory as 64 x 64. The 8 x 8 outputs of a thread are four tiles of 4 x 4, 64 apart, so that the float4 reads
+// of a warp are contiguous. "v4" of the HZAU report.
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
 
 namespace lenslet {

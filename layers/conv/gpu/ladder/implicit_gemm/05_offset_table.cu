@@ -1,10 +1,9 @@
-// Implicit GEMM, rung 05: where a tap lies is looked up, not worked out.
+// Implicit GEMM, rung 05: the offset of a tap is read from a table instead of computed.
 //
-// Rung 04 divides by R*S, S, P*Q and Q for every element that it loads. A column's window stays the same for
-// the whole loop, so a thread keeps one column and works its corner out once; what depends on (c, r, s)
-// alone is a table made on the host, and so are the filters' rows, packed tap by tap for float4. Without
-// padding nothing needs to be checked. S. Chetlur et al., arXiv:1410.0759 (2014), section 3, computes these
-// offsets on the fly.
+// Rung 04 divides by R*S, S, P*Q and Q for every element that it loads. A column's window is the same for the whole
+// loop, so a thread keeps one column and computes its corner once. The part that depends only on (c, r, s) is a table
+// made on the host. The filters are packed tap by tap for float4, also on the host. Without padding no bounds checks
+// are needed. S. Chetlur et al., arXiv:1410.0759 (2014), section 3, compute these offsets in the kernel.
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
 
 namespace lenslet {
@@ -14,7 +13,7 @@ namespace {
 constexpr int kBlock = 128, kStep = 8, kThread = 8, kHalf = kBlock / 2;
 constexpr int kThreads = (kBlock / kThread) * (kBlock / kThread);
 constexpr int kWarpFilters = 4, kWarpColumns = 8;  // threads of a warp
-constexpr int kRows = kStep * kBlock / kThreads;   // taps of its column that a thread loads a step
+constexpr int kRows = kStep * kBlock / kThreads;   // taps of its column that a thread loads per step
 
 // computes    y [N, K, P*Q] = w [K, C*R*S] x im2col(x), bias, optional ReLU
 // work split  block = 128 filters x 128 columns, thread = 8 x 8: rows and columns 4 + 4, 64 apart

@@ -1,8 +1,7 @@
 // Implicit GEMM, rung 06: the next step is fetched while this one is computed.
 //
-// Rung 05 waits for global memory in every step. Here a step's elements are fetched into registers before
-// the arithmetic of the step before, and stored into a second shared buffer after it; one barrier a step is
-// left.
+// Rung 05 waits for global memory in every step. Here the elements of a step are loaded to registers before the
+// arithmetic of the previous step, and stored into a second shared buffer after it. This needs one barrier per step.
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
 
 namespace lenslet {

@@ -1,9 +1,11 @@
 // Implicit GEMM, rung 07: asynchronous copies into four stages of shared memory.
 //
-// Rung 06 carries the next step through registers and has one step of time for it. cp.async copies from
-// global to shared memory past the registers, zeros included, and three steps are on their way while one is
-// computed. With the registers that frees, the next tap's operands are read from shared memory while this
-// tap is computed. After the multistage pipeline of CUTLASS (NVIDIA, "CUTLASS: fast linear algebra in CUDA
+// Rung 06 loads the next step through registers and has the time of one step for it. cp.async copies from global to
+// shared
+// memory without registers, including zeros, and three steps are under way while one is computed. The freed registers
+//        hold
+// the next tap's operands, read from shared memory while this tap is computed. After the multistage pipeline of CUTLASS
+// (NVIDIA, "CUTLASS: fast linear algebra in CUDA
 // C++", 2017).
 #include "layers/conv/gpu/async_copy.cuh"
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
