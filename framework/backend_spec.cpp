@@ -38,8 +38,7 @@ std::vector<std::string> all_backends(const Graph& graph, DeviceKind kind) {
   return names;
 }
 
-// Layers that do arithmetic worth choosing: a bare name or `*` never reaches pooling or ReLU, which have one
-// way.
+// A bare name or `*` applies only to layers with several backends, not to pooling or ReLU.
 bool chooses(const Graph::Node& node) { return node.layer && node.layer->uses_math(); }
 
 size_t edit_distance(std::string_view a, std::string_view b) {

@@ -18,7 +18,7 @@ size_t flush_bytes(Device device) {
 CacheFlush::CacheFlush(Device device) : buffer_(device, flush_bytes(device)) {}
 
 void CacheFlush::enqueue(Stream& stream) {
-  // Another value each time, so that no write can be taken for one that changes nothing.
+  // Another value each time, so that every write changes memory.
   byte_ = (byte_ + 1) & 0xff;
   fill_bytes(buffer_.data(), buffer_.device(), byte_, buffer_.bytes(), stream);
 }

@@ -98,7 +98,7 @@ std::string cpu_model() {
 namespace {
 
 size_t free_host_bytes() {
-  // What the kernel would give without swapping; the count of free pages alone leaves out the file cache.
+  // Memory available without swapping. The number of free pages would omit the file cache.
   std::ifstream meminfo("/proc/meminfo");
   std::string key;
   size_t kibibytes = 0;

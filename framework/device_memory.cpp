@@ -13,7 +13,7 @@ namespace lenslet {
 namespace {
 
 constexpr const char* kVariable = "LENSLET_DEVICE_MEMORY_LIMIT";
-constexpr size_t kDevices = 65;  // the CPU, then GPUs by ordinal; those beyond share the last
+constexpr size_t kDevices = 65;  // the CPU, then GPUs by ordinal; GPUs beyond these share the last entry
 
 std::atomic<size_t>& taken(Device device) noexcept {
   static std::array<std::atomic<size_t>, kDevices> counts{};

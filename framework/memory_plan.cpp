@@ -23,7 +23,7 @@ MemoryPlan plan_memory(const std::vector<BufferLifetime>& buffers, size_t alignm
       const bool together =
           buffers[other].first <= buffers[i].last && buffers[i].first <= buffers[other].last;
       if (!together) continue;
-      if (offset + rounded(i) <= plan.offsets[other]) break;  // fits in the gap before it
+      if (offset + rounded(i) <= plan.offsets[other]) break;  // fits into the gap before it
       offset = std::max(offset, plan.offsets[other] + rounded(other));
     }
     plan.offsets[i] = offset;

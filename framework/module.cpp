@@ -19,8 +19,8 @@ namespace {
 
 constexpr const char* kLibraryInfo = "lenslet_library_info";
 
-// The file that holds this function, as the loader names it; of the program, what the kernel started: the loader knows
-// only argv[0], which the caller chooses.
+// The file that contains this function. For a shared library it comes from the loader; for the program from the
+// operating system, because the loader has only argv[0], which the caller chooses.
 std::string own_file() {
   Dl_info info{};
   void* found = nullptr;
@@ -28,7 +28,7 @@ std::string own_file() {
   auto* const map = static_cast<link_map*>(found);
   if (map->l_name == nullptr || map->l_name[0] == '\0') return "/proc/self/exe";
   std::string name = map->l_name;
-  char origin[4096];  // of a library that was opened by a relative name: the folder it had then
+  char origin[4096];  // the folder of a library that was opened by a relative name, at that time
   if (name[0] == '/' || dlinfo(map, RTLD_DI_ORIGIN, origin) != 0) return name;
   return origin + name.substr(name.rfind('/'));
 }
@@ -42,7 +42,7 @@ std::vector<std::string> folders() {
   return {here, here + "/lenslet", here + "/" LENSLET_MODULES_FROM_PROGRAMS, here + "/../lib"};
 }
 
-// For the trace: the module, and the libraries that it tells of.
+// The line of the trace: the module and its libraries.
 std::string describe(const Module& module, void* handle) {
   std::string text = module.path();
   if (!dlsym(handle, kLibraryInfo)) return text;
@@ -60,7 +60,7 @@ std::string code_folder() {
   return path.substr(0, path.rfind('/'));
 }
 
-// Every module that was asked for, by name.
+// Every requested module, by name.
 struct Module::Registry {
   struct Slot {
     std::unique_ptr<Module> module;

@@ -22,7 +22,7 @@ nvtxDomainHandle_t domain() {
   return handle;
 }
 
-// One registration a name for the life of the process; looking one up allocates nothing.
+// One registration per name for the life of the process; a look-up allocates nothing.
 nvtxStringHandle_t registered(const char* name) {
   static std::mutex mutex;
   static std::map<std::string, nvtxStringHandle_t, std::less<>> handles;

@@ -33,11 +33,11 @@ int default_threads() {
 
 thread_local bool inside_loop = false;
 
-// Workers sleep between loops. Loop number and range bounds are guarded by one mutex; a worker takes part in
-// a loop at most once, with the part that its index says, so that the split never depends on timing.
+// Workers sleep between loops. One mutex guards the loop number and the range bounds. A worker takes part in a loop at
+// most once, with the part of its index, so that the split does not depend on timing.
 class Pool {
  public:
-  /// Throws MemoryError where the system refuses a thread; those that started have ended by then.
+  /// Throws MemoryError if the system refuses a thread, after the started ones have ended.
   explicit Pool(int threads) : threads_(threads) {
     const auto refused = [&](const char* reason) {
       const size_t started = workers_.size();
@@ -63,8 +63,8 @@ class Pool {
 
   int threads() const noexcept { return threads_; }
 
-  /// In a forked child: the pool of its parent, whose threads are not in the child, so that it can be neither used nor
-  /// destroyed. It stays reachable here.
+  /// In a forked child: the parent's pool, whose threads do not exist in the child. It can be neither used nor
+  /// destroyed, and stays reachable here.
   Pool* next_abandoned = nullptr;
 
   void run(int64_t count, int64_t part, RangeBody body) {
@@ -147,8 +147,8 @@ ParallelHost& parallel_host() {
   return host;
 }
 
-// The pool of this process. A forked child has a copy of it without the threads, perhaps locked by one of them: the child
-// leaves it alone, and starts threads of its own when it first needs them.
+// The pool of this process. A forked child has a copy without the threads, possibly locked by one of them. The child
+// does not use it, and starts its own threads when it first needs them.
 class ProcessPool {
  public:
   static ProcessPool& get() {
@@ -156,7 +156,7 @@ class ProcessPool {
     return instance;
   }
 
-  /// Shared, so that a loop which runs while the number changes ends on the threads that it began on.
+  /// Shared, so that a loop that runs while the number changes ends on the threads that it began on.
   std::shared_ptr<Pool> with_threads(int count) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!pool_ || pool_->threads() != count) {
@@ -210,7 +210,7 @@ void parallel_for(int64_t count, int64_t grain, RangeBody body) {
   if (parallel_host().parallel_for) return parallel_host().parallel_for(count, grain, body);
   grain = std::max<int64_t>(grain, 1);
   const int threads = thread_count();
-  // Whole grains, dealt evenly: the last part may be short.
+  // Whole grains, split evenly; the last part may be short.
   const int64_t grains = (count + grain - 1) / grain;
   const int64_t part = (grains + threads - 1) / threads * grain;
   if (inside_loop || threads == 1 || part >= count) {

@@ -14,7 +14,7 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr size_t kMaxPlanBytes = 1u << 20;
-constexpr size_t kMaxLayers = 1024;  // each is compared with those before it
+constexpr size_t kMaxLayers = 1024;  // each is compared with all before it
 
 constexpr size_t kMaxTextBytes = 500;  // names; a library's choice is the longest
 
@@ -35,7 +35,7 @@ class Reader {
     const ordered_json& value = field(key);
     if (!value.is_string()) throw wrong(key, "a string", value);
     std::string text = value.get<std::string>();
-    // It becomes part of tables and messages.
+    // The text is printed in tables and messages.
     if (text.size() > kMaxTextBytes || printable(text) != text)
       throw wrong(key, concat("at most ", kMaxTextBytes, " bytes of printable text").c_str(), value);
     return text;
@@ -46,7 +46,7 @@ class Reader {
       throw wrong(key, "a whole number >= 0", value);
     return value.get<int64_t>();
   }
-  // fp32 where the key is absent: plans of before there was a choice.
+  // fp32 if the key is absent, as in old plans.
   ElementType element(const char* key, std::initializer_list<ElementType> legal) const {
     if (!object_.contains(key)) return ElementType::kFp32;
     const std::string found = text(key);

@@ -12,7 +12,7 @@ namespace lenslet {
 
 namespace {
 
-// Times stages with pairs of events made beforehand; the first pass of a layer with very many stages makes more.
+// Times stages with pairs of events created in advance. The first pass of a layer with many stages creates more.
 class StageRecorder : public Tracer {
  public:
   struct Entry {
@@ -35,7 +35,7 @@ class StageRecorder : public Tracer {
     try {
       entries_[open_.back()].end = record();
     } catch (const Error&) {
-      failed_ = true;  // the next synchronisation reports what went wrong on the device
+      failed_ = true;  // the next synchronisation reports the error of the device
     }
     open_.pop_back();
   }
@@ -64,7 +64,7 @@ class StageRecorder : public Tracer {
   bool failed_ = false;
 };
 
-// Decides when enough was measured: the asked time, within the pass limits.
+// Ends a measurement after the requested time, within the limits on passes.
 class Budget {
  public:
   Budget(double min_time_ms, int min_passes, int max_passes, const std::function<bool()>& stop)
@@ -131,7 +131,7 @@ class PassProfiler {
     recorder_.clear();
   }
 
-  // Runs what `enqueue` puts on the stream, held back until all of it is there.
+  // Runs the work that `enqueue` puts on the stream, held back until all of it is enqueued.
   template <typename Enqueue>
   void held(Enqueue&& enqueue) {
     if (!held_back_) {
@@ -165,7 +165,7 @@ class PassProfiler {
     return events_[steps_].ns_since(events_[0]) / static_cast<double>(steps_);
   }
 
-  // The kinds of pass take turns, so that a drift of the clocks touches them alike.
+  // The kinds of pass take turns, so that clock drift affects all of them alike.
   void measure_passes(Profile& profile) {
     std::vector<double> unprofiled, profiled, wall, events;
     std::vector<std::vector<double>> layers(steps_);
@@ -187,7 +187,7 @@ class PassProfiler {
     for (size_t i = 0; i < steps_; ++i) profile.layers[i].hot = summarize(layers[i]);
   }
 
-  // Passes with stage events too: slower, so they give the stages and the trace, never the layers' times.
+  // Passes with stage events are slower, so they give the stages and the trace, but not the layers' times.
   void measure_stages(Profile& profile) {
     std::vector<std::vector<std::pair<std::string, std::vector<double>>>> stages(steps_);
     std::vector<std::pair<double, std::vector<TraceSpan>>> traces;
@@ -240,7 +240,7 @@ class PassProfiler {
 
   void measure_cold(Profile& profile) {
     CacheFlush flush(executable_.device());
-    // Flushing a large CPU cache takes far longer than the layer: the time asked for is shared by all layers.
+    // Flushing a large CPU cache takes much longer than a layer, so all layers share the requested time.
     for (size_t i = 0; i < steps_; ++i) {
       std::vector<double> samples;
       Budget budget(options_.min_time_ms / static_cast<double>(steps_), 3, options_.max_passes,
@@ -264,7 +264,7 @@ class PassProfiler {
     profile.h2d_bytes = input.bytes();
     profile.d2h_bytes = output.bytes();
     PinnedBuffer host_in(input.device, profile.h2d_bytes), host_out(input.device, profile.d2h_bytes);
-    // The input must be what it was: the first copy out fills the host side.
+    // The input must stay unchanged, so the host side is first filled from the device.
     copy_bytes(host_in.data(), Device::cpu(), input.data, input.device, profile.h2d_bytes, stream_);
     stream_.synchronize();
     const auto timed = [&](const char* name, void* dst, Device to, const void* src, Device from,

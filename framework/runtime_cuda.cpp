@@ -19,7 +19,7 @@ namespace lenslet {
 
 namespace {
 
-// Errors after which the context answers nothing but errors.
+// Errors after which every call of the context fails.
 bool is_sticky(cudaError_t error) {
   switch (error) {
     case cudaErrorECCUncorrectable:
@@ -56,13 +56,13 @@ const char* remedy(cudaError_t error) {
 }  // namespace
 
 void throw_cuda_error(cudaError_t error, const char* expression, const char* file, int line) {
-  throw_if_device_lost();    // what follows the first error says nothing new
-  (void)cudaGetLastError();  // an error that is told must not turn up again at the next launch
+  throw_if_device_lost();    // report the first error, not its consequences
+  (void)cudaGetLastError();  // a reported error must not appear again at the next launch
   const std::string name =
       concat(cudaGetErrorName(error), " (", static_cast<int>(error), "): ", cudaGetErrorString(error));
   const std::string place = concat(" at ", file, ":", line, remedy(error));
   if (is_sticky(error)) {
-    // Kernels run behind the host's back: the call that finds the error need not be the one to blame.
+    // Kernels run asynchronously: the call that returns the error may not be its cause.
     const std::string message = concat("a kernel failed: ", name, ", found by ", expression, place);
     mark_device_lost(message);
     throw DeviceError(message);
@@ -105,15 +105,15 @@ CudaDeviceInfo describe_device(int ordinal) {
   return info;
 }
 
-// An unchecked launch failure of before a wait, whose own queries would wipe it out.
+// An unchecked launch failure from before a wait, whose queries would clear it.
 thread_local cudaError_t unreported = cudaSuccess;
 
 void keep_unreported_error() {
   if (unreported == cudaSuccess && cudaPeekAtLastError() != cudaSuccess) unreported = cudaGetLastError();
 }
 
-// Waits like the runtime's own call, by asking again and again, but not for ever: a kernel that never ends would take the
-// program with it.
+// Waits like the runtime's call, but by polling and with a time limit, because a kernel that never ends would hang the
+// program.
 template <typename Query>
 void wait_until_ready(const char* what, Query&& query) {
   constexpr unsigned kQueriesPerLook = 64;  // at the clock
@@ -139,8 +139,8 @@ void wait_for_stream(cudaStream_t stream) {
   wait_until_ready("the stream", [stream] { return cudaStreamQuery(stream); });
 }
 
-// The streams of this process. Freeing memory waits inside the runtime for all that they were given, where no time limit
-// holds; so it is waited for here first.
+// The streams of this process. Freeing memory waits inside the runtime for all their work, without a time limit. So the
+// work is waited for here first.
 class LiveStreams {
  public:
   void add(cudaStream_t stream) {
@@ -155,14 +155,14 @@ class LiveStreams {
                                   [stream](const Entry& entry) { return entry.stream == stream; }),
                    entries_.end());
   }
-  /// A query would end a capture; what is captured does not run.
+  /// A stream under capture is skipped: a query would end the capture, and captured work does not run.
   void set_capturing(cudaStream_t stream, bool capturing) {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (Entry& entry : entries_) {
       if (entry.stream == stream) entry.capturing = capturing;
     }
   }
-  /// Waits for what every stream was given before this call. Throws DeviceError.
+  /// Waits for the work that every stream received before this call. Throws DeviceError.
   void wait() {
     for (cudaEvent_t mark : mark_unfinished()) {
       wait_until_ready("work that may use the memory to be freed", [mark] { return cudaEventQuery(mark); });
@@ -177,7 +177,7 @@ class LiveStreams {
     bool capturing;
   };
 
-  // Other threads may give their streams more meanwhile: only an event tells when what there is now is done.
+  // Other threads may enqueue more work meanwhile; an event marks the end of the present work.
   std::vector<cudaEvent_t> mark_unfinished() {
     std::vector<cudaEvent_t> marks;
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -206,26 +206,26 @@ LiveStreams& live_streams() {
   return *streams;
 }
 
-// Calls `release` once nothing uses the memory. Once the device is lost, what lies on it is gone with it, and a
-// call would fail or wait for ever.
+// Calls `release` when no work uses the memory. After the device is lost its memory is gone, and a call would fail or
+// wait forever.
 void release_when_idle(void* data, cudaError_t (*release)(void*)) noexcept {
   if (data == nullptr || device_lost()) return;
   try {
     live_streams().wait();
-  } catch (const std::exception&) {  // a lost device is marked; any other failure turns up at the next call
+  } catch (const std::exception&) {  // a lost device is marked; the next call reports any other failure
   }
   if (!device_lost()) (void)release(data);
 }
 
-// Ordinary host memory, which the runtime copies by way of its own buffers.
+// Pageable host memory, which the runtime copies through its own buffers.
 bool is_pageable(const void* data) {
   cudaPointerAttributes attributes{};
   return cudaPointerGetAttributes(&attributes, data) == cudaSuccess &&
          attributes.type == cudaMemoryTypeUnregistered;
 }
 
-// Whether CMAKE_CUDA_ARCHITECTURES, with commas, holds machine code of the same major version, or PTX not newer than the
-// device.
+// Whether CMAKE_CUDA_ARCHITECTURES, with commas, contains machine code of the same major version, or PTX that is not
+// newer than the device.
 bool has_code_for(int capability, const std::string& architectures) {
   size_t at = 0;
   while (at < architectures.size()) {
@@ -251,7 +251,7 @@ CudaStatus query_status() noexcept {
   status.architectures = LENSLET_CUDA_ARCHITECTURES;
   (void)cudaDriverGetVersion(&status.driver_version);
   (void)cudaRuntimeGetVersion(&status.runtime_version);
-  int count = 0;  // left untouched by a failing call
+  int count = 0;  // unchanged if the call fails
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error != cudaSuccess) {
     (void)cudaGetLastError();
@@ -296,7 +296,7 @@ void* allocate(size_t bytes) {
   void* data = nullptr;
   const cudaError_t error = cudaMalloc(&data, bytes);
   if (error == cudaErrorMemoryAllocation) {
-    (void)cudaGetLastError();  // not sticky: the caller may go on with less
+    (void)cudaGetLastError();  // not sticky: the caller may continue with less memory
     size_t free_bytes = 0, total_bytes = 0;
     (void)cudaMemGetInfo(&free_bytes, &total_bytes);
     throw OutOfDeviceMemory(concat("out of device memory: ", bytes, " bytes needed, ", free_bytes, " of ",
@@ -329,7 +329,7 @@ void copy_async(void* dst, const void* src, size_t bytes, void* stream_handle) {
   const auto stream = static_cast<cudaStream_t>(stream_handle);
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   LENSLET_CUDA_CHECK(cudaStreamIsCapturing(stream, &capture));
-  // A copy of pageable memory waits inside the runtime, without a time limit, for what the stream was given before.
+  // A copy of pageable memory waits inside the runtime, without a time limit, for earlier work of the stream.
   if (capture == cudaStreamCaptureStatusNone && (is_pageable(dst) || is_pageable(src)))
     wait_for_stream(stream);
   LENSLET_CUDA_CHECK(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, stream));
@@ -349,7 +349,7 @@ void throw_on_unreported_error() {
 
 void* create_stream() {
   throw_if_device_lost();
-  (void)device_timeout_s();  // an invalid value is refused before anything is waited for
+  (void)device_timeout_s();  // refuses an invalid value before any wait
   cudaStream_t stream = nullptr;
   LENSLET_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   live_streams().add(stream);

@@ -1,23 +1,23 @@
-// What framework/runtime.h needs a kernel for.
+// The functions of framework/runtime.h that need a kernel.
 #include "framework/cuda_check.h"
 #include "framework/device_health.h"
 #include "framework/multiprocessors.h"
 #include "framework/runtime.h"
 
-// Outside the namespace lenslet: racecheck and synccheck watch kernels of that name alone (tests/sanitize), and would take
-// minutes over this one, which stands before every judged run.
+// Outside the namespace lenslet: racecheck and synccheck watch kernels of that name alone (tests/sanitize), and would
+// take minutes over this one, which stands before every judged run.
 namespace {
 
 constexpr int kFillThreads = 1024;
 
-// computes    nothing; leaves `word` all over the shared memory of the multiprocessors that its blocks run on
-// work split  a block fills all that it may have, so that one fits on a multiprocessor at a time
+// computes    nothing; fills the shared memory of the multiprocessors that its blocks run on with `word`
+// work split  a block fills all shared memory that it may have, so that one block fits on a multiprocessor at a time
 // memory      `words` words of dynamic shared memory
 // requires    the kernel's limit raised to that (fill_shared_async)
-// measured    not at all: it stands before runs that are judged, never before those that are timed
+// measured    not measured: it precedes verified runs, never timed ones
 __global__ void __launch_bounds__(kFillThreads) fill_shared_kernel(unsigned word, int words) {
   extern __shared__ unsigned shared_words[];
-  volatile unsigned* const kept = shared_words;  // or the compiler drops stores that no thread reads
+  volatile unsigned* const kept = shared_words;  // volatile, because no thread reads the stores
   for (int i = static_cast<int>(threadIdx.x); i < words; i += kFillThreads) kept[i] = word;
 }
 
@@ -32,7 +32,8 @@ void fill_shared_async(int byte, void* stream) {
   LENSLET_CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
   LENSLET_CUDA_CHECK(
       cudaFuncSetAttribute(fill_shared_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-  constexpr unsigned kRounds = 2;  // no multiprocessor stays out where another one was done first
+  constexpr unsigned kRounds =
+      2;  // so that every multiprocessor gets a block, even if another one finishes first
   const auto blocks = kRounds * static_cast<unsigned>(multiprocessor_count({DeviceKind::kCuda, device}));
   const unsigned word = 0x01010101u * static_cast<unsigned>(byte & 0xff);
   fill_shared_kernel<<<blocks, kFillThreads, static_cast<size_t>(bytes), static_cast<cudaStream_t>(stream)>>>(

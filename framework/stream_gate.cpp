@@ -20,7 +20,7 @@ StreamGate::StreamGate(Stream& stream) : state_(std::make_shared<State>()) {
   if (!stream.device().is_cuda()) return;
   auto shared = std::make_unique<std::shared_ptr<State>>(state_);
   runtime::hold_stream(stream.native_handle(), &StreamGate::wait, shared.get());
-  shared.release();  // wait() takes it over
+  shared.release();  // wait() takes ownership
 }
 
 void StreamGate::open() noexcept { state_->open.store(true, std::memory_order_release); }

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// Builds the document from the parser's events, and ends it by throwing through it.
+/// Builds the document from the parser's events; an exception ends the parse.
 class StrictBuilder : public nlohmann::json_sax<ordered_json> {
  public:
   explicit StrictBuilder(const std::string& origin) : origin_(origin) {}
@@ -43,13 +43,13 @@ class StrictBuilder : public nlohmann::json_sax<ordered_json> {
   }
 
   bool parse_error(size_t, const std::string&, const nlohmann::detail::exception& error) override {
-    // Its message shows the last token, which is as long as the file likes.
+    // Its message contains the last token, which may be as long as the file.
     fail(concat("not JSON, or cut short: ", printable_excerpt(error.what())));
   }
 
  private:
   struct Level {
-    ordered_json* value;  // of the object or array; it moves nowhere before the level ends
+    ordered_json* value;  // of the object or array; it does not move before the level ends
     std::unordered_set<std::string> keys = {};
     std::string key = {};
   };

@@ -84,7 +84,7 @@ std::string printable_excerpt(std::string_view text, size_t most) {
     return at > 0 && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
   };
   size_t head = most / 2, tail = text.size() - most / 2;
-  // A character has four bytes at most; more of this kind in a row are no characters.
+  // A character has at most four bytes; more continuation bytes are invalid.
   for (int step = 0; step < 3 && inside_character(head); ++step) --head;
   for (int step = 0; step < 3 && inside_character(tail); ++step) ++tail;
   return printable(text.substr(0, head)) + "…" + printable(text.substr(tail));

@@ -12,9 +12,9 @@ namespace {
 
 constexpr const char* kPassed = "PASSED";
 constexpr double kWidestBand =
-    0.1;  // to either side of the median: what lies further out is the machine's doing
+    0.1;  // to either side of the median; samples further out come from other load on the machine
 
-// The candidate of a backend and what it can fuse, one layer further each, the longest first.
+// The candidates of a backend: alone and with each layer that it can fuse, the longest first.
 void add_with_fusions(const Graph& graph, const BackendSpec& backends, TuneCandidate candidate,
                       std::vector<TuneCandidate>& candidates) {
   std::vector<TuneCandidate> grown = {candidate};

@@ -25,8 +25,8 @@ constexpr size_t kWriteBuffer = 1 << 16;
 
 std::string reason_of(int error) { return std::strerror(error); }
 
-// Names for remove_unfinished_files(), which may come at any moment and so can read nothing but this. One program writes
-// fewer files than this at a time; what finds no place is still removed by its destructor.
+// Names for remove_unfinished_files(), which may run in a signal handler at any time and reads only this array. A
+// program writes fewer files than this at a time; the destructor still removes a file without a slot.
 std::array<std::atomic<const char*>, 16> unfinished{};
 
 class Descriptor {
@@ -51,15 +51,15 @@ const char* kind_of(mode_t mode) {
   return "a special file";
 }
 
-// The folder of a path, with the slash; empty where there is none.
+// The folder of a path, with the slash; empty if there is none.
 std::string folder_of(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? "" : path.substr(0, slash + 1);
 }
 
-constexpr int kMaxLinks = 40;  // as many as the system follows
+constexpr int kMaxLinks = 40;  // the limit of the operating system
 
-// Where links lead that end at a name that is still to be made; errno and an empty name where they never end.
+// The final name of a chain of links, which need not exist yet; an empty name and errno if the chain is a loop.
 std::string linked_name(std::string path) {
   char target[4096];
   for (int links = 0; links < kMaxLinks; ++links) {
@@ -80,8 +80,8 @@ void wait_for(int descriptor, short events) noexcept {
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
-// The descriptor of this process that `path` names, whatever it leads to; -1: none. What standard output or error is redirected
-// to is such a name too: renaming over it would take the file from under the stream.
+// The descriptor of this process that `path` names; -1: none. The file that standard output or error is redirected to
+// is also such a name: renaming over it would replace the file of an open stream.
 int named_descriptor(const std::string& path) {
   if (path == "-") return STDOUT_FILENO;
   for (const std::string folder : {"/dev/fd/", "/proc/self/fd/"}) {
@@ -109,7 +109,7 @@ int named_descriptor(const std::string& path) {
 std::vector<uint8_t> read_file(const std::string& path, size_t max_bytes) {
   const bool standard_input = path == "-";
   const std::string name = standard_input ? "standard input" : printable_excerpt(path);
-  // O_NONBLOCK: opening a FIFO that nobody writes to would wait for ever.
+  // O_NONBLOCK: opening a FIFO without a writer would wait forever.
   const Descriptor file(standard_input ? STDIN_FILENO
                                        : ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   if (file.get() < 0) throw DataError(concat(name, ": cannot be opened: ", reason_of(errno)));
@@ -129,7 +129,7 @@ std::vector<uint8_t> read_file(const std::string& path, size_t max_bytes) {
   const auto stated = static_cast<uint64_t>(std::max<off_t>(S_ISREG(status.st_mode) ? status.st_size : 0, 0));
   if (stated > max_bytes) throw too_large();
 
-  // One byte more than stated shows the end of the file without another round; files of /proc state 0.
+  // One byte more than stated detects the end of the file without another read; files of /proc state 0.
   std::vector<uint8_t> bytes(stated + 1);
   size_t filled = 0;
   while (true) {
@@ -210,24 +210,24 @@ bool is_stream(const std::string& path) {
 OutputFile::OutputFile(const std::string& path) : path_(path) {
   if (const int open = named_descriptor(path); open >= 0) {
     standard_output_ = open == STDOUT_FILENO;
-    // Of a stream that the caller closed there is a placeholder, which writing refuses.
+    // A stream that the caller closed has a placeholder, which refuses writes.
     descriptor_ = ::fcntl(open, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     if (descriptor_ < 0) fail(errno);
     return;
   }
   struct stat status {};
   const bool exists = ::stat(path.c_str(), &status) == 0;
-  // Any other reason, as for a link of another user in a folder that all may write to, is none to create a file.
+  // For any other reason, such as another user's link in a world-writable folder, no file is created.
   if (!exists && errno != ENOENT) fail(errno);
   if (exists && S_ISDIR(status.st_mode)) fail(EISDIR);
-  if (exists && !S_ISREG(status.st_mode)) {  // a device, a FIFO: nothing to rename over
+  if (exists && !S_ISREG(status.st_mode)) {  // a device or a FIFO cannot be replaced by renaming
     descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
     if (descriptor_ < 0) fail(errno);
     return;
   }
   if (exists) {
     if (::access(path.c_str(), W_OK) != 0) fail(errno);
-    // A symbolic link stays one: the file that it names is replaced.
+    // A symbolic link is kept: the file that it names is replaced.
     const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
     if (!real) fail(errno);
     path_ = real.get();
@@ -247,8 +247,8 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
     }
     temporary_.emplace(name);
   }
-  // mkostemp makes files for their owner alone; a report gets the rights of the file that it replaces or the
-  // usual ones.
+  // mkostemp creates files readable only by their owner. The output gets the rights of the file that it replaces, or
+  // the default ones.
   const mode_t mask = ::umask(0);
   ::umask(mask);
   const mode_t mode = exists ? status.st_mode & 07777 : 0666 & ~mask;

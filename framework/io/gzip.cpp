@@ -28,7 +28,7 @@ class Inflater {
   void fill(std::vector<uint8_t>& out, size_t size) {
     while (out.size() < size && !ended_) {
       const size_t old_size = out.size();
-      // Grows as the data come, not as the header promises.
+      // Grows with the data, not with the size stated in the header.
       out.resize(std::min(size, old_size + std::max(old_size, kGrowth)));
       const size_t got = read(out.data() + old_size, out.size() - old_size);
       out.resize(old_size + got);

@@ -80,7 +80,7 @@ std::string with_slash(const std::string& folder) {
   return folder.empty() || folder.back() == '/' ? folder : folder + "/";
 }
 
-// The usual names, in the order in which they are looked for.
+// The usual names, in search order.
 std::vector<std::string> idx_names(const std::string& split, const std::string& what, int rank) {
   std::vector<std::string> names;
   for (const char* dash : {"-", "."}) {
@@ -166,8 +166,8 @@ ImageDataset read_image_dataset(const std::string& folder, const std::string& sp
   const std::string images_name = printable_excerpt(set.images_path),
                     labels_name = printable_excerpt(set.labels_path);
   IdxArray labels;
-  // Every header is judged, and the labels are read, before the images are unpacked: those may be a thousand times as large
-  // as their file.
+  // Both headers are checked, and the labels are read, before the images are decompressed: these may be a thousand
+  // times as large as their file.
   IdxArray images = read_idx(set.images_path, kImageRank, [&](const std::vector<int64_t>& dims) {
     if (dims[1] != rows || dims[2] != cols) {
       throw DataError(

@@ -21,7 +21,7 @@ struct Magic {
   const char* name;
 };
 
-// Formats that people try and that are refused by name. A zero byte ends no entry: lengths are explicit.
+// Common formats that are refused by name. Lengths are explicit, because entries may contain zero bytes.
 constexpr Magic kRefused[] = {
     {"WEBP", 4, 8, "WebP"},
     {"GIF8", 4, 0, "GIF"},
@@ -56,7 +56,7 @@ bool has_magic(const std::vector<uint8_t>& bytes, const char* magic, size_t leng
   return bytes.size() >= offset + length && std::memcmp(bytes.data() + offset, magic, length) == 0;
 }
 
-// What a file that no decoder reads seems to be: "a WebP file", "text", …; empty where nothing is recognised.
+// The likely format of a file that no decoder reads: "a WebP file", "text", …; empty if it is unknown.
 std::string seems_to_be(const std::vector<uint8_t>& bytes) {
   for (const Magic& magic : kRefused) {
     if (has_magic(bytes, magic.bytes, magic.length, magic.offset)) {

@@ -38,8 +38,8 @@ struct Failure {
   std::longjmp(failure->jump, 1);
 }
 
-// libjpeg warns of damaged data and goes on with grey; a picture with holes is not the user's picture.
-// Cameras do write a few stray bytes before a marker and unusual version numbers, which cost no pixel.
+// libjpeg warns about damaged data and continues with grey. Such a picture is refused, because its content is wrong.
+// Stray bytes before a marker and unusual version numbers are accepted: cameras write them, and no pixel is lost.
 void on_message(j_common_ptr info, int level) {
   if (level >= 0) return;
   const int code = info->err->msg_code;
@@ -55,7 +55,7 @@ void on_progress(j_common_ptr info) {
   }
 }
 
-// Memory source that reports the end of the file instead of making up an end mark.
+// Memory source that reports the end of the file instead of inserting an end marker.
 void source_start(j_decompress_ptr) {}
 boolean source_fill(j_decompress_ptr info) {
   auto* failure = reinterpret_cast<Failure*>(info->err);
@@ -127,7 +127,7 @@ bool decode_rows(Decoder& decoder, uint8_t* pixels, size_t row_bytes) {
   return true;
 }
 
-// Exif's orientation tag, 1 (upright) where there is none or the block is damaged.
+// Exif's orientation tag; 1 (upright) if it is missing or the block is damaged.
 int exif_orientation(const jpeg_decompress_struct& info) {
   for (const jpeg_marker_struct* marker = info.marker_list; marker; marker = marker->next) {
     const uint8_t* const tiff = marker->data + 6;

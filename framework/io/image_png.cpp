@@ -1,7 +1,7 @@
 // PNG: the chunks are checked here (order, lengths, CRC-32, sizes against limits), the pixels are decoded by
 // stb_image. Source: W3C, "Portable Network Graphics (PNG) Specification", second edition, sections 5 and 11.
-// stb_image checks no CRC, reads the palette past its end and follows chunks that it does not need, so it
-// gets a file written anew: header, palette filled up to 256 colours, transparency, one chunk of data, end.
+// stb_image checks no CRC, reads the palette past its end and follows chunks that it does not need. So it gets a new
+// file: header, palette filled up to 256 colours, transparency, one chunk of data, end.
 
 #include <zlib.h>
 
@@ -31,7 +31,7 @@ void put_chunk(std::vector<uint8_t>& out, const char* type, const std::vector<ui
   put_big(out, static_cast<uint32_t>(data.size()));
   out.insert(out.end(), type, type + 4);
   out.insert(out.end(), data.begin(), data.end());
-  put_big(out, 0);  // the CRC, checked before and not looked at again
+  put_big(out, 0);  // the CRC was checked before; stb_image ignores it
 }
 
 struct Header {
@@ -132,7 +132,7 @@ Chunks read_chunks(const std::vector<uint8_t>& bytes, const std::string& origin)
 
 Image decode_png(const std::vector<uint8_t>& bytes, const std::string& origin, const ImageLimits& limits) {
   if (bytes.size() >= kSignature + kChunkFrame + kHeaderBytes && bytes[12] == 'I' && bytes[13] == 'H') {
-    // The size first: a picture that is refused for it costs no look at its data.
+    // The size first, so that a picture that is too large is refused before its data is read.
     check_image_size(big(&bytes[16]), big(&bytes[20]), 0, origin, limits);
   }
   Chunks chunks = read_chunks(bytes, origin);

@@ -34,8 +34,8 @@ struct Entry {
   bool has_dtype = false, has_shape = false, has_offsets = false;
 };
 
-// Receives the header's JSON event by event. nlohmann's DOM would keep the last of duplicate keys and turn -1
-// into 2^64 - 1; here every event that the format does not allow at its place ends the parse.
+// Receives the header's JSON event by event. nlohmann's DOM would keep the last of duplicate keys and convert -1 to
+// 2^64 - 1. Here every event that the format does not allow at its position ends the parse.
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   HeaderReader(const std::string& origin, std::map<std::string, Entry>& entries,
@@ -164,7 +164,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     return metadata_next_ ? "__metadata__" : "tensor \"" + printable_excerpt(tensor_) + "\"";
   }
 
-  // `found` where the format wants something else; what it wants follows from the place.
+  // Reports `found` where the format requires something else; the position determines what is required.
   bool wrong_value(const std::string& found) const {
     std::string wanted;
     switch (place_) {
@@ -198,7 +198,7 @@ bool starts_with(const uint8_t* bytes, size_t size, const char* prefix, size_t l
   return size >= length && std::memcmp(bytes, prefix, length) == 0;
 }
 
-// What a file that is not safetensors seems to be, with the way out; empty where nothing is recognised.
+// The likely format of a file that is not safetensors, with advice; empty if it is unknown.
 std::string seems_to_be(const uint8_t* bytes, size_t size) {
   const auto starts = [&](const std::string& prefix) {
     return starts_with(bytes, size, prefix.data(), prefix.size());
@@ -296,7 +296,7 @@ Shape check_entry(const std::string& name, const Entry& entry, uint64_t data_byt
   }
 }
 
-// The tensors must cover the data exactly: bytes between or behind them could hide anything.
+// The tensors must cover the data exactly: other bytes could hide content.
 void check_cover(const std::map<std::string, Entry>& entries, uint64_t data_bytes,
                  const std::string& origin) {
   std::vector<const std::pair<const std::string, Entry>*> sorted;

@@ -7,9 +7,8 @@
 
 namespace {
 
-// stb_image grows its buffers as far as the data go, whatever the header states: a 1 MB file of a 1x1 picture
-// can take 1 GB. Every block carries its size in front, and the sum is held below a limit set for each
-// picture.
+// stb_image grows its buffers with the data, regardless of the header: a 1 MB file of a 1x1 picture can take 1 GB. So
+// every block has its size in front, and the sum must stay below a limit set for each picture.
 constexpr size_t kPrefix = alignof(std::max_align_t);
 thread_local size_t budget_left = 0;
 
