@@ -76,6 +76,21 @@ function(lenslet_library name)
   set_property(GLOBAL APPEND PROPERTY LENSLET_LIBRARIES ${name})
 endfunction()
 
+# lenslet_embed(<variable> <file> <symbol>): sets the variable to a source that holds the file as
+# lenslet::embedded::<symbol>[] and <symbol>_size.
+function(lenslet_embed variable file symbol)
+  set(embedded "${PROJECT_BINARY_DIR}/generated/embedded/${symbol}.cpp")
+  set(script "${PROJECT_SOURCE_DIR}/cmake/EmbedFile.cmake")
+  cmake_path(ABSOLUTE_PATH file)
+  add_custom_command(
+    OUTPUT "${embedded}"
+    COMMAND "${CMAKE_COMMAND}" -DINPUT=${file} -DOUTPUT=${embedded} -DSYMBOL=${symbol} -P "${script}"
+    DEPENDS "${file}" "${script}"
+    COMMENT "Embedding ${file}"
+    VERBATIM)
+  set(${variable} "${embedded}" PARENT_SCOPE)
+endfunction()
+
 function(lenslet_print_summary)
   if(LENSLET_HAS_CUDA)
     message(STATUS "Lenslet: GPU side on, CUDA ${CUDAToolkit_VERSION}, architectures ${CMAKE_CUDA_ARCHITECTURES}")

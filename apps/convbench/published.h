@@ -1,4 +1,5 @@
 // The figures that published studies printed, for the tables that set them beside today's.
+// They are in published.csv, which is compiled in.
 //
 // Study A: Sun Yat-sen University, parallel programming course, laboratory 11 (Quadro M4000, CUDA 10.2, cuDNN 7.6.5).
 // Study B: Huazhong Agricultural University, high performance computing report on implicit GEMM (Tesla V100, CUDA 10.2).
