@@ -8,8 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 FULL = ROOT / "docs" / "results.md"  # the page with the full tables
-DIRECT = ROOT / "docs" / "kernels" / "direct.md"  # the page with the climb of direct
-IM2COL = ROOT / "docs" / "kernels" / "im2col_gemm.md"
+KERNELS = ROOT / "docs" / "kernels"  # the pages on kernels
 REPORT = ROOT / "apps" / "report"  # rows as tables and figures
 PEERS_PICTURE = "lenet-peers.svg"  # drawn from peers.json
 PROFILE_PICTURES = [ROOT / "docs" / "pictures" / f"{name}.svg" for name in ("lenet5", "profile")]

@@ -151,3 +151,46 @@ def direct_ladder(group):
     yield ""
     heads = ["rung", "the one change", *(f"`{problem}`" for problem in problems)]
     yield from markdown(heads, (line(rung, rows) for rung, rows in rungs.items() if rows))
+
+
+def side_by_side(group, rows, columns):
+    """A line a problem, a column a backend, in µs; `columns`: {heading: what a row's backend, math and layout must be}."""
+    rows = rows.where(cache="hot")
+    lines = []
+    for problem in rows.problems():
+        mine = rows.where(problem=problem)
+        best = [mine.where(**wanted).best() for wanted in columns.values()]
+        name = problem.split('n"')[0]
+        lines.append([f"`{name}`", *("–" if row is None else words.short(row.ns / 1e3) for row in best)])
+    if lines:
+        yield f"{group.device}, hot, µs, all in one run; cuDNN in its faster layout where no layout is named:"
+        yield ""
+        yield from markdown(["problem", *columns], lines)
+
+
+def depthwise(group):
+    """The depthwise halves of study D's blocks."""
+    columns = {
+        "NCHW": {"backend": "depthwise", "layout": "NCHW"},
+        "NHWC": {"backend": "depthwise", "layout": "NHWC"},
+        "cuDNN": {"backend": "cudnn"},
+    }
+    yield from side_by_side(group, group.rows.where(table="separable", part="depthwise"), columns)
+
+
+def deep_layouts(group, columns):
+    yield from side_by_side(group, Rows(dict(selection.algorithms(group.rows)).get("implicit_gemm", ())), columns)
+
+
+def tensor_core(group):
+    columns = {
+        f"{name} {math} {layout}": {"backend": backend, "math": math, "layout": layout}
+        for name, backend, math in (("", "tensor_core", "tf32"), ("cuDNN", "cudnn", "tf32"), ("", "tensor_core", "fp16"))
+        for layout in ("NCHW", "NHWC")
+    }
+    yield from deep_layouts(group, {name.strip(): wanted for name, wanted in columns.items()})
+
+
+def winograd(group):
+    names = {"winograd": "winograd", "implicit_gemm": "implicit_gemm", "cuDNN": "cudnn"}
+    yield from deep_layouts(group, {name: {"backend": backend, "math": "fp32"} for name, backend in names.items()})

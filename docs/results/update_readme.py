@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the numbers of README.md, docs/results.md and two pages of docs/kernels from results folders, or checks them.
+"""Writes the numbers of README.md, docs/results.md and docs/kernels from results folders, or checks them.
 
     python3 docs/results/update_readme.py docs/results/2026-11-22-h200 docs/results/2026-11-22-cpu
         [--partial] [--report | --check]
@@ -28,7 +28,7 @@ import headline
 import history
 import tables_conv
 import tables_lenet
-from common import DIRECT, FULL, IM2COL, PAGE, PICTURES, PROFILE_PICTURES, README, REPORT
+from common import FULL, KERNELS, PAGE, PICTURES, PROFILE_PICTURES, README, REPORT
 
 BY = ", by `docs/results/update_readme.py`."
 DRAW = Path(__file__).with_name("draw.py")
@@ -70,15 +70,23 @@ def sections(gpu, cpu):
         return lines or [f"Not measured: there are no rows of {what}."]
 
     short, full = "\n".join(headline.results_table(gpu, cpu)), full_tables(gpu, cpu)
-    climb = of_group(tables_conv.direct_ladder, "`convbench ladder direct`")
+    measured = {
+        KERNELS / "direct.md": (tables_conv.direct_ladder, "`convbench ladder direct`"),
+        KERNELS / "im2col_gemm.md": (tables_conv.im2col, "study a"),
+        KERNELS / "depthwise.md": (tables_conv.depthwise, "study d"),
+        KERNELS / "tensor_core.md": (tables_conv.tensor_core, "study b"),
+        KERNELS / "winograd.md": (tables_conv.winograd, "study b"),
+    }
     return {
         README: {
             "results": f"{short}\n\n{source(README, gpu, cpu)}{lacking()}",
             "swap": "\n".join([*headline.swap(cpu), "", source(README, cpu)]),
         },
         FULL: {"results": full + lacking()},
-        DIRECT: {"climb": "\n".join([*climb, "", source(DIRECT, gpu)])},
-        IM2COL: {"columns": "\n".join([*of_group(tables_conv.im2col, "study a"), "", source(IM2COL, gpu)])},
+        **{
+            page: {"measured": "\n".join([*of_group(*table), "", source(page, gpu)])}
+            for page, table in measured.items()
+        },
     }
 
 

@@ -100,10 +100,10 @@ TEST(ResultReader, KnowsAnInterruptedFile) {
   EXPECT_TRUE(results.rows.empty());
 }
 
-TEST(ResultReader, ReadsTheFilesInTheTree) {
-  for (const char* file :
-       {"2026-11-21-h200/profile-batch-1024.json", "2026-11-21-cpu/profile-batch-1.json"}) {
-    const ReadResults results = read_results(std::string(LENSLET_SOURCE_DIR "/docs/results/") + file);
+TEST(ResultReader, ReadsFilesOfTheFirstPrograms) {
+  for (const char* file : {"profile_h200.json", "profile_cpu.json"}) {
+    const ReadResults results =
+        read_results(std::string(LENSLET_SOURCE_DIR "/tests/convbench/first_schema/") + file);
     EXPECT_FALSE(results.rows.empty()) << file;
     EXPECT_EQ(results.environment.tool, "lenslet profile");
     EXPECT_GT(results.rows.front().time.median, 0) << file;

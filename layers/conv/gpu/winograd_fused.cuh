@@ -50,7 +50,7 @@ constexpr int kWinogradFusedExchange = kWinogradFusedEdge * kWinogradFusedFilter
 //             lines
 // requires    kAligned: W % 4 == 0 and no padding left and right, so that a row of a patch is a float4 and a
 //             float2. Tiles past the last and channels past C are written as zero
-// measured    H200, 8 images, 64 channels, 128 x 128: 31 us, 3.5 TB/s (docs/kernels/winograd.md)
+// measured    with the products: see conv_winograd_fused_kernel
 template <bool kAligned>
 __global__ void __launch_bounds__(32 * kWinogradFusedInputWarps)
     conv_winograd_fused_input_kernel(const WinogradFusedShape shape, int first_block,
@@ -175,8 +175,8 @@ __device__ __forceinline__ void winograd_store_outputs(const WinogradFusedShape&
 //             for no other; then the products with A applied on the right [6, 32, 128], gathered over rows
 // requires    compute capability 8.0, channels a multiple of kChannels, both operands padded to whole blocks
 //             (by the plan in winograd_fused_plan.cuh)
-// measured    H200, 8 images, 64 channels, 128 x 128, 256 filters: 308 us with the input transform
-//             (docs/kernels/winograd.md)
+// measured    H200, hot, with the input transform: 8 images, 64 channels, 128 x 128, 256 filters: 318.7 us
+//             (docs/results/2026-11-22-h200/reproduce.json)
 template <int kChannels>
 __global__ void __launch_bounds__(kWinogradFusedThreads, 1)
     conv_winograd_fused_kernel(const WinogradFusedShape shape, int first_block,

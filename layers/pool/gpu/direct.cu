@@ -28,7 +28,8 @@ __device__ __forceinline__ float pool4(float a, float b, float c, float d) {
 // memory      no shared memory; a thread reads 32 bytes (marked as read once, so that the outputs stay in L2) and
 //             writes 8
 // requires    x aligned to 16 bytes, y to 8, fewer than 2^31 threads (pool2d_direct_gpu checks)
-// measured    as pool1 and pool2 of a profile with convolutions that fuse no pooling (docs/kernels/pooling_linear.md)
+// measured    as pool1 and pool2 of a profile whose plan fuses no pooling: docs/kernels/pooling_linear.md
+//             has the command
 template <bool kMax, typename Index>
 __global__ void __launch_bounds__(kThreads)
     pool2d_direct_2x2_kernel(const float* __restrict__ x, float* __restrict__ y, Index h, Index w,

@@ -88,8 +88,8 @@ __device__ __forceinline__ void mma_fully_connected(const unsigned char* packed,
 //             [8, 128] words of two halves; registers: both convolutions' weights; the next image is copied meanwhile
 // requires    compute capability 8.0, MmaFp16Shared::kBytes of shared memory (checked by mma.cu); images 16-byte
 //             aligned
-// measured    H200, 1,048,576 images of bytes, predictions: 1.66 to 1.70 ms = 615 to 632 M images/s
-//             (docs/kernels/fused_lenet.md)
+// measured    H200, 1,048,576 images of bytes, predictions: 1,678 us = 624.8 M images/s
+//             (docs/results.md, "The fused plan over batch sizes")
 template <typename Pixel, typename Output, int kWarps>
 __global__ void __launch_bounds__(kWarps * 32, 1)
     fused_lenet5_mma_fp16_kernel(const Pixel* __restrict__ images, int64_t count, int images_a_round,
