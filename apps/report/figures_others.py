@@ -20,7 +20,8 @@ def picture_filter(rows):
         if titles and any(rate(row) for row in table.drawn):
             figure, _ = size_panels(table, "stride", titles, "backend", series(table.drawn.backends()), rate, printed,
                                     best=max, xlabel="picture height and width", ylabel="GFLOP/s")
-            yield drawing(name, f"Filtering a picture: rate by size, {title}", figure, f"{caption} Both axes are logarithmic.")
+            title = f"Filtering a picture: rate by size, {title}"
+            yield drawing(name, title, figure, f"{caption} Both axes are logarithmic.")
 
 
 def stencil(rows, ceiling):

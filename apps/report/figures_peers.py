@@ -18,6 +18,7 @@ def by_batch(document):
         axes.plot(*zip(*sorted(points.items())), label=", ".join(words), **look)
     log_axis(axes.xaxis)
     log_axis(axes.yaxis)
-    axes.set(xlabel="batch", ylabel="images/s", title=f"LeNet-5 on {document['devices'][0]['name']}, input on the device")
+    axes.set(xlabel="batch", ylabel="images/s")
+    axes.set_title(f"LeNet-5 on {document['devices'][0]['name']}, input on the device")
     legend_below(figure, [axes], columns=3)
     return figure

@@ -69,10 +69,14 @@ def by_size(rows):
         styles = series(sorted(some.drawn.backends(), key=lambda b: (b not in ("direct", "im2col_gemm", "cudnn"), b)))
         figure, printed = size_panels(some, "stride", titles, "backend", styles, milliseconds, printed_milliseconds,
                                       xlabel="image height and width", ylabel="time, ms")
-        caption = "Kernel time of one image with hot caches, each backend in its faster layout. Both axes are logarithmic." + (
-            " The dashed lines are another card of another year: they show the shape, not a race. The study does"
-            " not say how many filters it had." if printed else ""
+        caption = (
+            "Kernel time of one image with hot caches, each backend in its faster layout. Both axes are logarithmic."
         )
+        if printed:
+            caption += (
+                " The dashed lines are another card of another year: they show the shape, not a race. The study does"
+                " not say how many filters it had."
+            )
         yield drawing(f"rgb-by-size-k{k}", f"3×3 convolution of an RGB image, K = {k}: time by size", figure, caption)
 
 
@@ -119,8 +123,9 @@ def by_stride(rows):
     flat[0].set_ylabel("time over that at stride 1")
     legend_below(figure, flat)
     caption = (
-        f"Size {sizes[-1]}, K = {ks[-1]}. At stride 2 a quarter of the outputs remains, at stride 3 a ninth, so every algorithm"
-        " must get faster. The study's im2col + GEMM did not: an artefact, it did the work of stride 1 at every stride."
+        f"Size {sizes[-1]}, K = {ks[-1]}. At stride 2 a quarter of the outputs remains, at stride 3 a ninth, so every"
+        " algorithm must get faster. The study's im2col + GEMM did not: an artefact, it did the work of stride 1 at every"
+        " stride."
     )
     return drawing("rgb-by-stride", "What a stride saves", figure, caption)
 
@@ -174,7 +179,8 @@ def products(rows):
     """Lines by size, and by tile or block, for both of the study's tables."""
     yield _product_by_size(
         rows, "gemm_memory", "memory", "tile", "gemm-memory", "Matrix product by memory and tile",
-        "Where the operands of the inner loop come from, by the edge of the square tile; hot caches, both axes logarithmic.",
+        "Where the operands of the inner loop come from, by the edge of the square tile; hot caches, both axes"
+        " logarithmic.",
     )
     yield _product_by_edge(
         rows, "gemm_memory", "memory", "tile", "gemm-memory-by-tile", "The same by tile, at the largest size"
@@ -186,7 +192,8 @@ def products(rows):
         " kernel that never ran.",
     )
     yield _product_by_edge(
-        rows, "gemm_partition", "partition", "block", "gemm-partition-by-block", "The same by block, at the largest size"
+        rows, "gemm_partition", "partition", "block", "gemm-partition-by-block",
+        "The same by block, at the largest size",
     )
 
 
@@ -196,12 +203,15 @@ def artefacts(rows):
     if partition:
         printed = [row.published_ns / 1e3 for row in partition if row.published_ns]
         reason = next((row.no_figure() for row in partition if row.no_figure()), "")
-        times = f" It printed {short(min(printed))} to {short(max(printed))} µs, at any size the cost of a refused launch."
+        times = ""
+        if printed:
+            least, most = short(min(printed)), short(max(printed))
+            times = f" It printed {least} to {most} µs, at any size the cost of a refused launch."
         yield (
             "A kernel that never ran.",
             "Partition by element with block 64 is 64 × 64 = 4,096 threads a block; no card launches more than 1,024."
             " The study did not read the launch's error and took its time."
-            + (times if printed else "") + (f" Here: {reason}." if reason else ""),
+            + times + (f" Here: {reason}." if reason else ""),
         )
     table = rows.where(table="rgb", backend="im2col_gemm", math=FP32).prefer("hot")
 

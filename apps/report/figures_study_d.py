@@ -114,5 +114,8 @@ def separable(rows):
         " for less."
     )
     if gains:
-        caption += f" The fastest standard convolution takes {short(min(gains))} to {short(max(gains))} times as long as a block."
+        caption += (
+            f" The fastest standard convolution takes {short(min(gains))} to {short(max(gains))} times as long as a"
+            " block."
+        )
     return drawing("separable", "Depthwise-separable blocks against standard convolutions", figure, caption)

@@ -1,4 +1,4 @@
-"""One self-contained HTML page: figures, tables, environment, the files themselves. Nothing is loaded from elsewhere."""
+"""One self-contained HTML page: figures, tables, environment, the files themselves. It loads nothing from elsewhere."""
 
 import base64
 import gzip

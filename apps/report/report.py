@@ -3,8 +3,8 @@
 
     apps/report/report.py results.json [more.json…] --html out.html [--figures DIR [--only NAME,NAME]]
 
-Reads schema lenslet.results/1, of whole runs and of interrupted ones, and the trace of `convbench streams --trace` beside
-them. --figures writes each figure as an SVG file of its own, which names the files that it was drawn from.
+Reads schema lenslet.results/1, of complete and of interrupted runs, and the trace of `convbench streams --trace`.
+--figures writes each figure as an SVG file of its own, which names the files that it was drawn from.
 Needs Python 3.9 and matplotlib 3.5. Exit codes: 0 done, 2 usage, 3 a file that is no result file (a page of the others
 is written all the same), 4 matplotlib is missing, 7 an output could not be written.
 """

@@ -1,6 +1,6 @@
 """Result files (docs/measuring.md) as rows that figures and tables select from. Python's standard library alone.
 
-Nothing here assumes that a run was finished, that a study is there, or that a value is not null.
+A run may be interrupted, a study may be missing, and a value may be null.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ STATUSES = ("PASSED", "FAILED", "UNSUPPORTED", "SKIPPED", "SUSPECT", "ERROR")
 ORDER = ["global", "shared", "register", "row", "column", "element", "constant", "tiled", "zero", "clamp", "reflect"]
 
 
-# No measurement is beyond; a figure's axis could not show it.
+# A figure's axis cannot show what is beyond; no measurement is.
 LARGEST, SMALLEST = 1e24, 1e-24
 
 
@@ -27,8 +27,7 @@ class BadFile(Exception):
 def shown(text):
     """Text of a file, or a file's name, that a page and a terminal may show, on one line.
 
-    What is not seen, steers a terminal or turns the text around it becomes \\xNN of its UTF-8; so does a byte of a name that
-    is not UTF-8.
+    Controls, invisible characters, marks of direction and bytes that are not UTF-8 become \\xNN.
     """
 
     def escaped(c):
@@ -105,7 +104,7 @@ class Row:
 
     @property
     def effective(self):
-        """Whether the rate counts more products than are multiplied: Winograd's and FFT's. Files from before say nothing."""
+        """Whether the rate counts more products than are multiplied: Winograd's and FFT's. Old files lack the key."""
         saved = self.number("products_saved")
         return saved > 1 if saved else self.family == "winograd"
 
@@ -210,8 +209,8 @@ class File(Source):
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:
             found = document.get("schema") if isinstance(document, dict) else None
             raise BadFile(
-                f"{self.path}: schema is {found if found is None else str(found)[:80]!r}, expected {SCHEMA!r}: a file that"
-                " --json of convbench or lenslet profile wrote"
+                f"{self.path}: schema is {found if found is None else str(found)[:80]!r}, expected {SCHEMA!r}: a file"
+                " that --json of convbench or lenslet profile wrote"
             )
         if not isinstance(document.get("results"), list):
             raise BadFile(f'{self.path}: lacks the array "results"')
@@ -232,7 +231,7 @@ class File(Source):
         return number(self.ceilings.get(name))
 
     def peak(self, math):
-        """Operations a second of the fastest instruction of a math mode, and its name; or of the library's matrix product."""
+        """Operations a second of a math mode's fastest instruction, and its name; or of the library's product."""
         peaks = self.ceilings.get("peaks")
         found = [
             (number(peak.get("flops_per_s")), str(peak.get("instruction")))

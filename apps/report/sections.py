@@ -64,7 +64,7 @@ def figures(group, *beginnings):
 
 
 def _products(rows, name, labels, caption, other):
-    """Matrix products: a line a size and memory or partition, a column a tile or block; `other` names cuBLAS's label."""
+    """Matrix products: a line a size and memory or partition, a column a tile or block (the label `other`)."""
 
     def column(row):
         return "cuBLAS" if row.labels.get(other) is None else f"{other} {row.labels[other]}"
@@ -113,7 +113,8 @@ def study_c(group):
 
 def study_d(group):
     named = {name: group.rows.where(table=name) for name in ("streams", "separable")}
-    tables = [details(f"{esc(name)}: its {len(some)} rows", all_rows_table(some)) for name, some in named.items() if some]
+    named = {name: some for name, some in named.items() if some}
+    tables = [details(f"{esc(name)}: its {len(some)} rows", all_rows_table(some)) for name, some in named.items()]
     return section("study-d", "Study D: beyond LeNet", figures(group, "streams", "separable"), *tables)
 
 
@@ -205,7 +206,8 @@ def environment(files):
             "commit": f"{meta.get('git', '?')}{', modified tree' if meta.get('dirty') else ''}",
             "build": f"{meta.get('version', '?')}, {meta.get('build_type', '?')}, {meta.get('compiler', '?')}, CUDA"
             f" compiler {meta.get('cuda_compiler') or 'none'}",
-            "GPUs": ", ".join(f"{d.get('name')} (sm {d.get('compute_capability')})" for d in file.devices) or "none used",
+            "GPUs": ", ".join(f"{d.get('name')} (sm {d.get('compute_capability')})" for d in file.devices)
+            or "none used",
             "CPU": f"{host.get('cpu', '?')}, {host.get('threads_used', '?')} threads",
             "system": host.get("system", "?"),
             "libraries": libs or "none opened",

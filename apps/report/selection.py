@@ -12,7 +12,7 @@ HOW = ("hot", "cold", "with copies")  # ways of timing a convolution; the last i
 
 
 def heat_cells(rows, backend="direct", how="hot"):
-    """{(K, stride, size): how many times faster than the best cuDNN time of that cell}, timed in one of the ways HOW."""
+    """{(K, stride, size): how many times faster than the best cuDNN time of that cell}; `how` is one of HOW."""
     copies = how == "with copies"
     table = rows.where(table="rgb", cache="hot" if copies else how, math=FP32).drawn
 

@@ -55,12 +55,13 @@ plt.rcParams.update({"axes.spines.top": False, "axes.spines.right": False, "lege
 plt.rcParams.update({"lines.linewidth": 1.6, "lines.markersize": 5, "grid.linewidth": 0.7, "hatch.linewidth": 0.6})
 plt.rcParams.update({"grid.color": LINES, "figure.max_open_warning": 0})
 plt.rcParams.update({f"{part}.facecolor": "none" for part in ("axes", "figure", "savefig")})
-plt.rcParams.update({f"{text}color": INK for text in ("axes.label", "text.", "axes.title", "xtick.label", "ytick.label")})
+TEXTS = ("axes.label", "text.", "axes.title", "xtick.label", "ytick.label")
+plt.rcParams.update({f"{text}color": INK for text in TEXTS})
 plt.rcParams.update({f"{line}color": SOFT for line in ("axes.edge", "xtick.", "ytick.")})
 
 
 def slug(name):
-    """A name for a file and for ids: itself, or what is left of another text with a number that tells it from others."""
+    """A name for a file and for ids: itself where it fits, else its letters and digits with a hash."""
     if re.fullmatch(r"[a-z0-9][a-z0-9.-]{0,59}", name):
         return name
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
@@ -145,11 +146,13 @@ def with_printed(axes, ours, theirs, label, style):
     return bool(theirs)
 
 
-def size_panels(rows, panel, titles, line, styles, value, printed, best=min, labels=str, xlabel="", ylabel="", reference=()):
+def size_panels(
+    rows, panel, titles, line, styles, value, printed, best=min, labels=str, xlabel="", ylabel="", reference=()
+):
     """A panel a value of the label `panel`, a line a value of `line` over the label "size", and what studies printed.
 
-    `titles`: {value of `panel`: title}; `value` and `printed` of a row, the `best` of a size is drawn; `reference`: rows of a
-    library, a line in every panel. Both axes are logarithmic.
+    `titles`: {value of `panel`: title}; `value` and `printed` are functions of a row, of which the `best` of a size is
+    drawn; `reference`: rows of a library, a line in every panel. Both axes are logarithmic.
     """
 
     def points(some, of):
@@ -208,8 +211,8 @@ def legend_below(figure, handles_from, columns=6, printed=False):
         for handle, label in zip(*axes.get_legend_handles_labels()):
             handles.setdefault(label, handle)
     if printed:
-        key = Line2D([], [], color=SOFT, marker="o", label="dashed, hollow: as published, on their hardware", **PUBLISHED)
-        handles[key.get_label()] = key
+        key = Line2D([], [], color=SOFT, marker="o", **PUBLISHED)
+        handles["dashed, hollow: as published, on their hardware"] = key
     if handles:
         below = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "ncol": min(columns, len(handles))}
         figure.legend(handles.values(), handles.keys(), **below)

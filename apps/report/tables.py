@@ -57,11 +57,12 @@ def table(heads, lines, caption="", css=""):
     """An HTML table; `lines` are lists of cells."""
     # A head stands over its numbers, which are right-aligned.
     right = [any(line[i].css.startswith("n") for line in lines if i < len(line)) for i in range(len(heads))]
-    top = "".join(f"<th scope='col'{' class=n' if of_numbers else ''}>{esc(h)}</th>" for h, of_numbers in zip(heads, right))
+    top = "".join(f"<th scope='col'{' class=n' if n else ''}>{esc(text)}</th>" for text, n in zip(heads, right))
     body = "\n".join("<tr>" + "".join(cell.html() for cell in line) + "</tr>" for line in lines)
     title = f"<caption>{esc(caption)}</caption>" if caption else ""
     return (
-        f'<div class="scroll"><table class="{css}">{title}<thead><tr>{top}</tr></thead><tbody>\n{body}\n</tbody></table></div>'
+        f'<div class="scroll"><table class="{css}">{title}<thead><tr>{top}</tr></thead><tbody>\n{body}\n'
+        "</tbody></table></div>"
     )
 
 
@@ -109,7 +110,7 @@ def beside_table(rows, labels, column_of, caption, copies_as_rate=False):
     by_column = {}
     for row in rows:
         by_column.setdefault(column_of(row), Rows()).append(row)
-    printed = {name for name, some in by_column.items() if any(row.published_ns or row.published_gflops for row in some)}
+    printed = {name for name, rows in by_column.items() if any(r.published_ns or r.published_gflops for r in rows)}
     # A backend that serves no line at all needs no column; its reason is under the table.
     columns = {name: some for name, some in by_column.items() if some.drawn or name in printed} or by_column
     with_copies = any(row.end_to_end_ns for row in rows)
@@ -212,7 +213,9 @@ ALL_COLUMNS = {
     "with copies": lambda row: time_cell(row.end_to_end_ns),
     "rate": lambda row: rate_cell(row.gflops, "GFLOP/s", effective=row.effective),
     "bandwidth": lambda row: rate_cell(row.gbytes, "GB/s"),
-    "of its ceiling": lambda row: numeric(_with(percent(row.number("ceiling_fraction")), row.text("bound_by"), " ({})")),
+    "of its ceiling": lambda row: numeric(
+        _with(percent(row.number("ceiling_fraction")), row.text("bound_by"), " ({})")
+    ),
     "over cuDNN": lambda row: numeric(f"×{short(row.ratio)}" if row.ratio else "–", row.ratio),
     "largest error": lambda row: _error(row, "max_abs"),
     "allowed": lambda row: _error(row, "bound"),

@@ -61,7 +61,7 @@ def cpu_name(document):
 
 
 def combinations(matrix):
-    """How many combinations of backends were counted, and in which arithmetic: "685 combinations of backends in fp32"."""
+    """How many combinations of backends were counted, by math mode: "685 combinations of backends in fp32"."""
     ran = [row["math"] for row in matrix["rows"] if row["correct"] is not None]
     if len(set(ran)) == 1:
         return f"{len(ran)} combinations of backends in {ran[0]}"

@@ -3,9 +3,9 @@
 
     python3 docs/results/draw.py docs/results/2026-11-22-h200
 
-docs/pictures/lenet5.svg and profile.svg show the graph of LeNet-5 and where a pass goes, by profile-batch-10000.json and
-weights/lenet5.safetensors; lenet-peers.svg, in the folder, shows its peers.json; docs/results/history.svg shows history.csv. Each
-names the SHA-256 of the file that it was drawn from. Needs matplotlib; exit code 4 where it is missing.
+docs/pictures/lenet5.svg and profile.svg show the graph of LeNet-5 and where a pass goes, by profile-batch-10000.json
+and weights/lenet5.safetensors. lenet-peers.svg in the folder shows its peers.json, docs/results/history.svg shows
+history.csv. Each names the SHA-256 of the file that it was drawn from. Needs matplotlib; exit code 4 without it.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The figures of README: its short table, and what history.csv keeps of a folder. The full tables are in tables_*.py."""
+"""The figures of README's short table, which history.csv keeps. The full tables are in tables_*.py."""
 
 from dataclasses import dataclass
 
@@ -49,8 +49,9 @@ def lenet_on_gpu(gpu):
         if mine is None or theirs is None:
             lack(gpu / "peers.json", f"PASSED rows of Lenslet and of a peer with fp32 in and logits out, {kind}")
             continue
-        rates = mine["images_per_s"], theirs["images_per_s"]
-        yield compared(what, *rates, named(mine, millions(rates[0])), named(theirs, millions(rates[1])), at_best(theirs))
+        rates = [row["images_per_s"] for row in (mine, theirs)]
+        texts = [named(row, millions(row["images_per_s"])) for row in (mine, theirs)]
+        yield compared(what, *rates, *texts, at_best(theirs))
 
 
 def one_image(gpu):
@@ -147,10 +148,11 @@ def lenet_on_cpu(folder):
             if mine is None or theirs is None:
                 lack(folder / "peers.json", f"PASSED rows of Lenslet and of a peer with {threads} threads")
                 continue
+            where = f"{name}, {threads} thread{'s' if threads > 1 else ''}, fp32"
             at = "" if one else f" (batch {mine['batch']:,})"
             peer = f"{theirs['side']}" + ("" if one else f", batch {theirs['batch']:,}")
             yield compared(
-                f"{name}, {threads} thread{'s' if threads > 1 else ''}, fp32, {'one image at a time, ' if one else ''}images/s",
+                f"{where}, {'one image at a time, ' if one else ''}images/s",
                 mine["images_per_s"],
                 theirs["images_per_s"],
                 f"{mine['images_per_s']:,.0f}{at}",
@@ -197,8 +199,8 @@ GPU_PARTS = (lenet_on_gpu, one_image, single_call, user_calls, streaming)
 def results_table(gpu, cpu):
     peers, matrix = load(gpu, "peers.json"), load(gpu, "matrix.json")
     yield (
-        f"{common.digits_right(peers, matrix)} of {peers['digits']['images']:,} MNIST test images are read rightly, as by"
-        f" PyTorch with the same weights, with each of the {common.combinations(matrix)} on the GPU. On"
+        f"{common.digits_right(peers, matrix)} of {peers['digits']['images']:,} MNIST test images are read rightly, as"
+        f" by PyTorch with the same weights, with each of the {common.combinations(matrix)} on the GPU. On"
         f" {common.device_name(gpu)}, images resident on the device unless the row says otherwise; the sides of a"
         " comparison take turns in one run; medians:"
     )
@@ -218,11 +220,9 @@ def swap(cpu):
     ]
     first = rows[0][0]
     name, count = document["device_name"].replace("(R)", ""), document["count"]
-    yield from tables.markdown(
-        ["conv2", f"images/s, {name}", f"right of {count:,}", "logits differ by"],
-        (
-            [f"`{of['conv2']}`", f"{row['images_per_s']:,.0f}", f"{row['correct']:,}", f"{row['max_logit_difference']:.1g}"]
-            for of, row in rows
-            if all(of[layer] == first[layer] for layer in first if layer != "conv2")
-        ),
-    )
+    lines = []
+    for of, row in rows:
+        if all(of[layer] == first[layer] for layer in first if layer != "conv2"):
+            differ = f"{row['max_logit_difference']:.1g}"
+            lines.append([f"`{of['conv2']}`", f"{row['images_per_s']:,.0f}", f"{row['correct']:,}", differ])
+    yield from tables.markdown(["conv2", f"images/s, {name}", f"right of {count:,}", "logits differ by"], lines)

@@ -3,8 +3,9 @@
 
     python3 docs/results/history.py docs/results/2026-11-22-h200 [FOLDER…]
 
-Rows of a folder that is there already are replaced. `lenslet` and `peer` are in the unit that the figure's name ends with.
-update_readme.py calls this for the folders that the pages quote; draw.py plots the file. Python's standard library alone.
+Replaces the rows of a folder that history.csv already has. `lenslet` and `peer` are in the unit that ends the figure's
+name. update_readme.py calls this for the folders that the pages quote; draw.py plots the file. Python's standard
+library alone.
 """
 
 import argparse

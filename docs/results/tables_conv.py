@@ -31,7 +31,9 @@ def rgb(gpu, group):
         return f"{words.short(best.ns / 1e3)} (×{words.short(cells[k, stride, size])})"
 
     shares = selection.rgb_bandwidth(group)
-    moved = f"; at 2048 and 4096 it moves {min(shares):.0%} to {max(shares):.0%} of the copy bandwidth" if shares else ""
+    moved = ""
+    if shares:
+        moved = f"; at 2048 and 4096 it moves {min(shares):.0%} to {max(shares):.0%} of the copy bandwidth"
     yield (
         f"**3×3 convolution of one RGB image**, {group.device}, padding 1, fp32, hot, kernel time. `direct` in µs, and"
         f" how many times faster than cuDNN in its faster layout, measured in the same run: faster in"
@@ -154,7 +156,7 @@ def direct_ladder(group):
 
 
 def side_by_side(group, rows, columns):
-    """A line a problem, a column a backend, in µs; `columns`: {heading: what a row's backend, math and layout must be}."""
+    """A line a problem, a column a backend, in µs; `columns`: {heading: backend, math and layout of its rows}."""
     rows = rows.where(cache="hot")
     lines = []
     for problem in rows.problems():
@@ -183,12 +185,13 @@ def deep_layouts(group, columns):
 
 
 def tensor_core(group):
+    kinds = (("tf32", "tensor_core", "tf32"), ("cuDNN tf32", "cudnn", "tf32"), ("fp16", "tensor_core", "fp16"))
     columns = {
-        f"{name} {math} {layout}": {"backend": backend, "math": math, "layout": layout}
-        for name, backend, math in (("", "tensor_core", "tf32"), ("cuDNN", "cudnn", "tf32"), ("", "tensor_core", "fp16"))
+        f"{name} {layout}": {"backend": backend, "math": math, "layout": layout}
+        for name, backend, math in kinds
         for layout in ("NCHW", "NHWC")
     }
-    yield from deep_layouts(group, {name.strip(): wanted for name, wanted in columns.items()})
+    yield from deep_layouts(group, columns)
 
 
 def winograd(group):

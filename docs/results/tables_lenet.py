@@ -1,4 +1,4 @@
-"""The tables of LeNet-5: accuracy, peers, batch sizes, single calls, streaming, layers. Each is a generator of lines."""
+"""The tables of LeNet-5: accuracy, peers, batch sizes, single calls, streaming, layers. Each generates lines."""
 
 import json
 
@@ -18,8 +18,8 @@ def digits(gpu):
     logits = "" if worst is None else f"; logits within {worst:.1e} of PyTorch's"
     reduced = {f"{row['math']} {row['correct']:,}" for row in counted if is_ours(row) and row["math"] != "fp32"}
     yield (
-        f"**Digits.** {common.digits_right(peers, matrix)} of {document['images']:,} MNIST test images read rightly in fp32:"
-        f" by {', '.join(names)}, and on the GPU with each of the {common.combinations(matrix)}"
+        f"**Digits.** {common.digits_right(peers, matrix)} of {document['images']:,} MNIST test images read rightly in"
+        f" fp32: by {', '.join(names)}, and on the GPU with each of the {common.combinations(matrix)}"
         f" ({differing} images read differently{logits}). In reduced precision: {', '.join(sorted(reduced))}."
     )
 
@@ -37,8 +37,8 @@ def peers(gpu):
     document = load(gpu, "peers.json")
     versions = ", ".join(f"{name} {version.split('+')[0]}" for name, version in document["libraries"].items())
     yield (
-        f"**LeNet-5 against its peers**, {document['devices'][0]['name']}, fp32 images on the device in, fp32 logits out,"
-        f" turn by turn in one run, medians, images/s ({versions}); the last line is each at its best batch:"
+        f"**LeNet-5 against its peers**, {document['devices'][0]['name']}, fp32 images on the device in, fp32 logits"
+        f" out, turn by turn in one run, medians, images/s ({versions}); the last line is each at its best batch:"
     )
     yield ""
     rows = like_for_like(gpu, "cuda")
@@ -120,9 +120,9 @@ def one_image(gpu):
             " starts and ends in ordinary memory."
         )
     yield (
-        "**One image**, fp32 in, logits out, µs. Pipelined: captured passes over their number, in which one may begin while"
-        " another ends. In order: one pass alone between two events. Round trip: one call from page-locked memory and back,"
-        f" wall time.{apart}"
+        "**One image**, fp32 in, logits out, µs. Pipelined: captured passes over their number, in which one may begin"
+        " while another ends. In order: one pass alone between two events. Round trip: one call from page-locked memory"
+        f" and back, wall time.{apart}"
     )
     yield ""
     yield from markdown(["side", "math", "pipelined", "in order", "round trip", "p99", "way"], lines)
@@ -152,7 +152,7 @@ def calls(folder, name):
 
 
 def bench(gpu):
-    """lenslet bench over batch sizes: the fused plan by math mode, bytes in and predictions out, fp32 in and logits out."""
+    """lenslet bench over batch sizes: the fused plan by math mode and by kinds of input and output."""
     if not (gpu / "bench.json").exists():
         return
     document = load(gpu, "bench.json")
@@ -171,16 +171,15 @@ def bench(gpu):
         if number > 0:
             yield ""
         yield (
-            f"**The fused plan over batch sizes** (`lenslet bench`), {document['devices'][0]['name']}, {text}, µs a pass and"
-            " images/s. In fp32 the convolutions are Winograd's, with half the products of the direct sum:"
+            f"**The fused plan over batch sizes** (`lenslet bench`), {document['devices'][0]['name']}, {text}, µs a"
+            " pass and images/s. In fp32 the convolutions are Winograd's, with half the products of the direct sum:"
         )
         yield ""
         heads = ["batch", *(head for math in maths for head in (f"{math}, µs", "images/s"))]
-        empty = ["–", "–"]
-        yield from markdown(
-            heads,
-            ([f"{int(b):,}", *(cell for math in maths for cell in mine.get(math, empty))] for b, mine in batches.items()),
-        )
+        lines = []
+        for batch, mine in batches.items():
+            lines.append([f"{int(batch):,}", *(cell for math in maths for cell in mine.get(math, ["–", "–"]))])
+        yield from markdown(heads, lines)
 
 
 def latency(gpu):
@@ -191,7 +190,8 @@ def latency(gpu):
     lines = []
     for row in document["results"]:
         labels, time = row["labels"], row["time_ns"]
-        if row["status"] == "PASSED" and [labels[k] for k in ("plan", "input", "output")] == ["fused", "uint8", "prediction"]:
+        how = (labels["plan"], labels["input"], labels["output"])
+        if row["status"] == "PASSED" and how == ("fused", "uint8", "prediction"):
             passes = [row["stages_ns"].get(name) for name in ("pipelined", "in_order")]
             times = [*passes, *(time[which] for which in ("median", "p10", "p90")), row["p99_ns"]]
             texts = ["–" if ns is None else f"{ns / 1e3:.2f}" for ns in times]
@@ -215,9 +215,9 @@ def streaming(gpu):
         document = json.loads(path.read_text())
         run = document["sustained"]
         yield (
-            f"**Sustained from page-locked host memory**, {document['device_name']}, fused plan in {document['math']}, bytes"
-            f" in: {millions(run['images_per_s'])} images/s, {run['bus_fraction']:.1%} of the bus's rate measured in the"
-            f" same run ({run['streams']} streams, chunks of {run['chunk']:,}; `lenslet eval --repeat`)."
+            f"**Sustained from page-locked host memory**, {document['device_name']}, fused plan in {document['math']},"
+            f" bytes in: {millions(run['images_per_s'])} images/s, {run['bus_fraction']:.1%} of the bus's rate measured"
+            f" in the same run ({run['streams']} streams, chunks of {run['chunk']:,}; `lenslet eval --repeat`)."
         )
 
 
@@ -266,7 +266,7 @@ def profile(gpu):
 def cpu(folder):
     document = load(folder, "eval.json")
     yield (
-        f"**CPU.** {document['throughput']['images_per_s'] / 1e3:.0f} k images/s from bytes to logits over the test set,"
-        f" {document['host']['threads_used']} threads of {common.cpu_name(document)}; {document['correct']:,} of"
+        f"**CPU.** {document['throughput']['images_per_s'] / 1e3:.0f} k images/s from bytes to logits over the test"
+        f" set, {document['host']['threads_used']} threads of {common.cpu_name(document)}; {document['correct']:,} of"
         f" {document['count']:,} right."
     )

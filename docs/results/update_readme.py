@@ -4,16 +4,15 @@
     python3 docs/results/update_readme.py docs/results/2026-11-22-h200 docs/results/2026-11-22-cpu
         [--partial] [--report | --check]
 
-The first folder is a GPU's, with peers.json, calls.json, matrix.json and profile-batch-10000.json; the second a CPU's, with
-eval.json, matrix.json and peers.json. bench.json, latency.json and stream-*.json of the first give tables of the fused plan.
-Where the first also has result files of convbench (reproduce.json, ladder.json), the tables of convolutions and the
-climb of direct come from them, the RGB images' from sweep.json where there is one. The headline figures of both go into
-history.csv. --report first draws report.html with apps/report and the pictures with draw.py, which need matplotlib.
+The first folder is a GPU's, with peers.json, calls.json, matrix.json and profile-batch-10000.json. The second is a
+CPU's, with eval.json, matrix.json and peers.json. bench.json, latency.json and stream-*.json of the first give tables of
+the fused plan; reproduce.json, ladder.json and sweep.json, which convbench writes, the tables of convolutions. The
+headline figures of both folders go into history.csv. --report first draws report.html with apps/report and the pictures
+with draw.py, which need matplotlib; all else is Python's standard library.
 
-Where a file lacks a row that a table wants, nothing is written and the error lists what is lacking; with --partial the pages
-are written without it and name it. Every number between the pages' markers comes from these files. --check also finds a page
-or picture that was drawn from others, and a speed that README.md or docs/results.md states outside the markers. Python's
-standard library alone otherwise.
+Where a file lacks a row that a table wants, nothing is written and the error lists what is lacking. With --partial the
+pages are written without it and name it. --check rejects a page or picture of other files than those there, and a
+speed that README.md or docs/results.md states outside the markers.
 """
 
 import argparse
@@ -159,7 +158,9 @@ def check(gpu, texts):
         sys.exit("\n".join(["speeds outside the markers, which no script writes:", *by_hand]))
     old = [str(path) for path in stale(gpu)]
     if old:
-        sys.exit(f"{', '.join(old)}: drawn from other files than those beside it: run docs/results/update_readme.py --report")
+        sys.exit(
+            f"{', '.join(old)}: drawn from other files than those beside it: run docs/results/update_readme.py --report"
+        )
 
 
 def main():
