@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
-from side import Pass, Side, host_windows, summarise, tiled
+from side import HostPass, Side, tiled
 
 OPSET, IR_VERSION = 17, 8
 
@@ -33,7 +33,7 @@ def model(weights):
     return made.SerializeToString()
 
 
-class _Bound(Pass):
+class _Bound(HostPass):
     """A session with input and output bound to memory of its own: no array is made or copied in a call."""
 
     def __init__(self, session, images, batch):
@@ -49,17 +49,8 @@ class _Bound(Pass):
     def run(self):
         self.session.run_with_iobinding(self.binding)
 
-    def warm_up(self, min_ms):
-        host_windows(self.run, 1, min_ms)
-
-    def turn(self, count, min_ms):
-        return summarise(host_windows(self.run, count, min_ms))
-
     def logits(self, count):
         return self.out.numpy()[:count]
-
-    def close(self):
-        self.__dict__.clear()
 
 
 class OnnxSide(Side):

@@ -3,10 +3,10 @@
 import numpy as np
 import openvino
 from onnx_side import model
-from side import Pass, Side, host_windows, summarise, tiled
+from side import HostPass, Side, tiled
 
 
-class _Request(Pass):
+class _Request(HostPass):
     """An inference request that reads and writes arrays where they lie."""
 
     def __init__(self, compiled, images, batch):
@@ -14,19 +14,10 @@ class _Request(Pass):
         self.request = compiled.create_infer_request()
         self.request.set_input_tensor(openvino.Tensor(self.x, shared_memory=True))
         self.request.set_output_tensor(openvino.Tensor(self.y, shared_memory=True))
+        self.run()
+
+    def run(self):
         self.request.infer()
-
-    def warm_up(self, min_ms):
-        host_windows(self.request.infer, 1, min_ms)
-
-    def turn(self, count, min_ms):
-        return summarise(host_windows(self.request.infer, count, min_ms))
-
-    def logits(self, count):
-        return self.y[:count]
-
-    def close(self):
-        self.__dict__.clear()
 
 
 class OpenvinoSide(Side):

@@ -90,6 +90,25 @@ class Pass:
         pass
 
 
+class HostPass(Pass):
+    """A pass on the CPU: run() returns once the answers stand in y [N, 10], and the host's clock times it."""
+
+    def run(self):
+        raise NotImplementedError
+
+    def warm_up(self, min_ms):
+        host_windows(self.run, 1, min_ms)
+
+    def turn(self, count, min_ms):
+        return summarise(host_windows(self.run, count, min_ms))
+
+    def logits(self, count):
+        return self.y[:count]
+
+    def close(self):
+        self.__dict__.clear()
+
+
 class Absent(Side):
     """A side that is not measured here: one SKIPPED row a batch size."""
 
