@@ -3,15 +3,15 @@
 
     affected.py --build DIR [--base REF | --changed FILE...] (--tests | --sources)
 
-Changed are the files that differ from the merge base with REF, new files included. Without --base REF is the upstream branch,
-or main; on main itself, HEAD where the work tree has changes, else HEAD~1. --changed names the files instead.
+Changed files are those that differ from the merge base with REF, new files included. The default of REF is the upstream
+branch, or main; on main itself HEAD if the work tree has changes, else HEAD~1. --changed names the files instead.
 
-A program depends on what Ninja's graph says: build.ninja, and the headers that the compiler reported when it built last. A test
-depends on its command's programs, on the folder of its script, and on the files and folders among its arguments and in its
-ctest property REQUIRED_FILES. The root of the tree or of the build as an argument stands for every file, unless
-REQUIRED_FILES says what is read there.
+A program depends on its inputs in Ninja's graph: build.ninja, and the headers that the compiler reported in the last
+build. A test depends on the programs of its command, on the folder of its script, and on the files and folders among
+its arguments and in its ctest property REQUIRED_FILES. The root of the tree or of the build as an argument stands for
+every file, unless REQUIRED_FILES lists what is read there.
 
-After a change of CMake's files, or of data that a program may open (samples, weights, lists of problems), all tests run.
+After a change of CMake's files, or of data that a program may open (samples, weights, problem lists), all tests run.
 
 --tests prints three lines: a sentence, the programs to build, and a regular expression for ctest. --sources prints the
 C and C++ files to compile so that every changed one is seen, a line each.
@@ -28,7 +28,8 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ('.c', '.cpp')
 HEADERS = ('.h', '.cuh', '.inc')
 CMAKE = re.compile(r'(^|/)(CMakeLists\.txt|CMakePresets\.json)$|\.cmake$|\.in$')  # after them no graph is certain
-FOR_SCRIPTS = re.compile(r'\.(md|py|sh|css)$|^(docs|dev\.d|packaging)/|^(dev|LICENSE)$|^\.')  # no compiled test reads these
+# No compiled test reads these.
+FOR_SCRIPTS = re.compile(r'\.(md|py|sh|css)$|^(docs|dev\.d|packaging)/|^(dev|LICENSE)$|^\.')
 
 
 class NoAnswer(Exception):
@@ -86,7 +87,8 @@ class Graph:
         if compiled:
             self.sources[outputs[0]] = inputs[0]
         else:
-            inputs += [self.path(word) for word in later]  # programs that a test runs; of an object all that is generated
+            # Of a program these are the programs that it runs; of an object they would be all generated files.
+            inputs += [self.path(word) for word in later]
         for output in outputs:
             self.inputs.setdefault(output, set()).update(inputs)
 
@@ -113,7 +115,7 @@ class Graph:
 
 
 def tests_of(folder):
-    """Name, command and REQUIRED_FILES of each test, from CMake's files: ctest tells no command of what is not built yet."""
+    """Name, command and REQUIRED_FILES of each test, from CMake's files: ctest omits the command of an unbuilt test."""
     text = Path(folder, 'CTestTestfile.cmake').read_text(encoding='utf-8')
     for name in re.findall(r'^subdirs\("(.*)"\)$', text, re.MULTILINE):
         yield from tests_of(os.path.join(folder, name))

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # ./dev bench
 
-# What --device stands for with this program: "cpu", "cuda:0".
+# The device that this program takes for --device: "cpu", "cuda:0".
 device_meant_by() {
   local words
   if ! words=$("$1" profile --device "$2" --batch-size 1 --min-time-ms 1 --json - 2>&1); then
@@ -23,7 +23,7 @@ card_name() {
   esac
 }
 
-# The parts of ./dev bench; calls and peers are in python3, which needs NumPy.
+# The parts of ./dev bench; calls and peers need python3 with NumPy.
 readonly bench_parts=(lenet conv calls peers)
 
 # measure PROGRAM COMMAND OPTIONS…
@@ -40,11 +40,11 @@ bench_lenet() {
     measure lenslet eval "${on_mnist[@]}" --json "$out/eval.json"
     measure lenslet eval "${on_mnist[@]}" --backend-matrix --json "$out/matrix.json"
     if [ "$device" != cpu ]; then  # over the bus
-      measure lenslet eval "${on_mnist[@]}" --plan fused --math fp16 --input uint8 --batch-size 65536 --streams 3 --repeat 6000 \
-        --json "$out/stream-fp16.json"
+      measure lenslet eval "${on_mnist[@]}" --plan fused --math fp16 --input uint8 --batch-size 65536 --streams 3 \
+        --repeat 6000 --json "$out/stream-fp16.json"
     fi
   else
-    say 'MNIST is not here (./dev mnist gets it): no accuracy and no stream of its images measured'
+    say 'skipped: accuracy and streaming need MNIST, which was not found (./dev mnist downloads it)'
   fi
   # The CPU's own batch sizes stop where a GPU is not yet full.
   batch=1,16,64,256,1024,4096,10000
@@ -56,11 +56,11 @@ bench_lenet() {
 bench_conv() {
   local report=()
   if [ "$built" != "build/$preset" ]; then
-    say 'measured with programs built elsewhere: docs/results/update_readme.py --report draws the report'
+    say 'no report with --built: docs/results/update_readme.py --report draws it'
   elif python3 -c 'import matplotlib' >/dev/null 2>&1; then
     report=(--report "$out/report.html")
   else
-    say 'python3 has no matplotlib (apt-get install python3-matplotlib): no report is drawn'
+    say 'skipped: the report needs matplotlib (apt-get install python3-matplotlib)'
   fi
   if [ "$device" = cpu ]; then
     measure convbench sweep --sizes 256:1024:x2 --json "$out/sweep.json" "${report[@]}"
@@ -73,7 +73,7 @@ bench_conv() {
 # compare SCRIPT OPTIONS…: a script of apps/peers on MNIST.
 compare() {
   if [ "${#on_mnist[@]}" -eq 0 ] || ! python3 -c 'import numpy' >/dev/null 2>&1; then
-    say "apps/peers/$1 needs MNIST (./dev mnist) and a python3 with NumPy (python3-numpy): not measured"
+    say "skipped: apps/peers/$1 needs MNIST (./dev mnist) and a python3 with NumPy (python3-numpy)"
     return
   fi
   show "python3 apps/peers/$1 ${on_mnist[*]} ${*:2}" python3 "apps/peers/$1" "${on_mnist[@]}" "${@:2}"

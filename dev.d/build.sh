@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # ./dev build, and what other commands build
 
-# One job a core, fewer where memory is short: a translation unit of CUDA or CLI11 takes up to 1.5 GiB.
+# One job per core, fewer if memory is short: a translation unit of CUDA or CLI11 takes up to 1.5 GiB.
 jobs() {
   local cores memory_gib
   cores=$(nproc)
@@ -12,7 +12,7 @@ jobs() {
 }
 
 preset=${LENSLET_PRESET:-release}
-# Takes one of WHICH's options off the arguments of a command; returns 1 for another. Sets `taken`.
+# Parses one of WHICH's options and sets `taken` to the number of words; returns 1 if the first word is not one.
 taken=0
 take_which() {
   taken=1
@@ -48,8 +48,8 @@ find_nvcc() {
   return 1
 }
 
-# What one copy of the tree compiled serves another, and one build folder what another compiled: paths below the tree count
-# from the build folder.
+# Lets copies of the tree and build folders share objects: the cache sees paths below the tree relative to the build
+# folder.
 share_compiler_cache() {
   export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
 }
@@ -68,17 +68,17 @@ configure() {
     cpu | ci-cpu | asan | tsan | fuzz) ;;
     *)
       if ! nvcc=$(find_nvcc); then
-        ! has_gpu || say 'an NVIDIA GPU is here, but no CUDA toolkit (nvcc): building the CPU side alone'
+        ! has_gpu || say 'found an NVIDIA GPU, but no CUDA toolkit (nvcc): building the CPU side alone'
       elif [ "$preset" = release ] && ! has_gpu; then
         # Seven architectures would take a quarter of an hour, and none of them could run here.
-        say "CUDA toolkit $nvcc, but no NVIDIA GPU visible: building the CPU side alone (--cuda builds the GPU side too)"
+        say "CUDA toolkit $nvcc, but no NVIDIA GPU: building the CPU side alone (--cuda builds the GPU side too)"
         cuda=OFF
       else
         say "CUDA toolkit: $nvcc"
       fi
       ;;
   esac
-  # In build/release the choice is made anew each time: a GPU may come and go.
+  # In build/release the choice is made each time, because a GPU may come and go.
   [ "$preset" != release ] || options+=("-DLENSLET_CUDA=$cuda")
   open_log
   say "configuring build/$preset (details: $log)"
@@ -93,7 +93,8 @@ build() {
   say "building build/$preset with $(jobs) jobs"
   export NINJA_STATUS='[%f/%t] '
   # shellcheck disable=SC2086  # a list of targets
-  logged cmake --build "build/$preset" --parallel "$(jobs)" --target $targets || log_die "the build in build/$preset failed"
+  logged cmake --build "build/$preset" --parallel "$(jobs)" --target $targets ||
+    log_die "the build in build/$preset failed"
   warnings=$(grep -cE '[ :]warning[ :#]' "$log") || return 0
   say "$warnings lines with warnings: $log"
 }

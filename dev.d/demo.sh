@@ -15,7 +15,7 @@ cmd_demo() {
   if folder=$(mnist_folder); then
     show "lenslet eval --data $folder" "$lenslet" eval --data "$folder"
   else
-    say 'MNIST is not here; ./dev mnist gets it (11 MB), then ./dev demo also measures the accuracy'
+    say 'MNIST was not found: ./dev mnist downloads it (11 MB), then ./dev demo also measures the accuracy'
   fi
-  say "that was $lenslet; 'lenslet --help' lists what else it does"
+  say "the program is $lenslet; '$lenslet --help' lists its commands"
 }

@@ -4,5 +4,5 @@
 cmd_docs() {
   [ "$#" -eq 0 ] || usage_error "docs does not know '$1'"
   install_missing required 'program doxygen|doxygen'
-  docs/api_reference.sh build/docs || die 'the API reference could not be written (the reasons are above)'
+  docs/api_reference.sh build/docs || die 'the API reference was not written (the reasons are above)'
 }

@@ -25,7 +25,7 @@ cmd_format() {
   if ! find_clang format >/dev/null && has_program apt-get; then
     install_missing required "program clang-format-$clang_major|clang-format-$clang_major"
   fi
-  tool=$(find_clang format) || die "clang-format $clang_major is needed (others format differently) and was not found"
+  tool=$(find_clang format) || die "clang-format $clang_major was not found, and other versions format differently"
   local files=()
   mapfile -t files < <(find framework layers models api apps python tests weights -type f \
     \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) 2>/dev/null | sort)
@@ -37,8 +37,10 @@ cmd_format() {
   fi
   # xargs ends with 123 where clang-format found differences.
   local differing status=0
-  differing=$(printf '%s\0' "${files[@]}" | xargs -0 -n 16 -P "$(jobs)" "$tool" --style=file --dry-run -Werror 2>&1) || status=$?
-  differing=$(sed -n 's/^\([^ :]*\):[0-9]*:[0-9]*: error: .*/\1: differs from .clang-format; run .\/dev format/p' <<<"$differing" | sort -u)
+  differing=$(printf '%s\0' "${files[@]}" |
+    xargs -0 -n 16 -P "$(jobs)" "$tool" --style=file --dry-run -Werror 2>&1) || status=$?
+  differing=$(sed -n 's/^\([^ :]*\):[0-9]*:[0-9]*: error: .*/\1: differs from .clang-format; run .\/dev format/p' \
+    <<<"$differing" | sort -u)
   if [ "$status" -ne 0 ]; then
     printf '%s\n' "$differing" >&2
     die "$(grep -c . <<<"$differing") of ${#files[@]} files are not formatted"

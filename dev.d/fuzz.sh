@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # ./dev fuzz
 
-# What ./dev fuzz needs beyond a build.
+# Packages that ./dev fuzz needs in addition to those of a build.
 readonly fuzzing=(
   'program clang++|clang'
   'program python3|python3'
@@ -25,7 +25,7 @@ cmd_fuzz() {
   setup_if_needed
   install_missing required "${fuzzing[@]}"
   printf 'int main() {}\n' | clang++ -fsanitize=fuzzer-no-link,address,undefined -x c++ - -o /dev/null 2>/dev/null ||
-    die "clang++ has no sanitizers: install its runtime, on Debian libclang-rt-$(clang++ -dumpversion | cut -d. -f1)-dev"
+    die "clang++ lacks the sanitizers' runtime: install libclang-rt-$(clang++ -dumpversion | cut -d. -f1)-dev (Debian)"
   preset=fuzz
   build fuzzers -DLENSLET_BUILD_TESTS=ON
   python3 tests/fuzz/run.py build/fuzz "${options[@]}"

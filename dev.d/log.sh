@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# What apt, CMake and Ninja print goes to a log; the terminal shows the step, how far it is and the time left.
+# The output of apt, CMake and Ninja goes to a log; the terminal shows the step, its progress and the time left.
 
-log=''  # build/log/COMMAND.log, once something is written to it
+log=''  # build/log/COMMAND.log once it is open
 
 open_log() {
   [ -z "$log" ] || return 0
@@ -17,8 +17,8 @@ logged() {
   "$@" 2>&1 | follow
 }
 
-# Copies standard input to the log. Shows the progress that lines of Ninja, "[3/40] …", and of apt's status, "dlstatus:1:20.5:…",
-# report: on a terminal on one line that changes, elsewhere on a new line every 15 seconds.
+# Copies standard input to the log. Shows the progress reported by lines of Ninja, "[3/40] …", and of apt's status,
+# "dlstatus:1:20.5:…": on a terminal on one line that changes, elsewhere on a new line every 15 seconds.
 follow() {
   local line kind='' seen finished all now began=$SECONDS shown=$SECONDS every=15 open=no
   [ ! -t 1 ] || every=1
@@ -47,15 +47,18 @@ follow() {
   [ "$open" = no ] || printf '\r\033[K'
 }
 
-# The end of the log: what the last command printed, from the first step that failed where it is Ninja.
+# Prints the end of the log: the output of the last command; of Ninja from the first step that failed.
 log_end() {
   [ -n "$log" ] || return 0
   awk '/^\+ / { n = failed = 0 }
     { line[++n] = $0; if (!failed && /^FAILED: /) failed = n }
-    END { i = failed ? failed : n > 30 ? n - 29 : 1; for (last = i + 60; i <= n && i < last; ++i) print "   " line[i] }' "$log" >&2
+    END {
+      i = failed ? failed : n > 30 ? n - 29 : 1
+      for (last = i + 60; i <= n && i < last; ++i) print "   " line[i]
+    }' "$log" >&2
 }
 
-# log_die WORDS: ends ./dev like `die`, below the end of the log.
+# log_die MESSAGE: prints the end of the log, then ends ./dev as `die` does.
 log_die() {
   log_end
   die "$* (the end of $log is above)"

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# ./dev mnist, and where MNIST is found
+# ./dev mnist, and the search for MNIST
 
 has_mnist() {
   local file
@@ -9,14 +9,14 @@ has_mnist() {
   return 1
 }
 
-# Ends ./dev where LENSLET_MNIST_DIR names a folder without MNIST. Callers read mnist_folder through a subshell, which
-# is all that `die` would end there.
+# Ends ./dev if LENSLET_MNIST_DIR names a folder without MNIST. mnist_folder cannot: it runs in a subshell, and `die`
+# would end that alone.
 check_mnist_dir() {
   [ -z "${LENSLET_MNIST_DIR:-}" ] || has_mnist "$LENSLET_MNIST_DIR" ||
     die "LENSLET_MNIST_DIR=$LENSLET_MNIST_DIR has no t10k-images-idx3-ubyte[.gz]"
 }
 
-# Prints the folder with MNIST's test images, after check_mnist_dir; fails where there is none.
+# Prints the folder with MNIST's test images; fails if there is none. Call check_mnist_dir first.
 mnist_folder() {
   if [ -n "${LENSLET_MNIST_DIR:-}" ]; then
     printf '%s\n' "$LENSLET_MNIST_DIR"
@@ -27,8 +27,9 @@ mnist_folder() {
   fi
 }
 
-readonly mnist_mirrors='https://ossci-datasets.s3.amazonaws.com/mnist https://storage.googleapis.com/cvdf-datasets/mnist'
-# File and MD5 of its decompressed bytes: the compressed ones differ between mirrors.
+readonly mnist_mirrors='https://ossci-datasets.s3.amazonaws.com/mnist '\
+'https://storage.googleapis.com/cvdf-datasets/mnist'
+# File and MD5 of its decompressed bytes; the compressed bytes differ between mirrors.
 readonly mnist_files=(
   'train-images-idx3-ubyte 6bbc9ace898e44ae57da46a324031adb'
   'train-labels-idx1-ubyte a25bea736e30d166cdddb491f175f624'
@@ -40,12 +41,12 @@ md5_of_decompressed() {
   { gzip -dc "$1" 2>/dev/null || true; } | md5sum | cut -d ' ' -f 1
 }
 
-# Whether the file is the beginning of a gzip file, so that a download can go on from its end.
+# Whether the file is the beginning of a gzip file, so that a download can resume at its end.
 is_cut_gzip() {
   { LC_ALL=C gzip -t <"$1" 2>&1 || true; } | grep "unexpected end of file" >/dev/null
 }
 
-# fetch URL FILE: goes on where FILE ends.
+# fetch URL FILE: resumes where FILE ends.
 fetch() {
   if has_program curl; then
     local quiet=(--silent --show-error)
@@ -56,13 +57,13 @@ fetch() {
   fi
 }
 
-# fetch_checked URL FILE MD5: FILE.part becomes FILE when its decompressed bytes are the right ones.
+# fetch_checked URL FILE MD5: downloads FILE.part and renames it to FILE if its decompressed bytes have that MD5.
 fetch_checked() {
   local part=$2.part from status
   while true; do
     if [ -e "$part" ] && ! is_cut_gzip "$part"; then rm -f "$part"; fi
     from=$(stat -c %s "$part" 2>/dev/null || echo 0)
-    printf '   %s%s\n' "$1" "$([ "$from" -eq 0 ] || printf ', going on after %s bytes' "$from")"
+    printf '   %s%s\n' "$1" "$([ "$from" -eq 0 ] || printf ', resuming after %s bytes' "$from")"
     status=0
     fetch "$1" "$part" || status=$?
     [ -e "$part" ] || return 1
@@ -71,19 +72,19 @@ fetch_checked() {
       return 0
     fi
     if is_cut_gzip "$part"; then
-      # 33 and 36: curl's words for a server that cannot go on in the middle.
+      # curl's exit codes 33 and 36: the server cannot resume.
       if [ "$from" -gt 0 ] && { [ "$status" -eq 33 ] || [ "$status" -eq 36 ]; }; then
         rm -f "$part"
         continue
       fi
-      printf '   cut off after %s bytes: kept, to go on from there\n' "$(stat -c %s "$part")" >&2
+      printf '   cut off after %s bytes: kept, the next download resumes there\n' "$(stat -c %s "$part")" >&2
       return 1
     fi
     if [ -s "$part" ]; then
-      printf '   not the expected data (MD5 of the decompressed bytes is not %s): thrown away\n' "$3" >&2
+      printf '   not the expected data (MD5 of the decompressed bytes is not %s): deleted\n' "$3" >&2
     fi
     rm -f "$part"
-    [ "$from" -gt 0 ] || return 1  # what was there before may have been at fault: once more from the start
+    [ "$from" -gt 0 ] || return 1  # the old part may have been wrong: try once more from the start
   done
 }
 
@@ -108,10 +109,10 @@ cmd_mnist() {
   for row in "${mnist_files[@]}"; do
     read -r file md5 <<<"$row"
     if [ -e "$folder/$file.gz" ] && [ "$(md5_of_decompressed "$folder/$file.gz")" = "$md5" ]; then
-      say "$folder/$file.gz is there and right"
+      say "$folder/$file.gz is already there, checksum right"
       continue
     fi
-    say "getting $folder/$file.gz"
+    say "downloading $folder/$file.gz"
     got=no
     for mirror in ${LENSLET_MNIST_MIRRORS:-$mnist_mirrors}; do
       if fetch_checked "${mirror%/}/$file.gz" "$folder/$file.gz" "$md5"; then
@@ -120,7 +121,8 @@ cmd_mnist() {
       fi
     done
     [ "$got" = yes ] ||
-      die "$file.gz could not be had from any of: ${LENSLET_MNIST_MIRRORS:-$mnist_mirrors} (is there a network? the tool's own words are above); or copy the four MNIST .gz files into $folder yourself"
+      die "$file.gz could not be downloaded from any of: ${LENSLET_MNIST_MIRRORS:-$mnist_mirrors}" \
+        "(the reasons are above). Check the network, or copy the four .gz files of MNIST into $folder"
   done
   say "MNIST is in $folder, checksums right; ./dev demo and 'lenslet eval --data $folder' use it"
 }

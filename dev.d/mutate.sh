@@ -51,7 +51,7 @@ cmd_mutate() {
   "${script[@]}" check >/dev/null
   setup_if_needed --tests
   local cmake_options=(-DLENSLET_BUILD_TESTS=ON "-DLENSLET_TEST_SOURCE_DIR=$root")
-  # One architecture is enough for the GPUs that are here.
+  # The architecture of this machine's GPUs is enough.
   if [ "$side" = gpu ] && [ -z "$named" ] && has_gpu; then cmake_options+=(-DCMAKE_CUDA_ARCHITECTURES=native); fi
   targets=$("${script[@]}" targets --side "$side" "${only[@]}")
   "${script[@]}" copy build/mutate

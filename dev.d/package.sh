@@ -17,7 +17,8 @@ cmd_package() {
   build all "-DLENSLET_CUDA=$cuda"
   rm -f build/package/*.deb
   say 'packing'
-  cpack --config build/package/CPackConfig.cmake -B build/package || die 'CPack could not make the packages (its own words are above)'
+  cpack --config build/package/CPackConfig.cmake -B build/package ||
+    die 'CPack could not make the packages (the reasons are above)'
   packages=(build/package/*.deb)
   say "packages: ${packages[*]}"
   say "to install: apt-get install ./build/package/lenslet_*.deb"

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# What is on this machine and what is missing: probes, and packages by apt.
+# Probes for programs and libraries, and the installation of missing packages with apt.
 
-# What a build cannot do without, as "probe|package[ or another name for it…]".
+# What a build requires, as "probe|package[ other names of it…]".
 readonly required=(
   'compiler c++|g++'
   'program cmake|cmake'
@@ -13,13 +13,13 @@ readonly required=(
   'header nlohmann/json.hpp|nlohmann-json3-dev'
   'header zlib.h|zlib1g-dev'
 )
-# What makes it better: oneDNN's CPU kernels, faster rebuilds.
+# Optional: oneDNN's CPU kernels, faster rebuilds.
 readonly optional=(
   'header oneapi/dnnl/dnnl.hpp|libdnnl-dev libonednn-dev'
   'program ccache|ccache'
 )
 readonly clang_major=14  # the version the tree is formatted and linted with; others differ in details
-# What some tests want beyond a build, and skip without, with the reason.
+# Needed by some tests, which are skipped without it.
 readonly for_tests=(
   'program zsh|zsh'
   'program mandoc|mandoc'
@@ -46,7 +46,7 @@ has_python_module() {
     "$python" -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)' "$1"
 }
 
-# The first python3 on PATH may be another than the distribution's, which apt installs for.
+# apt installs modules for the distribution's Python, and the first python3 on PATH may be another one.
 has_any_python_module() {
   has_python_module "$1" || has_python_module "$1" /usr/bin/python3
 }
@@ -55,7 +55,7 @@ has_compiler() {
   has_program "${CXX:-$1}"
 }
 
-# By the compiler's own search path, so that a header in /usr/local or CPATH counts.
+# Uses the compiler's search path, so that a header in /usr/local or CPATH counts.
 has_header() {
   has_compiler c++ &&
     printf '#if !__has_include(<%s>)\n#error\n#endif\n' "$1" | "${CXX:-c++}" -E -x c++ - >/dev/null 2>&1
@@ -93,7 +93,7 @@ apt_update() {
   [ "$apt_updated" = no ] || return 1
   apt_updated=yes
   say "reading the archive's package lists"
-  as_root apt-get update || say 'apt-get update failed: going on with the package lists that are here'
+  as_root apt-get update || say 'apt-get update failed: continuing with the old package lists'
 }
 
 apt_knows() {
@@ -113,13 +113,13 @@ apt_name() {
 }
 
 apt_install() {
-  # The status goes where the output goes, through a descriptor of its own: sudo hands on no others, and with 1 itself the
+  # The status goes to the output through a descriptor of its own: sudo passes on no others, and with descriptor 1 the
   # packages' scripts find no output where there is no pseudo-terminal.
   # shellcheck disable=SC2016  # expanded by the inner shell
-  local install=(env DEBIAN_FRONTEND=noninteractive sh -c 'exec "$0" "$@" 3>&1' apt-get install -y --no-install-recommends
-    -o APT::Status-Fd=3 "$@")
+  local install=(env DEBIAN_FRONTEND=noninteractive sh -c 'exec "$0" "$@" 3>&1'
+    apt-get install -y --no-install-recommends -o APT::Status-Fd=3 "$@")
   as_root "${install[@]}" && return 0
-  # The lists may be older than the archive: once with fresh ones.
+  # The package lists may be older than the archive: try once more with fresh ones.
   apt_update && as_root "${install[@]}"
 }
 
@@ -133,10 +133,14 @@ install_missing() {
   [ "${#wanted[@]}" -gt 0 ] || return 0
   if ! has_program apt-get; then
     [ "$how" = optional ] && return 0
-    die "missing: ${wanted[*]%%|*}; there is no apt-get here, so install the equivalents of these Debian packages: ${wanted[*]#*|}"
+    die "missing: ${wanted[*]%%|*}. There is no apt-get here:" \
+      "install the equivalents of these Debian packages: ${wanted[*]#*|}"
   fi
   if [ "$(id -u)" -ne 0 ] && ! has_program sudo; then
-    [ "$how" = required ] || { say "optional, and not installed without root or sudo: ${wanted[*]#*|}"; return 0; }
+    [ "$how" = required ] || {
+      say "optional packages not installed (neither root nor sudo): ${wanted[*]#*|}"
+      return 0
+    }
     die "not root and no sudo: run as root: apt-get install ${wanted[*]#*|}"
   fi
   for entry in "${wanted[@]}"; do
@@ -145,9 +149,10 @@ install_missing() {
     if name=$(apt_name "${candidates[@]}") || { apt_update && name=$(apt_name "${candidates[@]}"); }; then
       names+=("$name")
     elif [ "$how" = optional ]; then
-      say "optional, and not in this machine's package lists: ${candidates[0]}"
+      say "optional package not in the package lists: ${candidates[0]}"
     else
-      die "apt knows no package ${candidates[*]}; is the archive's main (Ubuntu: universe) component enabled, and the network there?"
+      die "apt knows no package ${candidates[*]}:" \
+        "check the network, and enable the archive's main component (Ubuntu: universe)"
     fi
   done
   [ "${#names[@]}" -gt 0 ] || return 0
@@ -155,7 +160,7 @@ install_missing() {
   if ! apt_install "${names[@]}"; then
     [ "$how" = optional ] || log_die "apt-get could not install: ${names[*]}"
     for entry in "${wanted[@]}"; do
-      present "$entry" || say "optional, and could not be installed (the reason is in $log): ${entry#*|}"
+      present "$entry" || say "optional package not installed (the reason is in $log): ${entry#*|}"
     done
   fi
 }

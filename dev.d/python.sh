@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # ./dev python
 
-# What ./dev python needs beyond a build; pip brings the rest.
+# Packages that ./dev python needs in addition to those of a build; pip installs the rest.
 readonly for_python=(
   'program python3|python3'
   'python_module ensurepip|python3-venv'
@@ -10,7 +10,8 @@ readonly for_python=(
 
 has_python_header() {
   has_program python3 &&
-    python3 -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), sys.argv[1])))' "$1"
+    python3 -c 'import os, sys, sysconfig
+sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), sys.argv[1])))' "$1"
 }
 
 cmd_python() {
@@ -41,15 +42,15 @@ cmd_python() {
   install_missing required "${for_python[@]}"
   local venv=build/python/venv
   say "a fresh virtual environment: $venv"
-  python3 -m venv --clear "$venv" || die "python3 could not make a virtual environment (its own words are above)"
+  python3 -m venv --clear "$venv" || die "python3 could not create a virtual environment (the reasons are above)"
   if has_program ccache; then
     for launcher in CXX CUDA; do export "CMAKE_${launcher}_COMPILER_LAUNCHER=ccache"; done
     share_compiler_cache
-    export CXX=${CXX:-c++}  # as CMake names it in the other build folders: the cache tells compilers apart by name
+    export CXX=${CXX:-c++}  # the name that CMake uses in other build folders: the cache distinguishes compilers by name
   fi
   say "pip install '.[test]' ${options[*]}"
   CMAKE_BUILD_PARALLEL_LEVEL=$(jobs) "$venv/bin/pip" --disable-pip-version-check install '.[test]' "${options[@]}" ||
-    die 'pip could not build and install the package (its own words are above)'
+    die 'pip could not build and install the package (the reasons are above)'
   if folder=$(mnist_folder); then
     export LENSLET_MNIST_DIR=$folder
   fi

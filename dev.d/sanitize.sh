@@ -27,5 +27,6 @@ cmd_sanitize() {
   has_program python3 || die 'sanitize needs python3 (apt-get install python3)'
   setup_if_needed
   build all -DLENSLET_BUILD_TESTS=ON -DLENSLET_CUDA=ON
-  python3 tests/sanitize/sanitize.py --tests "build/$preset/tests" --out "${out:-build/$preset/sanitize}" "${options[@]}"
+  python3 tests/sanitize/sanitize.py --tests "build/$preset/tests" --out "${out:-build/$preset/sanitize}" \
+    "${options[@]}"
 }

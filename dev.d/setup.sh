@@ -11,7 +11,7 @@ cmake_is_new_enough() {
   [ "$(printf '%s\n' "$cmake_minimum" "$(cmake_version)" | sort -V | sed -n 1p)" = "$cmake_minimum" ]
 }
 
-# Ubuntu 22.04 has CMake 3.22: there pip gets a newer one into build/tools, for ./dev alone.
+# Ubuntu 22.04 has CMake 3.22: pip installs a newer one into build/tools, for ./dev alone.
 check_cmake() {
   ! cmake_is_new_enough || return 0
   local found
@@ -20,11 +20,11 @@ check_cmake() {
   export PATH
   hash -r
   ! cmake_is_new_enough || return 0
-  say "CMake $cmake_minimum or newer is needed, found ${found:-none}: getting one with pip into build/tools"
+  say "CMake $cmake_minimum or newer is needed, found ${found:-none}: installing one with pip into build/tools"
   install_missing required 'program python3|python3' 'python_module ensurepip|python3-venv'
   if ! logged python3 -m venv --clear build/tools ||
     ! logged build/tools/bin/pip --disable-pip-version-check install "cmake>=$cmake_minimum,<4"; then
-    log_die "pip could not get CMake; install $cmake_minimum or newer yourself and put it on PATH"
+    log_die "pip could not install CMake: install $cmake_minimum or newer and put it on PATH"
   fi
   hash -r
   cmake_is_new_enough || die "CMake $cmake_minimum or newer is needed, found $(cmake_version) in build/tools"
@@ -43,14 +43,15 @@ cmd_setup() {
   install_missing required "${required[@]}"
   [ "$minimal" = yes ] || install_missing optional "${optional[@]}"
   [ "$tests" = no ] || install_missing optional "${for_tests[@]}"
-  all_present "${required[@]}" || die 'packages are installed, but the compiler does not find all their headers: is CXX or CPATH set?'
+  all_present "${required[@]}" ||
+    die 'packages are installed, but the compiler does not find all their headers: check CXX and CPATH'
   check_cmake
   local entry names
   for entry in "${optional[@]}"; do
     names=${entry#*|}
-    present "$entry" || say "going on without ${names%% *}, which is optional"
+    present "$entry" || say "continuing without ${names%% *}, which is optional"
   done
-  say 'everything that a build needs is installed'
+  say 'all packages that a build needs are installed'
 }
 
 # setup_if_needed [--tests]

@@ -1,7 +1,8 @@
-# From what ctest prints and its LastTest.log: what was skipped, by reason, with the tests in which that happened.
+# Lists the skips of a run by reason, with the tests, from ctest's output and its LastTest.log.
 #   awk -f skipped.awk SUMMARY LastTest.log
-# A test skips as a whole (the summary has "***Skipped", the log calls it passed), or single tests or steps of it do. The
-# reasons are what tests print: GoogleTest's text below "FILE:LINE: Skipped", "skipped: REASON" on a line of its own, unittest's "skipped 'REASON'".
+# A test skips as a whole (the summary has "***Skipped", the log "Passed"), or single cases or steps of it do. Tests
+# print the reasons: GoogleTest below "FILE:LINE: Skipped", scripts as "skipped: REASON", unittest as "skipped
+# 'REASON'".
 
 function skip(reason) {
   sub(/[[:space:]]+$/, "", reason)

@@ -54,7 +54,7 @@ cmd_test() {
     usage_error '--affected chooses the tests itself: leave out --quick, --threads-only and --filter'
   fi
   if [ "${#excluded[@]}" -gt 0 ]; then
-    # One expression: of several ctest leaves out only what matches all.
+    # One expression: with several, ctest leaves out only tests that match all of them.
     selection+=(--label-exclude "^($(IFS='|' && printf '%s' "${excluded[*]}"))\$")
   fi
   check_mnist_dir
@@ -69,9 +69,9 @@ cmd_test() {
     export LENSLET_MNIST_DIR=$folder
     say "MNIST: $folder"
   else
-    say 'MNIST is not here (./dev mnist gets it): tests that read it skip'
+    say 'MNIST was not found (./dev mnist downloads it): tests that read it are skipped'
   fi
-  has_gpu || say 'no NVIDIA GPU seen: tests that need one skip'
+  has_gpu || say 'no NVIDIA GPU is visible: tests that need one are skipped'
   say "testing build/$preset"
   local status=0
   local results=build/$preset/Testing/Temporary

@@ -244,13 +244,13 @@ if command -v curl >/dev/null 2>&1; then
   expect 1 'not the expected data' env "LENSLET_MNIST_MIRRORS=file://$work/lies" ./dev mnist --dir "$work/got"
   [ -z "$(ls -A "$work/got")" ] || { echo 'FAILED: a wrong file was kept'; failed=1; }
   expect 1 'cut off after 50000 bytes: kept' env "LENSLET_MNIST_MIRRORS=file://$work/cut" ./dev mnist --dir "$work/got"
-  expect 1 'could not be had from any of' env "LENSLET_MNIST_MIRRORS=file://$work/none" ./dev mnist --dir "$work/got"
+  expect 1 'could not be downloaded from any of' env "LENSLET_MNIST_MIRRORS=file://$work/none" ./dev mnist --dir "$work/got"
   if [ -e "${LENSLET_MNIST_DIR:-}/$first" ]; then
     rm -rf "$work/got"
     mkdir "$work/got"
     head -c 1000000 "$LENSLET_MNIST_DIR/$first" >"$work/got/$first.part"
-    expect 0 'going on after 1000000 bytes' env "LENSLET_MNIST_MIRRORS=file://$work/lies file://$LENSLET_MNIST_DIR" ./dev mnist --dir "$work/got"
-    expect 0 "$first is there and right" env "LENSLET_MNIST_MIRRORS=file://$work/none" ./dev mnist --dir "$work/got"
+    expect 0 'resuming after 1000000 bytes' env "LENSLET_MNIST_MIRRORS=file://$work/lies file://$LENSLET_MNIST_DIR" ./dev mnist --dir "$work/got"
+    expect 0 "$first is already there" env "LENSLET_MNIST_MIRRORS=file://$work/none" ./dev mnist --dir "$work/got"
   else
     echo 'skipped: LENSLET_MNIST_DIR has no .gz files: the download that succeeds was left out'
   fi
