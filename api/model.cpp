@@ -94,8 +94,8 @@ class Model::State {
     }
   }
 
-  /// What a pass reads and writes for such a call. The nearest to the call that the choices made can do: bytes are read and
-  /// predictions written by the pass itself, where the plan has that, else around it.
+  /// What a pass reads and writes for such a call. The nearest to the call that the choices made can do: bytes are read
+  /// and predictions written by the pass itself, where the plan has that, else around it.
   InputOutput pass_for(int64_t batch, InputOutput call) const {
     if (const Plan* saved = setup_.saved_plan()) {
       const InputOutput pass{saved->input, saved->output};

@@ -33,8 +33,8 @@ std::optional<size_t> bytes_of(const Graph& graph, BuildOptions options, int64_t
   }
 }
 
-// Weights and a library's own memory are there for any batch, the rest grows with it: a straight line through two batches,
-// large enough to be computed the way that the largest is. 0: not even one fits.
+// Weights and a library's own memory are there for any batch, the rest grows with it: a straight line through two
+// batches, large enough to be computed the way that the largest is. 0: not even one fits.
 int64_t fitting_batch(const Graph& graph, const BuildOptions& options, const OutOfDeviceMemory& error) {
   const Probing guard;
   const double each_at_most =

@@ -26,8 +26,8 @@ class GuardedMemory {
   void* block(size_t index) const noexcept;
   /// Its size.
   size_t block_bytes(size_t index) const noexcept { return sizes_[index]; }
-  /// Fills everything, blocks included, with one byte, and so the shared memory of a GPU. With LENSLET_UNPOISONED=1, for tools
-  /// that look for reads of uninitialised memory, only what lies between the blocks.
+  /// Fills everything, blocks included, with one byte, and so the shared memory of a GPU. With LENSLET_UNPOISONED=1,
+  /// for tools that look for reads of uninitialised memory, only what lies between the blocks.
   void poison(int byte, Stream& stream);
   /// Fills a block from host memory; synchronises.
   void upload(size_t index, const void* host, Stream& stream);

@@ -36,8 +36,9 @@ struct GuardedRun {
   std::string fault;  // "wrote behind block 1, …", "changed its input", "two runs differ …"; empty for none
 };
 
-/// Calls `enqueue` twice, on memory filled with a NaN and with another pattern. A fault is a write outside the output and the
-/// workspace, or a bit in which the two outputs differ. Blocks are the inputs, the output, the workspace, in this order.
+/// Calls `enqueue` twice, on memory filled with a NaN and with another pattern. A fault is a write outside the output
+/// and the workspace, or a bit in which the two outputs differ. Blocks are the inputs, the output, the workspace, in
+/// this order.
 GuardedRun run_guarded(Stream& stream, const GuardedOperands& operands,
                        const std::function<void(const GuardedPlaces&)>& enqueue);
 

@@ -26,8 +26,8 @@ struct LayerCase {
 
   /// What an operator for this case is asked for.
   OperatorRequest request(Device device, MathMode math, bool relu = false) const;
-  /// Runs `op`, prepared for `request`, under guard and adds what the judge says of its output to `result`. `shift`: of input
-  /// and output from an aligned address, in values.
+  /// Runs `op`, prepared for `request`, under guard and adds what the judge says of its output to `result`. `shift`: of
+  /// input and output from an aligned address, in values.
   void verify(Operator& op, const OperatorRequest& request, Stream& stream, int64_t shift,
               VerifyResult& result) const;
 

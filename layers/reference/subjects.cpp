@@ -14,8 +14,8 @@
 namespace lenslet::reference {
 namespace {
 
-// LeNet's two convolutions, and shapes that catch what those do not: odd sizes, stride and padding that differ in h and w,
-// dilation, groups, a single pixel.
+// LeNet's two convolutions, and shapes that catch what those do not: odd sizes, stride and padding that differ in h and
+// w, dilation, groups, a single pixel.
 constexpr const char* kShortConvolutions[] = {
     "mb3ic1ih28oc6kh5n\"conv1\"",      "mb3ic6ih12oc16kh5n\"conv2\"",
     "mb1ic3ih17iw13oc5kh3ph1n\"odd\"", "mb2ic4ih11iw19oc7kh3kw5sh2sw1ph1pw2n\"uneven\"",

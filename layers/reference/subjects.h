@@ -1,8 +1,9 @@
-// Subjects: what every backend is verified on. One list, which `lenslet doctor` and the tests of layers, determinism, captures
-// and sanitizers run, each as much of it as it has time for.
+// Subjects: what every backend is verified on. One list, which `lenslet doctor` and the tests of layers, determinism,
+// captures and sanitizers run, each as much of it as it has time for.
 //
-// Backends come from the registries: a new one is verified on every subject of its operation with its row alone. Programs that
-// are installed run the short list; the lists of convolutions that the tests add are files, layers/conv/problems/*.txt.
+// Backends come from the registries: a new one is verified on every subject of its operation with its row alone.
+// Programs that are installed run the short list; the lists of convolutions that the tests add are files,
+// layers/conv/problems/*.txt.
 #pragma once
 
 #include <memory>
@@ -39,8 +40,8 @@ class Subject {
     return true;
   }
   /// Compares what that backend computes on the device of `stream` with the judge's answers, on guarded memory, twice.
-  /// `shift`: of inputs and output from an aligned address, in values. Throws UnavailableError or MemoryError where the backend
-  /// refuses.
+  /// `shift`: of inputs and output from an aligned address, in values. Throws UnavailableError or MemoryError where the
+  /// backend refuses.
   VerifyResult verify(const std::string& backend, MathMode math, Stream& stream, int64_t shift = 0) const {
     return judge(backend, math, stream, shift);
   }
@@ -59,11 +60,11 @@ using Subjects = std::vector<std::unique_ptr<Subject>>;
 
 /// LeNet-5's operations and odd shapes: convolutions, layers, matrix products. Seconds; what `lenslet doctor` runs.
 Subjects short_subjects(SubjectOptions options = {});
-/// Every operation but convolutions, whose lists are files, at every size and window that a kernel treats otherwise; each is
-/// judged once.
+/// Every operation but convolutions, whose lists are files, at every size and window that a kernel treats otherwise;
+/// each is judged once.
 Subjects long_subjects();
-/// One sample each of shapes that take every path of a kernel, for tests that run a subject at many batches and many times.
-/// They ask for layer() alone. `folder` holds the problem lists.
+/// One sample each of shapes that take every path of a kernel, for tests that run a subject at many batches and many
+/// times. They ask for layer() alone. `folder` holds the problem lists.
 Subjects repeated_subjects(const std::string& folder);
 
 /// Allowed deviation of a sum of `terms` products and one more term, over the sum of their magnitudes.

@@ -1,4 +1,5 @@
-// Internal: the normalisation of the pixels, read from a weights file and folded into conv1, so that a kernel reads bytes.
+// Internal: the normalisation of the pixels, read from a weights file and folded into conv1, so that a kernel reads
+// bytes.
 //
 //   sum w[k, r, s] * ((x / 255 - mean) / std) + b[k]  =  sum w'[k, r, s] * x + b'[k]
 //   w'[k, r, s] = w[k, r, s] / (255 * std)      b'[k] = b[k] - mean / std * sum w[k, r, s]
@@ -17,8 +18,8 @@ struct FoldedConv1 {
   std::array<double, 6> bias;      // [6]
 };
 
-/// The metadata `mean` and `std` of a weights file (weights/FORMAT.md); MNIST's where it has neither. Throws DataError: one
-/// without the other, no decimal number, a mean outside 0..1, a std outside 0.001..10.
+/// The metadata `mean` and `std` of a weights file (weights/FORMAT.md); MNIST's where it has neither. Throws DataError:
+/// one without the other, no decimal number, a mean outside 0..1, a std outside 0.001..10.
 Normalization lenet5_normalization(const Safetensors& weights, const std::string& origin);
 
 FoldedConv1 fold_normalization(const Lenet5Parameters& parameters);

@@ -51,8 +51,8 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_wgmma_kern
       barrier_init(filter_barriers + i * 16, 1);
       barrier_init(filter_barriers + i * 16 + 8, kConsumerWarps);
     }
-    // Every lane comes to these, not one for its warp as above: what is staged are ordinary accesses, and racecheck follows
-    // a barrier only from each thread that comes. It costs nothing that can be measured.
+    // Every lane comes to these, not one for its warp as above: what is staged are ordinary accesses, and racecheck
+    // follows a barrier only from each thread that comes. It costs nothing that can be measured.
     for (int i = 0; i < Tile::kConsumers; ++i) {
       barrier_init(staging_barriers + i * 16, 128);
       barrier_init(staging_barriers + i * 16 + 8, 32 * Tile::kStorers);

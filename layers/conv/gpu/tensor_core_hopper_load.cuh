@@ -6,8 +6,8 @@
 
 namespace lenslet {
 
-/// A block of 32 pixels x kStepChannels channels on its way from global to shared memory, in a warp's registers. NCHW: a
-/// lane has one pixel, neighbouring lanes read neighbouring pixels. NHWC: two lanes have a pixel, four channels each.
+/// A block of 32 pixels x kStepChannels channels on its way from global to shared memory, in a warp's registers. NCHW:
+/// a lane has one pixel, neighbouring lanes read neighbouring pixels. NHWC: two lanes have a pixel, four channels each.
 template <class Tile>
 class HopperBlock {
  public:
@@ -85,8 +85,8 @@ class HopperBlock {
   float values_[Tile::kStepChannels];
 };
 
-/// One loader warp: has blocks warp, warp + kLoaders, ... of every slice of every tile of this thread block. Each step's
-/// values are on their way while the warp waits for their slice's place in the ring.
+/// One loader warp: has blocks warp, warp + kLoaders, ... of every slice of every tile of this thread block. Each
+/// step's values are on their way while the warp waits for their slice's place in the ring.
 template <class Tile>
 __device__ __forceinline__ void hopper_load_inputs(const HopperShape& shape, const float* __restrict__ x,
                                                    unsigned char* slices, uint32_t barriers, int warp) {

@@ -5,7 +5,8 @@
 //
 // S. Winograd, "Arithmetic complexity of computations" (SIAM 1980); A. Lavin and S. Gray, "Fast algorithms for
 // convolutional neural networks", arXiv:1509.09308 (2015), section 4.1. Points 1, -1, 2, -2, 1/2, -1/2, 0 and infinity,
-// pairs first: B. Barabasz, A. Anderson, K. Soodhalter and D. Gregg, arXiv:1803.10986 (2018), find them good for eight inputs.
+// pairs first: B. Barabasz, A. Anderson, K. Soodhalter and D. Gregg, arXiv:1803.10986 (2018), find them good for eight
+// inputs.
 #pragma once
 
 namespace lenslet::fused_lenet5 {
@@ -22,8 +23,9 @@ struct WinogradF45 {
       {-1, 0, 0, 0, 0},
       {0, 0, 0, 0, 1},
   };
-  /// How much more independent roundings of U = G g, of V = B^T d and of their products weigh in an output than those of
-  /// g, d and the 5 products of a direct sum: the largest, over outputs o, root of sum over t of A_to^2 |G_t|^2 |B_t|^2 / 5.
+  /// How much more independent roundings of U = G g, of V = B^T d and of their products weigh in an output than those
+  /// of g, d and the 5 products of a direct sum: the largest, over outputs o, root of sum over t of A_to^2 |G_t|^2
+  /// |B_t|^2 / 5.
   static constexpr double kDeviation = 5.46;
 
 #ifdef __CUDACC__

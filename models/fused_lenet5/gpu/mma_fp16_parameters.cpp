@@ -35,9 +35,9 @@ void pack_conv1(const FoldedConv1& conv1, ElementType input, MmaPacker& packer) 
   }
 }
 
-// conv2 as filters [16, K] x h1 [K, 8 positions of a row]: for each of the five rows of taps two steps of 16. A word of h1
-// holds a pair of channels, and there are three planes of words. The first step takes the taps s = 0..3 of plane 0 and of
-// plane 1, the second s = 0..3 of plane 2, and s = 4 of planes 0, 1, 2.
+// conv2 as filters [16, K] x h1 [K, 8 positions of a row]: for each of the five rows of taps two steps of 16. A word of
+// h1 holds a pair of channels, and there are three planes of words. The first step takes the taps s = 0..3 of plane 0
+// and of plane 1, the second s = 0..3 of plane 2, and s = 4 of planes 0, 1, 2.
 constexpr int kPlanes[3][2] = {{0, 1}, {2, 5}, {3, 4}};
 
 void pack_conv2(const Lenet5Parameters& parameters, MmaPacker& packer) {
@@ -64,8 +64,8 @@ void pack_conv2(const Lenet5Parameters& parameters, MmaPacker& packer) {
 
 int plain_order(int step, int column) { return step * 16 + column; }
 
-// h2 as conv2 leaves it: lane 4 g + t holds channels g and g + 8 as a pair, at column t and rows 0..3, as one 16-byte piece;
-// fc1's lane t reads piece 4 g + t for its steps 2g and 2g + 1.
+// h2 as conv2 leaves it: lane 4 g + t holds channels g and g + 8 as a pair, at column t and rows 0..3, as one 16-byte
+// piece; fc1's lane t reads piece 4 g + t for its steps 2g and 2g + 1.
 int order_of_h2(int step, int column) {
   const int g = step / 2, t = column % 8 / 2, y = step % 2 * 2 + column / 8, channel = g + column % 2 * 8;
   return channel * 16 + y * 4 + t;

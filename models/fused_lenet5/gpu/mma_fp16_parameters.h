@@ -1,7 +1,7 @@
 // Internal: where the parameters of the fp16 tensor-core kernel lie.
 //
-// Everything is in the order of mma's fragments (mma_instructions.cuh), 16 bytes a lane where four registers go together, so
-// that a warp reads 512 bytes in a row.
+// Everything is in the order of mma's fragments (mma_instructions.cuh), 16 bytes a lane where four registers go
+// together, so that a warp reads 512 bytes in a row.
 #pragma once
 
 namespace lenslet::fused_lenet5 {

@@ -1,8 +1,8 @@
 // Warp-wide instructions of the tensor-core kernels, from compute capability 8.0 on. Internal: includes CUDA.
 //
 // Fragments after the PTX ISA, "Matrix fragments for mma.m16n8k16" and "mma.m16n8k8": lane = 4 g + t holds of
-//   A [16, K]  rows g and g + 8, columns 2t, 2t+1 (and 2t+8, 2t+9);   B [K, 8]  rows 2t, 2t+1 (and 2t+8, 2t+9), column g;
-//   D [16, 8]  rows g and g + 8, columns 2t, 2t+1.
+//   A [16, K]  rows g and g + 8, columns 2t, 2t+1 (and 2t+8, 2t+9);   B [K, 8]  rows 2t, 2t+1 (and 2t+8, 2t+9), column
+//   g; D [16, 8]  rows g and g + 8, columns 2t, 2t+1.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -37,8 +37,8 @@ __device__ __forceinline__ void multiply_16x8x8(float (&d)[4], uint32_t a0, uint
       : "r"(a0), "r"(a1), "r"(b), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
 }
 
-/// The same with tf32 operands: a [16, 8] in four registers, rows g, g + 8, g, g + 8 and columns t, t, t + 4, t + 4; b rows t
-/// and t + 4 of column g.
+/// The same with tf32 operands: a [16, 8] in four registers, rows g, g + 8, g, g + 8 and columns t, t, t + 4, t + 4; b
+/// rows t and t + 4 of column g.
 __device__ __forceinline__ void multiply_tf32(float (&d)[4], const uint4& a, uint32_t b0, uint32_t b1,
                                               const float (&c)[4]) {
   LENSLET_FROM_SM80(
