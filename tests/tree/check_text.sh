@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What is committed is finished and portable: no reminders to oneself, no absolute path of one machine, no CR, no
-# trailing blanks; shell scripts parse, and pass shellcheck where it is installed.
+# trailing blanks, no line above 120 columns in framework, layers, models and api; shell scripts parse, and pass the
+# linter shellcheck if it is installed.
 #   check_text.sh ROOT
 set -euo pipefail
 cd "$1"
@@ -22,6 +23,13 @@ complain '(^|[^A-Za-z_])([T]ODO|[F]IXME|[X]XX|[H]ACK)([^A-Za-z_]|$)' 'reminders 
 complain '(^|[^A-Za-z0-9_.])/([w]ork|[h]ome|[r]oot)/' 'a path of one machine'
 complain 'LENSLET_CUDA_CHECK\([c]udaGetLastError' 'a launch that failed must name its kernel: LENSLET_CUDA_CHECK_LAUNCH, or ..._OF'
 complain '[[:space:]]$' 'blank or carriage return at the end of a line'
+
+# Narrow enough for two files side by side. CMake rows and strings of programs may be longer.
+mapfile -t narrow < <(printf '%s\n' "${sources[@]}" | grep -E '^\./(framework|layers|models|api)/.*\.(h|cpp|cu|cuh|inc|c)$')
+if [ "${#narrow[@]}" -gt 0 ] && LC_ALL=C.UTF-8 grep -nE '^.{121,}' "${narrow[@]}" /dev/null; then
+  printf '^ a line above 120 columns\n'
+  found=1
+fi
 
 # What programs wrote: only paths matter there.
 mapfile -t results < <(find ./docs/results ./weights -type f \( -name '*.json' -o -name '*.csv' -o -name '*.txt' -o -name '*.html' -o -name '*.svg' \) \

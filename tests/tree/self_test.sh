@@ -98,6 +98,7 @@ red docs/results/planted.json '{"path": "/wo''rk/library.so"}' 'a path of one ma
 red layers/planted.cu 'LENSLET_CUDA_CHECK(cuda''GetLastError());' 'must name its kernel' "${text[@]}"
 red models/planted.h 'int a; ' 'at the end of a line' "${text[@]}"
 red models/planted.inc 'int a; ' 'at the end of a line' "${text[@]}"
+red framework/planted.h "// $(printf 'x%.0s' {1..118})" 'a line above 120 columns' "${text[@]}"
 red tests/planted.c '// TO''DO later' 'tracker' "${text[@]}"
 red docs/planted.awk '# TO''DO later' 'tracker' "${text[@]}"
 red tests/planted.sh '#!/bin/sh\nif true; then' 'syntax error' "${text[@]}"
