@@ -5,7 +5,7 @@
 Every side reads the images of the MNIST test set as fp32, in memory where it computes, and writes fp32 logits; Lenslet's rows
 with bytes in and predictions out stand beside them and are compared with nothing. On the GPU: PyTorch as a CUDA graph in
 both layouts, torch.compile (default; with freezing and channels last; max-autotune), JAX in both layouts, tinygrad with its
-beam search. On the CPU: ONNX Runtime with IO binding, OpenVINO. A row's `method` says what is timed and with which clock.
+beam search. On the CPU: ONNX Runtime with IO binding, OpenVINO. A row's `method` names what is timed and the clock.
 
 For each batch the sides take turns, a few windows each, so that a drift of the clocks touches all. What a side needs once
 (capturing, compiling, choosing algorithms) is a column of its own. What was timed is judged: its logits' classes against
@@ -99,7 +99,7 @@ class Contest:
         self.rows, self.running, self.torch_logits = [], [], None
 
     def attempt(self, row, step):
-        """step(), and whether it did what it should; else the row says why not."""
+        """step(), and whether it succeeded; else the row has the reason."""
         try:
             step()
             return True
@@ -194,7 +194,7 @@ def print_row(row):
 
 
 def digits(rows, reference, torch_logits):
-    """How many of the test images each side reads rightly, where it read them all in one batch or Lenslet counted them, and
+    """How many of the test images each side classifies correctly, where it read them all in one batch or Lenslet counted them, and
     how far Lenslet's fp32 logits are from PyTorch's."""
     whole = len(reference["labels"])
     keys = ("side", "math", "device", "layout", "input", "output", "correct")
@@ -229,7 +229,7 @@ def add_environment(document, sides):
 
 
 def save(document, path, status):
-    """Writes what there is, so that a run that is ended early leaves a valid file that says so."""
+    """Writes what there is: an interrupted run leaves a valid file with that status."""
     document["status"] = status
     with tempfile.NamedTemporaryFile("w", dir=Path(path).resolve().parent, delete=False) as file:
         file.write(json.dumps(document, indent=1) + "\n")

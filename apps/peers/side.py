@@ -2,7 +2,7 @@
 
 A side names itself, its arithmetic, its layout, and how it is timed. prepare(batch) returns a pass ready to be timed, or
 raises NotMeasured with a reason; setting up (tracing, compiling, capturing, choosing algorithms) happens there and
-never inside a window. Every side reads the same fp32 images and writes fp32 logits, unless its input and output say otherwise.
+never inside a window. Every side reads the same fp32 images and writes fp32 logits, unless its input and output name others.
 """
 
 import statistics

@@ -88,7 +88,7 @@ def forward(weights, x):
 
 
 def serve(images_file, batch):
-    """Compiles, says so, and answers a line with a line until standard input ends."""
+    """Compiles, reports it, and answers a line with a line until standard input ends."""
     import numpy
     from tinygrad import Device, Tensor, TinyJit
 

@@ -90,7 +90,7 @@ def deep(rows):
     legend_below(figure, flat)
     caption = (
         "Median rate, hot, each in its fastest layout of this run. Winograd's rate is effective: it counts the"
-        " operations of the direct sum, of which it does fewer. tf32 and fp16 round the operands and are no rivals of"
-        " fp32."
+        " operations of the direct sum, of which it does fewer. tf32 and fp16 round the operands: do not compare them"
+        " with fp32."
     )
     return drawing("deep3x3", "3×3 convolutions of the published implicit-GEMM study", figure, caption)

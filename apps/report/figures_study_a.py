@@ -75,7 +75,7 @@ def by_size(rows):
         if printed:
             caption += (
                 " The dashed lines are another card of another year: they show the shape, not a race. The study does"
-                " not say how many filters it had."
+                " not state its number of filters."
             )
         yield drawing(f"rgb-by-size-k{k}", f"3×3 convolution of an RGB image, K = {k}: time by size", figure, caption)
 
@@ -124,8 +124,8 @@ def by_stride(rows):
     legend_below(figure, flat)
     caption = (
         f"Size {sizes[-1]}, K = {ks[-1]}. At stride 2 a quarter of the outputs remains, at stride 3 a ninth, so every"
-        " algorithm must get faster. The study's im2col + GEMM did not: an artefact, it did the work of stride 1 at every"
-        " stride."
+        " algorithm must get faster. The study's im2col + GEMM did not: an artefact, it did the work of stride 1 at"
+        " every stride."
     )
     return drawing("rgb-by-stride", "What a stride saves", figure, caption)
 
@@ -187,9 +187,9 @@ def products(rows):
     )
     yield _product_by_size(
         rows, "gemm_partition", "partition", "block", "gemm-partition", "Matrix product by partition and block",
-        "What one thread computes: a row of the product, a column or an element. The study's element with block 64 asks"
-        " for 64 × 64 = 4,096 threads a block, more than any card launches: its times are an artefact, those of a"
-        " kernel that never ran.",
+        "What one thread computes: a row of the product, a column or an element. The study's element with block 64 needs"
+        " 64 × 64 = 4,096 threads a block, more than any card launches: its times are an artefact, those of a kernel"
+        " that never ran.",
     )
     yield _product_by_edge(
         rows, "gemm_partition", "partition", "block", "gemm-partition-by-block",

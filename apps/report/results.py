@@ -21,7 +21,7 @@ LARGEST, SMALLEST = 1e24, 1e-24
 
 
 class BadFile(Exception):
-    """A file that is no result file: the message names it and says why."""
+    """A file that is no result file: the message names it and gives the reason."""
 
 
 def shown(text):

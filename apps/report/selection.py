@@ -42,7 +42,7 @@ def rgb_bandwidth(group, sizes=("2048", "4096"), backend="direct"):
 
 
 def algorithms(rows):
-    """The ladders of a run: (algorithm, its rows, rivals and the CPU's version among them)."""
+    """The ladders of a run: (algorithm, its rows, with those of other backends and the CPU's version)."""
     ladder = rows.where(table="ladder").prefer("hot")
     for name in dict.fromkeys(row.labels.get("algorithm", "") for row in ladder):
         yield name, Rows(row for row in ladder if row.labels.get("algorithm", "") == name)
@@ -53,7 +53,7 @@ def rung_of(row):
 
 
 def climbed(rows):
-    """The steps of a ladder: rivals are none."""
+    """The steps of a ladder, without the other backends that are measured beside it."""
     return Rows(row for row in rows if rung_of(row) != "rival")
 
 

@@ -79,7 +79,7 @@ def details(summary, *parts):
 
 
 class Footnotes:
-    """Reasons under a table: a cell says the status alone, with a number."""
+    """Reasons under a table: a cell has the status and a number."""
 
     def __init__(self):
         self.reasons = []

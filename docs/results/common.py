@@ -24,7 +24,7 @@ sys.path.insert(0, str(REPORT))
 import results  # noqa: E402
 import words  # noqa: E402
 
-lacking = []  # what the tables want and the files have not; each once, in order
+lacking = []  # what the tables need and the files lack; each once, in order
 
 
 def lack(path, what):
@@ -70,7 +70,7 @@ def combinations(matrix):
 
 
 def digits_right(peers, matrix):
-    """How many images are read rightly in fp32, by whom and with whatever backends: "9,963"."""
+    """How many images are classified correctly in fp32, by every side and combination: "9,963"."""
     rows = [row for row in peers["digits"]["correct"] if row["math"] == "fp32"] + matrix["rows"]
     return " or ".join(f"{n:,}" for n in sorted({row["correct"] for row in rows if row["correct"] is not None}))
 

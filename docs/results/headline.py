@@ -199,10 +199,10 @@ GPU_PARTS = (lenet_on_gpu, one_image, single_call, user_calls, streaming)
 def results_table(gpu, cpu):
     peers, matrix = load(gpu, "peers.json"), load(gpu, "matrix.json")
     yield (
-        f"{common.digits_right(peers, matrix)} of {peers['digits']['images']:,} MNIST test images are read rightly, as"
-        f" by PyTorch with the same weights, with each of the {common.combinations(matrix)} on the GPU. On"
-        f" {common.device_name(gpu)}, images resident on the device unless the row says otherwise; the sides of a"
-        " comparison take turns in one run; medians:"
+        f"{common.digits_right(peers, matrix)} of {peers['digits']['images']:,} MNIST test images are classified"
+        f" correctly, as by PyTorch with the same weights, with each of the {common.combinations(matrix)} on the GPU."
+        f" On {common.device_name(gpu)}, images resident on the device except where a row names another way; the sides"
+        " of a comparison take turns in one run; medians:"
     )
     yield ""
     parts = [*(part(gpu) for part in GPU_PARTS), lenet_on_cpu(cpu), convolutions(gpu)]
@@ -225,4 +225,4 @@ def swap(cpu):
         if all(of[layer] == first[layer] for layer in first if layer != "conv2"):
             differ = f"{row['max_logit_difference']:.1g}"
             lines.append([f"`{of['conv2']}`", f"{row['images_per_s']:,.0f}", f"{row['correct']:,}", differ])
-    yield from tables.markdown(["conv2", f"images/s, {name}", f"right of {count:,}", "logits differ by"], lines)
+    yield from tables.markdown(["conv2", f"images/s, {name}", f"correct, of {count:,}", "logits differ by"], lines)

@@ -18,9 +18,9 @@ def digits(gpu):
     logits = "" if worst is None else f"; logits within {worst:.1e} of PyTorch's"
     reduced = {f"{row['math']} {row['correct']:,}" for row in counted if is_ours(row) and row["math"] != "fp32"}
     yield (
-        f"**Digits.** {common.digits_right(peers, matrix)} of {document['images']:,} MNIST test images read rightly in"
-        f" fp32: by {', '.join(names)}, and on the GPU with each of the {common.combinations(matrix)}"
-        f" ({differing} images read differently{logits}). In reduced precision: {', '.join(sorted(reduced))}."
+        f"**Digits.** {common.digits_right(peers, matrix)} of {document['images']:,} MNIST test images classified"
+        f" correctly in fp32: by {', '.join(names)}, and on the GPU with each of the {common.combinations(matrix)}"
+        f" ({differing} images classified differently{logits}). In reduced precision: {', '.join(sorted(reduced))}."
     )
 
 
@@ -116,8 +116,8 @@ def one_image(gpu):
     apart = ""
     if by_host:
         apart = (
-            f" {', '.join(by_host)}: pipelined by the host's clock, dispatches included; not measured in order; the round trip"
-            " starts and ends in ordinary memory."
+            f" {', '.join(by_host)}: pipelined by the host's clock, dispatches included; not measured in order; the"
+            " round trip starts and ends in ordinary memory."
         )
     yield (
         "**One image**, fp32 in, logits out, µs. Pipelined: captured passes over their number, in which one may begin"
@@ -268,5 +268,5 @@ def cpu(folder):
     yield (
         f"**CPU.** {document['throughput']['images_per_s'] / 1e3:.0f} k images/s from bytes to logits over the test"
         f" set, {document['host']['threads_used']} threads of {common.cpu_name(document)}; {document['correct']:,} of"
-        f" {document['count']:,} right."
+        f" {document['count']:,} correct."
     )

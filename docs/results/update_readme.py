@@ -5,12 +5,12 @@
         [--partial] [--report | --check]
 
 The first folder is a GPU's, with peers.json, calls.json, matrix.json and profile-batch-10000.json. The second is a
-CPU's, with eval.json, matrix.json and peers.json. bench.json, latency.json and stream-*.json of the first give tables of
-the fused plan; reproduce.json, ladder.json and sweep.json, which convbench writes, the tables of convolutions. The
+CPU's, with eval.json, matrix.json and peers.json. bench.json, latency.json and stream-*.json of the first give tables
+of the fused plan; reproduce.json, ladder.json and sweep.json, which convbench writes, the tables of convolutions. The
 headline figures of both folders go into history.csv. --report first draws report.html with apps/report and the pictures
 with draw.py, which need matplotlib; all else is Python's standard library.
 
-Where a file lacks a row that a table wants, nothing is written and the error lists what is lacking. With --partial the
+Where a file lacks a row that a table needs, nothing is written and the error lists what is lacking. With --partial the
 pages are written without it and name it. --check rejects a page or picture of other files than those there, and a
 speed that README.md or docs/results.md states outside the markers.
 """
@@ -48,16 +48,24 @@ def page_link(gpu):
 
 
 def full_tables(gpu, cpu):
-    lenet = tables_lenet
-    parts = [lenet.digits(gpu), lenet.peers(gpu), lenet.every_side(gpu), lenet.one_image(gpu), lenet.bench(gpu)]
-    parts += [lenet.latency(gpu), lenet.calls(gpu, common.device_name(gpu)), lenet.streaming(gpu)]
-    parts += [lenet.cpu_peers(cpu), lenet.calls(cpu, "CPU"), lenet.profile(gpu)]
-    group = common.convbench_group(gpu)
-    if group:
-        parts += [tables_conv.rgb(gpu, common.rgb_group(gpu)), tables_conv.deep(gpu, group)]
-        parts += [tables_conv.ladder(gpu, group), page_link(gpu)]
-    texts = ["\n".join(part) for part in [*parts, lenet.cpu(cpu)]]
-    return "\n\n".join([*[text for text in texts if text], source(FULL, gpu, cpu)])
+    lenet, group = tables_lenet, common.convbench_group(gpu)
+    on_gpu = [lenet.digits(gpu), lenet.peers(gpu), lenet.every_side(gpu), lenet.one_image(gpu), lenet.bench(gpu)]
+    on_gpu += [lenet.latency(gpu), lenet.calls(gpu, common.device_name(gpu)), lenet.streaming(gpu), lenet.profile(gpu)]
+    parts = {
+        "LeNet-5 on the GPU": on_gpu,
+        "LeNet-5 on the CPU": [lenet.cpu_peers(cpu), lenet.calls(cpu, "CPU"), lenet.cpu(cpu)],
+        "Convolutions": [
+            tables_conv.rgb(gpu, common.rgb_group(gpu)),
+            tables_conv.deep(gpu, group),
+            tables_conv.ladder(gpu, group),
+            page_link(gpu),
+        ] if group else [],
+    }
+    texts = []
+    for title, tables in parts.items():
+        found = [text for text in map("\n".join, tables) if text]
+        texts += [f"## {title}", *found] if found else []
+    return "\n\n".join([*texts, source(FULL, gpu, cpu)])
 
 
 def sections(gpu, cpu):
@@ -174,7 +182,7 @@ def main():
     gpu, cpu = arguments.gpu, arguments.cpu
     pages = sections(gpu, cpu)
     if common.lacking and not arguments.partial and not arguments.check:
-        sys.exit("\n".join(["nothing is written: the tables want what the files do not have (--partial goes without):",
+        sys.exit("\n".join(["nothing is written, because the files lack what the tables need (--partial leaves it out):",
                             *common.lacking]))
     past = {history.FILE: history.updated([gpu, cpu])}
     if arguments.check:
