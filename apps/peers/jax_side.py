@@ -1,7 +1,7 @@
 """LeNet-5 in JAX, compiled by XLA, in both layouts.
 
-XLA's stream is not exposed, so no event can be recorded on it: times are the host's, from the first dispatch to the last
-result. A dispatch costs the host tens of microseconds. So where a pass is short, one dispatch computes many passes: a loop
+XLA does not expose its stream, so no event can be recorded on it: times are the host's, from the first dispatch to the
+last result. A dispatch costs the host tens of microseconds. Where a pass is short, one dispatch computes many: a loop
 in which a value too small to change a weight comes from the pass before, so that XLA can neither drop nor hoist a pass
 (an optimization barrier did not prevent that). The faster of the two ways is timed, and the row's method names it.
 """
@@ -54,7 +54,8 @@ def forward(weights, layout, x, before=None):
     x = x.reshape(x.shape[0], 28, 28, 1) if channels_last else x
     for name in ("conv1", "conv2"):
         bias = weights[f"{name}.bias"]
-        x = jax.lax.conv_general_dilated(x, weights[f"{name}.weight"], (1, 1), "VALID", dimension_numbers=DIMENSIONS[layout])
+        kernel, order = weights[f"{name}.weight"], DIMENSIONS[layout]
+        x = jax.lax.conv_general_dilated(x, kernel, (1, 1), "VALID", dimension_numbers=order)
         x = jax.nn.relu(x + (bias if channels_last else bias[None, :, None, None]))
         x = jax.lax.reduce_window(x, lowest, jax.lax.max, window, window, "VALID")
     x = x.reshape(x.shape[0], -1)

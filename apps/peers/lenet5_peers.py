@@ -1,16 +1,17 @@
 """LeNet-5 in Lenslet and in other frameworks: the same weights and images, in one run, turn by turn, like against like.
 
-    python3 apps/peers/lenet5_peers.py --lenslet build/release/bin/lenslet --data DIR --json peers.json [--figure peers.svg]
+    python3 apps/peers/lenet5_peers.py --lenslet build/release/bin/lenslet --data DIR --json peers.json
+        [--figure peers.svg]
 
-Every side reads the images of the MNIST test set as fp32, in memory where it computes, and writes fp32 logits; Lenslet's rows
-with bytes in and predictions out stand beside them and are compared with nothing. On the GPU: PyTorch as a CUDA graph in
-both layouts, torch.compile (default; with freezing and channels last; max-autotune), JAX in both layouts, tinygrad with its
-beam search. On the CPU: ONNX Runtime with IO binding, OpenVINO. A row's `method` names what is timed and the clock.
+Every side reads the images of the MNIST test set as fp32, in memory where it computes, and writes fp32 logits. Rows of
+Lenslet with bytes in and predictions out are compared with nothing. On the GPU: PyTorch as a CUDA graph in both layouts,
+torch.compile (default; with freezing and channels last; max-autotune), JAX in both layouts, tinygrad with its beam
+search. On the CPU: ONNX Runtime with IO binding, OpenVINO. A row's `method` names what is timed and the clock.
 
-For each batch the sides take turns, a few windows each, so that a drift of the clocks touches all. What a side needs once
-(capturing, compiling, choosing algorithms) is a column of its own. What was timed is judged: its logits' classes against
-those of `lenslet eval` in fp32. A side that is not installed, fails, or does not fit into --seconds gives a row with its
-status and the reason, and the comparison goes on.
+For each batch the sides take turns, a few windows each, so that a drift of the clocks touches all. What a side needs
+once (capturing, compiling, choosing algorithms) is a column of its own. What was timed is judged: its logits' classes
+against those of `lenslet eval` in fp32. A side that is not installed, fails, or does not fit into --seconds gives a row
+with its status and the reason, and the comparison goes on.
 """
 
 import argparse
@@ -70,7 +71,8 @@ def gpu_sides(weights, images, arguments):
 
 def cpu_sides(weights, images, arguments, threads):
     sides = lenslet_side.on_cpu(arguments.lenslet, arguments.data, threads)
-    for name, module, kind in (("ONNX Runtime", "onnx_side", "OnnxSide"), ("OpenVINO", "openvino_side", "OpenvinoSide")):
+    peers = (("ONNX Runtime", "onnx_side", "OnnxSide"), ("OpenVINO", "openvino_side", "OpenvinoSide"))
+    for name, module, kind in peers:
         try:
             sides.append(getattr(__import__(module), kind)(weights, images, threads))
         except Exception as error:
@@ -171,7 +173,8 @@ class Contest:
         row["correct"], row["judged"] = int((classes == self.reference["labels"][:count]).sum()), count
         row["differing"] = int((classes != self.reference["logits"][:count].argmax(1)).sum())
         if row["differing"] > MOST_DIFFERING:
-            raise NotMeasured("FAILED", f"reads {row['differing']:,} of {count:,} images otherwise than `lenslet eval` in fp32")
+            differing = f"{row['differing']:,} of {count:,} images"
+            raise NotMeasured("FAILED", f"reads {differing} otherwise than `lenslet eval` in fp32")
         if row["side"] == "PyTorch, CUDA graph" and (row["math"], row["layout"]) == ("fp32", "NCHW"):
             self.torch_logits = logits
 
@@ -194,8 +197,10 @@ def print_row(row):
 
 
 def digits(rows, reference, torch_logits):
-    """How many of the test images each side classifies correctly, where it read them all in one batch or Lenslet counted them, and
-    how far Lenslet's fp32 logits are from PyTorch's."""
+    """How many test images each side classifies correctly, and how far Lenslet's fp32 logits are from PyTorch's.
+
+    Of sides that read them all in one batch, or where Lenslet counted them.
+    """
     whole = len(reference["labels"])
     keys = ("side", "math", "device", "layout", "input", "output", "correct")
     counts = {}
@@ -214,8 +219,10 @@ def digits(rows, reference, torch_logits):
 
 
 def add_environment(document, sides):
-    """What Lenslet's side tells of the machine, for this group of sides in `environments`; of the first group, the GPU's where
-    it takes part, also at the top. So the ceilings of the CPU stand beside the GPU's, and those of one thread beside two."""
+    """Adds the machine, as Lenslet's side of this group reports it, to `environments`; the first group's also on top.
+
+    So the ceilings of the CPU are beside the GPU's, and those of one thread beside two.
+    """
     found = lenslet_side.environment(sides)
     if not found:
         return
@@ -247,14 +254,14 @@ def parse_arguments():
     parser.add_argument("--autotune-batches", type=numbers, default=[10000], help="those that max-autotune gets")
     parser.add_argument("--search-batches", type=numbers, default=[1, 10000], help="those that tinygrad gets")
     parser.add_argument("--search-seconds", type=float, default=60, help="most time of tinygrad's search for a batch")
-    parser.add_argument("--latency-batches", type=numbers, default=[1], help="those whose single passes and calls are timed")
+    parser.add_argument("--latency-batches", type=numbers, default=[1], help="those with single passes and calls")
     parser.add_argument("--calls", type=int, default=1000, help="single passes and calls of a side")
     parser.add_argument("--cpu-batches", type=numbers, default=[1, 16, 64, 256, 1024, 4096])
     parser.add_argument("--cpu-threads", type=numbers, default=[1, 2])
     parser.add_argument("--turns", type=int, default=3, help="of each side")
     parser.add_argument("--windows", type=int, default=5, help="in each turn")
     parser.add_argument("--window-ms", type=float, default=10, help="length of a window")
-    parser.add_argument("--seconds", type=float, help="time for the GPU's batches; what does not fit is SKIPPED [no limit]")
+    parser.add_argument("--seconds", type=float, help="for the GPU's batches; what does not fit is SKIPPED [no limit]")
     parser.add_argument("--json", required=True, help="output file")
     parser.add_argument("--figure", help="SVG file of images/s by batch; needs matplotlib")
     return parser.parse_args()
@@ -306,7 +313,8 @@ def main():
         import figures_peers
         import style
 
-        style.write(arguments.figure, figures_peers.by_batch(json.loads(Path(arguments.json).read_text())), arguments.json)
+        figure = figures_peers.by_batch(json.loads(Path(arguments.json).read_text()))
+        style.write(arguments.figure, figure, arguments.json)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ def _run(program, arguments):
 
 
 class Bench:
-    """The rows of `lenslet bench` for one device and thread count, each turn's measured once and shared by the sides."""
+    """The rows of `lenslet bench` for a device and thread count, measured once a turn and shared by the sides."""
 
     def __init__(self, program, data, device, threads, options):
         self.command = ["bench", "--device", device, "--data", str(data), *options]
@@ -78,8 +78,11 @@ class _Pass(Pass):
         return {"median": medians[0], "samples": IN_ORDER} if medians else None
 
     def round_trip(self, count):
-        return {row["labels"]["mode"]: {**{key: row["time_ns"][key] for key in ("p10", "median", "p90")},
-                                        "p99": row["p99_ns"], "samples": row["samples"]} for row in self._latency_rows()}
+        trips = {}
+        for row in self._latency_rows():
+            shares = {key: row["time_ns"][key] for key in ("p10", "median", "p90")}
+            trips[row["labels"]["mode"]] = {**shares, "p99": row["p99_ns"], "samples": row["samples"]}
+        return trips
 
 
 class LensletSide(Side):
@@ -129,6 +132,7 @@ def logits(program, device, data):
 
 def environment(sides):
     """Version, host, devices, libraries and ceilings as the last run of `lenslet bench` reported them."""
-    documents = [document for side in sides if isinstance(side, LensletSide) for document in side.bench.documents.values()]
+    ours = [side for side in sides if isinstance(side, LensletSide)]
+    documents = [document for side in ours for document in side.bench.documents.values()]
     keys = ("meta", "host", "devices", "libs", "ceilings", "conditions")
     return {key: documents[-1][key] for key in keys if key in documents[-1]} if documents else {}

@@ -1,4 +1,4 @@
-"""What a program in Python gets: calls of the package `lenslet` with arrays of NumPy, one line of JSON a number of pictures.
+"""Times calls of the package `lenslet` with arrays of NumPy; prints one line of JSON per number of pictures.
 
     python3 python_calls.py DEVICE MATH FOLDER MIN_MS COUNT...
 

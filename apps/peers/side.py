@@ -1,15 +1,15 @@
 """What every side of the comparison offers: one way of computing LeNet-5, timed in windows.
 
-A side names itself, its arithmetic, its layout, and how it is timed. prepare(batch) returns a pass ready to be timed, or
-raises NotMeasured with a reason; setting up (tracing, compiling, capturing, choosing algorithms) happens there and
-never inside a window. Every side reads the same fp32 images and writes fp32 logits, unless its input and output name others.
+A side names itself, its arithmetic, its layout, and how it is timed. prepare(batch) sets up outside every window: it
+traces, compiles, captures, chooses algorithms. It returns a pass ready to be timed, or raises NotMeasured with a reason.
+Every side reads the same fp32 images and writes fp32 logits, unless its input and output name others.
 """
 
 import statistics
 import time
 from dataclasses import dataclass, field
 
-MOST_DIFFERING = 3  # of the test images, that a side may read otherwise than `lenslet eval` in fp32, as in `lenslet bench`
+MOST_DIFFERING = 3  # test images that a side may classify otherwise than `lenslet eval` in fp32, as in `lenslet bench`
 BATCH_NS, MOST_PASSES = 200e3, 256  # passes captured or compiled as one launch, as apps/measuring/measure.cpp does
 
 
@@ -25,7 +25,8 @@ def summarise(windows):
     """{p10, median, p90, p99, samples} of one turn's windows (ns a pass), named as in Lenslet's result files."""
     ordered = sorted(windows)
     at = lambda share: ordered[min(len(ordered) - 1, int(share * len(ordered)))]  # noqa: E731
-    return {"p10": at(0.1), "median": statistics.median(ordered), "p90": at(0.9), "p99": at(0.99), "samples": len(ordered)}
+    shares = {"p10": at(0.1), "median": statistics.median(ordered), "p90": at(0.9), "p99": at(0.99)}
+    return {**shares, "samples": len(ordered)}
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""LeNet-5 in tinygrad with its beam search, in a process of its own, so that a search that takes too long can be ended."""
+"""LeNet-5 in tinygrad with its beam search, in a process of its own, so that a search can be ended after a time."""
 
 import json
 import os

@@ -1,12 +1,13 @@
 """What a user gets: whole calls through the C library and through the Python package, with ordinary memory.
 
-    python3 apps/peers/user_calls.py --build build/release --data DIR --json calls.json [--device cuda] [--python INTERPRETER]
+    python3 apps/peers/user_calls.py --build build/release --data DIR --json calls.json
+        [--device cuda] [--python INTERPRETER]
 
-Compiles c_calls.c against BUILD's liblenslet.so and runs it; runs python_calls.py with INTERPRETER, which has the package
-(`pip install .`). Each call classifies bytes in host memory into labels and probabilities; the host's clock times it, after
-three calls that are not counted. The answers of the last call are judged, all of them: a row whose classes are not those of
-`lenslet eval` in fp32 is FAILED, a caller that is missing or fails gives a SKIPPED or ERROR row with the reason. Exit code 1: a
-row is FAILED.
+Compiles c_calls.c against BUILD's liblenslet.so and runs it. Runs python_calls.py with INTERPRETER, which needs the
+package (`pip install .`). Each call classifies bytes in host memory into labels and probabilities. The host's clock times it,
+after three calls that are not counted. All answers of the last call are judged: a row whose classes are not those of
+`lenslet eval` in fp32 is FAILED. A caller that is missing or fails gives a SKIPPED or ERROR row with the reason. Exit
+code 1: a row is FAILED.
 """
 
 import argparse
@@ -45,8 +46,9 @@ def c_program(build, folder):
     if compiler is None:
         raise LookupError("found no C compiler, neither cc nor gcc: install one")
     program = Path(folder) / "c_calls"
-    done = subprocess.run([compiler, "-std=c99", "-O2", "-I", str(ROOT / "api"), str(HERE / "c_calls.c"), "-o", str(program),
-                           str(library / "liblenslet.so"), f"-Wl,-rpath,{library}"], capture_output=True, text=True)
+    command = [compiler, "-std=c99", "-O2", "-I", str(ROOT / "api"), str(HERE / "c_calls.c"), "-o", str(program)]
+    command += [str(library / "liblenslet.so"), f"-Wl,-rpath,{library}"]
+    done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise LookupError(f"c_calls.c does not compile: {done.stderr.strip().splitlines()[-1]}")
     return [str(program)]
@@ -55,12 +57,13 @@ def c_program(build, folder):
 def python_program(interpreter):
     done = subprocess.run([interpreter, "-c", "import lenslet, numpy"], capture_output=True, text=True)
     if done.returncode:
-        raise LookupError(f"{interpreter} cannot import lenslet and numpy (pip install .): {done.stderr.strip().splitlines()[-1]}")
+        why = done.stderr.strip().splitlines()[-1]
+        raise LookupError(f"{interpreter} cannot import lenslet and numpy (pip install .): {why}")
     return [interpreter, str(HERE / "python_calls.py")]
 
 
 def rows_of(caller, find, device, math, folder, min_ms):
-    """A row a count. FOLDER has the pictures, their labels and the classes that `lenslet eval` reads, as main() writes them."""
+    """A row a count. main() writes the pictures, their labels and the classes of `lenslet eval` to `folder`."""
     known = (Path(folder) / "labels.bin").stat().st_size
     base = {"caller": caller, "call": "predict, bytes in, label and probability out", "device": device, "math": math}
     try:
@@ -68,8 +71,8 @@ def rows_of(caller, find, device, math, folder, min_ms):
     except (LookupError, OSError) as why:
         return [{**base, "count": count, "status": "SKIPPED", "reason": str(why)} for count in COUNTS]
     try:
-        done = subprocess.run([*command, device, math, str(folder), str(min_ms), *map(str, COUNTS)], capture_output=True,
-                              text=True, timeout=LIMIT_S)
+        command = [*command, device, math, str(folder), str(min_ms), *map(str, COUNTS)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
         lines, words = done.stdout.splitlines(), done.stderr.strip().splitlines()
     except subprocess.TimeoutExpired as late:
         lines, words = (late.stdout or b"").decode().splitlines(), [f"ended after {LIMIT_S} s"]
@@ -84,8 +87,8 @@ def rows_of(caller, find, device, math, folder, min_ms):
             row.update({key: found[count][key] for key in ("correct", "differing", "judged")})
             most = MOST_DIFFERING * -(-count // known)
             if row["judged"] != count or row["differing"] > most:
-                row.update(status="FAILED", reason=f"{row['differing']:,} of {row['judged']:,} answers differ from `lenslet eval` "
-                           f"in fp32, expected at most {most:,} of {count:,}")
+                differing = f"{row['differing']:,} of {row['judged']:,} answers differ from `lenslet eval` in fp32"
+                row.update(status="FAILED", reason=f"{differing}, expected at most {most:,} of {count:,}")
         else:
             row.update(status="ERROR", reason=words[-1] if words else "no line about this count")
         rows.append(row)

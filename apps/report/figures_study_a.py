@@ -187,9 +187,9 @@ def products(rows):
     )
     yield _product_by_size(
         rows, "gemm_partition", "partition", "block", "gemm-partition", "Matrix product by partition and block",
-        "What one thread computes: a row of the product, a column or an element. The study's element with block 64 needs"
-        " 64 × 64 = 4,096 threads a block, more than any card launches: its times are an artefact, those of a kernel"
-        " that never ran.",
+        "What one thread computes: a row of the product, a column or an element. The study's element with block 64"
+        " needs 64 × 64 = 4,096 threads a block, more than any card launches: its times are an artefact, those of a"
+        " kernel that never ran.",
     )
     yield _product_by_edge(
         rows, "gemm_partition", "partition", "block", "gemm-partition-by-block",

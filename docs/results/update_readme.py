@@ -182,8 +182,8 @@ def main():
     gpu, cpu = arguments.gpu, arguments.cpu
     pages = sections(gpu, cpu)
     if common.lacking and not arguments.partial and not arguments.check:
-        sys.exit("\n".join(["nothing is written, because the files lack what the tables need (--partial leaves it out):",
-                            *common.lacking]))
+        why = "nothing is written, because the files lack what the tables need (--partial leaves it out):"
+        sys.exit("\n".join([why, *common.lacking]))
     past = {history.FILE: history.updated([gpu, cpu])}
     if arguments.check:
         check(gpu, {page: filled(page, parts) for page, parts in pages.items()} | past)
