@@ -1,8 +1,8 @@
 """What every side of the comparison offers: one way of computing LeNet-5, timed in windows.
 
 A side names itself, its arithmetic, its layout, and how it is timed. prepare(batch) sets up outside every window: it
-traces, compiles, captures, chooses algorithms. It returns a pass ready to be timed, or raises NotMeasured with a reason.
-Every side reads the same fp32 images and writes fp32 logits, unless its input and output name others.
+traces, compiles, captures, chooses algorithms. It returns a pass ready to be timed, or raises NotMeasured with a
+reason. Every side reads the same fp32 images and writes fp32 logits, unless its input and output name others.
 """
 
 import statistics

@@ -4,10 +4,10 @@
         [--device cuda] [--python INTERPRETER]
 
 Compiles c_calls.c against BUILD's liblenslet.so and runs it. Runs python_calls.py with INTERPRETER, which needs the
-package (`pip install .`). Each call classifies bytes in host memory into labels and probabilities. The host's clock times it,
-after three calls that are not counted. All answers of the last call are judged: a row whose classes are not those of
-`lenslet eval` in fp32 is FAILED. A caller that is missing or fails gives a SKIPPED or ERROR row with the reason. Exit
-code 1: a row is FAILED.
+package (`pip install .`). Each call classifies bytes in host memory into labels and probabilities. The host's clock
+times it, after three calls that are not counted. All answers of the last call are judged: a row whose classes are not
+those of `lenslet eval` in fp32 is FAILED. A caller that is missing or fails gives a SKIPPED or ERROR row with the
+reason. Exit code 1: a row is FAILED.
 """
 
 import argparse
