@@ -37,7 +37,7 @@ float Random::uniform() noexcept {
 
 namespace {
 
-/// As many random numbers a value as `draws` says, so that threads can begin in the middle.
+/// Uses `draws` random numbers per value, so that a thread can begin at any value.
 template <typename Make>
 std::vector<float> draw_each(size_t count, uint64_t seed, uint64_t draws, Make make) {
   constexpr int64_t kBlock = int64_t{1} << 16;

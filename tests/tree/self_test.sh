@@ -15,7 +15,7 @@ fresh_copy() {
   rm -rf "$copy"
   mkdir "$copy"
   (cd "$root" && tar -cf - --exclude=__pycache__ framework layers models api apps python tests weights cmake docs samples \
-    README.md CONTRIBUTING.md LICENSE CMakePresets.json CMakeLists.txt dev dev.d .clang-format .ci) | tar -xf - -C "$copy"
+    README.md CONTRIBUTING.md CHANGELOG.md LICENSE CMakePresets.json CMakeLists.txt dev dev.d .clang-format .ci) | tar -xf - -C "$copy"
 }
 
 # green CHECK…

@@ -2,8 +2,8 @@
 //
 //   y[n, p, q, k] = b[k] + sum over r, s, c of w[k, c, r, s] * x[n, p*sh - ph + r*dh, q*sw - pw + s*dw, c]
 //
-// Filters are packed [G, R, S, C/G, K/G], so that the lanes of a warp, which share an output position and differ in
-// the filter, read them and store their sums side by side.
+// The lanes of a warp compute different filters of the same output position. Filters are packed [G, R, S, C/G, K/G], so
+// that the lanes read contiguous weights and store contiguous sums.
 #pragma once
 
 #include "framework/keep_nan.h"

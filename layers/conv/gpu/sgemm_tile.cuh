@@ -1,19 +1,18 @@
-// One block's part of a matrix product A [M, L] x B [L, N] in fp32, with the operands fetched
-// by loaders of the caller.
+// One block's part of a matrix product A [M, L] x B [L, N] in fp32. The caller provides loaders of the operands.
 //
-// The inner loop: a kBlockM x kBlockN tile of the result, L in steps of kBlockL through two shared buffers (the next
-// step is fetched to registers while this one is computed), kThreadM x kThreadN sums per thread as outer products. V.
-// Volkov and J. Demmel, "Benchmarking GPUs to tune dense linear algebra",
-// SC 2008; the layout of a thread's tile in groups of four, so that a warp reads shared memory as
-// conflict-free float4, after CUTLASS (NVIDIA, "CUTLASS: fast linear algebra in CUDA C++", 2017).
+// A block computes a kBlockM x kBlockN tile of the result. L is processed in steps of kBlockL through two shared
+// buffers: the next step is loaded to registers while this one is computed. A thread computes kThreadM x kThreadN sums
+// as outer products (V. Volkov and J. Demmel, "Benchmarking GPUs to tune dense linear algebra", SC 2008). The tile of a
+// thread consists of groups of four, so that a warp reads shared memory as float4 without bank conflicts, after CUTLASS
+// (NVIDIA, "CUTLASS: fast linear algebra in CUDA C++", 2017).
 #pragma once
 
 #include <cstdint>
 
 namespace lenslet {
 
-/// Sizes of one variant. kLanesM x (32 / kLanesM) is a warp's arrangement over the tile; kBlocks is the
-/// number of blocks that must fit a multiprocessor (it caps the registers).
+/// Sizes of one variant. kLanesM x (32 / kLanesM) is the arrangement of a warp's lanes over the tile. kBlocks is the
+/// number of blocks that must fit a multiprocessor; it limits the registers.
 template <int kBlockM_, int kBlockN_, int kBlockL_, int kThreadM_, int kThreadN_, int kLanesM, int kBlocks_>
 struct SgemmTile {
   static constexpr int kBlockM = kBlockM_, kBlockN = kBlockN_, kBlockL = kBlockL_;
@@ -40,7 +39,7 @@ struct SgemmTile {
   }
 };
 
-/// Fetches kBlockL x kWidth floats a step from a row-major matrix [rows, pitch] with 16-byte aligned rows;
+/// Loads kBlockL x kWidth floats per step from a row-major matrix [rows, pitch] with 16-byte aligned rows;
 /// pitch is a multiple of kWidth. Rows past the last read as zero.
 template <class Tile, int kWidth>
 class SgemmDenseLoader {

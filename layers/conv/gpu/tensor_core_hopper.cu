@@ -17,7 +17,7 @@ namespace {
 
 using HopperFunction = void (*)(HopperShape, const float*, const unsigned char*, const float*, float*);
 
-constexpr int kSharedBytes = 227 * 1024;  // what a block of compute capability 9.0 may have
+constexpr int kSharedBytes = 227 * 1024;  // limit per block of compute capability 9.0
 constexpr int kMostStages = 4, kLeastStages = 3, kMostSlices = 8, kLeastSlices = 2;
 constexpr int kBarrierBytes = 16 * (kMostStages + kMostSlices + 2);
 
@@ -52,7 +52,7 @@ constexpr Variant kVariants[2][6] = {
 /// The padded images of the batch as one row of pixels; see tensor_core_hopper_kernel.cuh.
 struct PaddedBatch {
   int64_t width, height, pixels, outputs;  // of an image; of the batch; up to the last output
-  int64_t halo;                            // inputs behind a run of outputs, beyond the run itself
+  int64_t halo;                            // additional inputs after a run of outputs that its taps read
 
   explicit PaddedBatch(const Conv2dProblem& problem)
       : width(problem.q() + int64_t{problem.s - 1} * problem.dilation_w),
@@ -63,7 +63,7 @@ struct PaddedBatch {
              int64_t{problem.s - 1} * problem.dilation_w) {}
 };
 
-/// How a variant divides shared memory for a problem: the input ring gets what the filters leave.
+/// Division of shared memory for a problem: the input ring gets the memory that the filters do not need.
 struct SharedPlan {
   bool fits = false;
   int pitch = 0, blocks = 0, input_depth = 0, filter_depth = 0;
@@ -98,9 +98,10 @@ int64_t tile_count(const Conv2dProblem& problem, const Variant& choice) {
 /// Estimated time of the busiest multiprocessor, including padding and dropped positions.
 double cycles(const Conv2dProblem& problem, MathMode math, const Variant& choice, int multiprocessor_count) {
   const auto waves = static_cast<double>(ceil_div(tile_count(problem, choice), multiprocessor_count));
-  // A tile pays for its stores, and for filling the pipeline, as much as for some 64 channels' products.
+  // The stores of a tile and filling the pipeline cost about as much as the products of 64 channels.
   const double depth = static_cast<double>(round_up(problem.c, choice.channels)) * problem.r * problem.s + 64;
-  const double narrow = choice.filters == 64 ? 1.5 : 1.0;  // operand A is read for half as many products
+  const double narrow =
+      choice.filters == 64 ? 1.5 : 1.0;  // each read of operand A is used for half as many products
   const double products_per_cycle = math == MathMode::kTf32 ? 1024 : 2048;  // of a multiprocessor
   return waves * choice.pixels * choice.filters * depth * narrow / products_per_cycle;
 }
@@ -224,7 +225,8 @@ std::unique_ptr<ConvKernel> prepare_tensor_core_hopper(const ConvPrepare& reques
                                                        double cycles_to_beat) {
   const Conv2dProblem& problem = request.problem;
   if (problem.stride_h != 1 || problem.stride_w != 1 || problem.groups != 1) return nullptr;
-  if (problem.layout == TensorLayout::kNhwc && problem.c % 4 != 0) return nullptr;  // it reads four at a time
+  if (problem.layout == TensorLayout::kNhwc && problem.c % 4 != 0)
+    return nullptr;  // the kernel reads four channels at a time
   if (PaddedBatch(problem).pixels > INT32_MAX - 4096) return nullptr;
   const Choice choice = choose_variant(problem, request.math, multiprocessor_count);
   if (choice.cycles > cycles_to_beat) return nullptr;

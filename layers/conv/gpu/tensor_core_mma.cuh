@@ -35,7 +35,8 @@ struct TensorCoreMmaShape {
   bool relu;
 };
 
-/// kBlockM filters x kBlockN positions a block, kBlockK rows of the im2col matrix a step; kWarpsM x kWarpsN warps.
+/// Sizes of a variant: kBlockM filters x kBlockN positions per block, kBlockK rows of the im2col matrix per step,
+/// kWarpsM x kWarpsN warps.
 template <MathMode kMode, bool kChannelsLast, int kM, int kN, int kWarpsM, int kWarpsN>
 struct TensorCoreMmaTile {
   static constexpr MathMode kMath = kMode;
@@ -99,8 +100,9 @@ __device__ __forceinline__ void multiply_fp16(float (&d)[4], const uint4& a, uin
 
 }  // namespace tensor_core
 
-/// Gathers kBlockK x kBlockN elements of the im2col matrix a step. NCHW: a thread keeps its positions and walks the
-/// taps, neighbouring lanes read neighbouring pixels. NHWC: neighbouring lanes read neighbouring channels of one pixel.
+/// Gathers kBlockK x kBlockN elements of the im2col matrix per step. NCHW: a thread keeps its positions and steps
+/// through the taps; neighbouring lanes read neighbouring pixels. NHWC: neighbouring lanes read neighbouring channels
+/// of one pixel.
 template <class Tile>
 class TensorCoreGather {
  public:
@@ -138,7 +140,7 @@ class TensorCoreGather {
 
  private:
   static constexpr int kThreads = Tile::kThreads;
-  static constexpr int kTapLanes =  // threads side by side along the taps
+  static constexpr int kTapLanes =  // neighbouring threads along the taps
       Tile::kNhwc                ? Tile::kBlockK
       : kThreads > Tile::kBlockN ? kThreads / Tile::kBlockN
                                  : 1;
@@ -158,8 +160,8 @@ class TensorCoreGather {
   int corner_[kColumns], h_[kColumns], w_[kColumns];
 };
 
-/// One step's products: fragments of the filters come as packed by pack_fragments(), 16 bytes a lane; those of the
-/// inputs are picked from their rows, whose order inside an fp16 step pack_fragments() follows.
+/// Multiplies one step. Fragments of the filters are in the order of pack_fragments(), 16 bytes per lane. Fragments of
+/// the inputs are read from their rows; pack_fragments() uses the same order of rows inside an fp16 step.
 template <class Tile>
 __device__ __forceinline__ void tensor_core_multiply_step(const unsigned char* stage, int warp_m, int warp_n,
                                                           float (&sums)[Tile::kTilesM][Tile::kTilesN][4]) {
@@ -230,7 +232,7 @@ __global__ void __launch_bounds__(Tile::kThreads)
         copy_async_16(stage + i, packed + static_cast<int64_t>(step) * Tile::kFilterBytes + i);
       }
     }
-    copy_async_commit();  // an empty group keeps the count of those pending
+    copy_async_commit();  // also an empty group, so that the number of pending groups stays the same
   };
   float sums[Tile::kTilesM][Tile::kTilesN][4] = {};
 #pragma unroll

@@ -35,7 +35,7 @@ class Packer {
       at(place + static_cast<int>(i)) = values.data()[i];
   }
 
-  // Lane 8 o + c of a share holds input map c (6 and 7: zero) of output map o.
+  // Lane 8 * o + c has input map c of output map o; maps 6 and 7 are zero.
   void pack_conv2() {
     for (int share = 0; share < T::kConv2Shares; ++share) {
       for (int k = 0; k < T::kConv2Maps; ++k) {
@@ -91,7 +91,7 @@ class Packer {
     }
   }
 
-  // Lane 10 part + o holds every third group of four inputs of class o.
+  // Lane 10 * part + o has every third group of four inputs of class o.
   void pack_fc3() {
     for (int i = 0; i < 7; ++i) {
       for (int lane = 0; lane < 30; ++lane) {
