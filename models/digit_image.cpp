@@ -19,7 +19,6 @@ namespace {
 constexpr int kSide = DigitImage::kSide;
 constexpr int kDigitSide = 20;
 constexpr double kCentre = 14;  // pixel index of the centre of mass
-constexpr int kAnalysisSide = 320;
 // Strokes of MNIST at 20 pixels: 1st percentile 1.3, median 2.5, 99th percentile 4.9 pixels wide (3,000
 // images).
 constexpr double kThinStroke = 1.3, kThickStroke = 5.2, kGoodThin = 2.2, kGoodThick = 4.4;
@@ -153,67 +152,6 @@ Plane grow_strokes(const Plane& in, double grow) {
   return out;
 }
 
-// The part of `image` around `box` with up to `margin` more pixels on every side; fewer pixels if it is negative.
-Image crop(const Image& image, const Box& box, int margin) {
-  const int x0 = std::max(box.x0 - margin, 0), y0 = std::max(box.y0 - margin, 0);
-  const int x1 = std::min(box.x1 + margin, image.width), y1 = std::min(box.y1 + margin, image.height);
-  Image out;
-  out.width = x1 - x0;
-  out.height = y1 - y0;
-  out.channels = image.channels;
-  out.format = image.format;
-  const auto channels = static_cast<size_t>(image.channels);
-  const size_t row_bytes = static_cast<size_t>(out.width) * channels;
-  out.pixels.resize(row_bytes * static_cast<size_t>(out.height));
-  for (int y = 0; y < out.height; ++y) {
-    const size_t from =
-        (static_cast<size_t>(y0 + y) * static_cast<size_t>(image.width) + static_cast<size_t>(x0)) * channels;
-    std::copy_n(&image.pixels[from], row_bytes, &out.pixels[static_cast<size_t>(y) * row_bytes]);
-  }
-  return out;
-}
-
-// Whether the ink fills its box more than a stroke can: then it is a sheet of paper on a background.
-bool is_sheet(const Ink& ink) {
-  const double area = static_cast<double>(ink.box.width()) * ink.box.height();
-  if (area < 0.1 * static_cast<double>(ink.depth.values.size())) return false;
-  double filled = 0;
-  for (int y = ink.box.y0; y < ink.box.y1; ++y) {
-    for (int x = ink.box.x0; x < ink.box.x1; ++x) filled += ink.depth.at(x, y) > 0.5f * ink.level;
-  }
-  return filled > 0.65 * area;
-}
-
-// The ink of the picture reduced by `factor`, or of a part of it at a higher resolution: a sheet of paper that was
-// taken for ink, or a digit so small that details were lost.
-Ink find_closer_ink(const Image& image, int factor, Ink ink, DigitImage& digit) {
-  if (ink.level == 0) return ink;
-  const Box at{ink.box.x0 * factor, ink.box.y0 * factor, std::min(ink.box.x1 * factor, image.width),
-               std::min(ink.box.y1 * factor, image.height)};
-  const auto look = [&](int margin) { return find_ink(grey_planes(crop(image, at, margin), kAnalysisSide)); };
-  const std::string place = concat("the ", at.width(), "x", at.height(), " pixels at ", at.x0, ", ", at.y0);
-
-  const int shorter = std::min(at.width(), at.height());
-  if (shorter >= kDigitSide && is_sheet(ink)) {
-    Ink on_sheet = look(-std::max(2, shorter / 16));
-    // A thick stroke is solid too, but contains nothing; the gaps of a thick digit reach its edge.
-    if (on_sheet.level > 0.3f * ink.level && on_sheet.clear_edge && !is_sheet(on_sheet)) {
-      digit.steps.push_back("a sheet of paper on something else: read from " + place);
-      return on_sheet;
-    }
-  }
-  constexpr int kEnoughPixels = 4 * kDigitSide;
-  if (factor > 1 && ink.box.longer() < kEnoughPixels) {
-    Ink closer = look(at.longer() / 2);
-    if (closer.level > 0) {
-      digit.steps.push_back("small in the picture: read from " + place);
-      closer.warnings.insert(closer.warnings.end(), ink.warnings.begin(), ink.warnings.end());
-      return closer;
-    }
-  }
-  return ink;
-}
-
 // Box of the ink, strokes of a usual width, longer side 20, centre of mass in the middle.
 void place(const Ink& ink, DigitImage& digit) {
   double shrink = static_cast<double>(ink.box.longer()) / kDigitSide;
@@ -271,12 +209,7 @@ DigitImage prepare_digit(const Image& image) {
     return digit;
   }
   digit.pixels.fill(0);
-  const GreyPlanes grey = grey_planes(image, kAnalysisSide);
-  if (grey.factor > 1) {
-    digit.steps.push_back(
-        concat("reduced by ", grey.factor, " to ", grey.planes[0].width, "x", grey.planes[0].height));
-  }
-  const Ink ink = find_closer_ink(image, grey.factor, find_ink(grey), digit);
+  const Ink ink = find_ink(image);
   digit.steps.insert(digit.steps.end(), ink.steps.begin(), ink.steps.end());
   digit.warnings = ink.warnings;
   if (ink.level == 0) {

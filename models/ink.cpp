@@ -2,186 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "framework/error.h"
+#include "models/paper.h"
 
 namespace lenslet {
 namespace {
 
-// Grey levels. A difference below kMinLevel is not ink, even without noise. Ink below kFaintLevel gets a warning.
-constexpr float kMinLevel = 14, kFaintLevel = 50, kClearContrast = 70;
-constexpr float kMinGate = 5;     // paper of a clean picture
+constexpr int kAnalysisSide = 320;  // pixels of the longer side that is looked at
+constexpr int kFewPixels = 20;      // of a digit, as large as MNIST's: fewer lose details
 constexpr float kStrong = 0.45f;  // share of the ink's level that makes a mark, not a shadow or a faint line
 constexpr float kMaxFloor = 0.35f;  // largest share of the ink's level that counts as paper
 constexpr float kMinSignal =
     6;  // ratio of the ink's level to the paper's noise; below it, strong noise would pass for ink
-constexpr float kMaxShadow = 0.75f;  // of the ink's depth
-constexpr float kMaxLight = 3;       // largest factor by which dark paper is brightened
-constexpr int kMaxSamples = 96;      // along a side
-constexpr double kSpeck = 0.025;     // mass of a speck, of the largest mark's
-
-// A picture's grey plane, and every stride-th pixel of it, which are enough to fit the paper.
-struct Sampled {
-  const Plane& full;
-  int stride;
-  Plane samples;
-
-  explicit Sampled(const Plane& grey)
-      : full(grey),
-        stride((std::max(grey.width, grey.height) + kMaxSamples - 1) / kMaxSamples),
-        samples(sample(grey, stride)) {}
-};
-
-// A band along the edges, which is paper in most pictures.
-std::vector<uint8_t> edge_region(const Plane& plane) {
-  const int band = std::max(1, std::min(plane.width, plane.height) / 12);
-  std::vector<uint8_t> region(plane.values.size(), 0);
-  for (int y = 0; y < plane.height; ++y) {
-    for (int x = 0; x < plane.width; ++x) {
-      region[plane.index(x, y)] = x < band || y < band || x >= plane.width - band || y >= plane.height - band;
-    }
-  }
-  return region;
-}
-
-struct Paper {
-  Quadratic surface;
-  std::vector<float> difference;  // grey minus paper of each sample
-  float sigma = 0;                // of the paper's texture and noise, grey levels
-};
-
-// Fits the paper to the samples of `region` a few times, each time without outliers such as strokes or a frame.
-Paper fit_paper(const Sampled& grey, const std::vector<uint8_t>& region) {
-  const Plane& samples = grey.samples;
-  std::vector<float> values;
-  for (size_t i = 0; i < region.size(); ++i) {
-    if (region[i]) values.push_back(samples.values[i]);
-  }
-  const float median = percentile(values, 0.5);
-  std::vector<float> difference(samples.values.size());
-  for (size_t i = 0; i < difference.size(); ++i) difference[i] = samples.values[i] - median;
-  std::vector<uint8_t> inliers(region.size());
-  constexpr int kRounds = 4;
-  for (int round = 0;; ++round) {
-    values.clear();
-    for (size_t i = 0; i < region.size(); ++i) {
-      if (region[i]) values.push_back(std::abs(difference[i]));
-    }
-    const float sigma = 1.4826f * percentile(values, 0.5);  // of normal noise, from its median
-    const float limit = std::max(2.5f * sigma, kMinGate);
-    float low = 255, high = 0;
-    for (size_t i = 0; i < region.size(); ++i) {
-      inliers[i] = region[i] && std::abs(difference[i]) <= limit;
-      if (!inliers[i]) continue;
-      low = std::min(low, samples.values[i]);
-      high = std::max(high, samples.values[i]);
-    }
-    Quadratic surface(samples, inliers, grey.stride, grey.full.width, grey.full.height);
-    // Limited to values near the samples, because a quadratic diverges where there are none.
-    surface.clamp_to(low - 10.0, high + 10.0);
-    for (int y = 0; y < samples.height; ++y) {
-      for (int x = 0; x < samples.width; ++x) {
-        const size_t i = samples.index(x, y);
-        difference[i] = samples.values[i] - surface.at(x * grey.stride, y * grey.stride);
-      }
-    }
-    if (round + 1 == kRounds) return {surface, std::move(difference), sigma};
-  }
-}
-
-// Sum of the squared differences from the paper, of samples on its dark (-1) or light (+1) side.
-double deviation(const Paper& paper, int side) {
-  const float gate = std::max(3 * paper.sigma, 2 * kMinGate);
-  double sum = 0;
-  for (const float difference : paper.difference) {
-    const double d = static_cast<double>(side) * difference;
-    if (d > gate) sum += d * d;
-  }
-  return sum;
-}
-
-struct Separation {
-  int side;  // -1: the ink is darker than the paper, +1: lighter
-  Paper paper;
-  double contrast;  // mean depth of the samples that are not paper
-};
-
-Separation separate(const Plane& plane) {
-  const Sampled grey(plane);
-  Paper paper = fit_paper(grey, edge_region(grey.samples));
-  const int side = deviation(paper, -1) >= deviation(paper, +1) ? -1 : +1;
-  // Fit again with all samples now classified as paper, also inside.
-  for (int round = 0; round < 2; ++round) {
-    const float gate = std::max(4 * paper.sigma, 2 * kMinGate);
-    std::vector<float> marked;
-    for (const float difference : paper.difference) {
-      if (static_cast<float>(side) * difference > gate)
-        marked.push_back(static_cast<float>(side) * difference);
-    }
-    const float limit = std::max(gate, 0.3f * percentile(marked, 0.9));
-    std::vector<uint8_t> region(grey.samples.values.size());
-    size_t count = 0;
-    for (size_t i = 0; i < region.size(); ++i) count += region[i] = std::abs(paper.difference[i]) < limit;
-    if (count < region.size() / 4) break;  // hardly any paper: the fit to the edges is better
-    paper = fit_paper(grey, region);
-  }
-  double sum = 0, count = 1;
-  for (const float difference : paper.difference) {
-    const float depth = static_cast<float>(side) * difference;
-    if (depth <= std::max(4 * paper.sigma, kMinGate)) continue;
-    sum += depth;
-    ++count;
-  }
-  return {side, std::move(paper), sum / count};
-}
-
-// Shadows: the edge of a shadow does not fit a smooth surface. An area that is darker than the paper, wider than any
-// stroke and lighter than the ink is a shadow. `side` is the side of the smallest such area.
-bool is_shadowed(const Plane& samples, const Separation& separation, int side) {
-  constexpr int kMinSide = 32;  // smaller pictures are drawn or cut out tightly, not photographed
-  if (std::min(samples.width, samples.height) < kMinSide) return false;
-  Plane depth(samples.width, samples.height);
-  std::vector<float> marked;
-  const float gate = std::max(3 * separation.paper.sigma, 2 * kMinGate);
-  for (size_t i = 0; i < depth.values.size(); ++i) {
-    depth.values[i] = static_cast<float>(separation.side) * separation.paper.difference[i];
-    if (depth.values[i] > gate) marked.push_back(depth.values[i]);
-  }
-  const float strongest = percentile(marked, 0.98);
-  const Plane shadow = wide_part(depth, side);
-  const float deepest = *std::max_element(shadow.values.begin(), shadow.values.end());
-  return deepest > gate && deepest < kMaxShadow * strongest;
-}
-
-// The depth of each pixel: its difference from the paper towards the ink, without shadows. For dark ink it is scaled to
-// the light of the paper's brightest part, since less light makes paper and ink differ less.
-Plane depth_of(const Plane& grey, const Separation& separation, std::vector<std::string>& steps) {
-  const auto side = static_cast<float>(separation.side);
-  Plane paper(grey.width, grey.height), depth(grey.width, grey.height);
-  for (int y = 0; y < depth.height; ++y) {
-    for (int x = 0; x < depth.width; ++x) {
-      paper.at(x, y) = separation.paper.surface.at(x, y);
-      depth.at(x, y) = side * (grey.at(x, y) - paper.at(x, y));
-    }
-  }
-  const Sampled sampled(grey);
-  const int area = std::max({5, sampled.samples.width / 4, sampled.samples.height / 4});
-  if (is_shadowed(sampled.samples, separation, area)) {
-    const Plane shadow = wide_part(depth, area * sampled.stride);
-    for (size_t i = 0; i < depth.values.size(); ++i) {
-      depth.values[i] -= shadow.values[i];
-      paper.values[i] += side * shadow.values[i];
-    }
-    steps.push_back("light: a shadow, evened out");
-  }
-  const float brightest = *std::max_element(paper.values.begin(), paper.values.end());
-  for (size_t i = 0; i < depth.values.size(); ++i) {
-    if (separation.side < 0)
-      depth.values[i] *= std::min(brightest / std::max(paper.values[i], 1.0f), kMaxLight);
-    if (depth.values[i] < 0.5f) depth.values[i] = 0;
-  }
-  return depth;
-}
+constexpr double kSpeck = 0.025;  // mass of a speck, of the largest mark's
 
 // Whether a mark is a frame around the digit, or the edge of a box that was cut out: ink in at least three of its
 // corners.
@@ -257,94 +92,79 @@ std::vector<Component> find_marks(Ink& ink, float sigma, std::vector<int32_t>& l
   return marks;
 }
 
-}  // namespace
-
-GreyPlanes grey_planes(const Image& image, int max_side) {
-  GreyPlanes result;
-  const int longer = std::max(image.width, image.height);
-  const int factor = (longer + max_side - 1) / max_side;
-  result.factor = factor;
-  const int width = (image.width + factor - 1) / factor, height = (image.height + factor - 1) / factor;
+// The part of `image` around `box` with up to `margin` more pixels on every side; fewer pixels if it is negative.
+Image crop(const Image& image, const Box& box, int margin) {
+  const int x0 = std::max(box.x0 - margin, 0), y0 = std::max(box.y0 - margin, 0);
+  const int x1 = std::min(box.x1 + margin, image.width), y1 = std::min(box.y1 + margin, image.height);
+  Image out;
+  out.width = x1 - x0;
+  out.height = y1 - y0;
+  out.channels = image.channels;
+  out.format = image.format;
   const auto channels = static_cast<size_t>(image.channels);
-  const bool colored = channels >= 3, has_alpha = channels % 2 == 0;
-
-  // Sums over factor x factor pixels of each colour times alpha, and of alpha.
-  Plane colors[3], alpha(width, height);
-  for (size_t c = 0; c < (colored ? 3 : 1); ++c) colors[c] = Plane(width, height);
-  std::vector<float> count(alpha.values.size(), 0);
-  const uint8_t* pixel = image.pixels.data();
-  for (int y = 0; y < image.height; ++y) {
-    for (int x = 0; x < image.width; ++x, pixel += channels) {
-      const size_t i = alpha.index(x / factor, y / factor);
-      const float a = has_alpha ? static_cast<float>(pixel[channels - 1]) / 255 : 1;
-      for (size_t c = 0; c < (colored ? 3 : 1); ++c) colors[c].values[i] += a * pixel[c];
-      alpha.values[i] += a;
-      count[i] += 1;
-    }
+  const size_t row_bytes = static_cast<size_t>(out.width) * channels;
+  out.pixels.resize(row_bytes * static_cast<size_t>(out.height));
+  for (int y = 0; y < out.height; ++y) {
+    const size_t from =
+        (static_cast<size_t>(y0 + y) * static_cast<size_t>(image.width) + static_cast<size_t>(x0)) * channels;
+    std::copy_n(&image.pixels[from], row_bytes, &out.pixels[static_cast<size_t>(y) * row_bytes]);
   }
-  const auto over = [&](float background) {
-    std::vector<Plane> planes(colored ? 4 : 1, Plane(width, height));
-    size_t vivid = 0;
-    for (size_t i = 0; i < count.size(); ++i) {
-      float rgb[3];
-      for (size_t c = 0; c < (colored ? 3 : 1); ++c)
-        rgb[c] = (colors[c].values[i] + (count[i] - alpha.values[i]) * background) / count[i];
-      if (!colored) {
-        planes[0].values[i] = rgb[0];
-        continue;
-      }
-      // Luma of ITU-R BT.601.
-      planes[0].values[i] = 0.299f * rgb[0] + 0.587f * rgb[1] + 0.114f * rgb[2];
-      for (size_t c = 0; c < 3; ++c) planes[c + 1].values[i] = rgb[c];
-      vivid += std::max({rgb[0], rgb[1], rgb[2]}) - std::min({rgb[0], rgb[1], rgb[2]}) > 30;
-    }
-    if (vivid * 500 < count.size()) planes.resize(1);  // no colour: all four planes are the same
-    return planes;
-  };
-  const auto range = [](const Plane& plane) {
-    const auto [low, high] = std::minmax_element(plane.values.begin(), plane.values.end());
-    return *high - *low;
-  };
-  result.planes = over(255);
-  if (has_alpha && range(result.planes[0]) < kFaintLevel) {
-    std::vector<Plane> black = over(0);
-    if (range(black[0]) > 2 * range(result.planes[0])) {
-      result.planes = std::move(black);
-      result.over_black = true;
-    }
-  }
-  return result;
+  return out;
 }
 
-Ink find_ink(const GreyPlanes& grey) {
-  constexpr const char* kNames[] = {"luma", "red", "green", "blue"};
-  Ink ink;
-  size_t plane = 0;
-  Separation best = separate(grey.planes[0]);
-  // Luma, unless a channel shows much more, as blue does for yellow on white.
-  for (size_t i = 1; i < grey.planes.size() && best.contrast < kClearContrast; ++i) {
-    Separation other = separate(grey.planes[i]);
-    if (other.contrast < 1.3 * best.contrast || other.contrast < kMinLevel) continue;
-    best = std::move(other);
-    plane = i;
+// Whether the ink fills its box more than a stroke can: then it is a sheet of paper on a background.
+bool is_sheet(const Ink& ink) {
+  const double area = static_cast<double>(ink.box.width()) * ink.box.height();
+  if (area < 0.1 * static_cast<double>(ink.depth.values.size())) return false;
+  double filled = 0;
+  for (int y = ink.box.y0; y < ink.box.y1; ++y) {
+    for (int x = ink.box.x0; x < ink.box.x1; ++x) filled += ink.depth.at(x, y) > 0.5f * ink.level;
   }
-  if (grey.over_black) ink.steps.push_back("alpha: over black, over white nothing shows");
-  ink.steps.push_back(concat("grey: ", kNames[plane]));
-  ink.depth = depth_of(grey.planes[plane], best, ink.steps);
-  const int right = ink.depth.width - 1, bottom = ink.depth.height - 1;
-  const auto corner = [&](int x, int y) { return best.paper.surface.at(x, y); };
-  const auto [low, high] =
-      std::minmax({corner(0, 0), corner(right, 0), corner(0, bottom), corner(right, bottom)});
-  ink.steps.push_back(concat(
-      "polarity: ", best.side < 0 ? "dark ink on light paper" : "light ink on dark paper", ", paper level ",
-      std::lround(low), std::lround(high) > std::lround(low) ? concat(" to ", std::lround(high)) : ""));
+  return filled > 0.65 * area;
+}
 
+// The ink of the picture reduced by `factor`, or of a part of it at a higher resolution: a sheet of paper that was
+// taken for ink, or a digit so small that details were lost.
+Ink look_closer(const Image& image, int factor, Ink ink, std::vector<std::string>& steps) {
+  if (ink.level == 0) return ink;
+  const Box at{ink.box.x0 * factor, ink.box.y0 * factor, std::min(ink.box.x1 * factor, image.width),
+               std::min(ink.box.y1 * factor, image.height)};
+  const auto look = [&](int margin) { return find_ink(grey_planes(crop(image, at, margin), kAnalysisSide)); };
+  const std::string place = concat("the ", at.width(), "x", at.height(), " pixels at ", at.x0, ", ", at.y0);
+
+  const int shorter = std::min(at.width(), at.height());
+  if (shorter >= kFewPixels && is_sheet(ink)) {
+    Ink on_sheet = look(-std::max(2, shorter / 16));
+    // A thick stroke is solid too, but contains nothing; the gaps of a thick digit reach its edge.
+    if (on_sheet.level > 0.3f * ink.level && on_sheet.clear_edge && !is_sheet(on_sheet)) {
+      steps.push_back("a sheet of paper on something else: read from " + place);
+      return on_sheet;
+    }
+  }
+  constexpr int kEnoughPixels = 4 * kFewPixels;
+  if (factor > 1 && ink.box.longer() < kEnoughPixels) {
+    Ink closer = look(at.longer() / 2);
+    if (closer.level > 0) {
+      steps.push_back("small in the picture: read from " + place);
+      closer.warnings.insert(closer.warnings.end(), ink.warnings.begin(), ink.warnings.end());
+      return closer;
+    }
+  }
+  return ink;
+}
+
+}  // namespace
+
+Ink find_ink(const GreyPlanes& grey) {
+  Ink ink;
+  Depth depth = depth_on_paper(grey, ink.steps);
+  ink.depth = std::move(depth.plane);
   std::vector<int32_t> labels;
   std::vector<Component> marks;
   bool left_out = false;
   // A removed mark may have been the strongest, so levels are computed again from the rest.
   for (int round = 0; round < 3; ++round) {
-    marks = find_marks(ink, best.paper.sigma, labels);
+    marks = find_marks(ink, depth.sigma, labels);
     if (ink.level == 0) break;
     const auto is_digit_sized = [&](const Component& c) {
       return c.peak >= kStrong * ink.level &&
@@ -409,6 +229,18 @@ Ink find_ink(const GreyPlanes& grey) {
     }
   }
   if (apart) ink.warnings.push_back("two or more separate marks, expected one digit");
+  return ink;
+}
+
+Ink find_ink(const Image& image) {
+  const GreyPlanes grey = grey_planes(image, kAnalysisSide);
+  std::vector<std::string> steps;
+  if (grey.factor > 1) {
+    steps.push_back(
+        concat("reduced by ", grey.factor, " to ", grey.planes[0].width, "x", grey.planes[0].height));
+  }
+  Ink ink = look_closer(image, grey.factor, find_ink(grey), steps);
+  ink.steps.insert(ink.steps.begin(), steps.begin(), steps.end());
   return ink;
 }
 

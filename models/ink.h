@@ -1,10 +1,11 @@
-// Internal to models: separates the ink of a picture from its paper, for any light, colours and polarity.
+// Internal to models: finds the marks of a digit among the ink of a picture.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "framework/io/image.h"
+#include "models/paper.h"
 #include "models/plane.h"
 
 namespace lenslet {
@@ -19,17 +20,12 @@ struct Ink {
   std::vector<std::string> steps, warnings;
 };
 
-/// A picture with alpha over white (over black if only that shows anything), reduced by an integer factor so that no
-/// side is longer than `max_side`, as grey planes of 0 to 255.
-struct GreyPlanes {
-  std::vector<Plane> planes;  // luma, then red, green and blue if the picture has colour
-  int factor = 1;             // pixels of the picture per pixel of the planes, in both directions
-  bool over_black = false;
-};
-GreyPlanes grey_planes(const Image& image, int max_side);
+/// Finds the ink of a reduced picture, then of a part of it at a higher resolution if the digit is too small or lies on a
+/// sheet of paper that was taken for ink.
+Ink find_ink(const Image& image);
 
-/// Separates ink and paper. Fits the paper to the edge region of the picture, then to all pixels without ink. The side
-/// with the larger differences decides the polarity. Ignores frames, shadows and specks.
+/// Separates ink and paper (models/paper.h) and ignores frames, shadows and specks. Adds the step "ink" to those of the
+/// paper.
 Ink find_ink(const GreyPlanes& grey);
 
 }  // namespace lenslet

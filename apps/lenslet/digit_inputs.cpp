@@ -1,7 +1,5 @@
 #include "apps/lenslet/digit_inputs.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,8 +8,8 @@
 #include <filesystem>
 
 #include "apps/common/text.h"
-#include "apps/lenslet/picture_memory.h"
 #include "framework/error.h"
+#include "framework/io/file.h"
 #include "framework/parallel.h"
 #include "models/lenet5.h"
 
@@ -50,26 +48,19 @@ std::vector<std::string> pictures_in(const std::string& folder) {
   return names;
 }
 
-// IDX files are told by content: bytes in 1 to 4 dimensions, or gzip's magic. Two zero bytes alone would not do: HEIC,
-// JPEG XL, JPEG 2000 and Windows icons begin with them too.
-bool looks_like_idx(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (descriptor < 0) return false;  // the picture reader will say why
-  struct stat status = {};
-  unsigned char head[4] = {};
-  const bool read = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
-                    ::read(descriptor, head, sizeof head) == static_cast<ssize_t>(sizeof head);
-  ::close(descriptor);
-  const bool gzip = head[0] == 0x1f && head[1] == 0x8b;
-  const bool idx = head[0] == 0 && head[1] == 0 && head[2] == 8 && head[3] >= 1 && head[3] <= 4;
-  return read && (gzip || idx);
+// False for what is not a regular file.
+bool is_small_file(const std::string& path) {
+  constexpr uintmax_t kSmallFile = 256 << 10;
+  std::error_code error;
+  const uintmax_t bytes = fs::file_size(path, error);
+  return !error && bytes <= kSmallFile;
 }
 
-void read_picture(DigitInput& input, const ImageLimits& limits, bool keep_original) {
+// A fault in one file does not stop the others.
+template <typename Body>
+void attempt(DigitInput& input, Body&& body) {
   try {
-    Image image = read_image(input.file, limits);
-    input.digit = prepare_digit(image);
-    if (keep_original) input.original = std::move(image);
+    body();
   } catch (const DataError& error) {
     input.error = error.what();
   } catch (const std::bad_alloc&) {
@@ -106,39 +97,105 @@ DigitInputs::DigitInputs(const ClassifyOptions& options, bool keep_originals)
         "'-' reads a picture from standard input, which is a terminal here; redirect a file: lenslet "
         "classify - < digit.png");
   }
-  std::error_code ignored;  // the reader will say what is wrong with the name
-  single_ = options.inputs.size() == 1 && !fs::is_directory(options.inputs[0], ignored) &&
-            !looks_like_idx(options.inputs[0]);
+  if (options.inputs.size() != 1) return;
+  open_next_argument();
+  if (files_.empty()) return;  // a folder
+  if (options.inputs[0] != "-") read(files_.front());
+  single_ = !files_.front().is_idx();
 }
 
+// Replaces a folder by the names of its pictures.
 void DigitInputs::open_next_argument() {
-  const std::string& name = options_.inputs[next_argument_++];
-  try {
-    std::error_code ignored;
-    if (name != "-" && fs::is_directory(name, ignored)) {
-      for (std::string& file : pictures_in(name)) pending_.push_back({std::move(file), ""});
-    } else if (name != "-" && looks_like_idx(name)) {
-      IdxArray images = read_idx(name, 3, [&](const std::vector<int64_t>& dims) {
-        if (dims[1] != kLenet5Side || dims[2] != kLenet5Side) {
-          throw DataError(concat(printable_excerpt(name), ": expected images of ", kLenet5Side, "x",
-                                 kLenet5Side, ", found ", dims[1], "x", dims[2]));
-        }
-        if (options_.index && *options_.index >= dims[0]) {
-          throw DataError(concat(printable_excerpt(name), ": --index ", *options_.index, " is outside its ",
-                                 dims[0], " images"));
-        }
-      });
-      const int64_t count = images.dims[0];
-      idx_ = std::move(images);
-      idx_file_ = name;
-      idx_next_ = options_.index.value_or(0);
-      idx_end_ = options_.index ? idx_next_ + 1 : std::min(count, options_.limit.value_or(count));
-    } else {
-      pending_.push_back({name, ""});
-    }
-  } catch (const DataError& error) {
-    pending_.push_back({name, error.what()});
+  File file;
+  file.input.file = options_.inputs[next_argument_++];
+  file.is_argument = file.input.file != "-";
+  std::error_code ignored;  // the reader will say what is wrong with the name
+  if (file.is_argument && fs::is_directory(file.input.file, ignored)) {
+    attempt(file.input, [&] {
+      for (std::string& name : pictures_in(file.input.file)) names_.push_back(std::move(name));
+    });
+    if (file.input.error.empty()) return;
   }
+  files_.push_back(std::move(file));
+}
+
+// Collects the next `most` files or fewer; returns false at the end. Small pictures are read and decoded in parallel here.
+// Large ones are decoded one at a time in next(), so that their memory stays within the limit of one (ImageLimits).
+bool DigitInputs::gather(size_t most) {
+  constexpr size_t kMost = 256;  // each may hold 256 KiB until next() takes it
+  while (files_.size() < std::min(most, kMost)) {
+    if (!names_.empty()) {
+      files_.emplace_back().input.file = std::move(names_.front());
+      names_.pop_front();
+    } else if (next_argument_ < options_.inputs.size()) {
+      open_next_argument();
+    } else {
+      break;
+    }
+  }
+  parallel_for(static_cast<int64_t>(files_.size()), 1, [&](int64_t first, int64_t last) {
+    for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i) read_ahead(files_[i]);
+  });
+  return !files_.empty();
+}
+
+void DigitInputs::read_ahead(File& file) const {
+  if (!file.bytes && file.input.file != "-" && is_small_file(file.input.file)) read(file);
+  if (file.bytes && !file.is_idx() && is_small_image(*file.bytes)) decode(file);
+}
+
+void DigitInputs::read(File& file) const {
+  if (!file.input.error.empty()) return;
+  attempt(file.input, [&] {
+    file.bytes = read_file(file.input.file, [&](const std::vector<uint8_t>& head) {
+      return file.is_argument && looks_like_idx(head) ? kMaxIdxFileBytes
+                                                      : options_.image_limits.max_file_bytes;
+    });
+  });
+}
+
+void DigitInputs::decode(File& file) const {
+  std::vector<uint8_t> bytes = std::move(*file.bytes);
+  file.bytes.reset();
+  attempt(file.input, [&] {
+    const std::string& name = file.input.file;
+    Image image =
+        decode_image(bytes, name == "-" ? "standard input" : printable_excerpt(name), options_.image_limits);
+    std::vector<uint8_t>().swap(bytes);  // frees a large file before its planes are allocated
+    file.input.digit = prepare_digit(image);
+    if (keep_originals_) file.input.original = std::move(image);
+  });
+  file.done = true;
+}
+
+void DigitInputs::open_idx(File& file) {
+  const std::string name = printable_excerpt(file.input.file);
+  IdxArray images = parse_idx(std::move(*file.bytes), 3, name, [&](const std::vector<int64_t>& dims) {
+    if (dims[1] != kLenet5Side || dims[2] != kLenet5Side) {
+      throw DataError(concat(name, ": expected images of ", kLenet5Side, "x", kLenet5Side, ", found ",
+                             dims[1], "x", dims[2]));
+    }
+    if (options_.index && *options_.index >= dims[0]) {
+      throw DataError(concat(name, ": --index ", *options_.index, " is outside its ", dims[0], " images"));
+    }
+  });
+  const int64_t count = images.dims[0];
+  idx_ = std::move(images);
+  idx_file_ = std::move(file.input.file);
+  idx_next_ = options_.index.value_or(0);
+  idx_end_ = options_.index ? idx_next_ + 1 : std::min(count, options_.limit.value_or(count));
+}
+
+DigitInput DigitInputs::next_of_idx() {
+  DigitInput input;
+  input.file = idx_file_;
+  input.index = idx_next_;
+  const uint8_t* const pixels = idx_.data.data() + idx_next_++ * kPixels;
+  std::memcpy(input.digit.pixels.data(), pixels, static_cast<size_t>(kPixels));
+  input.digit.untouched = true;  // IDX images are what the model was trained on
+  input.digit.blank =
+      std::all_of(pixels, pixels + kPixels, [&](uint8_t value) { return value == pixels[0]; });
+  return input;
 }
 
 std::vector<DigitInput> DigitInputs::next(size_t count) {
@@ -146,41 +203,24 @@ std::vector<DigitInput> DigitInputs::next(size_t count) {
   std::vector<DigitInput> inputs;
   while (inputs.size() < count) {
     if (idx_next_ < idx_end_) {
-      DigitInput input;
-      input.file = idx_file_;
-      input.index = idx_next_;
-      const uint8_t* pixels = idx_.data.data() + idx_next_ * kPixels;
-      std::memcpy(input.digit.pixels.data(), pixels, static_cast<size_t>(kPixels));
-      input.digit.untouched = true;  // IDX images are what the model was trained on
-      input.digit.blank =
-          std::all_of(pixels, pixels + kPixels, [&](uint8_t value) { return value == pixels[0]; });
-      ++idx_next_;
-      inputs.push_back(std::move(input));
-    } else if (!pending_.empty()) {
-      DigitInput input;
-      input.file = std::move(pending_.front().file);
-      input.error = std::move(pending_.front().error);
-      inputs.push_back(std::move(input));
-      pending_.pop_front();
-    } else if (next_argument_ < options_.inputs.size()) {
-      open_next_argument();
-    } else {
-      break;
+      inputs.push_back(next_of_idx());
+      continue;
     }
-  }
-  // Threads decode small pictures side by side; large ones follow one after another, here, so that together they take no
-  // more memory than one may (ImageLimits). On one thread also because each thread's heap keeps what it once needed.
-  std::vector<char> large(inputs.size(), 0);
-  parallel_for(static_cast<int64_t>(inputs.size()), 1, [&](int64_t first, int64_t last) {
-    for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i) {
-      DigitInput& input = inputs[i];
-      if (input.index >= 0 || !input.error.empty()) continue;
-      large[i] = input.file == "-" || !surely_small_picture(input.file) ? 1 : 0;
-      if (large[i] == 0) read_picture(input, options_.image_limits, keep_originals_);
+    if (files_.empty() && !gather(count - inputs.size())) break;
+    File file = std::move(files_.front());
+    files_.pop_front();
+    if (!file.done && !file.bytes) read(file);
+    if (file.is_idx()) {
+      try {
+        open_idx(file);
+        continue;
+      } catch (const DataError& error) {
+        file.input.error = error.what();
+      }
+    } else if (file.bytes) {
+      decode(file);
     }
-  });
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (large[i] != 0) read_picture(inputs[i], options_.image_limits, keep_originals_);
+    inputs.push_back(std::move(file.input));
   }
   return inputs;
 }

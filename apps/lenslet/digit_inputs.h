@@ -3,8 +3,7 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,8 +26,8 @@ struct DigitInput {
 /// The files that the arguments of `classify` name, those of folders in their place.
 std::vector<std::string> pictures_named(const std::vector<std::string>& arguments);
 
-/// Yields the inputs in order. Pictures are opened when their turn comes, so any number of them needs
-/// constant memory.
+/// Yields the inputs in order. Opens and reads each file once, when its turn comes, so that memory does not grow with the
+/// number of files.
 class DigitInputs {
  public:
   /// Throws UsageError for '-' on a terminal. `keep_originals` is for --explain.
@@ -39,17 +38,29 @@ class DigitInputs {
   bool single() const noexcept { return single_; }
 
  private:
+  /// A file that is being read.
+  struct File {
+    DigitInput input;                           // input.error is set if reading failed
+    bool is_argument = false;                   // a picture of a folder is never an IDX file
+    bool done = false;                          // input.digit is set
+    std::optional<std::vector<uint8_t>> bytes;  // from reading to decoding
+    bool is_idx() const { return is_argument && bytes && looks_like_idx(*bytes); }
+  };
   void open_next_argument();
+  bool gather(size_t most);
+  void read_ahead(File& file) const;
+  void read(File& file) const;
+  void decode(File& file) const;
+  void open_idx(File& file);
+  DigitInput next_of_idx();
 
   const ClassifyOptions& options_;
   bool keep_originals_;
   bool single_ = false;
   size_t next_argument_ = 0;
-  struct Pending {
-    std::string file, error;
-  };
-  std::deque<Pending> pending_;  // names still to be read, or errors to be passed on
-  IdxArray idx_;                 // the IDX file being read
+  std::deque<std::string> names_;  // of the folder opened last
+  std::deque<File> files_;         // gathered
+  IdxArray idx_;                   // the IDX file being read
   std::string idx_file_;
   int64_t idx_next_ = 0, idx_end_ = 0;
 };

@@ -107,6 +107,11 @@ int named_descriptor(const std::string& path) {
 }  // namespace
 
 std::vector<uint8_t> read_file(const std::string& path, size_t max_bytes) {
+  return read_file(path, [max_bytes](const std::vector<uint8_t>&) { return max_bytes; });
+}
+
+std::vector<uint8_t> read_file(const std::string& path,
+                               const std::function<size_t(const std::vector<uint8_t>& head)>& limit) {
   const bool standard_input = path == "-";
   const std::string name = standard_input ? "standard input" : printable_excerpt(path);
   // O_NONBLOCK: opening a FIFO without a writer would wait forever.
@@ -123,6 +128,10 @@ std::vector<uint8_t> read_file(const std::string& path, size_t max_bytes) {
   } else if (!S_ISREG(status.st_mode)) {
     throw DataError(concat(name, ": expected a regular file, found ", kind_of(status.st_mode)));
   }
+  std::vector<uint8_t> head(kHeadBytes);
+  const ssize_t head_bytes = standard_input ? 0 : ::pread(file.get(), head.data(), head.size(), 0);
+  head.resize(static_cast<size_t>(std::max<ssize_t>(head_bytes, 0)));
+  const size_t max_bytes = limit(head);
   const auto too_large = [&] {
     return DataError(concat(name, ": larger than the ", max_bytes, " bytes that are read of such a file"));
   };

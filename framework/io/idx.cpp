@@ -15,7 +15,6 @@
 namespace lenslet {
 namespace {
 
-constexpr size_t kMaxFileBytes = size_t{1} << 30;
 constexpr size_t kMaxGzipBytes = size_t{64} << 20;
 constexpr uint8_t kUnsignedByte = 0x08;
 constexpr int kImageRank = 3, kLabelRank = 1;
@@ -62,11 +61,11 @@ size_t parse_header(const uint8_t* head, size_t head_bytes, int rank, const std:
     if (dim == 0) throw DataError(concat(origin, ": IDX dimension ", i, " is 0, expected at least 1"));
     array.dims.push_back(static_cast<int64_t>(dim));
     // Four dimensions below 2^32 can overflow 64 bits; stop counting beyond the limit.
-    total = total > kMaxFileBytes ? total : total * dim;
+    total = total > kMaxIdxFileBytes ? total : total * dim;
   }
-  if (total > kMaxFileBytes - header_bytes) {
-    throw DataError(concat(origin, ": the IDX header states ", dims, " bytes, more than the ", kMaxFileBytes,
-                           " that are read"));
+  if (total > kMaxIdxFileBytes - header_bytes) {
+    throw DataError(concat(origin, ": the IDX header states ", dims, " bytes, more than the ",
+                           kMaxIdxFileBytes, " that are read"));
   }
   return header_bytes + static_cast<size_t>(total);
 }
@@ -108,6 +107,12 @@ std::string find_idx(const std::string& folder, const std::string& split, const 
 
 }  // namespace
 
+bool looks_like_idx(const std::vector<uint8_t>& head) {
+  if (head.size() < 4) return false;
+  return is_gzip(head) ||
+         (head[0] == 0 && head[1] == 0 && head[2] == kUnsignedByte && head[3] >= 1 && head[3] <= 4);
+}
+
 IdxArray parse_idx(std::vector<uint8_t> bytes, int rank, const std::string& origin,
                    const IdxDimsCheck& check) {
   if (bytes.empty()) throw DataError(concat(origin, ": the file is empty, expected an IDX file"));
@@ -144,7 +149,7 @@ IdxArray parse_idx(std::vector<uint8_t> bytes, int rank, const std::string& orig
 }
 
 IdxArray read_idx(const std::string& path, int rank, const IdxDimsCheck& check) {
-  return parse_idx(read_file(path, kMaxFileBytes), rank,
+  return parse_idx(read_file(path, kMaxIdxFileBytes), rank,
                    path == "-" ? "standard input" : printable_excerpt(path), check);
 }
 

@@ -75,6 +75,27 @@ std::string seems_to_be(const std::vector<uint8_t>& bytes) {
   return head.find("<svg") != std::string::npos ? "an SVG drawing" : "an HTML or XML page";
 }
 
+uint64_t big_endian(const uint8_t* bytes, int count) {
+  uint64_t value = 0;
+  for (int i = 0; i < count; ++i) value = value << 8 | bytes[i];
+  return value;
+}
+
+constexpr uint64_t kSmallPixels = 512 * 512;
+
+bool is_small(uint64_t width, uint64_t height) { return width * height <= kSmallPixels; }  // each below 2^32
+
+// The frame header (SOFn) is the first that says the size.
+bool is_small_jpeg(const std::vector<uint8_t>& bytes) {
+  for (size_t at = 2; at + 9 <= bytes.size() && bytes[at] == 0xff;) {
+    const uint8_t marker = bytes[at + 1];
+    const bool frame = marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
+    if (frame) return is_small(big_endian(&bytes[at + 7], 2), big_endian(&bytes[at + 5], 2));
+    at += 2 + big_endian(&bytes[at + 2], 2);
+  }
+  return false;
+}
+
 }  // namespace
 
 const char* image_formats() { return kFormats; }
@@ -127,6 +148,17 @@ Image decode_image(const std::vector<uint8_t>& bytes, const std::string& origin,
   if (has_magic(bytes, "BM", 2) && guess != "text") return decode_bmp(bytes, origin, limits);
   throw DataError(concat(origin, ": expected a picture (", kFormats, "), found ",
                          guess.empty() ? "something else" : guess));
+}
+
+bool is_small_image(const std::vector<uint8_t>& bytes) {
+  constexpr size_t kSmallFile = 256 << 10;  // a netpbm bitmap of that size has 2 Mi pixels
+  if (bytes.size() > kSmallFile) return false;
+  if (bytes.size() < 26) return true;  // too short for any picture that is large
+  const uint8_t* const head = bytes.data();
+  if (has_magic(bytes, "\x89PNG", 4)) return is_small(big_endian(head + 16, 4), big_endian(head + 20, 4));
+  if (has_magic(bytes, "\xff\xd8", 2)) return is_small_jpeg(bytes);
+  // A netpbm file has a byte for at most eight pixels; what is none of these is refused without being decoded.
+  return !has_magic(bytes, "BM", 2);
 }
 
 Image read_image(const std::string& path, const ImageLimits& limits) {

@@ -39,6 +39,9 @@ const char* image_formats();
 /// the supported ones).
 Image decode_image(const std::vector<uint8_t>& bytes, const std::string& origin,
                    const ImageLimits& limits = {});
+/// Whether the header promises a picture that needs at most about 4 MiB to decode and prepare, so that every thread may
+/// decode one at the same time. False if that is uncertain.
+bool is_small_image(const std::vector<uint8_t>& bytes);
 /// Reads and decodes a file; "-" is standard input. Throws like read_file() and decode_image().
 Image read_image(const std::string& path, const ImageLimits& limits = {});
 

@@ -1,5 +1,7 @@
 // What the subcommands print and write when all is well.
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -172,6 +174,45 @@ TEST(Classify, JsonOnStandardOutputSendsTextToStandardError) {
   EXPECT_EQ(row.at("digit"), 1);
   EXPECT_EQ(row.at("top").size(), 3u);
   EXPECT_NE(run.err.find("one.pgm: 1"), std::string::npos);
+}
+
+// Events of a file under watch, one letter each: o opened, c closed.
+class Watch {
+ public:
+  explicit Watch(const std::string& file) : descriptor_(::inotify_init1(IN_NONBLOCK)) {
+    EXPECT_GE(::inotify_add_watch(descriptor_, file.c_str(), IN_OPEN | IN_CLOSE), 0) << file;
+  }
+  ~Watch() { ::close(descriptor_); }
+  int openings() const {
+    alignas(inotify_event) char events[4096];
+    int count = 0;
+    for (ssize_t got = 0; (got = ::read(descriptor_, events, sizeof events)) > 0;) {
+      for (ssize_t at = 0; at < got;) {
+        const auto* const event = reinterpret_cast<const inotify_event*>(events + at);
+        count += (event->mask & IN_OPEN) != 0;
+        at += static_cast<ssize_t>(sizeof *event + event->len);
+      }
+    }
+    return count;
+  }
+
+ private:
+  int descriptor_;
+};
+
+// A picture, small or large, a picture of a folder, and an IDX file: alone and with others.
+TEST(Classify, OpensEachFileOnce) {
+  for (const char* name :
+       {"pics/one.pgm", "large/bars.ppm", "large/bars.png", "data/t10k-images-idx3-ubyte"}) {
+    const std::string file = expand(std::string("{dir}/") + name);
+    for (const std::string& arguments : {file, file + " {dir}/odd", fs::path(file).parent_path().string()}) {
+      if (arguments != file && name[0] == 'd') continue;  // folders hold pictures alone
+      const Watch watch(file);
+      const ProgramRun run = lenslet("classify --device cpu " + arguments);
+      EXPECT_EQ(run.exit_code, 0) << run.err;
+      EXPECT_EQ(watch.openings(), 1) << arguments;
+    }
+  }
 }
 
 TEST(Classify, ThousandsOfFilesTakeNoMoreMemoryThanAFew) {
