@@ -1,12 +1,14 @@
 #include "api/model.h"
 
 #include <algorithm>
+#include <optional>
 #include <random>
 #include <utility>
 
+#include "api/feed.h"
 #include "api/model_setup.h"
-#include "api/pass_runner.h"
 #include "framework/profiler.h"
+#include "models/fused_lenet5/latency.h"
 #include "models/lenet5.h"
 
 namespace lenslet {
@@ -47,119 +49,147 @@ void check_batch(int64_t batch) {
     throw UsageError(concat("the batch must be 1 to ", kMaxModelBatch, ", found ", batch));
 }
 
-// Pixels of no meaning: what is timed does not depend on them.
-void fill_with_noise(Executable& executable) {
-  TensorView input = executable.input();
-  std::vector<uint8_t> bytes(static_cast<size_t>(executable.batch() * kPixels));
+// What is timed does not depend on them.
+std::vector<uint8_t> random_pixels(int64_t images) {
+  std::vector<uint8_t> bytes(static_cast<size_t>(images * kPixels));
   std::mt19937 random(1);
   for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
-  std::vector<float> normalised;
-  const void* source = bytes.data();
-  if (input.type == ElementType::kFp32) {
-    normalised.resize(bytes.size());
-    executable.graph().normalization().apply(bytes.data(), static_cast<int64_t>(bytes.size()),
-                                             normalised.data());
-    source = normalised.data();
-  }
-  copy_bytes(input.data, input.device, source, Device::cpu(), input.bytes(), executable.stream());
-  executable.stream().synchronize();
+  return bytes;
 }
 
 }  // namespace
 
 class Model::State {
  public:
-  State(const ModelOptions& options, const std::string& weights)
-      : setup_(setup_options(options, weights)), pass_limit_(pass_limit(options, setup_.device())) {
-    runner(1, kBytesToPredictions);  // what cannot serve is told now, not at the first call
+  State(std::shared_ptr<const ModelSetup> setup, const ModelOptions& options)
+      : setup_(std::move(setup)), pass_limit_(pass_limit(options, setup_->device())) {
+    lane(1, kBytesToPredictions);  // what cannot serve is told now, not at the first call
   }
-  State(const ModelOptions& options, const State& weights)
-      : setup_(setup_options(options, ""), weights.setup_),
-        pass_limit_(pass_limit(options, setup_.device())) {
-    runner(1, kBytesToPredictions);
-  }
+  State(std::shared_ptr<const ModelSetup> setup, const BuildOptions& pass)
+      : setup_(std::move(setup)),
+        pass_limit_(pass.batch),
+        pass_(pass),
+        feed_(std::make_unique<Feed>(setup_->graph(), pass, feed_options(pass.device))) {}
 
-  const ModelSetup& setup() const noexcept { return setup_; }
+  const ModelSetup& setup() const noexcept { return *setup_; }
 
   template <typename Input, typename Answer>
-  void answer(const Input* images, int64_t count, Answer* answers, int64_t answers_per_image,
-              InputOutput call) {
+  int64_t answer(const Input* images, int64_t count, Answer* answers, int64_t answers_per_image,
+                 InputOutput call, const Progress& progress = {}) {
     if (count < 0) throw UsageError(concat("the number of images must not be negative, found ", count));
-    if (count == 0) return;
+    if (count == 0) return 0;
     if (!images || !answers)
       throw UsageError(concat("the ", images ? "answers' place" : "images", " must not be a null pointer"));
-    for (int64_t first = 0; first < count; first += pass_limit_) {
-      const int64_t batch = std::min(pass_limit_, count - first);
-      runner(batch, call).run(images + first * kPixels, answers + first * answers_per_image, call);
+    if (feed_) return feed_->run(images, count, answers, served(call), progress);
+    int64_t done = 0;
+    while (done < count && (!progress || progress(done))) {
+      const int64_t batch = std::min(pass_limit_, count - done);
+      lane(batch, call).run(images + done * kPixels, batch, answers + done * answers_per_image, call);
+      done += batch;
     }
+    if (progress && done == count) progress(done);
+    return done;
   }
 
-  /// What a pass reads and writes for such a call. The nearest to the call that the choices made can do: bytes are read
-  /// and predictions written by the pass itself, where the plan has that, else around it.
+  void prepare() {
+    if (feed_) feed_->prepare();
+  }
+
+  /// Element types of the pass for `call`: those of the call if the plan supports them, else the nearest that can serve.
   InputOutput pass_for(int64_t batch, InputOutput call) const {
-    if (const Plan* saved = setup_.saved_plan()) {
-      const InputOutput pass{saved->input, saved->output};
-      if (serves(pass, call)) return pass;
-      throw DataError(concat(saved->origin, ": the plan reads ", to_string(pass.input), " and writes ",
-                             to_string(pass.output), "; this call gives ", to_string(call.input),
-                             " and wants ", call.output == ElementType::kFp32 ? "logits" : "predictions"));
-    }
+    if (const Plan* saved = setup_->saved_plan()) return demand_serves(*saved, call);
     const InputOutput plain;
     const InputOutput wishes[] = {call, {plain.input, call.output}, {call.input, plain.output}};
     for (const InputOutput& wish : wishes) {
-      if (setup_.execution(batch, wish) != Plan::kFused) continue;
-      if (setup_.fused_serves(batch, wish)) return wish;
+      if (setup_->execution(batch, wish) != Plan::kFused) continue;
+      if (setup_->fused_serves(batch, wish)) return wish;
     }
     return plain;
   }
 
-  /// Built on first use; of those that were not used for longest, all but a few are dropped.
-  PassRunner& runner(int64_t batch, InputOutput call) {
+  /// Builds a pass from bytes to predictions with input and output in device memory.
+  BuildOptions build_options(int64_t batch) const {
+    if (!pass_) return setup_->build_options(batch, pass_for(batch, kBytesToPredictions));
+    BuildOptions options = *pass_;
+    options.batch = batch;
+    return options;
+  }
+
+  /// Builds a lane on first use and drops the least recently used one.
+  Lane& lane(int64_t batch, InputOutput call) {
+    if (feed_) return feed_->lane();
     const InputOutput pass = pass_for(batch, call);
-    const auto found = std::find_if(runners_.begin(), runners_.end(), [&](const Kept& kept) {
-      return kept.runner->batch() == batch && kept.pass.input == pass.input &&
-             kept.pass.output == pass.output;
+    const auto found = std::find_if(lanes_.begin(), lanes_.end(), [&](const std::unique_ptr<Lane>& kept) {
+      return kept->batch() == batch && kept->ends().input == pass.input && kept->ends().output == pass.output;
     });
-    if (found != runners_.end()) {
-      std::rotate(runners_.begin(), found, found + 1);
+    if (found != lanes_.end()) {
+      std::rotate(lanes_.begin(), found, found + 1);
     } else {
-      if (runners_.size() == kPassesKept) runners_.pop_back();
-      runners_.insert(runners_.begin(), {pass, build(batch, pass)});
+      if (lanes_.size() == kPassesKept) lanes_.pop_back();
+      lanes_.insert(lanes_.begin(), build(batch, pass));
     }
-    return *runners_.front().runner;
+    return *lanes_.front();
   }
 
  private:
-  struct Kept {
-    InputOutput pass;
-    std::unique_ptr<PassRunner> runner;
-  };
-
-  std::unique_ptr<PassRunner> build(int64_t batch, InputOutput pass) {
-    try {
-      return std::make_unique<PassRunner>(setup_, batch, pass);
-    } catch (const MemoryError&) {
-      if (runners_.empty()) throw;
-    }
-    runners_.clear();  // what is kept for speed must not stand in the way
-    return std::make_unique<PassRunner>(setup_, batch, pass);
+  static FeedOptions feed_options(Device device) {
+    FeedOptions options;
+    options.depth = device.is_cuda() ? 2 : 1;  // the host prepares one chunk while another computes
+    options.staged = true;
+    return options;
   }
 
-  ModelSetup setup_;
+  static InputOutput demand_serves(const Plan& plan, InputOutput call) {
+    const InputOutput pass{plan.input, plan.output};
+    if (serves(pass, call)) return pass;
+    throw DataError(concat(plan.origin, ": the plan reads ", to_string(pass.input), " and writes ",
+                           to_string(pass.output), "; this call gives ", to_string(call.input), " and wants ",
+                           call.output == ElementType::kFp32 ? "logits" : "predictions"));
+  }
+
+  InputOutput served(InputOutput call) const {
+    demand_serves(feed_->lane().executable().plan(), call);
+    return call;
+  }
+
+  std::unique_ptr<Lane> build(int64_t batch, InputOutput pass) {
+    BuildOptions options = setup_->build_options(batch, pass);
+    // The bus carries a few images faster than two copies can be enqueued (docs/kernels/fused_lenet.md).
+    options.mapped_io =
+        options.device.is_cuda() && options.execution == Plan::kFused && batch <= LatencyRunner::kMaxBatch;
+    try {
+      return std::make_unique<Lane>(setup_->graph(), options);
+    } catch (const MemoryError&) {
+      if (lanes_.empty()) throw;
+    }
+    lanes_.clear();  // what is kept for speed must not stand in the way
+    return std::make_unique<Lane>(setup_->graph(), options);
+  }
+
+  std::shared_ptr<const ModelSetup> setup_;
   int64_t pass_limit_;
-  std::vector<Kept> runners_;  // the last used first
+  // Of a single-pass model.
+  std::optional<BuildOptions> pass_;
+  std::unique_ptr<Feed> feed_;
+  std::vector<std::unique_ptr<Lane>> lanes_;  // of any other model, most recently used first
 };
 
 Model Model::load(const std::string& path, const ModelOptions& options) {
   if (path.empty()) throw UsageError("the path of the weights is empty; Model::built_in() needs none");
-  return Model(std::make_unique<State>(options, path));
+  return Model(std::make_unique<State>(std::make_shared<ModelSetup>(setup_options(options, path)), options));
 }
 
-Model Model::built_in(const ModelOptions& options) { return Model(std::make_unique<State>(options, "")); }
+Model Model::built_in(const ModelOptions& options) {
+  return Model(std::make_unique<State>(std::make_shared<ModelSetup>(setup_options(options, "")), options));
+}
 
 Model Model::with_options(const ModelOptions& options) const {
-  return Model(std::make_unique<State>(options, *state_));
+  auto setup = std::make_shared<ModelSetup>(setup_options(options, ""), state_->setup());
+  return Model(std::make_unique<State>(std::move(setup), options));
 }
+
+Model::Model(std::shared_ptr<const ModelSetup> setup, const BuildOptions& pass)
+    : Model(std::make_unique<State>(std::move(setup), pass)) {}
 
 Model::Model(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Model::Model(Model&&) noexcept = default;
@@ -174,8 +204,9 @@ void Model::predict(const float* images, int64_t count, Prediction* predictions)
   state_->answer(images, count, predictions, 1, {ElementType::kFp32, ElementType::kPrediction});
 }
 
-void Model::logits(const uint8_t* pixels, int64_t count, float* logits) {
-  state_->answer(pixels, count, logits, kLenet5Classes, {ElementType::kUint8, ElementType::kFp32});
+int64_t Model::logits(const uint8_t* pixels, int64_t count, float* logits, const Progress& progress) {
+  return state_->answer(pixels, count, logits, kLenet5Classes, {ElementType::kUint8, ElementType::kFp32},
+                        progress);
 }
 
 void Model::logits(const float* images, int64_t count, float* logits) {
@@ -190,8 +221,12 @@ const Normalization& Model::normalization() const noexcept { return state_->setu
 
 Plan Model::plan(int64_t batch) {
   check_batch(batch);
-  return state_->runner(batch, kBytesToPredictions).plan();
+  return executable(batch).plan();
 }
+
+void Model::prepare() { state_->prepare(); }
+
+Executable& Model::executable(int64_t batch) { return state_->lane(batch, kBytesToPredictions).executable(); }
 
 std::vector<BackendChoice> Model::backends(int64_t batch) const {
   check_batch(batch);
@@ -223,11 +258,9 @@ ModelProfile Model::profile(int64_t batch, double min_time_ms, std::function<boo
   check_batch(batch);
   if (!(min_time_ms >= 0 && min_time_ms <= kMaxProfileMs))
     throw UsageError(concat("min_time_ms must be 0 to ", kMaxProfileMs, ", found ", min_time_ms));
-  const ModelSetup& setup = state_->setup();
   // Of its own: what a device does in a pass, with input and output in its own memory.
-  Executable executable(setup.graph(),
-                        setup.build_options(batch, state_->pass_for(batch, kBytesToPredictions)));
-  fill_with_noise(executable);
+  Executable executable(state_->setup().graph(), state_->build_options(batch));
+  Lane(executable).load(random_pixels(batch).data());
   ProfileOptions options;
   options.min_time_ms = min_time_ms;
   options.cold = options.copies = false;

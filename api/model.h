@@ -1,5 +1,5 @@
-// Model: LeNet-5 with its weights on one device; classifies batches of any size. The C interface (lenslet.h) and the
-// Python package are built on it.
+// Model: LeNet-5 with its weights on one device; classifies batches of any size. The command line, the C interface
+// (lenslet.h) and the Python package are built on it.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,13 @@
 #include "framework/tensor.h"
 
 namespace lenslet {
+
+struct BuildOptions;
+class Executable;
+class ModelSetup;
+
+/// Called with the number of images done, before the first pass and after each; returns false to end the call early.
+using Progress = std::function<bool(int64_t done)>;
 
 /// Device, plan, backend and arithmetic of a Model, with the values of the command line (`lenslet --help`).
 struct ModelOptions {
@@ -64,6 +71,11 @@ class Model {
   /// Uses the weights compiled into the library. Throws like load().
   static Model built_in(const ModelOptions& options = {});
 
+  /// A model with a single pass, built with `pass`. A call is cut into chunks of its batch; the last chunk may be smaller.
+  /// On a GPU one chunk is copied while another computes. For programs that choose and report how a pass is computed.
+  /// Throws like Executable.
+  Model(std::shared_ptr<const ModelSetup> setup, const BuildOptions& pass);
+
   /// A model with other options that shares these weights in memory. Throws like load().
   Model with_options(const ModelOptions& options) const;
 
@@ -78,7 +90,8 @@ class Model {
   /// 0.3081.
   void predict(const float* images, int64_t count, Prediction* predictions);
   /// Writes the values before softmax to `logits` [count, 10], host memory. Arguments and errors as for predict().
-  void logits(const uint8_t* pixels, int64_t count, float* logits);
+  /// Returns the number of images computed, counted from the first: `count`, or fewer if `progress` ended the call.
+  int64_t logits(const uint8_t* pixels, int64_t count, float* logits, const Progress& progress = {});
   /// The same for normalised images.
   void logits(const float* images, int64_t count, float* logits);
 
@@ -97,6 +110,11 @@ class Model {
   const Normalization& normalization() const noexcept;
   /// The plan of a pass of `batch` images, bytes in and predictions out. Prepares the pass if it is new.
   Plan plan(int64_t batch);
+  /// Allocates the memory of a single-pass model's calls, so that the first call can be timed. Throws MemoryError.
+  void prepare();
+  /// The executable of plan(batch), for programs that time or inspect it. Valid until passes of other batches replace it.
+  /// A single-pass model ignores `batch`.
+  Executable& executable(int64_t batch = 1);
   /// Every backend of each layer for such a pass on this device, in rank order, and every variant of the fused plan.
   std::vector<BackendChoice> backends(int64_t batch) const;
 

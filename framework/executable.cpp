@@ -326,14 +326,22 @@ void Executable::move_ends(Ends from, Ends to) noexcept {
 
 void Executable::run_checked() {
   DeviceGuard guard(device_);
-  if (!captured_) {
+  if (captured_) {  // its layers ran one by one before it was captured
+    run();
+    stream_.synchronize();
+  } else {
     NvtxRange range("run");
     for (size_t i = 0; i < steps_.size(); ++i) run_step_and_wait(i, nullptr);
-    return;
   }
-  // The layers of a captured graph ran one by one before it was captured.
-  run();
-  stream_.synchronize();
+  checked_ = true;
+}
+
+void Executable::run_first_checked() {
+  if (checked_) {
+    run();
+  } else {
+    run_checked();
+  }
 }
 
 void Executable::run_step(size_t index, Tracer* tracer) {

@@ -86,7 +86,8 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
   return *this;
 }
 
-PinnedBuffer::PinnedBuffer(Device device, size_t bytes) : bytes_(bytes), pinned_(device.is_cuda()) {
+PinnedBuffer::PinnedBuffer(Device device, size_t bytes)
+    : bytes_(bytes), pinned_(device.is_cuda() && bytes > 0) {
   if (bytes == 0) return;
   data_ = pinned_ ? runtime::allocate_pinned(bytes) : allocate_host(bytes);
 }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "api/feed.h"
 #include "apps/common/signals.h"
 #include "apps/common/text.h"
 #include "apps/lenslet/eval_report.h"
@@ -32,29 +33,16 @@ BenchAccuracy::BenchAccuracy(const Session& session, const std::optional<ImageDa
     : session_(session), data_(data), stream_(stream) {}
 
 std::optional<std::vector<int>> BenchAccuracy::classes_of(Executable& executable) const {
-  const Device device = executable.device();
-  const TensorView input = executable.input();
-  const ConstTensorView output = executable.output();
-  const bool as_bytes = input.type == ElementType::kUint8;
-  const int64_t most = std::min(executable.batch(), data_->count);
-  const auto images_room = static_cast<size_t>(most);
-  const size_t answer_bytes = output.bytes() / static_cast<size_t>(executable.batch());
-  std::vector<float> normalised(as_bytes ? 0 : images_room * kPixels);
-  std::vector<float> answers(images_room * answer_bytes / sizeof(float));
+  Lane lane(executable);
+  const InputOutput call{ElementType::kUint8, lane.ends().output};
+  const int64_t most = std::min(lane.batch(), data_->count);
+  std::vector<float> answers(static_cast<size_t>(most * kLenet5Classes));
   std::vector<int> classes;
   for (int64_t first = 0; first < data_->count; first += most) {
     if (interrupted()) return std::nullopt;
     const int64_t images = std::min(most, data_->count - first);
-    const uint8_t* const pixels = data_->images.data() + first * kPixels;
-    if (!as_bytes) executable.graph().normalization().apply(pixels, images * kPixels, normalised.data());
-    const void* const source = as_bytes ? static_cast<const void*>(pixels) : normalised.data();
-    const size_t image_bytes = static_cast<size_t>(kPixels) * element_bytes(input.type);
-    copy_bytes(input.data, device, source, Device::cpu(), static_cast<size_t>(images) * image_bytes, stream_);
-    executable.run();
-    copy_bytes(answers.data(), Device::cpu(), output.data, device, static_cast<size_t>(images) * answer_bytes,
-               stream_);
-    stream_.synchronize();
-    for (int64_t i = 0; i < images; ++i) classes.push_back(class_of(output.type, answers.data(), i));
+    lane.run(data_->images.data() + first * kPixels, images, answers.data(), call);
+    for (int64_t i = 0; i < images; ++i) classes.push_back(class_of(call.output, answers.data(), i));
   }
   return classes;
 }

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
-#include <utility>
 
 #include "apps/common/environment.h"
 #include "apps/common/json_writer.h"
@@ -50,48 +49,16 @@ Answer answer_from(const float* logits) {
   return answer;
 }
 
-// Runs the model over prepared digits; at most the executable's batch at a time.
-class Classifier {
- public:
-  Classifier(const Session& session, int64_t batch)
-      : executable_(session.build(batch)),
-        input_((executable_->input().bytes() + sizeof(float) - 1) / sizeof(float)),
-        logits_(static_cast<size_t>(batch) * kLenet5Classes) {}
-
-  std::vector<Answer> run(const std::vector<DigitInput>& inputs) {
-    Executable& model = *executable_;
-    const bool as_bytes = model.input().type == ElementType::kUint8;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const uint8_t* const pixels = inputs[i].digit.pixels.data();
-      if (as_bytes) {
-        std::memcpy(reinterpret_cast<uint8_t*>(input_.data()) + i * kPixels, pixels, kPixels);
-      } else {
-        model.graph().normalization().apply(pixels, kPixels, input_.data() + i * kPixels);
-      }
-    }
-    copy_bytes(model.input().data, model.device(), input_.data(), Device::cpu(), model.input().bytes(),
-               model.stream());
-    if (std::exchange(has_run_, true)) {
-      model.run();
-    } else {
-      model.run_checked();  // a layer that fails is told of by name
-    }
-    copy_bytes(logits_.data(), Device::cpu(), model.output().data, model.device(),
-               logits_.size() * sizeof(float), model.stream());
-    model.stream().synchronize();
-    std::vector<Answer> answers;
-    for (size_t i = 0; i < inputs.size(); ++i)
-      answers.push_back(answer_from(logits_.data() + i * kLenet5Classes));
-    return answers;
-  }
-  const Plan& plan() const noexcept { return executable_->plan(); }
-
- private:
-  std::unique_ptr<Executable> executable_;
-  std::vector<float> input_;   // [batch, 28, 28], or as many bytes; behind the last image nobody looks
-  std::vector<float> logits_;  // [batch, 10]
-  bool has_run_ = false;
-};
+std::vector<Answer> answers_to(Model& model, const std::vector<DigitInput>& inputs) {
+  std::vector<uint8_t> pixels(inputs.size() * kPixels);
+  std::vector<float> logits(inputs.size() * kLenet5Classes);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    std::memcpy(pixels.data() + i * kPixels, inputs[i].digit.pixels.data(), kPixels);
+  model.logits(pixels.data(), static_cast<int64_t>(inputs.size()), logits.data());
+  std::vector<Answer> answers;
+  for (size_t i = 0; i < inputs.size(); ++i) answers.push_back(answer_from(&logits[i * kLenet5Classes]));
+  return answers;
+}
 
 std::string label_of(const DigitInput& input) {
   return input.index < 0 ? input.file : concat(input.file, "[", input.index, "]");
@@ -233,11 +200,11 @@ ExitCode run_classify(const ClassifyOptions& options) {
   Session session(options);
   session.demand_logits();
   const int64_t batch = session.batch_or(inputs.single() ? 1 : kDefaultBatch);
-  Classifier classifier(session, batch);
+  Model model = session.model(batch);
   Files files(options, session);
   if (options.explain) {
     console.line(concat("on ", session.describe_device(), ", ", printable(session.weights_origin()), ": ",
-                        describe_backends(classifier.plan())));
+                        describe_backends(model.executable().plan())));
   }
 
   int64_t failures = 0, not_numbers = 0;
@@ -247,7 +214,7 @@ ExitCode run_classify(const ClassifyOptions& options) {
     if (group.empty()) break;
     std::vector<Answer> answers;
     try {
-      answers = classifier.run(group);
+      answers = answers_to(model, group);
     } catch (const DeviceError& error) {
       fault = error.what();  // the answers before it are still written
       break;

@@ -7,7 +7,6 @@
 #include "apps/common/progress.h"
 #include "apps/common/signals.h"
 #include "apps/common/text.h"
-#include "apps/lenslet/batch_runner.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/contact_sheet.h"
 #include "apps/lenslet/eval_output.h"
@@ -34,19 +33,36 @@ std::string data_folder(const EvalOptions& options) {
       "with --data");
 }
 
-void run_passes(Executable& executable, const ImageDataset& data, int64_t count, EvalOutcome& outcome) {
+// Images a second with the input already on the device: passes back to back for `min_time_ms`.
+double device_resident_rate(Executable& executable, double min_time_ms) {
+  DeviceGuard guard(executable.device());
+  Stream& stream = executable.stream();
+  executable.run();
+  stream.synchronize();
+  // Passes go out in groups that double until one group lasts long enough: no synchronisation inside a group.
+  for (int64_t passes = 1;; passes *= 2) {
+    const double start = host_now_ns();
+    for (int64_t i = 0; i < passes; ++i) executable.run();
+    stream.synchronize();
+    const double ns = host_now_ns() - start;
+    if (ns >= min_time_ms * 1e6 || interrupted())
+      return static_cast<double>(passes * executable.batch()) / ns * 1e9;
+  }
+}
+
+void run_passes(Model& model, const ImageDataset& data, int64_t count, EvalOutcome& outcome) {
   const double start = host_now_ns();
-  executable.run_checked();
+  model.executable().run_checked();
   outcome.speed.first_call_ns = host_now_ns() - start;
   {
     ProgressBar bar("evaluating", count);
-    run_images(executable, data, count, outcome.run, [&](int64_t done) { bar.update(done); });
+    run_images(model, data, count, outcome.run, [&](int64_t done) { bar.update(done); });
   }
   std::vector<double> passes = {outcome.run.wall_ns};
   double spent = outcome.run.wall_ns;
   while (spent < kThroughputMs * 1e6 && !interrupted()) {
     BatchRun again;
-    run_images(executable, data, count, again);
+    run_images(model, data, count, again);
     if (again.count < count) break;
     outcome.speed.bitwise =
         outcome.speed.bitwise && again.logits.size() == outcome.run.logits.size() &&
@@ -57,7 +73,7 @@ void run_passes(Executable& executable, const ImageDataset& data, int64_t count,
   outcome.speed.pass = summarize(passes);
   if (outcome.run.count > 0)
     outcome.speed.images_per_s = static_cast<double>(outcome.run.count) / outcome.speed.pass.median * 1e9;
-  if (!interrupted()) outcome.speed.resident_per_s = device_resident_rate(executable, kThroughputMs);
+  if (!interrupted()) outcome.speed.resident_per_s = device_resident_rate(model.executable(), kThroughputMs);
 }
 
 // The same images in fp32, where `executable` computes any of it in another math mode: in the same kind of plan if that can be
@@ -79,11 +95,11 @@ std::optional<Fp32Beside> read_in_fp32(const Session& session, const Executable&
     build.execution = Plan::kLayered;
     build.input = ElementType::kFp32;
   }
-  Executable fp32(session.graph(), build);
+  Model fp32 = session.model(build);
   BatchRun exact;
   run_images(fp32, data, run.count, exact);
   Fp32Beside beside;
-  beside.backends = describe_backends(fp32.plan());
+  beside.backends = describe_backends(fp32.executable().plan());
   beside.correct = evaluate(exact.logits, data, exact.count).correct;
   for (size_t i = 0; i < exact.logits.size(); i += kLenet5Classes) {
     beside.read_differently += predicted_class(exact.logits.data() + i, kLenet5Classes) !=
@@ -105,6 +121,25 @@ StreamingReport stream(const EvalOptions& options, const Session& session, const
 }
 
 }  // namespace
+
+void run_images(Model& model, const ImageDataset& data, int64_t count, BatchRun& run,
+                const std::function<void(int64_t)>& progress) {
+  run.logits.assign(static_cast<size_t>(count * kLenet5Classes), 0.0f);
+  // However this ends, the logits are those of the images that were computed.
+  struct Cut {
+    BatchRun& run;
+    ~Cut() { run.logits.resize(static_cast<size_t>(run.count * kLenet5Classes)); }
+  };
+  const Cut cut{run};
+  model.prepare();
+  const double start = host_now_ns();
+  model.logits(data.images.data(), count, run.logits.data(), [&](int64_t done) {
+    run.count = done;
+    if (progress) progress(done);
+    return !interrupted();
+  });
+  run.wall_ns = host_now_ns() - start;
+}
 
 int64_t eval_batch(const Session& session, int64_t count) {
   const int64_t fallback = session.device().is_cuda() ? kGpuBatch : kCpuBatchPerThread * num_threads();
@@ -158,22 +193,23 @@ ExitCode run_eval(const EvalOptions& options) {
                       format_count(data.count), " images"));
   if (options.backend_matrix) return run_backend_matrix(options, session, data, count, console);
 
-  const std::unique_ptr<Executable> executable = session.build(eval_batch(session, count));
+  Model model = session.model(eval_batch(session, count));
+  const Executable& executable = model.executable();
   EvalOutcome outcome;
   try {
-    run_passes(*executable, data, count, outcome);
-    if (!interrupted()) outcome.fp32 = read_in_fp32(session, *executable, data, outcome.run);
+    run_passes(model, data, count, outcome);
+    if (!interrupted()) outcome.fp32 = read_in_fp32(session, executable, data, outcome.run);
     if ((options.streams || options.repeat) && !interrupted()) {
-      outcome.streaming = stream(options, session, *executable, data, count);
+      outcome.streaming = stream(options, session, executable, data, count);
     }
   } catch (const DeviceError& error) {
     outcome.fault = error.what();  // what was computed before it is still told and written
   }
   outcome.evaluation = evaluate(outcome.run.logits, data, outcome.run.count);
   const Evaluation& evaluation = outcome.evaluation;
-  print_eval(console, options, session, *executable, outcome);
-  write_eval_json(options, session, *executable, data, outcome);
-  if (!options.csv.empty()) write_result(options.csv, eval_csv(options, *executable, outcome));
+  print_eval(console, options, session, executable, outcome);
+  write_eval_json(options, session, executable, data, outcome);
+  if (!options.csv.empty()) write_result(options.csv, eval_csv(options, executable, outcome));
   if (!options.misses.empty()) write_result(options.misses, misses_csv(evaluation));
   if (!options.logits.empty()) write_logits(options.logits, outcome.run.logits, kLenet5Classes);
   if (!options.contact_sheet.empty()) {

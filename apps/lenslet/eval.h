@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <vector>
 
 #include "apps/common/json_writer.h"
 #include "apps/common/output.h"
@@ -12,6 +14,17 @@
 #include "framework/io/idx.h"
 
 namespace lenslet {
+
+/// What a model answered to a data set.
+struct BatchRun {
+  std::vector<float> logits;  // [count, classes]
+  int64_t count = 0;   // images that were computed: fewer than asked for when interrupted or after a fault
+  double wall_ns = 0;  // from bytes in memory to logits in memory, all of them
+};
+/// Runs the first `count` images through the model. Calls `progress` with the number done; a signal ends the run. Throws
+/// DeviceError; `run` then holds the answers computed before it.
+void run_images(Model& model, const ImageDataset& data, int64_t count, BatchRun& run,
+                const std::function<void(int64_t)>& progress = {});
 
 /// The batch asked for, else one that suits the device and the number of images.
 int64_t eval_batch(const Session& session, int64_t count);

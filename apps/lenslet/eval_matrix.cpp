@@ -7,7 +7,6 @@
 #include "apps/common/signals.h"
 #include "apps/common/table.h"
 #include "apps/common/text.h"
-#include "apps/lenslet/batch_runner.h"
 #include "apps/lenslet/eval.h"
 #include "apps/lenslet/matrix_cases.h"
 
@@ -75,10 +74,10 @@ void compare(const std::vector<float>& first, const std::vector<float>& logits, 
 void run_case(const Session& session, const BuildOptions& build, const ImageDataset& data, int64_t count,
               std::vector<float>& first, MatrixRow& row) {
   try {
-    Executable executable(session.graph(), build);
-    executable.run_checked();  // the first call is no part of the time
+    Model model = session.model(build);
+    model.executable().run_checked();  // the first call is no part of the time
     BatchRun run;
-    run_images(executable, data, count, run);
+    run_images(model, data, count, run);
     if (run.count < count) {
       row.status = "SKIPPED";
       row.reason = "interrupted";

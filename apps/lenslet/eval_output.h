@@ -6,7 +6,7 @@
 #include <string>
 
 #include "apps/common/output.h"
-#include "apps/lenslet/batch_runner.h"
+#include "apps/lenslet/eval.h"
 #include "apps/lenslet/eval_report.h"
 #include "apps/lenslet/options.h"
 #include "apps/lenslet/session.h"

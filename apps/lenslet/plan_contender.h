@@ -62,13 +62,7 @@ class PlanContender : public Contender {
   std::string name() const override { return name_; }
   void load(int round, Stream&) override { pictures_.load(*executable_, round); }
   /// The first run waits after every layer, so that one that fails is told of by name.
-  void run(Stream&) override {
-    if (std::exchange(has_run_, true)) {
-      executable_->run();
-    } else {
-      executable_->run_checked();
-    }
-  }
+  void run(Stream&) override { executable_->run_first_checked(); }
   float* output() override { return executable_->steps().back().output.data; }
   size_t output_count() const override { return executable_->output().bytes() / sizeof(float); }
   /// Of every slot.
@@ -79,7 +73,6 @@ class PlanContender : public Contender {
   std::unique_ptr<Executable> executable_;
   const BatchPictures& pictures_;
   double bound_;
-  bool has_run_ = false;
 };
 
 }  // namespace lenslet

@@ -4,6 +4,7 @@
 #include <optional>
 #include <random>
 
+#include "api/feed.h"
 #include "apps/common/ceilings.h"
 #include "apps/common/output.h"
 #include "apps/common/result_file.h"
@@ -29,19 +30,6 @@ std::vector<uint8_t> random_images(int64_t count, uint64_t seed) {
   std::vector<uint8_t> pixels(static_cast<size_t>(count * kPixels));
   for (uint8_t& pixel : pixels) pixel = static_cast<uint8_t>(random() >> 56);
   return pixels;
-}
-
-// As the model reads them.
-void upload(Executable& executable, const std::vector<uint8_t>& pixels) {
-  const TensorView input = executable.input();
-  std::vector<float> images;
-  if (input.type == ElementType::kFp32) {
-    images.resize(pixels.size());
-    executable.graph().normalization().apply(pixels.data(), executable.batch() * kPixels, images.data());
-  }
-  const void* const source = images.empty() ? static_cast<const void*>(pixels.data()) : images.data();
-  copy_bytes(input.data, executable.device(), source, Device::cpu(), input.bytes(), executable.stream());
-  executable.stream().synchronize();
 }
 
 struct Measured {
@@ -72,7 +60,7 @@ void measure(Executable& executable, const Session& session, const ProfileComman
   DeviceGuard guard(executable.device());
   const std::vector<uint8_t> images = random_images(executable.batch(), options.seed);
   LogitsCheck check(session.graph(), images);
-  upload(executable, images);
+  Lane(executable).load(images.data());
   const double start = host_now_ns();
   executable.run_checked();
   measured.first_call_ns = host_now_ns() - start;
@@ -324,11 +312,12 @@ ExitCode run_profile(const ProfileCommandOptions& options) {
                    {"--save-plan", options.save_plan}},
                   files_read(options));
   Session session(options);
-  const std::unique_ptr<Executable> executable = session.build(session.batch_or(1));
-  console.line(concat("LeNet-5, ", printable(session.weights_origin()), ", batch ", executable->batch(),
+  Model model = session.model(session.batch_or(1));
+  Executable& executable = model.executable();
+  console.line(concat("LeNet-5, ", printable(session.weights_origin()), ", batch ", executable.batch(),
                       " on ", session.describe_device()));
-  if (executable->plan().execution == Plan::kFused) {
-    console.line(concat("plan: ", describe_backends(executable->plan())));
+  if (executable.plan().execution == Plan::kFused) {
+    console.line(concat("plan: ", describe_backends(executable.plan())));
   }
   if (options.cuda_graph) {
     console.line(
@@ -346,7 +335,7 @@ ExitCode run_profile(const ProfileCommandOptions& options) {
     console.line(describe(ceilings));
     if (!ceilings.notes.empty() && session.device().is_cuda())
       console.line("not measured: " + printable(ceilings.notes));
-    measure(*executable, session, options, measured);
+    measure(executable, session, options, measured);
   } catch (const DeviceError& error) {
     measured.fault = error.what();  // what was measured before it is still written
   }
@@ -356,9 +345,9 @@ ExitCode run_profile(const ProfileCommandOptions& options) {
   results.ceilings = &ceilings;
   results.interrupted = interrupted();
   results.error = measured.fault;
-  results.rows = all_rows(*executable, measured, ceilings, options);
-  if (measured.fault.empty()) print_report(console, *executable, results.rows, measured, options);
-  write_files(*executable, results, measured, options);
+  results.rows = all_rows(executable, measured, ceilings, options);
+  if (measured.fault.empty()) print_report(console, executable, results.rows, measured, options);
+  write_files(executable, results, measured, options);
   if (!measured.fault.empty()) throw DeviceError(measured.fault);
   if (interrupted()) return ExitCode::kInterrupted;
   if (!measured.wrong.empty()) return ExitCode::kCheckFailed;

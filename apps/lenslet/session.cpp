@@ -40,7 +40,7 @@ std::vector<NamedFile> files_read(const CommonOptions& options) {
 Session::Session(const CommonOptions& options)
     : options_(options),
       io_{options.input.value_or(ElementType::kFp32), options.output.value_or(ElementType::kFp32)},
-      setup_(setup_options(options)) {
+      setup_(std::make_shared<ModelSetup>(setup_options(options))) {
   if (options.threads) set_num_threads(*options.threads);
   if (options.cuda_graph && !device().is_cuda()) {
     throw UsageError("--graph on needs a CUDA device; the CPU has no graphs to capture");
@@ -57,33 +57,34 @@ std::string Session::describe_device() const {
   std::string text = concat(device().to_string(), " (", device_name());
   if (!device().is_cuda()) text += concat(", ", num_threads(), num_threads() == 1 ? " thread" : " threads");
   text += ")";
-  return setup_.device_reason().empty() ? text : concat(text, ", ", setup_.device_reason());
+  return setup_->device_reason().empty() ? text : concat(text, ", ", setup_->device_reason());
 }
 
 int64_t Session::batch_or(int64_t fallback) const {
   if (options_.batch_size) return *options_.batch_size;
-  const Plan* const saved = setup_.saved_plan();
+  const Plan* const saved = setup_->saved_plan();
   return saved && saved->batch > 0 ? saved->batch : fallback;
 }
 
 void Session::demand_logits() const {
-  const Plan* const saved = setup_.saved_plan();
+  const Plan* const saved = setup_->saved_plan();
   if (!saved || saved->output == ElementType::kFp32) return;
   throw DataError(concat(saved->origin, ": the plan writes ", to_string(saved->output),
                          "s, this command needs logits; save one with --output logits"));
 }
 
 BuildOptions Session::build_options(int64_t batch) const {
-  BuildOptions build = setup_.build_options(batch, io_);
+  BuildOptions build = setup_->build_options(batch, io_);
   build.cuda_graph = options_.cuda_graph;
   return build;
 }
 
-std::unique_ptr<Executable> Session::build(int64_t batch) const {
-  auto executable = std::make_unique<Executable>(graph(), build_options(batch));
-  write_result(options_.save_plan, options_.save_plan.empty() ? std::string() : executable->plan().to_json());
-  if (setup_.saved_plan()) warn_about_plan(*setup_.saved_plan(), executable->plan());
-  return executable;
+Model Session::model(int64_t batch) const {
+  Model model = this->model(build_options(batch));
+  const Plan& plan = model.executable().plan();
+  write_result(options_.save_plan, options_.save_plan.empty() ? std::string() : plan.to_json());
+  if (setup_->saved_plan()) warn_about_plan(*setup_->saved_plan(), plan);
+  return model;
 }
 
 std::string describe_backends(const Plan& plan) {

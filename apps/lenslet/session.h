@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "api/model.h"
 #include "api/model_setup.h"
 #include "apps/common/output.h"
 #include "apps/lenslet/options.h"
@@ -22,29 +23,31 @@ class Session {
   /// Throws UsageError, DataError or UnavailableError; loads the weights, starts CUDA only for a CUDA device.
   explicit Session(const CommonOptions& options);
 
-  Device device() const noexcept { return setup_.device(); }
-  std::string device_name() const { return setup_.device_name(); }
-  const Graph& graph() const noexcept { return setup_.graph(); }
-  MathMode math() const noexcept { return setup_.math(); }
-  const std::string& weights_origin() const noexcept { return setup_.weights_origin(); }
+  Device device() const noexcept { return setup_->device(); }
+  std::string device_name() const { return setup_->device_name(); }
+  const Graph& graph() const noexcept { return setup_->graph(); }
+  MathMode math() const noexcept { return setup_->math(); }
+  const std::string& weights_origin() const noexcept { return setup_->weights_origin(); }
   /// "cuda:0 (NVIDIA H200), taken because …".
   std::string describe_device() const;
 
   /// How a batch of that size is executed, Plan::kLayered or Plan::kFused (ModelSetup::execution).
-  std::string execution(int64_t batch) const { return setup_.execution(batch, io_); }
+  std::string execution(int64_t batch) const { return setup_->execution(batch, io_); }
   /// Throws DataError where the plan replayed writes something else than logits.
   void demand_logits() const;
   /// The batch that was asked for, by --batch-size or the plan, else `fallback`.
   int64_t batch_or(int64_t fallback) const;
   /// Options to build with; the caller may change them.
   BuildOptions build_options(int64_t batch) const;
-  /// Builds, and writes the plan where --save-plan asks for it.
-  std::unique_ptr<Executable> build(int64_t batch) const;
+  /// A single-pass model built with `pass`.
+  Model model(const BuildOptions& pass) const { return Model(setup_, pass); }
+  /// A single-pass model built with the options for `batch` images. Writes the plan if --save-plan is given.
+  Model model(int64_t batch) const;
 
  private:
   const CommonOptions& options_;
   InputOutput io_;
-  ModelSetup setup_;
+  std::shared_ptr<const ModelSetup> setup_;
 };
 
 /// "conv1 direct, pool1 direct, …": the code that runs, layers fused into others left out; "fused VARIANT" of a plan that

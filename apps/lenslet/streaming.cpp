@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <vector>
 
+#include "api/feed.h"
 #include "apps/common/result_file.h"
 #include "apps/common/signals.h"
 #include "apps/common/text.h"
@@ -19,45 +19,16 @@ constexpr double kDefaultNs = 1e9;  // what --streams takes without --repeat
 constexpr int64_t kWindows = 20;    // of the sustained rate
 constexpr int kPoisonByte = 0xff;
 
-/// One way through the model. Results have two places, so that the host reads one chunk's while the next is computed.
-struct Lane {
-  Lane(const Graph& graph, const BuildOptions& options, size_t result_bytes)
-      : executable(graph, options),
-        half_bytes(static_cast<size_t>(options.batch) * result_bytes),
-        results(options.device, 2 * half_bytes),
-        done(options.device) {
-    std::memset(results.data(), kPoisonByte, results.bytes());
-  }
-  char* half(int which) const {
-    return static_cast<char*>(results.data()) + static_cast<size_t>(which) * half_bytes;
-  }
-
-  Executable executable;
-  size_t half_bytes;
-  PinnedBuffer results;
-  Event done;
-  struct Flight {
-    int64_t first = 0, images = 0;  // no images: nothing under way
-    int half = 0;
-  } flight;
-};
-
-class Pipeline {
+class Streaming {
  public:
-  Pipeline(const Session& session, const BuildOptions& options, const ImageDataset& data, int64_t count,
-           const StreamingRequest& request)
+  Streaming(const Session& session, const BuildOptions& options, const ImageDataset& data, int64_t count,
+            const StreamingRequest& request)
       : chunk_(options.batch),
         count_(count),
         source_(options.device, data, count, request.passes, chunk_, options.input,
                 session.graph().normalization()),
-        answers_(data, count, options.output) {
-    BuildOptions build = options;
-    for (int i = 0; i < request.lanes; ++i) {
-      lanes_.push_back(std::make_unique<Lane>(session.graph(), build, answers_.result_bytes()));
-      // All lanes compute alike, whatever was chosen by timing.
-      build.plan = &lanes_.front()->executable.plan();
-    }
-  }
+        answers_(data, count, options.output),
+        feed_(session.graph(), options, feed_options(request)) {}
 
   const StreamSource& source() const noexcept { return source_; }
   const StreamAnswers& answers() const noexcept { return answers_; }
@@ -65,20 +36,18 @@ class Pipeline {
   /// One chunk after another through the first lane, each waited for. Then the other lanes once, unjudged: what a
   /// library sets up on its first call is no part of the rate.
   void plain_pass() {
-    Lane& lane = *lanes_.front();
-    for (int64_t first = 0; first < count_ && !interrupted(); first += chunk_) {
-      lane.flight = {first, std::min(chunk_, count_ - first), 0};
-      enqueue(lane);
-      lane.executable.stream().synchronize();
-      answers_.keep(first, lane.flight.images, lane.half(0));
-    }
-    for (auto& other : lanes_) {
-      other->flight = {0, chunk_, 0};
-      enqueue(*other);
-      other->executable.stream().synchronize();
-      other->flight = {};
-      std::memset(other->results.data(), kPoisonByte, other->results.bytes());
-    }
+    feed_.for_each_lane([&](Feed::Slot& slot) {
+      const bool plain = &slot.lane == &feed_.lane();
+      const int64_t images = plain ? count_ : chunk_;
+      std::memset(slot.both.data(), kPoisonByte, slot.both.bytes());
+      for (int64_t first = 0; first < images && !interrupted(); first += chunk_) {
+        slot.chunk = {first, std::min(chunk_, images - first)};
+        enqueue(slot);
+        slot.lane.executable().stream().synchronize();
+        if (plain) answers_.keep(first, slot.chunk.images, slot.answers());
+      }
+      std::memset(slot.both.data(), kPoisonByte, slot.both.bytes());
+    });
   }
 
   /// Bytes a second of copies alone: the chunks of a stream, on its lanes, into its inputs.
@@ -86,10 +55,10 @@ class Pipeline {
     NvtxRange range("bus");
     int64_t images = 0;
     const double start = host_now_ns();
-    const auto more = [&](int64_t) { return images == 0 || host_now_ns() - start < kBusNs; };
-    turn_about(
-        INT64_MAX, more, [&](Lane& lane) { copy_in(lane); },
-        [&](const Lane&, const Lane::Flight& flight) { images += flight.images; });
+    feed_.deal(
+        INT64_MAX, [&] { return images == 0 || host_now_ns() - start < kBusNs; },
+        [&](Feed::Slot& slot) { slot.lane.copy_in(source_.at(slot.chunk.first), slot.chunk.images); },
+        [&](Feed::Chunk chunk, char*) { images += chunk.images; });
     return static_cast<double>(images) * static_cast<double>(source_.image_bytes()) /
            (host_now_ns() - start) * 1e9;
   }
@@ -102,12 +71,11 @@ class Pipeline {
     int64_t landed = 0;
     const double start = host_now_ns();
     double last = start;
-    turn_about(
-        total, [](int64_t) { return !interrupted(); }, [&](Lane& lane) { enqueue(lane); },
-        [&](const Lane& lane, const Lane::Flight& flight) {
-          char* const results = lane.half(flight.half);
-          answers_.judge(flight.first, flight.images, results, report);
-          std::memset(results, kPoisonByte, static_cast<size_t>(flight.images) * answers_.result_bytes());
+    feed_.deal(
+        total, [] { return !interrupted(); }, [&](Feed::Slot& slot) { enqueue(slot); },
+        [&](Feed::Chunk chunk, char* results) {
+          answers_.judge(chunk.first, chunk.images, results, report);
+          std::memset(results, kPoisonByte, static_cast<size_t>(chunk.images) * answers_.result_bytes());
           if (window == 0 || ++landed % window != 0 || windows.size() == windows.capacity()) return;
           const double now = host_now_ns();
           windows.push_back((now - last) / static_cast<double>(window * chunk_));
@@ -119,49 +87,20 @@ class Pipeline {
   }
 
  private:
-  // Chunks of [0, total) take the lanes in turn. A lane is given its next chunk as soon as the one before is done, and
-  // only then are that one's results looked at.
-  template <typename More, typename Enqueue, typename Land>
-  void turn_about(int64_t total, More&& more, Enqueue&& enqueue, Land&& land) {
-    const auto finish = [&](Lane& lane, const Lane::Flight& next) {
-      const Lane::Flight before = lane.flight;
-      if (before.images > 0) lane.done.synchronize();
-      lane.flight = next;
-      if (next.images > 0) {
-        enqueue(lane);
-        lane.done.record(lane.executable.stream());
-      }
-      if (before.images > 0) land(lane, before);
-    };
-    size_t turn = 0;
-    for (int64_t first = 0; first < total && more(first); first += chunk_) {
-      Lane& lane = *lanes_[turn];
-      finish(lane, {first, std::min(chunk_, total - first), 1 - lane.flight.half});
-      turn = (turn + 1) % lanes_.size();
-    }
-    for (size_t i = 0; i < lanes_.size(); ++i, turn = (turn + 1) % lanes_.size()) finish(*lanes_[turn], {});
+  static FeedOptions feed_options(const StreamingRequest& request) {
+    FeedOptions options;
+    options.lanes = request.lanes;
+    return options;
   }
 
-  void copy_in(Lane& lane) {
-    NvtxRange range("h2d");
-    copy_bytes(lane.executable.input().data, lane.executable.device(), source_.at(lane.flight.first),
-               Device::cpu(), static_cast<size_t>(lane.flight.images) * source_.image_bytes(),
-               lane.executable.stream());
-  }
-
-  void enqueue(Lane& lane) {
-    copy_in(lane);
-    lane.executable.run();
-    NvtxRange range("d2h");
-    copy_bytes(lane.half(lane.flight.half), Device::cpu(), lane.executable.output().data,
-               lane.executable.device(), static_cast<size_t>(lane.flight.images) * answers_.result_bytes(),
-               lane.executable.stream());
+  void enqueue(Feed::Slot& slot) {
+    slot.lane.enqueue(source_.at(slot.chunk.first), slot.chunk.images, slot.answers());
   }
 
   int64_t chunk_, count_;
   StreamSource source_;
   StreamAnswers answers_;
-  std::vector<std::unique_ptr<Lane>> lanes_;
+  Feed feed_;
 };
 
 // Predictions are a fifth of the logits' bytes; a plan that was saved writes what it says.
@@ -186,27 +125,27 @@ StreamingReport stream_images(const Session& session, const ImageDataset& data, 
   BuildOptions build = session.build_options(request.chunk);
   build.output = result_type(session, build);
   if (build.plan) build.input = build.plan->input;
-  Pipeline pipeline(session, build, data, count, request);
+  Streaming streaming(session, build, data, count, request);
   StreamingReport report;
   report.request = request;
   report.input = build.input;
   report.output = build.output;
-  report.image_bytes = pipeline.source().image_bytes();
-  report.result_bytes = pipeline.answers().result_bytes();
-  report.stored = pipeline.source().stored();
-  pipeline.plain_pass();
+  report.image_bytes = streaming.source().image_bytes();
+  report.result_bytes = streaming.answers().result_bytes();
+  report.stored = streaming.source().stored();
+  streaming.plain_pass();
   throw_if_interrupted();
-  report.not_numbers = pipeline.answers().not_numbers();
+  report.not_numbers = streaming.answers().not_numbers();
 
-  const double before = device.is_cuda() ? pipeline.bus_bytes_per_s() : NAN;
+  const double before = device.is_cuda() ? streaming.bus_bytes_per_s() : NAN;
   if (report.request.passes == 0) {
     const double pass_ns =
         static_cast<double>(count) * static_cast<double>(report.image_bytes) / before * 1e9;
     report.request.passes = static_cast<int64_t>(std::ceil(kDefaultNs / pass_ns));
   }
-  pipeline.stream(report.request.passes * count, report, progress);
+  streaming.stream(report.request.passes * count, report, progress);
   // The better of a measurement before and one after: the share is never that of a bus which had a slow moment.
-  if (device.is_cuda()) report.bus_bytes_per_s = std::max(before, pipeline.bus_bytes_per_s());
+  if (device.is_cuda()) report.bus_bytes_per_s = std::max(before, streaming.bus_bytes_per_s());
   return report;
 }
 

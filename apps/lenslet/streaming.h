@@ -1,14 +1,5 @@
 // Streaming: a data set goes through the model from page-locked host memory, pass after pass, and what the whole way
-// sustains is measured beside what the bus alone does.
-//
-// A lane is an executable with a stream, an input and results of its own. Chunks take the lanes in turn; each is copied
-// in, computed and copied out on its lane's stream, so that one lane copies while another computes:
-//
-//   lane 0   in 0 | compute 0 | out 0     in 3 | ...
-//   lane 1          in 1 | compute 1 | out 1     in 4 | ...
-//   lane 2                 in 2 | compute 2 | out 2
-//
-// The host waits for nothing but the result that its next lane gave before, and allocates nothing meanwhile.
+// sustains is measured beside what the bus alone does. Chunks take the lanes of a Feed in turn (api/feed.h).
 #pragma once
 
 #include <cmath>

@@ -1,7 +1,7 @@
 # What other programs stand on: the C++ Model, the C interface, the installation.
 enable_language(C)
 
-lenslet_test(embedding_model SOURCES embedding/model_test.cpp embedding/passes_test.cpp support/allocation_counter.cpp DEPENDS lenslet_api)
+lenslet_test(embedding_model SOURCES embedding/model_test.cpp embedding/passes_test.cpp embedding/feed_test.cpp support/allocation_counter.cpp DEPENDS lenslet_api)
 lenslet_test(embedding_gpu SOURCES embedding/model_gpu_test.cpp DEPENDS lenslet_api GPU ALONE)
 lenslet_test(embedding_threads SOURCES embedding/threads_test.cpp DEPENDS lenslet_api)
 lenslet_test(embedding_host SOURCES embedding/host_test.cpp DEPENDS lenslet_shared)

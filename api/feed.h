@@ -1,0 +1,161 @@
+// Lane: takes images from host memory through one executable and its answers back. Feed: deals the images of a call to
+// lanes in turn, chunk by chunk, so that one chunk is copied while another computes. Internal: Model, the accuracy of
+// `lenslet bench` and the streaming measurement of `lenslet eval` use them.
+//
+//   lane 0   in 0 | compute 0 | out 0     in 3 | ...
+//   lane 1          in 1 | compute 1 | out 1     in 4 | ...
+//   lane 2                 in 2 | compute 2 | out 2
+//
+// Chunk boundaries depend on the number of images and the batch only, never on load, so that results repeat bit for bit.
+// Dealing allocates nothing after prepare().
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "api/model.h"
+#include "api/model_setup.h"
+#include "framework/executable.h"
+
+namespace lenslet {
+
+/// Not thread-safe. The executable's device must be current (DeviceGuard), except for run() and load().
+class Lane {
+ public:
+  /// Builds an executable. Throws like Executable.
+  Lane(const Graph& graph, const BuildOptions& options);
+  /// Uses the caller's executable, which must outlive the lane.
+  explicit Lane(Executable& executable) : executable_(executable) {}
+
+  Executable& executable() noexcept { return executable_; }
+  /// Images per pass.
+  int64_t batch() const noexcept { return executable_.batch(); }
+  /// Element types that a pass reads and writes.
+  InputOutput ends() const noexcept { return {executable_.plan().input, executable_.plan().output}; }
+  /// Bytes of one image, and of the answer to it: kFp32 means ten logits.
+  static size_t image_bytes(ElementType type) noexcept;
+  static size_t answer_bytes(ElementType type) noexcept;
+  /// Bytes of `images` images in the types of a pass.
+  size_t input_bytes(int64_t images) const noexcept {
+    return static_cast<size_t>(images) * image_bytes(ends().input);
+  }
+  size_t output_bytes(int64_t images) const noexcept {
+    return static_cast<size_t>(images) * answer_bytes(ends().output);
+  }
+
+  /// Runs one pass over `count` <= batch() images of call.input in host memory and waits. `answers` is [count, 10] logits
+  /// or [count] predictions, as call.output says. On the CPU a full pass reads and writes the caller's memory in place if
+  /// the types agree.
+  void run(const void* images, int64_t count, void* answers, InputOutput call);
+  /// Fills the input of the pass with batch() images of bytes and waits.
+  void load(const uint8_t* pixels);
+
+  // The parts of run(), for Feed. take() and give() work on the host, the others on the executable's stream.
+  /// Copies images of type `given` to `to` in the type of the pass; normalises bytes if the pass reads fp32.
+  void take(const void* images, int64_t count, ElementType given, void* to) const;
+  /// Enqueues the copy of `count` images in the type of the pass to its input.
+  void copy_in(const void* images, int64_t count);
+  /// Enqueues copy_in(), a pass, and the copy of `count` answers. The remaining images of the pass are those of earlier
+  /// calls. On a GPU both ends must be page-locked for the call to return before the pass is done.
+  void enqueue(const void* images, int64_t count, void* answers);
+  /// Copies answers of the pass to `to` as type `wanted`; converts logits to predictions if needed.
+  void give(const void* answers, int64_t count, ElementType wanted, void* to) const;
+
+ private:
+  void run_on_host_memory(const void* images, int64_t count, void* answers);
+
+  std::unique_ptr<Executable> own_;
+  Executable& executable_;
+  std::unique_ptr<PinnedBuffer> staging_;  // normalised images on their way to a GPU
+  std::vector<float> logits_;              // [batch, 10], of a pass whose logits become predictions
+};
+
+/// Whether `pass` can answer `call`: bytes can be normalised and logits converted to predictions, but not the reverse.
+bool serves(InputOutput pass, InputOutput call) noexcept;
+
+struct FeedOptions {
+  int lanes = 1;  // executables, each with its own stream; all replay the choices of the first
+  int depth = 1;  // chunks in flight per lane
+  bool staged =
+      false;  // copies images to page-locked memory first; otherwise the caller's memory is page-locked
+};
+
+class Feed {
+ public:
+  /// Images [first, first + images) of a call.
+  struct Chunk {
+    int64_t first = 0, images = 0;
+  };
+  /// Memory for one chunk in flight, and for the answers of two, so that the host reads one chunk's answers while the
+  /// next chunk computes.
+  struct Slot {
+    Slot(Lane& its_lane, bool staged);
+    char* answers() const { return static_cast<char*>(both.data()) + half * lane.output_bytes(lane.batch()); }
+
+    Lane& lane;
+    PinnedBuffer images;  // empty unless staged
+    PinnedBuffer both;    // answers of two chunks
+    Event done;
+    Chunk chunk;  // in flight; no images if none is
+    size_t half = 0;
+  };
+
+  /// Builds the lanes. Throws like Executable.
+  Feed(const Graph& graph, const BuildOptions& options, const FeedOptions& feed);
+  /// Allocates the slots before the first use. Throws MemoryError.
+  void prepare();
+
+  /// The first lane.
+  Lane& lane() noexcept { return *lanes_.front(); }
+  /// Calls visit(slot) with the first slot of each lane, to run a pass there before chunks are dealt.
+  template <typename Visit>
+  void for_each_lane(Visit&& visit) {
+    prepare();
+    for (size_t i = 0; i < lanes_.size(); ++i) visit(slots_[i]);
+  }
+
+  /// Runs `count` images of call.input in any host memory through the lanes; needs `staged`. Returns the number of images
+  /// computed, counted from the first: fewer than `count` if `progress` ended the call. `progress` has been called for
+  /// every image computed when an exception leaves this function.
+  int64_t run(const void* images, int64_t count, void* answers, InputOutput call, const Progress& progress);
+
+  /// Deals the chunks of [0, total) to the slots in turn while more() is true. enqueue(slot) enqueues slot.chunk on the
+  /// lane's stream; its answers go to slot.answers(). land(chunk, answers) receives them on the host. A slot gets its next
+  /// chunk when the previous one is done, and only then does the previous one land.
+  template <typename More, typename Enqueue, typename Land>
+  void deal(int64_t total, More&& more, Enqueue&& enqueue, Land&& land) {
+    const auto move_on = [&](Slot& slot, Chunk next) {
+      const Chunk before = slot.chunk;
+      char* const answers = slot.answers();
+      if (before.images > 0) slot.done.synchronize();
+      slot.chunk = next;
+      slot.half = 1 - slot.half;
+      try {
+        if (next.images > 0) {
+          enqueue(slot);
+          slot.done.record(slot.lane.executable().stream());
+        }
+      } catch (...) {
+        if (before.images > 0) land(before, answers);  // computed before the fault
+        throw;
+      }
+      if (before.images > 0) land(before, answers);
+    };
+    prepare();
+    for (Slot& slot : slots_) slot.chunk = {};  // left by a fault
+    const int64_t size = lane().batch();
+    size_t turn = 0;
+    for (int64_t first = 0; first < total && more(); first += size, turn = (turn + 1) % slots_.size())
+      move_on(slots_[turn], {first, std::min(size, total - first)});
+    for (size_t i = 0; i < slots_.size(); ++i, turn = (turn + 1) % slots_.size()) move_on(slots_[turn], {});
+  }
+
+ private:
+  FeedOptions options_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<Slot> slots_;  // one of each lane, then again as the depth says
+};
+
+}  // namespace lenslet
