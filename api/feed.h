@@ -6,8 +6,8 @@
 //   lane 1          in 1 | compute 1 | out 1     in 4 | ...
 //   lane 2                 in 2 | compute 2 | out 2
 //
-// Chunk boundaries depend on the number of images and the batch only, never on load, so that results repeat bit for bit.
-// Dealing allocates nothing after prepare().
+// Chunk boundaries depend on the number of images and the batch only, never on load, so that results repeat bit for
+// bit. Dealing allocates nothing after prepare().
 #pragma once
 
 #include <algorithm>
@@ -45,9 +45,9 @@ class Lane {
     return static_cast<size_t>(images) * answer_bytes(ends().output);
   }
 
-  /// Runs one pass over `count` <= batch() images of call.input in host memory and waits. `answers` is [count, 10] logits
-  /// or [count] predictions, as call.output says. On the CPU a full pass reads and writes the caller's memory in place if
-  /// the types agree.
+  /// Runs one pass over `count` <= batch() images of call.input in host memory and waits. `answers` is [count, 10]
+  /// logits or [count] predictions, as call.output says. On the CPU a full pass reads and writes the caller's memory in
+  /// place if the types agree.
   void run(const void* images, int64_t count, void* answers, InputOutput call);
   /// Fills the input of the pass with batch() images of bytes and waits.
   void load(const uint8_t* pixels);
@@ -116,14 +116,14 @@ class Feed {
     for (size_t i = 0; i < lanes_.size(); ++i) visit(slots_[i]);
   }
 
-  /// Runs `count` images of call.input in any host memory through the lanes; needs `staged`. Returns the number of images
-  /// computed, counted from the first: fewer than `count` if `progress` ended the call. `progress` has been called for
-  /// every image computed when an exception leaves this function.
+  /// Runs `count` images of call.input in any host memory through the lanes; needs `staged`. Returns the number of
+  /// images computed, counted from the first: fewer than `count` if `progress` ended the call. `progress` has been
+  /// called for every image computed when an exception leaves this function.
   int64_t run(const void* images, int64_t count, void* answers, InputOutput call, const Progress& progress);
 
   /// Deals the chunks of [0, total) to the slots in turn while more() is true. enqueue(slot) enqueues slot.chunk on the
-  /// lane's stream; its answers go to slot.answers(). land(chunk, answers) receives them on the host. A slot gets its next
-  /// chunk when the previous one is done, and only then does the previous one land.
+  /// lane's stream; its answers go to slot.answers(). land(chunk, answers) receives them on the host. A slot gets its
+  /// next chunk when the previous one is done, and only then does the previous one land.
   template <typename More, typename Enqueue, typename Land>
   void deal(int64_t total, More&& more, Enqueue&& enqueue, Land&& land) {
     const auto move_on = [&](Slot& slot, Chunk next) {

@@ -95,7 +95,8 @@ class Model::State {
     if (feed_) feed_->prepare();
   }
 
-  /// Element types of the pass for `call`: those of the call if the plan supports them, else the nearest that can serve.
+  /// Element types of the pass for `call`: those of the call if the plan supports them, else the nearest that can
+  /// serve.
   InputOutput pass_for(int64_t batch, InputOutput call) const {
     if (const Plan* saved = setup_->saved_plan()) return demand_serves(*saved, call);
     const InputOutput plain;

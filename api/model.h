@@ -71,9 +71,9 @@ class Model {
   /// Uses the weights compiled into the library. Throws like load().
   static Model built_in(const ModelOptions& options = {});
 
-  /// A model with a single pass, built with `pass`. A call is cut into chunks of its batch; the last chunk may be smaller.
-  /// On a GPU one chunk is copied while another computes. For programs that choose and report how a pass is computed.
-  /// Throws like Executable.
+  /// A model with a single pass, built with `pass`. A call is cut into chunks of its batch; the last chunk may be
+  /// smaller. On a GPU one chunk is copied while another computes. For programs that choose and report how a pass is
+  /// computed. Throws like Executable.
   Model(std::shared_ptr<const ModelSetup> setup, const BuildOptions& pass);
 
   /// A model with other options that shares these weights in memory. Throws like load().
@@ -112,8 +112,8 @@ class Model {
   Plan plan(int64_t batch);
   /// Allocates the memory of a single-pass model's calls, so that the first call can be timed. Throws MemoryError.
   void prepare();
-  /// The executable of plan(batch), for programs that time or inspect it. Valid until passes of other batches replace it.
-  /// A single-pass model ignores `batch`.
+  /// The executable of plan(batch), for programs that time or inspect it. Valid until passes of other batches replace
+  /// it. A single-pass model ignores `batch`.
   Executable& executable(int64_t batch = 1);
   /// Every backend of each layer for such a pass on this device, in rank order, and every variant of the fused plan.
   std::vector<BackendChoice> backends(int64_t batch) const;

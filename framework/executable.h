@@ -108,7 +108,8 @@ class Executable {
   /// Runs one pass and waits after each layer, so that a DeviceError names the layer that failed. For the first pass
   /// and for finding faults.
   void run_checked();
-  /// run_checked() until one such pass succeeded, then run(): a layer that fails does so in the first pass, and is named.
+  /// run_checked() until one such pass succeeded, then run(): a layer that fails does so in the first pass, and is
+  /// named.
   void run_first_checked();
   /// Enqueues one step within its NVTX range. Stages are reported to `tracer`, which may be null, and to NVTX. With
   /// LENSLET_CHECK_LAYERS=1 it also waits, so that an error names its layer; times are then meaningless.

@@ -20,8 +20,8 @@ struct Ink {
   std::vector<std::string> steps, warnings;
 };
 
-/// Finds the ink of a reduced picture, then of a part of it at a higher resolution if the digit is too small or lies on a
-/// sheet of paper that was taken for ink.
+/// Finds the ink of a reduced picture, then of a part of it at a higher resolution if the digit is too small or lies on
+/// a sheet of paper that was taken for ink.
 Ink find_ink(const Image& image);
 
 /// Separates ink and paper (models/paper.h) and ignores frames, shadows and specks. Adds the step "ink" to those of the

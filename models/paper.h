@@ -27,8 +27,8 @@ struct Depth {
   Plane plane;      // 0 = paper
   float sigma = 0;  // of the paper's texture and noise
 };
-/// Fits the paper to the edge region of the picture, then to all pixels without ink. The side with the larger differences
-/// decides the polarity. Adds the steps "alpha", "grey", "light" and "polarity".
+/// Fits the paper to the edge region of the picture, then to all pixels without ink. The side with the larger
+/// differences decides the polarity. Adds the steps "alpha", "grey", "light" and "polarity".
 Depth depth_on_paper(const GreyPlanes& grey, std::vector<std::string>& steps);
 
 }  // namespace lenslet

@@ -119,8 +119,9 @@ void DigitInputs::open_next_argument() {
   files_.push_back(std::move(file));
 }
 
-// Collects the next `most` files or fewer; returns false at the end. Small pictures are read and decoded in parallel here.
-// Large ones are decoded one at a time in next(), so that their memory stays within the limit of one (ImageLimits).
+// Collects the next `most` files or fewer; returns false at the end. Small pictures are read and decoded in parallel
+// here. Large ones are decoded one at a time in next(), so that their memory stays within the limit of one
+// (ImageLimits).
 bool DigitInputs::gather(size_t most) {
   constexpr size_t kMost = 256;  // each may hold 256 KiB until next() takes it
   while (files_.size() < std::min(most, kMost)) {

@@ -26,8 +26,8 @@ struct DigitInput {
 /// The files that the arguments of `classify` name, those of folders in their place.
 std::vector<std::string> pictures_named(const std::vector<std::string>& arguments);
 
-/// Yields the inputs in order. Opens and reads each file once, when its turn comes, so that memory does not grow with the
-/// number of files.
+/// Yields the inputs in order. Opens and reads each file once, when its turn comes, so that memory does not grow with
+/// the number of files.
 class DigitInputs {
  public:
   /// Throws UsageError for '-' on a terminal. `keep_originals` is for --explain.

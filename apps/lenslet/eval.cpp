@@ -76,8 +76,8 @@ void run_passes(Model& model, const ImageDataset& data, int64_t count, EvalOutco
   if (!interrupted()) outcome.speed.resident_per_s = device_resident_rate(model.executable(), kThroughputMs);
 }
 
-// The same images in fp32, where `executable` computes any of it in another math mode: in the same kind of plan if that can be
-// had, else layer by layer.
+// The same images in fp32, where `executable` computes any of it in another math mode: in the same kind of plan if that
+// can be had, else layer by layer.
 std::optional<Fp32Beside> read_in_fp32(const Session& session, const Executable& executable,
                                        const ImageDataset& data, const BatchRun& run) {
   const std::vector<PlanLayer>& layers = executable.plan().layers;

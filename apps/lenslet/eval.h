@@ -21,8 +21,8 @@ struct BatchRun {
   int64_t count = 0;   // images that were computed: fewer than asked for when interrupted or after a fault
   double wall_ns = 0;  // from bytes in memory to logits in memory, all of them
 };
-/// Runs the first `count` images through the model. Calls `progress` with the number done; a signal ends the run. Throws
-/// DeviceError; `run` then holds the answers computed before it.
+/// Runs the first `count` images through the model. Calls `progress` with the number done; a signal ends the run.
+/// Throws DeviceError; `run` then holds the answers computed before it.
 void run_images(Model& model, const ImageDataset& data, int64_t count, BatchRun& run,
                 const std::function<void(int64_t)>& progress = {});
 

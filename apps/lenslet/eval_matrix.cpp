@@ -177,8 +177,8 @@ void write_matrix(const EvalOptions& options, const Session& session, const Imag
   }
 }
 
-// Empty, or what is wrong with how many digits the row reads rightly. In fp32 as many as the standard, in a reduced math
-// mode nearly as many.
+// Empty, or what is wrong with how many digits the row reads rightly. In fp32 as many as the standard, in a reduced
+// math mode nearly as many.
 std::string judge_count(const EvalOptions& options, const MatrixRow& row, const MatrixRow& standard,
                         int64_t count) {
   const int64_t most = row.math == standard.math && row.math == MathMode::kFp32

@@ -1,4 +1,5 @@
-// The whole model as a rival: executables of different plans on one stream, on the same pictures, before the same judge.
+// The whole model as a rival: executables of different plans on one stream, on the same pictures, before the same
+// judge.
 #pragma once
 
 #include <memory>
@@ -13,9 +14,9 @@
 
 namespace lenslet {
 
-/// Some hundreds of pictures for batches of any size, and what the judge says of them. Slots hold them in a random order,
-/// which repeats after a prime number of slots, so that no tile of a kernel meets the same again; each round turns every
-/// slot to another picture.
+/// Some hundreds of pictures for batches of any size, and what the judge says of them. Slots hold them in a random
+/// order, which repeats after a prime number of slots, so that no tile of a kernel meets the same again; each round
+/// turns every slot to another picture.
 class BatchPictures {
  public:
   /// Drawn digits.
@@ -31,8 +32,8 @@ class BatchPictures {
   void load(Executable& executable, int round) const;
   const ReferenceLogits& expected() const noexcept { return expected_; }
 
-  /// Of a batch of that size the slots of which every value between the layers can be judged in no time: all of a small one,
-  /// else both ends and some between, others in each round.
+  /// Of a batch of that size the slots of which every value between the layers can be judged in no time: all of a small
+  /// one, else both ends and some between, others in each round.
   struct Slots {
     int64_t first = 0, count = 0;
   };

@@ -50,8 +50,8 @@ class Session {
   std::shared_ptr<const ModelSetup> setup_;
 };
 
-/// "conv1 direct, pool1 direct, …": the code that runs, layers fused into others left out; "fused VARIANT" of a plan that
-/// computes all layers at once, with what it reads and writes where that is not fp32.
+/// "conv1 direct, pool1 direct, …": the code that runs, layers fused into others left out; "fused VARIANT" of a plan
+/// that computes all layers at once, with what it reads and writes where that is not fp32.
 std::string describe_backends(const Plan& plan);
 
 }  // namespace lenslet

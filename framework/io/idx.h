@@ -18,8 +18,8 @@ struct IdxArray {
 /// Checks the dimensions of the header before data is decompressed; throws if they are not the expected ones.
 using IdxDimsCheck = std::function<void(const std::vector<int64_t>& dims)>;
 
-/// Whether a file with these first bytes is an IDX file of bytes, or gzip. Two zero bytes are not enough: HEIC, JPEG XL,
-/// JPEG 2000 and Windows icons begin with them too.
+/// Whether a file with these first bytes is an IDX file of bytes, or gzip. Two zero bytes are not enough: HEIC, JPEG
+/// XL, JPEG 2000 and Windows icons begin with them too.
 bool looks_like_idx(const std::vector<uint8_t>& head);
 /// Size limit of an IDX file in bytes.
 inline constexpr size_t kMaxIdxFileBytes = size_t{1} << 30;
