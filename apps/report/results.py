@@ -11,7 +11,6 @@ import unicodedata
 from pathlib import Path
 
 SCHEMA = "lenslet.results/1"
-STATUSES = ("PASSED", "FAILED", "UNSUPPORTED", "SKIPPED", "SUSPECT", "ERROR")
 # Words of labels in the order in which a reader expects them.
 ORDER = ["global", "shared", "register", "row", "column", "element", "constant", "tiled", "zero", "clamp", "reflect"]
 
