@@ -171,7 +171,8 @@ def affected_tests(folder, changed):
 def sources_of(folder, changed):
     """A changed source itself; for a changed header a source of its own name, else the first that includes it."""
     graph = Graph(folder)
-    compiled = sorted((source, output) for output, source in graph.sources.items() if source.endswith(SOURCES) and os.path.exists(source))
+    compiled = sorted((source, output) for output, source in graph.sources.items()
+                      if source.endswith(SOURCES) and os.path.exists(source))
     answer = set()
     for name in (os.path.join(ROOT, name) for name in changed):
         if name.endswith(HEADERS):

@@ -22,8 +22,8 @@ struct PeakKernel {
 /// Those that the device has and this build holds code for.
 std::vector<PeakKernel> peak_kernels(Device device);
 
-/// Enqueues `passes` readings of `data`, all of it or, where that is no whole number of steps of the grid, a little less,
-/// past the L1 caches. Returns the bytes read. `data` is aligned to 16 bytes; `sink` as above.
+/// Enqueues `passes` readings of `data`, all of it or, where that is no whole number of steps of the grid, a little
+/// less, past the L1 caches. Returns the bytes read. `data` is aligned to 16 bytes; `sink` as above.
 double launch_read(Stream& stream, const void* data, size_t bytes, int passes, float* sink);
 
 /// Enqueues one kernel of one thread that does nothing.

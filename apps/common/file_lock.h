@@ -8,9 +8,9 @@
 
 namespace lenslet {
 
-/// Holds `path` for this process by a lock on the empty file "<path>.lenslet-lock" beside it, which is removed at the end; a
-/// process that was killed holds nothing, whatever it left behind. A file of that name that is not empty belongs to
-/// another program, and stays. Programs that merely replace the file take no lock.
+/// Holds `path` for this process by a lock on the empty file "<path>.lenslet-lock" beside it, which is removed at the
+/// end; a process that was killed holds nothing, whatever it left behind. A file of that name that is not empty belongs
+/// to another program, and stays. Programs that merely replace the file take no lock.
 class FileLock {
  public:
   /// Throws OutputError where another process holds it, or the lock cannot be made.

@@ -12,8 +12,8 @@
 namespace lenslet {
 
 /// Keeps descriptors 0, 1 and 2 taken, so that no file of ours becomes standard output where the caller
-/// closed it, and turns a closed pipe and a file that grows beyond its limit (ulimit -f) into errors that can be handled. Call
-/// first in main().
+/// closed it, and turns a closed pipe and a file that grows beyond its limit (ulimit -f) into errors that can be
+/// handled. Call first in main().
 void prepare_standard_streams();
 
 /// Writes all of it. Throws ClosedPipe or OutputError.
@@ -24,8 +24,8 @@ void write_standard_error(const std::string& text) noexcept;
 /// An option, or what else names a file on the command line, and the file: {"--json", "x.json"}.
 using NamedFile = std::pair<std::string, std::string>;
 
-/// Throws UsageError where two outputs name one file, or an output a file that is read, by whatever name: links and redirected
-/// streams are followed. Empty names are none.
+/// Throws UsageError where two outputs name one file, or an output a file that is read, by whatever name: links and
+/// redirected streams are followed. Empty names are none.
 void demand_different_files(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs = {});
 
 /// Tries each output before the work whose results it takes: throws the OutputError that opening it would end in. What
@@ -35,8 +35,8 @@ void demand_writable(const std::vector<NamedFile>& outputs);
 /// Text for people.
 class Console {
  public:
-  /// `outputs` are the machine-readable ones, --json, --csv, …: at most one may be standard output, none is another or one
-  /// of `inputs`, and all can be written. Throws UsageError and what demand_writable() throws.
+  /// `outputs` are the machine-readable ones, --json, --csv, …: at most one may be standard output, none is another or
+  /// one of `inputs`, and all can be written. Throws UsageError and what demand_writable() throws.
   explicit Console(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs = {});
   /// Lines, whose invisible characters become escapes (printable_lines): no text of a file steers a terminal.
   void print(const std::string& text);

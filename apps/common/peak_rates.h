@@ -16,7 +16,8 @@ struct FmaLoop {
 /// Those that this processor can run, the widest first.
 std::vector<FmaLoop> fma_loops();
 
-/// Adds up `count` words with the widest loads of this processor; `data` is aligned to 64 bytes, `count` a multiple of 128.
+/// Adds up `count` words with the widest loads of this processor; `data` is aligned to 64 bytes, `count` a multiple of
+/// 128.
 uint32_t read_words(const uint32_t* data, int64_t count);
 
 }  // namespace lenslet

@@ -28,8 +28,8 @@ void report(const std::string& program, const std::string& what) noexcept {
 
 std::string the_program;  // its name, for a line from another thread
 
-// A GPU that hangs may keep a library's tear-down waiting for ever, and with it the program, which has written its files by
-// then.
+// A GPU that hangs may keep a library's tear-down waiting for ever, and with it the program, which has written its
+// files by then.
 constexpr std::chrono::seconds kPatience(30);
 void force_exit_later() {
   try {

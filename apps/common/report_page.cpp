@@ -74,8 +74,8 @@ class Pipe {
   int ends_[2] = {-1, -1};
 };
 
-// Without a shell: names of files need no quoting. Standard output becomes standard error, because the caller's may be a
-// machine-readable file.
+// Without a shell: names of files need no quoting. Standard output becomes standard error, because the caller's may be
+// a machine-readable file.
 Finished run(const std::vector<std::string>& command) {
   Pipe errors;
   posix_spawn_file_actions_t actions;

@@ -29,8 +29,8 @@ std::string format_percent(double fraction, int decimals = 2);
 /// "87 %", "4.2 %" below a tenth; "-" where it is not finite.
 std::string format_share(double fraction);
 
-/// Text as a CSV field (RFC 4180), quoted where it has to be. A spreadsheet would compute what begins with =, +, - or @: such a
-/// text, and one that begins with ', gets a ' before it, which a reader takes off again. Not for numbers.
+/// Text as a CSV field (RFC 4180), quoted where it has to be. A spreadsheet would compute what begins with =, +, - or
+/// @: such a text, and one that begins with ', gets a ' before it, which a reader takes off again. Not for numbers.
 std::string csv_field(std::string_view text);
 
 }  // namespace lenslet

@@ -6,8 +6,8 @@
 
 namespace lenslet {
 
-/// The shapes that a ladder is measured on, the CPU backend that is its first row, and whether tensor cores are measured on
-/// the same shapes, apart: they round their operands.
+/// The shapes that a ladder is measured on, the CPU backend that is its first row, and whether tensor cores are
+/// measured on the same shapes, apart: they round their operands.
 struct LadderShapes {
   const char* algorithm;
   const char* study;

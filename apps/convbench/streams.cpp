@@ -1,10 +1,10 @@
 // convbench streams: a batch in parts, each copied in, convolved and copied out, on one stream and on several.
 //
-// One stream does the three one after another. With two or more, one part's copies run while another part is computed, and
-// copies in both directions at once, so that the total nears the longest of the three alone:
+// One stream does the three one after another. With two or more, one part's copies run while another part is computed,
+// and copies in both directions at once, so that the total nears the longest of the three alone:
 //   overlap = (sum of the three - total) / (sum of the three - longest of the three)
-// The first part's copy in and the last part's copy out have nothing to hide behind: of n parts, (sum - longest) / n of them
-// remain. The three are measured alone in the same run, turn by turn with the totals.
+// The first part's copy in and the last part's copy out have nothing to hide behind: of n parts, (sum - longest) / n of
+// them remain. The three are measured alone in the same run, turn by turn with the totals.
 #include <algorithm>
 #include <cmath>
 

@@ -1,5 +1,5 @@
-// lenslet bench: images a second over batch sizes, plans, math modes, inputs and outputs, each configuration against the
-// others, verified and counted; with --latency the time of single calls.
+// lenslet bench: images a second over batch sizes, plans, math modes, inputs and outputs, each configuration against
+// the others, verified and counted; with --latency the time of single calls.
 #include <algorithm>
 #include <memory>
 #include <optional>

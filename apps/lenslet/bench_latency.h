@@ -35,14 +35,15 @@ struct LatencyPaths {
   std::vector<std::pair<std::string, std::string>> refused;  // mode and reason
 };
 
-/// The ways that the executable's configuration offers on its device. `build` are the options it was built with, `weights`
-/// what its graph was made of; the executable must outlive them and have run before.
+/// The ways that the executable's configuration offers on its device. `build` are the options it was built with,
+/// `weights` what its graph was made of; the executable must outlive them and have run before.
 LatencyPaths latency_paths(Executable& executable, const BuildOptions& build, const Safetensors& weights);
 
-/// What a pass takes on the executable's device, the input there, in nanoseconds, as stages of a row. `back_to_back_ns` is
-/// the median that was measured with passes one behind another. On a GPU:
+/// What a pass takes on the executable's device, the input there, in nanoseconds, as stages of a row. `back_to_back_ns`
+/// is the median that was measured with passes one behind another. On a GPU:
 ///   "pipelined"       back_to_back_ns: a pass may begin while the one before ends (programmatic dependent launch)
-///   "in_order"        median of one pass between two events on a stream that is idle before and held back while all three
+///   "in_order"        median of one pass between two events on a stream that is idle before and held back while all
+///   three
 ///                     are enqueued: nothing overlaps it
 ///   "between_events"  the same with no pass between the events, which "in_order" contains
 /// On the CPU "cpu": back_to_back_ns.
@@ -54,8 +55,9 @@ struct LatencyOptions {
   std::function<bool()> stop;  // asked before each turn
 };
 
-/// A row each, from what `base` says, UNSUPPORTED for a mode that was refused: the paths take turns, each call gets other pictures and an output filled with NaN,
-/// and every answer is judged before the next call. Times of a path that was wrong once are dropped.
+/// A row each, from what `base` says, UNSUPPORTED for a mode that was refused: the paths take turns, each call gets
+/// other pictures and an output filled with NaN, and every answer is judged before the next call. Times of a path that
+/// was wrong once are dropped.
 std::vector<ResultRow> measure_latency(const LatencyPaths& paths, const BatchPictures& pictures, double bound,
                                        const ResultRow& base, const LatencyOptions& options);
 

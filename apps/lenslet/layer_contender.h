@@ -1,4 +1,5 @@
-// One operator of a graph as a rival: a layer, alone or with those fused into it, on the inputs that it has inside a pass.
+// One operator of a graph as a rival: a layer, alone or with those fused into it, on the inputs that it has inside a
+// pass.
 #pragma once
 
 #include <map>

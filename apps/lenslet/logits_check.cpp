@@ -121,8 +121,8 @@ double ReferenceLogits::deviation(int64_t picture, const float* logits) const {
   return worst;
 }
 
-// Infinite for a label or a probability that cannot be right. An error of `bound` in each logit moves a probability by a
-// factor within exp(2 bound), because numerator and denominator move.
+// Infinite for a label or a probability that cannot be right. An error of `bound` in each logit moves a probability by
+// a factor within exp(2 bound), because numerator and denominator move.
 double ReferenceLogits::deviation(int64_t picture, Prediction prediction, double bound) const {
   if (prediction.label < 0 || prediction.label >= kLenet5Classes) return INFINITY;
   double best = -INFINITY;
@@ -185,8 +185,8 @@ std::vector<float> first_of(ConstTensorView view, int64_t count, Stream& stream)
   return host;
 }
 
-/// What the judge says of a step's layers in turn, and how far the step may lie from it: each product of the layer that sums
-/// rounded at its worst, at the place where most is summed. ReLU and maxima move nothing further apart.
+/// What the judge says of a step's layers in turn, and how far the step may lie from it: each product of the layer that
+/// sums rounded at its worst, at the place where most is summed. ReLU and maxima move nothing further apart.
 reference::Result judge_step(const Graph& graph, const Executable::Step& step, Shape shape,
                              std::vector<float> x, double& bound) {
   bound = 0;

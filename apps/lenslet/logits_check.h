@@ -14,8 +14,8 @@
 
 namespace lenslet {
 
-/// What the judge says of one layer's output for input `x`; `terms` gets the products behind each output and its bias, 0
-/// where nothing is summed. Throws std::logic_error for a layer the judge does not know.
+/// What the judge says of one layer's output for input `x`; `terms` gets the products behind each output and its bias,
+/// 0 where nothing is summed. Throws std::logic_error for a layer the judge does not know.
 reference::Result reference_layer(const Layer& layer, const Shape& shape, const std::vector<float>& x,
                                   int64_t& terms);
 
@@ -27,24 +27,24 @@ class ReferenceLogits {
 
   /// How far a probability may lie from the judge's at most, whatever the bound of the logits.
   static constexpr double kProbabilityError = 1e-2;
-  /// Classes whose logits differ by less are a tie: the probability of one of two such classes moves by a quarter of what
-  /// their difference moves.
+  /// Classes whose logits differ by less are a tie: the probability of one of two such classes moves by a quarter of
+  /// what their difference moves.
   static constexpr double kTieMargin = 4 * kProbabilityError;
 
   int64_t count() const noexcept { return count_; }
   /// How far a logit that `executable` computes may lie from the judge's. Of a fused plan what its variant derived
   /// (FusedModel::output_bound). Of a layered one, relative to the largest of the judge's logits,
   ///   sum over the layers that sum products of  cancellation * (terms * 2^-24 + 2 * operand),
-  /// cancellation = largest sum of |term| / largest |sum| of that layer, as the judge saw it; operand = what each factor
-  /// loses before it is multiplied, 2^-10 in tf32, 2^-11 in fp16, 0 in fp32. A first-order estimate: it takes every
-  /// rounding at its worst and the same sign, which makes up for what it leaves out, the growth of an error in the layers
-  /// after it.
+  /// cancellation = largest sum of |term| / largest |sum| of that layer, as the judge saw it; operand = what each
+  /// factor loses before it is multiplied, 2^-10 in tf32, 2^-11 in fp16, 0 in fp32. A first-order estimate: it takes
+  /// every rounding at its worst and the same sign, which makes up for what it leaves out, the growth of an error in
+  /// the layers after it.
   double bound(const Executable& executable) const;
-  /// Compares `slots` answers, logits [slots, 10] or predictions [slots]; slot i holds picture `picture_of[i]`. A label is
-  /// right where it is the judge's, or where the judge's logits of both lie within 2 bounds, and at most kTieMargin, of each
-  /// other; a probability where logits within the bound could give it and it lies within kProbabilityError of the judge's.
-  /// Returns what is wrong, empty when nothing is; `error` gets the largest deviation (of probabilities for
-  /// predictions).
+  /// Compares `slots` answers, logits [slots, 10] or predictions [slots]; slot i holds picture `picture_of[i]`. A label
+  /// is right where it is the judge's, or where the judge's logits of both lie within 2 bounds, and at most kTieMargin,
+  /// of each other; a probability where logits within the bound could give it and it lies within kProbabilityError of
+  /// the judge's. Returns what is wrong, empty when nothing is; `error` gets the largest deviation (of probabilities
+  /// for predictions).
   std::string compare(ElementType type, const void* answers, const std::vector<int32_t>& picture_of,
                       double bound, ResultError& error) const;
 
@@ -75,8 +75,8 @@ class LogitsCheck {
     size_t index;      // of Executable::steps()
     std::string what;  // "layer conv2 (winograd): output 17 is …"
   };
-  /// The first one of a pass over the executable's input, run step by step; none in a fused plan, or where each keeps its
-  /// bound.
+  /// The first one of a pass over the executable's input, run step by step; none in a fused plan, or where each keeps
+  /// its bound.
   std::optional<WrongStep> first_wrong_step(Executable& executable) const;
   /// Of all the runs: the largest deviation.
   const ResultError& error() const noexcept { return error_; }

@@ -1,8 +1,8 @@
 // lenslet tune: the fastest plan for a batch, found by timing.
 //
-// First every operator of every layer, alone and with what it can fuse, on the inputs that it has inside a pass; then the
-// layered plan made of the fastest against the fused variants, pass against pass. All take turns on one stream, each is
-// judged by the fp64 reference before it is timed and after, and what is wrong has no time and is never chosen.
+// First every operator of every layer, alone and with what it can fuse, on the inputs that it has inside a pass; then
+// the layered plan made of the fastest against the fused variants, pass against pass. All take turns on one stream,
+// each is judged by the fp64 reference before it is timed and after, and what is wrong has no time and is never chosen.
 #include <algorithm>
 #include <optional>
 

@@ -39,11 +39,11 @@ class Contender {
   /// What is brought to the host and judged after a run with input number `round`: all of the output, unless that would
   /// take far longer than what is timed.
   virtual std::vector<Part> judged(int /*round*/) const { return {{0, output_count()}}; }
-  /// Judges `output`, a host copy of judged(round), one part after another, taken after a run with input number `round`,
-  /// against the reference.
+  /// Judges `output`, a host copy of judged(round), one part after another, taken after a run with input number
+  /// `round`, against the reference.
   virtual Verdict judge(int round, const std::vector<float>& output) = 0;
-  /// What must be right as well before it has a time: the same code with bias, ReLU or pooling inside. They read the same
-  /// inputs and are judged on the first, once. Owned by it.
+  /// What must be right as well before it has a time: the same code with bias, ReLU or pooling inside. They read the
+  /// same inputs and are judged on the first, once. Owned by it.
   virtual std::vector<Contender*> variants() { return {}; }
   /// Enqueues copies of the input from, and of the output to, page-locked host memory. Timed as part of a run where
   /// end_to_end() says that there is something to copy.

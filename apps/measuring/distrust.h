@@ -22,8 +22,8 @@ class Distrust {
   /// streams. On the CPU the output must not change while nothing runs. Throws what run() throws, and DeviceError for a
   /// launch that failed unreported.
   std::string check(int round, int64_t calls, double usual_ns);
-  /// After a check with input `standing`: loads input `round`, puts the answer to the other one back into the output, runs
-  /// once and judges. A kernel that returns at once where an output stands is wrong then.
+  /// After a check with input `standing`: loads input `round`, puts the answer to the other one back into the output,
+  /// runs once and judges. A kernel that returns at once where an output stands is wrong then.
   std::string check_over(int standing, int round);
   /// Poisons the output on the stream.
   void poison();

@@ -24,10 +24,10 @@ constexpr double kLongNs = 100e6;  // of such a run, filling the caches is less 
 constexpr int kNoiseRetries = 3;   // further goes for a rival that is noisier than asked for
 constexpr int kSamplesATurn = 2000;
 constexpr double kCopiesShare = 0.25;  // of the time asked for: copies spread little
-// Single runs on a poisoned output, kAloneATurn of them a turn. Their fastest is compared with the runs of a batch, each of
-// which finds the output of the one before. It may take kStandingRatio times as long, plus kStandingWindows times an almost
-// empty window; beyond that the kernel returns at once where its output is already there. Before that verdict up to
-// kMostAlone more are taken, because a busy machine delays single runs.
+// Single runs on a poisoned output, kAloneATurn of them a turn. Their fastest is compared with the runs of a batch,
+// each of which finds the output of the one before. It may take kStandingRatio times as long, plus kStandingWindows
+// times an almost empty window; beyond that the kernel returns at once where its output is already there. Before that
+// verdict up to kMostAlone more are taken, because a busy machine delays single runs.
 constexpr int kAloneATurn = 3, kMostAlone = 60;
 constexpr double kStandingRatio = 2, kStandingWindows = 2;
 enum Input { kBefore, kTimed, kAfter };  // rounds of Contender::load

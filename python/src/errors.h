@@ -3,7 +3,8 @@
 
 namespace lenslet::python {
 
-/// From now on an Error reaches Python as the class of lenslet/_types.py that belongs to its exit code, with its message.
+/// From now on an Error reaches Python as the class of lenslet/_types.py that belongs to its exit code, with its
+/// message.
 void register_errors();
 
 }  // namespace lenslet::python

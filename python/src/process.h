@@ -5,8 +5,9 @@
 
 namespace lenslet::python {
 
-/// Held by every call that computes; a signal handler may compute within one. Throws std::runtime_error in a process forked
-/// from one that computed before: neither threads nor CUDA survive a fork, and a loop that waits for them would wait for ever.
+/// Held by every call that computes; a signal handler may compute within one. Throws std::runtime_error in a process
+/// forked from one that computed before: neither threads nor CUDA survive a fork, and a loop that waits for them would
+/// wait for ever.
 class Computation {
  public:
   Computation();
@@ -18,7 +19,8 @@ class Computation {
   std::shared_lock<std::shared_mutex> lock_;
 };
 
-/// lenslet::set_num_threads, once no call computes. Throws std::runtime_error where a signal handler calls it within one.
+/// lenslet::set_num_threads, once no call computes. Throws std::runtime_error where a signal handler calls it within
+/// one.
 void set_threads(int count);
 
 }  // namespace lenslet::python

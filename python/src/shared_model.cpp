@@ -10,8 +10,8 @@
 namespace lenslet::python {
 namespace {
 
-// A whole number of the library's passes on either kind of device, and some tenths of a second on a CPU: how long Ctrl-C
-// waits, and what images that do not lie in order are copied by.
+// A whole number of the library's passes on either kind of device, and some tenths of a second on a CPU: how long
+// Ctrl-C waits, and what images that do not lie in order are copied by.
 constexpr int64_t kImagesAtOnce = 65536;
 
 // Between two pauses of a profile, so that they take almost none of its time.

@@ -19,8 +19,9 @@ struct Choices {
   std::optional<std::string> plan, backend, math;
 };
 
-/// Threads take turns: a lenslet::Model serves one at a time. Every member but the constructor is called without the GIL.
-/// `pause` is called now and then; it may throw to end the work, and may call any member, as a signal handler does.
+/// Threads take turns: a lenslet::Model serves one at a time. Every member but the constructor is called without the
+/// GIL. `pause` is called now and then; it may throw to end the work, and may call any member, as a signal handler
+/// does.
 class SharedModel {
  public:
   /// From a safetensors file, or with the built-in weights. Throws what Model::load throws.

@@ -1,5 +1,5 @@
-// run() of every CPU backend of every layer, and of every fused variant, allocates nothing: no Buffer, nothing by operator new.
-// The names come from the registries, so that a new backend is held to it unasked.
+// run() of every CPU backend of every layer, and of every fused variant, allocates nothing: no Buffer, nothing by
+// operator new. The names come from the registries, so that a new backend is held to it unasked.
 #include <gtest/gtest.h>
 
 #include <algorithm>

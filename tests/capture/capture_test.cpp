@@ -1,6 +1,6 @@
-// run() of every GPU backend of every layer, and of every fused variant, enqueues and does nothing else: it can be captured into
-// a CUDA graph, which neither an allocation nor a wait can, and many runs take no memory. The names come from the
-// registries, so that a new backend is held to it unasked.
+// run() of every GPU backend of every layer, and of every fused variant, enqueues and does nothing else: it can be
+// captured into a CUDA graph, which neither an allocation nor a wait can, and many runs take no memory. The names come
+// from the registries, so that a new backend is held to it unasked.
 #include <gtest/gtest.h>
 
 #include <algorithm>

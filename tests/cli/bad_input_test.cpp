@@ -19,8 +19,8 @@ constexpr bool kSanitized = true;  // whose shadow memory and slower code count
 #else
 constexpr bool kSanitized = false;
 #endif
-// What refusing a file or a command line may take. Where the programs under test are sanitized and the tests are not, the
-// variable says so.
+// What refusing a file or a command line may take. Where the programs under test are sanitized and the tests are not,
+// the variable says so.
 constexpr long kMostKib = 100 * 1024;
 constexpr double kMostCpuSeconds = 0.1;
 
@@ -159,8 +159,8 @@ TEST(BadInput, ADiskThatFillsUpKeepsTheEarlierFile) {
   expect_nothing_temporary();
 }
 
-// Some 150 bytes for each name of a folder, and no more for what is in the files. With LENSLET_TEST_THOROUGH the hundred
-// thousand; a tenth of them otherwise, which take a second.
+// Some 150 bytes for each name of a folder, and no more for what is in the files. With LENSLET_TEST_THOROUGH the
+// hundred thousand; a tenth of them otherwise, which take a second.
 TEST(BadInput, AFolderOfManyFilesTakesLittleMemory) {
   const int files = std::getenv("LENSLET_TEST_THOROUGH") ? 100000 : 10000;
   const std::string folder = fixture_folder() + "/many_files";

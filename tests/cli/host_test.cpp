@@ -1,5 +1,5 @@
-// What the host around a program does to it: links in the way of its outputs, redirected and slow streams, limits, names that
-// it is started by.
+// What the host around a program does to it: links in the way of its outputs, redirected and slow streams, limits,
+// names that it is started by.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -132,8 +132,8 @@ TEST_F(Host, AFileThatMayNotGrowIsAnOutputError) {
   EXPECT_EQ(contents(in("old.csv")), "old\n");
 }
 
-// The system denies to follow links of other users in folders that all may write to; where it is not set to, a preloaded
-// library does.
+// The system denies to follow links of other users in folders that all may write to; where it is not set to, a
+// preloaded library does.
 TEST_F(Host, LinksThatMayNotBeFollowedAreNot) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer's runtime must be the first library, here another is";
   for (const auto& [name, target] :

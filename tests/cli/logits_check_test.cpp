@@ -1,4 +1,5 @@
-// The check of answers against the fp64 reference: how far a prediction may lie from it, whatever the bound of the logits.
+// The check of answers against the fp64 reference: how far a prediction may lie from it, whatever the bound of the
+// logits.
 #include "apps/lenslet/logits_check.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,8 @@ namespace {
 
 constexpr double kWideBound = 1;  // a logit's, more than tf32 and fp16 have
 
-/// With weights of zero in fc3 the logits of every picture are its biases: class 4 leads, class 1 is near, class 7 nearer.
+/// With weights of zero in fc3 the logits of every picture are its biases: class 4 leads, class 1 is near, class 7
+/// nearer.
 Graph leading_by(double to_class_1, double to_class_7) {
   Safetensors parameters = random_lenet5_parameters();
   Tensor &weights = parameters.tensors.at("fc3.weight"), &bias = parameters.tensors.at("fc3.bias");

@@ -158,8 +158,8 @@ INSTANTIATE_TEST_SUITE_P(Registry, ConvRounds, testing::ValuesIn(backend_names()
 
 class ConvFusedRelu : public OpenedConvBackend {};
 
-// A wrong number must not look like a right one: where the bias makes every other output zero, a NaN is still seen in all
-// whose windows hold it. Algorithms that transform tiles may spread it further.
+// A wrong number must not look like a right one: where the bias makes every other output zero, a NaN is still seen in
+// all whose windows hold it. Algorithms that transform tiles may spread it further.
 TEST_P(ConvFusedRelu, KeepsNan) {
   if (!backend_->fuses_relu()) GTEST_SKIP() << GetParam() << " fuses no ReLU";
   Stream stream(Device{kDevice, 0});

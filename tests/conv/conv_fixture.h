@@ -94,8 +94,8 @@ inline std::vector<Pool2dWindow> windows_of(const Conv2dProblem& problem, size_t
   return windows;
 }
 
-/// Limits under which a backend works in several rounds: the least that it can work with, and a third of the way to what it
-/// would take. None where it does everything at once.
+/// Limits under which a backend works in several rounds: the least that it can work with, and a third of the way to
+/// what it would take. None where it does everything at once.
 inline std::vector<size_t> workspace_limits(const ConvBackend& backend, const Conv2dProblem& problem,
                                             MathMode math) {
   const size_t least = backend.least_workspace_bytes(problem, math),

@@ -1,7 +1,8 @@
-// Every kernel of the convolutions has a problem that shows it at work, on the lists that every backend is judged on: it is
-// launched, and each direction in which its launch is cut has two tiles or more, the last of them partly filled. The kernels
-// are enumerated from what the program registers with the CUDA runtime, so that one more instantiation without a problem turns
-// this red. No GPU is needed: the cards are simulated, and what the host decides for them is real.
+// Every kernel of the convolutions has a problem that shows it at work, on the lists that every backend is judged on:
+// it is launched, and each direction in which its launch is cut has two tiles or more, the last of them partly filled.
+// The kernels are enumerated from what the program registers with the CUDA runtime, so that one more instantiation
+// without a problem turns this red. No GPU is needed: the cards are simulated, and what the host decides for them is
+// real.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -421,7 +422,8 @@ TEST(ConvLaunches, ShowEveryKernelAtWork) {
   for (const std::string& line : missing) ADD_FAILURE() << line;
 }
 
-// Fewer multiprocessors, less shared memory, older instructions: everything that a backend says it supports is prepared.
+// Fewer multiprocessors, less shared memory, older instructions: everything that a backend says it supports is
+// prepared.
 TEST(ConvLaunches, ServeSmallerCards) {
   const auto launched = [](const char* kernel) {
     return std::any_of(shown.begin(), shown.end(),

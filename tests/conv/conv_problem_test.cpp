@@ -228,7 +228,8 @@ TEST(ProblemLists, OfTheTreeAreCanonicalOrParse) {
   }
 }
 
-// Found by fuzzing: padding is free to say, so problems of a few elements had workspaces whose size in bytes wrapped around.
+// Found by fuzzing: padding is free to say, so problems of a few elements had workspaces whose size in bytes wrapped
+// around.
 TEST(ConvBackendsOfTheCpu, RefuseProblemsWhoseWorkspaceHasNoSize) {
   const auto refusal_of = [](const char* backend, const char* text) {
     return find_conv_backend(DeviceKind::kCpu, backend)

@@ -1,6 +1,6 @@
-// Convolutions at the largest sizes: a tensor of a problem has fewer than 2^31 elements, and here almost as many. Kernels that
-// count in 32 bits refuse the last few thousand with the reason. Inputs are made on the GPU by a formula that the judge knows
-// too, so that nothing of that size crosses the bus.
+// Convolutions at the largest sizes: a tensor of a problem has fewer than 2^31 elements, and here almost as many.
+// Kernels that count in 32 bits refuse the last few thousand with the reason. Inputs are made on the GPU by a formula
+// that the judge knows too, so that nothing of that size crosses the bus.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// What cheats need of the GPU: a launch that cannot succeed, and that is not checked; a kernel that looks for its answer first.
+// What cheats need of the GPU: a launch that cannot succeed, and that is not checked; a kernel that looks for its
+// answer first.
 #pragma once
 
 #include <cmath>
@@ -18,8 +19,9 @@ void launch_too_many_threads(Stream& stream);
 /// Whether what is enqueued on it is captured; no in a build without the GPU side.
 bool is_captured(Stream& stream);
 
-/// A convolution of one image, NCHW, stride 1, in which every output is computed by itself, unless its answer stands: it is a
-/// number, and, where there is `seen` (as many elements as y), a pixel of the input is the one seen when it was computed.
+/// A convolution of one image, NCHW, stride 1, in which every output is computed by itself, unless its answer stands:
+/// it is a number, and, where there is `seen` (as many elements as y), a pixel of the input is the one seen when it was
+/// computed.
 struct LazyConv {
   const float *x = nullptr, *weights = nullptr, *bias = nullptr;  // no bias: null
   float *y = nullptr, *seen = nullptr;

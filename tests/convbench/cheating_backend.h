@@ -126,8 +126,8 @@ inline void run_lazy_conv(Stream& stream, const LazyConv& conv) {
   for (int i = 0; i < conv.k * conv.p * conv.q; ++i) conv.output(i);
 }
 
-/// Computes an output only where it does not stand already: where it is no number, or, if it also looks at the input, where
-/// that is another one.
+/// Computes an output only where it does not stand already: where it is no number, or, if it also looks at the input,
+/// where that is another one.
 inline void work_where_none_stands(Victim& victim, const ConvArgs& args, RunContext& context,
                                    bool looks_at_input) {
   if (victim.pooled) return work(victim, args, context);
@@ -176,8 +176,8 @@ constexpr bool kRacesAreReported = false;
 constexpr const char* kElsewhere =
     kDevice == DeviceKind::kCuda ? "used another stream" : "used another thread";
 
-/// A launch that fails, and says so to nobody: more threads than a block may have, which a published study fell for. On the
-/// CPU an error.
+/// A launch that fails, and says so to nobody: more threads than a block may have, which a published study fell for. On
+/// the CPU an error.
 inline void fail_to_launch(Victim&, const ConvArgs&, RunContext& context) {
   if (!context.stream.device().is_cuda()) throw DeviceError("no such launch");
   launch_too_many_threads(context.stream);

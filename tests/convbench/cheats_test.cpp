@@ -96,8 +96,8 @@ TEST_F(Cheats, ReturningWhereAnOutputStands) {
                 "FAILED", "wrong where the output of another input stood");
 }
 
-// A problem at which the lazy kernel works for at least 30 us on this device and in this build: far longer than an empty run, yet
-// short enough for batches, whose runs take less than 100 us.
+// A problem at which the lazy kernel works for at least 30 us on this device and in this build: far longer than an
+// empty run, yet short enough for batches, whose runs take less than 100 us.
 std::string problem_of_some_microseconds() {
   constexpr double kLeastNs = 30e3;
   Stream stream(Device{kDevice, 0});
@@ -123,8 +123,8 @@ std::string problem_of_some_microseconds() {
   }
 }
 
-// The same, but it also knows whether the input is another one: all that it writes is right, and only its time is wrong. A run
-// takes some tens of microseconds, so that several make a batch.
+// The same, but it also knows whether the input is another one: all that it writes is right, and only its time is
+// wrong. A run takes some tens of microseconds, so that several make a batch.
 TEST_F(Cheats, ReturningWhereItsOwnOutputStands) {
   const std::string problem = problem_of_some_microseconds();
   SCOPED_TRACE(problem);
@@ -133,8 +133,8 @@ TEST_F(Cheats, ReturningWhereItsOwnOutputStands) {
                 "FAILED", "skips work where its output stands", problem.c_str());
 }
 
-// Of the runs that are captured as one graph all but each eighth are left out: launched one by one it is honest, and the
-// replayed batch leaves the right output.
+// Of the runs that are captured as one graph all but each eighth are left out: launched one by one it is honest, and
+// the replayed batch leaves the right output.
 TEST_F(Cheats, LeavingOutRunsOfACapturedBatch) {
   if (kDevice == DeviceKind::kCpu) GTEST_SKIP() << "the CPU has no graphs to replay";
   expect_caught(

@@ -343,8 +343,8 @@ TEST_F(ConvbenchTest, ResumeRefusesOtherLibraries) {
   EXPECT_NE(result.err.find("\"not loaded\""), std::string::npos) << result.err;
 }
 
-// A backend that fails while it runs, or while it is prepared: its rows say so, the others and the problems after it keep
-// theirs, the exit code is 5.
+// A backend that fails while it runs, or while it is prepared: its rows say so, the others and the problems after it
+// keep theirs, the exit code is 5.
 TEST_F(ConvbenchTest, ABackendThatFailsKeepsTheOthersRows) {
   for (const char* fault : {"LENSLET_TEST_RUNS_BEFORE_FAULT", "LENSLET_TEST_FAULT_WHILE_PREPARING"}) {
     ProgramOptions options;

@@ -1,4 +1,5 @@
-// The report's script is found, run without a shell, and its failures become our errors. A shell script stands in for it.
+// The report's script is found, run without a shell, and its failures become our errors. A shell script stands in for
+// it.
 #include "apps/common/report_page.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Batches in parts over several streams: a cheat on one of them takes the time from every row that uses it, and from no other.
+// Batches in parts over several streams: a cheat on one of them takes the time from every row that uses it, and from no
+// other.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// Every backend of every layer type, and every variant of the fused model, keeps what it promises of its bits: from run to
-// run, from preparation to preparation, from process to process, at every place of every batch, on any number of threads.
+// Every backend of every layer type, and every variant of the fused model, keeps what it promises of its bits: from run
+// to run, from preparation to preparation, from process to process, at every place of every batch, on any number of
+// threads.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What executables promise: the bits of a plan do not depend on how it is run, nor, where every step promises it, on the
-// batch; and fusing changes no bit.
+// What executables promise: the bits of a plan do not depend on how it is run, nor, where every step promises it, on
+// the batch; and fusing changes no bit.
 #include <gtest/gtest.h>
 
 #include <cstring>

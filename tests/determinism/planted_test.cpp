@@ -1,5 +1,5 @@
-// The checks of promises bite: layers planted with one fault each are caught by the check that is for it, and only where
-// they promise better.
+// The checks of promises bite: layers planted with one fault each are caught by the check that is for it, and only
+// where they promise better.
 #include <gtest/gtest.h>
 
 #include <atomic>

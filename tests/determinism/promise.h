@@ -1,8 +1,8 @@
 // Holds a backend to what it promises of its bits (framework/determinism.h).
 //
 // A subject is anything that computes samples in batches. The checks run it, on outputs and workspaces poisoned
-// differently each time, and answer with the first broken promise in words, empty where there is none: so that the tests
-// can show with planted subjects that each check sees what it is for.
+// differently each time, and answer with the first broken promise in words, empty where there is none: so that the
+// tests can show with planted subjects that each check sees what it is for.
 #pragma once
 
 #include <cstdint>
@@ -63,8 +63,8 @@ std::string broken_repeat(const Subject& subject, int64_t batch);
 std::string broken_position(const Subject& subject);
 /// The first of these two.
 std::string broken_promise(const Subject& subject);
-/// kPosition, on the CPU: 1, 2 and 8 threads give the same bits. For no other promise: the split may change the sums. Of
-/// many subjects, because threads are started for each number of them.
+/// kPosition, on the CPU: 1, 2 and 8 threads give the same bits. For no other promise: the split may change the sums.
+/// Of many subjects, because threads are started for each number of them.
 std::string broken_threads(const std::vector<Subject>& subjects);
 
 /// A number that differs, all but surely, where the bits of a batch do (FNV-1a); for comparing processes.

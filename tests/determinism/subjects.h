@@ -1,5 +1,5 @@
-// Everything that promises bits on one kind of device: each backend of each layer type, each variant of the fused model.
-// The names come from the registries, so that a new backend is held to its promise unasked.
+// Everything that promises bits on one kind of device: each backend of each layer type, each variant of the fused
+// model. The names come from the registries, so that a new backend is held to its promise unasked.
 #pragma once
 
 #include <string>

@@ -72,7 +72,8 @@ TEST(ModelGpu, AnswersByEveryPlanAndMath) {
   }
 }
 
-// Bytes reach the kernels with the file's normalisation folded in, or normalised on the way; floats as the caller has them.
+// Bytes reach the kernels with the file's normalisation folded in, or normalised on the way; floats as the caller has
+// them.
 TEST(ModelGpu, NormalisesAsTheWeightsFileSays) {
   LENSLET_SKIP_WITHOUT_GPU();
   const std::pair<const char*, float> maths[] = {{"fp32", 2e-3f}, {"tf32", 0.1f}, {"fp16", 0.1f}};

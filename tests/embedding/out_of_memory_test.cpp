@@ -1,5 +1,5 @@
-// The C interface while memory runs out: every allocation of a call fails once, and each time there is a status, words, and
-// nothing left that is broken. liblenslet.so takes operator new from this program.
+// The C interface while memory runs out: every allocation of a call fails once, and each time there is a status, words,
+// and nothing left that is broken. liblenslet.so takes operator new from this program.
 #include <gtest/gtest.h>
 #include <lenslet.h>
 

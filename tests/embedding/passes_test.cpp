@@ -16,7 +16,8 @@ namespace {
 using test::kPixels;
 using test::pictures;
 
-// Exactly so many values, at an address aligned for one of them and nothing more, so that a sanitizer sees a read beyond.
+// Exactly so many values, at an address aligned for one of them and nothing more, so that a sanitizer sees a read
+// beyond.
 template <typename T>
 class ExactArray {
  public:

@@ -1,6 +1,6 @@
-// A convolution backend for the GPU with a fault in it: a stand-in for cuDNN's module. LENSLET_TEST_GPU_FAULT says what goes wrong
-// (wild, trap, shared, hang), LENSLET_TEST_RUNS_BEFORE_FAULT how many runs go well before, with zeros for an answer. Only
-// convolutions of six channels, LeNet-5's conv2, are struck; with LENSLET_TEST_FAULT_ANYWHERE=1 all are.
+// A convolution backend for the GPU with a fault in it: a stand-in for cuDNN's module. LENSLET_TEST_GPU_FAULT says what
+// goes wrong (wild, trap, shared, hang), LENSLET_TEST_RUNS_BEFORE_FAULT how many runs go well before, with zeros for an
+// answer. Only convolutions of six channels, LeNet-5's conv2, are struck; with LENSLET_TEST_FAULT_ANYWHERE=1 all are.
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -18,8 +18,8 @@ constexpr size_t kNoBlockHasThat = size_t{1} << 30;  // bytes of shared memory
 constexpr unsigned long long kHangNs =
     30'000'000'000ull;  // long for a test, and no burden on the card for ever
 
-// computes: zeros, then the fault · work split: one thread an element · memory: none shared · requires: nothing · measured:
-// never
+// computes: zeros, then the fault · work split: one thread an element · memory: none shared · requires: nothing ·
+// measured: never
 __global__ void faulty_kernel(float* y, int64_t count, Fault fault) {
   const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (i < count) y[i] = 0;

@@ -1,4 +1,5 @@
-// Every wait for a GPU that hangs ends after LENSLET_DEVICE_TIMEOUT. A process has lost its GPU then, so each wait has its own.
+// Every wait for a GPU that hangs ends after LENSLET_DEVICE_TIMEOUT. A process has lost its GPU then, so each wait has
+// its own.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

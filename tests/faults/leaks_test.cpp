@@ -25,8 +25,8 @@ constexpr int kBuilds = LENSLET_TEST_DEVICE == DeviceKind::kCuda ? 200 : 60;
 constexpr int64_t kFlat = int64_t{1} << 20;  // what may be gained: nothing that grows stays below it
 constexpr int64_t kBatch = 3;
 constexpr int kGoes = 3;
-// cuDNN 9.14 keeps 71 KiB of host memory of each set of engines it is asked for, two in an executable, when all of its objects are
-// destroyed again (a loop of nothing but cudnnBackend calls: 14,204 KiB in 200 goes, each time).
+// cuDNN 9.14 keeps 71 KiB of host memory of each set of engines it is asked for, two in an executable, when all of its
+// objects are destroyed again (a loop of nothing but cudnnBackend calls: 14,204 KiB in 200 goes, each time).
 constexpr int64_t kKeptByCudnn = 160 << 10;
 
 int64_t resident_bytes() {
@@ -47,8 +47,8 @@ struct Memory {
   int64_t buffers = static_cast<int64_t>(device_memory_taken(kDevice));
 };
 
-/// Growth that comes back each time is a leak; what comes once is a library's cache or, of a device's memory, which the driver
-/// tells for all programs together, somebody else's.
+/// Growth that comes back each time is a leak; what comes once is a library's cache or, of a device's memory, which the
+/// driver tells for all programs together, somebody else's.
 void expect_flat(const std::string& what, int times, const std::function<void(int)>& body,
                  int64_t host_bytes = kFlat) {
   body(times / 10);  // warms up

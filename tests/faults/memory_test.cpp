@@ -1,5 +1,5 @@
-// Too little memory on a device, simulated by a limit and, on a GPU, for real: the message has the bytes needed, the bytes
-// free and a batch that fits; nothing is left behind; the process goes on. Compiled once for each kind of device.
+// Too little memory on a device, simulated by a limit and, on a GPU, for real: the message has the bytes needed, the
+// bytes free and a batch that fits; nothing is left behind; the process goes on. Compiled once for each kind of device.
 #include <gtest/gtest.h>
 
 #include <climits>

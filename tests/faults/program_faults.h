@@ -12,7 +12,8 @@ namespace lenslet::test {
 /// The folder that {dir} stands for: data/ with 40 digits, removed at the end of the program.
 const std::string& faults_folder();
 
-/// "lenslet …" or "convbench …", blank-separated; {dir} and {source} are expanded. The stand-in modules are found first.
+/// "lenslet …" or "convbench …", blank-separated; {dir} and {source} are expanded. The stand-in modules are found
+/// first.
 ProgramRun run_with(const std::string& line, const std::map<std::string, std::string>& environment);
 
 /// A result file, which must say ERROR and have `reason` in its reason.

@@ -1,5 +1,5 @@
-// The programs on a GPU whose kernel writes where it must not, traps, hangs or cannot be launched: which layer, exit code 5,
-// and what was measured before. A process with a lost device ends by itself and says one line.
+// The programs on a GPU whose kernel writes where it must not, traps, hangs or cannot be launched: which layer, exit
+// code 5, and what was measured before. A process with a lost device ends by itself and says one line.
 #include <gtest/gtest.h>
 
 #include <fstream>

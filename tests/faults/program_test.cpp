@@ -1,5 +1,5 @@
-// The programs on the CPU: a backend that fails half-way, too little memory, a device that is not there. The GPU's side is
-// program_gpu_test.cpp.
+// The programs on the CPU: a backend that fails half-way, too little memory, a device that is not there. The GPU's side
+// is program_gpu_test.cpp.
 #include <gtest/gtest.h>
 
 #include <algorithm>

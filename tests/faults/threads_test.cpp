@@ -1,5 +1,5 @@
-// Executables in several host threads at once, on one device, on two, and on the CPU beside a GPU: every result bit for bit
-// that of one thread alone. Compiled once for each kind of device.
+// Executables in several host threads at once, on one device, on two, and on the CPU beside a GPU: every result bit for
+// bit that of one thread alone. Compiled once for each kind of device.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -158,7 +158,8 @@ TEST_P(FilterTasks, LargeOnesAreJudgedAnywhere) {
               [](int64_t, int64_t q, int64_t color) { return q == 0 && color == 1; });
 }
 
-// An algorithm that leaves a rounding error behind still gives the same bytes, also where a sum is half way between two.
+// An algorithm that leaves a rounding error behind still gives the same bytes, also where a sum is half way between
+// two.
 TEST_P(FilterTasks, WholeNumbersGiveTheSameBytesInSpiteOfRounding) {
   FilterTask task(noise_picture(40, 30, 5), find_filter("blur"), 1);
   const std::vector<float> y = right_output(task, 0);

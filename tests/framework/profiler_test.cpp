@@ -12,8 +12,8 @@
 namespace lenslet {
 namespace {
 
-// Of the total, that the rows may leave unexplained on a CPU; on a quiet one it is 1 % (docs/results). On a GPU it is 3 %:
-// tests/cli/bench_gpu_test.cpp.
+// Of the total, that the rows may leave unexplained on a CPU; on a quiet one it is 1 % (docs/results). On a GPU it is 3
+// %: tests/cli/bench_gpu_test.cpp.
 constexpr double kLargestResidual = 0.05;
 
 Profile profile_diamond(bool cold) {

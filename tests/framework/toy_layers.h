@@ -12,8 +12,8 @@
 
 namespace lenslet::toys {
 
-/// y = factor * x. Backends: "plain", which fuses ReLU and 2x2 max pooling, "staged", which fuses nothing and has a choice to
-/// make, and "refusing", which never serves.
+/// y = factor * x. Backends: "plain", which fuses ReLU and 2x2 max pooling, "staged", which fuses nothing and has a
+/// choice to make, and "refusing", which never serves.
 class ScaleLayer : public Layer {
  public:
   explicit ScaleLayer(float factor) : factor_(factor) {}

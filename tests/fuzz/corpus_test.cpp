@@ -1,4 +1,5 @@
-// Every fuzz target over its seeds and over the corpus in the tree, with any compiler: what a fuzzer once found stays mended.
+// Every fuzz target over its seeds and over the corpus in the tree, with any compiler: what a fuzzer once found stays
+// mended.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// From a picture to the model's 28x28 pixels. Three bytes say columns, rows and channels; pixels follow, again from their start
-// where there are too few.
+// From a picture to the model's 28x28 pixels. Three bytes say columns, rows and channels; pixels follow, again from
+// their start where there are too few.
 #include <algorithm>
 
 #include "models/digit_image.h"

@@ -1,6 +1,6 @@
 // Fuzz targets: each gives any bytes to one reader. The reader accepts them, and what it made keeps its promises, or it
-// refuses them with an error of Lenslet's. Anything else is a finding: another exception, a broken promise, a sanitizer's
-// report, memory or time without bound.
+// refuses them with an error of Lenslet's. Anything else is a finding: another exception, a broken promise, a
+// sanitizer's report, memory or time without bound.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ void require(bool holds, const std::string& promise);
 /// What every message of an error keeps: not empty, one line, no longer than a screen, and `origin` in it.
 void check_message(const std::string& message, const std::string& origin);
 
-/// Runs `read` and tells whether it accepted; an error of Lenslet's is a refusal. `origin` is the name that messages must
-/// carry; empty where the reader has none.
+/// Runs `read` and tells whether it accepted; an error of Lenslet's is a refusal. `origin` is the name that messages
+/// must carry; empty where the reader has none.
 template <typename Read>
 bool accepts(const std::string& origin, const Read& read) {
   try {

@@ -1,5 +1,5 @@
-// gzip. The first bytes choose the head's length and the size that the head "states"; by the third the rest is a gzip file,
-// or the content of one that is made here, so that streams with right checksums come often.
+// gzip. The first bytes choose the head's length and the size that the head "states"; by the third the rest is a gzip
+// file, or the content of one that is made here, so that streams with right checksums come often.
 #include "framework/io/gzip.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// libFuzzer's own mutations, and for PNG right checksums behind them: a chunk whose CRC does not fit is refused before any
-// decoder sees it, so without this the decoders would hardly be reached.
+// libFuzzer's own mutations, and for PNG right checksums behind them: a chunk whose CRC does not fit is refused before
+// any decoder sees it, so without this the decoders would hardly be reached.
 #include <zlib.h>
 
 #include <cstddef>

@@ -1,5 +1,6 @@
-// safetensors. The first byte says whether NaN and infinity are allowed; by its second bit the rest is a header without its
-// length, and as many zero bytes of data follow as the second byte says, so that the parser behind the length is reached.
+// safetensors. The first byte says whether NaN and infinity are allowed; by its second bit the rest is a header without
+// its length, and as many zero bytes of data follow as the second byte says, so that the parser behind the length is
+// reached.
 #include "framework/io/safetensors.h"
 
 #include <cmath>

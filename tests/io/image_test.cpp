@@ -63,7 +63,8 @@ TEST(Image, RefusesFilesOverTheLimit) {
                           "11 bytes, more than the 10");
 }
 
-// A stated limit is what counts then: any picture up to there is read, whatever file and memory that takes, and none beyond.
+// A stated limit is what counts then: any picture up to there is read, whatever file and memory that takes, and none
+// beyond.
 TEST(Image, ReadsUpToAStatedNumberOfPixels) {
   const ImageLimits few = ImageLimits::up_to(12);
   EXPECT_EQ(few.max_pixels, 12);
@@ -76,7 +77,8 @@ TEST(Image, ReadsUpToAStatedNumberOfPixels) {
   EXPECT_EQ(ImageLimits::up_to(INT64_MAX).max_pixels, ImageLimits::kMostPixels);
   EXPECT_EQ(ImageLimits::up_to(-1).max_pixels, 1);
 
-  // 16-bit RGBA takes 24 bytes a pixel to decode, 120 MB: more than the default allows, within what 5 million pixels get.
+  // 16-bit RGBA takes 24 bytes a pixel to decode, 120 MB: more than the default allows, within what 5 million pixels
+  // get.
   PngSpec spec;
   spec.width = 2500;
   spec.height = 2000;

@@ -1,4 +1,5 @@
-// Linear beside its subjects (subjects_test.cpp): every tile of a GPU, NaN, the order of values, what is preferred and refused.
+// Linear beside its subjects (subjects_test.cpp): every tile of a GPU, NaN, the order of values, what is preferred and
+// refused.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -34,8 +34,8 @@ TEST_F(Modules, AMissingModuleIsNamedWithItsFolder) {
   expect_error<UnavailableError>([] { Module::open("gemm_cublas"); }, folder_);
 }
 
-// Each backend of our own serves one of these in one math mode: some are for fp32 alone, some for tensor cores, some for
-// one group a channel.
+// Each backend of our own serves one of these in one math mode: some are for fp32 alone, some for tensor cores, some
+// for one group a channel.
 Support serves_any(const ConvBackendEntry& entry) {
   Support last = Support::no("");
   for (const char* problem : {"mb1ic1ih8oc1oh6kh3", "g4mb1ic4ih8oc4oh6kh3"}) {

@@ -1,5 +1,5 @@
-// Every backend of every layer on the long list of subjects, before the fp64 judge. Compiled once for each kind of device; a new
-// backend is tested without a change here.
+// Every backend of every layer on the long list of subjects, before the fp64 judge. Compiled once for each kind of
+// device; a new backend is tested without a change here.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Variants of the fused LeNet-5 under watch: what they read, how they are run, what is demanded of what they write. On the
-// kind of device that the test was compiled for.
+// Variants of the fused LeNet-5 under watch: what they read, how they are run, what is demanded of what they write. On
+// the kind of device that the test was compiled for.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -44,8 +44,8 @@ std::vector<uint8_t> run_batch(const Subject& subject, const std::string& varian
                                const std::vector<float>* images = nullptr);
 std::vector<float> as_logits(const std::vector<uint8_t>& bytes);
 
-/// The output of a large batch in which image i is distinct image i % kImages, put together on the device. Fails the test
-/// where an image has other bits at another place.
+/// The output of a large batch in which image i is distinct image i % kImages, put together on the device. Fails the
+/// test where an image has other bits at another place.
 std::vector<uint8_t> run_repeated(const Subject& subject, const std::string& variant,
                                   const FusedRequest& request);
 /// Holds the logits of the first distinct images to the judge's.

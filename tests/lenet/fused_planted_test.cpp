@@ -1,4 +1,5 @@
-// The judge of the fused variants bites: each of them with a fault planted in it is caught, whatever it reads and writes.
+// The judge of the fused variants bites: each of them with a fault planted in it is caught, whatever it reads and
+// writes.
 #include "tests/lenet/fused_fixture.h"
 #include "tests/support/planted_faults.h"
 

@@ -81,8 +81,8 @@ TEST_P(FusedBatch, PredictionsAreTheLogitsOwn) {
 INSTANTIATE_TEST_SUITE_P(Batches, FusedBatch, testing::ValuesIn(batches()),
                          [](const auto& instance) { return std::to_string(instance.param); });
 
-// Batches that give every block of every kernel a second turn, with a tail: what one turn leaves in shared memory the next
-// must not read, nor overwrite while others read it. racecheck finds a missing barrier in it.
+// Batches that give every block of every kernel a second turn, with a tail: what one turn leaves in shared memory the
+// next must not read, nor overwrite while others read it. racecheck finds a missing barrier in it.
 TEST_F(Fused, BlocksTakeSeveralTurns) {
   constexpr int64_t kMostImagesABlock = 96;  // 12 warps of 8; no kernel has more in a turn
   const int64_t blocks = kDevice.is_cuda() ? cuda_status().devices[0].multiprocessors : 1;

@@ -1,5 +1,5 @@
-// The latency modes and the resident kernel: the predictions of the layered plan, which golden_test.cpp compares with PyTorch's;
-// kernels that end and begin again; refusals.
+// The latency modes and the resident kernel: the predictions of the layered plan, which golden_test.cpp compares with
+// PyTorch's; kernels that end and begin again; refusals.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -33,8 +33,8 @@ void* operator new(std::size_t bytes, std::align_val_t alignment) {
 void operator delete(void* data, std::align_val_t) noexcept { std::free(data); }
 void operator delete(void* data, std::size_t, std::align_val_t) noexcept { std::free(data); }
 
-// What a Buffer calls on the CPU. This goes before the C library's and a sanitizer's; memalign() is left theirs, so that
-// free() knows what it gets.
+// What a Buffer calls on the CPU. This goes before the C library's and a sanitizer's; memalign() is left theirs, so
+// that free() knows what it gets.
 extern "C" int posix_memalign(void** data, std::size_t alignment, std::size_t bytes) noexcept {
   ++count;
   *data = memalign(alignment, bytes);

@@ -25,12 +25,12 @@ using Fault = std::function<void(const FaultyRun&)>;
 /// The operator with that fault in it; as it was where there is none.
 std::unique_ptr<Operator> with_fault(std::unique_ptr<Operator> right, const Fault& fault);
 
-/// Runs `judge` once as it is, which must find nothing, and once with each fault planted, which it must tell by the fault's
-/// words: a wrong element, a NaN, a small error, an element never written, writes outside the output and into the input, a
-/// result that another run does not repeat. `judge` runs operators that with_fault() made, on outputs in
+/// Runs `judge` once as it is, which must find nothing, and once with each fault planted, which it must tell by the
+/// fault's words: a wrong element, a NaN, a small error, an element never written, writes outside the output and into
+/// the input, a result that another run does not repeat. `judge` runs operators that with_fault() made, on outputs in
 /// reference::GuardedMemory as block 1 between its input and its workspace, and reports to GoogleTest.
-/// `wrong_value`: what the judge says of a value that is not right; `small_error`: one that it must see, as a share of the
-/// largest value.
+/// `wrong_value`: what the judge says of a value that is not right; `small_error`: one that it must see, as a share of
+/// the largest value.
 void expect_faults_seen(const std::string& wrong_value, double small_error,
                         const std::function<void(const Fault&)>& judge);
 

@@ -1,5 +1,5 @@
-// A GPU that runs nothing: the program's calls of the CUDA runtime succeed, its device memory is addresses alone, and its
-// launches are recorded. So what host code decides for a card can be tested without one. Programs that link
+// A GPU that runs nothing: the program's calls of the CUDA runtime succeed, its device memory is addresses alone, and
+// its launches are recorded. So what host code decides for a card can be tested without one. Programs that link
 // simulated_gpu.cpp pass its wrapped calls to the linker: lenslet_simulate_gpu() in tests/CMakeLists.txt.
 #pragma once
 

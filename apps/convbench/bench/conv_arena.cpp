@@ -10,8 +10,8 @@ namespace {
 
 using reference::GuardedMemory;
 
-// Multiply-adds of the fp64 reference for each input, about a hundredth of a second on one core; for a deep problem what
-// judged_macs() says. For what is pooled, which is judged once, fewer.
+// Multiply-adds of the fp64 reference for each input, about a hundredth of a second on one core; for a deep problem
+// what judged_macs() says. For what is pooled, which is judged once, fewer.
 constexpr int64_t kReferenceMacs = int64_t{1} << 22, kPooledMacs = int64_t{1} << 20;
 
 // Of input and output together; more is timed without copies, whose page-locked memory would take seconds to get.

@@ -1,5 +1,5 @@
-// What the rivals of one convolution problem share: data, memory on one device, and the judge. Rivals take turns, so one set
-// serves them all.
+// What the rivals of one convolution problem share: data, memory on one device, and the judge. Rivals take turns, so
+// one set serves them all.
 #pragma once
 
 #include <optional>
@@ -22,8 +22,8 @@ struct ConvEpilogue {
   std::string name() const;
 };
 
-/// Input, output and workspace of one problem, between canaries. What lies in them, and what must come out, says whoever
-/// derives from it.
+/// Input, output and workspace of one problem, between canaries. What lies in them, and what must come out, says
+/// whoever derives from it.
 class ConvArena {
  public:
   explicit ConvArena(const Conv2dProblem& problem) : problem_(problem) {}
@@ -35,12 +35,13 @@ class ConvArena {
   virtual const std::vector<float>& weights() const = 0;  // [K, C/G, R, S]
   /// [K]; null where the arena judges the convolution alone.
   virtual const float* bias() const { return nullptr; }
-  /// Judges an output of input number `round`, for a backend of that accuracy; what was written elsewhere is not its concern.
+  /// Judges an output of input number `round`, for a backend of that accuracy; what was written elsewhere is not its
+  /// concern.
   virtual Verdict judge(int round, const std::vector<float>& output, const ConvAccuracy& accuracy,
                         const ConvEpilogue& epilogue) = 0;
 
-  /// Throws MemoryError, with the bytes needed and free, where operands and workspace do not fit: before data are made for
-  /// nothing.
+  /// Throws MemoryError, with the bytes needed and free, where operands and workspace do not fit: before data are made
+  /// for nothing.
   static void demand_memory(const Conv2dProblem& problem, Device device, size_t workspace_bytes = 0);
   /// Device memory, once the largest workspace is known; page-locked host copies where `end_to_end`, up to
   /// 4 GiB. Throws MemoryError

@@ -47,8 +47,8 @@ struct ConvBenchRequest {
   std::function<void(const std::vector<ConvRival>&, Stream&)> together;
 };
 
-/// What --problem and --problems name, in order. Throws UsageError for a bad string, DataError for a list that cannot be
-/// read or holds none.
+/// What --problem and --problems name, in order. Throws UsageError for a bad string, DataError for a list that cannot
+/// be read or holds none.
 std::vector<Conv2dProblem> problems_from(const std::vector<std::string>& texts,
                                          const std::vector<std::string>& files);
 
@@ -58,8 +58,8 @@ std::vector<ConvCandidate> registry_candidates(DeviceKind kind, const std::vecto
                                                MathMode math, const std::vector<TensorLayout>& layouts);
 
 /// Rows for every candidate and cache state, in order: measured turn by turn, or with the reason why not. Fills
-/// ratio_to_cudnn from the fastest cuDNN row of the same math mode and cache state. One that fails while it is prepared is an
-/// ERROR row; throws DeviceError where the device is lost.
+/// ratio_to_cudnn from the fastest cuDNN row of the same math mode and cache state. One that fails while it is prepared
+/// is an ERROR row; throws DeviceError where the device is lost.
 std::vector<ResultRow> bench_conv(const ConvBenchRequest& request, BenchSession& session);
 
 /// The same, filed in the session; taken from the file that is resumed where that has all of it.

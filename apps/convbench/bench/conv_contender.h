@@ -20,8 +20,8 @@ class ConvContender : public Contender {
   ConvContender(std::string name, const ConvBackend& backend, MathMode math, ConvArena& arena,
                 size_t workspace_limit, Stream& stream, const std::string& choice = {},
                 const ConvEpilogue& epilogue = {});
-  /// Prepares what variants() then has, where the arena has a bias: with bias, with ReLU where the backend fuses it, and
-  /// with max pooling as well where it offers that. Before the arena is allocated. Throws as the constructor does.
+  /// Prepares what variants() then has, where the arena has a bias: with bias, with ReLU where the backend fuses it,
+  /// and with max pooling as well where it offers that. Before the arena is allocated. Throws as the constructor does.
   void prepare_variants();
 
   std::string name() const override { return concat(name_, " for ", arena_.problem().to_string()); }

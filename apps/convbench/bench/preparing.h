@@ -17,8 +17,8 @@ struct Refusal {
   std::string reason;
 };
 
-/// Calls `prepare`, unless Ctrl-C asked for the end, and turns what it throws into a refusal; nothing where it goes well. Throws DeviceError only where the
-/// device of `stream` is lost: then no other candidate can be prepared either.
+/// Calls `prepare`, unless Ctrl-C asked for the end, and turns what it throws into a refusal; nothing where it goes
+/// well. Throws DeviceError only where the device of `stream` is lost: then no other candidate can be prepared either.
 std::optional<Refusal> refusal_of(Stream& stream, const std::function<void()>& prepare);
 
 }  // namespace lenslet

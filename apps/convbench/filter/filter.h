@@ -22,13 +22,13 @@ struct Filter {
   std::vector<float> bank() const;
 };
 
-/// "edge": -1 around 8, what differs from its eight neighbours. "blur": 1 2 1 by 1 2 1, a sixteenth of it. "sharpen": the
-/// picture and what differs from its four neighbours. Any other text is the name of a file (read_filter). Throws
+/// "edge": -1 around 8, what differs from its eight neighbours. "blur": 1 2 1 by 1 2 1, a sixteenth of it. "sharpen":
+/// the picture and what differs from its four neighbours. Any other text is the name of a file (read_filter). Throws
 /// DataError.
 Filter find_filter(const std::string& name);
 
-/// Reads rows of decimal numbers, odd in number and length, up to 31 each; `#` begins a comment, a line `scale 0.0625` or
-/// `scale 1/16` sets the scale. Throws DataError with file and line.
+/// Reads rows of decimal numbers, odd in number and length, up to 31 each; `#` begins a comment, a line `scale 0.0625`
+/// or `scale 1/16` sets the scale. Throws DataError with file and line.
 Filter read_filter(const std::string& path);
 /// The same of a text; `origin` names it in messages.
 Filter parse_filter(const std::string& text, const std::string& origin);

@@ -1,5 +1,5 @@
-// A filter task as a problem that backends are measured on, and study C. What backends make of one picture is compared byte
-// by byte.
+// A filter task as a problem that backends are measured on, and study C. What backends make of one picture is compared
+// byte by byte.
 #pragma once
 
 #include <optional>
@@ -11,9 +11,9 @@
 
 namespace lenslet {
 
-/// Asks for rows of the task, with and without the copies from and to the host, on candidates that are still to be named. A
-/// backend whose picture is not the first one's is FAILED; `picture` becomes the first that passed and stays empty where none
-/// did. Both must outlive the request.
+/// Asks for rows of the task, with and without the copies from and to the host, on candidates that are still to be
+/// named. A backend whose picture is not the first one's is FAILED; `picture` becomes the first that passed and stays
+/// empty where none did. Both must outlive the request.
 ConvBenchRequest filter_request(FilterTask& task, std::optional<Image>& picture);
 
 /// Study C: noise pictures of these sizes, the edge filter, every backend, channels last where it serves that. Filed in

@@ -2,8 +2,8 @@
 //
 //   z[p, q, c] = sum over r, s of tap[r, s] * x[p * stride - R/2 + r, q * stride - S/2 + s, c], zeros outside
 //   byte = floor(scale * round(z) + 1/2) within 0 and 255
-// Where taps are integers z is one too, so that rounding it first takes away whatever an algorithm's arithmetic left behind:
-// the bytes are then the same on every backend, also on one that transforms tiles.
+// Where taps are integers z is one too, so that rounding it first takes away whatever an algorithm's arithmetic left
+// behind: the bytes are then the same on every backend, also on one that transforms tiles.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ class FilterTask {
   const std::vector<float>& weights() const noexcept { return weights_; }
   /// Input number `round` (variant_of), in that order of elements.
   std::vector<float> input(int round, TensorLayout layout) const;
-  /// Judges an output, of a large picture at random places and more of them at its edges, others for each input: the sums
-  /// against fp64 within the backend's bound, and the bytes. That the others are numbers is not its concern.
+  /// Judges an output, of a large picture at random places and more of them at its edges, others for each input: the
+  /// sums against fp64 within the backend's bound, and the bytes. That the others are numbers is not its concern.
   Verdict judge(int round, TensorLayout layout, const std::vector<float>& output,
                 const ConvAccuracy& accuracy);
   /// The output as a picture.

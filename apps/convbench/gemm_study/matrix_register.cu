@@ -2,8 +2,8 @@
 //
 // Eight floats that are read feed sixteen multiply-adds, where one thread an element reads two for one (V. Volkov,
 // J. Demmel, "Benchmarking GPUs to tune dense linear algebra", SC 2008). With few rows, as here where they are filters,
-// that reads B once for all of them, and shared memory has nothing to add. The study calls "register" a shared kernel that
-// keeps its one sum in a local variable; compilers do that anyway, and its times are those of "shared".
+// that reads B once for all of them, and shared memory has nothing to add. The study calls "register" a shared kernel
+// that keeps its one sum in a local variable; compilers do that anyway, and its times are those of "shared".
 #include "apps/convbench/gemm_study/matrix_kernels.h"
 
 namespace lenslet {
@@ -12,7 +12,8 @@ namespace {
 constexpr int kPatch = 4;   // elements along an edge of a thread's patch
 constexpr int kUnroll = 4;  // rows of B that a thread waits for at once
 
-/// Four neighbours of a row of `columns` floats from `column` on, zeros beyond its end; `vector`: rows are whole float4.
+/// Four neighbours of a row of `columns` floats from `column` on, zeros beyond its end; `vector`: rows are whole
+/// float4.
 __device__ __forceinline__ float4 load_four(const float* row, int column, int columns, bool vector) {
   if (vector) return __ldg(reinterpret_cast<const float4*>(row + column));
   float four[kPatch];

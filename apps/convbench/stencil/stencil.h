@@ -1,5 +1,5 @@
-// One filter over a signal or an image: the convolution of textbooks (D. Kirk, W. Hwu, I. El Hajj, "Programming Massively
-// Parallel Processors", 4th ed., 2022, chapter 7), without channels.
+// One filter over a signal or an image: the convolution of textbooks (D. Kirk, W. Hwu, I. El Hajj, "Programming
+// Massively Parallel Processors", 4th ed., 2022, chapter 7), without channels.
 //
 //   1D: y[i]    = sum over t of    w[t]    * x[i + t - before]
 //   2D: y[p, q] = sum over s, t of w[s, t] * x[p + s - before, q + t - before]

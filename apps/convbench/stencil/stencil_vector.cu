@@ -1,9 +1,9 @@
 // Several outputs a thread: what the textbook's three kernels leave on the table.
 //
-// A thread computes four neighbours (in 2D, of several rows), so that an element loaded once feeds several outputs from a
-// register; elements come four at a time as float4, through L1, which holds the halo of neighbouring threads without a
-// barrier; the taps are known to the compiler, so that nothing is left of the loops; and only threads at an edge ask where
-// the edge is.
+// A thread computes four neighbours (in 2D, of several rows), so that an element loaded once feeds several outputs from
+// a register; elements come four at a time as float4, through L1, which holds the halo of neighbouring threads without
+// a barrier; the taps are known to the compiler, so that nothing is left of the loops; and only threads at an edge ask
+// where the edge is.
 #include <array>
 
 #include "apps/convbench/stencil/constant_filter.cuh"
@@ -22,8 +22,8 @@ void upload(const float* filter, int count, Stream& stream) {
 constexpr unsigned kLine = 256;
 constexpr int kColumns = 4;
 
-/// Elements from `column` - before on of one row, enough for four neighbouring outputs; zeros where `outside`; `column` is a
-/// multiple of 4. kInner: all of them exist, and the row begins at a multiple of 16 bytes.
+/// Elements from `column` - before on of one row, enough for four neighbouring outputs; zeros where `outside`; `column`
+/// is a multiple of 4. kInner: all of them exist, and the row begins at a multiple of 16 bytes.
 template <Boundary kBoundary, int kTaps, bool kInner>
 __device__ __forceinline__ void load_neighbours(const float* row, bool outside, int column, int width,
                                                 float (&values)[kColumns + kTaps - 1]) {

@@ -1,4 +1,5 @@
-// Pipeline: a batch in parts, each copied in from page-locked memory, convolved and copied out, on one stream or several.
+// Pipeline: a batch in parts, each copied in from page-locked memory, convolved and copied out, on one stream or
+// several.
 #pragma once
 
 #include <functional>
@@ -26,27 +27,27 @@ class Pipeline {
  public:
   static constexpr MathMode kMath = MathMode::kFp32;
 
-  /// Prepares as many lanes as the largest number of streams, all with the first one's choice, for `parts` parts. Throws
-  /// UnavailableError, MemoryError.
+  /// Prepares as many lanes as the largest number of streams, all with the first one's choice, for `parts` parts.
+  /// Throws UnavailableError, MemoryError.
   Pipeline(const std::string& name, const ConvBackend& backend, const Conv2dProblem& part, int parts,
            int lanes, const BenchOptions& options, Device device);
 
   std::vector<std::unique_ptr<Lane>>& lanes() noexcept { return lanes_; }
   const ConvKernel& kernel() const noexcept { return lanes_.front()->contender.kernel(); }
 
-  /// The whole batch over the first `streams` lanes; returns when all of it is done. Throws DeviceError also for a launch
-  /// that nobody asked about.
+  /// The whole batch over the first `streams` lanes; returns when all of it is done. Throws DeviceError also for a
+  /// launch that nobody asked about.
   void pass(int streams);
   /// Nanoseconds that one stream takes for all parts of one kind, by events.
   double copy_in_ns();
   double compute_ns();
   double copy_out_ns();
-  /// What each stream did when, from one pass with events inside. A span begins when its stream reaches it: where a copy
-  /// waits for another one in the same direction, the wait is in its span.
+  /// What each stream did when, from one pass with events inside. A span begins when its stream reaches it: where a
+  /// copy waits for another one in the same direction, the wait is in its span.
   std::vector<TraceStream> timeline(int streams, double offset_ns, double* end_ns);
 
-  /// Brings input number `round` into the host's memory and poisons all that the lanes have, so that nothing of an earlier
-  /// pass can be taken for this one's.
+  /// Brings input number `round` into the host's memory and poisons all that the lanes have, so that nothing of an
+  /// earlier pass can be taken for this one's.
   void load(int round);
   void poison_lanes();
   float* output() noexcept { return static_cast<float*>(host_y_.data()); }
@@ -72,8 +73,8 @@ class Pipeline {
   int loaded_ = -1;
 };
 
-/// The whole batch over some streams, from host to host: to its judge a contender that returns when it is done, as one on
-/// the CPU does.
+/// The whole batch over some streams, from host to host: to its judge a contender that returns when it is done, as one
+/// on the CPU does.
 class PassContender : public Contender {
  public:
   PassContender(Pipeline& pipeline, int streams) : pipeline_(pipeline), streams_(streams) {}
