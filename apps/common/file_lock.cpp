@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 
 #include "framework/error.h"
 #include "framework/text.h"
@@ -15,9 +14,8 @@
 namespace lenslet {
 
 FileLock::FileLock(const std::string& path) {
-  std::error_code unreachable;
-  const std::filesystem::path real = std::filesystem::weakly_canonical(path, unreachable);
-  const std::string name = (unreachable ? path : real.string()) + ".lenslet-lock";
+  const std::string real = resolved_path(path);
+  const std::string name = (real.empty() ? path : real) + ".lenslet-lock";
   while (true) {
     const SignalsHeld held;
     descriptor_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);

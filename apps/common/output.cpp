@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <filesystem>
 #include <map>
 
 #include "apps/common/text.h"
@@ -73,10 +72,9 @@ void demand_different_files(const std::vector<NamedFile>& outputs, const std::ve
         existing.emplace(std::pair(status.st_dev, status.st_ino), &output);
       continue;
     }
-    std::error_code unreachable;  // who opens it will say why
-    std::filesystem::path place = std::filesystem::weakly_canonical(output.second, unreachable);
-    if (unreachable) place = std::filesystem::absolute(output.second, unreachable).lexically_normal();
-    const auto [first, added] = names.emplace(place.string(), &output);
+    std::string place = resolved_path(output.second);
+    if (place.empty()) place = output.second;  // links in a circle: opening it tells so
+    const auto [first, added] = names.emplace(place, &output);
     const bool there = ::stat(output.second.c_str(), &status) == 0;
     if (!added && (!there || S_ISREG(status.st_mode)))
       throw same(*first->second, output, ": give each its own");

@@ -59,19 +59,6 @@ std::string folder_of(const std::string& path) {
 
 constexpr int kMaxLinks = 40;  // the limit of the operating system
 
-// The final name of a chain of links, which need not exist yet; an empty name and errno if the chain is a loop.
-std::string linked_name(std::string path) {
-  char target[4096];
-  for (int links = 0; links < kMaxLinks; ++links) {
-    const ssize_t length = ::readlink(path.c_str(), target, sizeof target);
-    if (length <= 0) return path;
-    const std::string next(target, static_cast<size_t>(length));
-    path = next.front() == '/' ? next : folder_of(path) + next;
-  }
-  errno = ELOOP;
-  return {};
-}
-
 // Waits until a non-blocking descriptor is ready; an interruption ends the wait too.
 void wait_for(int descriptor, short events) noexcept {
   pollfd waiting = {descriptor, events, 0};
@@ -105,6 +92,26 @@ int named_descriptor(const std::string& path) {
 }
 
 }  // namespace
+
+std::string resolved_path(const std::string& path) {
+  std::string name = path;
+  char target[4096];
+  int links = 0;
+  for (ssize_t length; (length = ::readlink(name.c_str(), target, sizeof target)) > 0; ++links) {
+    if (links == kMaxLinks) {
+      errno = ELOOP;
+      return {};
+    }
+    const std::string next(target, static_cast<size_t>(length));
+    name = next.front() == '/' ? next : folder_of(name) + next;
+  }
+  const std::string folder = folder_of(name);
+  const std::unique_ptr<char, decltype(&std::free)> real(
+      ::realpath(folder.empty() ? "." : folder.c_str(), nullptr), &std::free);
+  if (!real) return name;
+  const std::string place = real.get();
+  return (place == "/" ? place : place + "/") + name.substr(folder.size());
+}
 
 std::vector<uint8_t> read_file(const std::string& path, size_t max_bytes) {
   return read_file(path, [max_bytes](const std::vector<uint8_t>&) { return max_bytes; });
@@ -234,26 +241,15 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
     if (descriptor_ < 0) fail(errno);
     return;
   }
-  if (exists) {
-    if (::access(path.c_str(), W_OK) != 0) fail(errno);
-    // A symbolic link is kept: the file that it names is replaced.
-    const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
-    if (!real) fail(errno);
-    path_ = real.get();
-  } else {
-    std::string target = linked_name(path);
-    if (target.empty() && !path.empty()) fail(errno);
-    path_ = std::move(target);
-  }
-  std::string name = folder_of(path_) + ".lenslet-XXXXXX";  // short, so that it fits wherever path_ does
+  if (exists && ::access(path.c_str(), W_OK) != 0) fail(errno);
+  // A symbolic link is kept: the file that it names is replaced or created.
+  target_ = resolved_path(path);
+  if (target_.empty() && !path.empty()) fail(errno);
+  std::string name = folder_of(target_) + ".lenslet-XXXXXX";  // short, so that it fits wherever target_ does
   {
     const SignalsHeld held;
     descriptor_ = ::mkostemp(name.data(), O_CLOEXEC);
-    if (descriptor_ < 0) {
-      const int error = errno;
-      path_ = path;
-      fail(error);
-    }
+    if (descriptor_ < 0) fail(errno);
     temporary_.emplace(name);
   }
   // mkostemp creates files readable only by their owner. The output gets the rights of the file that it replaces, or
@@ -292,7 +288,7 @@ void OutputFile::commit() {
   flush();
   const int closed = ::close(descriptor_);
   descriptor_ = -1;
-  if (closed != 0 || (temporary_ && ::rename(temporary_->path().c_str(), path_.c_str()) != 0)) fail(errno);
+  if (closed != 0 || (temporary_ && ::rename(temporary_->path().c_str(), target_.c_str()) != 0)) fail(errno);
   if (temporary_) temporary_->release();
 }
 

@@ -61,6 +61,10 @@ class ClosedPipe : public OutputError {
   ClosedPipe() : OutputError("the reader of the output went away") {}
 };
 
+/// The file that OutputFile(path) creates or replaces: follows every link, also a last one whose target does not exist yet.
+/// Returns `path` with its last links followed if the folder does not exist. Empty, with errno set, for a loop of links.
+std::string resolved_path(const std::string& path);
+
 /// Writes all bytes and waits if a non-blocking descriptor is full. Returns 0 or errno.
 int write_all(int descriptor, const char* data, size_t size) noexcept;
 
@@ -89,7 +93,7 @@ class OutputFile {
   void flush();
   [[noreturn]] void fail(int error) const;
 
-  std::string path_, buffer_;
+  std::string path_, target_, buffer_;       // target_: resolved_path(path_)
   std::optional<UnfinishedFile> temporary_;  // none for a stream
   bool standard_output_ = false;
   int descriptor_ = -1;

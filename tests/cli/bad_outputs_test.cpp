@@ -93,6 +93,16 @@ constexpr BadInput kOutputs[] = {
      "convbench run --device cpu --problems {dir}/problems/good.txt --json {dir}/out/x.json --report "
      "problems/good.txt",
      kUsage, "--problems and --report name the same file"},
+    {"two_outputs_through_a_dangling_link",
+     "lenslet eval --device cpu --data {dir}/data --json {dir}/out/made.json --csv {dir}/out/dangling",
+     kUsage, "--json and --csv name the same file|out/dangling"},
+    {"two_dangling_links",
+     "lenslet classify --device cpu {dir}/pics/one.pgm --json out/dangling --csv {dir}/out/dangling_too",
+     kUsage, "--json and --csv name the same file|out/dangling_too"},
+    {"dangling_link_and_linked_folder",
+     "convbench run --device cpu --problem ic1ih8oc1kh1 --json {dir}/out/here/made.json --report "
+     "{dir}/out/dangling",
+     kUsage, "--json and --report name the same file|out/dangling"},
     {"two_outputs_are_standard_output",
      "lenslet eval --device cpu --data {dir}/data --json - --csv /dev/stdout", kUsage,
      "only one output can be '-'"},

@@ -137,26 +137,31 @@ INSTANTIATE_TEST_SUITE_P(Writers, ConcurrencyTest, testing::ValuesIn(kShared),
 // Both would read the file, add their rows and write it back, and the rows of the one that comes first would be lost.
 TEST(Resume, TwoRunsDoNotShareAFile) {
   const std::string file = fixture_folder() + "/out/both.json";
+  const std::string link = file + ".link";  // to a name that the first run has not made yet
+  fs::create_symlink("both.json", link);
   const std::string line =
-      "run --device cpu --threads 1 --backend direct --cache hot --warmup-ms 0 --resume --json " + file;
+      "run --device cpu --threads 1 --backend direct --cache hot --warmup-ms 0 --resume --json ";
+  const std::string short_run = " --min-time-ms 1 --problem ic1ih9oc1kh1";
   ProgramRun first;
   std::thread other([&] {
     ProgramOptions options;
     options.interrupt_after_s = 6;
-    first = convbench(line + " --min-time-ms 3600000 --problem ic64ih64oc64kh3", options);
+    first = convbench(line + file + " --min-time-ms 3600000 --problem ic64ih64oc64kh3", options);
   });
   for (int i = 0; i < 400 && !fs::exists(file + ".lenslet-lock"); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_TRUE(fs::exists(file + ".lenslet-lock"));
-  const ProgramRun second = convbench(line + " --min-time-ms 1 --problem ic1ih9oc1kh1");
+  for (const std::string& name : {file, link}) {
+    const ProgramRun second = convbench(line + name + short_run);
+    EXPECT_EQ(second.exit_code, 7) << second.out;
+    EXPECT_NE(second.err.find(name + ": another run with --resume"), std::string::npos) << second.err;
+  }
   other.join();
-  EXPECT_EQ(second.exit_code, 7) << second.out;
-  EXPECT_NE(second.err.find("both.json: another run with --resume"), std::string::npos) << second.err;
   EXPECT_EQ(first.exit_code, 130) << first.err;
   EXPECT_FALSE(fs::exists(file + ".lenslet-lock"));
   // The lock of a run that was killed holds nobody up.
   std::ofstream(file + ".lenslet-lock") << "";
-  const ProgramRun third = convbench(line + " --min-time-ms 1 --problem ic1ih9oc1kh1");
+  const ProgramRun third = convbench(line + file + short_run);
   EXPECT_NE(third.err.find("min_time_ms"), std::string::npos)
       << third.err;  // other settings: it read the file
   EXPECT_FALSE(fs::exists(file + ".lenslet-lock"));

@@ -31,6 +31,10 @@ class Folder {
     write_bench_files(path_);
     for (const char* name : {"out", "away", "full", "read_only", "locked"})
       fs::create_directories(fs::path(path_) / name);
+    const fs::path out = fs::path(path_) / "out";  // links to a file that is still to be made
+    fs::create_symlink("../out/made.json", out / "dangling");
+    fs::create_symlink(out / "dangling", out / "dangling_too");
+    fs::create_symlink(".", out / "here");
     fs::permissions(fs::path(path_) / "locked", fs::perms::owner_read | fs::perms::owner_exec);
   }
   ~Folder() {
