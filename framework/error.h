@@ -20,7 +20,7 @@ enum class ExitCode : int {
   kDevice = 5,        // CUDA or library error at run time
   kMemory = 6,        // out of memory or workspace
   kOutput = 7,        // output could not be written
-  kInterrupted = 130  // SIGINT or SIGTERM
+  kInterrupted = 130  // SIGINT, SIGTERM or SIGHUP
 };
 
 /// Base of every error Lenslet throws.

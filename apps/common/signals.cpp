@@ -2,7 +2,10 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
+#include <cstdint>
+#include <ctime>
 
 #include "apps/common/output.h"
 #include "framework/error.h"
@@ -13,14 +16,26 @@ namespace {
 
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
+// `timeout` sends its signal to the program and again to the program's process group, and a closed terminal may do the same.
+constexpr int64_t kOneRequestNs = 250'000'000;
+
 volatile std::sig_atomic_t first_signal = 0;
+std::atomic<int64_t> first_at_ns{0};
 std::string last_line;  // for the second signal; set before a handler can run
+
+int64_t now_ns() {
+  timespec now = {};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
+}
 
 extern "C" void on_signal(int signal) {
   if (first_signal == 0) {
+    first_at_ns = now_ns();
     first_signal = signal;
     return;
   }
+  if (signal == first_signal && now_ns() - first_at_ns < kOneRequestNs) return;
   remove_unfinished_files();
   write_standard_error(last_line);
   ::_exit(static_cast<int>(ExitCode::kInterrupted));

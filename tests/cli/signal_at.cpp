@@ -5,7 +5,7 @@
 // here on) or KIND:TEXT (the first whose text holds it). Kinds: open (of a file to read), print (to standard output or error),
 // clock (a look at it), create (of a temporary file), write (to a file), rename. LENSLET_TEST_SIGNAL is the signal's number,
 // LENSLET_TEST_SIGNAL_COUNT how many are sent at once [1]; every other one is SIGTERM, or SIGINT after SIGTERM, because two of
-// a kind that find the program holding signals off become one.
+// a kind that find the program holding signals off become one. LENSLET_TEST_SIGNAL_SAME sends one kind all the same.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/types.h>
@@ -28,7 +28,8 @@ bool started = false;
 void send_signal() {
   const char* const number = std::getenv("LENSLET_TEST_SIGNAL");
   const char* const count = std::getenv("LENSLET_TEST_SIGNAL_COUNT");
-  const int first = number ? std::atoi(number) : 0, other = first == SIGTERM ? SIGINT : SIGTERM;
+  const int first = number ? std::atoi(number) : 0;
+  const int other = std::getenv("LENSLET_TEST_SIGNAL_SAME") ? first : first == SIGTERM ? SIGINT : SIGTERM;
   for (int i = 0; first != 0 && i < (count ? std::atoi(count) : 1); ++i) {
     ::kill(::getpid(), i % 2 == 0 ? first : other);
   }

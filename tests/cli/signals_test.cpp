@@ -248,6 +248,29 @@ TEST(Signals, AHangupThatIsIgnoredStaysIgnored) {
   EXPECT_EQ(run.exit_code, 0) << run.err;
 }
 
+// `timeout -s HUP 10 convbench …` sends the signal to the program and to its process group, itself and the program again.
+TEST(Signals, OneSentTwiceAtOnceIsOneRequest) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const std::string file = fixture_folder() + "/out/once.json";
+    ProgramOptions options;
+    options.timeout_s = kPatienceSeconds;
+    options.environment = {{"LD_PRELOAD", LENSLET_SIGNAL_AT},
+                           {"LENSLET_TEST_SIGNAL", std::to_string(signal)},
+                           {"LENSLET_TEST_SIGNAL_AT", "print:ceilings,clock:30"},
+                           {"LENSLET_TEST_SIGNAL_COUNT", "2"},
+                           {"LENSLET_TEST_SIGNAL_SAME", "1"},
+                           {"ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0"}};
+    const ProgramRun run = convbench(
+        "run --device cpu --threads 1 --problem ic1ih28oc1kh3 --min-time-ms 3600000 --json " + file, options);
+    EXPECT_FALSE(run.timed_out);
+    EXPECT_EQ(run.exit_code, kInterrupted) << run.err;
+    EXPECT_NE(run.err.find("every file that was written is whole"), std::string::npos) << run.err;
+    std::ifstream written(file);
+    EXPECT_TRUE(nlohmann::json::accept(written)) << file;
+    fs::remove(file);
+  }
+}
+
 // Ctrl-C leaves a pipe into which nobody writes.
 TEST(Signals, AReadThatWaitsEnds) {
   ProgramOptions options;
