@@ -34,7 +34,7 @@ std::string own_file() {
 }
 
 std::vector<std::string> folders() {
-  if (const char* chosen = std::getenv("LENSLET_MODULE_PATH")) return {chosen};
+  if (const char* chosen = std::getenv("LENSLET_MODULE_PATH"); chosen && *chosen) return {chosen};
   const std::string here = code_folder();
   if (here.empty()) return {};
   // Beside it (a program with its modules in one folder), below it (the shared library, installed), from the folder of

@@ -6,9 +6,11 @@
 #include <algorithm>
 
 #include "framework/other_device.h"
+#include "framework/parallel.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/reference.h"
+#include "tests/support/in_child.h"
 
 namespace lenslet {
 namespace {
@@ -135,6 +137,59 @@ TEST(Conv2dLayer, EveryBackendComputes) {
       }
     }
   }
+}
+
+// OpenMP's threads are not in a forked child, whose next loop over several of them would wait for ever. A batch that is
+// split over the program's own threads uses one of OpenMP's each, and does survive.
+TEST(Conv2dLayer, OneDnnWithSeveralThreadsIsRefusedAfterAFork) {
+  const int before = num_threads();
+  set_num_threads(4);
+  const Conv2dLayer layer = make_layer("ic16ih32oc32kh3");
+  Stream stream(Device::cpu());
+  struct Prepared {
+    Tensor x, y;
+    std::unique_ptr<Operator> op;
+    Buffer workspace;
+  };
+  const auto prepare = [&](int64_t count) {
+    const OperatorRequest request = request_for(layer, {count, 16, 32, 32});
+    auto op = layer.prepare("onednn", request, stream);
+    const size_t bytes = op->workspace_bytes();
+    return Prepared{tensor_of({count, 16, 32, 32}, 3), Tensor(request.output), std::move(op),
+                    Buffer(Device::cpu(), bytes)};
+  };
+  const auto run = [&](Prepared& of) {
+    RunContext context{stream, of.workspace.data(), nullptr};
+    of.op->run({of.x.view()}, of.y.view(), context);
+    return std::vector<float>(of.y.data(), of.y.data() + of.y.shape().num_elements());
+  };
+  const OperatorRequest asked = request_for(layer, {1, 16, 32, 32});
+  if (const Support support = layer.supports("onednn", asked); !support) GTEST_SKIP() << support.reason();
+  Prepared one = prepare(1), many = prepare(8);
+  const std::vector<float> of_one = run(one), of_many = run(many);
+  const auto refused = [](const auto& body) {
+    try {
+      body();
+    } catch (const DeviceError& error) {
+      return std::string(error.what()).find("before this process was forked") != std::string::npos;
+    }
+    return false;
+  };
+  EXPECT_EQ(test::in_child([&] {
+              int failures = 0;
+              failures += refused([&] { run(one); }) ? 0 : 1;
+              failures += refused([&] { prepare(1); }) ? 0 : 2;
+              failures += run(many) == of_many ? 0 : 4;
+              Prepared fresh = prepare(8);
+              failures += run(fresh) == of_many ? 0 : 8;
+              set_num_threads(1);
+              Prepared alone = prepare(1);
+              failures += run(alone) == of_one ? 0 : 16;
+              return failures;
+            }),
+            0);
+  EXPECT_EQ(run(one), of_one) << "the parent goes on";
+  set_num_threads(before);
 }
 
 TEST(ConvRegistry, NamesTheLegalBackends) {

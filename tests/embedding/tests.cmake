@@ -5,6 +5,12 @@ lenslet_test(embedding_model SOURCES embedding/model_test.cpp embedding/passes_t
 lenslet_test(embedding_gpu SOURCES embedding/model_gpu_test.cpp DEPENDS lenslet_api GPU ALONE)
 lenslet_test(embedding_threads SOURCES embedding/threads_test.cpp DEPENDS lenslet_api)
 lenslet_test(embedding_host SOURCES embedding/host_test.cpp DEPENDS lenslet_shared)
+set(has_onednn 0)
+if(TARGET lenslet_module_conv_cpu_onednn)
+  set(has_onednn 1)
+  add_dependencies(test_embedding_host lenslet_module_conv_cpu_onednn lenslet_module_gemm_onednn)
+endif()
+target_compile_definitions(test_embedding_host PRIVATE LENSLET_TEST_HAS_ONEDNN=${has_onednn})
 lenslet_test(embedding_trace SOURCES embedding/trace_test.cpp DEPENDS lenslet_shared)
 lenslet_test(embedding_out_of_memory SOURCES embedding/out_of_memory_test.cpp DEPENDS lenslet_shared)
 

@@ -1,0 +1,27 @@
+// Runs a part of a test in a forked child.
+#pragma once
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+
+namespace lenslet::test {
+
+/// The wait status of a forked child that ends by exit() with what `body` returns. SIGALRM ends one that hangs.
+inline int in_child(const std::function<int()>& body) {
+  constexpr unsigned kDeadlineS = 100;
+  std::fflush(nullptr);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(kDeadlineS);
+    std::exit(body());
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  return status;
+}
+
+}  // namespace lenslet::test
