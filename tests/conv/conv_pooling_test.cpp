@@ -99,8 +99,10 @@ class ConvPooled : public OpenedConvBackend {
   /// Problems and windows that the backend fuses in fp32; the reason why not for the last one that it does not.
   std::vector<std::pair<Conv2dProblem, Pool2dWindow>> cases(std::string& reason) const {
     std::vector<std::pair<Conv2dProblem, Pool2dWindow>> cases;
-    for (const char* text : {"mb3ic1ih28oc6oh24kh5", "mb3ic6ih12oc16oh8kh5", "mb2ic3ih32oc3oh32kh3ph1",
-                             "mb2ic9ih13oc11kh3", "mb2ic4ih11oc5oh4kh4sh2"}) {
+    for (const char* text :
+         {"mb3ic1ih28oc6oh24kh5", "mb3ic6ih12oc16oh8kh5", "mb2ic3ih32oc3oh32kh3ph1", "mb2ic9ih13oc11kh3",
+          "mb2ic4ih11oc5oh4kh4sh2",
+          "mb1ic1ih6iw1400oc9kh3"}) {  // wider than one tile of the CPU's direct convolution
       const Conv2dProblem problem = Conv2dProblem::parse(text);
       for (const Pool2dWindow& window : kWindows) {
         Support can = backend_->supports(problem, MathMode::kFp32);

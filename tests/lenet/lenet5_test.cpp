@@ -49,6 +49,21 @@ TEST(Lenet5, ListsEverythingThatIsWrongWithTheWeights) {
   expect_error<DataError>(make, "unexpected fc4.weight [2x2]");
 }
 
+// Programs shorten their line; a message that C++ catches is bounded where it is made.
+TEST(Lenet5, ListsNoMoreTensorsThanCanBeRead) {
+  Safetensors weights = default_weights();
+  for (int i = 0; i < 3000; ++i)
+    weights.tensors["t" + std::to_string(i) + std::string(150, 'x')] = Tensor({1});
+  try {
+    make_lenet5(weights, "w.safetensors");
+    FAIL() << "3000 tensors too many";
+  } catch (const DataError& error) {
+    const std::string message = error.what();
+    EXPECT_LT(message.size(), 3000u);
+    EXPECT_NE(message.find("; and 2976 more"), std::string::npos) << message;
+  }
+}
+
 TEST(Lenet5, NormalisesAsTheTrainingDid) {
   const Safetensors& golden = golden_activations();
   const Tensor& bytes = golden.tensors.at("input_u8");
