@@ -31,9 +31,9 @@ std::string code_folder();
 /// An opened shared object; it is never closed.
 class Module {
  public:
-  /// Opens `lenslet_<name>.so` once per process. Searches LENSLET_MODULE_PATH; if it is unset or empty, the folder of the program or
-  /// library that contains this code, `lenslet/` beside it, and where `cmake --install` puts modules relative to the
-  /// programs. Throws UnavailableError with the loader's reason.
+  /// Opens `lenslet_<name>.so` once per process. Searches LENSLET_MODULE_PATH; if it is unset or empty, the folder of
+  /// the program or library that contains this code, `lenslet/` beside it, and where `cmake --install` puts modules
+  /// relative to the programs. Throws UnavailableError with the loader's reason.
   static const Module& open(const std::string& name);
   /// The modules opened so far, in order of their names; opens none.
   static std::vector<const Module*> opened();

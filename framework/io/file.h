@@ -61,8 +61,9 @@ class ClosedPipe : public OutputError {
   ClosedPipe() : OutputError("the reader of the output went away") {}
 };
 
-/// The file that OutputFile(path) creates or replaces: follows every link, also a last one whose target does not exist yet.
-/// Returns `path` with its last links followed if the folder does not exist. Empty, with errno set, for a loop of links.
+/// The file that OutputFile(path) creates or replaces: follows every link, also a last one whose target does not
+/// exist yet. Returns `path` with its last links followed if the folder does not exist. Empty, with errno set, for a
+/// loop of links.
 std::string resolved_path(const std::string& path);
 
 /// Writes all bytes and waits if a non-blocking descriptor is full. Returns 0 or errno.
