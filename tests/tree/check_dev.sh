@@ -154,7 +154,7 @@ not_called apt-get
 stand_in python3 <<'STAND_IN'
 case $* in
   *--tests*) echo "$ANSWER" ;;
-  *--sources*) printf 'framework/a.cpp\nframework/b.cpp\n' ;;
+  *--sources*) [ "${BREAK:-}" != history ] && printf 'framework/a.cpp\nframework/b.cpp\n' ;;
 esac
 STAND_IN
 ANSWER=$'2 of 9 tests are affected\ntests/test_a tests/test_b\n^(a|b)$' expect 0 '2 of 9 tests' staged test --affected
@@ -187,6 +187,9 @@ called 'tidy .*framework/a.cpp'
 called 'tidy .*framework/b.cpp'
 BREAK='' expect 0 'no time left for 2 files: framework/a.cpp framework/b.cpp' staged lint --seconds 0
 not_called 'tidy'
+BREAK=history expect 0 'what changed is unknown' staged lint
+not_called 'tidy'
+BREAK=history expect 1 '' staged lint --base HEAD~1
 BREAK=text expect 1 'lint found faults: text' staged lint
 called 'tidy .*framework/b.cpp'
 BREAK=tidy expect 1 'lint found faults: clang-tidy' staged lint
