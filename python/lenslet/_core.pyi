@@ -36,7 +36,7 @@ class Model:
             workspace_limit: Bytes of scratch memory that a layer may take.
 
         Raises:
-            UsageError: An option says nothing.
+            UsageError: An invalid option value.
             DataError: The file is not there, is no safetensors file, or holds no LeNet-5.
             UnavailableError: The device, backend or math mode cannot serve; the message says why.
             OutOfMemoryError: The device's memory does not suffice.

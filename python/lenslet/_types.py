@@ -65,7 +65,7 @@ class Error(Exception):
 
 
 class UsageError(Error, ValueError):
-    """An argument says nothing: an unknown name, a number out of range."""
+    """An invalid argument: an unknown name, a number out of range."""
 
 
 class DataError(Error, ValueError):
