@@ -1,8 +1,7 @@
 // The script is a table, one row an option of a command, and a reader of the table that is the same for every program.
 #include <utility>
 
-#include "apps/common/completion.h"
-#include "framework/error.h"
+#include "apps/common/cli_description.h"
 
 namespace lenslet {
 namespace {
@@ -86,9 +85,9 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-std::string option_names(const std::vector<OptionDescription>& options) {
+std::string option_names(const std::vector<Option>& options) {
   std::vector<std::string> names;
-  for (const OptionDescription& option : options) {
+  for (const Option& option : options) {
     names.insert(names.end(), option.names.begin(), option.names.end());
   }
   return joined(names);
@@ -116,8 +115,7 @@ class Cases {
 };
 
 // "words='fp32 tf32 fp16'", what _NAME_value sets for the option, and for each of its keys.
-void add_values(const std::string& command, const std::string& name, const OptionDescription& option,
-                Cases& cases) {
+void add_values(const std::string& command, const std::string& name, const Option& option, Cases& cases) {
   const ValueChoices choices = value_choices(option);
   std::string body;
   if (!choices.words.empty()) body += " words=" + quoted(joined(choices.words));
@@ -135,24 +133,24 @@ void add_values(const std::string& command, const std::string& name, const Optio
 
 }  // namespace
 
-std::string bash_completion(const ProgramDescription& program) {
+std::string bash_completion(const Program& program) {
   const std::string& name = program.name;
   std::string script = concat("# bash completion of ", name, " ", program.version, ", as '", name,
                               " completion bash' prints it.\n\n", "# The options of a command.\n_", name,
                               "_options() {\n  case $1 in\n");
   script += concat("    '') echo ", quoted(option_names(program.options)), " ;;\n");
   std::vector<std::string> commands;
-  for (const CommandDescription& command : program.commands) {
+  for (const Command& command : program.commands) {
     commands.push_back(command.name);
     script += concat("    ", command.name, ") echo ", quoted(option_names(command.options)), " ;;\n");
   }
   Cases values;
-  for (const CommandDescription& command : program.commands) {
-    for (const OptionDescription& option : command.options) {
+  for (const Command& command : program.commands) {
+    for (const Option& option : command.options) {
       if (option.placeholder.empty()) continue;
       for (const std::string& spelled : option.names) add_values(command.name, spelled, option, values);
     }
-    for (const OptionDescription& argument : command.arguments) {
+    for (const Option& argument : command.arguments) {
       add_values(command.name, "", argument, values);
     }
   }

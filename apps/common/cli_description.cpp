@@ -30,7 +30,7 @@ void read_part(const std::string& part, ValueChoices& choices) {
 
 }  // namespace
 
-ValueChoices value_choices(const OptionDescription& option) {
+ValueChoices value_choices(const Option& option) {
   ValueChoices choices;
   size_t begin = 0;
   while (begin < option.placeholder.size()) {
@@ -38,8 +38,11 @@ ValueChoices value_choices(const OptionDescription& option) {
     if (end > begin) read_part(option.placeholder.substr(begin, end - begin), choices);
     begin = end + 1;
   }
-  for (const std::string& word : option.suggestions.words) add_word(choices.words, word);
-  choices.keys = option.suggestions.keys;
+  if (option.value) {
+    const Suggestions more = option.value->suggestions();
+    for (const std::string& word : more.words) add_word(choices.words, word);
+    choices.keys = more.keys;
+  }
   return choices;
 }
 
@@ -56,16 +59,15 @@ const std::vector<std::pair<int, std::string>>& exit_codes() {
   return codes;
 }
 
-std::string closing_words(const std::string& example,
-                          const std::vector<std::pair<std::string, std::string>>& environment) {
-  constexpr size_t kWidth = 110;
-  std::string text = concat("Every command has --help with examples, such as: ", example, "\n\n");
-  if (!environment.empty()) text += "Environment:\n";
-  for (const auto& [variable, meaning] : environment) {
-    text += concat("  ", variable, std::string(variable.size() < 30 ? 32 - variable.size() : 2, ' '), meaning,
-                   "\n");
+std::string closing_words(const Program& program) {
+  constexpr size_t kWidth = 100, kColumn = 32;
+  std::string text =
+      concat("Every command has --help with examples, such as: ", program.example, "\n\nEnvironment:\n");
+  for (const auto& [variable, meaning] : program.environment) {
+    text += concat("  ", variable, std::string(kColumn - std::min(variable.size(), kColumn - 2), ' '),
+                   meaning, "\n");
   }
-  if (!environment.empty()) text += "\n";
+  text += "\n";
   std::string line = "Exit codes:";
   for (const auto& [code, meaning] : exit_codes()) {
     const std::string item =

@@ -2,13 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <limits>
-#include <map>
 
-#include "apps/common/completion.h"
 #include "apps/common/environment.h"
-#include "apps/common/man_page.h"
-#include "apps/common/option_values.h"
 #include "apps/common/output.h"
 #include "apps/common/text.h"
 #include "framework/backend_spec.h"
@@ -17,61 +12,21 @@
 #include "framework/device_memory.h"
 
 namespace lenslet {
-
-struct Command::Handle {
-  CLI::App* app;
-  std::map<std::string, std::function<Suggestions()>> suggestions;  // by option
-};
-
-struct CommandLine::State {
-  CLI::App app;
-  std::string program, example;
-  struct Entry {
-    Command::Handle handle;
-    std::function<ExitCode()> run;
-    // Instead of `run`: text about the command line itself, made while parsing.
-    std::function<std::string()> print;
-  };
-  std::vector<std::unique_ptr<Entry>> entries;
-  std::vector<std::pair<std::string, std::string>> environment;
-  std::vector<std::string> shells;  // arguments of `completion`
-
-  State(const std::string& name, const std::string& description) : app(description, name), program(name) {}
-  Entry& add(const std::string& name, const std::string& help) {
-    entries.push_back(std::make_unique<Entry>());
-    entries.back()->handle.app = app.add_subcommand(name, help);
-    return *entries.back();
-  }
-  void add_own_commands();
-  std::string completion() const;
-  ProgramDescription describe() const;
-  std::vector<std::string> names() const {
-    std::vector<std::string> names;
-    for (const auto& entry : entries) names.push_back(entry->handle.app->get_name());
-    return names;
-  }
-};
-
 namespace {
 
-constexpr double kHourMs = 3.6e6;
+constexpr size_t kHelpColumn = 34, kHelpWidth = 100;
 
-OptionDescription describe_option(const CLI::Option& option) {
-  OptionDescription result;
-  for (const std::string& name : option.get_snames()) result.names.push_back("-" + name);
-  for (const std::string& name : option.get_lnames()) result.names.push_back("--" + name);
-  if (result.names.empty()) result.names.push_back(option.get_name());
-  if (option.get_items_expected_max() > 0) result.placeholder = option.get_type_name();
-  result.help = option.get_description();
-  result.repeated = option.get_items_expected_max() > 1;
-  return result;
-}
+// Of `completion`, and of `man`, which has no options.
+struct OwnOptions {
+  std::vector<std::string> shells;
+};
+ExitCode run_nothing(const OwnOptions&) { return ExitCode::kOk; }
 
-CLI::Option* add_option(CLI::App& app, const std::string& name, const std::string& placeholder,
-                        const std::string& help, Command::Read read) {
-  return app.add_option_function<std::string>(name, std::move(read), help)
-      ->type_name(placeholder)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+std::function<ExitCode()> printing(const std::string& text) {
+  return [text] {
+    write_standard_output(text);
+    return ExitCode::kOk;
+  };
 }
 
 std::string nearest_hint(const std::string& word, const std::vector<std::string>& candidates) {
@@ -86,182 +41,88 @@ std::string hint_and_help(const std::string& word, const std::vector<std::string
   return concat(hint, hint.empty() ? "; see " : " See ", command, " --help");
 }
 
-std::vector<std::string> flag_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return names;
-}
-
-// "--limit: 1 required TEXT missing" and the like; long ones are cut, an argument may have any length.
+// CLI11's messages quote arguments, which may have any length.
 std::string one_line(std::string text) {
   constexpr size_t kLongest = 300;
   text = printable(text);
   return text.size() > kLongest ? text.substr(0, kLongest) + "..." : text;
 }
 
-// What CLI11 could not place. Only the flag's name matters for the nearest match, not its value.
-[[noreturn]] void throw_unexpected(const CLI::App& app, const CLI::App& subcommand) {
-  const std::vector<std::string> extras = app.remaining(true);
-  std::string word = extras.empty() ? std::string() : extras.front();
-  for (const std::string& extra : extras) {
-    if (extra.size() > 1 && extra[0] == '-') {
-      word = extra;
-      break;
+// Lines that fit behind the names of the options.
+std::string wrapped(const std::string& text) {
+  std::string result;
+  size_t used = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    const size_t length = end - begin;
+    if (used > 0) {
+      const bool fits = used + 1 + length <= kHelpWidth - kHelpColumn;
+      result += fits ? ' ' : '\n';
+      used = fits ? used + 1 : 0;
     }
-  }
-  if (word.size() < 2 || word[0] != '-') {
-    throw UsageError(concat(subcommand.get_name(), " does not take the argument '", one_line(word), "'"));
-  }
-  word = word.substr(0, word.find('='));
-  throw UsageError(concat(
-      subcommand.get_name(), " has no option ", one_line(word),
-      hint_and_help(word, flag_names(subcommand), concat(app.get_name(), " ", subcommand.get_name()))));
-}
-
-}  // namespace
-
-void CommandLine::State::add_own_commands() {
-  Entry& shell = add("completion", "Print a completion script for bash or zsh");
-  shell.print = [this] { return completion(); };
-  Command command(&shell.handle);
-  command.arguments("shell", "bash|zsh", shells, "the shell that reads the script");
-  command.footer(concat("Examples:\n  ", program,
-                        " completion bash > ~/.local/share/bash-completion/completions/", program, "\n  ",
-                        program, " completion zsh > ~/.zfunc/_", program,
-                        "\nThe folder for zsh has to be in $fpath before compinit runs."));
-  Entry& manual = add("man", "Print the manual page");
-  manual.print = [this] { return man_page(describe()); };
-  Command(&manual.handle).footer(concat("Example:\n  ", program, " man | man -l -"));
-}
-
-std::string CommandLine::State::completion() const {
-  if (shells == std::vector<std::string>{"bash"}) return bash_completion(describe());
-  if (shells == std::vector<std::string>{"zsh"}) return zsh_completion(describe());
-  throw UsageError(concat("completion expects one shell, bash or zsh, found ",
-                          shells.empty()      ? std::string("none")
-                          : shells.size() > 1 ? concat(shells.size(), " words")
-                                              : concat("'", one_line(shells.front()), "'")));
-}
-
-ProgramDescription CommandLine::State::describe() const {
-  ProgramDescription result{program, app.get_description(), program_version(), program_date(), {},
-                            {},      environment,           exit_codes()};
-  for (const CLI::Option* option : app.get_options()) result.options.push_back(describe_option(*option));
-  for (const auto& entry : entries) {
-    const CLI::App& sub = *entry->handle.app;
-    CommandDescription command{sub.get_name(), sub.get_description(), {}, {}, sub.get_footer()};
-    for (const CLI::Option* option : sub.get_options()) {
-      OptionDescription described = describe_option(*option);
-      const auto found = entry->handle.suggestions.find(described.names.back());
-      if (found != entry->handle.suggestions.end()) described.suggestions = found->second();
-      (option->get_positional() ? command.arguments : command.options).push_back(std::move(described));
-    }
-    result.commands.push_back(std::move(command));
+    result.append(text, begin, length);
+    used += length;
+    begin = end + 1;
   }
   return result;
 }
 
-void Command::option(const std::string& name, const std::string& placeholder, const std::string& help,
-                     Read read) {
-  add_option(*handle_->app, name, placeholder, help, std::move(read));
-}
-
-void Command::repeated(const std::string& name, const std::string& placeholder, const std::string& help,
-                       Read read) {
-  handle_->app
-      ->add_option_function<std::vector<std::string>>(
-          name,
-          [read = std::move(read)](const std::vector<std::string>& values) {
-            for (const std::string& value : values) read(value);
-          },
-          help)
-      ->type_name(placeholder)
-      ->type_size(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-}
-
-void Command::text(const std::string& name, const std::string& placeholder, std::string& target,
-                   const std::string& help) {
-  option(name, placeholder, help, [&target, name](const std::string& value) {
-    if (value.empty()) throw UsageError(concat(name, " expects a value, found an empty text"));
-    target = value;
+// What CLI11 could not place. Only an option's name matters for the nearest match, not its value.
+[[noreturn]] void throw_unexpected(const std::vector<std::string>& extras, const Program& program,
+                                   const Command& command) {
+  const auto flag = std::find_if(extras.begin(), extras.end(), [](const std::string& extra) {
+    return extra.size() > 1 && extra[0] == '-';
   });
+  if (flag == extras.end()) {
+    throw UsageError(concat(command.name, " does not take the argument '", one_line(extras.front()), "'"));
+  }
+  const std::string word = flag->substr(0, flag->find('='));
+  std::vector<std::string> names;
+  for (const Option& option : command.options) names.push_back(option.names.back());
+  throw UsageError(concat(command.name, " has no option ", one_line(word),
+                          hint_and_help(word, names, concat(program.name, " ", command.name))));
 }
 
-void Command::choice(const std::string& name, const std::vector<std::string>& choices,
-                     const std::string& help, Read read) {
-  std::string listed;
-  for (const std::string& word : choices) listed += (listed.empty() ? "" : "|") + word;
-  option(name, listed, help, [name, choices, listed, read = std::move(read)](const std::string& value) {
-    if (std::find(choices.begin(), choices.end(), value) == choices.end()) {
-      throw UsageError(concat(name, " expects ", listed, ", found '", printable(value), "'"));
-    }
-    read(value);
-  });
+void add_to_parser(CLI::App& parser, const std::string& command, const Option& option) {
+  const std::string& name = option.names.front();
+  if (option.flag) {
+    parser.add_flag(name, *option.flag, wrapped(option.help));
+    return;
+  }
+  if (!option.value) return;  // --help, which every parser has
+  const bool positional = name[0] != '-';
+  const auto read = [&option, about = positional ? command : name, positional](const std::string& text) {
+    // An argument may be any name of a file; that it is empty is for its reader to say.
+    if (text.empty() && !positional)
+      throw UsageError(concat(about, " expects ", option.placeholder, ", found an empty text"));
+    option.value->read(about, text);
+  };
+  if (!option.repeated) {
+    parser.add_option_function<std::string>(name, read, wrapped(option.help))
+        ->type_name(option.placeholder)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    return;
+  }
+  CLI::Option* const added = parser.add_option_function<std::vector<std::string>>(
+      name,
+      [read](const std::vector<std::string>& values) {
+        for (const std::string& value : values) read(value);
+      },
+      wrapped(option.help));
+  added->type_name(option.placeholder);
+  if (!positional) {
+    added->type_size(1)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  }
 }
 
-void Command::count(const std::string& name, int64_t min, std::optional<int64_t>& target,
-                    const std::string& help) {
-  option(name, "N", help, [&target, name, min](const std::string& value) {
-    target = parse_integer(name, value, min, std::numeric_limits<int64_t>::max());
-  });
+Option help_row() {
+  Option row;
+  row.names = {"-h", "--help"};
+  row.help = "Print this help and exit";
+  return row;
 }
 
-void Command::integer(const std::string& name, int64_t min, int64_t max, int64_t& target,
-                      const std::string& help) {
-  option(name, "N", help, [&target, name, min, max](const std::string& value) {
-    target = parse_integer(name, value, min, max);
-  });
-}
-
-void Command::milliseconds(const std::string& name, double& target, const std::string& help) {
-  option(name, "MS", help,
-         [&target, name](const std::string& value) { target = parse_number(name, value, 0, kHourMs); });
-}
-
-void Command::flag(const std::string& name, bool& target, const std::string& help) {
-  handle_->app->add_flag(name, target, help);
-}
-
-void Command::arguments(const std::string& name, const std::string& placeholder,
-                        std::vector<std::string>& target, const std::string& help) {
-  handle_->app->add_option(name, target, help)->type_name(placeholder);
-}
-
-void Command::suggest(const std::string& name, std::function<Suggestions()> suggestions) {
-  handle_->suggestions[name] = std::move(suggestions);
-}
-
-void Command::footer(const std::string& text) { handle_->app->footer(text); }
-
-CommandLine::CommandLine(const std::string& program, const std::string& description,
-                         const std::string& example)
-    : state_(std::make_unique<State>(program, description)) {
-  state_->example = example;
-  state_->app.set_version_flag("--version", version_line(program));
-  state_->app.require_subcommand(1);
-  state_->app.get_formatter()->column_width(34);
-}
-
-CommandLine::~CommandLine() = default;
-
-Command CommandLine::command(const std::string& name, const std::string& help,
-                             std::function<ExitCode()> run) {
-  State::Entry& entry = state_->add(name, help);
-  entry.run = std::move(run);
-  return Command(&entry.handle);
-}
-
-void CommandLine::environment(const std::string& variable, const std::string& meaning) {
-  state_->environment.emplace_back(variable, meaning);
-}
-
-namespace {
-
-// Also what this command never reads: a typing error must not go unnoticed.
+// Settings that this command may never read: a typing error in one must not go unnoticed.
 void check_settings() {
   (void)device_timeout_s();
   (void)device_memory_limit();
@@ -271,77 +132,170 @@ void check_settings() {
 
 }  // namespace
 
-std::function<ExitCode()> CommandLine::parse(int argc, const char* const* argv) {
-  CLI::App& app = state_->app;
-  const std::string& program = state_->program;
-  app.footer(closing_words(state_->example, state_->environment));
-  state_->add_own_commands();
-  const std::vector<std::string> names = state_->names();
-  const auto expected = [&] {
-    std::string listed;
-    for (size_t i = 0; i < names.size(); ++i) {
-      listed += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
-    }
-    return UsageError(concat("expected a command: ", listed, "; see ", program, " --help"));
+CommandLine::CommandLine(const std::string& program, const std::string& help, const std::string& example) {
+  program_.name = program;
+  program_.help = help;
+  program_.version = program_version();
+  program_.date = program_date();
+  program_.example = example;
+  Option version;
+  version.names = {"--version"};
+  version.help = "Print the version and exit";
+  program_.options = {help_row(), version};
+  environment("LENSLET_NUM_THREADS", "CPU threads, unless --threads is given");
+  environment("LENSLET_MODULE_PATH", "folder of the modules for cuBLAS, cuDNN and oneDNN");
+  environment("LENSLET_DEVICE_MEMORY_LIMIT",
+              "most bytes to allocate on each device, such as 2G; the CPU is one");
+  environment("LENSLET_DEVICE_TIMEOUT",
+              "seconds to wait for a GPU before it counts as lost [120]; 0: no limit");
+  environment("LENSLET_TRACE", "1: print every choice to stderr: device, plan, backend, library, algorithm");
+  environment("LENSLET_CHECK_LAYERS", "1: wait after every layer, so that an error on a GPU names its layer");
+}
+
+void CommandLine::environment(const std::string& variable, const std::string& meaning) {
+  program_.environment.emplace_back(variable, meaning);
+}
+
+Command& CommandLine::add_command(const std::string& name, const std::string& help,
+                                  const std::string& footer) {
+  Command command;
+  command.name = name;
+  command.help = help;
+  command.footer = footer;
+  command.options = {help_row()};
+  program_.commands.push_back(std::move(command));
+  return program_.commands.back();
+}
+
+void CommandLine::add_own_commands() {
+  const std::string& name = program_.name;
+  const auto shell =
+      command("completion", "Print a completion script for bash or zsh", run_nothing,
+              concat("Examples:\n  ", name, " completion bash > ~/.local/share/bash-completion/completions/",
+                     name, "\n  ", name, " completion zsh > ~/.zfunc/_", name,
+                     "\nThe folder for zsh has to be in $fpath before compinit runs."));
+  arguments("shell", words({"bash", "zsh"}), LENSLET_MEMBER(shells), "the shell that reads the script", shell,
+            1, 1);
+  program_.commands.back().print = [this, shells = &std::get<0>(shell.entries).second->shells] {
+    return shells->front() == "bash" ? bash_completion(program_) : zsh_completion(program_);
   };
+  command("man", "Print the manual page", run_nothing, concat("Example:\n  ", name, " man | man -l -"));
+  program_.commands.back().print = [this] { return man_page(program_); };
+}
+
+void CommandLine::add_option(Command& command, const std::string& name, const std::string& placeholder,
+                             const std::string& help, std::shared_ptr<OptionValue> value) {
+  add_repeated(command.options, name, placeholder, help, std::move(value));
+  Option& row = command.options.back();
+  row.repeated = false;
+  if (!help.empty() && help.back() == ']') return;
+  const std::string usual = row.value->show();
+  if (!usual.empty()) row.help += concat(" [", usual, "]");
+}
+
+void CommandLine::add_repeated(std::vector<Option>& rows, const std::string& name,
+                               const std::string& placeholder, const std::string& help,
+                               std::shared_ptr<OptionValue> value) {
+  Option row;
+  row.names = {name};
+  row.placeholder = placeholder;
+  row.help = help;
+  row.repeated = true;
+  row.value = std::move(value);
+  rows.push_back(std::move(row));
+}
+
+void CommandLine::add_flag(Command& command, const std::string& name, const std::string& help, bool& target) {
+  Option row;
+  row.names = {name};
+  row.help = help;
+  row.flag = &target;
+  command.options.push_back(std::move(row));
+}
+
+void CommandLine::demand_count(const std::string& command, const std::string& placeholder, size_t count,
+                               size_t least, size_t most) {
+  if (count >= least && count <= most) return;
+  throw UsageError(
+      concat(command, " expects ", placeholder, ", found ", count, count == 1 ? " argument" : " arguments"));
+}
+
+std::function<ExitCode()> CommandLine::parse(int argc, const char* const* argv) {
+  add_own_commands();
+  const std::string& program = program_.name;
+  std::vector<std::string> names;
+  for (const Command& command : program_.commands) names.push_back(command.name);
   const std::string first = argc > 1 ? argv[1] : "";
-  if (first.empty()) throw expected();
+  if (first.empty()) {
+    std::string listed;
+    for (const std::string& name : names)
+      listed += (listed.empty() ? "" : name == names.back() ? " or " : ", ") + name;
+    throw UsageError(concat("expected a command: ", listed, "; see ", program, " --help"));
+  }
   if (first[0] != '-' && std::find(names.begin(), names.end(), first) == names.end()) {
     throw UsageError(
         concat("there is no command '", one_line(first), "'", hint_and_help(first, names, program)));
   }
   if (first[0] == '-' && first != "--help" && first != "-h" && first != "--version") {
-    throw UsageError(concat("there is no option ", one_line(first), " before the command",
-                            nearest_hint(first.substr(0, first.find('=')), {"--help", "--version"}),
-                            "; options follow the command: ", state_->example));
+    const std::string hint = nearest_hint(first.substr(0, first.find('=')), {"--help", "--version"});
+    throw UsageError(concat("there is no option ", one_line(first), " before the command", hint,
+                            hint.empty() ? "; options" : " Options",
+                            " follow the command: ", program_.example));
   }
-  const auto parsed = [&]() -> const State::Entry* {
-    for (const auto& entry : state_->entries) {
-      if (entry->handle.app->parsed()) return entry.get();
-    }
-    return nullptr;
-  };
-  const auto print = [](const std::string& text) {
-    return [text] {
-      write_standard_output(text);
-      return ExitCode::kOk;
-    };
+
+  CLI::App parser(program_.help, program);
+  parser.set_help_flag("-h,--help", program_.options.front().help);
+  parser.set_version_flag("--version", version_line(program), program_.options.back().help);
+  parser.require_subcommand(1);
+  parser.get_formatter()->column_width(kHelpColumn);
+  parser.footer(closing_words(program_));
+  std::vector<CLI::App*> parsers;
+  for (const Command& command : program_.commands) {
+    parsers.push_back(parser.add_subcommand(command.name, command.help));
+    if (first[0] != '-' && command.name != first) continue;
+    parsers.back()->footer(command.footer);
+    for (const Option& argument : command.arguments) add_to_parser(*parsers.back(), command.name, argument);
+    for (const Option& option : command.options) add_to_parser(*parsers.back(), command.name, option);
+  }
+  const auto parsed = [&]() -> size_t {
+    return static_cast<size_t>(
+        std::find_if(parsers.begin(), parsers.end(), [](const CLI::App* app) { return app->parsed(); }) -
+        parsers.begin());
   };
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {  // --help or --version
-    if (dynamic_cast<const CLI::CallForVersion*>(&asked) != nullptr)
-      return print(version_line(program) + "\n");
-    const State::Entry* about = parsed();
-    return print(about == nullptr ? app.help() : about->handle.app->help(program));
-  } catch (const CLI::ParseError& error) {
-    const State::Entry* about = parsed();
-    if (about == nullptr) throw UsageError(concat(one_line(error.what()), "; see ", program, " --help"));
-    const CLI::App& sub = *about->handle.app;
-    if (!app.remaining(true).empty()) throw_unexpected(app, sub);
-    throw UsageError(concat(sub.get_name(), ": ", one_line(error.what()), "; see ", program, " ",
-                            sub.get_name(), " --help"));
-  }
-  const State::Entry* chosen = parsed();
-  if (chosen == nullptr) throw expected();
-  if (chosen->print) return print(chosen->print());
-  check_settings();
-  return chosen->run;
-}
-
-std::vector<std::string> split_list(const std::string& option, const std::string& text) {
-  std::vector<std::string> parts;
-  size_t begin = 0;
-  while (true) {
-    const size_t comma = text.find(',', begin);
-    parts.push_back(text.substr(begin, comma == std::string::npos ? comma : comma - begin));
-    if (parts.back().empty()) {
-      throw UsageError(
-          concat(option, " expects values separated by single commas, found '", printable(text), "'"));
+    parser.parse(argc, argv);
+  } catch (const CLI::CallForVersion&) {
+    return printing(version_line(program) + "\n");
+  } catch (const CLI::Success&) {  // --help
+    const size_t at = parsed();
+    return printing(at == parsers.size() ? parser.help() : parsers[at]->help(program));
+  } catch (const CLI::ArgumentMismatch& error) {  // "--limit: 1 required N missing"
+    const Command& command = program_.commands[parsed()];
+    const std::string name = std::string(error.what()).substr(0, std::string(error.what()).find(':'));
+    for (const Option& option : command.options) {
+      if (option.names.back() == name)
+        throw UsageError(concat(name, " expects ", option.placeholder, ", found no value; see ", program, " ",
+                                command.name, " --help"));
     }
-    if (comma == std::string::npos) return parts;
-    begin = comma + 1;
+    throw UsageError(concat(command.name, ": ", one_line(error.what())));
+  } catch (const CLI::ParseError& error) {
+    const size_t at = parsed();
+    if (at == parsers.size()) throw UsageError(concat(one_line(error.what()), "; see ", program, " --help"));
+    const Command& command = program_.commands[at];
+    const std::vector<std::string> extras = parser.remaining(true);
+    if (!extras.empty()) throw_unexpected(extras, program_, command);
+    throw UsageError(
+        concat(command.name, ": ", one_line(error.what()), "; see ", program, " ", command.name, " --help"));
   }
+  const Command& command = program_.commands[parsed()];  // one is required
+  try {
+    for (const auto& rule : command.rules) rule();
+  } catch (const UsageError& error) {
+    throw UsageError(concat(error.what(), "; see ", program, " ", command.name, " --help"));
+  }
+  if (command.print) return printing(command.print());
+  check_settings();
+  return command.run;
 }
 
 }  // namespace lenslet

@@ -1,83 +1,133 @@
-// The command line that both programs share: subcommands, strictly read options, one clear error for each mistake.
+// The command line that both programs share: a table with a row for every option of their subcommands.
 //
-// CLI11 does the parsing and is seen by command_line.cpp alone: it costs seven seconds a translation unit. Values are
-// read as text and parsed by option_values.h, because CLI11's own parsers take 0x10 and 1e3.
+//   CommandLine line("lenslet", "LeNet-5 inference", "lenslet eval --device cpu");
+//   const auto eval = line.command("eval", "Count correct digits", run_eval, "Examples:\n  lenslet eval");
+//   line.option("--limit", Integer{1}, LENSLET_MEMBER(limit), "evaluate only the first N images", eval);
+//
+// CLI11 does the parsing and is included by command_line.cpp alone: it costs seven seconds a translation unit. Values
+// are parsed by their kind (option_values.h), because CLI11's own parsers accept 0x10 and 1e3.
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <optional>
-#include <string>
-#include <vector>
+#include <tuple>
 
-#include "apps/common/cli_description.h"
-#include "framework/error.h"
+#include "apps/common/option_values.h"
 
 namespace lenslet {
 
-/// One subcommand.
-class Command {
- public:
-  using Read = std::function<void(const std::string&)>;
-  struct Handle;  // of the parser
-  explicit Command(Handle* handle) : handle_(handle) {}
+/// Names a member of a command's options, of a nested struct too: LENSLET_MEMBER(measure.cold).
+#define LENSLET_MEMBER(member) \
+  [](auto& options) -> auto& { return options.member; }
 
-  /// `--name PLACEHOLDER`; the last one given counts. `read` throws UsageError for a bad value.
-  ///
-  /// The placeholder says what may be given, alternatives between `|`, and completion offers it: words in lower case
-  /// stand for themselves (`cuda[:N]` for cuda), FILE, FILE.png and DIR for names of files and folders, LIST and SPEC
-  /// for values between commas; any other in upper case is a text of its own.
-  void option(const std::string& name, const std::string& placeholder, const std::string& help, Read read);
-  /// An option that may be given again and again; `read` sees each value.
-  void repeated(const std::string& name, const std::string& placeholder, const std::string& help, Read read);
-  /// Any text but the empty one.
-  void text(const std::string& name, const std::string& placeholder, std::string& target,
-            const std::string& help);
-  /// One of a few words.
-  void choice(const std::string& name, const std::vector<std::string>& choices, const std::string& help,
-              Read read);
-  /// A decimal integer from `min`.
-  void count(const std::string& name, int64_t min, std::optional<int64_t>& target, const std::string& help);
-  /// A decimal integer from `min` to `max`.
-  void integer(const std::string& name, int64_t min, int64_t max, int64_t& target, const std::string& help);
-  /// Milliseconds, an hour at most.
-  void milliseconds(const std::string& name, double& target, const std::string& help);
-  void flag(const std::string& name, bool& target, const std::string& help);
-  /// Arguments without a name, any number of them.
-  void arguments(const std::string& name, const std::string& placeholder, std::vector<std::string>& target,
-                 const std::string& help);
-  /// What completion offers for the option beside what its placeholder says; asked only when a script is made.
-  void suggest(const std::string& name, std::function<Suggestions()> suggestions);
-  /// Ends the help: examples.
-  void footer(const std::string& text);
-
- private:
-  Handle* handle_;
+/// The subcommands that a row of the table is for, each with its struct of options: `eval | profile`.
+template <typename... Options>
+struct Commands {
+  /// Of each its place in Program::commands.
+  std::tuple<std::pair<size_t, std::shared_ptr<Options>>...> entries;
 };
+template <typename... A, typename... B>
+Commands<A..., B...> operator|(const Commands<A...>& a, const Commands<B...>& b) {
+  return {std::tuple_cat(a.entries, b.entries)};
+}
 
 /// A program of subcommands with --help and --version, and with two subcommands of its own: `completion` prints a
-/// completion script for a shell, `man` the manual page, both made from the other subcommands' options.
+/// completion script for a shell, `man` the manual page, both made from the table.
 class CommandLine {
  public:
   /// `example` is a whole command for the messages: "lenslet eval --device cpu".
-  CommandLine(const std::string& program, const std::string& description, const std::string& example);
-  ~CommandLine();
-  CommandLine(const CommandLine&) = delete;
-  CommandLine& operator=(const CommandLine&) = delete;
+  CommandLine(const std::string& program, const std::string& help, const std::string& example);
 
-  Command command(const std::string& name, const std::string& help, std::function<ExitCode()> run);
   /// A variable that the program reads, for help and manual page.
   void environment(const std::string& variable, const std::string& meaning);
-  /// What to run: the subcommand that was asked for, or printing help or version. Throws UsageError with one line, which
-  /// names the nearest match for a word that is none.
+
+  /// A subcommand; `run` gets the struct of options that the rows fill. `footer` ends its help: remarks, examples.
+  template <typename Options>
+  Commands<Options> command(const std::string& name, const std::string& help, ExitCode (*run)(const Options&),
+                            const std::string& footer) {
+    auto options = std::make_shared<Options>();
+    add_command(name, help, footer).run = [options, run] { return run(*options); };
+    return {{{program_.commands.size() - 1, std::move(options)}}};
+  }
+
+  /// `--name VALUE`; the last one given counts. The member's initial value is appended to the help, in brackets, unless
+  /// the help ends with brackets of its own.
+  template <typename Kind, typename Member, typename... Options>
+  void option(const std::string& name, const Kind& kind, Member member, const std::string& help,
+              const Commands<Options...>& commands) {
+    each(commands, [&](Command& command, auto& options) {
+      add_option(command, name, kind.placeholder(), help, bind(kind, member(options)));
+    });
+  }
+
+  /// An option that may be given again and again; the values are appended to the member.
+  template <typename Kind, typename Member, typename... Options>
+  void repeated(const std::string& name, const Kind& kind, Member member, const std::string& help,
+                const Commands<Options...>& commands) {
+    each(commands, [&](Command& command, auto& options) {
+      add_repeated(command.options, name, kind.placeholder(), help,
+                   std::make_shared<AppendedValues<Kind>>(kind, member(options)));
+    });
+  }
+
+  /// `--name` alone sets the member to true.
+  template <typename Member, typename... Options>
+  void flag(const std::string& name, Member member, const std::string& help,
+            const Commands<Options...>& commands) {
+    each(commands, [&](Command& command, auto& options) { add_flag(command, name, help, member(options)); });
+  }
+
+  /// Arguments without a name, `least` to `most` of them.
+  template <typename Kind, typename Member, typename... Options>
+  void arguments(const std::string& name, const Kind& kind, Member member, const std::string& help,
+                 const Commands<Options...>& commands, size_t least = 0, size_t most = SIZE_MAX) {
+    each(commands, [&](Command& command, auto& options) {
+      auto& target = member(options);
+      add_repeated(command.arguments, name, kind.placeholder(), help,
+                   std::make_shared<AppendedValues<Kind>>(kind, target));
+      command.rules.push_back([this_name = command.name, what = kind.placeholder(), least, most, &target] {
+        demand_count(this_name, what, target.size(), least, most);
+      });
+    });
+  }
+
+  /// Options that exclude or need each other: where `broken(options)` holds the command line is refused with `message`.
+  template <typename Predicate, typename... Options>
+  void refuse(const std::string& message, Predicate broken, const Commands<Options...>& commands) {
+    each(commands, [&](Command& command, auto& options) {
+      command.rules.push_back([message, broken, &options] {
+        if (broken(options)) throw UsageError(message);
+      });
+    });
+  }
+
+  /// The command to run, or a function that prints what was asked for: help, version, manual page or completion script.
+  /// Call it once. Throws UsageError with one line, which names the nearest match of an unknown word.
   std::function<ExitCode()> parse(int argc, const char* const* argv);
 
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
+  /// The table as data.
+  const Program& program() const noexcept { return program_; }
 
-/// Splits at commas; throws UsageError for an empty part.
-std::vector<std::string> split_list(const std::string& option, const std::string& text);
+ private:
+  template <typename Action, typename... Options>
+  void each(const Commands<Options...>& commands, Action action) {
+    std::apply([&](const auto&... entry) { (action(program_.commands[entry.first], *entry.second), ...); },
+               commands.entries);
+  }
+  template <typename Kind, typename T>
+  static std::shared_ptr<OptionValue> bind(const Kind& kind, T& target) {
+    return std::make_shared<MemberValue<Kind, T>>(kind, target);
+  }
+  static void add_option(Command& command, const std::string& name, const std::string& placeholder,
+                         const std::string& help, std::shared_ptr<OptionValue> value);
+  static void add_repeated(std::vector<Option>& rows, const std::string& name, const std::string& placeholder,
+                           const std::string& help, std::shared_ptr<OptionValue> value);
+  static void add_flag(Command& command, const std::string& name, const std::string& help, bool& target);
+  static void demand_count(const std::string& command, const std::string& placeholder, size_t count,
+                           size_t least, size_t most);
+  Command& add_command(const std::string& name, const std::string& help, const std::string& footer);
+  void add_own_commands();
+
+  Program program_;
+};
 
 }  // namespace lenslet

@@ -1,9 +1,7 @@
-#include "apps/common/man_page.h"
+#include "apps/common/cli_description.h"
 
 #include <cctype>
 #include <sstream>
-
-#include "framework/error.h"
 
 namespace lenslet {
 namespace {
@@ -70,9 +68,9 @@ std::string placeholder(const std::string& text) {
   return result;
 }
 
-std::string option_rows(const std::vector<OptionDescription>& options) {
+std::string option_rows(const std::vector<Option>& options) {
   std::string text;
-  for (const OptionDescription& option : options) {
+  for (const Option& option : options) {
     std::string names;
     for (const std::string& name : option.names) names += (names.empty() ? "" : ", ") + bold(name);
     if (!option.placeholder.empty()) names += " " + placeholder(option.placeholder);
@@ -96,14 +94,14 @@ std::string footer_text(const std::string& footer) {
   return example ? text + ".EE\n" : text;
 }
 
-std::string command_section(const ProgramDescription& program, const CommandDescription& command) {
+std::string command_section(const Program& program, const Command& command) {
   std::string text = concat(".SS ", escaped(command.name), "\n", escaped(command.help), ".\n.PP\n",
                             bold(program.name + " " + command.name), " [", italic("options"), "]");
-  for (const OptionDescription& argument : command.arguments) {
+  for (const Option& argument : command.arguments) {
     text += concat(" [", placeholder(argument.placeholder), argument.repeated ? " ..." : "", "]");
   }
   text += "\n";
-  for (const OptionDescription& argument : command.arguments) {
+  for (const Option& argument : command.arguments) {
     text += row(placeholder(argument.placeholder), argument.help);
   }
   return text + option_rows(command.options) + footer_text(command.footer);
@@ -111,7 +109,7 @@ std::string command_section(const ProgramDescription& program, const CommandDesc
 
 }  // namespace
 
-std::string man_page(const ProgramDescription& program) {
+std::string man_page(const Program& program) {
   std::string text =
       concat(".\\\" As '", program.name, " man' prints it.\n.TH ", upper(program.name), " 1 ", program.date,
              " \"", program.name, " ", program.version, "\" \"User Commands\"\n");
@@ -119,9 +117,9 @@ std::string man_page(const ProgramDescription& program) {
                  bold(program.name), " ", italic("command"), " [", italic("options"), "] [",
                  italic("arguments"), "]\n.br\n", bold(program.name), " ", bold("--help"), " | ",
                  bold("--version"), "\n.SH OPTIONS\n", option_rows(program.options), ".SH COMMANDS\n");
-  for (const CommandDescription& command : program.commands) text += command_section(program, command);
+  for (const Command& command : program.commands) text += command_section(program, command);
   text += ".SH \"EXIT STATUS\"\n";
-  for (const auto& [code, meaning] : program.exit_codes) text += row(bold(std::to_string(code)), meaning);
+  for (const auto& [code, meaning] : exit_codes()) text += row(bold(std::to_string(code)), meaning);
   if (!program.environment.empty()) {
     text += ".SH ENVIRONMENT\n";
     for (const auto& [variable, meaning] : program.environment) text += row(bold(variable), meaning);

@@ -1,6 +1,5 @@
 // The script hands zsh's own _arguments one specification an option; zsh does the rest, `--flag=value` included.
-#include "apps/common/completion.h"
-#include "framework/error.h"
+#include "apps/common/cli_description.h"
 
 namespace lenslet {
 namespace {
@@ -51,7 +50,7 @@ std::string action(const ValueChoices& choices) {
 }
 
 // Every name of an option is a specification of its own, and excludes the others.
-std::string option_rows(const OptionDescription& option, const std::string& indent) {
+std::string option_rows(const Option& option, const std::string& indent) {
   std::string names, rows;
   for (const std::string& name : option.names) names += (names.empty() ? "" : " ") + name;
   for (const std::string& name : option.names) {
@@ -66,11 +65,11 @@ std::string option_rows(const OptionDescription& option, const std::string& inde
   return rows;
 }
 
-std::string command_case(const CommandDescription& command) {
+std::string command_case(const Command& command) {
   const std::string indent = "        ";
   std::string text = concat("    ", command.name, ")\n      specs=(\n");
-  for (const OptionDescription& option : command.options) text += option_rows(option, indent);
-  for (const OptionDescription& argument : command.arguments) {
+  for (const Option& option : command.options) text += option_rows(option, indent);
+  for (const Option& argument : command.arguments) {
     text += concat(indent, "'*:", escaped(argument.placeholder), ":", action(value_choices(argument)), "'\n");
   }
   return text + "      )\n      ;;\n";
@@ -78,24 +77,24 @@ std::string command_case(const CommandDescription& command) {
 
 }  // namespace
 
-std::string zsh_completion(const ProgramDescription& program) {
+std::string zsh_completion(const Program& program) {
   const std::string& name = program.name;
   std::string script = concat("#compdef ", name, "\n# zsh completion of ", name, " ", program.version,
                               ", as '", name, " completion zsh' prints it.\n\n_", name,
                               "() {\n  local curcontext=$curcontext state line\n  local -a specs commands\n"
                               "  typeset -A opt_args\n  commands=(\n");
-  for (const CommandDescription& command : program.commands) {
+  for (const Command& command : program.commands) {
     script += concat("    '", command.name, ":", escaped(command.help), "'\n");
   }
   script += "  )\n  _arguments -C -S \\\n";
-  for (const OptionDescription& option : program.options) {
+  for (const Option& option : program.options) {
     script += replace_all(option_rows(option, "    "), "\n", " \\\n");
   }
   script +=
       "    '1:command:->command' '*::argument:->argument' && return 0\n"
       "  if [[ $state == command ]]; then\n    _describe -t commands command commands\n    return\n  fi\n"
       "  case $line[1] in\n";
-  for (const CommandDescription& command : program.commands) script += command_case(command);
+  for (const Command& command : program.commands) script += command_case(command);
   return script + concat("    *) return 1 ;;\n  esac\n  _arguments -S $specs\n}\n\n",
                          "if [[ $funcstack[1] == _", name, " ]]; then\n  _", name,
                          " \"$@\"\nelse\n  compdef _", name, " ", name, "\nfi\n");

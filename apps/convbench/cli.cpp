@@ -1,262 +1,270 @@
 #include "apps/convbench/cli.h"
 
-#include <limits>
-#include <memory>
+#include <algorithm>
 
-#include "apps/common/command_line.h"
-#include "apps/common/image_options.h"
-#include "apps/common/option_values.h"
-#include "apps/convbench/cli_options.h"
+#include "apps/common/shared_options.h"
 #include "apps/convbench/commands.h"
 #include "apps/convbench/compare.h"
 #include "apps/convbench/gemm_study/gemm_study.h"
 #include "apps/convbench/stencil/stencil_study.h"
-#include "framework/io/image.h"
+#include "apps/measuring/cache_option.h"
+#include "framework/io/file.h"
+#include "layers/conv/conv_registry.h"
 #include "layers/conv/gpu/ladder/conv_ladder.h"
 
 namespace lenslet {
 namespace {
 
-void add_run(Command command, RunOptions& options) {
-  command.repeated("--problem", "STR",
-                   "a convolution, such as mb1ic3ih256oc3oh256kh3ph1; may be given repeatedly",
-                   [&options](const std::string& text) { options.problems.push_back(text); });
-  command.repeated("--problems", "FILE", "a list of them, one a line; may be given repeatedly",
-                   [&options](const std::string& text) { options.problem_files.push_back(text); });
-  add_backends(command, options.backends);
-  command.option("--math", "fp32|tf32|fp16", "arithmetic [fp32]",
-                 [&options](const std::string& text) { options.math = parse_math_mode(text); });
-  add_layouts(command, options.layouts);
-  add_measuring(command, options);
-  command.footer(
-      "Examples:\n"
-      "  convbench run --problem mb8ic64ih128oc128oh126kh3 --backend implicit_gemm,winograd,cudnn\n"
-      "  convbench run --problems layers/conv/problems/deep3x3.txt --math tf32 --layout both --json "
-      "deep.json\n"
-      "  convbench run --problem mb1ic3ih512oc3kh3ph1 --device cpu");
-}
+constexpr int64_t kMaxSize = 1 << 16;
+constexpr int64_t kMaxGemmSize = 8192;  // columns of 7 GiB
 
-void add_sweep(Command command, SweepOptions& options) {
-  add_sizes(command, "--sizes", options.sizes);
-  add_integers(command, "--strides", options.strides, 1, 16, "strides [1,2,3]");
-  add_integers(command, "--out-channels", options.out_channels, 1, 1024, "output channels K [1,3]");
-  add_backends(command, options.backends);
-  add_measuring(command, options);
-  command.footer(
-      "One image, C=3, 3x3, padding 1. Kernel time and time with the copies from and to the host are columns "
-      "of their "
-      "own.\n"
-      "Examples:\n"
-      "  convbench sweep --json sweep.json --report sweep.html\n"
-      "  convbench sweep --sizes 256:1024:x2 --strides 1 --out-channels 3 --backend "
-      "direct,im2col_gemm,cudnn\n"
-      "  convbench sweep --device cpu --sizes 256,512");
-}
+constexpr const char* kRunExamples = R"(Examples:
+  convbench run --problem mb8ic64ih128oc128oh126kh3 --backend implicit_gemm,winograd,cudnn
+  convbench run --problems layers/conv/problems/deep3x3.txt --math tf32 --layout both --json deep.json
+  convbench run --problem mb1ic3ih512oc3kh3ph1 --device cpu)";
 
-void add_ladder(Command command, LadderOptions& options) {
-  command.arguments("algorithm", "NAME", options.algorithms, "implicit_gemm, direct; none: all of them");
-  command.suggest("algorithm", [] { return Suggestions{conv_ladder_algorithms(), {}}; });
-  command.repeated("--problem", "STR", "instead of the shapes of the study; may be given repeatedly",
-                   [&options](const std::string& text) { options.problems.push_back(text); });
-  command.repeated("--problems", "FILE", "a list of them, one a line",
-                   [&options](const std::string& text) { options.problem_files.push_back(text); });
-  add_measuring(command, options);
-  command.footer(
-      "Examples:\n"
-      "  convbench ladder implicit_gemm --json ladder.json\n"
-      "  convbench ladder direct --problem mb1ic3ih1024oc3kh3ph1");
-}
+constexpr const char* kSweepExamples =
+    R"(One image, C=3, 3x3, padding 1. The time of the kernel and the time with the copies from and to
+the host are separate columns.
+Examples:
+  convbench sweep --json sweep.json --report sweep.html
+  convbench sweep --sizes 256:1024:x2 --strides 1 --out-channels 3 --backend direct,im2col_gemm,cudnn
+  convbench sweep --device cpu --sizes 256,512)";
 
-void add_filter(Command command, FilterOptions& options) {
-  command.text("--input", "FILE", options.input,
-               concat("the picture: ", image_formats(), "; '-' is standard input"));
-  command.text("--output", "FILE.png", options.output, "where the filtered picture goes [nowhere]");
-  add_image_limits(command, options.image_limits);
-  command.text("--filter", "edge|blur|sharpen|FILE", options.filter,
-               "by name, or a file with rows of numbers and maybe 'scale 1/16' [edge]");
-  command.integer("--stride", 1, 1024, options.stride, "pixels from one output to the next [1]");
-  add_backends(command, options.backends);
-  add_layouts(command, options.layouts);
-  add_measuring(command, options);
-  command.footer(
-      "Three colours in, three out, each filtered by itself, zeros around the picture. A sum becomes a byte "
-      "by\n"
-      "floor(scale * sum + 1/2), held within 0 and 255. Every backend must give the same bytes.\n"
-      "Examples:\n"
-      "  convbench filter --input photo.jpg --output edges.png\n"
-      "  convbench filter --input photo.jpg --output small.png --filter blur --stride 2 --backend "
-      "direct,cudnn\n"
-      "  convbench filter --input photo.jpg --filter emboss.txt --device cpu");
-}
+constexpr const char* kLadderExamples = R"(Examples:
+  convbench ladder implicit_gemm --json ladder.json
+  convbench ladder direct --problem mb1ic3ih1024oc3kh3ph1)";
 
-void add_streams(Command command, StreamsOptions& options) {
-  command.text("--problem", "STR", options.problem,
-               concat("a convolution with the whole batch [", options.problem, "]"));
-  command.text("--backend", "NAME", options.backend, concat("a backend of the GPU [", options.backend, "]"));
-  command.suggest("--backend", [] { return Suggestions{conv_backend_names({DeviceKind::kCuda}), {}}; });
-  command.integer("--chunks", 1, 4096, options.chunks, concat("parts of the batch [", options.chunks, "]"));
-  add_integers(command, "--streams", options.streams, 1, 64, "how many streams share the parts [1,2,4]");
-  command.text("--trace", "FILE", options.trace, "timeline of every stream, for ui.perfetto.dev");
-  add_measuring(command, options);
-  command.footer(
-      "Each part is copied in from page-locked memory, convolved and copied out, all on one stream; parts "
-      "take the\n"
-      "streams in turn. One stream adds the three up, more can overlap them.\n"
-      "Examples:\n"
-      "  convbench streams --trace timeline.json\n"
-      "  convbench streams --problem mb64ic3ih512oc3kh3ph1 --backend direct --chunks 16 --streams 1,2,3");
-}
+constexpr const char* kFilterExamples =
+    R"(Each of the three colours is filtered separately, with zeros around the picture. A sum becomes
+the byte floor(scale * sum + 1/2), clamped to 0 to 255. Every backend must give the same bytes.
+Examples:
+  convbench filter --input photo.jpg --output edges.png
+  convbench filter --input photo.jpg --output small.png --filter blur --stride 2 --backend direct,cudnn
+  convbench filter --input photo.jpg --filter emboss.txt --device cpu)";
 
-void add_separable(Command command, SeparableOptions& options) {
-  add_integers(command, "--channels", options.channels, 1, 4096, "channels in and out [32,128,512]");
-  add_sizes(command, "--sizes", options.sizes);
-  command.integer("--batch-size", 1, 4096, options.batch, "images [8]");
-  add_backends(command, options.backends);
-  add_measuring(command, options);
-  command.footer(
-      "A standard 3x3 convolution against a 3x3 for each channel by itself and a 1x1 that mixes the "
-      "channels, each\n"
-      "with its fastest backend and with the vendor's library alone. fp32, without bias and activation.\n"
-      "Examples:\n"
-      "  convbench separable --json separable.json\n"
-      "  convbench separable --channels 64 --sizes 56,112 --batch-size 32");
-}
+constexpr const char* kStreamsExamples =
+    R"(Each chunk is copied in from page-locked memory, convolved and copied out on one stream. Chunks
+are assigned to the streams in turn. Several streams can overlap copies and compute.
+Examples:
+  convbench streams --trace timeline.json
+  convbench streams --problem mb64ic3ih512oc3kh3ph1 --backend direct --chunks 16 --streams 1,2,3)";
 
-/// Names with commas between them, or "none"; completion offers `words`.
-void add_names(Command& command, const std::string& name, const std::string& value,
-               const std::vector<std::string>& words, std::vector<std::string>& target,
-               const std::string& help) {
-  command.option(name, value, help, [&target, name](const std::string& text) {
-    target = text == "none" ? std::vector<std::string>() : split_list(name, text);
-  });
-  command.suggest(name, [words] { return Suggestions{words, {}}; });
-}
+constexpr const char* kSeparableExamples =
+    R"(Compares a standard 3x3 convolution with a depthwise 3x3 followed by a 1x1, each with its fastest
+backend and with the vendor's library alone. fp32, without bias and activation.
+Examples:
+  convbench separable --json separable.json
+  convbench separable --channels 64 --sizes 56,112 --batch-size 32)";
 
-void add_gemm(Command command, GemmStudyOptions& options) {
-  add_sizes(command, "--sizes", options.sizes);
-  add_names(command, "--memory", "LIST|none", gemm_memory_modes(), options.memory,
-            "where operands come from: global, shared, register [all]");
-  command.integer("--out-channels", 1, 1024, options.out_channels, "filters K [3]");
-  add_integers(command, "--tiles", options.tiles, 1, 1024, "threads along an edge of a tile [8,16,32]");
-  add_names(command, "--partition", "LIST|none", gemm_partitions(), options.partitions,
-            "what a thread computes: row, column, element [all]");
-  add_integers(command, "--blocks", options.blocks, 1, 1024, "threads along an edge of a block [16,32,64]");
-  add_measuring(command, options);
-  command.footer(
-      "im2col's matrix product for one RGB image, 3x3: filters [K, 27] times columns [27, size * size],\n"
-      "fp32, by the kernels of a course's laboratory, all of them right, beside the vendor's library.\n"
-      "What the card cannot launch is UNSUPPORTED, with the reason from the card's own limits. Needs a GPU.\n"
-      "Examples:\n"
-      "  convbench gemm --json gemm.json\n"
-      "  convbench gemm --sizes 1024 --memory register --tiles 8,16 --partition none");
-}
+constexpr const char* kGemmExamples =
+    R"(The matrix product of im2col for one RGB image, 3x3: filters [K, 27] times columns
+[27, size * size], fp32, by the kernels of a course's laboratory, beside the vendor's library. What
+the card cannot launch is UNSUPPORTED, with the limit of the card. Needs a GPU.
+Examples:
+  convbench gemm --json gemm.json
+  convbench gemm --sizes 1024 --memory register --tiles 8,16 --partition none)";
 
-void add_stencil(Command command, StencilOptions& options) {
-  add_integers(command, "--dimensions", options.dimensions, 1, 2, "1, 2 or both [1,2]");
-  command.integer("--length", 1, 1 << 30, options.length, "elements of the signal [16777216]");
-  command.integer("--taps", 1, 4095, options.taps, "of the signal's filter [7]");
-  command.integer("--height", 1, 1 << 16, options.height, "rows of the image [4096]");
-  command.integer("--width", 1, 1 << 16, options.width, "columns of the image [4096]");
-  command.integer("--radius", 0, 31, options.radius,
-                  "of the image's filter, 2 * radius + 1 along an edge [2]");
-  add_names(command, "--filter", "LIST", stencil_filters(), options.filters,
-            "filter in global or constant memory, input tiled in shared memory, or several outputs a thread: "
-            "global, "
-            "constant, tiled, vector [all]");
-  add_names(command, "--boundary", "LIST", stencil_boundaries(), options.boundaries,
-            "what is beyond the edges: zero, clamp, reflect [all]");
-  add_measuring(command, options);
-  command.footer(
-      "Effective bandwidth counts input and output once; the ceiling is copying. Needs a GPU.\n"
-      "Examples:\n"
-      "  convbench stencil --json stencil.json\n"
-      "  convbench stencil --dimensions 1 --length 1000003 --taps 15 --boundary reflect");
-}
+constexpr const char* kStencilExamples =
+    R"(Effective bandwidth counts input and output once; the ceiling is copying. Needs a GPU.
+Examples:
+  convbench stencil --json stencil.json
+  convbench stencil --dimensions 1 --length 1000003 --taps 15 --boundary reflect)";
 
-void add_reproduce(Command command, ReproduceOptions& options) {
-  command.arguments("study", "a|b|c|d|e|all", options.studies, "which of the published studies");
-  add_measuring(command, options);
-  command.footer(
-      "Prints what each study printed, on its card, beside what this card does now.\n"
-      "Examples:\n"
-      "  convbench reproduce all --json all.json --csv all.csv --report all.html\n"
-      "  convbench reproduce b");
-}
+constexpr const char* kReproduceExamples =
+    R"(Prints the figures that each study published for its card beside those of this card.
+Examples:
+  convbench reproduce all --json all.json --csv all.csv --report all.html
+  convbench reproduce b)";
 
-void add_compare(Command command, CompareOptions& options) {
-  command.arguments("files", "OLD.json NEW.json", options.files, "two result files");
-  command.option("--threshold", "PCT", "percent of difference that is no change [3]",
-                 [&options](const std::string& text) {
-                   options.threshold_percent = parse_number("--threshold", text, 0, 100);
-                 });
-  command.flag("--strict", options.strict,
-               "exit with 1 where a row is SLOWER or broke, or nothing was compared");
-  command.text("--json", "FILE", options.json, "the verdicts as JSON; '-' is standard output");
-  command.footer("Example:\n  convbench compare old.json new.json --strict");
+constexpr const char* kCompareExamples = R"(Example:
+  convbench compare old.json new.json --strict)";
+
+// Names of the convolution backends for those kinds of device, each once, in rank order.
+Suggestions backend_names(const std::vector<DeviceKind>& kinds) {
+  Suggestions names;
+  for (const DeviceKind kind : kinds) {
+    for (const ConvBackendEntry& row : conv_backend_rows(kind)) {
+      if (std::find(names.words.begin(), names.words.end(), row.name()) == names.words.end())
+        names.words.push_back(row.name());
+    }
+  }
+  return names;
 }
 
 }  // namespace
 
-std::function<ExitCode()> parse_convbench_line(int argc, const char* const* argv) {
-  CommandLine line("convbench", "Measures convolutions: any problem, any backend, and the published studies",
+CommandLine convbench_command_line() {
+  CommandLine line("convbench", "Measure convolutions: any problem, any backend, and published studies",
                    "convbench run --problem mb1ic3ih256oc3kh3ph1");
-  line.environment("LENSLET_NUM_THREADS", "CPU threads, where --threads is not given");
-  line.environment("LENSLET_MODULE_PATH", "folder of the modules for cuBLAS, cuDNN and oneDNN");
   line.environment("LENSLET_REPORT_SCRIPT",
                    "script that draws --report [share/lenslet/report beside the program]");
-  line.environment("LENSLET_PYTHON", "the Python that runs it [python3]");
-  line.environment("LENSLET_DEVICE_MEMORY_LIMIT",
-                   "bytes to take of each device at most, such as 2G; the CPU is one");
-  line.environment("LENSLET_DEVICE_TIMEOUT",
-                   "seconds to wait for a GPU before it counts as lost [120]; 0: for ever");
-  line.environment("LENSLET_TRACE",
-                   "1: print every choice to stderr: device, plan, backend, library, algorithm");
-  line.environment("LENSLET_CHECK_LAYERS",
-                   "1: wait after every layer, so that a fault on a GPU is told of its layer");
-  // Shared with the function returned, which outlives this call.
-  struct Options {
-    RunOptions run;
-    SweepOptions sweep;
-    LadderOptions ladder;
-    FilterOptions filter;
-    StreamsOptions streams;
-    SeparableOptions separable;
-    GemmStudyOptions gemm;
-    StencilOptions stencil;
-    ReproduceOptions reproduce;
-    CompareOptions compare;
-  };
-  const auto options = std::make_shared<Options>();
-  add_run(line.command("run", "Any problems on any backends", [options] { return run_run(options->run); }),
-          options->run);
-  add_sweep(line.command("sweep", "Sizes x strides x backends for one RGB image",
-                         [options] { return run_sweep(options->sweep); }),
-            options->sweep);
-  add_ladder(line.command("ladder", "How a convolution kernel climbs, rung by rung",
-                          [options] { return run_ladder(options->ladder); }),
-             options->ladder);
-  add_filter(line.command("filter", "A picture through a filter, the same from every backend",
-                          [options] { return run_filter(options->filter); }),
-             options->filter);
-  add_streams(line.command("streams", "Copies and compute on one stream and on several",
-                           [options] { return run_streams(options->streams); }),
-              options->streams);
-  add_separable(line.command("separable", "A depthwise-separable block against the convolution it replaces",
-                             [options] { return run_separable(options->separable); }),
-                options->separable);
-  add_gemm(line.command("gemm", "im2col's matrix product by memory and by partition, beside cuBLAS",
-                        [options] { return run_gemm_study(options->gemm); }),
-           options->gemm);
-  add_stencil(line.command("stencil", "1D and 2D convolution with one filter, against copying",
-                           [options] { return run_stencil(options->stencil); }),
-              options->stencil);
-  add_reproduce(line.command("reproduce", "Published studies, theirs beside ours",
-                             [options] { return run_reproduce(options->reproduce); }),
-                options->reproduce);
-  add_compare(line.command("compare", "Two result files: faster, slower, the same or unclear",
-                           [options] { return run_compare(options->compare); }),
-              options->compare);
-  return line.parse(argc, argv);
+  line.environment("LENSLET_PYTHON", "Python interpreter for that script [python3]");
+
+  const auto run = line.command("run", "Measure any problems on any backends", run_run, kRunExamples);
+  const auto sweep =
+      line.command("sweep", "Sizes x strides x backends for one RGB image", run_sweep, kSweepExamples);
+  const auto ladder =
+      line.command("ladder", "Optimise a convolution kernel step by step", run_ladder, kLadderExamples);
+  const auto filter = line.command("filter", "Filter a picture, with the same result from every backend",
+                                   run_filter, kFilterExamples);
+  const auto streams = line.command("streams", "Copies and compute on one stream and on several", run_streams,
+                                    kStreamsExamples);
+  const auto separable =
+      line.command("separable", "A depthwise-separable block against the convolution it replaces",
+                   run_separable, kSeparableExamples);
+  const auto gemm =
+      line.command("gemm", "The matrix product of im2col by memory and by partition, beside cuBLAS",
+                   run_gemm_study, kGemmExamples);
+  const auto stencil = line.command("stencil", "1D and 2D convolution with one filter, against copying",
+                                    run_stencil, kStencilExamples);
+  const auto reproduce = line.command("reproduce", "Published studies: their figures beside ours",
+                                      run_reproduce, kReproduceExamples);
+  const auto compare = line.command("compare", "Two result files: faster, slower, the same or unclear",
+                                    run_compare, kCompareExamples);
+  const auto measured = run | sweep | ladder | filter | streams | separable | gemm | stencil | reproduce;
+
+  // What to measure.
+  line.arguments("algorithm",
+                 Text{"NAME",
+                      [] {
+                        return Suggestions{conv_ladder_algorithms(), {}};
+                      }},
+                 LENSLET_MEMBER(algorithms), "implicit_gemm, direct; none: all of them", ladder);
+  line.arguments("study", words({"a", "b", "c", "d", "e", "all"}), LENSLET_MEMBER(studies),
+                 "which of the published studies", reproduce, 1);
+  line.arguments("files", Text{"OLD.json NEW.json"}, LENSLET_MEMBER(files), "two result files", compare, 2,
+                 2);
+  line.repeated("--problem", Text{"STR"}, LENSLET_MEMBER(problems),
+                "a convolution, such as mb1ic3ih256oc3oh256kh3ph1; may be given repeatedly", run);
+  line.repeated("--problem", Text{"STR"}, LENSLET_MEMBER(problems),
+                "a convolution instead of the shapes of the study; may be given repeatedly", ladder);
+  line.option("--problem", Text{"STR"}, LENSLET_MEMBER(problem), "a convolution with the whole batch",
+              streams);
+  line.repeated("--problems", Text{"FILE"}, LENSLET_MEMBER(problem_files),
+                "a list of convolutions, one per line; may be given repeatedly", run | ladder);
+  line.option("--input", Text{"FILE"}, LENSLET_MEMBER(input),
+              concat("the picture: ", image_formats(), "; '-' is standard input"), filter);
+  line.option("--output", Text{"FILE.png", nullptr, {".png"}}, LENSLET_MEMBER(output),
+              "write the filtered picture [not written]", filter);
+  add_image_limits(line, filter);
+  line.option("--filter", Text{"edge|blur|sharpen|FILE"}, LENSLET_MEMBER(filter),
+              "by name, or a file with rows of numbers and, if needed, 'scale 1/16'", filter);
+  line.option("--stride", Integer{1, 1024}, LENSLET_MEMBER(stride), "pixels from one output to the next",
+              filter);
+  line.option("--sizes", Sizes(kMaxSize), LENSLET_MEMBER(sizes), "sizes, also as 256:4096:x2",
+              sweep | separable);
+  line.option("--sizes", Sizes(kMaxGemmSize), LENSLET_MEMBER(sizes), "sizes, also as 256:4096:x2", gemm);
+  line.option("--strides", List{Integer{1, 16}}, LENSLET_MEMBER(strides), "strides", sweep);
+  line.option("--out-channels", List{Integer{1, 1024}}, LENSLET_MEMBER(out_channels), "output channels K",
+              sweep);
+  line.option("--channels", List{Integer{1, 4096}}, LENSLET_MEMBER(channels), "channels in and out",
+              separable);
+  line.option("--batch-size", Integer{1, 4096}, LENSLET_MEMBER(batch), "images", separable);
+  line.option("--memory", List{words(gemm_memory_modes()), "none"}, LENSLET_MEMBER(memory),
+              "where operands come from", gemm);
+  line.option("--out-channels", Integer{1, 1024}, LENSLET_MEMBER(out_channels), "filters K", gemm);
+  line.option("--tiles", List{Integer{1, 1024}}, LENSLET_MEMBER(tiles), "threads along an edge of a tile",
+              gemm);
+  line.option("--partition", List{words(gemm_partitions()), "none"}, LENSLET_MEMBER(partitions),
+              "what a thread computes", gemm);
+  line.option("--blocks", List{Integer{1, 1024}}, LENSLET_MEMBER(blocks), "threads along an edge of a block",
+              gemm);
+  line.option("--dimensions", List{Integer{1, 2}}, LENSLET_MEMBER(dimensions), "1, 2 or both", stencil);
+  line.option("--length", Integer{1, 1 << 30}, LENSLET_MEMBER(length), "elements of the signal", stencil);
+  line.option("--taps", Integer{1, 4095}, LENSLET_MEMBER(taps), "taps of the signal's filter", stencil);
+  line.option("--height", Integer{1, 1 << 16}, LENSLET_MEMBER(height), "rows of the image", stencil);
+  line.option("--width", Integer{1, 1 << 16}, LENSLET_MEMBER(width), "columns of the image", stencil);
+  line.option("--radius", Integer{0, 31}, LENSLET_MEMBER(radius),
+              "of the image's filter, which has 2 * radius + 1 taps along an edge", stencil);
+  line.option(
+      "--filter", List{words(stencil_filters())}, LENSLET_MEMBER(filters),
+      "filter in global or constant memory, input tiled in shared memory, or several outputs per thread "
+      "(vector)",
+      stencil);
+  line.option("--boundary", List{words(stencil_boundaries())}, LENSLET_MEMBER(boundaries),
+              "values beyond the edges", stencil);
+  line.option("--chunks", Integer{1, 4096}, LENSLET_MEMBER(chunks), "parts of the batch", streams);
+  line.option("--streams", List{Integer{1, 64}}, LENSLET_MEMBER(streams),
+              "number of streams that share the parts", streams);
+  line.option("--trace", Text{"FILE"}, LENSLET_MEMBER(trace), "timeline of every stream, for ui.perfetto.dev",
+              streams);
+
+  // On what.
+  line.option("--backend",
+              List{Text{"",
+                        [] {
+                          return backend_names({DeviceKind::kCpu, DeviceKind::kCuda});
+                        }},
+                   "all"},
+              LENSLET_MEMBER(backends), "names separated by commas", run | sweep | filter | separable);
+  line.option("--backend", Text{"NAME", [] { return backend_names({DeviceKind::kCuda}); }},
+              LENSLET_MEMBER(backend), "a backend of the GPU", streams);
+  line.option("--math", words({MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}, to_string),
+              LENSLET_MEMBER(math), "arithmetic", run);
+  line.option("--layout",
+              Words<std::vector<TensorLayout>>{{{"nchw", {TensorLayout::kNchw}},
+                                                {"nhwc", {TensorLayout::kNhwc}},
+                                                {"both", {TensorLayout::kNchw, TensorLayout::kNhwc}}}},
+              LENSLET_MEMBER(layouts), "order of input and output in memory", run | filter);
+  add_execution_options(line, "backend", measured);
+
+  // How.
+  line.option("--cache", cache_states(), LENSLET_MEMBER(measure),
+              "flush the caches before each run (cold), repeat it (hot), or both", measured);
+  line.option("--warmup-ms", milliseconds(), LENSLET_MEMBER(measure.warmup_ms),
+              "warm up each candidate this long", measured);
+  line.option("--min-time-ms", milliseconds(), LENSLET_MEMBER(measure.min_time_ms),
+              "measure each candidate and cache state this long", measured);
+  line.option("--max-noise", Number{0, 10}, LENSLET_MEMBER(measure.max_noise),
+              "measure up to four times as long until (p90 - p10) / median is below this value", measured);
+  line.option("--verify", words({Verify::kOff, Verify::kBefore, Verify::kBoth}, to_string),
+              LENSLET_MEMBER(measure.verify), "check results before timing, or before and after", measured);
+  line.option(
+      "--dist",
+      words({reference::Fill::kRandom, reference::Fill::kNormal, reference::Fill::kIntegers}, dist_name),
+      LENSLET_MEMBER(fill), "random data: uniform in [-1, 1), normal, or small integers", measured);
+  line.option("--seed", Integer{0, INT32_MAX}, LENSLET_MEMBER(seed), "seed of the data", measured);
+  line.flag("--strict", LENSLET_MEMBER(strict),
+            "exit with code 1 if a row is SUSPECT (faster than the machine's limits)", measured);
+  line.flag("--strict", LENSLET_MEMBER(strict),
+            "exit with code 1 if a row is SLOWER or no longer passes, or nothing was compared", compare);
+  line.option("--threshold", Number{0, 100, "PCT"}, LENSLET_MEMBER(threshold_percent),
+              "differences up to this percentage count as no change", compare);
+  line.flag("--capture", LENSLET_MEMBER(measure.capture),
+            "bracket the measured part with cudaProfilerStart/Stop, for Nsight", measured);
+
+  // Where the results go.
+  line.option("--json", Text{"FILE"}, LENSLET_MEMBER(json),
+              "results as JSON, written as they arrive; '-' is standard output", measured);
+  line.option("--json", Text{"FILE"}, LENSLET_MEMBER(json), "the verdicts as JSON; '-' is standard output",
+              compare);
+  line.option("--csv", Text{"FILE"}, LENSLET_MEMBER(csv), "results as CSV; '-' is standard output", measured);
+  line.option("--report", Text{"FILE.html"}, LENSLET_MEMBER(report),
+              "figures and tables as one page; needs --json FILE", measured);
+  line.flag("--resume", LENSLET_MEMBER(resume),
+            "continue from the rows in the --json file (not for filter, which measures one group)", measured);
+
+  line.refuse(
+      "run expects something to measure: --problem mb1ic3ih256oc3oh256kh3ph1, or --problems FILE",
+      [](const auto& o) { return o.problems.empty() && o.problem_files.empty(); }, run);
+  line.refuse(
+      "filter expects a picture: --input photo.png", [](const auto& o) { return o.input.empty(); }, filter);
+  line.refuse(
+      "filter cannot --resume: its backends are one group, timed against each other on one picture; leave "
+      "out "
+      "--resume",
+      [](const auto& o) { return o.resume; }, filter);
+  line.refuse(
+      "gemm expects something to measure: --memory, --partition or both",
+      [](const auto& o) { return o.memory.empty() && o.partitions.empty(); }, gemm);
+  line.refuse(
+      "--report draws from the file that --json names; give --json a file name",
+      [](const auto& o) { return !o.report.empty() && (o.json.empty() || is_stream(o.json)); }, measured);
+  line.refuse(
+      "--resume continues from the file that --json names; give --json a file name",
+      [](const auto& o) { return o.resume && (o.json.empty() || is_stream(o.json)); }, measured);
+  return line;
 }
 
 }  // namespace lenslet

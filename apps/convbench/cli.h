@@ -1,13 +1,11 @@
-// The command line of convbench.
+// The command line of `convbench`.
 #pragma once
 
-#include <functional>
-
-#include "framework/error.h"
+#include "apps/common/command_line.h"
 
 namespace lenslet {
 
-/// What to run. Throws UsageError.
-std::function<ExitCode()> parse_convbench_line(int argc, const char* const* argv);
+/// The table of its commands and options.
+CommandLine convbench_command_line();
 
 }  // namespace lenslet

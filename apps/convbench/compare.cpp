@@ -320,10 +320,6 @@ Comparison compare_results(const ReadResults& before, const ReadResults& after, 
 }
 
 ExitCode run_compare(const CompareOptions& options) {
-  if (options.files.size() != 2) {
-    throw UsageError(
-        concat("compare wants two result files, the old one and the new one, found ", options.files.size()));
-  }
   Console console({{"--json", options.json}},
                   {{"the old file", options.files[0]}, {"the new file", options.files[1]}});
   const ReadResults before = read_results(options.files[0]), after = read_results(options.files[1]);

@@ -13,17 +13,6 @@ namespace lenslet {
 namespace {
 
 void check(const FilterOptions& options) {
-  if (options.input.empty()) throw UsageError("filter wants a picture: --input photo.png");
-  if (options.resume) {
-    throw UsageError(
-        "filter cannot --resume: its backends are one group, timed against each other on one picture, so "
-        "there is "
-        "no part to go on from; leave out --resume");
-  }
-  if (!options.output.empty() && !ends_with(options.output, ".png")) {
-    throw UsageError(
-        concat("--output expects a name ending in .png, found '", printable(options.output), "'"));
-  }
   std::vector<NamedFile> outputs = files_written(options);
   outputs.emplace_back("--output", options.output);
   demand_different_files(outputs, {{"--input", options.input}, {"--filter", options.filter}});

@@ -11,18 +11,6 @@
 namespace lenslet {
 namespace {
 
-constexpr int kMaxSize = 8192;  // columns of 7 GiB
-
-std::vector<GemmCell> cells_of(const GemmStudyOptions& options) {
-  for (int size : options.sizes) {
-    if (size > kMaxSize)
-      throw UsageError(concat("--sizes expects up to ", kMaxSize, " for gemm, found ", size));
-  }
-  std::vector<GemmCell> cells = gemm_cells(options.memory, options.tiles, options.partitions, options.blocks);
-  if (cells.empty()) throw UsageError("gemm has nothing to measure: give --memory, --partition or both");
-  return cells;
-}
-
 std::string label_of(const ResultRow& row, const std::string& name) {
   for (const auto& [label, text] : row.labels) {
     if (label == name) return text;
@@ -84,7 +72,8 @@ void print_table(Console& console, const std::vector<ResultRow>& rows, const std
 }  // namespace
 
 void gemm_study_into(const GemmStudyOptions& options, BenchSession& session) {
-  const std::vector<GemmCell> cells = cells_of(options);
+  const std::vector<GemmCell> cells =
+      gemm_cells(options.memory, options.tiles, options.partitions, options.blocks);
   const size_t before = session.rows().size();
   session.begin(static_cast<int64_t>(options.sizes.size()), "gemm");
   for (int size : options.sizes) {
@@ -103,7 +92,6 @@ void gemm_study_into(const GemmStudyOptions& options, BenchSession& session) {
 }
 
 ExitCode run_gemm_study(const GemmStudyOptions& options) {
-  cells_of(options);
   return with_session(options, "gemm", BenchSession::Needs::kGpu,
                       [&](BenchSession& session) { gemm_study_into(options, session); });
 }

@@ -9,10 +9,6 @@ namespace lenslet {
 ExitCode run_run(const RunOptions& options) {
   demand_problems_kept(options, options.problem_files);
   const std::vector<Conv2dProblem> problems = problems_from(options.problems, options.problem_files);
-  if (problems.empty()) {
-    throw UsageError(
-        "run wants something to measure: --problem mb1ic3ih256oc3oh256kh3ph1, or --problems FILE");
-  }
   return with_session(options, "run", BenchSession::Needs::kAnyDevice, [&](BenchSession& session) {
     const std::vector<ConvCandidate> candidates =
         registry_candidates(session.device().kind, options.backends, options.math, options.layouts);

@@ -75,9 +75,6 @@ BenchSession::BenchSession(const BenchOptions& options, const std::string& subco
       console_({{"--json", options.json}, {"--csv", options.csv}}),
       stream_(chosen_device(options, device_reason_)) {
   demand_different_files(files_written(options));
-  if (!options.report.empty() && (options.json.empty() || is_stream(options.json))) {
-    throw UsageError("--report draws from the file that --json names; give it a file name");
-  }
   demand_writable({{"--report", options.report}});
   if (needs == Needs::kGpu) require_gpu(device(), subcommand);
   std::string text = concat(device().to_string(), " (", device_name());
@@ -92,9 +89,6 @@ BenchSession::BenchSession(const BenchOptions& options, const std::string& subco
 }
 
 void BenchSession::read_earlier() {
-  if (options_.json.empty() || is_stream(options_.json)) {
-    throw UsageError("--resume goes on from the file that --json names; give it a file name");
-  }
   resumed_.emplace(options_.json);
   if (::access(options_.json.c_str(), F_OK) != 0) return;  // nothing to go on from
   ReadResults earlier = read_results(options_.json);

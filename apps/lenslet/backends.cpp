@@ -166,8 +166,6 @@ ExitCode run_backends(const BackendsOptions& options) {
   if (options.threads) set_num_threads(*options.threads);
   std::vector<Conv2dProblem> problems;
   for (const std::string& text : options.problems) problems.push_back(Conv2dProblem::parse(text));
-  if (!problems.empty() && options.batch_size)
-    throw UsageError("--problem states its batch as mb; leave out --batch-size");
   const Graph graph =
       make_lenet5(options.weights.empty() ? builtin_lenet5_weights() : read_safetensors(options.weights),
                   options.weights.empty() ? "built-in weights" : options.weights);

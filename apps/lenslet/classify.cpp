@@ -193,9 +193,6 @@ ExitCode run_classify(const ClassifyOptions& options) {
   }
   Console console({{"--json", options.json}, {"--csv", options.csv}, {"--save-plan", options.save_plan}},
                   read);
-  if (options.inputs.empty())
-    throw UsageError("classify expects a FILE, a DIR or '-'; see lenslet classify --help");
-  if (options.index && options.limit) throw UsageError("--index and --limit exclude each other");
   DigitInputs inputs(options, options.explain);
   Session session(options);
   session.demand_logits();

@@ -109,12 +109,6 @@ std::string pgm(const Sheet& sheet) {
 
 }  // namespace
 
-void check_contact_sheet_name(const std::string& path) {
-  if (!ends_with(path, ".png") && !ends_with(path, ".pgm")) {
-    throw UsageError(concat("--contact-sheet expects a name ending in .png or .pgm, found '", path, "'"));
-  }
-}
-
 void write_contact_sheet(const std::string& path, const ImageDataset& data, const std::vector<Miss>& misses) {
   const Sheet sheet = draw(data, misses);
   write_result(path, ends_with(path, ".png") ? encode_png({sheet.width, sheet.height, 1, sheet.pixels, ""})

@@ -9,10 +9,8 @@
 
 namespace lenslet {
 
-/// Each digit at twice its size, under it "label>predicted" and its index. Ends in .png or .pgm; throws
-/// UsageError for another ending.
-void check_contact_sheet_name(const std::string& path);
-/// Writes the picture. Throws OutputError.
+/// Writes each digit at twice its size, under it "label>predicted" and its index. `path` ends in .png or .pgm. Throws
+/// OutputError.
 void write_contact_sheet(const std::string& path, const ImageDataset& data, const std::vector<Miss>& misses);
 
 }  // namespace lenslet

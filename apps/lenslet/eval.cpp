@@ -162,21 +162,6 @@ ExitCode run_eval(const EvalOptions& options) {
                    {"--contact-sheet", options.contact_sheet},
                    {"--save-plan", options.save_plan}},
                   read);
-  if (!options.contact_sheet.empty()) check_contact_sheet_name(options.contact_sheet);
-  if (options.backend_matrix && options.plan != "auto" && options.plan != Plan::kLayered) {
-    throw UsageError("--backend-matrix chooses the backends itself, a plan would too; leave out --plan");
-  }
-  if (options.backend_matrix && !(options.misses.empty() && options.contact_sheet.empty() &&
-                                  options.logits.empty() && options.save_plan.empty())) {
-    throw UsageError(
-        "--misses, --contact-sheet, --logits and --save-plan belong to one run, not to --backend-matrix");
-  }
-  if (options.backend_matrix && (options.streams || options.repeat)) {
-    throw UsageError("--streams and --repeat belong to one run, not to --backend-matrix");
-  }
-  if (options.backend_matrix && options.input) {
-    throw UsageError("--backend-matrix goes through the inputs of each plan itself; leave out --input");
-  }
   Session session(options);
   session.demand_logits();
   if (options.streams && !session.device().is_cuda()) {

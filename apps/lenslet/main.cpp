@@ -4,5 +4,7 @@
 
 int main(int argc, char** argv) {
   return lenslet::run_program("lenslet", "try a smaller --batch-size", argc, argv,
-                              lenslet::parse_command_line);
+                              [](int count, const char* const* words) {
+                                return lenslet::lenslet_command_line().parse(count, words);
+                              });
 }

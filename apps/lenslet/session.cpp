@@ -45,12 +45,6 @@ Session::Session(const CommonOptions& options)
   if (options.cuda_graph && !device().is_cuda()) {
     throw UsageError("--graph on needs a CUDA device; the CPU has no graphs to capture");
   }
-  const bool only_fused = io_.input != ElementType::kFp32 || io_.output != ElementType::kFp32;
-  if (only_fused &&
-      (options.plan == Plan::kLayered || (options.plan != Plan::kFused && !options.backend.empty()))) {
-    throw UsageError(
-        "--input uint8 and --output prediction need --plan fused; the layered plan reads and writes fp32");
-  }
 }
 
 std::string Session::describe_device() const {

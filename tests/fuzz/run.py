@@ -24,6 +24,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 
+SEEDS = "seeds"  # instead of a dictionary: the lines of the target's seeds, which are made from the table of options
 # Longest input, largest single block of memory in MiB (a reader that takes what a header promises goes beyond), dictionary.
 TARGETS = {
     "idx": (4096, 16, "pictures"),
@@ -36,7 +37,7 @@ TARGETS = {
     "plan": (8192, 16, "json"),
     "results": (16384, 16, "json"),
     "filter": (4096, 16, "problem"),
-    "arguments": (1024, 16, "arguments"),
+    "arguments": (1024, 16, SEEDS),
 }
 RSS_LIMIT_MB = 1024
 SLOW_UNIT_S = 10  # an input that takes longer is a finding
@@ -51,6 +52,19 @@ def environment():
     return settings
 
 
+def dictionary_of(build, target, name):
+    if name != SEEDS:
+        return HERE / "dictionaries" / (name + ".dict")
+    seeds = (build / "fuzz" / "seeds" / target).iterdir()
+    text = ""
+    for word in sorted({line for seed in seeds for line in seed.read_text().split("\n") if line}):
+        escaped = re.sub(r'[^ !#-\[\]-~]', lambda letter: "\\x%02x" % ord(letter[0]), word)
+        text += f'"{escaped}\\x0a"\n'
+    path = build / "fuzz" / f"{target}.dict"
+    path.write_text(text)
+    return path
+
+
 def command(build, target, extra):
     longest, block_mb, dictionary = TARGETS[target]
     return [
@@ -59,7 +73,7 @@ def command(build, target, extra):
         f"-malloc_limit_mb={block_mb}",
         f"-rss_limit_mb={RSS_LIMIT_MB}",
         f"-timeout={SLOW_UNIT_S}",
-        *([f"-dict={HERE / 'dictionaries' / (dictionary + '.dict')}"] if dictionary else []),
+        *([f"-dict={dictionary_of(build, target, dictionary)}"] if dictionary else []),
         f"-artifact_prefix={build / 'fuzz' / 'findings' / (target + '-')}",
         "-print_final_stats=1",
         "-close_fd_mask=1",

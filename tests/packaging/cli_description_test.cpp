@@ -3,27 +3,31 @@
 
 #include <gtest/gtest.h>
 
-#include "apps/common/completion.h"
-#include "apps/common/man_page.h"
+#include "apps/common/option_values.h"
 
 namespace lenslet {
 namespace {
 
-using Words = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
-ValueChoices choices_of(const std::string& placeholder, Suggestions suggestions = {}) {
-  return value_choices({{"--x"}, placeholder, "", false, std::move(suggestions)});
+ValueChoices choices_of(const std::string& placeholder, const Suggestions& suggestions = {}) {
+  Option option;
+  option.placeholder = placeholder;
+  std::string target;
+  option.value =
+      std::make_shared<MemberValue<Text, std::string>>(Text{"", [&] { return suggestions; }}, target);
+  return value_choices(option);
 }
 
 TEST(ValueChoices, WordsStandForThemselves) {
   const ValueChoices device = choices_of("auto|cpu|cuda[:N]");
-  EXPECT_EQ(device.words, (Words{"auto", "cpu", "cuda"}));
+  EXPECT_EQ(device.words, (Strings{"auto", "cpu", "cuda"}));
   EXPECT_FALSE(device.files || device.folders || device.list);
 }
 
 TEST(ValueChoices, FilesAndFolders) {
   const ValueChoices plan = choices_of("auto|layered|FILE");
-  EXPECT_EQ(plan.words, (Words{"auto", "layered"}));
+  EXPECT_EQ(plan.words, (Strings{"auto", "layered"}));
   EXPECT_TRUE(plan.files);
   EXPECT_EQ(plan.ending, "");
   const ValueChoices compared = choices_of("OLD.json NEW.json");
@@ -45,25 +49,28 @@ TEST(ValueChoices, TextsOfferNothing) {
 TEST(ValueChoices, SuggestionsAreAddedOnce) {
   const ValueChoices choices = choices_of("LIST|all", {{"all", "direct"}, {{"conv1", {"winograd"}}}});
   EXPECT_TRUE(choices.list);
-  EXPECT_EQ(choices.words, (Words{"all", "direct"}));
+  EXPECT_EQ(choices.words, (Strings{"all", "direct"}));
   ASSERT_EQ(choices.keys.size(), 1u);
   EXPECT_EQ(choices.keys[0].name, "conv1");
 }
 
 // What means something to a shell, to zsh's completion or to roff.
-ProgramDescription awkward() {
-  ProgramDescription program;
+Program awkward() {
+  Program program;
   program.name = "tool";
   program.help = ".a 'quoted' \\fBhelp";
   program.version = "1.2";
   program.date = "2026-01-31";
-  CommandDescription command;
+  Command command;
   command.name = "go";
   command.help = "it's [odd]: \\ and so on";
-  command.options = {{{"--it"}, "", "don't [stop]: \\n", false, {}}};
+  Option option;
+  option.names = {"--it"};
+  option.help = "don't [stop]: \\n";
+  command.options = {option};
   command.footer = "Examples:\n  tool go 'a b' \\\n  .hidden\n'tis over";
   program.commands = {command};
-  program.exit_codes = {{0, "ok"}};
+  program.environment = {{"TOOL_HOME", "where it lives"}};
   return program;
 }
 
@@ -91,7 +98,7 @@ TEST(BashCompletion, NamesTheProgramEverywhere) {
 }
 
 TEST(ClosingWords, NameEveryExitCode) {
-  const std::string text = closing_words("tool go", {{"TOOL_HOME", "where it lives"}});
+  const std::string text = closing_words(awkward());
   for (const auto& [code, meaning] : exit_codes()) {
     EXPECT_NE(text.find(std::to_string(code) + " " + meaning), std::string::npos) << text;
   }

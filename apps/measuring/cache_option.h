@@ -1,0 +1,27 @@
+// --cache of the commands that measure: which states of the caches are timed.
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "apps/common/option_values.h"
+#include "apps/measuring/measure.h"
+
+namespace lenslet {
+
+/// Cold and hot, each timed or not.
+using CacheStates = std::pair<bool, bool>;
+
+inline Words<CacheStates> cache_states() {
+  return {{{"cold", {true, false}}, {"hot", {false, true}}, {"both", {true, true}}}};
+}
+inline void assign(MeasureOptions& target, const CacheStates& states) {
+  target.cold = states.first;
+  target.hot = states.second;
+}
+template <typename V>
+std::optional<V> value_in(const MeasureOptions& target) {
+  return V(target.cold, target.hot);
+}
+
+}  // namespace lenslet
