@@ -171,7 +171,7 @@ void DigitInputs::decode(File& file) const {
 
 void DigitInputs::open_idx(File& file) {
   const std::string name = printable_excerpt(file.input.file);
-  IdxArray images = parse_idx(std::move(*file.bytes), 3, name, [&](const std::vector<int64_t>& dims) {
+  const auto check = [&](const std::vector<int64_t>& dims) {
     if (dims[1] != kLenet5Side || dims[2] != kLenet5Side) {
       throw DataError(concat(name, ": expected images of ", kLenet5Side, "x", kLenet5Side, ", found ",
                              dims[1], "x", dims[2]));
@@ -179,12 +179,13 @@ void DigitInputs::open_idx(File& file) {
     if (options_.index && *options_.index >= dims[0]) {
       throw DataError(concat(name, ": --index ", *options_.index, " is outside its ", dims[0], " images"));
     }
-  });
-  const int64_t count = images.dims[0];
-  idx_ = std::move(images);
+  };
+  const int64_t most =
+      options_.index ? std::min(*options_.index, INT64_MAX - 1) + 1 : options_.limit.value_or(INT64_MAX);
+  idx_ = parse_idx(std::move(*file.bytes), 3, name, check, most);
   idx_file_ = std::move(file.input.file);
   idx_next_ = options_.index.value_or(0);
-  idx_end_ = options_.index ? idx_next_ + 1 : std::min(count, options_.limit.value_or(count));
+  idx_end_ = idx_.dims[0];
 }
 
 DigitInput DigitInputs::next_of_idx() {

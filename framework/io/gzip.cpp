@@ -94,15 +94,21 @@ std::vector<uint8_t> gunzip(const std::vector<uint8_t>& bytes, const std::string
     throw DataError(concat(origin, ": gzip data truncated: the file ends within the first ", head_bytes,
                            " decompressed bytes"));
   }
-  const size_t size = stated_size(out.data(), out.size());
+  const GzipSize sizes = stated_size(out.data(), out.size());
+  const size_t size = sizes.stated;
   if (size > kMaxSize) {
     throw DataError(concat(origin, ": the gzip data state ", size, " bytes, more than the ", kMaxSize,
                            " that are decompressed"));
   }
   size_t most = 0;  // deflate expands 1032 times at most
   if (__builtin_mul_overflow(bytes.size(), size_t{1032}, &most)) most = size;
-  out.reserve(std::min(size + 1, std::max(kGrowth, most)));
-  inflater.fill(out, size + 1);
+  const size_t room = sizes.needed < size ? std::max(sizes.needed, out.size()) : size + 1;
+  out.reserve(std::min(room, std::max(kGrowth, most)));
+  inflater.fill(out, room);
+  if (sizes.needed < size && out.size() >= sizes.needed) {
+    out.resize(sizes.needed);
+    return out;
+  }
   if (out.size() > size) {
     throw DataError(
         concat(origin, ": the gzip data hold more than the ", size, " bytes that the header states"));

@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "framework/error.h"
@@ -113,44 +114,48 @@ bool looks_like_idx(const std::vector<uint8_t>& head) {
          (head[0] == 0 && head[1] == 0 && head[2] == kUnsignedByte && head[3] >= 1 && head[3] <= 4);
 }
 
-IdxArray parse_idx(std::vector<uint8_t> bytes, int rank, const std::string& origin,
-                   const IdxDimsCheck& check) {
+IdxArray parse_idx(std::vector<uint8_t> bytes, int rank, const std::string& origin, const IdxDimsCheck& check,
+                   int64_t most_items) {
   if (bytes.empty()) throw DataError(concat(origin, ": the file is empty, expected an IDX file"));
   IdxArray array;
   const size_t header_bytes = 4 + 4 * static_cast<size_t>(rank);
   const auto stated_size = [&](const uint8_t* head, size_t head_bytes) {
     const size_t size = parse_header(head, head_bytes, rank, origin, array);
     if (check) check(array.dims);
-    return size;
+    const int64_t items = array.dims[0];
+    array.dims[0] = std::min(items, most_items);
+    return GzipSize(size, header_bytes + (size - header_bytes) / static_cast<size_t>(items) *
+                                             static_cast<size_t>(array.dims[0]));
   };
   if (is_gzip(bytes)) {
     if (bytes.size() > kMaxGzipBytes) {
       throw DataError(
           concat(origin, ": larger than the ", kMaxGzipBytes, " bytes that are read of a gzip file"));
     }
-    size_t stated = 0;
+    GzipSize size(0);
     bytes = gunzip(bytes, origin, header_bytes, [&](const uint8_t* head, size_t head_bytes) {
-      return stated = stated_size(head, head_bytes);
+      return size = stated_size(head, head_bytes);
     });
-    if (bytes.size() < stated)
-      throw DataError(concat(origin, ": IDX data too short: ", bytes.size(), " of ", stated, " bytes"));
+    if (bytes.size() < std::min(size.stated, size.needed))
+      throw DataError(concat(origin, ": IDX data too short: ", bytes.size(), " of ", size.stated, " bytes"));
   } else {
-    const size_t stated = stated_size(bytes.data(), bytes.size());
+    const auto [stated, needed] = stated_size(bytes.data(), bytes.size());
     if (bytes.size() < stated)
       throw DataError(concat(origin, ": truncated: ", bytes.size(), " of ", stated, " bytes"));
     if (bytes.size() > stated) {
       throw DataError(concat(origin, ": ", bytes.size() - stated, " trailing bytes after the ", stated,
                              " that the IDX header states"));
     }
+    bytes.resize(needed);
   }
   bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(header_bytes));
   array.data = std::move(bytes);
   return array;
 }
 
-IdxArray read_idx(const std::string& path, int rank, const IdxDimsCheck& check) {
+IdxArray read_idx(const std::string& path, int rank, const IdxDimsCheck& check, int64_t most_items) {
   return parse_idx(read_file(path, kMaxIdxFileBytes), rank,
-                   path == "-" ? "standard input" : printable_excerpt(path), check);
+                   path == "-" ? "standard input" : printable_excerpt(path), check, most_items);
 }
 
 std::vector<std::string> image_dataset_files(const std::string& folder) {

@@ -11,7 +11,7 @@ namespace lenslet {
 
 /// Unsigned bytes with their dimensions.
 struct IdxArray {
-  std::vector<int64_t> dims;  // from the header, outermost first
+  std::vector<int64_t> dims;  // outermost first; from the header, or fewer items if fewer were requested
   std::vector<uint8_t> data;  // the product of the dimensions in bytes
 };
 
@@ -24,12 +24,14 @@ bool looks_like_idx(const std::vector<uint8_t>& head);
 /// Size limit of an IDX file in bytes.
 inline constexpr size_t kMaxIdxFileBytes = size_t{1} << 30;
 
-/// Reads an IDX file of unsigned bytes with `rank` dimensions. Throws DataError naming the file and the fault, and
-/// exceptions of `check`.
-IdxArray read_idx(const std::string& path, int rank, const IdxDimsCheck& check = nullptr);
+/// Reads an IDX file of unsigned bytes with `rank` dimensions: all items, or the first `most_items` along dimension 0.
+/// The rest of a gzipped file is then neither decompressed nor checked. Throws DataError naming the file and the
+/// fault, and exceptions of `check`.
+IdxArray read_idx(const std::string& path, int rank, const IdxDimsCheck& check = nullptr,
+                  int64_t most_items = INT64_MAX);
 /// The same for the bytes of a file; `origin` names it in messages.
 IdxArray parse_idx(std::vector<uint8_t> bytes, int rank, const std::string& origin,
-                   const IdxDimsCheck& check = nullptr);
+                   const IdxDimsCheck& check = nullptr, int64_t most_items = INT64_MAX);
 
 /// Images [count, rows, cols] and their labels.
 struct ImageDataset {

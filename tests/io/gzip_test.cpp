@@ -25,6 +25,32 @@ TEST(Gzip, ReadsUpToTheStatedSize) {
                           "hold more than the 19 bytes");
 }
 
+// Nor is what follows looked at: it may be damaged, cut off or endless.
+TEST(Gzip, DecompressesNoMoreThanIsNeeded) {
+  const Bytes text = bytes_of("some text, some text"), packed = gzip(text);
+  for (const size_t needed : {0, 3, 4, 5, 19}) {
+    const StatedSize size = [&](const uint8_t*, size_t) { return GzipSize(text.size(), needed); };
+    const Bytes start(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(needed));
+    EXPECT_EQ(gunzip(packed, "file", 4, size), start);
+    EXPECT_EQ(gunzip(Bytes(packed.begin(), packed.end() - 8) + packed, "file", 4, size), start);
+  }
+  const auto all = [&](const uint8_t*, size_t) { return GzipSize(text.size(), text.size()); };
+  EXPECT_EQ(gunzip(packed, "file", 4, all), text);
+  expect_error<DataError>([&] { gunzip(Bytes(packed.begin(), packed.end() - 1), "file", 4, all); },
+                          "truncated");
+  expect_error<DataError>(
+      [&] {
+        gunzip(Bytes(packed.begin(), packed.begin() + 14), "file", 0,
+               [](const uint8_t*, size_t) { return GzipSize(20, 19); });
+      },
+      "of 20 bytes");
+  const Bytes bomb = gzip(Bytes(100'000'000, 0), 1);
+  const double start = cpu_ms();
+  EXPECT_EQ(gunzip(bomb, "file", 16, [](const uint8_t*, size_t) { return GzipSize(100'000'000, 50); }),
+            Bytes(50));
+  EXPECT_LT(cpu_ms() - start, 100);
+}
+
 TEST(Gzip, RefusesSizesBeyondAllBounds) {
   const Bytes packed = gzip(bytes_of("some text"));
   for (const size_t size : {(size_t{1} << 32) + 1, SIZE_MAX - 1, SIZE_MAX})

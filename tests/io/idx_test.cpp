@@ -60,6 +60,22 @@ TEST(Idx, TellsGzipCutAnywhereAlsoInItsLastBytes) {
                    "2368 of 2368 bytes, the checksum at the end is cut off");
 }
 
+TEST(Idx, ReadsTheFirstItemsAndUnpacksNoMore) {
+  const TemporaryFolder folder;
+  const Bytes packed = gzip(kImages, 0);
+  for (const Bytes& file : {kImages, packed, Bytes(packed.begin(), packed.end() - 100)}) {
+    const IdxArray array = read_idx(folder.write("images", file), 3, nullptr, 2);
+    EXPECT_EQ(array.dims, (std::vector<int64_t>{2, 28, 28}));
+    EXPECT_EQ(array.data, Bytes(kPixels.begin(), kPixels.begin() + 2 * 28 * 28));
+  }
+  const std::string cut = folder.write("cut", Bytes(packed.begin(), packed.end() - 100));
+  for (const int64_t most : {int64_t{3}, int64_t{4}, INT64_MAX})
+    expect_error<DataError>([&] { read_idx(cut, 3, nullptr, most); }, "truncated");
+  // What is read whole is judged whole.
+  expect_error<DataError>([&] { read_idx(folder.write("plain", kImages + Bytes{1}), 3, nullptr, 2); },
+                          "1 trailing bytes");
+}
+
 TEST(Idx, TellsAFlippedBitByTheChecksum) {
   const Bytes stored = gzip(kImages, 0);  // not compressed, so the flip is in the data
   Bytes flipped = stored;
