@@ -316,36 +316,6 @@ Bound binding_ceiling(const Ceilings& ceilings, const Work& work, MathMode math,
   return bound;
 }
 
-void write_ceilings(JsonWriter& json, const Ceilings& ceilings) {
-  json.key("ceilings").begin_object();
-  json.field("device", ceilings.device.to_string());
-  json.field("copy_bytes_per_s", ceilings.copy_bytes_per_s);
-  json.field("read_bytes_per_s", ceilings.read_bytes_per_s);
-  json.key("caches").begin_array();
-  for (const CacheCeiling& cache : ceilings.caches) {
-    json.begin_object(JsonWriter::Style::kInline).field("name", cache.name);
-    json.field("capacity_bytes", cache.capacity_bytes)
-        .field("copy_bytes_per_s", cache.copy_bytes_per_s)
-        .field("read_bytes_per_s", cache.read_bytes_per_s)
-        .end_object();
-  }
-  json.end_array();
-  json.key("peaks").begin_array();
-  for (const PeakRate& peak : ceilings.peaks) {
-    json.begin_object(JsonWriter::Style::kInline).field("math", to_string(peak.math));
-    json.field("instruction", peak.instruction).field("flops_per_s", peak.flops_per_s).end_object();
-  }
-  json.end_array();
-  json.field("fp32_flops_per_s", ceilings.fp32_flops_per_s);
-  json.field("tf32_flops_per_s", ceilings.tf32_flops_per_s);
-  json.field("fp16_flops_per_s", ceilings.fp16_flops_per_s);
-  json.field("launch_ns", ceilings.launch_ns);
-  json.field("replayed_launch_ns", ceilings.replayed_launch_ns);
-  json.field("gemm_library", ceilings.gemm_library);
-  json.field("notes", ceilings.notes);
-  json.end_object();
-}
-
 std::string describe(const Ceilings& ceilings) {
   const auto rate = [](double per_s, double unit, const char* name) {
     return std::isfinite(per_s) ? format_short(per_s / unit) + " " + name : std::string("not measured");

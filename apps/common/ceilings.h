@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/json_writer.h"
+#include "apps/common/fields.h"
 #include "framework/device.h"
 #include "framework/layer.h"
 #include "framework/math_mode.h"
@@ -20,6 +20,14 @@ struct CacheCeiling {
   double capacity_bytes = 0;  // of all the cores or multiprocessors that copy
   double copy_bytes_per_s = NAN;
   double read_bytes_per_s = NAN;
+
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    v("name", self.name);
+    v("capacity_bytes", self.capacity_bytes);
+    v("copy_bytes_per_s", self.copy_bytes_per_s);
+    v.later("read_bytes_per_s", self.read_bytes_per_s);
+  }
 };
 
 /// The rate of one multiply-add instruction on operands that are where it takes them from: registers, for wgmma shared
@@ -28,6 +36,11 @@ struct PeakRate {
   MathMode math = MathMode::kFp32;
   std::string instruction;  // "AVX-512", "FFMA", "mma.sync", "wgmma"
   double flops_per_s = NAN;
+
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    v("math", self.math)("instruction", self.instruction)("flops_per_s", self.flops_per_s);
+  }
 };
 
 /// NaN where it could not be measured; the reason is in `notes`.
@@ -44,6 +57,22 @@ struct Ceilings {
   double replayed_launch_ns = NAN;  // one empty kernel after another inside a replayed CUDA graph
   std::string gemm_library;
   std::string notes;  // what could not be measured, and why
+
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    v("device", self.device);
+    v("copy_bytes_per_s", self.copy_bytes_per_s);
+    v.later("read_bytes_per_s", self.read_bytes_per_s);
+    v("caches", self.caches);
+    v.later("peaks", self.peaks);
+    v("fp32_flops_per_s", self.fp32_flops_per_s);
+    v("tf32_flops_per_s", self.tf32_flops_per_s);
+    v("fp16_flops_per_s", self.fp16_flops_per_s);
+    v("launch_ns", self.launch_ns);
+    v("replayed_launch_ns", self.replayed_launch_ns);
+    v("gemm_library", self.gemm_library);
+    v("notes", self.notes);
+  }
 };
 
 /// Takes about a second on a GPU, half of one on a CPU. Throws DeviceError where the device fails.
@@ -63,8 +92,6 @@ struct ArithmeticLimit {
 ArithmeticLimit arithmetic_limit(const Ceilings& ceilings, MathMode math);
 Bound binding_ceiling(const Ceilings& ceilings, const Work& work, MathMode math, bool hot);
 
-/// Member `ceilings` of a result file.
-void write_ceilings(JsonWriter& json, const Ceilings& ceilings);
 /// A few lines for people.
 std::string describe(const Ceilings& ceilings);
 

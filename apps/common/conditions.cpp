@@ -146,14 +146,6 @@ class Nvml {
 
 #endif
 
-void write_text(JsonWriter& json, const char* name, const std::string& text) {
-  if (text.empty()) {
-    json.null_field(name);
-  } else {
-    json.field(name, text);
-  }
-}
-
 }  // namespace
 
 Conditions read_conditions(Device device) {
@@ -167,16 +159,6 @@ Conditions read_conditions(Device device) {
   Nvml::instance().read(pci_bus_id(device), conditions);
 #endif
   return conditions;
-}
-
-void write_conditions(JsonWriter& json, const char* name, const Conditions& conditions) {
-  json.key(name).begin_object(JsonWriter::Style::kInline).field("device", conditions.device.to_string());
-  json.field("clock_mhz", conditions.clock_mhz).field("memory_clock_mhz", conditions.memory_clock_mhz);
-  json.field("power_w", conditions.power_w).field("temperature_c", conditions.temperature_c);
-  write_text(json, "governor", conditions.governor);
-  write_text(json, "throttled_by", conditions.throttled_by);
-  write_text(json, "reason", conditions.reason);
-  json.end_object();
 }
 
 }  // namespace lenslet

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "apps/common/json_writer.h"
+#include "apps/common/fields.h"
 #include "framework/device.h"
 
 namespace lenslet {
@@ -20,12 +20,16 @@ struct Conditions {
   std::string governor;      // of the CPU's frequency: "performance"
   std::string throttled_by;  // what holds a GPU's clock down: "power cap", "temperature"
   std::string reason;
+
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    v("device", self.device)("clock_mhz", self.clock_mhz)("memory_clock_mhz", self.memory_clock_mhz);
+    v("power_w", self.power_w)("temperature_c", self.temperature_c)("governor", self.governor);
+    v("throttled_by", self.throttled_by)("reason", self.reason);
+  }
 };
 
 /// Never throws; costs about a millisecond, on a GPU the first call some ten more.
 Conditions read_conditions(Device device);
-
-/// Member `name`.
-void write_conditions(JsonWriter& json, const char* name, const Conditions& conditions);
 
 }  // namespace lenslet

@@ -3,14 +3,15 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <ctime>
-#include <vector>
+#include <map>
 
 #include "apps/common/build_info.h"
-#include "apps/common/loaded_libraries.h"
 #include "framework/device.h"
 #include "framework/error.h"
 #include "framework/parallel.h"
+#include "framework/text.h"
 
 namespace lenslet {
 namespace {
@@ -26,71 +27,6 @@ std::string utc_now() {
   char text[32] = "";
   if (::gmtime_r(&now, &parts) != nullptr) std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
   return text;
-}
-
-void write_meta(JsonWriter& json) {
-  json.key("meta").begin_object();
-  json.field("version", build_info::kVersion);
-  json.field("git", build_info::kCommit);
-  json.field("dirty", build_info::kDirty);
-  json.field("build_type", build_info::kBuildType);
-  json.field("compiler", build_info::kCompiler);
-  json.field("cuda_compiler", build_info::kCudaCompiler);
-  json.key("argv").begin_array(JsonWriter::Style::kInline);
-  for (const std::string& argument : command_line()) json.value(argument);
-  json.end_array();
-  json.field("time_utc", utc_now());
-  json.end_object();
-}
-
-void write_host(JsonWriter& json) {
-  utsname system = {};
-  ::uname(&system);
-  json.key("host").begin_object();
-  json.field("cpu", cpu_model());
-  json.field("cores_online", static_cast<int64_t>(::sysconf(_SC_NPROCESSORS_ONLN)));
-  json.field("threads_used", num_threads());
-  json.field("memory_bytes", static_cast<int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE));
-  json.field("system", std::string(system.sysname) + " " + system.release);
-  json.field("machine", std::string(system.machine));
-  json.end_object();
-}
-
-void write_devices(JsonWriter& json, bool with_gpus) {
-  json.key("devices").begin_array();
-  if (with_gpus) {
-    const CudaStatus& cuda = cuda_status();
-    for (size_t i = 0; i < cuda.devices.size(); ++i) {
-      const CudaDeviceInfo& gpu = cuda.devices[i];
-      json.begin_object();
-      json.field("device", Device::cuda(static_cast<int>(i)).to_string());
-      json.field("name", gpu.name);
-      json.field("compute_capability", concat(gpu.compute_capability / 10, ".", gpu.compute_capability % 10));
-      json.field("multiprocessors", gpu.multiprocessors);
-      json.field("memory_bytes", static_cast<uint64_t>(gpu.memory_bytes));
-      json.field("l2_bytes", static_cast<uint64_t>(gpu.l2_bytes));
-      json.field("driver_version", cuda.driver_version);
-      json.field("runtime_version", cuda.runtime_version);
-      json.end_object();
-    }
-  }
-  json.end_array();
-}
-
-void write_libraries(JsonWriter& json) {
-  json.key("libs").begin_array();
-  for (const LoadedLibrary& library : loaded_libraries()) {
-    json.begin_object(JsonWriter::Style::kInline);
-    json.field("name", library.name);
-    if (library.version.empty()) {
-      json.null_field("version");
-    } else {
-      json.field("version", library.version);
-    }
-    json.field("path", library.path);
-    json.end_object();
-  }
-  json.end_array();
 }
 
 }  // namespace
@@ -109,11 +45,96 @@ std::string version_line(const std::string& program) {
 
 void remember_command_line(int argc, char** argv) { command_line().assign(argv, argv + argc); }
 
-void write_environment(JsonWriter& json, bool with_gpus) {
-  write_meta(json);
-  write_host(json);
-  write_devices(json, with_gpus);
-  write_libraries(json);
+ResultEnvironment this_environment(const std::string& tool, bool with_gpus,
+                                   const std::vector<std::pair<std::string, std::string>>& settings) {
+  ResultEnvironment now;
+  now.tool = tool;
+  now.version = build_info::kVersion;
+  now.git = build_info::kCommit;
+  now.dirty = build_info::kDirty;
+  now.build_type = build_info::kBuildType;
+  now.compiler = build_info::kCompiler;
+  now.cuda_compiler = build_info::kCudaCompiler;
+  now.argv = command_line();
+  now.time_utc = utc_now();
+  utsname system = {};
+  ::uname(&system);
+  now.cpu = cpu_model();
+  now.system = concat(system.sysname, " ", system.release);
+  now.machine = system.machine;
+  now.cores_online = ::sysconf(_SC_NPROCESSORS_ONLN);
+  now.threads_used = num_threads();
+  now.memory_bytes =
+      static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  if (with_gpus) {
+    const CudaStatus& cuda = cuda_status();
+    for (size_t i = 0; i < cuda.devices.size(); ++i) {
+      const CudaDeviceInfo& gpu = cuda.devices[i];
+      now.devices.push_back({gpu.name, Device::cuda(static_cast<int>(i)).to_string(),
+                             concat(gpu.compute_capability / 10, ".", gpu.compute_capability % 10),
+                             gpu.multiprocessors, gpu.memory_bytes, gpu.l2_bytes, cuda.driver_version,
+                             cuda.runtime_version});
+    }
+  }
+  now.libs = loaded_libraries();
+  now.settings = settings;
+  return now;
+}
+
+std::string ResultEnvironment::device_name() const {
+  if (devices.empty()) return printable_excerpt(cpu);
+  constexpr size_t kMostNamed = 4;
+  std::vector<std::pair<std::string, int>> counted;
+  std::map<std::string, size_t> places;
+  for (const ResultDevice& device : devices) {
+    const std::string& name = device.name;
+    const auto [place, added] = places.emplace(name, counted.size());
+    if (added) counted.emplace_back(printable_excerpt(name), 0);
+    ++counted[place->second].second;
+  }
+  std::string text;
+  for (size_t i = 0; i < std::min(counted.size(), kMostNamed); ++i) {
+    const auto& [name, count] = counted[i];
+    text += (text.empty() ? "" : " and ") + (count > 1 ? concat(count, " x ") : std::string()) + name;
+  }
+  return counted.size() > kMostNamed ? concat(text, " and ", counted.size() - kMostNamed, " other models")
+                                     : text;
+}
+
+bool same_environment(const ResultEnvironment& a, const ResultEnvironment& b, std::string* reason) {
+  const auto text = [](bool flag) { return std::string(flag ? "modified" : "unmodified"); };
+  std::vector<std::vector<std::string>> pairs = {
+      {"tool", a.tool, b.tool},
+      {"version", a.version, b.version},
+      {"commit", a.git, b.git},
+      {"tree", text(a.dirty), text(b.dirty)},
+      {"build type", a.build_type, b.build_type},
+      {"compiler", a.compiler, b.compiler},
+      {"CUDA compiler", a.cuda_compiler, b.cuda_compiler},
+      {"device", a.device_name(), b.device_name()},
+      {"threads", std::to_string(a.threads_used), std::to_string(b.threads_used)}};
+  using Texts = std::map<std::string, std::string>;
+  const auto text_in = [](const Texts& all, const std::string& name, const char* otherwise) {
+    const auto found = all.find(name);
+    return found == all.end() ? std::string(otherwise) : found->second;
+  };
+  const Texts settings[] = {{a.settings.begin(), a.settings.end()}, {b.settings.begin(), b.settings.end()}};
+  for (const Texts& known : settings) {
+    for (const auto& [name, value] : known)
+      pairs.push_back({name, text_in(settings[0], name, "not said"), text_in(settings[1], name, "not said")});
+  }
+  Texts loaded;  // the first of a name
+  for (const LoadedLibrary& library : b.libs) loaded.emplace(library.name, library.version);
+  for (const LoadedLibrary& library : a.libs)
+    pairs.push_back({library.name, library.version, text_in(loaded, library.name, "not loaded")});
+  for (const auto& pair : pairs) {
+    if (pair[1] == pair[2]) continue;
+    if (reason != nullptr)
+      *reason = concat(printable_excerpt(pair[0]), " differs: \"", printable_excerpt(pair[1]), "\" and \"",
+                       printable_excerpt(pair[2]), "\"");
+    return false;
+  }
+  return true;
 }
 
 }  // namespace lenslet

@@ -1,11 +1,89 @@
 // What a result was measured with: program, host, devices and libraries.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "apps/common/json_writer.h"
+#include "apps/common/fields.h"
+#include "apps/common/loaded_libraries.h"
 
 namespace lenslet {
+
+template <>
+struct Fields<LoadedLibrary> {
+  template <class Self, class V>
+  static void of(Self& library, V&& v) {
+    v("name", library.name)("version", library.version)("path", library.path);
+  }
+};
+
+/// A GPU.
+struct ResultDevice {
+  std::string name;    // "NVIDIA H200"
+  std::string device;  // "cuda:0"
+  std::string compute_capability;
+  int multiprocessors = 0;
+  uint64_t memory_bytes = 0, l2_bytes = 0;
+  int driver_version = 0, runtime_version = 0;
+
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    v("name", self.name);
+    v.later("device", self.device).later("compute_capability", self.compute_capability);
+    v.later("multiprocessors", self.multiprocessors).later("memory_bytes", self.memory_bytes);
+    v.later("l2_bytes", self.l2_bytes).later("driver_version", self.driver_version);
+    v.later("runtime_version", self.runtime_version);
+  }
+};
+
+/// What a file was written by and with.
+struct ResultEnvironment {
+  std::string tool;  // "convbench sweep"
+  std::string version, git;
+  bool dirty = false;  // built from a tree with changes that are in no commit
+  std::string build_type, compiler, cuda_compiler;
+  std::vector<std::string> argv;
+  std::string time_utc;
+  std::string cpu, system, machine;
+  int64_t cores_online = 0, threads_used = 0;
+  uint64_t memory_bytes = 0;
+  std::vector<ResultDevice> devices;  // in the runtime's order; empty: CUDA was not used
+  std::vector<LoadedLibrary> libs;    // loaded when the file was written
+  /// Options that change what a row measures, for --resume.
+  std::vector<std::pair<std::string, std::string>> settings;
+
+  /// The GPUs, or the CPU where there are none: "NVIDIA H200", "2 x NVIDIA H200". A few words that can be shown, whatever
+  /// the file holds.
+  std::string device_name() const;
+
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    v("tool", self.tool);
+    v.group("meta", [&](auto& meta) {
+      meta("version", self.version)("git", self.git)("dirty", self.dirty)("build_type", self.build_type);
+      meta("compiler", self.compiler)("cuda_compiler", self.cuda_compiler);
+      meta("argv", self.argv)("time_utc", self.time_utc);
+    });
+    v.group("host", [&](auto& host) {
+      host("cpu", self.cpu)("cores_online", self.cores_online)("threads_used", self.threads_used);
+      host("memory_bytes", self.memory_bytes)("system", self.system)("machine", self.machine);
+    });
+    v("devices", self.devices);
+    v("libs", self.libs);
+    v.later("settings", self.settings);
+  }
+};
+
+/// Of this process, now. GPUs are listed only when `with_gpus` says that CUDA was used: asking would start it.
+ResultEnvironment this_environment(const std::string& tool, bool with_gpus,
+                                   const std::vector<std::pair<std::string, std::string>>& settings = {});
+
+/// Whether rows of a file from `a` may stand in one file with those that `b` measures: same tool, version, commit, build,
+/// devices, threads and settings, and every library of `a` in its version; one that `a` did not need may be anything.
+/// Modified trees of one commit count as equal, because the file records `dirty`. Otherwise `reason` tells what differs.
+bool same_environment(const ResultEnvironment& a, const ResultEnvironment& b, std::string* reason);
 
 /// "0.2.0".
 std::string program_version();
@@ -16,9 +94,5 @@ std::string version_line(const std::string& program);
 
 /// Keeps the command line for `meta`. Call in main().
 void remember_command_line(int argc, char** argv);
-
-/// Writes the members `meta`, `host`, `devices` and `libs` into the open object. GPUs are listed only when
-/// `with_gpus` says that CUDA was used: asking would start it.
-void write_environment(JsonWriter& json, bool with_gpus);
 
 }  // namespace lenslet

@@ -11,9 +11,7 @@
 
 #include "apps/common/ceilings.h"
 #include "apps/common/conditions.h"
-#include "apps/common/json_writer.h"
-#include "framework/launch_resources.h"
-#include "framework/statistics.h"
+#include "apps/common/fields.h"
 
 namespace lenslet {
 
@@ -22,12 +20,23 @@ struct ResultError {
   double max_abs = 0, max_rel = 0;
   double bound = 0;     // what max_abs was allowed to be, at the worst element
   int64_t checked = 0;  // elements compared
+
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    v({"max_abs", "max_abs_error"}, self.max_abs)({"max_rel", "max_rel_error"}, self.max_rel);
+    v("bound", self.bound)("checked", self.checked);
+  }
 };
 
 /// What a published study printed for the same thing, on its own hardware.
 struct PublishedFigure {
   double time_ns = NAN, gflops = NAN;  // either or both
   std::string source;                  // "study A (Quadro M4000, CUDA 10.2)"
+
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    v({"time_ns", "published_ns"}, self.time_ns)("gflops", self.gflops)("source", self.source);
+  }
 };
 
 /// Images of a data set that were classified rightly.
@@ -35,7 +44,16 @@ struct ResultAccuracy {
   int64_t correct = 0, count = 0;
   int64_t fp32_correct = 0;  // by the layered plan in fp32, in the same run
   int64_t differing = 0;     // images that this plan answers otherwise
+
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    v({"correct", "correct"}, self.correct)({"count", "counted"}, self.count);
+    v({"fp32_correct", "fp32_correct"}, self.fp32_correct)({"differing", "differing"}, self.differing);
+  }
 };
+
+inline constexpr const char* kRowStatuses[] = {"PASSED",  "FAILED",  "UNSUPPORTED",
+                                               "SKIPPED", "SUSPECT", "ERROR"};
 
 /// One measurement. NaN, empty or nullopt means "does not apply" and becomes null.
 struct ResultRow {
@@ -78,6 +96,45 @@ struct ResultRow {
     return images > 0 && time.median > 0 ? static_cast<double>(images) / time.median * 1e9 : NAN;
   }
   double gbytes_per_s() const { return time.median > 0 ? bytes_ideal / time.median : NAN; }
+
+  /// What the row measures; see row_key().
+  template <class Self, class V>
+  static void identity(Self& self, V&& v) {
+    v.later("study", self.study).later("labels", self.labels);
+    v("name", self.name)("problem", self.problem)("backend", self.backend);
+    v("math", self.math)("layout", self.layout)("cache", self.cache);
+  }
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    identity(self, v);
+    v("detail", self.detail);
+    v.one_of("status", self.status, kRowStatuses);
+    v("reason", self.reason);
+    v.time("time_ns", "samples", self.time);
+    v.later("p99_ns", self.p99_ns);
+    v.later("replayed", self.replayed);
+    v.later_time("end_to_end_ns", "end_to_end_samples", self.end_to_end);
+    v("stages_ns", self.stages_ns);
+    v("setup_ns", self.setup_ns);
+    v.later("first_call_ns", self.first_call_ns);
+    v("workspace_bytes", self.workspace_bytes);
+    v("flops", self.flops);
+    v("bytes_ideal", self.bytes_ideal);
+    v.later("products_saved", self.products_saved);
+    v.derived("gflops", self.gflops());
+    v.derived("gbytes_per_s", self.gbytes_per_s());
+    v("ceiling_fraction", self.ceiling_fraction);
+    v("bound_by", self.bound_by);
+    v.later("images", self.images);
+    v.derived("images_per_s", self.images_per_s());
+    v("error", self.error);
+    v.later("accuracy", self.accuracy);
+    v.later("ratio_to_cudnn", self.ratio_to_cudnn);
+    v.later("published", self.published);
+    v.later("launches", self.launches);
+    v("repro", self.repro);
+    v.later("repro_benchdnn", self.repro_benchdnn);
+  }
 };
 
 /// Gives `row` its share of the ceiling that binds `work`, by its median, its cache state and the products that it saves; a
@@ -102,15 +159,10 @@ struct ResultFile {
   bool interrupted = false;
   std::string error;  // how the device failed and so ended the run early; empty where it did not
 
-  /// The whole document. `extra` writes further members into the outermost object.
-  std::string to_json(const std::function<void(JsonWriter&)>& extra = {}) const;
+  /// The whole document. `extra` adds further members to the outermost object.
+  std::string to_json(const std::function<void(JsonObject&)>& extra = {}) const;
   /// One line a row, with a heading.
-  std::string to_csv() const;
+  std::string to_csv() const { return csv_of(rows); }
 };
-
-/// The members `status` ("COMPLETE", "INTERRUPTED" or "ERROR", whichever is worse) and `reason` of any result file.
-void write_run_status(JsonWriter& json, bool interrupted, const std::string& error);
-/// The members `name`: {min, p10, median, p90, max, samples}, or null without samples.
-void write_time_stats(JsonWriter& json, const char* name, const TimeStats& stats);
 
 }  // namespace lenslet

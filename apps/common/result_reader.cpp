@@ -1,9 +1,7 @@
 #include "apps/common/result_reader.h"
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "framework/error.h"
 #include "framework/interruption.h"
@@ -21,320 +19,220 @@ constexpr size_t kMaxBytes =
 constexpr size_t kMaxRows = 100'000;  // ours have some 2,000
 constexpr size_t kMaxEntries = 1024;  // of any other list; ours have some 20
 
-/// An object of the document, and where it is: every message names both.
-class Object {
+/// The visitor that reads: members of one object, which every message names.
+class ObjectReader {
  public:
-  Object(const ordered_json& value, std::string where) : value_(value), where_(std::move(where)) {
+  ObjectReader(const ordered_json& value, std::string where) : value_(value), where_(std::move(where)) {
     if (!value.is_object())
       throw DataError(concat(where_, " must be an object, found ", json_excerpt(value)));
   }
 
-  const std::string& where() const { return where_; }
+  template <class T>
+  ObjectReader& operator()(Key key, T& to) {
+    read(key.json, at(key.json), to);
+    return *this;
+  }
+  template <class T>
+  ObjectReader& later(Key key, T& to) {
+    return has(key.json) ? (*this)(key, to) : *this;
+  }
+  template <class T>
+  ObjectReader& derived(Key, const T&) {
+    return *this;
+  }
+  template <class Words>
+  ObjectReader& one_of(Key key, std::string& to, const Words& words) {
+    to = text(key.json);
+    std::string names;
+    for (const char* word : words) {
+      if (to == word) return *this;
+      names += (names.empty() ? "" : ", ") + std::string(word);
+    }
+    throw wrong(key.json, at(key.json), "one of " + names);
+  }
+  ObjectReader& time(Key key, Key samples, TimeStats& to) {
+    (*this)(samples, to.samples);
+    const bool has_time = !at(key.json).is_null();
+    if (has_time && to.samples == 0)
+      throw wrong(samples.json, at(samples.json), concat("1 or more where there is \"", key.json, "\""));
+    if (!has_time && to.samples != 0)
+      throw wrong(samples.json, at(samples.json), concat("0 where \"", key.json, "\" is null"));
+    if (has_time) read_quantiles(key, to);
+    return *this;
+  }
+  ObjectReader& later_time(Key key, Key samples, TimeStats& to) {
+    if (!has(key.json)) return *this;
+    if (find(samples.json) != nullptr) return time(key, samples, to);
+    to.samples = 1;  // at least: older files have the time alone
+    read_quantiles(key, to);
+    return *this;
+  }
+  template <class Body>
+  ObjectReader& group(Key key, Body&& body) {
+    ObjectReader members(at(key.json), inside(key.json));
+    body(members);
+    return *this;
+  }
 
-  /// Null where the key is missing.
+  /// The list `key` of at most `most` entries, one reader each.
+  template <class Body>
+  void each(const char* key, size_t most, Body&& body) {
+    size_t index = 0;
+    for (const ordered_json& entry : list(key, at(key), most))
+      body(ObjectReader(entry, concat(where_, ": ", key, "[", index++, "]")));
+  }
+  /// A text that is not null.
+  std::string text(const char* key) const { return text(key, at(key), "a text"); }
+
+ private:
+  // A key, or the entry of a list under it.
+  struct Name {
+    Name(const char* name) : key(name) {}  // NOLINT: of a literal
+    explicit Name(std::string_view name, size_t entry = SIZE_MAX) : key(name), index(entry) {}
+    std::string_view key;
+    size_t index = SIZE_MAX;
+  };
+  /// Whether the key is there and not null.
+  bool has(const char* key) const {
+    const ordered_json* const found = find(key);
+    return found != nullptr && !found->is_null();
+  }
   const ordered_json* find(const char* key) const {
     const auto found = value_.find(key);
     return found == value_.end() ? nullptr : &*found;
   }
   const ordered_json& at(const char* key) const {
-    const ordered_json* found = find(key);
+    const ordered_json* const found = find(key);
     if (found == nullptr) throw DataError(concat(where_, " lacks \"", key, "\""));
     return *found;
   }
-  bool has(const char* key) const {
-    const ordered_json* found = find(key);
-    return found != nullptr && !found->is_null();
+  std::string inside(Name name) const {
+    const std::string key = concat(where_, ": \"", printable_excerpt(name.key), "\"");
+    return name.index == SIZE_MAX ? key : concat(key, "[", name.index, "]");
+  }
+  DataError wrong(Name key, const ordered_json& value, const std::string& expected) const {
+    return DataError(concat(inside(key), " must be ", expected, ", found ", json_excerpt(value)));
   }
 
-  std::string text(const char* key) const { return as_text(key, at(key), false); }
-  /// Null reads as the empty text.
-  std::string text_or_null(const char* key) const { return as_text(key, at(key), true); }
-  std::string optional_text(const char* key) const { return has(key) ? text(key) : std::string(); }
-  bool flag(const char* key) const {
-    if (!at(key).is_boolean()) throw wrong(key, "true or false");
-    return at(key).get<bool>();
+  template <class T>
+  void read(Name key, const ordered_json& value, T& to) const {
+    if constexpr (std::is_same_v<T, std::string>) {
+      if (!value.is_null()) to = text(key, value, "a text or null");
+      if (value.is_null()) to.clear();
+    } else if constexpr (std::is_same_v<T, bool>) {
+      if (!value.is_boolean()) throw wrong(key, value, "true or false");
+      to = value.get<bool>();
+    } else if constexpr (std::is_floating_point_v<T>) {
+      to = value.is_null() ? NAN : number(key, value);
+    } else if constexpr (std::is_integral_v<T>) {
+      constexpr uint64_t most = sizeof(T) < sizeof(int64_t) ? INT32_MAX : INT64_MAX;
+      if (!value.is_number_unsigned() || value.get<uint64_t>() > most)
+        throw wrong(key, value,
+                    most == INT64_MAX ? "a whole number >= 0" : concat("a whole number from 0 to ", most));
+      to = static_cast<T>(value.get<uint64_t>());
+    } else if constexpr (std::is_same_v<T, Device>) {
+      to = device(key, value);
+    } else if constexpr (std::is_same_v<T, MathMode>) {
+      const std::string found = text(key, value, "a text");
+      if (found != "fp32" && found != "tf32" && found != "fp16")
+        throw wrong(key, value, "fp32, tf32 or fp16");
+      to = parse_math_mode(found);
+    } else if constexpr (field_kind::is_optional<T>) {
+      if (value.is_null()) to.reset();
+      if (!value.is_null()) read(key, value, to.emplace());
+    } else if constexpr (field_kind::is_map<T>) {
+      const ObjectReader members(value, inside(key));
+      for (const auto& [name, member] : value.items()) {
+        to.emplace_back(name, typename T::value_type::second_type{});
+        members.read_entry(Name(name), member, to.back().second);
+      }
+    } else if constexpr (field_kind::has_fields<T>) {
+      Fields<T>::of(to, ObjectReader(value, inside(key)));
+    } else {
+      for (const ordered_json& entry : list(key, value, kMaxEntries)) {
+        const Name name(key.key, to.size());
+        read_entry(name, entry, to.emplace_back());
+      }
+    }
   }
-  /// A finite number.
-  double number(const char* key) const { return as_number(key, at(key)); }
-  /// Null reads as NaN.
-  double number_or_null(const char* key) const { return at(key).is_null() ? NAN : number(key); }
-  double optional_number(const char* key) const { return has(key) ? number(key) : NAN; }
-  int64_t count(const char* key) const {
-    const ordered_json& value = at(key);
-    if (!value.is_number_unsigned() || value.get<uint64_t>() > INT64_MAX)
-      throw wrong(key, "a whole number >= 0");
-    return value.get<int64_t>();
+  // In a list or a map a text is never null.
+  template <class T>
+  void read_entry(Name key, const ordered_json& value, T& to) const {
+    if constexpr (std::is_same_v<T, std::string>) {
+      to = text(key, value, "a text");
+    } else {
+      read(key, value, to);
+    }
   }
-  /// A count that a kernel launch can have.
-  int small_count(const char* key) const {
-    if (count(key) > INT32_MAX) throw wrong(key, concat("a whole number from 0 to ", INT32_MAX));
-    return static_cast<int>(count(key));
-  }
-  const ordered_json& array(const char* key, size_t most = kMaxEntries) const {
-    if (!at(key).is_array()) throw wrong(key, "an array");
-    if (at(key).size() > most)
-      throw DataError(
-          concat(where_, ": \"", key, "\" has at most ", most, " entries, found ", at(key).size()));
-    return at(key);
-  }
-  /// Every member, each a text.
-  std::vector<std::pair<std::string, std::string>> texts() const {
-    std::vector<std::pair<std::string, std::string>> all;
-    for (const auto& [name, value] : value_.items()) all.emplace_back(name, as_text(name, value, false));
-    return all;
-  }
-  /// Every member, each a number or null.
-  std::vector<std::pair<std::string, double>> numbers_or_null() const {
-    std::vector<std::pair<std::string, double>> all;
-    for (const auto& [name, value] : value_.items())
-      all.emplace_back(name, value.is_null() ? NAN : as_number(name, value));
-    return all;
-  }
-  Object object(const char* key) const { return Object(at(key), concat(where_, ": \"", key, "\"")); }
 
-  DataError wrong(const char* key, const std::string& expected) const {
-    return wrong(key, at(key), expected);
+  void read_quantiles(Key key, TimeStats& to) {
+    const ObjectReader stats(at(key.json), inside(key.json));
+    double before = 0;
+    for (const auto& [name, target] :
+         {std::pair("min", &to.min), std::pair("p10", &to.p10), std::pair("median", &to.median),
+          std::pair("p90", &to.p90), std::pair("max", &to.max)}) {
+      *target = stats.number(name, stats.at(name));
+      if (!(*target >= before))
+        throw stats.wrong(name, stats.at(name), concat("a time of at least ", before, " ns"));
+      before = *target;
+    }
   }
-
- private:
-  DataError wrong(const std::string& key, const ordered_json& value, const std::string& expected) const {
-    return DataError(concat(where_, ": \"", printable_excerpt(key), "\" must be ", expected, ", found ",
-                            json_excerpt(value)));
-  }
-  std::string as_text(const std::string& key, const ordered_json& value, bool null_allowed) const {
-    if (null_allowed && value.is_null()) return {};
-    if (!value.is_string()) throw wrong(key, value, null_allowed ? "a text or null" : "a text");
+  std::string text(Name key, const ordered_json& value, const char* expected) const {
+    if (!value.is_string()) throw wrong(key, value, expected);
     return value.get<std::string>();
   }
-  double as_number(const std::string& key, const ordered_json& value) const {
+  double number(Name key, const ordered_json& value) const {
     if (!value.is_number() || !std::isfinite(value.get<double>())) throw wrong(key, value, "a number");
     return value.get<double>();
+  }
+  Device device(Name key, const ordered_json& value) const {
+    const std::string found = text(key, value, "a text");
+    if (found == "cpu") return Device::cpu();
+    const bool numbered =
+        found.rfind("cuda:", 0) == 0 && found.size() > 5 && found.size() <= 8 &&
+        std::all_of(found.begin() + 5, found.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (!numbered) throw wrong(key, value, "cpu or cuda:N");
+    return Device::cuda(std::stoi(found.substr(5)));
+  }
+  const ordered_json& list(Name key, const ordered_json& value, size_t most) const {
+    if (!value.is_array()) throw wrong(key, value, "an array");
+    if (value.size() > most)
+      throw DataError(concat(inside(key), " has at most ", most, " entries, found ", value.size()));
+    return value;
   }
 
   const ordered_json& value_;
   std::string where_;
 };
 
-TimeStats read_time(const Object& stats, size_t samples) {
-  TimeStats time;
-  time.samples = samples;
-  const std::pair<const char*, double*> steps[] = {{"min", &time.min},
-                                                   {"p10", &time.p10},
-                                                   {"median", &time.median},
-                                                   {"p90", &time.p90},
-                                                   {"max", &time.max}};
-  double before = 0;
-  for (const auto& [key, target] : steps) {
-    *target = stats.number(key);
-    if (!(*target >= before)) throw stats.wrong(key, concat("a time of at least ", before, " ns"));
-    before = *target;
-  }
-  return time;
-}
-
-LaunchResources read_launch(const Object& entry) {
-  LaunchResources launch;
-  launch.kernel = entry.text("kernel");
-  launch.threads_per_block = entry.small_count("threads_per_block");
-  launch.registers_per_thread = entry.small_count("registers_per_thread");
-  launch.shared_bytes = static_cast<size_t>(entry.count("shared_bytes"));
-  launch.local_bytes = static_cast<size_t>(entry.count("local_bytes"));
-  launch.blocks_per_multiprocessor = entry.small_count("blocks_per_multiprocessor");
-  launch.occupancy = entry.number("occupancy");
-  return launch;
-}
-
-// The keys that this schema got after its first files were written.
-void read_study(const Object& entry, ResultRow& row) {
-  row.study = entry.optional_text("study");
-  if (entry.has("labels")) row.labels = entry.object("labels").texts();
-  if (entry.has("end_to_end_ns")) {
-    const Object stats = entry.object("end_to_end_ns");
-    // One sample at least: there is a time.
-    row.end_to_end = read_time(stats, std::max<size_t>(row.time.samples, 1));
-  }
-  row.ratio_to_cudnn = entry.optional_number("ratio_to_cudnn");
-  if (entry.has("published")) {
-    const Object figure = entry.object("published");
-    row.published = PublishedFigure{figure.number_or_null("time_ns"), figure.number_or_null("gflops"),
-                                    figure.text("source")};
-  }
-  if (entry.has("launches")) {
-    size_t index = 0;
-    for (const ordered_json& launch : entry.array("launches"))
-      row.launches.push_back(
-          read_launch(Object(launch, concat(entry.where(), ": \"launches\"[", index++, "]"))));
-  }
-  row.repro_benchdnn = entry.optional_text("repro_benchdnn");
-  if (entry.has("products_saved")) row.products_saved = entry.number("products_saved");
-}
-
-ResultRow read_row(const Object& entry) {
-  ResultRow row;
-  row.name = entry.text_or_null("name");
-  row.problem = entry.text_or_null("problem");
-  row.backend = entry.text_or_null("backend");
-  row.detail = entry.text_or_null("detail");
-  row.math = entry.text_or_null("math");
-  row.layout = entry.text_or_null("layout");
-  row.cache = entry.text_or_null("cache");
-  row.status = entry.text("status");
-  const std::set<std::string> statuses = {"PASSED", "FAILED", "UNSUPPORTED", "SKIPPED", "SUSPECT", "ERROR"};
-  if (statuses.count(row.status) == 0)
-    throw entry.wrong("status", "PASSED, FAILED, UNSUPPORTED, SKIPPED, SUSPECT or ERROR");
-  row.reason = entry.text_or_null("reason");
-  const int64_t samples = entry.count("samples");
-  if (!entry.at("time_ns").is_null()) {
-    if (samples == 0) throw entry.wrong("samples", "1 or more where there is a time");
-    row.time = read_time(entry.object("time_ns"), static_cast<size_t>(samples));
-  } else if (samples != 0) {
-    throw entry.wrong("samples", "0 where \"time_ns\" is null");
-  }
-  row.stages_ns = entry.object("stages_ns").numbers_or_null();
-  row.setup_ns = entry.number_or_null("setup_ns");
-  row.first_call_ns = entry.optional_number("first_call_ns");
-  row.replayed = entry.has("replayed") && entry.flag("replayed");
-  if (!entry.at("workspace_bytes").is_null()) row.workspace_bytes = entry.count("workspace_bytes");
-  row.flops = entry.number_or_null("flops");
-  row.bytes_ideal = entry.number_or_null("bytes_ideal");
-  row.ceiling_fraction = entry.number_or_null("ceiling_fraction");
-  row.bound_by = entry.text_or_null("bound_by");
-  if (!entry.at("error").is_null()) {
-    // Null is what a NaN or infinite deviation was written as.
-    const Object error = entry.object("error");
-    row.error = ResultError{error.number_or_null("max_abs"), error.number_or_null("max_rel"),
-                            error.number_or_null("bound"), error.count("checked")};
-  }
-  row.repro = entry.text_or_null("repro");
-  read_study(entry, row);
-  return row;
-}
-
-Ceilings read_ceilings(const Object& entry) {
-  Ceilings ceilings;
-  const std::string device = entry.text("device");
-  if (device != "cpu") {
-    int ordinal = -1;
-    if (device.rfind("cuda:", 0) == 0 && device.size() <= 8 && device.size() > 5 &&
-        std::all_of(device.begin() + 5, device.end(), [](char c) { return c >= '0' && c <= '9'; }))
-      ordinal = std::stoi(device.substr(5));
-    if (ordinal < 0) throw entry.wrong("device", "cpu or cuda:N");
-    ceilings.device = Device::cuda(ordinal);
-  }
-  ceilings.copy_bytes_per_s = entry.number_or_null("copy_bytes_per_s");
-  ceilings.read_bytes_per_s = entry.optional_number("read_bytes_per_s");
-  for (const ordered_json& item : entry.array("caches")) {
-    const Object cache(item, entry.where() + ": an entry of \"caches\"");
-    ceilings.caches.push_back({cache.text("name"), cache.number("capacity_bytes"),
-                               cache.number_or_null("copy_bytes_per_s"),
-                               cache.optional_number("read_bytes_per_s")});
-  }
-  if (entry.has("peaks")) {
-    for (const ordered_json& item : entry.array("peaks")) {
-      const Object peak(item, entry.where() + ": an entry of \"peaks\"");
-      const std::string math = peak.text("math");
-      if (math != "fp32" && math != "tf32" && math != "fp16") throw peak.wrong("math", "fp32, tf32 or fp16");
-      ceilings.peaks.push_back(
-          {parse_math_mode(math), peak.text("instruction"), peak.number_or_null("flops_per_s")});
-    }
-  }
-  ceilings.fp32_flops_per_s = entry.number_or_null("fp32_flops_per_s");
-  ceilings.tf32_flops_per_s = entry.number_or_null("tf32_flops_per_s");
-  ceilings.fp16_flops_per_s = entry.number_or_null("fp16_flops_per_s");
-  ceilings.launch_ns = entry.number_or_null("launch_ns");
-  ceilings.replayed_launch_ns = entry.number_or_null("replayed_launch_ns");
-  ceilings.gemm_library = entry.text("gemm_library");
-  ceilings.notes = entry.text("notes");
-  return ceilings;
-}
-
-ResultEnvironment read_environment(const Object& root) {
-  ResultEnvironment environment;
-  environment.tool = root.text("tool");
-  const Object meta = root.object("meta");
-  environment.version = meta.text("version");
-  environment.git = meta.text("git");
-  environment.dirty = meta.flag("dirty");
-  environment.build_type = meta.text("build_type");
-  environment.compiler = meta.text("compiler");
-  environment.cuda_compiler = meta.text("cuda_compiler");
-  for (const ordered_json& argument : meta.array("argv")) {
-    if (!argument.is_string()) throw meta.wrong("argv", "an array of texts");
-    environment.argv.push_back(argument.get<std::string>());
-  }
-  environment.time_utc = meta.text("time_utc");
-  const Object host = root.object("host");
-  environment.cpu = host.text("cpu");
-  environment.threads_used = host.count("threads_used");
-  for (const ordered_json& device : root.array("devices"))
-    environment.devices.push_back(Object(device, root.where() + ": an entry of \"devices\"").text("name"));
-  for (const ordered_json& item : root.array("libs")) {
-    const Object library(item, root.where() + ": an entry of \"libs\"");
-    environment.libs.push_back({library.text("name"), library.text_or_null("version"), library.text("path")});
-  }
-  if (root.has("settings")) environment.settings = root.object("settings").texts();
-  return environment;
-}
-
 }  // namespace
-
-std::string ResultEnvironment::device_name() const {
-  if (devices.empty()) return printable_excerpt(cpu);
-  constexpr size_t kMostNamed = 4;
-  std::vector<std::pair<std::string, int>> counted;
-  std::map<std::string, size_t> places;
-  for (const std::string& name : devices) {
-    const auto [place, added] = places.emplace(name, counted.size());
-    if (added) counted.emplace_back(printable_excerpt(name), 0);
-    ++counted[place->second].second;
-  }
-  std::string text;
-  for (size_t i = 0; i < std::min(counted.size(), kMostNamed); ++i) {
-    const auto& [name, count] = counted[i];
-    text += (text.empty() ? "" : " and ") + (count > 1 ? concat(count, " x ") : std::string()) + name;
-  }
-  return counted.size() > kMostNamed ? concat(text, " and ", counted.size() - kMostNamed, " other models")
-                                     : text;
-}
 
 ReadResults parse_results(const std::string& text, const std::string& origin) {
   if (text.size() > kMaxBytes)
     throw DataError(concat(origin, ": a result file has at most ", kMaxBytes, " bytes, found ", text.size()));
   const ordered_json document = parse_strict_json(text, origin);
-  const Object root(document, origin);
+  ObjectReader root(document, origin);
   const std::string schema = root.text("schema");
   if (schema != ResultFile::kSchema)
     throw DataError(concat(origin, ": schema is \"", printable_excerpt(schema), "\", expected \"",
                            ResultFile::kSchema,
-                           "\": a file that --json of profile, doctor or convbench wrote"));
+                           "\": a file that --json of profile, doctor, bench or convbench wrote"));
   ReadResults results;
   results.path = origin;
-  results.environment = read_environment(root);
-  results.status = root.text("status");
-  if (results.status != "COMPLETE" && results.status != "INTERRUPTED" && results.status != "ERROR")
-    throw root.wrong("status", "COMPLETE, INTERRUPTED or ERROR");
-  results.reason = root.text_or_null("reason");
-  if (!root.at("ceilings").is_null()) results.ceilings = read_ceilings(root.object("ceilings"));
-  size_t index = 0;
-  for (const ordered_json& entry : root.array("results", kMaxRows)) {
+  Fields<ResultEnvironment>::of(results.environment, root);
+  root.one_of("status", results.status,
+              std::initializer_list<const char*>{"COMPLETE", "INTERRUPTED", "ERROR"});
+  root("reason", results.reason)("ceilings", results.ceilings);
+  root.each("results", kMaxRows, [&](ObjectReader entry) {
     throw_if_reading_stopped();
-    results.rows.push_back(read_row(Object(entry, concat(origin, ": results[", index++, "]"))));
-  }
+    Fields<ResultRow>::of(results.rows.emplace_back(), entry);
+  });
   return results;
 }
 
 ReadResults read_results(const std::string& path) {
   const std::vector<uint8_t> bytes = read_file(path, kMaxBytes);
   return parse_results(std::string(bytes.begin(), bytes.end()), printable_excerpt(path));
-}
-
-ResultEnvironment this_environment(const std::string& tool, bool with_gpus,
-                                   const std::vector<std::pair<std::string, std::string>>& settings) {
-  ResultFile file;
-  file.tool = tool;
-  file.with_gpus = with_gpus;
-  file.settings = settings;
-  return parse_results(file.to_json(), "this process").environment;
 }
 
 std::string row_key(const ResultRow& row) {
@@ -346,42 +244,6 @@ std::string row_key(const ResultRow& row) {
   for (const std::string* part : {&row.name, &row.problem, &row.backend, &row.math, &row.layout, &row.cache})
     key += "\x1f" + *part;
   return key;
-}
-
-bool same_environment(const ResultEnvironment& a, const ResultEnvironment& b, std::string* reason) {
-  const auto text = [](bool flag) { return std::string(flag ? "modified" : "unmodified"); };
-  std::vector<std::vector<std::string>> pairs = {
-      {"tool", a.tool, b.tool},
-      {"version", a.version, b.version},
-      {"commit", a.git, b.git},
-      {"tree", text(a.dirty), text(b.dirty)},
-      {"build type", a.build_type, b.build_type},
-      {"compiler", a.compiler, b.compiler},
-      {"CUDA compiler", a.cuda_compiler, b.cuda_compiler},
-      {"device", a.device_name(), b.device_name()},
-      {"threads", std::to_string(a.threads_used), std::to_string(b.threads_used)}};
-  using Texts = std::map<std::string, std::string>;
-  const auto text_in = [](const Texts& all, const std::string& name, const char* otherwise) {
-    const auto found = all.find(name);
-    return found == all.end() ? std::string(otherwise) : found->second;
-  };
-  const Texts settings[] = {{a.settings.begin(), a.settings.end()}, {b.settings.begin(), b.settings.end()}};
-  for (const Texts& known : settings) {
-    for (const auto& [name, value] : known)
-      pairs.push_back({name, text_in(settings[0], name, "not said"), text_in(settings[1], name, "not said")});
-  }
-  Texts loaded;  // the first of a name
-  for (const ResultLibrary& library : b.libs) loaded.emplace(library.name, library.version);
-  for (const ResultLibrary& library : a.libs)
-    pairs.push_back({library.name, library.version, text_in(loaded, library.name, "not loaded")});
-  for (const auto& pair : pairs) {
-    if (pair[1] == pair[2]) continue;
-    if (reason != nullptr)
-      *reason = concat(printable_excerpt(pair[0]), " differs: \"", printable_excerpt(pair[1]), "\" and \"",
-                       printable_excerpt(pair[2]), "\"");
-    return false;
-  }
-  return true;
 }
 
 }  // namespace lenslet

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "apps/common/environment.h"
+#include "apps/common/document.h"
 #include "apps/common/output.h"
 #include "apps/common/table.h"
 #include "apps/common/text.h"
@@ -61,8 +61,8 @@ std::vector<std::string> differences(const ReadResults& before, const ReadResult
     warnings.push_back(
         concat("only the ", a.devices.empty() ? "new" : "old", " file was measured with CUDA"));
   std::map<std::string, std::string> versions;
-  for (const ResultLibrary& library : a.libs) versions.emplace(library.name, library.version);
-  for (const ResultLibrary& other : b.libs) {
+  for (const LoadedLibrary& library : a.libs) versions.emplace(library.name, library.version);
+  for (const LoadedLibrary& other : b.libs) {
     const auto found = versions.find(other.name);
     if (found != versions.end() && found->second != other.version)
       warnings.push_back(concat("another ", other.name, ": ", found->second, " and ", other.version));
@@ -158,72 +158,27 @@ std::string why_nothing(const Comparison& comparison) {
   return concat("of the ", shared, shared == 1 ? " row" : " rows", " in common none passed in both files");
 }
 
-void write_row_identity(JsonWriter& json, const ResultRow& row) {
-  const auto field = [&](const char* name, const std::string& text) {
-    if (text.empty()) {
-      json.null_field(name);
-    } else {
-      json.field(name, text);
+void write_json(const std::string& path, const Comparison& comparison, const ReadResults& before,
+                const ReadResults& after, double threshold) {
+  write_document(path, kSchema, this_environment("convbench compare", false), [&](Document& document) {
+    JsonObject& json = document.members();
+    for (const auto& [file, name] : {std::pair(&before, "old"), std::pair(&after, "new")}) {
+      const ReadResults& read = *file;
+      const ResultEnvironment& e = read.environment;
+      json.group(name, [&](JsonObject& members) {
+        members("path", read.path)("tool", e.tool)("git", e.git)("dirty", e.dirty);
+        members("device", e.device_name())("time_utc", e.time_utc)("status", read.status);
+      });
     }
-  };
-  field("study", row.study);
-  json.key("labels").begin_object(JsonWriter::Style::kInline);
-  for (const auto& [name, text] : row.labels) json.field(name, text);
-  json.end_object();
-  field("name", row.name);
-  field("problem", row.problem);
-  field("backend", row.backend);
-  field("math", row.math);
-  field("layout", row.layout);
-  field("cache", row.cache);
-}
-
-void write_file(JsonWriter& json, const char* name, const ReadResults& file) {
-  const ResultEnvironment& e = file.environment;
-  json.key(name).begin_object(JsonWriter::Style::kInline).field("path", file.path).field("tool", e.tool);
-  json.field("git", e.git).field("dirty", e.dirty).field("device", e.device_name());
-  json.field("time_utc", e.time_utc).field("status", file.status).end_object();
-}
-
-std::string to_json(const Comparison& comparison, const ReadResults& before, const ReadResults& after,
-                    double threshold) {
-  std::string text;
-  JsonWriter json([&](const std::string& part) { text += part; });
-  json.begin_object().field("schema", kSchema);
-  write_environment(json, false);
-  write_file(json, "old", before);
-  write_file(json, "new", after);
-  json.field("threshold", threshold);
-  json.key("warnings").begin_array();
-  for (const std::string& warning : comparison.warnings) json.value(warning);
-  json.end_array();
-  json.key("counts").begin_object(JsonWriter::Style::kInline);
-  for (const Change change : {Change::kSame, Change::kFaster, Change::kSlower, Change::kUnclear})
-    json.field(to_string(change), static_cast<uint64_t>(comparison.count(change)));
-  json.field("not_compared", static_cast<uint64_t>(comparison.uncompared.size()));
-  json.field("broken", static_cast<uint64_t>(comparison.broken())).end_object();
-  json.key("rows").begin_array();
-  for (const ComparedRow& row : comparison.rows) {
-    json.begin_object();
-    write_row_identity(json, *row.after);
-    json.field("change", to_string(row.change));
-    json.field("old_ns", row.before->time.median).field("new_ns", row.after->time.median);
-    json.field("ratio", row.ratio).field("ratio_low", row.ratio_interval.low);
-    json.field("ratio_high", row.ratio_interval.high);
-    row.reason.empty() ? json.null_field("reason") : json.field("reason", row.reason);
-    json.end_object();
-  }
-  json.end_array();
-  json.key("not_compared").begin_array();
-  for (const UncomparedRow& row : comparison.uncompared) {
-    json.begin_object();
-    write_row_identity(json, row.after != nullptr ? *row.after : *row.before);
-    json.field("in_old", row.before != nullptr).field("in_new", row.after != nullptr);
-    json.field("broke", row.broke).field("reason", row.reason).end_object();
-  }
-  json.end_array();
-  json.end_object().finish();
-  return text;
+    json("threshold", threshold)("warnings", comparison.warnings);
+    json.group("counts", [&](JsonObject& counts) {
+      for (const Change change : {Change::kSame, Change::kFaster, Change::kSlower, Change::kUnclear})
+        counts(to_string(change), comparison.count(change));
+      counts("not_compared", comparison.uncompared.size())("broken", comparison.broken());
+    });
+    document.list("rows", comparison.rows);
+    document.list("not_compared", comparison.uncompared);
+  });
 }
 
 }  // namespace
@@ -341,7 +296,7 @@ ExitCode run_compare(const CompareOptions& options) {
     console.line("DIFFERENT DEVICES: see the warning above");
   const std::string nothing = why_nothing(comparison);
   if (!nothing.empty()) console.line("NOTHING WAS COMPARED: " + nothing);
-  if (!options.json.empty()) write_result(options.json, to_json(comparison, before, after, threshold));
+  write_json(options.json, comparison, before, after, threshold);
   if (options.strict && !nothing.empty())
     throw CheckError(concat("nothing was compared, and --strict was given: ", nothing));
   const bool worse = comparison.count(Change::kSlower) + comparison.broken() > 0;

@@ -36,6 +36,15 @@ struct ComparedRow {
   double ratio = NAN;  // new median over old median: above 1 is slower
   Interval ratio_interval;
   std::string reason;  // of UNCLEAR
+
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    ResultRow::identity(*self.after, v);
+    v("change", to_string(self.change));
+    v("old_ns", self.before->time.median)("new_ns", self.after->time.median);
+    v("ratio", self.ratio)("ratio_low", self.ratio_interval.low)("ratio_high", self.ratio_interval.high);
+    v("reason", self.reason);
+  }
 };
 
 /// A row that has no verdict.
@@ -44,6 +53,13 @@ struct UncomparedRow {
   const ResultRow* after = nullptr;   // null: only in the old file
   std::string reason;
   bool broke = false;  // PASSED before, FAILED, ERROR or SUSPECT now
+
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    ResultRow::identity(self.after != nullptr ? *self.after : *self.before, v);
+    v("in_old", self.before != nullptr)("in_new", self.after != nullptr);
+    v("broke", self.broke)("reason", self.reason);
+  }
 };
 
 struct Comparison {

@@ -47,10 +47,10 @@ std::vector<std::pair<std::string, std::string>> settings_of(const BenchOptions&
 }
 
 /// Libraries are opened when they are first needed; those that a file's rows needed are wanted now, to be compared.
-void open_libraries(const std::vector<ResultLibrary>& wanted, DeviceKind kind) {
+void open_libraries(const std::vector<LoadedLibrary>& wanted, DeviceKind kind) {
   const auto all_loaded = [&] {
     const std::vector<LoadedLibrary> loaded = loaded_libraries();
-    return std::all_of(wanted.begin(), wanted.end(), [&](const ResultLibrary& library) {
+    return std::all_of(wanted.begin(), wanted.end(), [&](const LoadedLibrary& library) {
       return std::any_of(loaded.begin(), loaded.end(),
                          [&](const LoadedLibrary& its) { return its.name == library.name; });
     });

@@ -2,10 +2,8 @@
 #include <cstring>
 #include <memory>
 
-#include "apps/common/environment.h"
-#include "apps/common/json_writer.h"
+#include "apps/common/document.h"
 #include "apps/common/output.h"
-#include "apps/common/result_file.h"
 #include "apps/common/table.h"
 #include "apps/common/text.h"
 #include "apps/lenslet/backend_rows.h"
@@ -36,6 +34,7 @@ std::string words(const std::vector<std::string>& list) {
 }
 
 std::string math_modes(const BackendRow& row) {
+  if (row.supports.empty()) return "-";
   if (!row.uses_math) return row.supports[0] ? "any" : "-";
   std::string modes;
   for (size_t i = 0; i < kMathModes.size(); ++i) {
@@ -45,6 +44,28 @@ std::string math_modes(const BackendRow& row) {
   if (!row.reads.empty()) modes += concat("; reads ", words(row.reads), "; writes ", words(row.writes));
   return modes;
 }
+
+}  // namespace
+
+template <>
+struct Fields<BackendRow> {
+  template <class Self, class V>
+  static void of(Self& row, V&& v) {
+    const bool can = row.reason.empty();
+    std::vector<std::pair<std::string, bool>> math;
+    for (size_t i = 0; i < row.supports.size(); ++i)
+      math.emplace_back(to_string(kMathModes[i]), static_cast<bool>(row.supports[i]));
+    v("device", row.device)("layer", row.subject)("type", row.type)("problem", row.problem);
+    v("rank", row.rank)("backend", row.backend);
+    v("status", row.fault ? "ERROR" : can ? "PASSED" : "UNSUPPORTED")("can", can)("auto", row.is_auto);
+    v("math", math)("reads", row.reads)("writes", row.writes).column("math_modes", math_modes(row));
+    v("workspace_bytes", row.workspace_bytes >= 0 ? std::optional(row.workspace_bytes) : std::nullopt);
+    v("determinism", row.determinism == "-" ? std::string() : row.determinism);
+    v("repro", row.repro)("reason", row.reason);
+  }
+};
+
+namespace {
 
 std::string table_of(const std::vector<BackendRow>& rows) {
   const auto left = Table::Align::kLeft;
@@ -65,64 +86,6 @@ std::string table_of(const std::vector<BackendRow>& rows) {
     last = row.subject;
   }
   return table.to_string();
-}
-
-void write_json(const std::string& path, bool with_gpus, const std::vector<BackendRow>& rows,
-                const std::string& fault) {
-  if (path.empty()) return;
-  OutputFile sink(path);
-  JsonWriter json([&](const std::string& part) { sink.write(part); });
-  json.begin_object().field("schema", kSchema);
-  write_run_status(json, false, fault);
-  write_environment(json, with_gpus);
-  json.key("rows").begin_array();
-  for (const BackendRow& row : rows) {
-    json.begin_object().field("layer", row.subject).field("type", row.type);
-    if (row.problem.empty()) {
-      json.null_field("problem");
-    } else {
-      json.field("problem", row.problem);
-    }
-    json.field("device", row.device.to_string()).field("rank", row.rank).field("backend", row.backend);
-    json.field("status", row.fault ? "ERROR" : row.reason.empty() ? "PASSED" : "UNSUPPORTED");
-    json.field("can", row.reason.empty()).field("reason", row.reason).field("auto", row.is_auto);
-    json.key("math").begin_object(JsonWriter::Style::kInline);
-    for (size_t i = 0; i < kMathModes.size(); ++i)
-      json.field(to_string(kMathModes[i]), static_cast<bool>(row.supports[i]));
-    json.end_object();
-    for (const auto& [name, list] : {std::pair("reads", &row.reads), std::pair("writes", &row.writes)}) {
-      json.key(name).begin_array(JsonWriter::Style::kInline);
-      for (const std::string& type : *list) json.value(type);
-      json.end_array();
-    }
-    if (row.workspace_bytes >= 0) {
-      json.field("workspace_bytes", row.workspace_bytes);
-    } else {
-      json.null_field("workspace_bytes");
-    }
-    if (row.determinism == "-") {
-      json.null_field("determinism");
-    } else {
-      json.field("determinism", row.determinism);
-    }
-    json.field("repro", row.repro).end_object();
-  }
-  json.end_array().end_object().finish();
-  sink.commit();
-}
-
-std::string csv_of(const std::vector<BackendRow>& rows) {
-  std::string text =
-      "device,layer,problem,rank,backend,can,auto,math_modes,workspace_bytes,determinism,repro,reason\n";
-  for (const BackendRow& row : rows) {
-    text += concat(row.device.to_string(), ",", csv_field(row.subject), ",", csv_field(row.problem), ",",
-                   row.rank, ",", row.backend, ",", row.reason.empty() ? "1" : "0", ",",
-                   row.is_auto ? "1" : "0", ",", csv_field(math_modes(row)), ",",
-                   row.workspace_bytes >= 0 ? std::to_string(row.workspace_bytes) : std::string(), ",",
-                   row.determinism == "-" ? "" : row.determinism, ",", row.repro, ",", csv_field(row.reason),
-                   "\n");
-  }
-  return text;
 }
 
 /// A device to report on, and whether work can run on it.
@@ -217,7 +180,11 @@ ExitCode run_backends(const BackendsOptions& options) {
     all.insert(all.end(), rows.begin(), rows.end());
     if (!fault.empty()) break;
   }
-  write_json(options.json, with_gpus, all, fault);
+  write_document(options.json, kSchema, this_environment("lenslet backends", with_gpus),
+                 [&](Document& document) {
+                   document.status(false, fault);
+                   document.list("rows", all);
+                 });
   if (!options.csv.empty()) write_result(options.csv, csv_of(all));
   if (!fault.empty()) throw DeviceError(fault);
   return ExitCode::kOk;

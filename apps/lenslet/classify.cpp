@@ -5,10 +5,8 @@
 #include <cstring>
 #include <optional>
 
-#include "apps/common/environment.h"
-#include "apps/common/json_writer.h"
+#include "apps/common/document.h"
 #include "apps/common/output.h"
-#include "apps/common/result_file.h"
 #include "apps/common/signals.h"
 #include "apps/common/text.h"
 #include "apps/lenslet/commands.h"
@@ -27,6 +25,11 @@ constexpr size_t kPixels = kLenet5Side * kLenet5Side;
 struct Guess {
   int digit = 0;
   double probability = 0;
+
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    v("digit", self.digit)("probability", self.probability);
+  }
 };
 
 struct Answer {
@@ -101,6 +104,36 @@ std::string explanation(const DigitInput& input) {
   return text;
 }
 
+/// What a file has about one picture.
+struct ClassifiedRow {
+  const DigitInput& input;
+  const Answer& answer;
+  bool explain = false;
+
+  bool known() const { return input.error.empty() && !input.digit.blank && answer.finite; }
+
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    const DigitInput& input = self.input;
+    v("file", input.file);
+    if (input.index >= 0) v("index", input.index);
+    if (!input.error.empty()) {
+      v("error", input.error);
+      return;
+    }
+    std::vector<Guess> top;
+    if (self.known()) top.assign(self.answer.top.begin(), self.answer.top.end());
+    v("digit", top.empty() ? std::nullopt : std::optional<int>(top[0].digit));
+    v("probability", top.empty() ? NAN : top[0].probability);
+    if (top.empty())
+      v("reason", input.digit.blank ? "blank: no ink found" : "the model's output is not a number");
+    v("top", top);
+    v("blank", input.digit.blank);
+    v("warnings", input.digit.warnings);
+    if (self.explain) v("steps", input.digit.steps);
+  }
+};
+
 // The machine-readable outputs, written as the answers come.
 class Files {
  public:
@@ -112,76 +145,44 @@ class Files {
     }
     if (!options.json.empty()) {
       json_sink_.emplace(options.json);
-      json_ = std::make_unique<JsonWriter>([this](const std::string& part) { json_sink_->write(part); });
-      json_->begin_object().field("schema", kSchema);
-      json_->field("device", session.device().to_string()).field("weights", session.weights_origin());
-      write_environment(*json_, session.device().is_cuda());
-      json_->key("results").begin_array();
+      json_.emplace([this](const std::string& part) { json_sink_->write(part); }, kSchema,
+                    this_environment("lenslet classify", session.device().is_cuda()));
+      json_->members()("device", session.device())("weights", session.weights_origin());
+      json_->begin_list("results");
     }
   }
 
   void add(const DigitInput& input, const Answer& answer, bool explain) {
-    if (json_) add_json(input, answer, explain);
-    if (csv_) add_csv(input, answer);
+    const ClassifiedRow row{input, answer, explain};
+    if (json_) json_->entry(row);
+    if (csv_) add_csv(row);
   }
 
   /// `fault`: empty, or how the device failed.
   void finish(int64_t failures, bool was_interrupted, const std::string& fault) {
     if (json_) {
-      json_->end_array().field("failures", failures).field("interrupted", was_interrupted);
-      write_run_status(*json_, was_interrupted, fault);
-      json_->end_object().finish();
+      json_->end_list();
+      json_->members()("failures", failures);
+      json_->status(was_interrupted, fault);
+      json_->finish();
       json_sink_->commit();
     }
     if (csv_) csv_->commit();
   }
 
  private:
-  void add_json(const DigitInput& input, const Answer& answer, bool explain) {
-    const bool known = input.error.empty() && !input.digit.blank && answer.finite;
-    json_->begin_object(explain ? JsonWriter::Style::kLines : JsonWriter::Style::kInline)
-        .field("file", input.file);
-    if (input.index >= 0) json_->field("index", input.index);
-    if (!input.error.empty()) {
-      json_->field("error", input.error).end_object();
-      return;
-    }
-    if (known) {
-      json_->field("digit", answer.top[0].digit).field("probability", answer.top[0].probability);
-    } else {
-      json_->null_field("digit").null_field("probability");
-      json_->field("reason",
-                   input.digit.blank ? "blank: no ink found" : "the model's output is not a number");
-    }
-    json_->key("top").begin_array(JsonWriter::Style::kInline);
-    for (const Guess& guess : answer.top) {
-      if (!known) break;
-      json_->begin_object().field("digit", guess.digit).field("probability", guess.probability).end_object();
-    }
-    json_->end_array();
-    json_->field("blank", input.digit.blank);
-    json_->key("warnings").begin_array(JsonWriter::Style::kInline);
-    for (const std::string& warning : input.digit.warnings) json_->value(warning);
-    json_->end_array();
-    if (explain) {
-      json_->key("steps").begin_array();
-      for (const std::string& step : input.digit.steps) json_->value(step);
-      json_->end_array();
-    }
-    json_->end_object();
-  }
-
-  void add_csv(const DigitInput& input, const Answer& answer) {
+  void add_csv(const ClassifiedRow& row) {
+    const DigitInput& input = row.input;
     std::string line = csv_field(input.file) + "," + (input.index < 0 ? "" : std::to_string(input.index));
-    const bool known = input.error.empty() && !input.digit.blank && answer.finite;
-    for (const Guess& guess : answer.top) {
-      line += known ? concat(",", guess.digit, ",", format_fixed(guess.probability, 6)) : std::string(",,");
+    for (const Guess& guess : row.answer.top) {
+      line +=
+          row.known() ? concat(",", guess.digit, ",", format_fixed(guess.probability, 6)) : std::string(",,");
     }
     csv_->write(line + (input.digit.blank ? ",1," : ",0,") + csv_field(input.error) + "\n");
   }
 
   std::optional<OutputFile> csv_, json_sink_;
-  std::unique_ptr<JsonWriter> json_;
+  std::optional<Document> json_;
 };
 
 }  // namespace

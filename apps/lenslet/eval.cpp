@@ -146,12 +146,6 @@ int64_t eval_batch(const Session& session, int64_t count) {
   return session.batch_or(std::min(count, fallback));
 }
 
-void write_run(JsonWriter& json, const Session& session, const ImageDataset& data, const std::string& split) {
-  json.field("device", session.device().to_string()).field("device_name", session.device_name());
-  json.field("math", to_string(session.math())).field("weights", session.weights_origin());
-  json.field("split", split).field("images_file", data.images_path);
-}
-
 ExitCode run_eval(const EvalOptions& options) {
   std::vector<NamedFile> read = files_read(options);
   for (NamedFile& file : mnist_files(options.data)) read.push_back(std::move(file));
@@ -193,8 +187,7 @@ ExitCode run_eval(const EvalOptions& options) {
   outcome.evaluation = evaluate(outcome.run.logits, data, outcome.run.count);
   const Evaluation& evaluation = outcome.evaluation;
   print_eval(console, options, session, executable, outcome);
-  write_eval_json(options, session, executable, data, outcome);
-  if (!options.csv.empty()) write_result(options.csv, eval_csv(options, executable, outcome));
+  write_eval_files(options, session, executable, data, outcome);
   if (!options.misses.empty()) write_result(options.misses, misses_csv(evaluation));
   if (!options.logits.empty()) write_logits(options.logits, outcome.run.logits, kLenet5Classes);
   if (!options.contact_sheet.empty()) {

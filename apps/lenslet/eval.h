@@ -5,9 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "apps/common/json_writer.h"
 #include "apps/common/output.h"
-#include "apps/common/result_file.h"
 #include "apps/lenslet/eval_report.h"
 #include "apps/lenslet/options.h"
 #include "apps/lenslet/session.h"
@@ -28,8 +26,13 @@ void run_images(Model& model, const ImageDataset& data, int64_t count, BatchRun&
 
 /// The batch asked for, else one that suits the device and the number of images.
 int64_t eval_batch(const Session& session, int64_t count);
-/// Members that say what was evaluated: device, math, weights, split, file.
-void write_run(JsonWriter& json, const Session& session, const ImageDataset& data, const std::string& split);
+/// Fields of what was evaluated.
+template <class V>
+void evaluated_fields(V&& v, const Session& session, const ImageDataset& data, const std::string& split) {
+  v("device", session.device())("device_name", session.device_name());
+  v("math", session.math())("weights", session.weights_origin());
+  v("split", split)("images_file", data.images_path);
+}
 
 /// Runs the images through every case of matrix_cases() and compares the answers with those of the first that runs.
 /// Returns kCheckFailed where a count in fp32 differs, or one in a reduced math mode by more than 3 digits in 10,000.

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "apps/common/environment.h"
+#include "apps/common/document.h"
 #include "apps/common/progress.h"
 #include "apps/common/signals.h"
 #include "apps/common/table.h"
@@ -23,6 +23,13 @@ struct Difference {
   int label = 0;
   int first_class = 0, this_class = 0;
   double first_margin = 0, this_margin = 0;  // largest logit minus the second largest
+
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    v("index", self.index)("label", self.label);
+    v("first_class", self.first_class)("first_margin", self.first_margin);
+    v("this_class", self.this_class)("this_margin", self.this_margin);
+  }
 };
 
 struct MatrixRow {
@@ -34,9 +41,19 @@ struct MatrixRow {
   double max_logit_difference = 0;
   double images_per_s = NAN;
   std::vector<Difference> differences;
-};
 
-bool has_run(const MatrixRow& row) { return std::isfinite(row.images_per_s); }
+  bool ran() const { return std::isfinite(images_per_s); }
+
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    const auto where_it_ran = [&](auto value) { return self.ran() ? std::optional(value) : std::nullopt; };
+    v("backends", self.spec)("math", self.math)("status", self.status)("reason", self.reason);
+    v("correct", where_it_ran(self.correct));
+    v.column("differing", where_it_ran(self.differences.size()));
+    v("max_logit_difference", where_it_ran(self.max_logit_difference));
+    v("images_per_s", self.images_per_s)("differences", self.differences);
+  }
+};
 
 double margin(const float* logits) {
   float best = -INFINITY, second = -INFINITY;
@@ -113,7 +130,7 @@ void print_rows(Console& console, const std::vector<MatrixRow>& rows) {
       .column("max |logit diff|");
   table.column("images/s").column("status", Table::Align::kLeft);
   for (const MatrixRow& row : rows) {
-    const bool ran = has_run(row);
+    const bool ran = row.ran();
     table.row({row.spec, to_string(row.math), ran ? format_count(row.correct) : "-",
                ran ? std::to_string(row.differences.size()) : "-",
                ran ? format_short(row.max_logit_difference) : "-", ran ? format_rate(row.images_per_s) : "-",
@@ -130,51 +147,17 @@ void print_rows(Console& console, const std::vector<MatrixRow>& rows) {
   }
 }
 
-void write_row(JsonWriter& json, const MatrixRow& row) {
-  const bool ran = has_run(row);
-  json.begin_object().field("backends", row.spec).field("math", to_string(row.math));
-  json.field("status", row.status).field("reason", row.reason);
-  if (ran) {
-    json.field("correct", row.correct).field("max_logit_difference", row.max_logit_difference);
-  } else {
-    json.null_field("correct").null_field("max_logit_difference");
-  }
-  json.field("images_per_s", row.images_per_s);
-  json.key("differences").begin_array();
-  for (const Difference& d : row.differences) {
-    json.begin_object(JsonWriter::Style::kInline).field("index", d.index).field("label", d.label);
-    json.field("first_class", d.first_class).field("first_margin", d.first_margin);
-    json.field("this_class", d.this_class).field("this_margin", d.this_margin).end_object();
-  }
-  json.end_array().end_object();
-}
-
 void write_matrix(const EvalOptions& options, const Session& session, const ImageDataset& data, int64_t count,
                   const std::vector<MatrixRow>& rows, const std::string& fault) {
-  if (!options.json.empty()) {
-    OutputFile sink(options.json);
-    JsonWriter json([&](const std::string& part) { sink.write(part); });
-    json.begin_object().field("schema", kSchema).field("interrupted", interrupted());
-    write_run_status(json, interrupted(), fault);
-    write_environment(json, session.device().is_cuda());
-    write_run(json, session, data, options.split);
-    json.field("count", count).key("rows").begin_array();
-    for (const MatrixRow& row : rows) write_row(json, row);
-    json.end_array().end_object().finish();
-    sink.commit();
-  }
-  if (!options.csv.empty()) {
-    std::string text = "backends,math,status,reason,correct,differing,max_logit_difference,images_per_s\n";
-    for (const MatrixRow& row : rows) {
-      const bool ran = has_run(row);
-      text += concat(csv_field(row.spec), ",", to_string(row.math), ",", row.status, ",",
-                     csv_field(row.reason), ",");
-      text += ran ? concat(row.correct, ",", row.differences.size(), ",", row.max_logit_difference, ",",
-                           format_fixed(row.images_per_s, 0), "\n")
-                  : std::string(",,,\n");
-    }
-    write_result(options.csv, text);
-  }
+  const ResultEnvironment environment =
+      this_environment("lenslet eval --backend-matrix", session.device().is_cuda());
+  write_document(options.json, kSchema, environment, [&](Document& document) {
+    document.status(interrupted(), fault);
+    evaluated_fields(document.members(), session, data, options.split);
+    document.members()("count", count);
+    document.list("rows", rows);
+  });
+  if (!options.csv.empty()) write_result(options.csv, csv_of(rows));
 }
 
 // Empty, or what is wrong with how many digits the row reads rightly. In fp32 as many as the standard, in a reduced
@@ -222,11 +205,12 @@ ExitCode run_backend_matrix(const EvalOptions& options, const Session& session, 
       bar.update(static_cast<int64_t>(rows.size()));
     }
   }
-  const auto standard = std::find_if(rows.begin(), rows.end(), has_run);
+  const auto standard =
+      std::find_if(rows.begin(), rows.end(), [](const MatrixRow& row) { return row.ran(); });
   const bool any_ran = standard != rows.end();
   bool failed = false;
   for (MatrixRow& row : rows) {
-    if (has_run(row)) {
+    if (row.ran()) {
       const std::string wrong = judge_count(options, row, *standard, count);
       if (!wrong.empty()) {
         row.status = "FAILED";

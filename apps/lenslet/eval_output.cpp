@@ -2,18 +2,59 @@
 
 #include <cstdlib>
 
-#include "apps/common/environment.h"
-#include "apps/common/json_writer.h"
-#include "apps/common/result_file.h"
+#include "apps/common/document.h"
 #include "apps/common/signals.h"
 #include "apps/common/text.h"
 #include "apps/lenslet/eval.h"
 
 namespace lenslet {
+
+template <>
+struct Fields<PlanLayer> {
+  template <class Self, class V>
+  static void of(Self& layer, V&& v) {
+    v("name", layer.name)("backend", layer.backend)("math", layer.math);
+  }
+};
+
 namespace {
 
 constexpr const char* kSchema = "lenslet.eval/1";
 constexpr size_t kMissesShown = 10;
+
+/// All that the files tell.
+struct EvalFile {
+  const EvalOptions& options;
+  const Session& session;
+  const Executable& executable;
+  const ImageDataset& data;
+  const EvalOutcome& outcome;
+
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    const Executable& executable = self.executable;
+    const EvalOutcome& outcome = self.outcome;
+    const Evaluation& evaluation = outcome.evaluation;
+    const Interval interval = wilson_95(evaluation.correct, evaluation.count);
+    evaluated_fields(v, self.session, self.data, self.options.split);
+    v("batch", executable.batch())("cuda_graph", self.options.cuda_graph);
+    v("layers", executable.plan().layers).column("backends", describe_backends(executable.plan()));
+    v("count", evaluation.count)("correct", evaluation.correct)("accuracy", evaluation.accuracy());
+    v("accuracy_interval_95", std::vector<double>{interval.low, interval.high});
+    v.column("low_95", interval.low).column("high_95", interval.high);
+    v("loss", evaluation.loss)("not_numbers", evaluation.not_numbers);
+    v("fp32", outcome.fp32)("confusion", evaluation.confusion)("misses", evaluation.misses);
+    v.group("throughput", [&](auto& speed) {
+      speed({"images_per_s", "images_per_s"}, outcome.speed.images_per_s);
+      speed({"device_resident_images_per_s", "resident_images_per_s"}, outcome.speed.resident_per_s);
+      speed.time({"pass_ns", "pass_ns"}, {"passes", "pass_samples"}, outcome.speed.pass);
+      speed({"build_ns", "build_ns"}, executable.build_ns());
+      speed({"first_call_ns", "first_call_ns"}, outcome.speed.first_call_ns);
+      speed({"bitwise_repeatable", "bitwise_repeatable"}, outcome.speed.bitwise);
+    });
+    v("sustained", outcome.streaming);
+  }
+};
 
 }  // namespace
 
@@ -61,87 +102,16 @@ void print_eval(Console& console, const EvalOptions& options, const Session& ses
                       "  (all: --misses FILE, pictures: --contact-sheet FILE.png)"));
 }
 
-void write_eval_json(const EvalOptions& options, const Session& session, const Executable& executable,
-                     const ImageDataset& data, const EvalOutcome& outcome) {
-  if (options.json.empty()) return;
-  OutputFile sink(options.json);
-  JsonWriter json([&](const std::string& part) { sink.write(part); });
-  const Evaluation& evaluation = outcome.evaluation;
-  const Interval interval = wilson_95(evaluation.correct, evaluation.count);
-  json.begin_object().field("schema", kSchema);
-  write_run_status(json, interrupted(), outcome.fault);
-  json.field("interrupted", interrupted());
-  write_environment(json, session.device().is_cuda());
-  write_run(json, session, data, options.split);
-  json.field("batch", executable.batch()).field("cuda_graph", options.cuda_graph);
-  json.key("layers").begin_array();
-  for (const PlanLayer& layer : executable.plan().layers) {
-    json.begin_object(JsonWriter::Style::kInline).field("name", layer.name).field("backend", layer.backend);
-    json.field("math", to_string(layer.math)).end_object();
-  }
-  json.end_array();
-  json.field("count", evaluation.count).field("correct", evaluation.correct);
-  json.field("accuracy", evaluation.accuracy());
-  json.key("accuracy_interval_95").begin_array(JsonWriter::Style::kInline);
-  json.value(interval.low).value(interval.high).end_array();
-  json.field("loss", evaluation.loss).field("not_numbers", evaluation.not_numbers);
-  if (outcome.fp32) {
-    json.key("fp32")
-        .begin_object()
-        .field("backends", outcome.fp32->backends)
-        .field("correct", outcome.fp32->correct);
-    json.field("read_differently", outcome.fp32->read_differently).end_object();
-  } else {
-    json.null_field("fp32");
-  }
-  json.key("confusion").begin_array();
-  for (const auto& row : evaluation.confusion) {
-    json.begin_array(JsonWriter::Style::kInline);
-    for (const int64_t cell : row) json.value(cell);
-    json.end_array();
-  }
-  json.end_array();
-  json.key("misses").begin_array();
-  for (const Miss& miss : evaluation.misses) {
-    json.begin_object(JsonWriter::Style::kInline).field("index", miss.index).field("label", miss.label);
-    if (miss.predicted < 0) {
-      json.null_field("predicted");
-    } else {
-      json.field("predicted", miss.predicted);
-    }
-    json.field("probability", miss.probability).field("margin", miss.margin).end_object();
-  }
-  json.end_array();
-  json.key("throughput").begin_object();
-  json.field("images_per_s", outcome.speed.images_per_s);
-  json.field("device_resident_images_per_s", outcome.speed.resident_per_s);
-  write_time_stats(json, "pass_ns", outcome.speed.pass);
-  json.field("passes", static_cast<uint64_t>(outcome.speed.pass.samples));
-  json.field("build_ns", executable.build_ns()).field("first_call_ns", outcome.speed.first_call_ns);
-  json.field("bitwise_repeatable", outcome.speed.bitwise).end_object();
-  if (outcome.streaming) {
-    write_streaming(json, *outcome.streaming);
-  } else {
-    json.null_field("sustained");
-  }
-  json.end_object().finish();
-  sink.commit();
-}
-
-std::string eval_csv(const EvalOptions& options, const Executable& executable, const EvalOutcome& outcome) {
-  const Evaluation& evaluation = outcome.evaluation;
-  const Interval interval = wilson_95(evaluation.correct, evaluation.count);
-  return concat(
-      "device,math,split,batch,count,correct,accuracy,low_95,high_95,loss,images_per_s,resident_images_per_s,"
-      "backends,fp32_correct,",
-      kStreamingCsvHeading, "\n", executable.device().to_string(), ",", to_string(executable.plan().math()),
-      ",", options.split, ",", executable.batch(), ",", evaluation.count, ",", evaluation.correct, ",",
-      format_fixed(evaluation.accuracy(), 6), ",", format_fixed(interval.low, 6), ",",
-      format_fixed(interval.high, 6), ",", format_fixed(evaluation.loss, 6), ",",
-      format_fixed(outcome.speed.images_per_s, 0), ",", format_fixed(outcome.speed.resident_per_s, 0), ",",
-      csv_field(describe_backends(executable.plan())), ",",
-      outcome.fp32 ? std::to_string(outcome.fp32->correct) : std::string(), ",",
-      outcome.streaming ? streaming_csv(*outcome.streaming) : std::string(",,,,,"), "\n");
+void write_eval_files(const EvalOptions& options, const Session& session, const Executable& executable,
+                      const ImageDataset& data, const EvalOutcome& outcome) {
+  const EvalFile file{options, session, executable, data, outcome};
+  const ResultEnvironment environment = this_environment("lenslet eval", session.device().is_cuda());
+  write_document(options.json, kSchema, environment, [&](Document& document) {
+    document.status(interrupted(), outcome.fault);
+    EvalFile::fields(file, document.members());
+  });
+  const CsvRow row = csv_row(file);
+  if (!options.csv.empty()) write_result(options.csv, csv_line(row.columns) + csv_line(row.cells));
 }
 
 }  // namespace lenslet

@@ -28,6 +28,11 @@ struct Fp32Beside {
   std::string backends;
   int64_t correct = 0;
   int64_t read_differently = 0;  // images to which the two give different classes
+
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    v("backends", self.backends)("correct", self.correct)("read_differently", self.read_differently);
+  }
 };
 
 struct EvalOutcome {
@@ -41,10 +46,9 @@ struct EvalOutcome {
 
 void print_eval(Console& console, const EvalOptions& options, const Session& session,
                 const Executable& executable, const EvalOutcome& outcome);
-/// Writes the file --json asks for, if it does.
-void write_eval_json(const EvalOptions& options, const Session& session, const Executable& executable,
-                     const ImageDataset& data, const EvalOutcome& outcome);
-/// A heading and one line, so that runs can be appended to each other.
-std::string eval_csv(const EvalOptions& options, const Executable& executable, const EvalOutcome& outcome);
+/// Writes the files of --json and --csv, where they are given. The CSV file has a heading and one line, so that runs can be
+/// appended to each other.
+void write_eval_files(const EvalOptions& options, const Session& session, const Executable& executable,
+                      const ImageDataset& data, const EvalOutcome& outcome);
 
 }  // namespace lenslet

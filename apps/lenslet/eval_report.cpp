@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/common/fields.h"
 #include "apps/common/table.h"
 #include "apps/common/text.h"
 #include "framework/error.h"
@@ -98,15 +99,6 @@ std::string confusion_text(const Evaluation& evaluation) {
   return table.to_string();
 }
 
-std::string misses_csv(const Evaluation& evaluation) {
-  std::string text = "index,label,predicted,probability,margin\n";
-  for (const Miss& miss : evaluation.misses) {
-    text += concat(miss.index, ",", miss.label, ",");
-    text += miss.predicted < 0 ? std::string(",,\n")
-                               : concat(miss.predicted, ",", format_fixed(miss.probability, 6), ",",
-                                        format_fixed(miss.margin, 6), "\n");
-  }
-  return text;
-}
+std::string misses_csv(const Evaluation& evaluation) { return csv_of(evaluation.misses); }
 
 }  // namespace lenslet

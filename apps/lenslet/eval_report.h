@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,13 @@ struct Miss {
   int label = 0, predicted = 0;
   double probability = 0;  // given to `predicted`
   double margin = 0;       // logit of `predicted` minus logit of `label`
+
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    v("index", self.index)("label", self.label);
+    v("predicted", self.predicted < 0 ? std::nullopt : std::optional<int>(self.predicted));
+    v("probability", self.probability)("margin", self.margin);
+  }
 };
 
 struct Evaluation {
@@ -46,7 +54,7 @@ Evaluation evaluate(const std::vector<float>& logits, const ImageDataset& data, 
 
 /// Text for people.
 std::string confusion_text(const Evaluation& evaluation);
-/// index,label,predicted,probability,margin.
+/// One line a miss, with a heading.
 std::string misses_csv(const Evaluation& evaluation);
 
 }  // namespace lenslet

@@ -283,17 +283,16 @@ void print_report(Console& console, const Executable& executable, const std::vec
 
 void write_files(const Executable& executable, const ResultFile& results, const Measured& measured,
                  const ProfileCommandOptions& options) {
-  const auto extra = [&](JsonWriter& json) {
-    json.field("batch", executable.batch());
+  const auto extra = [&](JsonObject& json) {
+    json("batch", executable.batch());
     if (!measured.fault.empty()) return;
     const Profile& profile = measured.profile;
-    json.key("sums_ns").begin_object().field("layers", profile.layers_ns).field("events", profile.events_ns);
-    json.field("residual", profile.residual_ns).field("unprofiled", profile.unprofiled.median);
-    json.field("event_alone", profile.event_ns).field("event_inside", event_inside_ns(executable, profile));
-    json.end_object();
-    json.field("held_back", profile.held_back);
-    json.key("check").begin_object(JsonWriter::Style::kInline).field("max_abs", measured.error.max_abs);
-    json.field("bound", measured.error.bound).field("checked", measured.error.checked).end_object();
+    json.group("sums_ns", [&](JsonObject& sums) {
+      sums("layers", profile.layers_ns)("events", profile.events_ns)("residual", profile.residual_ns);
+      sums("unprofiled", profile.unprofiled.median)("event_alone", profile.event_ns);
+      sums("event_inside", event_inside_ns(executable, profile));
+    });
+    json("held_back", profile.held_back)("check", measured.error);
   };
   if (!options.json.empty()) write_result(options.json, results.to_json(extra));
   if (!options.csv.empty()) write_result(options.csv, results.to_csv());

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "api/feed.h"
-#include "apps/common/result_file.h"
 #include "apps/common/signals.h"
 #include "apps/common/text.h"
 #include "apps/lenslet/streaming_data.h"
@@ -180,29 +179,6 @@ void print_streaming(Console& console, const StreamingReport& report) {
       "            read rightly: ", format_percent(report.accuracy()), " of all images streamed; ",
       report.differing == 0 ? std::string("every result bit for bit that of a plain pass")
                             : concat(format_count(report.differing), " results NOT those of a plain pass")));
-}
-
-void write_streaming(JsonWriter& json, const StreamingReport& report) {
-  const StreamingRequest& request = report.request;
-  json.key("sustained").begin_object();
-  json.field("images_per_s", report.images_per_s()).field("bytes_per_s", report.bytes_per_s());
-  json.field("bus_bytes_per_s", report.bus_bytes_per_s).field("bus_fraction", report.bus_fraction());
-  write_time_stats(json, "window_ns_per_image", report.window_ns);
-  json.field("wall_ns", report.wall_ns).field("images", report.images).field("passes", request.passes);
-  json.field("streams", request.lanes).field("chunk", request.chunk);
-  json.field("input", to_string(report.input)).field("output", to_string(report.output));
-  json.field("image_bytes", static_cast<uint64_t>(report.image_bytes));
-  json.field("result_bytes", static_cast<uint64_t>(report.result_bytes));
-  json.field("stored_images", report.stored).field("correct", report.correct);
-  json.field("accuracy", report.accuracy()).field("differing", report.differing).end_object();
-}
-
-std::string streaming_csv(const StreamingReport& report) {
-  const bool bus = std::isfinite(report.bus_bytes_per_s);
-  return concat(report.request.lanes, ",", report.request.chunk, ",", report.request.passes, ",",
-                format_fixed(report.images_per_s(), 0), ",",
-                bus ? format_fixed(report.bus_bytes_per_s, 0) : std::string(), ",",
-                bus ? format_fixed(report.bus_fraction(), 4) : std::string());
 }
 
 }  // namespace lenslet

@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "apps/common/json_writer.h"
+#include "apps/common/fields.h"
 #include "apps/common/output.h"
 #include "apps/lenslet/session.h"
 #include "framework/io/idx.h"
@@ -40,6 +40,28 @@ struct StreamingReport {
   double accuracy() const {
     return images > 0 ? static_cast<double>(correct) / static_cast<double>(images) : 0;
   }
+
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    v("window_ns_per_image", self.window_ns);
+    v("wall_ns", self.wall_ns);
+    v("images", self.images);
+    v("input", self.input);
+    v("output", self.output);
+    v("image_bytes", self.image_bytes);
+    v("result_bytes", self.result_bytes);
+    v("stored_images", self.stored);
+    v("correct", self.correct);
+    v("accuracy", self.accuracy());
+    v("differing", self.differing);
+    v("bytes_per_s", self.bytes_per_s());
+    v({"streams", "streams"}, self.request.lanes);
+    v({"chunk", "chunk"}, self.request.chunk);
+    v({"passes", "passes"}, self.request.passes);
+    v("images_per_s", self.images_per_s());
+    v({"bus_bytes_per_s", "bus_bytes_per_s"}, self.bus_bytes_per_s);
+    v({"bus_fraction", "bus_fraction"}, self.bus_fraction());
+  }
 };
 
 /// Streams the first `count` images. Every result is compared with that of a plain pass: one chunk after another, each
@@ -48,11 +70,6 @@ StreamingReport stream_images(const Session& session, const ImageDataset& data, 
                               const StreamingRequest& request,
                               const std::function<void(int64_t)>& progress = {});
 
-/// For people; the member `sustained` of a result file; fields of a line of CSV.
 void print_streaming(Console& console, const StreamingReport& report);
-void write_streaming(JsonWriter& json, const StreamingReport& report);
-inline constexpr const char* kStreamingCsvHeading =
-    "streams,chunk,passes,sustained_images_per_s,bus_bytes_per_s,bus_fraction";
-std::string streaming_csv(const StreamingReport& report);
 
 }  // namespace lenslet

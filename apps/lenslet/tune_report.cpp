@@ -2,9 +2,7 @@
 
 #include <cmath>
 
-#include "apps/common/environment.h"
-#include "apps/common/json_writer.h"
-#include "apps/common/result_file.h"
+#include "apps/common/document.h"
 #include "apps/common/signals.h"
 #include "apps/common/table.h"
 #include "apps/common/text.h"
@@ -35,47 +33,56 @@ std::string verdict(bool chosen, const std::string& why, const std::string& stat
   return concat(chosen ? "CHOSEN: " : "", why, reason.empty() ? "" : concat("; ", printable(reason)));
 }
 
-void write_time(JsonWriter& json, const TimeStats& time) {
-  write_time_stats(json, "time_ns", time);
-  json.field("samples", static_cast<uint64_t>(time.samples));
+double images_per_s(const TuneReport& report, const PlanRow& plan) {
+  return plan.time.samples > 0 ? static_cast<double>(report.batch) / plan.time.median * 1e9 : NAN;
 }
 
+struct CandidateRow {
+  const Graph& graph;
+  const TuneCandidate& candidate;
+
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    const TuneCandidate& candidate = self.candidate;
+    std::vector<std::string> layers;
+    for (const size_t node : candidate.nodes) layers.push_back(self.graph.nodes()[node].name);
+    v("layers", layers)("backend", candidate.backend)("math", candidate.request.math);
+    v("status", candidate.status)("reason", candidate.reason);
+    v.time("time_ns", "samples", candidate.time);
+    v("detail", candidate.detail)("choice", candidate.choice)("workspace_bytes", candidate.workspace_bytes);
+    v("chosen", candidate.chosen)("why", candidate.why)("behind_ns", candidate.behind_ns);
+  }
+};
+struct PlanCandidateRow {
+  const TuneReport& report;
+  const PlanRow& plan;
+
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    const PlanRow& plan = self.plan;
+    v("name", plan.name)("backends", plan.backends)("status", plan.status)("reason", plan.reason);
+    v.time("time_ns", "samples", plan.time);
+    v("images_per_s", images_per_s(self.report, plan))("chosen", plan.chosen)("why", plan.why);
+  }
+};
+
 void write_json(const TuneOptions& options, const Session& session, const TuneReport& report) {
-  OutputFile sink(options.json);
-  JsonWriter json([&](const std::string& part) { sink.write(part); });
-  const Graph& graph = session.graph();
-  json.begin_object().field("schema", kSchema);
-  write_run_status(json, interrupted(), report.fault);
-  write_environment(json, session.device().is_cuda());
-  json.field("device", session.device().to_string()).field("device_name", session.device_name());
-  json.field("math", to_string(session.math())).field("weights", session.weights_origin());
-  json.field("input", to_string(options.input.value_or(ElementType::kFp32)));
-  json.field("output", to_string(options.output.value_or(ElementType::kFp32))).field("batch", report.batch);
-  json.key("candidates").begin_array();
-  for (const TuneCandidate& candidate : report.layers) {
-    json.begin_object().key("layers").begin_array(JsonWriter::Style::kInline);
-    for (const size_t node : candidate.nodes) json.value(graph.nodes()[node].name);
-    json.end_array().field("backend", candidate.backend).field("math", to_string(candidate.request.math));
-    json.field("status", candidate.status).field("reason", candidate.reason);
-    write_time(json, candidate.time);
-    json.field("detail", candidate.detail).field("choice", candidate.choice);
-    json.field("workspace_bytes", static_cast<uint64_t>(candidate.workspace_bytes));
-    json.field("chosen", candidate.chosen)
-        .field("why", candidate.why)
-        .field("behind_ns", candidate.behind_ns);
-    json.end_object();
-  }
-  json.end_array().key("plans").begin_array();
-  for (const PlanRow& plan : report.plans) {
-    json.begin_object().field("name", plan.name).field("backends", plan.backends);
-    json.field("status", plan.status).field("reason", plan.reason);
-    write_time(json, plan.time);
-    json.field("images_per_s",
-               plan.time.samples > 0 ? static_cast<double>(report.batch) / plan.time.median * 1e9 : NAN);
-    json.field("chosen", plan.chosen).field("why", plan.why).end_object();
-  }
-  json.end_array().end_object().finish();
-  sink.commit();
+  const ResultEnvironment environment = this_environment("lenslet tune", session.device().is_cuda());
+  write_document(options.json, kSchema, environment, [&](Document& document) {
+    document.status(interrupted(), report.fault);
+    JsonObject& json = document.members();
+    json("device", session.device())("device_name", session.device_name());
+    json("math", session.math())("weights", session.weights_origin());
+    json("input", options.input.value_or(ElementType::kFp32));
+    json("output", options.output.value_or(ElementType::kFp32))("batch", report.batch);
+    document.begin_list("candidates");
+    for (const TuneCandidate& candidate : report.layers)
+      document.entry(CandidateRow{session.graph(), candidate});
+    document.end_list();
+    document.begin_list("plans");
+    for (const PlanRow& plan : report.plans) document.entry(PlanCandidateRow{report, plan});
+    document.end_list();
+  });
 }
 
 std::string csv_times(const TimeStats& time) {
@@ -135,9 +142,7 @@ void print_tuned_plans(Console& console, const TuneReport& report) {
   for (const PlanRow& plan : report.plans) {
     std::vector<std::string> cells = {plan.name};
     for (std::string& cell : times_us(plan.time)) cells.push_back(std::move(cell));
-    cells.push_back(plan.time.samples > 0
-                        ? format_rate(static_cast<double>(report.batch) / plan.time.median * 1e9)
-                        : "-");
+    cells.push_back(format_rate(images_per_s(report, plan)));
     cells.push_back(verdict(plan.chosen, plan.why, plan.status, plan.reason));
     table.row(std::move(cells));
   }
@@ -146,7 +151,7 @@ void print_tuned_plans(Console& console, const TuneReport& report) {
 }
 
 void write_tune_files(const TuneOptions& options, const Session& session, const TuneReport& report) {
-  if (!options.json.empty()) write_json(options, session, report);
+  write_json(options, session, report);
   if (!options.csv.empty()) write_result(options.csv, to_csv(session.graph(), report));
 }
 

@@ -10,7 +10,7 @@
 
 #include "apps/common/ceilings.h"
 #include "apps/common/conditions.h"
-#include "apps/common/json_writer.h"
+#include "apps/common/document.h"
 #include "apps/common/option_values.h"
 #include "apps/common/output.h"
 #include "apps/common/peak_rates.h"
@@ -110,6 +110,7 @@ TEST(Text, PrintableEscapesWhatTerminalsWouldObey) {
   EXPECT_EQ(printable("plain \xc3\xa9"), "plain \xc3\xa9");
   EXPECT_EQ(printable("a\nb\tc\x1b[31m"), "a\\nb\\tc\\x1b[31m");
   EXPECT_EQ(printable("\xff\xc0\xaf"), "\\xff\\xc0\\xaf");
+  EXPECT_EQ(printable("\x1f \x7f"), "\\x1f \\x7f");
   EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b");           // C1 control
   EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // surrogate
   EXPECT_EQ(printable("\xe2\x82"), "\\xe2\\x82");           // cut short
@@ -163,58 +164,79 @@ TEST(Console, PrintsNothingThatSteersATerminal) {
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "two\nlines, \\x1b[2J and \\xc2\\x9b\n\\xe2\\x80\\xae\n");
 }
 
-TEST(JsonWriter, WritesWhatReadsBackExactly) {
+// A document with what `body` adds, as text.
+std::string written(const std::function<void(Document&)>& body) {
   std::string text;
-  JsonWriter json([&](const std::string& part) { text += part; });
+  Document document([&](const std::string& part) { text += part; }, "lenslet.test/1", ResultEnvironment());
+  body(document);
+  document.finish();
+  return text;
+}
+
+TEST(Document, WritesWhatReadsBackExactly) {
   const double awkward = 0.1 + 0.2;
-  json.begin_object().field("d", awkward).field("nan", NAN).field("inf", -INFINITY);
-  json.field("i", std::numeric_limits<int64_t>::min()).field("u", std::numeric_limits<uint64_t>::max());
-  json.field("s", std::string("q\"b\\n\nc\x01 \xff\xc3\xa9"));
   const std::string unseen = "\xc2\x9b \xe2\x80\xae \xf3\xa0\x81\x81 \x7f";
-  json.field("unseen", unseen);
-  json.key("list")
-      .begin_array(JsonWriter::Style::kInline)
-      .value(true)
-      .null()
-      .begin_object()
-      .end_object()
-      .end_array();
-  json.end_object().finish();
+  const std::string text = written([&](Document& document) {
+    document.members()("d", awkward)("nan", NAN)("inf", -INFINITY);
+    document.members()("i", std::numeric_limits<int64_t>::min())("u", std::numeric_limits<uint64_t>::max());
+    document.members()("s", std::string("q\"b\\n\nc\x01 \xff\xc3\xa9"))("unseen", unseen)("empty", "");
+    document.members()("list", std::vector<std::string>{"", "x"})("flag", true);
+  });
   const nlohmann::json read = nlohmann::json::parse(text);
+  EXPECT_EQ(read.at("schema"), "lenslet.test/1");
   EXPECT_EQ(read.at("d").get<double>(), awkward);
   EXPECT_TRUE(read.at("nan").is_null() && read.at("inf").is_null());
   EXPECT_EQ(read.at("i").get<int64_t>(), std::numeric_limits<int64_t>::min());
   EXPECT_EQ(read.at("u").get<uint64_t>(), std::numeric_limits<uint64_t>::max());
   EXPECT_EQ(read.at("s").get<std::string>(), "q\"b\\n\nc\x01 \\xff\xc3\xa9");
-  EXPECT_EQ(read.at("list").size(), 3u);
+  EXPECT_TRUE(read.at("empty").is_null());
+  EXPECT_EQ(read.at("list"), nlohmann::json::array({"", "x"}));
+  EXPECT_EQ(read.at("flag"), true);
   EXPECT_EQ(read.at("unseen").get<std::string>(), unseen);
   EXPECT_EQ(printable_lines(text), text) << "a terminal may show it";
 }
 
-TEST(JsonWriter, EscapesEveryControlCharacter) {
+TEST(Document, EscapesEveryControlCharacter) {
   for (int byte = 0; byte <= 0x7f; ++byte) {
-    const std::string written = concat("a", static_cast<char>(byte), "b");
-    std::string text;
-    JsonWriter json([&](const std::string& part) { text += part; });
-    json.begin_object().field("s", written).end_object().finish();
-    const bool raw = text.find(written) != std::string::npos;
+    const std::string value = concat("a", static_cast<char>(byte), "b");
+    const std::string text = written([&](Document& document) { document.members()("s", value); });
+    const bool raw = text.find(value) != std::string::npos;
     EXPECT_EQ(raw, byte >= 0x20 && byte != 0x7f && byte != '"' && byte != '\\') << byte;
-    EXPECT_EQ(nlohmann::json::parse(text).at("s").get<std::string>(), written) << byte;
+    EXPECT_EQ(nlohmann::json::parse(text).at("s").get<std::string>(), value) << byte;
   }
 }
 
-TEST(JsonWriter, HandsLongDocumentsOverInParts) {
-  size_t longest = 0, parts = 0;
-  JsonWriter json([&](const std::string& part) {
-    longest = std::max(longest, part.size());
-    ++parts;
-  });
-  json.begin_array();
-  for (int i = 0; i < 100000; ++i)
-    json.begin_object(JsonWriter::Style::kInline).field("index", i).end_object();
-  json.end_array().finish();
-  EXPECT_GT(parts, 10u);
-  EXPECT_LT(longest, 100u * 1024);
+struct Numbered {
+  int index = 0;
+
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    v("index", self.index);
+  }
+};
+
+TEST(Document, HandsEachEntryOver) {
+  size_t longest = 0;
+  std::string text;
+  Document document(
+      [&](const std::string& part) {
+        longest = std::max(longest, part.size());
+        text += part;
+      },
+      "lenslet.test/1", ResultEnvironment());
+  document.begin_list("rows");
+  for (int i = 0; i < 100000; ++i) document.entry(Numbered{i});
+  document.end_list();
+  document.list("none", std::vector<Numbered>());
+  document.status(false, "it failed");
+  document.finish();
+  EXPECT_LT(longest, 4096u) << "a long list needs constant memory";
+  const nlohmann::json read = nlohmann::json::parse(text);
+  EXPECT_EQ(read.at("rows").size(), 100000u);
+  EXPECT_EQ(read.at("rows").at(99999).at("index"), 99999);
+  EXPECT_TRUE(read.at("none").is_array() && read.at("none").empty());
+  EXPECT_EQ(read.at("status"), "ERROR");
+  EXPECT_EQ(read.at("reason"), "it failed");
 }
 
 // The exit code and the words of everything that may end a command.
@@ -380,11 +402,7 @@ TEST(Conditions, OfTheCpuAreToldOrTheReasonWhyNot) {
   const Conditions now = read_conditions(Device::cpu());
   EXPECT_TRUE(now.clock_mhz > 100 || now.reason.find("tells the clock") != std::string::npos) << now.reason;
   EXPECT_TRUE(!now.governor.empty() || now.reason.find("no governor") != std::string::npos) << now.reason;
-  std::string text;
-  JsonWriter json([&](const std::string& part) { text += part; });
-  json.begin_object();
-  write_conditions(json, "before", now);
-  json.end_object().finish();
+  const std::string text = written([&](Document& document) { document.members()("before", now); });
   const nlohmann::json read = nlohmann::json::parse(text).at("before");
   EXPECT_EQ(read.at("device"), "cpu");
   EXPECT_TRUE(read.at("power_w").is_null());

@@ -68,8 +68,9 @@ TEST(EvalReport, CountsEveryImageOnce) {
   EXPECT_EQ(found.misses[0].margin, 2);
   EXPECT_EQ(found.misses[12].index, 1299);
   EXPECT_EQ(found.misses[12].predicted, -1);
-  EXPECT_EQ(misses_csv(found).substr(0, 73),
-            "index,label,predicted,probability,margin\n99,9,3,0.450853,2.000000\n199,9,3");
+  const std::string csv = misses_csv(found);
+  EXPECT_EQ(csv.substr(0, 56), "index,label,predicted,probability,margin\n99,9,3,0.450853");
+  EXPECT_NE(csv.find(",2\n199,9,3,"), std::string::npos) << csv;
   EXPECT_NE(misses_csv(found).find("1299,9,,,\n"), std::string::npos);
 }
 

@@ -158,8 +158,8 @@ TEST(Compare, TakesTimeInProportionToRowsThatShareAKey) {
 
 TEST(Compare, SaysWhatElseDiffers) {
   ReadResults before = file_of({}), after = file_of({});
-  before.environment.devices = {"NVIDIA H200"};
-  after.environment.devices = {"NVIDIA H100"};
+  before.environment.devices.emplace_back().name = "NVIDIA H200";
+  after.environment.devices.emplace_back().name = "NVIDIA H100";
   before.environment.libs = {{"cuDNN", "9.14.0", "/a"}};
   after.environment.libs = {{"cuDNN", "9.19.0", "/b"}};
   after.environment.dirty = true;

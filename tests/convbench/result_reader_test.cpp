@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <ctime>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "framework/interruption.h"
 #include "tests/support/expect_error.h"
@@ -28,9 +30,12 @@ ResultRow full_row() {
   row.study = "b";
   row.labels = {{"table", "ladder"}, {"rung", "03_thread_tile"}, {"change", "a tile in registers"}};
   row.time = {101, 1000.5, 1010.25, 1020, 1100.75, 5000};
-  row.end_to_end = {101, 9000, 9100, 9200, 9300, 9400};
+  row.p99_ns = 1090;
+  row.replayed = true;
+  row.end_to_end = {31, 9000, 9100, 9200, 9300, 9400};
   row.stages_ns = {{"im2col", 100.5}, {"gemm", 900}};
   row.setup_ns = 12345;
+  row.first_call_ns = 67890;
   row.workspace_bytes = 1048576;
   row.flops = 2.5e9;
   row.products_saved = 2.25;
@@ -38,12 +43,52 @@ ResultRow full_row() {
   row.ceiling_fraction = 0.73;
   row.bound_by = "fp32 gemm";
   row.error = ResultError{1e-6, 2e-5, 3e-5, 3935232};
+  row.images = 8;
+  row.accuracy = ResultAccuracy{7, 8, 6, 1};
   row.ratio_to_cudnn = 1.25;
   row.published = PublishedFigure{355904, 6370, "study B (Tesla V100)"};
   row.launches = {{"conv_kernel", 256, 64, 32768, 16, 4, 0.5}};
   row.repro = "convbench run --problem x";
   row.repro_benchdnn = "benchdnn --conv x";
   return row;
+}
+
+/// The visitor that collects the keys of a field list.
+struct FieldNames {
+  std::set<std::string> always, others, derived_;
+
+  FieldNames& add(std::set<std::string>& names, std::initializer_list<const char*> keys) {
+    for (const char* key : keys) names.insert(key);
+    return *this;
+  }
+  template <class T>
+  FieldNames& operator()(Key key, const T&) {
+    return add(always, {key.json});
+  }
+  template <class T>
+  FieldNames& later(Key key, const T&) {
+    return add(others, {key.json});
+  }
+  template <class T>
+  FieldNames& derived(Key key, const T&) {
+    return add(derived_, {key.json});
+  }
+  template <class Words>
+  FieldNames& one_of(Key key, const std::string&, const Words&) {
+    return add(always, {key.json});
+  }
+  FieldNames& time(Key key, Key samples, const TimeStats&) { return add(always, {key.json, samples.json}); }
+  FieldNames& later_time(Key key, Key samples, const TimeStats&) {
+    return add(others, {key.json, samples.json});
+  }
+};
+
+template <class Row>
+FieldNames field_names() {
+  FieldNames names;
+  const Row row;
+  Fields<Row>::of(row, names);
+  return names;
 }
 
 std::string document(const std::vector<ResultRow>& rows, bool interrupted = false) {
@@ -61,7 +106,7 @@ std::string document(const std::vector<ResultRow>& rows, bool interrupted = fals
   file.ceilings = &ceilings;
   file.rows = rows;
   file.interrupted = interrupted;
-  return file.to_json([](JsonWriter& json) { json.field("extra", 1); });
+  return file.to_json([](JsonObject& json) { json("extra", 1); });
 }
 
 /// The document with one change.
@@ -91,6 +136,36 @@ TEST(ResultReader, ReadsBackWhatWasWritten) {
   EXPECT_EQ(before["ceilings"].dump(1), after["ceilings"].dump(1));
   EXPECT_EQ(results.rows[0].labels, full_row().labels);
   EXPECT_EQ(results.rows[0].time.samples, 101u);
+}
+
+// Each field of the list is written, read and a column of the CSV file; no two rows of different values are written alike.
+TEST(ResultReader, EveryFieldOfTheListIsWrittenAndRead) {
+  const ordered_json full = ordered_json::parse(document({full_row()}))["results"][0];
+  const ordered_json empty = ordered_json::parse(document({ResultRow()}))["results"][0];
+  const FieldNames list = field_names<ResultRow>();
+  EXPECT_EQ(full.size(), list.always.size() + list.others.size() + list.derived_.size());
+  const ResultRow read = parse_results(document({full_row()}), "f").rows[0];
+  ResultFile file;
+  file.rows = {full_row()};
+  const std::string csv = file.to_csv(), heading = "," + csv.substr(0, csv.find('\n')) + ",";
+  file.rows = {read};
+  EXPECT_EQ(file.to_csv(), csv);
+  const ordered_json again = ordered_json::parse(document({read}))["results"][0];
+  // Those that CSV names otherwise, by one of the columns of an object, and lists of rows, which it leaves out.
+  const std::map<std::string, std::string> columns = {
+      {"time_ns", "median_ns"},   {"end_to_end_ns", "end_to_end_median_ns"},
+      {"error", "max_abs_error"}, {"published", "published_gflops"},
+      {"accuracy", "correct"},    {"launches", ""}};
+  for (const auto* names : {&list.always, &list.others, &list.derived_}) {
+    for (const std::string& name : *names) {
+      ASSERT_TRUE(full.contains(name)) << name;
+      EXPECT_NE(full[name], empty[name]) << name << ": give it a value of its own in full_row()";
+      EXPECT_EQ(again[name], full[name]) << name << " is not read back";
+      const auto found = columns.find(name);
+      const std::string column = found == columns.end() ? name : found->second;
+      EXPECT_NE(heading.find("," + column + (column.empty() ? "" : ",")), std::string::npos) << name;
+    }
+  }
 }
 
 TEST(ResultReader, KnowsAnInterruptedFile) {
@@ -189,7 +264,7 @@ TEST(ResultReader, BoundsEveryList) {
 
 TEST(ResultReader, NamesFewDevicesOfMany) {
   ResultEnvironment environment;
-  for (int i = 0; i < 1000; ++i) environment.devices.push_back(concat("GPU ", i / 2, "\x1b[2J"));
+  for (int i = 0; i < 1000; ++i) environment.devices.emplace_back().name = concat("GPU ", i / 2, "\x1b[2J");
   EXPECT_EQ(environment.device_name(),
             "2 x GPU 0\\x1b[2J and 2 x GPU 1\\x1b[2J and 2 x GPU 2\\x1b[2J and 2 x GPU 3\\x1b[2J and 496 "
             "other models");
@@ -216,15 +291,12 @@ TEST(ResultReader, NamesTheMissingKey) {
     expect_error<DataError>([&] { parse_results(text, "f"); }, concat("f lacks \"", key, "\""));
   }
   const ordered_json row = ordered_json::parse(document({full_row()}))["results"][0];
-  const std::set<std::string> later = {"study",          "labels",        "end_to_end_ns", "first_call_ns",
-                                       "ratio_to_cudnn", "published",     "launches",      "repro_benchdnn",
-                                       "replayed",       "products_saved"};
-  const std::set<std::string> derived = {"gflops", "gbytes_per_s", "images_per_s"};
-  const std::set<std::string> not_read = {"p99_ns", "accuracy"};  // of lenslet bench, which reads no file
+  const FieldNames list = field_names<ResultRow>();
+  EXPECT_GT(list.always.size(), 15u);
   for (const auto& [key, value] : row.items()) {
     const std::string name = key;
     const std::string text = changed([&](ordered_json& root) { root["results"][0].erase(name); });
-    if (later.count(name) + derived.count(name) + not_read.count(name) > 0) {
+    if (list.always.count(name) == 0) {
       EXPECT_EQ(parse_results(text, "f").rows.size(), 1u) << name;
     } else {
       expect_error<DataError>([&] { parse_results(text, "f"); }, concat("results[0] lacks \"", name, "\""));
@@ -306,7 +378,8 @@ TEST(ResultReader, SaysWhatDiffersBetweenEnvironments) {
       {[](ResultEnvironment& e) { e.git = "000000000000"; }, "commit differs"},
       {[](ResultEnvironment& e) { e.dirty = !e.dirty; }, "tree differs"},
       {[](ResultEnvironment& e) {
-         e.devices = {"NVIDIA H200", "NVIDIA H200"};
+         e.devices.resize(2);
+         e.devices[0].name = e.devices[1].name = "NVIDIA H200";
        },
        "\"2 x NVIDIA H200\""},
       {[](ResultEnvironment& e) { e.threads_used += 1; }, "threads differs"},
