@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr size_t kColumns = 100;
+constexpr size_t kColumns = 120;
 
 std::string utf8(std::string_view text) {
   std::string out;

@@ -1,7 +1,8 @@
 // Document: a result file as it is written, member by member, so that a list of any length needs constant memory.
 //
-// Each has one head: its schema, the program that wrote it and what that ran on, and how the run ended. Strings are valid
-// UTF-8: other bytes appear as the text \xNN. Everything beyond ASCII is escaped, so that a terminal may show a file.
+// Each has one head: its schema, the program that wrote it and what that ran on, and how the run ended. Strings are
+// valid UTF-8: other bytes appear as the text \xNN. Everything beyond ASCII is escaped, so that a file can be printed on
+// a terminal.
 #pragma once
 
 #include <functional>

@@ -54,8 +54,8 @@ struct ResultEnvironment {
   /// Options that change what a row measures, for --resume.
   std::vector<std::pair<std::string, std::string>> settings;
 
-  /// The GPUs, or the CPU where there are none: "NVIDIA H200", "2 x NVIDIA H200". A few words that can be shown, whatever
-  /// the file holds.
+  /// The GPUs, or the CPU where there are none: "NVIDIA H200", "2 x NVIDIA H200". A few printable words, whatever the
+  /// file holds.
   std::string device_name() const;
 
   template <class Self, class V>
@@ -80,9 +80,10 @@ struct ResultEnvironment {
 ResultEnvironment this_environment(const std::string& tool, bool with_gpus,
                                    const std::vector<std::pair<std::string, std::string>>& settings = {});
 
-/// Whether rows of a file from `a` may stand in one file with those that `b` measures: same tool, version, commit, build,
-/// devices, threads and settings, and every library of `a` in its version; one that `a` did not need may be anything.
-/// Modified trees of one commit count as equal, because the file records `dirty`. Otherwise `reason` tells what differs.
+/// Whether rows of a file from `a` may stand in one file with those that `b` measures: same tool, version, commit,
+/// build, devices, threads and settings, and every library of `a` in its version; one that `a` did not need may be
+/// anything. Modified trees of one commit count as equal, because the file records `dirty`. Otherwise `reason` is what
+/// differs.
 bool same_environment(const ResultEnvironment& a, const ResultEnvironment& b, std::string* reason);
 
 /// "0.2.0".

@@ -1,5 +1,5 @@
-// Field lists: a type names its members once, and JSON, CSV, the reader of result files (result_reader.cpp) and their schema
-// follow from that list.
+// Field lists: a type names its members once. JSON, CSV and the reader of result files (result_reader.cpp) follow from
+// that list.
 //
 //   struct Point {
 //     double x = NAN;
@@ -12,15 +12,15 @@
 //
 // A visitor `v` has
 //   v(key, member)                              in every file
-//   v.later(key, member)                        missing in files of older versions; missing or null, it keeps its initial value
+//   v.later(key, member)                        may be missing: older files lack it. The member then keeps its value
 //   v.derived(key, value)                       written, never read
 //   v.one_of(key, member, words)                a text, one of these
 //   v.time(key, samples_key, stats), v.later_time(…)  quantiles and their number, which are keys side by side
 //   v.group(key, body)                          an object without a type: body(v) names its members
 //   v.column(name, value)                       in CSV alone
 //
-// In JSON what does not apply is null: an empty text, NaN, nullopt, a time without samples. In a list or a map an empty text
-// stays one.
+// In JSON what does not apply is null: an empty text, NaN, nullopt, a time without samples. In a list or a map an empty
+// text stays one.
 #pragma once
 
 #include <cmath>
@@ -207,9 +207,9 @@ class JsonObject : public WritingVisitor<JsonObject> {
   Json& object_;
 };
 
-/// Takes a row as CSV: a column a field. The column is the key; of what lies in an object, the object's key before it, `error`
-/// and `checked` make error_checked; of a time, end_to_end_ns and p10 make end_to_end_p10_ns and of time_ns itself p10_ns.
-/// Maps and lists of texts become one cell; a list of rows has no column.
+/// Takes a row as CSV: a column a field. The column is the key. A member of an object gets the object's key in front:
+/// `error` and `checked` make error_checked. Quantiles get the stem: end_to_end_ns and p10 make end_to_end_p10_ns, and
+/// those of time_ns have no stem: p10_ns. Maps and lists of texts become one cell; a list of rows has no column.
 class CsvRow : public WritingVisitor<CsvRow> {
  public:
   std::vector<std::string> columns, cells;

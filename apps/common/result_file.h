@@ -76,8 +76,8 @@ struct ResultRow {
   double first_call_ns = NAN;  // the first run with whatever it sets up, host clock; in no mean
   std::optional<int64_t> workspace_bytes;
   double flops = NAN, bytes_ideal = NAN;
-  /// Products of the direct algorithm, which `flops` counts, over those that the kernel multiplies (Winograd: 2.25 and more,
-  /// FFT). Above 1, gflops() is an effective rate.
+  /// Products of the direct algorithm, which `flops` counts, over those that the kernel multiplies (Winograd: 2.25 and
+  /// more, FFT). Above 1, gflops() is an effective rate.
   double products_saved = 1;
   double ceiling_fraction = NAN;
   std::string bound_by;
@@ -137,8 +137,8 @@ struct ResultRow {
   }
 };
 
-/// Gives `row` its share of the ceiling that binds `work`, by its median, its cache state and the products that it saves; a
-/// rate beyond that ceiling makes a PASSED row SUSPECT.
+/// Gives `row` its share of the ceiling that binds `work`, by its median, its cache state and the products that it
+/// saves; a rate beyond that ceiling makes a PASSED row SUSPECT.
 void apply_ceiling(ResultRow& row, const Ceilings& ceilings, const Work& work, MathMode math);
 
 /// gflops() over `unit`, with "effective" behind it where the row saves products; "-" where there is no time. `ns`: of
