@@ -28,17 +28,17 @@ Device require_cuda(int ordinal) {
   const Device device = Device::cuda(ordinal);
   if (status.devices.empty()) {
     throw UnavailableError(
-        concat("device ", device.to_string(), " is not available: ", status.reason, "; use --device cpu"));
+        concat("device ", device.to_string(), " is unavailable: ", status.reason, "; use --device cpu"));
   }
   const int count = static_cast<int>(status.devices.size());
   if (ordinal >= count) {
-    throw UnavailableError(
-        concat("device ", device.to_string(), " is not there: this machine has cuda:0 to cuda:", count - 1));
+    throw UnavailableError(concat("device ", device.to_string(),
+                                  " does not exist: this machine has cuda:0 to cuda:", count - 1));
   }
   const CudaDeviceInfo& info = status.devices[static_cast<size_t>(ordinal)];
   if (!info.has_code) {
     throw UnavailableError(concat("device ", device.to_string(), " (", info.name, ", compute capability ",
-                                  info.compute_capability, ") is not served: this build holds code for ",
+                                  info.compute_capability, ") is unsupported: this build has code for ",
                                   status.architectures, "; rebuild with its CMAKE_CUDA_ARCHITECTURES"));
   }
   return device;

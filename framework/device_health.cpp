@@ -42,7 +42,7 @@ std::string device_lost_reason() {
 }
 
 void throw_if_device_lost() {
-  if (device_lost()) throw DeviceError("the GPU is lost to this process: " + device_lost_reason());
+  if (device_lost()) throw DeviceError("this process cannot use a GPU any more: " + device_lost_reason());
 }
 
 void on_device_lost(void (*handler)()) noexcept { when_lost = handler; }

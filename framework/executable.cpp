@@ -48,7 +48,7 @@ void check_plan_fits(const Plan& plan, const Graph& graph, Device device) {
   for (const Graph::Node& node : graph.nodes()) {
     if (!node.layer) continue;
     const PlanLayer* layer = plan.find(node.name);
-    if (!layer) throw wrong(concat("the plan says nothing of layer ", node.name));
+    if (!layer) throw wrong(concat("the plan has no entry for layer ", node.name));
     if (layer->type != node.layer->type()) {
       throw wrong(concat("layer ", node.name, " is ", layer->type, " in the plan, ", node.layer->type(),
                          " in the model"));
@@ -60,10 +60,11 @@ void check_plan_fits(const Plan& plan, const Graph& graph, Device device) {
     const std::string& into = before && before->backend == "fused" ? before->fused_into : producer.name;
     if (!(node.layer->is_relu() || node.layer->max_pool_window()) || !producer.layer ||
         layer->fused_into != into) {
-      throw wrong(concat("the plan fuses ", node.name, " into '", layer->fused_into,
-                         "'; only a ReLU or a max pooling can be fused, into the layer that computes what it "
-                         "reads, here ",
-                         into));
+      throw wrong(
+          concat("the plan fuses ", node.name, " into '", layer->fused_into,
+                 "'; only a ReLU or a max pooling can be fused, and only into the layer that computes "
+                 "its input, here ",
+                 into));
     }
   }
   for (const PlanLayer& layer : plan.layers) {
@@ -138,11 +139,12 @@ void Executable::build(const BuildOptions& options) {
     throw UsageError("a CUDA graph needs a CUDA device; leave --graph off on the CPU");
   }
   if (stream_.device() != device_) {
-    throw UsageError(concat("the stream to run on is of ", stream_.device().to_string(),
+    throw UsageError(concat("BuildOptions::stream belongs to ", stream_.device().to_string(),
                             ", the executable is for ", device_.to_string()));
   }
   if (options.mapped_io && !device_.is_cuda()) {
-    throw UsageError("mapped input and output need a CUDA device; the CPU reads host memory anyway");
+    throw UsageError(
+        "mapped_io needs a CUDA device; switch it off on the CPU, which always reads host memory");
   }
   if (options.plan) {
     check_plan_fits(*options.plan, graph_, device_);
@@ -170,7 +172,7 @@ void Executable::build(const BuildOptions& options) {
   if (plan_.input != ElementType::kFp32 || plan_.output != ElementType::kFp32) {
     throw UnavailableError(concat("the layered plan reads and writes fp32, asked for ",
                                   to_string(plan_.input), " in and ", to_string(plan_.output),
-                                  " out; the fused plan offers them"));
+                                  " out; use the fused plan"));
   }
 
   const std::vector<OperatorRequest> requests = choose_steps(options);
@@ -260,7 +262,7 @@ ConstTensorView Executable::activation(const std::string& node) const {
   if (!keep_activations_) throw UsageError("activation() needs an executable built with keep_activations");
   if (!node_outputs_[index].data) {
     throw UsageError(concat("the output of ", node,
-                            " is never stored: the layer behind it is fused into it; build without fuse"));
+                            " is not stored, because a later layer is fused into it; build with fuse off"));
   }
   return node_outputs_[index];
 }
@@ -284,8 +286,8 @@ void Executable::run() {
 void Executable::run(ConstTensorView input, TensorView output) {
   if (captured_ || mapped_ || keep_activations_) {
     throw UsageError(
-        "a captured graph, mapped input and output, and kept activations have places of their own: use run() "
-        "without arguments");
+        "run(input, output) does not work with cuda_graph, mapped_io or keep_activations; use run() without "
+        "arguments");
   }
   demand_place(input, input_, "input");
   demand_place(output, output_, "output");
@@ -302,7 +304,7 @@ void Executable::run(ConstTensorView input, TensorView output) {
 
 void Executable::demand_place(ConstTensorView given, ConstTensorView own, const char* role) const {
   if (!given.data || given.shape != own.shape || given.type != own.type || given.device != device_) {
-    throw UsageError(concat("the ", role, " to run on must be ", to_string(own.type), " [",
+    throw UsageError(concat("the ", role, " of run() must be ", to_string(own.type), " [",
                             own.shape.to_string(), "] on ", device_.to_string(), ", found ",
                             given.data ? "" : "no memory for ", to_string(given.type), " [",
                             given.shape.to_string(), "] on ", given.device.to_string()));
@@ -310,7 +312,7 @@ void Executable::demand_place(ConstTensorView given, ConstTensorView own, const 
   const size_t alignment =
       device_.is_cuda() ? Buffer::kAlignment : std::min(element_bytes(own.type), sizeof(float));
   if (reinterpret_cast<uintptr_t>(given.data) % alignment != 0) {
-    throw UsageError(concat("the ", role, " to run on must be aligned to ", alignment, " bytes"));
+    throw UsageError(concat("the ", role, " of run() must be aligned to ", alignment, " bytes"));
   }
 }
 

@@ -37,7 +37,7 @@ std::string choose_variant(const FusedModel& model, const FusedRequest& request,
   for (const std::string& name : model.variants(request.device.kind)) {
     reasons += concat(reasons.empty() ? "" : "; ", name, ": ", model.supports(name, request).reason());
   }
-  throw UnavailableError(concat("the fused plan: no variant serves ", to_string(request.math), " with ",
+  throw UnavailableError(concat("the fused plan: no variant supports ", to_string(request.math), " with ",
                                 to_string(request.input), " in and ", to_string(request.output), " out on ",
                                 request.device.to_string(), reasons.empty() ? "" : ": ", reasons));
 }
@@ -47,12 +47,10 @@ std::string choose_variant(const FusedModel& model, const FusedRequest& request,
 void Executable::build_fused(const BuildOptions& options) {
   const FusedModel* const model = graph_.fused();
   if (!model) {
-    throw UnavailableError(
-        concat("no fused plan was written for the model ", graph_.name(), "; use --plan layered"));
+    throw UnavailableError(concat("the model ", graph_.name(), " has no fused plan; use --plan layered"));
   }
   if (options.keep_activations) {
-    throw UsageError(
-        "a fused plan stores no activations between layers; use the layered plan to look at them");
+    throw UsageError("a fused plan stores no activations between layers; use the layered plan to read them");
   }
   const PlanLayer* const planned = options.plan ? &planned_variant(*options.plan, graph_) : nullptr;
   FusedRequest request;

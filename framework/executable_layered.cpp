@@ -63,8 +63,8 @@ std::string Executable::choose_backend(const Graph::Node& node, OperatorRequest&
   for (const std::string& name : layer.backends(device_.kind)) {
     reasons += concat(reasons.empty() ? "" : "; ", name, ": ", layer.supports(name, request).reason());
   }
-  throw UnavailableError(concat("layer ", node.name, ": no backend serves ", to_string(request.math), " on ",
-                                device_.to_string(), ": ", reasons));
+  throw UnavailableError(concat("layer ", node.name, ": no backend supports ", to_string(request.math),
+                                " on ", device_.to_string(), ": ", reasons));
 }
 
 // Takes into the step of a node what reads its output while nothing else does: a ReLU, a max pooling, or both, as far
@@ -87,7 +87,7 @@ void Executable::fuse_readers(Step& step, OperatorRequest& request, const BuildO
     if (const Support fused = fuse(layer, step.backend, *next.layer, request); !fused) {
       if (!options.plan) break;
       throw DataError(concat(options.plan->origin, ": the plan fuses ", next.name, " into ", step.name,
-                             ", which cannot be: ", fused.reason()));
+                             ", which is unsupported: ", fused.reason()));
     }
     if (window) {
       step.work.flops += next.layer->work({shapes_[last]}).flops;
@@ -118,7 +118,7 @@ std::vector<OperatorRequest> Executable::choose_steps(const BuildOptions& option
     if (const PlanLayer* planned = options.plan ? options.plan->find(nodes[i].name) : nullptr;
         planned && planned->backend == "fused") {
       throw DataError(concat(options.plan->origin, ": the plan fuses ", nodes[i].name, " into ",
-                             planned->fused_into, ", whose output other layers read as well"));
+                             planned->fused_into, ", whose output other layers also read"));
     }
     const Layer& layer = *nodes[i].layer;
     OperatorRequest request;

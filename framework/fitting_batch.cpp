@@ -63,7 +63,7 @@ void throw_with_fitting_batch(const Graph& graph, const BuildOptions& options,
   const int64_t fits = fitting_batch(graph, options, error);
   throw OutOfDeviceMemory(
       concat(error.what(), fits > 0 ? concat("; the largest batch that fits is about ", fits)
-                                    : std::string("; no batch fits, not even 1")),
+                                    : std::string("; not even a batch of 1 fits")),
       error.needed_bytes(), error.free_bytes());
 }
 

@@ -42,14 +42,14 @@ Graph::Graph(std::string name, std::string input_name, Shape input_shape)
 void Graph::add(std::string name, std::unique_ptr<Layer> layer, const std::vector<std::string>& inputs) {
   if (name.empty() || find_index(nodes_, name) >= 0) {
     throw UsageError(
-        concat("graph ", name_, ": a node's name must be new and not empty, found '", name, "'"));
+        concat("graph ", name_, ": a node's name must be unique and not empty, found '", name, "'"));
   }
   Node node{std::move(name), std::move(layer), {}};
   for (const std::string& input : inputs) {
     const int index = find_index(nodes_, input);
     if (index < 0) {
       throw UsageError(concat("graph ", name_, ": node ", node.name, " reads '", input,
-                              "', which is none of: ", names_of(nodes_)));
+                              "', which does not exist; there are: ", names_of(nodes_)));
     }
     node.inputs.push_back(index);
   }

@@ -14,7 +14,7 @@ void stop_reading_when(bool (*stop)()) { stop_reading = stop; }
 bool reading_stopped() { return stop_reading && stop_reading(); }
 
 void throw_if_reading_stopped() {
-  if (reading_stopped()) throw InterruptedError("interrupted while a file was read");
+  if (reading_stopped()) throw InterruptedError("interrupted while reading a file");
 }
 
 }  // namespace lenslet

@@ -127,7 +127,9 @@ std::vector<const Module*> Module::opened() {
 
 void* Module::symbol(const char* name) const {
   void* address = dlsym(handle_, name);
-  if (!address) throw UnavailableError(concat("module ", path_, " does not export ", name));
+  if (!address)
+    throw UnavailableError(
+        concat("module ", path_, " does not export ", name, "; reinstall it with the program"));
   return address;
 }
 

@@ -73,7 +73,7 @@ class StrictBuilder : public nlohmann::json_sax<ordered_json> {
 
   bool open(ordered_json&& value) {
     if (levels_.size() >= static_cast<size_t>(kMaxJsonDepth))
-      fail(concat("nested deeper than ", kMaxJsonDepth, " levels, which no file of ours is"));
+      fail(concat("nested deeper than ", kMaxJsonDepth, " levels, expected a file written by Lenslet"));
     throw_if_reading_stopped();
     levels_.push_back({&place(std::move(value))});
     return true;
@@ -94,7 +94,7 @@ class StrictBuilder : public nlohmann::json_sax<ordered_json> {
 void demand_no_nul(std::string_view text, const std::string& origin) {
   const size_t at = text.find('\0');
   if (at != std::string_view::npos)
-    throw DataError(concat(origin, ": a NUL at byte ", at, ", expected JSON text, which has none"));
+    throw DataError(concat(origin, ": a NUL at byte ", at, ", expected JSON text without NUL"));
 }
 
 ordered_json parse_strict_json(const std::string& text, const std::string& origin) {

@@ -43,7 +43,7 @@ TEST(TuneGpu, RefusesALayeredPlanInAModeThatALayerLacks) {
   LENSLET_SKIP_WITHOUT_GPU();
   const ProgramRun run = lenslet("tune --device cuda --plan layered --batch-size 65 --math fp16");
   EXPECT_EQ(run.exit_code, 4) << run.out << run.err;
-  EXPECT_NE(run.err.find("layer fc1: no backend serves fp16"), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("layer fc1: no backend supports fp16"), std::string::npos) << run.err;
 }
 
 TEST(MatrixGpu, CountsTheFusedVariantsInEveryMathMode) {

@@ -82,8 +82,9 @@ TEST_P(Memory, TheMessageNamesABatchThatFits) {
 TEST_P(Memory, WhatFitsNotAtAllIsToldSo) {
   limit(1000);
   expect_error<MemoryError>([&] { Executable(lenet5(), options_for(64, GetParam())); },
-                            "no batch fits, not even 1");
-  expect_error<MemoryError>([&] { Executable(lenet5(), options_for(1, GetParam())); }, "not even 1");
+                            "not even a batch of 1 fits");
+  expect_error<MemoryError>([&] { Executable(lenet5(), options_for(1, GetParam())); },
+                            "not even a batch of 1 fits");
 }
 
 INSTANTIATE_TEST_SUITE_P(Plans, Memory, testing::Values(Plan::kLayered, Plan::kFused),

@@ -158,7 +158,7 @@ TEST(MissingDevice, IsRefusedByNameAndAutoSaysWhyItTookTheCpu) {
   for (const char* device : {"cuda", "cuda:0", "cuda:1"}) {
     const ProgramRun refused = run_with(line + device, hidden);
     EXPECT_EQ(refused.exit_code, 4) << refused.out << refused.err;
-    EXPECT_NE(refused.err.find("is not available"), std::string::npos) << refused.err;
+    EXPECT_NE(refused.err.find("is unavailable"), std::string::npos) << refused.err;
     EXPECT_NE(refused.err.find("use --device cpu"), std::string::npos) << refused.err;
   }
   const ProgramRun served = run_with(line + "auto", hidden);

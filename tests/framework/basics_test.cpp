@@ -41,7 +41,7 @@ TEST(Device, ReadsItsNames) {
   for (const char* bad : {"cuda:-1", "cuda:x", "cuda:", "gpu", "", "cuda:1 ", "CPU"}) {
     expect_error<UsageError>([&] { choose_device(bad); }, "device must be auto, cpu, cuda or cuda:N");
   }
-  expect_error<UnavailableError>([] { choose_device("cuda:99"); }, "device cuda:99 is not");
+  expect_error<UnavailableError>([] { choose_device("cuda:99"); }, "device cuda:99 ");
 }
 
 TEST(Device, AutoSaysWhatItTook) {

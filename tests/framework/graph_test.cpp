@@ -26,9 +26,10 @@ void expect_right(const Executable& executable) {
 
 TEST(Graph, ChecksNamesAndShapes) {
   Graph graph = toys::diamond();
-  expect_error<UsageError>([&] { graph.add("a", std::make_unique<toys::ToyRelu>(), {"x"}); }, "must be new");
+  expect_error<UsageError>([&] { graph.add("a", std::make_unique<toys::ToyRelu>(), {"x"}); },
+                           "must be unique");
   expect_error<UsageError>([&] { graph.add("c", std::make_unique<toys::ToyRelu>(), {"y"}); },
-                           "none of: x, a, relu");
+                           "does not exist; there are: x, a, relu");
   expect_error<DataError>([&] { graph.add("c", std::make_unique<toys::AddLayer>(), {"x"}); },
                           "layer c: add needs two inputs");
   EXPECT_EQ(graph.nodes().size(), 5u) << "a refused node must not stay";
@@ -86,7 +87,7 @@ TEST(Executable, RefusesWithTheBackendsReason) {
   options.math = MathMode::kTf32;
   expect_error<UnavailableError>(
       [&] { Executable executable(graph, options); },
-      "no backend serves tf32 on cpu: refusing: it always refuses; plain: only fp32");
+      "no backend supports tf32 on cpu: refusing: it always refuses; plain: only fp32");
   options.math = MathMode::kFp32;
   options.cuda_graph = true;
   expect_error<UsageError>([&] { Executable executable(graph, options); },
@@ -141,14 +142,14 @@ TEST(Executable, ReplaysAPlanExactly) {
   expect_error<UnavailableError>([&] { Executable executable(graph, replay); }, "the plan is for cuda:0");
   other = plan;
   other.layers.pop_back();
-  expect_error<DataError>([&] { Executable executable(graph, replay); }, "says nothing of layer out");
+  expect_error<DataError>([&] { Executable executable(graph, replay); }, "has no entry for layer out");
   other = plan;
   other.layers[1].backend = "fused";
   expect_error<DataError>([&] { Executable executable(graph, replay); },
                           "memory: the plan fuses relu into ''");
   other.layers[1].fused_into = "a";
   expect_error<DataError>([&] { Executable executable(graph, replay); },
-                          "which cannot be: backend staged does not fuse ReLU");
+                          "which is unsupported: backend staged does not fuse ReLU");
   other = plan;
   other.layers[0].type = "conv2d";
   expect_error<DataError>([&] { Executable executable(graph, replay); },
@@ -198,7 +199,7 @@ TEST(Executable, GivesActivationsOnlyWhereTheyExist) {
   fill(fused);
   fused.run();
   EXPECT_EQ(fused.activation("relu").data[0], 4.0f);
-  expect_error<UsageError>([&] { fused.activation("a"); }, "is never stored");
+  expect_error<UsageError>([&] { fused.activation("a"); }, "is not stored");
   options.fuse = false;
   Executable apart(graph, options);
   fill(apart);
