@@ -133,7 +133,7 @@ TEST(Fusion, RefusesAPlanThatFusesWhatCannotBe) {
   const auto expect_refused = [](const Graph& graph, const Plan& plan, const std::string& why) {
     BuildOptions options;
     options.plan = &plan;
-    expect_error<DataError>([&] { Executable executable(graph, options); }, why.c_str());
+    expect_error<DataError>([&] { Executable executable(graph, options); }, why);
   };
   const Graph graph = toys::pooled_chain(true);
   BuildOptions apart;
