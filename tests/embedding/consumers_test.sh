@@ -104,7 +104,7 @@ strays=$(grep -rlE "$(as_paths "$work/first" "$build" "$source")" "$prefix/$libd
 check_prefix
 
 # Versions: a minor version may break, a later patch may not.
-for asked in 0.2 1.0; do
+for asked in 0.1 0.3 1.0; do
   printf 'find_package(lenslet %s CONFIG REQUIRED)\n' $asked >"$work/version.cmake"
   said=$("$cmake" -Dlenslet_DIR="$prefix/$libdir/cmake/lenslet" -P "$work/version.cmake" 2>&1) && fail "version $asked was found"
   grep -q 'not accepted' <<<"$said" || fail "version $asked was refused for another reason: $said"
