@@ -16,9 +16,10 @@ namespace lenslet {
 /// if it is missing, unreadable, a directory, a FIFO or device (refused without waiting), or larger than `max_bytes`.
 /// Throws InterruptedError after a signal if reading_stopped(), so that Ctrl-C ends a wait for a pipe.
 std::vector<uint8_t> read_file(const std::string& path, size_t max_bytes);
+/// Bytes of a file that decide how much of it may be read.
+inline constexpr size_t kHeadBytes = 4;
 /// The same with a limit that depends on the type of the file: max_bytes(head) is called with its first kHeadBytes
 /// bytes, or fewer, before the rest is read; with none for standard input.
-inline constexpr size_t kHeadBytes = 4;
 std::vector<uint8_t> read_file(const std::string& path,
                                const std::function<size_t(const std::vector<uint8_t>& head)>& max_bytes);
 
