@@ -85,21 +85,21 @@ struct Fields<LaunchResources> {
 namespace field_kind {
 
 template <class T, class = void>
-constexpr bool has_fields = false;
+inline constexpr bool has_fields = false;
 template <class T>
-constexpr bool has_fields<T, std::void_t<decltype(Fields<T>::of(std::declval<T&>(), 0))>> = true;
+inline constexpr bool has_fields<T, std::void_t<decltype(Fields<T>::of(std::declval<T&>(), 0))>> = true;
 
 template <class T>
-constexpr bool is_text = std::is_convertible_v<const T&, std::string_view>;
+inline constexpr bool is_text = std::is_convertible_v<const T&, std::string_view>;
 template <class T>
-constexpr bool is_optional = false;
+inline constexpr bool is_optional = false;
 template <class T>
-constexpr bool is_optional<std::optional<T>> = true;
+inline constexpr bool is_optional<std::optional<T>> = true;
 /// A map that keeps its order.
 template <class T>
-constexpr bool is_map = false;
+inline constexpr bool is_map = false;
 template <class T>
-constexpr bool is_map<std::vector<std::pair<std::string, T>>> = true;
+inline constexpr bool is_map<std::vector<std::pair<std::string, T>>> = true;
 
 inline std::string_view text_of(std::string_view text) { return text; }
 inline std::string_view text_of(MathMode math) { return to_string(math); }
@@ -107,9 +107,9 @@ inline std::string_view text_of(ElementType type) { return to_string(type); }
 inline std::string text_of(Device device) { return device.to_string(); }
 
 template <class T, class = void>
-constexpr bool has_text = false;
+inline constexpr bool has_text = false;
 template <class T>
-constexpr bool has_text<T, std::void_t<decltype(text_of(std::declval<const T&>()))>> = true;
+inline constexpr bool has_text<T, std::void_t<decltype(text_of(std::declval<const T&>()))>> = true;
 
 }  // namespace field_kind
 
