@@ -8,7 +8,7 @@ device_meant_by() {
     printf '%s\n' "$words" >&2
     return 1
   fi
-  printf '%s\n' "$words" | sed -n 's/^    "device": "\(.*\)",$/\1/p' | head -n 1
+  sed -n '/^    "device": "\(.*\)",$/{s//\1/p;q}' <<<"$words"
 }
 
 # A short name of the card that will be measured: "h200", or "cpu".

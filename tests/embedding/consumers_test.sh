@@ -54,7 +54,7 @@ check_prefix() {
   read -ra flags <<<"$(pkg-config --cflags --libs lenslet)"
   log 'plain cc' "$cc" "$here/consumers/c/main.c" -o "$work/$stage/plain" "${flags[@]}"
   answers 7 env LD_LIBRARY_PATH="$prefix/$libdir" "$work/$stage/plain" "$sample"
-  readelf -d "$work/$stage/plain" | grep -q 'NEEDED.*\[liblenslet\.so\.0\]' || fail 'the program is not linked to liblenslet.so.0'
+  readelf -d "$work/$stage/plain" | grep 'NEEDED.*\[liblenslet\.so\.0\]' >/dev/null || fail 'the program is not linked to liblenslet.so.0'
 
   # The program that the documents show.
   awk '/^```c$/ { shown = 1; next } /^```/ { shown = 0 } shown' "$source/docs/embedding.md" >"$work/main.c"

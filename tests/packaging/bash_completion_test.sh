@@ -47,7 +47,7 @@ expect_some() {
   shift
   complete_line "$line"
   for word in "$@"; do
-    if ! printf '%s\n' "${COMPREPLY[@]}" | grep -Fxq -- "$word"; then
+    if [[ " ${COMPREPLY[*]} " != *" $word "* ]]; then
       printf "after '%s' expected %s among: %s\n" "$line" "$word" "${COMPREPLY[*]}" >&2
       failures=$((failures + 1))
     fi

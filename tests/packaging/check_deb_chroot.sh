@@ -71,7 +71,7 @@ convbench run --device cpu --problem mb1ic3ih32oc3kh3ph1 --backend direct --min-
 step 'with what is recommended'
 quietly apt-get install -y --no-install-recommends "$(dpkg-query -W -f '${Recommends}' lenslet | sed 's/ .*//')"
 lenslet classify --backend conv1=onednn "$samples/digit_3_a.png"
-lenslet doctor --device cpu >/tmp/doctor && grep -i onednn /tmp/doctor | head -n 3
+lenslet doctor --device cpu >/tmp/doctor && grep -i -m 3 onednn /tmp/doctor
 
 step 'an ordinary user'
 classify_samples setpriv --reuid=nobody --regid=nogroup --clear-groups

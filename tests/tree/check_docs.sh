@@ -163,7 +163,7 @@ while IFS= read -r hit; do
   page=${page%%,*} heading=${heading%\"}
   if ! [ -e "$page" ]; then
     bad "$place" "there is no $page"
-  elif ! sed -nE 's/^#+ +(.*)$/\1/p; s/^\*\*([^*]+)\*\*.*/\1/p' "$page" | sed 's/[.:]$//' | grep -qxF -- "$heading"; then
+  elif ! sed -nE 's/^#+ +(.*)$/\1/p; s/^\*\*([^*]+)\*\*.*/\1/p' "$page" | sed 's/[.:]$//' | grep -xF -- "$heading" >/dev/null; then
     bad "$place" "$page has no heading \"$heading\""
   fi
 done < <(grep -rnoE --include='*.h' --include='*.cpp' --include='*.cu' --include='*.cuh' --include='*.inc' \

@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$1"
 for tool in clang-format-14 clang-format; do
-  if command -v "$tool" >/dev/null 2>&1 && "$tool" --version | grep -q 'version 14\.'; then
+  if command -v "$tool" >/dev/null 2>&1 && "$tool" --version | grep 'version 14\.' >/dev/null; then
     exec ./dev format --check
   fi
 done

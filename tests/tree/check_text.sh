@@ -22,6 +22,7 @@ complain() {
 complain '(^|[^A-Za-z_])([T]ODO|[F]IXME|[X]XX|[H]ACK)([^A-Za-z_]|$)' 'reminders belong into the tracker'
 complain '(^|[^A-Za-z0-9_.])/([w]ork|[h]ome|[r]oot)/' 'a path of one machine'
 complain 'LENSLET_CUDA_CHECK\([c]udaGetLastError' 'a launch that failed must name its kernel: LENSLET_CUDA_CHECK_LAUNCH, or ..._OF'
+complain '[|] *grep( -[A-Za-z]+)* -[A-Za-z]*[q]' 'grep -q leaves at the first match, so that pipefail may tell of SIGPIPE: grep … >/dev/null'
 complain '[[:space:]]$' 'blank or carriage return at the end of a line'
 
 # Narrow enough for two files side by side. CMake rows and strings of programs may be longer.

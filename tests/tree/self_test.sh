@@ -102,6 +102,7 @@ red framework/planted.h "// $(printf 'x%.0s' {1..118})" 'a line above 120 column
 red tests/planted.c '// TO''DO later' 'tracker' "${text[@]}"
 red docs/planted.awk '# TO''DO later' 'tracker' "${text[@]}"
 red tests/planted.sh '#!/bin/sh\nif true; then' 'syntax error' "${text[@]}"
+red tests/planted.sh 'ls | grep -''q name' 'may tell of SIGPIPE' "${text[@]}"
 red dev.d/setup.sh 'if true; then' 'syntax error' "${text[@]}"
 if command -v shellcheck >/dev/null 2>&1; then
   red dev.d/setup.sh 'planted() { ls $1; }' 'SC2086' "${text[@]}"
