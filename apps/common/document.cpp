@@ -66,9 +66,8 @@ JsonObject::Json& JsonObject::add(std::string_view name) {
 void JsonObject::make_list(Json& value) { value = Json::array(); }
 JsonObject::Json& JsonObject::add_entry(Json& list) { return list.emplace_back(nullptr); }
 void JsonObject::put_flag(Json& to, bool flag) { to = flag; }
-void JsonObject::put_number(Json& to, double number) {
-  to = number;
-}  // dump() makes null of what is not finite
+// dump() writes null for a number that is not finite.
+void JsonObject::put_number(Json& to, double number) { to = number; }
 void JsonObject::put_integer(Json& to, int64_t number) { to = number; }
 void JsonObject::put_count(Json& to, uint64_t number) { to = number; }
 void JsonObject::put_text(Json& to, std::string_view text) { to = utf8(text); }

@@ -1,8 +1,8 @@
 // Document: a result file as it is written, member by member, so that a list of any length needs constant memory.
 //
 // Each has one head: its schema, the program that wrote it and what that ran on, and how the run ended. Strings are
-// valid UTF-8: other bytes appear as the text \xNN. Everything beyond ASCII is escaped, so that a file can be printed on
-// a terminal.
+// valid UTF-8: other bytes appear as the text \xNN. Everything beyond ASCII is escaped, so that a file can be printed
+// on a terminal.
 #pragma once
 
 #include <functional>
@@ -50,8 +50,8 @@ class Document {
   void flush();
 
   Sink sink_;
-  std::unique_ptr<nlohmann::ordered_json> pending_,
-      entry_;  // members not handed over yet; an entry of the open list
+  std::unique_ptr<nlohmann::ordered_json> pending_;  // members not handed over yet
+  std::unique_ptr<nlohmann::ordered_json> entry_;    // of the open list
   std::unique_ptr<JsonObject> members_;
   bool first_member_ = true, first_entry_ = true;
 };

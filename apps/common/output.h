@@ -35,8 +35,8 @@ void demand_writable(const std::vector<NamedFile>& outputs);
 /// Text for people.
 class Console {
  public:
-  /// `outputs` are the machine-readable ones, --json, --csv, …: at most one may be standard output, none is another or
-  /// one of `inputs`, and all can be written. Throws UsageError and what demand_writable() throws.
+  /// `outputs` are the machine-readable ones, such as --json and --csv: at most one may be standard output, none may be
+  /// another or one of `inputs`, and all can be written. Throws UsageError and what demand_writable() throws.
   explicit Console(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs = {});
   /// Lines, whose invisible characters become escapes (printable_lines): no text of a file steers a terminal.
   void print(const std::string& text);

@@ -16,7 +16,8 @@ namespace {
 
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
-// `timeout` sends its signal to the program and again to the program's process group, and a closed terminal may do the same.
+// `timeout` sends its signal to the program and again to the program's process group; a closed terminal may do the
+// same.
 constexpr int64_t kOneRequestNs = 250'000'000;
 
 volatile std::sig_atomic_t first_signal = 0;

@@ -1,6 +1,6 @@
-// SIGINT, SIGTERM and SIGHUP: the first asks the program to finish its iteration and write what it has, the second ends it
-// and removes what is half written. The same signal again within 250 ms belongs to the first. SIGHUP stays ignored where the
-// program was started with it ignored (nohup).
+// SIGINT, SIGTERM and SIGHUP: the first makes the program finish its iteration and write what it has, the second ends
+// it and removes incomplete files. The same signal again within 250 ms belongs to the first. SIGHUP stays ignored in a
+// program that was started with it ignored (nohup).
 #pragma once
 
 #include <string>

@@ -46,8 +46,8 @@ struct EvalOutcome {
 
 void print_eval(Console& console, const EvalOptions& options, const Session& session,
                 const Executable& executable, const EvalOutcome& outcome);
-/// Writes the files of --json and --csv, where they are given. The CSV file has a heading and one line, so that runs can
-/// be appended to each other.
+/// Writes the files of --json and --csv, where they are given. The CSV file has a heading and one line, so that runs
+/// can be appended to each other.
 void write_eval_files(const EvalOptions& options, const Session& session, const Executable& executable,
                       const ImageDataset& data, const EvalOutcome& outcome);
 

@@ -19,7 +19,7 @@ struct SelfTestOptions {
 };
 
 /// One row for each backend, problem and math mode: PASSED, FAILED, UNSUPPORTED, SKIPPED or ERROR, each with its
-/// reason. A backend that is not to be had (library missing) gives one SKIPPED row. Stops early on a signal.
+/// reason. An unavailable backend (library missing) gives one SKIPPED row. Stops early on a signal.
 std::vector<ResultRow> self_test(const SelfTestOptions& options);
 
 }  // namespace lenslet

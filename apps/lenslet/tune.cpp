@@ -34,7 +34,7 @@ MeasureOptions measure_options(const TuneOptions& options) {
   return measure;
 }
 
-// Runs `make`; what it throws because something is not to be had becomes the row's status.
+// Runs `make`; an exception because something is unavailable becomes the row's status.
 template <typename Row, typename Make>
 void try_to(Row& row, Make&& make) {
   const auto cannot = [&](const char* status, const char* reason) {

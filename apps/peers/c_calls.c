@@ -1,8 +1,9 @@
 /*
  * What a program in C gets: calls of liblenslet.so with ordinary memory, one line of JSON for each number of pictures.
  *   c_calls DEVICE MATH FOLDER MIN_MS COUNT...
- * FOLDER has pixels.bin (784 bytes a picture), labels.bin and expected.bin (a byte each: what is right, and the classes that
- * `lenslet eval` reads), as user_calls.py writes them; larger counts repeat them. The last call's answers are counted. Each count is called until MIN_MS are over, ten times at least, after three calls that do not count.
+ * FOLDER has pixels.bin (784 bytes per picture), labels.bin and expected.bin (one byte per picture: its label, and the
+ * class that `lenslet eval` answers), as user_calls.py writes them; larger counts repeat them. Each count is called for
+ * MIN_MS and at least ten times, after three calls that are not timed. The answers of the last call are judged.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>

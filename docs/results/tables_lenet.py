@@ -107,7 +107,8 @@ def one_image(gpu):
         return
     lines = []
     for row in sorted(rows, key=lambda row: (not is_ours(row), row["side"], row["math"])):
-        times = [in_microseconds(time["median"]) if time else "–" for time in (row["time_ns"], row.get("in_order_ns"))]
+        both = (row["time_ns"], row.get("in_order_ns"))
+        times = [in_microseconds(time["median"]) if time else "–" for time in both]
         for way, time in (row.get("round_trip_ns") or {"–": None}).items():
             trip = [in_microseconds(time[which]) if time else "–" for which in ("median", "p99")]
             lines.append([side_of(row), row["math"], *times, *trip, way])

@@ -11,8 +11,8 @@ namespace lenslet::reference {
 
 namespace {
 
-// With LENSLET_UNPOISONED=1 blocks are left as they were allocated: a tool that watches for reads of memory that nobody
-// wrote (initcheck) takes a fill for a write.
+// With LENSLET_UNPOISONED=1 blocks stay as they were allocated: a tool that looks for reads of uninitialised memory
+// (initcheck) would take the fill for initialisation.
 bool blocks_are_poisoned() {
   static const bool poisoned = [] {
     const char* const text = std::getenv("LENSLET_UNPOISONED");

@@ -3,7 +3,7 @@
     python3 tests/add_backend/add_backend_test.py ROOT BINARY_DIR
 
 The copy is configured as BINARY_DIR was, but without a GPU side, in build/release as the page has it, and built
-incrementally: first the tree as it is, then with the page's backend. Both builds find the tree's objects in ccache where a
+incrementally: first the tree as it is, then with the page's backend. Both builds find the tree's objects in ccache if a
 build without a GPU side was made with it and CCACHE_BASEDIR (./dev does so); without, they take minutes. Exit code 77:
 skipped, because BINARY_DIR has no programs.
 """
@@ -95,7 +95,8 @@ def main():
         environment = {name: value for name, value in os.environ.items() if name != "LENSLET_MNIST_DIR"}
         environment |= {"CCACHE_BASEDIR": str(tree), "CCACHE_NOHASHDIR": "1"}
         kept = [name for name in cache if name in KEPT or re.match(r"LENSLET_[A-Z_]+$", name)]
-        options = [f"-D{name}={cache[name]}" for name in kept if cache[name]] + ["-DLENSLET_CUDA=OFF", "-DLENSLET_BUILD_PYTHON=OFF"]
+        options = [f"-D{name}={cache[name]}" for name in kept if cache[name]]
+        options += ["-DLENSLET_CUDA=OFF", "-DLENSLET_BUILD_PYTHON=OFF"]
         release = tree / "build" / "release"
         configure = ["cmake", "-S", tree, "-B", release, "-G", cache["CMAKE_GENERATOR"], *options]
         must(configure, tree, environment, "configure the copy")

@@ -54,7 +54,8 @@ class SmallGraph(unittest.TestCase):
         return affected.select(self.graph, self.tests, changed)[0]
 
     def test_sources_headers_and_forced_headers_reach_the_tests_that_are_made_of_them(self):
-        for file in ('framework/one.cpp', 'framework/two.cpp', 'framework/shape.h', 'framework/forced.h', 'tests/test.cpp'):
+        framework = ('framework/one.cpp', 'framework/two.cpp', 'framework/shape.h', 'framework/forced.h')
+        for file in (*framework, 'tests/test.cpp'):
             self.assertEqual(self.names(file), ['one', 'whole'], file)
         self.assertEqual(self.names('framework/other.h'), ['two', 'whole'])
 

@@ -248,7 +248,8 @@ TEST(Signals, AHangupThatIsIgnoredStaysIgnored) {
   EXPECT_EQ(run.exit_code, 0) << run.err;
 }
 
-// `timeout -s HUP 10 convbench …` sends the signal to the program and to its process group, itself and the program again.
+// `timeout -s HUP 10 convbench …` sends the signal to the program, then to its own process group, which holds the
+// program too.
 TEST(Signals, OneSentTwiceAtOnceIsOneRequest) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const std::string file = fixture_folder() + "/out/once.json";

@@ -176,8 +176,7 @@ constexpr bool kRacesAreReported = false;
 constexpr const char* kElsewhere =
     kDevice == DeviceKind::kCuda ? "used another stream" : "used another thread";
 
-/// A launch that fails, and says so to nobody: more threads than a block may have, which a published study fell for. On
-/// the CPU an error.
+/// An unchecked launch failure: more threads than a block may have, as in a published study. On the CPU an error.
 inline void fail_to_launch(Victim&, const ConvArgs&, RunContext& context) {
   if (!context.stream.device().is_cuda()) throw DeviceError("no such launch");
   launch_too_many_threads(context.stream);

@@ -142,7 +142,7 @@ TEST(ResultReader, ReadsBackWhatWasWritten) {
   EXPECT_EQ(results.rows[0].time.samples, 101u);
 }
 
-// Each field of the list is written, read and a column of the CSV file; no two rows of different values are written alike.
+// Each field of the list is written, read and a column of the CSV file; rows of different values are written differently.
 TEST(ResultReader, EveryFieldOfTheListIsWrittenAndRead) {
   const ordered_json full = ordered_json::parse(document({full_row()}))["results"][0];
   const ordered_json empty = ordered_json::parse(document({ResultRow()}))["results"][0];

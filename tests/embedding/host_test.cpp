@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/embedding/c_options.h"
 #include "tests/support/in_child.h"
 
 namespace {
@@ -49,11 +50,7 @@ int expect_status(lenslet_status found, lenslet_status expected, const char* wor
 }
 
 lenslet_model* model_on_cpu(const char* plan, const char* backend = "") {
-  lenslet_options options;
-  lenslet_options_init(&options, sizeof options);
-  options.device = "cpu";
-  options.plan = plan;
-  options.backend = backend;
+  const lenslet_options options = lenslet::test::options_on_cpu(plan, backend);
   lenslet_model* model = nullptr;
   EXPECT_EQ(lenslet_model_built_in(&options, &model), LENSLET_OK) << lenslet_last_error();
   return model;

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <lenslet.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -12,7 +11,12 @@
 #include <sstream>
 #include <string>
 
+#include "tests/embedding/c_options.h"
+#include "tests/support/in_child.h"
+
 namespace {
+
+using lenslet::test::options_on_cpu;
 
 struct Seen {
   lenslet_status status = LENSLET_OK;  // of making the model
@@ -27,19 +31,14 @@ Seen classify(const char* setting, const char* plan, const char* backend) {
   ::unlink(path);
   int error_pipe[2];
   EXPECT_EQ(::pipe(error_pipe), 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
+  const int ended = lenslet::test::in_child([&] {
     ::dup2(file, STDERR_FILENO);
     if (setting) {
       ::setenv("LENSLET_TRACE", setting, 1);
     } else {
       ::unsetenv("LENSLET_TRACE");
     }
-    lenslet_options options;
-    lenslet_options_init(&options, sizeof options);
-    options.device = "cpu";
-    options.plan = plan;
-    options.backend = backend;
+    const lenslet_options options = options_on_cpu(plan, backend);
     lenslet_model* model = nullptr;
     lenslet_status status = lenslet_model_built_in(&options, &model);
     const uint8_t pixels[LENSLET_PIXELS] = {};
@@ -48,18 +47,16 @@ Seen classify(const char* setting, const char* plan, const char* backend) {
     const std::string text = lenslet_last_error();
     const bool told = ::write(error_pipe[1], text.data(), text.size()) == static_cast<ssize_t>(text.size());
     lenslet_model_destroy(model);
-    std::exit(told ? status : 99);
-  }
+    return told ? static_cast<int>(status) : 99;
+  });
   ::close(error_pipe[1]);
   Seen seen;
   char buffer[4096];
   for (ssize_t got; (got = ::read(error_pipe[0], buffer, sizeof buffer)) > 0;)
     seen.error.append(buffer, static_cast<size_t>(got));
   ::close(error_pipe[0]);
-  int status = -1;
-  ::waitpid(child, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status)) << status;
-  seen.status = static_cast<lenslet_status>(WEXITSTATUS(status));
+  EXPECT_TRUE(WIFEXITED(ended)) << ended;
+  seen.status = static_cast<lenslet_status>(WEXITSTATUS(ended));
   ::lseek(file, 0, SEEK_SET);
   for (ssize_t got; (got = ::read(file, buffer, sizeof buffer)) > 0;)
     seen.trace.append(buffer, static_cast<size_t>(got));

@@ -1,6 +1,5 @@
-// Readers under files that are wrong in ways nobody thought of: bytes flipped, inserted, removed, blocks copied. Each
-// must read or refuse; a crash, a sanitizer's finding or another exception fails. Seeds are fixed, so a failure
-// repeats.
+// Readers under files damaged at random: bytes flipped, inserted, removed, blocks copied. Each file must be read or
+// refused; a crash, a sanitizer's finding or another exception fails. Seeds are fixed, so that a failure repeats.
 
 #include <gtest/gtest.h>
 

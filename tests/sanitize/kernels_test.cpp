@@ -1,6 +1,6 @@
 // Every kernel of the project's own that a convolution, a rung or a study has, run once on each small problem, on
 // memory of exactly the size it needs and as it was allocated: for compute-sanitizer, which sees one element too many
-// only at the end of an allocation, and a read of what nobody wrote only where nothing was filled. Results are judged
+// only at the end of an allocation, and an uninitialised read only where nothing was filled. Results are judged
 // elsewhere; here each must be a finite number.
 #include <gtest/gtest.h>
 

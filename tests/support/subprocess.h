@@ -9,9 +9,8 @@
 namespace lenslet::test {
 
 struct ProgramRun {
-  static constexpr int kNoRights =
-      125;             // exit code where drop_file_rights was asked for and is not to be had
-  int exit_code = -1;  // -1: ended by a signal
+  static constexpr int kNoRights = 125;  // exit code if drop_file_rights is unavailable
+  int exit_code = -1;                    // -1: ended by a signal
   int signal = 0;
   bool timed_out = false;
   std::string out, err;

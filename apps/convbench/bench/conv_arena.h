@@ -22,8 +22,7 @@ struct ConvEpilogue {
   std::string name() const;
 };
 
-/// Input, output and workspace of one problem, between canaries. What lies in them, and what must come out, says
-/// whoever derives from it.
+/// Input, output and workspace of one problem, between canaries. A derived class fills them and judges the output.
 class ConvArena {
  public:
   explicit ConvArena(const Conv2dProblem& problem) : problem_(problem) {}

@@ -35,8 +35,8 @@ class Pipeline {
   std::vector<std::unique_ptr<Lane>>& lanes() noexcept { return lanes_; }
   const ConvKernel& kernel() const noexcept { return lanes_.front()->contender.kernel(); }
 
-  /// The whole batch over the first `streams` lanes; returns when all of it is done. Throws DeviceError also for a
-  /// launch that nobody asked about.
+  /// The whole batch over the first `streams` lanes; returns when all of it is done. Throws DeviceError also for an
+  /// unchecked launch that failed.
   void pass(int streams);
   /// Nanoseconds that one stream takes for all parts of one kind, by events.
   double copy_in_ns();
