@@ -16,7 +16,7 @@
 #include "framework/statistics.h"
 #include "framework/stream.h"
 #include "framework/tensor.h"
-#include "layers/gemm/gemm.h"
+#include "layers/gemm/gemm_backend.h"
 
 namespace lenslet {
 namespace {
@@ -178,7 +178,7 @@ std::vector<char> random_operand(size_t count, bool half) {
 }
 
 double gemm_rate(MathMode math, Stream& stream, std::string& library) {
-  const GemmProvider& provider = gemm_provider(stream.device().kind);
+  const GemmBackend& provider = gemm_provider(stream.device().kind);
   const bool half = math == MathMode::kFp16;
   const std::unique_ptr<Gemm> gemm = half ? provider.prepare_half(stream) : provider.prepare(math, stream);
   library = gemm->describe();

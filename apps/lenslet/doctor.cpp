@@ -15,7 +15,7 @@
 #include "framework/parallel.h"
 #include "framework/stream.h"
 #include "layers/conv/conv_registry.h"
-#include "layers/gemm/gemm.h"
+#include "layers/gemm/gemm_backend.h"
 
 namespace lenslet {
 namespace {

@@ -92,11 +92,7 @@ Work Conv2dLayer::work(const std::vector<Shape>& inputs) const {
   return {problem.flops(), problem.bytes()};
 }
 
-std::vector<std::string> Conv2dLayer::backends(DeviceKind kind) const {
-  std::vector<std::string> names;
-  for (const ConvBackendEntry& entry : conv_backend_rows(kind)) names.push_back(entry.name());
-  return names;
-}
+std::vector<std::string> Conv2dLayer::backends(DeviceKind kind) const { return conv_table().names(kind); }
 
 Support Conv2dLayer::supports(const std::string& backend, const OperatorRequest& request) const {
   try {

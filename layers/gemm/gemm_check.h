@@ -2,7 +2,7 @@
 #pragma once
 
 #include "framework/error.h"
-#include "layers/gemm/gemm.h"
+#include "layers/gemm/gemm_backend.h"
 
 namespace lenslet {
 

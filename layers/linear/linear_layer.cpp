@@ -1,70 +1,17 @@
 #include "layers/linear/linear_layer.h"
 
 #include "framework/error.h"
-#include "layers/built_for.h"
-#include "layers/fp32_only.h"
-#include "layers/gemm/gemm.h"
-#include "layers/gemm/gpu/cublas_workspace.h"
-#include "layers/linear/linear_backends.h"
 
 namespace lenslet {
 namespace {
 
-// Limits of a backend's index arithmetic and grids. There are fewer than 2^31 weights, as everywhere in the project.
+// There are fewer than 2^31 weights and samples, as everywhere in the project.
 constexpr int64_t kMaxSize = INT32_MAX;
-// warp_reduce puts eight outputs into each of at most 65,535 blocks along y.
-constexpr int64_t kMaxWarpOutputs = 8 * 65535;
-// tiled puts at least 32 outputs into each of as many.
-constexpr int64_t kMaxTiledOutputs = 32 * 65535;
-// Up to this number of outputs (batch * outputs) one warp per output is faster on the GPU; above it, tiles are.
-constexpr int64_t kWarpReduceProducts = 80 * 1000;
-
-/// One way to compute the layer.
-struct LinearBackend {
-  const char* name;
-  DeviceKind kind;
-  bool by_library;       // a library's matrix product, which has its own math modes
-  int64_t most_outputs;  // limit of its grid
-  // Null if this build lacks the device.
-  std::unique_ptr<Operator> (*prepare)(const LinearProblem&, Stream&);
-};
-
-#ifdef LENSLET_HAS_CUDA
-#define LENSLET_LINEAR_GPU(name) &prepare_linear_##name##_gpu
-#else
-#define LENSLET_LINEAR_GPU(name) nullptr
-#endif
-
-/// In rank order.
-constexpr LinearBackend kBackends[] = {
-    {"direct", DeviceKind::kCpu, false, kMaxSize, &prepare_linear_direct_cpu},
-    {"gemm", DeviceKind::kCpu, true, kMaxSize, &prepare_linear_gemm_cpu},
-    {"tiled", DeviceKind::kCuda, false, kMaxTiledOutputs, LENSLET_LINEAR_GPU(tiled)},
-    {"warp_reduce", DeviceKind::kCuda, false, kMaxWarpOutputs, LENSLET_LINEAR_GPU(warp_reduce)},
-    {"cublas", DeviceKind::kCuda, true, kMaxSize, LENSLET_LINEAR_GPU(cublas)},
-};
-#undef LENSLET_LINEAR_GPU
-
-/// The backend of that name, which LinearLayer::lists() must accept.
-const LinearBackend& backend_named(const std::string& name, DeviceKind kind) {
-  for (const LinearBackend& entry : kBackends) {
-    if (name == entry.name && kind == entry.kind) return entry;
-  }
-  throw UnavailableError(concat("linear has no backend '", name, "' on ", to_string(kind)));
-}
 
 int64_t values_a_sample(const Shape& input) {
   int64_t count = 1;
   for (int i = 1; i < input.rank(); ++i) count *= input[i];
   return count;
-}
-
-Support provider_supports(DeviceKind kind, MathMode math) {
-  try {
-    return gemm_provider(kind).supports(math);
-  } catch (const Error& error) {
-    return Support::no(error.what());
-  }
 }
 
 }  // namespace
@@ -104,47 +51,46 @@ Work LinearLayer::work(const std::vector<Shape>& inputs) const {
               (bias_.data() ? static_cast<double>(bias_.shape().bytes()) : 0.0)};
 }
 
-std::vector<std::string> LinearLayer::backends(DeviceKind kind) const {
-  std::vector<std::string> names;
-  for (const LinearBackend& entry : kBackends) {
-    if (entry.kind == kind) names.emplace_back(entry.name);
-  }
-  return names;
+LinearProblem LinearLayer::problem_for(const OperatorRequest& request) const {
+  LinearProblem problem;
+  problem.batch = request.inputs.at(0)[0];
+  problem.outputs = weights_.shape()[0];
+  problem.inputs = weights_.shape()[1];
+  problem.weights = weights_.data();
+  problem.bias = bias_.data();
+  problem.relu = request.fuse_relu;
+  problem.math = request.math;
+  return problem;
 }
+
+std::vector<std::string> LinearLayer::backends(DeviceKind kind) const { return linear_table().names(kind); }
 
 Support LinearLayer::supports(const std::string& backend, const OperatorRequest& request) const {
   const Support listed = lists(backend, request.device.kind);
   if (!listed) return listed;
   if (request.fuse_max_pool) return Support::no("linear does not fuse max pooling");
-  const LinearBackend& entry = backend_named(backend, request.device.kind);
-  if (!entry.prepare) return built_for(request.device);
-  if (!request.inputs.empty() && request.inputs[0].rank() > 0 && request.inputs[0][0] > kMaxSize) {
-    return Support::no(concat("linear serves up to ", kMaxSize, " samples, found ", request.inputs[0][0]));
-  }
-  if (backend == "cublas" && request.workspace_limit < kCublasWorkspaceBytes) {
-    return Support::no(concat("linear's cublas needs ", kCublasWorkspaceBytes,
+  const LinearProblem problem = problem_for(request);
+  if (problem.batch > kMaxSize)
+    return Support::no(concat("linear serves up to ", kMaxSize, " samples, found ", problem.batch));
+  const BackendEntryOf<LinearBackend>& row = linear_table().find(request.device.kind, backend);
+  const Support support = row.supports(problem);
+  if (support && row.open().workspace_bytes() > request.workspace_limit) {
+    return Support::no(concat("linear's ", backend, " needs ", row.open().workspace_bytes(),
                               " bytes of workspace, the limit is ", request.workspace_limit),
                        ExitCode::kMemory);
   }
-  if (entry.by_library) return provider_supports(request.device.kind, request.math);
-  if (weights_.shape()[0] > entry.most_outputs) {
-    return Support::no(concat("linear's ", backend, " serves up to ", entry.most_outputs, " outputs, found ",
-                              weights_.shape()[0]));
-  }
-  return fp32_only("linear's " + backend, request.math);
+  return support;
 }
 
 std::string LinearLayer::preferred(const OperatorRequest& request) const {
-  if (request.device.is_cuda() && request.output.num_elements() <= kWarpReduceProducts &&
-      supports("warp_reduce", request)) {
-    return "warp_reduce";
+  for (const BackendEntryOf<LinearBackend>& row : linear_table().rows(request.device.kind)) {
+    if (supports(row.name(), request) && row.open().suits(problem_for(request))) return row.name();
   }
   return Layer::preferred(request);
 }
 
 Determinism LinearLayer::determinism(const std::string& backend, const OperatorRequest& request) const {
-  const DeviceKind kind = request.device.kind;
-  return backend_named(backend, kind).by_library ? gemm_provider(kind).determinism() : Determinism::kPosition;
+  return linear_table().find(request.device.kind, backend).open().determinism();
 }
 
 std::unique_ptr<Operator> LinearLayer::prepare(const std::string& backend, const OperatorRequest& request,
@@ -153,15 +99,8 @@ std::unique_ptr<Operator> LinearLayer::prepare(const std::string& backend, const
   if (!support && support.code() == ExitCode::kMemory) throw MemoryError(support.reason());
   if (!support) throw UnavailableError(support.reason());
   infer_shape(request.inputs);
-  LinearProblem problem;
-  problem.batch = request.inputs[0][0];
-  problem.outputs = weights_.shape()[0];
-  problem.inputs = weights_.shape()[1];
-  problem.weights = weights_.data();
-  problem.bias = bias_.data();
-  problem.relu = request.fuse_relu;
-  problem.math = request.math;
-  std::unique_ptr<Operator> op = backend_named(backend, request.device.kind).prepare(problem, stream);
+  std::unique_ptr<Operator> op =
+      linear_table().find(request.device.kind, backend).open().prepare(problem_for(request), stream);
   if (op->workspace_bytes() > request.workspace_limit) {
     throw MemoryError(concat("linear's ", backend, " needs ", op->workspace_bytes(),
                              " bytes of workspace, the limit is ", request.workspace_limit));

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "framework/layer.h"
+#include "layers/linear/linear_backend.h"
 
 namespace lenslet {
 
@@ -23,7 +24,7 @@ class LinearLayer : public Layer {
   std::vector<std::string> backends(DeviceKind kind) const override;
   Support supports(const std::string& backend, const OperatorRequest& request) const override;
   Determinism determinism(const std::string& backend, const OperatorRequest& request) const override;
-  /// By batch size: warp_reduce for small ones, else tiled; a library if only it supports the math mode.
+  /// The first that supports the request and suits it, else the first that supports it.
   std::string preferred(const OperatorRequest& request) const override;
   std::unique_ptr<Operator> prepare(const std::string& backend, const OperatorRequest& request,
                                     Stream& stream) const override;
@@ -34,6 +35,8 @@ class LinearLayer : public Layer {
   const Tensor& bias() const noexcept { return bias_; }
 
  private:
+  LinearProblem problem_for(const OperatorRequest& request) const;
+
   Tensor weights_, bias_;
 };
 

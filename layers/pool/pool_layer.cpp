@@ -1,27 +1,21 @@
 #include "layers/pool/pool_layer.h"
 
 #include "framework/error.h"
-#include "layers/built_for.h"
-#include "layers/pool/pool_kernels.h"
+#include "layers/pool/pool_backend.h"
 
 namespace lenslet {
 namespace {
 
 class PoolOperator : public Operator {
  public:
-  explicit PoolOperator(const Pool2dProblem& problem) : problem_(problem) {}
+  PoolOperator(const PoolBackend& backend, const Pool2dProblem& problem)
+      : backend_(backend), problem_(problem) {}
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
-#ifdef LENSLET_HAS_CUDA
-    if (output.device.is_cuda()) {
-      pool2d_direct_gpu(problem_, inputs[0].data, output.data, context.stream.native_handle());
-      return;
-    }
-#endif
-    (void)context;
-    pool2d_direct_cpu(problem_, inputs[0].data, output.data);
+    backend_.run(problem_, inputs[0].data, output.data, context.stream);
   }
 
  private:
+  const PoolBackend& backend_;
   Pool2dProblem problem_;
 };
 
@@ -71,13 +65,13 @@ Work Pool2dLayer::work(const std::vector<Shape>& inputs) const {
           static_cast<double>(inputs[0].bytes()) + static_cast<double>(y.bytes())};
 }
 
-std::vector<std::string> Pool2dLayer::backends(DeviceKind /*kind*/) const { return {"direct"}; }
+std::vector<std::string> Pool2dLayer::backends(DeviceKind kind) const { return pool_table().names(kind); }
 
 Support Pool2dLayer::supports(const std::string& backend, const OperatorRequest& request) const {
   const Support listed = lists(backend, request.device.kind);
   if (!listed) return listed;
   if (request.fuse_relu || request.fuse_max_pool) return Support::no(concat(type(), " fuses nothing"));
-  return built_for(request.device);
+  return pool_table().find(request.device.kind, backend).available();
 }
 
 std::unique_ptr<Operator> Pool2dLayer::prepare(const std::string& backend, const OperatorRequest& request,
@@ -96,7 +90,7 @@ std::unique_ptr<Operator> Pool2dLayer::prepare(const std::string& backend, const
   problem.w = x[3];
   problem.p = y[2];
   problem.q = y[3];
-  return std::make_unique<PoolOperator>(problem);
+  return std::make_unique<PoolOperator>(pool_table().find(request.device.kind, backend).open(), problem);
 }
 
 }  // namespace lenslet

@@ -74,24 +74,15 @@ GemmSubject::GemmSubject(const GemmProblem& problem, SubjectOptions options)
   if (p.alpha != 1 || p.beta != 0) text_ += concat(", alpha ", p.alpha, " beta ", p.beta);
 }
 
-std::vector<std::string> GemmSubject::backends(DeviceKind kind) const {
-  if (kind == DeviceKind::kCuda) return {"cublas"};
-  return {"onednn", "blocked"};
+std::vector<std::string> GemmSubject::backends(DeviceKind kind) const { return gemm_table().names(kind); }
+
+void GemmSubject::open(DeviceKind kind, const std::string& backend) const {
+  gemm_table().find(kind, backend).open();
 }
-
-namespace {
-
-const GemmProvider& provider_named(DeviceKind kind, const std::string& name) {
-  return kind == DeviceKind::kCuda ? gemm_provider(kind) : cpu_gemm_provider(name);
-}
-
-}  // namespace
-
-void GemmSubject::open(DeviceKind kind, const std::string& backend) const { provider_named(kind, backend); }
 
 VerifyResult GemmSubject::judge(const std::string& backend, MathMode math, Stream& stream,
                                 int64_t shift) const {
-  const GemmProvider& provider = provider_named(stream.device().kind, backend);
+  const GemmBackend& provider = gemm_table().find(stream.device().kind, backend).open();
   if (const Support support = provider.supports(math); !support) throw UnavailableError(support.reason());
   const std::unique_ptr<Gemm> gemm = provider.prepare(math, stream);
   const GemmProblem& p = problem_;

@@ -1,7 +1,7 @@
 // Matrix products before the judge: transposes, steps between rows, batches, alpha and beta.
 #pragma once
 
-#include "layers/gemm/gemm.h"
+#include "layers/gemm/gemm_backend.h"
 #include "layers/reference/subjects.h"
 
 namespace lenslet::reference {

@@ -49,11 +49,7 @@ class ConvSubject : public Subject {
     return concat("max pool ", options_.max_pool->kernel_h, "x", options_.max_pool->kernel_w);
   }
   bool uses_math() const override { return true; }
-  std::vector<std::string> backends(DeviceKind kind) const override {
-    std::vector<std::string> names;
-    for (const ConvBackendEntry& entry : conv_backend_rows(kind)) names.push_back(entry.name());
-    return names;
-  }
+  std::vector<std::string> backends(DeviceKind kind) const override { return conv_table().names(kind); }
   void open(DeviceKind kind, const std::string& backend) const override {
     find_conv_backend(kind, backend).open();
   }

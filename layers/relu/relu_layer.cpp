@@ -1,25 +1,21 @@
 #include "layers/relu/relu_layer.h"
 
 #include "framework/error.h"
-#include "layers/built_for.h"
-#include "layers/relu/relu_kernels.h"
+#include "layers/relu/relu_backend.h"
 
 namespace lenslet {
 namespace {
 
 class ReluOperator : public Operator {
  public:
+  explicit ReluOperator(const ReluBackend& backend) : backend_(backend) {}
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
     const int64_t count = output.shape.num_elements();
-#ifdef LENSLET_HAS_CUDA
-    if (output.device.is_cuda()) {
-      relu_direct_gpu(inputs[0].data, output.data, count, context.stream.native_handle());
-      return;
-    }
-#endif
-    (void)context;
-    relu_direct_cpu(inputs[0].data, output.data, count);
+    backend_.run(inputs[0].data, output.data, count, context.stream);
   }
+
+ private:
+  const ReluBackend& backend_;
 };
 
 }  // namespace
@@ -34,13 +30,13 @@ Work ReluLayer::work(const std::vector<Shape>& inputs) const {
   return {static_cast<double>(y.num_elements()), 2.0 * static_cast<double>(y.bytes())};
 }
 
-std::vector<std::string> ReluLayer::backends(DeviceKind /*kind*/) const { return {"direct"}; }
+std::vector<std::string> ReluLayer::backends(DeviceKind kind) const { return relu_table().names(kind); }
 
 Support ReluLayer::supports(const std::string& backend, const OperatorRequest& request) const {
   const Support listed = lists(backend, request.device.kind);
   if (!listed) return listed;
   if (request.fuse_relu || request.fuse_max_pool) return Support::no("relu fuses nothing");
-  return built_for(request.device);
+  return relu_table().find(request.device.kind, backend).available();
 }
 
 std::unique_ptr<Operator> ReluLayer::prepare(const std::string& backend, const OperatorRequest& request,
@@ -48,7 +44,7 @@ std::unique_ptr<Operator> ReluLayer::prepare(const std::string& backend, const O
   const Support support = supports(backend, request);
   if (!support) throw UnavailableError(support.reason());
   infer_shape(request.inputs);
-  return std::make_unique<ReluOperator>();
+  return std::make_unique<ReluOperator>(relu_table().find(request.device.kind, backend).open());
 }
 
 }  // namespace lenslet

@@ -1,26 +1,22 @@
 #include "layers/softmax/softmax_layer.h"
 
 #include "framework/error.h"
-#include "layers/built_for.h"
-#include "layers/softmax/softmax_kernels.h"
+#include "layers/softmax/softmax_backend.h"
 
 namespace lenslet {
 namespace {
 
 class SoftmaxOperator : public Operator {
  public:
+  explicit SoftmaxOperator(const SoftmaxBackend& backend) : backend_(backend) {}
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
     const int64_t classes = output.shape[-1];
     const int64_t rows = classes == 0 ? 0 : output.shape.num_elements() / classes;
-#ifdef LENSLET_HAS_CUDA
-    if (output.device.is_cuda()) {
-      softmax_direct_gpu(inputs[0].data, output.data, rows, classes, context.stream.native_handle());
-      return;
-    }
-#endif
-    (void)context;
-    softmax_direct_cpu(inputs[0].data, output.data, rows, classes);
+    backend_.run(inputs[0].data, output.data, rows, classes, context.stream);
   }
+
+ private:
+  const SoftmaxBackend& backend_;
 };
 
 }  // namespace
@@ -37,13 +33,13 @@ Work SoftmaxLayer::work(const std::vector<Shape>& inputs) const {
   return {4.0 * static_cast<double>(y.num_elements()), 2.0 * static_cast<double>(y.bytes())};
 }
 
-std::vector<std::string> SoftmaxLayer::backends(DeviceKind /*kind*/) const { return {"direct"}; }
+std::vector<std::string> SoftmaxLayer::backends(DeviceKind kind) const { return softmax_table().names(kind); }
 
 Support SoftmaxLayer::supports(const std::string& backend, const OperatorRequest& request) const {
   const Support listed = lists(backend, request.device.kind);
   if (!listed) return listed;
   if (request.fuse_relu || request.fuse_max_pool) return Support::no("softmax fuses nothing");
-  return built_for(request.device);
+  return softmax_table().find(request.device.kind, backend).available();
 }
 
 std::unique_ptr<Operator> SoftmaxLayer::prepare(const std::string& backend, const OperatorRequest& request,
@@ -51,7 +47,7 @@ std::unique_ptr<Operator> SoftmaxLayer::prepare(const std::string& backend, cons
   const Support support = supports(backend, request);
   if (!support) throw UnavailableError(support.reason());
   infer_shape(request.inputs);
-  return std::make_unique<SoftmaxOperator>();
+  return std::make_unique<SoftmaxOperator>(softmax_table().find(request.device.kind, backend).open());
 }
 
 }  // namespace lenslet

@@ -27,7 +27,7 @@ void write_bench_files(const std::filesystem::path& dir) {
   write_fixture(dir / "results/no_rows.json",
                 bytes_of("{\"schema\": \"lenslet.results/1\", \"results\": 7}"));
   // What stands where a library is looked for.
-  for (const char* name : {"lenslet_conv_cpu_onednn.so", "lenslet_gemm_onednn.so"}) {
+  for (const char* name : {"lenslet_conv_cpu_onednn.so", "lenslet_gemm_cpu_onednn.so"}) {
     write_fixture(dir / "modules" / name, bytes_of("\x7f"
                                                    "ELF, it says"));
   }

@@ -28,7 +28,7 @@
 #include "layers/conv/gpu/tensor_core_mma.cuh"
 #include "layers/conv/gpu/winograd_fused.cuh"
 #include "layers/conv/gpu/winograd_kernels.cuh"
-#include "layers/gemm/gemm.h"
+#include "layers/gemm/gemm_backend.h"
 #include "layers/gemm/gpu/cublas_workspace.h"
 #include "tests/conv/conv_fixture.h"
 #include "tests/support/simulated_gpu.h"
@@ -340,7 +340,7 @@ struct NoGemm : Gemm {
   void run(const GemmProblem&, const GemmArgs&, void*, RunContext&) override {}
   std::string describe() const override { return "none"; }
 };
-struct NoGemmProvider : GemmProvider {
+struct NoGemmBackend : GemmBackend {
   Support supports(MathMode) const override { return Support::yes(); }
   std::unique_ptr<Gemm> prepare(MathMode, Stream&) const override { return std::make_unique<NoGemm>(); }
   std::string name() const override { return "none"; }
@@ -444,9 +444,9 @@ TEST(ConvLaunches, ServeSmallerCards) {
 }  // namespace lenslet
 
 // Where the linker sends calls of lenslet::gemm_provider(DeviceKind).
-const lenslet::GemmProvider& simulated_gemm_provider(lenslet::DeviceKind) __asm__(
+const lenslet::GemmBackend& simulated_gemm_provider(lenslet::DeviceKind) __asm__(
     "__wrap__ZN7lenslet13gemm_providerENS_10DeviceKindE");
-const lenslet::GemmProvider& simulated_gemm_provider(lenslet::DeviceKind) {
-  static const lenslet::NoGemmProvider provider;
+const lenslet::GemmBackend& simulated_gemm_provider(lenslet::DeviceKind) {
+  static const lenslet::NoGemmBackend provider;
   return provider;
 }

@@ -8,7 +8,7 @@ lenslet_test(embedding_host SOURCES embedding/host_test.cpp DEPENDS lenslet_shar
 set(has_onednn 0)
 if(TARGET lenslet_module_conv_cpu_onednn)
   set(has_onednn 1)
-  add_dependencies(test_embedding_host lenslet_module_conv_cpu_onednn lenslet_module_gemm_onednn)
+  add_dependencies(test_embedding_host lenslet_module_conv_cpu_onednn lenslet_module_gemm_cpu_onednn)
 endif()
 target_compile_definitions(test_embedding_host PRIVATE LENSLET_TEST_HAS_ONEDNN=${has_onednn})
 lenslet_test(embedding_trace SOURCES embedding/trace_test.cpp DEPENDS lenslet_shared)

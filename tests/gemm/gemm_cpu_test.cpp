@@ -6,7 +6,7 @@
 #include "framework/parallel.h"
 #include "layers/gemm/cpu/blocked.h"
 #include "layers/gemm/cpu/tile_kernel.h"
-#include "layers/gemm/gemm.h"
+#include "layers/gemm/gemm_backend.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/gemm_subject.h"
 
@@ -20,7 +20,7 @@ class CpuGemm : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     try {
-      gemm_ = cpu_gemm_provider(GetParam()).prepare(MathMode::kFp32, stream_);
+      gemm_ = gemm_table().find(DeviceKind::kCpu, GetParam()).open().prepare(MathMode::kFp32, stream_);
     } catch (const UnavailableError& error) {
       GTEST_SKIP() << error.what();
     }
@@ -90,8 +90,9 @@ TEST_P(CpuGemm, RefusesNonsense) {
   EXPECT_THROW(gemm_->run(p, {}, workspace_.data(), context), UsageError);
   p = gemm_problem(-1, 4, 4);
   EXPECT_THROW(gemm_->run(p, {}, workspace_.data(), context), UsageError);
-  EXPECT_FALSE(cpu_gemm_provider(GetParam()).supports(MathMode::kTf32));
-  EXPECT_THROW(cpu_gemm_provider(GetParam()).prepare_half(stream_), UnavailableError);
+  EXPECT_FALSE(gemm_table().find(DeviceKind::kCpu, GetParam()).open().supports(MathMode::kTf32));
+  EXPECT_THROW(gemm_table().find(DeviceKind::kCpu, GetParam()).open().prepare_half(stream_),
+               UnavailableError);
   EXPECT_NE(gemm_->describe(), "");
 }
 
@@ -100,8 +101,8 @@ INSTANTIATE_TEST_SUITE_P(Providers, CpuGemm, testing::Values("blocked", "onednn"
                            return std::string(param.param);
                          });
 
-TEST(CpuGemmProvider, RefusesAnUnknownName) {
-  EXPECT_THROW(cpu_gemm_provider("mkl"), UsageError);
+TEST(CpuGemmBackend, RefusesAnUnknownName) {
+  EXPECT_THROW(gemm_table().find(DeviceKind::kCpu, "mkl").open(), UsageError);
   EXPECT_NE(gemm_provider(DeviceKind::kCpu).name(), "");
 }
 
@@ -160,7 +161,7 @@ TEST(TileKernels, EveryInstructionSetAgrees) {
 TEST(BlockedGemm, TellsWhyItStandsIn) {
   Stream stream(Device::cpu());
   const auto describe = [&](const char* reason) {
-    return make_blocked_gemm_provider(reason)->prepare(MathMode::kFp32, stream)->describe();
+    return make_blocked_gemm(reason)->prepare(MathMode::kFp32, stream)->describe();
   };
   EXPECT_NE(describe("oneDNN: libdnnl.so.2 is missing").find("oneDNN: libdnnl.so.2 is missing"),
             std::string::npos);

@@ -1,4 +1,4 @@
-// What layers say of a GPU in a build without that side.
+// The refusal of a GPU by layers of a build without that side.
 #include <gtest/gtest.h>
 
 #include "layers/linear/linear_layer.h"
@@ -24,13 +24,15 @@ TEST(BuiltFor, AGpuThatIsLeftOutIsRefusedWithWhatToDo) {
   const std::string expected =
       "this build has no GPU side: configure with -DLENSLET_CUDA=ON, or use --device cpu";
   const Shape planes{1, 2, 4, 4}, row{1, 4};
-  EXPECT_EQ(refusal_of(ReluLayer(), "direct", planes), expected);
-  EXPECT_EQ(refusal_of(SoftmaxLayer(), "direct", row), expected);
-  EXPECT_EQ(refusal_of(MaxPool2dLayer(Pool2dWindow::square(2, 2)), "direct", planes), expected);
+  const auto expect_refused = [&](const Layer& layer, const std::string& backend, const Shape& input) {
+    EXPECT_EQ(refusal_of(layer, backend, input),
+              concat("backend ", backend, " is not in this build: ", expected));
+  };
+  expect_refused(ReluLayer(), "direct", planes);
+  expect_refused(SoftmaxLayer(), "direct", row);
+  expect_refused(MaxPool2dLayer(Pool2dWindow::square(2, 2)), "direct", planes);
   const LinearLayer linear(Tensor(Shape{3, 4}), Tensor(Shape{3}));
-  for (const char* backend : {"tiled", "warp_reduce", "cublas"}) {
-    EXPECT_EQ(refusal_of(linear, backend, row), expected) << backend;
-  }
+  for (const char* backend : {"tiled", "warp_reduce", "cublas"}) expect_refused(linear, backend, row);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "framework/stream.h"
-#include "layers/gemm/gemm.h"
+#include "layers/gemm/gemm_backend.h"
 #include "layers/gemm/gpu/bias_relu.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/gemm_subject.h"
@@ -41,7 +41,7 @@ class CublasGemm : public testing::Test {
     return static_cast<float*>(memory.block(index));
   }
 
-  const GemmProvider* provider_ = nullptr;
+  const GemmBackend* provider_ = nullptr;
   std::unique_ptr<Stream> stream_;
 };
 

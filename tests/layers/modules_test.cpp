@@ -6,7 +6,7 @@
 
 #include "framework/module.h"
 #include "layers/conv/conv_registry.h"
-#include "layers/gemm/gemm.h"
+#include "layers/gemm/gemm_backend.h"
 #include "layers/linear/linear_layer.h"
 #include "tests/support/expect_error.h"
 
@@ -30,8 +30,8 @@ class Modules : public testing::Test {
 std::string Modules::folder_;
 
 TEST_F(Modules, AMissingModuleIsNamedWithItsFolder) {
-  expect_error<UnavailableError>([] { Module::open("gemm_cublas"); }, "lenslet_gemm_cublas.so");
-  expect_error<UnavailableError>([] { Module::open("gemm_cublas"); }, folder_);
+  expect_error<UnavailableError>([] { Module::open("gemm_gpu_cublas"); }, "lenslet_gemm_gpu_cublas.so");
+  expect_error<UnavailableError>([] { Module::open("gemm_gpu_cublas"); }, folder_);
 }
 
 // Each backend of our own serves one of these in one math mode: some are for fp32 alone, some for tensor cores, some
@@ -75,7 +75,7 @@ TEST_F(Modules, LinearServesWithoutALibrary) {
   EXPECT_EQ(layer.preferred(request), "warp_reduce");
   const Support support = layer.supports("cublas", request);
   EXPECT_FALSE(support);
-  EXPECT_NE(support.reason().find("gemm_cublas"), std::string::npos) << support.reason();
+  EXPECT_NE(support.reason().find("gemm_gpu_cublas"), std::string::npos) << support.reason();
 #endif
 }
 

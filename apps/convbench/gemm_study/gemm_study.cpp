@@ -5,7 +5,7 @@
 #include "apps/common/text.h"
 #include "apps/convbench/published.h"
 #include "framework/error.h"
-#include "layers/gemm/gemm.h"
+#include "layers/gemm/gemm_backend.h"
 
 namespace lenslet {
 namespace {

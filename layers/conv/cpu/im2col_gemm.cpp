@@ -16,7 +16,7 @@
 #include "framework/parallel.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/conv_limits.h"
-#include "layers/gemm/gemm.h"
+#include "layers/gemm/gemm_backend.h"
 
 namespace lenslet {
 namespace {

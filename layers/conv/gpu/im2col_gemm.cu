@@ -19,7 +19,7 @@
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/fast_divide.cuh"
-#include "layers/gemm/gemm.h"
+#include "layers/gemm/gemm_backend.h"
 #include "layers/gemm/gpu/bias_relu.h"
 #include "layers/gemm/gpu/cublas_workspace.h"
 

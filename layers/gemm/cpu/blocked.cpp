@@ -149,9 +149,9 @@ class BlockedGemm : public Gemm {
   int64_t slots_;
 };
 
-class BlockedProvider : public GemmProvider {
+class BlockedBackend : public GemmBackend {
  public:
-  explicit BlockedProvider(const std::string& stands_in_because)
+  explicit BlockedBackend(const std::string& stands_in_because)
       : describe_(concat("blocked loop (", tile_kernels().isa, stands_in_because.empty() ? "" : "; ",
                          stands_in_because, ")")) {}
   Support supports(MathMode math) const override { return fp32_only("the CPU", math); }
@@ -169,8 +169,10 @@ class BlockedProvider : public GemmProvider {
 
 }  // namespace
 
-std::unique_ptr<const GemmProvider> make_blocked_gemm_provider(const std::string& stands_in_because) {
-  return std::make_unique<BlockedProvider>(stands_in_because);
+std::unique_ptr<const GemmBackend> make_blocked_gemm(const std::string& stands_in_because) {
+  return std::make_unique<BlockedBackend>(stands_in_because);
 }
+
+LENSLET_BACKEND(gemm, cpu_blocked, BlockedBackend(""))
 
 }  // namespace lenslet

@@ -89,7 +89,7 @@ class OneDnnGemm : public Gemm {
   }
 };
 
-class OneDnnProvider : public GemmProvider {
+class OneDnnProvider : public GemmBackend {
  public:
   Support supports(MathMode math) const override { return fp32_only("the CPU", math); }
   std::unique_ptr<Gemm> prepare(MathMode math, Stream& /*stream*/) const override {
@@ -106,7 +106,7 @@ class OneDnnProvider : public GemmProvider {
 LENSLET_DEFINE_MODULE()
 LENSLET_MODULE_SHARES_THREADS()
 
-LENSLET_MODULE_EXPORT const lenslet::GemmProvider* lenslet_gemm_provider() {
+LENSLET_MODULE_EXPORT const lenslet::GemmBackend* lenslet_gemm_backend() {
   static const lenslet::OneDnnProvider provider;
   return &provider;
 }

@@ -14,7 +14,7 @@
 #include "framework/error.h"
 #include "framework/module.h"
 #include "framework/shared_per_stream.h"
-#include "layers/gemm/gemm.h"
+#include "layers/gemm/gemm_backend.h"
 #include "layers/gemm/gemm_check.h"
 #include "layers/gemm/gpu/cublas_workspace.h"
 
@@ -116,7 +116,7 @@ class CublasGemm : public Gemm {
   std::string describe_;
 };
 
-class CublasProvider : public GemmProvider {
+class CublasProvider : public GemmBackend {
  public:
   Support supports(MathMode math) const override {
     if (math == MathMode::kFp16) {
@@ -139,7 +139,7 @@ class CublasProvider : public GemmProvider {
 }  // namespace
 }  // namespace lenslet
 
-LENSLET_MODULE_EXPORT const lenslet::GemmProvider* lenslet_gemm_provider() {
+LENSLET_MODULE_EXPORT const lenslet::GemmBackend* lenslet_gemm_backend() {
   static const lenslet::CublasProvider provider;
   return &provider;
 }

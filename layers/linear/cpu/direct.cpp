@@ -15,7 +15,7 @@
 #include "framework/integer_math.h"
 #include "framework/parallel.h"
 #include "framework/simd.h"
-#include "layers/linear/linear_backends.h"
+#include "layers/linear/linear_backend.h"
 
 namespace lenslet {
 namespace {
@@ -171,10 +171,18 @@ class DirectOperator : public Operator {
   std::vector<Panel> panels_;
 };
 
+class DirectBackend : public LinearBackend {
+ public:
+  Support supports(const LinearProblem& problem) const override {
+    return own_linear_limits("direct", problem, INT32_MAX);
+  }
+  std::unique_ptr<Operator> prepare(const LinearProblem& problem, Stream& /*stream*/) const override {
+    return std::make_unique<DirectOperator>(problem);
+  }
+};
+
 }  // namespace
 
-std::unique_ptr<Operator> prepare_linear_direct_cpu(const LinearProblem& problem, Stream& /*stream*/) {
-  return std::make_unique<DirectOperator>(problem);
-}
+LENSLET_BACKEND(linear, cpu_direct, DirectBackend())
 
 }  // namespace lenslet

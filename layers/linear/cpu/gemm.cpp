@@ -3,8 +3,8 @@
 
 #include "framework/keep_nan.h"
 #include "framework/parallel.h"
-#include "layers/gemm/gemm.h"
-#include "layers/linear/linear_backends.h"
+#include "layers/gemm/gemm_backend.h"
+#include "layers/linear/linear_backend.h"
 
 namespace lenslet {
 namespace {
@@ -67,10 +67,19 @@ class GemmOperator : public Operator {
   std::unique_ptr<Gemm> gemm_;
 };
 
+class GemmLinearBackend : public LinearBackend {
+ public:
+  Support supports(const LinearProblem& problem) const override {
+    return gemm_provider(DeviceKind::kCpu).supports(problem.math);
+  }
+  Determinism determinism() const override { return gemm_provider(DeviceKind::kCpu).determinism(); }
+  std::unique_ptr<Operator> prepare(const LinearProblem& problem, Stream& stream) const override {
+    return std::make_unique<GemmOperator>(problem, stream);
+  }
+};
+
 }  // namespace
 
-std::unique_ptr<Operator> prepare_linear_gemm_cpu(const LinearProblem& problem, Stream& stream) {
-  return std::make_unique<GemmOperator>(problem, stream);
-}
+LENSLET_BACKEND(linear, cpu_gemm, GemmLinearBackend())
 
 }  // namespace lenslet

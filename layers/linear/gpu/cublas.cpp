@@ -1,8 +1,9 @@
 // Linear on the GPU as one product by cuBLAS: Y [N, O] = X [N, I] * W [O, I]^T; bias and ReLU
 // follow in one pass over Y.
-#include "layers/gemm/gemm.h"
+#include "layers/gemm/gemm_backend.h"
 #include "layers/gemm/gpu/bias_relu.h"
-#include "layers/linear/linear_backends.h"
+#include "layers/gemm/gpu/cublas_workspace.h"
+#include "layers/linear/linear_backend.h"
 
 namespace lenslet {
 namespace {
@@ -49,10 +50,20 @@ class CublasOperator : public Operator {
   std::unique_ptr<Gemm> gemm_;
 };
 
+class CublasBackend : public LinearBackend {
+ public:
+  Support supports(const LinearProblem& problem) const override {
+    return gemm_provider(DeviceKind::kCuda).supports(problem.math);
+  }
+  Determinism determinism() const override { return gemm_provider(DeviceKind::kCuda).determinism(); }
+  size_t workspace_bytes() const override { return kCublasWorkspaceBytes; }
+  std::unique_ptr<Operator> prepare(const LinearProblem& problem, Stream& stream) const override {
+    return std::make_unique<CublasOperator>(problem, stream);
+  }
+};
+
 }  // namespace
 
-std::unique_ptr<Operator> prepare_linear_cublas_gpu(const LinearProblem& problem, Stream& stream) {
-  return std::make_unique<CublasOperator>(problem, stream);
-}
+LENSLET_BACKEND(linear, gpu_cublas, CublasBackend())
 
 }  // namespace lenslet

@@ -15,11 +15,15 @@
 #include "framework/integer_math.h"
 #include "framework/keep_nan.h"
 #include "framework/multiprocessors.h"
-#include "layers/linear/linear_backends.h"
+#include "layers/linear/linear_backend.h"
 
 namespace lenslet {
 namespace {
 
+// At least 32 outputs in each of at most 65,535 blocks along y.
+constexpr int64_t kMaxOutputs = 32 * 65535;
+// Up to this number of outputs (batch * outputs) one warp per output, the next row, is faster.
+constexpr int64_t kLeastProducts = 80 * 1000;
 constexpr int kWarp = 32;
 constexpr int kDepth = 16;  // inputs per step
 // The 4 x 8 lanes of a warp compute 20 samples x 32 kGroups outputs: a lane 5 samples x kGroups groups of 4
@@ -270,10 +274,21 @@ class TiledOperator : public Operator {
   Buffer weights_;
 };
 
+class TiledBackend : public LinearBackend {
+ public:
+  Support supports(const LinearProblem& problem) const override {
+    return own_linear_limits("tiled", problem, kMaxOutputs);
+  }
+  bool suits(const LinearProblem& problem) const override {
+    return problem.batch * problem.outputs > kLeastProducts;
+  }
+  std::unique_ptr<Operator> prepare(const LinearProblem& problem, Stream& stream) const override {
+    return std::make_unique<TiledOperator>(problem, stream);
+  }
+};
+
 }  // namespace
 
-std::unique_ptr<Operator> prepare_linear_tiled_gpu(const LinearProblem& problem, Stream& stream) {
-  return std::make_unique<TiledOperator>(problem, stream);
-}
+LENSLET_BACKEND(linear, gpu_tiled, TiledBackend())
 
 }  // namespace lenslet

@@ -11,7 +11,7 @@
 #include "framework/error.h"
 #include "framework/integer_math.h"
 #include "framework/keep_nan.h"
-#include "layers/linear/linear_backends.h"
+#include "layers/linear/linear_backend.h"
 
 namespace lenslet {
 namespace {
@@ -19,6 +19,8 @@ namespace {
 constexpr int kWarp = 32;
 constexpr int kWarps =
     8;  // per block: eight neighbouring outputs of the same samples, which share inputs through L1
+// kWarps outputs in each of at most 65,535 blocks along y.
+constexpr int64_t kMaxOutputs = kWarps * 65535;
 constexpr unsigned kAll = 0xffffffffu;
 
 template <int kRows, int kWidth>
@@ -131,10 +133,18 @@ class WarpReduceOperator : public Operator {
   Tensor weights_, bias_;
 };
 
+class WarpReduceBackend : public LinearBackend {
+ public:
+  Support supports(const LinearProblem& problem) const override {
+    return own_linear_limits("warp_reduce", problem, kMaxOutputs);
+  }
+  std::unique_ptr<Operator> prepare(const LinearProblem& problem, Stream& stream) const override {
+    return std::make_unique<WarpReduceOperator>(problem, stream);
+  }
+};
+
 }  // namespace
 
-std::unique_ptr<Operator> prepare_linear_warp_reduce_gpu(const LinearProblem& problem, Stream& stream) {
-  return std::make_unique<WarpReduceOperator>(problem, stream);
-}
+LENSLET_BACKEND(linear, gpu_warp_reduce, WarpReduceBackend())
 
 }  // namespace lenslet

@@ -9,7 +9,7 @@
 #include "framework/parallel.h"
 #include "framework/simd.h"
 #include "layers/pool/cpu/max_pool_part.h"
-#include "layers/pool/pool_kernels.h"
+#include "layers/pool/pool_backend.h"
 
 namespace lenslet {
 namespace {
@@ -79,9 +79,7 @@ bool is_2x2_of_even_planes(const Pool2dProblem& problem) {
          v.pad_w == 0 && problem.h % 2 == 0 && problem.w % 2 == 0 && problem.w <= kFoldValues;
 }
 
-}  // namespace
-
-void pool2d_direct_cpu(const Pool2dProblem& problem, const float* x, float* y) {
+void pool(const Pool2dProblem& problem, const float* x, float* y, Stream& /*stream*/) {
   const int64_t plane_values = problem.h * problem.w;
   const int64_t grain = std::max<int64_t>(1, kGrainValues / std::max<int64_t>(plane_values, 1));
   const bool is_2x2 = is_2x2_of_even_planes(problem);
@@ -106,5 +104,9 @@ void pool2d_direct_cpu(const Pool2dProblem& problem, const float* x, float* y) {
     }
   });
 }
+
+}  // namespace
+
+LENSLET_BACKEND(pool, cpu_direct, PoolBackend{&pool})
 
 }  // namespace lenslet

@@ -9,7 +9,7 @@
 
 #include "framework/cuda_check.h"
 #include "framework/keep_nan.h"
-#include "layers/pool/pool_kernels.h"
+#include "layers/pool/pool_backend.h"
 
 namespace lenslet {
 namespace {
@@ -27,7 +27,7 @@ __device__ __forceinline__ float pool4(float a, float b, float c, float d) {
 // work split  a thread computes 2 neighbouring outputs of one row from a float4 of each of 2 input rows
 // memory      no shared memory; a thread reads 32 bytes (marked as read once, so that the outputs stay in L2) and
 //             writes 8
-// requires    x aligned to 16 bytes, y to 8, fewer than 2^31 threads (pool2d_direct_gpu checks)
+// requires    x aligned to 16 bytes, y to 8, fewer than 2^31 threads (pool() checks)
 // measured    as pool1 and pool2 of a profile whose plan fuses no pooling: docs/kernels/pooling_linear.md
 //             has the command
 template <bool kMax, typename Index>
@@ -121,10 +121,8 @@ void launch_any(const Pool2dProblem& problem, const float* x, float* y, cudaStre
 
 bool aligned(const void* pointer, size_t to) { return reinterpret_cast<uintptr_t>(pointer) % to == 0; }
 
-}  // namespace
-
-void pool2d_direct_gpu(const Pool2dProblem& problem, const float* x, float* y, void* stream_handle) {
-  const auto stream = static_cast<cudaStream_t>(stream_handle);
+void pool(const Pool2dProblem& problem, const float* x, float* y, Stream& on) {
+  const auto stream = static_cast<cudaStream_t>(on.native_handle());
   const Pool2dWindow& v = problem.window;
   const int64_t outputs = problem.planes * problem.p * problem.q;
   if (outputs == 0) return;
@@ -140,5 +138,9 @@ void pool2d_direct_gpu(const Pool2dProblem& problem, const float* x, float* y, v
   const bool narrow = std::max(problem.planes * problem.h * problem.w, outputs) < INT32_MAX / 2;
   narrow ? launch_any<int32_t>(problem, x, y, stream) : launch_any<int64_t>(problem, x, y, stream);
 }
+
+}  // namespace
+
+LENSLET_BACKEND(pool, gpu_direct, PoolBackend{&pool})
 
 }  // namespace lenslet

@@ -2,7 +2,7 @@
 #include "framework/keep_nan.h"
 #include "framework/parallel.h"
 #include "framework/simd.h"
-#include "layers/relu/relu_kernels.h"
+#include "layers/relu/relu_backend.h"
 
 namespace lenslet {
 namespace {
@@ -14,11 +14,13 @@ LENSLET_SIMD_CLONES void relu_range(const float* x, float* y, int64_t count) {
   for (int64_t i = 0; i < count; ++i) y[i] = relu(x[i]);
 }
 
-}  // namespace
-
-void relu_direct_cpu(const float* x, float* y, int64_t count) {
+void run(const float* x, float* y, int64_t count, Stream& /*stream*/) {
   parallel_for(count, kGrainValues,
                [&](int64_t begin, int64_t end) { relu_range(x + begin, y + begin, end - begin); });
 }
+
+}  // namespace
+
+LENSLET_BACKEND(relu, cpu_direct, ReluBackend{&run})
 
 }  // namespace lenslet

@@ -5,7 +5,7 @@
 
 #include "framework/cuda_check.h"
 #include "framework/keep_nan.h"
-#include "layers/relu/relu_kernels.h"
+#include "layers/relu/relu_backend.h"
 
 namespace lenslet {
 namespace {
@@ -16,7 +16,7 @@ constexpr int kThreads = 256;
 // work split  a thread computes one float4 of the whole quads; the first threads also compute the up to 3 remaining
 //             values
 // memory      no shared memory; works in place, since a thread reads only the elements that it writes
-// requires    x and y aligned to 16 bytes unless quads is 0 (relu_direct_gpu checks)
+// requires    x and y aligned to 16 bytes unless quads is 0 (run() checks)
 // measured    not by itself: a row of a profile whose plan does not fuse ReLU
 __global__ void __launch_bounds__(kThreads)
     relu_direct_kernel(const float* x, float* y, int64_t quads, int64_t count) {
@@ -29,17 +29,20 @@ __global__ void __launch_bounds__(kThreads)
   for (int64_t i = 4 * quads + first; i < count; i += step) y[i] = relu(x[i]);
 }
 
-}  // namespace
-
-void relu_direct_gpu(const float* x, float* y, int64_t count, void* stream) {
+void run(const float* x, float* y, int64_t count, Stream& on) {
   if (count == 0) return;
   const bool aligned = (reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(y)) % 16 == 0;
   const int64_t quads = aligned ? count / 4 : 0;
   const int64_t threads = aligned ? std::max<int64_t>(quads, 4) : count;
   const auto blocks =
       static_cast<unsigned>(std::min<int64_t>((threads + kThreads - 1) / kThreads, INT32_MAX));
-  relu_direct_kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(stream)>>>(x, y, quads, count);
+  relu_direct_kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(on.native_handle())>>>(x, y, quads,
+                                                                                             count);
   LENSLET_CUDA_CHECK_LAUNCH("relu_direct_kernel");
 }
+
+}  // namespace
+
+LENSLET_BACKEND(relu, gpu_direct, ReluBackend{&run})
 
 }  // namespace lenslet

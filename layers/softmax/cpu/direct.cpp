@@ -12,7 +12,7 @@
 #include "framework/keep_nan.h"
 #include "framework/parallel.h"
 #include "framework/simd.h"
-#include "layers/softmax/softmax_kernels.h"
+#include "layers/softmax/softmax_backend.h"
 
 namespace lenslet {
 namespace {
@@ -76,13 +76,15 @@ LENSLET_SIMD_CLONES void softmax_row(const float* x, float* y, int64_t classes) 
   for (int64_t i = 0; i < classes; ++i) y[i] /= sum;
 }
 
-}  // namespace
-
-void softmax_direct_cpu(const float* x, float* y, int64_t rows, int64_t classes) {
+void run(const float* x, float* y, int64_t rows, int64_t classes, Stream& /*stream*/) {
   const int64_t grain = std::max<int64_t>(1, kGrainValues / std::max<int64_t>(classes, 1));
   parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) softmax_row(x + row * classes, y + row * classes, classes);
   });
 }
+
+}  // namespace
+
+LENSLET_BACKEND(softmax, cpu_direct, SoftmaxBackend{&run})
 
 }  // namespace lenslet

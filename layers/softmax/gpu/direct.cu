@@ -6,7 +6,7 @@
 
 #include "framework/cuda_check.h"
 #include "framework/keep_nan.h"
-#include "layers/softmax/softmax_kernels.h"
+#include "layers/softmax/softmax_backend.h"
 
 namespace lenslet {
 namespace {
@@ -63,11 +63,9 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-}  // namespace
-
-void softmax_direct_gpu(const float* x, float* y, int64_t rows, int64_t classes, void* stream_handle) {
+void run(const float* x, float* y, int64_t rows, int64_t classes, Stream& on) {
   if (rows == 0) return;
-  const auto stream = static_cast<cudaStream_t>(stream_handle);
+  const auto stream = static_cast<cudaStream_t>(on.native_handle());
   const int64_t rows_per_block = classes <= kWarpClasses ? kThreads / kWarp : 1;
   const auto blocks =
       static_cast<unsigned>(std::min<int64_t>((rows + rows_per_block - 1) / rows_per_block, INT32_MAX));
@@ -78,5 +76,9 @@ void softmax_direct_gpu(const float* x, float* y, int64_t rows, int64_t classes,
   }
   LENSLET_CUDA_CHECK_LAUNCH("softmax_direct_kernel");
 }
+
+}  // namespace
+
+LENSLET_BACKEND(softmax, gpu_direct, SoftmaxBackend{&run})
 
 }  // namespace lenslet

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "framework/backend_table.h"
 #include "framework/error.h"
 #include "framework/layer.h"
 
@@ -43,10 +44,10 @@ class Gemm {
   virtual std::string describe() const = 0;
 };
 
-/// A source of Gemm objects.
-class GemmProvider {
+/// A source of Gemm objects: a library, or a loop of this project.
+class GemmBackend {
  public:
-  virtual ~GemmProvider() = default;
+  virtual ~GemmBackend() = default;
   /// Yes, or no with the reason.
   virtual Support supports(MathMode math) const = 0;
   /// Opens its library on the first call. Throws UnavailableError.
@@ -62,10 +63,14 @@ class GemmProvider {
   }
 };
 
-/// The provider for a kind of device: cuBLAS, or oneDNN, else the blocked loop. Throws
-/// UnavailableError with the reason.
-const GemmProvider& gemm_provider(DeviceKind device);
-/// A CPU provider by name: "onednn" or "blocked". Throws UnavailableError with the reason.
-const GemmProvider& cpu_gemm_provider(const std::string& name);
+/// The rows of layers/gemm/CMakeLists.txt.
+const BackendTable<GemmBackend>& gemm_table();
+/// What layers use on that kind of device: cuBLAS, or oneDNN, else the blocked loop. Throws UnavailableError with the
+/// reason.
+const GemmBackend& gemm_provider(DeviceKind device);
+
+namespace gemm_backends {
+using Interface = GemmBackend;
+}
 
 }  // namespace lenslet

@@ -1,0 +1,102 @@
+# Sets `result` to whether the build serves compute capability 9.0 and the toolkit knows its instructions (sm_90a).
+function(lenslet_builds_for_hopper result)
+  set(archs "${CMAKE_CUDA_ARCHITECTURES}")
+  if(archs STREQUAL "native")
+    set(archs "${CMAKE_CUDA_ARCHITECTURES_NATIVE}")
+  endif()
+  set(${result} OFF PARENT_SCOPE)
+  if("${archs}" MATCHES "(^|;)(90a?(-real|-virtual)?|all|all-major)(;|$)" AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.0)
+    set(${result} ON PARENT_SCOPE)
+  endif()
+endfunction()
+
+# lenslet_hopper_object(<target> <file> <sources> <users…>): builds `file` for sm_90a alone where the build serves that card,
+# appends its objects to the list `sources` and defines LENSLET_HAS_HOPPER in it and in `users`.
+function(lenslet_hopper_object target file sources)
+  lenslet_builds_for_hopper(hopper)
+  if(NOT LENSLET_HAS_CUDA OR NOT hopper)
+    return()
+  endif()
+  add_library(${target} OBJECT "${file}")
+  target_link_libraries(${target} PRIVATE lenslet_options lenslet_own_flags)
+  set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES 90a-real)
+  set_source_files_properties("${file}" ${ARGN} PROPERTIES COMPILE_DEFINITIONS LENSLET_HAS_HOPPER=1)
+  set(${sources} ${${sources}} "$<TARGET_OBJECTS:${target}>" PARENT_SCOPE)
+endfunction()
+
+# Sets `result` to the interface of that kind's backends: LinearBackend of linear.
+function(lenslet_backend_class kind result)
+  string(SUBSTRING ${kind} 0 1 initial)
+  string(TOUPPER ${initial} initial)
+  string(SUBSTRING ${kind} 1 -1 rest)
+  set(${result} "${initial}${rest}Backend" PARENT_SCOPE)
+endfunction()
+
+# lenslet_backend(<kind> <cpu|gpu> <name> [HOPPER] [MODULE LIBRARY <target> [SOURCES …]]): adds <where>/<name>.{cpp,cu} of this
+# folder and one row of its generated table, which layers, listings, tests and tuner iterate. The order is the rank.
+# HOPPER: <name>_hopper.cu beside it goes along, built for sm_90a alone and only where the build serves that card;
+# LENSLET_HAS_HOPPER then is defined in both files.
+# MODULE: a shared object of its own, opened on first use and linked to LIBRARY; a row without code where that is absent.
+function(lenslet_backend kind where name)
+  cmake_parse_arguments(arg "HOPPER;MODULE" "LIBRARY" "SOURCES" ${ARGN})
+  set(device kCpu)
+  if(where STREQUAL "gpu")
+    set(device kCuda)
+  endif()
+  set(file "${where}/${name}.cpp")
+  if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${where}/${name}.cu")
+    set(file "${where}/${name}.cu")
+  endif()
+  set(place "BackendEntry::Kind::kNotBuilt, ")
+  if(where STREQUAL "gpu" AND NOT LENSLET_HAS_CUDA)
+    # The name stays known, so that the error explains what is missing.
+    string(APPEND place "\"this build has no GPU side: configure with -DLENSLET_CUDA=ON, or use --device cpu\"")
+  elseif(NOT arg_MODULE)
+    set(place "&${kind}_backends::${where}_${name}")
+    lenslet_backend_class(${kind} class)
+    set_property(GLOBAL APPEND_STRING PROPERTY LENSLET_${kind}_GETTERS "const ${class}& ${where}_${name}();\n")
+    set_property(GLOBAL APPEND PROPERTY LENSLET_${kind}_SOURCES "${file}")
+    if(arg_HOPPER)
+      lenslet_hopper_object(lenslet_${kind}_${where}_${name}_hopper "${where}/${name}_hopper.cu" objects "${file}")
+      set_property(GLOBAL APPEND PROPERTY LENSLET_${kind}_SOURCES ${objects})
+    endif()
+  elseif(TARGET ${arg_LIBRARY})
+    set(place "BackendEntry::Kind::kModule, \"${kind}_${where}_${name}\"")
+    lenslet_module(${kind}_${where}_${name} SOURCES ${file} ${arg_SOURCES} LIBRARIES ${arg_LIBRARY}
+                   DEPENDS lenslet_framework)
+  else()
+    string(APPEND place "\"${arg_LIBRARY} was not found when Lenslet was configured\"")
+  endif()
+  set_property(GLOBAL APPEND_STRING PROPERTY LENSLET_${kind}_ROWS "      {DeviceKind::${device}, \"${name}\", ${place}},\n")
+endfunction()
+
+# lenslet_operation(<kind> SOURCES … [CUDA_SOURCES …] DEPENDS …): the library lenslet_<kind> of this folder: its sources, every
+# built-in backend declared before, and <kind>_table(), whose interface <Kind>Backend is declared in <kind>_backend.h.
+function(lenslet_operation kind)
+  cmake_parse_arguments(arg "" "" "SOURCES;CUDA_SOURCES;DEPENDS" ${ARGN})
+  get_property(rows GLOBAL PROPERTY LENSLET_${kind}_ROWS)
+  get_property(getters GLOBAL PROPERTY LENSLET_${kind}_GETTERS)
+  get_property(sources GLOBAL PROPERTY LENSLET_${kind}_SOURCES)
+  lenslet_backend_class(${kind} class)
+  set(table "${PROJECT_BINARY_DIR}/generated/layers/${kind}/${kind}_table.cpp")
+  file(CONFIGURE OUTPUT "${table}" @ONLY CONTENT
+"// Generated from the rows of layers/${kind}/CMakeLists.txt, in rank order.
+#include \"framework/backend_table.h\"
+#include \"layers/${kind}/${kind}_backend.h\"
+
+namespace lenslet {
+namespace ${kind}_backends {
+@getters@}  // namespace ${kind}_backends
+
+const BackendTable<${class}>& ${kind}_table();
+const BackendTable<${class}>& ${kind}_table() {
+  static const BackendTable<${class}> table(\"${kind}\", {
+@rows@  });
+  return table;
+}
+
+}  // namespace lenslet
+")
+  lenslet_library(lenslet_${kind} SOURCES ${arg_SOURCES} ${sources} "${table}" CUDA_SOURCES ${arg_CUDA_SOURCES}
+                  DEPENDS ${arg_DEPENDS})
+endfunction()

@@ -1,0 +1,50 @@
+// LinearBackend: one way to compute a linear layer on one kind of device.
+#pragma once
+
+#include <memory>
+
+#include "framework/backend_table.h"
+#include "framework/layer.h"
+#include "layers/fp32_only.h"
+
+namespace lenslet {
+
+/// Sizes and host weights of a layer. The pointers are valid only during preparation.
+struct LinearProblem {
+  int64_t batch = 0, inputs = 0, outputs = 0;
+  const float* weights = nullptr;  // [outputs, inputs]
+  const float* bias = nullptr;     // [outputs] or null
+  bool relu = false;               // apply max(x, 0) before storing
+  MathMode math = MathMode::kFp32;
+};
+
+class LinearBackend {
+ public:
+  virtual ~LinearBackend() = default;
+  /// Yes, or no with the reason. Checks sizes and math mode alone; works without a device.
+  virtual Support supports(const LinearProblem& problem) const = 0;
+  /// Whether `auto` takes it for a supported problem, although a backend of a later row may support it too.
+  virtual bool suits(const LinearProblem& /*problem*/) const { return true; }
+  /// Bytes of workspace that every prepared operator needs.
+  virtual size_t workspace_bytes() const { return 0; }
+  /// The promise for every problem.
+  virtual Determinism determinism() const { return Determinism::kPosition; }
+  /// For a supported problem. Throws UnavailableError if a library is missing, MemoryError.
+  virtual std::unique_ptr<Operator> prepare(const LinearProblem& problem, Stream& stream) const = 0;
+};
+
+/// Yes for fp32 and up to `most_outputs`, the limit of a kernel's grid; else no.
+inline Support own_linear_limits(const char* backend, const LinearProblem& problem, int64_t most_outputs) {
+  if (problem.outputs <= most_outputs) return fp32_only(concat("linear's ", backend), problem.math);
+  return Support::no(
+      concat("linear's ", backend, " serves up to ", most_outputs, " outputs, found ", problem.outputs));
+}
+
+/// The rows of layers/linear/CMakeLists.txt.
+const BackendTable<LinearBackend>& linear_table();
+
+namespace linear_backends {
+using Interface = LinearBackend;
+}
+
+}  // namespace lenslet

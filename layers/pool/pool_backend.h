@@ -1,0 +1,36 @@
+// PoolBackend: one way to compute pooling layers on one kind of device.
+#pragma once
+
+#include <cstdint>
+
+#include "framework/backend_table.h"
+#include "framework/pool_window.h"
+#include "framework/stream.h"
+
+namespace lenslet {
+
+enum class PoolKind { kMax, kAverage, kAverageInside };
+
+/// x [planes, h, w] -> y [planes, p, q], planes = N * C.
+struct Pool2dProblem {
+  PoolKind kind = PoolKind::kMax;
+  Pool2dWindow window;
+  int64_t planes = 0;
+  int64_t h = 0, w = 0;
+  int64_t p = 0, q = 0;
+};
+
+/// Supports every problem and needs no preparation.
+struct PoolBackend {
+  /// Enqueues on `stream`. Throws DeviceError.
+  void (*run)(const Pool2dProblem& problem, const float* x, float* y, Stream& stream);
+};
+
+/// The rows of layers/pool/CMakeLists.txt.
+const BackendTable<PoolBackend>& pool_table();
+
+namespace pool_backends {
+using Interface = PoolBackend;
+}
+
+}  // namespace lenslet

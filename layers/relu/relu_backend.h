@@ -1,0 +1,24 @@
+// ReluBackend: one way to compute the layer on one kind of device.
+#pragma once
+
+#include <cstdint>
+
+#include "framework/backend_table.h"
+#include "framework/stream.h"
+
+namespace lenslet {
+
+/// Supports every shape and needs no preparation.
+struct ReluBackend {
+  /// Enqueues on `stream`; x and y may be the same. Throws DeviceError.
+  void (*run)(const float* x, float* y, int64_t count, Stream& stream);
+};
+
+/// The rows of layers/relu/CMakeLists.txt.
+const BackendTable<ReluBackend>& relu_table();
+
+namespace relu_backends {
+using Interface = ReluBackend;
+}
+
+}  // namespace lenslet
