@@ -1,4 +1,4 @@
-// Result rows and the JSON and CSV files that hold them (docs/measuring.md has the schema).
+// Result rows and the JSON and CSV files that hold them (docs/result_files.md has the schema).
 #pragma once
 
 #include <cmath>

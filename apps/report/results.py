@@ -1,4 +1,4 @@
-"""Result files (docs/measuring.md) as rows that figures and tables select from. Python's standard library alone.
+"""Result files (docs/result_files.md) as rows that figures and tables select from. Python's standard library alone.
 
 A run may be interrupted, a study may be missing, and a value may be null.
 """

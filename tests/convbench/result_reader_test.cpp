@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
-#include <sstream>
 
 #include "framework/interruption.h"
 #include "tests/support/expect_error.h"
@@ -202,23 +201,18 @@ std::map<std::string, ordered_json> files_in_the_tree(const std::string& schema)
   return found;
 }
 
-std::string measuring_page() {
-  std::ifstream file(LENSLET_SOURCE_DIR "/docs/measuring.md");
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 std::set<std::string> names_of(const std::string& text) {
   const std::regex name("[a-z0-9_]+");
   return {std::sregex_token_iterator(text.begin(), text.end(), name), std::sregex_token_iterator()};
 }
 
-// docs/measuring.md lists each key of a row once, in the first cells of a table, and no other.
+// docs/result_files.md lists each key of a row once, in the first cells of a table, and no other.
 TEST(ResultReader, ThePageListsTheKeysOfARow) {
   const FieldNames list = field_names<ResultRow>();
   std::set<std::string> keys = list.always;
   keys.insert(list.others.begin(), list.others.end());
   keys.insert(list.derived_.begin(), list.derived_.end());
-  std::istringstream page(measuring_page());
+  std::ifstream page(LENSLET_SOURCE_DIR "/docs/result_files.md");
   std::set<std::string> listed;
   bool inside = false;
   for (std::string line; std::getline(page, line);) {
@@ -228,38 +222,6 @@ TEST(ResultReader, ThePageListsTheKeysOfARow) {
       EXPECT_TRUE(listed.insert(name).second) << name << " is listed twice";
   }
   EXPECT_EQ(listed, keys);
-}
-
-void expect_keys_among(const ordered_json& value, const std::set<std::string>& names,
-                       const std::string& where) {
-  if (!value.is_structured()) return;
-  for (const auto& [key, member] : value.items()) {
-    if (value.is_object()) {
-      EXPECT_EQ(names.count(key), 1u) << where << ": " << key;
-    }
-    expect_keys_among(member, names, where);
-  }
-}
-
-// What the files of other schemas have is in the page: in the head, or in the line of their schema.
-TEST(ResultReader, ThePageListsTheKeysOfOtherFiles) {
-  for (const std::string schema : {"lenslet.eval/1", "lenslet.matrix/1"}) {
-    const std::string page = measuring_page();
-    const size_t begin = page.find("| `" + schema + "`");
-    ASSERT_NE(begin, std::string::npos) << schema;
-    std::string line = page.substr(begin, page.find('\n', begin) - begin);
-    if (schema == "lenslet.matrix/1")
-      line += " device device_name math weights split images_file";  // "as in eval"
-    const std::set<std::string> names = names_of(line + " min p10 median p90 max");
-    const std::map<std::string, ordered_json> files = files_in_the_tree(schema);
-    EXPECT_FALSE(files.empty()) << schema;
-    for (auto [path, document] : files) {
-      for (const char* key : {"schema", "tool", "meta", "host", "devices", "libs", "settings", "interrupted",
-                              "status", "reason"})
-        document.erase(key);
-      expect_keys_among(document, names, path);
-    }
-  }
 }
 
 TEST(ResultReader, ReadsTheFilesInTheTree) {

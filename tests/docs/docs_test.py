@@ -12,6 +12,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 import markdown_blocks  # noqa: E402
+import result_files_test  # noqa: E402
 import shorten  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
@@ -117,6 +118,20 @@ class Commands(Scratch):
 
 
 @unittest.skipUnless(shutil.which("doxygen"), "doxygen is not installed (./dev docs installs it)")
+class ResultFiles(unittest.TestCase):
+    PAGE = ("## Members of every file\n| member | content |\n|---|---|\n| `schema` | its name |\n"
+            "## lenslet.some/1\n| member | content |\n|---|---|\n| `rows[]` | {`name`, times {min}} |\n"
+            "### CSV\n| `column` | value |\n## Other\n| `word` | x |\n")
+
+    def test_names(self):
+        expected = {"": ({"schema"}, {"schema"}), "lenslet.some/1": ({"rows"}, {"rows", "name", "times", "min"})}
+        self.assertEqual(result_files_test.sections(self.PAGE), expected)
+
+    def test_keys(self):
+        document = {"schema": "lenslet.some/1", "rows": [{"name": {"min": 1}, "labels": {"free": 1}}]}
+        self.assertEqual(result_files_test.keys(document), {"schema", "rows", "name", "min", "labels"})
+
+
 class ApiReference(Scratch):
     def reference(self, header):
         for name in ("docs/Doxyfile", "docs/doxygen_filter.awk", "docs/api_reference.md", "tests/tree/list_headers.sh"):

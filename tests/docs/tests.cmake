@@ -11,7 +11,9 @@ if(TARGET lenslet_app)
     lenslet_python_test(docs_commands${side} "${CMAKE_CURRENT_LIST_DIR}/run_commands.py" "${PROJECT_SOURCE_DIR}"
                         "$<TARGET_FILE_DIR:lenslet_app>" ${option})
   endforeach()
+  lenslet_python_test(docs_result_files "${CMAKE_CURRENT_LIST_DIR}/result_files_test.py" "${PROJECT_SOURCE_DIR}"
+                      "$<TARGET_FILE_DIR:lenslet_app>")
   # The documents are the same for every build: the main suite runs them once.
-  set_tests_properties(docs_commands PROPERTIES LABELS tree)
+  set_tests_properties(docs_commands docs_result_files PROPERTIES LABELS tree)
   set_tests_properties(docs_commands_gpu PROPERTIES LABELS gpu)
 endif()
