@@ -8,8 +8,8 @@ namespace lenslet {
 /// Whether `variable` is 1. Throws UsageError unless it is 0, 1 or not set.
 bool switch_setting(const char* variable);
 
-/// The whole number in `variable`; none where it is not set. Throws UsageError outside `least` to `most`, and for any
-/// other text; `meaning` tells the number's unit there: "seconds".
+/// The integer in `variable`; none if it is not set. Throws UsageError outside `least` to `most` and for any other
+/// text; the message names the unit `meaning`, such as "seconds".
 std::optional<int> number_setting(const char* variable, const char* meaning, int least, int most);
 
 }  // namespace lenslet

@@ -14,7 +14,7 @@
 
 namespace lenslet {
 
-/// The same copy and the same reading with buffers that stay in a cache.
+/// Rates of copying and reading with buffers that stay in a cache.
 struct CacheCeiling {
   std::string name;           // "L1", "L2", "L3"
   double capacity_bytes = 0;  // of all the cores or multiprocessors that copy
@@ -30,8 +30,7 @@ struct CacheCeiling {
   }
 };
 
-/// The rate of one multiply-add instruction on operands that are where it takes them from: registers, for wgmma shared
-/// memory.
+/// The rate of one multiply-add instruction. Its operands are in registers, those of wgmma in shared memory.
 struct PeakRate {
   MathMode math = MathMode::kFp32;
   std::string instruction;  // "AVX-512", "FFMA", "mma.sync", "wgmma"
@@ -78,7 +77,7 @@ struct Ceilings {
 /// Takes about a second on a GPU, half of one on a CPU. Throws DeviceError where the device fails.
 Ceilings measure_ceilings(Device device);
 
-/// The ceiling that binds some work: the time it would take at best, and which ceiling says so.
+/// The ceiling that binds some work: the shortest possible time, and the ceiling that sets it.
 struct Bound {
   double best_ns = NAN;
   std::string by;  // "memory", "L2", "fp32 peak", "launch"; empty where nothing was measured
@@ -92,7 +91,7 @@ struct ArithmeticLimit {
 ArithmeticLimit arithmetic_limit(const Ceilings& ceilings, MathMode math);
 Bound binding_ceiling(const Ceilings& ceilings, const Work& work, MathMode math, bool hot);
 
-/// A few lines for people.
+/// A few lines of text for the terminal.
 std::string describe(const Ceilings& ceilings);
 
 }  // namespace lenslet

@@ -46,7 +46,7 @@ class Document {
  private:
   nlohmann::ordered_json& begin_entry();
   void end_entry();
-  /// Hands over the members that are whole.
+  /// Hands over the complete members.
   void flush();
 
   Sink sink_;

@@ -1,4 +1,4 @@
-// Which vendor libraries the modules opened so far stand on, without opening any.
+// The vendor libraries of the modules opened so far; opens none.
 #pragma once
 
 #include <string>
@@ -7,10 +7,9 @@
 namespace lenslet {
 
 struct LoadedLibrary {
-  std::string name;  // "cuDNN", "cuDNN ops", "cuBLAS", "oneDNN"
-  std::string
-      version;       // as the module tells it; empty where asking could end the process (an incomplete cuDNN)
-  std::string path;  // symbolic links resolved
+  std::string name;     // "cuDNN", "cuDNN ops", "cuBLAS", "oneDNN"
+  std::string version;  // from the module; empty if the query could end the process (an incomplete cuDNN)
+  std::string path;     // symbolic links resolved
 };
 
 /// Each library once, in the order of the modules' names.

@@ -1,4 +1,4 @@
-// ConvJudge: weights and inputs of one convolution, and what the fp64 reference says of outputs.
+// ConvJudge: weights and inputs of one convolution, and the verdict of the fp64 reference on outputs.
 //
 // Shared by the verifier, which puts backends through every fill, and by the benchmark, which judges what it
 // times. Everything is kept NCHW inside; inputs and outputs are handed over in the problem's layout.
@@ -40,9 +40,9 @@ inline int64_t judged_macs(const Conv2dProblem& problem) { return kJudgedOutputs
 /// Weights of a problem, and the reference's answers to inputs.
 class ConvJudge {
  public:
-  /// A problem with more than `max_reference_macs` multiply-adds is judged at that many's worth of outputs, spread as
-  /// choose_outputs.h tells. With a window the outputs are the maxima over it: bias and ReLU, which rise with their
-  /// argument, may then be applied to the maximum, and a maximum is off by no more than what it is taken of.
+  /// A problem with more than `max_reference_macs` multiply-adds is judged at as many outputs as that number allows,
+  /// spread by choose_outputs.h. With a window the outputs are the maxima over it. Bias and ReLU are monotonic, so they
+  /// may be applied to the maximum, and the error of a maximum is at most that of its arguments.
   /// Throws UsageError for an impossible problem.
   ConvJudge(const Conv2dProblem& problem, reference::Fill fill, uint64_t seed, int64_t max_reference_macs,
             const std::optional<Pool2dWindow>& max_pool = {});
@@ -51,14 +51,14 @@ class ConvJudge {
   const std::vector<float>& bias() const noexcept { return bias_; }        // [K]
   /// Elements of y, by the judge's own count of rows and columns.
   int64_t outputs() const noexcept { return int64_t{problem_.n} * problem_.k * rows_ * columns_; }
-  /// Empty where the problem's own output size is the judge's; else what differs.
+  /// Empty if the problem's own output size equals the judge's; else the difference.
   std::string size_error() const;
-  /// Another input for the same weights; the same seed gives the same input. Throws InterruptedError where
-  /// reference::stop_when() says so.
+  /// Another input for the same weights; the same seed gives the same input. Throws InterruptedError if
+  /// reference::stop_when() demands it.
   ConvCase make_case(uint64_t seed) const;
-  /// The same of an input that another judge of the problem made; `x` in the problem's layout.
+  /// The same for an input that another judge of the problem made; `x` in the problem's layout.
   ConvCase case_of(std::vector<float> x, uint64_t seed) const;
-  /// Compares y (in the problem's layout) at the samples and demands a number everywhere.
+  /// Compares y (in the problem's layout) at the samples. All other elements must be numbers.
   reference::Comparison compare(const ConvCase& data, const std::vector<float>& y,
                                 const ConvAccuracy& accuracy, bool bias, bool relu) const;
 

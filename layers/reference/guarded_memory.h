@@ -1,4 +1,4 @@
-// Device memory in which writes and reads outside a tensor are seen: each block lies between canaries.
+// Device memory that detects accesses outside a tensor: each block lies between canaries.
 #pragma once
 
 #include <string>
@@ -9,25 +9,25 @@
 namespace lenslet::reference {
 
 /// Blocks of one allocation, each aligned to Buffer::kAlignment, with a canary before, between and after. The
-/// slack up to the alignment belongs to the canary behind, so that one element too many is already seen.
+/// slack up to the alignment belongs to the canary behind, so that one element too many is detected.
 class GuardedMemory {
  public:
-  /// Canary bytes on each side of a block, more than any vector store or a short row can leap over.
+  /// Canary bytes on each side of a block: more than a vector store or a short row can skip.
   static constexpr size_t kCanaryBytes = 4096;
-  /// Bytes of all ones are a NaN in fp32, fp16 and fp64: what is read out of bounds or not
-  /// written spoils the result.
+  /// Bytes of all ones are a NaN in fp32, fp16 and fp64: reading out of bounds or leaving out a write makes the result
+  /// NaN.
   static constexpr int kNanByte = 0xff;
   /// Another pattern, for a second run: NaNs written out of bounds would vanish in the first.
   static constexpr int kMarkByte = 0xa5;
 
   /// Blocks of those sizes between canaries. Throws MemoryError.
   GuardedMemory(Device device, const std::vector<size_t>& block_bytes);
-  /// Where that block begins.
+  /// The start of that block.
   void* block(size_t index) const noexcept;
   /// Its size.
   size_t block_bytes(size_t index) const noexcept { return sizes_[index]; }
   /// Fills everything, blocks included, with one byte, and so the shared memory of a GPU. With LENSLET_UNPOISONED=1,
-  /// for tools that look for reads of uninitialised memory, only what lies between the blocks.
+  /// for tools that detect reads of uninitialised memory, only the gaps between the blocks.
   void poison(int byte, Stream& stream);
   /// Fills a block from host memory; synchronises.
   void upload(size_t index, const void* host, Stream& stream);

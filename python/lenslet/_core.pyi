@@ -13,11 +13,11 @@ version: str = ...
 
 class Model:
     """
-    LeNet-5 with its weights on one device, ready to answer batches of any size.
+    LeNet-5 with its weights on one device. Classifies batches of any size.
 
-    Made by `Model.load` or `Model.built_in`. Threads may share a model: they take turns, and each computes without the
-    interpreter's lock. A signal handler may call the model that it interrupted. A model cannot be pickled or copied, and
-    no model computes in a process forked after the first call.
+    Make one with `Model.load` or `Model.built_in`. Threads may share a model: they take turns, and each computes without
+    the interpreter's lock. A signal handler may call the model that it interrupted. A model cannot be pickled or copied,
+    and no model computes in a process forked after the first call.
     """
 
     @staticmethod
@@ -29,52 +29,52 @@ class Model:
             path: The file.
             device: "cpu", "cuda" or "cuda:N"; "auto" takes a usable GPU, else the CPU.
             plan: "layered", layer by layer; "fused", the whole network at once; "auto"; or the path of a plan saved as JSON.
-            backend: One name for all layers that know it, or by layer: "conv1=direct,conv2=winograd". With plan "fused" one
-                of its variants. None leaves the choice to the library. `lenslet.backends` lists the names.
-            math: "fp32", "tf32" or "fp16", of convolutions and matrix products. Never changed silently.
-            max_batch: Images computed in one pass; more are cut into passes. None: 1,024 on the CPU, 65,536 on a GPU.
+            backend: One name for all layers that have it, or by layer: "conv1=direct,conv2=winograd". With plan "fused" one
+                of its variants. None: the library chooses. `lenslet.backends` lists the names.
+            math: "fp32", "tf32" or "fp16", for convolutions and matrix products. Never changed silently.
+            max_batch: Images computed in one pass; more take several. None: 1,024 on the CPU, 65,536 on a GPU.
             workspace_limit: Bytes of scratch memory that a layer may take.
 
         Raises:
             UsageError: An invalid option value.
-            DataError: The file is not there, is no safetensors file, or holds no LeNet-5.
-            UnavailableError: The device, backend or math mode cannot serve; the message says why.
-            OutOfMemoryError: The device's memory does not suffice.
+            DataError: The file is missing, is no safetensors file, or has no LeNet-5.
+            UnavailableError: The device is unavailable, or the backend or math mode unsupported; the message has the reason.
+            OutOfMemoryError: The device has too little memory.
         """
 
     @staticmethod
     def built_in(*, device: str = 'auto', plan: str | os.PathLike[str] = 'auto', backend: str | None = None, math: str = 'fp32', max_batch: int | None = None, workspace_limit: int | None = None) -> Model:
         """
-        Takes the weights compiled into the package: 99.63 % of MNIST's test images.
+        Uses the weights in the package, which classify 99.63 % of MNIST's test images correctly.
 
         The arguments and errors are those of `load`.
         """
 
     def predict(self, images: lenslet._types.Images, *, plan: str | os.PathLike[str] | None = None, backend: str | None = None, math: str | None = None) -> lenslet._types.Prediction:
         """
-        Reads digits: the class of each image and its probability.
+        Returns the digit of each image and its probability.
 
         Args:
-            images: [N, 28, 28], [N, 1, 28, 28] or [28, 28], a batch of one, of numpy or of anything with DLPack or the buffer
-                protocol (a torch.Tensor on the CPU, say): uint8, ink bright on 0, or float32, normalised as `lenslet.normalize`
-                does with the model's `normalization`. Contiguous arrays are read in place; others are copied part by part.
-                N may be 0.
-            plan, backend, math: Override what the model was loaded with, for this call. A plan comes with its own choice of
-                backends unless `backend` is given too; a plan's file is read once.
+            images: [N, 28, 28], [N, 1, 28, 28], or [28, 28] for one image. A NumPy array, or any object with DLPack or the
+                buffer protocol, such as a torch.Tensor on the CPU. uint8, ink bright on 0; or float32, normalised by
+                `lenslet.normalize` with the model's `normalization`. Contiguous arrays are read in place, others are copied
+                in parts. N may be 0.
+            plan, backend, math: Override the model's options for this call. A plan has its own choice of backends, unless
+                `backend` is given too. A plan's file is read once.
 
         Returns:
             Prediction(labels int32 [N], probabilities float32 [N]).
 
         Raises:
-            TypeError: `images` is no array, or of another type.
-            ValueError: `images` has another shape, or lies in the memory of a GPU.
+            TypeError: `images` is no array, or has another type.
+            ValueError: `images` has another shape, or is in the memory of a GPU.
             UsageError, UnavailableError, OutOfMemoryError: As for `load`.
             DeviceError: The GPU failed.
         """
 
     def logits(self, images: lenslet._types.Images, *, plan: str | os.PathLike[str] | None = None, backend: str | None = None, math: str | None = None) -> numpy.typing.NDArray[numpy.float32]:
         """
-        The 10 values of each image before softmax, float32 [N, 10].
+        Returns the 10 values of each image before softmax, float32 [N, 10].
 
         Arguments and errors are those of `predict`.
         """
@@ -85,20 +85,20 @@ class Model:
 
         Args:
             batch: Images in the pass, 1 to 1,048,576.
-            min_time_ms: Measures for at least that long, up to 600,000.
+            min_time_ms: Least time to measure, up to 600,000.
             plan, backend, math: As for `predict`.
 
         Returns:
-            A dict with "device", "plan", "batch", "total_ns" (a pass without the events between layers) and "layers", which
-            maps each layer's name, in order, to its "backend", "math", "median_ns", "p10_ns" and "p90_ns". A fused plan has
+            A dict with "device", "plan", "batch", "total_ns" (a pass without events between the layers) and "layers". These
+            map each layer's name, in order, to its "backend", "math", "median_ns", "p10_ns" and "p90_ns". A fused plan has
             one layer, "lenet5".
         """
 
     def plan(self, batch: int = 1, *, plan: str | os.PathLike[str] | None = None, backend: str | None = None, math: str | None = None) -> dict[str, Any]:
         """
-        The plan that a pass of `batch` images takes for bytes in and predictions out, as a dict.
+        Returns the plan of a pass of `batch` images with bytes in and predictions out, as a dict.
 
-        Written with `json.dump`, it is a file for `plan=`. Arguments are those of `profile`.
+        Save it with `json.dump` to get a file for `plan=`. The arguments are those of `profile`.
         """
 
     @property
@@ -108,7 +108,7 @@ class Model:
     @property
     def normalization(self) -> tuple[float, float]:
         """
-        Mean and std that these weights want pixels normalised with: their file's, else MNIST's.
+        Mean and std to normalise pixels with for these weights: those of their file, else MNIST's.
         """
 
     def __repr__(self) -> str: ...
@@ -117,56 +117,56 @@ class Model:
 
 def backends(device: str = 'auto', *, math: str = 'fp32') -> dict[str, dict[str, lenslet._types.Backend]]:
     """
-    What can compute each layer, in the order in which "auto" tries it.
+    Lists the backends of each layer, in the order in which "auto" tries them.
 
     Args:
         device: As for `Model.load`.
         math: "fp32", "tf32" or "fp16".
 
     Returns:
-        A dict from a layer's name to a dict from each backend's name to a dict: "serves"; "reason", why it does not;
-        "determinism", which bits it repeats: "bounded", "bitwise" in every run of the same batch, or "position", whatever
-        the batch and the image's place in it. The entry "lenet5" holds the variants of the fused plan. Each backend is
-        prepared once to find out.
+        A dict by layer, then by backend, of dicts: "serves", whether it is supported; "reason", why it is not;
+        "determinism", which bits it repeats: "bounded", "bitwise" in every run of the same batch, or "position" in any
+        batch and at any place in it. The entry "lenet5" has the variants of the fused plan. Each backend is prepared
+        once to find out.
 
     Raises:
-        UsageError: Another device or math mode.
-        UnavailableError: The device is not there.
+        UsageError: An unknown device or math mode.
+        UnavailableError: The device does not exist.
     """
 
 def devices() -> list[str]:
     """
-    The devices that serve here: "cpu", and "cuda:0" and so on where GPUs can be used.
+    Lists the usable devices: "cpu", and "cuda:0" and so on if there are usable GPUs.
     """
 
 def normalize(images: lenslet._types.Images, mean: float = 0.1307, std: float = 0.3081) -> numpy.typing.NDArray[numpy.float32]:
     """
-    Pixels as the network reads them: (x / 255 - mean) / std, each step rounded to float32.
+    Normalises pixels for the network: (x / 255 - mean) / std, each step rounded to float32.
 
     Args:
-        images: uint8, of any shape and kind that `Model.predict` takes.
-        mean, std: MNIST's, which the built-in weights want; for others `normalize(images, *model.normalization)`.
+        images: uint8, in any shape and kind of array that `Model.predict` accepts.
+        mean, std: MNIST's by default, for the built-in weights. For others: `normalize(images, *model.normalization)`.
 
     Returns:
         float32 of the same shape.
 
     Raises:
         TypeError, ValueError: As for `Model.predict`.
-        UsageError: A mean or std that is not finite, or a std that is not above 0.
+        UsageError: The mean or std is not finite, or the std is not above 0.
     """
 
 def num_threads() -> int:
     """
-    Threads that the CPU side uses: LENSLET_NUM_THREADS, else the cores this process may run on.
+    Returns the number of CPU threads: LENSLET_NUM_THREADS, else the cores that the process may run on.
     """
 
 def set_num_threads(count: int) -> None:
     """
-    Sets the number of threads of the CPU side, for all models, once no call computes.
+    Sets the number of CPU threads for all models, as soon as no call computes.
 
     Args:
         count: 1 to 1,024.
 
     Raises:
-        UsageError: Another number.
+        UsageError: The number is out of range.
     """

@@ -1,4 +1,4 @@
-"""What the functions of lenslet take, return and raise, as Python sees it."""
+"""Types of arguments, results and exceptions of lenslet."""
 
 import typing
 
@@ -17,7 +17,7 @@ Images = typing.Union[npt.NDArray[np.uint8], npt.NDArray[np.float32], SupportsDL
 
 
 class Prediction(typing.NamedTuple):
-    """What a model says of N images."""
+    """The answers of a model for N images."""
 
     labels: npt.NDArray[np.int32]
     """The class of each image, 0 to 9: int32 [N]."""
@@ -31,7 +31,7 @@ class LayerTime(typing.TypedDict):
     backend: str
     """The code that ran."""
     math: str
-    """ "fp32", "tf32" or "fp16"; empty where it means nothing."""
+    """ "fp32", "tf32" or "fp16"; empty for a layer without products."""
     median_ns: float
     p10_ns: float
     p90_ns: float
@@ -45,23 +45,23 @@ class Profile(typing.TypedDict):
     """ "layered" or "fused"."""
     batch: int
     total_ns: float
-    """A pass without the events between the layers, median."""
+    """Median of a pass without events between the layers."""
     layers: dict[str, LayerTime]
     """By the layer's name, in the order of execution."""
 
 
 class Backend(typing.TypedDict):
-    """What one backend can do."""
+    """Whether a backend supports a layer."""
 
     serves: bool
     reason: str
-    """Why it does not serve; empty where it does."""
+    """Why it is unsupported; empty if it is supported."""
     determinism: str
-    """Which bits it repeats: "bounded", "bitwise" or "position"; empty where it does not serve."""
+    """Which bits it repeats: "bounded", "bitwise" or "position"; empty if it is unsupported."""
 
 
 class Error(Exception):
-    """Base of what lenslet raises; a message is one line."""
+    """Base class of the exceptions of lenslet; a message is one line."""
 
 
 class UsageError(Error, ValueError):
@@ -69,11 +69,11 @@ class UsageError(Error, ValueError):
 
 
 class DataError(Error, ValueError):
-    """A file of weights or a plan cannot be read, or does not hold what it should."""
+    """A file of weights or a plan cannot be read, or has other content than expected."""
 
 
 class UnavailableError(Error, RuntimeError):
-    """A device, backend or math mode that cannot serve here."""
+    """An unavailable device, or an unsupported backend or math mode."""
 
 
 class DeviceError(Error, RuntimeError):

@@ -127,24 +127,25 @@ nb::list devices() {
   return names;
 }
 
-constexpr const char* kBackendsDoc = R"(What can compute each layer, in the order in which "auto" tries it.
+constexpr const char* kBackendsDoc =
+    R"(Lists the backends of each layer, in the order in which "auto" tries them.
 
 Args:
     device: As for `Model.load`.
     math: "fp32", "tf32" or "fp16".
 
 Returns:
-    A dict from a layer's name to a dict from each backend's name to a dict: "serves"; "reason", why it does not;
-    "determinism", which bits it repeats: "bounded", "bitwise" in every run of the same batch, or "position", whatever
-    the batch and the image's place in it. The entry "lenet5" holds the variants of the fused plan. Each backend is
-    prepared once to find out.
+    A dict by layer, then by backend, of dicts: "serves", whether it is supported; "reason", why it is not;
+    "determinism", which bits it repeats: "bounded", "bitwise" in every run of the same batch, or "position" in any
+    batch and at any place in it. The entry "lenet5" has the variants of the fused plan. Each backend is prepared
+    once to find out.
 
 Raises:
-    UsageError: Another device or math mode.
-    UnavailableError: The device is not there.)";
+    UsageError: An unknown device or math mode.
+    UnavailableError: The device does not exist.)";
 
 constexpr const char* kDevicesDoc =
-    R"(The devices that serve here: "cpu", and "cuda:0" and so on where GPUs can be used.)";
+    R"(Lists the usable devices: "cpu", and "cuda:0" and so on if there are usable GPUs.)";
 
 }  // namespace
 

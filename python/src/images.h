@@ -1,4 +1,4 @@
-// Images as Python hands them over: any array with DLPack or the buffer protocol, read where it lies.
+// Images from Python: any array with DLPack or the buffer protocol, read in place.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -12,8 +12,8 @@ namespace lenslet::python {
 /// Images [count, 28, 28] in memory that belongs to an array of Python and lives as long as this.
 class ImageArray {
  public:
-  /// Takes [N, 28, 28], [N, 1, 28, 28] or [28, 28] of uint8 or float32 in host memory. Throws TypeError for what is no
-  /// array or has another type, ValueError for another shape or memory of a GPU.
+  /// Takes [N, 28, 28], [N, 1, 28, 28] or [28, 28] of uint8 or float32 in host memory. Throws TypeError for another
+  /// type or an object that is no array, ValueError for another shape or GPU memory.
   explicit ImageArray(nanobind::handle images);
 
   int64_t count() const noexcept { return count_; }
@@ -22,7 +22,7 @@ class ImageArray {
   /// The shape that was passed.
   std::vector<size_t> shape() const;
 
-  /// Images [begin, begin + count) one after the other: where they lie if they lie so, else copied into `room`.
+  /// Images [begin, begin + count) without gaps: in place if they are stored so, else copied into `room`.
   /// `Pixel` is uint8_t or float, as holds_bytes() says. Needs no GIL.
   template <typename Pixel>
   const Pixel* slice(int64_t begin, int64_t count, std::vector<Pixel>& room) const;

@@ -120,11 +120,11 @@ std::string describe(const SharedModel& self) {
 }
 
 constexpr const char* kClassDoc =
-    R"(LeNet-5 with its weights on one device, ready to answer batches of any size.
+    R"(LeNet-5 with its weights on one device. Classifies batches of any size.
 
-Made by `Model.load` or `Model.built_in`. Threads may share a model: they take turns, and each computes without the
-interpreter's lock. A signal handler may call the model that it interrupted. A model cannot be pickled or copied, and
-no model computes in a process forked after the first call.)";
+Make one with `Model.load` or `Model.built_in`. Threads may share a model: they take turns, and each computes without
+the interpreter's lock. A signal handler may call the model that it interrupted. A model cannot be pickled or copied,
+and no model computes in a process forked after the first call.)";
 
 constexpr const char* kLoadDoc = R"(Reads the weights from a safetensors file (weights/FORMAT.md).
 
@@ -132,43 +132,43 @@ Args:
     path: The file.
     device: "cpu", "cuda" or "cuda:N"; "auto" takes a usable GPU, else the CPU.
     plan: "layered", layer by layer; "fused", the whole network at once; "auto"; or the path of a plan saved as JSON.
-    backend: One name for all layers that know it, or by layer: "conv1=direct,conv2=winograd". With plan "fused" one
-        of its variants. None leaves the choice to the library. `lenslet.backends` lists the names.
-    math: "fp32", "tf32" or "fp16", of convolutions and matrix products. Never changed silently.
-    max_batch: Images computed in one pass; more are cut into passes. None: 1,024 on the CPU, 65,536 on a GPU.
+    backend: One name for all layers that have it, or by layer: "conv1=direct,conv2=winograd". With plan "fused" one
+        of its variants. None: the library chooses. `lenslet.backends` lists the names.
+    math: "fp32", "tf32" or "fp16", for convolutions and matrix products. Never changed silently.
+    max_batch: Images computed in one pass; more take several. None: 1,024 on the CPU, 65,536 on a GPU.
     workspace_limit: Bytes of scratch memory that a layer may take.
 
 Raises:
     UsageError: An invalid option value.
-    DataError: The file is not there, is no safetensors file, or holds no LeNet-5.
-    UnavailableError: The device, backend or math mode cannot serve; the message says why.
-    OutOfMemoryError: The device's memory does not suffice.)";
+    DataError: The file is missing, is no safetensors file, or has no LeNet-5.
+    UnavailableError: The device is unavailable, or the backend or math mode unsupported; the message has the reason.
+    OutOfMemoryError: The device has too little memory.)";
 
 constexpr const char* kBuiltInDoc =
-    R"(Takes the weights compiled into the package: 99.63 % of MNIST's test images.
+    R"(Uses the weights in the package, which classify 99.63 % of MNIST's test images correctly.
 
 The arguments and errors are those of `load`.)";
 
-constexpr const char* kPredictDoc = R"(Reads digits: the class of each image and its probability.
+constexpr const char* kPredictDoc = R"(Returns the digit of each image and its probability.
 
 Args:
-    images: [N, 28, 28], [N, 1, 28, 28] or [28, 28], a batch of one, of numpy or of anything with DLPack or the buffer
-        protocol (a torch.Tensor on the CPU, say): uint8, ink bright on 0, or float32, normalised as `lenslet.normalize`
-        does with the model's `normalization`. Contiguous arrays are read in place; others are copied part by part.
-        N may be 0.
-    plan, backend, math: Override what the model was loaded with, for this call. A plan comes with its own choice of
-        backends unless `backend` is given too; a plan's file is read once.
+    images: [N, 28, 28], [N, 1, 28, 28], or [28, 28] for one image. A NumPy array, or any object with DLPack or the
+        buffer protocol, such as a torch.Tensor on the CPU. uint8, ink bright on 0; or float32, normalised by
+        `lenslet.normalize` with the model's `normalization`. Contiguous arrays are read in place, others are copied
+        in parts. N may be 0.
+    plan, backend, math: Override the model's options for this call. A plan has its own choice of backends, unless
+        `backend` is given too. A plan's file is read once.
 
 Returns:
     Prediction(labels int32 [N], probabilities float32 [N]).
 
 Raises:
-    TypeError: `images` is no array, or of another type.
-    ValueError: `images` has another shape, or lies in the memory of a GPU.
+    TypeError: `images` is no array, or has another type.
+    ValueError: `images` has another shape, or is in the memory of a GPU.
     UsageError, UnavailableError, OutOfMemoryError: As for `load`.
     DeviceError: The GPU failed.)";
 
-constexpr const char* kLogitsDoc = R"(The 10 values of each image before softmax, float32 [N, 10].
+constexpr const char* kLogitsDoc = R"(Returns the 10 values of each image before softmax, float32 [N, 10].
 
 Arguments and errors are those of `predict`.)";
 
@@ -176,18 +176,18 @@ constexpr const char* kProfileDoc = R"(Times one pass of `batch` random images, 
 
 Args:
     batch: Images in the pass, 1 to 1,048,576.
-    min_time_ms: Measures for at least that long, up to 600,000.
+    min_time_ms: Least time to measure, up to 600,000.
     plan, backend, math: As for `predict`.
 
 Returns:
-    A dict with "device", "plan", "batch", "total_ns" (a pass without the events between layers) and "layers", which
-    maps each layer's name, in order, to its "backend", "math", "median_ns", "p10_ns" and "p90_ns". A fused plan has
+    A dict with "device", "plan", "batch", "total_ns" (a pass without events between the layers) and "layers". These
+    map each layer's name, in order, to its "backend", "math", "median_ns", "p10_ns" and "p90_ns". A fused plan has
     one layer, "lenet5".)";
 
 constexpr const char* kPlanDoc =
-    R"(The plan that a pass of `batch` images takes for bytes in and predictions out, as a dict.
+    R"(Returns the plan of a pass of `batch` images with bytes in and predictions out, as a dict.
 
-Written with `json.dump`, it is a file for `plan=`. Arguments are those of `profile`.)";
+Save it with `json.dump` to get a file for `plan=`. The arguments are those of `profile`.)";
 
 [[noreturn]] nb::object refuse_pickling(const SharedModel&) {
   throw nb::type_error(
@@ -264,7 +264,7 @@ void add_model(nb::module_& module) {
             return nb::make_tuple(self.normalization().mean(), self.normalization().std());
           },
           nb::sig("def normalization(self) -> tuple[float, float]"),
-          "Mean and std that these weights want pixels normalised with: their file's, else MNIST's.")
+          "Mean and std to normalise pixels with for these weights: those of their file, else MNIST's.")
       .def("__repr__", &describe)
       .def("__reduce__", &refuse_pickling, nb::sig("def __reduce__(self) -> typing.NoReturn"));
 }

@@ -37,30 +37,30 @@ nb::object normalize(nb::handle images, double mean, double std) {
 }
 
 constexpr const char* kNormalizeDoc =
-    R"(Pixels as the network reads them: (x / 255 - mean) / std, each step rounded to float32.
+    R"(Normalises pixels for the network: (x / 255 - mean) / std, each step rounded to float32.
 
 Args:
-    images: uint8, of any shape and kind that `Model.predict` takes.
-    mean, std: MNIST's, which the built-in weights want; for others `normalize(images, *model.normalization)`.
+    images: uint8, in any shape and kind of array that `Model.predict` accepts.
+    mean, std: MNIST's by default, for the built-in weights. For others: `normalize(images, *model.normalization)`.
 
 Returns:
     float32 of the same shape.
 
 Raises:
     TypeError, ValueError: As for `Model.predict`.
-    UsageError: A mean or std that is not finite, or a std that is not above 0.)";
+    UsageError: The mean or std is not finite, or the std is not above 0.)";
 
 constexpr const char* kNumThreadsDoc =
-    R"(Threads that the CPU side uses: LENSLET_NUM_THREADS, else the cores this process may run on.)";
+    R"(Returns the number of CPU threads: LENSLET_NUM_THREADS, else the cores that the process may run on.)";
 
 constexpr const char* kSetNumThreadsDoc =
-    R"(Sets the number of threads of the CPU side, for all models, once no call computes.
+    R"(Sets the number of CPU threads for all models, as soon as no call computes.
 
 Args:
     count: 1 to 1,024.
 
 Raises:
-    UsageError: Another number.)";
+    UsageError: The number is out of range.)";
 
 }  // namespace
 }  // namespace lenslet::python

@@ -12,7 +12,7 @@ namespace {
 
 using Softmax = LayerTest;
 
-// The largest class may be any, also the last of those beyond whole vectors.
+// Any class may be the largest, also the last in the tail behind whole vectors.
 TEST_F(Softmax, SubtractsTheLargestWhereverItIs) {
   for (const int64_t classes : {3, 10, 17, 33}) {
     for (int64_t largest = 0; largest < classes; ++largest) {

@@ -1,4 +1,4 @@
-// Runs a program as a user's shell would, and tells everything that can be seen of it from outside.
+// Runs a program as a user's shell does, and returns everything visible from outside.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct ProgramOptions {
   std::map<std::string, std::string> environment;  // added to this process's
   std::vector<std::string> unset;                  // taken from it
   std::string folder;                              // to run in; empty: this one
-  bool keep_stdin_open = false;                    // nothing comes through the pipe, and it does not end
+  bool keep_stdin_open = false;                    // the pipe stays open without data
   std::vector<int> ignored_signals;                // as under nohup
   std::string started_as;                          // argv[0]; empty: the program's path
   std::string append_output_to;                    // standard output is this file, as after >>

@@ -17,7 +17,7 @@ constexpr int64_t kFewestSamples = 1024;
 constexpr int kEdge = 40;          // outputs next to an edge that are judged: more than a tile's row
 constexpr double kUnit = 0x1p-24;  // unit roundoff of fp32
 
-/// Where element i of n comes from, said without the kernels' arithmetic: -1 is zero.
+/// The source of element i of n, computed otherwise than in the kernels; -1 is zero.
 int64_t source(int64_t i, int64_t n, Boundary boundary) {
   while (i < 0 || i >= n) {
     if (boundary == Boundary::kZero) return -1;
@@ -83,7 +83,7 @@ std::vector<size_t> StencilTask::chosen() const {
     for (int64_t i = 0; i < count; ++i) indices.push_back(static_cast<size_t>(i));
     return indices;
   }
-  // Next to the edges every position of the filter over them; corners among them.
+  // Next to the edges and corners: every position of the filter across them.
   const auto near_edge = [](int64_t i, int64_t n) { return i < kEdge || i >= n - kEdge; };
   for (int64_t row = 0; row < height; ++row) {
     if (height > 1 && !near_edge(row, height)) continue;
@@ -131,7 +131,7 @@ const std::vector<StencilTask::Sample>& StencilTask::samples(int round, Boundary
 }
 
 Verdict StencilTask::judge(int round, Boundary boundary, const std::vector<float>& y, Stream& stream) {
-  // |error| <= ((1 + u)^terms - 1) * sum of |w| * |x|, in whatever order the sums are taken (N. Higham, "Accuracy and
+  // |error| <= ((1 + u)^terms - 1) * sum of |w| * |x|, in any order of summation (N. Higham, "Accuracy and
   // Stability of Numerical Algorithms", 2nd ed., 2002, section 3.1). Integers stay below 2^24: 4095 terms of up to 16.
   const double growth = std::expm1(1.01 * kUnit * stencil_.filter_size());
   const bool exact = fill_ == reference::Fill::kIntegers;

@@ -20,9 +20,9 @@ struct StreamsRequest {
   std::function<void(Pipeline&)> after;  // called when all is measured; may be empty
 };
 
-/// A row for each number of streams: the host's time of the whole batch, and the three kinds of parts alone by events.
-/// Each lane passes what every contender has to (apps/measuring/distrust.h), before and after; so does each way from
-/// host to host, whose timed passes are judged as well. Throws DeviceError where the device is lost.
+/// One row per number of streams: the whole batch by the host's clock, and its three kinds of parts alone by events.
+/// Each lane must pass the checks of every contender (apps/measuring/distrust.h), before and after. So must each pass
+/// from host to host; the timed ones are verified too. Throws DeviceError if the device is lost.
 std::vector<ResultRow> bench_streams(const StreamsRequest& request, BenchSession& session);
 
 }  // namespace lenslet
