@@ -2,15 +2,13 @@
 // and says with which code and words it has to end.
 #pragma once
 
-#include <gtest/gtest.h>
+#include "tests/cli/fixture_files.h"
 
 namespace lenslet::test {
 
-constexpr int kOk = 0, kCheckFailed = 1, kUsage = 2, kData = 3, kUnavailable = 4, kMemory = 6, kOutput = 7;
-
 struct BadInput {
   const char* name;
-  /// Program and arguments with blanks between them, {dir} and the rest of expand() (fixture_files.h) replaced.
+  /// As run_line() takes it.
   const char* command;
   int exit_code;
   /// What the one line on standard error has to say, separated by '|'; for kOk, what either stream has to.

@@ -8,7 +8,6 @@
 
 #include "framework/device.h"
 #include "tests/cli/bad_input.h"
-#include "tests/cli/fixture_files.h"
 
 namespace lenslet::test {
 namespace {
@@ -74,13 +73,6 @@ std::string last_line(const std::string& text) {
   return end == std::string::npos ? text : text.substr(end + 1);
 }
 
-void expect_fragments(const BadInput& bad, const std::string& text) {
-  std::istringstream fragments(expand(bad.fragments));
-  for (std::string fragment; std::getline(fragments, fragment, '|');) {
-    EXPECT_NE(text.find(fragment), std::string::npos) << "'" << fragment << "' is not in: " << text;
-  }
-}
-
 }  // namespace
 
 std::ostream& operator<<(std::ostream& out, const BadInput& bad) { return out << bad.command; }
@@ -88,17 +80,14 @@ std::ostream& operator<<(std::ostream& out, const BadInput& bad) { return out <<
 std::string name_of(const testing::TestParamInfo<BadInput>& info) { return info.param.name; }
 
 void expect_row(const BadInput& bad) {
-  const std::string command = bad.command;
+  const std::string command = in_full(bad.command), program = command.substr(0, command.find(' '));
   const bool disks =
       command.find("{dir}/full") != std::string::npos || command.find("{dir}/read_only") != std::string::npos;
   if (disks && !mount_disks().empty()) GTEST_SKIP() << mount_disks();
   if (std::string(bad.circumstances).find("stdin:terminal") != std::string::npos && !has_terminals()) {
     GTEST_SKIP() << "no pseudo terminal can be opened here";
   }
-  const std::string program = command.substr(0, command.find(' '));
-  const std::string arguments = command.substr(std::min(command.size(), program.size() + 1));
-  ASSERT_TRUE(program == "lenslet" || program == "convbench") << program;
-  const ProgramRun run = (program == "lenslet" ? lenslet : convbench)(arguments, options_of(bad));
+  const ProgramRun run = run_line(command, options_of(bad));
   if (run.exit_code == ProgramRun::kNoRights) GTEST_SKIP() << "root cannot give up its rights here";
   EXPECT_FALSE(run.timed_out);
   EXPECT_EQ(run.signal, 0) << run.err;
@@ -110,14 +99,14 @@ void expect_row(const BadInput& bad) {
   expect_nothing_temporary();
   if (bad.exit_code == kOk) {
     EXPECT_TRUE(run.err.empty()) << run.err;
-    expect_fragments(bad, run.out + run.err);
+    expect_words(run.out + run.err, expand(bad.fragments));
     return;
   }
   const std::string said = text_goes_to_stderr(command) ? last_line(run.err) : run.err;
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << "one line, found: " << said;
   EXPECT_EQ(said.rfind(program + ": error: ", 0), 0u) << said;
   EXPECT_LT(said.size(), kLongestLine);
-  expect_fragments(bad, said);
+  expect_words(said, expand(bad.fragments));
   if (limits_apply() && (bad.exit_code == kUsage || bad.exit_code == kData)) {
     EXPECT_LT(run.max_rss_kib, kMostKib);
     EXPECT_LT(run.cpu_seconds, kMostCpuSeconds);
@@ -131,30 +120,22 @@ TEST(BadInput, TheRestOfABatchGoesOn) {
   ProgramOptions options;
   options.drop_file_rights = true;
   options.standard_input = "no picture";
-  const ProgramRun run = lenslet(
-      "classify --device cpu --json {dir}/out/batch.json {dir}/mixed {dir}/bad/unreadable.pgm {long} "
-      "{dir}/none.png - "
+  const ProgramRun run = run_line(
+      "{classify} --json {dir}/out/batch.json {dir}/mixed {dir}/bad/unreadable.pgm {long} {dir}/none.png - "
       "{dir}/gz_bomb/t10k-images-idx3-ubyte.gz {dir}/nothing {dir}/odd/-dash.pgm",
       options);
   if (run.exit_code == ProgramRun::kNoRights) GTEST_SKIP() << "root cannot give up its rights here";
-  EXPECT_EQ(run.exit_code, kData) << run.err;
-  for (const char* read : {"1.pgm: 1", "3.pgm: 1", "5.pgm: 1", "-dash.pgm: 1"}) {
-    EXPECT_NE(run.out.find(read), std::string::npos) << run.out;
-  }
-  EXPECT_EQ(std::count(run.out.begin(), run.out.end(), '\n'), 4) << run.out;
-  EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 8) << run.err;
-  for (const char* refused :
-       {"2.png", "4.pgm", "unreadable.pgm", "xxx", "none.png", "standard input", "gz_bomb", "/nothing"}) {
-    EXPECT_NE(run.err.find(refused), std::string::npos) << refused << " is not in: " << run.err;
-  }
+  expect_run(run, kData, "1.pgm: 1|3.pgm: 1|5.pgm: 1|-dash.pgm: 1",
+             "2.png|4.pgm|unreadable.pgm|xxx|none.png|standard input|gz_bomb|/nothing");
+  EXPECT_EQ(count_lines(run.out), 4) << run.out;
+  EXPECT_EQ(count_lines(run.err), 8) << run.err;
 }
 
 TEST(BadInput, ADiskThatFillsUpKeepsTheEarlierFile) {
   if (!mount_disks().empty()) GTEST_SKIP() << mount_disks();
   const std::string file = fixture_folder() + "/full/old.json";
   ASSERT_EQ(std::filesystem::file_size(file), 14u);
-  EXPECT_EQ(lenslet("classify --device cpu --json " + file + " {dir}/many/t10k-images-idx3-ubyte").exit_code,
-            kOutput);
+  expect_run(run_line("{classify} {dir}/many/t10k-images-idx3-ubyte --json " + file), kOutput);
   EXPECT_EQ(std::filesystem::file_size(file), 14u);
   expect_nothing_temporary();
 }
@@ -169,13 +150,12 @@ TEST(BadInput, AFolderOfManyFilesTakesLittleMemory) {
     std::filesystem::create_symlink(fixture_folder() + "/pics/one.pgm",
                                     folder + "/" + std::to_string(i) + ".pgm");
   }
-  const long few = lenslet("classify --device cpu --threads 2 --csv {dir}/out/f.csv {dir}/odd").max_rss_kib;
+  const std::string line = "{classify} --threads 2 --csv {dir}/out/f.csv ";
+  const long few = run_line(line + "{dir}/odd").max_rss_kib;
   ProgramOptions options;
   options.timeout_s = 600;
-  const ProgramRun run =
-      lenslet("classify --device cpu --threads 2 --csv {dir}/out/f.csv " + folder, options);
-  EXPECT_EQ(run.exit_code, kOk) << run.err;
-  EXPECT_EQ(std::count(run.out.begin(), run.out.end(), '\n'), files);
+  const ProgramRun run = expect_run(run_line(line + folder, options), kOk);
+  EXPECT_EQ(count_lines(run.out), files);
   constexpr double kKibOfAName = 0.2, kSlackKib = 2048;
   if (limits_apply()) {
     EXPECT_LT(static_cast<double>(run.max_rss_kib - few), kSlackKib + kKibOfAName * files);
@@ -188,12 +168,10 @@ TEST(BadInput, AProblemThatDoesNotFitIsAMemoryErrorBeforeAnythingIsAllocated) {
   // Every tensor just below 2^31 elements, three copies of each: 60 GiB.
   if (static_cast<double>(free_memory_bytes(Device::cpu())) > 60 * kGib)
     GTEST_SKIP() << "this machine has room for the largest problem";
-  for (const ProgramRun& run : {lenslet("backends --device cpu --problem mb32767ic65535ih1oc32767kh1")}) {
-    EXPECT_EQ(run.exit_code, kMemory) << run.err;
-    EXPECT_NE(run.err.find("are free"), std::string::npos) << run.err;
-    if (limits_apply()) {
-      EXPECT_LT(run.max_rss_kib, kMostKib);
-    }
+  const ProgramRun run =
+      expect_run(run_line("{problem} mb32767ic65535ih1oc32767kh1"), kMemory, "", "are free");
+  if (limits_apply()) {
+    EXPECT_LT(run.max_rss_kib, kMostKib);
   }
 }
 
@@ -201,9 +179,8 @@ TEST(BadInput, ConvbenchRefusesAProblemThatDoesNotFitBeforeItsTensors) {
   // Every tensor just below 2^31 elements, one of each: 24 GiB.
   if (static_cast<double>(free_memory_bytes(Device::cpu())) > 23 * kGib)
     GTEST_SKIP() << "this machine may have room for the largest problem";
-  const ProgramRun run = convbench("run --device cpu --backend direct --problem mb46340ic46340ih1oc46340kh1");
-  EXPECT_EQ(run.exit_code, kMemory) << run.err;
-  EXPECT_NE(run.err.find("are free"), std::string::npos) << run.err;
+  const ProgramRun run =
+      expect_run(run_line("{bench} mb46340ic46340ih1oc46340kh1 --backend direct"), kMemory, "", "are free");
   if (limits_apply()) {
     // It measured the machine's ceilings before.
     EXPECT_LT(static_cast<double>(run.max_rss_kib) * 1024, kGib);
@@ -214,11 +191,9 @@ TEST(BadInput, CudaWithoutGpuSaysWhy) {
   if (cuda_status().usable) GTEST_SKIP() << "this machine has a usable GPU";
   if (std::getenv("LENSLET_TEST_PREFIX"))
     GTEST_SKIP() << "the programs may be of another kind than this build";
-  for (const auto& run : {lenslet("eval --data {dir}/data --device cuda"), convbench("ladder"),
-                          convbench("run --problem ic1ih8oc1kh1 --device cuda"), convbench("reproduce b")}) {
-    EXPECT_EQ(run.exit_code, kUnavailable);
-    EXPECT_NE(run.err.find(cuda_status().reason), std::string::npos) << run.err;
-  }
+  for (const char* line : {"lenslet eval --data {dir}/data --device cuda", "convbench ladder",
+                           "convbench reproduce b", "convbench run --problem ic1ih8oc1kh1 --device cuda"})
+    expect_run(run_line(line), kUnavailable, "", cuda_status().reason);
 }
 
 }  // namespace lenslet::test

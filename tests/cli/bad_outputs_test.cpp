@@ -1,74 +1,56 @@
 // Where results go: disks that are full or read-only, folders, standard output.
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "tests/cli/bad_input.h"
-#include "tests/cli/fixture_files.h"
 
 namespace lenslet::test {
 namespace {
 
 constexpr BadInput kOutputs[] = {
-    {"json_in_no_folder", "lenslet eval --device cpu --data {dir}/data --json {dir}/no/such/x.json", kOutput,
-     "x.json"},
-    {"json_is_folder", "lenslet eval --device cpu --data {dir}/data --json {dir}/out", kOutput, "out"},
-    {"csv_full", "lenslet eval --device cpu --data {dir}/data --csv /dev/full", kOutput, "/dev/full"},
-    {"logits_full", "lenslet eval --device cpu --data {dir}/data --logits /dev/full", kOutput, "/dev/full"},
-    {"trace_full", "lenslet profile --device cpu --min-time-ms 1 --warmup-ms 0 --cache hot --trace /dev/full",
-     kOutput, "/dev/full"},
-    {"plan_full", "lenslet eval --device cpu --data {dir}/data --save-plan /dev/full", kOutput, "/dev/full"},
-    {"classify_json_full", "lenslet classify --device cpu {dir}/pics/one.pgm --json /dev/full", kOutput,
-     "/dev/full"},
-    {"standard_output_full", "lenslet eval --device cpu --data {dir}/data --json -", kOutput,
-     "standard output|No space left", "stdout:full"},
+    {"json_in_no_folder", "{eval} --json {dir}/no/such/x.json", kOutput, "x.json"},
+    {"json_is_folder", "{eval} --json {dir}/out", kOutput, "out"},
+    {"csv_full", "{eval} --csv /dev/full", kOutput, "/dev/full"},
+    {"logits_full", "{eval} --logits /dev/full", kOutput, "/dev/full"},
+    {"trace_full", "lenslet profile --device cpu {quick} --trace /dev/full", kOutput, "/dev/full"},
+    {"plan_full", "{eval} --save-plan /dev/full", kOutput, "/dev/full"},
+    {"classify_json_full", "{classify} {dir}/pics/one.pgm --json /dev/full", kOutput, "/dev/full"},
+    {"standard_output_full", "{eval} --json -", kOutput, "standard output|No space left", "stdout:full"},
     {"version_into_full", "lenslet --version", kOutput, "standard output|No space left", "stdout:full"},
     {"help_into_full", "lenslet eval --help", kOutput, "standard output|No space left", "stdout:full"},
-    {"standard_output_closed", "lenslet classify --device cpu {dir}/pics/one.pgm --csv {dir}/out/closed.csv",
-     kOutput, "standard output", "stdout:closed"},
-    {"json_to_closed_output", "lenslet eval --device cpu --data {dir}/data --json -", kOutput,
+    {"standard_output_closed", "{classify} {dir}/pics/one.pgm --csv {dir}/out/closed.csv", kOutput,
      "standard output", "stdout:closed"},
-    {"json_on_full_disk", "lenslet eval --device cpu --data {dir}/data --json {dir}/full/old.json", kOutput,
-     "full/old.json|No space left"},
-    {"logits_on_full_disk", "lenslet eval --device cpu --data {dir}/data --logits {dir}/full/x.npy", kOutput,
-     "full/x.npy|No space left"},
-    {"sheet_on_full_disk", "lenslet eval --device cpu --data {dir}/data --contact-sheet {dir}/full/x.png",
-     kOutput, "full/x.png|No space left"},
+    {"json_to_closed_output", "{eval} --json -", kOutput, "standard output", "stdout:closed"},
+    {"json_on_full_disk", "{eval} --json {dir}/full/old.json", kOutput, "full/old.json|No space left"},
+    {"logits_on_full_disk", "{eval} --logits {dir}/full/x.npy", kOutput, "full/x.npy|No space left"},
+    {"sheet_on_full_disk", "{eval} --contact-sheet {dir}/full/x.png", kOutput, "full/x.png|No space left"},
     {"classify_on_full_disk",
-     "lenslet classify --device cpu {dir}/many/t10k-images-idx3-ubyte --limit 2000 --csv {dir}/full/x.csv",
-     kOutput, "full/x.csv|No space left"},
-    {"trace_on_full_disk",
-     "lenslet profile --device cpu --min-time-ms 1 --warmup-ms 0 --cache hot --trace {dir}/full/x.json",
-     kOutput, "full/x.json|No space left"},
+     "{classify} {dir}/many/t10k-images-idx3-ubyte --limit 2000 --csv {dir}/full/x.csv", kOutput,
+     "full/x.csv|No space left"},
+    {"trace_on_full_disk", "lenslet profile --device cpu {quick} --trace {dir}/full/x.json", kOutput,
+     "full/x.json|No space left"},
     {"doctor_on_full_disk", "lenslet backends --device cpu --json {dir}/full/x.json", kOutput,
      "full/x.json|No space left"},
-    {"csv_on_read_only_disk", "lenslet eval --device cpu --data {dir}/data --csv {dir}/read_only/x.csv",
-     kOutput, "read_only/x.csv|Read-only"},
-    {"misses_on_read_only_disk", "lenslet eval --device cpu --data {dir}/data --misses {dir}/read_only/x.csv",
-     kOutput, "read_only/x.csv|Read-only"},
-    {"plan_on_read_only_disk",
-     "lenslet eval --device cpu --data {dir}/data --save-plan {dir}/read_only/plan.json", kOutput,
+    {"csv_on_read_only_disk", "{eval} --csv {dir}/read_only/x.csv", kOutput, "read_only/x.csv|Read-only"},
+    {"misses_on_read_only_disk", "{eval} --misses {dir}/read_only/x.csv", kOutput,
+     "read_only/x.csv|Read-only"},
+    {"plan_on_read_only_disk", "{eval} --save-plan {dir}/read_only/plan.json", kOutput,
      "read_only/plan.json|Read-only"},
     {"classify_on_read_only_disk",
-     "lenslet classify --device cpu {dir}/many/t10k-images-idx3-ubyte --limit 2000 --csv "
-     "{dir}/read_only/x.csv",
-     kOutput, "read_only/x.csv|Read-only"},
+     "{classify} {dir}/many/t10k-images-idx3-ubyte --limit 2000 --csv {dir}/read_only/x.csv", kOutput,
+     "read_only/x.csv|Read-only"},
     {"tuned_plan_on_read_only_disk",
      "lenslet tune --device cpu --min-time-ms 1 --warmup-ms 0 --plan fused --save-plan "
      "{dir}/read_only/x.json",
      kOutput, "read_only/x.json|Read-only"},
-    {"json_in_locked_folder", "lenslet eval --device cpu --data {dir}/data --json {dir}/locked/x.json",
-     kOutput, "locked/x.json|Permission denied", "rights:none"},
-    {"json_name_too_long", "lenslet eval --device cpu --data {dir}/data --json {dir}/out/{long}", kOutput,
-     "xxx|too long"},
-    {"json_through_file", "lenslet eval --device cpu --data {dir}/data --json {dir}/pics/one.pgm/x.json",
-     kOutput, "x.json|Not a directory"},
-    {"json_symlink_loop", "lenslet eval --device cpu --data {dir}/data --json {dir}/w/loop", kOutput,
-     "w/loop"},
-    {"json_is_data", "lenslet eval --device cpu --data {dir}/data --json {dir}/data/t10k-images-idx3-ubyte",
-     kUsage, "--data and --json name the same file|t10k-images-idx3-ubyte"},
-    {"misses_is_labels_relative",
-     "lenslet eval --device cpu --data {dir}/data --misses data/../data/t10k-labels-idx1-ubyte", kUsage,
+    {"json_in_locked_folder", "{eval} --json {dir}/locked/x.json", kOutput, "locked/x.json|Permission denied",
+     "rights:none"},
+    {"json_name_too_long", "{eval} --json {dir}/out/{long}", kOutput, "xxx|too long"},
+    {"json_through_file", "{eval} --json {dir}/pics/one.pgm/x.json", kOutput, "x.json|Not a directory"},
+    {"json_symlink_loop", "{eval} --json {dir}/w/loop", kOutput, "w/loop"},
+    {"json_is_data", "{eval} --json {dir}/data/t10k-images-idx3-ubyte", kUsage,
+     "--data and --json name the same file|t10k-images-idx3-ubyte"},
+    {"misses_is_labels_relative", "{eval} --misses data/../data/t10k-labels-idx1-ubyte", kUsage,
      "--data and --misses name the same file"},
     {"csv_is_data_of_environment", "lenslet eval --device cpu --csv {dir}/data/t10k-images-idx3-ubyte",
      kUsage, "LENSLET_MNIST_DIR and --csv name the same file", "LENSLET_MNIST_DIR={dir}/data"},
@@ -81,9 +63,9 @@ constexpr BadInput kOutputs[] = {
     {"trace_is_weights",
      "lenslet profile --device cpu --weights {dir}/w/good.safetensors --trace w/good.safetensors", kUsage,
      "--weights and --trace name the same file"},
-    {"csv_is_a_picture", "lenslet classify --device cpu pics/one.pgm --csv {dir}/pics/one.pgm", kUsage,
+    {"csv_is_a_picture", "{classify} pics/one.pgm --csv {dir}/pics/one.pgm", kUsage,
      "a picture and --csv name the same file"},
-    {"csv_is_a_folders_picture", "lenslet classify --device cpu {dir}/pics --csv {dir}/pics/one.pgm", kUsage,
+    {"csv_is_a_folders_picture", "{classify} {dir}/pics --csv {dir}/pics/one.pgm", kUsage,
      "a picture and --csv name the same file"},
     {"json_is_problems",
      "convbench run --device cpu --problems {dir}/problems/good.txt --json "
@@ -93,18 +75,13 @@ constexpr BadInput kOutputs[] = {
      "convbench run --device cpu --problems {dir}/problems/good.txt --json {dir}/out/x.json --report "
      "problems/good.txt",
      kUsage, "--problems and --report name the same file"},
-    {"two_outputs_through_a_dangling_link",
-     "lenslet eval --device cpu --data {dir}/data --json {dir}/out/made.json --csv {dir}/out/dangling",
+    {"two_outputs_through_a_dangling_link", "{eval} --json {dir}/out/made.json --csv {dir}/out/dangling",
      kUsage, "--json and --csv name the same file|out/dangling"},
-    {"two_dangling_links",
-     "lenslet classify --device cpu {dir}/pics/one.pgm --json out/dangling --csv {dir}/out/dangling_too",
+    {"two_dangling_links", "{classify} {dir}/pics/one.pgm --json out/dangling --csv {dir}/out/dangling_too",
      kUsage, "--json and --csv name the same file|out/dangling_too"},
-    {"dangling_link_and_linked_folder",
-     "convbench run --device cpu --problem ic1ih8oc1kh1 --json {dir}/out/here/made.json --report "
-     "{dir}/out/dangling",
+    {"dangling_link_and_linked_folder", "{run} --json {dir}/out/here/made.json --report {dir}/out/dangling",
      kUsage, "--json and --report name the same file|out/dangling"},
-    {"two_outputs_are_standard_output",
-     "lenslet eval --device cpu --data {dir}/data --json - --csv /dev/stdout", kUsage,
+    {"two_outputs_are_standard_output", "{eval} --json - --csv /dev/stdout", kUsage,
      "only one output can be '-'"},
 };
 
@@ -112,41 +89,66 @@ INSTANTIATE_TEST_SUITE_P(Outputs, BadInputTest, testing::ValuesIn(kOutputs), nam
 
 // Each command tells people about its model or device before it measures: one that has said nothing has measured nothing.
 TEST(BadInput, AnOutputInNoFolderIsRefusedBeforeAnythingIsMeasured) {
-  const auto refused = [](const ProgramRun& run, const std::string& command) {
-    EXPECT_EQ(run.exit_code, kOutput) << command << ": " << run.err;
-    EXPECT_NE(run.err.find("/no/x.png: cannot be written: No such file or directory"), std::string::npos)
-        << command << ": " << run.err;
+  for (const std::string command : {"lenslet profile --json",
+                                    "lenslet profile --csv",
+                                    "lenslet profile --trace",
+                                    "lenslet profile --save-plan",
+                                    "lenslet tune --save-plan",
+                                    "lenslet tune --json",
+                                    "lenslet tune --csv",
+                                    "lenslet backends --json",
+                                    "lenslet backends --csv",
+                                    "lenslet doctor --json",
+                                    "lenslet bench --json",
+                                    "{eval} --json",
+                                    "{eval} --csv",
+                                    "{eval} --misses",
+                                    "{eval} --logits",
+                                    "{eval} --contact-sheet",
+                                    "{eval} --save-plan",
+                                    "{classify} {dir}/pics/one.pgm --json",
+                                    "{run} --json",
+                                    "{run} --csv",
+                                    "{run} --json {dir}/out/r.json --report",
+                                    "convbench separable --json",
+                                    "{filter} --output"}) {
+    const std::string device = command[0] == '{' ? "" : " --device cpu";
+    const ProgramRun run = expect_run(run_line(command + " {dir}/no/x.png" + device), kOutput, "",
+                                      "/no/x.png: cannot be written: No such file or directory");
     EXPECT_EQ(run.out, "") << command;
-  };
-  for (const std::string command :
-       {"profile --json", "profile --csv", "profile --trace", "profile --save-plan", "tune --save-plan",
-        "tune --json", "tune --csv", "backends --json", "backends --csv", "doctor --json", "bench --json",
-        "eval --data {dir}/data --json", "eval --data {dir}/data --csv", "eval --data {dir}/data --misses",
-        "eval --data {dir}/data --logits", "eval --data {dir}/data --contact-sheet",
-        "eval --data {dir}/data --save-plan", "classify {dir}/pics/one.pgm --json"}) {
-    refused(lenslet(command + " {dir}/no/x.png --device cpu"), command);
-  }
-  for (const std::string command : {"run --problem ic1ih8oc1kh1 --json", "run --problem ic1ih8oc1kh1 --csv",
-                                    "run --problem ic1ih8oc1kh1 --json {dir}/out/r.json --report",
-                                    "separable --json", "filter --input {dir}/kinds/rgb.png --output"}) {
-    refused(convbench(command + " {dir}/no/x.png --device cpu"), command);
   }
 }
 
 TEST(BadInput, ACommandThatFailsLaterLeavesTheEarlierFiles) {
   const std::string file = fixture_folder() + "/out/earlier.json", before = "of an earlier run\n";
   std::ofstream(file) << before;
-  EXPECT_EQ(lenslet("eval --device cpu --data {dir}/nothing --json " + file).exit_code, kData);
-  EXPECT_EQ(
-      lenslet("tune --device cpu --plan layered --backend conv1=nonesuch --save-plan " + file).exit_code,
-      kUsage);
-  EXPECT_EQ(lenslet("profile --device cpu --weights {dir}/none --trace " + file).exit_code, kData);
-  EXPECT_EQ(convbench("filter --device cpu --input {dir}/kinds/rgb.png --backend nonesuch --json " + file)
-                .exit_code,
-            kUsage);
-  std::ifstream stream(file);
-  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(stream), {}), before);
+  expect_run(run_line("{eval_of}/nothing --json " + file), kData);
+  expect_run(lenslet("tune --device cpu --plan layered --backend conv1=nonesuch --save-plan " + file),
+             kUsage);
+  expect_run(lenslet("profile --device cpu --weights {dir}/none --trace " + file), kData);
+  expect_run(run_line("{filter} --backend nonesuch --json " + file), kUsage);
+  EXPECT_EQ(read_text(file), before);
   std::filesystem::remove(file);
+}
+
+TEST(BadInput, AClosedOutputTouchesNoFile) {
+  ProgramOptions options;
+  options.output = ProgramOptions::Output::kClosed;
+  expect_run(run_line("{classify} {dir}/pics/one.pgm --csv {dir}/out/untouched.csv", options), kOutput);
+  EXPECT_FALSE(std::filesystem::exists(expand("{dir}/out/untouched.csv")));
+}
+
+TEST(BadInput, NoTerminalNoControlCharacters) {
+  const ProgramRun run = expect_run(run_line("{eval_of}/many"), kOk);
+  EXPECT_EQ((run.out + run.err).find_first_of("\r\x1b"), std::string::npos);
+}
+
+TEST(BadInput, AReaderThatGoesAwayIsNoNoise) {
+  ProgramOptions options;
+  options.output = ProgramOptions::Output::kReadOneLineThenClose;
+  const ProgramRun run =
+      expect_run(run_line("{classify} {dir}/many/t10k-images-idx3-ubyte", options), kOutput);
+  EXPECT_TRUE(run.err.empty()) << run.err;
 }
 
 }  // namespace

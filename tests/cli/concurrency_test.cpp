@@ -1,12 +1,8 @@
 // Several programs write one file at the same time: whoever reads it at any moment finds a whole one.
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "tests/cli/fixture_files.h"
@@ -15,11 +11,6 @@ namespace lenslet::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string read_bytes(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
@@ -50,11 +41,7 @@ class ConcurrencyTest : public testing::TestWithParam<Shared> {
     fs::remove_all(out_);
     fs::create_directories(out_);
   }
-  ProgramRun run(std::string line) const {
-    for (size_t at; (at = line.find("{out}")) != std::string::npos;) line.replace(at, 5, out_);
-    const size_t blank = line.find(' ');
-    return (line.substr(0, blank) == "lenslet" ? lenslet : convbench)(line.substr(blank + 1), {});
-  }
+  ProgramRun run(const std::string& line) const { return run_line(expand(line, {{"{out}", out_}})); }
   std::string out_;
 };
 
@@ -77,7 +64,7 @@ TEST_P(ConcurrencyTest, ReadersSeeWholeFiles) {
   while (writing > 0) {
     for (const char* name : GetParam().files) {
       if (!fs::exists(out_ + "/" + name)) continue;
-      const std::string bytes = read_bytes(out_ + "/" + name);
+      const std::string bytes = read_text(out_ + "/" + name);
       ++reads;
       if (whole(name, bytes) || broken++ > 0) continue;
       first_broken = std::string(name) + ": " + bytes;
@@ -93,7 +80,7 @@ TEST_P(ConcurrencyTest, ReadersSeeWholeFiles) {
   size_t files = 0;
   for (const auto& entry : fs::directory_iterator(out_)) {
     const std::string name = entry.path().filename().string();
-    EXPECT_TRUE(whole(name, read_bytes(entry.path().string()))) << name;
+    EXPECT_TRUE(whole(name, read_text(entry.path().string()))) << name;
     ++files;
   }
   EXPECT_EQ(files, GetParam().files.size());
@@ -101,29 +88,24 @@ TEST_P(ConcurrencyTest, ReadersSeeWholeFiles) {
 
 const Shared kShared[] = {
     {"eval",
-     "lenslet eval --device cpu --threads 1 --data {dir}/data --json {out}/r.json --csv {out}/r.csv --misses "
-     "{out}/m.csv "
-     "--logits {out}/l.npy --contact-sheet {out}/s.png --save-plan {out}/p.json",
+     "{eval} --threads 1 --json {out}/r.json --csv {out}/r.csv --misses {out}/m.csv --logits {out}/l.npy "
+     "--contact-sheet {out}/s.png --save-plan {out}/p.json",
      {"r.json", "r.csv", "m.csv", "l.npy", "s.png", "p.json"},
      3,
      2},
     {"classify",
-     "lenslet classify --device cpu --threads 1 --limit 5000 --json {out}/r.json --csv {out}/r.csv "
+     "{classify} --threads 1 --limit 5000 --json {out}/r.json --csv {out}/r.csv "
      "{dir}/many/t10k-images-idx3-ubyte",
      {"r.json", "r.csv"},
      4,
      4},
     {"profile",
-     "lenslet profile --device cpu --threads 1 --cache hot --warmup-ms 0 --min-time-ms 1 --trace "
-     "{out}/t.json --json "
-     "{out}/r.json",
+     "lenslet profile --device cpu --threads 1 {quick} --trace {out}/t.json --json {out}/r.json",
      {"t.json", "r.json"},
      2,
      1},
     {"report",
-     "convbench run --device cpu --threads 1 --problem ic1ih8oc1kh1 --backend direct --cache hot --warmup-ms "
-     "0 "
-     "--min-time-ms 1 --json {out}/r.json --csv {out}/r.csv --report {out}/r.html",
+     "{measure} --threads 1 --json {out}/r.json --csv {out}/r.csv --report {out}/r.html",
      {"r.json", "r.csv", "r.html"},
      2,
      1},
@@ -140,30 +122,26 @@ TEST(Resume, TwoRunsDoNotShareAFile) {
   const std::string link = file + ".link";  // to a name that the first run has not made yet
   fs::create_symlink("both.json", link);
   const std::string line =
-      "run --device cpu --threads 1 --backend direct --cache hot --warmup-ms 0 --resume --json ";
+      "convbench run --device cpu --threads 1 --backend direct --cache hot --warmup-ms 0 --resume --json ";
   const std::string short_run = " --min-time-ms 1 --problem ic1ih9oc1kh1";
   ProgramRun first;
   std::thread other([&] {
     ProgramOptions options;
     options.interrupt_after_s = 6;
-    first = convbench(line + file + " --min-time-ms 3600000 --problem ic64ih64oc64kh3", options);
+    first = run_line(line + file + " --min-time-ms 3600000 --problem ic64ih64oc64kh3", options);
   });
   for (int i = 0; i < 400 && !fs::exists(file + ".lenslet-lock"); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_TRUE(fs::exists(file + ".lenslet-lock"));
   for (const std::string& name : {file, link}) {
-    const ProgramRun second = convbench(line + name + short_run);
-    EXPECT_EQ(second.exit_code, 7) << second.out;
-    EXPECT_NE(second.err.find(name + ": another run with --resume"), std::string::npos) << second.err;
+    expect_run(run_line(line + name + short_run), kOutput, "", name + ": another run with --resume");
   }
   other.join();
-  EXPECT_EQ(first.exit_code, 130) << first.err;
+  expect_run(first, kInterrupted);
   EXPECT_FALSE(fs::exists(file + ".lenslet-lock"));
   // The lock of a run that was killed holds nobody up.
   std::ofstream(file + ".lenslet-lock") << "";
-  const ProgramRun third = convbench(line + file + short_run);
-  EXPECT_NE(third.err.find("min_time_ms"), std::string::npos)
-      << third.err;  // other settings: it read the file
+  expect_words(run_line(line + file + short_run).err, "min_time_ms");  // other settings: it read the file
   EXPECT_FALSE(fs::exists(file + ".lenslet-lock"));
 }
 

@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <sstream>
 #include <stdexcept>
 
 #include "tests/cli/fixture_parts.h"
@@ -50,11 +49,21 @@ class Folder {
   std::string path_;
 };
 
-void replace_all(std::string& text, const std::string& what, const std::string& by) {
-  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size())) {
-    text.replace(at, what.size(), by);
-  }
-}
+// What many command lines begin with or contain.
+const Names kBeginnings = {
+    {"{weights}", "{eval} --weights {dir}/w"},
+    {"{eval}", "{eval_of}/data"},
+    {"{eval_of}", "lenslet eval --device cpu --data {dir}"},
+    {"{classify}", "lenslet classify --device cpu"},
+    {"{problem}", "lenslet backends --device cpu --problem"},
+    {"{measure}", "{run} --backend direct {quick}"},
+    {"{run}", "{bench} ic1ih8oc1kh1"},
+    {"{bench}", "convbench run --device cpu --problem"},
+    {"{compare}", "convbench compare {dir}/results"},
+    {"{filter}", "convbench filter --device cpu --input {dir}/kinds/rgb.png"},
+    {"{quick}", "--min-time-ms 1 --warmup-ms 0 --cache hot"},
+    {"{results}", "{dir}/results"},
+};
 
 bool put(const char* path, const std::string& text) {
   std::ofstream file(path);
@@ -101,15 +110,6 @@ std::string mount_both() {
   return {};
 }
 
-ProgramRun run(const std::string& name, const std::string& arguments, ProgramOptions& options) {
-  std::vector<std::string> command = {program_path(name)};
-  std::istringstream words(arguments);
-  for (std::string word; words >> word;) command.push_back(expand(word));
-  options.unset.push_back("LENSLET_MNIST_DIR");
-  if (options.folder.empty()) options.folder = fixture_folder();
-  return run_program(command, options);
-}
-
 }  // namespace
 
 void write_fixture(const fs::path& path, const Bytes& bytes) {
@@ -145,28 +145,30 @@ const std::string& mount_disks() {
   return reason;
 }
 
-std::string expand(std::string text) {
-  replace_all(text, "{dir}", fixture_folder());
-  replace_all(text, "{source}", LENSLET_SOURCE_DIR);
-  replace_all(text, "{space}", " ");
-  replace_all(text, "{newline}", "\n");
-  replace_all(text, "{bytes}", "\xff\xfe");
-  replace_all(text, "{long}", std::string(5000, 'x'));
-  return text;
+const Names& names() {
+  static const Names all = {
+      {"{dir}", fixture_folder()}, {"{source}", LENSLET_SOURCE_DIR}, {"{space}", " "},
+      {"{newline}", "\n"},         {"{bytes}", "\xff\xfe"},          {"{long}", std::string(5000, 'x')}};
+  return all;
 }
 
-std::string program_path(const std::string& name) {
-  const char* const prefix = std::getenv("LENSLET_TEST_PREFIX");
-  if (prefix != nullptr && *prefix != 0) return fs::absolute(std::string(prefix) + "/bin/" + name).string();
-  return name == "lenslet" ? LENSLET_PROGRAM : LENSLET_CONVBENCH;
+std::string expand(std::string text) { return expand(std::move(text), names()); }
+
+std::string in_full(const std::string& line) { return expand(line, kBeginnings); }
+
+ProgramRun run_line(const std::string& line, ProgramOptions options) {
+  if (options.folder.empty()) options.folder = fixture_folder();
+  return run_words(in_full(line), names(), std::move(options));
 }
 
 ProgramRun lenslet(const std::string& arguments, ProgramOptions options) {
-  return run("lenslet", arguments, options);
+  return run_line("lenslet " + arguments, std::move(options));
 }
 
 ProgramRun convbench(const std::string& arguments, ProgramOptions options) {
-  return run("convbench", arguments, options);
+  return run_line("convbench " + arguments, std::move(options));
 }
+
+nlohmann::json read_json(const std::string& path) { return read_json_file(expand(path)); }
 
 }  // namespace lenslet::test

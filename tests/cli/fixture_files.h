@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tests/support/subprocess.h"
+#include "tests/support/programs.h"
 
 namespace lenslet::test {
 
@@ -18,13 +18,15 @@ const std::string& mount_disks();
 /// that are not UTF-8) stand for what a table of words cannot hold, {long} for 5,000 letters.
 std::string expand(std::string text);
 
-/// Where `lenslet` or `convbench` lies that the functions below run.
-std::string program_path(const std::string& name);
-
-/// Runs `lenslet` with blank-separated arguments, expanded. LENSLET_MNIST_DIR is unset, the folder is the fixtures'.
-/// Where the environment variable LENSLET_TEST_PREFIX names an installation, its bin/lenslet is run, else the build's.
+/// A command line with {eval}, {classify} and the other beginnings that many share (fixture_files.cpp) written out.
+std::string in_full(const std::string& line);
+/// Runs "lenslet …" or "convbench …", in_full() and expanded, in the folder.
+ProgramRun run_line(const std::string& line, ProgramOptions options = {});
+/// Without the program's name.
 ProgramRun lenslet(const std::string& arguments, ProgramOptions options = {});
-/// The same for `convbench`.
 ProgramRun convbench(const std::string& arguments, ProgramOptions options = {});
+
+/// A result file; {dir} is expanded.
+nlohmann::json read_json(const std::string& path);
 
 }  // namespace lenslet::test

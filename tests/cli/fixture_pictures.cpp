@@ -110,6 +110,8 @@ void write_bombs(const fs::path& dir) {
     write_fixture(dir / (std::to_string(side) + ".png"), png(spec, png_rows(4, 4)));
   }
   write_fixture(dir / "huge.pgm", pgm(2000000000, 2000000000, bytes_of("abc")));
+  write_fixture(dir / "400000.pgm", pgm(400000, 400000, {}));
+  write_fixture(dir / "16384.pgm", pgm(16384, 16384, bytes_of("1234")));
   write_fixture(dir / "huge.pbm", bytes_of("P1\n99999 99999\n1 0 1"));
   write_fixture(dir / "huge.bmp", bmp(2147483647, 2147483647, 24, {}, Bytes(16)));
   Bytes photo = jpeg(bar(64, 64, 3), 95);

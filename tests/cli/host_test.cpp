@@ -1,16 +1,12 @@
 // What the host around a program does to it: links in the way of its outputs, redirected and slow streams, limits,
 // names that it is started by.
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "tests/cli/bad_input.h"
-#include "tests/cli/fixture_files.h"
 
 namespace lenslet::test {
 namespace {
@@ -23,14 +19,9 @@ constexpr bool kSanitized = true;  // whose shadow memory needs the address spac
 constexpr bool kSanitized = false;
 #endif
 
-// In constant use below: evaluates {dir}/data, classifies 2,000 pictures.
-constexpr const char* kEval = "eval --device cpu --data {dir}/data ";
-constexpr const char* kClassify = "classify --device cpu {dir}/many/t10k-images-idx3-ubyte --limit 2000 ";
-
-std::string contents(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
+const std::string kEval = "{eval} ";
+const std::string kClassify = "{classify} {dir}/many/t10k-images-idx3-ubyte --limit 2000 ";
+const std::string kRun = "{measure} --threads 1 ";
 
 void put(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
@@ -50,33 +41,31 @@ class Host : public testing::Test {
 };
 
 void expect_refusal(const ProgramRun& run, int exit_code, const std::string& words) {
-  EXPECT_FALSE(run.timed_out);
-  EXPECT_EQ(run.exit_code, exit_code) << run.err << run.out;
-  EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
-  EXPECT_NE(run.err.find(words), std::string::npos) << run.err;
+  expect_run(run, exit_code, "", words);
+  EXPECT_EQ(count_lines(run.err), 1) << run.err;
 }
 
 TEST_F(Host, AnInputIsKeptByWhateverNameAnOutputHasIt) {
   fs::copy(fs::path(fixture_folder()) / "data", in("data"));
-  const std::string labels = in("data/t10k-labels-idx1-ubyte"), before = contents(labels);
+  const std::string labels = in("data/t10k-labels-idx1-ubyte"), before = read_text(labels);
   fs::create_symlink(labels, in("link"));
   fs::create_symlink(in("link"), in("link_to_link"));
   fs::create_hard_link(labels, in("hard_link"));
   for (const char* name : {"data/t10k-labels-idx1-ubyte", "data/../data/t10k-labels-idx1-ubyte", "link",
                            "link_to_link", "hard_link"}) {
-    expect_refusal(lenslet("eval --device cpu --data " + in("data") + " --json " + in(name)), kUsage,
+    expect_refusal(run_line("lenslet eval --device cpu --data " + in("data") + " --json " + in(name)), kUsage,
                    "--data and --json name the same file");
   }
   ProgramOptions appending;
   appending.append_output_to = labels;
-  expect_refusal(lenslet("eval --device cpu --data " + in("data") + " --json -", appending), kUsage,
+  expect_refusal(run_line("lenslet eval --device cpu --data " + in("data") + " --json -", appending), kUsage,
                  "--data and --json name the same file");
-  EXPECT_EQ(contents(labels), before);
+  EXPECT_EQ(read_text(labels), before);
 }
 
 TEST_F(Host, ARedirectedFileIsAppendedToUnderEachOfItsNames) {
-  ASSERT_EQ(lenslet(kEval + ("--json " + in("plain.json"))).exit_code, 0);
-  const std::string expected = contents(in("plain.json"));
+  expect_run(run_line(kEval + "--json " + in("plain.json")), kOk);
+  const std::string expected = read_text(in("plain.json"));
   for (const std::string& name : {std::string("-"), std::string("/dev/stdout"), std::string("/dev/fd/1"),
                                   std::string("/proc/self/fd/1"), in("log")}) {
     put(in("log"), "kept\n");
@@ -84,42 +73,35 @@ TEST_F(Host, ARedirectedFileIsAppendedToUnderEachOfItsNames) {
     ::stat(in("log").c_str(), &before);
     ProgramOptions appending;
     appending.append_output_to = in("log");
-    const ProgramRun run = lenslet(kEval + ("--json " + name), appending);
-    EXPECT_EQ(run.exit_code, 0) << run.err;
+    const ProgramRun run = expect_run(run_line(kEval + "--json " + name, appending), kOk, "", "images");
     ::stat(in("log").c_str(), &after);
     EXPECT_EQ(before.st_ino, after.st_ino) << name << ": another file was put in its place";
-    const std::string log = contents(in("log"));
+    const std::string log = read_text(in("log"));
     // Times differ; the text for people went to standard error.
     EXPECT_EQ(log.rfind("kept\n{", 0), 0u) << name << ": " << log;
     EXPECT_NE(log.find("\"schema\""), std::string::npos) << name;
     EXPECT_EQ(log.substr(log.size() - 2), "}\n") << name;
     EXPECT_EQ(log.find("confusion matrix"), std::string::npos) << name;
     EXPECT_LT(log.size(), expected.size() + 200) << name << ": more than one file";
-    EXPECT_NE(run.err.find("images"), std::string::npos) << name;
   }
 }
 
 TEST_F(Host, RowsAreWrittenOnceToARedirectedFile) {
   ProgramOptions appending;
   appending.append_output_to = in("log");
-  const std::string line =
-      "run --device cpu --threads 1 --backend direct --cache hot --warmup-ms 0 --min-time-ms 1 "
-      "--problem ic1ih8oc1kh1 --problem ic1ih9oc1kh1 --json /dev/stdout";
-  EXPECT_EQ(convbench(line, appending).exit_code, 0);
-  const std::string log = contents(in("log")), schema = "\"schema\"";
+  expect_run(run_line(kRun + "--problem ic1ih9oc1kh1 --json /dev/stdout", appending), kOk);
+  const std::string log = read_text(in("log")), schema = "\"schema\"";
   ASSERT_NE(log.find(schema), std::string::npos);
   EXPECT_EQ(log.find(schema), log.rfind(schema));
 }
 
 TEST_F(Host, ANonBlockingPipeIsWaitedFor) {
-  const std::string line = std::string(kClassify) + "--csv -";
-  const ProgramRun plain = lenslet(line);
-  ASSERT_EQ(plain.exit_code, 0) << plain.err;
+  const std::string line = kClassify + "--csv -";
+  const ProgramRun plain = expect_run(run_line(line), kOk);
   ASSERT_GT(plain.out.size(), size_t{1} << 16) << "fits into a pipe";
   ProgramOptions slow;
   slow.read_after_s = 2;
-  const ProgramRun run = lenslet(line, slow);
-  EXPECT_EQ(run.exit_code, 0) << run.err;
+  const ProgramRun run = expect_run(run_line(line, slow), kOk);
   EXPECT_EQ(run.out, plain.out);
 }
 
@@ -127,9 +109,9 @@ TEST_F(Host, AFileThatMayNotGrowIsAnOutputError) {
   ProgramOptions limited;
   limited.limits[RLIMIT_FSIZE] = 10000;
   put(in("old.csv"), "old\n");
-  expect_refusal(lenslet(kClassify + ("--csv " + in("old.csv")), limited), kOutput,
+  expect_refusal(run_line(kClassify + "--csv " + in("old.csv"), limited), kOutput,
                  "old.csv: cannot be written: File too large");
-  EXPECT_EQ(contents(in("old.csv")), "old\n");
+  EXPECT_EQ(read_text(in("old.csv")), "old\n");
 }
 
 // The system denies to follow links of other users in folders that all may write to; where it is not set to, a
@@ -144,30 +126,27 @@ TEST_F(Host, LinksThatMayNotBeFollowedAreNot) {
   denied.environment["LD_PRELOAD"] = LENSLET_DENIED_STAT;
   denied.timeout_s = 30;
   for (const char* name : {"away.denied", "circle.denied"}) {
-    expect_refusal(lenslet(kEval + ("--json " + in(name)), denied), kOutput,
+    expect_refusal(run_line(kEval + "--json " + in(name), denied), kOutput,
                    std::string(name) + ": cannot be written: Permission denied");
   }
   EXPECT_FALSE(fs::exists(in("victim")));
 }
 
 TEST_F(Host, ResumingLocksBesideTheFileAndRemovesNoOther) {
-  const std::string line =
-      "run --device cpu --threads 1 --backend direct --cache hot --warmup-ms 0 --min-time-ms 1 "
-      "--problem ic1ih8oc1kh1 --resume --json ";
+  const std::string line = kRun + "--resume --json ";
   put(in("Cargo.lock"), "");
-  EXPECT_EQ(convbench(line + in("Cargo")).exit_code, 0);
+  expect_run(run_line(line + in("Cargo")), kOk);
   EXPECT_TRUE(fs::exists(in("Cargo.lock")));
   EXPECT_FALSE(fs::exists(in("Cargo.lenslet-lock")));
   put(in("Cargo.lenslet-lock"), "mine\n");
-  expect_refusal(convbench(line + in("Cargo")), kOutput, "Cargo.lenslet-lock: expected an empty file");
-  EXPECT_EQ(contents(in("Cargo.lenslet-lock")), "mine\n");
+  expect_refusal(run_line(line + in("Cargo")), kOutput, "Cargo.lenslet-lock: expected an empty file");
+  EXPECT_EQ(read_text(in("Cargo.lenslet-lock")), "mine\n");
 }
 
 TEST_F(Host, ModulesAreFoundFromTheProgramItselfWhateverItsName) {
   const std::string line = "backends --device cpu --threads 1 --csv -", module = "lenslet_conv_cpu_onednn.so";
   const auto expect_modules = [](const ProgramRun& run, const std::string& name) {
-    EXPECT_EQ(run.exit_code, 0) << name << ": " << run.err;
-    EXPECT_NE(run.out.find("onednn"), std::string::npos) << name << ": " << run.out;
+    expect_run(run, kOk, "onednn");
     for (const char* reason : {"was not found", "could not be opened"})
       EXPECT_EQ(run.out.find(reason), std::string::npos) << name << ": " << run.out;
   };
@@ -192,28 +171,27 @@ TEST_F(Host, TheReportsScriptIsNoneThatLiesAboveTheProgram) {
   fs::create_directories(in("build/bin"));
   put(in("apps/report/report.py"), "open('" + in("ran") + "', 'w')\n");
   fs::copy_file(program_path("convbench"), in("build/bin/convbench"));
-  const ProgramRun run = run_program({in("build/bin/convbench"),
-                                      "run",
-                                      "--device",
-                                      "cpu",
-                                      "--threads",
-                                      "1",
-                                      "--backend",
-                                      "direct",
-                                      "--cache",
-                                      "hot",
-                                      "--warmup-ms",
-                                      "0",
-                                      "--min-time-ms",
-                                      "1",
-                                      "--problem",
-                                      "ic1ih8oc1kh1",
-                                      "--json",
-                                      in("r.json"),
-                                      "--report",
-                                      in("r.html")});
-  EXPECT_EQ(run.exit_code, kUnavailable) << run.err;
-  EXPECT_NE(run.err.find("share/lenslet/report/report.py"), std::string::npos) << run.err;
+  const ProgramRun run = expect_run(run_program({in("build/bin/convbench"),
+                                                 "run",
+                                                 "--device",
+                                                 "cpu",
+                                                 "--threads",
+                                                 "1",
+                                                 "--backend",
+                                                 "direct",
+                                                 "--cache",
+                                                 "hot",
+                                                 "--warmup-ms",
+                                                 "0",
+                                                 "--min-time-ms",
+                                                 "1",
+                                                 "--problem",
+                                                 "ic1ih8oc1kh1",
+                                                 "--json",
+                                                 in("r.json"),
+                                                 "--report",
+                                                 in("r.html")}),
+                                    kUnavailable, "", "share/lenslet/report/report.py");
   EXPECT_FALSE(fs::exists(in("ran")));
 }
 
@@ -222,14 +200,10 @@ TEST_F(Host, ThreadsThatCannotStartAreExitCode6) {
   ProgramOptions limited;
   limited.limits[RLIMIT_AS] = uint64_t{600} << 20;
   limited.timeout_s = 60;
-  expect_refusal(
-      lenslet(std::string(kClassify) + "--batch-size 2000 --threads 1024 --csv " + in("x.csv"), limited),
-      kMemory, " of 1024 could not be started (");
-  expect_refusal(
-      convbench("run --device cpu --threads 1024 --backend onednn --problem mb1ic64ih64oc64kh3 --cache hot "
-                "--warmup-ms 0 --min-time-ms 1",
-                limited),
-      kMemory, " of 1024 could not be started (");
+  expect_refusal(run_line(kClassify + "--batch-size 2000 --threads 1024 --csv " + in("x.csv"), limited),
+                 kMemory, " of 1024 could not be started (");
+  expect_refusal(run_line("{bench} mb1ic64ih64oc64kh3 --threads 1024 --backend onednn {quick}", limited),
+                 kMemory, " of 1024 could not be started (");
 }
 
 TEST_F(Host, MemoryThatRunsOutInAProgramIsExitCode6) {
@@ -241,7 +215,7 @@ TEST_F(Host, MemoryThatRunsOutInAProgramIsExitCode6) {
   fs::resize_file(in("data/t10k-images-idx3-ubyte"), uintmax_t{64} << 20);
   ProgramOptions limited;
   limited.limits[RLIMIT_AS] = uint64_t{48} << 20;
-  expect_refusal(lenslet("eval --device cpu --threads 1 --data " + in("data"), limited), kMemory,
+  expect_refusal(run_line("lenslet eval --device cpu --threads 1 --data " + in("data"), limited), kMemory,
                  "out of memory; ");
 }
 

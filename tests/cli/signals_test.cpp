@@ -1,13 +1,9 @@
 // SIGINT, SIGTERM and SIGHUP in every phase of every command that takes long: exit 130, one line, whole files or none. A
 // library that is preloaded sends the signal (signal_at.cpp), so that a phase is hit and not guessed at by the clock.
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "tests/cli/fixture_files.h"
 
@@ -16,23 +12,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kInterrupted = 130;
 constexpr double kPatienceSeconds = 60;  // for a loaded machine; a phase itself ends within one iteration
 
 struct Command {
   const char* name;
-  const char* line;  // {out} is a folder of its own
+  const char* line;  // with kShort written out; {out} is a folder of its own
   /// Phase and where it is, as signal_at.cpp reads it.
   std::vector<std::pair<const char*, const char*>> phases;
 };
 
-// Times so long that no measurement would end by itself within the patience.
+const Names kShort = {{"{cpu}", "--device cpu --threads 1"},
+                      {"{files}", "--json {out}/r.json --csv {out}/r.csv"},
+                      {"{short}", "--warmup-ms 0 --min-time-ms 1"},
+                      // So long that no measurement ends by itself within the patience.
+                      {"{endless}", "--min-time-ms 3600000"}};
+
 const std::vector<Command>& commands() {
   static const std::vector<Command> all = {
       {"eval",
-       "lenslet eval --device cpu --threads 1 --data {dir}/many --batch-size 16 --json {out}/r.json --csv "
-       "{out}/r.csv "
-       "--logits {out}/r.raw --save-plan {out}/plan.json",
+       "lenslet eval {cpu} --data {dir}/many --batch-size 16 {files} --logits {out}/r.raw --save-plan "
+       "{out}/plan.json",
        {{"loading", "open:t10k-images"},
         {"preparing", "print:data:,clock:1"},
         {"warming_up", "print:data:,clock:3"},
@@ -41,78 +40,62 @@ const std::vector<Command>& commands() {
         {"writing", "print:accuracy,write:1"},
         {"writing_renames", "print:accuracy,rename:2"}}},
       {"matrix",
-       "lenslet eval --backend-matrix --device cpu --threads 1 --data {dir}/data --json {out}/r.json --csv "
-       "{out}/r.csv",
+       "lenslet eval --backend-matrix {cpu} --data {dir}/data {files}",
        {{"preparing", "print:data:,clock:1"}, {"measuring", "print:data:,clock:9"}, {"writing", "write:1"}}},
       {"classify",
-       "lenslet classify --device cpu --threads 1 --json {out}/r.json --csv {out}/r.csv {dir}/mixed/1.pgm "
-       "{dir}/many/t10k-images-idx3-ubyte",
+       "lenslet classify {cpu} {files} {dir}/mixed/1.pgm {dir}/many/t10k-images-idx3-ubyte",
        {{"loading", "open:1.pgm"},
         {"preparing", "clock:1"},
         {"measuring", "print:[100]"},
         {"writing", "write:1"},
         {"writing_renames", "rename:1"}}},
       {"profile",
-       "lenslet profile --device cpu --threads 1 --weights {dir}/w/good.safetensors --cache hot --warmup-ms "
-       "3600000 "
-       "--min-time-ms 3600000 --json {out}/r.json --csv {out}/r.csv --trace {out}/trace.json",
+       "lenslet profile {cpu} --weights {dir}/w/good.safetensors --cache hot --warmup-ms 3600000 {endless} "
+       "{files} --trace {out}/trace.json",
        {{"loading", "open:good.safetensors"},
         {"ceilings", "print:LeNet-5,clock:20"},
         {"preparing", "print:ceilings,clock:1"},
         {"warming_up", "print:ceilings,clock:50"}}},
       {"profile_measuring",
-       "lenslet profile --device cpu --threads 1 --cache hot --warmup-ms 0 --min-time-ms 3600000 --json "
-       "{out}/r.json "
-       "--csv {out}/r.csv --trace {out}/trace.json",
+       "lenslet profile {cpu} --cache hot --warmup-ms 0 {endless} {files} --trace {out}/trace.json",
        {{"measuring", "print:ceilings,clock:500"}}},
       {"profile_writing",
-       "lenslet profile --device cpu --threads 1 --cache hot --warmup-ms 0 --min-time-ms 1 --json "
-       "{out}/r.json --csv "
-       "{out}/r.csv --trace {out}/trace.json --save-plan {out}/plan.json",
+       "lenslet profile {cpu} --cache hot {short} {files} --trace {out}/trace.json --save-plan "
+       "{out}/plan.json",
        // Each of the four outputs is created once to be tried.
        {{"plan", "create:5"},
         {"writing", "print:ceilings,write:1"},
         {"writing_renames", "print:ceilings,rename:3"}}},
       {"bench",
-       "lenslet bench --device cpu --threads 1 --data {dir}/data --plan layered --batch-sizes 1,2 "
-       "--warmup-ms 10 "
-       "--min-time-ms 3600000 --json {out}/r.json --csv {out}/r.csv",
+       "lenslet bench {cpu} --data {dir}/data --plan layered --batch-sizes 1,2 --warmup-ms 10 {endless} "
+       "{files}",
        {{"loading", "open:t10k-images"},
         {"ceilings", "print:pictures,clock:20"},
         {"preparing", "print:ceilings,clock:1"},
         {"warming_up", "print:ceilings,clock:30"},
         {"measuring", "print:ceilings,clock:3000"}}},
       {"bench_writing",
-       "lenslet bench --device cpu --threads 1 --plan fused --batch-sizes 1,2 --warmup-ms 0 --min-time-ms 1 "
-       "--json "
-       "{out}/r.json --csv {out}/r.csv",
+       "lenslet bench {cpu} --plan fused --batch-sizes 1,2 {short} {files}",
        {{"writing", "write:1"}, {"writing_again", "rename:2"}}},
       {"tune",
-       "lenslet tune --device cpu --threads 1 --weights {dir}/w/good.safetensors --plan layered --warmup-ms "
-       "10 "
-       "--min-time-ms 3600000 --json {out}/r.json --csv {out}/r.csv --save-plan {out}/plan.json",
+       "lenslet tune {cpu} --weights {dir}/w/good.safetensors --plan layered --warmup-ms 10 {endless} "
+       "{files} --save-plan {out}/plan.json",
        {{"loading", "open:good.safetensors"},
         {"preparing", "print:LeNet-5,clock:1"},
         {"warming_up", "print:LeNet-5,clock:40"},
         {"measuring", "print:LeNet-5,clock:4000"}}},
       {"tune_writing",
-       "lenslet tune --device cpu --threads 1 --plan fused --warmup-ms 0 --min-time-ms 1 --json {out}/r.json "
-       "--save-plan "
-       "{out}/plan.json",
+       "lenslet tune {cpu} --plan fused {short} --json {out}/r.json --save-plan {out}/plan.json",
        {{"writing", "write:1"}, {"writing_renames", "rename:2"}}},
       {"run",
-       "convbench run --device cpu --threads 1 --problems {dir}/problems/good.txt --warmup-ms 10 "
-       "--min-time-ms 3600000 "
-       "--json {out}/r.json --csv {out}/r.csv --resume",
+       "convbench run {cpu} --problems {dir}/problems/good.txt --warmup-ms 10 {endless} {files} --resume",
        {{"loading", "open:good.txt"},
         {"ceilings", "print:cpu (,clock:20"},
         {"preparing", "print:ceilings,clock:1"},
         {"warming_up", "print:ceilings,clock:30"},
         {"measuring", "print:ceilings,clock:3000"}}},
       {"sweep",
-       "convbench sweep --device cpu --threads 1 --sizes 16,24 --strides 1 --out-channels 3 --backend direct "
-       "--warmup-ms 0 "
-       "--min-time-ms 1 --json {out}/r.json --csv {out}/r.csv",
+       "convbench sweep {cpu} --sizes 16,24 --strides 1 --out-channels 3 --backend direct {short} {files}",
        {{"writing", "write:1"}, {"writing_again", "rename:2"}, {"between_writing", "rename:1,clock:50"}}},
   };
   return all;
@@ -148,6 +131,18 @@ std::vector<Interruption> interruptions(bool only_writing) {
   return list;
 }
 
+// At a point as signal_at.cpp reads it the program gets `count` signals.
+ProgramOptions signal_at(const char* point, int signal, int count) {
+  ProgramOptions options;
+  options.timeout_s = kPatienceSeconds;
+  options.environment = {{"LD_PRELOAD", LENSLET_SIGNAL_AT},
+                         {"LENSLET_TEST_SIGNAL", std::to_string(signal)},
+                         {"LENSLET_TEST_SIGNAL_AT", point},
+                         {"LENSLET_TEST_SIGNAL_COUNT", std::to_string(count)},
+                         {"ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0"}};
+  return options;
+}
+
 class SignalTest : public testing::TestWithParam<Interruption> {
  protected:
   void SetUp() override {
@@ -157,23 +152,12 @@ class SignalTest : public testing::TestWithParam<Interruption> {
   }
   ProgramRun run(int signals) const {
     const Interruption& when = GetParam();
-    ProgramOptions options;
-    options.timeout_s = kPatienceSeconds;
-    options.environment = {{"LD_PRELOAD", LENSLET_SIGNAL_AT},
-                           {"LENSLET_TEST_SIGNAL", std::to_string(when.signal)},
-                           {"LENSLET_TEST_SIGNAL_AT", when.point},
-                           {"LENSLET_TEST_SIGNAL_COUNT", std::to_string(signals)}};
+    ProgramOptions options = signal_at(when.point, when.signal, signals);
     const char* const asan = std::getenv("ASAN_OPTIONS");
     options.environment["ASAN_OPTIONS"] = std::string(asan ? asan : "") + ":verify_asan_link_order=0";
-    std::string line = when.command->line;
-    for (size_t at; (at = line.find("{out}")) != std::string::npos;) line.replace(at, 5, out_);
-    const size_t blank = line.find(' ');
-    return (line.substr(0, blank) == "lenslet" ? lenslet : convbench)(line.substr(blank + 1), options);
+    return run_line(expand(expand(when.command->line, kShort), {{"{out}", out_}}), options);
   }
-  std::string text(const std::string& name) const {
-    std::ifstream file(out_ + "/" + name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  }
+  std::string text(const std::string& name) const { return read_text(out_ + "/" + name); }
   // Files are whole; nothing temporary is there.
   void expect_whole_files() const {
     for (const auto& entry : fs::directory_iterator(out_)) {
@@ -192,10 +176,7 @@ class SignalTest : public testing::TestWithParam<Interruption> {
     }
   }
   void expect_line(const ProgramRun& run, const std::string& words) const {
-    EXPECT_FALSE(run.timed_out) << "it went on: " << run.out;
-    EXPECT_EQ(run.signal, 0);
-    EXPECT_EQ(run.exit_code, kInterrupted) << run.out << run.err;
-    EXPECT_NE(run.err.find(words), std::string::npos) << run.err;
+    expect_run(run, kInterrupted, "", words);
     EXPECT_EQ(run.err.find("error:"), std::string::npos) << run.err;
   }
 
@@ -238,14 +219,9 @@ INSTANTIATE_TEST_SUITE_P(Phases, SecondSignalTest, testing::ValuesIn(interruptio
 
 // nohup: what was ignored stays ignored.
 TEST(Signals, AHangupThatIsIgnoredStaysIgnored) {
-  ProgramOptions options;
-  options.environment = {{"LD_PRELOAD", LENSLET_SIGNAL_AT},
-                         {"LENSLET_TEST_SIGNAL", std::to_string(SIGHUP)},
-                         {"LENSLET_TEST_SIGNAL_AT", "print:data:,clock:5"},
-                         {"ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0"}};
+  ProgramOptions options = signal_at("print:data:,clock:5", SIGHUP, 1);
   options.ignored_signals = {SIGHUP};
-  const ProgramRun run = lenslet("eval --device cpu --data {dir}/data", options);
-  EXPECT_EQ(run.exit_code, 0) << run.err;
+  expect_run(run_line("{eval}", options), kOk);
 }
 
 // `timeout -s HUP 10 convbench …` sends the signal to the program, then to its own process group, which holds the
@@ -253,21 +229,11 @@ TEST(Signals, AHangupThatIsIgnoredStaysIgnored) {
 TEST(Signals, OneSentTwiceAtOnceIsOneRequest) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const std::string file = fixture_folder() + "/out/once.json";
-    ProgramOptions options;
-    options.timeout_s = kPatienceSeconds;
-    options.environment = {{"LD_PRELOAD", LENSLET_SIGNAL_AT},
-                           {"LENSLET_TEST_SIGNAL", std::to_string(signal)},
-                           {"LENSLET_TEST_SIGNAL_AT", "print:ceilings,clock:30"},
-                           {"LENSLET_TEST_SIGNAL_COUNT", "2"},
-                           {"LENSLET_TEST_SIGNAL_SAME", "1"},
-                           {"ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0"}};
-    const ProgramRun run = convbench(
-        "run --device cpu --threads 1 --problem ic1ih28oc1kh3 --min-time-ms 3600000 --json " + file, options);
-    EXPECT_FALSE(run.timed_out);
-    EXPECT_EQ(run.exit_code, kInterrupted) << run.err;
-    EXPECT_NE(run.err.find("every file that was written is whole"), std::string::npos) << run.err;
-    std::ifstream written(file);
-    EXPECT_TRUE(nlohmann::json::accept(written)) << file;
+    ProgramOptions options = signal_at("print:ceilings,clock:30", signal, 2);
+    options.environment["LENSLET_TEST_SIGNAL_SAME"] = "1";
+    expect_run(run_line("{bench} ic1ih28oc1kh3 --threads 1 --min-time-ms 3600000 --json " + file, options),
+               kInterrupted, "", "every file that was written is whole");
+    EXPECT_TRUE(nlohmann::json::accept(read_text(file))) << file;
     fs::remove(file);
   }
 }
@@ -278,9 +244,7 @@ TEST(Signals, AReadThatWaitsEnds) {
   options.keep_stdin_open = true;
   options.interrupt_after_s = 0.5;
   options.timeout_s = kPatienceSeconds;
-  const ProgramRun run = lenslet("classify --device cpu -", options);
-  EXPECT_FALSE(run.timed_out);
-  EXPECT_EQ(run.exit_code, kInterrupted) << run.err;
+  expect_run(run_line("{classify} -", options), kInterrupted);
 }
 
 }  // namespace

@@ -1,8 +1,5 @@
 // eval --streams on a GPU.
-#include <gtest/gtest.h>
-
 #include "tests/cli/fixture_files.h"
-#include "tests/cli/read_json.h"
 #include "tests/support/gpu.h"
 
 namespace lenslet::test {
@@ -12,15 +9,14 @@ using nlohmann::json;
 
 void expect_streamed(const std::string& arguments, const char* input, int64_t image_bytes) {
   SCOPED_TRACE(arguments);
-  const ProgramRun run =
-      lenslet("eval --device cuda --data {dir}/many --json {dir}/out/gpu_stream.json " + arguments);
-  ASSERT_EQ(run.exit_code, 0) << run.err;
+  expect_run(lenslet("eval --device cuda --data {dir}/many --json {dir}/out/gpu_stream.json " + arguments),
+             kOk);
   const json document = read_json("{dir}/out/gpu_stream.json"), sustained = document.at("sustained");
-  EXPECT_EQ(sustained.at("images"), 60000);
-  EXPECT_EQ(sustained.at("input"), input);
-  EXPECT_EQ(sustained.at("image_bytes"), image_bytes);
-  EXPECT_EQ(sustained.at("differing"), 0);
-  EXPECT_EQ(sustained.at("correct"), 3 * document.at("correct").get<int64_t>());
+  expect_members(sustained, {{"images", 60000},
+                             {"input", input},
+                             {"image_bytes", image_bytes},
+                             {"differing", 0},
+                             {"correct", 3 * document.at("correct").get<int64_t>()}});
   EXPECT_GT(sustained.at("bus_bytes_per_s").get<double>(), 0);
   EXPECT_GT(sustained.at("bus_fraction").get<double>(), 0);
   EXPECT_LT(sustained.at("bus_fraction").get<double>(), 1.1);
@@ -37,9 +33,9 @@ TEST(StreamingGpu, LanesGiveWhatAPlainPassGives) {
 
 TEST(StreamingGpu, WithoutRepeatItTakesAboutASecond) {
   LENSLET_SKIP_WITHOUT_GPU();
-  const ProgramRun run =
-      lenslet("eval --device cuda --plan layered --data {dir}/many --streams 2 --json {dir}/out/second.json");
-  ASSERT_EQ(run.exit_code, 0) << run.err;
+  expect_run(
+      lenslet("eval --device cuda --plan layered --data {dir}/many --streams 2 --json {dir}/out/second.json"),
+      kOk);
   const double wall_ns = read_json("{dir}/out/second.json").at("sustained").at("wall_ns").get<double>();
   EXPECT_GT(wall_ns, 0.5e9);
   EXPECT_LT(wall_ns, 10e9);

@@ -1,8 +1,5 @@
 // lenslet tune and the backend matrix on a GPU.
-#include <gtest/gtest.h>
-
 #include "tests/cli/fixture_files.h"
-#include "tests/cli/read_json.h"
 #include "tests/support/gpu.h"
 
 namespace lenslet::test {
@@ -13,20 +10,21 @@ using nlohmann::json;
 // Tunes, replays the plan, and compares what it says of itself.
 void expect_tuned(const std::string& arguments) {
   SCOPED_TRACE(arguments);
-  const ProgramRun run = lenslet(
-      "tune --device cuda --warmup-ms 1 --min-time-ms 3 --json {dir}/out/gpu_tune.json --save-plan "
-      "{dir}/out/gpu_plan.json " +
-      arguments);
-  ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
+  expect_run(
+      lenslet("tune --device cuda --warmup-ms 1 --min-time-ms 3 --json {dir}/out/gpu_tune.json --save-plan "
+              "{dir}/out/gpu_plan.json " +
+              arguments),
+      kOk);
   const json document = read_json("{dir}/out/gpu_tune.json");
   size_t chosen = 0;
   for (const json& plan : document.at("plans")) chosen += plan.at("chosen").get<bool>() ? 1 : 0;
   EXPECT_EQ(chosen, 1u);
   for (const json& candidate : document.at("candidates"))
     EXPECT_NE(candidate.at("status"), "SKIPPED") << candidate;
-  const ProgramRun replay = lenslet(
-      "eval --plan {dir}/out/gpu_plan.json --data {dir}/data --save-plan {dir}/out/gpu_replayed.json");
-  ASSERT_EQ(replay.exit_code, 0) << replay.err;
+  expect_run(
+      lenslet(
+          "eval --plan {dir}/out/gpu_plan.json --data {dir}/data --save-plan {dir}/out/gpu_replayed.json"),
+      kOk);
   EXPECT_EQ(read_json("{dir}/out/gpu_replayed.json"), read_json("{dir}/out/gpu_plan.json"));
 }
 
@@ -41,16 +39,15 @@ TEST(TuneGpu, WritesPlansThatAreReplayed) {
 
 TEST(TuneGpu, RefusesALayeredPlanInAModeThatALayerLacks) {
   LENSLET_SKIP_WITHOUT_GPU();
-  const ProgramRun run = lenslet("tune --device cuda --plan layered --batch-size 65 --math fp16");
-  EXPECT_EQ(run.exit_code, 4) << run.out << run.err;
-  EXPECT_NE(run.err.find("layer fc1: no backend supports fp16"), std::string::npos) << run.err;
+  expect_run(lenslet("tune --device cuda --plan layered --batch-size 65 --math fp16"), kUnavailable, "",
+             "layer fc1: no backend supports fp16");
 }
 
 TEST(MatrixGpu, CountsTheFusedVariantsInEveryMathMode) {
   LENSLET_SKIP_WITHOUT_GPU();
-  const ProgramRun run = lenslet(
-      "eval --device cuda --data {dir}/data --math fp16 --backend-matrix --json {dir}/out/gpu_matrix.json");
-  ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
+  expect_run(lenslet("eval --device cuda --data {dir}/data --math fp16 --backend-matrix --json "
+                     "{dir}/out/gpu_matrix.json"),
+             kOk);
   const json document = read_json("{dir}/out/gpu_matrix.json");
   EXPECT_EQ(document.at("rows").at(0).at("math"), "fp32") << "the standard comes first";
   size_t fused = 0;

@@ -1,19 +1,16 @@
 // lenslet tune: candidates, choice, plan, files.
-#include <gtest/gtest.h>
-
 #include <algorithm>
-#include <fstream>
+#include <filesystem>
 #include <set>
 
 #include "tests/cli/fixture_files.h"
-#include "tests/cli/read_json.h"
 
 namespace lenslet::test {
 namespace {
 
 using nlohmann::json;
 
-constexpr const char* kQuick = "tune --device cpu --batch-size 4 --warmup-ms 0 --min-time-ms 2 ";
+const std::string kQuick = "lenslet tune --device cpu --batch-size 4 --warmup-ms 0 --min-time-ms 2 ";
 
 // The nodes of the chosen candidates, and that each comes once.
 std::set<std::string> chosen_layers(const json& document) {
@@ -27,16 +24,12 @@ std::set<std::string> chosen_layers(const json& document) {
 }
 
 TEST(Tune, TimesEveryOperatorAndWritesAPlanThatIsReplayed) {
-  const ProgramRun run =
-      lenslet(std::string(kQuick) +
-              "--plan layered --save-plan {dir}/out/tuned.json --json {dir}/out/tune.json --csv "
-              "{dir}/out/tune.csv");
-  ASSERT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_NE(run.out.find("CHOSEN"), std::string::npos) << run.out;
+  expect_run(
+      run_line(kQuick + "--plan layered --save-plan {dir}/out/tuned.json --json {dir}/out/tune.json --csv "
+                        "{dir}/out/tune.csv"),
+      kOk, "CHOSEN");
   const json document = read_json("{dir}/out/tune.json"), plan = read_json("{dir}/out/tuned.json");
-  EXPECT_EQ(document.at("schema"), "lenslet.tune/1");
-  EXPECT_EQ(document.at("status"), "COMPLETE");
-  EXPECT_EQ(document.at("batch"), 4);
+  expect_members(document, {{"schema", "lenslet.tune/1"}, {"status", "COMPLETE"}, {"batch", 4}});
   EXPECT_EQ(chosen_layers(document).size(), 11u) << "every layer of the model once";
   for (const json& candidate : document.at("candidates")) {
     if (candidate.at("status") != "PASSED") {
@@ -60,22 +53,17 @@ TEST(Tune, TimesEveryOperatorAndWritesAPlanThatIsReplayed) {
     }
   }
   EXPECT_EQ(document.at("plans").size(), 2u);
-  std::ifstream csv(expand("{dir}/out/tune.csv"));
-  std::string line;
-  size_t lines = 0;
-  while (std::getline(csv, line)) ++lines;
-  EXPECT_EQ(lines, 1 + document.at("candidates").size() + document.at("plans").size());
+  EXPECT_EQ(static_cast<size_t>(count_lines(read_text(expand("{dir}/out/tune.csv")))),
+            1 + document.at("candidates").size() + document.at("plans").size());
 
-  const ProgramRun replay =
-      lenslet("eval --plan {dir}/out/tuned.json --data {dir}/data --save-plan {dir}/out/replayed.json");
-  ASSERT_EQ(replay.exit_code, 0) << replay.err;
+  const ProgramRun replay = expect_run(
+      lenslet("eval --plan {dir}/out/tuned.json --data {dir}/data --save-plan {dir}/out/replayed.json"), kOk);
   EXPECT_TRUE(replay.err.empty()) << "same device, same version: no note";
   EXPECT_EQ(read_json("{dir}/out/replayed.json"), plan);
 }
 
 TEST(Tune, TheLayeredPlanAndTheFusedOneAreRivals) {
-  const ProgramRun run = lenslet(std::string(kQuick) + "--json {dir}/out/rivals.json");
-  ASSERT_EQ(run.exit_code, 0) << run.err;
+  expect_run(run_line(kQuick + "--json {dir}/out/rivals.json"), kOk);
   std::set<std::string> plans;
   size_t chosen = 0;
   const json document = read_json("{dir}/out/rivals.json");
@@ -90,24 +78,18 @@ TEST(Tune, TheLayeredPlanAndTheFusedOneAreRivals) {
 }
 
 TEST(Tune, BytesAreReadByTheFusedPlanAlone) {
-  const ProgramRun run =
-      lenslet(std::string(kQuick) +
-              "--input uint8 --save-plan {dir}/out/bytes_plan.json --json {dir}/out/bytes.json");
-  ASSERT_EQ(run.exit_code, 0) << run.err;
+  expect_run(
+      run_line(kQuick + "--input uint8 --save-plan {dir}/out/bytes_plan.json --json {dir}/out/bytes.json"),
+      kOk);
   const json document = read_json("{dir}/out/bytes.json"), plan = read_json("{dir}/out/bytes_plan.json");
   EXPECT_TRUE(document.at("candidates").empty());
   EXPECT_EQ(document.at("plans").back().at("status"), "UNSUPPORTED");
-  EXPECT_EQ(plan.at("execution"), "fused");
-  EXPECT_EQ(plan.at("input"), "uint8");
-  const ProgramRun replay = lenslet("eval --plan {dir}/out/bytes_plan.json --data {dir}/data");
-  EXPECT_EQ(replay.exit_code, 0) << replay.err;
-  EXPECT_NE(replay.out.find("uint8 in"), std::string::npos) << replay.out;
+  expect_members(plan, {{"execution", "fused"}, {"input", "uint8"}});
+  expect_run(lenslet("eval --plan {dir}/out/bytes_plan.json --data {dir}/data"), kOk, "uint8 in");
 }
 
 TEST(Tune, ABackendThatIsGivenHasNoRivals) {
-  const ProgramRun run =
-      lenslet(std::string(kQuick) + "--backend conv1=im2col_gemm --json {dir}/out/pinned.json");
-  ASSERT_EQ(run.exit_code, 0) << run.err;
+  expect_run(run_line(kQuick + "--backend conv1=im2col_gemm --json {dir}/out/pinned.json"), kOk);
   const json document = read_json("{dir}/out/pinned.json");
   for (const json& candidate : document.at("candidates")) {
     if (candidate.at("layers").at(0) == "conv1") {
@@ -117,38 +99,29 @@ TEST(Tune, ABackendThatIsGivenHasNoRivals) {
 }
 
 TEST(Tune, WhatNobodyServesIsRefusedWithReasons) {
-  const ProgramRun run = lenslet(std::string(kQuick) + "--math tf32 --plan layered");
-  EXPECT_EQ(run.exit_code, 4);
-  EXPECT_NE(run.err.find("tf32"), std::string::npos) << run.err;
+  expect_run(run_line(kQuick + "--math tf32 --plan layered"), kUnavailable, "", "tf32");
 }
 
 TEST(Tune, WithoutALayeredPlanTheFusedOnesAreStillAsked) {
-  const ProgramRun run = lenslet(std::string(kQuick) + "--math tf32 --json {dir}/out/refused.json");
-  EXPECT_EQ(run.exit_code, 4);
+  expect_run(run_line(kQuick + "--math tf32 --json {dir}/out/refused.json"), kUnavailable);
   const json document = read_json("{dir}/out/refused.json");
   ASSERT_GE(document.at("plans").size(), 2u);
   for (const json& plan : document.at("plans")) {
     EXPECT_EQ(plan.at("status"), "UNSUPPORTED") << plan;
-    EXPECT_NE(plan.at("reason").get<std::string>().find("tf32"), std::string::npos) << plan;
+    expect_words(plan.at("reason"), "tf32");
   }
-}
-
-TEST(Tune, APlanFileIsNothingToTune) {
-  const ProgramRun run = lenslet(std::string(kQuick) + "--plan some.json");
-  EXPECT_EQ(run.exit_code, 2);
-  EXPECT_NE(run.err.find("auto|layered|fused"), std::string::npos) << run.err;
 }
 
 TEST(Tune, AnInterruptLeavesAValidFileAndNoPlan) {
   ProgramOptions options;
   options.interrupt_after_s = 0.7;
-  const ProgramRun run = lenslet(
-      "tune --device cpu --batch-size 64 --warmup-ms 0 --min-time-ms 3600000 --plan layered --json "
-      "{dir}/out/cut.json --save-plan {dir}/out/cut_plan.json",
-      options);
-  EXPECT_EQ(run.exit_code, 130) << run.out << run.err;
+  expect_run(
+      lenslet("tune --device cpu --batch-size 64 --warmup-ms 0 --min-time-ms 3600000 --plan layered --json "
+              "{dir}/out/cut.json --save-plan {dir}/out/cut_plan.json",
+              options),
+      kInterrupted);
   EXPECT_EQ(read_json("{dir}/out/cut.json").at("status"), "INTERRUPTED");
-  EXPECT_FALSE(std::ifstream(expand("{dir}/out/cut_plan.json")).good());
+  EXPECT_FALSE(std::filesystem::exists(expand("{dir}/out/cut_plan.json")));
 }
 
 }  // namespace

@@ -132,6 +132,7 @@ TEST(ConvProblem, RefusesNumbersThatAreNone) {
   expect_refused("ic1ih28oc6kh", {"kh", "1 to"});
   expect_refused("ic1ih28oc6kh5sh", {"sh"});
   expect_refused("ic+1ih28oc6kh5", {"ic", "+1"});
+  expect_refused("ic1ih28oc6kh5ph-1", {"ph", "-1"});
 }
 
 TEST(ConvProblem, RefusesValuesOutOfRange) {
@@ -176,6 +177,7 @@ TEST(ConvProblem, RefusesMalformedStrings) {
   expect_refused("ic1 ih28 oc6 kh5", {"ic"});
   expect_refused("ic1ih28oc6kh5n", {"name"});
   expect_refused("ic1ih28oc6kh5n\"a b\"", {"one word"});
+  expect_refused("ic1ih28oc6kh5n\"a", {"n"});
   expect_refused("id1ic1ih28oc6kh5", {"'id'"});
   expect_refused("28", {"none of"});
 }

@@ -1,9 +1,5 @@
 if(LENSLET_BUILD_APPS)
-  find_package(nlohmann_json REQUIRED)
-  lenslet_test(convbench_cli SOURCES convbench/convbench_cli_test.cpp support/subprocess.cpp
-               DEPENDS lenslet_framework nlohmann_json::nlohmann_json)
-  target_compile_definitions(test_convbench_cli PRIVATE "LENSLET_CONVBENCH=\"$<TARGET_FILE:lenslet_convbench>\"")
-  add_dependencies(test_convbench_cli lenslet_convbench)
+  lenslet_test(convbench_cli SOURCES convbench/convbench_cli_test.cpp DEPENDS lenslet_framework lenslet_test_programs)
   if(TARGET lenslet_test_faulty_backend)  # of tests/cli, whose tests.cmake comes first
     target_compile_definitions(test_convbench_cli PRIVATE LENSLET_FAULTY_MODULE_DIR="${PROJECT_BINARY_DIR}/tests/faulty")
     add_dependencies(test_convbench_cli lenslet_test_faulty_backend)

@@ -1,10 +1,5 @@
-// The programs on the CPU: a backend that fails half-way, too little memory, a device that is not there. The GPU's side
-// is program_gpu_test.cpp.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <fstream>
-
+// The programs on the CPU: a backend that fails half-way, too little memory, a device that is not there. What was measured
+// before is written, marked, and the exit code is 5. The GPU's side is program_gpu_test.cpp.
 #include "framework/device.h"
 #include "tests/faults/program_faults.h"
 
@@ -21,10 +16,10 @@ ProgramRun after(int runs, const std::string& line) {
 TEST(ProgramFaults, EvalNamesTheLayerAndKeepsItsImages) {
   const std::string line =
       "lenslet eval --device cpu --data {dir} --backend conv2=onednn --json {dir}/eval.json";
-  expect_fault(after(0, line), {"layer conv2 (onednn)", "planted fault", "after 0 of 40 images"});
+  expect_fault(after(0, line), "layer conv2 (onednn)|planted fault|after 0 of 40 images");
   EXPECT_EQ(marked_file("eval.json", "layer conv2").at("count"), 0);
   // The first call, then batches of 8.
-  expect_fault(after(3, line + " --batch-size 8"), {"layer conv2 (onednn)", "after 16 of 40 images"});
+  expect_fault(after(3, line + " --batch-size 8"), "layer conv2 (onednn)|after 16 of 40 images");
   const json partial = marked_file("eval.json", "planted fault");
   EXPECT_EQ(partial.at("count"), 16);
   EXPECT_EQ(partial.at("confusion").size(), 10u);
@@ -35,41 +30,63 @@ TEST(ProgramFaults, ClassifyKeepsItsAnswers) {
       after(2,
             "lenslet classify --device cpu --backend conv2=onednn --batch-size 8 --json {dir}/classify.json "
             "--csv {dir}/classify.csv {dir}/t10k-images-idx3-ubyte");
-  expect_fault(run, {"layer conv2 (onednn)", "planted fault"});
-  EXPECT_EQ(std::count(run.out.begin(), run.out.end(), '\n'), 16) << run.out;
+  expect_fault(run, "layer conv2 (onednn)|planted fault");
+  EXPECT_EQ(count_lines(run.out), 16) << run.out;
   EXPECT_EQ(marked_file("classify.json", "planted fault").at("results").size(), 16u);
 }
 
-TEST(ProgramFaults, ProfileTuneAndConvbenchNameWhatFailed) {
-  expect_fault(
-      after(0,
-            "lenslet profile --device cpu --backend conv2=onednn --min-time-ms 5 --warmup-ms 0 --json "
-            "{dir}/profile.json"),
-      {"layer conv2 (onednn)"});
-  marked_file("profile.json", "layer conv2 (onednn)");
-  expect_fault(
-      after(0,
-            "lenslet tune --device cpu --batch-size 4 --plan layered --warmup-ms 0 --min-time-ms 2 --json "
-            "{dir}/tune.json"),
-      {"planted fault"});
-  marked_file("tune.json", "planted fault");
+TEST(ProgramFaults, TheMatrixKeepsTheRowsBeforeIt) {
+  expect_fault(after(0,
+                     "lenslet eval --device cpu --data {dir} --backend-matrix --backend "
+                     "conv1=direct,fc1=direct,fc2=direct,fc3=direct --json {dir}/matrix.json"),
+               "planted fault");
+  std::map<std::string, int> statuses;
+  const json document = marked_file("matrix.json", "planted fault");
+  for (const json& row : document.at("rows")) ++statuses[row.at("status")];
+  EXPECT_GE(statuses["PASSED"], 1);
+  EXPECT_EQ(statuses["ERROR"], 1);
+}
+
+TEST(ProgramFaults, BackendsKeepsTheRowsBeforeIt) {
+  expect_fault(after(1, "lenslet backends --device cpu --json {dir}/backends.json"), "planted fault");
+  const json document = marked_file("backends.json", "planted fault");
+  EXPECT_GE(document.at("rows").size(), 2u);
+  EXPECT_EQ(document.at("rows").back().at("status"), "ERROR");
+}
+
+TEST(ProgramFaults, ProfileKeepsCeilingsAndFirstCall) {
+  expect_fault(after(5,
+                     "lenslet profile --device cpu --backend conv1=onednn --min-time-ms 5 --warmup-ms 0 "
+                     "--json {dir}/profile.json --csv {dir}/profile.csv"),
+               "layer conv1 (onednn)|planted fault");
+  const json document = marked_file("profile.json", "planted fault");
+  EXPECT_GT(document.at("ceilings").at("copy_bytes_per_s").get<double>(), 0);
+  const json& rows = document.at("results");
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].at("status"), "ERROR");
+  EXPECT_EQ(rows[1].at("name"), "first_call");
+}
+
+TEST(ProgramFaults, DoctorTellsWhichBackend) {
+  expect_run(after(3, "lenslet doctor --device cpu"), kDevice, "ERROR: cpu conv2d onednn");
+}
+
+TEST(ProgramFaults, ConvbenchNamesWhatFailed) {
   expect_fault(after(0,
                      "convbench run --device cpu --backend onednn --problem mb1ic6ih12oc16kh5 --warmup-ms 0 "
                      "--min-time-ms 2 --json {dir}/bench.json"),
-               {"onednn", "ic6ih12", "planted fault"});
+               "onednn|ic6ih12|planted fault");
 }
 
-// A backend that answers with zeros and does not fail: the profile names its layer, and no other.
-TEST(ProgramFaults, ProfileNamesTheFirstLayerThatIsWrong) {
-  const ProgramRun run =
-      after(1'000'000'000,
-            "lenslet profile --device cpu --backend conv2=onednn --batch-size 3 --cache hot "
-            "--min-time-ms 5 --warmup-ms 0 --json {dir}/wrong.json");
-  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
-  EXPECT_NE(run.out.find("FAILED: layer conv2 (onednn): output "), std::string::npos) << run.out;
-  std::ifstream file(faults_folder() + "/wrong.json");
+constexpr int kWrongAnswers = 1'000'000'000;  // runs: the backend answers with zeros and does not fail
+
+TEST(ProgramFaults, ProfileNamesTheFirstLayerThatIsWrongAndNoOther) {
+  expect_run(after(kWrongAnswers,
+                   "lenslet profile --device cpu --backend conv2=onednn --batch-size 3 --cache hot "
+                   "--min-time-ms 5 --warmup-ms 0 --json {dir}/wrong.json"),
+             kCheckFailed, "FAILED: layer conv2 (onednn): output |; logits differ from the fp64 reference's");
   std::map<std::string, std::string> statuses;
-  const json document = json::parse(file);
+  const json document = result_file("wrong.json");
   for (const json& row : document.at("results")) statuses[row.at("name")] = row.at("status");
   for (const char* right : {"conv1", "fc1", "fc2", "fc3"}) {
     EXPECT_EQ(statuses.count(right), 1u) << right;
@@ -79,47 +96,57 @@ TEST(ProgramFaults, ProfileNamesTheFirstLayerThatIsWrong) {
   EXPECT_EQ(statuses["unprofiled"], "FAILED");
 }
 
-class LimitedMemory : public testing::Test {
- protected:
-  static ProgramRun run(const std::string& limit, const std::string& line) {
-    return run_with(line, {{"LENSLET_DEVICE_MEMORY_LIMIT", limit}});
-  }
-};
+const std::string kTune =
+    "lenslet tune --device cpu --batch-size 4 --warmup-ms 0 --min-time-ms 2 --plan layered --save-plan "
+    "{dir}/honest.json --json {dir}/tune.json";
 
-TEST_F(LimitedMemory, IsExitCode6WithABatchThatFits) {
-  for (const char* plan : {"layered", "fused"}) {
-    const std::string line = std::string("lenslet eval --device cpu --data {dir} --plan ") + plan;
-    const ProgramRun refused = run("16M", line + " --batch-size 100000");
-    EXPECT_EQ(refused.exit_code, 6) << refused.out << refused.err;
+// Whatever became of the planted backend, it is not chosen.
+void expect_not_chosen(const char* status) {
+  size_t planted = 0;
+  const json document = result_file("tune.json"), saved = result_file("honest.json");
+  for (const json& candidate : document.at("candidates")) {
+    if (candidate.at("backend") != "onednn") continue;
+    ++planted;
+    expect_members(candidate, {{"status", status}, {"time_ns", nullptr}, {"chosen", false}});
+  }
+  EXPECT_GE(planted, 2u);
+  for (const json& layer : saved.at("layers")) EXPECT_NE(layer.at("backend"), "onednn");
+}
+
+TEST(ProgramFaults, AWrongBackendIsNeverChosenByTune) {
+  // Zeros are written faster than any convolution is computed.
+  expect_run(after(kWrongAnswers, kTune), kCheckFailed);
+  expect_not_chosen("FAILED");
+}
+
+TEST(ProgramFaults, TuneGoesOnWithoutABackendThatFails) {
+  expect_fault(after(0, kTune), "planted fault");
+  marked_file("tune.json", "planted fault");
+  expect_not_chosen("ERROR");
+}
+
+ProgramRun with_memory(const std::string& limit, const std::string& line) {
+  return run_with(line, {{"LENSLET_DEVICE_MEMORY_LIMIT", limit}});
+}
+
+TEST(LimitedMemory, IsExitCode6WithABatchThatFits) {
+  for (const std::string plan : {"layered", "fused"}) {
+    const std::string line = "lenslet eval --device cpu --data {dir} --plan " + plan + " --batch-size ";
     const std::string words = "the largest batch that fits is about ";
+    const ProgramRun refused = expect_run(with_memory("16M", line + "100000"), kMemory, "",
+                                          words + "|batch 100000 needs | bytes on cpu, | are free");
     const size_t at = refused.err.find(words);
-    ASSERT_NE(at, std::string::npos) << refused.err;
-    for (const char* part : {"batch 100000 needs ", " bytes on cpu, ", " are free"}) {
-      EXPECT_NE(refused.err.find(part), std::string::npos) << refused.err;
-    }
-    const std::string batch = std::to_string(std::stoll(refused.err.substr(at + words.size())));
-    const ProgramRun served = run("16M", line + " --batch-size " + batch);
-    EXPECT_EQ(served.exit_code, 0) << batch << ": " << served.err;
+    ASSERT_NE(at, std::string::npos);
+    expect_run(with_memory("16M", line + std::to_string(std::stoll(refused.err.substr(at + words.size())))),
+               kOk);
   }
 }
 
-TEST_F(LimitedMemory, OfAConvolutionIsTold) {
-  const ProgramRun refused = run("256M",
-                                 "convbench run --device cpu --cache hot --backend direct --problem "
-                                 "mb512ic64ih64oc64kh3 --min-time-ms 1");
-  EXPECT_EQ(refused.exit_code, 6) << refused.out << refused.err;
-  EXPECT_NE(refused.err.find("needs"), std::string::npos) << refused.err;
-  EXPECT_NE(refused.err.find("are free"), std::string::npos) << refused.err;
-  EXPECT_NE(refused.err.find("the largest batch that fits is about mb"), std::string::npos) << refused.err;
-}
-
-TEST_F(LimitedMemory, MustBeANumberOfBytes) {
-  for (const char* text : {"", "0", "-1", "1e6", "64MB", "lots"}) {
-    const ProgramRun refused = run(text, "lenslet profile --device cpu");
-    EXPECT_EQ(refused.exit_code, 2) << text << refused.err;
-    EXPECT_NE(refused.err.find("LENSLET_DEVICE_MEMORY_LIMIT expects bytes"), std::string::npos)
-        << refused.err;
-  }
+TEST(LimitedMemory, OfAConvolutionIsTold) {
+  expect_run(with_memory("256M",
+                         "convbench run --device cpu --cache hot --backend direct --problem "
+                         "mb512ic64ih64oc64kh3 --min-time-ms 1"),
+             kMemory, "", "needs|are free|the largest batch that fits is about mb");
 }
 
 // Whether or not the command waits for a layer or a GPU.
@@ -132,41 +159,30 @@ TEST(Settings, AreRefusedWithTheValuesTheyTake) {
   for (const char* line : {"lenslet eval --device cpu --data {dir}", "lenslet doctor --device cpu",
                            "lenslet backends --device cpu",
                            "convbench run --device cpu --problem mb1ic1ih5oc1kh3 --backend direct"}) {
-    for (const auto& [name, words] : settings) {
-      const ProgramRun refused = run_with(line, {{name, "junk"}});
-      EXPECT_EQ(refused.exit_code, 2) << line << " with " << name << ": " << refused.out << refused.err;
-      EXPECT_NE(refused.err.find(words), std::string::npos) << refused.err;
-    }
+    for (const auto& [name, words] : settings)
+      expect_run(run_with(line, {{name, "junk"}}), kUsage, "", words);
   }
-  EXPECT_EQ(run_with("lenslet eval --help", {{"LENSLET_CHECK_LAYERS", "junk"}}).exit_code, 0);
-}
-
-TEST(CheckLayers, IsYesOrNo) {
-  for (const char* text : {"", "2", "yes"}) {
-    const ProgramRun refused =
-        run_with("lenslet eval --device cpu --data {dir}", {{"LENSLET_CHECK_LAYERS", text}});
-    EXPECT_EQ(refused.exit_code, 2) << refused.err;
-    EXPECT_NE(refused.err.find("LENSLET_CHECK_LAYERS must be 0 or 1"), std::string::npos) << refused.err;
-  }
-  EXPECT_EQ(run_with("lenslet eval --device cpu --data {dir}", {{"LENSLET_CHECK_LAYERS", "1"}}).exit_code, 0);
+  expect_run(run_with("lenslet eval --help", {{"LENSLET_CHECK_LAYERS", "junk"}}), kOk);
+  for (const char* text : {"", "0", "-1", "1e6", "64MB"})
+    expect_run(with_memory(text, "lenslet profile --device cpu"), kUsage, "", settings[3].second);
+  const std::string eval = "lenslet eval --device cpu --data {dir}";
+  for (const char* text : {"", "2", "yes"})
+    expect_run(run_with(eval, {{"LENSLET_CHECK_LAYERS", text}}), kUsage, "",
+               "LENSLET_CHECK_LAYERS must be 0 or 1");
+  expect_run(run_with(eval, {{"LENSLET_CHECK_LAYERS", "1"}}), kOk);
 }
 
 TEST(MissingDevice, IsRefusedByNameAndAutoSaysWhyItTookTheCpu) {
   // Also where there is a GPU: it is hidden.
   const std::map<std::string, std::string> hidden = {{"CUDA_VISIBLE_DEVICES", ""}};
   const std::string line = "lenslet eval --data {dir} --device ";
-  for (const char* device : {"cuda", "cuda:0", "cuda:1"}) {
-    const ProgramRun refused = run_with(line + device, hidden);
-    EXPECT_EQ(refused.exit_code, 4) << refused.out << refused.err;
-    EXPECT_NE(refused.err.find("is unavailable"), std::string::npos) << refused.err;
-    EXPECT_NE(refused.err.find("use --device cpu"), std::string::npos) << refused.err;
-  }
-  const ProgramRun served = run_with(line + "auto", hidden);
-  EXPECT_EQ(served.exit_code, 0) << served.err;
+  for (const char* device : {"cuda", "cuda:0", "cuda:1"})
+    expect_run(run_with(line + device, hidden), kUnavailable, "", "is unavailable|use --device cpu");
+  const ProgramRun served = expect_run(run_with(line + "auto", hidden), kOk, " on cpu (");
   const bool says_why = served.out.find("no NVIDIA driver") != std::string::npos ||
                         served.out.find("CUDA_VISIBLE_DEVICES") != std::string::npos ||
                         served.out.find("without CUDA") != std::string::npos;
-  EXPECT_TRUE(served.out.find(" on cpu (") != std::string::npos && says_why) << served.out;
+  EXPECT_TRUE(says_why) << served.out;
 }
 
 }  // namespace

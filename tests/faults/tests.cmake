@@ -23,14 +23,12 @@ endforeach()
 
 # The programs with a stand-in for a module that has a fault: oneDNN's, of tests/cli, on the CPU, cuDNN's on the GPU.
 if(LENSLET_BUILD_APPS)
-  find_package(nlohmann_json REQUIRED)
-  set(faults_programs "LENSLET_PROGRAM=\"$<TARGET_FILE:lenslet_app>\"" "LENSLET_CONVBENCH=\"$<TARGET_FILE:lenslet_convbench>\"")
-  set(faults_program_targets lenslet_framework lenslet_crafted_files nlohmann_json::nlohmann_json)
+  set(faults_program_targets lenslet_framework lenslet_test_programs)
   if(TARGET lenslet_test_faulty_backend)
-    lenslet_test(faults_programs SOURCES faults/program_test.cpp faults/program_faults.cpp support/subprocess.cpp
+    lenslet_test(faults_programs SOURCES faults/program_test.cpp faults/program_faults.cpp
                  DEPENDS ${faults_program_targets})
-    target_compile_definitions(test_faults_programs PRIVATE ${faults_programs} LENSLET_FAULTY_MODULE_DIR="${PROJECT_BINARY_DIR}/tests/faulty")
-    add_dependencies(test_faults_programs lenslet_app lenslet_convbench lenslet_test_faulty_backend)
+    target_compile_definitions(test_faults_programs PRIVATE LENSLET_FAULTY_MODULE_DIR="${PROJECT_BINARY_DIR}/tests/faulty")
+    add_dependencies(test_faults_programs lenslet_test_faulty_backend)
   else()
     lenslet_skipped_test(faults_programs "this build has no oneDNN module, which the stand-in with a fault replaces")
   endif()
@@ -39,10 +37,10 @@ if(LENSLET_BUILD_APPS)
     target_link_libraries(lenslet_test_faulty_gpu_backend PRIVATE lenslet_options lenslet_own_flags lenslet_conv)
     set_target_properties(lenslet_test_faulty_gpu_backend PROPERTIES PREFIX "" OUTPUT_NAME lenslet_conv_gpu_cudnn
       LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/faulty_gpu")
-    lenslet_test(faults_programs_gpu SOURCES faults/program_gpu_test.cpp faults/program_faults.cpp support/subprocess.cpp
+    lenslet_test(faults_programs_gpu SOURCES faults/program_gpu_test.cpp faults/program_faults.cpp
                  DEPENDS ${faults_program_targets} GPU ALONE)
-    target_compile_definitions(test_faults_programs_gpu PRIVATE ${faults_programs} LENSLET_FAULTY_GPU_MODULE_DIR="${PROJECT_BINARY_DIR}/tests/faulty_gpu")
-    add_dependencies(test_faults_programs_gpu lenslet_app lenslet_convbench lenslet_test_faulty_gpu_backend)
+    target_compile_definitions(test_faults_programs_gpu PRIVATE LENSLET_FAULTY_GPU_MODULE_DIR="${PROJECT_BINARY_DIR}/tests/faulty_gpu")
+    add_dependencies(test_faults_programs_gpu lenslet_test_faulty_gpu_backend)
   else()
     lenslet_skipped_test(faults_programs_gpu "this build has no cuDNN module, which the stand-in with a fault replaces")
   endif()

@@ -1,59 +1,33 @@
 // convbench filter from outside, on the CPU: what comes out of a picture, and what each mistake gets.
-#include <gtest/gtest.h>
-
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "framework/io/image.h"
 #include "framework/io/png_writer.h"
-#include "tests/support/subprocess.h"
+#include "tests/support/programs.h"
 
 namespace lenslet::test {
 namespace {
 
 using Json = nlohmann::json;
 
-class FilterCli : public testing::Test {
+class FilterCli : public ProgramTest {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              (std::string("filter_") + testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-    Image image{5, 4, 3, {}, "PNG"};
-    for (int i = 0; i < 60; ++i) image.pixels.push_back(static_cast<uint8_t>(i * 37 % 256));
-    write("in.png", encode_png(image));
-    image_ = image;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(path(name), std::ios::binary) << text;
-  }
-  Json json(const std::string& name) const {
-    std::ifstream file(path(name));
-    return Json::parse(file);
+  FilterCli() {
+    for (int i = 0; i < 60; ++i) image_.pixels.push_back(static_cast<uint8_t>(i * 37 % 256));
+    write("in.png", encode_png(image_));
   }
   /// On the CPU, for a moment.
-  ProgramRun filter(std::vector<std::string> arguments, const ProgramOptions& options = {}) const {
-    arguments.insert(arguments.begin(), {LENSLET_CONVBENCH, "filter"});
-    for (const char* more : {"--device", "cpu", "--min-time-ms", "1", "--warmup-ms", "0", "--cache", "hot"}) {
-      arguments.push_back(more);
-    }
-    return run_program(arguments, options);
+  ProgramRun filter(const std::string& arguments, const ProgramOptions& options = {}) const {
+    return run("convbench filter --device cpu --min-time-ms 1 --warmup-ms 0 --cache hot " + arguments,
+               options);
   }
-  std::filesystem::path folder_;
-  Image image_;
+  Image image_{5, 4, 3, {}, "PNG"};
 };
 
 // By hand: -1 around 8, zeros outside, held within a byte.
 TEST_F(FilterCli, EdgesAreTheSameFromEveryBackend) {
-  const ProgramRun run =
-      filter({"--input", path("in.png"), "--output", path("out.png"), "--json", path("r.json")});
-  ASSERT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_NE(run.out.find("every backend must give the same bytes"), std::string::npos) << run.out;
+  expect_run(filter("--input in.png --output out.png --json r.json"), kOk,
+             "every backend must give the same bytes");
   const Image out = read_image(path("out.png"));
   ASSERT_EQ(out.width, 5);
   ASSERT_EQ(out.height, 4);
@@ -81,7 +55,7 @@ TEST_F(FilterCli, EdgesAreTheSameFromEveryBackend) {
     EXPECT_TRUE(row["status"] == "PASSED" || row["status"] == "SUSPECT") << row;
     EXPECT_EQ(row["error"]["max_abs"], 0) << row;
     EXPECT_EQ(row["labels"]["filter"], "edge");
-    EXPECT_NE(std::string(row["repro"]).find("convbench filter --input "), std::string::npos);
+    expect_words(row["repro"], "convbench filter --input ");
     ++passed;
   }
   EXPECT_GE(passed, 3);  // direct in both layouts, im2col_gemm
@@ -89,10 +63,9 @@ TEST_F(FilterCli, EdgesAreTheSameFromEveryBackend) {
 
 TEST_F(FilterCli, StridesAndFilterFiles) {
   write("shift.txt", "0 0 1\n");  // each pixel becomes its right neighbour
-  const ProgramRun run =
-      filter({"--input", path("in.png"), "--output", path("out.png"), "--filter", path("shift.txt"),
-              "--stride", "2", "--layout", "nhwc", "--backend", "direct"});
-  ASSERT_EQ(run.exit_code, 0) << run.err;
+  expect_run(
+      filter("--input in.png --output out.png --filter shift.txt --stride 2 --layout nhwc --backend direct"),
+      kOk);
   const Image out = read_image(path("out.png"));
   ASSERT_EQ(out.width, 3);
   ASSERT_EQ(out.height, 2);
@@ -105,17 +78,13 @@ TEST_F(FilterCli, StridesAndFilterFiles) {
     }
   }
   write("thirds.txt", "scale 1/3\n0.5 0.25 0.1\n0 0 0\n1 1 -1\n");
-  const ProgramRun fractions = filter({"--input", path("in.png"), "--filter", path("thirds.txt")});
-  EXPECT_EQ(fractions.exit_code, 0) << fractions.err;
-  EXPECT_NE(fractions.out.find("may differ by one"), std::string::npos) << fractions.out;
+  expect_run(filter("--input in.png --filter thirds.txt"), kOk, "may differ by one");
 }
 
 TEST_F(FilterCli, ReadsStandardInput) {
   ProgramOptions options;
   options.standard_input = encode_png(image_);
-  const ProgramRun run =
-      filter({"--input", "-", "--output", path("out.png"), "--backend", "direct"}, options);
-  EXPECT_EQ(run.exit_code, 0) << run.err;
+  expect_run(filter("--input - --output out.png --backend direct", options), kOk);
   EXPECT_TRUE(std::filesystem::exists(path("out.png")));
 }
 

@@ -98,9 +98,7 @@ class ReportTest(unittest.TestCase):
 
     def run_report(self, *arguments, environment=None, script=SCRIPT):
         return subprocess.run(
-            [PYTHON, str(script), *map(str, arguments)],
-            capture_output=True,
-            text=True,
+            [PYTHON, str(script), *map(str, arguments)], capture_output=True, text=True,
             env={**os.environ, **(environment or {})},
         )
 
@@ -201,23 +199,9 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(
             names,
             {
-                "rgb-ratio",
-                "rgb-by-size-k1",
-                "rgb-by-size-k3",
-                "rgb-by-stride",
-                "gemm-memory",
-                "gemm-memory-by-tile",
-                "gemm-partition",
-                "gemm-partition-by-block",
-                "deep3x3",
-                "ladder-implicit-gemm",
-                "filter-with-copies",
-                "filter-kernel",
-                "streams",
-                "separable",
-                "stencil",
-                "singles",
-                "roofline",
+                "rgb-ratio", "rgb-by-size-k1", "rgb-by-size-k3", "rgb-by-stride", "gemm-memory", "gemm-memory-by-tile",
+                "gemm-partition", "gemm-partition-by-block", "deep3x3", "ladder-implicit-gemm", "filter-with-copies",
+                "filter-kernel", "streams", "separable", "stencil", "singles", "roofline",
             },
         )
         for file in figures.iterdir():
@@ -262,13 +246,8 @@ class ReportTest(unittest.TestCase):
             (
                 "members of other types",
                 {
-                    "schema": "lenslet.results/1",
-                    "results": [1, None, {}],
-                    "meta": [],
-                    "host": None,
-                    "devices": {},
-                    "libs": 3,
-                    "ceilings": "x",
+                    "schema": "lenslet.results/1", "results": [1, None, {}], "meta": [], "host": None, "devices": {},
+                    "libs": 3, "ceilings": "x",
                 },
             ),
         ):
@@ -297,17 +276,11 @@ class ReportTest(unittest.TestCase):
             for i, what in enumerate(("h2d", "conv", "d2h"))
         ]
         events += [
-            None,
-            {"ph": "X", "name": "no time"},
-            {"ph": "X", "pid": 9, "tid": 9, "ts": 1, "dur": 1, "name": "conv 9"},
+            None, {"ph": "X", "name": "no time"}, {"ph": "X", "pid": 9, "tid": 9, "ts": 1, "dur": 1, "name": "conv 9"},
         ]
         trace = self.write({"traceEvents": events}, "trace.json")
         run = self.run_report(
-            self.write(synthetic.document([])),
-            trace,
-            "--html",
-            self.folder / "out.html",
-            "--figures",
+            self.write(synthetic.document([])), trace, "--html", self.folder / "out.html", "--figures",
             self.folder / "figures",
         )
         self.assertEqual(run.returncode, 0, run.stderr)
@@ -337,10 +310,8 @@ class ReportTest(unittest.TestCase):
         good = self.write(synthetic.document([]), "good.json")
         html = self.folder / "out.html"
         for name, text, expected in (
-            ("cut.json", '{"schema": "lenslet.res', "cut short"),
-            ("list.json", "[]", "schema is None"),
-            ("eval.json", '{"schema": "lenslet.eval/1"}', "'lenslet.eval/1'"),
-            ("deep.json", "[" * 100000, "json"),
+            ("cut.json", '{"schema": "lenslet.res', "cut short"), ("list.json", "[]", "schema is None"),
+            ("eval.json", '{"schema": "lenslet.eval/1"}', "'lenslet.eval/1'"), ("deep.json", "[" * 100000, "json"),
             ("rows.json", '{"schema": "lenslet.results/1"}', 'lacks the array "results"'),
         ):
             bad = self.write(text, name)
@@ -446,9 +417,7 @@ class ReportTest(unittest.TestCase):
 
         def update(*arguments):
             return subprocess.run(
-                [PYTHON, "docs/results/update_readme.py", *folders.groups(), *arguments],
-                cwd=tree,
-                capture_output=True,
+                [PYTHON, "docs/results/update_readme.py", *folders.groups(), *arguments], cwd=tree, capture_output=True,
                 text=True,
             )
 

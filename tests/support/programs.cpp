@@ -1,0 +1,68 @@
+#include "tests/support/programs.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+namespace lenslet::test {
+
+std::string program_path(const std::string& name) {
+  const char* const prefix = std::getenv("LENSLET_TEST_PREFIX");
+  if (prefix != nullptr && *prefix != 0) {
+    return std::filesystem::absolute(std::string(prefix) + "/bin/" + name).string();
+  }
+  return name == "lenslet" ? LENSLET_PROGRAM : LENSLET_CONVBENCH;
+}
+
+std::string expand(std::string text, const Names& names) {
+  for (const auto& [name, meaning] : names) {
+    for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + meaning.size())) {
+      text.replace(at, name.size(), meaning);
+    }
+  }
+  return text;
+}
+
+ProgramRun run_words(const std::string& line, const Names& names, ProgramOptions options) {
+  std::istringstream words(line);
+  std::vector<std::string> command;
+  for (std::string word; words >> word;) command.push_back(expand(word, names));
+  command.at(0) = program_path(command[0]);
+  options.unset.push_back("LENSLET_MNIST_DIR");
+  return run_program(command, options);
+}
+
+void expect_words(const std::string& text, const std::string& words) {
+  std::istringstream parts(words);
+  for (std::string part; std::getline(parts, part, '|');) {
+    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in: " << text;
+  }
+}
+
+ProgramRun expect_run(ProgramRun run, int exit_code, const std::string& out, const std::string& err,
+                      const char* file, int line) {
+  const testing::ScopedTrace trace(file, line, "");
+  EXPECT_FALSE(run.timed_out);
+  EXPECT_EQ(run.exit_code, exit_code) << "signal " << run.signal << "\n" << run.out << run.err;
+  expect_words(run.out, out);
+  expect_words(run.err, err);
+  return run;
+}
+
+std::string read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+nlohmann::json read_json_file(const std::string& path) { return nlohmann::json::parse(read_text(path)); }
+
+long count_lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
+
+void expect_members(const nlohmann::json& actual, const nlohmann::json& expected) {
+  for (const auto& [key, value] : expected.items()) EXPECT_EQ(actual.at(key), value) << key;
+}
+
+}  // namespace lenslet::test
