@@ -45,7 +45,7 @@ def git(*words):
 
 def changed_files(base):
     if git('rev-parse', 'HEAD') is None:
-        raise NoAnswer('git does not know this folder, so what changed is unknown')
+        raise NoAnswer('this folder is not in a git repository, so the changes are unknown')
     names = [base] if base else ['@{upstream}', 'origin/HEAD', 'origin/main', 'main']
     known = [name for name in names if git('rev-parse', '--verify', '--quiet', name + '^{commit}')]
     if base and not known:

@@ -113,7 +113,7 @@ cmd_bench() {
         esac
         shift
         ;;
-      *) usage_error "bench does not know '$1'" ;;
+      *) usage_error "bench: unknown option '$1'" ;;
     esac
     shift
   done

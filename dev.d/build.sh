@@ -109,7 +109,7 @@ cmd_build() {
       options=("$@")
       break
     else
-      usage_error "build does not know '$1'"
+      usage_error "build: unknown option '$1'"
     fi
   done
   setup_if_needed

@@ -3,7 +3,7 @@
 
 cmd_demo() {
   while [ "$#" -gt 0 ]; do
-    take_which "$@" || usage_error "demo does not know '$1'"
+    take_which "$@" || usage_error "demo: unknown option '$1'"
     shift "$taken"
   done
   check_mnist_dir

@@ -18,7 +18,7 @@ cmd_format() {
   while [ "$#" -gt 0 ]; do
     case $1 in
       --check) check=yes ;;
-      *) usage_error "format does not know '$1'" ;;
+      *) usage_error "format: unknown option '$1'" ;;
     esac
     shift
   done

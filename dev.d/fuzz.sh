@@ -17,7 +17,7 @@ cmd_fuzz() {
         shift
         ;;
       --merge) options+=("$1") ;;
-      -*) usage_error "fuzz does not know '$1'" ;;
+      -*) usage_error "fuzz: unknown option '$1'" ;;
       *) options+=("$1") ;;
     esac
     shift

@@ -39,7 +39,7 @@ cmd_lint() {
         if [ "$1" = --base ]; then base=(--base "$2"); else seconds=$2; fi
         shift
         ;;
-      *) usage_error "lint does not know '$1'" ;;
+      *) usage_error "lint: unknown option '$1'" ;;
     esac
     shift
   done

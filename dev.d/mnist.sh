@@ -98,7 +98,7 @@ cmd_mnist() {
         shift
         ;;
       --dir=*) folder=${1#*=} ;;
-      *) usage_error "mnist does not know '$1'" ;;
+      *) usage_error "mnist: unknown option '$1'" ;;
     esac
     shift
   done

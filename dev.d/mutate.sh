@@ -26,7 +26,7 @@ cmd_mutate() {
         esac
         shift
         ;;
-      *) usage_error "mutate does not know '$1'" ;;
+      *) usage_error "mutate: unknown option '$1'" ;;
     esac
     shift
   done

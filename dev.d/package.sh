@@ -7,7 +7,7 @@ cmd_package() {
     case $1 in
       --cpu) cuda=OFF ;;
       --cuda) cuda=ON ;;
-      *) usage_error "package does not know '$1'" ;;
+      *) usage_error "package: unknown option '$1'" ;;
     esac
     shift
   done

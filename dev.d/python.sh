@@ -33,7 +33,7 @@ cmd_python() {
         done
         break
         ;;
-      *) usage_error "python does not know '$1'" ;;
+      *) usage_error "python: unknown option '$1'" ;;
     esac
     shift
   done

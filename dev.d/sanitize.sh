@@ -20,7 +20,7 @@ cmd_sanitize() {
         shift
         ;;
       --list) options+=("$1") ;;
-      *) usage_error "sanitize does not know '$1'" ;;
+      *) usage_error "sanitize: unknown option '$1'" ;;
     esac
     shift
   done

@@ -36,7 +36,7 @@ cmd_setup() {
     case $1 in
       --minimal) minimal=yes ;;
       --tests) tests=yes ;;
-      *) usage_error "setup does not know '$1'" ;;
+      *) usage_error "setup: unknown option '$1'" ;;
     esac
     shift
   done

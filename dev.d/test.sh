@@ -45,7 +45,7 @@ cmd_test() {
         selection+=("$@")
         break
         ;;
-      *) usage_error "test does not know '$1'" ;;
+      *) usage_error "test: unknown option '$1'" ;;
     esac
     shift
   done

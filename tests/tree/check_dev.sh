@@ -26,26 +26,26 @@ expect 0 '^  ./dev demo ' ./dev help
 expect 0 '^  ./dev test ' ./dev test --help
 expect 2 'Lenslet' ./dev
 expect 2 "there is no './dev bulid'" ./dev bulid
-expect 2 "build does not know '--gpu'" ./dev build --gpu
+expect 2 "build: unknown option '--gpu'" ./dev build --gpu
 expect 2 "no preset 'nonesuch'" ./dev test --preset nonesuch
 expect 2 '--preset needs a name' ./dev build --preset
 expect 2 "no preset 'nowhere'" env LENSLET_PRESET=nowhere ./dev demo
-expect 2 "setup does not know 'all'" ./dev setup all
-expect 2 "sanitize does not know '--bogus'" ./dev sanitize --bogus
+expect 2 "setup: unknown option 'all'" ./dev setup all
+expect 2 "sanitize: unknown option '--bogus'" ./dev sanitize --bogus
 expect 2 '--tool needs a value' ./dev sanitize --tool
-expect 2 "mutate does not know '--bogus'" ./dev mutate --bogus
+expect 2 "mutate: unknown option '--bogus'" ./dev mutate --bogus
 expect 2 '--build-only needs a value' ./dev mutate --build-only
 expect 2 'no fault has a name with nonesuch' ./dev mutate --list --only nonesuch
 expect 0 '^cpu executable_keeps_no_input in framework/executable.cpp: ' ./dev mutate --list
 expect 2 '--dir needs a folder' ./dev mnist --dir
-expect 2 "format does not know '--fix'" ./dev format --fix
-expect 2 "lint does not know '--fix'" ./dev lint --fix
+expect 2 "format: unknown option '--fix'" ./dev format --fix
+expect 2 "lint: unknown option '--fix'" ./dev lint --fix
 expect 2 "takes a whole number, found 'soon'" ./dev lint --seconds soon
 expect 2 '--base is for --affected' ./dev test --base HEAD
 expect 2 '--base needs a commit' ./dev test --affected --base
 expect 2 'leave out --quick' ./dev test --affected --quick
 expect 2 'leave out --quick, --threads-only and --filter' ./dev test --filter conv --affected
-expect 2 "python does not know '--gpu'" ./dev python --gpu
+expect 2 "python: unknown option '--gpu'" ./dev python --gpu
 expect 2 '--filter needs an expression' ./dev python --filter
 expect 2 "as -DNAME=VALUE, found 'LENSLET_CUDA=OFF'" ./dev python -- LENSLET_CUDA=OFF
 expect 2 "bench has no part 'speed': there are lenet conv calls peers" ./dev bench --part lenet,speed
