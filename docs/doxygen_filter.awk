@@ -1,5 +1,6 @@
-# Shows Doxygen the comments of a header as this project writes them: the head of the file, lines above a declaration, and
-# words behind it, all with // or /* */. Declarations of several names become one line each, so that each gets the words.
+# Shows Doxygen the comments of a header as this project writes them: the head of the file, lines above a declaration,
+# and words behind it, all with // or /* */. Declarations of several names become one line each, so that each gets the
+# words.
 #   awk -f docs/doxygen_filter.awk HEADER
 # Words are not Doxygen's or HTML's commands.
 function plain(text) {
@@ -12,6 +13,10 @@ function declares(name,    line, found) {
   close(FILENAME)
   return found
 }
+BEGIN {
+  copies_or_moves = "^[[:space:]]*((explicit )?[A-Z][A-Za-z0-9]*|[A-Z][A-Za-z0-9]*& operator=)[(]" \
+    "(const )?[A-Z][A-Za-z0-9]*&&?( [a-z]+)?[)]( noexcept)?( = (default|delete))?;$"
+}
 NR == 1 { head = 1 }
 head && /^\/\// {
   text = $0
@@ -20,7 +25,8 @@ head && /^\/\// {
   if (NR == 1) {
     print "/// \\file"
     # "Conv2dProblem: the only way …" describes that class, too.
-    if (match(text, /^[A-Z][A-Za-z0-9]+: /) && declares(substr(text, 1, RLENGTH - 2))) name = substr(text, 1, RLENGTH - 2)
+    if (match(text, /^[A-Z][A-Za-z0-9]+: /) && declares(substr(text, 1, RLENGTH - 2)))
+      name = substr(text, 1, RLENGTH - 2)
   }
   described = described "/// " text "\n"
   print "/// " text
@@ -51,7 +57,7 @@ head && name != "" { printf "/// \\class lenslet::%s\n%s\n", name, described }
 }
 
 # Copying, moving, destroying and comparing mean what the language says.
-/^[[:space:]]*((explicit )?[A-Z][A-Za-z0-9]*|[A-Z][A-Za-z0-9]*& operator=)\((const )?[A-Z][A-Za-z0-9]*&&?( [a-z]+)?\)( noexcept)?( = (default|delete))?;$/ ||
+$0 ~ copies_or_moves ||
 /^[[:space:]]*(virtual )?~[A-Za-z0-9]+\(\)/ || /^[[:space:]]*friend bool operator[=!]=/ {
   if (!documented) print "/// As the language has it."
 }

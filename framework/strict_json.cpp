@@ -37,14 +37,15 @@ class StrictBuilder : public nlohmann::json_sax<ordered_json> {
     Level& level = levels_.back();
     if (!level.keys.insert(name).second)
       fail(concat("key \"", printable_excerpt(name), "\" appears twice in one object"));
-    if (level.keys.size() > kMaxJsonKeys) fail(concat("an object of more than ", kMaxJsonKeys, " keys"));
+    if (level.keys.size() > kMaxJsonKeys)
+      fail(concat("expected at most ", kMaxJsonKeys, " keys in an object, found more"));
     level.key = std::move(name);
     return true;
   }
 
   bool parse_error(size_t, const std::string&, const nlohmann::detail::exception& error) override {
     // Its message contains the last token, which may be as long as the file.
-    fail(concat("not JSON, or cut short: ", printable_excerpt(error.what())));
+    fail(concat("not JSON, or truncated: ", printable_excerpt(error.what())));
   }
 
  private:

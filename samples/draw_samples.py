@@ -20,70 +20,91 @@ from pathlib import Path
 
 # Strokes: lists of (x, y), x to the right, y down, both from 0 to 1 over the digit's box of aspect "wide" to 1.
 SHAPES = {
-    "0a": [[(0.58, 0.03), (0.30, 0.06), (0.06, 0.35), (0.05, 0.68), (0.28, 0.96), (0.62, 0.95), (0.92, 0.66), (0.94, 0.30), (0.70, 0.05), (0.50, 0.04)]],
-    "0b": [[(0.62, 0.00), (0.32, 0.14), (0.08, 0.50), (0.10, 0.85), (0.36, 1.00), (0.70, 0.86), (0.94, 0.48), (0.90, 0.14), (0.64, 0.02), (0.44, 0.08)]],
+    "0a": [[(0.58, 0.03), (0.30, 0.06), (0.06, 0.35), (0.05, 0.68), (0.28, 0.96), (0.62, 0.95), (0.92, 0.66),
+            (0.94, 0.30), (0.70, 0.05), (0.50, 0.04)]],
+    "0b": [[(0.62, 0.00), (0.32, 0.14), (0.08, 0.50), (0.10, 0.85), (0.36, 1.00), (0.70, 0.86), (0.94, 0.48),
+            (0.90, 0.14), (0.64, 0.02), (0.44, 0.08)]],
     "1a": [[(0.62, 0.00), (0.52, 0.35), (0.45, 0.70), (0.38, 1.00)]],
     "1b": [[(0.20, 0.26), (0.42, 0.14), (0.60, 0.00)], [(0.60, 0.00), (0.58, 0.40), (0.55, 0.72), (0.54, 1.00)]],
-    "2a": [[(0.08, 0.24), (0.22, 0.05), (0.52, 0.00), (0.80, 0.14), (0.80, 0.38), (0.56, 0.64), (0.28, 0.86), (0.04, 0.99)],
+    "2a": [[(0.08, 0.24), (0.22, 0.05), (0.52, 0.00), (0.80, 0.14), (0.80, 0.38), (0.56, 0.64), (0.28, 0.86),
+            (0.04, 0.99)],
            [(0.04, 0.99), (0.36, 0.95), (0.66, 0.97), (0.98, 0.95)]],
-    "2b": [[(0.14, 0.20), (0.34, 0.02), (0.66, 0.02), (0.82, 0.22), (0.72, 0.48), (0.46, 0.74), (0.20, 0.92), (0.05, 0.88), (0.12, 0.74),
+    "2b": [[(0.14, 0.20), (0.34, 0.02), (0.66, 0.02), (0.82, 0.22), (0.72, 0.48), (0.46, 0.74), (0.20, 0.92),
+            (0.05, 0.88), (0.12, 0.74),
             (0.34, 0.80), (0.58, 0.94), (0.80, 0.97), (1.00, 0.84)]],
     "3a": [[(0.10, 0.12), (0.36, 0.00), (0.70, 0.06), (0.78, 0.25), (0.60, 0.42), (0.34, 0.47)],
            [(0.34, 0.47), (0.68, 0.50), (0.90, 0.68), (0.82, 0.90), (0.50, 1.00), (0.20, 0.96), (0.04, 0.84)]],
-    "3b": [[(0.12, 0.16), (0.40, 0.01), (0.74, 0.09), (0.76, 0.30), (0.50, 0.46), (0.36, 0.48), (0.58, 0.48), (0.88, 0.62), (0.90, 0.82),
+    "3b": [[(0.12, 0.16), (0.40, 0.01), (0.74, 0.09), (0.76, 0.30), (0.50, 0.46), (0.36, 0.48), (0.58, 0.48),
+            (0.88, 0.62), (0.90, 0.82),
             (0.62, 0.99), (0.28, 0.98), (0.02, 0.86)]],
-    "4a": [[(0.16, 0.02), (0.10, 0.28), (0.06, 0.52), (0.26, 0.57), (0.56, 0.55), (0.92, 0.51)], [(0.76, 0.04), (0.71, 0.38), (0.66, 0.70), (0.62, 1.00)]],
-    "4b": [[(0.66, 0.00), (0.44, 0.24), (0.20, 0.48), (0.02, 0.66)], [(0.02, 0.66), (0.34, 0.65), (0.66, 0.63), (0.98, 0.62)],
+    "4a": [[(0.16, 0.02), (0.10, 0.28), (0.06, 0.52), (0.26, 0.57), (0.56, 0.55), (0.92, 0.51)],
+           [(0.76, 0.04), (0.71, 0.38), (0.66, 0.70), (0.62, 1.00)]],
+    "4b": [[(0.66, 0.00), (0.44, 0.24), (0.20, 0.48), (0.02, 0.66)],
+           [(0.02, 0.66), (0.34, 0.65), (0.66, 0.63), (0.98, 0.62)],
            [(0.68, 0.00), (0.66, 0.36), (0.64, 0.70), (0.63, 1.00)]],
     "5a": [[(0.26, 0.03), (0.21, 0.24), (0.16, 0.44)],
            [(0.16, 0.44), (0.42, 0.36), (0.72, 0.45), (0.84, 0.66), (0.70, 0.90), (0.40, 1.00), (0.06, 0.93)],
            [(0.25, 0.04), (0.52, 0.04), (0.90, 0.00)]],
     "5b": [[(0.94, 0.02), (0.62, 0.05), (0.30, 0.06)], [(0.30, 0.06), (0.25, 0.25), (0.18, 0.45)],
            [(0.18, 0.45), (0.46, 0.38), (0.76, 0.50), (0.80, 0.74), (0.58, 0.95), (0.28, 0.99), (0.04, 0.88)]],
-    "6a": [[(0.72, 0.00), (0.44, 0.14), (0.18, 0.42), (0.06, 0.72), (0.20, 0.96), (0.54, 0.99), (0.82, 0.84), (0.82, 0.62), (0.58, 0.51),
+    "6a": [[(0.72, 0.00), (0.44, 0.14), (0.18, 0.42), (0.06, 0.72), (0.20, 0.96), (0.54, 0.99), (0.82, 0.84),
+            (0.82, 0.62), (0.58, 0.51),
             (0.30, 0.60), (0.12, 0.80)]],
-    "6b": [[(0.60, 0.00), (0.34, 0.22), (0.14, 0.52), (0.10, 0.80), (0.30, 1.00), (0.62, 0.97), (0.86, 0.76), (0.74, 0.54), (0.44, 0.54),
+    "6b": [[(0.60, 0.00), (0.34, 0.22), (0.14, 0.52), (0.10, 0.80), (0.30, 1.00), (0.62, 0.97), (0.86, 0.76),
+            (0.74, 0.54), (0.44, 0.54),
             (0.20, 0.70), (0.14, 0.84)]],
-    "7a": [[(0.04, 0.06), (0.34, 0.05), (0.66, 0.03), (0.92, 0.04)], [(0.92, 0.04), (0.74, 0.34), (0.56, 0.66), (0.42, 1.00)]],
-    "7b": [[(0.06, 0.10), (0.36, 0.06), (0.68, 0.04), (0.96, 0.02)], [(0.96, 0.02), (0.78, 0.28), (0.58, 0.62), (0.46, 1.00)],
+    "7a": [[(0.04, 0.06), (0.34, 0.05), (0.66, 0.03), (0.92, 0.04)],
+           [(0.92, 0.04), (0.74, 0.34), (0.56, 0.66), (0.42, 1.00)]],
+    "7b": [[(0.06, 0.10), (0.36, 0.06), (0.68, 0.04), (0.96, 0.02)],
+           [(0.96, 0.02), (0.78, 0.28), (0.58, 0.62), (0.46, 1.00)],
            [(0.34, 0.53), (0.60, 0.50), (0.86, 0.48)]],
-    "8a": [[(0.80, 0.12), (0.54, 0.00), (0.26, 0.08), (0.22, 0.28), (0.48, 0.45), (0.78, 0.62), (0.84, 0.84), (0.56, 1.00), (0.22, 0.94),
+    "8a": [[(0.80, 0.12), (0.54, 0.00), (0.26, 0.08), (0.22, 0.28), (0.48, 0.45), (0.78, 0.62), (0.84, 0.84),
+            (0.56, 1.00), (0.22, 0.94),
             (0.14, 0.74), (0.40, 0.54), (0.70, 0.36), (0.86, 0.18), (0.78, 0.10)]],
     "8b": [[(0.52, 0.46), (0.24, 0.32), (0.26, 0.09), (0.52, 0.00), (0.78, 0.10), (0.78, 0.32), (0.52, 0.46)],
-           [(0.52, 0.46), (0.20, 0.58), (0.08, 0.80), (0.30, 0.99), (0.64, 0.99), (0.88, 0.82), (0.80, 0.58), (0.52, 0.46)]],
+           [(0.52, 0.46), (0.20, 0.58), (0.08, 0.80), (0.30, 0.99), (0.64, 0.99), (0.88, 0.82), (0.80, 0.58),
+            (0.52, 0.46)]],
     "9a": [[(0.82, 0.16), (0.56, 0.00), (0.22, 0.10), (0.10, 0.34), (0.30, 0.52), (0.60, 0.46), (0.80, 0.22)],
            [(0.84, 0.12), (0.78, 0.42), (0.70, 0.72), (0.62, 1.00)]],
-    "9b": [[(0.84, 0.20), (0.64, 0.01), (0.30, 0.04), (0.12, 0.26), (0.26, 0.47), (0.58, 0.46), (0.82, 0.24), (0.86, 0.14), (0.84, 0.46),
+    "9b": [[(0.84, 0.20), (0.64, 0.01), (0.30, 0.04), (0.12, 0.26), (0.26, 0.47), (0.58, 0.46), (0.82, 0.24),
+            (0.86, 0.14), (0.84, 0.46),
             (0.72, 0.76), (0.54, 0.96), (0.34, 0.99)]],
 }
 
 WHITE, CREAM, GREY, BOARD, NIGHT = (255, 255, 255), (247, 240, 222), (196, 198, 202), (38, 52, 46), (16, 18, 24)
-BLACK, BLUE, RED, GREEN, PENCIL, CHALK, NEON = (24, 22, 26), (28, 52, 150), (190, 34, 40), (20, 112, 60), (92, 92, 96), (232, 234, 226), (255, 232, 84)
+BLACK, BLUE, RED, GREEN = (24, 22, 26), (28, 52, 150), (190, 34, 40), (20, 112, 60)
+PENCIL, CHALK, NEON = (92, 92, 96), (232, 234, 226), (255, 232, 84)
 
 # width, height: of the picture; digit: height of the digit in pixels; wide: its width to height; at: the centre of its
 # box in the picture; pen: width to digit height; light: change of the paper's level from one side to the other;
 # grain: noise of the paper; soft: blur of the pen's edge in pixels.
 STYLES = {
     "0a": dict(width=120, height=120, digit=84, wide=0.78, pen=0.105, ink=BLACK, paper=WHITE),
-    "0b": dict(width=160, height=120, digit=76, wide=0.60, pen=0.095, ink=BLUE, paper=CREAM, at=(0.42, 0.52), slant=0.18, light=28, grain=3),
+    "0b": dict(width=160, height=120, digit=76, wide=0.60, pen=0.095, ink=BLUE, paper=CREAM, at=(0.42, 0.52),
+               slant=0.18, light=28, grain=3),
     "1a": dict(width=64, height=96, digit=70, wide=0.42, pen=0.11, ink=BLACK, paper=WHITE, slant=0.05),
     "1b": dict(width=120, height=120, digit=72, wide=0.40, pen=0.085, ink=PENCIL, paper=CREAM, grain=4),
     "2a": dict(width=160, height=160, digit=110, wide=0.74, pen=0.10, ink=BLUE, paper=WHITE, slant=0.06),
-    "2b": dict(width=200, height=150, digit=95, wide=0.80, pen=0.085, ink=CHALK, paper=BOARD, at=(0.55, 0.50), slant=0.10, light=14, grain=5, soft=1.2),
+    "2b": dict(width=200, height=150, digit=95, wide=0.80, pen=0.085, ink=CHALK, paper=BOARD, at=(0.55, 0.50),
+               slant=0.10, light=14, grain=5, soft=1.2),
     "3a": dict(width=40, height=40, digit=30, wide=0.66, pen=0.115, ink=BLACK, paper=WHITE),
-    "3b": dict(width=240, height=320, digit=200, wide=0.62, pen=0.13, ink=RED, paper=WHITE, at=(0.52, 0.46), slant=0.08),
+    "3b": dict(width=240, height=320, digit=200, wide=0.62, pen=0.13, ink=RED, paper=WHITE, at=(0.52, 0.46),
+               slant=0.08),
     "4a": dict(width=100, height=130, digit=90, wide=0.72, pen=0.085, ink=BLUE, paper=GREY, slant=0.04, grain=2),
     "4b": dict(width=256, height=256, digit=180, wide=0.72, pen=0.105, ink=GREEN, paper=None),
-    "5a": dict(width=180, height=140, digit=100, wide=0.70, pen=0.095, ink=BLACK, paper=CREAM, at=(0.46, 0.52), slant=0.12, light=40, grain=2),
+    "5a": dict(width=180, height=140, digit=100, wide=0.70, pen=0.095, ink=BLACK, paper=CREAM, at=(0.46, 0.52),
+               slant=0.12, light=40, grain=2),
     "5b": dict(width=80, height=80, digit=56, wide=0.72, pen=0.11, ink=NEON, paper=NIGHT, slant=0.06),
     "6a": dict(width=300, height=300, digit=210, wide=0.62, pen=0.085, ink=BLACK, paper=WHITE, slant=0.06, soft=1.2),
     "6b": dict(width=90, height=120, digit=80, wide=0.58, pen=0.12, ink=RED, paper=CREAM, light=18, grain=2),
-    "7a": dict(width=360, height=400, digit=230, wide=0.66, pen=0.08, ink=BLUE, paper=GREY, at=(0.48, 0.55), light=46, soft=1.0),
+    "7a": dict(width=360, height=400, digit=230, wide=0.66, pen=0.08, ink=BLUE, paper=GREY, at=(0.48, 0.55), light=46,
+               soft=1.0),
     "7b": dict(width=110, height=110, digit=78, wide=0.72, pen=0.10, ink=CHALK, paper=BOARD, grain=3),
     "8a": dict(width=140, height=180, digit=130, wide=0.62, pen=0.095, ink=BLACK, paper=WHITE, slant=0.12),
     "8b": dict(width=48, height=64, digit=46, wide=0.60, pen=0.105, ink=BLUE, paper=WHITE),
     "9a": dict(width=220, height=260, digit=170, wide=0.62, pen=0.09, ink=BLACK, paper=None, slant=0.05),
-    "9b": dict(width=150, height=110, digit=76, wide=0.64, pen=0.10, ink=PENCIL, paper=WHITE, at=(0.54, 0.48), slant=0.08, light=20, grain=4),
+    "9b": dict(width=150, height=110, digit=76, wide=0.64, pen=0.10, ink=PENCIL, paper=WHITE, at=(0.54, 0.48),
+               slant=0.08, light=20, grain=4),
 }
 
 
@@ -91,7 +112,8 @@ def spline(points, steps=14):
     """Returns points along the centripetal Catmull-Rom spline through `points` (Barry and Goldman, 1988)."""
     if len(points) < 3:
         return list(points)
-    ends = [tuple(2 * a - b for a, b in zip(points[0], points[1]))], [tuple(2 * a - b for a, b in zip(points[-1], points[-2]))]
+    ends = [[tuple(2 * a - b for a, b in zip(end, inner))]
+            for end, inner in ((points[0], points[1]), (points[-1], points[-2]))]
     p = ends[0] + list(points) + ends[1]
     curve = []
     for i in range(1, len(p) - 2):
@@ -104,7 +126,7 @@ def spline(points, steps=14):
             def mix(a, b, ta, tb):
                 return tuple(((tb - u) * x + (u - ta) * y) / (tb - ta) for x, y in zip(a, b))
 
-            a1, a2, a3 = mix(p[i - 1], p[i], t[0], t[1]), mix(p[i], p[i + 1], t[1], t[2]), mix(p[i + 1], p[i + 2], t[2], t[3])
+            a1, a2, a3 = (mix(p[i + k - 1], p[i + k], t[k], t[k + 1]) for k in range(3))
             curve.append(mix(mix(a1, a2, t[0], t[2]), mix(a2, a3, t[1], t[3]), t[1], t[2]))
     curve.append(points[-1])
     return curve
@@ -153,7 +175,8 @@ def paint(name):
                 continue
             light = style["light"] * (0.7 * (x / width - 0.5) + 0.5 * (y / height - 0.5))
             grain = rng.gauss(0, style["grain"]) if style["grain"] else 0
-            pixels += bytes(min(255, max(0, round(p + (i - p) * c + light + grain))) for p, i in zip(style["paper"], style["ink"]))
+            pixels += bytes(min(255, max(0, round(p + (i - p) * c + light + grain)))
+                            for p, i in zip(style["paper"], style["ink"]))
     return width, height, 4 if style["paper"] is None else 3, bytes(pixels)
 
 
@@ -171,7 +194,8 @@ def write_png(path, width, height, channels, pixels):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     header = struct.pack(">IIBBBBB", width, height, 8, color, 0, 0, 0)
-    data = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(bytes(rows), 9)) + chunk(b"IEND", b"")
+    data = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(
+        b"IDAT", zlib.compress(bytes(rows), 9)) + chunk(b"IEND", b"")
     Path(path).write_bytes(data)
 
 
@@ -188,7 +212,8 @@ def variants(width, height, channels, pixels):
     dx, dy = width // 3, height // 4
     at = [(max(0, y - dy), max(0, x - dx)) for y in range(height + dy) for x in range(width + dx)]
     yield "shifted", (width + dx, height + dy, channels, b"".join(pixel(y * width + x) for y, x in at))
-    big = b"".join(pixel(y * 2 // 3 * width + x * 2 // 3) for y in range(height * 3 // 2) for x in range(width * 3 // 2))
+    big = b"".join(pixel(y * 2 // 3 * width + x * 2 // 3) for y in range(height * 3 // 2)
+                   for x in range(width * 3 // 2))
     yield "scaled", (width * 3 // 2, height * 3 // 2, channels, big)
     if channels == 3:
         # The paper's colour becomes transparent, the ink black: what a drawing program exports.
@@ -200,9 +225,12 @@ def variants(width, height, channels, pixels):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Draw the sample digits.", epilog="example: python3 samples/draw_samples.py --variants /tmp/variants")
-    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).resolve().parent, help="where to write (default: here)")
-    parser.add_argument("--variants", type=Path, metavar="FOLDER", help="write changed versions into this folder instead")
+    parser = argparse.ArgumentParser(description="Draw the sample digits.",
+                                     epilog="example: python3 samples/draw_samples.py --variants /tmp/variants")
+    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).resolve().parent,
+                        help="where to write (default: here)")
+    parser.add_argument("--variants", type=Path, metavar="FOLDER",
+                        help="write changed versions into this folder instead")
     arguments = parser.parse_args()
     folder = arguments.variants or arguments.folder
     folder.mkdir(parents=True, exist_ok=True)

@@ -401,7 +401,8 @@ def parse_arguments():
         help="folder with MNIST's IDX files (default: LENSLET_MNIST_DIR, then ./data)",
     )
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="where results are written")
-    parser.add_argument("--seed", type=int, default=1, help="of teachers, bank and first student (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=1,
+                        help="of teachers, bank and first student (default: %(default)s)")
     parser.add_argument("--validation", type=int, default=5000, metavar="N", help="size of the validation split")
     parser.add_argument("--teachers", type=Path, metavar="FILE", help="load the teachers from here if it exists")
     parser.add_argument("--teacher-epochs", type=int, default=50)

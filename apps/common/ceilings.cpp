@@ -26,10 +26,11 @@ constexpr int kGpuGemmSide = 4096, kTensorGemmSide = 8192;  // the side at which
 constexpr int kCpuGemmSide = 768;
 constexpr size_t kRandomValues = size_t{1} << 22;  // of an operand, then again; divides both sides' squares
 constexpr int kLaunches = 200;
-// A few tenths of a millisecond: starting the threads hardly counts, and on a busy machine some of the windows are undisturbed.
+// A few tenths of a millisecond: starting the threads hardly counts, and on a busy machine some of the windows are
+// undisturbed.
 constexpr int64_t kFmaRounds = int64_t{1} << 17;
-// What one window moves at least: on the CPU for each thread, so that starting the threads does not count, but no more than
-// kMostMoved; on a GPU in all.
+// What one window moves at least: on the CPU for each thread, so that starting the threads does not count, but no more
+// than kMostMoved; on a GPU in all.
 constexpr size_t kMovedByThread = 64 * kMiB, kMostMoved = 1024 * kMiB, kMovedByGpu = 1024 * kMiB;
 
 // Best of repeated runs, for at least `repeats` runs and about `budget_ns`: a ceiling is what the machine can

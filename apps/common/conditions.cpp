@@ -67,8 +67,8 @@ void read_cpu(Conditions& conditions) {
 
 #ifdef LENSLET_HAS_CUDA
 
-/// NVIDIA's management library, opened on first use and never linked: it comes with the driver. The signatures and numbers
-/// are those of nvml.h, whose interface is stable.
+/// NVIDIA's management library, opened on first use and never linked: it comes with the driver. The signatures and
+/// numbers are those of nvml.h, whose interface is stable.
 class Nvml {
  public:
   static const Nvml& instance() {

@@ -9,8 +9,8 @@
 
 namespace lenslet {
 
-/// What the system tells at one moment: of a GPU through NVML, of the CPU from Linux's files. NaN or empty where it tells
-/// nothing; `reason` then says why.
+/// What the system tells at one moment: of a GPU through NVML, of the CPU from Linux's files. NaN or empty where it
+/// tells nothing; `reason` then says why.
 struct Conditions {
   Device device;
   double clock_mhz = NAN;         // of the multiprocessors; of the CPU the mean of its cores

@@ -47,7 +47,8 @@ extern "C" void on_signal(int signal) {
 void install_signal_handlers(const std::string& program) {
   last_line = program + ": interrupted again: stopped at once, what was half written is removed\n";
   // A stack of its own for the handler: oneDNN's generated code uses the stack pointer for other things, and a handler
-  // that runs on what it then points to overwrites the heap. The system gives a signal to the main thread, which is this.
+  // that runs on what it then points to overwrites the heap. The system gives a signal to the main thread, which is
+  // this.
   alignas(64) static char stack[1 << 18];  // with room for the largest register state that is saved on it
   stack_t alternative = {};
   alternative.ss_sp = stack;

@@ -1,10 +1,10 @@
 // convbench compare: what became faster or slower between two result files, and what cannot be told from them.
 //
 // A median of n samples is itself uncertain. Its interval lies between two order statistics, whatever the distribution
-// of the samples (W. J. Conover, Practical Nonparametric Statistics, 3.2): ranks n/2 -+ z/2 sqrt(n), here with half a rank
-// more, which matters where n is small. A file has no samples but five of their quantiles, so the ranks are read off the
-// lines through min, p10, median, p90 and max. On skewed samples, as times are, those lines leave out a part of the
-// interval; therefore z is that of 99 %, and what remains holds the true median in at least 95 of 100 runs.
+// of the samples (W. J. Conover, Practical Nonparametric Statistics, 3.2): ranks n/2 -+ z/2 sqrt(n), here with half a
+// rank more, which matters where n is small. A file has no samples but five of their quantiles, so the ranks are read
+// off the lines through min, p10, median, p90 and max. On skewed samples, as times are, those lines leave out a part of
+// the interval; therefore z is that of 99 %, and what remains holds the true median in at least 95 of 100 runs.
 #pragma once
 
 #include <string>
@@ -71,8 +71,8 @@ struct Comparison {
   size_t broken() const;
 };
 
-/// The verdict on one pair of times: FASTER or SLOWER where the whole interval of their ratio lies beyond the threshold,
-/// SAME where all of it lies within, UNCLEAR otherwise. `threshold`: 0.03 is three percent either way.
+/// The verdict on one pair of times: FASTER or SLOWER where the whole interval of their ratio lies beyond the
+/// threshold, SAME where all of it lies within, UNCLEAR otherwise. `threshold`: 0.03 is three percent either way.
 ComparedRow compare_times(const ResultRow& before, const ResultRow& after, double threshold);
 /// Pairs rows by row_key(). The files must outlive the comparison.
 Comparison compare_results(const ReadResults& before, const ReadResults& after, double threshold);

@@ -3,8 +3,9 @@
 //   standard   y[n, k] = sum over c of w[k, c] (*) x[n, c]                        3x3, C * K * 9 products a pixel
 //   block      m[n, c] = d[c] (*) x[n, c],  y[n, k] = sum over c of e[k, c] m[n, c]     9 * C + C * K products a pixel
 // (F. Chollet, "Xception", 2017; A. Howard et al., "MobileNets", 2017; without their normalisation and activation.)
-// The parts are measured by themselves on every backend and in both layouts. The fastest pair of one layout then makes the
-// block, and so does the vendor's library alone; both are timed turn by turn with the standard convolution, on the same data.
+// The parts are measured by themselves on every backend and in both layouts. The fastest pair of one layout then makes
+// the block, and so does the vendor's library alone; both are timed turn by turn with the standard convolution, on the
+// same data.
 #include <algorithm>
 #include <cmath>
 
@@ -50,7 +51,8 @@ TensorLayout layout_of(const ResultRow& row) {
   return row.layout == to_string(TensorLayout::kNhwc) ? TensorLayout::kNhwc : TensorLayout::kNchw;
 }
 
-/// The fastest in that layout; of `backend` alone where one is named. Hot rows, or cold ones where only those were taken.
+/// The fastest in that layout; of `backend` alone where one is named. Hot rows, or cold ones where only those were
+/// taken.
 Choice fastest(const std::vector<ResultRow>& rows, TensorLayout layout, const std::string& backend) {
   Choice best;
   const bool hot =

@@ -166,7 +166,8 @@ void BenchSession::begin(int64_t groups, const std::string& label) {
   progress_.emplace(label, groups);
 }
 
-// One file has one set of ceilings, by which each of its rows was judged: a run that goes on from a file keeps the file's.
+// One file has one set of ceilings, by which each of its rows was judged: a run that goes on from a file keeps the
+// file's.
 void BenchSession::take_ceilings() {
   if (earlier_ceilings_) {
     ceilings_ = *earlier_ceilings_;

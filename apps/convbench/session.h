@@ -37,13 +37,15 @@ class BenchSession {
   MeasureOptions measure_options() const;
   /// As the options ask, judged by the ceilings of this run.
   RowContext row_context() const { return {options_.measure.hot, options_.measure.cold, &ceilings_}; }
-  /// Call when all that was asked for is known to be possible: the first time it measures the ceilings, unless the file that
+  /// Call when all that was asked for is known to be possible: the first time it measures the ceilings, unless the file
+  /// that
   /// --resume names has them. Says on a terminal how far things are: `groups` in all.
   void begin(int64_t groups, const std::string& label);
   /// Keeps rows, files them (so that a run that ends early leaves what it has), and moves the progress on by one group.
   void add(std::vector<ResultRow> rows);
   /// The rows of an earlier run, where --resume was given and that run measured every one of `wanted`; else empty. Only
-  /// the members that identify a row count (apps/common/result_reader.h). Rows that this run does not add stay in the file.
+  /// the members that identify a row count (apps/common/result_reader.h). Rows that this run does not add stay in the
+  /// file.
   std::vector<ResultRow> resumed(const std::vector<ResultRow>& wanted) const;
   /// Those that this run was asked for, so far.
   const std::vector<ResultRow>& rows() const noexcept { return results_.rows; }
@@ -51,8 +53,8 @@ class BenchSession {
   /// Whether Ctrl-C asked for the end: leave the loop, finish() writes what there is.
   bool stopped() const noexcept;
 
-  /// `what` (a backend asked for by name; empty: one of many) could not serve. Unless it serves elsewhere in this run (or
-  /// anything does, where `what` is empty), finish() ends with that code and reason.
+  /// `what` (a backend asked for by name; empty: one of many) could not serve. Unless it serves elsewhere in this run
+  /// (or anything does, where `what` is empty), finish() ends with that code and reason.
   void refuse(const std::string& what, ExitCode code, const std::string& reason);
   /// Writes the files and the report, says what went wrong. Throws CheckError for wrong results (and with --strict for
   /// suspect ones), DeviceError for rows that ended in an error, and for what was refused; kInterrupted after Ctrl-C.

@@ -282,7 +282,7 @@ def parse(path, text):
     try:
         return cleaned(json.loads(text, parse_int=integer))
     except ValueError as error:
-        raise BadFile(f"{path}: not JSON, cut short, or not what a program of ours writes: {error}") from None
+        raise BadFile(f"{path}: not JSON, truncated, or not written by Lenslet: {error}") from None
     except RecursionError:
         raise BadFile(f"{path}: nested too deep for a result file") from None
 

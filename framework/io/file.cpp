@@ -140,7 +140,7 @@ std::vector<uint8_t> read_file(const std::string& path,
   head.resize(static_cast<size_t>(std::max<ssize_t>(head_bytes, 0)));
   const size_t max_bytes = limit(head);
   const auto too_large = [&] {
-    return DataError(concat(name, ": larger than the ", max_bytes, " bytes that are read of such a file"));
+    return DataError(concat(name, ": expected a file of at most ", max_bytes, " bytes, found a larger one"));
   };
   const auto stated = static_cast<uint64_t>(std::max<off_t>(S_ISREG(status.st_mode) ? status.st_size : 0, 0));
   if (stated > max_bytes) throw too_large();

@@ -59,7 +59,7 @@ class SignalsHeld {
 /// The reader of standard output closed it (`| head`). The program stops without a message.
 class ClosedPipe : public OutputError {
  public:
-  ClosedPipe() : OutputError("the reader of the output went away") {}
+  ClosedPipe() : OutputError("the reader of standard output closed it") {}
 };
 
 /// The file that OutputFile(path) creates or replaces: follows every link, also a last one whose target does not

@@ -18,7 +18,7 @@ class Inflater {
  public:
   Inflater(const std::vector<uint8_t>& bytes, const std::string& origin) : bytes_(bytes), origin_(origin) {
     if (inflateInit2(&stream_, kGzipOrZlib) != Z_OK)
-      throw MemoryError(concat(origin, ": zlib could not be started"));
+      throw MemoryError(concat(origin, ": out of memory while starting zlib"));
   }
   ~Inflater() { inflateEnd(&stream_); }
   Inflater(const Inflater&) = delete;
@@ -56,15 +56,15 @@ class Inflater {
       } else if (result == Z_DATA_ERROR) {
         const std::string what = stream_.msg ? stream_.msg : "invalid data";
         if (what == "incorrect data check" || what == "incorrect length check") {
-          throw DataError(concat(origin_, ": its gzip checksum does not fit (", what,
-                                 "): the file is damaged, get it again"));
+          throw DataError(concat(origin_, ": damaged: the gzip checksum does not match (", what,
+                                 "); get the file again"));
         }
-        throw DataError(
-            concat(origin_, ": gzip data damaged at byte ", consumed_, " (", what, "), get it again"));
+        throw DataError(concat(origin_, ": damaged: invalid gzip data at byte ", consumed_, " (", what,
+                               "); get the file again"));
       } else if (result == Z_MEM_ERROR) {
         throw MemoryError(concat(origin_, ": out of memory while decompressing"));
       } else if (result == Z_NEED_DICT) {
-        throw DataError(concat(origin_, ": compressed with a preset dictionary, which gzip does not have"));
+        throw DataError(concat(origin_, ": expected gzip data, found zlib data with a preset dictionary"));
       } else if (result == Z_BUF_ERROR || written == size) {
         break;  // no more input, or no more room
       }
@@ -92,13 +92,13 @@ std::vector<uint8_t> gunzip(const std::vector<uint8_t>& bytes, const std::string
   inflater.fill(out, head_bytes);
   if (out.size() < head_bytes && !inflater.ended()) {
     throw DataError(concat(origin, ": gzip data truncated: the file ends within the first ", head_bytes,
-                           " decompressed bytes"));
+                           " decompressed bytes; get the file again"));
   }
   const GzipSize sizes = stated_size(out.data(), out.size());
   const size_t size = sizes.stated;
   if (size > kMaxSize) {
-    throw DataError(concat(origin, ": the gzip data state ", size, " bytes, more than the ", kMaxSize,
-                           " that are decompressed"));
+    throw DataError(concat(origin, ": the header within the gzip data states ", size,
+                           " bytes, expected at most ", kMaxSize));
   }
   size_t most = 0;  // deflate expands 1032 times at most
   if (__builtin_mul_overflow(bytes.size(), size_t{1032}, &most)) most = size;
@@ -116,14 +116,14 @@ std::vector<uint8_t> gunzip(const std::vector<uint8_t>& bytes, const std::string
   if (!inflater.ended()) {
     throw DataError(concat(origin, ": gzip data truncated: ", out.size(), " of ", size, " bytes",
                            out.size() == size ? ", the checksum at the end is cut off" : "",
-                           ", get the file again"));
+                           "; get the file again"));
   }
   const size_t rest = bytes.size() - inflater.consumed();
   if (rest > 0) {
     const bool member =
         rest >= 2 && bytes[inflater.consumed()] == 0x1f && bytes[inflater.consumed() + 1] == 0x8b;
-    throw DataError(concat(origin, ": ", rest, member ? " bytes of a second gzip member" : " trailing bytes",
-                           " after the end of the gzip data, expected none"));
+    throw DataError(concat(origin, ": expected the end of the file after the gzip data, found ", rest,
+                           member ? " bytes of a second gzip member" : " more bytes"));
   }
   return out;
 }

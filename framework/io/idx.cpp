@@ -65,8 +65,8 @@ size_t parse_header(const uint8_t* head, size_t head_bytes, int rank, const std:
     total = total > kMaxIdxFileBytes ? total : total * dim;
   }
   if (total > kMaxIdxFileBytes - header_bytes) {
-    throw DataError(concat(origin, ": the IDX header states ", dims, " bytes, more than the ",
-                           kMaxIdxFileBytes, " that are read"));
+    throw DataError(
+        concat(origin, ": the IDX header states ", dims, " bytes, expected at most ", kMaxIdxFileBytes));
   }
   return header_bytes + static_cast<size_t>(total);
 }
@@ -101,9 +101,10 @@ std::string find_idx(const std::string& folder, const std::string& split, const 
   const bool exists = ::stat(folder.empty() ? "." : folder.c_str(), &status) == 0;
   if (exists && !S_ISDIR(status.st_mode))
     throw DataError(concat(printable_excerpt(folder), ": expected a folder of IDX files, found a file"));
-  throw DataError(concat(printable_excerpt(folder), exists ? ": none of " : ": no such folder; looked for ",
-                         tried, exists ? " is there" : "",
-                         "; get MNIST with ./dev mnist, or point LENSLET_MNIST_DIR at a folder that has it"));
+  throw DataError(concat(printable_excerpt(folder),
+                         exists ? ": expected one of " : ": no such folder, expected one with ", tried,
+                         exists ? ", found none" : "",
+                         "; get MNIST with ./dev mnist, or set LENSLET_MNIST_DIR to a folder that has it"));
 }
 
 }  // namespace
@@ -129,22 +130,24 @@ IdxArray parse_idx(std::vector<uint8_t> bytes, int rank, const std::string& orig
   };
   if (is_gzip(bytes)) {
     if (bytes.size() > kMaxGzipBytes) {
-      throw DataError(
-          concat(origin, ": larger than the ", kMaxGzipBytes, " bytes that are read of a gzip file"));
+      throw DataError(concat(origin, ": expected at most ", kMaxGzipBytes, " bytes of gzip data, found ",
+                             bytes.size(), "; decompress the file first"));
     }
     GzipSize size(0);
     bytes = gunzip(bytes, origin, header_bytes, [&](const uint8_t* head, size_t head_bytes) {
       return size = stated_size(head, head_bytes);
     });
     if (bytes.size() < std::min(size.stated, size.needed))
-      throw DataError(concat(origin, ": IDX data too short: ", bytes.size(), " of ", size.stated, " bytes"));
+      throw DataError(concat(origin, ": IDX data too short: ", bytes.size(), " of ", size.stated,
+                             " bytes; get the file again"));
   } else {
     const auto [stated, needed] = stated_size(bytes.data(), bytes.size());
     if (bytes.size() < stated)
-      throw DataError(concat(origin, ": truncated: ", bytes.size(), " of ", stated, " bytes"));
+      throw DataError(
+          concat(origin, ": truncated: ", bytes.size(), " of ", stated, " bytes; get the file again"));
     if (bytes.size() > stated) {
-      throw DataError(concat(origin, ": ", bytes.size() - stated, " trailing bytes after the ", stated,
-                             " that the IDX header states"));
+      throw DataError(concat(origin, ": expected the end of the file after the ", stated,
+                             " bytes that the IDX header states, found ", bytes.size() - stated, " more"));
     }
     bytes.resize(needed);
   }
@@ -186,7 +189,7 @@ ImageDataset read_image_dataset(const std::string& folder, const std::string& sp
     labels = read_idx(set.labels_path, kLabelRank, [&](const std::vector<int64_t>& label_dims) {
       if (dims[0] != label_dims[0]) {
         throw DataError(concat(images_name, " has ", dims[0], " images, but ", labels_name, " has ",
-                               label_dims[0], " labels"));
+                               label_dims[0], " labels; expected one for each image"));
       }
     });
   });

@@ -12,7 +12,7 @@
 namespace lenslet {
 namespace {
 
-constexpr char kRemedy[] = "; scale it down, or allow it (the programs' --max-image-pixels)";
+constexpr char kRemedy[] = "; scale it down, or raise the limit (--max-image-pixels)";
 constexpr char kFormats[] = "PNG, JPEG, BMP and PNM (PBM, PGM, PPM)";
 
 struct Magic {
@@ -85,7 +85,7 @@ constexpr uint64_t kSmallPixels = 512 * 512;
 
 bool is_small(uint64_t width, uint64_t height) { return width * height <= kSmallPixels; }  // each below 2^32
 
-// The frame header (SOFn) is the first that says the size.
+// The frame header (SOFn) is the first with the size.
 bool is_small_jpeg(const std::vector<uint8_t>& bytes) {
   for (size_t at = 2; at + 9 <= bytes.size() && bytes[at] == 0xff;) {
     const uint8_t marker = bytes[at + 1];
@@ -121,13 +121,13 @@ void check_image_size(uint64_t width, uint64_t height, double bytes_per_pixel, c
         concat(origin, ": the picture is ", width, "x", height, " pixels, expected at least 1x1"));
   const auto max_pixels = static_cast<uint64_t>(limits.max_pixels);
   if (width > max_pixels || height > max_pixels / width) {
-    throw DataError(concat(origin, ": the picture is ", width, "x", height, " pixels, more than the ",
-                           max_pixels, " that are read", kRemedy));
+    throw DataError(concat(origin, ": the picture is ", width, "x", height, " pixels, expected at most ",
+                           max_pixels, kRemedy));
   }
   const double needed = bytes_per_pixel * static_cast<double>(width) * static_cast<double>(height);
   if (needed > static_cast<double>(limits.max_decode_bytes)) {
     throw DataError(concat(origin, ": the picture is ", width, "x", height, " pixels and takes ",
-                           static_cast<uint64_t>(needed), " bytes to decode, more than the limit of ",
+                           static_cast<uint64_t>(needed), " bytes to decode, expected at most ",
                            limits.max_decode_bytes, kRemedy));
   }
 }
@@ -135,8 +135,8 @@ void check_image_size(uint64_t width, uint64_t height, double bytes_per_pixel, c
 Image decode_image(const std::vector<uint8_t>& bytes, const std::string& origin, const ImageLimits& limits) {
   if (bytes.empty()) throw DataError(concat(origin, ": the file is empty, expected a picture: ", kFormats));
   if (bytes.size() > limits.max_file_bytes) {
-    throw DataError(concat(origin, ": ", bytes.size(), " bytes, more than the ", limits.max_file_bytes,
-                           " that are read of a picture"));
+    throw DataError(concat(origin, ": the file has ", bytes.size(), " bytes, expected at most ",
+                           limits.max_file_bytes, " for a picture"));
   }
   if (has_magic(bytes, "\x89PNG\r\n\x1a\n", 8)) return decode_png(bytes, origin, limits);
   if (has_magic(bytes, "\xff\xd8\xff", 3)) return decode_jpeg(bytes, origin, limits);
@@ -147,7 +147,7 @@ Image decode_image(const std::vector<uint8_t>& bytes, const std::string& origin,
   const std::string guess = seems_to_be(bytes);
   if (has_magic(bytes, "BM", 2) && guess != "text") return decode_bmp(bytes, origin, limits);
   throw DataError(concat(origin, ": expected a picture (", kFormats, "), found ",
-                         guess.empty() ? "something else" : guess));
+                         guess.empty() ? "an unknown format" : guess));
 }
 
 bool is_small_image(const std::vector<uint8_t>& bytes) {

@@ -76,8 +76,8 @@ Image decode_bmp(const std::vector<uint8_t>& bytes, const std::string& origin, c
   }
   const bool bit_fields = compression == 3 || compression == 6;
   if (compression != 0 && !bit_fields) {
-    throw bad("compression ", compression_name(compression), " (", compression,
-              ") is not read; save it uncompressed or as PNG");
+    throw bad("unsupported compression ", compression_name(compression), " (", compression,
+              "); save it uncompressed or as PNG");
   }
   if (bit_fields && bits != 16 && bits != 32)
     throw bad("bit fields with ", bits, " bits a pixel, expected 16 or 32");
@@ -98,9 +98,10 @@ Image decode_bmp(const std::vector<uint8_t>& bytes, const std::string& origin, c
     if (has_alpha) alpha = Field(little(&bytes[66], 4));
     for (const Field& field : {red, green, blue, alpha}) {
       if (!field.contiguous() || (bits == 16 && field.mask > 0xffff))
-        throw bad("bit fields that are not contiguous within ", bits, " bits");
+        throw bad("expected contiguous bit fields within ", bits, " bits");
     }
-    if (red.mask == 0 && green.mask == 0 && blue.mask == 0) throw bad("bit fields without colour");
+    if (red.mask == 0 && green.mask == 0 && blue.mask == 0)
+      throw bad("expected bit fields for red, green or blue, found none");
   }
 
   std::array<std::array<uint8_t, 3>, 256> palette{};
@@ -117,7 +118,8 @@ Image decode_bmp(const std::vector<uint8_t>& bytes, const std::string& origin, c
     after_header += colors * entry_bytes;
   }
   if (data_offset < after_header)
-    throw bad("pixels at byte ", data_offset, ", within the header of ", after_header, " bytes");
+    throw bad("the pixels begin at byte ", data_offset, ", expected at least ", after_header,
+              ", where the header ends");
   const uint64_t row_bytes = (static_cast<uint64_t>(width) * bits + 31) / 32 * 4;
   const uint64_t data_bytes = row_bytes * static_cast<uint64_t>(height);
   if (bytes.size() < data_offset || bytes.size() - data_offset < data_bytes) {

@@ -1,4 +1,5 @@
-// JPEG by libjpeg-turbo: baseline and progressive; grey, YCbCr, RGB, CMYK and YCCK; turned as Exif says.
+// JPEG by libjpeg-turbo: baseline and progressive; grey, YCbCr, RGB, CMYK and YCCK; rotated and mirrored by the Exif
+// orientation.
 // Sources: ITU-T T.81; libjpeg.txt (error handling, suspension, scaling); CIPA DC-008 (Exif 2.3), 4.6.2
 // and 4.6.4 A.
 //
@@ -50,7 +51,8 @@ void on_message(j_common_ptr info, int level) {
 void on_progress(j_common_ptr info) {
   auto* failure = reinterpret_cast<Failure*>(info->err);
   if (info->is_decompressor && reinterpret_cast<j_decompress_ptr>(info)->input_scan_number > kMaxScans) {
-    std::snprintf(failure->message, sizeof failure->message, "more than %d scans", kMaxScans);
+    std::snprintf(failure->message, sizeof failure->message, "expected at most %d scans, found more",
+                  kMaxScans);
     std::longjmp(failure->jump, 1);
   }
 }
@@ -223,7 +225,7 @@ Image decode_jpeg(const std::vector<uint8_t>& bytes, const std::string& origin, 
   if (!decode_rows(decoder, image.pixels.data(), row_bytes)) throw failed();
 
   if (inks) {
-    // Adobe writes CMYK inverted (0 is full ink), and says so by its marker.
+    // Adobe writes CMYK inverted (0 is full ink), with a marker.
     for (size_t i = 0, out = 0; i < image.pixels.size(); i += 4) {
       const auto light = [&](size_t k) {
         return unsigned{info.saw_Adobe_marker ? image.pixels[i + k]

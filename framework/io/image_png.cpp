@@ -60,7 +60,7 @@ Header parse_header(const uint8_t* p, const std::string& origin) {
                                                                          : false;
   if (!depth_fits)
     throw DataError(
-        concat(origin, ": PNG: colour type ", h.color, " with ", h.depth, " bits is none of PNG's"));
+        concat(origin, ": PNG: colour type ", h.color, " with ", h.depth, " bits is invalid in PNG"));
   if (p[10] != 0 || p[11] != 0 || p[12] > 1) {
     throw DataError(concat(origin, ": PNG: compression ", int{p[10]}, ", filter ", int{p[11]}, ", interlace ",
                            int{p[12]}, ", expected 0, 0 and 0 or 1"));
@@ -76,20 +76,20 @@ Chunks read_chunks(const std::vector<uint8_t>& bytes, const std::string& origin)
   bool data_ended = false;
   for (size_t position = kSignature;;) {
     const size_t left = bytes.size() - position;
-    if (left < kChunkFrame) throw bad("truncated: ", bytes.size(), " bytes, the end chunk is missing");
+    if (left < kChunkFrame) throw bad("truncated: ", bytes.size(), " bytes, the IEND chunk is missing");
     const uint64_t length = big(&bytes[position]);
     const uint8_t* const body = bytes.data() + position + 8;
     const std::string type(bytes.begin() + static_cast<std::ptrdiff_t>(position) + 4,
                            bytes.begin() + static_cast<std::ptrdiff_t>(position) + 8);
     if (!std::all_of(type.begin(), type.end(),
                      [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); })) {
-      throw bad("damaged: no chunk type at byte ", position + 4);
+      throw bad("damaged: expected a chunk type of four letters at byte ", position + 4);
     }
     if (length > left - kChunkFrame) {
       throw bad("truncated in chunk ", type, ": ", left - kChunkFrame, " of ", length, " bytes");
     }
     if (crc32(crc32(0, nullptr, 0), body - 4, static_cast<uInt>(length + 4)) != big(body + length)) {
-      throw bad("damaged: the checksum of chunk ", type, " at byte ", position, " does not fit");
+      throw bad("damaged: the checksum of chunk ", type, " at byte ", position, " does not match");
     }
     const bool first = chunks.header_bytes.empty();
     if (first != (type == "IHDR"))
@@ -101,7 +101,8 @@ Chunks read_chunks(const std::vector<uint8_t>& bytes, const std::string& origin)
     } else if (type == "PLTE") {
       if (!chunks.palette.empty() || !chunks.data.empty() || length == 0 || length % 3 != 0 ||
           length > kPaletteBytes) {
-        throw bad("the palette has ", length, " bytes, or it is one too many or too late");
+        throw bad("the palette has ", length,
+                  " bytes; expected one of 3 to 768 bytes, a multiple of 3, before the data");
       }
       chunks.palette.assign(body, body + length);
     } else if (type == "tRNS") {
@@ -110,10 +111,11 @@ Chunks read_chunks(const std::vector<uint8_t>& bytes, const std::string& origin)
       const bool fits = chunks.header.palette() ? length >= 1 && length <= limit
                                                 : chunks.header.color < 3 && length == limit;
       if (!fits || !chunks.transparency.empty() || !chunks.data.empty())
-        throw bad("transparency chunk of ", length, " bytes does not fit the colour type, or comes too late");
+        throw bad("transparency chunk of ", length,
+                  " bytes; expected one of the colour type's size, before the data");
       chunks.transparency.assign(body, body + length);
     } else if (type == "IDAT") {
-      if (data_ended) throw bad("data chunks are not in a row");
+      if (data_ended) throw bad("expected consecutive IDAT chunks, found others between them");
       chunks.data.insert(chunks.data.end(), body, body + length);
     } else if (type == "IEND") {
       break;
@@ -123,7 +125,7 @@ Chunks read_chunks(const std::vector<uint8_t>& bytes, const std::string& origin)
     data_ended = !chunks.data.empty() && type != "IDAT";
     position += kChunkFrame + length;
   }
-  if (chunks.data.empty()) throw bad("no picture data");
+  if (chunks.data.empty()) throw bad("expected an IDAT chunk, found none");
   if (chunks.header.palette() && chunks.palette.empty()) throw bad("the palette is missing");
   return chunks;
 }

@@ -7,6 +7,7 @@
 
 #include "framework/error.h"
 #include "framework/io/image_decoders.h"
+#include "framework/text.h"
 
 namespace lenslet {
 namespace {
@@ -19,8 +20,7 @@ class PnmReader {
   uint32_t number(const char* what, uint32_t limit) {
     skip_space();
     if (position_ == bytes_.size()) throw truncated(what);
-    if (!std::isdigit(bytes_[position_]))
-      throw DataError(concat(origin_, ": PNM: expected ", what, " as a decimal number at byte ", position_));
+    if (!std::isdigit(bytes_[position_])) throw unexpected(concat(what, " as a decimal number"));
     uint64_t value = 0;
     while (position_ < bytes_.size() && std::isdigit(bytes_[position_])) {
       value = value * 10 + (bytes_[position_++] - '0');
@@ -32,16 +32,15 @@ class PnmReader {
   uint8_t bit() {
     skip_space();
     if (position_ == bytes_.size()) throw truncated("the pixels");
-    const uint8_t c = bytes_[position_++];
-    if (c != '0' && c != '1')
-      throw DataError(concat(origin_, ": PNM: expected 0 or 1 at byte ", position_ - 1));
+    const uint8_t c = bytes_[position_];
+    if (c != '0' && c != '1') throw unexpected("0 or 1");
+    ++position_;
     return c == '1';
   }
   // The single white space between header and binary data.
   void end_header() {
     if (position_ == bytes_.size()) throw truncated("the header");
-    if (!std::isspace(bytes_[position_]))
-      throw DataError(concat(origin_, ": PNM: expected white space after the header at byte ", position_));
+    if (!std::isspace(bytes_[position_])) throw unexpected("white space after the header");
     ++position_;
   }
   const uint8_t* take(uint64_t count) {
@@ -58,6 +57,11 @@ class PnmReader {
   }
 
  private:
+  DataError unexpected(const std::string& wanted) const {
+    const std::string_view found(reinterpret_cast<const char*>(&bytes_[position_]), 1);
+    return DataError(
+        concat(origin_, ": PNM: expected ", wanted, ", found '", printable(found), "' at byte ", position_));
+  }
   void skip_space() {
     while (position_ < bytes_.size() && (std::isspace(bytes_[position_]) || bytes_[position_] == '#')) {
       if (bytes_[position_] == '#') {
@@ -100,8 +104,8 @@ Image decode_pnm(const std::vector<uint8_t>& bytes, const std::string& origin, c
   if (!binary) {
     // A sample takes a digit at least, so a short file is refused before memory is taken.
     if (reader.left() < samples)
-      throw DataError(concat(origin, ": PNM: truncated: ", samples, " samples do not fit into ",
-                             reader.left(), " bytes"));
+      throw DataError(
+          concat(origin, ": PNM: truncated: ", reader.left(), " bytes for ", samples, " samples"));
     image.pixels.resize(static_cast<size_t>(samples));
     for (uint8_t& pixel : image.pixels)
       pixel = bitmap ? (reader.bit() ? 0 : 255) : to_byte(reader.number("the pixels", kMaxSample));

@@ -68,7 +68,7 @@ std::string encode_png(const Image& image) {
   const uint64_t wanted = uint64_t(image.width) * uint64_t(image.height) * uint64_t(image.channels);
   if (image.width < 1 || image.height < 1 || image.channels < 1 || image.channels > 4 ||
       image.pixels.size() != wanted) {
-    throw DataError(concat("a PNG wants 1x1 pixels or more of 1 to 4 channels, found ", image.width, "x",
+    throw DataError(concat("a PNG needs at least 1x1 pixels of 1 to 4 channels, found ", image.width, "x",
                            image.height, "x", image.channels, " and ", image.pixels.size(), " values"));
   }
   const std::string rows = filtered_rows(image);
@@ -76,7 +76,7 @@ std::string encode_png(const Image& image) {
   std::string packed(size, '\0');
   if (::compress(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(rows.data()),
                  static_cast<uLong>(rows.size())) != Z_OK) {
-    throw MemoryError("a picture could not be compressed: out of memory");
+    throw MemoryError("out of memory while compressing a picture");
   }
   packed.resize(size);
   if (packed.size() > INT32_MAX) {

@@ -95,7 +95,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
       tensor_ = name;
       if (metadata_next_ ? std::exchange(has_metadata_, true) : entries_.count(name) != 0) duplicate(name);
       if (!metadata_next_) {
-        if (entries_.size() == kMaxTensors) fail(concat("more than ", kMaxTensors, " tensors"));
+        if (entries_.size() == kMaxTensors)
+          fail(concat("expected at most ", kMaxTensors, " tensors, found more"));
         entry_ = &entries_[name];
       }
     } else if (place_ == Place::kMetadata) {
@@ -272,12 +273,13 @@ Shape check_entry(const std::string& name, const Entry& entry, uint64_t data_byt
   uint64_t bytes = element;
   for (const uint64_t dim : entry.shape) {
     if (__builtin_mul_overflow(bytes, dim, &bytes))
-      throw DataError(concat(tensor, "the product of its shape ", text, " overflows"));
+      throw DataError(concat(tensor, "the product of its shape ", text, " overflows 64 bits"));
   }
   const uint64_t begin = entry.offsets[0], end = entry.offsets[1];
-  if (begin > end) throw DataError(concat(tensor, "its data begin at ", begin, " and end before, at ", end));
+  if (begin > end)
+    throw DataError(concat(tensor, "expected data_offsets in ascending order, found ", begin, " and ", end));
   if (end > data_bytes)
-    throw DataError(concat(tensor, "its data end at ", end, ", past the end of the file's ", data_bytes,
+    throw DataError(concat(tensor, "its data_offsets end at ", end, ", but the file has only ", data_bytes,
                            " bytes of data"));
   if (end - begin != bytes) {
     throw DataError(concat(tensor, "its shape ", text.empty() ? "scalar" : text, " in ", entry.dtype,
@@ -286,7 +288,7 @@ Shape check_entry(const std::string& name, const Entry& entry, uint64_t data_byt
   std::vector<int64_t> dims;
   for (const uint64_t dim : entry.shape) {
     if (dim > static_cast<uint64_t>(INT64_MAX))
-      throw DataError(concat(tensor, "dimension ", dim, " is above 2^63 - 1"));
+      throw DataError(concat(tensor, "expected dimensions up to 2^63 - 1, found ", dim));
     dims.push_back(static_cast<int64_t>(dim));
   }
   try {
@@ -313,13 +315,15 @@ void check_cover(const std::map<std::string, Entry>& entries, uint64_t data_byte
     }
     if (begin > end) {
       throw DataError(concat(origin, ": ", begin - end, " bytes before the data of tensor \"",
-                             printable_excerpt(entry->first), "\" belong to no tensor"));
+                             printable_excerpt(entry->first),
+                             "\" belong to no tensor; expected data without gaps"));
     }
     end = entry->second.offsets[1];
     previous = &entry->first;
   }
   if (end < data_bytes)
-    throw DataError(concat(origin, ": the last ", data_bytes - end, " bytes belong to no tensor"));
+    throw DataError(concat(origin, ": the last ", data_bytes - end,
+                           " bytes belong to no tensor; expected data without gaps"));
 }
 
 }  // namespace
@@ -333,7 +337,8 @@ Safetensors parse_safetensors(const uint8_t* bytes, size_t size, const std::stri
                            header_bytes <= size - kLengthBytes;
   if (!header_fits || bytes[kLengthBytes] != '{') {
     const std::string guess = seems_to_be(bytes, size);
-    if (!guess.empty()) throw DataError(concat(origin, ": expected safetensors, this seems to be ", guess));
+    if (!guess.empty())
+      throw DataError(concat(origin, ": expected safetensors, found what seems to be ", guess));
   }
   if (size <= kLengthBytes)
     throw DataError(concat(origin, ": expected safetensors, found only ", size, " bytes"));
@@ -349,7 +354,7 @@ Safetensors parse_safetensors(const uint8_t* bytes, size_t size, const std::stri
                            size - kLengthBytes, " follow"));
   }
   if (bytes[kLengthBytes] != '{')
-    throw DataError(concat(origin, ": the header does not start with '{'; not a safetensors file"));
+    throw DataError(concat(origin, ": expected a header that starts with '{'; not a safetensors file"));
 
   std::map<std::string, Entry> entries;
   Safetensors result;
@@ -359,7 +364,7 @@ Safetensors parse_safetensors(const uint8_t* bytes, size_t size, const std::stri
                 concat(origin, ": safetensors header"));
   HeaderReader reader(origin, entries, result.metadata);
   nlohmann::json::sax_parse(header, data, &reader);
-  if (entries.empty()) throw DataError(concat(origin, ": holds no tensors"));
+  if (entries.empty()) throw DataError(concat(origin, ": expected at least one tensor, found none"));
 
   const uint64_t data_bytes = size - kLengthBytes - header_bytes;
   std::map<std::string, Shape> shapes;
@@ -377,7 +382,7 @@ Safetensors parse_safetensors(const uint8_t* bytes, size_t size, const std::stri
         infinities += std::isinf(tensor.data()[i]);
       }
       if (nans + infinities > 0) {
-        throw DataError(concat(origin, ": tensor \"", printable_excerpt(name), "\" holds ", nans, " NaN and ",
+        throw DataError(concat(origin, ": tensor \"", printable_excerpt(name), "\" has ", nans, " NaN and ",
                                infinities, " infinite of ", count, " values, expected finite ones"));
       }
     }

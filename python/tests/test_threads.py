@@ -87,7 +87,7 @@ def test_other_numbers_of_threads_are_refused(count):
 
 @pytest.fixture
 def interruptible():
-    """SIGINT raises KeyboardInterrupt, also where the suite was started as a shell's background job, which ignores it."""
+    """SIGINT raises KeyboardInterrupt, even if a shell started the suite in the background, where SIGINT is ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

@@ -325,8 +325,8 @@ TEST(Ceilings, TheOneThatTakesLongestBinds) {
   EXPECT_EQ(binding_ceiling(ceilings, {1000, 100}, MathMode::kFp32, true).by, "launch");
 }
 
-// A library's rate is no limit: the fastest instruction of the math mode is. Only where the library is faster than all that
-// was measured does its rate stand in.
+// A library's rate is no limit: the fastest instruction of the math mode is. Only where the library is faster than all
+// that was measured does its rate stand in.
 TEST(Ceilings, ThePeakIsTheLimitAndTheLibraryStandsBesideIt) {
   Ceilings ceilings;
   ceilings.fp32_flops_per_s = 51e12;

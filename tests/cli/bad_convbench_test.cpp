@@ -123,7 +123,7 @@ constexpr BadInput kFilters[] = {
     {"text", "convbench filter --input {dir}/bad/text.png", kData, "text.png"},
     {"bomb", "convbench filter --input {dir}/bombs/30000.png", kData, "30000"},
     {"too_many_pixels", "convbench filter --input {dir}/kinds/rgb.png --max-image-pixels 1", kData,
-     "rgb.png|more than the 1 that are read|--max-image-pixels"},
+     "rgb.png|expected at most 1;|--max-image-pixels"},
     {"pixels_zero", "convbench filter --input {dir}/kinds/rgb.png --max-image-pixels 0", kUsage,
      "--max-image-pixels|1 to 268435456|'0'"},
     {"pixels_exponent", "convbench filter --input {dir}/kinds/rgb.png --max-image-pixels 1e6", kUsage,

@@ -87,7 +87,8 @@ constexpr BadInput kOutputs[] = {
 
 INSTANTIATE_TEST_SUITE_P(Outputs, BadInputTest, testing::ValuesIn(kOutputs), name_of);
 
-// Each command tells people about its model or device before it measures: one that has said nothing has measured nothing.
+// Each command tells people about its model or device before it measures: one that has said nothing has measured
+// nothing.
 TEST(BadInput, AnOutputInNoFolderIsRefusedBeforeAnythingIsMeasured) {
   for (const std::string command : {"lenslet profile --json",
                                     "lenslet profile --csv",

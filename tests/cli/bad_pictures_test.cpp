@@ -52,10 +52,10 @@ constexpr BadInput kBombs[] = {
 constexpr BadInput kMaxPixels[] = {
     {"as_many", "{classify} {source}/samples/digit_3_a.png --max-image-pixels 1600", kOk, "digit_3_a.png: 3"},
     {"one_less", "{classify} {source}/samples/digit_3_a.png --max-image-pixels 1599", kData,
-     "digit_3_a.png: the picture is 40x40 pixels, more than the 1599 that are read|--max-image-pixels"},
-    {"default", "{classify} {dir}/bombs/400000.pgm", kData, "400000x400000 pixels, more than the"},
+     "digit_3_a.png: the picture is 40x40 pixels, expected at most 1599;|--max-image-pixels"},
+    {"default", "{classify} {dir}/bombs/400000.pgm", kData, "400000x400000 pixels, expected at most"},
     {"largest", "{classify} {dir}/bombs/400000.pgm --max-image-pixels 268435456", kData,
-     "400000x400000 pixels, more than the"},
+     "400000x400000 pixels, expected at most"},
     // Memory is taken once the data are there.
     {"cut", "{classify} {dir}/bombs/16384.pgm --max-image-pixels 268435456", kData, "4 of 268435456 bytes"},
     {"zero", "{classify} - --max-image-pixels 0", kUsage,

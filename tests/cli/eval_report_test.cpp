@@ -36,7 +36,8 @@ TEST(EvalReport, TheFirstOfEqualClassesIsPredictedAndNoneWhereOneIsNotANumber) {
   }
 }
 
-// 1,300 images, so that the last of several tasks is a part: label i % 10 with logit 2 for what was read, 0 for the rest.
+// 1,300 images, so that the last of several tasks is a part: label i % 10 with logit 2 for what was read, 0 for the
+// rest.
 TEST(EvalReport, CountsEveryImageOnce) {
   constexpr int64_t kCount = 1300;
   ImageDataset data;

@@ -1,11 +1,12 @@
-// Preloaded into a program under test: sends it a signal at a stated point of its own work, so that a test hits the same phase
-// on every machine.
+// Preloaded into a program under test: sends it a signal at a stated point of its own work, so that a test hits the
+// same phase on every machine.
 //
-// LENSLET_TEST_SIGNAL_AT lists points to be reached one after another, separated by ',': KIND:N (the N-th such event from
-// here on) or KIND:TEXT (the first whose text holds it). Kinds: open (of a file to read), print (to standard output or error),
-// clock (a look at it), create (of a temporary file), write (to a file), rename. LENSLET_TEST_SIGNAL is the signal's number,
-// LENSLET_TEST_SIGNAL_COUNT how many are sent at once [1]; every other one is SIGTERM, or SIGINT after SIGTERM, because two of
-// a kind that find the program holding signals off become one. LENSLET_TEST_SIGNAL_SAME sends one kind all the same.
+// LENSLET_TEST_SIGNAL_AT lists points to be reached one after another, separated by ',': KIND:N (the N-th such event
+// from here on) or KIND:TEXT (the first whose text holds it). Kinds: open (of a file to read), print (to standard
+// output or error), clock (a look at it), create (of a temporary file), write (to a file), rename. LENSLET_TEST_SIGNAL
+// is the signal's number, LENSLET_TEST_SIGNAL_COUNT how many are sent at once [1]; every other one is SIGTERM, or
+// SIGINT after SIGTERM, because two of a kind that find the program holding signals off become one.
+// LENSLET_TEST_SIGNAL_SAME sends one kind all the same.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/types.h>

@@ -1,5 +1,5 @@
-// SIGINT, SIGTERM and SIGHUP in every phase of every command that takes long: exit 130, one line, whole files or none. A
-// library that is preloaded sends the signal (signal_at.cpp), so that a phase is hit and not guessed at by the clock.
+// SIGINT, SIGTERM and SIGHUP in every phase of every command that takes long: exit 130, one line, whole files or none.
+// A library that is preloaded sends the signal (signal_at.cpp), so that a phase is hit and not guessed at by the clock.
 #include <csignal>
 #include <filesystem>
 #include <fstream>

@@ -217,7 +217,7 @@ TEST_F(ProblemList, RefusesAMissingFile) {
   expect_error<DataError>([&] { read_problem_list(write(many)); },
                           ":10001: a list has at most 10000 problems");
   expect_error<DataError>([&] { read_problem_list(write(std::string(2 << 20, '#'))); },
-                          "larger than the 1048576 bytes");
+                          "at most 1048576 bytes");
   expect_error<DataError>([&] { read_problem_list(write("\n" + std::string(100'000, 'x'))); }, "xx…xx");
 }
 

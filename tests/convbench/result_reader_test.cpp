@@ -141,7 +141,8 @@ TEST(ResultReader, ReadsBackWhatWasWritten) {
   EXPECT_EQ(results.rows[0].time.samples, 101u);
 }
 
-// Each field of the list is written, read and a column of the CSV file; rows of different values are written differently.
+// Each field of the list is written, read and a column of the CSV file; rows of different values are written
+// differently.
 TEST(ResultReader, EveryFieldOfTheListIsWrittenAndRead) {
   const ordered_json full = ordered_json::parse(document({full_row()}))["results"][0];
   const ordered_json empty = ordered_json::parse(document({ResultRow()}))["results"][0];
@@ -243,7 +244,7 @@ TEST(ResultReader, RefusesWhatIsNoResultFile) {
   refuse("", "not JSON");
   refuse("no json\n", "not JSON");
   const std::string whole = document({full_row()});
-  refuse(whole.substr(0, whole.size() / 2), "cut short");
+  refuse(whole.substr(0, whole.size() / 2), "truncated");
   refuse(whole + "{}", "not JSON");
   refuse("[]", "must be an object");
   refuse("{}", "lacks \"schema\"");

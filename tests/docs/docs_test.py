@@ -74,7 +74,8 @@ class Commands(Scratch):
         return run.returncode, run.stdout + run.stderr
 
     def test_commands_run(self):
-        code, output = self.run_page("```sh\nlenslet right photo.png | grep right\ntest -e data/t10k-images-idx3-ubyte.gz\n```\n")
+        code, output = self.run_page("```sh\nlenslet right photo.png | grep right\n"
+                                     "test -e data/t10k-images-idx3-ubyte.gz\n```\n")
         self.assertEqual(code, 0, output)
         self.assertIn("lenslet right photo.png", output)
 
@@ -86,7 +87,7 @@ class Commands(Scratch):
             ("```sh\nno_such_program\n```\n", "exit 127"),
             ("<!-- run: exit 3 -->\n```sh\nlenslet right\n```\n", "exit 0, expected 3"),
             (right + "<!-- run: tests/nowhere -->\n```sh\nlenslet right\n```\n", "there is no tests/nowhere"),
-            (right + "<!-- run: someday -->\n```sh\nlenslet right\n```\n", "'<!-- run: someday -->' is not known"),
+            (right + "<!-- run: someday -->\n```sh\nlenslet right\n```\n", "'<!-- run: someday -->' is unknown"),
             ("```sh\n./dev build\n```\n", "mark it"),
             ("no commands\n", "no block was run"),
             ("```console\n$ echo one\ntwo\n```\n", "prints something else"),
@@ -161,12 +162,14 @@ class ApiReference(Scratch):
             self.assertTrue((self.folder / "out" / "html" / "index.html").exists())
 
     def test_not_documented(self):
-        for member, name in (("  int f();", "f()"), ("  int a = 0, b = 1;", "b (variable)"), ("  Thing(int size);", "Thing(int size)")):
+        for member, name in (("  int f();", "f()"), ("  int a = 0, b = 1;", "b (variable)"),
+                             ("  Thing(int size);", "Thing(int size)")):
             code, output = self.reference(self.HEADER.format(member))
             self.assertNotEqual(code, 0, member)
             self.assertIn(f"{name} " if "(variable" not in name else name, output)
             self.assertIn("not documented", output)
-        code, output = self.reference(self.HEADER.format("  int f();  // words").replace("Thing: something.", "A header."))
+        header = self.HEADER.format("  int f();  // words").replace("Thing: something.", "A header.")
+        code, output = self.reference(header)
         self.assertNotEqual(code, 0)
         self.assertIn("lenslet::Thing is not documented", output)
 

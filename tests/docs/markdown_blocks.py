@@ -55,7 +55,8 @@ def read_mark(block, kind, text):
     known = what in ("", "gpu") or (what == "not" and block.reason) or re.fullmatch(r"(python/)?tests(/[a-z_]+)?", what)
     if not known:
         raise MarkError(
-            f"{block.place}: '<!-- run: {text} -->' is not known: write 'run: gpu', 'run: not, REASON', 'run: tests/FOLDER'"
+            f"{block.place}: '<!-- run: {text} -->' is unknown: "
+            "write 'run: gpu', 'run: not, REASON' or 'run: tests/FOLDER'"
             " or 'run: exit N'"
         )
 
@@ -84,5 +85,5 @@ def blocks(path, name=None):
                 mark = match.groups()
             elif line.strip():
                 if mark:
-                    raise MarkError(f"{name or path}:{number}: a comment 'run', 'file' or 'after' stands before no block")
+                    raise MarkError(f"{name or path}:{number}: no block follows this comment 'run', 'file' or 'after'")
     return found

@@ -2,11 +2,12 @@
 
     python3 tests/docs/run_commands.py ROOT BIN_DIR [--gpu] [--only DOCUMENT]
 
-In a block of `console` each line after `$ ` is run and must print what stands below it, `…` for whatever there is.
-Blocks share one folder, in the order of the documents. `lenslet` and `convbench` are those of BIN_DIR, with less work
-where the document asks for much (shorten.py). Comments before a block say what cannot be run (markdown_blocks.py); with
---gpu the blocks that need a GPU are run instead of the others, exit code 77 where there is none. A block that fails without
-such a comment is an error, and so is a mark that names a test that is not there.
+In a block of `console` each line after `$ ` is run and must print the lines below it; `…` matches any text. Blocks
+share one folder, in the order of the documents. `lenslet` and `convbench` are those of BIN_DIR, with less work than the
+document asks for (shorten.py). Comments mark blocks that cannot run (markdown_blocks.py). A block that fails without
+such a comment is an error, and so is a comment that names a missing test.
+
+--gpu runs the blocks that need a GPU instead of the others; exit code 77 without a GPU.
 """
 
 import argparse
@@ -41,7 +42,8 @@ Files that a command reads come from tests/docs/fixtures.py, shorter measurement
 
 
 def documents(tree):
-    found = [path for path in tree.rglob("*.md") if not any(part.startswith(".") for part in path.relative_to(tree).parts)]
+    found = [path for path in tree.rglob("*.md")
+             if not any(part.startswith(".") for part in path.relative_to(tree).parts)]
     return sorted(found, key=lambda path: (path.name != "README.md" or path.parent != tree, path))
 
 

@@ -24,7 +24,7 @@ def tree_files(root):
 
 
 def copy_tree(root, target):
-    """Copies the tree, or brings a copy up to date: what differs is written anew, so that a build in the copy sees it."""
+    """Copies the tree, or updates a copy: rewrites the files that differ, so that a build in the copy notices them."""
     names = tree_files(root)
     for name in names:
         source, copy = root / name, target / name

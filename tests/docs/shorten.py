@@ -1,10 +1,9 @@
-"""Runs a program of the documents with less work than the document asks of it: smaller batches, shorter measurements.
+"""Runs a program of the documents with less work than the document asks for: smaller batches, shorter measurements.
 
     python3 tests/docs/shorten.py PROGRAM LOG ARGUMENTS…
 
-What a command is given is kept but for the flags' values and words below, which replace what it says or, where they begin
-with `+`, join it.
-LOG gets a line with what was run. The exit code is the program's.
+The values below replace those of the command. A value with `+` is also added if the command lacks its flag.
+Appends the command to LOG. The exit code is the program's.
 """
 
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Programs of about twenty lines are built against an installation, in C and in C++, by find_package and by pkg-config; then
-# the installation is moved and all of it is done again.
+# Programs of about twenty lines are built against an installation, in C and in C++, by find_package and by pkg-config;
+# then the installation is moved and all of it is done again.
 #   consumers_test.sh BUILD_DIR SOURCE_DIR CMAKE CC CXX LIBDIR
 set -euo pipefail
 build=$1 source=$2 cmake=$3 cc=$4 cxx=$5 libdir=$6
@@ -38,8 +38,9 @@ answers() {
 sample=$source/samples/digit_7_a.png
 configure() {
   local name=$1
-  log "configuring $name" "$cmake" -S "$here/consumers/$name" -B "$work/$stage/$name" -G Ninja -DCMAKE_C_COMPILER="$cc" \
-    -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF
+  log "configuring $name" "$cmake" -S "$here/consumers/$name" -B "$work/$stage/$name" -G Ninja \
+    -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_PREFIX_PATH="$prefix" \
+    -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF
   log "building $name" "$cmake" --build "$work/$stage/$name" --target consumer
 }
 
@@ -54,11 +55,13 @@ check_prefix() {
   read -ra flags <<<"$(pkg-config --cflags --libs lenslet)"
   log 'plain cc' "$cc" "$here/consumers/c/main.c" -o "$work/$stage/plain" "${flags[@]}"
   answers 7 env LD_LIBRARY_PATH="$prefix/$libdir" "$work/$stage/plain" "$sample"
-  readelf -d "$work/$stage/plain" | grep 'NEEDED.*\[liblenslet\.so\.0\]' >/dev/null || fail 'the program is not linked to liblenslet.so.0'
+  readelf -d "$work/$stage/plain" | grep 'NEEDED.*\[liblenslet\.so\.0\]' >/dev/null ||
+    fail 'the program is not linked to liblenslet.so.0'
 
   # The program that the documents show.
   awk '/^```c$/ { shown = 1; next } /^```/ { shown = 0 } shown' "$source/docs/embedding.md" >"$work/main.c"
-  log 'the program of docs/embedding.md' "$cc" -Wall -Wextra -Werror "$work/main.c" -o "$work/$stage/digit" "${flags[@]}"
+  log 'the program of docs/embedding.md' "$cc" -Wall -Wextra -Werror "$work/main.c" -o "$work/$stage/digit" \
+    "${flags[@]}"
   answers 7 env LD_LIBRARY_PATH="$prefix/$libdir" "$work/$stage/digit" "$sample"
 
   # The programs find their modules and the report's script from where they are, the library its modules.
@@ -74,7 +77,8 @@ check_prefix() {
     # An interpreter that only tells which script it was given.
     printf '#!/bin/sh\necho "$1" >%q\n' "$work/script" >"$work/python"
     chmod +x "$work/python"
-    log 'convbench run --report' env LENSLET_PYTHON="$work/python" "$prefix/bin/convbench" run --problem mb1ic1ih8oc1kh3 \
+    log 'convbench run --report' env LENSLET_PYTHON="$work/python" "$prefix/bin/convbench" run \
+      --problem mb1ic1ih8oc1kh3 \
       --device cpu --backend direct --warmup-ms 0 --min-time-ms 1 --json "$work/run.json" --report "$work/page.html"
     [ "$(cd "$(dirname "$(cat "$work/script")")" && pwd)" = "$prefix/share/lenslet/report" ] ||
       fail "the report's script is not the installed one: $(cat "$work/script")"
@@ -83,7 +87,8 @@ check_prefix() {
 
 stage=first prefix=$work/first/prefix
 log 'installing' "$cmake" --install "$build" --prefix "$prefix"
-printf '#include <lenslet.h>\n#include <lenslet.h>\nint main(void) { return lenslet_version() == 0; }\n' >"$work/alone.c"
+printf '#include <lenslet.h>\n#include <lenslet.h>\nint main(void) { return lenslet_version() == 0; }\n' \
+  >"$work/alone.c"
 strict=(-pedantic-errors -Wall -Wextra -Werror -fsyntax-only -I "$prefix/include")
 for standard in c89 c99 c11; do
   log "lenslet.h as $standard" "$cc" -std=$standard -Wstrict-prototypes "${strict[@]}" "$work/alone.c"
@@ -92,21 +97,25 @@ log 'lenslet.h as C++98' "$cxx" -std=c++98 "${strict[@]}" -x c++ "$work/alone.c"
 # What a header includes is installed with it.
 (cd "$prefix/include/lenslet" && find . -name '*.h' | sort | sed 's|^\./\(.*\)|#include "\1"|') >"$work/all.cpp"
 [ "$(wc -l <"$work/all.cpp")" -gt 40 ] || fail 'hardly any header was installed'
-log 'all C++ headers together' "$cxx" -std=c++17 -Wall -Wextra -Werror -fsyntax-only -I "$prefix/include/lenslet" "$work/all.cpp"
+log 'all C++ headers together' "$cxx" -std=c++17 -Wall -Wextra -Werror -fsyntax-only -I "$prefix/include/lenslet" \
+  "$work/all.cpp"
 check_prefix
 
 # Nothing that is installed says where that was, or where it was built.
 stage=second prefix=$work/elsewhere/deeper/prefix
 mkdir -p "$work/elsewhere/deeper"
 mv "$work/first/prefix" "$prefix"
-strays=$(grep -rlE "$(as_paths "$work/first" "$build" "$source")" "$prefix/$libdir/cmake" "$prefix/$libdir/pkgconfig" "$prefix/include" || true)
+strays=$(grep -rlE "$(as_paths "$work/first" "$build" "$source")" \
+  "$prefix/$libdir/cmake" "$prefix/$libdir/pkgconfig" "$prefix/include" || true)
 [ -z "$strays" ] || fail "installed files name the places where they were built or first installed: $strays"
 check_prefix
 
 # Versions: a minor version may break, a later patch may not.
 for asked in 0.1 0.3 1.0; do
   printf 'find_package(lenslet %s CONFIG REQUIRED)\n' $asked >"$work/version.cmake"
-  said=$("$cmake" -Dlenslet_DIR="$prefix/$libdir/cmake/lenslet" -P "$work/version.cmake" 2>&1) && fail "version $asked was found"
+  said=$("$cmake" -Dlenslet_DIR="$prefix/$libdir/cmake/lenslet" -P "$work/version.cmake" 2>&1) &&
+    fail "version $asked was found"
   grep -q 'not accepted' <<<"$said" || fail "version $asked was refused for another reason: $said"
 done
-printf 'consumers in C and C++ were built and run against %s files, and again after those were moved\n' "$(find "$prefix" -type f | wc -l)"
+printf 'consumers in C and C++ were built and run against %s files, and again after those were moved\n' \
+  "$(find "$prefix" -type f | wc -l)"

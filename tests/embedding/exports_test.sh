@@ -7,7 +7,8 @@ fail() {
   printf 'exports_test: %s\n' "$*" >&2
   exit 1
 }
-declared=$(tr '\n' ' ' <"$header" | grep -oE 'LENSLET_API [^;(]+\(' | grep -oE 'lenslet_[a-z0-9_]+\(' | tr -d '(' | sort)
+declared=$(tr '\n' ' ' <"$header" | grep -oE 'LENSLET_API [^;(]+\(' |
+  grep -oE 'lenslet_[a-z0-9_]+\(' | tr -d '(' | sort)
 [ "$(wc -l <<<"$declared")" -ge 15 ] || fail "only these declarations were found in $header: $declared"
 # The version's own name is an absolute symbol.
 exported=$(nm -D --defined-only "$library" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort)
@@ -17,7 +18,8 @@ nm -D --defined-only "$library" | awk '$2 != "A" && $3 !~ /@@LENSLET_0$/ { print
   fail 'a symbol is exported without the version LENSLET_0'
 found=$(readelf -d "$library" | sed -n 's/.*SONAME.*\[\(.*\)\]$/\1/p')
 [ "$found" = "$soname" ] || fail "the SONAME is '$found', expected '$soname'"
-[ "$(basename "$(readlink -f "$library")")" != "$soname" ] || fail "$library is no link to a file with the whole version"
+[ "$(basename "$(readlink -f "$library")")" != "$soname" ] ||
+  fail "$library is no link to a file with the whole version"
 # What a vendor's library needs is opened by modules: the library itself starts without them.
 needed=$(readelf -d "$library" | sed -n 's/.*NEEDED.*\[\(.*\)\]$/\1/p')
 ! grep -E 'cuda|cudnn|cublas|dnnl' <<<"$needed" || fail 'the library is linked to a vendor library'

@@ -1,5 +1,5 @@
-// What the process around the library does to it: it allows too few threads, it forks. Each case runs in a child of its own,
-// which has to end by exit(), with the library's destructors, and in time.
+// What the process around the library does to it: it allows too few threads, it forks. Each case runs in a child of its
+// own, which has to end by exit(), with the library's destructors, and in time.
 #include <gtest/gtest.h>
 #include <lenslet.h>
 #include <sys/resource.h>

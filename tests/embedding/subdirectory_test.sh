@@ -19,9 +19,12 @@ fail() {
   -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "$@" \
   >"$work/log" 2>&1 || fail 'the project could not be configured'
 # How the host's own file is compiled: with our folders and nothing of our flags.
-compiled=$(grep '"command".*consumers/cxx/main\.cpp' "$work/build/compile_commands.json") || fail 'the host does not compile its own file'
-! grep -oE ' -(W[a-z-]+|f(sanitize|visibility)[^ ]*)' <<<"$compiled" >>"$work/log" || fail 'the host inherits the flags above'
-"$cmake" --build "$work/build" --parallel "$(nproc)" --target consumer consumer_c >"$work/log" 2>&1 || fail 'the project could not be built'
+compiled=$(grep '"command".*consumers/cxx/main\.cpp' "$work/build/compile_commands.json") ||
+  fail 'the host does not compile its own file'
+! grep -oE ' -(W[a-z-]+|f(sanitize|visibility)[^ ]*)' <<<"$compiled" >>"$work/log" ||
+  fail 'the host inherits the flags above'
+"$cmake" --build "$work/build" --parallel "$(nproc)" --target consumer consumer_c >"$work/log" 2>&1 ||
+  fail 'the project could not be built'
 for digit in 3 8; do
   for program in consumer consumer_c; do
     said=$("$work/build/$program" "$source/samples/digit_${digit}_b.png") || fail "$program ended with $?"

@@ -51,7 +51,7 @@ TEST(Plan, NamesWhatIsWrong) {
       {with([](auto& j) {
          for (int i = 0; i < 2000; ++i) j["key" + std::to_string(i)] = i;
        }),
-       "more than 1024 keys"},
+       "at most 1024 keys"},
       {with([](auto& j) {
          for (int i = 0; i < 2000; ++i) j["layers"].push_back(i);
        }),

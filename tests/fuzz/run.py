@@ -3,10 +3,10 @@
 
     run.py BUILD [TARGET ...] [--seconds 60] [--merge] [--json FILE]
 
-BUILD is the folder of the preset `fuzz`. A run starts from the seeds, the corpus in the tree and what earlier runs left in
-BUILD/fuzz/corpus/. Its log goes to BUILD/fuzz/logs/, the input of a finding to BUILD/fuzz/findings/. --merge, instead of
-fuzzing, adds a few small inputs that reach much to the corpus in the tree. --json writes the summary of the last run of
-every target, as summarise.py reads it.
+BUILD is the folder of the preset `fuzz`. A run starts from the seeds, the corpus in the tree and the inputs of earlier
+runs in BUILD/fuzz/corpus/. Its log goes to BUILD/fuzz/logs/, the input of a finding to BUILD/fuzz/findings/.
+--merge does not fuzz, but adds a few small inputs that reach much code to the corpus in the tree. --json writes the
+summary of the last run of every target, as summarise.py reads it.
 
 Exit codes: 0 no finding, 1 a finding (its input and how to run it again are printed), 2 usage.
 """
@@ -25,7 +25,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 
 SEEDS = "seeds"  # instead of a dictionary: the lines of the target's seeds, which are made from the table of options
-# Longest input, largest single block of memory in MiB (a reader that takes what a header promises goes beyond), dictionary.
+# Longest input, largest single block of memory in MiB (a reader that takes what a header promises goes beyond),
+# dictionary.
 TARGETS = {
     "idx": (4096, 16, "pictures"),
     "gzip": (4096, 16, "pictures"),
@@ -135,8 +136,8 @@ def fuzz(build, target, seconds):
 
 
 def merge(build, target):
-    """Of the least inputs that reach all that the grown corpus reaches, the largest that are small go into the tree: the
-    smallest of all are words that no reader gets beyond."""
+    """Reduces the grown corpus to the fewest inputs with the same reach, and copies the largest of the small ones into
+    the tree: readers refuse the smallest at their first byte."""
     with tempfile.TemporaryDirectory() as scratch:
         line = command(build, target, ["-merge=1", scratch, *corpora(build, target)])
         subprocess.run(line, check=True, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

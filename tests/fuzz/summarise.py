@@ -24,7 +24,8 @@ def table_of(document):
     for row in document["targets"]:
         if "executions" not in row:
             raise SystemExit(f"{row['target']} did not run to its end: run it again before the table is written")
-        numbers = [row[key] for key in ("seconds", "executions", "executions_per_s", "edges", "features", "corpus_inputs",
+        numbers = [row[key] for key in ("seconds", "executions", "executions_per_s", "edges", "features",
+                                        "corpus_inputs",
                                         "peak_rss_mb")]
         cells = [f"`{row['target']}`", *(f"{number:,}" for number in numbers), "yes" if row["finding"] else "none"]
         lines.append("| " + " | ".join(cells) + " |")

@@ -45,7 +45,7 @@ TEST(ReadFile, ReadsWholeFilesUpToTheLimit) {
   const Bytes bytes(100000, 7);
   const std::string path = folder.write("a", bytes);
   EXPECT_EQ(read_file(path, bytes.size()), bytes);
-  expect_error<DataError>([&] { read_file(path, bytes.size() - 1); }, "larger than the 99999 bytes");
+  expect_error<DataError>([&] { read_file(path, bytes.size() - 1); }, "at most 99999 bytes");
   EXPECT_TRUE(read_file(folder.write("empty", {}), 10).empty());
 }
 

@@ -80,12 +80,12 @@ TEST(Idx, TellsAFlippedBitByTheChecksum) {
   const Bytes stored = gzip(kImages, 0);  // not compressed, so the flip is in the data
   Bytes flipped = stored;
   flipped[500] ^= 4;
-  expect_idx_error(flipped, 3, "gzip checksum does not fit (incorrect data check)");
+  expect_idx_error(flipped, 3, "gzip checksum does not match (incorrect data check)");
   Bytes packed = gzip(kImages);
   for (size_t from_end = 1; from_end <= 8; ++from_end) {
     Bytes damaged = packed;
     damaged[damaged.size() - from_end] ^= 0x40;
-    expect_idx_error(damaged, 3, "gzip checksum does not fit");
+    expect_idx_error(damaged, 3, "gzip checksum does not match");
   }
   packed[12] ^= 0xff;
   const TemporaryFolder folder;
@@ -94,9 +94,9 @@ TEST(Idx, TellsAFlippedBitByTheChecksum) {
 }
 
 TEST(Idx, RefusesWhatFollowsTheData) {
-  expect_idx_error(kImages + Bytes{1}, 3, "1 trailing bytes after the 2368 that the IDX header states");
-  expect_idx_error(gzip(kImages) + bytes_of("rest"), 3, "4 trailing bytes after the end of the gzip data");
-  expect_idx_error(gzip(kImages) + gzip({1, 2}), 3, "bytes of a second gzip member after the end");
+  expect_idx_error(kImages + Bytes{1}, 3, "after the 2368 bytes that the IDX header states, found 1 more");
+  expect_idx_error(gzip(kImages) + bytes_of("rest"), 3, "after the gzip data, found 4 more bytes");
+  expect_idx_error(gzip(kImages) + gzip({1, 2}), 3, "bytes of a second gzip member");
   expect_idx_error(gzip(kImages + Bytes{0}), 3, "the gzip data hold more than the 2368 bytes");
   expect_idx_error(gzip(Bytes(kImages.begin(), kImages.end() - 5)), 3,
                    "IDX data too short: 2363 of 2368 bytes");
@@ -116,8 +116,8 @@ TEST(Idx, ChecksDimensionsBeforeAllocating) {
   expect_idx_error(idx({0, 28, 28}, {}), 3, "IDX dimension 0 is 0");
   expect_idx_error(idx({3, 28, 0}, {}), 3, "IDX dimension 2 is 0");
   expect_idx_error(idx({0xffffffffu, 28, 28}, {}), 3,
-                   "states 4294967295x28x28 bytes, more than the 1073741824");
-  expect_idx_error(gzip(idx({0xffffffffu, 0xffffffffu, 0xffffffffu}, {})), 3, "more than the 1073741824");
+                   "states 4294967295x28x28 bytes, expected at most 1073741824");
+  expect_idx_error(gzip(idx({0xffffffffu, 0xffffffffu, 0xffffffffu}, {})), 3, "expected at most 1073741824");
   // Below the limit, but not there: the memory taken follows the data, not the header.
   const double start = cpu_ms();
   expect_idx_error(gzip(idx({1000000, 28, 28}, counting(100))), 3,
@@ -166,8 +166,8 @@ TEST(ImageDataset, NamesTheFilesItLookedFor) {
   const TemporaryFolder folder;
   expect_error<DataError>(
       [&] { read_image_dataset(folder.path(), "t10k", 28, 28); },
-      "none of t10k-images-idx3-ubyte, t10k-images-idx3-ubyte.gz, t10k-images.idx3-ubyte, "
-      "t10k-images.idx3-ubyte.gz is there; get MNIST with ./dev mnist");
+      "expected one of t10k-images-idx3-ubyte, t10k-images-idx3-ubyte.gz, t10k-images.idx3-ubyte, "
+      "t10k-images.idx3-ubyte.gz, found none; get MNIST with ./dev mnist");
   expect_error<DataError>([&] { read_image_dataset(folder / "none", "t10k", 28, 28); }, "no such folder");
   const std::string file = folder.write("file", {1});
   expect_error<DataError>([&] { read_image_dataset(file, "t10k", 28, 28); },
@@ -187,8 +187,8 @@ TEST(ImageDataset, ChecksThatImagesAndLabelsBelongTogether) {
   Set(idx({3}, {1, 2, 3}), kImages).expect("found 00 00 08 01 (labels)");
 }
 
-// A megabyte of gzip may state, and hold, a gigabyte: what the headers say is judged before that is unpacked. The data behind
-// these headers are cut off, which is told where they are read.
+// A megabyte of gzip may state, and hold, a gigabyte: what the headers say is judged before that is unpacked. The data
+// behind these headers are cut off, which is told where they are read.
 TEST(ImageDataset, JudgesEveryHeaderBeforeImagesAreUnpacked) {
   const auto cut = [](const Bytes& file) { return gzip(Bytes(file.begin(), file.begin() + 500)); };
   Set(cut(idx({3, 28, 28}, kPixels)), idx({3}, {1, 2, 3})).expect("too short");

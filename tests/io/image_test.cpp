@@ -52,7 +52,7 @@ TEST(Image, NamesTheFormatAndThoseItReads) {
   expect_refused(bytes_of("<!DOCTYPE html>"), "found an HTML or XML page");
   expect_refused(bytes_of("version https://git-lfs.github.com/spec/v1\n"), "found a Git LFS pointer file");
   expect_refused(gzip(rest), "found a gzip file");
-  expect_refused(Bytes{1, 2, 3}, "found something else");
+  expect_refused(Bytes{1, 2, 3}, "found an unknown format");
   expect_refused({}, "the file is empty");
 }
 
@@ -60,7 +60,7 @@ TEST(Image, RefusesFilesOverTheLimit) {
   ImageLimits limits;
   limits.max_file_bytes = 10;
   expect_error<DataError>([&] { decode_image(Bytes(11, 0), "picture", limits); },
-                          "11 bytes, more than the 10");
+                          "11 bytes, expected at most 10");
 }
 
 // A stated limit is what counts then: any picture up to there is read, whatever file and memory that takes, and none
@@ -72,8 +72,8 @@ TEST(Image, ReadsUpToAStatedNumberOfPixels) {
   EXPECT_EQ(decode_image(bytes_of("P2 4 3 1 ") + bytes_of("0 0 0 0 0 0 0 0 0 0 0 0"), "picture", few).height,
             3);
   expect_error<DataError>([&] { decode_image(bytes_of("P2 13 1 1 0"), "picture", few); },
-                          "13x1 pixels, more than the 12 that are read; scale it down, or allow it (the "
-                          "programs' --max-image-pixels)");
+                          "13x1 pixels, expected at most 12; scale it down, or raise the limit "
+                          "(--max-image-pixels)");
   EXPECT_EQ(ImageLimits::up_to(INT64_MAX).max_pixels, ImageLimits::kMostPixels);
   EXPECT_EQ(ImageLimits::up_to(-1).max_pixels, 1);
 
@@ -86,7 +86,7 @@ TEST(Image, ReadsUpToAStatedNumberOfPixels) {
   spec.color = 6;
   const Bytes wide = png(spec, Bytes(size_t{2000} * (1 + 2500 * 8), 0));
   expect_error<DataError>([&] { decode_image(wide, "picture"); },
-                          "bytes to decode, more than the limit of 96468992");
+                          "bytes to decode, expected at most 96468992");
   const Image image = decode_image(wide, "picture", ImageLimits::up_to(5'000'000));
   EXPECT_EQ(image.width * image.height * image.channels, 20'000'000);
 }
@@ -133,18 +133,18 @@ TEST(Pnm, RefusesBadHeadersBeforeDecoding) {
   expect_refused(bytes_of("P5\n"), "truncated in the width");
   expect_refused(bytes_of("P5\n28 28\n"), "truncated in the largest sample");
   expect_refused(bytes_of("P5\n0 0\n255\n"), "0x0 pixels, expected at least 1x1");
-  expect_refused(bytes_of("P5\n-3 5\n255\n"), "expected the width as a decimal number at byte 3");
+  expect_refused(bytes_of("P5\n-3 5\n255\n"), "expected the width as a decimal number, found '-' at byte 3");
   expect_refused(bytes_of("P5\n99999999999999999999 5\n255\n"), "the width is above");
   expect_refused(bytes_of("P5\n1000000000 1000000000\n255\nabc"),
-                 "1000000000x1000000000 pixels, more than the 67108864");
-  expect_refused(bytes_of("P6\n8000 8000\n255\nabc"), "bytes to decode, more than the limit");
+                 "1000000000x1000000000 pixels, expected at most 67108864");
+  expect_refused(bytes_of("P6\n8000 8000\n255\nabc"), "bytes to decode, expected at most");
   expect_refused(bytes_of("P5\n2 2\n0\nabcd"), "the largest sample is 0");
   expect_refused(bytes_of("P5\n2 2\n65536\nabcd"), "the largest sample is above 65535");
   expect_refused(bytes_of("P5\n2 2\n255\nabc"), "truncated: 3 of 4 bytes of pixels");
   expect_refused(bytes_of("P5\n2 2\n65535\nabcd"), "truncated: 4 of 8 bytes of pixels");
   expect_refused(bytes_of("P2\n2 2\n255\n1 2 3"), "truncated in the pixels");
-  expect_refused(bytes_of("P2\n2000 2000\n255\n1 2 3"), "4000000 samples do not fit");
-  expect_refused(bytes_of("P1\n2 1\n1 2"), "expected 0 or 1");
+  expect_refused(bytes_of("P2\n2000 2000\n255\n1 2 3"), "bytes for 4000000 samples");
+  expect_refused(bytes_of("P1\n2 1\n1 2"), "expected 0 or 1, found '2' at byte 9");
   expect_refused(bytes_of("P4\n9 9\n") + Bytes(17, 0), "truncated: 17 of 18 bytes");
 }
 
@@ -174,20 +174,20 @@ TEST(Bmp, RefusesWhatItCannotRead) {
     EXPECT_THROW(decode_image(cut, "picture"), DataError) << size;
   }
   expect_refused(Bytes(good.begin(), good.end() - 1), "truncated: 3 of 4 bytes of pixels");
-  expect_refused(bmp(1, 1, 8, {0, 0, 0, 0}, rows, 1), "compression RLE8 (1) is not read");
-  expect_refused(bmp(1, 1, 24, {}, rows, 4), "compression JPEG (4) is not read");
+  expect_refused(bmp(1, 1, 8, {0, 0, 0, 0}, rows, 1), "unsupported compression RLE8 (1)");
+  expect_refused(bmp(1, 1, 24, {}, rows, 4), "unsupported compression JPEG (4)");
   expect_refused(bmp(0, 1, 24, {}, rows), "0x1 pixels");
   expect_refused(bmp(-5, 1, 24, {}, rows), "width -5");
-  expect_refused(bmp(1, INT32_MIN, 24, {}, rows), "1x2147483648 pixels, more than");
+  expect_refused(bmp(1, INT32_MIN, 24, {}, rows), "1x2147483648 pixels, expected at most");
   expect_refused(bmp(1, 1, 7, {}, rows), "7 bits a pixel");
   expect_refused(bmp(4, 1, 8, {0, 0, 0, 0, 9, 9, 9, 0}, {0, 1, 2, 0}),
                  "palette index 2 in row 0, the palette has 2 colours");
-  expect_refused(bmp(1, 1, 16, Bytes(12, 0), rows, 3), "bit fields without colour");
+  expect_refused(bmp(1, 1, 16, Bytes(12, 0), rows, 3), "expected bit fields for red, green or blue");
   good[14] = 41;
   expect_refused(good, "header of 41 bytes");
   Bytes inside = bmp(1, 1, 24, {}, rows);
   inside[10] = 20;
-  expect_refused(inside, "pixels at byte 20, within the header");
+  expect_refused(inside, "pixels begin at byte 20, expected at least 54");
 }
 
 }  // namespace

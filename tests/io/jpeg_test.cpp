@@ -144,14 +144,14 @@ TEST(Jpeg, BoundsItsMemory) {
     changed[i + 3] = static_cast<uint8_t>(width);
     return changed;
   };
-  expect_refused(with_size(65500, 65500), "65500x65500 pixels, more than the 67108864");
+  expect_refused(with_size(65500, 65500), "65500x65500 pixels, expected at most 67108864");
   expect_refused(with_size(0, 16), "damaged");
   ImageLimits limits;
   limits.max_decode_bytes = 1000;
   const Image reduced = decode_image(jpeg(halves(64, 64, 1), 95), "picture", limits);
   EXPECT_EQ(reduced.width, 16) << "64x64 and 32x32 take more than 1,000 bytes";
   expect_error<DataError>([&] { decode_image(jpeg(halves(64, 64, 1), 95, true), "picture", limits); },
-                          "bytes to decode, more than the limit of 1000");
+                          "bytes to decode, expected at most 1000");
 }
 
 }  // namespace

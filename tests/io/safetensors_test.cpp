@@ -90,7 +90,7 @@ TEST(Safetensors, ChecksTheHeaderLength) {
   expect_refused(length(0) + Bytes(100, 1), "header length is 0");
   expect_refused(length(5000) + bytes_of("{}"),
                  "truncated: the header is 5000 bytes long, but only 2 follow");
-  expect_refused(length(10) + bytes_of("          "), "does not start with '{'");
+  expect_refused(length(10) + bytes_of("          "), "expected a header that starts with '{'");
 }
 
 TEST(Safetensors, RefusesDuplicateKeysEverywhere) {
@@ -139,7 +139,7 @@ TEST(Safetensors, RefusesWhatIsNoJson) {
   expect_refused("\"\xff\xfe\":1", 4, "not valid JSON at byte");
   // Nesting costs no stack and no memory: the first list already is an error.
   expect_refused("\"a\":" + std::string(1 << 20, '[').substr(0, 1000000), 4, "found a list");
-  expect_refused("", 0, "holds no tensors");
+  expect_refused("", 0, "expected at least one tensor, found none");
 }
 
 TEST(Safetensors, RefusesANulThatHidesTheRest) {
@@ -164,7 +164,7 @@ TEST(Safetensors, LimitsTheNumberOfTensors) {
   std::string header;
   for (int i = 0; i <= 4096; ++i)
     header += (i ? "," : "") + tensor_entry("t" + std::to_string(i), "F32", "0", "0,0");
-  expect_refused(header, 0, "more than 4096 tensors");
+  expect_refused(header, 0, "at most 4096 tensors, found more");
 }
 
 TEST(Safetensors, DemandsThatTensorsCoverTheData) {
@@ -176,11 +176,12 @@ TEST(Safetensors, DemandsThatTensorsCoverTheData) {
                  "tensors \"a\" and \"b\" overlap at byte 2");
   expect_refused(kA + "," + tensor_entry("b", "F32", "1", "0,4"), 4, "overlap at byte 0");
   expect_refused(kA, 9, "the last 5 bytes belong to no tensor");
-  expect_refused(kA, 3, "its data end at 4, past the end of the file's 3 bytes of data");
-  expect_refused(tensor_entry("a", "F32", "1", "4,0"), 4, "its data begin at 4 and end before, at 0");
+  expect_refused(kA, 3, "its data_offsets end at 4, but the file has only 3 bytes of data");
+  expect_refused(tensor_entry("a", "F32", "1", "4,0"), 4,
+                 "expected data_offsets in ascending order, found 4 and 0");
   expect_refused(tensor_entry("a", "F32", "2", "0,4"), 4,
                  "its shape 2 in F32 takes 8 bytes, but its data_offsets span 4");
-  expect_refused(tensor_entry("a", "F32", "1", "0,18446744073709551615"), 4, "past the end");
+  expect_refused(tensor_entry("a", "F32", "1", "0,18446744073709551615"), 4, "but the file has only 4 bytes");
 }
 
 TEST(Safetensors, ChecksTheProductOfAShape) {
@@ -189,7 +190,8 @@ TEST(Safetensors, ChecksTheProductOfAShape) {
   expect_refused(tensor_entry("a", "F32", "4611686018427387904", "0,4"), 4, "overflows");
   expect_refused(tensor_entry("a", "F32", "1152921504606846976,0", "0,0"), 0,
                  "tensor \"a\": the product of the dimensions overflows");
-  expect_refused(tensor_entry("a", "F32", "0,18446744073709551615", "0,0"), 0, "above 2^63 - 1");
+  expect_refused(tensor_entry("a", "F32", "0,18446744073709551615", "0,0"), 0,
+                 "up to 2^63 - 1, found 18446744073709551615");
 }
 
 TEST(Safetensors, RefusesOtherTypesByName) {
@@ -208,7 +210,7 @@ TEST(Safetensors, CountsNanAndInfinity) {
   }
   file[data + 14] = 0x80;  // -infinity
   file[data + 15] = 0xff;
-  expect_refused(file, "tensor \"w\" holds 2 NaN and 1 infinite of 4 values");
+  expect_refused(file, "tensor \"w\" has 2 NaN and 1 infinite of 4 values");
   const Safetensors model = parse(file, true);
   EXPECT_TRUE(std::isnan(model.tensors.at("w").data()[0]));
   EXPECT_EQ(model.tensors.at("w").data()[3], -std::numeric_limits<float>::infinity());

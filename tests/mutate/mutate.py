@@ -10,8 +10,7 @@
     mutate.py run DIR [--cards N] [--jobs N] [--only REGEX] [--json FILE] [--out DIR]
 
 `./dev mutate` calls it; CONTRIBUTING.md describes an entry. Every test that should catch a fault must first pass on the
-unmutated tree. Ends with 0 if no fault survived, 1 if one did or could not be judged, 2 for wrong usage, 4 where a tool is
-missing.
+unmutated tree. Exit codes: 0 no fault survived, 1 one survived or could not be judged, 2 usage, 4 a tool is missing.
 """
 
 import argparse
@@ -110,7 +109,8 @@ class Planted:
 
 
 def targets_of(catchers):
-    return sorted({target for c in catchers for target in ([f'test_{c["test"]}'] if 'test' in c else c.get('targets', []))})
+    return sorted({target for c in catchers
+                   for target in ([f'test_{c["test"]}'] if 'test' in c else c.get('targets', []))})
 
 
 def compile_targets(options, catchers):
@@ -118,7 +118,8 @@ def compile_targets(options, catchers):
     targets = targets_of(catchers)
     if not targets:
         return None
-    built = subprocess.run([options.cmake, '--build', options.build, '--parallel', str(options.jobs), '--target', *targets],
+    built = subprocess.run([options.cmake, '--build', options.build, '--parallel', str(options.jobs), '--target',
+                            *targets],
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace', check=False)
     if built.returncode == 0:
         return None
@@ -144,14 +145,16 @@ def run_catcher(options, catcher, program, name, limit, slot):
         try:
             run = subprocess.run([options.ctest, '--test-dir', options.build, '--tests-regex', f'^{catcher["ctest"]}$',
                                   '--no-tests=error', '--verbose'],
-                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace', check=False,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace',
+                                 check=False,
                                  timeout=limit)
             output, code = run.stdout, run.returncode
         except subprocess.TimeoutExpired:
             output, code = '', -9
         (options.out / f'{piece.name}.log').write_text(output)
         # In the words of a test program, for one judge.
-        words = {'Passed': '[       OK ]', '***Skipped': '[  SKIPPED ]', '***Failed': '[  FAILED  ]', '***Exception': '[  FAILED  ]'}
+        words = {'Passed': '[       OK ]', '***Skipped': '[  SKIPPED ]', '***Failed': '[  FAILED  ]',
+                 '***Exception': '[  FAILED  ]'}
         text = ''.join(f'{line} {catcher["ctest"]} (0 ms)\n' for word, line in words.items()
                        if re.search(r'^ *1/1 Test .*' + re.escape(word), output, re.M))
         row = sanitize.judge(piece, None, 0 if code == 8 else code, time.monotonic() - began, text, limit, piece.name)
@@ -231,7 +234,8 @@ class Report:
 
     def add(self, fault, status, reason='', by='', seconds=0.0):
         with self.lock:
-            self.rows.append({'name': fault['name'], 'area': fault['area'], 'side': fault['side'], 'file': fault['file'],
+            self.rows.append({'name': fault['name'], 'area': fault['area'], 'side': fault['side'],
+                              'file': fault['file'],
                               'status': status, 'by': by, 'reason': reason, 'seconds': round(seconds, 1)})
             words = f'[{len(self.rows)}/{self.total}] {fault["name"]}: {status}' + (f' by {by}' if by else '')
             print(words + (f' ({reason})' if reason else '') + (f', {seconds:.1f} s' if seconds else ''), flush=True)
@@ -358,9 +362,11 @@ def command_build(options):
                     row['error'] = 'changes none of the programs that should catch it'
         row['caught_by'] = catchers
         rows.append(row)
-        print(f'[{number}/{len(work)}] {fault["name"]}: {row.get("error") or row.get("left_out") or "built"}', flush=True)
+        print(f'[{number}/{len(work)}] {fault["name"]}: {row.get("error") or row.get("left_out") or "built"}',
+              flush=True)
         rest = [fault for fault in faults if fault not in work]
-        (options.to / LIST).write_text(json.dumps({'side': options.side, 'root': str(ROOT), 'faults': rows + rest}, indent=1) + '\n')
+        (options.to / LIST).write_text(json.dumps({'side': options.side, 'root': str(ROOT), 'faults': rows + rest},
+                                                  indent=1) + '\n')
     return 1 if any('error' in row for row in rows) else 0
 
 
@@ -372,8 +378,9 @@ def command_run(options):
         print(f'mutate: error: no fault in {options.folder} has a name with {options.only}', file=sys.stderr)
         return 2
     if not pathlib.Path(listed['root']).exists():
-        print(f'mutate: error: the programs read data files in {listed["root"]}, where they were built: there is no such folder; '
-              f'make it a link to this tree: ln -s {ROOT} {listed["root"]}', file=sys.stderr)
+        print(f'mutate: error: the programs read data files in {listed["root"]}, where they were built; '
+              f'this folder does not exist: make it a link to this tree: ln -s {ROOT} {listed["root"]}',
+              file=sys.stderr)
         return 2
     find_tool(options, faults)
     report, judge = Report(options, len(faults)), Judge(options)
@@ -412,7 +419,8 @@ def parse(arguments):
             command.add_argument('--cmake', default='cmake')
         if 'judge' in flags:
             command.add_argument('--json', type=pathlib.Path)
-            command.add_argument('--out', type=pathlib.Path, default=pathlib.Path('build/mutate.logs'), help='folder for logs')
+            command.add_argument('--out', type=pathlib.Path, default=pathlib.Path('build/mutate.logs'),
+                                 help='folder for logs')
             command.add_argument('--ctest', default='ctest')
             command.add_argument('--sanitizer', default='compute-sanitizer')
             command.add_argument('--port', type=int, default=40000, help='first of the ports between tool and program')

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The verdicts of mutate.py, with scripts for test programs: a fault is killed only by a test that passed without it."""
+"""The verdicts of mutate.py, with scripts as test programs: only a test that passed without a fault can kill it."""
 
 import contextlib
 import io
@@ -34,7 +34,8 @@ class Scratch(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         self.root = self.folder / 'root'
         self.write('layers/sum.cpp', 'sum = bias;\nsum += x;\n')
-        self.write('tests/sum/tests.cmake', 'lenslet_test(layers SOURCES sum.cpp)\nlenslet_test(layers_gpu SOURCES s.cu GPU)\n')
+        self.write('tests/sum/tests.cmake',
+                   'lenslet_test(layers SOURCES sum.cpp)\nlenslet_test(layers_gpu SOURCES s.cu GPU)\n')
         self.addCleanup(setattr, mutate, 'ROOT', mutate.ROOT)
         mutate.ROOT = self.root
 
@@ -70,12 +71,14 @@ class Check(Scratch):
         return output
 
     def test_a_list_that_fits(self):
-        self.assertIn('2 planted faults stand', self.complaint(fault(), fault('other', caught_by=None, equivalent='same sum')))
+        self.assertIn('2 planted faults stand',
+                      self.complaint(fault(), fault('other', caught_by=None, equivalent='same sum')))
 
     def test_what_is_wrong_with_an_entry(self):
         for row, words in ((fault(before='sum = b;'), 'stands 0 times'), (fault(before='sum'), 'stands 2 times'),
                            (fault(file='layers/none.cpp'), 'there is no layers/none.cpp'),
-                           (fault(caught_by=None), 'either caught_by or equivalent'), (fault(caught_by=[]), 'either caught_by'),
+                           (fault(caught_by=None), 'either caught_by or equivalent'),
+                           (fault(caught_by=[]), 'either caught_by'),
                            (fault(equivalent='but why'), 'either caught_by or equivalent'),
                            (fault(after='sum = bias;'), 'are equal'), (fault(side='tpu'), 'cpu or gpu'),
                            (fault(after=None), "missing keys ['after']"), (fault(why='x'), "unknown keys ['why']"),
@@ -101,7 +104,8 @@ class Here(Scratch):
         tree, build = self.folder / 'tree', self.folder / 'tree/build/cpu'
         self.assertEqual(self.mutate('copy', tree)[0], 0)
         program = self.script('program', program)
-        cmake = self.script('cmake', f'grep -q "does not compile" {tree}/layers/sum.cpp && echo "error: no such thing" && exit 1\n'
+        cmake = self.script('cmake', f'grep -q "does not compile" {tree}/layers/sum.cpp '
+                            f'&& echo "error: no such thing" && exit 1\n'
                             f'for name in layers layers_gpu; do (cat {program}; sed "s/^/# /" {tree}/layers/sum.cpp) '
                             f'>{build}/tests/test_$name; chmod +x {build}/tests/test_$name; done\n'
                             f'cat {tree}/apps/*.cpp >{build}/bin/lenslet 2>/dev/null || true\n')
@@ -113,7 +117,8 @@ class Here(Scratch):
         return result
 
     def judge(self, *rows, program='grep -q "sum = bias;$" "$0" || {\n' + FAILS + '}\n' + PASSES):
-        result = self.mutate_here(rows, program, 'judge', '--out', self.folder / 'logs', '--json', self.folder / 'report.json')
+        result = self.mutate_here(rows, program, 'judge', '--out', self.folder / 'logs', '--json',
+                                  self.folder / 'report.json')
         report = self.folder / 'report.json'
         rows = json.loads(report.read_text())['rows'] if report.exists() else []
         return (*result, {row['name']: row['status'] for row in rows})
@@ -147,7 +152,8 @@ class Here(Scratch):
                             'echo "1/1 Test #1: peers ...***Skipped 0.1 sec"\n')
         self.faults(fault(caught_by=[{'ctest': 'peers'}]))
         (self.folder / 'build').mkdir()
-        code, output = self.mutate('judge', '--side', 'cpu', '--tree', self.root, '--build', self.folder / 'build', '--ctest', ctest,
+        code, output = self.mutate('judge', '--side', 'cpu', '--tree', self.root, '--build', self.folder / 'build',
+                                   '--ctest', ctest,
                                    '--out', self.folder / 'logs')
         self.assertEqual(code, 1)
         self.assertIn('ctest peers without the fault: skips everything: NumPy is not installed', output)
@@ -195,7 +201,8 @@ class Elsewhere(Scratch):
         folder = self.folder / 'built'
         for name, body in (('unmutated', unmutated), ('dropped_bias', mutated)):
             self.script(f'built/{name}/test_layers_gpu', f'echo "$CUDA_VISIBLE_DEVICES" >>{self.folder}/cards\n' + body)
-        (folder / 'faults.json').write_text(json.dumps({'side': 'gpu', 'root': str(root or self.root), 'faults': [dict(row, area='gpu')]}))
+        (folder / 'faults.json').write_text(json.dumps({'side': 'gpu', 'root': str(root or self.root),
+                                                        'faults': [dict(row, area='gpu')]}))
         self.script('sanitizer', tool or 'exit 1')
         code, output = self.mutate('run', folder, '--out', self.folder / 'logs', '--json', self.folder / 'report.json',
                                    '--sanitizer', self.folder / 'sanitizer', *more)
@@ -241,8 +248,10 @@ class Elsewhere(Scratch):
                 for i in range(8)]
         for name in ('unmutated', *(row['name'] for row in rows)):
             self.script(f'built/{name}/test_layers_gpu',
-                        f'echo "$CUDA_VISIBLE_DEVICES" >>{self.folder}/cards\nsleep 0.1\n' + (PASSES if name == 'unmutated' else FAILS))
-        (self.folder / 'built/faults.json').write_text(json.dumps({'side': 'gpu', 'root': str(self.root), 'faults': rows}))
+                        f'echo "$CUDA_VISIBLE_DEVICES" >>{self.folder}/cards\nsleep 0.1\n'
+                        + (PASSES if name == 'unmutated' else FAILS))
+        (self.folder / 'built/faults.json').write_text(json.dumps({'side': 'gpu', 'root': str(self.root),
+                                                                   'faults': rows}))
         code, output = self.mutate('run', self.folder / 'built', '--out', self.folder / 'logs', '--cards', '2')
         self.assertEqual(code, 0, output)
         self.assertEqual(set((self.folder / 'cards').read_text().split()), {'0', '1'})

@@ -112,9 +112,9 @@ expect 'lenslet classify --math=f' --math=fp32 --math=fp16
 expect 'lenslet eval --backend conv1=dir' conv1=direct
 expect 'lenslet classify --plan=pl' --plan=plan.json
 
-# And typed at an interactive bash, whose readline splits the words, quotes the names of files and puts blanks behind words:
-# Ctrl-O completes, Ctrl-P inserts every match, Ctrl-T writes the line. Readline reads a pipe like a terminal, so that no
-# pseudo-terminal is needed; setsid keeps the shell away from the terminal that the test was started from.
+# And typed at an interactive bash, whose readline splits the words, quotes the names of files and puts blanks behind
+# words: Ctrl-O completes, Ctrl-P inserts every match, Ctrl-T writes the line. Readline reads a pipe like a terminal, so
+# that no pseudo-terminal is needed; setsid keeps the shell away from the terminal that the test was started from.
 cat >"$folder/rc" <<'RC'
 . ../scripts/lenslet.bash
 . ../scripts/convbench.bash

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The two commands on a machine that has nothing: copies the tree into a fresh chroot, runs ./dev demo and then ./dev test as
-# they stand in the README, and prints how long each took and what was skipped.
+# The two commands on a machine that has nothing: copies the tree into a fresh chroot, runs ./dev demo and then ./dev
+# test as they stand in the README, and prints how long each took and what was skipped.
 #   check_bare_system.sh [--demo] [SUITE [BASE [MIRROR]]]
-# SUITE is a release that debootstrap knows: bookworm (the default), jammy, noble. BASE is a chroot made by debootstrap, which
-# is copied and left alone; it is made where it is not there, from MIRROR, which an Ubuntu needs on Debian. --demo leaves out
-# ./dev test. MNIST goes along where LENSLET_MNIST_DIR names it. Needs root, debootstrap, the package archive and a quarter of
-# an hour, so CI does not run it.
+# SUITE is a release that debootstrap knows: bookworm (the default), jammy, noble. BASE is a chroot made by debootstrap,
+# which is copied and left alone; it is made where it is not there, from MIRROR, which an Ubuntu needs on Debian. --demo
+# leaves out ./dev test. MNIST goes along where LENSLET_MNIST_DIR names it. Needs root, debootstrap, the package archive
+# and a quarter of an hour, so CI does not run it.
 set -euo pipefail
 skip() {
   echo "skipped: $*"
@@ -28,7 +28,8 @@ if [ ! -e "$base/etc/debian_version" ]; then
   echo "== bootstrapping $suite"
   components=main
   case $suite in jammy | noble) components=main,universe ;; esac
-  debootstrap --variant=minbase "--components=$components" "$suite" "$base" ${3:+"$3"} >"$work/log" 2>&1 || { tail -n 20 "$work/log" >&2; exit 1; }
+  debootstrap --variant=minbase "--components=$components" "$suite" "$base" ${3:+"$3"} >"$work/log" 2>&1 ||
+    { tail -n 20 "$work/log" >&2; exit 1; }
 fi
 root=$work/root
 cp -a "$base" "$root"

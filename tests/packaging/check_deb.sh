@@ -20,8 +20,10 @@ bad() {
   failures=$((failures + 1))
 }
 
-# With a umask that would make folders private, as some people's is; and without compressing, which takes most of the time.
-(umask 077 && cpack --config "$build/CPackConfig.cmake" -D CPACK_DEBIAN_COMPRESSION_TYPE=none -B "$folder" >"$folder/log" 2>&1) || { cat "$folder/log" >&2; exit 1; }
+# With a umask that would make folders private, as some people's is; and without compressing, which takes most of the
+# time.
+(umask 077 && cpack --config "$build/CPackConfig.cmake" -D CPACK_DEBIAN_COMPRESSION_TYPE=none -B "$folder" \
+  >"$folder/log" 2>&1) || { cat "$folder/log" >&2; exit 1; }
 version=$("$build/bin/lenslet" --version | cut -d ' ' -f 2)
 architecture=$(dpkg --print-architecture)
 runtime=$folder/lenslet_${version}_$architecture.deb development=$folder/liblenslet-dev_${version}_$architecture.deb
@@ -35,15 +37,18 @@ field() { dpkg-deb -f "$1" "$2"; }
 [ "$(field "$runtime" Version)" = "$version" ] || bad "version: $(field "$runtime" Version), expected $version"
 for package in "$runtime" "$development"; do
   name=$(field "$package" Package)
-  [[ $(field "$package" Maintainer) =~ ^[^\<]+\ \<[^@\ ]+@[^@\ ]+\>$ ]] || bad "$name: maintainer: $(field "$package" Maintainer)"
+  [[ $(field "$package" Maintainer) =~ ^[^\<]+\ \<[^@\ ]+@[^@\ ]+\>$ ]] ||
+    bad "$name: maintainer: $(field "$package" Maintainer)"
   [ -n "$(field "$package" Section)" ] || bad "$name: no section"
   [ "$(field "$package" Priority)" = optional ] || bad "$name: priority: $(field "$package" Priority)"
   description=$(field "$package" Description)
-  [ "$(head -n 1 <<<"$description" | wc -c)" -le 81 ] || bad "$name: the synopsis is longer than 80: $(head -n 1 <<<"$description")"
+  [ "$(head -n 1 <<<"$description" | wc -c)" -le 81 ] ||
+    bad "$name: the synopsis is longer than 80: $(head -n 1 <<<"$description")"
   [ "$(sed 1d <<<"$description" | wc -l)" -ge 2 ] || bad "$name: no extended description"
   ! grep -Eq '^ .{80}' <<<"$description" || bad "$name: a line of the description is longer than 79"
 done
-[[ $(field "$development" Depends) == *"lenslet (= $version)"* ]] || bad "liblenslet-dev depends on: $(field "$development" Depends)"
+[[ $(field "$development" Depends) == *"lenslet (= $version)"* ]] ||
+  bad "liblenslet-dev depends on: $(field "$development" Depends)"
 depends=$(field "$runtime" Depends)
 for wanted in libc6 libstdc++6 zlib1g libjpeg; do
   [[ $depends == *"$wanted"* ]] || bad "lenslet does not depend on $wanted: $depends"
@@ -51,7 +56,8 @@ done
 for unwanted in dnnl onednn cudnn cublas cuda nvidia; do
   [[ $depends != *"$unwanted"* ]] || bad "lenslet depends on $unwanted, which it can do without: $depends"
 done
-dpkg-deb --ctrl-tarfile "$runtime" | tar -xO ./triggers | grep -Fx 'activate-noawait ldconfig' >/dev/null || bad 'no trigger for ldconfig'
+dpkg-deb --ctrl-tarfile "$runtime" | tar -xO ./triggers | grep -Fx 'activate-noawait ldconfig' >/dev/null ||
+  bad 'no trigger for ldconfig'
 
 # ---- files
 root=$folder/root
@@ -63,7 +69,8 @@ for package in "$runtime" "$development"; do
   dpkg-deb -e "$package" "$folder/$name.control"
   (cd "$folder/$name" && md5sum --quiet -c "../$name.control/md5sums") || bad "$name: checksums are wrong"
   listed=$(sed -E 's/^[0-9a-f]+ +//' "$folder/$name.control/md5sums" | sort)
-  [ "$listed" = "$(cd "$folder/$name" && find . -type f -printf '%P\n' | sort)" ] || bad "$name: not every file has a checksum"
+  [ "$listed" = "$(cd "$folder/$name" && find . -type f -printf '%P\n' | sort)" ] ||
+    bad "$name: not every file has a checksum"
   while read -r mode owner _ _ _ path rest; do
     [ "$owner" = root/root ] || bad "$name: $path belongs to $owner"
     case $mode-$path in
@@ -86,7 +93,8 @@ for path in usr/bin/lenslet usr/bin/convbench usr/share/man/man1/lenslet.1.gz us
   usr/share/zsh/vendor-completions/_lenslet usr/share/zsh/vendor-completions/_convbench; do
   [ -s "$folder/lenslet/$path" ] || bad "lenslet has no $path"
 done
-for pattern in 'include/*lenslet*' 'lib/*lenslet.pc' 'lib/*lensletConfig.cmake' 'lib/*liblenslet_framework.a' 'lib/*liblenslet.so'; do
+for pattern in 'include/*lenslet*' 'lib/*lenslet.pc' 'lib/*lensletConfig.cmake' 'lib/*liblenslet_framework.a' \
+  'lib/*liblenslet.so'; do
   [ -n "$(find "$folder/liblenslet-dev/usr" -path "*/$pattern" -print -quit)" ] || bad "liblenslet-dev has no $pattern"
 done
 text=$(grep -rIlE "$(as_paths "$build" "$source")" "$root" || true)
@@ -96,7 +104,8 @@ text=$(grep -rIlE "$(as_paths "$build" "$source")" "$root" || true)
 library=$(find "$folder/lenslet/usr/lib" -name 'liblenslet.so.*' -type f)
 soname=$(readelf -d "$library" | sed -nE 's/.*SONAME.*\[(.*)\].*/\1/p')
 [ "$(readlink -f "$(dirname "$library")/$soname")" = "$library" ] || bad "no link $soname to ${library##*/}"
-dpkg-deb --ctrl-tarfile "$runtime" | tar -xO ./shlibs | grep "^liblenslet ${soname#liblenslet.so.} lenslet " >/dev/null || bad "the shlibs file does not say that $soname is in lenslet"
+dpkg-deb --ctrl-tarfile "$runtime" | tar -xO ./shlibs | grep "^liblenslet ${soname#liblenslet.so.} lenslet " \
+  >/dev/null || bad "the shlibs file does not say that $soname is in lenslet"
 while IFS= read -r file; do
   path=${file#"$folder/lenslet/"}
   ! readelf -S "$file" | grep -E ' \.(symtab|debug_info) ' >/dev/null || bad "$path is not stripped"
@@ -110,16 +119,19 @@ while IFS= read -r file; do
 done < <(find "$folder/lenslet/usr" -type f \( -path '*/bin/*' -o -name '*.so*' \))
 modules=$(find "$folder/lenslet/usr/lib" -name 'lenslet_*.so')
 built=$(find "$build/lib/" -name 'lenslet_*.so' -printf '%f\n')
-[ "$(for module in $modules; do basename "$module"; done | sort)" = "$(sort <<<"$built")" ] || bad "modules: packed are $modules, built are $built"
+[ "$(for module in $modules; do basename "$module"; done | sort)" = "$(sort <<<"$built")" ] ||
+  bad "modules: packed are $modules, built are $built"
 if grep -q onednn <<<"$modules"; then
-  [[ $(field "$runtime" Recommends) =~ dnnl|onednn ]] || bad "the oneDNN modules are there, and oneDNN is not recommended: $(field "$runtime" Recommends)"
+  [[ $(field "$runtime" Recommends) =~ dnnl|onednn ]] ||
+    bad "the oneDNN modules are there, and oneDNN is not recommended: $(field "$runtime" Recommends)"
 fi
 
 # ---- from where it was unpacked
 unset LENSLET_MODULE_PATH
 lenslet=$root/usr/bin/lenslet
 [ "$("$lenslet" --version)" = "$("$build/bin/lenslet" --version)" ] || bad 'the packed lenslet is another version'
-"$lenslet" man | cmp -s - <(gzip -dc "$root/usr/share/man/man1/lenslet.1.gz") || bad 'the packed page is not what the program prints'
+"$lenslet" man | cmp -s - <(gzip -dc "$root/usr/share/man/man1/lenslet.1.gz") ||
+  bad 'the packed page is not what the program prints'
 read_rightly=0
 while read -r picture digit _; do
   picture=${picture##*/digit_}
@@ -127,8 +139,10 @@ while read -r picture digit _; do
 done < <("$lenslet" classify --device cpu "$root"/usr/share/lenslet/samples/*.png)
 [ "$read_rightly" -eq 20 ] || bad "$read_rightly of the 20 samples were read rightly"
 if grep -q conv_cpu_onednn <<<"$modules" && ldconfig -p | grep libdnnl >/dev/null; then
-  "$lenslet" classify --device cpu --backend conv1=onednn "$root"/usr/share/lenslet/samples/digit_3_a.png | grep ': 3 ' >/dev/null ||
+  "$lenslet" classify --device cpu --backend conv1=onednn "$root"/usr/share/lenslet/samples/digit_3_a.png |
+    grep ': 3 ' >/dev/null ||
     bad 'the packed program does not find its modules'
 fi
 [ "$failures" -eq 0 ] || exit 1
-echo "packages $version: fields, $(wc -l < <(find "$root" -type f)) files and links are in order; the programs run from where they are unpacked"
+files=$(find "$root" -type f | wc -l)
+echo "packages $version: fields, $files files and links are in order; the programs run from where they are unpacked"

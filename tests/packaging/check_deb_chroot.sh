@@ -37,7 +37,8 @@ if unshare --mount true 2>/dev/null; then
   # shellcheck disable=SC2016  # expanded by the inner shell
   enter=(unshare --mount sh -c 'mount -t proc proc "$0/proc" 2>/dev/null; exec chroot "$0" "$@"' "$root")
 fi
-"${enter[@]}" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
+"${enter[@]}" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+  DEBIAN_FRONTEND=noninteractive \
   /bin/bash -euo pipefail -s <<'INSIDE'
 step() { printf '== %s\n' "$*"; }
 quietly() { "$@" >/tmp/log 2>&1 || { tail -n 30 /tmp/log >&2; return 1; }; }
@@ -66,7 +67,8 @@ lenslet classify --backend conv1=onednn "$samples/digit_3_a.png" 2>/tmp/refused 
 cat /tmp/refused
 [ "$status" -eq 4 ] && grep -q 'libdnnl' /tmp/refused
 lenslet doctor --device cpu >/tmp/doctor && tail -n 3 /tmp/doctor
-convbench run --device cpu --problem mb1ic3ih32oc3kh3ph1 --backend direct --min-time-ms 1 --warmup-ms 1 >/tmp/run && tail -n 1 /tmp/run
+convbench run --device cpu --problem mb1ic3ih32oc3kh3ph1 --backend direct --min-time-ms 1 --warmup-ms 1 >/tmp/run &&
+  tail -n 1 /tmp/run
 
 step 'with what is recommended'
 quietly apt-get install -y --no-install-recommends "$(dpkg-query -W -f '${Recommends}' lenslet | sed 's/ .*//')"
@@ -122,7 +124,8 @@ quietly apt-get remove -y lenslet
 [ ! -e /usr/bin/lenslet ]
 quietly apt-get install -y --no-install-recommends /debs/lenslet_*.deb
 quietly apt-get purge -y lenslet
-left=$(find / -xdev \( -path /proc -o -path /debs -o -path /consumers -o -path /tmp -o -path '/var/cache/*' -o -path '/var/log/*' \) -prune -o \
+left=$(find / -xdev \( -path /proc -o -path /debs -o -path /consumers -o -path /tmp -o -path '/var/cache/*' -o \
+  -path '/var/log/*' \) -prune -o \
   \( -name '*lenslet*' -o -name '*convbench*' \) -print)
 [ -z "$left" ] || { echo "left behind: $left" >&2; exit 1; }
 if ldconfig -p | grep lenslet; then exit 1; fi

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Manual page and completions say what --help says: every command and flag, in both directions; and the page is in order.
+# Manual page and completions say what --help says: every command and flag, in both directions; and the page is in
+# order.
 #   cli_pages_test.sh PROGRAM…
 set -euo pipefail
 failures=0
@@ -21,7 +22,8 @@ flags_of_zsh() { sed -nE "s/^ +'(\([^)]*\)|\*)?(-[a-z0-9-]+)=?\[.*/\2/p" | sort;
 
 same() {
   local about=$1
-  diff <(printf '%s\n' "$2") <(printf '%s\n' "$3") >"$folder/diff" || bad "$about differ from --help: $(grep '^[<>]' "$folder/diff" | tr '\n' ' ')"
+  diff <(printf '%s\n' "$2") <(printf '%s\n' "$3") >"$folder/diff" ||
+    bad "$about differ from --help: $(grep '^[<>]' "$folder/diff" | tr '\n' ' ')"
 }
 
 for program in "$@"; do
@@ -34,7 +36,8 @@ for program in "$@"; do
   commands=$("$program" --help | sed -nE '/^Subcommands:/,/^$/s/^  ([a-z]+) .*/\1/p' | sort)
   [ -n "$commands" ] || bad "$name --help lists no commands"
   same "$name: the page's commands" "$commands" "$(sed -n 's/^\.SS //p' "$folder/$name.1" | sort)"
-  same "$name: zsh's commands" "$commands" "$(sed -nE '/^  commands=\(/,/^  \)/s/^    .([a-z]+):.*/\1/p' "$folder/_$name" | sort)"
+  same "$name: zsh's commands" "$commands" \
+    "$(sed -nE '/^  commands=\(/,/^  \)/s/^    .([a-z]+):.*/\1/p' "$folder/_$name" | sort)"
   general=$("$program" --help | flags_of_help)
   same "$name: the page's options" "$general" "$(sed '/^\.SH COMMANDS/,$d' "$folder/$name.1" | flags_of_page)"
   same "$name: bash's options" "$general" "$("_${name}_options" '' | tr ' ' '\n' | sort)"

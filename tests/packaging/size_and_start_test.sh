@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # What a program weighs, how soon it is there, and that it carries no kernel which it cannot use.
 #   size_and_start_test.sh LENSLET CONVBENCH LIBLENSLET LARGEST_MB PICTURE
-# Times are the least processor time of 40 runs: a busy machine lengthens runs, it shortens none. The project's bounds are
-# 3 ms for --version and 15 ms for one picture; the clock's steps of 1 ms, for user and for system time, may add 1 ms.
-# Measured on 2 cores of an AMD EPYC with a load of 15, with and without CUDA: 2 to 3 ms and 4 to 6 ms.
+# Times are the least processor time of 40 runs: a busy machine lengthens runs, it shortens none. The project's bounds
+# are 3 ms for --version and 15 ms for one picture; the clock's steps of 1 ms, for user and for system time, may add 1
+# ms. Measured on 2 cores of an AMD EPYC with a load of 15, with and without CUDA: 2 to 3 ms and 4 to 6 ms.
 set -euo pipefail
 lenslet=$1 convbench=$2 library=$3 largest=$4 picture=$5
 failures=0

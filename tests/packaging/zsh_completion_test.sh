@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Completion in zsh: an interactive zsh on a terminal of its own reads what the programs print, gets lines and Tab typed,
-# and tells every match that reaches its compadd.
+# Completion in zsh: an interactive zsh on a terminal of its own reads what the programs print, gets lines and Tab
+# typed, and tells every match that reaches its compadd.
 #   zsh_completion_test.sh LENSLET CONVBENCH
 set -euo pipefail
 if ! command -v zsh >/dev/null; then

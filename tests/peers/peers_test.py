@@ -23,7 +23,8 @@ except ImportError:
     for other in map(str, (ROOT / "build/python/venv/bin/python", "/usr/bin/python3")):
         if os.path.exists(other) and subprocess.run([other, "-c", "import numpy"], capture_output=True).returncode == 0:
             os.execv(other, [other, *sys.argv])
-    print("skipped: no NumPy in python3, /usr/bin/python3 or the virtual environment of ./dev python (./dev setup --tests)")
+    print("skipped: no NumPy in python3, /usr/bin/python3 or the virtual environment of ./dev python "
+          "(./dev setup --tests)")
     sys.exit(77)
 import lenet5_peers  # noqa: E402
 import lenslet_side  # noqa: E402
@@ -137,15 +138,17 @@ class PeersTest(unittest.TestCase):
         self.assertEqual(row["round_trip_ns"]["graph"]["median"], 9000)
 
     def test_no_environment_replaces_another(self):
-        """`--device both`: the GPU's ceilings stay at the top, those of each number of threads have a place of their own."""
+        """`--device both`: the GPU's ceilings stay at the top, those of each number of threads stand apart."""
         document = {}
 
         def group(device, threads, ceiling):
-            ours = lenslet_side.LensletSide(types.SimpleNamespace(documents={}), device, threads, "fused", "fp32", "fp32", "logits")
+            ours = lenslet_side.LensletSide(types.SimpleNamespace(documents={}), device, threads, "fused", "fp32",
+                                            "fp32", "logits")
             ours.bench.documents["a turn"] = {"ceilings": ceiling, "results": []}
             return [sides.Absent("JAX", "not installed"), ours]
 
-        for device, threads, ceiling in (("cuda", None, "GPU, early"), ("cuda", None, "GPU"), ("cpu", 1, "one"), ("cpu", 2, "two")):
+        for device, threads, ceiling in (("cuda", None, "GPU, early"), ("cuda", None, "GPU"), ("cpu", 1, "one"),
+                                         ("cpu", 2, "two")):
             lenet5_peers.add_environment(document, group(device, threads, ceiling))
         self.assertEqual(document["ceilings"], "GPU")
         found = [(group["device"], group["threads"], group["ceilings"]) for group in document["environments"]]
@@ -185,7 +188,8 @@ class UserCallsTest(unittest.TestCase):
     def test_a_caller_that_prints_nothing_is_an_error(self):
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "labels.bin").write_bytes(bytes(4))
-            rows = user_calls.rows_of("C", lambda: [sys.executable, "-c", "raise SystemExit('no device')"], "cpu", "fp32", folder, 1)
+            rows = user_calls.rows_of("C", lambda: [sys.executable, "-c", "raise SystemExit('no device')"], "cpu",
+                                      "fp32", folder, 1)
         self.assertEqual({row["status"] for row in rows}, {"ERROR"})
 
 

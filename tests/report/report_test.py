@@ -310,7 +310,7 @@ class ReportTest(unittest.TestCase):
         good = self.write(synthetic.document([]), "good.json")
         html = self.folder / "out.html"
         for name, text, expected in (
-            ("cut.json", '{"schema": "lenslet.res', "cut short"), ("list.json", "[]", "schema is None"),
+            ("cut.json", '{"schema": "lenslet.res', "truncated"), ("list.json", "[]", "schema is None"),
             ("eval.json", '{"schema": "lenslet.eval/1"}', "'lenslet.eval/1'"), ("deep.json", "[" * 100000, "json"),
             ("rows.json", '{"schema": "lenslet.results/1"}', 'lacks the array "results"'),
         ):
@@ -328,7 +328,8 @@ class ReportTest(unittest.TestCase):
         self.assertIn("No such file", run.stderr)
 
     def test_foreign_text_and_numbers(self):
-        """Names with formulas (an even number of dollars), controls and marks of direction are drawn as they are; numbers that no axis has are refused."""
+        """Draws names with formulas (an even number of dollars), controls and direction marks as they are; refuses
+        numbers beyond an axis."""
         document = synthetic.everything()
         foreign = "$\\frac{$ $x^$ \x1b[2J\u202e\ud800 <b>"
         for row in document["results"]:
@@ -399,7 +400,8 @@ class ReportTest(unittest.TestCase):
 
     def test_readme_is_written_from_the_files(self):
         tree = self.folder / "tree"
-        for path in ("README.md", "docs/results.md", *("docs/" + name for name in ("results", "pictures", "kernels")), "apps/report", "apps/peers", "weights"):
+        for path in ("README.md", "docs/results.md", *("docs/" + name for name in ("results", "pictures", "kernels")),
+                     "apps/report", "apps/peers", "weights"):
             source = ROOT / path
             (tree / path).parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if source.is_dir() else shutil.copy)(source, tree / path)
@@ -428,7 +430,8 @@ class ReportTest(unittest.TestCase):
         # Without a row that a table wants nothing is written, unless the pages may name what they lack.
         before, peers = (tree / "README.md").read_text(), (gpu / "peers.json").read_text()
         document = json.loads(peers)
-        document["rows"] = [row for row in document["rows"] if row["side"].startswith("Lenslet") or row["math"] != "fp32"]
+        document["rows"] = [row for row in document["rows"] if row["side"].startswith("Lenslet")
+                            or row["math"] != "fp32"]
         (gpu / "peers.json").write_text(json.dumps(document))
         run = update()
         self.assertEqual(run.returncode, 1)

@@ -1,9 +1,9 @@
-"""Which tests of the GPU suite run under compute-sanitizer, and how they are cut into pieces that run side by side.
+"""Which tests of the GPU suite run under compute-sanitizer, and how they are divided into pieces that run in parallel.
 
-A rule takes tests of one program by a pattern on "Suite.Test/parameter". Tests whose group `piece` is the same, or all of
-a rule's where the pattern has none, make one piece. A test belongs to the first rule that takes it, for the tools that the
-rule names; one that no rule takes must be in LEFT_OUT, with the reason, else the run is red. So a new backend, rung
-or test is in a piece or is noticed.
+A rule selects tests of one program by a pattern on "Suite.Test/parameter". Tests with the same group `piece`, or all
+tests of a rule without this group, make one piece. A test belongs to the first rule that selects it, for the tools of
+that rule. A test that no rule selects must be in LEFT_OUT, with the reason; otherwise the run fails. So a new backend,
+rung or test cannot be forgotten.
 """
 
 from collections import namedtuple
@@ -20,22 +20,26 @@ def rule(program, pattern, tools=TOOLS):
 RULES = (
     # Convolutions, rungs and studies, once on each small problem: tests/sanitize/kernels_test.cpp.
     # None of cuDNN's kernels are our own.
-    rule('sanitize_kernels', r'Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>cudnn_(?!tails|depthwise|rounds)\w+)', ('memcheck',)),
+    rule('sanitize_kernels', r'Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>cudnn_(?!tails|depthwise|rounds)\w+)',
+         ('memcheck',)),
     rule('sanitize_kernels', r'Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>(?!cudnn)\w+_(tails|depthwise|outputs))'),
     # Launches of two tiles and more in every direction: what a missing barrier or a missing bound shows in.
-    rule('sanitize_kernels', r'Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>(?!cudnn)\w+_launches)', ('memcheck', 'racecheck')),
+    rule('sanitize_kernels', r'Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>(?!cudnn)\w+_launches)',
+         ('memcheck', 'racecheck')),
     rule('sanitize_kernels', r'Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>(?!cudnn)\w+)_\w+'),
     rule('sanitize_kernels', r'Rungs/(?P<piece>RungOnce\.RunsOnBareMemory/(direct|implicit_gemm_\d\d))_.*'),
     rule('sanitize_kernels', r'(?P<piece>StudiesOnce\.\w+)'),
     rule('study_kernels', r'StudyKernels\.ConvolveTwo\w+'),
     rule('layers_gpu', r'Linear\.(?P<piece>HasEveryTile\w+)', ('memcheck', 'synccheck')),
-    rule('layers_gpu', r'Backends/LayerSubjects\.(?P<piece>AgreeWithTheReference/linear_\w+)', ('memcheck', 'synccheck')),
+    rule('layers_gpu', r'Backends/LayerSubjects\.(?P<piece>AgreeWithTheReference/linear_\w+)',
+         ('memcheck', 'synccheck')),
     rule('layers_gpu', r'Backends/LayerSubjects\.(?!SeesPlanted)(?P<piece>\w+/\w+)'),
     rule('layers_gpu', r'(?P<piece>(?!Large\.)\w+)\.(?!SeesPlanted).*'),
     rule('lenet_gpu', r'GoldenGpu\.EveryLinearBackend\w+'),
     rule('lenet_gpu', r'GoldenGpu\.(?P<piece>FusedPooling\w+|ACapturedGraph\w+)', ('memcheck',)),
     # racecheck looks within blocks, and these have only more of them than the batches after: minutes for nothing.
-    rule('fused_gpu', r'(Batches/FusedBatch|Fused)\.(?P<piece>ThePosition\w+|PredictionsAreTheLogitsOwn)(/(63|96|97|127|128|\d{4}))?',
+    rule('fused_gpu', r'(Batches/FusedBatch|Fused)\.(?P<piece>ThePosition\w+|PredictionsAreTheLogitsOwn)'
+         r'(/(63|96|97|127|128|\d{4}))?',
          ('memcheck', 'initcheck', 'synccheck')),
     rule('fused_gpu', r'Batches/FusedBatch\.(?P<piece>PredictionsAreTheLogitsOwn/\d)\d*'),
     rule('fused_gpu', r'Fused\.(?P<piece>(?!LogitsAgree|ReadsTheMnist|SeesPlanted|LargeBatches)\w+)'),
@@ -63,7 +67,8 @@ LEFT_OUT = (
     LeftOut('study_kernels', r'StudyKernels\.(Multiply|Convolve)RightlyAtEverySize', ONCE),
     LeftOut('study_kernels', r'StudyKernels\.RefuseBlocks\w+', DELIBERATE),
     LeftOut('layers_gpu', r'Backends/LayerSubjects\.SeesPlantedFaults/.*', DELIBERATE),
-    LeftOut('layers_gpu', r'Large\.\w+', 'gigabytes, which a tool would look at value by value; the kernels of the pieces above'),
+    LeftOut('layers_gpu', r'Large\.\w+',
+            'gigabytes, which a tool would look at value by value; the kernels of the pieces above'),
     LeftOut('lenet_gpu', r'GoldenGpu\.(EveryPair\w+|TheBatchDoesNot\w+)', OFTEN),
     LeftOut('fused_gpu', r'Fused\.(LogitsAgree\w+|ReadsTheMnist\w+|LargeBatches\w+)', OFTEN),
     LeftOut('fused_gpu', r'Fused\.SeesPlantedFaults', DELIBERATE),

@@ -4,9 +4,9 @@
     sanitize.py --tests build/release/tests [--tool memcheck|racecheck|initcheck|synccheck|all] [--jobs N]
                 [--limit SECONDS] [--only REGEX] [--out DIR] [--list]
 
-Writes one log a piece and tool, summary.txt and summary.json. Ends with 1 where a tool reports an error, has no summary
-line (it never began), ran no test, a test failed, or time ran out; 4 where there is no compute-sanitizer or no GPU; 2 for
-wrong usage.
+Writes one log per piece and tool, summary.txt and summary.json. Exit codes: 1 if a tool reports an error, prints no
+summary line (it never began) or ran no test, if a test failed, or if time ran out; 2 usage; 4 without compute-sanitizer
+or a GPU.
 """
 
 import argparse
@@ -24,8 +24,8 @@ import time
 import pieces
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Kernels of cuDNN and cuBLAS are not ours to mend. memcheck looks at them all the same, since what we hand them is ours, and
-# initcheck has to: it knows only what a watched kernel wrote.
+# Kernels of cuDNN and cuBLAS are not ours to mend. memcheck looks at them all the same, since what we hand them is
+# ours, and initcheck has to: it knows only what a watched kernel wrote.
 OWN_KERNELS = ['--kernel-name', 'kernel_substring=lenslet']
 OPTIONS = {
     'memcheck': [],
@@ -104,7 +104,8 @@ def run_piece(piece, tool, options, number):
     command, environment = [str(piece.program), '--gtest_filter=' + ':'.join(piece.tests)], dict(os.environ)
     if tool:
         command = [options.sanitizer, '--tool', tool, '--error-exitcode', '99', '--print-limit', '20', '--port',
-                   str(options.port + PORTS_EACH * number), '--max-connections', str(PORTS_EACH), '--launch-timeout', '120',
+                   str(options.port + PORTS_EACH * number), '--max-connections', str(PORTS_EACH),
+                   '--launch-timeout', '120',
                    '--check-exit-code', 'no', *OPTIONS[tool], *command]
         # One thread each: the reference must not have the machine's cores several times over.
         environment.update(LENSLET_NUM_THREADS='1', LENSLET_UNPOISONED='1' if tool == 'initcheck' else '0')

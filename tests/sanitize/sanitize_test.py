@@ -85,12 +85,13 @@ class WholeRuns(unittest.TestCase):
         tool = self.script('tool', '[ "$1" != --version ] || exit 0\n' + body)
         err = io.StringIO()
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(err):
-            code = sanitize.main(['--tests', str(self.folder), '--out', str(self.out), '--sanitizer', str(tool), '--jobs',
-                                  '4', *more])
+            code = sanitize.main(['--tests', str(self.folder), '--out', str(self.out), '--sanitizer', str(tool),
+                                  '--jobs', '4', *more])
         return code, err.getvalue()
 
     def test_clean(self):
-        code, err = self.run_tool(f'printf "%s" "{RAN}"\ncase "$*" in *racecheck*) echo "{RACE_CLEAN}";; *) echo "{CLEAN}";; esac')
+        code, err = self.run_tool(f'printf "%s" "{RAN}"\n'
+                                  f'case "$*" in *racecheck*) echo "{RACE_CLEAN}";; *) echo "{CLEAN}";; esac')
         self.assertEqual((code, err), (0, ''))
         summary = json.loads((self.out / 'summary.json').read_text())
         self.assertTrue(summary['complete'])
@@ -100,10 +101,12 @@ class WholeRuns(unittest.TestCase):
             self.assertIn('--gtest_filter=GpuStream.EventsMeasureWorkAndGatesHoldIt', log)
 
     def test_one_tool_red_is_red(self):
-        self.assertEqual(self.run_tool(f'printf "%s" "{RAN}"; echo "{CLEAN}"')[0], 1)  # racecheck says nothing of its own
+        # racecheck prints nothing of its own
+        self.assertEqual(self.run_tool(f'printf "%s" "{RAN}"; echo "{CLEAN}"')[0], 1)
 
     def test_out_of_time(self):
-        code, _ = self.run_tool(f'printf "%s" "{RAN}"; echo "{CLEAN}"; exec sleep 30', '--tool', 'memcheck', '--limit', '0.5')
+        code, _ = self.run_tool(f'printf "%s" "{RAN}"; echo "{CLEAN}"; exec sleep 30', '--tool', 'memcheck', '--limit',
+                                '0.5')
         self.assertEqual(code, 1)
         self.assertIn('limit', json.loads((self.out / 'summary.json').read_text())['rows'][0]['reason'])
 

@@ -1,5 +1,5 @@
-# as_paths PATH…: an extended regular expression that matches these paths only as whole paths, so that a tree at /lenslet
-# is not found in usr/lib/cmake/lenslet.
+# as_paths PATH…: an extended regular expression that matches these paths only as whole paths, so that a tree at
+# /lenslet is not found in usr/lib/cmake/lenslet.
 as_paths() {
   local path patterns=()
   for path; do

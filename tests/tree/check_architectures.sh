@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# A build for several CUDA architectures, as it is made where no GPU is, compiles and knows what it holds: a list of them
-# in a definition must not come apart.
+# A build for several CUDA architectures, as it is made where no GPU is, compiles and knows what it holds: a list of
+# them in a definition must not come apart.
 #   check_architectures.sh ROOT NVCC
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cmake -S "$1" -B "$work" -G Ninja -DLENSLET_CUDA=ON -DCMAKE_CUDA_COMPILER="$2" '-DCMAKE_CUDA_ARCHITECTURES=80-real;90-real' \
-  -DCMAKE_BUILD_TYPE=Debug -DLENSLET_BUILD_TESTS=OFF -DLENSLET_BUILD_APPS=OFF >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+cmake -S "$1" -B "$work" -G Ninja -DLENSLET_CUDA=ON -DCMAKE_CUDA_COMPILER="$2" \
+  '-DCMAKE_CUDA_ARCHITECTURES=80-real;90-real' \
+  -DCMAKE_BUILD_TYPE=Debug -DLENSLET_BUILD_TESTS=OFF -DLENSLET_BUILD_APPS=OFF >"$work/log" 2>&1 ||
+    { cat "$work/log"; exit 1; }
 object=framework/CMakeFiles/lenslet_framework.dir/runtime_cuda.cpp.o
 cmake --build "$work" --target "$object" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 grep -q '80-real,90-real' "$work/$object" || { echo 'the build does not know its architectures' >&2; exit 1; }

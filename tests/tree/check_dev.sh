@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# ./dev: its help, its refusals, what it builds, installs and prints with stand-ins for the tools it calls, and the download of
-# MNIST from mirrors that lie, break off or are right.
+# ./dev: its help, its refusals, what it builds, installs and prints with stand-ins for the tools it calls, and the
+# download of MNIST from mirrors that lie, break off or are right.
 #   check_dev.sh ROOT
-# The mirrors are folders (file:// URLs), so nothing leaves the machine. The download that succeeds needs the real files:
-# LENSLET_MNIST_DIR with .gz files; without them that part is left out, and said so.
+# The mirrors are folders (file:// URLs), so nothing leaves the machine. The download that succeeds needs the real
+# files: LENSLET_MNIST_DIR with .gz files; without them that part is left out, and said so.
 set -euo pipefail
 cd "$1"
 work=$(mktemp -d)
@@ -56,7 +56,8 @@ for command in demo test bench python; do
   [ "$(wc -l <"$work/out")" -eq 1 ] || { echo "FAILED: ./dev $command went on without MNIST"; failed=1; }
 done
 
-# A copy of ./dev, with stand-ins on PATH that write down how they are called: no compiler runs and nothing is installed.
+# A copy of ./dev, with stand-ins on PATH that write down how they are called: no compiler runs and nothing is
+# installed.
 stage=$work/stage tools=$work/tools
 mkdir "$stage" "$tools"
 cp -r dev dev.d CMakePresets.json "$stage"
@@ -69,7 +70,8 @@ stand_in() {
   chmod +x "$tools/$1"
 }
 stand_in c++ <<<'cat >/dev/null'
-for tool in ninja ccache mandoc groff doxygen dpkg-shlibdeps pkg-config python3 shellcheck curl clang-format-14 clang-tidy-14 nvcc; do
+for tool in ninja ccache mandoc groff doxygen dpkg-shlibdeps pkg-config python3 shellcheck curl clang-format-14 \
+  clang-tidy-14 nvcc; do
   stand_in "$tool" <<<':'
 done
 # shellcheck disable=SC2016  # the stand-in expands them
@@ -110,7 +112,8 @@ test_block() {
 }
 {
   echo 'Start testing: Nov 22 15:42 UTC'
-  printf 'a.cpp:1: Skipped\nthis build has no GPU side\n\n[  SKIPPED ] A.B (0 ms)\nb.cpp:7: Skipped\nthis build has no GPU side\n' | test_block conv_layer 'Test Passed.'
+  printf 'a.cpp:1: Skipped\nthis build has no GPU side\n\n[  SKIPPED ] A.B (0 ms)\nb.cpp:7: Skipped\n'\
+'this build has no GPU side\n' | test_block conv_layer 'Test Passed.'
   printf 'a.cpp:1: Skipped\nthis build has no GPU side\n' | test_block conv_gpu 'Test Passed.'
   printf 'skipped: curl is not installed\n' | test_block tree_dev 'Test Passed.'
   printf "test_x (A.B) ... skipped 'doxygen is not installed'\n" | test_block docs 'Test Failed.'
@@ -128,16 +131,19 @@ staged() {
   (cd "$stage" && env -u LENSLET_PRESET -u LENSLET_MNIST_DIR -u CXX -u CUDACXX -u CUDA_PATH "PATH=$tools" ./dev "$@")
 }
 # called PATTERN, not_called PATTERN, not_printed PATTERN: about the command before.
-called() { grep -q -e "$1" "$work/calls" || { printf 'FAILED: no "%s" among the calls:\n' "$1"; cat "$work/calls"; failed=1; }; }
+called() { grep -q -e "$1" "$work/calls" ||
+  { printf 'FAILED: no "%s" among the calls:\n' "$1"; cat "$work/calls"; failed=1; }; }
 not_called() { ! grep -e "$1" "$work/calls" || { printf 'FAILED: ^ was called\n'; failed=1; }; }
 not_printed() { ! grep -e "$1" "$work/out" || { printf 'FAILED: ^ was printed\n'; failed=1; }; }
 
-# Without a visible GPU the CPU side alone, unless asked; nothing is installed for tests; the tools' talk stays in the log.
+# Without a visible GPU the CPU side alone, unless asked; nothing is installed for tests; the tools' talk stays in the
+# log.
 expect 0 'building the CPU side alone (--cuda builds' staged demo
 called '--preset release .*-DLENSLET_CUDA=OFF'
 not_called apt-get
 not_printed 'talks'
-grep -q 'CMake talks' "$stage/build/log/demo.log" || { echo 'FAILED: build/log/demo.log lacks what CMake printed'; failed=1; }
+grep -q 'CMake talks' "$stage/build/log/demo.log" ||
+  { echo 'FAILED: build/log/demo.log lacks what CMake printed'; failed=1; }
 expect 0 'reads classify' staged demo --cuda
 called '--preset cuda'
 not_called '-DLENSLET_CUDA=OFF'
@@ -198,7 +204,9 @@ called 'tidy .*framework/b.cpp'
 stand_in python3 <<'STAND_IN'
 [ "$1 $2" = '-m venv' ] || exit 0
 mkdir -p build/tools/bin
-printf '#!/bin/sh\necho "pip $*" >>../calls\nprintf "#!/bin/sh\\nHAS_CMAKE=3.28.1 exec ../tools/cmake \\"\\$@\\"\\n" >build/tools/bin/cmake\nchmod +x build/tools/bin/cmake\n' >build/tools/bin/pip
+printf '#!/bin/sh\necho "pip $*" >>../calls\nprintf "#!/bin/sh\\nHAS_CMAKE=3.28.1 '\
+'exec ../tools/cmake \\"\\$@\\"\\n" >build/tools/bin/cmake\n'\
+'chmod +x build/tools/bin/cmake\n' >build/tools/bin/pip
 chmod +x build/tools/bin/pip
 STAND_IN
 HAS_CMAKE=3.22.1 expect 0 'CMake 3.24 or newer is needed, found 3.22.1' staged demo
@@ -215,7 +223,7 @@ not_printed '39/40'
 for code in 0 1; do
   BREAK=${code/1/test} expect "$code" 'what was skipped, and why' staged test
   sed -n '/what was skipped/,$p' "$work/out" >"$work/skipped"
-  diff "$work/skipped" - <<'SKIPPED' || { echo 'FAILED: ./dev test lists other skips (<) than there are (>)'; failed=1; }
+  diff "$work/skipped" - <<'SKIPPED' || { echo 'FAILED: ./dev test lists other skips (<) than expected (>)'; failed=1; }
 == what was skipped, and why
    this build has no GPU side
       3 in conv_layer* conv_gpu
@@ -247,12 +255,14 @@ if command -v curl >/dev/null 2>&1; then
   expect 1 'not the expected data' env "LENSLET_MNIST_MIRRORS=file://$work/lies" ./dev mnist --dir "$work/got"
   [ -z "$(ls -A "$work/got")" ] || { echo 'FAILED: a wrong file was kept'; failed=1; }
   expect 1 'cut off after 50000 bytes: kept' env "LENSLET_MNIST_MIRRORS=file://$work/cut" ./dev mnist --dir "$work/got"
-  expect 1 'could not be downloaded from any of' env "LENSLET_MNIST_MIRRORS=file://$work/none" ./dev mnist --dir "$work/got"
+  expect 1 'could not be downloaded from any of' env "LENSLET_MNIST_MIRRORS=file://$work/none" ./dev mnist \
+    --dir "$work/got"
   if [ -e "${LENSLET_MNIST_DIR:-}/$first" ]; then
     rm -rf "$work/got"
     mkdir "$work/got"
     head -c 1000000 "$LENSLET_MNIST_DIR/$first" >"$work/got/$first.part"
-    expect 0 'resuming after 1000000 bytes' env "LENSLET_MNIST_MIRRORS=file://$work/lies file://$LENSLET_MNIST_DIR" ./dev mnist --dir "$work/got"
+    expect 0 'resuming after 1000000 bytes' env "LENSLET_MNIST_MIRRORS=file://$work/lies file://$LENSLET_MNIST_DIR" \
+      ./dev mnist --dir "$work/got"
     expect 0 "$first is already there" env "LENSLET_MNIST_MIRRORS=file://$work/none" ./dev mnist --dir "$work/got"
   else
     echo 'skipped: LENSLET_MNIST_DIR has no .gz files: the download that succeeds was left out'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What the documents and the programs' examples name is there: every `./dev`, `lenslet` and `convbench` command with its flags, every preset,
-# every file in backticks, every relative link; and so is what sources cite as `docs/PAGE.md, "Heading"`: a heading, or the bold words
-# that a paragraph begins with.
+# What the documents and the programs' examples name is there: every `./dev`, `lenslet` and `convbench` command with its
+# flags, every preset, every file in backticks, every relative link; and so is what sources cite as `docs/PAGE.md,
+# "Heading"`: a heading, or the bold words that a paragraph begins with.
 #   check_docs.sh ROOT [PROGRAM…]
 # The commands of a program that is not given are not looked at.
 set -euo pipefail
@@ -50,7 +50,8 @@ extract() {
       while (match(rest, /`[^`]+`/)) {
         code = substr(rest, RSTART + 1, RLENGTH - 2); rest = substr(rest, RSTART + RLENGTH)
         if (code ~ /^(\.\/dev|lenslet|convbench) [a-z-]/) emit("command", code)
-        else if (code ~ /^(framework|layers|models|apps|tests|docs|weights|cmake|samples|\.ci)\/[A-Za-z0-9_.\/-]+$/) emit("file", code)
+        else if (code ~ /^(framework|layers|models|apps|tests|docs|weights|cmake|samples|\.ci)\/[A-Za-z0-9_.\/-]+$/)
+          emit("file", code)
       }
       rest = $0
       while (match(rest, /\]\([^)#[:space:]]+/)) {
@@ -96,7 +97,8 @@ check_command() {
     word=${words[i]}
     case $word in
       ./dev)
-        grep -Eq "^  \./dev ${words[i + 1]:-}( |\$)" <<<"$dev_help" || bad "$place" "there is no ./dev ${words[i + 1]:-}"
+        grep -Eq "^  \./dev ${words[i + 1]:-}( |\$)" <<<"$dev_help" ||
+          bad "$place" "there is no ./dev ${words[i + 1]:-}"
         check_flags "$place" ./dev "$dev_help" "${words[@]:i + 2}"
         return
         ;;
@@ -113,7 +115,8 @@ check_command() {
         return
         ;;
       --preset)
-        grep -q "\"name\": \"${words[i + 1]:-}\"" CMakePresets.json || bad "$place" "there is no preset ${words[i + 1]:-}"
+        grep -q "\"name\": \"${words[i + 1]:-}\"" CMakePresets.json ||
+          bad "$place" "there is no preset ${words[i + 1]:-}"
         ;;
       weights/* | tests/* | .ci/* | ./.ci/* | docs/* | layers/* | apps/*)
         is_there "$word" || bad "$place" "there is no $word"
@@ -126,7 +129,8 @@ check_command() {
 promised=0
 while read -r command; do
   promised=$((promised + 1))
-  grep -qxF -- "$command" .ci/run || bad README.md "'$command' stands under 'Two commands', and .ci/run does not run it so"
+  grep -qxF -- "$command" .ci/run ||
+    bad README.md "'$command' stands under 'Two commands', and .ci/run does not run it so"
 done < <(sed -n '/^## Two commands$/,/^## [^T]/s/^\(\.\/dev [^#]*[^# ]\) *#.*/\1/p' README.md)
 [ "$promised" -gt 1 ] || bad README.md "no two commands found under 'Two commands'"
 
@@ -136,7 +140,8 @@ for program in "${!programs[@]}"; do
     while read -ra words; do
       check_command "$program $sub --help" "${words[@]}"
     done < <(help_of "$program" "$sub" | grep -oE "(^  |: )$program [a-z].*" | sed 's/^[: ]*//')
-  done < <(printf -- '--help\n'; "${programs[$program]}" --help | sed -nE '/^(Sub)?[Cc]ommands:/,/^$/s/^  ([a-z]+) .*/\1/p')
+  done < <(printf -- '--help\n'; "${programs[$program]}" --help |
+    sed -nE '/^(Sub)?[Cc]ommands:/,/^$/s/^  ([a-z]+) .*/\1/p')
 done
 
 seen=0
@@ -163,7 +168,8 @@ while IFS= read -r hit; do
   page=${page%%,*} heading=${heading%\"}
   if ! [ -e "$page" ]; then
     bad "$place" "there is no $page"
-  elif ! sed -nE 's/^#+ +(.*)$/\1/p; s/^\*\*([^*]+)\*\*.*/\1/p' "$page" | sed 's/[.:]$//' | grep -xF -- "$heading" >/dev/null; then
+  elif ! sed -nE 's/^#+ +(.*)$/\1/p; s/^\*\*([^*]+)\*\*.*/\1/p' "$page" | sed 's/[.:]$//' |
+    grep -xF -- "$heading" >/dev/null; then
     bad "$place" "$page has no heading \"$heading\""
   fi
 done < <(grep -rnoE --include='*.h' --include='*.cpp' --include='*.cu' --include='*.cuh' --include='*.inc' \

@@ -9,7 +9,8 @@ page=docs/environment.md
 read_by_code=$({
   grep -rhoE '"LENSLET_[A-Z_]+"' --include='*.cpp' --include='*.h' --include='*.cu' --include='*.cuh' --include='*.c' \
     framework layers models api apps python tests | tr -d '"'
-  grep -rhoE "environ(\.get\(|\[)['\"]LENSLET_[A-Z_]+" --include='*.py' apps docs python tests weights | grep -oE 'LENSLET_[A-Z_]+'
+  grep -rhoE "environ(\.get\(|\[)['\"]LENSLET_[A-Z_]+" --include='*.py' apps docs python tests weights |
+    grep -oE 'LENSLET_[A-Z_]+'
   grep -hoE '[$][{]?LENSLET_[A-Z_]+' dev dev.d/*.sh .ci/run | grep -oE 'LENSLET_[A-Z_]+'
 } | sort -u)
 

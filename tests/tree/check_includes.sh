@@ -3,8 +3,8 @@
 #   check_includes.sh ROOT
 # Rules: a folder includes its own level and those below; framework/ itself does not include framework/io/; a layer's
 # folder includes another layer's only where `neighbours` says so; layers/reference/ (the judge) sees of the layers
-# nothing but Conv2dProblem; conv_verify, conv_judge and the subjects, which bring backends before it, see all layers; quoted
-# paths start at the root.
+# nothing but Conv2dProblem; conv_verify, conv_judge and the subjects, which bring backends before it, see all layers;
+# quoted paths start at the root.
 set -euo pipefail
 cd "$1"
 
@@ -36,12 +36,22 @@ find framework layers models weights api apps python tests -type f \
       file = field[1]; place = file ":" field[2]
       target = $0; sub(/^[^"]*"/, "", target); sub(/".*$/, "", target)
       seen++
-      if (level(target) < 0) { bad("quoted paths start at the root (framework/, layers/, models/, api/, apps/, python/, tests/)"); next }
-      if (level(target) > level(file)) { bad("framework -> layers -> models -> api -> apps point one way, and this points up"); next }
-      if (level(file) == 5 && level(target) == 5 && substr(target, 1, 4) != substr(file, 1, 4)) { bad("apps and python stand side by side on api"); next }
+      if (level(target) < 0) {
+        bad("quoted paths start at the root (framework/, layers/, models/, api/, apps/, python/, tests/)")
+        next
+      }
+      if (level(target) > level(file)) {
+        bad("framework -> layers -> models -> api -> apps point one way, and this points up")
+        next
+      }
+      if (level(file) == 5 && level(target) == 5 && substr(target, 1, 4) != substr(file, 1, 4)) {
+        bad("apps and python stand side by side on api")
+        next
+      }
       from = layer(file); to = layer(target)
       if (from == "reference") {
-        if (file !~ /\/(conv_(verify|judge)|(layer_|gemm_)?subjects?)\./ && to != "" && to != "reference" && target != "layers/conv/conv_problem.h")
+        if (file !~ /\/(conv_(verify|judge)|(layer_|gemm_)?subjects?)\./ && to != "" && to != "reference" &&
+            target != "layers/conv/conv_problem.h")
           bad("the judge shares nothing with the layers but Conv2dProblem")
         next
       }

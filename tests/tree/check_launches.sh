@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Every launch of a kernel is checked where it stands, and the check names the kernel: LENSLET_CUDA_CHECK_LAUNCH("its_name") or
-# LENSLET_CUDA_CHECK_LAUNCH_OF(its_name) follows within a few lines, before any other launch. The branches of an if may share
-# one that stands behind them. And every "…_kernel" in quotes, wherever a name is reported, is a __global__ function of the tree.
+# Every launch of a kernel is checked where it stands, and the check names the kernel:
+# LENSLET_CUDA_CHECK_LAUNCH("its_name") or LENSLET_CUDA_CHECK_LAUNCH_OF(its_name) follows within a few lines, before any
+# other launch. The branches of an if may share one that stands behind them. And every "…_kernel" in quotes, wherever a
+# name is reported, is a __global__ function of the tree.
 #   check_launches.sh ROOT
 set -euo pipefail
 cd "$1"
 
-mapfile -t sources < <(find framework layers models apps -type f \( -name '*.cu' -o -name '*.cuh' \) | sort)
+mapfile -t sources < <(find framework layers models apps -type f \
+  \( -name '*.cu' -o -name '*.cuh' \) | sort)
 [ "${#sources[@]}" -gt 0 ] || { echo 'no files found: wrong folder?' >&2; exit 1; }
 
 awk '
@@ -28,14 +30,17 @@ awk '
     literal = sub(/^"/, "", checked)
     sub(/[^A-Za-z0-9_].*/, "", checked)
     if (checked == "") complain(FILENAME ":" FNR, "this check of a launch names no kernel")
-    if (literal && name != "" && checked != name) complain(FILENAME ":" FNR, "this check names " checked ", launched was " name)
-    if (branches && indent > else_indent) complain(place, "no LENSLET_CUDA_CHECK_LAUNCH follows every branch with a launch")
+    if (literal && name != "" && checked != name)
+      complain(FILENAME ":" FNR, "this check names " checked ", launched was " name)
+    if (branches && indent > else_indent)
+      complain(place, "no LENSLET_CUDA_CHECK_LAUNCH follows every branch with a launch")
     line = branches = 0
   }
   line && code ~ /(^|[^A-Za-z_])else([^A-Za-z_]|$)/ { other_branch = 1; else_indent = indent }
   code ~ /<<<|cudaLaunch(Cooperative)?Kernel/ {
     if (code ~ /LENSLET_CUDA_CHECK\(/)
-      complain(FILENAME ":" FNR, "the error of this launch would name the call: LENSLET_CUDA_CHECK_LAUNCH names the kernel")
+      complain(FILENAME ":" FNR,
+               "the error of this launch would name the call: LENSLET_CUDA_CHECK_LAUNCH names the kernel")
     if (line && !other_branch) unchecked()
     if (line) branches++
     line = FNR; place = FILENAME ":" FNR; other_branch = 0; launches++
@@ -52,7 +57,8 @@ awk '
   }
 ' "${sources[@]}"
 
-mapfile -t naming < <(find framework layers models apps -type f \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.cpp' \) | sort)
+mapfile -t naming < <(find framework layers models apps -type f \
+  \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.cpp' \) | sort)
 awk '
   FNR == 1 { in_head = 0 }
   {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The numbers of README.md, docs/results.md and docs/kernels/direct.md are those of the result files: what stands there is what
-# docs/results/update_readme.py would write.
+# The numbers of README.md, docs/results.md and docs/kernels/direct.md are those of the result files: what stands there
+# is what docs/results/update_readme.py would write.
 #   check_results.sh ROOT
 set -euo pipefail
 cd "$1"
@@ -9,7 +9,8 @@ if ! command -v python3 >/dev/null; then
   exit 77
 fi
 # shellcheck disable=SC2016  # the backticks are README's
-folders=$(sed -n 's/.*(\(docs\/results\/[^)]*\)).* and .*(\(docs\/results\/[^)]*\)), by `docs\/results\/update_readme.py`.*/\1 \2/p' README.md)
+folder='(\(docs\/results\/[^)]*\))'
+folders=$(sed -n "s/.*$folder.* and .*$folder, by \`docs\/results\/update_readme.py\`.*/\1 \2/p" README.md)
 if [ -z "$folders" ]; then
   echo 'README.md does not say from which folders of docs/results its numbers come' >&2
   exit 1

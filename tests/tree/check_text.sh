@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # What is committed is finished and portable: no reminders to oneself, no absolute path of one machine, no CR, no
-# trailing blanks, no line above 120 columns in framework, layers, models and api; shell scripts parse, and pass the
-# linter shellcheck if it is installed.
+# trailing blanks, no source line above 120 columns; shell scripts parse, and pass the linter shellcheck if it is
+# installed.
 #   check_text.sh ROOT
 set -euo pipefail
 cd "$1"
 
-mapfile -t sources < <(find . \( -path ./build -o -path './build-*' -o -path ./data -o -path ./.git -o -path './.*/*' ! -path './.ci/*' \) -prune -o \
-  -type f \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc' -o -name '*.c' -o -name '*.cmake' \
-  -o -name CMakeLists.txt -o -name '*.awk' \
-  -o -name '*.md' -o -name '*.sh' -o -name '*.py' -o -name dev -o -path './.ci/run' \) -print | sort)
+mapfile -t sources < <(find . \
+  \( -path ./build -o -path './build-*' -o -path ./data -o -path ./.git -o -path './.*/*' ! -path './.ci/*' \) \
+  -prune -o   -type f -regextype posix-extended \
+  -regex '.*\.(h|cpp|cu|cuh|inc|c|cmake|awk|md|sh|py)|.*/(CMakeLists\.txt|dev)|\./\.ci/run' -print | sort)
 [ "${#sources[@]}" -gt 0 ] || { echo 'no files found: wrong folder?' >&2; exit 1; }
 found=0
 # complain PATTERN WHY: the pattern is written with a bracket, so that this file does not match itself.
@@ -21,21 +21,24 @@ complain() {
 }
 complain '(^|[^A-Za-z_])([T]ODO|[F]IXME|[X]XX|[H]ACK)([^A-Za-z_]|$)' 'reminders belong into the tracker'
 complain '(^|[^A-Za-z0-9_.])/([w]ork|[h]ome|[r]oot)/' 'a path of one machine'
-complain 'LENSLET_CUDA_CHECK\([c]udaGetLastError' 'a launch that failed must name its kernel: LENSLET_CUDA_CHECK_LAUNCH, or ..._OF'
-complain '[|] *grep( -[A-Za-z]+)* -[A-Za-z]*[q]' 'grep -q leaves at the first match, so that pipefail may tell of SIGPIPE: grep … >/dev/null'
+complain 'LENSLET_CUDA_CHECK\([c]udaGetLastError' \
+  'a launch that failed must name its kernel: LENSLET_CUDA_CHECK_LAUNCH, or ..._OF'
+complain '[|] *grep( -[A-Za-z]+)* -[A-Za-z]*[q]' \
+  'grep -q leaves at the first match, so that pipefail may tell of SIGPIPE: grep … >/dev/null'
 complain '[[:space:]]$' 'blank or carriage return at the end of a line'
 
-# Narrow enough for two files side by side. CMake rows and strings of programs may be longer.
-mapfile -t narrow < <(printf '%s\n' "${sources[@]}" | grep -E '^\./(framework|layers|models|api)/.*\.(h|cpp|cu|cuh|inc|c)$')
+# Narrow enough for two files side by side. Not Markdown, whose tables have a line per row, nor rows of CMake.
+mapfile -t narrow < <(printf '%s\n' "${sources[@]}" | grep -vE '\.(md|cmake)$|/CMakeLists\.txt$')
 if [ "${#narrow[@]}" -gt 0 ] && LC_ALL=C.UTF-8 grep -nE '^.{121,}' "${narrow[@]}" /dev/null; then
   printf '^ a line above 120 columns\n'
   found=1
 fi
 
 # What programs wrote: only paths matter there.
-mapfile -t results < <(find ./docs/results ./weights -type f \( -name '*.json' -o -name '*.csv' -o -name '*.txt' -o -name '*.html' -o -name '*.svg' \) \
-  -print 2>/dev/null | sort)
-if [ "${#results[@]}" -gt 0 ] && grep -noE '(^|[^A-Za-z0-9_.])/([w]ork|[h]ome|[r]oot)/.{0,60}' "${results[@]}" /dev/null; then
+mapfile -t results < <(find ./docs/results ./weights -type f -regextype posix-extended \
+  -regex '.*\.(json|csv|txt|html|svg)' -print 2>/dev/null | sort)
+if [ "${#results[@]}" -gt 0 ] &&
+  grep -noE '(^|[^A-Za-z0-9_.])/([w]ork|[h]ome|[r]oot)/.{0,60}' "${results[@]}" /dev/null; then
   printf '^ a path of one machine\n'
   found=1
 fi

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # Sourced: prints headers of the library, relative to the root.
-#   public_headers            for users: framework/, layers/, models/, api/, save those whose head comment says "Internal"
+#   public_headers            for users: framework/, layers/, models/, api/, save those whose head comment says
+# "Internal"
 #   vendor_includes HEADER    the vendors' headers that it includes, directly or through ours
 
 is_internal() {
@@ -20,7 +21,8 @@ public_headers() {
 
 vendor_includes() {
   local included
-  sed -nE 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"]((cu|nv|mma|cooperative_groups|dnnl|oneapi)[^>"]*)[>"].*/\1/p' "$1"
+  local gpu='(cu|nv|mma|cooperative_groups|dnnl|oneapi)[^>"]*'
+  sed -nE "s/^[[:space:]]*#[[:space:]]*include[[:space:]]*[<\"]($gpu)[>\"].*/\1/p" "$1"
   # What it includes of ours counts as well.
   while read -r included; do
     [ ! -e "$included" ] || vendor_includes "$included"

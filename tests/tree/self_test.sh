@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The checks bite: each one passes on a copy of the tree, and turns red, with the right words, for what is planted there.
+# The checks bite: each one passes on a copy of the tree, and turns red, with the right words, for what is planted
+# there.
 #   self_test.sh ROOT GENERATED_DIR CXX [NVCC]
 # The check of the architectures is tried where NVCC is given.
 # shellcheck disable=SC2016  # backticks are planted as they are
@@ -14,13 +15,17 @@ failed=0 planted=0
 fresh_copy() {
   rm -rf "$copy"
   mkdir "$copy"
-  (cd "$root" && tar -cf - --exclude=__pycache__ framework layers models api apps python tests weights cmake docs samples \
-    README.md CONTRIBUTING.md CHANGELOG.md LICENSE CMakePresets.json CMakeLists.txt dev dev.d .clang-format .ci) | tar -xf - -C "$copy"
+  (cd "$root" && tar -cf - --exclude=__pycache__ framework layers models api apps python tests weights cmake docs \
+    samples README.md CONTRIBUTING.md CHANGELOG.md LICENSE CMakePresets.json CMakeLists.txt dev dev.d \
+    .clang-format .ci) | tar -xf - -C "$copy"
 }
 
 # green CHECK…
 green() {
-  "$@" >"$work/out" 2>&1 || { printf 'FAILED: red without a violation: %s\n' "$*"; sed 's/^/  /' "$work/out"; failed=1; }
+  "$@" >"$work/out" 2>&1 && return
+  printf 'FAILED: red without a violation: %s\n' "$*"
+  sed 's/^/  /' "$work/out"
+  failed=1
 }
 
 # red FILE TEXT WORDS CHECK…: appends TEXT to FILE, expects failure with WORDS, and takes it back.
@@ -78,7 +83,8 @@ alone=(bash "$here/check_headers_alone.sh" "$copy" "$generated" "$cxx" -)
 green "${alone[@]}" framework/error.h
 red framework/planted.h '#pragma once\nstd::string text();' 'does not compile alone' "${alone[@]}" framework/planted.h
 red framework/planted.h 'struct Twice {};' 'redefinition' "${alone[@]}" framework/planted.h
-red framework/planted.h '#pragma once\ninline int narrow(int a) { int a2; return a; }' 'unused variable' "${alone[@]}" framework/planted.h
+red framework/planted.h '#pragma once\ninline int narrow(int a) { int a2; return a; }' 'unused variable' "${alone[@]}" \
+  framework/planted.h
 
 data=(bash "$here/check_data.sh" "$copy")
 green "${data[@]}"
@@ -98,7 +104,10 @@ red docs/results/planted.json '{"path": "/wo''rk/library.so"}' 'a path of one ma
 red layers/planted.cu 'LENSLET_CUDA_CHECK(cuda''GetLastError());' 'must name its kernel' "${text[@]}"
 red models/planted.h 'int a; ' 'at the end of a line' "${text[@]}"
 red models/planted.inc 'int a; ' 'at the end of a line' "${text[@]}"
-red framework/planted.h "// $(printf 'x%.0s' {1..118})" 'a line above 120 columns' "${text[@]}"
+for name in framework/planted.h apps/planted.cu tests/planted.c docs/planted.awk python/planted.py tests/planted.sh \
+  dev.d/planted.sh dev; do
+  red "$name" "# $(printf 'x%.0s' {1..119})" 'a line above 120 columns' "${text[@]}"
+done
 red tests/planted.c '// TO''DO later' 'tracker' "${text[@]}"
 red docs/planted.awk '# TO''DO later' 'tracker' "${text[@]}"
 red tests/planted.sh '#!/bin/sh\nif true; then' 'syntax error' "${text[@]}"
@@ -112,7 +121,8 @@ fi
 
 environment=(bash "$here/check_environment.sh" "$copy")
 green "${environment[@]}"
-red framework/planted.cpp 'bool on = switch_setting("LENSLET_PLANTED");' 'LENSLET_PLANTED is read by the code' "${environment[@]}"
+red framework/planted.cpp 'bool on = switch_setting("LENSLET_PLANTED");' 'LENSLET_PLANTED is read by the code' \
+  "${environment[@]}"
 red docs/planted.py 'os.environ.get("LENSLET_PLANTED")' 'LENSLET_PLANTED is read by the code' "${environment[@]}"
 red dev.d/test.sh 'echo "${LENSLET_PLANTED:-}"' 'LENSLET_PLANTED is read by the code' "${environment[@]}"
 red docs/environment.md '| `LENSLET_PLANTED` | x |' 'no code reads it' "${environment[@]}"
@@ -121,18 +131,23 @@ red docs/environment.md '| `LENSLET_TRACE` | x |' 'is listed twice' "${environme
 launches=(bash "$here/check_launches.sh" "$copy")
 green "${launches[@]}"
 red layers/planted.cu '  a_kernel<<<1, 1>>>();' 'no LENSLET_CUDA_CHECK_LAUNCH follows this launch' "${launches[@]}"
-red apps/planted.cuh '  a_kernel<<<1, 1>>>();\n  // LENSLET_CUDA_CHECK_LAUNCH("a_kernel");' 'follows this launch' "${launches[@]}"
+red apps/planted.cuh '  a_kernel<<<1, 1>>>();\n  // LENSLET_CUDA_CHECK_LAUNCH("a_kernel");' 'follows this launch' \
+  "${launches[@]}"
 red framework/planted.cu '  a_kernel<<<1, 1>>>();\n  b_kernel<<<1, 1>>>();\n  LENSLET_CUDA_CHECK_LAUNCH("b_kernel");' \
   'planted.cu:1: no LENSLET_CUDA_CHECK_LAUNCH' "${launches[@]}"
-red layers/planted.cu '  if (few) {\n    a_kernel<<<1, 1>>>();\n  } else {\n    a_kernel<<<2, 1>>>();\n    LENSLET_CUDA_CHECK_LAUNCH("a_kernel");\n  }' \
+red layers/planted.cu '  if (few) {\n    a_kernel<<<1, 1>>>();\n  } else {\n    a_kernel<<<2, 1>>>();\n'\
+'    LENSLET_CUDA_CHECK_LAUNCH("a_kernel");\n  }' \
   'every branch with a launch' "${launches[@]}"
 red layers/planted.cu '  a_kernel<<<1, 1>>>();\n  LENSLET_CUDA_CHECK_LAUNCH("");' 'names no kernel' "${launches[@]}"
 red layers/planted.cu '  a_kernel<kSize><<<1, 1>>>();\n  LENSLET_CUDA_CHECK_LAUNCH("b_kernel");' \
   'names b_kernel, launched was a_kernel' "${launches[@]}"
-red models/planted.cu '  (void)cudaLaunchKernel(kernel, 1, 1, arguments, 0, stream);' 'follows this launch' "${launches[@]}"
-red models/planted.cu '  LENSLET_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel));\n  LENSLET_CUDA_CHECK_LAUNCH_OF(name);' \
+red models/planted.cu '  (void)cudaLaunchKernel(kernel, 1, 1, arguments, 0, stream);' 'follows this launch' \
+  "${launches[@]}"
+red models/planted.cu '  LENSLET_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel));\n'\
+'  LENSLET_CUDA_CHECK_LAUNCH_OF(name);' \
   'would name the call' "${launches[@]}"
-red layers/planted.cpp '  set("renamed_kernel", address, 32);' '"renamed_kernel" is no __global__ function' "${launches[@]}"
+red layers/planted.cpp '  set("renamed_kernel", address, 32);' '"renamed_kernel" is no __global__ function' \
+  "${launches[@]}"
 
 docs=(bash "$here/check_docs.sh" "$copy")
 green "${docs[@]}"
@@ -141,7 +156,8 @@ red README.md '```sh\n./dev test --fast\n```' 'has no --fast' "${docs[@]}"
 red README.md '## Two commands\n```sh\n./dev test --cpu    # quicker\n```' '.ci/run does not run it so' "${docs[@]}"
 red docs/planted.md '[here](nowhere.md)' 'leads nowhere' "${docs[@]}"
 red docs/planted.md 'in `framework/nothing.h`' 'there is no framework/nothing.h' "${docs[@]}"
-red layers/planted.cu '// measured   docs/kernels/direct.md, "The descent"' 'docs/kernels/direct.md has no heading "The descent"' "${docs[@]}"
+red layers/planted.cu '// measured   docs/kernels/direct.md, "The descent"' \
+  'docs/kernels/direct.md has no heading "The descent"' "${docs[@]}"
 red layers/planted.h '// docs/nothing.md, "Heading"' 'there is no docs/nothing.md' "${docs[@]}"
 red CONTRIBUTING.md '```console\n$ cmake --preset fastest\n```' 'there is no preset fastest' "${docs[@]}"
 
@@ -156,7 +172,7 @@ if command -v python3 >/dev/null 2>&1; then
   green "${faults[@]}"
   red framework/statistics.cpp '// fraction * static_cast<double>(sorted.size() - 1);' 'stands 2 times' "${faults[@]}"
 else
-  echo 'skipped: python3 is not installed (./dev setup --tests): the checks of the results and of planted faults were not tried'
+  echo 'skipped: python3 is not installed (./dev setup --tests): results and planted faults were not checked'
 fi
 
 answers=(bash "$here/check_dev.sh" "$copy")
@@ -178,7 +194,8 @@ red dev.d/lint.sh 'lint_checks() { :; }; bash() { :; }' 'lint found faults: text
 if [ -n "$nvcc" ]; then
   architectures=(bash "$here/check_architectures.sh" "$copy" "$nvcc")
   green "${architectures[@]}"
-  red framework/CMakeLists.txt 'set_property(TARGET lenslet_framework PROPERTY COMPILE_DEFINITIONS "LENSLET_CUDA_ARCHITECTURES=\\"80-real\\"")' \
+  red framework/CMakeLists.txt 'set_property(TARGET lenslet_framework PROPERTY COMPILE_DEFINITIONS '\
+'"LENSLET_CUDA_ARCHITECTURES=\\"80-real\\"")' \
     'does not know its architectures' "${architectures[@]}"
 else
   echo 'skipped: no nvcc: the check of the architectures was not tried'

@@ -83,8 +83,8 @@ void demand_known(const char* option, const std::vector<std::string>& names,
   }
 }
 
-/// Rows that fit one block of any of these sizes are the same launch but for threads that leave at once. Where a run takes
-/// seconds, it is measured once.
+/// Rows that fit one block of any of these sizes are the same launch but for threads that leave at once. Where a run
+/// takes seconds, it is measured once.
 std::string repetition(const GemmCell& cell, const std::vector<GemmCell>& cells, int size, int out_channels) {
   constexpr int kSlow = 2048;
   if (cell.kind != "row" || size < kSlow) return {};

@@ -1,9 +1,9 @@
 // The gemm study: which memory feeds im2col's matrix product, and how it is cut into threads.
 //
-// Study A, tables 3 and 4: memory modes x tiles, and partitions x blocks, for one image of size x size, C=3, 3x3: filters
-// [K, 27] times columns [27, size * size]. That it is im2col's product and no square one shows in what it printed: times
-// grow with the square of the size, and "shared, tile 16" and unrolling add up to its im2col + GEMM. Here all of them are
-// right at every size, and what a card cannot launch is a row that says so.
+// Study A, tables 3 and 4: memory modes x tiles, and partitions x blocks, for one image of size x size, C=3, 3x3:
+// filters [K, 27] times columns [27, size * size]. That it is im2col's product and no square one shows in what it
+// printed: times grow with the square of the size, and "shared, tile 16" and unrolling add up to its im2col + GEMM.
+// Here all of them are right at every size, and what a card cannot launch is a row that says so.
 #pragma once
 
 #include <string>

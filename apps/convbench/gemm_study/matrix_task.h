@@ -28,8 +28,8 @@ class MatrixTask {
   void load(int round, Stream& stream);
   MatrixArgs args() const;
   void* workspace() const;
-  /// Judges C, a host copy, of the input that was loaded last: whole columns, all of a small product, else those at both
-  /// ends and a random choice; a number everywhere; and nothing may be written elsewhere.
+  /// Judges C, a host copy, of the input that was loaded last: whole columns, all of a small product, else those at
+  /// both ends and a random choice; a number everywhere; and nothing may be written elsewhere.
   Verdict judge(int round, const std::vector<float>& c, Stream& stream);
 
  private:

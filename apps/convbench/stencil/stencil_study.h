@@ -1,7 +1,7 @@
 // The stencil study: where the filter lies, how x is staged, and what is beyond its edges.
 //
-// Study E: 1D and 2D, filter in global memory, in constant memory, and tiled with halo in shared memory, with zero, clamped
-// and reflected boundaries; and a kernel of our own that takes several outputs a thread.
+// Study E: 1D and 2D, filter in global memory, in constant memory, and tiled with halo in shared memory, with zero,
+// clamped and reflected boundaries; and a kernel of our own that takes several outputs a thread.
 #pragma once
 
 #include <memory>

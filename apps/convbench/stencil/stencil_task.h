@@ -28,8 +28,8 @@ class StencilTask {
   const float* x() const { return block(0); }
   const float* device_filter() const { return block(1); }
   float* y() const { return block(2); }
-  /// Judges y, a host copy: all of a small one, else what lies at the edges and a random choice of the rest, and a number
-  /// everywhere; and nothing may be written elsewhere.
+  /// Judges y, a host copy: all of a small one, else what lies at the edges and a random choice of the rest, and a
+  /// number everywhere; and nothing may be written elsewhere.
   Verdict judge(int round, Boundary boundary, const std::vector<float>& y, Stream& stream);
 
  private:
