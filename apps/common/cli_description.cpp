@@ -51,7 +51,7 @@ const std::vector<std::pair<int, std::string>>& exit_codes() {
                                                                  {1, "a check failed"},
                                                                  {2, "usage"},
                                                                  {3, "input, model or data file"},
-                                                                 {4, "device or backend not available"},
+                                                                 {4, "device or backend unavailable"},
                                                                  {5, "CUDA or library error"},
                                                                  {6, "out of memory or workspace"},
                                                                  {7, "output could not be written"},

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What the documents and the programs' examples name is there: every `./dev`, `lenslet` and `convbench` command with its
 # flags, every preset, every file in backticks, every relative link; and so is what sources cite as `docs/PAGE.md,
-# "Heading"`: a heading, or the bold words that a paragraph begins with.
+# "Heading"`: a heading, or the bold words that a paragraph begins with. docs/cli.md lists the exit codes of --help, and
+# tables with the heading `flag` write an option with its values as --help does.
 #   check_docs.sh ROOT [PROGRAM…]
 # The commands of a program that is not given are not looked at.
 set -euo pipefail
@@ -29,7 +30,7 @@ is_there() { [ -e "$1" ] || [ -n "${written[$1]:-}" ]; }
 extract() {
   awk '
     function emit(kind, text) { printf "%s:%d\t%s\t%s\n", FILENAME, FNR, kind, text }
-    FNR == 1 { fence = ""; held = "" }
+    FNR == 1 { fence = ""; held = ""; in_flags = 0 }
     /^[[:space:]]*```/ {
       if (fence != "") { fence = ""; next }
       fence = $0; sub(/^[[:space:]]*```/, "", fence); if (fence == "") fence = "text"
@@ -45,6 +46,13 @@ extract() {
       next
     }
     fence != "" { next }
+    { in_flags = /^\| flag \|/ || (in_flags && /^\|/) }
+    in_flags {
+      cell = $0; sub(/ \| .*/, "", cell); gsub(/\\\|/, "|", cell)
+      while (match(cell, /`--[^`]+`/)) {
+        emit("option", substr(cell, RSTART + 1, RLENGTH - 2)); cell = substr(cell, RSTART + RLENGTH)
+      }
+    }
     {
       rest = $0
       while (match(rest, /`[^`]+`/)) {
@@ -134,15 +142,24 @@ while read -r command; do
 done < <(sed -n '/^## Two commands$/,/^## [^T]/s/^\(\.\/dev [^#]*[^# ]\) *#.*/\1/p' README.md)
 [ "$promised" -gt 1 ] || bad README.md "no two commands found under 'Two commands'"
 
-# The examples of the programs' own help.
+# The examples of the programs' own help, and its options with their values.
+options=
 for program in "${!programs[@]}"; do
   while read -r sub; do
+    options+=$(help_of "$program" "$sub" | grep '^  -')$'\n'
     while read -ra words; do
       check_command "$program $sub --help" "${words[@]}"
     done < <(help_of "$program" "$sub" | grep -oE "(^  |: )$program [a-z].*" | sed 's/^[: ]*//')
   done < <(printf -- '--help\n'; "${programs[$program]}" --help |
     sed -nE '/^(Sub)?[Cc]ommands:/,/^$/s/^  ([a-z]+) .*/\1/p')
 done
+
+if [ -n "${programs[lenslet]:-}" ]; then
+  while IFS= read -r row; do
+    grep -qF -- "$row" docs/cli.md || bad docs/cli.md "no row begins with '$row', as lenslet --help has it"
+  done < <(help_of lenslet --help | sed '1,/^Exit codes: /{s/^Exit codes: //;t;d}' | tr '\n' ' ' |
+    sed -E 's/\. *$//; s/, ([0-9])/\n\1/g' | sed -E 's/^ *([0-9]+) (.*)/| \1 | \2/'; echo)
+fi
 
 seen=0
 while IFS=$'\t' read -r place kind text; do
@@ -153,6 +170,10 @@ while IFS=$'\t' read -r place kind text; do
         read -ra words <<<"$segment"
         [ "${#words[@]}" -eq 0 ] || check_command "$place" "${words[@]}"
       done < <(sed -E 's/(\|\||&&|[|;])/\n/g' <<<"$text")
+      ;;
+    option)
+      [ "${#programs[@]}" -eq 0 ] || grep -E '^  -' <<<"$options" | grep -F -- "  $text " >/dev/null ||
+        bad "$place" "no --help has '$text'"
       ;;
     file) is_there "$text" || bad "$place" "there is no $text" ;;
     link)

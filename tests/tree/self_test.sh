@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # The checks bite: each one passes on a copy of the tree, and turns red, with the right words, for what is planted
 # there.
-#   self_test.sh ROOT GENERATED_DIR CXX [NVCC]
-# The check of the architectures is tried where NVCC is given.
+#   self_test.sh ROOT GENERATED_DIR CXX NVCC [PROGRAM…]
+# NVCC is empty if this build has no GPU side; PROGRAM are lenslet and convbench.
 # shellcheck disable=SC2016  # backticks are planted as they are
 set -euo pipefail
-root=$1 generated=$2 cxx=$3 nvcc=${4:-}
+root=$1 generated=$2 cxx=$3 nvcc=$4
+shift 4
+programs=("$@")
 here=$root/tests/tree
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -159,6 +161,18 @@ red docs/planted.md 'in `framework/nothing.h`' 'there is no framework/nothing.h'
 red layers/planted.cu '// measured   docs/kernels/direct.md, "The descent"' \
   'docs/kernels/direct.md has no heading "The descent"' "${docs[@]}"
 red layers/planted.h '// docs/nothing.md, "Heading"' 'there is no docs/nothing.md' "${docs[@]}"
+if [ "${#programs[@]}" -gt 0 ]; then
+  docs+=("${programs[@]}")
+  red docs/planted.md '```sh\nlenslet eval --fast\n```' 'lenslet eval has no --fast' "${docs[@]}"
+  red docs/planted.md '| flag | meaning |\n|---|---|\n| `--math fp32` | arithmetic |' "no --help has '--math fp32'" \
+    "${docs[@]}"
+  cp -p "$copy/docs/cli.md" "$work/cli.md"
+  sed -i '/^| 130 |/d' "$copy/docs/cli.md"
+  red docs/unrelated.txt 'text' "no row begins with '| 130 | interrupted'" "${docs[@]}"
+  mv "$work/cli.md" "$copy/docs/cli.md"
+else
+  echo 'skipped: this build has no programs: pages were not compared with --help'
+fi
 red CONTRIBUTING.md '```console\n$ cmake --preset fastest\n```' 'there is no preset fastest' "${docs[@]}"
 
 if command -v python3 >/dev/null 2>&1; then

@@ -26,13 +26,13 @@ lenslet_tree_check(launches)
 lenslet_tree_check(format)
 lenslet_tree_check(dev)
 lenslet_tree_check(results)
+set(programs)
 if(TARGET lenslet_app)
-  lenslet_tree_check(docs "$<TARGET_FILE:lenslet_app>" "$<TARGET_FILE:lenslet_convbench>")
-else()
-  lenslet_tree_check(docs)
+  set(programs "$<TARGET_FILE:lenslet_app>" "$<TARGET_FILE:lenslet_convbench>")
 endif()
+lenslet_tree_check(docs ${programs})
 
 add_test(NAME tree_checks_bite
          COMMAND "${LENSLET_BASH}" "${PROJECT_SOURCE_DIR}/tests/tree/self_test.sh" "${PROJECT_SOURCE_DIR}"
-                 "${PROJECT_BINARY_DIR}/generated" "${CMAKE_CXX_COMPILER}" ${CMAKE_CUDA_COMPILER})
+                 "${PROJECT_BINARY_DIR}/generated" "${CMAKE_CXX_COMPILER}" "${CMAKE_CUDA_COMPILER}" ${programs})
 set_tests_properties(tree_checks_bite PROPERTIES LABELS tree)
