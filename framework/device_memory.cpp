@@ -28,7 +28,7 @@ size_t limit_of_environment() {
   throw UsageError(concat(kVariable, " expects bytes such as 67108864, 64M or 2G, found '", text, "'"));
 }
 
-// 0: nobody said anything yet.
+// 0: not set yet.
 std::atomic<size_t> chosen_limit{0};
 
 }  // namespace
@@ -38,9 +38,9 @@ void set_device_memory_limit(size_t bytes) noexcept { chosen_limit = std::max<si
 size_t device_memory_limit() {
   size_t limit = chosen_limit;
   if (limit != 0) return limit;
-  size_t nobody = 0;
+  size_t unset = 0;
   limit = limit_of_environment();
-  return chosen_limit.compare_exchange_strong(nobody, limit) ? limit : nobody;
+  return chosen_limit.compare_exchange_strong(unset, limit) ? limit : unset;
 }
 
 size_t device_memory_taken(Device device) noexcept { return taken(device); }

@@ -19,7 +19,7 @@ namespace lenslet {
 
 namespace {
 
-// Stages of a run that nobody times are still visible to Nsight.
+// Makes the stages of an uninstrumented pass visible to Nsight.
 class NvtxTracer : public Tracer {
  public:
   void begin(const char* name) override { nvtx_push(name); }
@@ -229,7 +229,7 @@ void Executable::book_memory(const MemoryPlan& memory, bool mapped_io) {
     }
     step.output = node_outputs_[static_cast<size_t>(buffer_of_[step.node])];
   }
-  // Work on what nobody has filled yet must at least be reproducible.
+  // Zero-filled, so that unset input gives reproducible results.
   fill_bytes(activations_.data(), device_, 0, activations_.bytes(), stream_);
 }
 

@@ -39,7 +39,7 @@ foreach(package IN ITEMS lenslet liblenslet-dev)
 endforeach()
 execute_process(COMMAND "${gzip}" -9nf ${compressed} COMMAND_ERROR_IS_FATAL ANY)
 
-# Readable for everybody, whatever the umask of the one who packs; and nobody runs a library.
+# Readable for all users with any umask of the packager; libraries are not executable.
 set(for_all OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
 foreach(package IN ITEMS "${runtime}" "${development}")
   file(GLOB_RECURSE paths LIST_DIRECTORIES true "${package}/*")

@@ -19,8 +19,8 @@ extern char** environ;  // NOLINT
 namespace lenslet {
 namespace {
 
-constexpr int kNotFound = 127;      // what a shell, and so everybody, calls a program that is not there
-constexpr size_t kMaxWords = 4096;  // of the script's last words kept for a message
+constexpr int kNotFound = 127;      // a shell's exit code for a program that does not exist
+constexpr size_t kMaxWords = 4096;  // kept of the end of the script's output, for a message
 
 bool is_file(const std::string& path) { return ::access(path.c_str(), R_OK) == 0; }
 

@@ -209,7 +209,7 @@ void BenchSession::write_files() const {
 
 void BenchSession::fail(const std::string& how) {
   progress_.reset();
-  if (!begun_) return;  // a mistake of the command line costs nobody the file of an earlier run
+  if (!begun_) return;  // a usage error keeps the file of an earlier run
   results_.interrupted = false;
   results_.error = how;
   write_files();

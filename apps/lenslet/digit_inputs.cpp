@@ -80,7 +80,7 @@ std::vector<std::string> pictures_named(const std::vector<std::string>& argument
     }
     try {
       for (std::string& file : pictures_in(argument)) files.push_back(std::move(file));
-    } catch (const DataError&) {  // told when the folder's turn comes
+    } catch (const DataError&) {  // reported when next() reaches the folder
     }
   }
   return files;
@@ -109,7 +109,7 @@ void DigitInputs::open_next_argument() {
   File file;
   file.input.file = options_.inputs[next_argument_++];
   file.is_argument = file.input.file != "-";
-  std::error_code ignored;  // the reader will say what is wrong with the name
+  std::error_code ignored;  // the reader reports what is wrong with the name
   if (file.is_argument && fs::is_directory(file.input.file, ignored)) {
     attempt(file.input, [&] {
       for (std::string& name : pictures_in(file.input.file)) names_.push_back(std::move(name));

@@ -1,5 +1,4 @@
-// One operator of a graph as a rival: a layer, alone or with those fused into it, on the inputs that it has inside a
-// pass.
+// One operator of a graph as a candidate: a layer, alone or with those fused into it, on its inputs inside a pass.
 #pragma once
 
 #include <map>
@@ -15,24 +14,24 @@
 
 namespace lenslet {
 
-/// A pass whose layers all stand alone, and all of whose activations are kept: what rivals read. They share one output
-/// and one workspace, because they run one after another.
+/// A pass of unfused layers that keeps all activations, which the candidates read. The candidates share one output and
+/// one workspace, because they run one after another.
 class LayerStage {
  public:
-  /// Throws UnavailableError where no backends serve, MemoryError where the activations of all layers do not fit.
+  /// Throws UnavailableError if a layer has no backend, MemoryError if the activations of all layers do not fit.
   LayerStage(const Graph& graph, const TuneRequest& request, const BatchPictures& pictures, Stream& stream);
 
   const Graph& graph() const noexcept { return graph_; }
   Stream& stream() noexcept { return stream_; }
   /// Runs the pass on batch number `round`, unless that was the last.
   void load(int round);
-  /// What node `node` reads.
+  /// The inputs of node `node`.
   std::vector<ConstTensorView> inputs_of(size_t node);
   void book(size_t output_bytes, size_t workspace_bytes);
   float* output() noexcept { return output_.as<float>(); }
   void* workspace() noexcept { return workspace_.data(); }
 
-  /// What the judge says of a node's output in the judged slots of that round.
+  /// The reference of a node's output in the judged slots of that round.
   struct Answer {
     Shape input;  // of the judged slots
     std::vector<float> x;
@@ -54,7 +53,7 @@ class LayerStage {
 
 class LayerContender : public Contender {
  public:
-  /// Prepares; what it throws is the candidate's reason.
+  /// Prepares. The text of an exception is the candidate's reason.
   LayerContender(const TuneCandidate& candidate, LayerStage& stage);
 
   const Operator& op() const noexcept { return *operator_; }

@@ -65,7 +65,7 @@ struct StreamingReport {
 };
 
 /// Streams the first `count` images. Every result is compared with that of a plain pass: one chunk after another, each
-/// waited for. A signal ends it after the chunks under way; `progress` hears how many images are done.
+/// waited for. A signal ends it after the chunks under way; `progress` receives the number of images done.
 StreamingReport stream_images(const Session& session, const ImageDataset& data, int64_t count,
                               const StreamingRequest& request,
                               const std::function<void(int64_t)>& progress = {});

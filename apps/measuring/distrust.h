@@ -1,4 +1,4 @@
-// Distrust: everything that is checked of a contender besides its time: by measure.cpp, and by whoever times otherwise.
+// Distrust: the checks of a contender besides its time. measure.cpp calls them, and so does all other code that times.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// measure(): times rivals turn by turn, and believes none of them.
+// measure(): times candidates turn by turn and verifies every one.
 //
 // Each rival is verified before it is timed and again afterwards, on outputs poisoned in between and with another
 // input each time, and what its last timed runs wrote is judged as well. So a kernel that skips its work, returns an

@@ -1,4 +1,4 @@
-// How to end the reference early: it takes long on large problems, and whoever waits for it may not want to.
+// Ends the reference early, which takes long on large problems.
 #pragma once
 
 namespace lenslet::reference {

@@ -14,7 +14,8 @@ namespace {
 thread_local int computing_here = 0;  // Computations of this thread
 
 struct Lock {
-  std::mutex door;  // whoever waits to change the number of threads stands in it, and no new call overtakes
+  // Held while a caller waits to change the number of threads, so that no new call starts first.
+  std::mutex door;
   std::shared_mutex computing;
 };
 

@@ -1,4 +1,4 @@
-// Several programs write one file at the same time: whoever reads it at any moment finds a whole one.
+// Several programs write one file at the same time: a reader finds a complete file at any moment.
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -139,7 +139,7 @@ TEST(Resume, TwoRunsDoNotShareAFile) {
   other.join();
   expect_run(first, kInterrupted);
   EXPECT_FALSE(fs::exists(file + ".lenslet-lock"));
-  // The lock of a run that was killed holds nobody up.
+  // The lock of a killed run blocks no later run.
   std::ofstream(file + ".lenslet-lock") << "";
   expect_words(run_line(line + file + short_run).err, "min_time_ms");  // other settings: it read the file
   EXPECT_FALSE(fs::exists(file + ".lenslet-lock"));

@@ -238,7 +238,7 @@ TEST(Signals, OneSentTwiceAtOnceIsOneRequest) {
   }
 }
 
-// Ctrl-C leaves a pipe into which nobody writes.
+// Ctrl-C ends the wait for a pipe without a writer.
 TEST(Signals, AReadThatWaitsEnds) {
   ProgramOptions options;
   options.keep_stdin_open = true;

@@ -425,7 +425,7 @@ TEST(ConvVerifier, JudgesASampleOfALargeProblem) {
   EXPECT_GT(result.checked, 3 * 900);
 }
 
-// Whoever waits for the reference of a large problem can have it end.
+// A caller can interrupt the reference of a large problem.
 TEST(ConvJudge, EndsWhenItIsAskedTo) {
   const ConvJudge judge(Conv2dProblem::parse("mb1ic3ih64oc3kh3ph1"), reference::Fill::kRandom, 1,
                         int64_t{1} << 25);

@@ -168,7 +168,7 @@ inline void work_elsewhere(Victim& victim, const ConvArgs& args, RunContext& con
   });
 }
 #if defined(__SANITIZE_THREAD__)
-// The one above is a race with whoever looks at its output, which is the point.
+// The kernel above races with the readers of its output, on purpose.
 constexpr bool kRacesAreReported = true;
 #else
 constexpr bool kRacesAreReported = false;

@@ -105,7 +105,7 @@ TEST_F(StreamCheats, WritingOutsideItsOutput) {
   expect_caught(write_past, "FAILED", {"wrote behind block 1"});
 }
 
-// Only once it is timed, so that what each stream shows alone beforehand says nothing.
+// Cheats only while it is timed, so that the check of each stream before cannot detect it.
 TEST_F(StreamCheats, WritingOutsideItsOutputOnceItIsTimed) {
   expect_caught(
       [](Victim& victim, const ConvArgs& args, RunContext& context) {

@@ -124,7 +124,7 @@ TEST(PlantedFaults, TheNumberOfThreadsIsSeen) {
   EXPECT_EQ(broken("by_threads", Determinism::kBitwise), "");
 }
 
-// A backend that says nothing promises the most, so that it is held to it.
+// A backend without a promise of its own gets the strongest one, and must keep it.
 TEST(PlantedFaults, TheDefaultIsTheStrongestPromise) {
   class Silent : public PlantedLayer {
    public:

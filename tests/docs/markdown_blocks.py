@@ -18,7 +18,7 @@ EXIT = re.compile(r",?\s*exit (\d+)$")
 
 
 class MarkError(ValueError):
-    """A comment that says nothing this module knows."""
+    """A comment with an unknown mark."""
 
 
 @dataclass

@@ -23,7 +23,7 @@ ModelOptions on_gpu(const std::string& plan = "auto", const std::string& math = 
   return options;
 }
 
-// The samples over and over: call sizes at which a pass maps the host's memory, copies, and is cut in two.
+// Repeats the samples up to `count` images: few are read from mapped host memory, more are copied, most are split.
 void check_answers(Model& model, int64_t count, double tolerance) {
   SCOPED_TRACE(count);
   std::vector<uint8_t> pixels(static_cast<size_t>(count * kPixels));
@@ -61,7 +61,7 @@ TEST(ModelGpu, AnswersByEveryPlanAndMath) {
     for (const auto& [math, tolerance] : maths) {
       SCOPED_TRACE(std::string(plan) + " " + math);
       ModelOptions options = on_gpu(plan, math);
-      // fp16 is served by the fused plan; a layered one may say that nothing does.
+      // The fused plan supports fp16; a layered plan may be unavailable.
       try {
         Model model = Model::built_in(options);
         for (const int64_t count : {1, 20, 64, 65, 1000}) check_answers(model, count, tolerance);

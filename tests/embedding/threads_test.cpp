@@ -1,4 +1,4 @@
-// Several models in several threads at once, on one device, some of them with the same weights.
+// Several models in several threads at once, on one device; some share their weights.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -31,7 +31,7 @@ TEST(ModelThreads, EachHasAModelOfItsOwn) {
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       const ModelOptions options = on_cpu(ways[t % 3].first, ways[t % 3].second);
-      // Half of them made in their threads, half with weights that all share.
+      // Half of the models are built in their own threads, half share the weights of one.
       Model model = t % 2 ? Model::built_in(options) : shared.with_options(options);
       std::vector<Prediction> predictions(20);
       std::vector<float> first(200), again(200);

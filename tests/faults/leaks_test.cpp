@@ -19,7 +19,7 @@ namespace lenslet {
 namespace {
 
 constexpr Device kDevice{LENSLET_TEST_DEVICE, 0};
-// A CPU runs the shorter form: it stands in the way of whoever waits for the suite.
+// Fewer on a CPU, to keep the suite short.
 constexpr int kRuns = LENSLET_TEST_DEVICE == DeviceKind::kCuda ? 10000 : 2000;
 constexpr int kBuilds = LENSLET_TEST_DEVICE == DeviceKind::kCuda ? 200 : 60;
 constexpr int64_t kFlat = int64_t{1} << 20;  // what may be gained: nothing that grows stays below it

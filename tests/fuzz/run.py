@@ -47,7 +47,7 @@ IN_TREE_BYTES, LARGEST_IN_TREE = 4096, 512  # of all inputs that --merge adds fo
 
 def environment():
     settings = dict(os.environ)
-    # Short stacks of allocations: they cost a fifth of the time, and whoever runs a finding again gets them whole.
+    # Allocation stacks are short, because whole ones cost a fifth of the time; repeating a finding prints whole ones.
     settings["ASAN_OPTIONS"] = "quarantine_size_mb=64:strict_string_checks=1:malloc_context_size=2"
     settings["UBSAN_OPTIONS"] = "print_stacktrace=1"
     return settings

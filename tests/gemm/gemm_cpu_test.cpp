@@ -157,7 +157,7 @@ TEST(TileKernels, EveryInstructionSetAgrees) {
   }
 }
 
-// Where a library is missing, whoever reads a table of results must see that, and why.
+// If a library is missing, tables of results must state that, with the reason.
 TEST(BlockedGemm, TellsWhyItStandsIn) {
   Stream stream(Device::cpu());
   const auto describe = [&](const char* reason) {

@@ -73,7 +73,7 @@ TEST(Idx, ReadsTheFirstItemsAndUnpacksNoMore) {
     expect_error<DataError>([&] { read_idx(cut, 3, nullptr, most); }, "truncated");
   // What is read whole is judged whole.
   expect_error<DataError>([&] { read_idx(folder.write("plain", kImages + Bytes{1}), 3, nullptr, 2); },
-                          "1 trailing bytes");
+                          "found 1 more");
 }
 
 TEST(Idx, TellsAFlippedBitByTheChecksum) {
@@ -194,7 +194,7 @@ TEST(ImageDataset, JudgesEveryHeaderBeforeImagesAreUnpacked) {
   Set(cut(idx({3, 28, 28}, kPixels)), idx({3}, {1, 2, 3})).expect("too short");
   Set(cut(idx({3, 14, 56}, kPixels)), idx({3}, {1, 2, 3})).expect("expected images of 28x28, found 14x56");
   Set(cut(idx({3, 28, 28}, kPixels)), gzip(idx({2000}, {1, 2}))).expect("has 2000 labels");
-  Set(cut(idx({3, 28, 28}, kPixels)), idx({3}, {1, 2, 3, 4})).expect("1 trailing bytes");
+  Set(cut(idx({3, 28, 28}, kPixels)), idx({3}, {1, 2, 3, 4})).expect("found 1 more");
 }
 
 TEST(ImageDataset, ReadsMnistQuickly) {

@@ -222,7 +222,7 @@ TEST(Resident, IsSuspendedAndRefusesMisuse) {
                            "at least one millisecond");
 }
 
-// Images that nobody waits for, and an exception in flight, do not keep the kernel.
+// The resident kernel also ends if no caller waits for its images, and during an exception.
 TEST(Resident, EndsWhenAnExceptionFlies) {
   SKIP_WITHOUT_CLUSTERS();
   const auto begin = std::chrono::steady_clock::now();

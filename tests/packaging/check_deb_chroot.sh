@@ -31,7 +31,7 @@ cp "$debs"/*.deb "$root/debs"
 cp -r "$source_dir/tests/embedding/consumers" "$root/consumers"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
 
-# A mount of our own, seen by nobody else, where the kernel lets us have one: doctor reads /proc.
+# A private mount, if the kernel permits one: doctor reads /proc.
 enter=(chroot "$root")
 if unshare --mount true 2>/dev/null; then
   # shellcheck disable=SC2016  # expanded by the inner shell

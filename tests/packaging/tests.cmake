@@ -18,7 +18,7 @@ if(LENSLET_BUILD_APPS)
     add_test(NAME size_and_start COMMAND "${LENSLET_BASH}" "${CMAKE_CURRENT_LIST_DIR}/size_and_start_test.sh" ${programs}
              "$<TARGET_FILE:lenslet_shared>" ${largest_mb} "${PROJECT_SOURCE_DIR}/samples/digit_3_a.png")
   endif()
-  # A package of sanitized programs is for nobody.
+  # Sanitized programs are not packaged.
   if(LENSLET_INSTALL AND NOT LENSLET_SANITIZE)
     add_test(NAME deb_package COMMAND "${LENSLET_BASH}" "${CMAKE_CURRENT_LIST_DIR}/check_deb.sh" "${PROJECT_BINARY_DIR}")
     set_tests_properties(deb_package PROPERTIES SKIP_RETURN_CODE 77)

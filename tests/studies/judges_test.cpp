@@ -109,7 +109,7 @@ TEST(GemmStudy, NamesItsCells) {
   EXPECT_FALSE(gemm_row({GemmCell::Table::kMemory, "shared", 16}, 1000, 3, 1).published);
 }
 
-// A launch that no card takes, and that fails here without one: whoever reads the error must know which kernel it was.
+// No card accepts this launch, and without a card it fails too: the error must name the kernel.
 TEST(Studies, LaunchErrorsNameTheKernel) {
   if (!cuda_status().built) GTEST_SKIP() << "this build has no kernels";
   Stream stream(Device::cpu());  // the launch is refused before any stream counts

@@ -25,6 +25,8 @@ complain 'LENSLET_CUDA_CHECK\([c]udaGetLastError' \
   'a launch that failed must name its kernel: LENSLET_CUDA_CHECK_LAUNCH, or ..._OF'
 complain '[|] *grep( -[A-Za-z]+)* -[A-Za-z]*[q]' \
   'grep -q leaves at the first match, so that pipefail may tell of SIGPIPE: grep … >/dev/null'
+complain '(^|[^A-Za-z_=])([Nn]obody|[Ww]hoever|[Bb]elieves|[Hh]ears)([^A-Za-z_]|$)' \
+  'name the actor: code is not a person'
 complain '[[:space:]]$' 'blank or carriage return at the end of a line'
 
 # Narrow enough for two files side by side. Not Markdown, whose tables have a line per row, nor rows of CMake.

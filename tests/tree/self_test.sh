@@ -104,6 +104,7 @@ red framework/planted.cpp '// TO''DO later' 'tracker' "${text[@]}"
 red docs/planted.md 'see /wo''rk/anything' 'a path of one machine' "${text[@]}"
 red docs/results/planted.json '{"path": "/wo''rk/library.so"}' 'a path of one machine' "${text[@]}"
 red layers/planted.cu 'LENSLET_CUDA_CHECK(cuda''GetLastError());' 'must name its kernel' "${text[@]}"
+red framework/planted.h '// No''body reads it.' 'name the actor' "${text[@]}"
 red models/planted.h 'int a; ' 'at the end of a line' "${text[@]}"
 red models/planted.inc 'int a; ' 'at the end of a line' "${text[@]}"
 for name in framework/planted.h apps/planted.cu tests/planted.c docs/planted.awk python/planted.py tests/planted.sh \

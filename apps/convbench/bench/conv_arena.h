@@ -49,7 +49,7 @@ class ConvArena {
   /// Brings input number `round` into memory and poisons everything else, unless it is there already; the workspace is
   /// poisoned anyway, so that no rival finds another's.
   void load(int round, Stream& stream);
-  /// Poisons all of it, input included, for whoever brings an input of his own to x_to_fill().
+  /// Poisons every block, the input included, for a caller that writes its own input to x_to_fill().
   void poison(Stream& stream);
   /// What was written outside the blocks since load() or poison(); empty when nothing was. Waits.
   std::string damage(Stream& stream);

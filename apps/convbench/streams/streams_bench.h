@@ -1,4 +1,4 @@
-// Times a batch in parts over several numbers of streams, turn by turn, and believes none of them.
+// Times a batch divided over 1, 2 or more streams. The numbers of streams take turns, and each is verified.
 #pragma once
 
 #include <functional>
