@@ -1,5 +1,5 @@
-// The programs on the CPU: a backend that fails half-way, too little memory, a device that is not there. What was measured
-// before is written, marked, and the exit code is 5. The GPU's side is program_gpu_test.cpp.
+// The programs on the CPU: a backend that fails half-way, too little memory, a device that is not there. What was
+// measured before is written, marked, and the exit code is 5. The GPU's side is program_gpu_test.cpp.
 #include "framework/device.h"
 #include "tests/faults/program_faults.h"
 
