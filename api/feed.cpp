@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
 
-// Softmax's largest value, as the fused plans tell it: the first of equals, and a NaN among the logits shows.
+// Softmax's largest value, as in the fused plans: the first of equal ones; NaN if a logit is NaN.
 Prediction prediction_of(const float* logits) {
   Prediction prediction;
   for (int32_t k = 1; k < kLenet5Classes; ++k) {

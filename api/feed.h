@@ -46,7 +46,7 @@ class Lane {
   }
 
   /// Runs one pass over `count` <= batch() images of call.input in host memory and waits. `answers` is [count, 10]
-  /// logits or [count] predictions, as call.output says. On the CPU a full pass reads and writes the caller's memory in
+  /// logits or [count] predictions, by call.output. On the CPU a full pass reads and writes the caller's memory in
   /// place if the types agree.
   void run(const void* images, int64_t count, void* answers, InputOutput call);
   /// Fills the input of the pass with batch() images of bytes and waits.
@@ -155,7 +155,7 @@ class Feed {
  private:
   FeedOptions options_;
   std::vector<std::unique_ptr<Lane>> lanes_;
-  std::vector<Slot> slots_;  // one of each lane, then again as the depth says
+  std::vector<Slot> slots_;  // one per lane, repeated up to the depth
 };
 
 }  // namespace lenslet

@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
 // A caller has a batch or two and their remainders; a pass on a GPU may hold gigabytes.
 constexpr size_t kPassesKept = 4;
-// The CPU's caches want small passes, a GPU large ones.
+// Small passes fit the CPU's caches; a GPU needs large ones.
 constexpr int64_t kDefaultCpuBatch = 1024, kDefaultGpuBatch = 65536;
 constexpr InputOutput kBytesToPredictions{ElementType::kUint8, ElementType::kPrediction};
 
@@ -63,7 +63,7 @@ class Model::State {
  public:
   State(std::shared_ptr<const ModelSetup> setup, const ModelOptions& options)
       : setup_(std::move(setup)), pass_limit_(pass_limit(options, setup_->device())) {
-    lane(1, kBytesToPredictions);  // what cannot serve is told now, not at the first call
+    lane(1, kBytesToPredictions);  // reports an unsupported request now instead of at the first call
   }
   State(std::shared_ptr<const ModelSetup> setup, const BuildOptions& pass)
       : setup_(std::move(setup)),

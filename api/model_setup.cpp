@@ -53,7 +53,7 @@ Safetensors load_lenet5_weights(const std::string& path) {
   return path.empty() ? builtin_lenet5_weights() : read_safetensors(path);
 }
 
-// The fused plan has one backend, so the option must be one name that it knows.
+// The fused plan has one backend, so the option must be the name of a variant.
 void check_variant(const std::string& name, const Graph& graph, DeviceKind kind, const std::string& prefix) {
   const auto variants = [&graph](DeviceKind of) {
     return graph.fused() ? graph.fused()->variants(of) : std::vector<std::string>();

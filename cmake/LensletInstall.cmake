@@ -1,10 +1,10 @@
 # `cmake --install`: programs, modules, libraries, headers, the CMake package and pkg-config's file. Two components, for
 # those who pack: `runtime` (programs, modules, the shared library) and `development` (what one compiles against).
-# Nothing that is installed knows where it was installed to: every path in it is relative to itself.
+# Installed files have no absolute path: every path is relative to the file.
 
 include(CMakePackageConfigHelpers)
 
-# Headers for users: those whose head comment does not say "Internal", and what they include of ours.
+# Headers for users: those without "Internal" in their head comment, and the headers of the tree that they include.
 function(lenslet_public_headers result)
   set(headers "")
   foreach(folder framework layers models api)

@@ -1,6 +1,6 @@
 # Finds oneDNN 2.x as the imported target DNNL::dnnl, honouring LENSLET_ONEDNN (AUTO, ON or OFF).
-# It is used by modules alone: the library and the programs never link it. oneDNN's own CMake package is not asked,
-# because Debian's wants the development files of OpenCL as well, which nothing here needs.
+# It is used by modules alone: the library and the programs never link it. oneDNN's own CMake package is not used,
+# because Debian's also requires the development files of OpenCL, which nothing here needs.
 
 if(NOT LENSLET_ONEDNN MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "LENSLET_ONEDNN must be AUTO, ON or OFF, found '${LENSLET_ONEDNN}'")

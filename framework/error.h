@@ -52,7 +52,7 @@ using UnavailableError = detail::ErrorOf<ExitCode::kUnavailable>;  // a device o
 using DeviceError = detail::ErrorOf<ExitCode::kDevice>;  // a call of CUDA or of a library that failed
 using MemoryError = detail::ErrorOf<ExitCode::kMemory>;  // memory or workspace that is not there
 using OutputError = detail::ErrorOf<ExitCode::kOutput>;  // a file that could not be written
-using InterruptedError = detail::ErrorOf<ExitCode::kInterrupted>;  // somebody asked to stop
+using InterruptedError = detail::ErrorOf<ExitCode::kInterrupted>;  // a signal or the caller ended the work
 
 /// Joins its arguments into one string, numbers in the classic locale ("1.5", never "1,5").
 template <typename... Parts>

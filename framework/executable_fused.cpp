@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kType = "network";
 
-// The variant and math mode that a plan asks for.
+// The variant and math mode of a plan.
 const PlanLayer& planned_variant(const Plan& plan, const Graph& graph) {
   if (plan.layers.size() != 1 || plan.layers[0].name != graph.name() || plan.layers[0].type != kType) {
     throw DataError(concat(plan.origin, ": a fused plan has one layer, ", graph.name(), " of type ", kType,

@@ -67,8 +67,8 @@ std::string Executable::choose_backend(const Graph::Node& node, OperatorRequest&
                                 " on ", device_.to_string(), ": ", reasons));
 }
 
-// Takes into the step of a node what reads its output while nothing else does: a ReLU, a max pooling, or both, as far
-// as the plan or the options want it and the backend can.
+// Fuses the only reader of a node's output into its step: a ReLU, a max pooling, or both, if the plan or the options
+// request it and the backend supports it.
 void Executable::fuse_readers(Step& step, OperatorRequest& request, const BuildOptions& options) {
   const std::vector<Graph::Node>& nodes = graph_.nodes();
   size_t last = step.node;

@@ -75,7 +75,7 @@ std::vector<Shape> Graph::infer_shapes(int64_t batch) const {
     return shapes_for(batch);
   } catch (const DataError& error) {
     if (batch == 1) throw;
-    // Is it the batch alone? Then say which batch the layers would take.
+    // If only the batch is too large, report the largest possible one.
     shapes_for(1);
     int64_t most = 1, too_many = batch;
     while (too_many - most > 1) {

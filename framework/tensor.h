@@ -84,7 +84,7 @@ class Buffer {
   T* as() const noexcept {
     return static_cast<T*>(data_);
   }
-  /// As asked for.
+  /// The requested size.
   size_t bytes() const noexcept { return bytes_; }
   /// Whose memory it is.
   Device device() const noexcept { return device_; }
@@ -106,7 +106,7 @@ class PinnedBuffer {
   PinnedBuffer& operator=(const PinnedBuffer&) = delete;
   /// Null where it is empty.
   void* data() const noexcept { return data_; }
-  /// As asked for.
+  /// The requested size.
   size_t bytes() const noexcept { return bytes_; }
 
  private:

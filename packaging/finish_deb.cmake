@@ -1,4 +1,4 @@
-# Run by CPack between installing into its folder and packing: gives the files the form that Debian's policy asks for and
+# Run by CPack between installing into its folder and packing: gives the files the form that Debian's policy requires and
 # finds the dependencies. Those of programs and shared library become Depends. Those of the modules do not: a module that
 # cannot be opened makes its own backends unavailable, with the reason, and touches nothing else. Of them, Recommends has
 # what Debian packages.
@@ -54,7 +54,7 @@ foreach(package IN ITEMS "${runtime}" "${development}")
   endforeach()
 endforeach()
 
-# dependencies(<result> <files…>): as dpkg-shlibdeps finds them; it wants to stand in a source package.
+# dependencies(<result> <files…>): as dpkg-shlibdeps finds them; it must run in a source package.
 set(shlibdeps_dir "${CPACK_TEMPORARY_DIRECTORY}/shlibdeps")
 file(WRITE "${shlibdeps_dir}/debian/control" "Source: lenslet\n\nPackage: lenslet\nArchitecture: any\n")
 function(dependencies result)

@@ -13,7 +13,7 @@ bool is_gzip(const std::vector<uint8_t>& bytes);
 
 /// Decompressed bytes: as stated by the content, and how many of them the caller needs, counted from the first.
 struct GzipSize {
-  /// All of them are needed unless told otherwise.
+  /// All are needed by default.
   GzipSize(size_t all, size_t needed_bytes = SIZE_MAX) : stated(all), needed(needed_bytes) {}
   size_t stated;  ///< bytes
   size_t needed;  ///< bytes; more than stated means all

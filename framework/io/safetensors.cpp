@@ -143,8 +143,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception& error) override {
-    // "[json.exception.parse_error.101] parse error at line 1, column 9: syntax error while …": the last part
-    // says it.
+    // "[json.exception.parse_error.101] parse error at line 1, column 9: syntax error while …": keep the last
+    // part.
     std::string what = error.what();
     const size_t colon = what.find(": ");
     if (colon != std::string::npos) what.erase(0, colon + 2);

@@ -20,7 +20,7 @@ namespace lenslet {
 /// What a verification tries.
 struct ConvVerifyOptions {
   uint64_t seed = 1;  // of weights and inputs
-  /// A problem with more multiply-adds is judged at that many's worth of outputs, spread as choose_outputs.h tells.
+  /// A problem with more multiply-adds is judged at as many outputs as this number allows (choose_outputs.h).
   int64_t max_reference_macs = int64_t{1} << 25;
   size_t workspace_limit = SIZE_MAX;  // bytes, as ConvPrepare has it
   /// How a backend times what it chooses from.

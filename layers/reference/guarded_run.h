@@ -26,7 +26,7 @@ struct GuardedOperands {
 /// Where they lie on the device.
 struct GuardedPlaces {
   std::vector<const float*> inputs;  // as many as there were
-  float* output = nullptr;           // shifted as asked
+  float* output = nullptr;           // shifted as requested
   void* workspace = nullptr;         // aligned
 };
 

@@ -6,9 +6,9 @@ namespace lenslet::reference {
 /// Asked between outputs and between blocks of data, by any thread, also by several at once; true ends the computation.
 using Stop = bool (*)();
 
-/// From now on, in the whole process. Null, as at the start: never asked.
+/// Sets the question for the whole process. Null, the initial value: never stop.
 void stop_when(Stop stop) noexcept;
-/// Throws InterruptedError where stop_when()'s answers true.
+/// Throws InterruptedError if the function of stop_when() returns true.
 void throw_if_stopped();
 
 }  // namespace lenslet::reference

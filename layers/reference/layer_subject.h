@@ -24,9 +24,9 @@ struct LayerCase {
   std::function<double(MathMode)> factor;       // allowed deviation over the magnitude behind an output
   double floor = 0;                             // and besides
 
-  /// What an operator for this case is asked for.
+  /// The request for an operator of this case.
   OperatorRequest request(Device device, MathMode math, bool relu = false) const;
-  /// Runs `op`, prepared for `request`, under guard and adds what the judge says of its output to `result`. `shift`: of
+  /// Runs `op`, prepared for `request`, in guarded memory, and adds the verdict on its output to `result`. `shift`: of
   /// input and output from an aligned address, in values.
   void verify(Operator& op, const OperatorRequest& request, Stream& stream, int64_t shift,
               VerifyResult& result) const;

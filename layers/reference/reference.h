@@ -2,7 +2,7 @@
 //
 // Each function derives its output size itself, from its own formula, and also returns the sum of the
 // absolute values of the products behind every output, which is what error bounds are made of. All tensors
-// are row-major NCHW in host memory. Long ones end early where a program says so (interruption.h), by InterruptedError.
+// are row-major NCHW in host memory. A program can end long ones early (interruption.h) by InterruptedError.
 #pragma once
 
 #include <cstdint>

@@ -35,7 +35,7 @@ class Subject {
   virtual std::vector<std::string> backends(DeviceKind kind) const = 0;
   /// Opens that backend's module. Throws UnavailableError with the loader's reason.
   virtual void open(DeviceKind /*kind*/, const std::string& /*backend*/) const {}
-  /// False where that backend does not offer to compute what fused() tells.
+  /// False if that backend cannot fuse the operations of fused().
   virtual bool offered(DeviceKind /*kind*/, const std::string& /*backend*/, MathMode /*math*/) const {
     return true;
   }
@@ -64,13 +64,13 @@ Subjects short_subjects(SubjectOptions options = {});
 /// each is judged once.
 Subjects long_subjects();
 /// One sample each of shapes that take every path of a kernel, for tests that run a subject at many batches and many
-/// times. They ask for layer() alone. `folder` holds the problem lists.
+/// times. They use layer() alone. `folder` holds the problem lists.
 Subjects repeated_subjects(const std::string& folder);
 
 /// Allowed deviation of a sum of `terms` products and one more term, over the sum of their magnitudes.
 double sum_factor(int64_t terms, MathMode math);
 
-/// One way to ask for a whole network at once.
+/// One request for a whole network at once.
 struct FusedSubject {
   std::string variant;   // of FusedModel::variants()
   FusedRequest request;  // device, batch, math mode, input and output

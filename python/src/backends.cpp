@@ -31,7 +31,7 @@ struct LayerBackends {
   std::vector<Backend> backends;
 };
 
-// By doing it: a library that is missing shows when it is opened, not before. `prepare` says what bits are repeated.
+// Prepares the backend, because only opening a library shows that it is missing. `prepare` returns the promise.
 void try_out(Backend& backend, const Support& support, const std::function<Determinism()>& prepare) {
   if (!support) {
     backend.reason = support.reason();

@@ -1,4 +1,4 @@
-// SharedModel: one set of weights for any number of Python threads, answering in the way that each call asks for.
+// SharedModel: one set of weights for any number of Python threads, with the choices of each call.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace lenslet::python {
 
-/// What one call wants otherwise than the model was loaded with.
+/// The choices that one call overrides.
 struct Choices {
   std::optional<std::string> plan, backend, math;
 };

@@ -116,8 +116,7 @@ class CudnnKernel : public ConvKernel {
                   " B workspace, ", how_chosen_, ", cuDNN ", CudnnLibraries::get().rows()[0].version);
   }
 
-  /// What the algorithm can save at most, a window of R x S products each: cuDNN tells neither Winograd's tile nor
-  /// FFT's.
+  /// The most that the algorithm can save, R x S products per output: cuDNN reports neither Winograd's tile nor FFT's.
   double products_saved() const override { return transforms() ? taps_ : 1; }
 
   /// What adds products up is held to less than what transforms tiles.

@@ -52,7 +52,7 @@ inline void describe_tensor(cudnnTensorDescriptor_t descriptor, TensorLayout lay
       cudnnSetTensor4dDescriptor(descriptor, format_of(layout), CUDNN_DATA_FLOAT, n, c, h, w));
 }
 
-/// Everything cuDNN has to know of one problem.
+/// The descriptors of one problem for cuDNN.
 struct Descriptors {
   explicit Descriptors(const Conv2dProblem& problem) {
     describe_tensor(x, problem.layout, problem.n, problem.c, problem.h, problem.w);

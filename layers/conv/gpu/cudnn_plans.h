@@ -198,7 +198,7 @@ inline std::string name_of(const CudnnNode& engine, const CudnnNode& config) {
 }  // namespace cudnn_graph
 
 /// The plans that cuDNN's heuristic recommends, best guess first, with x and y in the problem's layout and filters in
-/// `filter`. None where cuDNN knows none.
+/// `filter`. Empty if cuDNN has none.
 inline std::vector<std::shared_ptr<CudnnPlan>> cudnn_plans(cudnnHandle_t handle, const Conv2dProblem& problem,
                                                            MathMode math, TensorLayout filter,
                                                            bool may_transform) {

@@ -23,7 +23,7 @@ inline int64_t any_blocks(const Conv2dProblem& problem) {
   return ceil_div(pixels, kDirectAnyThreads) * any_filter_tiles(problem);
 }
 
-/// What both kernels are given: the problem, and its filters as they want them.
+/// The arguments of both kernels: the problem, and its filters in their layout.
 class DirectAnyFilters {
  public:
   explicit DirectAnyFilters(const ConvPrepare& request) : k_out_(any_channels_a_thread(request.problem)) {

@@ -30,8 +30,7 @@ __device__ __forceinline__ float max_of_2x2(float floor, const float (&top)[kCol
                       floor);
 }
 
-/// Stores up to `count` neighbouring values; `vector` says that all four exist and the
-/// address is 16-byte aligned.
+/// Stores up to `count` neighbouring values. `vector`: all four exist, and the address is 16-byte aligned.
 __device__ __forceinline__ void store_four(float* target, const float (&out)[4], bool vector, int count) {
   if (vector) {
     *reinterpret_cast<float4*>(target) = make_float4(out[0], out[1], out[2], out[3]);

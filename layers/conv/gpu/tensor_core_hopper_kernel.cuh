@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_wgmma_kern
     for (int tile = static_cast<int>(blockIdx.x); tile < shape.tiles; tile += static_cast<int>(gridDim.x)) {
       first = shape.by_filter_tiles.divide(tile, filter_tile) * Tile::kPixels + group * Tile::kPixelsOfGroup;
       float sums[Tile::kTilesM][Tile::kFilters / 2];
-      // Barriers to tell once the products in flight are done; 0: none.
+      // Barriers to arrive at when the products in flight are done; 0: none.
       uint32_t stage_read = 0, input_read = 0;
       bool add = false;
       for (int slice = 0; slice < shape.slices; ++slice) {

@@ -15,7 +15,7 @@ inline uint32_t tf32_bits(float value) {
   std::memcpy(&bits, &value, sizeof bits);
   if ((bits & 0x7f800000u) != 0x7f800000u) return (bits + 0x1000u) & ~0x1fffu;
   const bool is_nan = (bits & 0x7fffffu) != 0;
-  return is_nan ? bits | 0x400000u : bits;  // a NaN told by its low bits alone would be cut to infinity
+  return is_nan ? bits | 0x400000u : bits;  // a NaN in the low bits alone would be truncated to infinity
 }
 
 inline uint16_t fp16_bits(float value) {

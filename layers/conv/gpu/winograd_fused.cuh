@@ -213,7 +213,7 @@ __global__ void __launch_bounds__(kWinogradFusedThreads, 1)
     next_v += kOperand;
   };
 
-  // The bias of filter warp / 4 + 3 * lane, asked for long before it is needed: see winograd_store_outputs.
+  // The bias of filter warp / 4 + 3 * lane, loaded long before its use: see winograd_store_outputs.
   const int block_filter = filter_block * kWinogradFusedFilters;
   const int shift_filter = block_filter + warp / 4 + lane * kWinogradStoreStep;
   const float shift = lane < kWinogradFusedFilters / kWinogradStoreStep + 1 && shift_filter < shape.k

@@ -1,5 +1,4 @@
-// What the kernels of the implicit-GEMM ladder share: how a problem is told to them, and where an element
-// lies.
+// Shared by the kernels of the implicit-GEMM ladder: the parameters of a problem, and the position of an element.
 //
 // Every rung computes, with groups = 1,
 //   y [K, N*P*Q] = w [K, C*R*S] x im2col(x) [C*R*S, N*P*Q]
@@ -36,7 +35,7 @@ struct RungOperands {
 };
 constexpr int kNowhere = 1 << 30;  // a shift past every image
 
-/// What the kernels know of one output position.
+/// One output position.
 struct RungColumn {
   int n, pixel, h, w;  // image, p*Q + q, upper left corner of its window in the padded input
   __device__ RungColumn(const RungShape& shape, int column) {
