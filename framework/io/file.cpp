@@ -149,16 +149,15 @@ std::vector<uint8_t> read_file(const std::string& path,
   std::vector<uint8_t> bytes(stated + 1);
   size_t filled = 0;
   while (true) {
+    // A signal may have come before the first read, or ended one or a wait.
+    if (reading_stopped()) throw InterruptedError(concat("interrupted while reading ", name));
     if (filled == bytes.size()) bytes.resize(std::max(filled + kReadStep, filled + filled / 2));
     const ssize_t got = ::read(file.get(), bytes.data() + filled, bytes.size() - filled);
     if (got < 0 && would_block(errno)) {
       wait_for(file.get(), POLLIN);
-      errno = EINTR;  // a signal may have ended the wait
-    }
-    if (got < 0 && errno == EINTR) {
-      if (reading_stopped()) throw InterruptedError(concat("interrupted while reading ", name));
       continue;
     }
+    if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw DataError(concat(name, ": cannot be read: ", reason_of(errno)));
     if (got == 0) break;
     filled += static_cast<size_t>(got);
