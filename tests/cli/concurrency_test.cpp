@@ -61,7 +61,9 @@ TEST_P(ConcurrencyTest, ReadersSeeWholeFiles) {
   }
   long reads = 0, broken = 0;
   std::string first_broken;
-  while (writing > 0) {
+  bool ended = false;
+  while (!ended) {
+    ended = writing == 0;  // and the files are read once more
     for (const char* name : GetParam().files) {
       if (!fs::exists(out_ + "/" + name)) continue;
       const std::string bytes = read_text(out_ + "/" + name);
@@ -125,17 +127,21 @@ TEST(Resume, TwoRunsDoNotShareAFile) {
       "convbench run --device cpu --threads 1 --backend direct --cache hot --warmup-ms 0 --resume --json ";
   const std::string short_run = " --min-time-ms 1 --problem ic1ih9oc1kh1";
   ProgramRun first;
+  std::atomic<bool> ended{false}, refused{false};
   std::thread other([&] {
     ProgramOptions options;
-    options.interrupt_after_s = 6;
-    first = run_line(line + file + " --min-time-ms 3600000 --problem ic64ih64oc64kh3", options);
+    options.interrupt_when = [&](const ProgramRun&, pid_t) { return refused.load(); };
+    // Takes minutes.
+    first = run_line(line + file + " --min-time-ms 3600000 --problem mb64ic64ih64oc64kh3", options);
+    ended = true;
   });
-  for (int i = 0; i < 400 && !fs::exists(file + ".lenslet-lock"); ++i)
+  while (!ended && !fs::exists(file + ".lenslet-lock"))
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_TRUE(fs::exists(file + ".lenslet-lock"));
   for (const std::string& name : {file, link}) {
     expect_run(run_line(line + name + short_run), kOutput, "", name + ": another run with --resume");
   }
+  refused = true;
   other.join();
   expect_run(first, kInterrupted);
   EXPECT_FALSE(fs::exists(file + ".lenslet-lock"));

@@ -21,7 +21,8 @@
 
 namespace {
 
-std::atomic<bool> busy{false};
+std::atomic_flag busy = ATOMIC_FLAG_INIT;
+thread_local bool inside = false;
 const char* points = nullptr;  // what is still to be reached; null before the first event
 long seen = 0;                 // events of the kind waited for
 bool started = false;
@@ -58,9 +59,13 @@ bool advance(const char* kind, const char* text, size_t text_bytes) {
 }
 
 void event(const char* kind, const char* text = nullptr, size_t text_bytes = 0) {
-  if (busy.exchange(true)) return;  // another thread, or a call made from here
+  if (inside) return;  // a call made from here
+  inside = true;
+  while (busy.test_and_set()) {  // another thread's event
+  }
   const bool last = advance(kind, text, text_bytes);
-  busy = false;
+  busy.clear();
+  inside = false;
   if (last) send_signal();
 }
 

@@ -114,7 +114,7 @@ TEST(Tune, WithoutALayeredPlanTheFusedOnesAreStillAsked) {
 
 TEST(Tune, AnInterruptLeavesAValidFileAndNoPlan) {
   ProgramOptions options;
-  options.interrupt_after_s = 0.7;
+  options.interrupt_when = after_printing("LeNet-5");
   expect_run(
       lenslet("tune --device cpu --batch-size 64 --warmup-ms 0 --min-time-ms 3600000 --plan layered --json "
               "{dir}/out/cut.json --save-plan {dir}/out/cut_plan.json",

@@ -125,10 +125,10 @@ tell() { printf '%s|\n' "$READLINE_LINE" >>../told; READLINE_LINE=''; }
 bind -x '"\C-t": tell'
 PROMPT_COMMAND='touch ../ready'
 RC
-# wait_for COMMAND…: half a minute at most.
+# wait_for COMMAND…: five minutes at most.
 wait_for() {
   local i
-  for ((i = 0; i < 1500; ++i)); do
+  for ((i = 0; i < 15000; ++i)); do
     "$@" && return
     sleep 0.02
   done

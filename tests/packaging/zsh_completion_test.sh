@@ -53,7 +53,7 @@ export HITS=$PWD/../hits SCRIPTS=$PWD/../scripts
 answer() {
   local text
   integer tries=0
-  while (( tries++ < 3000 )); do
+  while (( tries++ < 30000 )); do
     zpty -r -t shell text
     [[ -e $HITS && "$(<$HITS)" == *END ]] && return 0
     zselect -t 1

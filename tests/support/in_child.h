@@ -12,7 +12,7 @@ namespace lenslet::test {
 
 /// The wait status of a forked child that ends by exit() with what `body` returns. SIGALRM ends one that hangs.
 inline int in_child(const std::function<int()>& body) {
-  constexpr unsigned kDeadlineS = 100;
+  constexpr unsigned kDeadlineS = 600;
   std::fflush(nullptr);
   const pid_t child = ::fork();
   if (child == 0) {

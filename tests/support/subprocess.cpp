@@ -12,6 +12,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <optional>
 #include <stdexcept>
 
 namespace lenslet::test {
@@ -74,6 +75,7 @@ struct Terminal {
   ::dup2(in.read, STDIN_FILENO);
   if (!terminal.empty()) ::dup2(::open(terminal.c_str(), O_RDWR | O_NOCTTY), STDIN_FILENO);
   if (options.inherit_nothing_on_stdin) ::close(STDIN_FILENO);
+  ::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);  // huge pages would add megabytes to max_rss_kib on some systems
   if (options.read_after_s > 0) ::fcntl(out.write, F_SETFL, O_NONBLOCK);
   if (!options.append_output_to.empty()) {
     out.write = ::open(options.append_output_to.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -114,6 +116,13 @@ bool drain(int descriptor, std::string& text) {
 }
 
 }  // namespace
+
+std::function<bool(const ProgramRun&, pid_t)> after_printing(const std::string& text, double seconds) {
+  return [text, seconds, printed = std::optional<Clock::time_point>()](const ProgramRun& run, pid_t) mutable {
+    if (!printed && (run.out + run.err).find(text) != std::string::npos) printed = Clock::now();
+    return printed && seconds_since(*printed) >= seconds;
+  };
+}
 
 ProgramRun run_program(const std::vector<std::string>& command, const ProgramOptions& options) {
   std::vector<std::string> copy = command;
@@ -161,7 +170,7 @@ ProgramRun run_program(const std::vector<std::string>& command, const ProgramOpt
       out.close_read();
     }
     const double elapsed = seconds_since(start);
-    if (options.interrupt_after_s > 0 && elapsed > options.interrupt_after_s && !interrupted) {
+    if (options.interrupt_when && !interrupted && options.interrupt_when(run, child)) {
       ::kill(child, SIGINT);
       interrupted = true;
     }

@@ -1,7 +1,10 @@
 // Runs a program as a user's shell does, and returns everything visible from outside.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -34,9 +37,13 @@ struct ProgramOptions {
   double read_after_s = 0;         // > 0: standard output is a non-blocking pipe, first read after so long
   std::map<int, uint64_t> limits;  // of setrlimit(): RLIMIT_AS, RLIMIT_FSIZE, in bytes
   bool drop_file_rights = false;   // root may then open only what the files' modes let it open
-  double timeout_s = 120;
-  double interrupt_after_s = 0;  // SIGINT then; 0: none
+  double timeout_s = 600;          // for hangs; a busy machine takes minutes for seconds of work
+  /// SIGINT is sent once this returns true, which is called every 20 ms with what the program has printed.
+  std::function<bool(const ProgramRun& so_far, pid_t program)> interrupt_when;
 };
+
+/// An `interrupt_when`: `seconds` after the program has printed `text`.
+std::function<bool(const ProgramRun&, pid_t)> after_printing(const std::string& text, double seconds = 0);
 
 /// `command[0]` is the program's path.
 ProgramRun run_program(const std::vector<std::string>& command, const ProgramOptions& options = {});
