@@ -2,6 +2,8 @@
 // caught by its name, on the CPU and on the GPU (the same source, compiled once for each).
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "apps/convbench/bench/conv_bench.h"
 #include "layers/conv/prepare_services.h"
 #include "tests/convbench/cheating_backend.h"
@@ -115,11 +117,14 @@ std::string problem_of_some_microseconds() {
     const auto y = services.allocate(outputs * sizeof(float));
     LazyConv conv = lazy_conv_of(problem);
     conv.x = x.get(), conv.weights = weights.get(), conv.y = static_cast<float*>(y.get());
-    const double ns = services.time_ns([&] {
-      fill_bytes(conv.y, stream.device(), 0xff, outputs * sizeof(float), stream);  // NaN: nothing stands
-      run_lazy_conv(stream, conv);
-    });
-    if (ns >= kLeastNs) return text;
+    const auto time_ns = [&] {
+      return services.time_ns([&] {
+        fill_bytes(conv.y, stream.device(), 0xff, outputs * sizeof(float), stream);  // NaN: nothing stands
+        run_lazy_conv(stream, conv);
+      });
+    };
+    // A busy machine lengthens some runs.
+    if (std::min({time_ns(), time_ns(), time_ns()}) >= kLeastNs) return text;
   }
 }
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
@@ -152,8 +154,10 @@ TEST(Compare, TakesTimeInProportionToRowsThatShareAKey) {
     return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   };
   seconds(100);
-  const double few = seconds(1000), many = seconds(8000);
-  EXPECT_LT(many / few, 20) << "8 times the rows; with the square of them it would be 64 times";
+  constexpr double kMost = 20;
+  double ratio = INFINITY;  // the least of ten: others on the same core lengthen some runs
+  for (int i = 0; i < 10 && ratio >= kMost; ++i) ratio = std::min(ratio, seconds(8000) / seconds(1000));
+  EXPECT_LT(ratio, kMost) << "8 times the rows; with the square of them it would be 64 times";
 }
 
 TEST(Compare, SaysWhatElseDiffers) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -64,8 +65,9 @@ Bytes exif(int orientation, bool little_endian);
 Bytes bmp(int32_t width, int32_t height, int bits, const Bytes& palette, const Bytes& rows,
           uint32_t compression = 0);
 
-/// Milliseconds of this process's own time on the CPU, which other programs do not stretch.
-double cpu_ms();
+/// Milliseconds of this process's own time on the CPU that `call` takes. The least of five, because other programs on
+/// the same core lengthen some.
+double least_cpu_ms(const std::function<void()>& call);
 
 Image make_image(int width, int height, int channels, const Bytes& pixels);
 

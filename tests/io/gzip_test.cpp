@@ -45,10 +45,11 @@ TEST(Gzip, DecompressesNoMoreThanIsNeeded) {
       },
       "of 20 bytes");
   const Bytes bomb = gzip(Bytes(100'000'000, 0), 1);
-  const double start = cpu_ms();
-  EXPECT_EQ(gunzip(bomb, "file", 16, [](const uint8_t*, size_t) { return GzipSize(100'000'000, 50); }),
-            Bytes(50));
-  EXPECT_LT(cpu_ms() - start, 100);
+  const double time = least_cpu_ms([&] {
+    EXPECT_EQ(gunzip(bomb, "file", 16, [](const uint8_t*, size_t) { return GzipSize(100'000'000, 50); }),
+              Bytes(50));
+  });
+  EXPECT_LT(time, 100);
 }
 
 TEST(Gzip, RefusesSizesBeyondAllBounds) {
@@ -71,9 +72,10 @@ TEST(Gzip, RefusesWhatFollows) {
 // 100 MB in 100 KB, of which a stated kilobyte is taken.
 TEST(Gzip, StopsABombAtTheStatedSize) {
   const Bytes bomb = gzip(Bytes(100'000'000, 0), 1);
-  const double start = cpu_ms();
-  expect_error<DataError>([&] { gunzip(bomb, "file", 16, always(1024)); }, "hold more than the 1024 bytes");
-  EXPECT_LT(cpu_ms() - start, 100);
+  const double time = least_cpu_ms([&] {
+    expect_error<DataError>([&] { gunzip(bomb, "file", 16, always(1024)); }, "hold more than the 1024 bytes");
+  });
+  EXPECT_LT(time, 100);
 }
 
 }  // namespace

@@ -102,12 +102,10 @@ TEST(Image, RefusesBombsByTheirHeader) {
               jpeg_bomb.begin() + static_cast<std::ptrdiff_t>(i) + 9, 0xff);
     break;
   }
-  const double start = cpu_ms();
   for (const Bytes& bomb : {png(spec, Bytes(1000, 0)), jpeg_bomb, bmp(60'000, 60'000, 24, {}, Bytes(100, 0)),
                             bytes_of("P5 4294967295 1 255\n"), bytes_of("P6 60000 60000 255\n"),
                             bytes_of("P4 1073741824 1073741824\n")})
-    EXPECT_THROW(decode_image(bomb, "picture"), DataError);
-  EXPECT_LT(cpu_ms() - start, 100);
+    EXPECT_LT(least_cpu_ms([&] { EXPECT_THROW(decode_image(bomb, "picture"), DataError); }), 100);
 }
 
 TEST(Pnm, ReadsAllSixKinds) {

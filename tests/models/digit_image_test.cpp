@@ -382,14 +382,9 @@ TEST(DigitImage, LeavesPicturesLikeMnistUntouched) {
 
 TEST(DigitImage, IsQuickEnoughForOnePicture) {
   const Image image = paint(kTwo, black_on_white);
-  double best = 1e9;
-  for (int i = 0; i < 5; ++i) {
-    const double start = cpu_ms();
-    prepare_digit(image);
-    best = std::min(best, cpu_ms() - start);
-  }
-  RecordProperty("milliseconds", std::to_string(best));
-  EXPECT_LT(best, 100) << "a few milliseconds are usual; sanitizers take longer";
+  const double time = least_cpu_ms([&] { prepare_digit(image); });
+  RecordProperty("milliseconds", std::to_string(time));
+  EXPECT_LT(time, 100) << "a few milliseconds are usual; sanitizers take longer";
 }
 
 // What was measured on 20,000 images, as a demand: the steps leave MNIST's own geometry as it is.

@@ -16,7 +16,7 @@ if(LENSLET_BUILD_APPS)
       set(largest_mb 45)
     endif()
     add_test(NAME size_and_start COMMAND "${LENSLET_BASH}" "${CMAKE_CURRENT_LIST_DIR}/size_and_start_test.sh" ${programs}
-             "$<TARGET_FILE:lenslet_shared>" ${largest_mb} "${PROJECT_SOURCE_DIR}/samples/digit_3_a.png")
+             "$<TARGET_FILE:lenslet_shared>" ${largest_mb} "${PROJECT_SOURCE_DIR}/samples/digit_3_a.png" "${CMAKE_COMMAND}")
   endif()
   # Sanitized programs are not packaged.
   if(LENSLET_INSTALL AND NOT LENSLET_SANITIZE)
