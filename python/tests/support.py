@@ -23,6 +23,6 @@ def softmax(logits):
 def run_script(text, *arguments):
     """Runs Python code in a process of its own and returns what it printed; fails with its words where it fails."""
     command = [sys.executable, "-W", "ignore", "-c", text, *arguments]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout

@@ -15,15 +15,17 @@ from support import run_script
 
 def test_the_interpreter_runs_on_while_a_model_computes(images):
     model = lenslet.Model.built_in(device="cpu")
-    many = np.broadcast_to(images[0], (400_000, 28, 28))
-    worker = threading.Thread(target=model.predict, args=(many,))
-    turns = 0
-    worker.start()
-    while worker.is_alive():
-        time.sleep(0.001)
-        turns += 1
-    # With the interpreter's lock held the loop would turn once or twice; the work takes half a second or more.
-    assert turns > 50
+    # With the interpreter's lock held the loop would turn once or twice, however long the work takes.
+    for count in (400_000, 4_000_000, 40_000_000):
+        worker = threading.Thread(target=model.predict, args=(np.broadcast_to(images[0], (count, 28, 28)),))
+        turns = 0
+        worker.start()
+        while worker.is_alive():
+            time.sleep(0.001)
+            turns += 1
+        if turns > 20:
+            return
+    pytest.fail(f"{turns} turns while the model computed")
 
 
 def test_threads_share_a_model(device, images):
@@ -93,26 +95,34 @@ def interruptible():
     signal.signal(signal.SIGINT, before)
 
 
+def interrupted_share(call, whole_s):
+    """What share of its time `call` takes where SIGINT comes after a hundredth of that."""
+    timer = threading.Timer(whole_s / 100, os.kill, (os.getpid(), signal.SIGINT))
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        timer.start()
+        call()
+        timer.join()
+        time.sleep(60)  # the call ended first
+    return (time.monotonic() - began) / whole_s
+
+
 def test_ctrl_c_ends_a_long_call(images, interruptible):
     model = lenslet.Model.built_in(device="cpu")
-    many = np.broadcast_to(images[0], (20_000_000, 28, 28))
-    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-    began = time.monotonic()
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        model.predict(many)
-    assert time.monotonic() - began < 8  # all of it would take half a minute
+    many = np.broadcast_to(images[0], (4_000_000, 28, 28))
+    for _ in range(2):  # the first also prepares
+        began = time.monotonic()
+        model.predict(many[:200_000])
+    whole_s = 20 * (time.monotonic() - began)
+    # A busy machine may hold one call up.
+    assert any(interrupted_share(lambda: model.predict(many), whole_s) < 0.5 for _ in range(5))
     assert len(model.predict(images).labels) == len(images)
 
 
 def test_ctrl_c_ends_a_profile(images, interruptible):
     model = lenslet.Model.built_in(device="cpu")
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-    began = time.monotonic()
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        model.profile(4096, min_time_ms=60_000)
-    assert time.monotonic() - began < 20
+    # So many passes take at least a minute, or the most that a profile takes.
+    assert any(interrupted_share(lambda: model.profile(16_384, min_time_ms=60_000), 60) < 0.5 for _ in range(5))
     assert len(model.predict(images).labels) == len(images)
 
 
@@ -203,19 +213,21 @@ def answer(number, frame):
 
 threads = lenslet.num_threads()
 signal.signal(signal.SIGALRM, answer)
-for call in {calls}:
-    found.clear()
-    signal.setitimer(signal.ITIMER_REAL, 0.1)
-    call()
-    assert len(found) in (2, 3), found
-    assert found[:2] == [expected, expected]
-    print(len(found))
+for call, answers in {calls}:
+    for _ in range(20):  # until the signal comes while the call computes, and not before or after it
+        found.clear()
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        while not found:
+            call()
+        assert found[:2] == [expected, expected]
+        if len(found) == answers:
+            break
+    assert len(found) == answers, found
 """
 
 
 def test_a_signal_handler_may_call_the_model_that_computes():
-    many = "np.broadcast_to(image[0], (2_000_000, 28, 28))"
-    script = HANDLER.replace("{calls}", f"(lambda: model.predict({many}), lambda: model.logits({many}))")
-    assert run_script(script).split() == ["2", "2"]
+    many = "np.broadcast_to(image[0], (400_000, 28, 28))"
+    run_script(HANDLER.replace("{calls}", f"((lambda: model.predict({many}), 2), (lambda: model.logits({many}), 2))"))
     # A profile goes on with the number of threads that it began with.
-    assert run_script(HANDLER.replace("{calls}", "(lambda: model.profile(1024, min_time_ms=1000),)")).split() == ["3"]
+    run_script(HANDLER.replace("{calls}", "((lambda: model.profile(1024, min_time_ms=1000), 3),)"))
