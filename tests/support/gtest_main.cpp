@@ -1,14 +1,27 @@
 // main() of every test program. GoogleTest calls a program whose tests were all skipped, or that holds none,
 // a success; here the first is told to ctest as skipped (exit 77) and the second is a failure, so that
-// nothing passes unrun.
+// nothing passes unrun. Each run has a testing::TempDir() of its own, so that no two share a file.
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
 
 int main(int argc, char** argv) {
   constexpr int kSkipped = 77;  // SKIP_RETURN_CODE in tests/CMakeLists.txt
   ::testing::InitGoogleTest(&argc, argv);
+  std::string folder = (std::filesystem::temp_directory_path() / "lenslet-test-XXXXXX").string();
+  if (::mkdtemp(folder.data()) == nullptr) {
+    std::fprintf(stderr, "%s cannot be made: %s\n", folder.c_str(), std::strerror(errno));
+    return 1;
+  }
+  ::setenv("TEST_TMPDIR", (folder + "/").c_str(), 1);
   const int status = RUN_ALL_TESTS();
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
   if (status != 0 || ::testing::GTEST_FLAG(list_tests)) return status;
   const ::testing::UnitTest& unit = *::testing::UnitTest::GetInstance();
   if (unit.successful_test_count() > 0) return 0;
