@@ -16,6 +16,7 @@
 namespace lenslet {
 
 /// Names a member of a command's options, of a nested struct too: LENSLET_MEMBER(measure.cold).
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a name of a member takes none
 #define LENSLET_MEMBER(member) \
   [](auto& options) -> auto& { return options.member; }
 
