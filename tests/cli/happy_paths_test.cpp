@@ -378,11 +378,10 @@ TEST(Profile, RowsAddUpAndFilesAreValid) {
 TEST(Profile, LayersExplainThePass) {
   double share = 0;
   for (int i = 0; i < 10 && std::abs(share - 1) > 0.5; ++i) {
-    ASSERT_EQ(
+    expect_run(
         lenslet("profile --device cpu --plan layered --batch-size 16 --min-time-ms 20 --warmup-ms 5 --cache "
-                "hot --json {dir}/out/sums.json")
-            .exit_code,
-        0);
+                "hot --json {dir}/out/sums.json"),
+        kOk);
     const json sums = read_json("{dir}/out/sums.json").at("sums_ns");
     share = (sums.at("layers").get<double>() - sums.at("events").get<double>()) /
             sums.at("unprofiled").get<double>();
