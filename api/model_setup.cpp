@@ -41,12 +41,6 @@ DeviceChoice device_for(const SetupOptions& options, const std::optional<Plan>& 
   return choose_device(options.device);
 }
 
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 }  // namespace
 
 Safetensors load_lenet5_weights(const std::string& path) {
@@ -60,7 +54,7 @@ void check_variant(const std::string& name, const Graph& graph, DeviceKind kind,
   };
   const std::vector<std::string> names = variants(kind), others = variants(other_kind(kind));
   if (std::find(names.begin(), names.end(), name) != names.end()) return;
-  const std::string known = joined(names);
+  const std::string known = comma_list(names);
   if (std::find(others.begin(), others.end(), name) != others.end())
     throw only_on_other_device(concat("variant '", name, "' of the fused plan"), kind, known);
   const bool by_layer = name.find_first_of("=,") != std::string::npos;
@@ -69,8 +63,7 @@ void check_variant(const std::string& name, const Graph& graph, DeviceKind kind,
                                             "backend names one variant, found '")
                                    : "no variant of the fused plan is called '",
                           printable_excerpt(name), by_layer ? "'; " : concat("' on ", to_string(kind), "; "),
-                          near.empty() ? "" : concat("did you mean '", near, "'? "),
-                          "there are: ", known.empty() ? "none" : known));
+                          near.empty() ? "" : concat("did you mean '", near, "'? "), "there are: ", known));
 }
 
 ModelSetup::ModelSetup(const SetupOptions& options)
@@ -97,7 +90,7 @@ ModelSetup::ModelSetup(const SetupOptions& options, std::string weights_origin,
     return;
   }
   if (!options.backend.empty()) backends_ = BackendSpec::parse(options.backend);
-  backends_.check(*graph_, device_.kind);
+  (void)backends_.resolve(*graph_, device_.kind);  // an invalid name is refused before anything is built
 }
 
 std::string ModelSetup::device_name() const {

@@ -10,21 +10,9 @@ namespace lenslet {
 
 namespace {
 
-bool knows(const Graph::Node& node, DeviceKind kind, const std::string& backend) {
-  if (!node.layer) return false;
-  const std::vector<std::string> names = node.layer->backends(kind);
-  return std::find(names.begin(), names.end(), backend) != names.end();
-}
-
-std::string join(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 std::string with_hint(const std::string& text, const std::vector<std::string>& candidates) {
   const std::string near = nearest_match(text, candidates);
-  return (near.empty() ? "" : "did you mean '" + near + "'? ") + "there are: " + join(candidates);
+  return (near.empty() ? "" : "did you mean '" + near + "'? ") + "there are: " + comma_list(candidates);
 }
 
 std::vector<std::string> all_backends(const Graph& graph, DeviceKind kind) {
@@ -37,9 +25,6 @@ std::vector<std::string> all_backends(const Graph& graph, DeviceKind kind) {
   }
   return names;
 }
-
-// A bare name or `*` applies only to layers with several backends, not to pooling or ReLU.
-bool chooses(const Graph::Node& node) { return node.layer && node.layer->uses_math(); }
 
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -108,13 +93,7 @@ BackendSpec BackendSpec::parse(std::string_view text) {
   return spec;
 }
 
-std::string BackendSpec::backend_for(const Graph::Node& node, DeviceKind kind) const {
-  const auto found = by_layer_.find(node.name);
-  if (found != by_layer_.end()) return found->second;
-  return chooses(node) && knows(node, kind, rest_) ? rest_ : "auto";
-}
-
-void BackendSpec::check(const Graph& graph, DeviceKind kind) const {
+std::vector<const BackendEntry*> BackendSpec::resolve(const Graph& graph, DeviceKind kind) const {
   std::vector<std::string> layers;
   for (const Graph::Node& node : graph.nodes()) {
     if (node.layer) layers.push_back(node.name);
@@ -125,23 +104,31 @@ void BackendSpec::check(const Graph& graph, DeviceKind kind) const {
                               with_hint(layer, layers)));
     }
     const Graph::Node& node = graph.node(layer);
-    if (backend == "auto" || knows(node, kind, backend)) continue;
-    if (knows(node, other_kind(kind), backend)) {
+    if (backend == "auto" || node.layer->find_backend(backend, kind)) continue;
+    if (node.layer->find_backend(backend, other_kind(kind))) {
       throw only_on_other_device(concat("backend '", printable_excerpt(backend), "' of layer ", layer), kind,
-                                 join(node.layer->backends(kind)));
+                                 comma_list(node.layer->backends(kind)));
     }
     throw UsageError(concat("no backend '", printable_excerpt(backend), "' for layer ", layer, " on ",
                             to_string(kind), "; ", with_hint(backend, node.layer->backends(kind))));
   }
-  if (rest_ == "auto") return;
   const std::vector<std::string> names = all_backends(graph, kind);
-  if (std::find(names.begin(), names.end(), rest_) == names.end()) {
+  if (rest_ != "auto" && std::find(names.begin(), names.end(), rest_) == names.end()) {
     const std::vector<std::string> others = all_backends(graph, other_kind(kind));
     if (std::find(others.begin(), others.end(), rest_) != others.end())
-      throw only_on_other_device(concat("backend '", printable_excerpt(rest_), "'"), kind, join(names));
+      throw only_on_other_device(concat("backend '", printable_excerpt(rest_), "'"), kind, comma_list(names));
     throw UsageError(concat("no backend '", printable_excerpt(rest_), "' for any layer of ", graph.name(),
                             " on ", to_string(kind), "; ", with_hint(rest_, names)));
   }
+  std::vector<const BackendEntry*> requested;
+  for (const Graph::Node& node : graph.nodes()) {
+    const auto found = by_layer_.find(node.name);
+    // A bare name or `*` applies only to layers that choose among backends.
+    const bool named = node.layer && (found != by_layer_.end() || node.layer->uses_math());
+    const std::string& name = found != by_layer_.end() ? found->second : rest_;
+    requested.push_back(named ? node.layer->find_backend(name, kind) : nullptr);
+  }
+  return requested;
 }
 
 }  // namespace lenslet

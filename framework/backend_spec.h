@@ -1,9 +1,10 @@
-// BackendSpec: the backend requested for each layer, as text.
+// BackendSpec: the backend requested for each layer, as text, and resolved against a graph.
 #pragma once
 
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "framework/graph.h"
 
@@ -18,11 +19,10 @@ class BackendSpec {
   static BackendSpec parse(std::string_view text);
   /// Sets the backend of one layer, without checks.
   void set(const std::string& layer, const std::string& backend) { by_layer_[layer] = backend; }
-  /// The requested backend of that node; "auto" if none is requested.
-  std::string backend_for(const Graph::Node& node, DeviceKind kind) const;
-  /// Throws UsageError for a layer that the graph does not have, or a backend that the layer does not have (with the
-  /// nearest match); UnavailableError for a backend that exists only for the other kind of device.
-  void check(const Graph& graph, DeviceKind kind) const;
+  /// The requested backend of each node, in the order of Graph::nodes(); null where none is requested. Throws
+  /// UsageError for a layer that the graph does not have, or a backend that the layer does not have (with the nearest
+  /// match); UnavailableError for a backend that exists only for the other kind of device.
+  std::vector<const BackendEntry*> resolve(const Graph& graph, DeviceKind kind) const;
 
  private:
   std::string rest_ = "auto";  // of `*=` or a bare name

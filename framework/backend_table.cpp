@@ -5,16 +5,6 @@
 #include "framework/text.h"
 
 namespace lenslet {
-namespace {
-
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
-}  // namespace
-
 void* BackendEntry::open_getter() const {
   if (kind_ == Kind::kNotBuilt)
     throw UnavailableError(concat("backend ", name_, " is not in this build: ", text_));
@@ -27,10 +17,10 @@ void throw_no_backend(const char* kind, DeviceKind device, const std::string& na
   const std::vector<std::string>& here = device == DeviceKind::kCpu ? cpu : cuda;
   for (const std::string& other : device == DeviceKind::kCpu ? cuda : cpu) {
     if (other == name)
-      throw only_on_other_device(concat(kind, " backend '", name, "'"), device, joined(here));
+      throw only_on_other_device(concat(kind, " backend '", name, "'"), device, comma_list(here));
   }
   throw UsageError(concat("no ", kind, " backend '", printable_excerpt(name), "' for ", to_string(device),
-                          "; there are: ", joined(here)));
+                          "; there are: ", comma_list(here)));
 }
 
 }  // namespace lenslet

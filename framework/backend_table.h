@@ -23,12 +23,15 @@ class BackendEntry {
   /// `text` is the module's name, or the reason why the backend was not built.
   BackendEntry(DeviceKind device, const char* name, Kind kind, const char* text)
       : device_(device), name_(name), kind_(kind), text_(text) {}
+  virtual ~BackendEntry() = default;
   /// The kind of device that it computes on.
   DeviceKind device() const noexcept { return device_; }
   /// File name and backend name: "winograd".
   const std::string& name() const noexcept { return name_; }
   /// Where its code is.
   Kind kind() const noexcept { return kind_; }
+  /// Yes, or no with the reason why its code is unavailable; opens its module if necessary.
+  virtual Support available() const { return Support::yes(); }
 
  protected:
   /// The getter that the module exports. Throws UnavailableError with the reason, also for a backend without code.
@@ -56,8 +59,7 @@ class BackendEntryOf : public BackendEntry {
   const Backend& open() const {
     return getter_ ? getter_() : *reinterpret_cast<const Backend* (*)()>(open_getter())();
   }
-  /// Yes, or no with the reason why its code is unavailable.
-  Support available() const {
+  Support available() const override {
     try {
       open();
       return Support::yes();
@@ -95,6 +97,12 @@ class BackendTable {
   /// The rows for that kind of device, in rank order.
   const std::vector<Row>& rows(DeviceKind device) const noexcept {
     return device == DeviceKind::kCpu ? cpu_ : cuda_;
+  }
+  /// The same, for Layer::backend_entries().
+  std::vector<const BackendEntry*> entries(DeviceKind device) const {
+    std::vector<const BackendEntry*> entries;
+    for (const Row& row : rows(device)) entries.push_back(&row);
+    return entries;
   }
   /// Their names.
   std::vector<std::string> names(DeviceKind device) const {

@@ -58,13 +58,9 @@ void check_plan_fits(const Plan& plan, const Graph& graph, Device device) {
     const Graph::Node& producer = graph.nodes()[static_cast<size_t>(node.inputs[0])];
     const PlanLayer* before = plan.find(producer.name);
     const std::string& into = before && before->backend == "fused" ? before->fused_into : producer.name;
-    if (!(node.layer->is_relu() || node.layer->max_pool_window()) || !producer.layer ||
-        layer->fused_into != into) {
-      throw wrong(
-          concat("the plan fuses ", node.name, " into '", layer->fused_into,
-                 "'; only a ReLU or a max pooling can be fused, and only into the layer that computes "
-                 "its input, here ",
-                 into));
+    if (!producer.layer || layer->fused_into != into) {
+      throw wrong(concat("the plan fuses ", node.name, " into '", layer->fused_into,
+                         "'; a layer can only be fused into the one that computes its input, here ", into));
     }
   }
   for (const PlanLayer& layer : plan.layers) {
@@ -149,7 +145,7 @@ void Executable::build(const BuildOptions& options) {
   if (options.plan) {
     check_plan_fits(*options.plan, graph_, device_);
   } else {
-    options.backends.check(graph_, device_.kind);
+    requested_ = options.backends.resolve(graph_, device_.kind);
   }
   const bool fused = (options.plan ? options.plan->execution : options.execution) == Plan::kFused;
   if (!fused) shapes_ = graph_.infer_shapes(batch_);  // a fused plan has nothing between its ends
@@ -204,7 +200,7 @@ void Executable::prepare_steps(const std::vector<OperatorRequest>& requests, siz
   for (size_t i = 0; i < steps_.size(); ++i) {
     Step& step = steps_[i];
     const double start = host_now_ns();
-    step.op = graph_.nodes()[step.node].layer->prepare(step.backend, requests[i], stream_);
+    step.op = graph_.nodes()[step.node].layer->prepare(*step.entry, requests[i], stream_);
     step.prepare_ns = host_now_ns() - start;
     finish_step(step, workspace_limit);
   }

@@ -1,7 +1,7 @@
 // Executable: a graph built for one device, one batch size and one choice of backends; it can run many times.
 //
-// Building infers shapes, chooses a backend for each layer, fuses ReLU and max pooling into their producer if the
-// backend offers it, places activation buffers by lifetime, allocates one workspace and prepares the weights. run()
+// Building infers shapes, chooses a backend for each layer, fuses layers into their producer if its backend offers
+// it, places activation buffers by lifetime, allocates one workspace and prepares the weights. run()
 // then only enqueues.
 #pragma once
 
@@ -34,7 +34,7 @@ struct BuildOptions {
   /// Input and output are in page-locked host memory that the device reads and writes over the bus, without copies. For
   /// small batches. Refused on the CPU.
   bool mapped_io = false;
-  bool fuse = true;  // fuse ReLU and max pooling into their producer, except layers named in `backends`
+  bool fuse = true;  // fuse layers into their producer where it offers that, except those named in `backends`
   bool keep_activations = false;  // every node has its own buffer, for activation()
   bool cuda_graph = false;        // capture once, replay with one launch (CUDA only)
   /// Runs on this stream of the device instead of its own, so that candidates can take turns on it. Borrowed: it must
@@ -62,6 +62,7 @@ class Executable {
     std::string backend_range;            // NVTX range inside it: "conv.winograd"
     std::vector<ConstTensorView> inputs;  // what it reads
     TensorView output;                    // what it writes
+    const BackendEntry* entry = nullptr;  // the backend; null for the whole network
     std::unique_ptr<Operator> op;         // what computes it
   };
 
@@ -136,8 +137,8 @@ class Executable {
   void capture();
   void enqueue_step(size_t index, Tracer* tracer);
   void run_step_and_wait(size_t index, Tracer* tracer);
-  std::string choose_backend(const Graph::Node& node, OperatorRequest& request,
-                             const BuildOptions& options) const;
+  const BackendEntry& choose_backend(size_t node, OperatorRequest& request,
+                                     const BuildOptions& options) const;
 
   const Graph& graph_;
   Device device_;
@@ -150,7 +151,9 @@ class Executable {
   TensorView input_;
   TensorView output_;
   std::vector<Shape> shapes_;  // of each node's output; empty for a fused plan
-  std::vector<int> step_of_;   // the step that computes each node; -1 for the input
+  std::vector<const BackendEntry*>
+      requested_;             // by node, from BuildOptions::backends; empty if a plan is replayed
+  std::vector<int> step_of_;  // the step that computes each node; -1 for the input
   std::vector<int>
       buffer_of_;  // the node whose buffer holds each node's output; for a producer, the last node fused into it
   std::vector<TensorView> node_outputs_;  // by node; data is null for a node fused away

@@ -10,6 +10,8 @@ namespace lenslet {
 
 namespace {
 
+constexpr const char* kFirst = "the first that serves";
+
 // "conv" of "conv2d", as ranges name it.
 std::string short_type(std::string_view type) {
   const size_t end = type.size() >= 2 && type.substr(type.size() - 2) == "2d" ? type.size() - 2 : type.size();
@@ -17,79 +19,81 @@ std::string short_type(std::string_view type) {
 }
 
 // Which backend computes a step, why, and why `auto` passed over those ranked before it.
-void trace_step(const Executable::Step& step, const Graph::Node& node, const OperatorRequest& request,
-                const BuildOptions& options) {
+void trace_step(const Executable::Step& step, const Layer& layer, const OperatorRequest& request,
+                const char* why) {
   if (!traces_choices()) return;
   std::string nodes = step.name;
   for (const std::string& fused : step.fused) nodes += "+" + fused;
-  const bool planned = options.plan != nullptr;
-  const bool asked = !planned && options.backends.backend_for(node, request.device.kind) != "auto";
-  for (const std::string& name : node.layer->backends(request.device.kind)) {
-    if (planned || asked || name == step.backend) break;
-    print_choice("backend",
-                 concat(nodes, ": not ", name, ": ", node.layer->supports(name, request).reason()));
+  for (const BackendEntry* entry : layer.backend_entries(request.device.kind)) {
+    if (why != kFirst || entry == step.entry) break;
+    const Support support = layer.supports(*entry, request);
+    print_choice("backend", concat(nodes, ": not ", entry->name(), ": ",
+                                   support ? "another suits this request better" : support.reason()));
   }
-  print_choice("backend", concat(nodes, ": ", step.backend, ", ", to_string(step.math), ", ",
-                                 planned ? "as planned"
-                                 : asked ? "asked for"
-                                         : "the first that serves"));
+  print_choice("backend", concat(nodes, ": ", step.backend, ", ", to_string(step.math), ", ", why));
 }
 
 }  // namespace
 
-std::string Executable::choose_backend(const Graph::Node& node, OperatorRequest& request,
-                                       const BuildOptions& options) const {
-  const Layer& layer = *node.layer;
-  std::string asked = options.backends.backend_for(node, device_.kind);
-  if (options.plan) {
-    const PlanLayer& planned = *options.plan->find(node.name);
-    asked = planned.backend;
-    request.math = planned.math;
-    request.choice = planned.choice;
-  } else {
-    request.math = layer.uses_math() ? options.math : MathMode::kFp32;
-  }
-  if (asked != "auto") {
-    const Support support = layer.supports(asked, request);
-    if (support) return asked;
+const BackendEntry& Executable::choose_backend(size_t node, OperatorRequest& request,
+                                               const BuildOptions& options) const {
+  const std::string& name = graph_.nodes()[node].name;
+  const Layer& layer = *graph_.nodes()[node].layer;
+  const auto cannot = [&name](const std::string& backend, const Support& support) {
     const std::string message =
-        concat("layer ", node.name, ": backend ", asked, " cannot serve: ", support.reason());
+        concat("layer ", name, ": backend ", backend, " cannot serve: ", support.reason());
     if (support.code() == ExitCode::kMemory) throw MemoryError(message);
     throw UnavailableError(message);
+  };
+  const BackendEntry* asked = nullptr;
+  if (options.plan) {
+    const PlanLayer& planned = *options.plan->find(name);
+    request.math = planned.math;
+    request.choice = planned.choice;
+    asked = layer.find_backend(planned.backend, device_.kind);
+    if (!asked) cannot(planned.backend, layer.supports(planned.backend, request));
+  } else {
+    request.math = layer.uses_math() ? options.math : MathMode::kFp32;
+    asked = requested_[node];
   }
-  std::string backend = layer.preferred(request);
-  if (!backend.empty()) return backend;
+  if (asked) {
+    if (const Support support = layer.supports(*asked, request); !support) cannot(asked->name(), support);
+    return *asked;
+  }
+  if (const BackendEntry* preferred = layer.preferred_entry(request)) return *preferred;
   std::string reasons;
-  for (const std::string& name : layer.backends(device_.kind)) {
-    reasons += concat(reasons.empty() ? "" : "; ", name, ": ", layer.supports(name, request).reason());
+  for (const BackendEntry* entry : layer.backend_entries(device_.kind)) {
+    reasons +=
+        concat(reasons.empty() ? "" : "; ", entry->name(), ": ", layer.supports(*entry, request).reason());
   }
-  throw UnavailableError(concat("layer ", node.name, ": no backend supports ", to_string(request.math),
-                                " on ", device_.to_string(), ": ", reasons));
+  throw UnavailableError(concat("layer ", name, ": no backend supports ", to_string(request.math), " on ",
+                                device_.to_string(), ": ", reasons));
 }
 
-// Fuses the only reader of a node's output into its step: a ReLU, a max pooling, or both, if the plan or the options
+// Fuses the only reader of a node's output into its step, and the only reader of that one, if the plan or the options
 // request it and the backend supports it.
 void Executable::fuse_readers(Step& step, OperatorRequest& request, const BuildOptions& options) {
   const std::vector<Graph::Node>& nodes = graph_.nodes();
+  const Layer& layer = *nodes[step.node].layer;
   size_t last = step.node;
   for (;;) {
     const std::vector<int> readers = graph_.consumers(static_cast<int>(last));
     if (readers.size() != 1) break;
     const auto reader = static_cast<size_t>(readers[0]);
     const Graph::Node& next = nodes[reader];
-    const Layer& layer = *nodes[step.node].layer;
-    const Pool2dWindow* const window = next.layer->max_pool_window();
-    const bool wanted = options.plan
-                            ? options.plan->find(next.name)->backend == "fused"
-                            : options.fuse && options.backends.backend_for(next, device_.kind) == "auto" &&
-                                  (!window || layer.suits_max_pool(step.backend, request, *window));
+    const bool wanted = options.plan ? options.plan->find(next.name)->backend == "fused"
+                                     : options.fuse && !requested_[reader];
     if (!wanted) break;
-    if (const Support fused = fuse(layer, step.backend, *next.layer, request); !fused) {
+    OperatorRequest longer = request;
+    if (const Support fused = fuse(layer, *step.entry, *next.layer, longer); !fused) {
       if (!options.plan) break;
       throw DataError(concat(options.plan->origin, ": the plan fuses ", next.name, " into ", step.name,
                              ", which is unsupported: ", fused.reason()));
     }
-    if (window) {
+    if (!options.plan && !layer.suits(*step.entry, longer)) break;
+    request = std::move(longer);
+    // What keeps the shape is free: the step stores the same values once.
+    if (shapes_[reader] != shapes_[last]) {
       step.work.flops += next.layer->work({shapes_[last]}).flops;
       step.work.bytes +=
           static_cast<double>(shapes_[reader].bytes()) - static_cast<double>(shapes_[last].bytes());
@@ -131,7 +135,8 @@ std::vector<OperatorRequest> Executable::choose_steps(const BuildOptions& option
     step.node = i;
     step.name = nodes[i].name;
     step.type = layer.type();
-    step.backend = choose_backend(nodes[i], request, options);
+    step.entry = &choose_backend(i, request, options);
+    step.backend = step.entry->name();
     step.math = request.math;
     step.uses_math = layer.uses_math();
     step.work = layer.work(request.inputs);
@@ -141,8 +146,8 @@ std::vector<OperatorRequest> Executable::choose_steps(const BuildOptions& option
     plan_.layers.push_back({step.name, step.type, step.backend, step.math, "", ""});
 
     fuse_readers(step, request, options);
-    trace_step(step, nodes[i], request, options);
-    step.determinism = layer.determinism(step.backend, request);
+    trace_step(step, layer, request, options.plan ? "as planned" : requested_[i] ? "asked for" : kFirst);
+    step.determinism = layer.determinism(*step.entry, request);
     requests.push_back(std::move(request));
     steps_.push_back(std::move(step));
   }

@@ -1,21 +1,21 @@
 // Layer and Operator: a computation, and one prepared way to execute it.
 //
 // A Layer is a description with its weights. It infers shapes, lists its backends and returns the reason why one does
-// not support a request. An Operator is that layer prepared with one backend for fixed shapes on one device. Its run()
-// enqueues work and neither allocates nor synchronises.
+// not support a request. A request may hold the layers behind it: the backend then computes them before it stores. An
+// Operator is that layer prepared with one backend for fixed shapes on one device. Its run() enqueues work and neither
+// allocates nor synchronises.
 #pragma once
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "framework/backend_table.h"
 #include "framework/determinism.h"
 #include "framework/error.h"
 #include "framework/math_mode.h"
-#include "framework/pool_window.h"
 #include "framework/shape.h"
 #include "framework/stream.h"
 #include "framework/tensor.h"
@@ -36,17 +36,18 @@ struct Work {
   double bytes = 0;  // inputs + weights + outputs, each once
 };
 
+class Layer;
+
 /// The request that an operator is prepared for.
 struct OperatorRequest {
   Device device;                      // the device that runs it
   std::vector<Shape> inputs;          // with batch, outermost first
   Shape output;                       // of the last layer that the operator computes
   MathMode math = MathMode::kFp32;    // arithmetic of its products
-  bool fuse_relu = false;             // apply max(x, 0) to the output before it is stored
   size_t workspace_limit = SIZE_MAX;  // bytes
   std::string choice;                 // an Operator::choice() to replay; empty: the backend chooses
-  // Max-pool the output before it is stored. With fuse_relu both are applied; they commute.
-  std::optional<Pool2dWindow> fuse_max_pool = {};
+  // Layers computed before the output is stored, in order, each the only reader of the one before. Borrowed.
+  std::vector<const Layer*> fused = {};
 };
 
 /// Services for a backend while it is prepared, never while it runs. Virtual, so that modules can call them.
@@ -94,40 +95,56 @@ class Layer {
   virtual bool uses_math() const { return false; }
   /// Operations and bytes at these input shapes, by the direct algorithm.
   virtual Work work(const std::vector<Shape>& inputs) const = 0;
-  /// Names of the backends for that kind of device, in rank order: `auto` takes the first that supports the request.
-  virtual std::vector<std::string> backends(DeviceKind kind) const = 0;
-  /// Whether that backend supports the request. A name that backends() does not list is refused with the legal names.
-  virtual Support supports(const std::string& backend, const OperatorRequest& request) const = 0;
+  /// The backends for that kind of device, in rank order.
+  virtual std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const = 0;
+
+  /// Their names.
+  std::vector<std::string> backends(DeviceKind kind) const;
+  /// The backend of that name; null if there is none.
+  const BackendEntry* find_backend(const std::string& name, DeviceKind kind) const;
+  /// Yes, or no with the reason: whether that backend computes this layer and those fused behind it. Cheap, works
+  /// without the device.
+  Support supports(const BackendEntry& backend, const OperatorRequest& request) const;
   /// The promise of that backend for a supported request.
-  virtual Determinism determinism(const std::string& /*backend*/, const OperatorRequest& /*request*/) const {
-    return Determinism::kPosition;
+  Determinism determinism(const BackendEntry& backend, const OperatorRequest& request) const {
+    return promise(backend, request);
   }
-  /// The backend that `auto` takes for this request: by default the first in rank order that supports it. Empty if
-  /// there is none.
-  virtual std::string preferred(const OperatorRequest& request) const;
-  /// Yes if backends() lists the name, else no with the legal names. supports() calls it first.
-  Support lists(const std::string& backend, DeviceKind kind) const;
-  /// Uploads and transforms weights, and chooses algorithms. Throws UnavailableError if supports() returns no.
-  virtual std::unique_ptr<Operator> prepare(const std::string& backend, const OperatorRequest& request,
-                                            Stream& stream) const = 0;
-  /// True for a layer that computes max(x, 0), which the graph may fuse into its producer.
-  virtual bool is_relu() const { return false; }
-  /// Whether that backend can apply a ReLU to its output before it stores it.
-  virtual bool can_fuse_relu(const std::string& /*backend*/, DeviceKind /*kind*/) const { return false; }
-  /// The windows of a max-pooling layer, which the graph may fuse into its producer; null for any other layer.
-  virtual const Pool2dWindow* max_pool_window() const { return nullptr; }
-  /// Whether that backend supports the request and can max-pool its output by `window` before it stores it.
-  virtual Support can_fuse_max_pool(const std::string& backend, const OperatorRequest& request,
-                                    const Pool2dWindow& window) const;
-  /// Whether fusing is the better default: pooling afterwards may be faster.
-  virtual bool suits_max_pool(const std::string& /*backend*/, const OperatorRequest& /*request*/,
-                              const Pool2dWindow& /*window*/) const {
+  /// Whether `auto` should take that backend for a supported request, and not a later one or fewer fused layers.
+  bool suits(const BackendEntry& backend, const OperatorRequest& request) const {
+    return is_suited(backend, request);
+  }
+  /// The backend that `auto` takes: the first that supports the request and suits it, else the first that supports it.
+  /// Null if there is none.
+  const BackendEntry* preferred_entry(const OperatorRequest& request) const;
+  /// Uploads and transforms weights, and chooses algorithms. Checks supports(), the workspace limit and the planned
+  /// choice. Throws UnavailableError, or MemoryError if the workspace is the reason.
+  std::unique_ptr<Operator> prepare(const BackendEntry& backend, const OperatorRequest& request,
+                                    Stream& stream) const;
+
+  /// The same for a caller that has the backend's name. An unknown name is refused with the legal names.
+  Support supports(const std::string& backend, const OperatorRequest& request) const;
+  Determinism determinism(const std::string& backend, const OperatorRequest& request) const;
+  std::string preferred(const OperatorRequest& request) const;  ///< Empty if there is none.
+  std::unique_ptr<Operator> prepare(const std::string& backend, const OperatorRequest& request,
+                                    Stream& stream) const;
+
+ private:
+  /// supports(), without catching errors. By default a backend supports every shape and fuses nothing.
+  virtual Support check(const BackendEntry& backend, const OperatorRequest& request) const;
+  virtual bool is_suited(const BackendEntry& /*backend*/, const OperatorRequest& /*request*/) const {
     return true;
   }
+  virtual Determinism promise(const BackendEntry& /*backend*/, const OperatorRequest& /*request*/) const {
+    return Determinism::kPosition;
+  }
+  /// prepare(), for a supported request.
+  virtual std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,
+                                                  Stream& stream) const = 0;
+  const BackendEntry& demand_backend(const std::string& name, DeviceKind kind) const;
 };
 
 /// Adds `next`, the only reader of the output, to the request for that backend of `layer`. Returns no with the reason,
 /// and leaves the request unchanged, if the backend cannot compute `next` before it stores the output.
-Support fuse(const Layer& layer, const std::string& backend, const Layer& next, OperatorRequest& request);
+Support fuse(const Layer& layer, const BackendEntry& backend, const Layer& next, OperatorRequest& request);
 
 }  // namespace lenslet

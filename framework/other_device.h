@@ -20,7 +20,7 @@ inline UnavailableError only_on_other_device(const std::string& what, DeviceKind
   const bool no_gpu = here == DeviceKind::kCpu && !cuda_status().usable;
   return UnavailableError(concat(what, " runs on ", to_string(other_kind(here)), ", and this run is on ",
                                  to_string(here), no_gpu ? concat(" (", cuda_status().reason, ")") : "",
-                                 "; there are: ", there_are.empty() ? "none" : there_are));
+                                 "; there are: ", there_are));
 }
 
 }  // namespace lenslet

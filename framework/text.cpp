@@ -95,6 +95,12 @@ std::string printable_line(std::string_view text) {
   return printable_excerpt(printable_excerpt(text, kMaxLineBytes), kMaxLineBytes);
 }
 
+std::string comma_list(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text.empty() ? "none" : text;
+}
+
 bool ends_with(std::string_view text, std::string_view end) noexcept {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }

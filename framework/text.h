@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lenslet {
 
@@ -30,6 +31,9 @@ std::string printable_excerpt(std::string_view text, size_t most = 300);
 inline constexpr size_t kMaxLineBytes = 2000;
 /// A message as programs and libraries print it: printable(), shortened to kMaxLineBytes.
 std::string printable_line(std::string_view text);
+
+/// "direct, winograd"; "none" for no names.
+std::string comma_list(const std::vector<std::string>& names);
 
 /// Whether `text` ends with `end`.
 bool ends_with(std::string_view text, std::string_view end) noexcept;

@@ -15,16 +15,16 @@ constexpr double kWidestBand =
     0.1;  // to either side of the median; samples further out come from other load on the machine
 
 // The candidates of a backend: alone and with each layer that it can fuse, the longest first.
-void add_with_fusions(const Graph& graph, const BackendSpec& backends, TuneCandidate candidate,
-                      std::vector<TuneCandidate>& candidates) {
+void add_with_fusions(const Graph& graph, const std::vector<const BackendEntry*>& requested,
+                      TuneCandidate candidate, std::vector<TuneCandidate>& candidates) {
   std::vector<TuneCandidate> grown = {candidate};
   for (;;) {
     const std::vector<int> readers = graph.consumers(static_cast<int>(candidate.nodes.back()));
     if (readers.size() != 1) break;
     const auto reader = static_cast<size_t>(readers[0]);
-    if (backends.backend_for(graph.nodes()[reader], candidate.request.device.kind) != "auto") break;
+    if (requested[reader]) break;
     const Layer& head = *graph.nodes()[candidate.nodes[0]].layer;
-    if (!fuse(head, candidate.backend, *graph.nodes()[reader].layer, candidate.request)) break;
+    if (!fuse(head, *candidate.entry, *graph.nodes()[reader].layer, candidate.request)) break;
     candidate.nodes.push_back(reader);
     grown.push_back(candidate);
   }
@@ -121,6 +121,7 @@ void choose_in_region(const Graph& graph, std::vector<TuneCandidate>& candidates
 
 std::vector<TuneCandidate> tune_candidates(const Graph& graph, const TuneRequest& request) {
   const std::vector<Shape> shapes = graph.infer_shapes(request.batch);
+  const std::vector<const BackendEntry*> requested = request.backends.resolve(graph, request.device.kind);
   std::vector<TuneCandidate> candidates;
   for (size_t i = 0; i < graph.nodes().size(); ++i) {
     const Graph::Node& node = graph.nodes()[i];
@@ -133,18 +134,18 @@ std::vector<TuneCandidate> tune_candidates(const Graph& graph, const TuneRequest
     candidate.request.output = shapes[i];
     candidate.request.math = node.layer->uses_math() ? request.math : MathMode::kFp32;
     candidate.request.workspace_limit = request.workspace_limit;
-    const std::string asked = request.backends.backend_for(node, request.device.kind);
-    for (const std::string& backend : node.layer->backends(request.device.kind)) {
-      if (asked != "auto" && asked != backend) continue;
-      candidate.backend = backend;
-      if (const Support support = node.layer->supports(backend, candidate.request); !support) {
+    for (const BackendEntry* entry : node.layer->backend_entries(request.device.kind)) {
+      if (requested[i] && requested[i] != entry) continue;
+      candidate.entry = entry;
+      candidate.backend = entry->name();
+      if (const Support support = node.layer->supports(*entry, candidate.request); !support) {
         TuneCandidate refused = candidate;
         refused.status = "UNSUPPORTED";
         refused.reason = support.reason();
         candidates.push_back(std::move(refused));
         continue;
       }
-      add_with_fusions(graph, request.backends, candidate, candidates);
+      add_with_fusions(graph, requested, candidate, candidates);
     }
   }
   return candidates;

@@ -32,8 +32,9 @@ struct TuneRequest {
 /// One operator: a layer, alone or with layers behind it, prepared with one backend.
 struct TuneCandidate {
   std::vector<size_t> nodes;  // of the graph, in order: the layer itself, then what is fused into it
-  std::string backend;        // its name
-  OperatorRequest request;    // what prepare() takes
+  const BackendEntry* entry = nullptr;  // the backend
+  std::string backend;                  // its name
+  OperatorRequest request;              // what prepare() takes
   // Set by measuring:
   std::string status = "SKIPPED";  // PASSED, FAILED (wrong), UNSUPPORTED, ERROR; only PASSED may be chosen
   std::string reason = "not measured";  // why it has no time; empty if it has one

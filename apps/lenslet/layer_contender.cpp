@@ -10,6 +10,7 @@
 #include "layers/linear/linear_layer.h"
 #include "layers/pool/pool_layer.h"
 #include "layers/reference/compare.h"
+#include "layers/relu/relu_layer.h"
 
 namespace lenslet {
 namespace {
@@ -33,7 +34,7 @@ BuildOptions all_kept(const TuneRequest& request, Stream& stream) {
 std::vector<double> conv_bounds(const Conv2dLayer& layer, const TuneCandidate& candidate,
                                 const LayerStage::Answer& answer) {
   const Conv2dProblem problem = layer.problem_for(answer.input);
-  const ConvBackend& backend = find_conv_backend(candidate.request.device.kind, candidate.backend).open();
+  const ConvBackend& backend = static_cast<const ConvBackendEntry&>(*candidate.entry).open();
   const ConvAccuracy accuracy = backend.accuracy(problem, candidate.request.math);
   const double factor = accuracy.factor(answer.terms);
   std::vector<double> bounds = answer.result.magnitudes;
@@ -62,7 +63,7 @@ std::vector<double> conv_bounds(const Conv2dLayer& layer, const TuneCandidate& c
 
 // The judge's values and their bounds after a layer that was fused: maxima move no further apart than what they are of.
 void apply_fused(const Layer& layer, reference::Result& result, std::vector<double>& bounds) {
-  if (layer.is_relu()) {
+  if (dynamic_cast<const ReluLayer*>(&layer)) {
     for (double& value : result.values) value = std::max(value, 0.0);
     return;
   }
@@ -134,7 +135,7 @@ const LayerStage::Answer& LayerStage::answer(size_t node, int round) {
 LayerContender::LayerContender(const TuneCandidate& candidate, LayerStage& stage)
     : candidate_(candidate),
       stage_(stage),
-      operator_(stage.graph().nodes()[candidate.nodes[0]].layer->prepare(candidate.backend, candidate.request,
+      operator_(stage.graph().nodes()[candidate.nodes[0]].layer->prepare(*candidate.entry, candidate.request,
                                                                          stage.stream())),
       inputs_(stage.inputs_of(candidate.nodes[0])) {
   stage_.stream().synchronize();

@@ -42,14 +42,15 @@ void add_layered(const Session& session, int64_t batch, std::vector<MatrixCase>&
   const std::vector<Graph::Node>& nodes = session.graph().nodes();
   const std::vector<Shape> shapes = session.graph().infer_shapes(batch);
   const DeviceKind kind = session.device().kind;
+  const std::vector<const BackendEntry*> requested = build.backends.resolve(session.graph(), kind);
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (!nodes[i].layer || !nodes[i].layer->uses_math()) continue;
     const OperatorRequest request = request_for(session, shapes, i, build.workspace_limit);
-    const std::string asked = build.backends.backend_for(nodes[i], kind);
     std::vector<Combination> grown;
-    for (const std::string& backend : nodes[i].layer->backends(kind)) {
-      if (asked != "auto" && asked != backend) continue;
-      if (const Support support = nodes[i].layer->supports(backend, request); !support) {
+    for (const BackendEntry* entry : nodes[i].layer->backend_entries(kind)) {
+      if (requested[i] && requested[i] != entry) continue;
+      const std::string& backend = entry->name();
+      if (const Support support = nodes[i].layer->supports(*entry, request); !support) {
         refused.push_back({spec_of({{nodes[i].name, backend}}), build, support.reason()});
         continue;
       }

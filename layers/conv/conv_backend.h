@@ -1,6 +1,6 @@
 // ConvBackend: one algorithm for one convolution problem on one kind of device.
 //
-// A new backend is one new file and one row in layers/conv/CMakeLists.txt. The registry, the tests and the benchmark
+// A new backend is one new file and one row in layers/conv/CMakeLists.txt. The layer, the tests and the benchmark
 // iterate the rows, so no other file changes.
 #pragma once
 
@@ -13,6 +13,7 @@
 #include "framework/layer.h"
 #include "layers/conv/conv_accuracy.h"
 #include "layers/conv/conv_problem.h"
+#include "layers/pool/pool_window.h"
 
 namespace lenslet {
 
@@ -93,9 +94,25 @@ class ConvBackend {
     return Determinism::kPosition;
   }
   /// Transforms, packs and uploads weights, and chooses algorithms. Throws UnavailableError with the reason if the
-  /// library or device does not support the request, MemoryError if the workspace limit excludes every algorithm.
-  virtual std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const = 0;
+  /// backend, its library or the device does not support the request, MemoryError if the workspace limit excludes every
+  /// algorithm.
+  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const {
+    Support support = supports(request.problem, request.math);
+    if (support && request.relu && !fuses_relu()) support = Support::no("it does not fuse ReLU");
+    if (support && request.max_pool)
+      support = fuses_max_pool(request.problem, request.math, *request.max_pool);
+    if (!support) throw UnavailableError(support.reason());
+    return make_kernel(request);
+  }
+
+ private:
+  /// prepare(), for a request that supports() and the fusions allow.
+  virtual std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const = 0;
 };
+
+namespace conv_backends {
+using Interface = ConvBackend;
+}
 
 /// The bound of a prepared kernel: its own, or that of its backend.
 inline ConvAccuracy accuracy_of(const ConvBackend& backend, const ConvKernel& kernel,

@@ -3,6 +3,7 @@
 #include "framework/error.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/conv/prepare_services.h"
+#include "layers/fusion.h"
 
 namespace lenslet {
 namespace {
@@ -92,88 +93,57 @@ Work Conv2dLayer::work(const std::vector<Shape>& inputs) const {
   return {problem.flops(), problem.bytes()};
 }
 
-std::vector<std::string> Conv2dLayer::backends(DeviceKind kind) const { return conv_table().names(kind); }
+std::vector<const BackendEntry*> Conv2dLayer::backend_entries(DeviceKind kind) const {
+  return conv_table().entries(kind);
+}
 
-Support Conv2dLayer::supports(const std::string& backend, const OperatorRequest& request) const {
-  try {
-    const ConvBackendEntry& entry = find_conv_backend(request.device.kind, backend);
-    const Conv2dProblem problem = problem_for(request.inputs.at(0));
-    const Support support = entry.supports(problem, request.math);
-    if (!support) return support;
-    if (request.fuse_relu && !entry.open().fuses_relu()) {
-      return Support::no(concat("backend ", backend, " does not fuse ReLU"));
-    }
-    if (request.fuse_max_pool) {
-      const Support pooled = entry.open().fuses_max_pool(problem, request.math, *request.fuse_max_pool);
-      if (!pooled) return Support::no(concat("backend ", backend, ": ", pooled.reason()));
-    }
-    // A library's workspace is known only after it has chosen within the limit; that of this project's backends is
-    // known now.
-    if (entry.kind() == ConvBackendEntry::Kind::kBuiltIn && request.workspace_limit != SIZE_MAX) {
-      const size_t needed = entry.open().least_workspace_bytes(problem, request.math);
-      if (needed > request.workspace_limit) {
-        return Support::no(concat("backend ", backend, " needs ", needed,
-                                  " bytes of workspace, the limit is ", request.workspace_limit),
-                           ExitCode::kMemory);
-      }
-    }
-    return support;
-  } catch (const Error& error) {
-    return Support::no(error.what(), error.exit_code());
+Support Conv2dLayer::check(const BackendEntry& backend, const OperatorRequest& request) const {
+  const Fusion fusion = read_fusion(request.fused);
+  if (!fusion.support) return fusion.support;
+  const ConvBackend& opened = static_cast<const ConvBackendEntry&>(backend).open();
+  const Conv2dProblem problem = problem_for(request.inputs.at(0));
+  const Support support = opened.supports(problem, request.math);
+  if (!support) return support;
+  if (fusion.relu && !opened.fuses_relu())
+    return Support::no(concat("backend ", backend.name(), " does not fuse ReLU"));
+  if (fusion.max_pool) {
+    const Support pooled = opened.fuses_max_pool(problem, request.math, *fusion.max_pool);
+    if (!pooled) return Support::no(concat("backend ", backend.name(), ": ", pooled.reason()));
   }
+  // A library's workspace is known only after it has chosen within the limit; that of this project's backends is
+  // known now.
+  if (backend.kind() == BackendEntry::Kind::kBuiltIn && request.workspace_limit != SIZE_MAX) {
+    const size_t needed = opened.least_workspace_bytes(problem, request.math);
+    if (needed > request.workspace_limit) {
+      return Support::no(concat("backend ", backend.name(), " needs ", needed,
+                                " bytes of workspace, the limit is ", request.workspace_limit),
+                         ExitCode::kMemory);
+    }
+  }
+  return support;
 }
 
-Determinism Conv2dLayer::determinism(const std::string& backend, const OperatorRequest& request) const {
-  return find_conv_backend(request.device.kind, backend)
-      .open()
-      .determinism(problem_for(request.inputs.at(0)), request.math);
+bool Conv2dLayer::is_suited(const BackendEntry& backend, const OperatorRequest& request) const {
+  const Fusion fusion = read_fusion(request.fused);
+  return !fusion.max_pool || static_cast<const ConvBackendEntry&>(backend).open().suits_max_pool(
+                                 problem_for(request.inputs.at(0)), *fusion.max_pool);
 }
 
-std::unique_ptr<Operator> Conv2dLayer::prepare(const std::string& backend, const OperatorRequest& request,
-                                               Stream& stream) const {
-  const Support support = supports(backend, request);
-  if (!support && support.code() == ExitCode::kMemory) throw MemoryError(support.reason());
-  if (!support) throw UnavailableError(support.reason());
+Determinism Conv2dLayer::promise(const BackendEntry& backend, const OperatorRequest& request) const {
+  return static_cast<const ConvBackendEntry&>(backend).open().determinism(problem_for(request.inputs.at(0)),
+                                                                          request.math);
+}
+
+std::unique_ptr<Operator> Conv2dLayer::make_operator(const BackendEntry& backend,
+                                                     const OperatorRequest& request, Stream& stream) const {
+  const Fusion fusion = read_fusion(request.fused);
   const Conv2dProblem problem = problem_for(request.inputs.at(0));
   DevicePrepareServices services(stream);
-  const ConvPrepare prepare{problem,           request.math,
-                            weights_.data(),   bias_.data(),
-                            request.fuse_relu, request.workspace_limit,
-                            services,          stream,
-                            request.choice,    request.fuse_max_pool};
-  std::unique_ptr<ConvKernel> kernel =
-      find_conv_backend(request.device.kind, backend).open().prepare(prepare);
-  if (kernel->workspace_bytes() > request.workspace_limit) {
-    throw MemoryError(concat("backend ", backend, " needs ", kernel->workspace_bytes(),
-                             " bytes of workspace, the limit is ", request.workspace_limit));
-  }
-  if (!request.choice.empty() && kernel->choice() != request.choice) {
-    throw UnavailableError(concat("backend ", backend, " cannot take the planned choice '", request.choice,
-                                  "': it chooses nothing; remove it from the plan"));
-  }
-  return std::make_unique<ConvOperator>(std::move(kernel));
-}
-
-bool Conv2dLayer::can_fuse_relu(const std::string& backend, DeviceKind kind) const {
-  try {
-    return find_conv_backend(kind, backend).open().fuses_relu();
-  } catch (const Error&) {
-    return false;  // a backend that cannot be opened fuses nothing; supports() returns the reason
-  }
-}
-
-Support Conv2dLayer::can_fuse_max_pool(const std::string& backend, const OperatorRequest& request,
-                                       const Pool2dWindow& window) const {
-  OperatorRequest pooled = request;
-  pooled.fuse_max_pool = window;
-  return supports(backend, pooled);
-}
-
-bool Conv2dLayer::suits_max_pool(const std::string& backend, const OperatorRequest& request,
-                                 const Pool2dWindow& window) const {
-  if (!can_fuse_max_pool(backend, request, window)) return false;
-  const ConvBackend& asked = find_conv_backend(request.device.kind, backend).open();
-  return asked.suits_max_pool(problem_for(request.inputs.at(0)), window);
+  const ConvPrepare prepare{
+      problem,  request.math, weights_.data(), bias_.data(),   fusion.relu, request.workspace_limit,
+      services, stream,       request.choice,  fusion.max_pool};
+  return std::make_unique<ConvOperator>(
+      static_cast<const ConvBackendEntry&>(backend).open().prepare(prepare));
 }
 
 }  // namespace lenslet

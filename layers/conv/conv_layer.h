@@ -19,16 +19,7 @@ class Conv2dLayer : public Layer {
   bool uses_math() const override { return true; }
   /// Operations of the direct algorithm.
   Work work(const std::vector<Shape>& inputs) const override;
-  std::vector<std::string> backends(DeviceKind kind) const override;
-  Support supports(const std::string& backend, const OperatorRequest& request) const override;
-  Determinism determinism(const std::string& backend, const OperatorRequest& request) const override;
-  std::unique_ptr<Operator> prepare(const std::string& backend, const OperatorRequest& request,
-                                    Stream& stream) const override;
-  bool can_fuse_relu(const std::string& backend, DeviceKind kind) const override;
-  Support can_fuse_max_pool(const std::string& backend, const OperatorRequest& request,
-                            const Pool2dWindow& window) const override;
-  bool suits_max_pool(const std::string& backend, const OperatorRequest& request,
-                      const Pool2dWindow& window) const override;
+  std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const override;
   /// This layer's problem for one input shape [N, C, H, W].
   Conv2dProblem problem_for(const Shape& input) const;
   /// [K, C/G, R, S].
@@ -37,6 +28,12 @@ class Conv2dLayer : public Layer {
   const Tensor& bias() const noexcept { return bias_; }
 
  private:
+  Support check(const BackendEntry& backend, const OperatorRequest& request) const override;
+  bool is_suited(const BackendEntry& backend, const OperatorRequest& request) const override;
+  Determinism promise(const BackendEntry& backend, const OperatorRequest& request) const override;
+  std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,
+                                          Stream& stream) const override;
+
   Conv2dProblem geometry_;
   Tensor weights_, bias_;
 };

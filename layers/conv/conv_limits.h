@@ -2,9 +2,9 @@
 #pragma once
 
 #include "framework/error.h"
-#include "framework/pool_window.h"
 #include "layers/conv/conv_problem.h"
 #include "layers/fp32_only.h"
+#include "layers/pool/pool_window.h"
 
 namespace lenslet {
 

@@ -1,12 +1,17 @@
 #include "layers/linear/linear_layer.h"
 
 #include "framework/error.h"
+#include "layers/fusion.h"
 
 namespace lenslet {
 namespace {
 
 // There are fewer than 2^31 weights and samples, as everywhere in the project.
 constexpr int64_t kMaxSize = INT32_MAX;
+
+const LinearBackend& open(const BackendEntry& backend) {
+  return static_cast<const BackendEntryOf<LinearBackend>&>(backend).open();
+}
 
 int64_t values_a_sample(const Shape& input) {
   int64_t count = 1;
@@ -58,56 +63,43 @@ LinearProblem LinearLayer::problem_for(const OperatorRequest& request) const {
   problem.inputs = weights_.shape()[1];
   problem.weights = weights_.data();
   problem.bias = bias_.data();
-  problem.relu = request.fuse_relu;
+  problem.relu = read_fusion(request.fused).relu;
   problem.math = request.math;
   return problem;
 }
 
-std::vector<std::string> LinearLayer::backends(DeviceKind kind) const { return linear_table().names(kind); }
+std::vector<const BackendEntry*> LinearLayer::backend_entries(DeviceKind kind) const {
+  return linear_table().entries(kind);
+}
 
-Support LinearLayer::supports(const std::string& backend, const OperatorRequest& request) const {
-  const Support listed = lists(backend, request.device.kind);
-  if (!listed) return listed;
-  if (request.fuse_max_pool) return Support::no("linear does not fuse max pooling");
+Support LinearLayer::check(const BackendEntry& backend, const OperatorRequest& request) const {
+  const Fusion fusion = read_fusion(request.fused);
+  if (!fusion.support) return fusion.support;
+  if (fusion.max_pool) return Support::no("linear does not fuse max pooling");
   const LinearProblem problem = problem_for(request);
   if (problem.batch > kMaxSize)
     return Support::no(concat("linear serves up to ", kMaxSize, " samples, found ", problem.batch));
-  const BackendEntryOf<LinearBackend>& row = linear_table().find(request.device.kind, backend);
-  const Support support = row.supports(problem);
-  if (support && row.open().workspace_bytes() > request.workspace_limit) {
-    return Support::no(concat("linear's ", backend, " needs ", row.open().workspace_bytes(),
+  const LinearBackend& opened = open(backend);
+  const Support support = opened.supports(problem);
+  if (support && opened.workspace_bytes() > request.workspace_limit) {
+    return Support::no(concat("linear's ", backend.name(), " needs ", opened.workspace_bytes(),
                               " bytes of workspace, the limit is ", request.workspace_limit),
                        ExitCode::kMemory);
   }
   return support;
 }
 
-std::string LinearLayer::preferred(const OperatorRequest& request) const {
-  for (const BackendEntryOf<LinearBackend>& row : linear_table().rows(request.device.kind)) {
-    if (supports(row.name(), request) && row.open().suits(problem_for(request))) return row.name();
-  }
-  return Layer::preferred(request);
+bool LinearLayer::is_suited(const BackendEntry& backend, const OperatorRequest& request) const {
+  return open(backend).suits(problem_for(request));
 }
 
-Determinism LinearLayer::determinism(const std::string& backend, const OperatorRequest& request) const {
-  return linear_table().find(request.device.kind, backend).open().determinism();
+Determinism LinearLayer::promise(const BackendEntry& backend, const OperatorRequest& /*request*/) const {
+  return open(backend).determinism();
 }
 
-std::unique_ptr<Operator> LinearLayer::prepare(const std::string& backend, const OperatorRequest& request,
-                                               Stream& stream) const {
-  const Support support = supports(backend, request);
-  if (!support && support.code() == ExitCode::kMemory) throw MemoryError(support.reason());
-  if (!support) throw UnavailableError(support.reason());
-  infer_shape(request.inputs);
-  std::unique_ptr<Operator> op =
-      linear_table().find(request.device.kind, backend).open().prepare(problem_for(request), stream);
-  if (op->workspace_bytes() > request.workspace_limit) {
-    throw MemoryError(concat("linear's ", backend, " needs ", op->workspace_bytes(),
-                             " bytes of workspace, the limit is ", request.workspace_limit));
-  }
-  return op;
+std::unique_ptr<Operator> LinearLayer::make_operator(const BackendEntry& backend,
+                                                     const OperatorRequest& request, Stream& stream) const {
+  return open(backend).prepare(problem_for(request), stream);
 }
-
-bool LinearLayer::can_fuse_relu(const std::string& /*backend*/, DeviceKind /*kind*/) const { return true; }
 
 }  // namespace lenslet

@@ -21,20 +21,18 @@ class LinearLayer : public Layer {
   bool uses_math() const override { return true; }
   /// 2 * N * O * I operations.
   Work work(const std::vector<Shape>& inputs) const override;
-  std::vector<std::string> backends(DeviceKind kind) const override;
-  Support supports(const std::string& backend, const OperatorRequest& request) const override;
-  Determinism determinism(const std::string& backend, const OperatorRequest& request) const override;
-  /// The first that supports the request and suits it, else the first that supports it.
-  std::string preferred(const OperatorRequest& request) const override;
-  std::unique_ptr<Operator> prepare(const std::string& backend, const OperatorRequest& request,
-                                    Stream& stream) const override;
-  bool can_fuse_relu(const std::string& backend, DeviceKind kind) const override;
+  std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const override;
   /// [O, I].
   const Tensor& weights() const noexcept { return weights_; }
   /// [O].
   const Tensor& bias() const noexcept { return bias_; }
 
  private:
+  Support check(const BackendEntry& backend, const OperatorRequest& request) const override;
+  bool is_suited(const BackendEntry& backend, const OperatorRequest& request) const override;
+  Determinism promise(const BackendEntry& backend, const OperatorRequest& request) const override;
+  std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,
+                                          Stream& stream) const override;
   LinearProblem problem_for(const OperatorRequest& request) const;
 
   Tensor weights_, bias_;

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "framework/backend_table.h"
-#include "framework/pool_window.h"
 #include "framework/stream.h"
+#include "layers/pool/pool_window.h"
 
 namespace lenslet {
 

@@ -65,19 +65,13 @@ Work Pool2dLayer::work(const std::vector<Shape>& inputs) const {
           static_cast<double>(inputs[0].bytes()) + static_cast<double>(y.bytes())};
 }
 
-std::vector<std::string> Pool2dLayer::backends(DeviceKind kind) const { return pool_table().names(kind); }
-
-Support Pool2dLayer::supports(const std::string& backend, const OperatorRequest& request) const {
-  const Support listed = lists(backend, request.device.kind);
-  if (!listed) return listed;
-  if (request.fuse_relu || request.fuse_max_pool) return Support::no(concat(type(), " fuses nothing"));
-  return pool_table().find(request.device.kind, backend).available();
+std::vector<const BackendEntry*> Pool2dLayer::backend_entries(DeviceKind kind) const {
+  return pool_table().entries(kind);
 }
 
-std::unique_ptr<Operator> Pool2dLayer::prepare(const std::string& backend, const OperatorRequest& request,
-                                               Stream& /*stream*/) const {
-  const Support support = supports(backend, request);
-  if (!support) throw UnavailableError(support.reason());
+std::unique_ptr<Operator> Pool2dLayer::make_operator(const BackendEntry& backend,
+                                                     const OperatorRequest& request,
+                                                     Stream& /*stream*/) const {
   const Shape y = infer_shape(request.inputs);
   const Shape& x = request.inputs[0];
   Pool2dProblem problem;
@@ -90,7 +84,8 @@ std::unique_ptr<Operator> Pool2dLayer::prepare(const std::string& backend, const
   problem.w = x[3];
   problem.p = y[2];
   problem.q = y[3];
-  return std::make_unique<PoolOperator>(pool_table().find(request.device.kind, backend).open(), problem);
+  return std::make_unique<PoolOperator>(static_cast<const BackendEntryOf<PoolBackend>&>(backend).open(),
+                                        problem);
 }
 
 }  // namespace lenslet

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "framework/layer.h"
-#include "framework/pool_window.h"
+#include "layers/pool/pool_window.h"
 
 namespace lenslet {
 
@@ -17,10 +17,7 @@ class Pool2dLayer : public Layer {
   Shape infer_shape(const std::vector<Shape>& inputs) const override;
   /// One operation per value in a window, including padding.
   Work work(const std::vector<Shape>& inputs) const override;
-  std::vector<std::string> backends(DeviceKind kind) const override;
-  Support supports(const std::string& backend, const OperatorRequest& request) const override;
-  std::unique_ptr<Operator> prepare(const std::string& backend, const OperatorRequest& request,
-                                    Stream& stream) const override;
+  std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const override;
   /// Extent, stride and padding.
   const Pool2dWindow& window() const noexcept { return window_; }
 
@@ -31,6 +28,9 @@ class Pool2dLayer : public Layer {
   Pool2dLayer(Kind kind, Pool2dWindow window);
 
  private:
+  std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,
+                                          Stream& stream) const override;
+
   Kind kind_;
   Pool2dWindow window_;
 };
@@ -41,7 +41,6 @@ class MaxPool2dLayer : public Pool2dLayer {
   /// Maxima over `window`.
   explicit MaxPool2dLayer(Pool2dWindow window) : Pool2dLayer(Kind::kMax, window) {}
   std::string_view type() const override { return "max_pool2d"; }
-  const Pool2dWindow* max_pool_window() const override { return &window(); }
 };
 
 /// y = sum over the window / number of values. Padding adds 0; with `count_include_pad` (PyTorch's default)

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "framework/pool_window.h"
 #include "layers/conv/conv_accuracy.h"
 #include "layers/conv/conv_problem.h"
+#include "layers/pool/pool_window.h"
 #include "layers/reference/compare.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/reference.h"

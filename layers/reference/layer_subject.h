@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "framework/layer.h"
-#include "framework/pool_window.h"
+#include "layers/pool/pool_window.h"
 #include "layers/reference/reference.h"
 #include "layers/reference/subjects.h"
 

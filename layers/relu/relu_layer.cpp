@@ -30,21 +30,14 @@ Work ReluLayer::work(const std::vector<Shape>& inputs) const {
   return {static_cast<double>(y.num_elements()), 2.0 * static_cast<double>(y.bytes())};
 }
 
-std::vector<std::string> ReluLayer::backends(DeviceKind kind) const { return relu_table().names(kind); }
-
-Support ReluLayer::supports(const std::string& backend, const OperatorRequest& request) const {
-  const Support listed = lists(backend, request.device.kind);
-  if (!listed) return listed;
-  if (request.fuse_relu || request.fuse_max_pool) return Support::no("relu fuses nothing");
-  return relu_table().find(request.device.kind, backend).available();
+std::vector<const BackendEntry*> ReluLayer::backend_entries(DeviceKind kind) const {
+  return relu_table().entries(kind);
 }
 
-std::unique_ptr<Operator> ReluLayer::prepare(const std::string& backend, const OperatorRequest& request,
-                                             Stream& /*stream*/) const {
-  const Support support = supports(backend, request);
-  if (!support) throw UnavailableError(support.reason());
-  infer_shape(request.inputs);
-  return std::make_unique<ReluOperator>(relu_table().find(request.device.kind, backend).open());
+std::unique_ptr<Operator> ReluLayer::make_operator(const BackendEntry& backend,
+                                                   const OperatorRequest& /*request*/,
+                                                   Stream& /*stream*/) const {
+  return std::make_unique<ReluOperator>(static_cast<const BackendEntryOf<ReluBackend>&>(backend).open());
 }
 
 }  // namespace lenslet

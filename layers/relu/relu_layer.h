@@ -13,11 +13,11 @@ class ReluLayer : public Layer {
   Shape infer_shape(const std::vector<Shape>& inputs) const override;
   /// One operation an element.
   Work work(const std::vector<Shape>& inputs) const override;
-  std::vector<std::string> backends(DeviceKind kind) const override;
-  Support supports(const std::string& backend, const OperatorRequest& request) const override;
-  std::unique_ptr<Operator> prepare(const std::string& backend, const OperatorRequest& request,
-                                    Stream& stream) const override;
-  bool is_relu() const override { return true; }
+  std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const override;
+
+ private:
+  std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,
+                                          Stream& stream) const override;
 };
 
 }  // namespace lenslet

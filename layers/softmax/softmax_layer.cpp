@@ -33,21 +33,15 @@ Work SoftmaxLayer::work(const std::vector<Shape>& inputs) const {
   return {4.0 * static_cast<double>(y.num_elements()), 2.0 * static_cast<double>(y.bytes())};
 }
 
-std::vector<std::string> SoftmaxLayer::backends(DeviceKind kind) const { return softmax_table().names(kind); }
-
-Support SoftmaxLayer::supports(const std::string& backend, const OperatorRequest& request) const {
-  const Support listed = lists(backend, request.device.kind);
-  if (!listed) return listed;
-  if (request.fuse_relu || request.fuse_max_pool) return Support::no("softmax fuses nothing");
-  return softmax_table().find(request.device.kind, backend).available();
+std::vector<const BackendEntry*> SoftmaxLayer::backend_entries(DeviceKind kind) const {
+  return softmax_table().entries(kind);
 }
 
-std::unique_ptr<Operator> SoftmaxLayer::prepare(const std::string& backend, const OperatorRequest& request,
-                                                Stream& /*stream*/) const {
-  const Support support = supports(backend, request);
-  if (!support) throw UnavailableError(support.reason());
-  infer_shape(request.inputs);
-  return std::make_unique<SoftmaxOperator>(softmax_table().find(request.device.kind, backend).open());
+std::unique_ptr<Operator> SoftmaxLayer::make_operator(const BackendEntry& backend,
+                                                      const OperatorRequest& /*request*/,
+                                                      Stream& /*stream*/) const {
+  return std::make_unique<SoftmaxOperator>(
+      static_cast<const BackendEntryOf<SoftmaxBackend>&>(backend).open());
 }
 
 }  // namespace lenslet

@@ -14,10 +14,11 @@ class SoftmaxLayer : public Layer {
   Shape infer_shape(const std::vector<Shape>& inputs) const override;
   /// Four operations a value: maximum, exponential, sum, division.
   Work work(const std::vector<Shape>& inputs) const override;
-  std::vector<std::string> backends(DeviceKind kind) const override;
-  Support supports(const std::string& backend, const OperatorRequest& request) const override;
-  std::unique_ptr<Operator> prepare(const std::string& backend, const OperatorRequest& request,
-                                    Stream& stream) const override;
+  std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const override;
+
+ private:
+  std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,
+                                          Stream& stream) const override;
 };
 
 }  // namespace lenslet

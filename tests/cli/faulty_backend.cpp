@@ -24,7 +24,7 @@ class FaultyKernel : public ConvKernel {
 
 class LostDeviceBackend : public FaultyBackend {
  public:
-  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     if (std::getenv("LENSLET_TEST_FAULT_WHILE_PREPARING") != nullptr)
       throw DeviceError("planted fault: no kernel image for this device");
     return std::make_unique<FaultyKernel>(request.problem.output_shape().num_elements());

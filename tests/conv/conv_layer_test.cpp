@@ -10,6 +10,7 @@
 #include "layers/conv/conv_registry.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/reference.h"
+#include "layers/relu/relu_layer.h"
 #include "tests/support/in_child.h"
 
 namespace lenslet {
@@ -118,7 +119,8 @@ TEST(Conv2dLayer, EveryBackendComputes) {
   for (const std::string& backend : layer.backends(DeviceKind::kCpu)) {
     for (bool relu : {false, true}) {
       OperatorRequest request = request_for(layer, problem.input_shape());
-      request.fuse_relu = relu;
+      const ReluLayer behind;
+      if (relu) request.fused = {&behind};
       if (const Support support = layer.supports(backend, request); !support) {
         EXPECT_NE(support.reason(), "");
         continue;

@@ -40,8 +40,9 @@ class SabotagedBackend : public WrappedBackend {
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode math) const override {
     return WrappedBackend::workspace_bytes(problem, math) + 64;
   }
-  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
-    return std::make_unique<SabotagedKernel>(request.problem, WrappedBackend::prepare(request), sabotage_);
+  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
+    return std::make_unique<SabotagedKernel>(request.problem, WrappedBackend::make_kernel(request),
+                                             sabotage_);
   }
 
  private:
@@ -107,13 +108,13 @@ class CarefulChoice : public SabotagedBackend {
     loose.by_image_maximum = true;
     return loose;
   }
-  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     struct Kernel : WrappedKernel {
       using WrappedKernel::WrappedKernel;
       std::optional<ConvAccuracy> told;
       std::optional<ConvAccuracy> accuracy() const override { return told; }
     };
-    auto kernel = std::make_unique<Kernel>(SabotagedBackend::prepare(request));
+    auto kernel = std::make_unique<Kernel>(SabotagedBackend::make_kernel(request));
     if (tells_) kernel->told = accuracy_of_sums(request.problem, request.math);
     return kernel;
   }
@@ -144,10 +145,10 @@ class AnyMathBackend : public SabotagedBackend {
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }
-  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     ConvPrepare in_fp32 = request;
     in_fp32.math = MathMode::kFp32;
-    return SabotagedBackend::prepare(in_fp32);
+    return SabotagedBackend::make_kernel(in_fp32);
   }
 };
 
@@ -291,14 +292,14 @@ TEST(ConvVerifier, CatchesAFlippedKernel) {
   class Flipped : public SabotagedBackend {
    public:
     Flipped() : SabotagedBackend(run_rightly) {}
-    std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+    std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
       const auto count = static_cast<size_t>(request.problem.weight_shape().num_elements());
       const auto s = static_cast<size_t>(request.problem.s);
       std::vector<float> flipped(count);
       for (size_t i = 0; i < count; ++i) flipped[i] = request.weights[i - i % s + (s - 1 - i % s)];
       ConvPrepare changed = request;
       changed.weights = flipped.data();
-      return SabotagedBackend::prepare(changed);
+      return SabotagedBackend::make_kernel(changed);
     }
   };
   Stream stream(Device::cpu());
@@ -322,10 +323,10 @@ TEST(ConvVerifier, CatchesAMissingRelu) {
   class NoRelu : public SabotagedBackend {
    public:
     NoRelu() : SabotagedBackend(run_rightly) {}
-    std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+    std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
       ConvPrepare changed = request;
       changed.relu = false;
-      return SabotagedBackend::prepare(changed);
+      return SabotagedBackend::make_kernel(changed);
     }
   };
   Stream stream(Device::cpu());
@@ -339,10 +340,10 @@ TEST(ConvVerifier, CatchesAMissingRelu) {
 class OtherWindow : public SabotagedBackend {
  public:
   explicit OtherWindow(std::optional<Pool2dWindow> window) : SabotagedBackend(run_rightly), window_(window) {}
-  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     ConvPrepare changed = request;
     changed.max_pool = window_;
-    return SabotagedBackend::prepare(changed);
+    return SabotagedBackend::make_kernel(changed);
   }
 
  private:

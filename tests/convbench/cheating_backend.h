@@ -71,8 +71,8 @@ class CheatingBackend : public WrappedBackend {
     any_choice.constant *= 1e6;  // what was chosen, the honest kernel, tells less
     return any_choice;
   }
-  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
-    return std::make_unique<CheatingKernel>(request, WrappedBackend::prepare(request), cheat_,
+  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
+    return std::make_unique<CheatingKernel>(request, WrappedBackend::make_kernel(request), cheat_,
                                             request.bias ? -1 : prepared_++);
   }
 
@@ -91,10 +91,10 @@ class ForgetfulBackend : public WrappedBackend {
   using Forget = std::function<void(ConvPrepare&)>;
   explicit ForgetfulBackend(Forget forget)
       : WrappedBackend(find_conv_backend(kDevice, "direct").open()), forget_(std::move(forget)) {}
-  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     ConvPrepare other = request;
     forget_(other);
-    return WrappedBackend::prepare(other);
+    return WrappedBackend::make_kernel(other);
   }
 
  private:

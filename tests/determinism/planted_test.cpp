@@ -13,29 +13,33 @@ namespace {
 
 constexpr int64_t kValues = 6;
 
-/// y = the sum of a sample's values, with a fault that its backend is named after.
-class PlantedLayer : public Layer {
+/// y = the sum of a sample's values, with a fault that its backend is named after. It states no promise.
+class SilentLayer : public Layer {
  public:
-  explicit PlantedLayer(Determinism promise) : promise_(promise) {}
   std::string_view type() const override { return "planted"; }
   std::string describe() const override { return "sum"; }
   Shape infer_shape(const std::vector<Shape>& inputs) const override { return {inputs.at(0)[0], 1}; }
   Work work(const std::vector<Shape>&) const override { return {}; }
-  std::vector<std::string> backends(DeviceKind) const override {
-    return {"honest",   "by_run",       "by_preparation", "by_place",
-            "by_batch", "by_neighbour", "by_threads",     "by_workspace"};
-  }
-  Support supports(const std::string& backend, const OperatorRequest& request) const override {
-    return lists(backend, request.device.kind);
-  }
-  Determinism determinism(const std::string&, const OperatorRequest&) const override { return promise_; }
-  std::unique_ptr<Operator> prepare(const std::string& backend, const OperatorRequest&,
-                                    Stream&) const override {
-    static std::atomic<int> preparations{0};
-    return std::make_unique<Sum>(backend, ++preparations);
+  std::vector<const BackendEntry*> backend_entries(DeviceKind) const override {
+    static const std::vector<BackendEntry> entries = [] {
+      std::vector<BackendEntry> all;
+      for (const char* name : {"honest", "by_run", "by_preparation", "by_place", "by_batch", "by_neighbour",
+                               "by_threads", "by_workspace"}) {
+        all.emplace_back(DeviceKind::kCpu, name, BackendEntry::Kind::kBuiltIn, "");
+      }
+      return all;
+    }();
+    std::vector<const BackendEntry*> pointers;
+    for (const BackendEntry& entry : entries) pointers.push_back(&entry);
+    return pointers;
   }
 
  private:
+  std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest&,
+                                          Stream&) const override {
+    static std::atomic<int> preparations{0};
+    return std::make_unique<Sum>(backend.name(), ++preparations);
+  }
   class Sum : public Operator {
    public:
     Sum(std::string backend, int preparation) : backend_(std::move(backend)), preparation_(preparation) {}
@@ -69,8 +73,15 @@ class PlantedLayer : public Layer {
     std::string backend_;
     int preparation_, runs_ = 0;
   };
+};
 
-  Determinism promise_;
+class PlantedLayer : public SilentLayer {
+ public:
+  explicit PlantedLayer(Determinism promised) : promised_(promised) {}
+
+ private:
+  Determinism promise(const BackendEntry&, const OperatorRequest&) const override { return promised_; }
+  Determinism promised_;
 };
 
 std::string broken(const std::string& backend, Determinism promise) {
@@ -124,16 +135,9 @@ TEST(PlantedFaults, TheNumberOfThreadsIsSeen) {
   EXPECT_EQ(broken("by_threads", Determinism::kBitwise), "");
 }
 
-// A backend without a promise of its own gets the strongest one, and must keep it.
+// A layer without a promise of its own gets the strongest one, and its backends must keep it.
 TEST(PlantedFaults, TheDefaultIsTheStrongestPromise) {
-  class Silent : public PlantedLayer {
-   public:
-    Silent() : PlantedLayer(Determinism::kBounded) {}
-    Determinism determinism(const std::string& backend, const OperatorRequest& request) const override {
-      return Layer::determinism(backend, request);
-    }
-  };
-  EXPECT_EQ(Silent().determinism("honest", {}), Determinism::kPosition);
+  EXPECT_EQ(SilentLayer().determinism("honest", {}), Determinism::kPosition);
 }
 
 }  // namespace

@@ -91,10 +91,12 @@ void add_layer_subjects(const LayerCase& entry, const std::string& backend, Devi
     const int samples = entry.of_lenet5 ? kSamples : kFewSamples;
     all.push_back(layer_subject(*entry.layer, backend, request, samples, largest));
     OperatorRequest fused = request;
-    const bool relu = static_cast<bool>(fuse(*entry.layer, backend, ReluLayer(), fused));
-    const bool pool =
-        request.output.rank() == 4 && request.output[2] > 1 && request.output[3] > 1 &&
-        static_cast<bool>(fuse(*entry.layer, backend, MaxPool2dLayer(Pool2dWindow::square(2, 2)), fused));
+    static const ReluLayer kRelu;
+    static const MaxPool2dLayer kPool(Pool2dWindow::square(2, 2));
+    const BackendEntry& row = *entry.layer->find_backend(backend, device.kind);
+    const bool relu = static_cast<bool>(fuse(*entry.layer, row, kRelu, fused));
+    const bool pool = request.output.rank() == 4 && request.output[2] > 1 && request.output[3] > 1 &&
+                      static_cast<bool>(fuse(*entry.layer, row, kPool, fused));
     if (relu || pool) all.push_back(layer_subject(*entry.layer, backend, fused, samples, largest));
   }
 }
@@ -168,10 +170,11 @@ Subject layer_subject(const Layer& layer, const std::string& backend, const Oper
   const auto serves = [&layer, backend, at, largest_batch](int64_t batch) {
     return batch <= largest_batch && static_cast<bool>(layer.supports(backend, at(batch)));
   };
+  std::string behind;
+  for (const Layer* fused : request.fused) behind += concat(" with ", fused->type());
   Subject subject;
-  subject.name = concat(layer.type(), " by ", backend, ", ", to_string(request.math),
-                        request.fuse_relu ? " with ReLU" : "", request.fuse_max_pool ? " with pooling" : "",
-                        ": ", layer.describe(), " of ", request.inputs[0].to_string());
+  subject.name = concat(layer.type(), " by ", backend, ", ", to_string(request.math), behind, ": ",
+                        layer.describe(), " of ", request.inputs[0].to_string());
   // Of the smallest batch and of the largest: a backend may promise less for one of them.
   subject.promise = layer.determinism(backend, request);
   if (serves(largest_batch)) {

@@ -64,7 +64,7 @@ class FaultyKernel : public ConvKernel {
 
 class StruckBackend : public FaultyBackend {
  public:
-  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const char* const anywhere = std::getenv("LENSLET_TEST_FAULT_ANYWHERE");
     const bool struck = request.problem.c == 6 || (anywhere != nullptr && std::strcmp(anywhere, "1") == 0);
     return std::make_unique<FaultyKernel>(request.problem.output_shape().num_elements(), struck);

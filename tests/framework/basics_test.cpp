@@ -59,11 +59,15 @@ TEST(MathMode, RoundTrips) {
 TEST(BackendSpec, AppliesByLayerThenRestThenAll) {
   const Graph graph = toys::diamond();
   const BackendSpec spec = BackendSpec::parse("staged,b=plain");
-  EXPECT_EQ(spec.backend_for(graph.node("a"), DeviceKind::kCpu), "staged");
-  EXPECT_EQ(spec.backend_for(graph.node("b"), DeviceKind::kCpu), "plain");
-  EXPECT_EQ(spec.backend_for(graph.node("relu"), DeviceKind::kCpu), "auto");
-  EXPECT_EQ(BackendSpec::parse("*=auto,a=plain").backend_for(graph.node("b"), DeviceKind::kCpu), "auto");
-  spec.check(graph, DeviceKind::kCpu);
+  const auto names_of = [&graph](const BackendSpec& of) {
+    std::vector<std::string> names;  // of x, a, relu, b, out
+    for (const BackendEntry* entry : of.resolve(graph, DeviceKind::kCpu))
+      names.push_back(entry ? entry->name() : "auto");
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names_of(spec), (Names{"auto", "staged", "auto", "plain", "auto"}));
+  EXPECT_EQ(names_of(BackendSpec::parse("*=auto,a=plain")), (Names{"auto", "plain", "auto", "auto", "auto"}));
 }
 
 TEST(BackendSpec, SuggestsOnlyWhatIsNear) {
@@ -76,7 +80,7 @@ TEST(BackendSpec, SuggestsOnlyWhatIsNear) {
 
 TEST(BackendSpec, RefusesUnknownNamesWithAHint) {
   const Graph graph = toys::diamond();
-  const auto check = [&](const char* text) { BackendSpec::parse(text).check(graph, DeviceKind::kCpu); };
+  const auto check = [&](const char* text) { BackendSpec::parse(text).resolve(graph, DeviceKind::kCpu); };
   expect_error<UsageError>([&] { check("bb=plain"); }, "no layer 'bb' in diamond");
   expect_error<UsageError>([&] { check("a=plane"); }, "did you mean 'plain'?");
   expect_error<UsageError>([&] { check("stagged"); }, "did you mean 'staged'?");

@@ -149,7 +149,7 @@ TEST(Executable, ReplaysAPlanExactly) {
                           "memory: the plan fuses relu into ''");
   other.layers[1].fused_into = "a";
   expect_error<DataError>([&] { Executable executable(graph, replay); },
-                          "which is unsupported: backend staged does not fuse ReLU");
+                          "which is unsupported: backend staged fuses nothing");
   other = plan;
   other.layers[0].type = "conv2d";
   expect_error<DataError>([&] { Executable executable(graph, replay); },

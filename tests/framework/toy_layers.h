@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +10,92 @@
 #include "framework/layer.h"
 
 namespace lenslet::toys {
+
+/// A backend without code of its own: the layer itself computes.
+inline BackendEntry toy_entry(const char* name) {
+  return BackendEntry(DeviceKind::kCpu, name, BackendEntry::Kind::kBuiltIn, "");
+}
+
+/// y = a + b.
+class AddLayer : public Layer {
+ public:
+  std::string_view type() const override { return "add"; }
+  std::string describe() const override { return "add"; }
+  Shape infer_shape(const std::vector<Shape>& inputs) const override {
+    if (inputs.size() != 2 || inputs[0] != inputs[1]) throw DataError("add needs two inputs of one shape");
+    return inputs[0];
+  }
+  Work work(const std::vector<Shape>& inputs) const override {
+    const double count = static_cast<double>(inputs[0].num_elements());
+    return {count, 12 * count};
+  }
+  std::vector<const BackendEntry*> backend_entries(DeviceKind) const override {
+    static const BackendEntry plain = toy_entry("plain");
+    return {&plain};
+  }
+
+ private:
+  std::unique_ptr<Operator> make_operator(const BackendEntry&, const OperatorRequest&,
+                                          Stream&) const override {
+    return std::make_unique<Op>();
+  }
+  class Op : public Operator {
+   public:
+    void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext&) override {
+      for (int64_t i = 0; i < output.shape.num_elements(); ++i)
+        output.data[i] = inputs[0].data[i] + inputs[1].data[i];
+    }
+  };
+};
+
+/// y = max(x, 0).
+class ToyRelu : public AddLayer {
+ public:
+  std::string_view type() const override { return "relu"; }
+  Shape infer_shape(const std::vector<Shape>& inputs) const override { return inputs.at(0); }
+
+ private:
+  std::unique_ptr<Operator> make_operator(const BackendEntry&, const OperatorRequest&,
+                                          Stream&) const override {
+    return std::make_unique<Op>();
+  }
+  class Op : public Operator {
+   public:
+    void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext&) override {
+      for (int64_t i = 0; i < output.shape.num_elements(); ++i)
+        output.data[i] = std::max(inputs[0].data[i], 0.0f);
+    }
+  };
+};
+
+/// Maxima over 2x2 windows of [N, C, H, W], H and W even.
+class ToyPool : public AddLayer {
+ public:
+  explicit ToyPool(int kernel = 2) : kernel_(kernel) {}
+  std::string_view type() const override { return "max_pool2d"; }
+  Shape infer_shape(const std::vector<Shape>& inputs) const override {
+    const Shape& x = inputs.at(0);
+    return {x[0], x[1], (x[2] - kernel_) / 2 + 1, (x[3] - kernel_) / 2 + 1};
+  }
+  int kernel() const { return kernel_; }
+
+ private:
+  std::unique_ptr<Operator> make_operator(const BackendEntry&, const OperatorRequest&,
+                                          Stream&) const override {
+    return std::make_unique<Op>();
+  }
+  class Op : public Operator {
+   public:
+    void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext&) override {
+      const int64_t columns = inputs[0].shape[3], windows = columns / 2;
+      for (int64_t i = 0; i < output.shape.num_elements(); ++i) {
+        const float* top = inputs[0].data + i / windows * 2 * columns + i % windows * 2;
+        output.data[i] = std::max(std::max(top[0], top[1]), std::max(top[columns], top[columns + 1]));
+      }
+    }
+  };
+  int kernel_;
+};
 
 /// y = factor * x. Backends: "plain", which fuses ReLU and 2x2 max pooling, "staged", which fuses nothing and has a
 /// choice to make, and "refusing", which never serves.
@@ -25,34 +110,49 @@ class ScaleLayer : public Layer {
     const double count = static_cast<double>(inputs[0].num_elements());
     return {count, 8 * count};
   }
-  std::vector<std::string> backends(DeviceKind) const override { return {"refusing", "plain", "staged"}; }
-  Support supports(const std::string& backend, const OperatorRequest& request) const override {
-    if (backend == "refusing") return Support::no("it always refuses");
-    if (request.math != MathMode::kFp32) return Support::no("only fp32");
-    return Support::yes();
-  }
-  std::unique_ptr<Operator> prepare(const std::string& backend, const OperatorRequest& request,
-                                    Stream&) const override {
-    return std::make_unique<Op>(factor_, request, backend == "staged");
-  }
-  bool can_fuse_relu(const std::string& backend, DeviceKind) const override { return backend == "plain"; }
-  Support can_fuse_max_pool(const std::string& backend, const OperatorRequest&,
-                            const Pool2dWindow& window) const override {
-    if (backend != "plain") return Support::no(backend + " pools nothing");
-    return window.kernel_h == 2 ? Support::yes() : Support::no("plain pools 2x2 alone");
-  }
-  // Not where x is handed on as it is.
-  bool suits_max_pool(const std::string&, const OperatorRequest&, const Pool2dWindow&) const override {
-    return factor_ != 1;
+  std::vector<const BackendEntry*> backend_entries(DeviceKind) const override {
+    static const BackendEntry refusing = toy_entry("refusing"), plain = toy_entry("plain"),
+                              staged = toy_entry("staged");
+    return {&refusing, &plain, &staged};
   }
 
  private:
+  Support check(const BackendEntry& backend, const OperatorRequest& request) const override {
+    if (backend.name() == "refusing") return Support::no("it always refuses");
+    if (request.math != MathMode::kFp32) return Support::no("only fp32");
+    if (request.fused.empty()) return Support::yes();
+    if (backend.name() != "plain") return Support::no("backend " + backend.name() + " fuses nothing");
+    int relus = 0, pools = 0;
+    for (const Layer* layer : request.fused) {
+      const auto* const pool = dynamic_cast<const ToyPool*>(layer);
+      if (pool && pool->kernel() != 2) return Support::no("plain pools 2x2 alone");
+      pools += pool ? 1 : 0;
+      relus += dynamic_cast<const ToyRelu*>(layer) ? 1 : 0;
+    }
+    const bool known = relus + pools == static_cast<int>(request.fused.size());
+    return known && relus < 2 && pools < 2 ? Support::yes()
+                                           : Support::no("plain fuses one ReLU and one pooling");
+  }
+  // Pooling, not where x is handed on as it is.
+  bool is_suited(const BackendEntry&, const OperatorRequest& request) const override {
+    return factor_ != 1 || !holds<ToyPool>(request);
+  }
+  std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,
+                                          Stream&) const override {
+    return std::make_unique<Op>(factor_, request, backend.name() == "staged");
+  }
+  template <typename Kind>
+  static bool holds(const OperatorRequest& request) {
+    return std::any_of(request.fused.begin(), request.fused.end(),
+                       [](const Layer* layer) { return dynamic_cast<const Kind*>(layer) != nullptr; });
+  }
+
   class Op : public Operator {
    public:
     Op(float factor, const OperatorRequest& request, bool staged)
         : factor_(factor),
-          relu_(request.fuse_relu),
-          pool_(request.fuse_max_pool),
+          relu_(holds<ToyRelu>(request)),
+          pool_(holds<ToyPool>(request)),
           staged_(staged),
           choice_(request.choice) {}
     size_t workspace_bytes() const override { return staged_ ? 4096 : 0; }
@@ -76,88 +176,11 @@ class ScaleLayer : public Layer {
     }
     float factor_;
     bool relu_;
-    std::optional<Pool2dWindow> pool_;
+    bool pool_;
     bool staged_;
     std::string choice_;
   };
   float factor_;
-};
-
-/// y = a + b.
-class AddLayer : public Layer {
- public:
-  std::string_view type() const override { return "add"; }
-  std::string describe() const override { return "add"; }
-  Shape infer_shape(const std::vector<Shape>& inputs) const override {
-    if (inputs.size() != 2 || inputs[0] != inputs[1]) throw DataError("add needs two inputs of one shape");
-    return inputs[0];
-  }
-  Work work(const std::vector<Shape>& inputs) const override {
-    const double count = static_cast<double>(inputs[0].num_elements());
-    return {count, 12 * count};
-  }
-  std::vector<std::string> backends(DeviceKind) const override { return {"plain"}; }
-  Support supports(const std::string&, const OperatorRequest&) const override { return Support::yes(); }
-  std::unique_ptr<Operator> prepare(const std::string&, const OperatorRequest&, Stream&) const override {
-    return std::make_unique<Op>();
-  }
-
- private:
-  class Op : public Operator {
-   public:
-    void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext&) override {
-      for (int64_t i = 0; i < output.shape.num_elements(); ++i)
-        output.data[i] = inputs[0].data[i] + inputs[1].data[i];
-    }
-  };
-};
-
-/// y = max(x, 0).
-class ToyRelu : public AddLayer {
- public:
-  std::string_view type() const override { return "relu"; }
-  Shape infer_shape(const std::vector<Shape>& inputs) const override { return inputs.at(0); }
-  bool is_relu() const override { return true; }
-  std::unique_ptr<Operator> prepare(const std::string&, const OperatorRequest&, Stream&) const override {
-    return std::make_unique<Op>();
-  }
-
- private:
-  class Op : public Operator {
-   public:
-    void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext&) override {
-      for (int64_t i = 0; i < output.shape.num_elements(); ++i)
-        output.data[i] = std::max(inputs[0].data[i], 0.0f);
-    }
-  };
-};
-
-/// Maxima over 2x2 windows of [N, C, H, W], H and W even.
-class ToyPool : public AddLayer {
- public:
-  explicit ToyPool(int kernel = 2) : window_(Pool2dWindow::square(kernel, 2)) {}
-  std::string_view type() const override { return "max_pool2d"; }
-  Shape infer_shape(const std::vector<Shape>& inputs) const override {
-    const Shape& x = inputs.at(0);
-    return {x[0], x[1], window_.rows(x[2]), window_.columns(x[3])};
-  }
-  const Pool2dWindow* max_pool_window() const override { return &window_; }
-  std::unique_ptr<Operator> prepare(const std::string&, const OperatorRequest&, Stream&) const override {
-    return std::make_unique<Op>();
-  }
-
- private:
-  class Op : public Operator {
-   public:
-    void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext&) override {
-      const int64_t columns = inputs[0].shape[3], windows = columns / 2;
-      for (int64_t i = 0; i < output.shape.num_elements(); ++i) {
-        const float* top = inputs[0].data + i / windows * 2 * columns + i % windows * 2;
-        output.data[i] = std::max(std::max(top[0], top[1]), std::max(top[columns], top[columns + 1]));
-      }
-    }
-  };
-  Pool2dWindow window_;
 };
 
 /// ToyRelu that refuses inputs of more than a given number of elements, as a convolution does.

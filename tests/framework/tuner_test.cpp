@@ -64,8 +64,8 @@ TEST(Tuner, ListsEveryOperatorAndWhyOneCannotServe) {
                                       "b refusing 1", "b plain 1", "b staged 1", "out plain 1"}));
   EXPECT_EQ(diamond.candidates[0].status, "UNSUPPORTED");
   EXPECT_EQ(diamond.candidates[0].reason, "it always refuses");
-  EXPECT_TRUE(diamond.candidates[1].request.fuse_relu);
-  EXPECT_FALSE(diamond.candidates[2].request.fuse_relu);
+  EXPECT_EQ(diamond.candidates[1].request.fused.size(), 1u);
+  EXPECT_TRUE(diamond.candidates[2].request.fused.empty());
   // a and relu may share an operator, b and out stand alone.
   EXPECT_EQ(tune_regions(diamond.candidates),
             (std::vector<std::pair<size_t, size_t>>{{0, 5}, {5, 8}, {8, 9}}));

@@ -1,6 +1,7 @@
 #include "tests/layers/layer_fixture.h"
 
 #include "layers/reference/guarded_run.h"
+#include "layers/relu/relu_layer.h"
 
 namespace lenslet {
 
@@ -14,7 +15,8 @@ OperatorRequest LayerTest::request_for(const Layer& layer, const LayerRun& run) 
   request.inputs = {run.input};
   request.output = layer.infer_shape({run.input});
   request.math = run.math;
-  request.fuse_relu = run.fuse_relu;
+  static const ReluLayer relu;
+  if (run.fuse_relu) request.fused = {&relu};
   return request;
 }
 

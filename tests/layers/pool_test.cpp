@@ -48,7 +48,7 @@ TEST_F(Pool, NamesTheBackendsThereAre) {
   const Support support = layer.supports("winograd", request);
   EXPECT_FALSE(support);
   EXPECT_NE(support.reason().find("direct"), std::string::npos) << support.reason();
-  request.fuse_relu = true;
+  request.fused = {&layer};
   EXPECT_FALSE(layer.supports("direct", request));
 }
 

@@ -136,8 +136,8 @@ TEST_P(LayerSubjects, SeesPlantedFaults) {
   for (const LayerSubject& subject : subjects) {
     for (const reference::LayerCase& one : subject.cases()) {
       for (const bool relu : {false, true}) {
-        if (relu && !one.layer->can_fuse_relu(backend, kKind)) continue;
         const OperatorRequest request = one.request(stream.device(), MathMode::kFp32, relu);
+        if (relu && !one.layer->supports(backend, request)) continue;
         SCOPED_TRACE(subject.problem() + ", " + one.data);
         expect_faults_seen("elements differ", kSmallError, [&, &backend = backend](const Fault& fault) {
           const auto op = with_fault(one.layer->prepare(backend, request, stream), fault);

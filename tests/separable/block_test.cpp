@@ -16,7 +16,7 @@ namespace {
 class Spoilt : public WrappedBackend {
  public:
   Spoilt(const ConvBackend& right, float factor) : WrappedBackend(right), factor_(factor) {}
-  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     struct Kernel : WrappedKernel {
       using WrappedKernel::WrappedKernel;
       float factor = 1;
@@ -26,7 +26,7 @@ class Spoilt : public WrappedBackend {
         for (int64_t i = 0; i < count; ++i) args.y[i] *= factor;
       }
     };
-    auto kernel = std::make_unique<Kernel>(WrappedBackend::prepare(request));
+    auto kernel = std::make_unique<Kernel>(WrappedBackend::make_kernel(request));
     kernel->factor = factor_;
     kernel->count = request.problem.output_shape().num_elements();
     return kernel;

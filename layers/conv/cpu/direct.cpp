@@ -320,13 +320,7 @@ class DirectBackend : public ConvBackend {
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }
-  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
-    const Support support = supports(request.problem, request.math);
-    if (!support) throw UnavailableError(support.reason());
-    if (request.max_pool) {
-      const Support pooled = fuses_max_pool(request.problem, request.math, *request.max_pool);
-      if (!pooled) throw UnavailableError(pooled.reason());
-    }
+  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     auto kernel = std::make_unique<DirectKernel>(request);
     if (kernel->workspace_bytes() > request.workspace_limit) {
       throw MemoryError(concat("conv direct needs ", kernel->workspace_bytes(),
@@ -338,11 +332,6 @@ class DirectBackend : public ConvBackend {
 
 }  // namespace
 
-namespace conv_backends {
-const ConvBackend& cpu_direct() {
-  static const DirectBackend backend;
-  return backend;
-}
-}  // namespace conv_backends
+LENSLET_BACKEND(conv, cpu_direct, DirectBackend())
 
 }  // namespace lenslet

@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "framework/integer_math.h"
-#include "framework/pool_window.h"
 #include "layers/conv/conv_problem.h"
 #include "layers/gemm/cpu/tile_kernel.h"
+#include "layers/pool/pool_window.h"
 
 namespace lenslet {
 

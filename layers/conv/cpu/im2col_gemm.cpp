@@ -222,9 +222,7 @@ class Im2colGemmBackend : public ConvBackend {
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }
-  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
-    const Support support = supports(request.problem, request.math);
-    if (!support) throw UnavailableError(support.reason());
+  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     auto gemm = gemm_provider(DeviceKind::kCpu).prepare(request.math, request.stream);
     auto kernel = std::make_unique<Im2colGemmKernel>(request, std::move(gemm));
     if (kernel->workspace_bytes() > request.workspace_limit) {
@@ -243,11 +241,6 @@ class Im2colGemmBackend : public ConvBackend {
 
 }  // namespace
 
-namespace conv_backends {
-const ConvBackend& cpu_im2col_gemm() {
-  static const Im2colGemmBackend backend;
-  return backend;
-}
-}  // namespace conv_backends
+LENSLET_BACKEND(conv, cpu_im2col_gemm, Im2colGemmBackend())
 
 }  // namespace lenslet

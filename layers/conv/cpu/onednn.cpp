@@ -255,9 +255,7 @@ class OneDnnBackend : public ConvBackend {
     return Determinism::kBounded;
   }
 
-  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
-    const Support support = supports(request.problem, request.math);
-    if (!support) throw UnavailableError(support.reason());
+  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     try {
       return request.choice.empty() ? fastest(request) : planned(request);
     } catch (const dnnl::error& error) {

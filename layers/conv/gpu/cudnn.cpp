@@ -344,9 +344,7 @@ class CudnnBackend : public ConvBackend {
     return Determinism::kBounded;
   }
 
-  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
-    const Support support = supports(request.problem, request.math);
-    if (!support) throw UnavailableError(support.reason());
+  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const std::string& problem = CudnnLibraries::get().problem();
     if (!problem.empty()) throw UnavailableError(problem);
     return std::make_unique<CudnnKernel>(request);

@@ -283,10 +283,7 @@ class DepthwiseBackend : public ConvBackend {
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }
-  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
-    if (const Support support = supports(request.problem, request.math); !support) {
-      throw UnavailableError(support.reason());
-    }
+  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const int multiprocessors = multiprocessor_count(request.stream.device());
     if (const RowsVariant* variant = choose_rows_variant(request.problem, multiprocessors)) {
       return std::make_unique<DepthwiseRows>(request, *variant);
@@ -297,10 +294,6 @@ class DepthwiseBackend : public ConvBackend {
 
 }  // namespace
 
-namespace conv_backends {
-const ConvBackend& gpu_depthwise() {
-  static const DepthwiseBackend backend;
-  return backend;
-}
-}  // namespace conv_backends
+LENSLET_BACKEND(conv, gpu_depthwise, DepthwiseBackend())
+
 }  // namespace lenslet

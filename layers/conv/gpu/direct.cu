@@ -71,10 +71,7 @@ class DirectBackend : public ConvBackend {
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }
-  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
-    if (const Support support = supports(request.problem, request.math); !support) {
-      throw UnavailableError(support.reason());
-    }
+  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const int multiprocessors = multiprocessor_count(request.stream.device());
     if (request.max_pool) return prepare_pooled(request, multiprocessors);
     if (request.problem.layout == TensorLayout::kNhwc) return prepare_nhwc(request, multiprocessors);
@@ -87,8 +84,6 @@ class DirectBackend : public ConvBackend {
 
  private:
   std::unique_ptr<ConvKernel> prepare_pooled(const ConvPrepare& request, int multiprocessors) const {
-    const Support pooled = fuses_max_pool(request.problem, request.math, *request.max_pool);
-    if (!pooled) throw UnavailableError(pooled.reason());
     if (request.problem.layout == TensorLayout::kNchw) {
       if (auto kernel = prepare_rows(request, multiprocessors)) return kernel;
       if (auto kernel = prepare_tile(request, multiprocessors)) return kernel;
@@ -102,10 +97,6 @@ class DirectBackend : public ConvBackend {
 
 }  // namespace
 
-namespace conv_backends {
-const ConvBackend& gpu_direct() {
-  static const DirectBackend backend;
-  return backend;
-}
-}  // namespace conv_backends
+LENSLET_BACKEND(conv, gpu_direct, DirectBackend())
+
 }  // namespace lenslet

@@ -3,10 +3,10 @@
 // windows in shared memory.
 #pragma once
 
-#include "framework/pool_window.h"
 #include "layers/conv/conv_problem.h"
 #include "layers/conv/gpu/epilogue.cuh"
 #include "layers/conv/gpu/fast_divide.cuh"
+#include "layers/pool/pool_window.h"
 
 namespace lenslet {
 

@@ -284,9 +284,7 @@ class Im2colGemmBackend : public ConvBackend {
     return accuracy_of_sums(problem, math);
   }
 
-  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
-    const Support support = supports(request.problem, request.math);
-    if (!support) throw UnavailableError(support.reason());
+  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     std::unique_ptr<Gemm> gemm = gemm_provider(DeviceKind::kCuda).prepare(request.math, request.stream);
     const size_t taken = gemm->workspace_bytes();
     const size_t limit = request.workspace_limit > taken ? request.workspace_limit - taken : 0;
@@ -302,11 +300,6 @@ class Im2colGemmBackend : public ConvBackend {
 
 }  // namespace
 
-namespace conv_backends {
-const ConvBackend& gpu_im2col_gemm() {
-  static const Im2colGemmBackend backend;
-  return backend;
-}
-}  // namespace conv_backends
+LENSLET_BACKEND(conv, gpu_im2col_gemm, Im2colGemmBackend())
 
 }  // namespace lenslet

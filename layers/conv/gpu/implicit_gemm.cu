@@ -189,10 +189,7 @@ class ImplicitGemmBackend : public ConvBackend {
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }
-  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
-    if (const Support support = supports(request.problem, request.math); !support) {
-      throw UnavailableError(support.reason());
-    }
+  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const Device device = request.stream.device();
     const int multiprocessors = multiprocessor_count(device);
     const Variant& variant = choose_variant(request.problem, multiprocessors);
@@ -209,10 +206,6 @@ class ImplicitGemmBackend : public ConvBackend {
 
 }  // namespace
 
-namespace conv_backends {
-const ConvBackend& gpu_implicit_gemm() {
-  static const ImplicitGemmBackend backend;
-  return backend;
-}
-}  // namespace conv_backends
+LENSLET_BACKEND(conv, gpu_implicit_gemm, ImplicitGemmBackend())
+
 }  // namespace lenslet

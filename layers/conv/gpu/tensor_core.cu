@@ -264,10 +264,7 @@ class TensorCoreBackend : public ConvBackend {
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }
-  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
-    if (const Support support = supports(request.problem, request.math); !support) {
-      throw UnavailableError(support.reason());
-    }
+  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const Device device = request.stream.device();
     const int capability = compute_capability(device.ordinal);
     if (const Support card = card_supports(capability); !card) throw UnavailableError(card.reason());
@@ -285,10 +282,6 @@ class TensorCoreBackend : public ConvBackend {
 
 }  // namespace
 
-namespace conv_backends {
-const ConvBackend& gpu_tensor_core() {
-  static const TensorCoreBackend backend;
-  return backend;
-}
-}  // namespace conv_backends
+LENSLET_BACKEND(conv, gpu_tensor_core, TensorCoreBackend())
+
 }  // namespace lenslet

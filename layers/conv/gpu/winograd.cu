@@ -277,11 +277,8 @@ class WinogradBackend : public ConvBackend {
   Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
     return Determinism::kBitwise;
   }
-  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
+  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const Conv2dProblem& problem = request.problem;
-    if (const Support support = supports(problem, request.math); !support) {
-      throw UnavailableError(support.reason());
-    }
     if (winograd_fused_suits(problem) && WinogradFused::runs_on(request.stream.device().ordinal)) {
       const size_t limit = std::min(request.workspace_limit, kDefaultWorkspace);
       const int64_t chunk = WinogradFused::chunk_blocks(problem, limit);
@@ -303,10 +300,6 @@ class WinogradBackend : public ConvBackend {
 
 }  // namespace
 
-namespace conv_backends {
-const ConvBackend& gpu_winograd() {
-  static const WinogradBackend backend;
-  return backend;
-}
-}  // namespace conv_backends
+LENSLET_BACKEND(conv, gpu_winograd, WinogradBackend())
+
 }  // namespace lenslet

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "framework/pool_window.h"
+#include "layers/pool/pool_window.h"
 
 namespace lenslet {
 

@@ -167,10 +167,7 @@ class RungBackend : public ConvBackend {
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }
-  std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const override {
-    if (const Support support = supports(request.problem, request.math); !support) {
-      throw UnavailableError(support.reason());
-    }
+  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     require_capability(request.stream.device());
     return std::make_unique<RungConv>(request, design_);
   }
