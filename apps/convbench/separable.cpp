@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/common/attempt.h"
 #include "apps/common/table.h"
 #include "apps/common/text.h"
 #include "apps/convbench/bench/conv_bench.h"
 #include "apps/convbench/bench/conv_contender.h"
-#include "apps/convbench/bench/preparing.h"
 #include "apps/convbench/bench/row_table.h"
 #include "apps/convbench/commands.h"
 #include "apps/convbench/separable/block.h"
@@ -146,7 +146,7 @@ void measure_blocks(Outcome& outcome, BenchSession& session) {
   std::vector<std::pair<double*, const Pair*>> meant;  // where the median goes, and of which block
   const auto add_standard = [&](const Choice& choice, double* ns) {
     if (!choice) return;
-    const auto refusal = refusal_of(session.stream(), [&] {
+    const auto refusal = attempt(session.stream(), [&] {
       Conv2dProblem problem = outcome.task.shape.standard();
       problem.layout = choice.layout;
       arenas.push_back(std::make_unique<ReferenceArena>(problem, options.fill, seed));
@@ -160,7 +160,7 @@ void measure_blocks(Outcome& outcome, BenchSession& session) {
   };
   const auto add_block = [&](const Pair& pair, double* ns) {
     if (!std::isfinite(pair.ns())) return;
-    const auto refusal = refusal_of(session.stream(), [&] {
+    const auto refusal = attempt(session.stream(), [&] {
       contenders.push_back(std::make_unique<SeparableBlock>(
           pair.name(), outcome.task.shape, pair.depthwise.layout, open(session, pair.depthwise),
           open(session, pair.pointwise), options, session.stream()));

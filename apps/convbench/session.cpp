@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "apps/common/attempt.h"
 #include "apps/common/environment.h"
 #include "apps/common/loaded_libraries.h"
 #include "apps/common/report_page.h"
@@ -58,11 +59,7 @@ void open_libraries(const std::vector<LoadedLibrary>& wanted, DeviceKind kind) {
   for (const DeviceKind of : {kind, DeviceKind::kCpu}) {
     for (const ConvBackendEntry& entry : conv_backend_rows(of)) {
       if (entry.kind() != ConvBackendEntry::Kind::kModule || all_loaded()) continue;
-      try {
-        entry.open();
-      } catch (const UnavailableError&) {
-        // Then its libraries are not there to be compared, which the comparison says.
-      }
+      attempt([&] { entry.open(); });  // the comparison tells what is missing then
     }
   }
 }
@@ -143,12 +140,6 @@ ResultFile BenchSession::whole_file() const {
 std::string BenchSession::device_name() const {
   if (!device().is_cuda()) return cpu_model();
   return cuda_status().devices.at(static_cast<size_t>(device().ordinal)).name;
-}
-
-MeasureOptions BenchSession::measure_options() const {
-  MeasureOptions measure = options_.measure;
-  measure.stop = [] { return interrupted(); };
-  return measure;
 }
 
 Console& BenchSession::console() {

@@ -33,8 +33,7 @@ class BenchSession {
   /// For text; takes the progress bar away first.
   Console& console();
   const Ceilings& ceilings() const noexcept { return ceilings_; }
-  /// As the options ask, stopping on Ctrl-C.
-  MeasureOptions measure_options() const;
+  const MeasureOptions& measure_options() const noexcept { return options_.measure; }
   /// As the options ask, judged by the ceilings of this run.
   RowContext row_context() const { return {options_.measure.hot, options_.measure.cold, &ceilings_}; }
   /// Call when all that was asked for is known to be possible: the first time it measures the ceilings, unless the file

@@ -5,6 +5,7 @@
 #include <memory>
 #include <random>
 
+#include "apps/common/attempt.h"
 #include "apps/common/signals.h"
 #include "apps/common/text.h"
 #include "framework/error.h"
@@ -44,10 +45,7 @@ class Repeater {
     const std::unique_ptr<Operator> first = task_.prepare(stream_);
     row.workspace_bytes = static_cast<int64_t>(first->workspace_bytes());
     row.workspace = format_bytes(static_cast<double>(row.workspace_bytes));
-    if (task_.flops > kMostFlopsToRepeat) {
-      row.repro = "not run";
-      return;
-    }
+    if (task_.flops > kMostFlopsToRepeat) return;
     const std::vector<uint8_t> a = result_of(*first), b = result_of(*first);
     const std::unique_ptr<Operator> second = task_.prepare(stream_);
     row.repro = a != b ? "no" : a == result_of(*second) ? "bitwise" : "per preparation";
@@ -75,20 +73,6 @@ class Repeater {
   Buffer output_;
 };
 
-// Runs the task, or says in the row why it cannot.
-void fill_row(const Task& task, Device device, BackendRow& row) {
-  try {
-    Repeater(task, device).fill(row);
-  } catch (const UnavailableError& error) {
-    row.reason = error.what();
-  } catch (const MemoryError& error) {
-    row.reason = error.what();
-  } catch (const DeviceError& error) {
-    row.reason = error.what();
-    row.fault = true;
-  }
-}
-
 std::string problem_of(const Subject& subject) {
   const auto* conv = dynamic_cast<const Conv2dLayer*>(subject.layer);
   return conv == nullptr ? std::string() : conv->problem_for(subject.inputs.at(0)).to_string();
@@ -99,13 +83,9 @@ void bound_workspace(const Subject& subject, const OperatorRequest& request, Bac
   const auto* conv = dynamic_cast<const Conv2dLayer*>(subject.layer);
   if (conv == nullptr) return;
   const ConvBackendEntry& entry = find_conv_backend(request.device.kind, row.backend);
-  try {
-    row.workspace_bytes = static_cast<int64_t>(
-        entry.open().workspace_bytes(conv->problem_for(subject.inputs[0]), request.math));
-    row.workspace = "<= " + format_bytes(static_cast<double>(row.workspace_bytes));
-  } catch (const UnavailableError& error) {
-    row.reason = error.what();
-  }
+  row.workspace_bytes =
+      static_cast<int64_t>(entry.open().workspace_bytes(conv->problem_for(subject.inputs[0]), request.math));
+  row.workspace = "<= " + format_bytes(static_cast<double>(row.workspace_bytes));
 }
 
 Task layer_task(const Subject& subject, const std::string& backend, const OperatorRequest& request) {
@@ -180,18 +160,17 @@ std::vector<BackendRow> layer_rows(const Subject& subject, const BackendQuery& q
       asked.math = math;
       row.supports.push_back(subject.layer->supports(backend, asked));
     }
-    const Support support = subject.layer->supports(backend, request);
-    row.reason = support.reason();
-    if (support) row.determinism = to_string(subject.layer->determinism(backend, request));
-    if (support && query.usable) {
-      fill_row(layer_task(subject, backend, request), query.device, row);
-    } else if (support) {
-      bound_workspace(subject, request, row);
+    attempt(row, [&] {
+      if (const Support support = subject.layer->supports(backend, request); !support)
+        throw UnavailableError(support.reason());
+      row.determinism = to_string(subject.layer->determinism(backend, request));
       row.repro = "not run";
-    }
+      if (!query.usable) return bound_workspace(subject, request, row);
+      Repeater(layer_task(subject, backend, request), query.device).fill(row);
+    });
     rows.push_back(std::move(row));
-    if (rows.back().fault) break;  // after a CUDA fault every later call fails as well
     throw_if_interrupted();
+    if (rows.back().status == "ERROR") break;  // after a CUDA fault every later call fails as well
   }
   return rows;
 }
@@ -217,14 +196,16 @@ std::vector<BackendRow> fused_rows(const Graph& graph, int64_t batch, const Back
       row.supports.push_back(model->supports(variant, asked));
     }
     list_types(*model, request, row);
-    const Support support = model->supports(variant, request);
-    row.reason = support.reason();
-    if (support) row.determinism = to_string(model->determinism(variant, request));
-    if (support && query.usable) fill_row(fused_task(graph, variant, request), query.device, row);
-    if (support && !query.usable) row.repro = "not run";
+    attempt(row, [&] {
+      if (const Support support = model->supports(variant, request); !support)
+        throw UnavailableError(support.reason());
+      row.determinism = to_string(model->determinism(variant, request));
+      row.repro = "not run";
+      if (query.usable) Repeater(fused_task(graph, variant, request), query.device).fill(row);
+    });
     rows.push_back(std::move(row));
-    if (rows.back().fault) break;
     throw_if_interrupted();
+    if (rows.back().status == "ERROR") break;
   }
   return rows;
 }

@@ -34,9 +34,9 @@ struct BackendRow {
   std::string workspace = "-";   // bytes for people
   int64_t workspace_bytes = -1;  // -1: not known
   std::string determinism =
-      "-";                    // the bits it promises to repeat (framework/determinism.h), where it can serve
-  std::string repro, reason;  // repro: what was seen of that
-  bool fault = false;         // the device failed: `reason` says how
+      "-";            // the bits it promises to repeat (framework/determinism.h), where it can serve
+  std::string repro;  // what was seen of that
+  std::string status = "PASSED", reason;  // ERROR: the device failed
 };
 
 /// What the rows are for.

@@ -51,13 +51,13 @@ template <>
 struct Fields<BackendRow> {
   template <class Self, class V>
   static void of(Self& row, V&& v) {
-    const bool can = row.reason.empty();
+    const bool can = row.status == "PASSED";
     std::vector<std::pair<std::string, bool>> math;
     for (size_t i = 0; i < row.supports.size(); ++i)
       math.emplace_back(to_string(kMathModes[i]), static_cast<bool>(row.supports[i]));
     v("device", row.device)("layer", row.subject)("type", row.type)("problem", row.problem);
     v("rank", row.rank)("backend", row.backend);
-    v("status", row.fault ? "ERROR" : can ? "PASSED" : "UNSUPPORTED")("can", can)("auto", row.is_auto);
+    v("status", row.status)("can", can)("auto", row.is_auto);
     v("math", math)("reads", row.reads)("writes", row.writes).column("math_modes", math_modes(row));
     v("workspace_bytes", row.workspace_bytes >= 0 ? std::optional(row.workspace_bytes) : std::nullopt);
     v("determinism", row.determinism == "-" ? std::string() : row.determinism);
@@ -76,11 +76,11 @@ std::string table_of(const std::vector<BackendRow>& rows) {
   std::string last;
   for (const BackendRow& row : rows) {
     if (!last.empty() && last != row.subject) table.rule();
-    const bool can = row.reason.empty();
+    const bool can = row.status == "PASSED";
     table.row({last == row.subject ? "" : row.subject, std::to_string(row.rank), row.backend,
-               row.fault ? "ERROR"
-               : can     ? "yes"
-                         : "no",
+               row.status == "ERROR" ? "ERROR"
+               : can                 ? "yes"
+                                     : "no",
                row.is_auto ? "<-" : "", math_modes(row), can ? row.workspace : "-", row.determinism,
                can ? row.repro : "-", printable(row.reason)});
     last = row.subject;
@@ -165,7 +165,7 @@ ExitCode run_backends(const BackendsOptions& options) {
     std::vector<BackendRow> rows;
     const auto add = [&](std::vector<BackendRow> some) {
       rows.insert(rows.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
-      if (rows.empty() || !rows.back().fault) return;
+      if (rows.empty() || rows.back().status != "ERROR") return;
       fault = concat(rows.back().subject, " by ", rows.back().backend, ": ", rows.back().reason);
     };
     for (const Subject& subject : subjects) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "apps/common/attempt.h"
 #include "apps/common/ceilings.h"
 #include "apps/common/output.h"
 #include "apps/common/progress.h"
@@ -113,7 +114,6 @@ class ModelBench {
     }
     MeasureOptions measure_options = options_.measure;
     measure_options.min_samples = kWindows;
-    measure_options.stop = [] { return interrupted(); };
     const std::vector<Measurement> measurements = measure(rivals, stream_, measure_options);
     size_t next = 0;
     for (Entry& entry : entries) {
@@ -129,28 +129,24 @@ class ModelBench {
     entry.config = config;
     entry.base = bench_row(config, options_, session_);
     entry.build = config.build_options(session_, stream_);
-    const auto refuse = [&](const char* status, const std::string& reason) {
-      entry.status = status;
-      entry.reason = reason;
-    };
-    try {
-      auto executable = std::make_unique<Executable>(session_.graph(), entry.build);
+    attempt(entry, stream_, [&] {
+      auto executable = built(entry.build);
       entry.base.setup_ns = executable->build_ns();
       entry.base.workspace_bytes = static_cast<int64_t>(executable->plan().workspace_bytes);
       entry.base.detail =
           config.plan == Plan::kFused ? executable->steps()[0].detail : describe_backends(executable->plan());
       entry.contender = std::make_unique<PlanContender>(config.key(), std::move(executable), pictures_);
-    } catch (const UnavailableError& error) {
-      refuse("UNSUPPORTED", error.what());
-    } catch (const UsageError& error) {  // a batch too large for a layer
-      refuse("UNSUPPORTED", error.what());
-    } catch (const MemoryError& error) {
-      refuse("SKIPPED", error.what());
-    } catch (const DeviceError& error) {
-      if (device_is_lost(stream_)) throw;
-      refuse("ERROR", error.what());
-    }
+    });
     return entry;
+  }
+
+  // A batch too large for a layer is a row like one that no backend serves: other batches may fit.
+  std::unique_ptr<Executable> built(const BuildOptions& build) const {
+    try {
+      return std::make_unique<Executable>(session_.graph(), build);
+    } catch (const UsageError& error) {
+      throw UnavailableError(error.what());
+    }
   }
 
   Work work_of(const BenchConfig& config) const {
@@ -187,12 +183,9 @@ class ModelBench {
     ResultRow base = entry.base;
     base.stages_ns = pass_times(executable, measured->hot.median);
     base.first_call_ns = measured->first_call_ns;
-    LatencyOptions latency;
-    latency.calls = options_.calls;
-    latency.stop = [] { return interrupted(); };
     std::vector<ResultRow> rows =
         measure_latency(latency_paths(executable, entry.build, load_lenet5_weights(options_.weights)),
-                        pictures_, pictures_.expected().bound(executable), base, latency);
+                        pictures_, pictures_.expected().bound(executable), base, options_.calls);
     for (ResultRow& row : rows) {
       if (row.status == "PASSED") add_accuracy(entry, row);
     }

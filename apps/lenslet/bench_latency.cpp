@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "apps/common/signals.h"
 #include "framework/error.h"
 #include "framework/statistics.h"
 #include "framework/stream_gate.h"
@@ -196,28 +197,24 @@ LatencyPaths latency_paths(Executable& executable, const BuildOptions& build, co
   if (!for_runner) return paths;
   const MathMode math = executable.steps().back().math;
   for (const LatencyMode mode : {LatencyMode::kPolled, LatencyMode::kResident}) {
-    try {
+    const auto refusal = attempt(executable.stream(), [&] {
       offered.push_back(std::make_unique<RunnerPath>(weights, mode, executable, math));
-    } catch (const UnavailableError& error) {
-      paths.refused.emplace_back(to_string(mode), error.what());
-    }
+    });
+    if (refusal) paths.refused.emplace_back(to_string(mode), *refusal);
   }
   return paths;
 }
 
 std::vector<ResultRow> measure_latency(const LatencyPaths& paths, const BatchPictures& pictures, double bound,
-                                       const ResultRow& base, const LatencyOptions& options) {
+                                       const ResultRow& base, int64_t calls) {
   std::vector<Runner> runners;
   for (const auto& path : paths.offered) runners.emplace_back(*path);
   for (Runner& runner : runners) {
     for (int64_t i = 0; i < kWarmUp && runner.wrong.empty(); ++i) runner.call(pictures, bound);
   }
-  bool stopped = false;
   for (int turn = 0; turn < kTurns; ++turn) {
     for (Runner& runner : runners) {
-      stopped = stopped || (options.stop && options.stop());
-      const int64_t calls = (options.calls + kTurns - 1) / kTurns;
-      for (int64_t i = 0; i < calls && !stopped && runner.wrong.empty(); ++i) {
+      for (int64_t i = 0; i < (calls + kTurns - 1) / kTurns && !interrupted() && runner.wrong.empty(); ++i) {
         runner.samples.push_back(runner.call(pictures, bound));
       }
     }
@@ -241,7 +238,7 @@ std::vector<ResultRow> measure_latency(const LatencyPaths& paths, const BatchPic
       row.p99_ns = percentile_99(runner.samples);
       if (runner.samples.empty()) {
         row.status = "SKIPPED";
-        row.reason = "interrupted before it was measured";
+        row.reason = kInterrupted;
       }
     } else {
       row.status = "FAILED";
@@ -249,12 +246,12 @@ std::vector<ResultRow> measure_latency(const LatencyPaths& paths, const BatchPic
     }
     rows.push_back(std::move(row));
   }
-  for (const auto& [mode, reason] : paths.refused) {
+  for (const auto& [mode, refusal] : paths.refused) {
     ResultRow row = base;
     row.name = "latency";
     row.labels.emplace_back("mode", mode);
-    row.status = "UNSUPPORTED";
-    row.reason = reason;
+    row.status = refusal.status;
+    row.reason = refusal.reason;
     rows.push_back(std::move(row));
   }
   return rows;

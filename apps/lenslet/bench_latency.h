@@ -1,12 +1,12 @@
 // lenslet bench --latency: the whole way from page-locked host memory to page-locked host memory, call by call.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "apps/common/attempt.h"
 #include "apps/common/result_file.h"
 #include "apps/lenslet/plan_contender.h"
 #include "framework/executable.h"
@@ -32,7 +32,7 @@ class LatencyPath {
 
 struct LatencyPaths {
   std::vector<std::unique_ptr<LatencyPath>> offered;
-  std::vector<std::pair<std::string, std::string>> refused;  // mode and reason
+  std::vector<std::pair<std::string, Refusal>> refused;  // by mode
 };
 
 /// The ways that the executable's configuration offers on its device. `build` are the options it was built with,
@@ -49,16 +49,10 @@ LatencyPaths latency_paths(Executable& executable, const BuildOptions& build, co
 /// On the CPU "cpu": back_to_back_ns.
 std::vector<std::pair<std::string, double>> pass_times(Executable& executable, double back_to_back_ns);
 
-/// Calls of each path.
-struct LatencyOptions {
-  int64_t calls = 2000;
-  std::function<bool()> stop;  // asked before each turn
-};
-
-/// A row each, from what `base` says, UNSUPPORTED for a mode that was refused: the paths take turns, each call gets
+/// A row each, from what `base` says: the paths take turns with `calls` calls each, fewer after a signal. Each call gets
 /// other pictures and an output filled with NaN, and every answer is judged before the next call. Times of a path that
 /// was wrong once are dropped.
 std::vector<ResultRow> measure_latency(const LatencyPaths& paths, const BatchPictures& pictures, double bound,
-                                       const ResultRow& base, const LatencyOptions& options);
+                                       const ResultRow& base, int64_t calls);
 
 }  // namespace lenslet

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "apps/common/attempt.h"
 #include "apps/common/environment.h"
 #include "apps/common/loaded_libraries.h"
 #include "apps/common/output.h"
@@ -49,21 +50,19 @@ void report_cuda(Console& console) {
 void open_modules(Console& console, Device device) {
   for (const ConvBackendEntry& entry : conv_backend_rows(device.kind)) {
     if (entry.kind() == ConvBackendEntry::Kind::kBuiltIn) continue;
-    try {
-      entry.open();
-    } catch (const UnavailableError& error) {
-      console.line(
-          concat("           ", entry.name(), " on ", to_string(device.kind), ": ", printable(error.what())));
+    if (const auto refusal = attempt([&] { entry.open(); })) {
+      console.line(concat("           ", entry.name(), " on ", to_string(device.kind), ": ",
+                          printable(refusal->reason)));
     }
   }
-  try {
+  const auto refusal = attempt([&] {
     DeviceGuard guard(device);
     Stream stream(device);
     const std::string library = gemm_provider(device.kind).prepare(MathMode::kFp32, stream)->describe();
     console.line(concat("gemm:      ", library, " on ", device.to_string()));
-  } catch (const UnavailableError& error) {
-    console.line(concat("gemm:      none on ", device.to_string(), ": ", printable(error.what())));
-  }
+  });
+  if (refusal)
+    console.line(concat("gemm:      none on ", device.to_string(), ": ", printable(refusal->reason)));
 }
 
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "apps/common/attempt.h"
 #include "apps/common/document.h"
 #include "apps/common/progress.h"
 #include "apps/common/signals.h"
@@ -90,16 +91,12 @@ void compare(const std::vector<float>& first, const std::vector<float>& logits, 
 /// Fills in the row; the logits of the first that runs are kept as the standard.
 void run_case(const Session& session, const BuildOptions& build, const ImageDataset& data, int64_t count,
               std::vector<float>& first, MatrixRow& row) {
-  try {
+  attempt(row, [&] {
     Model model = session.model(build);
     model.executable().run_checked();  // the first call is no part of the time
     BatchRun run;
     run_images(model, data, count, run);
-    if (run.count < count) {
-      row.status = "SKIPPED";
-      row.reason = "interrupted";
-      return;
-    }
+    if (run.count < count) throw InterruptedError(kInterrupted);
     const Evaluation evaluation = evaluate(run.logits, data, count);
     row.correct = evaluation.correct;
     row.images_per_s = static_cast<double>(count) / run.wall_ns * 1e9;
@@ -109,16 +106,7 @@ void run_case(const Session& session, const BuildOptions& build, const ImageData
     }
     if (first.empty()) first = run.logits;
     compare(first, run.logits, data, row);
-  } catch (const UnavailableError& error) {
-    row.status = "SKIPPED";
-    row.reason = error.what();
-  } catch (const MemoryError& error) {
-    row.status = "SKIPPED";
-    row.reason = error.what();
-  } catch (const DeviceError& error) {
-    row.status = "ERROR";
-    row.reason = error.what();
-  }
+  });
 }
 
 void print_rows(Console& console, const std::vector<MatrixRow>& rows) {

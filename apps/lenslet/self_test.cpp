@@ -3,6 +3,7 @@
 #include <iterator>
 #include <map>
 
+#include "apps/common/attempt.h"
 #include "apps/common/signals.h"
 #include "apps/lenslet/self_test_fused.h"
 #include "framework/error.h"
@@ -26,7 +27,7 @@ ResultRow verified_row(const Subject& subject, const std::string& backend, MathM
   row.problem = subject.problem();
   if (subject.uses_math()) row.math = to_string(math);
   if (!subject.fused().empty()) row.name += concat(", ", subject.fused(), " fused");
-  run_row(row, [&] {
+  attempt(row, [&] {
     const VerifyResult result = subject.verify(backend, math, stream);
     row.status = result.passed ? "PASSED" : "FAILED";
     row.reason = result.reason;
@@ -52,12 +53,9 @@ class Openings {
   bool opens(const Subject& subject, const std::string& backend) {
     std::string reason = options_.why_not;
     if (options_.usable) {
-      try {
-        subject.open(options_.device.kind, backend);
-        return true;
-      } catch (const UnavailableError& error) {
-        reason = error.what();
-      }
+      const auto refusal = attempt([&] { subject.open(options_.device.kind, backend); });
+      if (!refusal) return true;
+      reason = refusal->reason;
     }
     rows_.push_back(row_for(options_.device, subject, backend));
     rows_.back().status = "SKIPPED";
@@ -93,23 +91,6 @@ std::vector<ResultRow> subjects_self_test(const SelfTestOptions& options) {
 }
 
 }  // namespace
-
-void run_row(ResultRow& row, const std::function<void()>& test) {
-  const auto ended = [&](const char* status, const Error& error) {
-    row.status = status;
-    row.reason = error.what();
-    row.repro.clear();
-  };
-  try {
-    test();
-  } catch (const UnavailableError& error) {
-    ended("UNSUPPORTED", error);
-  } catch (const MemoryError& error) {
-    ended("SKIPPED", error);
-  } catch (const DeviceError& error) {
-    ended("ERROR", error);
-  }
-}
 
 std::vector<ResultRow> self_test(const SelfTestOptions& options) {
   std::vector<ResultRow> rows;

@@ -3,6 +3,7 @@
 #include <memory>
 #include <numeric>
 
+#include "apps/common/attempt.h"
 #include "apps/common/signals.h"
 #include "apps/lenslet/drawn_digits.h"
 #include "apps/lenslet/logits_check.h"
@@ -82,7 +83,7 @@ ResultRow verified_row(const PicturedModel& model, const FusedSubject& subject,
     row.reason = options.why_not;
     return row;
   }
-  run_row(row, [&] {
+  attempt(row, [&] {
     verify(model, subject, stream, row);
     row.status = row.reason.empty() ? "PASSED" : "FAILED";
     if (row.reason.empty()) row.repro = "bitwise";

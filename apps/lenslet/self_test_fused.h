@@ -1,15 +1,11 @@
 // The self-test of the fused plan's variants. Internal to self_test.
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "apps/lenslet/self_test.h"
 
 namespace lenslet {
-
-/// Runs `test`, which fills the row in; what it throws becomes the row's status and reason.
-void run_row(ResultRow& row, const std::function<void()>& test);
 
 /// One row for each variant, math mode, batch, input and output: the built-in model's answers to some pictures. Stops
 /// early on a signal and after an ERROR row.

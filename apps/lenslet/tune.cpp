@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "apps/common/attempt.h"
 #include "apps/common/output.h"
 #include "apps/common/progress.h"
 #include "apps/common/signals.h"
@@ -16,7 +17,6 @@
 #include "apps/lenslet/session.h"
 #include "apps/lenslet/tune_report.h"
 #include "apps/measuring/measure.h"
-#include "framework/device_health.h"
 
 namespace lenslet {
 namespace {
@@ -30,27 +30,7 @@ MeasureOptions measure_options(const TuneOptions& options) {
   measure.min_time_ms = options.min_time_ms;
   measure.max_noise = kMaxNoise;
   measure.cold = false;
-  measure.stop = [] { return interrupted(); };
   return measure;
-}
-
-// Runs `make`; an exception because something is unavailable becomes the row's status.
-template <typename Row, typename Make>
-void try_to(Row& row, Make&& make) {
-  const auto cannot = [&](const char* status, const char* reason) {
-    row.status = status;
-    row.reason = reason;
-  };
-  try {
-    make();
-  } catch (const UnavailableError& error) {
-    cannot("UNSUPPORTED", error.what());
-  } catch (const MemoryError& error) {
-    cannot("SKIPPED", error.what());
-  } catch (const DeviceError& error) {
-    if (device_lost()) throw;
-    cannot("ERROR", error.what());
-  }
 }
 
 template <typename Row>
@@ -73,7 +53,7 @@ void measure_layers(const TuneOptions& options, LayerStage& stage, std::vector<T
     for (size_t i = region.first; i < region.second && !interrupted(); ++i) {
       TuneCandidate& candidate = candidates[i];
       if (candidate.status == "UNSUPPORTED") continue;
-      try_to(candidate, [&] {
+      attempt(candidate, stage.stream(), [&] {
         auto contender = std::make_unique<LayerContender>(candidate, stage);
         candidate.choice = contender->op().choice();
         candidate.detail = contender->op().detail();
@@ -103,7 +83,7 @@ class PlanContest {
     rows_.back().name = name;
     contenders_.emplace_back();
     build.stream = &stream_;
-    try_to(rows_.back(), [&] {
+    attempt(rows_.back(), stream_, [&] {
       auto executable = std::make_unique<Executable>(session_.graph(), build);
       rows_.back().backends = describe_backends(executable->plan());
       contenders_.back() = std::make_unique<PlanContender>(name, std::move(executable), pictures_);

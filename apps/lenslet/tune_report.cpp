@@ -85,22 +85,34 @@ void write_json(const TuneOptions& options, const Session& session, const TuneRe
   });
 }
 
-std::string csv_times(const TimeStats& time) {
-  if (time.samples == 0) return ",,,";
-  return concat(format_fixed(time.median, 0), ",", format_fixed(time.p10, 0), ",", format_fixed(time.p90, 0),
-                ",", time.samples);
-}
+/// A candidate or a plan in CSV.
+struct TuneLine {
+  std::string what, backend, status, reason;
+  TimeStats time;
+  bool chosen = false;
+  std::string why;
+
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    const auto timed = [&](auto value) {
+      return self.time.samples > 0 ? std::optional(value) : std::nullopt;
+    };
+    v("what", self.what)("backend", self.backend)("status", self.status)("reason", self.reason);
+    v("median_ns", timed(self.time.median))("p10_ns", timed(self.time.p10))("p90_ns", timed(self.time.p90));
+    v("samples", timed(self.time.samples))("chosen", self.chosen ? "yes" : "no")("why", self.why);
+  }
+};
 
 std::string to_csv(const Graph& graph, const TuneReport& report) {
-  std::string text = "what,backend,status,reason,median_ns,p10_ns,p90_ns,samples,chosen,why\n";
-  const auto line = [&](const std::string& what, const std::string& backend, const auto& row) {
-    text += concat(csv_field(what), ",", csv_field(backend), ",", row.status, ",", csv_field(row.reason), ",",
-                   csv_times(row.time), ",", row.chosen ? "yes" : "no", ",", csv_field(row.why), "\n");
-  };
-  for (const TuneCandidate& candidate : report.layers)
-    line(nodes_of(graph, candidate), candidate.backend, candidate);
-  for (const PlanRow& plan : report.plans) line(plan.name, plan.backends, plan);
-  return text;
+  std::vector<TuneLine> lines;
+  for (const TuneCandidate& one : report.layers) {
+    lines.push_back(
+        {nodes_of(graph, one), one.backend, one.status, one.reason, one.time, one.chosen, one.why});
+  }
+  for (const PlanRow& one : report.plans) {
+    lines.push_back({one.name, one.backends, one.status, one.reason, one.time, one.chosen, one.why});
+  }
+  return csv_of(lines);
 }
 
 }  // namespace

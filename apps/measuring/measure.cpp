@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "apps/common/attempt.h"
+#include "apps/common/signals.h"
 #include "apps/common/text.h"
 #include "apps/measuring/distrust.h"
 #include "framework/cache_flush.h"
@@ -32,8 +34,6 @@ constexpr int kAloneATurn = 3, kMostAlone = 60;
 constexpr double kStandingRatio = 2, kStandingWindows = 2;
 enum Input { kBefore, kTimed, kAfter };  // rounds of Contender::load
 
-constexpr const char* kInterrupted = "interrupted before it was measured";
-
 // Noise of fewer samples than this is not known.
 constexpr size_t kLeastForNoise = 3;
 
@@ -55,7 +55,7 @@ struct Rival {
   double once_ns = 0;
   std::vector<double> hot, cold, end_to_end;
 
-  void fail(const char* status, const std::string& reason) {
+  void fail(const std::string& status, const std::string& reason) {
     alive = false;
     result.status = status;
     result.reason = reason;
@@ -89,26 +89,12 @@ class Contest {
   }
 
  private:
-  bool stopped() const { return options_.stop && options_.stop(); }
-  void leave_if_stopped() const {
-    if (stopped()) throw InterruptedError(kInterrupted);
-  }
-
   // Errors of one rival end its own measurement; a lost device ends all.
   template <typename Step>
   void guarded(Rival& rival, Step&& step) {
     if (!rival.alive) return;
-    if (stopped()) return rival.fail("SKIPPED", kInterrupted);
-    try {
-      step();
-    } catch (const InterruptedError&) {
-      rival.fail("SKIPPED", kInterrupted);
-    } catch (const DeviceError& error) {
-      if (device_is_lost(stream_)) throw DeviceError(concat(rival.contender.name(), ": ", error.what()));
-      rival.fail("ERROR", error.what());
-    } catch (const Error& error) {
-      rival.fail("ERROR", error.what());
-    }
+    const std::optional<Refusal> refusal = attempt_run(rival.contender.name(), stream_, step);
+    if (refusal) rival.fail(refusal->status, refusal->reason);
   }
 
   static int batch_of(double once_ns) {
@@ -129,12 +115,12 @@ class Contest {
     throw_on_unreported_error(stream_.device());
     stream_.synchronize();
     rival.result.first_call_ns = host_now_ns() - start;
-    leave_if_stopped();  // a run of a large problem takes seconds
+    throw_if_interrupted();  // a run of a large problem takes seconds
     // Never NaN twice: what could not be held back is timed without.
     do {
       rival.once_ns = time_batch(rival, 1, nullptr);
     } while (std::isnan(rival.once_ns));
-    leave_if_stopped();
+    throw_if_interrupted();
     if (options_.verify != Verify::kOff) {
       const std::string wrong = rival.distrust.check(kBefore, 0, rival.once_ns);
       if (!wrong.empty()) return rival.fail("FAILED", wrong);
@@ -147,7 +133,7 @@ class Contest {
     const double end = host_now_ns() + options_.warmup_ms * 1e6;
     rival.batch = batch_of(rival.once_ns);
     // A run that takes longer than the warm-up was warmed up by those before.
-    while (host_now_ns() + rival.once_ns < end && !stopped()) {
+    while (host_now_ns() + rival.once_ns < end && !interrupted()) {
       const double ns = time_batch(rival, rival.batch, nullptr);
       if (std::isnan(ns)) continue;
       rival.once_ns = ns;
@@ -236,7 +222,7 @@ class Contest {
         flush_.reset();
       }
       for (auto& rival : rivals_) noisy = noisy || (rival->alive && too_noisy(*rival));
-      if (!noisy || stopped()) break;
+      if (!noisy || interrupted()) break;
     }
     if (options_.end_to_end) {
       for (int round = 0; round < kRounds; ++round) {
@@ -264,7 +250,7 @@ class Contest {
     int taken = 0;
     do {
       if (const double ns = sample(); !std::isnan(ns)) samples.push_back(ns);
-    } while (++taken < kSamplesATurn && (taken < least || host_now_ns() < until) && !stopped());
+    } while (++taken < kSamplesATurn && (taken < least || host_now_ns() < until) && !interrupted());
   }
 
   void time_hot(Rival& rival, double until) {
@@ -280,7 +266,7 @@ class Contest {
   void time_alone(Rival& rival) {
     const CapturedGraph* const single = rival.single ? &rival.single : nullptr;
     const auto take = [&](int count) {
-      for (int i = 0; i < count && !stopped(); ++i) {
+      for (int i = 0; i < count && !interrupted(); ++i) {
         const double ns = time_batch(rival, 1, nullptr, single);
         if (!std::isnan(ns)) rival.alone_ns = std::min(rival.alone_ns, ns);
       }
@@ -298,8 +284,8 @@ class Contest {
     }
     const double batch_ns = summarize(rival.hot).median;
     const double most = kStandingRatio * batch_ns + kStandingWindows * window_ns;
-    for (int i = 0; i < kMostAlone && rival.alone_ns > most && !stopped(); ++i) take(1);
-    if (rival.alone_ns > most && !stopped()) {
+    for (int i = 0; i < kMostAlone && rival.alone_ns > most && !interrupted(); ++i) take(1);
+    if (rival.alone_ns > most && !interrupted()) {
       rival.fail("FAILED", concat("skips work where its output stands: a run takes ", format_time(batch_ns),
                                   " behind another, ", format_time(rival.alone_ns), " on a poisoned output"));
     }
@@ -393,18 +379,6 @@ const char* to_string(Verify verify) noexcept {
       break;
   }
   return "both";
-}
-
-bool device_is_lost(Stream& stream) {
-  try {
-    stream.synchronize();
-    Buffer probe(stream.device(), 4);
-    fill_bytes(probe.data(), probe.device(), 0, probe.bytes(), stream);
-    stream.synchronize();
-    return false;
-  } catch (const DeviceError&) {
-    return true;
-  }
 }
 
 std::vector<Measurement> measure(const std::vector<Contender*>& rivals, Stream& stream,

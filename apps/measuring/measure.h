@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cmath>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,8 +29,7 @@ struct MeasureOptions {
   bool cold = true;          // caches flushed before each run
   bool end_to_end = false;   // also with copies, where the contender has them; host clock
   Verify verify = Verify::kBoth;
-  bool capture = false;        // bracket the timed part with cudaProfilerStart/Stop
-  std::function<bool()> stop;  // asked between samples; true ends the measurement
+  bool capture = false;  // bracket the timed part with cudaProfilerStart/Stop
 };
 
 struct Measurement {
@@ -45,11 +43,8 @@ struct Measurement {
   std::string note;                  // "noise 12 % after 4 times the time asked for"
 };
 
-/// Whether every later call would fail too: some errors take the device's context with them. Waits.
-bool device_is_lost(Stream& stream);
-
-/// One for each rival, in order. Throws DeviceError only where the device itself is lost, InterruptedError never:
-/// `stop` leaves SKIPPED what was not measured.
+/// One for each rival, in order. Throws DeviceError only if the device itself is lost, and never InterruptedError: after
+/// a signal what was not measured is SKIPPED.
 std::vector<Measurement> measure(const std::vector<Contender*>& rivals, Stream& stream,
                                  const MeasureOptions& options);
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <optional>
 
+#include "apps/common/attempt.h"
 #include "apps/common/text.h"
-#include "apps/convbench/bench/preparing.h"
 #include "framework/error.h"
 
 namespace lenslet {
@@ -78,7 +78,7 @@ std::unique_ptr<ConvArena> make_arena(const ConvBenchRequest& request, TensorLay
 void prepare(Entry& entry, std::unique_ptr<ConvArena>& arena, const ConvBenchRequest& request,
              BenchSession& session, Stream& stream) {
   const ConvCandidate& candidate = *entry.candidate;
-  const auto refusal = refusal_of(stream, [&] {
+  const auto refusal = attempt(stream, [&] {
     if (!arena) arena = make_arena(request, candidate.layout, session.options(), stream.device());
     const ConvBackend& backend = candidate.open();
     if (const Support support = backend.supports(arena->problem(), candidate.math); !support)
@@ -126,7 +126,7 @@ void allocate(ConvArena& arena, std::vector<Entry>& entries, bool end_to_end, Be
     workspace = std::max(workspace, entry.contender->most_workspace_bytes());
   }
   if (users.empty()) return;
-  const auto refusal = refusal_of(stream, [&] { arena.allocate(stream.device(), workspace, end_to_end); });
+  const auto refusal = attempt(stream, [&] { arena.allocate(stream.device(), workspace, end_to_end); });
   if (!refusal) return;
   for (Entry* entry : users) refuse(*entry, session, *refusal);
 }

@@ -2,6 +2,8 @@
 
 #include <iterator>
 
+#include "apps/common/attempt.h"
+
 namespace lenslet {
 namespace {
 
@@ -33,23 +35,18 @@ void bench_study_into(const std::vector<StudyEntry>& entries, const std::functio
   }
 
   DeviceGuard guard(session.device());
-  std::string no_memory;
-  try {
-    allocate();
-  } catch (const MemoryError& error) {
-    no_memory = error.what();
-  }
+  const std::optional<Refusal> no_memory = attempt(session.stream(), allocate);
   std::vector<Contender*> rivals;
   for (const StudyEntry& entry : entries) {
-    if (entry.contender && no_memory.empty()) rivals.push_back(entry.contender.get());
+    if (entry.contender && !no_memory) rivals.push_back(entry.contender.get());
   }
   const std::vector<Measurement> measured = measure(rivals, session.stream(), session.measure_options());
   size_t next = 0;
   for (const StudyEntry& entry : entries) {
     if (!entry.contender) {
       append(rows, rows_without_time(entry.base, entry.status, entry.reason, context));
-    } else if (!no_memory.empty()) {
-      append(rows, rows_without_time(entry.base, "SKIPPED", no_memory, context));
+    } else if (no_memory) {
+      append(rows, rows_without_time(entry.base, no_memory->status, no_memory->reason, context));
     } else {
       append(rows, rows_of(entry.base, measured[next++], context, entry.work, MathMode::kFp32));
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apps/common/attempt.h"
 #include "apps/common/text.h"
 #include "apps/convbench/published.h"
 #include "framework/error.h"
@@ -204,13 +205,10 @@ void bench_gemm_into(int size, int out_channels, const std::vector<GemmCell>& ce
   for (const GemmCell::Table table : {GemmCell::Table::kMemory, GemmCell::Table::kPartition}) {
     if (!has(table)) continue;
     StudyEntry& reference = add(reference_row(table, size, out_channels, seed));
-    try {
+    attempt(reference, session.stream(), [&] {
       reference.contender = cublas_contender(task, session.stream(), workspace_bytes);
       reference.base.workspace_bytes = static_cast<int64_t>(workspace_bytes);
-    } catch (const UnavailableError& error) {
-      reference.status = "UNSUPPORTED";
-      reference.reason = error.what();
-    }
+    });
     for (const GemmCell& cell : cells) {
       if (cell.table != table) continue;
       StudyEntry& entry = add(gemm_row(cell, size, out_channels, seed));

@@ -4,7 +4,8 @@
 #include <memory>
 #include <optional>
 
-#include "apps/convbench/bench/preparing.h"
+#include "apps/common/attempt.h"
+#include "apps/common/signals.h"
 #include "apps/measuring/distrust.h"
 #include "framework/nvtx.h"
 #include "framework/statistics.h"
@@ -14,11 +15,6 @@ namespace {
 
 constexpr int kTurns = 5;
 enum Input { kBefore, kTimed, kAfter };  // rounds of Contender::load
-
-/// Why a row has no time.
-struct Fault {
-  std::string status, reason;
-};
 
 /// What is timed beside the rivals: one kind of parts alone.
 struct Alone {
@@ -35,7 +31,7 @@ struct Variant {
   int streams;
   PassContender pass;
   Distrust distrust;
-  std::optional<Fault> fault;
+  std::optional<Refusal> fault;
   std::vector<double> samples;
   int64_t passes = 0;
 };
@@ -66,25 +62,18 @@ class StreamsContest {
   }
 
  private:
-  bool stopped() const { return options_.stop && options_.stop(); }
-
   /// What `step` finds wrong, by name, or throws; a lost device ends all.
-  std::optional<Fault> fault_of(const std::function<std::string()>& step) {
-    constexpr const char* kInterrupted = "interrupted before it was measured";
-    if (stopped()) return Fault{"SKIPPED", kInterrupted};
-    try {
-      const std::string wrong = step();
-      return wrong.empty() ? std::nullopt : std::optional<Fault>({"FAILED", wrong});
-    } catch (const InterruptedError&) {
-      return Fault{"SKIPPED", kInterrupted};
-    } catch (const Error& error) {
-      if (error.exit_code() == ExitCode::kDevice && device_is_lost(pipeline_.lanes().front()->stream)) throw;
-      return Fault{"ERROR", error.what()};
-    }
+  std::optional<Refusal> fault_of(const std::function<std::string()>& step) {
+    std::string wrong;
+    Lane& lane = *pipeline_.lanes().front();
+    const std::optional<Refusal> refusal =
+        attempt_run(lane.contender.name(), lane.stream, [&] { wrong = step(); });
+    if (refusal || wrong.empty()) return refusal;
+    return Refusal{"FAILED", ExitCode::kCheckFailed, wrong};
   }
 
   /// Every row that uses that lane.
-  void fail(int lane, const Fault& fault) {
+  void fail(int lane, const Refusal& fault) {
     for (auto& variant : variants_) {
       if (lane < variant->streams && !variant->fault) variant->fault = fault;
     }
@@ -93,7 +82,7 @@ class StreamsContest {
   // Each lane alone, then each way from host to host. A lane's fault is that of all rows that use it.
   void check(int round) {
     for (size_t i = 0; i < lane_distrust_.size(); ++i) {
-      std::optional<Fault> fault = fault_of([&] { return check_lane(i, round); });
+      std::optional<Refusal> fault = fault_of([&] { return check_lane(i, round); });
       if (!fault) continue;
       if (fault->status != "SKIPPED") fault->reason = concat("stream ", i, ": ", fault->reason);
       fail(static_cast<int>(i), *fault);
@@ -129,7 +118,7 @@ class StreamsContest {
     const double until = host_now_ns() + ms * 1e6;
     do {
       samples.push_back(once());
-    } while (host_now_ns() < until && !stopped());
+    } while (host_now_ns() < until && !interrupted());
   }
 
   double pass_ns(Variant& variant) {
@@ -174,7 +163,7 @@ class StreamsContest {
     turn(options_.warmup_ms, false);
     for (Alone& alone : alone_) alone.samples.clear();
     for (auto& variant : variants_) variant->samples.clear();
-    for (int i = 0; i < kTurns && !stopped(); ++i) turn(options_.min_time_ms / kTurns, i + 1 == kTurns);
+    for (int i = 0; i < kTurns && !interrupted(); ++i) turn(options_.min_time_ms / kTurns, i + 1 == kTurns);
   }
 
   Pipeline& pipeline_;
@@ -203,7 +192,7 @@ std::vector<ResultRow> rows_without_time(const StreamsRequest& request, const Re
 std::vector<ResultRow> bench_streams(const StreamsRequest& request, BenchSession& session) {
   DeviceGuard guard(session.device());
   std::unique_ptr<Pipeline> pipeline;
-  const auto refusal = refusal_of(session.stream(), [&] {
+  const auto refusal = attempt(session.stream(), [&] {
     const ConvBackend& backend = request.open();
     if (const Support support = backend.supports(request.part, Pipeline::kMath); !support)
       throw UnavailableError(support.reason());
@@ -215,7 +204,7 @@ std::vector<ResultRow> bench_streams(const StreamsRequest& request, BenchSession
     session.refuse(request.backend, refusal->code, refusal->reason);
     return rows_without_time(request, *refusal);
   }
-  const MeasureOptions options = session.measure_options();
+  const MeasureOptions& options = session.measure_options();
   StreamsContest contest(*pipeline, request.streams, options);
   contest.run();
   const std::vector<std::pair<std::string, double>> stages = contest.stages();
@@ -231,7 +220,7 @@ std::vector<ResultRow> bench_streams(const StreamsRequest& request, BenchSession
     if (options.verify != Verify::kOff) row.error = variant->distrust.error();
     if (variant->fault || variant->samples.empty()) {
       row.status = variant->fault ? variant->fault->status : "SKIPPED";
-      row.reason = variant->fault ? variant->fault->reason : "interrupted before it was measured";
+      row.reason = variant->fault ? variant->fault->reason : kInterrupted;
     } else {
       row.time = summarize(variant->samples);
       row.end_to_end = row.time;
