@@ -31,6 +31,15 @@ std::string utc_now() {
 
 }  // namespace
 
+std::string describe_device(Device device, const std::string& reason) {
+  const bool on_gpu = device.is_cuda();
+  std::string text =
+      concat(device.to_string(), " (",
+             on_gpu ? cuda_status().devices.at(static_cast<size_t>(device.ordinal)).name : cpu_model());
+  if (!on_gpu) text += concat(", ", num_threads(), num_threads() == 1 ? " thread" : " threads");
+  return concat(text, ")", reason.empty() ? "" : ", ", reason);
+}
+
 std::string program_version() { return build_info::kVersion; }
 
 std::string program_date() { return build_info::kDate; }

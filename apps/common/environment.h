@@ -86,6 +86,9 @@ ResultEnvironment this_environment(const std::string& tool, bool with_gpus,
 /// differs.
 bool same_environment(const ResultEnvironment& a, const ResultEnvironment& b, std::string* reason);
 
+/// "cuda:0 (NVIDIA H200), taken because …", "cpu (AMD EPYC, 16 threads)". An empty `reason` is left out.
+std::string describe_device(Device device, const std::string& reason);
+
 /// "0.2.0".
 std::string program_version();
 /// Of the commit: "2026-01-31".

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/output_options.h"
 #include "apps/measuring/measure.h"
 #include "framework/io/image.h"
 #include "framework/math_mode.h"
@@ -15,16 +16,13 @@
 namespace lenslet {
 
 /// What every measuring subcommand takes.
-struct BenchOptions {
+struct BenchOptions : OutputOptions {
   std::string device = "auto";
   std::optional<int> threads;
   size_t workspace_limit = SIZE_MAX;  // bytes
   int64_t seed = 1;
   reference::Fill fill = reference::Fill::kRandom;
   MeasureOptions measure;
-  bool strict = false;  // a SUSPECT row is a failure too
-  bool resume = false;  // keep what the --json file already has
-  std::string json, csv, report;
 };
 
 /// As --dist takes it.

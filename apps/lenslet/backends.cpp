@@ -2,13 +2,12 @@
 #include <cstring>
 #include <memory>
 
-#include "apps/common/document.h"
-#include "apps/common/output.h"
 #include "apps/common/table.h"
 #include "apps/common/text.h"
 #include "apps/lenslet/backend_rows.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/session.h"
+#include "apps/measuring/run.h"
 #include "framework/device.h"
 #include "framework/graph.h"
 #include "framework/parallel.h"
@@ -125,14 +124,14 @@ void check_memory(const Conv2dProblem& problem, const std::vector<Target>& targe
 }  // namespace
 
 ExitCode run_backends(const BackendsOptions& options) {
-  Console console({{"--json", options.json}, {"--csv", options.csv}}, files_read(options));
+  Run run("lenslet backends", options, {}, files_read(options));
   if (options.threads) set_num_threads(*options.threads);
   std::vector<Conv2dProblem> problems;
   for (const std::string& text : options.problems) problems.push_back(Conv2dProblem::parse(text));
   const Graph graph =
       make_lenet5(options.weights.empty() ? builtin_lenet5_weights() : read_safetensors(options.weights),
                   options.weights.empty() ? "built-in weights" : options.weights);
-  const std::vector<Target> targets = targets_for(options.device, console);
+  const std::vector<Target> targets = targets_for(options.device, run.console());
 
   std::vector<Subject> subjects;
   std::vector<std::unique_ptr<Layer>> own_layers;
@@ -155,39 +154,33 @@ ExitCode run_backends(const BackendsOptions& options) {
   }
 
   std::vector<BackendRow> all;
-  bool with_gpus = false;
-  std::string fault;
   for (const Target& target : targets) {
-    with_gpus = with_gpus || (target.device.is_cuda() && target.usable);
-    DeviceGuard guard(target.usable ? target.device : Device::cpu());
+    const Device device = target.usable ? target.device : Device::cpu();
+    DeviceGuard guard(device);
+    run.on(device);  // the last one is the GPU, if one is used
     const BackendQuery query{target.device, target.usable, options.math.value_or(MathMode::kFp32),
                              options.workspace_limit};
     std::vector<BackendRow> rows;
     const auto add = [&](std::vector<BackendRow> some) {
       rows.insert(rows.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
       if (rows.empty() || rows.back().status != "ERROR") return;
-      fault = concat(rows.back().subject, " by ", rows.back().backend, ": ", rows.back().reason);
+      throw DeviceError(concat(rows.back().subject, " by ", rows.back().backend, ": ", rows.back().reason));
     };
-    for (const Subject& subject : subjects) {
-      if (fault.empty()) add(layer_rows(subject, query));
-    }
-    if (problems.empty() && fault.empty()) add(fused_rows(graph, options.batch_size.value_or(1), query));
-    console.line(concat(all.empty() ? "" : "\n", "on ", target.device.to_string(), ", ",
-                        to_string(options.math.value_or(MathMode::kFp32)), problems.empty() ? ", batch " : "",
-                        problems.empty() ? std::to_string(options.batch_size.value_or(1)) : std::string(),
-                        ":"));
-    console.print(table_of(rows));
+    run.guard([&] {
+      for (const Subject& subject : subjects) add(layer_rows(subject, query));
+      if (problems.empty()) add(fused_rows(graph, options.batch_size.value_or(1), query));
+    });
+    run.console().line(
+        concat(all.empty() ? "" : "\n", "on ", target.device.to_string(), ", ",
+               to_string(options.math.value_or(MathMode::kFp32)), problems.empty() ? ", batch " : "",
+               problems.empty() ? std::to_string(options.batch_size.value_or(1)) : std::string(), ":"));
+    run.console().print(table_of(rows));
     all.insert(all.end(), rows.begin(), rows.end());
-    if (!fault.empty()) break;
+    if (!run.fault().empty()) break;
   }
-  write_document(options.json, kSchema, this_environment("lenslet backends", with_gpus),
-                 [&](Document& document) {
-                   document.status(false, fault);
-                   document.list("rows", all);
-                 });
-  if (!options.csv.empty()) write_result(options.csv, csv_of(all));
-  if (!fault.empty()) throw DeviceError(fault);
-  return ExitCode::kOk;
+  run.write(
+      kSchema, [&](Document& document) { document.list("rows", all); }, csv_of(all));
+  return run.end();
 }
 
 }  // namespace lenslet

@@ -5,10 +5,6 @@
 #include <optional>
 
 #include "apps/common/attempt.h"
-#include "apps/common/ceilings.h"
-#include "apps/common/output.h"
-#include "apps/common/progress.h"
-#include "apps/common/result_file.h"
 #include "apps/common/signals.h"
 #include "apps/common/text.h"
 #include "apps/lenslet/bench_accuracy.h"
@@ -18,7 +14,7 @@
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/mnist_folder.h"
 #include "apps/lenslet/plan_contender.h"
-#include "apps/measuring/measured_rows.h"
+#include "apps/measuring/run.h"
 #include "models/lenet5.h"
 
 namespace lenslet {
@@ -43,9 +39,9 @@ struct Entry {
 
 class ModelBench {
  public:
-  ModelBench(const ModelBenchOptions& options, Console& console)
+  ModelBench(const ModelBenchOptions& options, const std::vector<NamedFile>& read)
       : options_(options),
-        console_(console),
+        run_("lenslet bench", options, {}, read),
         session_(options),
         data_(read_mnist(options.data)),
         pictures_(data_ ? BatchPictures(session_.graph(), *data_, options.seed)
@@ -56,56 +52,31 @@ class ModelBench {
     for (const int64_t batch : bench_batches(options, session_.device())) {
       batches_.push_back(bench_configs(options, session_, batch));
     }
-    console_.line(
+    run_.console().line(
         concat("LeNet-5, ", printable(session_.weights_origin()), " on ", session_.describe_device()));
-    console_.line(concat("pictures:   ", pictures_.count(), ", ",
-                         data_ ? concat("from ", printable(data_->images_path))
-                               : std::string("drawn: no MNIST here, so nothing is counted")));
-    results_.before = read_conditions(session_.device());
-    ceilings_ = measure_ceilings(session_.device());
-    throw_if_interrupted();
-    console_.line(describe(ceilings_));
-    results_.tool = "lenslet bench";
-    results_.with_gpus = session_.device().is_cuda();
-    results_.ceilings = &ceilings_;
-    results_.settings = {{"seed", std::to_string(options.seed)},
-                         {"weights", session_.weights_origin()},
-                         {"pictures", data_ ? "MNIST" : "drawn"},
-                         {"min_time_ms", format_short(options.measure.min_time_ms)}};
+    run_.console().line(concat("pictures:   ", pictures_.count(), ", ",
+                               data_ ? concat("from ", printable(data_->images_path))
+                                     : std::string("drawn: no MNIST here, so nothing is counted")));
+    run_.on(session_.device(), {{"seed", std::to_string(options.seed)},
+                                {"weights", session_.weights_origin()},
+                                {"pictures", data_ ? "MNIST" : "drawn"},
+                                {"min_time_ms", format_short(options.measure.min_time_ms)}});
   }
 
-  void run() {
-    int64_t configurations = 0;
-    for (const std::vector<BenchConfig>& batch : batches_)
-      configurations += static_cast<int64_t>(batch.size());
-    ProgressBar progress("configurations", configurations);
-    int64_t done = 0;
-    for (const std::vector<BenchConfig>& batch : batches_) {
-      if (interrupted()) break;
-      measure_batch(batch);
-      save();
-      progress.update(done += static_cast<int64_t>(batch.size()));
-    }
-  }
-
-  ExitCode finish() {
-    results_.interrupted = interrupted();
-    write_files();
-    console_.line();
-    console_.print(options_.latency ? latency_table(results_.rows) : bench_table(results_.rows));
-    if (interrupted()) return ExitCode::kInterrupted;
-    demand_results();
-    return ExitCode::kOk;
-  }
-
-  // Writes the files as they are, marked with what ended the run.
-  void fail(const std::string& how) {
-    results_.error = how;
-    write_files();
+  ExitCode run() {
+    return run_.complete([&] {
+      run_.begin(static_cast<int64_t>(batches_.size()), "batch sizes");
+      for (const std::vector<BenchConfig>& batch : batches_) {
+        if (interrupted()) break;
+        run_.add(measure_batch(batch));
+      }
+      run_.console().line();
+      run_.console().print(options_.latency ? latency_table(run_.rows()) : bench_table(run_.rows()));
+    });
   }
 
  private:
-  void measure_batch(const std::vector<BenchConfig>& configs) {
+  std::vector<ResultRow> measure_batch(const std::vector<BenchConfig>& configs) {
     std::vector<Entry> entries;
     std::vector<Contender*> rivals;
     for (const BenchConfig& config : configs) {
@@ -116,12 +87,14 @@ class ModelBench {
     measure_options.min_samples = kWindows;
     const std::vector<Measurement> measurements = measure(rivals, stream_, measure_options);
     size_t next = 0;
+    std::vector<ResultRow> all;
     for (Entry& entry : entries) {
       const Measurement* const measured = entry.contender ? &measurements[next++] : nullptr;
       std::vector<ResultRow> rows =
           options_.latency ? latency_rows(entry, measured) : plain_rows(entry, measured);
-      for (ResultRow& row : rows) results_.rows.push_back(std::move(row));
+      for (ResultRow& row : rows) all.push_back(std::move(row));
     }
+    return all;
   }
 
   Entry prepare(const BenchConfig& config) {
@@ -129,7 +102,7 @@ class ModelBench {
     entry.config = config;
     entry.base = bench_row(config, options_, session_);
     entry.build = config.build_options(session_, stream_);
-    attempt(entry, stream_, [&] {
+    const auto refusal = attempt(stream_, [&] {
       auto executable = built(entry.build);
       entry.base.setup_ns = executable->build_ns();
       entry.base.workspace_bytes = static_cast<int64_t>(executable->plan().workspace_bytes);
@@ -137,6 +110,12 @@ class ModelBench {
           config.plan == Plan::kFused ? executable->steps()[0].detail : describe_backends(executable->plan());
       entry.contender = std::make_unique<PlanContender>(config.key(), std::move(executable), pictures_);
     });
+    if (!refusal) return entry;
+    entry.status = refusal->status;
+    entry.reason = refusal->reason;
+    run_.refuse(
+        config.by_name ? config.variant : std::string(), refusal->code,
+        concat("batch ", config.batch, ", ", entry.base.backend, " ", entry.base.math, ": ", entry.reason));
     return entry;
   }
 
@@ -155,7 +134,7 @@ class ModelBench {
   }
 
   std::vector<ResultRow> plain_rows(Entry& entry, const Measurement* measured) {
-    const RowContext context{options_.measure.hot, options_.measure.cold, &ceilings_};
+    const RowContext context{options_.measure.hot, options_.measure.cold, &run_.ceilings()};
     if (!measured) return rows_without_time(entry.base, entry.status, entry.reason, context);
     std::vector<ResultRow> rows = rows_of(entry.base, *measured, context, work_of(entry.config),
                                           entry.config.math, entry.contender->products_saved());
@@ -192,51 +171,8 @@ class ModelBench {
     return rows;
   }
 
-  // Until finish() a file says INTERRUPTED: whatever ends the program, it never passes for a whole one.
-  void save() {
-    results_.interrupted = true;
-    if (!options_.json.empty() && !is_stream(options_.json)) write_result(options_.json, results_.to_json());
-  }
-
-  void write_files() const {
-    if (!options_.json.empty()) write_result(options_.json, results_.to_json());
-    if (!options_.csv.empty()) write_result(options_.csv, results_.to_csv());
-  }
-
-  // What a person asked for and did not get is an error; so is what is wrong.
-  void demand_results() const {
-    const auto about = [](const ResultRow& row) {
-      return concat("batch ", row.images, ", ", row.backend, " ", row.math, ": ", row.reason);
-    };
-    for (const ResultRow& row : results_.rows) {
-      if (row.status == "FAILED") throw CheckError(about(row));
-    }
-    for (const ResultRow& row : results_.rows) {
-      if (row.status == "ERROR") throw DeviceError(about(row));
-    }
-    const auto measured = [&](const std::string& variant) {
-      return std::any_of(results_.rows.begin(), results_.rows.end(), [&](const ResultRow& row) {
-        return row.time.samples > 0 && (variant.empty() || row.backend == variant);
-      });
-    };
-    for (const ResultRow& row : results_.rows) {
-      if (row.time.samples > 0) continue;
-      const bool by_name = std::find(options_.variants.begin(), options_.variants.end(), row.backend) !=
-                           options_.variants.end();
-      if (measured(by_name ? row.backend : std::string())) continue;
-      if (row.status == "SKIPPED") throw MemoryError(about(row));
-      throw UnavailableError(about(row));
-    }
-    const auto suspects = std::count_if(results_.rows.begin(), results_.rows.end(),
-                                        [](const ResultRow& row) { return row.status == "SUSPECT"; });
-    if (options_.strict && suspects > 0) {
-      throw CheckError(
-          concat(suspects, suspects == 1 ? " row is" : " rows are", " SUSPECT, and --strict was given"));
-    }
-  }
-
   const ModelBenchOptions& options_;
-  Console& console_;
+  Run run_;
   Session session_;
   std::optional<ImageDataset> data_;
   BatchPictures pictures_;
@@ -244,8 +180,6 @@ class ModelBench {
   Stream stream_;
   BenchAccuracy accuracy_;
   std::vector<std::vector<BenchConfig>> batches_;
-  Ceilings ceilings_;
-  ResultFile results_;
 };
 
 }  // namespace
@@ -253,15 +187,7 @@ class ModelBench {
 ExitCode run_bench(const ModelBenchOptions& options) {
   std::vector<NamedFile> read = files_read(options);
   for (NamedFile& file : mnist_files(options.data)) read.push_back(std::move(file));
-  Console console({{"--json", options.json}, {"--csv", options.csv}}, read);
-  ModelBench bench(options, console);
-  try {
-    bench.run();
-  } catch (const std::exception& error) {
-    bench.fail(error.what());
-    throw;
-  }
-  return bench.finish();
+  return ModelBench(options, read).run();
 }
 
 }  // namespace lenslet

@@ -149,13 +149,13 @@ int64_t eval_batch(const Session& session, int64_t count) {
 ExitCode run_eval(const EvalOptions& options) {
   std::vector<NamedFile> read = files_read(options);
   for (NamedFile& file : mnist_files(options.data)) read.push_back(std::move(file));
-  Console console({{"--json", options.json},
-                   {"--csv", options.csv},
-                   {"--misses", options.misses},
-                   {"--logits", options.logits},
-                   {"--contact-sheet", options.contact_sheet},
-                   {"--save-plan", options.save_plan}},
-                  read);
+  Run run(options.backend_matrix ? "lenslet eval --backend-matrix" : "lenslet eval", options,
+          {{"--misses", options.misses},
+           {"--logits", options.logits},
+           {"--contact-sheet", options.contact_sheet},
+           {"--save-plan", options.save_plan}},
+          read);
+  Console& console = run.console();
   Session session(options);
   session.demand_logits();
   if (options.streams && !session.device().is_cuda()) {
@@ -170,24 +170,23 @@ ExitCode run_eval(const EvalOptions& options) {
                       " on ", session.describe_device()));
   console.line(concat("data:       ", printable(data.images_path), ", ", format_count(count), " of ",
                       format_count(data.count), " images"));
-  if (options.backend_matrix) return run_backend_matrix(options, session, data, count, console);
+  run.on(session.device());
+  if (options.backend_matrix) return run_backend_matrix(options, session, data, count, run);
 
   Model model = session.model(eval_batch(session, count));
   const Executable& executable = model.executable();
   EvalOutcome outcome;
-  try {
+  run.guard([&] {
     run_passes(model, data, count, outcome);
     if (!interrupted()) outcome.fp32 = read_in_fp32(session, executable, data, outcome.run);
     if ((options.streams || options.repeat) && !interrupted()) {
       outcome.streaming = stream(options, session, executable, data, count);
     }
-  } catch (const DeviceError& error) {
-    outcome.fault = error.what();  // what was computed before it is still told and written
-  }
+  });
   outcome.evaluation = evaluate(outcome.run.logits, data, outcome.run.count);
   const Evaluation& evaluation = outcome.evaluation;
   print_eval(console, options, session, executable, outcome);
-  write_eval_files(options, session, executable, data, outcome);
+  write_eval_files(run, options, session, executable, data, outcome);
   if (!options.misses.empty()) write_result(options.misses, misses_csv(evaluation));
   if (!options.logits.empty()) write_logits(options.logits, outcome.run.logits, kLenet5Classes);
   if (!options.contact_sheet.empty()) {
@@ -200,8 +199,8 @@ ExitCode run_eval(const EvalOptions& options) {
           concat("the contact sheet shows the first ", shown, " of ", evaluation.misses.size(), " misses"));
     }
   }
-  if (!outcome.fault.empty()) {
-    throw DeviceError(concat("after ", evaluation.count, " of ", count, " images: ", outcome.fault));
+  if (!run.fault().empty()) {
+    throw DeviceError(concat("after ", evaluation.count, " of ", count, " images: ", run.fault()));
   }
   if (interrupted()) {
     console.line(concat("interrupted after ", evaluation.count, " of ", count, " images"));

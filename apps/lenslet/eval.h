@@ -5,10 +5,10 @@
 #include <functional>
 #include <vector>
 
-#include "apps/common/output.h"
 #include "apps/lenslet/eval_report.h"
 #include "apps/lenslet/options.h"
 #include "apps/lenslet/session.h"
+#include "apps/measuring/run.h"
 #include "framework/io/idx.h"
 
 namespace lenslet {
@@ -37,6 +37,6 @@ void evaluated_fields(V&& v, const Session& session, const ImageDataset& data, c
 /// Runs the images through every case of matrix_cases() and compares the answers with those of the first that runs.
 /// Returns kCheckFailed where a count in fp32 differs, or one in a reduced math mode by more than 3 digits in 10,000.
 ExitCode run_backend_matrix(const EvalOptions& options, const Session& session, const ImageDataset& data,
-                            int64_t count, Console& console);
+                            int64_t count, Run& run);
 
 }  // namespace lenslet

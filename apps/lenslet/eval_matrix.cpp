@@ -3,7 +3,6 @@
 #include <cstdlib>
 
 #include "apps/common/attempt.h"
-#include "apps/common/document.h"
 #include "apps/common/progress.h"
 #include "apps/common/signals.h"
 #include "apps/common/table.h"
@@ -135,19 +134,6 @@ void print_rows(Console& console, const std::vector<MatrixRow>& rows) {
   }
 }
 
-void write_matrix(const EvalOptions& options, const Session& session, const ImageDataset& data, int64_t count,
-                  const std::vector<MatrixRow>& rows, const std::string& fault) {
-  const ResultEnvironment environment =
-      this_environment("lenslet eval --backend-matrix", session.device().is_cuda());
-  write_document(options.json, kSchema, environment, [&](Document& document) {
-    document.status(interrupted(), fault);
-    evaluated_fields(document.members(), session, data, options.split);
-    document.members()("count", count);
-    document.list("rows", rows);
-  });
-  if (!options.csv.empty()) write_result(options.csv, csv_of(rows));
-}
-
 // Empty, or what is wrong with how many digits the row reads rightly. In fp32 as many as the standard, in a reduced
 // math mode nearly as many.
 std::string judge_count(const EvalOptions& options, const MatrixRow& row, const MatrixRow& standard,
@@ -166,14 +152,20 @@ std::string judge_count(const EvalOptions& options, const MatrixRow& row, const 
   return {};
 }
 
+// The row in which the device failed; null if it did not.
+const MatrixRow* failed_at(const std::vector<MatrixRow>& rows) {
+  const auto row =
+      std::find_if(rows.begin(), rows.end(), [](const MatrixRow& one) { return one.status == "ERROR"; });
+  return row == rows.end() ? nullptr : &*row;
+}
+
 }  // namespace
 
 ExitCode run_backend_matrix(const EvalOptions& options, const Session& session, const ImageDataset& data,
-                            int64_t count, Console& console) {
+                            int64_t count, Run& run) {
   const std::vector<MatrixCase> cases = matrix_cases(options, session, eval_batch(session, count));
   std::vector<MatrixRow> rows;
   std::vector<float> first;
-  std::string fault;
   {
     ProgressBar bar("combinations", static_cast<int64_t>(cases.size()));
     for (const MatrixCase& one : cases) {
@@ -183,12 +175,11 @@ ExitCode run_backend_matrix(const EvalOptions& options, const Session& session, 
       if (!one.refusal.empty()) {
         row.status = "UNSUPPORTED";
         row.reason = one.refusal;
-      } else if (interrupted() || !fault.empty()) {
+      } else if (interrupted() || failed_at(rows)) {
         continue;  // after a CUDA fault every later call fails as well
       } else {
         run_case(session, one.build, data, count, first, row);
       }
-      if (row.status == "ERROR") fault = concat(row.spec, ": ", row.reason);
       rows.push_back(std::move(row));
       bar.update(static_cast<int64_t>(rows.size()));
     }
@@ -207,10 +198,17 @@ ExitCode run_backend_matrix(const EvalOptions& options, const Session& session, 
     }
     failed = failed || row.status == "FAILED";
   }
-  print_rows(console, rows);
-  write_matrix(options, session, data, count, rows, fault);
-  if (!fault.empty()) throw DeviceError(fault);
-  if (interrupted()) return ExitCode::kInterrupted;
+  run.guard([&] {
+    if (const MatrixRow* const row = failed_at(rows)) throw DeviceError(concat(row->spec, ": ", row->reason));
+  });
+  print_rows(run.console(), rows);
+  const auto body = [&](Document& document) {
+    evaluated_fields(document.members(), session, data, options.split);
+    document.members()("count", count);
+    document.list("rows", rows);
+  };
+  run.write(kSchema, body, csv_of(rows));
+  if (const ExitCode code = run.end(); code != ExitCode::kOk) return code;
   if (!any_ran) throw UnavailableError("no combination of backends could run; the table says why");
   return failed ? ExitCode::kCheckFailed : ExitCode::kOk;
 }

@@ -2,8 +2,6 @@
 
 #include <cstdlib>
 
-#include "apps/common/document.h"
-#include "apps/common/signals.h"
 #include "apps/common/text.h"
 #include "apps/lenslet/eval.h"
 
@@ -102,16 +100,13 @@ void print_eval(Console& console, const EvalOptions& options, const Session& ses
                       "  (all: --misses FILE, pictures: --contact-sheet FILE.png)"));
 }
 
-void write_eval_files(const EvalOptions& options, const Session& session, const Executable& executable,
-                      const ImageDataset& data, const EvalOutcome& outcome) {
+void write_eval_files(const Run& run, const EvalOptions& options, const Session& session,
+                      const Executable& executable, const ImageDataset& data, const EvalOutcome& outcome) {
   const EvalFile file{options, session, executable, data, outcome};
-  const ResultEnvironment environment = this_environment("lenslet eval", session.device().is_cuda());
-  write_document(options.json, kSchema, environment, [&](Document& document) {
-    document.status(interrupted(), outcome.fault);
-    EvalFile::fields(file, document.members());
-  });
   const CsvRow row = csv_row(file);
-  if (!options.csv.empty()) write_result(options.csv, csv_line(row.columns) + csv_line(row.cells));
+  run.write(
+      kSchema, [&](Document& document) { EvalFile::fields(file, document.members()); },
+      csv_line(row.columns) + csv_line(row.cells));
 }
 
 }  // namespace lenslet

@@ -5,12 +5,12 @@
 #include <optional>
 #include <string>
 
-#include "apps/common/output.h"
 #include "apps/lenslet/eval.h"
 #include "apps/lenslet/eval_report.h"
 #include "apps/lenslet/options.h"
 #include "apps/lenslet/session.h"
 #include "apps/lenslet/streaming.h"
+#include "apps/measuring/run.h"
 
 namespace lenslet {
 
@@ -41,14 +41,13 @@ struct EvalOutcome {
   Throughput speed;
   std::optional<Fp32Beside> fp32;
   std::optional<StreamingReport> streaming;
-  std::string fault;  // empty, or how the device failed: the rest is what was computed before
 };
 
 void print_eval(Console& console, const EvalOptions& options, const Session& session,
                 const Executable& executable, const EvalOutcome& outcome);
 /// Writes the files of --json and --csv, where they are given. The CSV file has a heading and one line, so that runs
 /// can be appended to each other.
-void write_eval_files(const EvalOptions& options, const Session& session, const Executable& executable,
-                      const ImageDataset& data, const EvalOutcome& outcome);
+void write_eval_files(const Run& run, const EvalOptions& options, const Session& session,
+                      const Executable& executable, const ImageDataset& data, const EvalOutcome& outcome);
 
 }  // namespace lenslet

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/output_options.h"
 #include "apps/measuring/measure.h"
 #include "framework/io/image.h"
 #include "framework/math_mode.h"
@@ -14,7 +15,7 @@
 namespace lenslet {
 
 /// Options that say what runs and where; each subcommand offers those that make sense for it.
-struct CommonOptions {
+struct CommonOptions : OutputOptions {
   std::string device = "auto";
   std::string backend;  // a BackendSpec, or a fused variant; empty: auto
   std::optional<MathMode> math;
@@ -27,7 +28,6 @@ struct CommonOptions {
   size_t workspace_limit = SIZE_MAX;  // bytes
   uint64_t seed = 1;
   bool cuda_graph = false;
-  std::string json, csv;  // output files; "-" is standard output, empty none
 };
 
 struct ClassifyOptions : CommonOptions {
@@ -52,7 +52,6 @@ struct ProfileCommandOptions : CommonOptions {
   std::string cache = "both";
   std::string trace;
   bool capture = false;
-  bool strict = false;  // a SUSPECT row is a failure
 };
 
 struct TuneOptions : CommonOptions {
@@ -69,7 +68,6 @@ struct ModelBenchOptions : CommonOptions {
   std::vector<ElementType> inputs = {ElementType::kFp32, ElementType::kUint8};
   std::vector<ElementType> outputs = {ElementType::kFp32, ElementType::kPrediction};
   MeasureOptions measure;
-  bool strict = false;   // a SUSPECT row is a failure
   bool latency = false;  // single calls from host memory to host memory
   int64_t calls = 2000;
 };

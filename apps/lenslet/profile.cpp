@@ -5,15 +5,13 @@
 #include <random>
 
 #include "api/feed.h"
-#include "apps/common/ceilings.h"
-#include "apps/common/output.h"
-#include "apps/common/result_file.h"
 #include "apps/common/signals.h"
 #include "apps/common/table.h"
 #include "apps/common/text.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/logits_check.h"
 #include "apps/lenslet/session.h"
+#include "apps/measuring/run.h"
 #include "framework/chrome_trace.h"
 #include "framework/profiler.h"
 #include "layers/conv/conv_layer.h"
@@ -38,7 +36,6 @@ struct Measured {
   TimeStats replayed;  // one launch of the captured graph; no samples without one
   std::string wrong;   // empty, or why the numbers must not be trusted
   std::optional<LogitsCheck::WrongStep> wrong_step;  // where that begins, as far as it could be told
-  std::string fault;  // empty, or how the device failed: `profile` is then empty
   ResultError error;
 };
 
@@ -120,12 +117,14 @@ ResultRow plain_row(const std::string& name, const TimeStats& time, const std::s
 
 TimeStats once(double ns) { return {1, ns, ns, ns, ns, ns}; }
 
+// `fault`: empty, or how the device failed before there was a profile.
 std::vector<ResultRow> all_rows(const Executable& executable, const Measured& measured,
-                                const Ceilings& ceilings, const ProfileCommandOptions& options) {
+                                const std::string& fault, const Ceilings& ceilings,
+                                const ProfileCommandOptions& options) {
   const Profile& profile = measured.profile;
   std::vector<ResultRow> rows;
-  if (!measured.fault.empty()) {
-    rows.push_back(plain_row("profile", {}, measured.fault));
+  if (!fault.empty()) {
+    rows.push_back(plain_row("profile", {}, fault));
     rows.back().status = "ERROR";
     if (std::isfinite(measured.first_call_ns)) {
       rows.push_back(plain_row("first_call", once(measured.first_call_ns), "the first pass, host clock"));
@@ -281,38 +280,26 @@ void print_report(Console& console, const Executable& executable, const std::vec
                    : "FAILED: " + measured.wrong);
 }
 
-void write_files(const Executable& executable, const ResultFile& results, const Measured& measured,
-                 const ProfileCommandOptions& options) {
-  const auto extra = [&](JsonObject& json) {
-    json("batch", executable.batch());
-    if (!measured.fault.empty()) return;
-    const Profile& profile = measured.profile;
-    json.group("sums_ns", [&](JsonObject& sums) {
-      sums("layers", profile.layers_ns)("events", profile.events_ns)("residual", profile.residual_ns);
-      sums("unprofiled", profile.unprofiled.median)("event_alone", profile.event_ns);
-      sums("event_inside", event_inside_ns(executable, profile));
-    });
-    json("held_back", profile.held_back)("check", measured.error);
-  };
-  if (!options.json.empty()) write_result(options.json, results.to_json(extra));
-  if (!options.csv.empty()) write_result(options.csv, results.to_csv());
-  if (!options.trace.empty() && measured.fault.empty()) {
-    write_result(options.trace,
-                 chrome_trace("lenslet profile", executable.device().to_string(), measured.profile.spans));
-  }
+// What --json has besides rows, if the device did not fail.
+void add_members(JsonObject& json, const Executable& executable, const Measured& measured) {
+  const Profile& profile = measured.profile;
+  json.group("sums_ns", [&](JsonObject& sums) {
+    sums("layers", profile.layers_ns)("events", profile.events_ns)("residual", profile.residual_ns);
+    sums("unprofiled", profile.unprofiled.median)("event_alone", profile.event_ns);
+    sums("event_inside", event_inside_ns(executable, profile));
+  });
+  json("held_back", profile.held_back)("check", measured.error);
 }
 
 }  // namespace
 
 ExitCode run_profile(const ProfileCommandOptions& options) {
-  Console console({{"--json", options.json},
-                   {"--csv", options.csv},
-                   {"--trace", options.trace},
-                   {"--save-plan", options.save_plan}},
-                  files_read(options));
+  Run run("lenslet profile", options, {{"--trace", options.trace}, {"--save-plan", options.save_plan}},
+          files_read(options));
   Session session(options);
   Model model = session.model(session.batch_or(1));
   Executable& executable = model.executable();
+  Console& console = run.console();
   console.line(concat("LeNet-5, ", printable(session.weights_origin()), ", batch ", executable.batch(),
                       " on ", session.describe_device()));
   if (executable.plan().execution == Plan::kFused) {
@@ -324,39 +311,25 @@ ExitCode run_profile(const ProfileCommandOptions& options) {
         "own");
   }
   // Ceilings first: they warm the clocks up, and the profile is judged by them.
-  Ceilings ceilings;
   Measured measured;
-  ResultFile results;
-  results.before = read_conditions(session.device());
-  try {
-    ceilings = measure_ceilings(session.device());
+  run.on(session.device());
+  run.guard([&] {
+    run.take_ceilings();
     throw_if_interrupted();
-    console.line(describe(ceilings));
-    if (!ceilings.notes.empty() && session.device().is_cuda())
-      console.line("not measured: " + printable(ceilings.notes));
     measure(executable, session, options, measured);
-  } catch (const DeviceError& error) {
-    measured.fault = error.what();  // what was measured before it is still written
+  });
+  run.add(all_rows(executable, measured, run.fault(), run.ceilings(), options));
+  if (run.fault().empty()) {
+    print_report(console, executable, run.rows(), measured, options);
+    if (!options.trace.empty()) {
+      write_result(options.trace,
+                   chrome_trace("lenslet profile", executable.device().to_string(), measured.profile.spans));
+    }
   }
-
-  results.tool = "lenslet profile";
-  results.with_gpus = session.device().is_cuda();
-  results.ceilings = &ceilings;
-  results.interrupted = interrupted();
-  results.error = measured.fault;
-  results.rows = all_rows(executable, measured, ceilings, options);
-  if (measured.fault.empty()) print_report(console, executable, results.rows, measured, options);
-  write_files(executable, results, measured, options);
-  if (!measured.fault.empty()) throw DeviceError(measured.fault);
-  if (interrupted()) return ExitCode::kInterrupted;
-  if (!measured.wrong.empty()) return ExitCode::kCheckFailed;
-  const auto suspect = [](const ResultRow& row) { return row.status == "SUSPECT"; };
-  const auto suspects = std::count_if(results.rows.begin(), results.rows.end(), suspect);
-  if (options.strict && suspects > 0) {
-    throw CheckError(
-        concat(suspects, suspects == 1 ? " row is" : " rows are", " SUSPECT, and --strict was given"));
-  }
-  return ExitCode::kOk;
+  return run.finish([&](JsonObject& json) {
+    json("batch", executable.batch());
+    if (run.fault().empty()) add_members(json, executable, measured);
+  });
 }
 
 }  // namespace lenslet

@@ -47,13 +47,6 @@ Session::Session(const CommonOptions& options)
   }
 }
 
-std::string Session::describe_device() const {
-  std::string text = concat(device().to_string(), " (", device_name());
-  if (!device().is_cuda()) text += concat(", ", num_threads(), num_threads() == 1 ? " thread" : " threads");
-  text += ")";
-  return setup_->device_reason().empty() ? text : concat(text, ", ", setup_->device_reason());
-}
-
 int64_t Session::batch_or(int64_t fallback) const {
   if (options_.batch_size) return *options_.batch_size;
   const Plan* const saved = setup_->saved_plan();

@@ -7,6 +7,7 @@
 
 #include "api/model.h"
 #include "api/model_setup.h"
+#include "apps/common/environment.h"
 #include "apps/common/output.h"
 #include "apps/lenslet/options.h"
 #include "framework/executable.h"
@@ -29,7 +30,7 @@ class Session {
   MathMode math() const noexcept { return setup_->math(); }
   const std::string& weights_origin() const noexcept { return setup_->weights_origin(); }
   /// "cuda:0 (NVIDIA H200), taken because …".
-  std::string describe_device() const;
+  std::string describe_device() const { return lenslet::describe_device(device(), setup_->device_reason()); }
 
   /// How a batch of that size is executed, Plan::kLayered or Plan::kFused (ModelSetup::execution).
   std::string execution(int64_t batch) const { return setup_->execution(batch, io_); }

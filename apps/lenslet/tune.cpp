@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "apps/common/attempt.h"
-#include "apps/common/output.h"
 #include "apps/common/progress.h"
 #include "apps/common/signals.h"
 #include "apps/common/text.h"
@@ -244,31 +243,27 @@ void tune(const TuneOptions& options, const Session& session, Console& console, 
 }  // namespace
 
 ExitCode run_tune(const TuneOptions& options) {
-  Console console({{"--json", options.json}, {"--csv", options.csv}, {"--save-plan", options.save_plan}},
-                  files_read(options));
+  Run run("lenslet tune", options, {{"--save-plan", options.save_plan}}, files_read(options));
   const Session session(options);
   TuneReport report;
   report.batch = session.batch_or(1);
-  console.line(concat("LeNet-5, ", printable(session.weights_origin()), ", batch ",
-                      format_count(report.batch), ", ", to_string(session.math()), ", ",
-                      to_string(options.input.value_or(ElementType::kFp32)), " in, on ",
-                      session.describe_device()));
+  run.console().line(concat("LeNet-5, ", printable(session.weights_origin()), ", batch ",
+                            format_count(report.batch), ", ", to_string(session.math()), ", ",
+                            to_string(options.input.value_or(ElementType::kFp32)), " in, on ",
+                            session.describe_device()));
+  run.on(session.device());
   try {
-    tune(options, session, console, report);
-  } catch (const DeviceError& error) {
-    report.fault = error.what();
+    run.guard([&] {
+      tune(options, session, run.console(), report);
+      // A backend that failed leaves the others their times, but the run is not a clean one.
+      if (const std::string* const error = first_reason(report, "ERROR")) throw DeviceError(*error);
+    });
   } catch (const UnavailableError&) {
-    write_tune_files(options, session, report);
+    write_tune_files(run, options, session, report);
     throw;
   }
-  // A backend that failed leaves the others their times, but the run is not a clean one.
-  if (const std::string* const error = first_reason(report, "ERROR"); error && report.fault.empty()) {
-    report.fault = *error;
-  }
-  write_tune_files(options, session, report);
-  if (!report.fault.empty()) throw DeviceError(report.fault);
-  if (interrupted()) return ExitCode::kInterrupted;
-  return first_reason(report, "FAILED") ? ExitCode::kCheckFailed : ExitCode::kOk;
+  write_tune_files(run, options, session, report);
+  return run.end(first_reason(report, "FAILED") ? ExitCode::kCheckFailed : ExitCode::kOk);
 }
 
 }  // namespace lenslet

@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "apps/common/document.h"
-#include "apps/common/signals.h"
 #include "apps/common/table.h"
 #include "apps/common/text.h"
 
@@ -65,25 +63,6 @@ struct PlanCandidateRow {
     v("images_per_s", images_per_s(self.report, plan))("chosen", plan.chosen)("why", plan.why);
   }
 };
-
-void write_json(const TuneOptions& options, const Session& session, const TuneReport& report) {
-  const ResultEnvironment environment = this_environment("lenslet tune", session.device().is_cuda());
-  write_document(options.json, kSchema, environment, [&](Document& document) {
-    document.status(interrupted(), report.fault);
-    JsonObject& json = document.members();
-    json("device", session.device())("device_name", session.device_name());
-    json("math", session.math())("weights", session.weights_origin());
-    json("input", options.input.value_or(ElementType::kFp32));
-    json("output", options.output.value_or(ElementType::kFp32))("batch", report.batch);
-    document.begin_list("candidates");
-    for (const TuneCandidate& candidate : report.layers)
-      document.entry(CandidateRow{session.graph(), candidate});
-    document.end_list();
-    document.begin_list("plans");
-    for (const PlanRow& plan : report.plans) document.entry(PlanCandidateRow{report, plan});
-    document.end_list();
-  });
-}
 
 /// A candidate or a plan in CSV.
 struct TuneLine {
@@ -162,9 +141,23 @@ void print_tuned_plans(Console& console, const TuneReport& report) {
   console.print(table.to_string());
 }
 
-void write_tune_files(const TuneOptions& options, const Session& session, const TuneReport& report) {
-  write_json(options, session, report);
-  if (!options.csv.empty()) write_result(options.csv, to_csv(session.graph(), report));
+void write_tune_files(const Run& run, const TuneOptions& options, const Session& session,
+                      const TuneReport& report) {
+  const auto body = [&](Document& document) {
+    JsonObject& json = document.members();
+    json("device", session.device())("device_name", session.device_name());
+    json("math", session.math())("weights", session.weights_origin());
+    json("input", options.input.value_or(ElementType::kFp32));
+    json("output", options.output.value_or(ElementType::kFp32))("batch", report.batch);
+    document.begin_list("candidates");
+    for (const TuneCandidate& candidate : report.layers)
+      document.entry(CandidateRow{session.graph(), candidate});
+    document.end_list();
+    document.begin_list("plans");
+    for (const PlanRow& plan : report.plans) document.entry(PlanCandidateRow{report, plan});
+    document.end_list();
+  };
+  run.write(kSchema, body, to_csv(session.graph(), report));
 }
 
 }  // namespace lenslet

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/output.h"
 #include "apps/lenslet/options.h"
 #include "apps/lenslet/session.h"
+#include "apps/measuring/run.h"
 #include "framework/tuner.h"
 
 namespace lenslet {
@@ -25,12 +25,12 @@ struct TuneReport {
   int64_t batch = 1;
   std::vector<TuneCandidate> layers;  // none where only fused plans were asked for
   std::vector<PlanRow> plans;         // in rank order
-  std::string fault;                  // how the device failed; empty where it did not
 };
 
 void print_tuned_layers(Console& console, const Graph& graph, const TuneReport& report);
 void print_tuned_plans(Console& console, const TuneReport& report);
 /// Writes the files --json and --csv ask for.
-void write_tune_files(const TuneOptions& options, const Session& session, const TuneReport& report);
+void write_tune_files(const Run& run, const TuneOptions& options, const Session& session,
+                      const TuneReport& report);
 
 }  // namespace lenslet

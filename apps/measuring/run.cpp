@@ -1,0 +1,238 @@
+#include "apps/measuring/run.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "apps/common/attempt.h"
+#include "apps/common/environment.h"
+#include "apps/common/loaded_libraries.h"
+#include "apps/common/report_page.h"
+#include "apps/common/result_reader.h"
+#include "apps/common/signals.h"
+#include "apps/common/text.h"
+#include "layers/conv/conv_registry.h"
+
+namespace lenslet {
+namespace {
+
+/// Libraries are opened when they are first needed; those that a file's rows needed are wanted now, to be compared.
+void open_libraries(const std::vector<LoadedLibrary>& wanted, DeviceKind kind) {
+  const auto all_loaded = [&] {
+    const std::vector<LoadedLibrary> loaded = loaded_libraries();
+    return std::all_of(wanted.begin(), wanted.end(), [&](const LoadedLibrary& library) {
+      return std::any_of(loaded.begin(), loaded.end(),
+                         [&](const LoadedLibrary& its) { return its.name == library.name; });
+    });
+  };
+  for (const DeviceKind of : {kind, DeviceKind::kCpu}) {
+    for (const ConvBackendEntry& entry : conv_backend_rows(of)) {
+      if (entry.kind() != ConvBackendEntry::Kind::kModule || all_loaded()) continue;
+      attempt([&] { entry.open(); });  // the comparison tells what is missing then
+    }
+  }
+}
+
+// "winograd is wrong: mb1ic3…: skipped work", "batch 64, simd fp16 is wrong: …".
+std::string about(const ResultRow& row, const char* what) {
+  return concat(row.images > 0 ? concat("batch ", row.images, ", ") : "", row.backend,
+                row.images > 0 ? concat(" ", row.math) : "", what, row.problem,
+                row.problem.empty() ? "" : ": ", row.reason);
+}
+
+std::vector<NamedFile> with_files_of(const OutputOptions& options, std::vector<NamedFile> outputs) {
+  outputs.insert(outputs.begin(),
+                 {{"--json", options.json}, {"--csv", options.csv}, {"--report", options.report}});
+  return outputs;
+}
+
+}  // namespace
+
+Run::Run(std::string tool, const OutputOptions& options, std::vector<NamedFile> outputs,
+         const std::vector<NamedFile>& inputs)
+    : options_(options), console_(with_files_of(options, std::move(outputs)), inputs) {
+  results_.tool = std::move(tool);
+}
+
+void Run::on(Device device, std::vector<std::pair<std::string, std::string>> settings) {
+  device_ = device;
+  results_.with_gpus = device.is_cuda();
+  results_.settings = std::move(settings);
+  if (options_.resume) read_earlier();
+}
+
+void Run::read_earlier() {
+  resumed_.emplace(options_.json);
+  if (::access(options_.json.c_str(), F_OK) != 0) return;  // nothing to go on from
+  ReadResults earlier = read_results(options_.json);
+  open_libraries(earlier.environment.libs, device_.kind);
+  const ResultEnvironment here = this_environment(results_.tool, results_.with_gpus, results_.settings);
+  std::string reason;
+  if (!same_environment(earlier.environment, here, &reason)) {
+    throw DataError(
+        concat(options_.json, " was measured otherwise (", reason,
+               "), so --resume cannot go on from it: give another --json file, or leave out --resume"));
+  }
+  if (earlier.ceilings && earlier.ceilings->device != device_) {
+    throw DataError(concat(options_.json, " was measured on ", earlier.ceilings->device.to_string(),
+                           ", this run is on ", device_.to_string(), ": give --device ",
+                           earlier.ceilings->device.to_string(), ", or another --json file"));
+  }
+  earlier_ceilings_ = std::move(earlier.ceilings);
+  earlier_ = std::move(earlier.rows);
+  for (size_t i = 0; i < earlier_.size(); ++i) {
+    if (earlier_[i].status == "SKIPPED" || earlier_[i].status == "ERROR") continue;  // worth another try
+    measured_.emplace(row_key(earlier_[i]), i);
+  }
+  console_.line(concat("going on from ", printable(options_.json), ", which has ", earlier_.size(), " rows"));
+}
+
+Console& Run::console() {
+  if (progress_) progress_->clear();
+  return console_;
+}
+
+void Run::guard(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const DeviceError& error) {
+    results_.error = error.what();
+  }
+}
+
+void Run::write(const char* schema, const std::function<void(Document&)>& body,
+                const std::string& csv) const {
+  write_document(options_.json, schema, this_environment(results_.tool, results_.with_gpus),
+                 [&](Document& document) {
+                   document.status(interrupted(), fault());
+                   body(document);
+                 });
+  write_result(options_.csv, csv);
+}
+
+ExitCode Run::end(ExitCode code) const {
+  if (!fault().empty()) throw DeviceError(fault());
+  return interrupted() ? ExitCode::kInterrupted : code;
+}
+
+// Before everything else that is timed: they warm the clocks up, and every row is judged by them. One file has one set of
+// ceilings: a run that goes on from a file keeps the file's.
+void Run::take_ceilings() {
+  results_.before = read_conditions(device_);
+  results_.ceilings = &ceilings_;
+  if (earlier_ceilings_) {
+    ceilings_ = *earlier_ceilings_;
+    console().line(
+        concat("the ceilings are those of ", printable(options_.json), ", measured when it was begun"));
+    return;
+  }
+  ceilings_ = measure_ceilings(device_);
+  console().line(describe(ceilings_));
+  if (!ceilings_.notes.empty() && device_.is_cuda())
+    console().line("not measured: " + printable(ceilings_.notes));
+}
+
+void Run::begin(int64_t groups, const std::string& label) {
+  if (!std::exchange(begun_, true)) take_ceilings();
+  throw_if_interrupted();
+  groups_done_ = 0;
+  progress_.emplace(label, groups);
+}
+
+void Run::add(std::vector<ResultRow> rows) {
+  for (ResultRow& row : rows) results_.rows.push_back(std::move(row));
+  write_files(false);
+  if (progress_) progress_->update(++groups_done_);
+}
+
+std::vector<ResultRow> Run::rows_from(size_t first) const {
+  return {rows().begin() + static_cast<std::ptrdiff_t>(first), rows().end()};
+}
+
+std::vector<ResultRow> Run::resumed(const std::vector<ResultRow>& wanted) const {
+  std::vector<ResultRow> rows;
+  for (const ResultRow& row : wanted) {
+    const auto found = measured_.find(row_key(row));
+    if (found == measured_.end()) return {};
+    rows.push_back(earlier_[found->second]);
+  }
+  return rows;
+}
+
+bool Run::stopped() const noexcept { return interrupted(); }
+
+void Run::refuse(const std::string& what, ExitCode code, const std::string& reason) {
+  refused_.emplace(what, Refused{code, reason});
+}
+
+std::vector<ResultRow> Run::kept() const {
+  std::set<std::string> added;
+  for (const ResultRow& row : rows()) added.insert(row_key(row));
+  std::vector<ResultRow> kept;
+  for (const ResultRow& row : earlier_) {
+    if (added.count(row_key(row)) == 0) kept.push_back(row);
+  }
+  return kept;
+}
+
+// Until the run ends a file says INTERRUPTED: whatever ends the program, it never passes for a whole one.
+void Run::write_files(bool ended, const std::function<void(JsonObject&)>& extra) const {
+  if (options_.json.empty() && !ended) return;
+  ResultFile file = results_;
+  file.interrupted = !ended || interrupted();
+  for (ResultRow& row : kept()) file.rows.push_back(std::move(row));
+  if (!options_.json.empty() && (ended || !is_stream(options_.json)))
+    write_result(options_.json, file.to_json(extra));
+  if (ended && !options_.csv.empty()) write_result(options_.csv, file.to_csv());
+}
+
+void Run::demand_results() const {
+  for (const ResultRow& row : rows()) {
+    if (row.status == "FAILED") throw CheckError(about(row, " is wrong: "));
+  }
+  for (const ResultRow& row : rows()) {
+    if (row.status == "ERROR") throw DeviceError(about(row, " could not be run: "));
+  }
+  for (const auto& [what, refused] : refused_) {
+    const bool served = std::any_of(rows().begin(), rows().end(), [what = what](const ResultRow& row) {
+      return row.time.samples > 0 && (what.empty() || row.backend == what);
+    });
+    if (!served) throw Error(refused.code, refused.reason);
+  }
+  const auto suspects = std::count_if(rows().begin(), rows().end(),
+                                      [](const ResultRow& row) { return row.status == "SUSPECT"; });
+  if (options_.strict && suspects > 0) {
+    throw CheckError(
+        concat(suspects, suspects == 1 ? " row is" : " rows are", " SUSPECT, and --strict was given"));
+  }
+}
+
+ExitCode Run::finish(const std::function<void(JsonObject&)>& extra) {
+  progress_.reset();
+  write_files(true, extra);
+  if (const size_t others = kept().size(); others > 0) {
+    console_.line(concat("kept ", others, others == 1 ? " row" : " rows", " of ", printable(options_.json),
+                         " that this run was not asked for"));
+  }
+  if (!options_.report.empty()) write_report({options_.json}, options_.report);
+  if (const ExitCode code = end(); code != ExitCode::kOk) return code;
+  demand_results();
+  return ExitCode::kOk;
+}
+
+ExitCode Run::complete(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const InterruptedError&) {
+    // Between two groups, or while the data of one were made: the rows so far are filed as after any signal.
+  } catch (const std::exception& error) {
+    progress_.reset();
+    results_.error = error.what();
+    if (begun_) write_files(true);  // a mistake of the command line leaves the file of an earlier run alone
+    throw;
+  }
+  return finish();
+}
+
+}  // namespace lenslet
