@@ -11,6 +11,13 @@ constexpr double kCeilingNoise = 0.1;
 
 }  // namespace
 
+std::string ResultRow::label(std::string_view of) const {
+  for (const auto& [name_of, text] : labels) {
+    if (name_of == of) return text;
+  }
+  return {};
+}
+
 void apply_ceiling(ResultRow& row, const Ceilings& ceilings, const Work& work, MathMode math) {
   const Bound bound =
       binding_ceiling(ceilings, {work.flops / row.products_saved, work.bytes}, math, row.cache == "hot");

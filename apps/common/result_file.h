@@ -90,6 +90,8 @@ struct ResultRow {
   std::string repro;                      // the command that measures this again
   std::string repro_benchdnn;             // the same for oneDNN's benchdnn
 
+  /// The text of a label; empty if the row has none of that name.
+  std::string label(std::string_view of) const;
   /// Rates at the median; NaN where there is no time.
   double gflops() const { return time.median > 0 ? flops / time.median : NAN; }
   double images_per_s() const {

@@ -4,9 +4,9 @@
 
 #include "apps/common/table.h"
 #include "apps/common/text.h"
-#include "apps/convbench/bench/row_table.h"
 #include "apps/convbench/commands.h"
 #include "apps/convbench/filter/filter_bench.h"
+#include "apps/measuring/row_table.h"
 #include "framework/io/png_writer.h"
 
 namespace lenslet {
@@ -42,36 +42,20 @@ std::string describe(const FilterTask& task) {
 }
 
 std::string table_of(const std::vector<ResultRow>& rows) {
-  Table table;
-  const auto left = Table::Align::kLeft;
-  table.column("backend", left).column("layout", left).column("cache", left).column("status", left);
-  table.column("median us").column("p10").column("p90").column("GFLOP/s");
-  table.column("with copies us")
-      .column("GFLOP/s")
-      .column("x cuDNN")
-      .column("max error")
-      .column("chosen inside", left);
-  std::vector<std::string> notes;
-  for (const ResultRow& row : rows) {
-    const auto time = [](const TimeStats& stats, double ns) {
-      return format_us(stats.samples > 0 ? ns : NAN);
-    };
-    const auto rate = [&](const TimeStats& stats) {
-      return stats.samples > 0 ? format_gflops(row, 1, stats.median) : std::string("-");
-    };
-    table.row({row.backend, row.layout, row.cache, row.status, time(row.time, row.time.median),
-               time(row.time, row.time.p10), time(row.time, row.time.p90), rate(row.time),
-               time(row.end_to_end, row.end_to_end.median), rate(row.end_to_end),
-               format_ratio(row.ratio_to_cudnn), row.error ? format_short(row.error->max_abs) : "-",
-               printable(row.detail)});
-    const std::string note =
-        concat("  ", row.backend, " ", row.layout, ": ", row.status, ", ", printable(row.reason));
-    if (!row.reason.empty() && std::find(notes.begin(), notes.end(), note) == notes.end())
-      notes.push_back(note);
-  }
-  std::string text = table.to_string();
-  for (const std::string& note : notes) text += note + "\n";
-  return text;
+  const auto rate_with_copies = [](const ResultRow& row) {
+    return row.end_to_end.samples > 0 ? format_gflops(row, 1, row.end_to_end.median) : std::string("-");
+  };
+  RowTable table;
+  table.words("backend", &ResultRow::backend).words("layout", &ResultRow::layout);
+  table.words("cache", &ResultRow::cache).words("status", &ResultRow::status).times();
+  table.number("GFLOP/s", [](const ResultRow& row) { return format_gflops(row); });
+  table.with_copies().number("GFLOP/s", rate_with_copies);
+  table.number("x cuDNN", &ResultRow::ratio_to_cudnn, format_ratio);
+  table.number(
+      "max error", [](const ResultRow& row) { return row.error ? row.error->max_abs : NAN; }, format_short);
+  table.words("chosen inside", &ResultRow::detail);
+  return table.of(rows) +
+         row_notes(rows, [](const ResultRow& row) { return concat(row.backend, " ", row.layout); });
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 // convbench ladder: every rung of a ladder on the shapes of its study, against cuDNN and the ceiling.
 #include <algorithm>
+#include <cmath>
 
-#include "apps/common/table.h"
 #include "apps/common/text.h"
 #include "apps/convbench/bench/conv_bench.h"
-#include "apps/convbench/bench/row_table.h"
 #include "apps/convbench/commands.h"
 #include "apps/convbench/ladder_shapes.h"
 #include "apps/convbench/published.h"
+#include "apps/measuring/row_table.h"
 #include "layers/conv/gpu/ladder/conv_ladder.h"
 
 namespace lenslet {
@@ -69,53 +69,38 @@ std::vector<ConvCandidate> rivals_of(const std::vector<LadderRival>& rivals, Mat
   return candidates;
 }
 
-std::string label_of(const ResultRow& row, const char* name) {
-  for (const auto& [label, text] : row.labels) {
-    if (label == name) return text;
-  }
-  return {};
-}
-
-void print_climb(Console& console, const std::vector<ResultRow>& rows) {
-  Table table;
-  const auto left = Table::Align::kLeft;
-  table.column("rung", left).column("layout", left).column("math", left).column("status", left).column("us");
-  table.column("TFLOP/s")
-      .column("of cuDNN")
-      .column("of ceiling")
-      .column("regs")
-      .column("shared")
-      .column("occupancy");
-  table.column("cold us").column("with copies us").column("printed us").column("the one change", left);
+void print_climb(Console& console, const std::vector<ResultRow>& all) {
   // The CPU's row is always hot; with --cache cold the others are cold.
-  const bool any_hot = std::any_of(rows.begin(), rows.end(), [](const ResultRow& row) {
+  const bool any_hot = std::any_of(all.begin(), all.end(), [](const ResultRow& row) {
     return row.cache == "hot" && !row.launches.empty();
   });
-  const auto cold_of = [&](const ResultRow& row) {
-    for (const ResultRow& other : rows) {
+  std::vector<ResultRow> rows;
+  for (const ResultRow& row : all) {
+    if (row.cache == "hot" || !any_hot) rows.push_back(row);
+  }
+  const auto cold_ns = [&](const ResultRow& row) {
+    for (const ResultRow& other : all) {
       if (other.cache == "cold" && other.time.samples > 0 && other.backend == row.backend &&
           other.layout == row.layout && other.math == row.math)
         return other.time.median;
     }
     return static_cast<double>(NAN);
   };
-  for (const ResultRow& row : rows) {
-    if (row.cache == "cold" && any_hot) continue;
-    const bool own = !row.launches.empty();
-    const LaunchResources launch = own ? row.launches.front() : LaunchResources{};
-    std::string last = label_of(row, "change");
-    if (row.status != "PASSED") last = row.reason;
-    table.row({row.backend, row.layout, row.math, row.status,
-               row.time.samples > 0 ? format_us(row.time.median) : "-", format_gflops(row, 1e3),
-               format_share(row.ratio_to_cudnn), format_share(row.ceiling_fraction),
-               own ? std::to_string(launch.registers_per_thread) : "-",
-               own ? format_bytes(static_cast<double>(launch.shared_bytes)) : "-",
-               own ? format_share(launch.occupancy) : "-", format_us(cold_of(row)),
-               row.end_to_end.samples > 0 ? format_us(row.end_to_end.median) : "-",
-               row.published ? format_us(row.published->time_ns) : "-", printable(last)});
-  }
-  console.line(concat("\n", rows.front().problem));
-  console.print(table.to_string());
+  RowTable table;
+  table.words("rung", &ResultRow::backend).words("layout", &ResultRow::layout);
+  table.words("math", &ResultRow::math)
+      .words("status", &ResultRow::status)
+      .number("us", median_ns, format_us);
+  table.number("TFLOP/s", [](const ResultRow& row) { return format_gflops(row, 1e3); });
+  table.number("of cuDNN", &ResultRow::ratio_to_cudnn, format_share).share().launch();
+  table.number("cold us", cold_ns, format_us).with_copies();
+  table.number(
+      "printed us", [](const ResultRow& row) { return row.published ? row.published->time_ns : NAN; },
+      format_us);
+  table.words("the one change",
+              [](const ResultRow& row) { return row.status == "PASSED" ? row.label("change") : row.reason; });
+  console.line(concat("\n", all.front().problem));
+  console.print(table.of(rows));
 }
 
 }  // namespace
@@ -162,8 +147,7 @@ void ladder_into(const LadderOptions& options, BenchSession& session) {
         request.candidates = candidates;
         bench_conv_into(request, session);
       }
-      print_climb(session.console(),
-                  {session.rows().begin() + static_cast<std::ptrdiff_t>(before), session.rows().end()});
+      print_climb(session.console(), session.rows_from(before));
     }
   }
 }

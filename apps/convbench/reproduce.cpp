@@ -4,9 +4,9 @@
 
 #include "apps/common/table.h"
 #include "apps/common/text.h"
-#include "apps/convbench/bench/row_table.h"
 #include "apps/convbench/commands.h"
 #include "apps/convbench/filter/filter_bench.h"
+#include "apps/measuring/row_table.h"
 
 namespace lenslet {
 namespace {
@@ -140,8 +140,7 @@ ExitCode run_reproduce(const ReproduceOptions& options) {
       const size_t before = session.rows().size();
       session.console().line(concat("\n== ", study->title));
       study->run(options, session);
-      print_beside(session.console(),
-                   {session.rows().begin() + static_cast<std::ptrdiff_t>(before), session.rows().end()});
+      print_beside(session.console(), session.rows_from(before));
       if (*study->remark != '\0') session.console().line(concat("\n", study->remark));
     }
     print_summary(session.console(), session.rows());

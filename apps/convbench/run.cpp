@@ -1,8 +1,8 @@
 // convbench run: any convolution on any backend, one row each.
 #include "apps/common/text.h"
 #include "apps/convbench/bench/conv_bench.h"
-#include "apps/convbench/bench/row_table.h"
 #include "apps/convbench/commands.h"
+#include "apps/measuring/row_table.h"
 
 namespace lenslet {
 
@@ -22,8 +22,7 @@ ExitCode run_run(const RunOptions& options) {
       bench_conv_into(request, session);
       session.console().line(concat("\n", problem.to_string(), ": ", format_short(problem.flops() / 1e6),
                                     " MFLOP, ", format_bytes(problem.bytes())));
-      session.console().print(
-          row_table({session.rows().begin() + static_cast<std::ptrdiff_t>(before), session.rows().end()}));
+      session.console().print(row_table(session.rows_from(before)));
       if (session.stopped()) break;
     }
   });

@@ -14,9 +14,9 @@
 #include "apps/common/text.h"
 #include "apps/convbench/bench/conv_bench.h"
 #include "apps/convbench/bench/conv_contender.h"
-#include "apps/convbench/bench/row_table.h"
 #include "apps/convbench/commands.h"
 #include "apps/convbench/separable/block.h"
+#include "apps/measuring/row_table.h"
 
 namespace lenslet {
 namespace {
@@ -101,7 +101,7 @@ std::vector<ResultRow> measure_part(const Case& task, const char* part, const Co
   }
   const size_t before = session.rows().size();
   bench_conv_into(request, session);
-  return {session.rows().begin() + static_cast<std::ptrdiff_t>(before), session.rows().end()};
+  return session.rows_from(before);
 }
 
 /// The medians that the table shows; NaN where there is none.

@@ -1,12 +1,10 @@
 // convbench stencil: 1D and 2D convolution by where the filter lies and how the input is staged: study E.
 #include <algorithm>
-#include <set>
 
-#include "apps/common/table.h"
 #include "apps/common/text.h"
-#include "apps/convbench/bench/row_table.h"
 #include "apps/convbench/commands.h"
 #include "apps/convbench/stencil/stencil_study.h"
+#include "apps/measuring/row_table.h"
 
 namespace lenslet {
 namespace {
@@ -25,42 +23,22 @@ std::vector<Stencil> stencils_of(const StencilOptions& options) {
   return stencils;
 }
 
-void print_stencil(Console& console, const std::vector<ResultRow>& rows, double copy_bytes_per_s) {
-  Table table;
-  const auto left = Table::Align::kLeft;
-  table.column("filter", left)
-      .column("boundary", left)
-      .column("status", left)
-      .column("us")
-      .column("p10")
-      .column("p90");
-  table.column("GB/s")
-      .column("of copying")
-      .column("bound by", left)
-      .column("regs")
-      .column("shared")
-      .column("occupancy");
-  std::set<std::string> notes;
-  for (const ResultRow& row : rows) {
-    if (row.cache != rows.front().cache) continue;
-    const bool timed = row.time.samples > 0, own = !row.launches.empty();
-    const LaunchResources launch = own ? row.launches.front() : LaunchResources{};
-    const auto time = [&](double ns) { return timed ? format_us(ns) : std::string("-"); };
-    table.row({row.backend, row.labels.back().second, row.status, time(row.time.median), time(row.time.p10),
-               time(row.time.p90), format_short(row.gbytes_per_s()),
-               format_share(row.gbytes_per_s() * 1e9 / copy_bytes_per_s), row.bound_by,
-               own ? std::to_string(launch.registers_per_thread) : "-",
-               own ? format_bytes(static_cast<double>(launch.shared_bytes)) : "-",
-               own ? format_share(launch.occupancy) : "-"});
-    if (!row.reason.empty()) {
-      notes.insert(concat("  ", row.backend, " ", row.labels.back().second, ": ", row.status, ", ",
-                          printable(row.reason)));
-    }
-  }
-  console.line(
-      concat("\n", rows.front().name, ", effective bandwidth: input and output once, ", rows.front().cache));
-  console.print(table.to_string());
-  for (const std::string& note : notes) console.line(note);
+void print_stencil(Console& console, std::vector<ResultRow> rows, double copy_bytes_per_s) {
+  if (rows.empty()) return;
+  const std::string cache = rows.front().cache;
+  rows.erase(
+      std::remove_if(rows.begin(), rows.end(), [&](const ResultRow& row) { return row.cache != cache; }),
+      rows.end());
+  const auto of_copying = [&](const ResultRow& row) { return row.gbytes_per_s() * 1e9 / copy_bytes_per_s; };
+  const auto boundary = [](const ResultRow& row) { return row.label("boundary"); };
+  RowTable table;
+  table.words("filter", &ResultRow::backend).words("boundary", boundary).words("status", &ResultRow::status);
+  table.times("us").number("GB/s", &ResultRow::gbytes_per_s, format_short);
+  table.number("of copying", of_copying, format_share).bound_by().launch();
+  console.line(concat("\n", rows.front().name, ", effective bandwidth: input and output once, ", cache));
+  console.print(table.of(rows) + row_notes(rows, [&](const ResultRow& row) {
+                  return concat(row.backend, " ", boundary(row));
+                }));
 }
 
 }  // namespace
@@ -73,9 +51,7 @@ void stencil_into(const StencilOptions& options, BenchSession& session) {
     if (session.stopped()) break;
     const size_t before = session.rows().size();
     bench_stencil_into(stencil, cells, session);
-    print_stencil(session.console(),
-                  {session.rows().begin() + static_cast<std::ptrdiff_t>(before), session.rows().end()},
-                  session.ceilings().copy_bytes_per_s);
+    print_stencil(session.console(), session.rows_from(before), session.ceilings().copy_bytes_per_s);
   }
 }
 

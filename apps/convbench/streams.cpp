@@ -8,11 +8,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/common/table.h"
 #include "apps/common/text.h"
-#include "apps/convbench/bench/row_table.h"
 #include "apps/convbench/commands.h"
 #include "apps/convbench/streams/streams_bench.h"
+#include "apps/measuring/row_table.h"
 #include "layers/conv/conv_registry.h"
 
 namespace lenslet {
@@ -55,32 +54,24 @@ double overlap_of(const ResultRow& row) {
     sum += ns;
     longest = std::max(longest, ns);
   }
-  return sum > longest ? (sum - row.time.median) / (sum - longest) : NAN;
+  return sum > longest ? (sum - median_ns(row)) / (sum - longest) : NAN;
 }
 
 std::string table_of(const std::vector<ResultRow>& rows, int images) {
-  Table table;
-  table.column("streams")
-      .column("status", Table::Align::kLeft)
-      .column("median us")
-      .column("p10")
-      .column("p90");
-  table.column("images/s").column("GB/s").column("of the bound").column("overlap").column("x one stream");
   const auto one = std::find_if(rows.begin(), rows.end(),
-                                [](const ResultRow& row) { return row.labels[1].second == "1"; });
-  std::string notes;
-  for (const ResultRow& row : rows) {
-    const bool timed = row.time.samples > 0;
-    const double ns = timed ? row.time.median : NAN;
-    table.row({row.labels[1].second, row.status, format_us(ns), format_us(timed ? row.time.p10 : NAN),
-               format_us(timed ? row.time.p90 : NAN), format_rate(images * 1e9 / ns),
-               format_short(row.gbytes_per_s()), format_share(row.ceiling_fraction),
-               format_share(timed ? overlap_of(row) : NAN),
-               format_ratio(one != rows.end() && one->time.samples > 0 ? one->time.median / ns : NAN)});
-    if (row.status != "PASSED")
-      notes += concat("  ", row.labels[1].second, ": ", printable(row.reason), "\n");
-  }
-  return table.to_string() + notes;
+                                [](const ResultRow& row) { return row.label("streams") == "1"; });
+  const double one_ns = one == rows.end() ? NAN : median_ns(*one);
+  const auto streams = [](const ResultRow& row) { return row.label("streams"); };
+  RowTable table;
+  table.number("streams", streams).words("status", &ResultRow::status).times();
+  table.number(
+      "images/s", [&](const ResultRow& row) { return images * 1e9 / median_ns(row); }, format_rate);
+  table.number("GB/s", &ResultRow::gbytes_per_s, format_short);
+  table.number("of the bound", &ResultRow::ceiling_fraction, format_share);
+  table.number("overlap", overlap_of, format_share);
+  table.number(
+      "x one stream", [&](const ResultRow& row) { return one_ns / median_ns(row); }, format_ratio);
+  return table.of(rows) + row_notes(rows, streams);
 }
 
 void write_trace(const std::string& path, Pipeline& pipeline, const std::vector<int>& streams,

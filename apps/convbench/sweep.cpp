@@ -5,9 +5,9 @@
 #include "apps/common/table.h"
 #include "apps/common/text.h"
 #include "apps/convbench/bench/conv_bench.h"
-#include "apps/convbench/bench/row_table.h"
 #include "apps/convbench/commands.h"
 #include "apps/convbench/published.h"
+#include "apps/measuring/row_table.h"
 
 namespace lenslet {
 namespace {
@@ -85,15 +85,11 @@ struct Way {
   const char* name;
   double (*ns)(const ResultRow& row);  // NaN where the row has no such time
 };
-constexpr Way kWays[] = {
-    {"kernel time with hot caches",
-     [](const ResultRow& row) { return row.cache == "hot" && row.time.samples > 0 ? row.time.median : NAN; }},
-    {"kernel time with cold caches",
-     [](const ResultRow& row) {
-       return row.cache == "cold" && row.time.samples > 0 ? row.time.median : NAN;
-     }},
-    {"with the copies from and to page-locked host memory, host clock",
-     [](const ResultRow& row) { return row.end_to_end.samples > 0 ? row.end_to_end.median : NAN; }}};
+constexpr Way kWays[] = {{"kernel time with hot caches",
+                          [](const ResultRow& row) { return row.cache == "hot" ? median_ns(row) : NAN; }},
+                         {"kernel time with cold caches",
+                          [](const ResultRow& row) { return row.cache == "cold" ? median_ns(row) : NAN; }},
+                         {"with the copies from and to page-locked host memory, host clock", end_to_end_ns}};
 
 void print_sweep(Console& console, const std::vector<ResultRow>& rows) {
   for (const Way& way : kWays) {
@@ -155,8 +151,7 @@ void sweep_into(const SweepOptions& options, BenchSession& session) {
       }
     }
   }
-  print_sweep(session.console(),
-              {session.rows().begin() + static_cast<std::ptrdiff_t>(before), session.rows().end()});
+  print_sweep(session.console(), session.rows_from(before));
 }
 
 ExitCode run_sweep(const SweepOptions& options) {

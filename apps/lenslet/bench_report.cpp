@@ -3,28 +3,26 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/common/table.h"
 #include "apps/common/text.h"
+#include "apps/measuring/row_table.h"
 #include "framework/error.h"
 
 namespace lenslet {
 namespace {
 
-constexpr auto kLeft = Table::Align::kLeft;
-
 std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
 
 std::string batch_of(const ResultRow& row) { return format_count(row.images); }
 
-// What the rows of both tables begin with.
-std::vector<std::string> first_cells(const ResultRow& row) {
-  return {batch_of(row), label_of(row, "plan"),  or_dash(label_of(row, "variant")),
-          row.math,      label_of(row, "input"), label_of(row, "output")};
-}
-
-void first_columns(Table& table) {
-  table.column("batch").column("plan", kLeft).column("variant", kLeft).column("math", kLeft);
-  table.column("input", kLeft).column("output", kLeft);
+// What both tables begin with.
+RowTable first_columns() {
+  const auto label = [](const char* name) {
+    return [name](const ResultRow& row) { return or_dash(row.label(name)); };
+  };
+  RowTable table;
+  table.number("batch", batch_of).words("plan", label("plan")).words("variant", label("variant"));
+  table.words("math", &ResultRow::math).words("input", label("input")).words("output", label("output"));
+  return table;
 }
 
 std::string accuracy_of(const ResultRow& row) {
@@ -34,18 +32,20 @@ std::string accuracy_of(const ResultRow& row) {
 }
 
 // The stage of that name, or of the other on the CPU; NaN where the row has neither.
-double pass_ns(const ResultRow& row, std::initializer_list<const char*> names) {
+double pass_ns(const ResultRow& row, const std::vector<std::string>& names) {
   for (const auto& [stage, ns] : row.stages_ns) {
     if (std::find(names.begin(), names.end(), stage) != names.end()) return ns;
   }
   return NAN;
 }
 
-// Every reason once, with what it is about.
-std::string reasons(const std::vector<ResultRow>& rows) {
+// The table, without what is unsupported, and every reason once, with the first batch that it is about.
+std::string shown(const RowTable& table, const std::vector<ResultRow>& rows) {
+  std::vector<ResultRow> listed;
   std::vector<std::string> told;
   std::string text;
   for (const ResultRow& row : rows) {
+    if (row.status != "UNSUPPORTED") listed.push_back(row);
     if (row.status == "PASSED" || row.reason.empty()) continue;
     const std::string about =
         concat(row.status, ": ", or_dash(row.backend), ", ", row.math, ": ", printable(row.reason));
@@ -53,72 +53,32 @@ std::string reasons(const std::vector<ResultRow>& rows) {
     told.push_back(about);
     text += concat("batch ", batch_of(row), ", ", about, "\n");
   }
-  return text;
+  return table.of(listed, batch_of) + text;
 }
 
 }  // namespace
 
-std::string label_of(const ResultRow& row, const std::string& name) {
-  for (const auto& [label, text] : row.labels) {
-    if (label == name) return text;
-  }
-  return {};
-}
-
 std::string bench_table(const std::vector<ResultRow>& rows) {
   const bool both =
       std::any_of(rows.begin(), rows.end(), [](const ResultRow& row) { return row.cache == "cold"; });
-  Table table;
-  first_columns(table);
-  if (both) table.column("cache", kLeft);
-  table.column("us").column("p10").column("p90").column("images/s").column("of ceiling");
-  table.column("bound by", kLeft).column("accuracy").column("status", kLeft);
-  std::string last;
-  for (const ResultRow& row : rows) {
-    if (row.status == "UNSUPPORTED") continue;  // the reasons below say why
-    if (!last.empty() && batch_of(row) != last) table.rule();
-    last = batch_of(row);
-    const bool timed = row.time.samples > 0;
-    std::vector<std::string> cells = first_cells(row);
-    if (both) cells.push_back(row.cache);
-    for (std::string cell :
-         {format_us(timed ? row.time.median : NAN), format_us(timed ? row.time.p10 : NAN),
-          format_us(timed ? row.time.p90 : NAN), format_rate(row.images_per_s()),
-          format_share(row.ceiling_fraction), or_dash(row.bound_by), accuracy_of(row), row.status}) {
-      cells.push_back(std::move(cell));
-    }
-    table.row(std::move(cells));
-  }
-  return table.to_string() + reasons(rows);
+  RowTable table = first_columns();
+  if (both) table.words("cache", &ResultRow::cache);
+  table.times("us").number("images/s", &ResultRow::images_per_s, format_rate).share();
+  table.words("bound by", [](const ResultRow& row) { return or_dash(row.bound_by); });
+  table.number("accuracy", accuracy_of).words("status", &ResultRow::status);
+  return shown(table, rows);
 }
 
 std::string latency_table(const std::vector<ResultRow>& rows) {
-  Table table;
-  first_columns(table);
-  table.column("mode", kLeft)
-      .column("pipelined us")
-      .column("in order us")
-      .column("wall us")
-      .column("p10")
-      .column("p90")
-      .column("p99");
-  table.column("status", kLeft);
-  std::string last;
-  for (const ResultRow& row : rows) {
-    if (row.status == "UNSUPPORTED") continue;
-    if (!last.empty() && batch_of(row) != last) table.rule();
-    last = batch_of(row);
-    const bool timed = row.time.samples > 0;
-    std::vector<std::string> cells = first_cells(row);
-    for (std::string cell : {label_of(row, "mode"), format_us(pass_ns(row, {"pipelined", "cpu"})),
-                             format_us(pass_ns(row, {"in_order"})), format_us(timed ? row.time.median : NAN),
-                             format_us(timed ? row.time.p10 : NAN), format_us(timed ? row.time.p90 : NAN),
-                             format_us(row.p99_ns), row.status}) {
-      cells.push_back(std::move(cell));
-    }
-    table.row(std::move(cells));
-  }
-  return table.to_string() + reasons(rows);
+  const auto pass = [](std::vector<std::string> names) {
+    return [names = std::move(names)](const ResultRow& row) { return pass_ns(row, names); };
+  };
+  RowTable table = first_columns();
+  table.words("mode", [](const ResultRow& row) { return row.label("mode"); });
+  table.number("pipelined us", pass({"pipelined", "cpu"}), format_us);
+  table.number("in order us", pass({"in_order"}), format_us);
+  table.times("wall us").number("p99", &ResultRow::p99_ns, format_us).words("status", &ResultRow::status);
+  return shown(table, rows);
 }
 
 }  // namespace lenslet

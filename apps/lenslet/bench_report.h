@@ -13,7 +13,4 @@ std::string bench_table(const std::vector<ResultRow>& rows);
 /// The rows of --latency: the GPU's time and the whole way from host memory to host memory.
 std::string latency_table(const std::vector<ResultRow>& rows);
 
-/// The text of a label; empty where the row has none of that name.
-std::string label_of(const ResultRow& row, const std::string& name);
-
 }  // namespace lenslet

@@ -1,0 +1,112 @@
+#include "apps/measuring/row_table.h"
+
+#include <cmath>
+#include <set>
+
+#include "apps/common/text.h"
+#include "framework/error.h"
+
+namespace lenslet {
+
+RowTable& RowTable::words(const char* title, Words cell) {
+  columns_.push_back({title, Table::Align::kLeft, std::move(cell)});
+  return *this;
+}
+
+RowTable& RowTable::number(const char* title, Words cell) {
+  columns_.push_back({title, Table::Align::kRight, std::move(cell)});
+  return *this;
+}
+
+RowTable& RowTable::number(const char* title, Number value, std::string (*show)(double)) {
+  return number(title, [value = std::move(value), show](const ResultRow& row) { return show(value(row)); });
+}
+
+RowTable& RowTable::times(const char* title) {
+  const auto quantile = [this](const char* name, double TimeStats::*which) {
+    number(
+        name, [which](const ResultRow& row) { return row.time.samples > 0 ? row.time.*which : NAN; },
+        format_us);
+  };
+  quantile(title, &TimeStats::median);
+  quantile("p10", &TimeStats::p10);
+  quantile("p90", &TimeStats::p90);
+  return *this;
+}
+
+RowTable& RowTable::with_copies() { return number("with copies us", end_to_end_ns, format_us); }
+RowTable& RowTable::share() { return number("of ceiling", &ResultRow::ceiling_fraction, format_share); }
+RowTable& RowTable::bound_by() { return words("bound by", &ResultRow::bound_by); }
+
+RowTable& RowTable::launch() {
+  const auto of_launch = [this](const char* title, std::string (*show)(const LaunchResources&)) {
+    number(title, [show](const ResultRow& row) {
+      return row.launches.empty() ? std::string("-") : show(row.launches.front());
+    });
+  };
+  of_launch("regs",
+            [](const LaunchResources& launch) { return std::to_string(launch.registers_per_thread); });
+  of_launch("shared", [](const LaunchResources& launch) {
+    return format_bytes(static_cast<double>(launch.shared_bytes));
+  });
+  of_launch("occupancy", [](const LaunchResources& launch) { return format_share(launch.occupancy); });
+  return *this;
+}
+
+std::string RowTable::of(const std::vector<ResultRow>& rows, const Words& group) const {
+  Table table;
+  for (const Column& column : columns_) table.column(column.title, column.align);
+  std::string last;
+  for (const ResultRow& row : rows) {
+    const std::string now = group ? group(row) : std::string();
+    if (!last.empty() && now != last) table.rule();
+    last = now;
+    std::vector<std::string> cells;
+    for (const Column& column : columns_) cells.push_back(column.cell(row));
+    table.row(std::move(cells));
+  }
+  return table.to_string();
+}
+
+double median_ns(const ResultRow& row) { return row.time.samples > 0 ? row.time.median : NAN; }
+double end_to_end_ns(const ResultRow& row) {
+  return row.end_to_end.samples > 0 ? row.end_to_end.median : NAN;
+}
+
+std::string row_notes(const std::vector<ResultRow>& rows, const RowTable::Words& about) {
+  std::set<std::string> told;
+  std::string text;
+  for (const ResultRow& row : rows) {
+    if (row.reason.empty()) continue;
+    const std::string note = concat("  ", about(row), ": ", row.status, ", ", printable(row.reason), "\n");
+    if (told.insert(note).second) text += note;
+  }
+  return text;
+}
+
+std::string format_ratio(double ratio) { return std::isfinite(ratio) ? format_fixed(ratio, 2) : "-"; }
+
+std::string row_table(const std::vector<ResultRow>& rows) {
+  const auto error = [](double ResultError::*which) {
+    return [which](const ResultRow& row) { return row.error ? (*row.error).*which : NAN; };
+  };
+  const auto workspace = [](const ResultRow& row) {
+    return row.workspace_bytes ? static_cast<double>(*row.workspace_bytes) : NAN;
+  };
+  RowTable table;
+  table.words("backend", &ResultRow::backend).words("math", &ResultRow::math);
+  table.words("layout", &ResultRow::layout).words("cache", &ResultRow::cache);
+  table.words("status", &ResultRow::status).times();
+  table.number("GFLOP/s", [](const ResultRow& row) { return format_gflops(row); });
+  table.number("GB/s", &ResultRow::gbytes_per_s, format_short).share().bound_by();
+  table.number("x cuDNN", &ResultRow::ratio_to_cudnn, format_ratio).with_copies();
+  table.number("workspace", workspace, format_bytes);
+  table.number("max error", error(&ResultError::max_abs), format_short);
+  table.number("allowed", error(&ResultError::bound), format_short);
+  table.words("chosen inside", &ResultRow::detail);
+  return table.of(rows) + row_notes(rows, [](const ResultRow& row) {
+           return concat(row.backend, row.layout.empty() ? "" : " " + row.layout);
+         });
+}
+
+}  // namespace lenslet
