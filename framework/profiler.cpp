@@ -6,6 +6,7 @@
 #include "framework/cache_flush.h"
 #include "framework/error.h"
 #include "framework/nvtx.h"
+#include "framework/sampler.h"
 #include "framework/stream_gate.h"
 
 namespace lenslet {
@@ -64,26 +65,6 @@ class StageRecorder : public Tracer {
   bool failed_ = false;
 };
 
-// Ends a measurement after the requested time, within the limits on passes.
-class Budget {
- public:
-  Budget(double min_time_ms, int min_passes, int max_passes, const std::function<bool()>& stop)
-      : end_ns_(host_now_ns() + min_time_ms * 1e6),
-        min_passes_(min_passes),
-        max_passes_(max_passes),
-        stop_(stop) {}
-  bool next() {
-    const int pass = passes_++;
-    if (pass > 0 && stop_ && stop_()) return false;
-    return pass < min_passes_ || (pass < max_passes_ && host_now_ns() < end_ns_);
-  }
-
- private:
-  double end_ns_;
-  int min_passes_, max_passes_, passes_ = 0;
-  const std::function<bool()>& stop_;
-};
-
 constexpr size_t kStagesPerStep = 16;
 class PassProfiler {
  public:
@@ -139,11 +120,7 @@ class PassProfiler {
       stream_.synchronize();
       return;
     }
-    StreamGate gate(stream_);
-    enqueue();
-    gate.open();
-    stream_.synchronize();
-    if (gate.gave_up()) held_back_ = false;
+    held_back_ = run_held_back(stream_, enqueue);
   }
 
   // One pass. With `inner`, an event after every step; else only the outer two.
@@ -169,8 +146,8 @@ class PassProfiler {
   void measure_passes(Profile& profile) {
     std::vector<double> unprofiled, profiled, wall, events;
     std::vector<std::vector<double>> layers(steps_);
-    Budget budget(options_.min_time_ms, options_.min_passes, options_.max_passes, options_.stop);
-    while (budget.next()) {
+    Sampler sampler(options_.min_time_ms, options_.min_passes, options_.max_passes, options_.stop);
+    while (sampler.next()) {
       unprofiled.push_back(pass(false, nullptr));
       profiled.push_back(pass(true, nullptr));
       for (size_t i = 0; i < steps_; ++i) layers[i].push_back(events_[i + 1].ns_since(events_[i]));
@@ -191,9 +168,9 @@ class PassProfiler {
   void measure_stages(Profile& profile) {
     std::vector<std::vector<std::pair<std::string, std::vector<double>>>> stages(steps_);
     std::vector<std::pair<double, std::vector<TraceSpan>>> traces;
-    Budget budget(options_.min_time_ms / 4, std::min(options_.min_passes, 9), 50, options_.stop);
+    Sampler sampler(options_.min_time_ms / 4, std::min(options_.min_passes, 9), 50, options_.stop);
     size_t passes = 0;
-    while (budget.next()) {
+    while (sampler.next()) {
       ++passes;
       recorder_.clear();
       std::vector<size_t> first_entry(steps_ + 1, 0);
@@ -243,9 +220,9 @@ class PassProfiler {
     // Flushing a large CPU cache takes much longer than a layer, so all layers share the requested time.
     for (size_t i = 0; i < steps_; ++i) {
       std::vector<double> samples;
-      Budget budget(options_.min_time_ms / static_cast<double>(steps_), 3, options_.max_passes,
-                    options_.stop);
-      while (budget.next()) {
+      Sampler sampler(options_.min_time_ms / static_cast<double>(steps_), 3, options_.max_passes,
+                      options_.stop);
+      while (sampler.next()) {
         held([&] {
           flush.enqueue(stream_);
           events_[0].record(stream_);
@@ -280,9 +257,9 @@ class PassProfiler {
       return events_[1].ns_since(events_[0]);
     };
     std::vector<double> in, out;
-    Budget budget(options_.min_time_ms / 4, std::min(options_.min_passes, 9), options_.max_passes,
-                  options_.stop);
-    while (budget.next()) {
+    Sampler sampler(options_.min_time_ms / 4, std::min(options_.min_passes, 9), options_.max_passes,
+                    options_.stop);
+    while (sampler.next()) {
       in.push_back(timed("h2d", input.data, input.device, host_in.data(), Device::cpu(), profile.h2d_bytes));
       out.push_back(
           timed("d2h", host_out.data(), Device::cpu(), output.data, output.device, profile.d2h_bytes));

@@ -28,4 +28,15 @@ class StreamGate {
   std::shared_ptr<State> state_;  // shared with the host function, which never runs in a lost context
 };
 
+/// Runs the work that `enqueue` puts on the stream, held back until all of it is enqueued, and waits for it. Returns
+/// whether it was: false if the gate gave up.
+template <typename Enqueue>
+bool run_held_back(Stream& stream, Enqueue&& enqueue) {
+  StreamGate gate(stream);
+  enqueue();
+  gate.open();
+  stream.synchronize();
+  return !gate.gave_up();
+}
+
 }  // namespace lenslet

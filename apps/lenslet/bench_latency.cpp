@@ -157,13 +157,12 @@ double median_between_events(Stream& stream, Enqueue&& enqueue) {
   Event begin(stream.device()), end(stream.device());
   std::vector<double> samples;
   for (int i = 0; i < kInOrderWarmUp + kInOrderPasses; ++i) {
-    StreamGate gate(stream);
-    begin.record(stream);
-    enqueue();
-    end.record(stream);
-    gate.open();
-    stream.synchronize();
-    if (i >= kInOrderWarmUp && !gate.gave_up()) samples.push_back(end.ns_since(begin));
+    const bool held_back = run_held_back(stream, [&] {
+      begin.record(stream);
+      enqueue();
+      end.record(stream);
+    });
+    if (i >= kInOrderWarmUp && held_back) samples.push_back(end.ns_since(begin));
   }
   return samples.empty() ? NAN : summarize(samples).median;
 }

@@ -14,6 +14,7 @@
 #include "apps/measuring/run.h"
 #include "framework/chrome_trace.h"
 #include "framework/profiler.h"
+#include "framework/sampler.h"
 #include "layers/conv/conv_layer.h"
 #include "models/lenet5.h"
 
@@ -42,13 +43,13 @@ struct Measured {
 // Wall time of single passes, each synchronised: what a replayed graph takes, launch included.
 TimeStats time_passes(Executable& executable, double min_time_ms) {
   std::vector<double> samples;
-  const double end = host_now_ns() + min_time_ms * 1e6;
-  do {
+  Sampler sampler(min_time_ms, 1, INT_MAX, interrupted);
+  while (sampler.next()) {
     const double start = host_now_ns();
     executable.run();
     executable.stream().synchronize();
     samples.push_back(host_now_ns() - start);
-  } while (host_now_ns() < end && !interrupted());
+  }
   return summarize(samples);
 }
 

@@ -10,6 +10,7 @@
 #include "framework/cache_flush.h"
 #include "framework/error.h"
 #include "framework/nvtx.h"
+#include "framework/sampler.h"
 #include "framework/stream_gate.h"
 #include "framework/tensor.h"
 
@@ -188,11 +189,9 @@ class Contest {
       end_.record(stream_);
     };
     if (rival.held_back) {
-      StreamGate gate(stream_);
-      enqueue();
-      gate.open();
-      stream_.synchronize();
-      if (gate.gave_up()) {  // too many launches or a slow host: fewer runs a batch, in the end one, not held back
+      if (!run_held_back(
+              stream_,
+              enqueue)) {  // too many launches or a slow host: fewer runs a batch, in the end one, not held back
         if (count == 1) rival.held_back = false;
         rival.batch = std::max(1, rival.batch / 4);
         rival.replay = {};
@@ -212,12 +211,12 @@ class Contest {
     for (int go = 0; go <= kNoiseRetries; ++go) {
       bool noisy = false;
       for (int round = 0; round < kRounds; ++round) {
-        if (options_.hot) turn(go, round, [&](Rival& rival, double until) { time_hot(rival, until); });
+        if (options_.hot) turn(go, round, [&](Rival& rival, double time_ms) { time_hot(rival, time_ms); });
       }
       if (options_.cold) {
         flush_ = std::make_unique<CacheFlush>(stream_.device());
         for (int round = 0; round < kRounds; ++round) {
-          turn(go, round, [&](Rival& rival, double until) { time_cold(rival, until); });
+          turn(go, round, [&](Rival& rival, double time_ms) { time_cold(rival, time_ms); });
         }
         flush_.reset();
       }
@@ -226,10 +225,7 @@ class Contest {
     }
     if (options_.end_to_end) {
       for (int round = 0; round < kRounds; ++round) {
-        turn(0, round, [&](Rival& rival, double until) {
-          const double now = host_now_ns();
-          time_end_to_end(rival, now + kCopiesShare * (until - now));
-        });
+        turn(0, round, [&](Rival& rival, double time_ms) { time_end_to_end(rival, kCopiesShare * time_ms); });
       }
     }
   }
@@ -240,22 +236,22 @@ class Contest {
     for (auto& rival : rivals_) {
       if (round >= rival->turns || (go > 0 && !too_noisy(*rival))) continue;
       rival->last_turn = round + 1 == rival->turns;
-      guarded(*rival, [&] { time(*rival, host_now_ns() + options_.min_time_ms * 1e6 / rival->turns); });
+      guarded(*rival, [&] { time(*rival, options_.min_time_ms / rival->turns); });
     }
   }
 
   template <typename Sample>
-  void sample_until(const Rival& rival, std::vector<double>& samples, double until, Sample&& sample) {
+  void sample_for(const Rival& rival, std::vector<double>& samples, double time_ms, Sample&& sample) {
     const int least = (options_.min_samples + rival.turns - 1) / rival.turns;
-    int taken = 0;
-    do {
+    Sampler sampler(time_ms, least, kSamplesATurn, interrupted);
+    while (sampler.next()) {
       if (const double ns = sample(); !std::isnan(ns)) samples.push_back(ns);
-    } while (++taken < kSamplesATurn && (taken < least || host_now_ns() < until) && !interrupted());
+    }
   }
 
-  void time_hot(Rival& rival, double until) {
+  void time_hot(Rival& rival, double time_ms) {
     if (rival.once_ns < kLongNs) run_once(rival);  // the rival before left its own data in the caches
-    sample_until(rival, rival.hot, until, [&] {
+    sample_for(rival, rival.hot, time_ms, [&] {
       return time_batch(rival, rival.batch, nullptr, rival.replay ? &rival.replay : nullptr);
     });
     judge_timed(rival);
@@ -291,14 +287,14 @@ class Contest {
     }
   }
 
-  void time_cold(Rival& rival, double until) {
-    sample_until(rival, rival.cold, until, [&] { return time_batch(rival, 1, flush_.get()); });
+  void time_cold(Rival& rival, double time_ms) {
+    sample_for(rival, rival.cold, time_ms, [&] { return time_batch(rival, 1, flush_.get()); });
     judge_timed(rival);
   }
 
-  void time_end_to_end(Rival& rival, double until) {
+  void time_end_to_end(Rival& rival, double time_ms) {
     if (!rival.contender.end_to_end()) return;
-    sample_until(rival, rival.end_to_end, until, [&] {
+    sample_for(rival, rival.end_to_end, time_ms, [&] {
       if (options_.verify == Verify::kBoth) {
         rival.distrust.poison();
         stream_.synchronize();

@@ -8,6 +8,7 @@
 #include "apps/common/signals.h"
 #include "apps/measuring/distrust.h"
 #include "framework/nvtx.h"
+#include "framework/sampler.h"
 #include "framework/statistics.h"
 
 namespace lenslet {
@@ -115,10 +116,8 @@ class StreamsContest {
 
   template <typename Once>
   void sample(std::vector<double>& samples, double ms, Once&& once) {
-    const double until = host_now_ns() + ms * 1e6;
-    do {
-      samples.push_back(once());
-    } while (host_now_ns() < until && !interrupted());
+    Sampler sampler(ms, 1, INT_MAX, interrupted);
+    while (sampler.next()) samples.push_back(once());
   }
 
   double pass_ns(Variant& variant) {
