@@ -28,11 +28,12 @@ bool device_is_lost(Stream& stream);
 /// Calls `prepare`, unless a signal came, and turns its error into a refusal; nothing if it succeeds. Throws what
 /// concerns the whole run: a mistake of the command line, a file that cannot be read or written.
 std::optional<Refusal> attempt(const std::function<void()>& prepare);
-/// The same for work on a stream: a launch that failed unreported is an error too, and the loss of the device is thrown,
-/// because no other attempt could succeed.
+/// The same for work on a stream: a launch that failed unreported is an error too, and the loss of the device is
+/// thrown, because no other attempt could succeed.
 std::optional<Refusal> attempt(Stream& stream, const std::function<void()>& prepare);
 
-/// The same for what was prepared before: every error but an interruption is an ERROR. The lost device's error begins with `name`.
+/// The same for what was prepared before: every error but an interruption is an ERROR. The lost device's error begins
+/// with `name`.
 std::optional<Refusal> attempt_run(const std::string& name, Stream& stream, const std::function<void()>& run);
 
 /// attempt() for a row, with or without a stream before `prepare`: status and reason become those of the refusal.

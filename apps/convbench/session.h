@@ -14,8 +14,8 @@ namespace lenslet {
 class BenchSession : public Run {
  public:
   enum class Needs { kAnyDevice, kGpu };
-  /// Chooses the device and prints it. Throws UsageError, UnavailableError (which names the subcommand if it needs a GPU
-  /// and none is usable), and what Run::on() throws.
+  /// Chooses the device and prints it. Throws UsageError, UnavailableError (which names the subcommand if it needs a
+  /// GPU and none is usable), and what Run::on() throws.
   BenchSession(const BenchOptions& options, const std::string& subcommand, Needs needs = Needs::kAnyDevice);
 
   const BenchOptions& options() const noexcept { return options_; }

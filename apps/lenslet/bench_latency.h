@@ -49,9 +49,9 @@ LatencyPaths latency_paths(Executable& executable, const BuildOptions& build, co
 /// On the CPU "cpu": back_to_back_ns.
 std::vector<std::pair<std::string, double>> pass_times(Executable& executable, double back_to_back_ns);
 
-/// A row each, from what `base` says: the paths take turns with `calls` calls each, fewer after a signal. Each call gets
-/// other pictures and an output filled with NaN, and every answer is judged before the next call. Times of a path that
-/// was wrong once are dropped.
+/// A row each, from what `base` says: the paths take turns with `calls` calls each, fewer after a signal. Each call
+/// gets other pictures and an output filled with NaN, and every answer is judged before the next call. Times of a
+/// path that was wrong once are dropped.
 std::vector<ResultRow> measure_latency(const LatencyPaths& paths, const BatchPictures& pictures, double bound,
                                        const ResultRow& base, int64_t calls);
 

@@ -43,8 +43,8 @@ struct Measurement {
   std::string note;                  // "noise 12 % after 4 times the time asked for"
 };
 
-/// One for each rival, in order. Throws DeviceError only if the device itself is lost, and never InterruptedError: after
-/// a signal what was not measured is SKIPPED.
+/// One for each rival, in order. Throws DeviceError only if the device itself is lost, and never InterruptedError:
+/// after a signal what was not measured is SKIPPED.
 std::vector<Measurement> measure(const std::vector<Contender*>& rivals, Stream& stream,
                                  const MeasureOptions& options);
 

@@ -116,8 +116,8 @@ ExitCode Run::end(ExitCode code) const {
   return interrupted() ? ExitCode::kInterrupted : code;
 }
 
-// Before everything else that is timed: they warm the clocks up, and every row is judged by them. One file has one set of
-// ceilings: a run that goes on from a file keeps the file's.
+// Before everything else that is timed: they warm the clocks up, and every row is judged by them. One file has one
+// set of ceilings: a run that goes on from a file keeps the file's.
 void Run::take_ceilings() {
   results_.before = read_conditions(device_);
   results_.ceilings = &ceilings_;

@@ -1,5 +1,6 @@
-// Run: what commands that measure or judge have in common. Where text and files go, what the files tell of the machine and
-// of how the run ended, the device's ceilings, rows as they come, progress, and an earlier run that is resumed.
+// Run: what commands that measure or judge have in common. Where text and files go, what the files tell of the
+// machine and of how the run ended, the device's ceilings, rows as they come, progress, and an earlier run that is
+// resumed.
 #pragma once
 
 #include <functional>
@@ -22,8 +23,8 @@ namespace lenslet {
 
 class Run {
  public:
-  /// `outputs`: files that the command writes besides those of the options, `inputs`: what it reads. Throws UsageError and
-  /// OutputError as Console does.
+  /// `outputs`: files that the command writes besides those of the options, `inputs`: what it reads. Throws
+  /// UsageError and OutputError as Console does.
   Run(std::string tool, const OutputOptions& options, std::vector<NamedFile> outputs = {},
       const std::vector<NamedFile>& inputs = {});
 
@@ -48,8 +49,8 @@ class Run {
   /// Reads the conditions and measures the ceilings, unless the file to resume has them, and prints them.
   void take_ceilings();
   const Ceilings& ceilings() const noexcept { return ceilings_; }
-  /// Call when all that was asked for is known to be possible: the first time it takes the ceilings. Shows on a terminal
-  /// how far things are: `groups` in all.
+  /// Call when all that was asked for is known to be possible: the first time it takes the ceilings. Shows on a
+  /// terminal how far things are: `groups` in all.
   void begin(int64_t groups, const std::string& label);
   /// Keeps rows, files them (so that a run that ends early leaves what it has), and moves the progress on by one group.
   void add(std::vector<ResultRow> rows);
@@ -61,13 +62,13 @@ class Run {
   std::vector<ResultRow> resumed(const std::vector<ResultRow>& wanted) const;
   /// Whether a signal asked for the end: leave the loop, finish() writes what there is.
   bool stopped() const noexcept;
-  /// `what` (a backend asked for by name; empty: one of many) could not serve. Unless it serves elsewhere in this run (or
-  /// anything does, if `what` is empty), finish() ends with that code and reason.
+  /// `what` (a backend asked for by name; empty: one of many) could not serve. Unless it serves elsewhere in this run
+  /// (or anything does, if `what` is empty), finish() ends with that code and reason.
   void refuse(const std::string& what, ExitCode code, const std::string& reason);
 
-  /// Writes the files and the report. `extra` adds members to the --json file. Then throws fault(), CheckError for wrong
-  /// rows (and with --strict for suspect ones), DeviceError for rows that ended in an error, and what was refused; returns
-  /// kInterrupted after a signal.
+  /// Writes the files and the report. `extra` adds members to the --json file. Then throws fault(), CheckError for
+  /// wrong rows (and with --strict for suspect ones), DeviceError for rows that ended in an error, and what was
+  /// refused; returns kInterrupted after a signal.
   ExitCode finish(const std::function<void(JsonObject&)>& extra = {});
   /// Calls `body`, which measures, then finish(). Whatever `body` throws, what was measured is in the files, with the
   /// reason.
