@@ -35,8 +35,8 @@ class RunTest : public testing::Test {
   ~RunTest() override { std::filesystem::remove_all(folder_); }
 
   /// What finish() ends with: an exit code, returned or thrown.
-  ExitCode end_of(const std::vector<ResultRow>& rows, const std::function<void(Run&)>& before = {}) {
-    Run run("test", options_);
+  ExitCode end_of(const std::vector<ResultRow>& rows, const std::function<void(lenslet::Run&)>& before = {}) {
+    lenslet::Run run("test", options_);
     run.add(rows);
     if (before) before(run);
     try {
@@ -69,7 +69,7 @@ TEST_F(RunTest, EndsWithWhatIsWorst) {
 
 TEST_F(RunTest, ARefusalCountsUnlessItServesElsewhere) {
   const auto refuse = [](const char* what) {
-    return [what](Run& run) { run.refuse(what, ExitCode::kMemory, "no memory"); };
+    return [what](lenslet::Run& run) { run.refuse(what, ExitCode::kMemory, "no memory"); };
   };
   const ResultRow unsupported = row_of("b", "UNSUPPORTED"), passed = row_of("a", "PASSED", 1e3);
   EXPECT_EQ(end_of({passed, unsupported}, refuse("")), ExitCode::kOk) << "another one served";
@@ -79,7 +79,7 @@ TEST_F(RunTest, ARefusalCountsUnlessItServesElsewhere) {
 }
 
 TEST_F(RunTest, FilesPassForWholeOnlyAtTheEnd) {
-  Run run("test", options_);
+  lenslet::Run run("test", options_);
   run.add({row_of("a", "PASSED", 1e3)});
   EXPECT_EQ(document()["status"], "INTERRUPTED");
   run.guard([] { throw DeviceError("the GPU is gone"); });
@@ -91,7 +91,7 @@ TEST_F(RunTest, FilesPassForWholeOnlyAtTheEnd) {
 
 TEST_F(RunTest, AMistakeBeforeAnythingIsMeasuredLeavesTheFileOfAnEarlierRunAlone) {
   EXPECT_EQ(end_of({row_of("a", "PASSED", 1e3)}), ExitCode::kOk);
-  Run run("test", options_);
+  lenslet::Run run("test", options_);
   EXPECT_THROW(run.complete([] { throw UsageError("no such backend"); }), UsageError);
   EXPECT_EQ(document()["status"], "COMPLETE");
 }
