@@ -11,6 +11,7 @@
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/logits_check.h"
 #include "apps/lenslet/session.h"
+#include "apps/measuring/row_table.h"
 #include "apps/measuring/run.h"
 #include "framework/chrome_trace.h"
 #include "framework/profiler.h"
@@ -167,40 +168,37 @@ std::vector<ResultRow> all_rows(const Executable& executable, const Measured& me
 }
 
 std::string layer_table(const Executable& executable, const std::vector<ResultRow>& rows, bool both) {
-  Table table;
-  const auto left = Table::Align::kLeft;
-  table.column("layer", left).column("backend", left).column("math", left);
-  if (both) table.column("cache", left);
-  table.column("median us").column("p10").column("p90").column("GFLOP/s").column("GB/s").column("of ceiling");
-  table.column("bound by", left).column("workspace").column("status", left).column("stages", left);
-  std::string last_cache;
+  std::vector<ResultRow> of_layers;
   for (const ResultRow& row : rows) {
-    if (row.cache.empty()) continue;
-    if (!last_cache.empty() && row.cache != last_cache) table.rule();
-    last_cache = row.cache;
+    if (!row.cache.empty()) of_layers.push_back(row);
+  }
+  const auto layer = [&](const ResultRow& row) {
     std::string name = row.name;
     for (const Executable::Step& step : executable.steps()) {
       if (step.name != row.name) continue;
       for (const std::string& fused : step.fused) name += "+" + fused;
     }
-    std::string stages;
+    return name;
+  };
+  const auto stages = [](const ResultRow& row) {
+    std::string text;
     for (const auto& [stage, ns] : row.stages_ns)
-      stages += concat(stages.empty() ? "" : ", ", stage, " ", format_us(ns));
-    if (!row.detail.empty()) stages = concat(row.detail, stages.empty() ? "" : "; ", stages);
-    if (row.status != "PASSED") stages = concat(row.reason, stages.empty() ? "" : "; ", stages);
-    std::vector<std::string> cells = {name, row.backend, row.math.empty() ? "-" : row.math};
-    if (both) cells.push_back(row.cache);
-    const bool counts = row.flops > 0;
-    for (std::string cell : {format_us(row.time.median), format_us(row.time.p10), format_us(row.time.p90),
-                             counts ? format_gflops(row) : std::string("-"), format_short(row.gbytes_per_s()),
-                             format_share(row.ceiling_fraction), row.bound_by,
-                             format_bytes(static_cast<double>(row.workspace_bytes.value_or(0))), row.status,
-                             printable(stages)}) {
-      cells.push_back(std::move(cell));
-    }
-    table.row(std::move(cells));
-  }
-  return table.to_string();
+      text += concat(text.empty() ? "" : ", ", stage, " ", format_us(ns));
+    if (!row.detail.empty()) text = concat(row.detail, text.empty() ? "" : "; ", text);
+    return row.status == "PASSED" ? text : concat(row.reason, text.empty() ? "" : "; ", text);
+  };
+  RowTable table;
+  table.words("layer", layer).words("backend", &ResultRow::backend);
+  table.words("math", [](const ResultRow& row) { return row.math.empty() ? "-" : row.math; });
+  if (both) table.words("cache", &ResultRow::cache);
+  table.times().number(
+      "GFLOP/s", [](const ResultRow& row) { return row.flops > 0 ? format_gflops(row) : std::string("-"); });
+  table.number("GB/s", &ResultRow::gbytes_per_s, format_short).share().bound_by();
+  table.number(
+      "workspace", [](const ResultRow& row) { return static_cast<double>(row.workspace_bytes.value_or(0)); },
+      format_bytes);
+  table.words("status", &ResultRow::status).words("stages", stages);
+  return table.of(of_layers, &ResultRow::cache);
 }
 
 // The sum that must come out: layers, minus what the events between them cost, against a pass without those
