@@ -66,6 +66,7 @@ class ModelBench {
   ExitCode run() {
     return run_.complete([&] {
       run_.begin(static_cast<int64_t>(batches_.size()), "batch sizes");
+      throw_if_interrupted();
       for (const std::vector<BenchConfig>& batch : batches_) {
         if (interrupted()) break;
         run_.add(measure_batch(batch));

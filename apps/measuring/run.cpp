@@ -135,7 +135,6 @@ void Run::take_ceilings() {
 
 void Run::begin(int64_t groups, const std::string& label) {
   if (!std::exchange(begun_, true)) take_ceilings();
-  throw_if_interrupted();
   groups_done_ = 0;
   progress_.emplace(label, groups);
 }
