@@ -66,10 +66,9 @@ class ModelBench {
   ExitCode run() {
     return run_.complete([&] {
       run_.begin(static_cast<int64_t>(batches_.size()), "batch sizes");
-      throw_if_interrupted();
       for (const std::vector<BenchConfig>& batch : batches_) {
+        run_.add(measure_batch(batch));  // after a signal, rows that are SKIPPED
         if (interrupted()) break;
-        run_.add(measure_batch(batch));
       }
       run_.console().line();
       run_.console().print(options_.latency ? latency_table(run_.rows()) : bench_table(run_.rows()));
