@@ -72,6 +72,11 @@ red layers/reference/planted.cpp '#include "layers/conv/conv_backend.h"' 'the ju
 red layers/conv/planted.cpp '#include "conv_problem.h"' 'start at the root' "${includes[@]}"
 red layers/conv/planted.cpp '#include "../conv/conv_problem.h"' 'start at the root' "${includes[@]}"
 
+words=(bash "$here/check_words.sh" "$copy")
+green "${words[@]}"
+red framework/planted.h 'bool is_relu();' 'names a kind of layer' "${words[@]}"
+red framework/io/planted.cpp 'struct Lenet5Reader {};' 'or a model' "${words[@]}"
+
 public=(bash "$here/check_public_headers.sh" "$copy")
 green "${public[@]}"
 red framework/planted.h '#pragma once\n#include <cuda_runtime.h>' 'vendor type' "${public[@]}"
