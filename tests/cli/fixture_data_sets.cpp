@@ -49,30 +49,11 @@ void write_gzip(const fs::path& dir, const Bytes& images, const Bytes& good_labe
   const auto bad = [&](const char* name, const Bytes& bytes) {
     write_set(dir / name, bytes, gzip(good_labels), ".gz");
   };
-  const size_t size = packed.size();
-  bad("gz_cut_magic", head(packed, 2));
-  bad("gz_cut_header", head(packed, 9));
-  bad("gz_cut_data", head(packed, size / 2));
-  bad("gz_cut_before_checksum", head(packed, size - 8));
-  bad("gz_cut_checksum", head(packed, size - 5));
-  bad("gz_cut_length", head(packed, size - 1));
-  Bytes flipped = packed;
-  flipped[size - 7] ^= 0x10;
-  bad("gz_flip_checksum", flipped);
-  flipped = packed;
-  flipped[size / 2] ^= 0x10;
-  bad("gz_flip_data", flipped);
-  flipped = packed;
-  flipped[size - 2] ^= 0x10;
-  bad("gz_flip_length", flipped);
-  bad("gz_rest", packed + bytes_of("rest"));
-  bad("gz_second", packed + packed);
+  bad("gz_cut_data", head(packed, packed.size() / 2));
   // 128 MB, as the header says, of what is no digit.
   bad("gz_wide", gzip(idx({1, 8192, 16384}, Bytes(size_t{1} << 27)), 1));
   // A header of 20 images, and 256 MB behind it.
   bad("gz_bomb", gzip(idx({kImages, kSide, kSide}, Bytes(size_t{1} << 28)), 9));
-  bad("gz_short", gzip(head(images, images.size() - 100)));
-  bad("gz_header_only", gzip(head(images, 10)));
 }
 
 }  // namespace
@@ -83,32 +64,20 @@ void write_data_sets(const fs::path& dir) {
   write_set(dir / "data", images, good_labels);
   write_set(dir / "many", idx({20000, kSide, kSide}, bar_pixels(20000)), idx({20000}, labels(20000)));
   write_set(dir / "short", head(images, images.size() - 100), good_labels);
-  write_set(dir / "cut_in_magic", head(images, 3), good_labels);
-  write_set(dir / "cut_in_dims", head(images, 11), good_labels);
-  write_set(dir / "cut_after_header", head(images, 16), good_labels);
-  write_set(dir / "cut_last_byte", head(images, images.size() - 1), good_labels);
   write_set(dir / "long", images + Bytes{'x'}, good_labels);
   Bytes other = images;
   for (uint8_t i = 0; i < 4; ++i) other[i] = static_cast<uint8_t>(i + 1);
   write_set(dir / "magic", other, good_labels);
-  other = images;
-  other[2] = 0x0d;  // float
-  write_set(dir / "float", other, good_labels);
   write_set(dir / "swapped", good_labels, images);
   write_set(dir / "rank4", idx({kImages, 1, kSide, kSide}, bar_pixels(kImages)), good_labels);
-  write_set(dir / "rank0", {0, 0, 8, 0}, good_labels);
   write_set(dir / "zero", idx({0, kSide, kSide}, {}), idx({0}, {}));
-  write_set(dir / "zero_rows", idx({kImages, 0, kSide}, {}), good_labels);
   write_set(dir / "huge", idx({0xffffffffu, kSide, kSide}, {}), good_labels);
-  write_set(dir / "huge_product", idx({0xffffffffu, 0xffffffffu, 0xffffffffu}, {}), good_labels);
   write_set(dir / "narrow", idx({kImages, 27, kSide}, head(bar_pixels(kImages), kImages * 27 * kSide)),
             good_labels);
   write_set(dir / "fewer", images, idx({kImages - 1}, labels(kImages - 1)));
-  write_set(dir / "more", images, idx({kImages + 1}, labels(kImages + 1)));
   Bytes eleven = labels(kImages);
   eleven[7] = 11;
   write_set(dir / "label11", images, idx({kImages}, eleven));
-  write_set(dir / "labels_short", images, head(good_labels, good_labels.size() - 3));
   write_set(dir / "emptyfiles", {}, {});
   write_fixture(dir / "no_labels/t10k-images-idx3-ubyte", images);
   fs::create_directories(dir / "nothing");

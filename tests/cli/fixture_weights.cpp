@@ -113,30 +113,9 @@ void write_other_headers(const fs::path& folder) {
   raw("header_max", with_length(~uint64_t{0}, "{}"));
   raw("header_10g", with_length(10'000'000'000u, "{}"));
   raw("header_past_end", with_length(5000, "{}"));
-  raw("header_zero", with_length(0, ""));
-  raw("cut_length", Bytes{1, 0, 0});
   const Bytes whole = file_of(lenet_entries());
   raw("cut", Bytes(whole.begin(), whole.end() - 10));
-  raw("rest", whole + Bytes{'x'});
-  const std::string a = tensor_entry("a", "F32", "1", "0,4"), b = tensor_entry("b", "F32", "1", "0,4");
-  header("duplicate", "{" + a + "," + a + "}", 4);
-  header("overlap", "{" + a + "," + b + "}", 4);
-  header("gap", "{" + tensor_entry("a", "F32", "1", "4,8") + "}", 8);
-  header("backwards", "{" + tensor_entry("a", "F32", "1", "4,0") + "}", 4);
-  header("size", "{" + tensor_entry("a", "F32", "2", "0,4") + "}", 4);
-  header("negative", "{" + tensor_entry("a", "F32", "-1", "0,4") + "}", 4);
-  header("float", "{" + tensor_entry("a", "F32", "1.0", "0,4") + "}", 4);
-  header("exponent", "{" + tensor_entry("a", "F32", "1e0", "0,4") + "}", 4);
-  header("null", "{\"a\":{\"dtype\":\"F32\",\"shape\":null,\"data_offsets\":[0,4]}}", 4);
-  header("nested", "{\"a\":{\"dtype\":\"F32\",\"shape\":[[1]],\"data_offsets\":[0,4]}}", 4);
-  header("two_to_64", "{" + tensor_entry("a", "F32", "18446744073709551616", "0,4") + "}", 4);
-  header("offset_two_to_64", "{" + tensor_entry("a", "F32", "1", "0,18446744073709551620") + "}", 4);
-  header("overflow", "{" + tensor_entry("a", "F32", "4294967296,4294967296", "0,4") + "}", 4);
-  header("rank9", "{" + tensor_entry("a", "F32", "1,1,1,1,1,1,1,1,1", "0,4") + "}", 4);
-  header("array", "[" + std::string("1,2") + "]", 0);
   header("deep", std::string(500000, '['), 0);
-  header("twice", "{" + a + "}{}", 4);
-  header("not_utf8", "{" + tensor_entry("\xff\xfe", "F32", "1", "0,4") + "}", 4);
 }
 
 // Other kinds of file that people hand over.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <optional>
 
@@ -14,8 +15,19 @@
 namespace lenslet {
 namespace {
 
-/// Called around the run of a right kernel.
-using Sabotage = std::function<void(const Conv2dProblem&, const ConvArgs&, ConvKernel&, RunContext&)>;
+/// A run that was asked for.
+struct KernelRun {
+  const Conv2dProblem& problem;
+  const ConvArgs& args;
+  ConvKernel& kernel;
+  RunContext& context;
+  void rightly() const { kernel.run(args, context); }
+  /// The last output; behind it the canaries begin.
+  float* last() const { return args.y + problem.output_shape().num_elements() - 1; }
+};
+
+/// In place of the run of a right kernel.
+using Sabotage = std::function<void(const KernelRun&)>;
 
 class SabotagedKernel : public WrappedKernel {
  public:
@@ -24,7 +36,7 @@ class SabotagedKernel : public WrappedKernel {
   // A little more than the kernel wants, so that there is always a workspace to misuse.
   size_t workspace_bytes() const override { return WrappedKernel::workspace_bytes() + 64; }
   void run(const ConvArgs& args, RunContext& context) override {
-    sabotage_(problem_, args, right(), context);
+    sabotage_({problem_, args, right(), context});
   }
 
  private:
@@ -55,17 +67,7 @@ VerifyResult verify(const Sabotage& sabotage, const char* problem = "mb3ic3ih9oc
       .verify(SabotagedBackend(sabotage), MathMode::kFp32, stream);
 }
 
-int64_t outputs_of(const Conv2dProblem& problem) { return problem.output_shape().num_elements(); }
-
-void run_rightly(const Conv2dProblem&, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
-  kernel.run(args, context);
-}
-
-void expect_caught(const Sabotage& sabotage, const char* because) {
-  const VerifyResult result = verify(sabotage);
-  EXPECT_FALSE(result.passed);
-  EXPECT_NE(result.reason.find(because), std::string::npos) << result.reason;
-}
+void run_rightly(const KernelRun& run) { run.rightly(); }
 
 TEST(ConvVerifier, PassesARightBackend) {
   const VerifyResult result = verify(run_rightly);
@@ -77,25 +79,102 @@ TEST(ConvVerifier, PassesARightBackend) {
   EXPECT_LE(result.max_abs, result.bound * 100);
 }
 
-TEST(ConvVerifier, CatchesOneWrongElement) {
-  expect_caught(
-      [](const Conv2dProblem& problem, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
-        kernel.run(args, context);
-        args.y[outputs_of(problem) / 2] += 1.0f;
-      },
-      "1 of");
+/// A run that is wrong in one way, and what the verifier says of it.
+struct Wrong {
+  const char* name;
+  const char* because;
+  Sabotage sabotage;
+};
+std::ostream& operator<<(std::ostream& out, const Wrong& wrong) { return out << wrong.name; }
+
+int stale_runs, unstable_runs;  // of the rows below that differ from run to run
+
+const Wrong kWrong[] = {
+    {"OneElement", "1 of",
+     [](const KernelRun& run) {
+       run.rightly();
+       run.args.y[run.problem.output_shape().num_elements() / 2] += 1.0f;
+     }},
+    // Exact on integers, 1 in 1,000 wrong elsewhere: only the random fill sees it.
+    {"ASmallError", "random",
+     [](const KernelRun& run) {
+       run.rightly();
+       if (*run.last() != std::nearbyint(*run.last())) *run.last() *= 1.001f;
+     }},
+    {"Nan", "nan",
+     [](const KernelRun& run) {
+       run.rightly();
+       run.args.y[0] = NAN;
+     }},
+    {"OutputNeverWritten", "differ", [](const KernelRun&) {}},
+    {"OneElementNotWritten", "differ",
+     [](const KernelRun& run) {
+       const float before = *run.last();
+       run.rightly();
+       *run.last() = before;
+     }},
+    {"WritesBehindTheOutput", "wrote behind block 1",
+     [](const KernelRun& run) {
+       run.rightly();
+       run.last()[1] = 0.0f;
+     }},
+    // The pattern of the first run's canaries is a NaN itself: the second run's are not.
+    {"NanBehindTheOutput", "wrote behind block 1",
+     [](const KernelRun& run) {
+       run.rightly();
+       std::memset(run.last() + 1, 0xff, sizeof(float));
+     }},
+    {"WritesBeforeTheOutput", "wrote behind block 0",
+     [](const KernelRun& run) {
+       run.rightly();
+       run.args.y[-1] = 0.0f;
+     }},
+    {"WritesBehindTheWorkspace", "wrote behind block 2",
+     [](const KernelRun& run) {
+       run.rightly();
+       static_cast<unsigned char*>(run.context.workspace)[run.kernel.workspace_bytes() + 64] = 0;
+     }},
+    {"AChangedInput", "changed its input",
+     [](const KernelRun& run) {
+       run.rightly();
+       const_cast<float*>(run.args.x)[0] += 1.0f;
+     }},
+    // Computes once and then leaves what is there.
+    {"StaleOutput", "differ",
+     [](const KernelRun& run) {
+       if (stale_runs++ == 0) run.rightly();
+     }},
+    {"UseOfUnwrittenWorkspace", "differ",
+     [](const KernelRun& run) {
+       const unsigned char garbage = *static_cast<unsigned char*>(run.context.workspace);
+       run.rightly();
+       run.args.y[0] += garbage == 0xff ? 1.0f : 2.0f;
+     }},
+    {"AnUnstableResult", "two runs differ",
+     [](const KernelRun& run) {
+       run.rightly();
+       run.args.y[3] = std::nextafter(run.args.y[3], ++unstable_runs % 2 ? 1e30f : -1e30f);
+     }},
+    // Only the first sample of a batch is computed, and repeated.
+    {"ASharedImage", "elements differ",
+     [](const KernelRun& run) {
+       run.rightly();
+       const int64_t outputs = run.problem.output_shape().num_elements(), image = outputs / run.problem.n;
+       for (int64_t i = image; i < outputs; ++i) run.args.y[i] = run.args.y[i % image];
+     }},
+};
+
+class ConvVerifierCatches : public testing::TestWithParam<Wrong> {};
+
+TEST_P(ConvVerifierCatches, It) {
+  stale_runs = unstable_runs = 0;
+  const VerifyResult result = verify(GetParam().sabotage);
+  EXPECT_FALSE(result.passed);
+  EXPECT_NE(result.reason.find(GetParam().because), std::string::npos) << result.reason;
 }
 
-TEST(ConvVerifier, CatchesASmallError) {
-  // Exact on integers, 1 in 1,000 wrong elsewhere: only the random fill sees it.
-  expect_caught(
-      [](const Conv2dProblem& problem, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
-        kernel.run(args, context);
-        float& y = args.y[outputs_of(problem) - 1];
-        if (y != std::nearbyint(y)) y *= 1.001f;
-      },
-      "random");
-}
+INSTANTIATE_TEST_SUITE_P(Wrong, ConvVerifierCatches, testing::ValuesIn(kWrong),
+                         [](const testing::TestParamInfo<Wrong>& row) { return row.param.name; });
 
 /// Its backend may choose what errs a lot; the kernel tells that it did not.
 class CarefulChoice : public SabotagedBackend {
@@ -125,10 +204,9 @@ class CarefulChoice : public SabotagedBackend {
 
 // What was chosen is held to its own bound, not to that of the worst that might have been.
 TEST(ConvVerifier, HoldsAChoiceToItsOwnBound) {
-  const Sabotage spoil = [](const Conv2dProblem&, const ConvArgs& args, ConvKernel& kernel,
-                            RunContext& context) {
-    kernel.run(args, context);
-    args.y[0] += 1e-3f;
+  const Sabotage spoil = [](const KernelRun& run) {
+    run.rightly();
+    run.args.y[0] += 1e-3f;
   };
   const ConvVerifier verifier(Conv2dProblem::parse("mb3ic3ih9oc5kh3ph1"));
   Stream stream(Device::cpu());
@@ -155,9 +233,9 @@ class AnyMathBackend : public SabotagedBackend {
 // Tensor cores cut operands down, once a product: the more terms, the less of the sum that may be.
 TEST(ConvVerifier, CatchesASmallErrorAlsoInTf32) {
   const auto off_by = [](float error) {
-    return [error](const Conv2dProblem&, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
-      kernel.run(args, context);
-      if (args.y[0] != std::nearbyint(args.y[0])) args.y[0] += error;
+    return [error](const KernelRun& run) {
+      run.rightly();
+      if (run.args.y[0] != std::nearbyint(run.args.y[0])) run.args.y[0] += error;
     };
   };
   // 2,304 products of uniform values: magnitudes around 576, of which 2^-9 are 1.1.
@@ -186,107 +264,6 @@ TEST(ConvAccuracy, GrowsWithTheTermsForSumsAlone) {
   EXPECT_GT(accuracy_of_sums(Conv2dProblem::parse("ic1000ih999oc1kh999"), MathMode::kFp32).constant, 1.05);
 }
 
-TEST(ConvVerifier, CatchesNan) {
-  expect_caught(
-      [](const Conv2dProblem&, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
-        kernel.run(args, context);
-        args.y[0] = NAN;
-      },
-      "nan");
-}
-
-TEST(ConvVerifier, CatchesOutputNeverWritten) {
-  expect_caught([](const Conv2dProblem&, const ConvArgs&, ConvKernel&, RunContext&) {}, "differ");
-}
-
-TEST(ConvVerifier, CatchesOneElementNotWritten) {
-  expect_caught(
-      [](const Conv2dProblem& problem, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
-        const float before = args.y[outputs_of(problem) - 1];
-        kernel.run(args, context);
-        args.y[outputs_of(problem) - 1] = before;
-      },
-      "differ");
-}
-
-TEST(ConvVerifier, CatchesWritesBehindTheOutput) {
-  expect_caught(
-      [](const Conv2dProblem& problem, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
-        kernel.run(args, context);
-        args.y[outputs_of(problem)] = 0.0f;
-      },
-      "wrote behind block 1");
-}
-
-TEST(ConvVerifier, CatchesNanBehindTheOutput) {
-  // The pattern of the first run's canaries is a NaN itself: the second run's are not.
-  expect_caught(
-      [](const Conv2dProblem& problem, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
-        kernel.run(args, context);
-        std::fill_n(reinterpret_cast<unsigned char*>(args.y + outputs_of(problem)), 4,
-                    static_cast<unsigned char>(0xff));
-      },
-      "wrote behind block 1");
-}
-
-TEST(ConvVerifier, CatchesWritesBeforeTheOutput) {
-  expect_caught(
-      [](const Conv2dProblem&, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
-        kernel.run(args, context);
-        args.y[-1] = 0.0f;
-      },
-      "wrote behind block 0");
-}
-
-TEST(ConvVerifier, CatchesWritesBehindTheWorkspace) {
-  expect_caught(
-      [](const Conv2dProblem&, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
-        kernel.run(args, context);
-        static_cast<unsigned char*>(context.workspace)[kernel.workspace_bytes() + 64] = 0;
-      },
-      "wrote behind block 2");
-}
-
-TEST(ConvVerifier, CatchesAChangedInput) {
-  expect_caught(
-      [](const Conv2dProblem&, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
-        kernel.run(args, context);
-        const_cast<float*>(args.x)[0] += 1.0f;
-      },
-      "changed its input");
-}
-
-TEST(ConvVerifier, CatchesStaleOutput) {
-  // Computes once and then leaves what is there.
-  bool done = false;
-  expect_caught(
-      [&done](const Conv2dProblem&, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
-        if (!done) kernel.run(args, context);
-        done = true;
-      },
-      "differ");
-}
-
-TEST(ConvVerifier, CatchesUseOfUnwrittenWorkspace) {
-  expect_caught(
-      [](const Conv2dProblem&, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
-        const unsigned char garbage = *static_cast<unsigned char*>(context.workspace);
-        kernel.run(args, context);
-        args.y[0] += garbage == 0xff ? 1.0f : 2.0f;
-      },
-      "differ");
-}
-
-TEST(ConvVerifier, CatchesAnUnstableResult) {
-  int runs = 0;
-  expect_caught(
-      [&runs](const Conv2dProblem&, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
-        kernel.run(args, context);
-        args.y[3] = std::nextafter(args.y[3], ++runs % 2 ? 1e30f : -1e30f);
-      },
-      "two runs differ");
-}
-
 TEST(ConvVerifier, CatchesAFlippedKernel) {
   // True convolution instead of cross-correlation, along one axis.
   class Flipped : public SabotagedBackend {
@@ -306,17 +283,6 @@ TEST(ConvVerifier, CatchesAFlippedKernel) {
   const VerifyResult result =
       ConvVerifier(Conv2dProblem::parse("mb1ic1ih6oc1kh3")).verify(Flipped(), MathMode::kFp32, stream);
   EXPECT_FALSE(result.passed);
-}
-
-TEST(ConvVerifier, CatchesASharedImage) {
-  // Only the first sample of a batch is computed, and repeated.
-  expect_caught(
-      [](const Conv2dProblem& problem, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
-        kernel.run(args, context);
-        const int64_t image = outputs_of(problem) / problem.n;
-        for (int64_t i = image; i < outputs_of(problem); ++i) args.y[i] = args.y[i % image];
-      },
-      "elements differ");
 }
 
 TEST(ConvVerifier, CatchesAMissingRelu) {
@@ -382,22 +348,21 @@ TEST(ConvVerifier, CatchesAnotherWindow) {
 }
 
 TEST(ConvVerifier, CatchesAMaximumThatBeginsAtZero) {
-  const SabotagedBackend begins_at_zero(
-      [](const Conv2dProblem& problem, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
-        kernel.run(args, context);
-        for (int64_t i = 0; i < problem.n * problem.k * 25; ++i) args.y[i] = std::max(args.y[i], 0.0f);
-      });
+  const SabotagedBackend begins_at_zero([](const KernelRun& run) {
+    run.rightly();
+    for (int64_t i = 0; i < run.problem.n * run.problem.k * 25; ++i)
+      run.args.y[i] = std::max(run.args.y[i], 0.0f);
+  });
   const VerifyResult result = verify_pooled(begins_at_zero, Pool2dWindow::square(2, 2));
   EXPECT_FALSE(result.passed);
   EXPECT_EQ(result.reason.find("relu"), std::string::npos) << result.reason;
 }
 
 TEST(ConvVerifier, CatchesASmallErrorOfAMaximum) {
-  const SabotagedBackend off(
-      [](const Conv2dProblem&, const ConvArgs& args, ConvKernel& kernel, RunContext& context) {
-        kernel.run(args, context);
-        if (args.y[7] != std::nearbyint(args.y[7])) args.y[7] *= 1.001f;
-      });
+  const SabotagedBackend off([](const KernelRun& run) {
+    run.rightly();
+    if (run.args.y[7] != std::nearbyint(run.args.y[7])) run.args.y[7] *= 1.001f;
+  });
   const VerifyResult result = verify_pooled(off, Pool2dWindow::square(2, 2));
   EXPECT_FALSE(result.passed);
   EXPECT_NE(result.reason.find("random"), std::string::npos) << result.reason;

@@ -103,6 +103,18 @@ Bytes png_chunk(const std::string& type, const Bytes& data) {
   return out;
 }
 
+void mend_png_checksums(uint8_t* data, size_t size) {
+  constexpr size_t kSignature = 8, kFrame = 12;  // of a chunk: length, type, checksum
+  for (size_t at = kSignature; at + kFrame <= size;) {
+    size_t length = 0;
+    for (size_t i = 0; i < 4; ++i) length = length << 8 | data[at + i];
+    if (length > size - at - kFrame) return;
+    const uLong checksum = crc32(0, data + at + 4, static_cast<uInt>(length + 4));
+    at += kFrame + length;
+    for (size_t i = 1; i <= 4; ++i) data[at - i] = static_cast<uint8_t>(checksum >> 8 * (i - 1));
+  }
+}
+
 Bytes png(const PngSpec& spec, const Bytes& rows) {
   Bytes header;
   put(header, spec.width, 4, true);

@@ -51,6 +51,8 @@ struct PngSpec {
   Bytes palette, transparency;  // chunks, left out where empty
 };
 Bytes png_chunk(const std::string& type, const Bytes& data);
+/// Gives every chunk behind the signature the checksum of what it holds, so that damage reaches the decoders.
+void mend_png_checksums(uint8_t* data, size_t size);
 /// `rows`: the filtered rows, each starting with its filter's number, as the format compresses them.
 Bytes png(const PngSpec& spec, const Bytes& rows);
 /// 8-bit grey, grey + alpha, RGB or RGBA.

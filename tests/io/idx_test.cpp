@@ -108,6 +108,7 @@ TEST(Idx, NamesBothMagicsWhereLabelsAreGivenAsImages) {
   expect_idx_error(gzip(kImages), 1,
                    "expected the IDX magic 00 00 08 01 (labels), found 00 00 08 03 (images)");
   expect_idx_error(idx({3, 1, 28, 28}, kPixels), 3, "found 00 00 08 04");
+  expect_idx_error(Bytes{0, 0, 8, 0}, 3, "found 00 00 08 00");
   expect_idx_error(Bytes{0, 0, 0x0d, 3} + counting(100), 3, "found 00 00 0d 03");
   expect_idx_error(bytes_of("<html>not found</html>"), 3, "found 3c 68 74 6d");
 }

@@ -182,6 +182,7 @@ TEST(Safetensors, DemandsThatTensorsCoverTheData) {
   expect_refused(tensor_entry("a", "F32", "2", "0,4"), 4,
                  "its shape 2 in F32 takes 8 bytes, but its data_offsets span 4");
   expect_refused(tensor_entry("a", "F32", "1", "0,18446744073709551615"), 4, "but the file has only 4 bytes");
+  expect_refused(tensor_entry("a", "F32", "1", "0,18446744073709551620"), 4, "a number of more than 64 bits");
 }
 
 TEST(Safetensors, ChecksTheProductOfAShape) {

@@ -5,5 +5,4 @@ target_link_libraries(lenslet_crafted_files PUBLIC lenslet_io PRIVATE ZLIB::ZLIB
 
 lenslet_test(io
   SOURCES io/file_test.cpp io/gzip_test.cpp io/idx_test.cpp io/safetensors_test.cpp io/image_test.cpp io/png_test.cpp io/png_writer_test.cpp io/jpeg_test.cpp
-          io/mutation_test.cpp
   DEPENDS lenslet_crafted_files)
