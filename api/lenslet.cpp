@@ -100,16 +100,17 @@ T& demand(T* pointer, const char* name) {
   return *pointer;
 }
 
+void check_options_size(const char* what, size_t size, const char* remedy) {
+  if (size >= kFirstOptionsSize && size <= sizeof(lenslet_options)) return;
+  throw UsageError(concat(what, " is ", size, ", lenslet ", lenslet::kVersion, " knows ", kFirstOptionsSize,
+                          " to ", sizeof(lenslet_options), ": ", remedy,
+                          ", and use a library that is not older than its header"));
+}
+
 lenslet::ModelOptions model_options(const lenslet_options* given) {
   lenslet::ModelOptions options;
   if (!given) return options;
-  if (given->size < kFirstOptionsSize || given->size > sizeof(lenslet_options)) {
-    throw UsageError(
-        concat("options->size is ", given->size, ", lenslet ", lenslet::kVersion, " knows ",
-               kFirstOptionsSize, " to ", sizeof(lenslet_options),
-               ": call lenslet_options_init(options, sizeof *options), and use a library that is "
-               "not older than its header"));
-  }
+  check_options_size("options->size", given->size, "call lenslet_options_init(options, sizeof *options)");
   lenslet_options full;
   lenslet_options_init(&full, sizeof full);
   std::memcpy(&full, given, given->size);
@@ -177,12 +178,7 @@ const char* lenslet_last_error(void) { return last_error; }
 lenslet_status lenslet_options_init(lenslet_options* options, size_t size) {
   return guarded([&] {
     demand(options, "options");
-    if (size < kFirstOptionsSize || size > sizeof(lenslet_options)) {
-      throw UsageError(
-          concat("the size of lenslet_options is ", size, ", lenslet ", lenslet::kVersion, " knows ",
-                 kFirstOptionsSize, " to ", sizeof(lenslet_options),
-                 ": pass sizeof(lenslet_options), and use a library that is not older than its header"));
-    }
+    check_options_size("the size of lenslet_options", size, "pass sizeof(lenslet_options)");
     lenslet_options defaults = {};
     defaults.size = size;
     defaults.device = "auto";

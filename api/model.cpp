@@ -8,7 +8,8 @@
 #include "api/feed.h"
 #include "api/model_setup.h"
 #include "framework/profiler.h"
-#include "models/fused_lenet5/latency.h"
+#include "framework/tuner.h"
+#include "models/fused_lenet5/polled.h"
 #include "models/lenet5.h"
 
 namespace lenslet {
@@ -21,22 +22,22 @@ constexpr size_t kPassesKept = 4;
 constexpr int64_t kDefaultCpuBatch = 1024, kDefaultGpuBatch = 65536;
 constexpr InputOutput kBytesToPredictions{ElementType::kUint8, ElementType::kPrediction};
 
-SetupOptions setup_options(const ModelOptions& options, const std::string& weights) {
-  SetupOptions setup;
-  setup.device = options.device;
-  setup.plan = options.plan;
-  setup.backend = options.backend;
+Choices choices_of(const ModelOptions& options, const std::string& weights) {
+  Choices choices;
+  choices.device = options.device;
+  choices.plan = options.plan;
+  choices.backend = options.backend;
   const MathMode math = parse_math_mode(options.math);
   if (math != MathMode::kFp32)
-    setup.math = math;  // the default is not a wish that a plan's file could contradict
-  setup.weights = weights;
-  setup.workspace_limit = options.workspace_limit;
-  setup.option_prefix.clear();
+    choices.math = math;  // the default is not a wish that a plan's file could contradict
+  choices.weights = weights;
+  choices.workspace_limit = options.workspace_limit;
+  choices.option_prefix.clear();
   if (options.max_batch < 0 || options.max_batch > kMaxModelBatch) {
     throw UsageError(
         concat("max_batch must be 0 (the default) to ", kMaxModelBatch, ", found ", options.max_batch));
   }
-  return setup;
+  return choices;
 }
 
 int64_t pass_limit(const ModelOptions& options, Device device) {
@@ -157,7 +158,7 @@ class Model::State {
     BuildOptions options = setup_->build_options(batch, pass);
     // The bus carries a few images faster than two copies can be enqueued (docs/kernels/fused_lenet.md).
     options.mapped_io =
-        options.device.is_cuda() && options.execution == Plan::kFused && batch <= LatencyRunner::kMaxBatch;
+        options.device.is_cuda() && options.execution == Plan::kFused && batch <= PolledLenet5::kMaxBatch;
     try {
       return std::make_unique<Lane>(setup_->graph(), options);
     } catch (const MemoryError&) {
@@ -177,15 +178,15 @@ class Model::State {
 
 Model Model::load(const std::string& path, const ModelOptions& options) {
   if (path.empty()) throw UsageError("the path of the weights is empty; Model::built_in() needs none");
-  return Model(std::make_unique<State>(std::make_shared<ModelSetup>(setup_options(options, path)), options));
+  return Model(std::make_unique<State>(std::make_shared<ModelSetup>(choices_of(options, path)), options));
 }
 
 Model Model::built_in(const ModelOptions& options) {
-  return Model(std::make_unique<State>(std::make_shared<ModelSetup>(setup_options(options, "")), options));
+  return Model(std::make_unique<State>(std::make_shared<ModelSetup>(choices_of(options, "")), options));
 }
 
 Model Model::with_options(const ModelOptions& options) const {
-  auto setup = std::make_shared<ModelSetup>(setup_options(options, ""), state_->setup());
+  auto setup = std::make_shared<ModelSetup>(choices_of(options, ""), state_->setup());
   return Model(std::make_unique<State>(std::move(setup), options));
 }
 
@@ -233,25 +234,20 @@ std::vector<BackendChoice> Model::backends(int64_t batch) const {
   check_batch(batch);
   const ModelSetup& setup = state_->setup();
   const Graph& graph = setup.graph();
-  const std::vector<Shape> shapes = graph.infer_shapes(batch);
+  BuildOptions build;
+  build.device = setup.device();
+  build.batch = batch;
+  build.math = setup.math();
   std::vector<BackendChoice> choices;
-  const auto add = [&choices](const std::string& layer, const std::string& backend, const Support& support) {
-    choices.push_back({layer, backend, support ? "" : support.reason()});
-  };
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    const Graph::Node& node = graph.nodes()[i];
-    if (!node.layer) continue;
-    OperatorRequest request;
-    request.device = setup.device();
-    for (const int input : node.inputs) request.inputs.push_back(shapes[static_cast<size_t>(input)]);
-    request.output = shapes[i];
-    if (node.layer->uses_math()) request.math = setup.math();
-    for (const std::string& backend : node.layer->backends(request.device.kind))
-      add(node.name, backend, node.layer->supports(backend, request));
+  for (const TuneCandidate& candidate : tune_candidates(graph, build)) {
+    if (candidate.nodes.size() > 1) continue;
+    const bool refused = candidate.status == "UNSUPPORTED";
+    choices.push_back({graph.nodes()[candidate.nodes[0]].name, candidate.backend,
+                       refused ? candidate.reason : std::string()});
   }
   const FusedRequest request = setup.fused_request(batch, kBytesToPredictions);
-  for (const std::string& variant : graph.fused()->variants(request.device.kind))
-    add(graph.name(), variant, graph.fused()->supports(variant, request));
+  for (const std::string& variant : graph.fused()->variants(build.device.kind))
+    choices.push_back({graph.name(), variant, graph.fused()->supports(variant, request).reason()});
   return choices;
 }
 

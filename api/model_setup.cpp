@@ -14,31 +14,31 @@ namespace {
 constexpr const char* kBuiltIn = "built-in weights";
 constexpr size_t kMaxPlanBytes = 1 << 20;
 
-std::optional<Plan> load_plan(const SetupOptions& options) {
-  if (options.plan == ModelSetup::kAuto || options.plan == Plan::kLayered || options.plan == Plan::kFused) {
+std::optional<Plan> load_plan(const Choices& choices) {
+  if (choices.plan == ModelSetup::kAuto || choices.plan == Plan::kLayered || choices.plan == Plan::kFused) {
     return std::nullopt;
   }
-  const std::string& prefix = options.option_prefix;
-  if (!ends_with(options.plan, ".json")) {
+  const std::string& prefix = choices.option_prefix;
+  if (!ends_with(choices.plan, ".json")) {
     throw UsageError(concat(prefix, "plan expects auto, layered, fused or a plan saved as .json, found '",
-                            printable_excerpt(options.plan), "'"));
+                            printable_excerpt(choices.plan), "'"));
   }
-  if (!options.backend.empty() || options.math || options.typed_io) {
+  if (!choices.backend.empty() || choices.math || choices.input || choices.output) {
     throw UsageError(concat(prefix,
                             "plan FILE replays its own backends, math modes, input and output; leave out ",
                             prefix, "backend, ", prefix, "math, ", prefix, "input and ", prefix, "output"));
   }
-  const std::vector<uint8_t> bytes = read_file(options.plan, kMaxPlanBytes);
-  return Plan::from_json(std::string(bytes.begin(), bytes.end()), printable_excerpt(options.plan));
+  const std::vector<uint8_t> bytes = read_file(choices.plan, kMaxPlanBytes);
+  return Plan::from_json(std::string(bytes.begin(), bytes.end()), printable_excerpt(choices.plan));
 }
 
-DeviceChoice device_for(const SetupOptions& options, const std::optional<Plan>& plan) {
-  if (plan && options.device == ModelSetup::kAuto) {
+DeviceChoice device_for(const Choices& choices, const std::optional<Plan>& plan) {
+  if (plan && choices.device == ModelSetup::kAuto) {
     DeviceChoice choice = choose_device(plan->device);
     choice.reason = "the plan was made for it";
     return choice;
   }
-  return choose_device(options.device);
+  return choose_device(choices.device);
 }
 
 }  // namespace
@@ -66,30 +66,29 @@ void check_variant(const std::string& name, const Graph& graph, DeviceKind kind,
                           near.empty() ? "" : concat("did you mean '", near, "'? "), "there are: ", known));
 }
 
-ModelSetup::ModelSetup(const SetupOptions& options)
-    : ModelSetup(options, options.weights.empty() ? kBuiltIn : options.weights, nullptr) {}
+ModelSetup::ModelSetup(const Choices& choices)
+    : ModelSetup(choices, choices.weights.empty() ? kBuiltIn : choices.weights, nullptr) {}
 
-ModelSetup::ModelSetup(const SetupOptions& options, const ModelSetup& weights)
-    : ModelSetup(options, weights.weights_origin_, weights.graph_) {}
+ModelSetup::ModelSetup(const Choices& choices, const ModelSetup& weights)
+    : ModelSetup(choices, weights.weights_origin_, weights.graph_) {}
 
-ModelSetup::ModelSetup(const SetupOptions& options, std::string weights_origin,
-                       std::shared_ptr<const Graph> graph)
-    : options_(options),
-      saved_(load_plan(options)),
+ModelSetup::ModelSetup(const Choices& choices, std::string weights_origin, std::shared_ptr<const Graph> graph)
+    : choices_(choices),
+      saved_(load_plan(choices)),
       weights_origin_(std::move(weights_origin)),
       graph_(std::move(graph)) {
   if (!graph_)
     graph_ = std::make_shared<Graph>(
-        make_lenet5(load_lenet5_weights(options.weights), printable_excerpt(weights_origin_)));
-  const DeviceChoice choice = device_for(options, saved_);
+        make_lenet5(load_lenet5_weights(choices.weights), printable_excerpt(weights_origin_)));
+  const DeviceChoice choice = device_for(choices, saved_);
   device_ = choice.device;
-  if (options.device == kAuto) device_reason_ = choice.reason;
-  if (options.plan == Plan::kFused) {
-    if (!options.backend.empty())
-      check_variant(options.backend, *graph_, device_.kind, options.option_prefix);
+  if (choices.device == kAuto) device_reason_ = choice.reason;
+  if (choices.plan == Plan::kFused) {
+    if (!choices.backend.empty())
+      check_variant(choices.backend, *graph_, device_.kind, choices.option_prefix);
     return;
   }
-  if (!options.backend.empty()) backends_ = BackendSpec::parse(options.backend);
+  if (!choices.backend.empty()) backends_ = BackendSpec::parse(choices.backend);
   (void)backends_.resolve(*graph_, device_.kind);  // an invalid name is refused before anything is built
 }
 
@@ -112,15 +111,15 @@ bool ModelSetup::fused_serves(int64_t batch, InputOutput io) const {
   const FusedModel* const fused = graph_->fused();
   if (!fused) return false;
   const FusedRequest request = fused_request(batch, io);
-  if (options_.plan == Plan::kFused && !options_.backend.empty())
-    return static_cast<bool>(fused->supports(options_.backend, request));
+  if (choices_.plan == Plan::kFused && !choices_.backend.empty())
+    return static_cast<bool>(fused->supports(choices_.backend, request));
   return !fused->preferred(request).empty();
 }
 
 std::string ModelSetup::execution(int64_t batch, InputOutput io) const {
   if (saved_) return saved_->execution;
-  if (options_.plan != kAuto) return options_.plan;
-  if (!options_.backend.empty()) return Plan::kLayered;
+  if (choices_.plan != kAuto) return choices_.plan;
+  if (!choices_.backend.empty()) return Plan::kLayered;
   if (io.input != ElementType::kFp32 || io.output != ElementType::kFp32) return Plan::kFused;
   return !device_.is_cuda() && fused_serves(batch, io) ? Plan::kFused : Plan::kLayered;
 }
@@ -132,11 +131,11 @@ BuildOptions ModelSetup::build_options(int64_t batch, InputOutput io) const {
   build.math = math();
   build.backends = backends_;
   build.execution = execution(batch, io);
-  if (options_.plan == Plan::kFused) build.fused_variant = options_.backend;
+  if (choices_.plan == Plan::kFused) build.fused_variant = choices_.backend;
   build.input = io.input;
   build.output = io.output;
   build.plan = saved_plan();
-  build.workspace_limit = options_.workspace_limit;
+  build.workspace_limit = choices_.workspace_limit;
   return build;
 }
 

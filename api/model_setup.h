@@ -1,5 +1,5 @@
-// ModelSetup: converts options to a graph with weights, a device and the BuildOptions of an Executable. The command
-// line's Session and the embedded Model both use it. Internal: programs use Model.
+// ModelSetup: converts a caller's choices to a graph with weights, a device and the BuildOptions of an Executable. The
+// command line's Session and the embedded Model both use it. Internal: programs use Model.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +17,28 @@ namespace lenslet {
 /// Largest batch that a user may request.
 inline constexpr int64_t kMaxModelBatch = 1 << 20;
 
-/// Options of a model, with the values of the command line.
-struct SetupOptions {
-  std::string device = "auto";        // as ModelOptions has it
-  std::string plan = "auto";          // or "layered", "fused", FILE.json
-  std::string backend;                // a BackendSpec, or with plan "fused" one of its variants; empty: auto
-  std::optional<MathMode> math;       // none: fp32, or the plan file's mode
-  bool typed_io = false;              // an input or output type was requested; a plan file has its own
-  std::string weights;                // path of a safetensors file; empty: the built-in ones
-  size_t workspace_limit = SIZE_MAX;  // bytes, for each layer
-  std::string option_prefix = "--";   // precedes the names of options in messages
-};
-
 /// What a run reads and writes.
 struct InputOutput {
   ElementType input = ElementType::kFp32;   // what a pass reads
   ElementType output = ElementType::kFp32;  // what a pass writes
+};
+
+/// A caller's choices of device, plan, backend and arithmetic, with the values of the command line.
+struct Choices {
+  std::string device = "auto";   // as ModelOptions has it
+  std::string plan = "auto";     // or "layered", "fused", FILE.json
+  std::string backend;           // a BackendSpec, or with plan "fused" one of its variants; empty: auto
+  std::optional<MathMode> math;  // none: fp32, or the plan file's mode
+  std::optional<ElementType> input, output;  // none: fp32, or the plan file's types
+  std::string weights;                       // path of a safetensors file; empty: the built-in ones
+  size_t workspace_limit = SIZE_MAX;         // bytes, for each layer
+  std::string option_prefix = "--";          // precedes the names of options in messages
+
+  InputOutput ends() const {
+    return {input.value_or(ElementType::kFp32), output.value_or(ElementType::kFp32)};
+  }
+  /// Whether a pass reads and writes fp32, as the layered plan does.
+  bool fp32_ends() const { return ends().input == ElementType::kFp32 && ends().output == ElementType::kFp32; }
 };
 
 class ModelSetup {
@@ -41,9 +47,9 @@ class ModelSetup {
 
   /// Loads the plan's file and the weights, chooses the device; starts CUDA only for a CUDA device. Throws UsageError,
   /// DataError or UnavailableError.
-  explicit ModelSetup(const SetupOptions& options);
-  /// Shares the weights of another one; ignores options.weights.
-  ModelSetup(const SetupOptions& options, const ModelSetup& weights);
+  explicit ModelSetup(const Choices& choices);
+  /// Shares the weights of another one; ignores choices.weights.
+  ModelSetup(const Choices& choices, const ModelSetup& weights);
   ModelSetup(const ModelSetup&) = delete;  // executables refer to its graph
   ModelSetup& operator=(const ModelSetup&) = delete;
 
@@ -58,7 +64,7 @@ class ModelSetup {
   /// "built-in weights" or the file's name.
   const std::string& weights_origin() const noexcept { return weights_origin_; }
   /// The requested mode; of a replayed plan the least exact mode of its layers.
-  MathMode math() const noexcept { return saved_ ? saved_->math() : options_.math.value_or(MathMode::kFp32); }
+  MathMode math() const noexcept { return saved_ ? saved_->math() : choices_.math.value_or(MathMode::kFp32); }
   /// The replayed plan; null if there is none.
   const Plan* saved_plan() const noexcept { return saved_ ? &*saved_ : nullptr; }
 
@@ -66,7 +72,7 @@ class ModelSetup {
   FusedRequest fused_request(int64_t batch, InputOutput io) const;
   /// Whether a variant of the fused plan supports that: the requested one, else any.
   bool fused_serves(int64_t batch, InputOutput io) const;
-  /// Plan::kLayered or Plan::kFused, from the plan file or the options. `auto` takes layered if a backend is requested;
+  /// Plan::kLayered or Plan::kFused, from the plan file or the choices. `auto` takes layered if a backend is requested;
   /// else fused if only fused supports the input or output, or on the CPU if a variant supports the request; else
   /// layered.
   std::string execution(int64_t batch, InputOutput io) const;
@@ -74,9 +80,9 @@ class ModelSetup {
   BuildOptions build_options(int64_t batch, InputOutput io) const;
 
  private:
-  ModelSetup(const SetupOptions& options, std::string weights_origin, std::shared_ptr<const Graph> graph);
+  ModelSetup(const Choices& choices, std::string weights_origin, std::shared_ptr<const Graph> graph);
 
-  SetupOptions options_;
+  Choices choices_;
   std::optional<Plan> saved_;
   std::string weights_origin_;
   std::shared_ptr<const Graph> graph_;
@@ -89,7 +95,7 @@ class ModelSetup {
 Safetensors load_lenet5_weights(const std::string& path);
 
 /// Throws UsageError if `name` is no variant of the graph's fused form, with the nearest match and all variants;
-/// UnavailableError if only the other kind of device has it. `prefix` as in SetupOptions.
+/// UnavailableError if only the other kind of device has it. `prefix` as Choices::option_prefix.
 void check_variant(const std::string& name, const Graph& graph, DeviceKind kind,
                    const std::string& prefix = "--");
 

@@ -119,22 +119,22 @@ void choose_in_region(const Graph& graph, std::vector<TuneCandidate>& candidates
 
 }  // namespace
 
-std::vector<TuneCandidate> tune_candidates(const Graph& graph, const TuneRequest& request) {
-  const std::vector<Shape> shapes = graph.infer_shapes(request.batch);
-  const std::vector<const BackendEntry*> requested = request.backends.resolve(graph, request.device.kind);
+std::vector<TuneCandidate> tune_candidates(const Graph& graph, const BuildOptions& build) {
+  const std::vector<Shape> shapes = graph.infer_shapes(build.batch);
+  const std::vector<const BackendEntry*> requested = build.backends.resolve(graph, build.device.kind);
   std::vector<TuneCandidate> candidates;
   for (size_t i = 0; i < graph.nodes().size(); ++i) {
     const Graph::Node& node = graph.nodes()[i];
     if (!node.layer) continue;
     TuneCandidate candidate;
     candidate.nodes = {i};
-    candidate.request.device = request.device;
+    candidate.request.device = build.device;
     for (const int input : node.inputs)
       candidate.request.inputs.push_back(shapes[static_cast<size_t>(input)]);
     candidate.request.output = shapes[i];
-    candidate.request.math = node.layer->uses_math() ? request.math : MathMode::kFp32;
-    candidate.request.workspace_limit = request.workspace_limit;
-    for (const BackendEntry* entry : node.layer->backend_entries(request.device.kind)) {
+    candidate.request.math = node.layer->uses_math() ? build.math : MathMode::kFp32;
+    candidate.request.workspace_limit = build.workspace_limit;
+    for (const BackendEntry* entry : node.layer->backend_entries(build.device.kind)) {
       if (requested[i] && requested[i] != entry) continue;
       candidate.entry = entry;
       candidate.backend = entry->name();
@@ -177,12 +177,11 @@ void choose_candidates(const Graph& graph, std::vector<TuneCandidate>& candidate
   for (const auto& region : tune_regions(candidates)) choose_in_region(graph, candidates, region);
 }
 
-Plan tuned_plan(const Graph& graph, const TuneRequest& request,
-                const std::vector<TuneCandidate>& candidates) {
+Plan tuned_plan(const Graph& graph, const BuildOptions& build, const std::vector<TuneCandidate>& candidates) {
   Plan plan;
   plan.model = graph.name();
-  plan.device = request.device.to_string();
-  plan.batch = request.batch;
+  plan.device = build.device.to_string();
+  plan.batch = build.batch;
   plan.origin = "the tuned plan";
   for (const TuneCandidate& candidate : candidates) {
     if (!candidate.chosen) continue;

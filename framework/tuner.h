@@ -13,21 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "framework/backend_spec.h"
-#include "framework/graph.h"
-#include "framework/plan.h"
+#include "framework/executable.h"
 #include "framework/statistics.h"
 
 namespace lenslet {
-
-/// The request for tune_candidates().
-struct TuneRequest {
-  Device device;                    // the device that runs them
-  int64_t batch = 1;                // images of a pass
-  MathMode math = MathMode::kFp32;  // of every layer that multiplies
-  BackendSpec backends;  // a layer with a requested backend has no other candidates and is not fused
-  size_t workspace_limit = SIZE_MAX;  // bytes, for each layer
-};
 
 /// One operator: a layer, alone or with layers behind it, prepared with one backend.
 struct TuneCandidate {
@@ -48,8 +37,10 @@ struct TuneCandidate {
   std::string why;       // "fastest", "tied, first in rank", "tied, later in rank", "slower"
 };
 
-/// All candidates by node and in rank order, including unsupported ones (UNSUPPORTED, with the reason).
-std::vector<TuneCandidate> tune_candidates(const Graph& graph, const TuneRequest& request);
+/// All candidates by node and in rank order, including unsupported ones (UNSUPPORTED, with the reason). Device, batch,
+/// math, backends and workspace limit of `build` count; a layer with a requested backend has no other candidates and is
+/// not fused.
+std::vector<TuneCandidate> tune_candidates(const Graph& graph, const BuildOptions& build);
 
 /// Ranges [first, last) of the list whose nodes can share an operator. Each range is measured and chosen independently.
 std::vector<std::pair<size_t, size_t>> tune_regions(const std::vector<TuneCandidate>& candidates);
@@ -63,6 +54,6 @@ size_t choose_tied(const std::vector<TimeStats>& times);
 void choose_candidates(const Graph& graph, std::vector<TuneCandidate>& candidates);
 
 /// The layered plan of the chosen candidates; an Executable built from it fills in the rest.
-Plan tuned_plan(const Graph& graph, const TuneRequest& request, const std::vector<TuneCandidate>& candidates);
+Plan tuned_plan(const Graph& graph, const BuildOptions& build, const std::vector<TuneCandidate>& candidates);
 
 }  // namespace lenslet

@@ -92,26 +92,6 @@ std::vector<Component> find_marks(Ink& ink, float sigma, std::vector<int32_t>& l
   return marks;
 }
 
-// The part of `image` around `box` with up to `margin` more pixels on every side; fewer pixels if it is negative.
-Image crop(const Image& image, const Box& box, int margin) {
-  const int x0 = std::max(box.x0 - margin, 0), y0 = std::max(box.y0 - margin, 0);
-  const int x1 = std::min(box.x1 + margin, image.width), y1 = std::min(box.y1 + margin, image.height);
-  Image out;
-  out.width = x1 - x0;
-  out.height = y1 - y0;
-  out.channels = image.channels;
-  out.format = image.format;
-  const auto channels = static_cast<size_t>(image.channels);
-  const size_t row_bytes = static_cast<size_t>(out.width) * channels;
-  out.pixels.resize(row_bytes * static_cast<size_t>(out.height));
-  for (int y = 0; y < out.height; ++y) {
-    const size_t from =
-        (static_cast<size_t>(y0 + y) * static_cast<size_t>(image.width) + static_cast<size_t>(x0)) * channels;
-    std::copy_n(&image.pixels[from], row_bytes, &out.pixels[static_cast<size_t>(y) * row_bytes]);
-  }
-  return out;
-}
-
 // Whether the ink fills its box more than a stroke can: then it is a sheet of paper on a background.
 bool is_sheet(const Ink& ink) {
   const double area = static_cast<double>(ink.box.width()) * ink.box.height();
@@ -129,7 +109,12 @@ Ink look_closer(const Image& image, int factor, Ink ink, std::vector<std::string
   if (ink.level == 0) return ink;
   const Box at{ink.box.x0 * factor, ink.box.y0 * factor, std::min(ink.box.x1 * factor, image.width),
                std::min(ink.box.y1 * factor, image.height)};
-  const auto look = [&](int margin) { return find_ink(grey_planes(crop(image, at, margin), kAnalysisSide)); };
+  // With up to `margin` more pixels on every side; fewer if it is negative.
+  const auto look = [&](int margin) {
+    const Box part{std::max(at.x0 - margin, 0), std::max(at.y0 - margin, 0),
+                   std::min(at.x1 + margin, image.width), std::min(at.y1 + margin, image.height)};
+    return find_ink(grey_planes(image, part, kAnalysisSide));
+  };
   const std::string place = concat("the ", at.width(), "x", at.height(), " pixels at ", at.x0, ", ", at.y0);
 
   const int shorter = std::min(at.width(), at.height());

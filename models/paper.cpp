@@ -178,12 +178,11 @@ Plane depth_of(const Plane& grey, const Separation& separation, std::vector<std:
 
 }  // namespace
 
-GreyPlanes grey_planes(const Image& image, int max_side) {
+GreyPlanes grey_planes(const Image& image, const Box& part, int max_side) {
   GreyPlanes result;
-  const int longer = std::max(image.width, image.height);
-  const int factor = (longer + max_side - 1) / max_side;
+  const int factor = (part.longer() + max_side - 1) / max_side;
   result.factor = factor;
-  const int width = (image.width + factor - 1) / factor, height = (image.height + factor - 1) / factor;
+  const int width = (part.width() + factor - 1) / factor, height = (part.height() + factor - 1) / factor;
   const auto channels = static_cast<size_t>(image.channels);
   const bool colored = channels >= 3, has_alpha = channels % 2 == 0;
 
@@ -191,9 +190,10 @@ GreyPlanes grey_planes(const Image& image, int max_side) {
   Plane colors[3], alpha(width, height);
   for (size_t c = 0; c < (colored ? 3 : 1); ++c) colors[c] = Plane(width, height);
   std::vector<float> count(alpha.values.size(), 0);
-  const uint8_t* pixel = image.pixels.data();
-  for (int y = 0; y < image.height; ++y) {
-    for (int x = 0; x < image.width; ++x, pixel += channels) {
+  for (int y = 0; y < part.height(); ++y) {
+    const size_t first = static_cast<size_t>(part.y0 + y) * static_cast<size_t>(image.width);
+    const uint8_t* pixel = image.pixels.data() + (first + static_cast<size_t>(part.x0)) * channels;
+    for (int x = 0; x < part.width(); ++x, pixel += channels) {
       const size_t i = alpha.index(x / factor, y / factor);
       const float a = has_alpha ? static_cast<float>(pixel[channels - 1]) / 255 : 1;
       for (size_t c = 0; c < (colored ? 3 : 1); ++c) colors[c].values[i] += a * pixel[c];

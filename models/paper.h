@@ -13,14 +13,18 @@ namespace lenslet {
 inline constexpr float kMinLevel = 14, kFaintLevel = 50;
 inline constexpr float kMinGate = 5;  // largest difference within the paper of a clean picture
 
-/// A picture with alpha over white (over black if only that shows anything), reduced by an integer factor so that no
-/// side is longer than `max_side`, as grey planes of 0 to 255.
+/// A part of a picture with alpha over white (over black if only that shows anything), reduced by an integer factor so
+/// that no side is longer than `max_side`, as grey planes of 0 to 255.
 struct GreyPlanes {
   std::vector<Plane> planes;  // luma, then red, green and blue if the picture has colour
   int factor = 1;             // pixels of the picture per pixel of the planes, in both directions
   bool over_black = false;
 };
-GreyPlanes grey_planes(const Image& image, int max_side);
+GreyPlanes grey_planes(const Image& image, const Box& part, int max_side);
+/// Of the whole picture.
+inline GreyPlanes grey_planes(const Image& image, int max_side) {
+  return grey_planes(image, {0, 0, image.width, image.height}, max_side);
+}
 
 /// Difference of each pixel from the paper towards the ink, in grey levels.
 struct Depth {

@@ -87,27 +87,6 @@ std::string table_of(const std::vector<BackendRow>& rows) {
   return table.to_string();
 }
 
-/// A device to report on, and whether work can run on it.
-struct Target {
-  Device device;
-  bool usable = true;
-};
-
-std::vector<Target> targets_for(const std::string& device, Console& console) {
-  if (device != "auto") return {{choose_device(device).device, true}};
-  std::vector<Target> targets = {{Device::cpu(), true}};
-  const CudaStatus& cuda = cuda_status();
-  if (!cuda.built) {
-    console.line("GPU: " + cuda.reason);
-  } else if (!cuda.usable) {
-    console.line("GPU: " + cuda.reason + "; its backends are listed, nothing is run");
-    targets.push_back({Device::cuda(), false});
-  } else {
-    targets.push_back({Device::cuda(), true});
-  }
-  return targets;
-}
-
 // Before anything is allocated: the numbers are the user's and may be huge.
 void check_memory(const Conv2dProblem& problem, const std::vector<Target>& targets) {
   constexpr double kCopies = 3;  // random values, the operator's own, what it runs on
@@ -128,10 +107,13 @@ ExitCode run_backends(const BackendsOptions& options) {
   if (options.threads) set_num_threads(*options.threads);
   std::vector<Conv2dProblem> problems;
   for (const std::string& text : options.problems) problems.push_back(Conv2dProblem::parse(text));
-  const Graph graph =
-      make_lenet5(options.weights.empty() ? builtin_lenet5_weights() : read_safetensors(options.weights),
-                  options.weights.empty() ? "built-in weights" : options.weights);
-  const std::vector<Target> targets = targets_for(options.device, run.console());
+  const Graph graph = make_lenet5(load_lenet5_weights(options.weights),
+                                  options.weights.empty() ? "built-in weights" : options.weights);
+  const std::vector<Target> targets = targets_for(options.device);
+  if (options.device == ModelSetup::kAuto && !cuda_status().usable) {
+    run.console().line(concat("GPU: ", cuda_status().reason,
+                              cuda_status().built ? "; its backends are listed, nothing is run" : ""));
+  }
 
   std::vector<Subject> subjects;
   std::vector<std::unique_ptr<Layer>> own_layers;

@@ -1,17 +1,18 @@
 // lenslet bench: images a second over batch sizes, plans, math modes, inputs and outputs, each configuration against
 // the others, verified and counted; with --latency the time of single calls.
 #include <algorithm>
-#include <memory>
+#include <cstdlib>
+#include <map>
 #include <optional>
 
-#include "apps/common/attempt.h"
+#include "api/feed.h"
 #include "apps/common/signals.h"
 #include "apps/common/text.h"
-#include "apps/lenslet/bench_accuracy.h"
 #include "apps/lenslet/bench_config.h"
 #include "apps/lenslet/bench_latency.h"
 #include "apps/lenslet/bench_report.h"
 #include "apps/lenslet/commands.h"
+#include "apps/lenslet/eval_report.h"
 #include "apps/lenslet/mnist_folder.h"
 #include "apps/lenslet/plan_contender.h"
 #include "apps/measuring/run.h"
@@ -20,7 +21,9 @@
 namespace lenslet {
 namespace {
 
-constexpr int kWindows = 20;  // at least, of each configuration
+constexpr int kWindows = 20;              // at least, of each configuration
+constexpr int64_t kStandardBatch = 1000;  // of the layered plan in fp32
+constexpr int64_t kMostDigitsOff = 3;     // of another configuration, from it
 
 std::optional<ImageDataset> read_mnist(const std::string& asked) {
   const std::string folder = find_mnist_folder(asked);
@@ -33,9 +36,32 @@ struct Entry {
   BenchConfig config;
   ResultRow base;
   BuildOptions build;
-  std::unique_ptr<PlanContender> contender;
-  std::string status, reason;  // where there is no contender
+  PlanContender* contender;  // null if it cannot be prepared
 };
+
+// The class of each image, -1 for an answer that is not a number; none after a signal.
+std::optional<std::vector<int>> classes_of(Executable& executable, const ImageDataset& data) {
+  Lane lane(executable);
+  const InputOutput call{ElementType::kUint8, lane.ends().output};
+  const int64_t most = std::min(lane.batch(), data.count);
+  std::vector<float> answers(static_cast<size_t>(most * kLenet5Classes));
+  std::vector<int> classes;
+  for (int64_t first = 0; first < data.count; first += most) {
+    if (interrupted()) return std::nullopt;
+    const int64_t images = std::min(most, data.count - first);
+    lane.run(data.images.data() + first * kLenet5Side * kLenet5Side, images, answers.data(), call);
+    for (int64_t i = 0; i < images; ++i) classes.push_back(class_of(call.output, answers.data(), i));
+  }
+  return classes;
+}
+
+// Empty, or what is wrong.
+std::string judge_accuracy(const ResultAccuracy& accuracy) {
+  if (std::abs(accuracy.correct - accuracy.fp32_correct) <= kMostDigitsOff) return {};
+  return concat("reads ", format_count(accuracy.correct), " of ", format_count(accuracy.count),
+                " digits rightly, the layered plan in fp32 ", format_count(accuracy.fp32_correct),
+                "; at most ", kMostDigitsOff, " may differ");
+}
 
 class ModelBench {
  public:
@@ -47,8 +73,7 @@ class ModelBench {
         pictures_(data_ ? BatchPictures(session_.graph(), *data_, options.seed)
                         : BatchPictures(session_.graph(), options.seed)),
         guard_(session_.device()),
-        stream_(session_.device()),
-        accuracy_(session_, data_, stream_) {
+        stream_(session_.device()) {
     for (const int64_t batch : bench_batches(options, session_.device())) {
       batches_.push_back(bench_configs(options, session_, batch));
     }
@@ -77,55 +102,39 @@ class ModelBench {
 
  private:
   std::vector<ResultRow> measure_batch(const std::vector<BenchConfig>& configs) {
+    PlanContest contest(session_.graph(), pictures_, stream_);
     std::vector<Entry> entries;
-    std::vector<Contender*> rivals;
     for (const BenchConfig& config : configs) {
-      entries.push_back(prepare(config));
-      if (entries.back().contender) rivals.push_back(entries.back().contender.get());
+      Entry entry{config, bench_row(config, options_, session_), config.build_options(session_, stream_),
+                  nullptr};
+      const PlanContest::Prepared& plan = contest.add(config.key(), entry.build);
+      entry.contender = plan.contender.get();
+      if (!entry.contender) {
+        run_.refuse(config.by_name ? config.variant : std::string(), plan.refusal.code,
+                    concat("batch ", config.batch, ", ", entry.base.backend, " ", entry.base.math, ": ",
+                           plan.refusal.reason));
+      } else {
+        const Executable& executable = entry.contender->executable();
+        entry.base.setup_ns = executable.build_ns();
+        entry.base.workspace_bytes = static_cast<int64_t>(executable.plan().workspace_bytes);
+        entry.base.detail =
+            config.plan == Plan::kFused ? executable.steps()[0].detail : describe_backends(executable.plan());
+      }
+      entries.push_back(std::move(entry));
     }
     MeasureOptions measure_options = options_.measure;
     measure_options.min_samples = kWindows;
-    const std::vector<Measurement> measurements = measure(rivals, stream_, measure_options);
-    size_t next = 0;
+    const std::vector<Measurement> measured = contest.measure(measure_options);
     std::vector<ResultRow> all;
-    for (Entry& entry : entries) {
-      const Measurement* const measured = entry.contender ? &measurements[next++] : nullptr;
+    for (size_t i = 0; i < entries.size(); ++i) {
       std::vector<ResultRow> rows =
-          options_.latency ? latency_rows(entry, measured) : plain_rows(entry, measured);
-      for (ResultRow& row : rows) all.push_back(std::move(row));
+          options_.latency ? latency_rows(entries[i], measured[i]) : plain_rows(entries[i], measured[i]);
+      for (ResultRow& row : rows) {
+        if (row.status == "PASSED" || row.status == "SUSPECT") add_accuracy(entries[i], row);
+        all.push_back(std::move(row));
+      }
     }
     return all;
-  }
-
-  Entry prepare(const BenchConfig& config) {
-    Entry entry;
-    entry.config = config;
-    entry.base = bench_row(config, options_, session_);
-    entry.build = config.build_options(session_, stream_);
-    const auto refusal = attempt(stream_, [&] {
-      auto executable = built(entry.build);
-      entry.base.setup_ns = executable->build_ns();
-      entry.base.workspace_bytes = static_cast<int64_t>(executable->plan().workspace_bytes);
-      entry.base.detail =
-          config.plan == Plan::kFused ? executable->steps()[0].detail : describe_backends(executable->plan());
-      entry.contender = std::make_unique<PlanContender>(config.key(), std::move(executable), pictures_);
-    });
-    if (!refusal) return entry;
-    entry.status = refusal->status;
-    entry.reason = refusal->reason;
-    run_.refuse(
-        config.by_name ? config.variant : std::string(), refusal->code,
-        concat("batch ", config.batch, ", ", entry.base.backend, " ", entry.base.math, ": ", entry.reason));
-    return entry;
-  }
-
-  // A batch too large for a layer is a row like one that no backend serves: other batches may fit.
-  std::unique_ptr<Executable> built(const BuildOptions& build) const {
-    try {
-      return std::make_unique<Executable>(session_.graph(), build);
-    } catch (const UsageError& error) {
-      throw UnavailableError(error.what());
-    }
   }
 
   Work work_of(const BenchConfig& config) const {
@@ -133,42 +142,55 @@ class ModelBench {
         {session_.device(), config.batch, config.math, config.input, config.output});
   }
 
-  std::vector<ResultRow> plain_rows(Entry& entry, const Measurement* measured) {
+  std::vector<ResultRow> plain_rows(const Entry& entry, const Measurement& measured) const {
     const RowContext context{options_.measure.hot, options_.measure.cold, &run_.ceilings()};
-    if (!measured) return rows_without_time(entry.base, entry.status, entry.reason, context);
-    std::vector<ResultRow> rows = rows_of(entry.base, *measured, context, work_of(entry.config),
-                                          entry.config.math, entry.contender->products_saved());
-    if (measured->status == "PASSED") {
-      for (ResultRow& row : rows) add_accuracy(entry, row);
-    }
-    return rows;
+    if (!entry.contender) return rows_without_time(entry.base, measured.status, measured.reason, context);
+    return rows_of(entry.base, measured, context, work_of(entry.config), entry.config.math,
+                   entry.contender->products_saved());
   }
 
-  void add_accuracy(Entry& entry, ResultRow& row) {
-    row.accuracy = accuracy_.of(entry.config.key(), entry.contender->executable());
+  // Of a configuration: counted the first time, for any batch size; none without data and after a signal.
+  std::optional<ResultAccuracy> accuracy_of(const Entry& entry) {
+    if (!data_) return std::nullopt;
+    const std::string key = entry.config.key();
+    if (const auto found = counted_.find(key); found != counted_.end()) return found->second;
+    if (!fp32_classes_) {
+      BuildOptions build = session_.build_options(std::min(kStandardBatch, data_->count));
+      build.execution = Plan::kLayered;
+      build.stream = &stream_;
+      Executable standard(session_.graph(), build);
+      fp32_classes_ = classes_of(standard, *data_);
+    }
+    const std::optional<std::vector<int>> classes = classes_of(entry.contender->executable(), *data_);
+    if (!classes || !fp32_classes_) return std::nullopt;
+    ResultAccuracy accuracy;
+    accuracy.count = data_->count;
+    for (size_t i = 0; i < classes->size(); ++i) {
+      const int here = (*classes)[i], in_fp32 = (*fp32_classes_)[i];
+      accuracy.correct += here == data_->labels[i];
+      accuracy.fp32_correct += in_fp32 == data_->labels[i];
+      accuracy.differing += here != in_fp32;
+    }
+    return counted_[key] = accuracy;
+  }
+
+  void add_accuracy(const Entry& entry, ResultRow& row) {
+    row.accuracy = accuracy_of(entry);
     const std::string wrong = row.accuracy ? judge_accuracy(*row.accuracy) : std::string();
     if (wrong.empty()) return;
     row.status = "FAILED";
     row.reason = wrong;
   }
 
-  std::vector<ResultRow> latency_rows(Entry& entry, const Measurement* measured) {
-    if (!measured || measured->status != "PASSED") {
-      const RowContext context{true, false, nullptr};
-      if (!measured) return rows_without_time(entry.base, entry.status, entry.reason, context);
-      return rows_without_time(entry.base, measured->status, measured->reason, context);
-    }
+  std::vector<ResultRow> latency_rows(const Entry& entry, const Measurement& measured) const {
+    if (measured.status != "PASSED")
+      return rows_without_time(entry.base, measured.status, measured.reason, {true, false, nullptr});
     Executable& executable = entry.contender->executable();
     ResultRow base = entry.base;
-    base.stages_ns = pass_times(executable, measured->hot.median);
-    base.first_call_ns = measured->first_call_ns;
-    std::vector<ResultRow> rows =
-        measure_latency(latency_paths(executable, entry.build, load_lenet5_weights(options_.weights)),
-                        pictures_, pictures_.expected().bound(executable), base, options_.calls);
-    for (ResultRow& row : rows) {
-      if (row.status == "PASSED") add_accuracy(entry, row);
-    }
-    return rows;
+    base.stages_ns = pass_times(executable, measured.hot.median);
+    base.first_call_ns = measured.first_call_ns;
+    return measure_latency(executable, entry.build, load_lenet5_weights(options_.weights), pictures_, base,
+                           options_.calls);
   }
 
   const ModelBenchOptions& options_;
@@ -178,7 +200,8 @@ class ModelBench {
   BatchPictures pictures_;
   DeviceGuard guard_;
   Stream stream_;
-  BenchAccuracy accuracy_;
+  std::optional<std::vector<int>> fp32_classes_;
+  std::map<std::string, ResultAccuracy> counted_;  // by BenchConfig::key()
   std::vector<std::vector<BenchConfig>> batches_;
 };
 

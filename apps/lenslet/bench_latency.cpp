@@ -4,11 +4,13 @@
 #include <cmath>
 #include <cstring>
 
+#include "apps/common/attempt.h"
 #include "apps/common/signals.h"
 #include "framework/error.h"
 #include "framework/statistics.h"
 #include "framework/stream_gate.h"
-#include "models/fused_lenet5/latency.h"
+#include "models/fused_lenet5/polled.h"
+#include "models/fused_lenet5/resident.h"
 
 namespace lenslet {
 namespace {
@@ -16,7 +18,24 @@ namespace {
 constexpr int kTurns = 5;
 constexpr int64_t kWarmUp = 100;  // calls before the first one that counts
 constexpr int kNanByte = 0xff;
+constexpr const char *kPolled = "polled", *kResident = "resident";
 constexpr int kInOrderPasses = 200, kInOrderWarmUp = 20;
+
+/// One way for a batch to get through the model and its answers back.
+class LatencyPath {
+ public:
+  virtual ~LatencyPath() = default;
+  /// "copy", "graph", "mapped", …
+  virtual std::string mode() const = 0;
+  /// The variant and what it has to say: empty where they are the configuration's own.
+  virtual std::string variant() const { return {}; }
+  virtual std::string detail() const { return {}; }
+  /// Where the caller's pictures lie, as the model reads them, and where its answers arrive.
+  virtual TensorView input() = 0;
+  virtual TensorView output() = 0;
+  /// What is timed: returns with the answers there.
+  virtual void call() = 0;
+};
 
 // The CPU reads and writes the executable's own memory.
 class CallPath : public LatencyPath {
@@ -88,34 +107,99 @@ class MappedPath : public LatencyPath {
   Executable executable_;
 };
 
-// The host watches the answers, or a kernel on the GPU watches for pictures: no stream is waited for.
-class RunnerPath : public LatencyPath {
+// Bytes in, predictions out, both in ordinary memory. No stream is waited for.
+class BytesPath : public LatencyPath {
  public:
-  RunnerPath(const Safetensors& weights, LatencyMode mode, const Executable& executable, MathMode math)
-      : mode_(mode),
-        runner_(weights, mode, executable.device(), math, executable.batch()),
-        input_(executable.steps().back().inputs.front()),
+  explicit BytesPath(const Executable& executable)
+      : input_(executable.steps().back().inputs.front()),
         output_(executable.output()),
         pixels_(input_.bytes()),
         predictions_(static_cast<size_t>(executable.batch())) {}
-  std::string mode() const override { return to_string(mode_); }
-  std::string variant() const override { return mode_ == LatencyMode::kResident ? "resident" : "small"; }
-  std::string detail() const override { return runner_.detail(); }
   TensorView input() override {
     return {reinterpret_cast<float*>(pixels_.data()), input_.shape, Device::cpu(), input_.type};
   }
   TensorView output() override {
     return {reinterpret_cast<float*>(predictions_.data()), output_.shape, Device::cpu(), output_.type};
   }
-  void call() override { runner_.run(pixels_.data(), predictions_.data()); }
 
- private:
-  LatencyMode mode_;
-  LatencyRunner runner_;
+ protected:
   ConstTensorView input_, output_;
   std::vector<uint8_t> pixels_;
   std::vector<Prediction> predictions_;
 };
+
+// The host polls for the answers of a kernel that it launches.
+class PolledPath : public BytesPath {
+ public:
+  PolledPath(const Safetensors& weights, const Executable& executable, MathMode math)
+      : BytesPath(executable), runner_(weights, executable.device(), math, executable.batch()) {}
+  std::string mode() const override { return kPolled; }
+  std::string variant() const override { return "small"; }
+  std::string detail() const override { return runner_.detail(); }
+  void call() override { runner_.run(pixels_.data(), predictions_.data()); }
+
+ private:
+  PolledLenet5 runner_;
+};
+
+// A kernel on the GPU polls for pictures, the host for answers.
+class ResidentPath : public BytesPath {
+ public:
+  ResidentPath(const Safetensors& weights, const Executable& executable, MathMode math)
+      : BytesPath(executable), kernel_(weights, options(executable.device(), math)) {}
+  std::string mode() const override { return kResident; }
+  std::string variant() const override { return "resident"; }
+  std::string detail() const override {
+    return concat("resident, a cluster of ", kernel_.blocks(), " blocks");
+  }
+  void call() override {
+    kernel_.classify(pixels_.data(), static_cast<int64_t>(predictions_.size()), predictions_.data());
+  }
+
+ private:
+  static ResidentOptions options(Device device, MathMode math) {
+    if (math != MathMode::kFp32)
+      throw UnavailableError(concat("a resident kernel computes in fp32, asked for ", to_string(math)));
+    ResidentOptions options;
+    options.device = device;
+    return options;
+  }
+
+  ResidentLenet5 kernel_;
+};
+
+struct LatencyPaths {
+  std::vector<std::unique_ptr<LatencyPath>> offered;
+  std::vector<std::pair<std::string, Refusal>> refused;  // by mode
+};
+
+// The ways that the executable's configuration offers on its device.
+LatencyPaths latency_paths(Executable& executable, const BuildOptions& build, const Safetensors& weights) {
+  LatencyPaths paths;
+  auto& offered = paths.offered;
+  if (!executable.device().is_cuda()) {
+    offered.push_back(std::make_unique<CallPath>(executable));
+    return paths;
+  }
+  offered.push_back(std::make_unique<CopyPath>(executable, false));
+  offered.push_back(std::make_unique<CopyPath>(executable, true));
+  BuildOptions mapped = build;
+  mapped.mapped_io = true;
+  offered.push_back(std::make_unique<MappedPath>(executable.graph(), mapped));
+  const Plan& plan = executable.plan();
+  const bool for_polling = plan.execution == Plan::kFused && plan.input == ElementType::kUint8 &&
+                           plan.output == ElementType::kPrediction &&
+                           executable.batch() <= PolledLenet5::kMaxBatch;
+  if (!for_polling) return paths;
+  const MathMode math = executable.steps().back().math;
+  const auto offer = [&](const char* mode, const auto& make) {
+    const auto refusal = attempt(executable.stream(), [&] { offered.push_back(make()); });
+    if (refusal) paths.refused.emplace_back(mode, *refusal);
+  };
+  offer(kPolled, [&] { return std::make_unique<PolledPath>(weights, executable, math); });
+  offer(kResident, [&] { return std::make_unique<ResidentPath>(weights, executable, math); });
+  return paths;
+}
 
 double percentile_99(std::vector<double> samples) {
   if (samples.empty()) return NAN;
@@ -123,6 +207,13 @@ double percentile_99(std::vector<double> samples) {
   const auto at = samples.begin() + static_cast<std::ptrdiff_t>(std::ceil(0.99 * last));
   std::nth_element(samples.begin(), at, samples.end());
   return *at;
+}
+
+ResultRow row_of(const ResultRow& base, const std::string& mode) {
+  ResultRow row = base;
+  row.name = "latency";
+  row.labels.emplace_back("mode", mode);
+  return row;
 }
 
 /// A path on its way to its row.
@@ -177,35 +268,11 @@ std::vector<std::pair<std::string, double>> pass_times(Executable& executable, d
           {"between_events", median_between_events(stream, [] {})}};
 }
 
-LatencyPaths latency_paths(Executable& executable, const BuildOptions& build, const Safetensors& weights) {
-  LatencyPaths paths;
-  auto& offered = paths.offered;
-  if (!executable.device().is_cuda()) {
-    offered.push_back(std::make_unique<CallPath>(executable));
-    return paths;
-  }
-  offered.push_back(std::make_unique<CopyPath>(executable, false));
-  offered.push_back(std::make_unique<CopyPath>(executable, true));
-  BuildOptions mapped = build;
-  mapped.mapped_io = true;
-  offered.push_back(std::make_unique<MappedPath>(executable.graph(), mapped));
-  const Plan& plan = executable.plan();
-  const bool for_runner = plan.execution == Plan::kFused && plan.input == ElementType::kUint8 &&
-                          plan.output == ElementType::kPrediction &&
-                          executable.batch() <= LatencyRunner::kMaxBatch;
-  if (!for_runner) return paths;
-  const MathMode math = executable.steps().back().math;
-  for (const LatencyMode mode : {LatencyMode::kPolled, LatencyMode::kResident}) {
-    const auto refusal = attempt(executable.stream(), [&] {
-      offered.push_back(std::make_unique<RunnerPath>(weights, mode, executable, math));
-    });
-    if (refusal) paths.refused.emplace_back(to_string(mode), *refusal);
-  }
-  return paths;
-}
-
-std::vector<ResultRow> measure_latency(const LatencyPaths& paths, const BatchPictures& pictures, double bound,
+std::vector<ResultRow> measure_latency(Executable& executable, const BuildOptions& build,
+                                       const Safetensors& weights, const BatchPictures& pictures,
                                        const ResultRow& base, int64_t calls) {
+  const LatencyPaths paths = latency_paths(executable, build, weights);
+  const double bound = pictures.expected().bound(executable);
   std::vector<Runner> runners;
   for (const auto& path : paths.offered) runners.emplace_back(*path);
   for (Runner& runner : runners) {
@@ -220,9 +287,7 @@ std::vector<ResultRow> measure_latency(const LatencyPaths& paths, const BatchPic
   }
   std::vector<ResultRow> rows;
   for (Runner& runner : runners) {
-    ResultRow row = base;
-    row.name = "latency";
-    row.labels.emplace_back("mode", runner.path.mode());
+    ResultRow row = row_of(base, runner.path.mode());
     if (const std::string variant = runner.path.variant(); !variant.empty()) {
       for (auto& [label, text] : row.labels) {
         if (label == "variant") text = variant;
@@ -246,12 +311,9 @@ std::vector<ResultRow> measure_latency(const LatencyPaths& paths, const BatchPic
     rows.push_back(std::move(row));
   }
   for (const auto& [mode, refusal] : paths.refused) {
-    ResultRow row = base;
-    row.name = "latency";
-    row.labels.emplace_back("mode", mode);
+    ResultRow& row = rows.emplace_back(row_of(base, mode));
     row.status = refusal.status;
     row.reason = refusal.reason;
-    rows.push_back(std::move(row));
   }
   return rows;
 }

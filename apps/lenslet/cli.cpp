@@ -212,9 +212,7 @@ CommandLine lenslet_command_line() {
   line.refuse(
       "--input uint8 and --output prediction need --plan fused; the layered plan reads and writes fp32",
       [](const auto& o) {
-        const bool fp32 = o.input.value_or(ElementType::kFp32) == ElementType::kFp32 &&
-                          o.output.value_or(ElementType::kFp32) == ElementType::kFp32;
-        return !fp32 && (o.plan == Plan::kLayered || (o.plan != Plan::kFused && !o.backend.empty()));
+        return !o.fp32_ends() && (o.plan == Plan::kLayered || (o.plan != Plan::kFused && !o.backend.empty()));
       },
       model);
   line.refuse(

@@ -128,20 +128,6 @@ std::string summary_table(const std::vector<ResultRow>& rows) {
   return table.to_string();
 }
 
-struct Target {
-  Device device;
-  bool usable = true;
-  std::string why_not;
-};
-
-std::vector<Target> targets_for(const std::string& text) {
-  if (text != "auto") return {{choose_device(text).device, true, ""}};
-  std::vector<Target> targets = {{Device::cpu(), true, ""}};
-  const CudaStatus& cuda = cuda_status();
-  if (cuda.built) targets.push_back({Device::cuda(), cuda.usable, cuda.reason});
-  return targets;
-}
-
 }  // namespace
 
 ExitCode run_doctor(const DoctorOptions& options) {
@@ -162,13 +148,7 @@ ExitCode run_doctor(const DoctorOptions& options) {
   results.tool = "lenslet doctor";
   for (const Target& target : targets) {
     results.with_gpus = results.with_gpus || (target.device.is_cuda() && target.usable);
-    SelfTestOptions test;
-    test.device = target.device;
-    test.usable = target.usable;
-    test.why_not = target.why_not;
-    test.seed = options.seed;
-    test.workspace_limit = options.workspace_limit;
-    const std::vector<ResultRow> rows = self_test(test);
+    const std::vector<ResultRow> rows = self_test({target, options.seed, options.workspace_limit});
     results.rows.insert(results.rows.end(), rows.begin(), rows.end());
   }
   results.interrupted = interrupted();

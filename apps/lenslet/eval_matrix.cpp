@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 #include "apps/common/attempt.h"
 #include "apps/common/progress.h"
@@ -8,7 +9,7 @@
 #include "apps/common/table.h"
 #include "apps/common/text.h"
 #include "apps/lenslet/eval.h"
-#include "apps/lenslet/matrix_cases.h"
+#include "framework/tuner.h"
 
 namespace lenslet {
 namespace {
@@ -16,6 +17,91 @@ namespace {
 constexpr const char* kSchema = "lenslet.matrix/1";
 constexpr size_t kDifferencesShown = 20;
 constexpr int64_t kDigitsAllowed = 3, kDigitsOf = 10000;  // that reduced precision may gain or lose
+
+/// Which backends compute what.
+struct MatrixCase {
+  std::string spec;     // "conv1=direct,conv2=winograd", "fused tensor_core, uint8 in"
+  BuildOptions build;   // without a plan
+  std::string refusal;  // why it cannot take part; empty where it can
+};
+
+BuildOptions layered(const Session& session, int64_t batch) {
+  BuildOptions build = session.build_options(batch);
+  build.execution = Plan::kLayered;
+  return build;
+}
+
+// Every way to give each layer that multiplies a backend which supports it; --backend pins the layers it names.
+void add_layered(const Session& session, int64_t batch, std::vector<MatrixCase>& cases,
+                 std::vector<MatrixCase>& refused) {
+  const BuildOptions build = layered(session, batch);
+  const std::vector<TuneCandidate> candidates = tune_candidates(session.graph(), build);
+  const std::vector<Graph::Node>& nodes = session.graph().nodes();
+  std::vector<MatrixCase> grown = {{"", build, ""}};
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (!nodes[i].layer || !nodes[i].layer->uses_math()) continue;
+    const std::vector<MatrixCase> before = std::exchange(grown, {});
+    for (const TuneCandidate& candidate : candidates) {
+      if (candidate.nodes != std::vector<size_t>{i}) continue;
+      const std::string choice = concat(nodes[i].name, "=", candidate.backend);
+      if (candidate.status == "UNSUPPORTED") {
+        refused.push_back({choice, build, candidate.reason});
+        continue;
+      }
+      for (MatrixCase one : before) {
+        one.spec += concat(one.spec.empty() ? "" : ",", choice);
+        one.build.backends.set(nodes[i].name, candidate.backend);
+        grown.push_back(std::move(one));
+      }
+    }
+    if (grown.empty()) {
+      throw UnavailableError(concat("no backend serves layer ", nodes[i].name, " in ",
+                                    to_string(session.math()), " on ", session.device().to_string()));
+    }
+  }
+  cases.insert(cases.end(), grown.begin(), grown.end());
+}
+
+// Every variant of the fused plan in every math mode, with every input that it reads.
+void add_fused(const Session& session, int64_t batch, std::vector<MatrixCase>& cases,
+               std::vector<MatrixCase>& refused) {
+  const FusedModel& model = *session.graph().fused();
+  BuildOptions build = session.build_options(batch);
+  build.execution = Plan::kFused;
+  for (const std::string& variant : model.variants(session.device().kind)) {
+    build.fused_variant = variant;
+    for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+      build.math = math;
+      for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
+        build.input = input;
+        const Support support = model.supports(variant, {build.device, batch, math, input, build.output});
+        (support ? cases : refused)
+            .push_back({concat("fused ", variant, ", ", to_string(input), " in"), build, support.reason()});
+      }
+    }
+  }
+}
+
+// In this order: the model in fp32, if --math names another mode; the combinations of layers' backends; the fused plan,
+// unless --backend or --plan layered excludes it; then what cannot take part.
+std::vector<MatrixCase> matrix_cases(const EvalOptions& options, const Session& session, int64_t batch) {
+  std::vector<MatrixCase> cases, refused;
+  if (session.math() != MathMode::kFp32) {
+    cases.push_back({"auto", layered(session, batch), ""});
+    cases.back().build.math = MathMode::kFp32;
+    cases.back().build.backends = {};
+  }
+  const bool fused = options.plan != Plan::kLayered && options.backend.empty() && session.graph().fused();
+  try {
+    add_layered(session, batch, cases, refused);
+  } catch (const UnavailableError& error) {
+    if (!fused) throw;
+    refused.push_back({"layered", layered(session, batch), error.what()});
+  }
+  if (fused) add_fused(session, batch, cases, refused);
+  cases.insert(cases.end(), refused.begin(), refused.end());
+  return cases;
+}
 
 /// One image that two combinations read differently.
 struct Difference {

@@ -54,6 +54,13 @@ int predicted_class(const float* logits, int classes) {
   return static_cast<int>(std::max_element(logits, logits + classes) - logits);
 }
 
+int class_of(ElementType type, const void* answers, int64_t index) {
+  if (type == ElementType::kFp32)
+    return predicted_class(static_cast<const float*>(answers) + index * kLenet5Classes, kLenet5Classes);
+  const Prediction prediction = static_cast<const Prediction*>(answers)[index];
+  return std::isfinite(prediction.probability) ? prediction.label : -1;
+}
+
 Evaluation evaluate(const std::vector<float>& logits, const ImageDataset& data, int64_t count) {
   // Parts are kept by where they begin: summing them in that order gives the same loss with any number of
   // threads.

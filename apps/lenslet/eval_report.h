@@ -48,6 +48,9 @@ Interval wilson_95(int64_t correct, int64_t count);
 
 /// The largest of `classes` logits, the first of equals; -1 where one is not a number.
 int predicted_class(const float* logits, int classes);
+/// The class that answer number `index` names; -1 if it is not a number. `answers`: logits [count, 10] (kFp32) or
+/// predictions [count].
+int class_of(ElementType type, const void* answers, int64_t index);
 
 /// Compares logits [count, 10] with the labels of the first `count` images.
 Evaluation evaluate(const std::vector<float>& logits, const ImageDataset& data, int64_t count);

@@ -17,17 +17,11 @@ namespace {
 
 constexpr double kRoundoff = 0x1p-24;  // of the reference, where it hands a value to the pooling in fp32
 
-BuildOptions all_kept(const TuneRequest& request, Stream& stream) {
-  BuildOptions options;
-  options.device = request.device;
-  options.batch = request.batch;
-  options.math = request.math;
-  options.backends = request.backends;
-  options.workspace_limit = request.workspace_limit;
-  options.fuse = false;
-  options.keep_activations = true;
-  options.stream = &stream;
-  return options;
+BuildOptions all_kept(BuildOptions build, Stream& stream) {
+  build.fuse = false;
+  build.keep_activations = true;
+  build.stream = &stream;
+  return build;
 }
 
 // How far each output of a convolution may lie from the exact one, as its backend derived it.
@@ -79,13 +73,13 @@ void apply_fused(const Layer& layer, reference::Result& result, std::vector<doub
 
 }  // namespace
 
-LayerStage::LayerStage(const Graph& graph, const TuneRequest& request, const BatchPictures& pictures,
+LayerStage::LayerStage(const Graph& graph, const BuildOptions& build, const BatchPictures& pictures,
                        Stream& stream)
     : graph_(graph),
       pictures_(pictures),
       stream_(stream),
-      batch_(request.batch),
-      executable_(graph, all_kept(request, stream)) {}
+      batch_(build.batch),
+      executable_(graph, all_kept(build, stream)) {}
 
 void LayerStage::load(int round) {
   if (loaded_ == round) return;

@@ -19,7 +19,7 @@ namespace lenslet {
 class LayerStage {
  public:
   /// Throws UnavailableError if a layer has no backend, MemoryError if the activations of all layers do not fit.
-  LayerStage(const Graph& graph, const TuneRequest& request, const BatchPictures& pictures, Stream& stream);
+  LayerStage(const Graph& graph, const BuildOptions& build, const BatchPictures& pictures, Stream& stream);
 
   const Graph& graph() const noexcept { return graph_; }
   Stream& stream() noexcept { return stream_; }

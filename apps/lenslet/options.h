@@ -6,26 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "api/model_setup.h"
 #include "apps/common/output_options.h"
 #include "apps/measuring/measure.h"
 #include "framework/io/image.h"
-#include "framework/math_mode.h"
-#include "framework/tensor.h"
 
 namespace lenslet {
 
-/// Options that say what runs and where; each subcommand offers those that make sense for it.
-struct CommonOptions : OutputOptions {
-  std::string device = "auto";
-  std::string backend;  // a BackendSpec, or a fused variant; empty: auto
-  std::optional<MathMode> math;
-  std::string plan = "auto";  // or "layered", "fused", FILE.json
-  std::optional<ElementType> input, output;
+/// Options of several subcommands; each offers those that make sense for it.
+struct CommonOptions : Choices, OutputOptions {
   std::string save_plan;
-  std::string weights;  // safetensors; empty: built in
   std::optional<int64_t> batch_size;
   std::optional<int> threads;
-  size_t workspace_limit = SIZE_MAX;  // bytes
   uint64_t seed = 1;
   bool cuda_graph = false;
 };

@@ -124,4 +124,44 @@ Verdict PlanContender::judge(int round, const std::vector<float>& output) {
   return verdict;
 }
 
+const PlanContest::Prepared& PlanContest::add(const std::string& name, BuildOptions build) {
+  Prepared& plan = plans_.emplace_back();
+  build.stream = &stream_;
+  const auto refusal = attempt(stream_, [&] {
+    try {
+      plan.contender =
+          std::make_unique<PlanContender>(name, std::make_unique<Executable>(graph_, build), pictures_);
+    } catch (const UsageError& error) {  // a batch too large for a layer: others may fit
+      throw UnavailableError(error.what());
+    }
+  });
+  if (refusal) {
+    plan.contender.reset();
+    plan.refusal = *refusal;
+  }
+  return plan;
+}
+
+void PlanContest::refuse(const std::string& reason) {
+  plans_.push_back({nullptr, {"UNSUPPORTED", ExitCode::kUnavailable, reason}});
+}
+
+std::vector<Measurement> PlanContest::measure(const MeasureOptions& options) const {
+  std::vector<Contender*> rivals;
+  for (const Prepared& plan : plans_) {
+    if (plan.contender) rivals.push_back(plan.contender.get());
+  }
+  const std::vector<Measurement> measured = lenslet::measure(rivals, stream_, options);
+  std::vector<Measurement> results(plans_.size());
+  for (size_t i = 0, next = 0; i < plans_.size(); ++i) {
+    if (plans_[i].contender) {
+      results[i] = measured[next++];
+    } else {
+      results[i].status = plans_[i].refusal.status;
+      results[i].reason = plans_[i].refusal.reason;
+    }
+  }
+  return results;
+}
+
 }  // namespace lenslet

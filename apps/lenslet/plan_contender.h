@@ -7,8 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "apps/common/attempt.h"
 #include "apps/lenslet/logits_check.h"
-#include "apps/measuring/contender.h"
+#include "apps/measuring/measure.h"
 #include "framework/executable.h"
 #include "framework/io/idx.h"
 
@@ -74,6 +75,31 @@ class PlanContender : public Contender {
   std::unique_ptr<Executable> executable_;
   const BatchPictures& pictures_;
   double bound_;
+};
+
+/// Whole plans, prepared to be measured against each other on one stream.
+class PlanContest {
+ public:
+  PlanContest(const Graph& graph, const BatchPictures& pictures, Stream& stream)
+      : graph_(graph), pictures_(pictures), stream_(stream) {}
+
+  struct Prepared {
+    std::unique_ptr<PlanContender> contender;  // null if it cannot be prepared
+    Refusal refusal;                           // why
+  };
+
+  /// Prepares a plan. The reference is valid until the next one. Throws DeviceError if the device is lost.
+  const Prepared& add(const std::string& name, BuildOptions build);
+  /// Adds a plan that cannot take part.
+  void refuse(const std::string& reason);
+  /// One for each plan, in order.
+  std::vector<Measurement> measure(const MeasureOptions& options) const;
+
+ private:
+  const Graph& graph_;
+  const BatchPictures& pictures_;
+  Stream& stream_;
+  std::vector<Prepared> plans_;
 };
 
 }  // namespace lenslet

@@ -6,14 +6,12 @@
 #include <vector>
 
 #include "apps/common/result_file.h"
-#include "framework/device.h"
+#include "apps/lenslet/session.h"
 
 namespace lenslet {
 
 struct SelfTestOptions {
-  Device device;
-  bool usable = true;   // false: every backend of that device is SKIPPED
-  std::string why_not;  // where it is not usable
+  Target target;  // every backend of an unusable device is SKIPPED
   uint64_t seed = 1;
   size_t workspace_limit = SIZE_MAX;
 };

@@ -6,18 +6,6 @@
 namespace lenslet {
 namespace {
 
-SetupOptions setup_options(const CommonOptions& options) {
-  SetupOptions setup;
-  setup.device = options.device;
-  setup.plan = options.plan;
-  setup.backend = options.backend;
-  setup.math = options.math;
-  setup.typed_io = options.input || options.output;
-  setup.weights = options.weights;
-  setup.workspace_limit = options.workspace_limit;
-  return setup;
-}
-
 // A plan replays anywhere, but what it chose was measured where it was made.
 void warn_about_plan(const Plan& saved, const Plan& here) {
   if (saved.version == here.version && saved.device_name == here.device_name) return;
@@ -38,9 +26,7 @@ std::vector<NamedFile> files_read(const CommonOptions& options) {
 }
 
 Session::Session(const CommonOptions& options)
-    : options_(options),
-      io_{options.input.value_or(ElementType::kFp32), options.output.value_or(ElementType::kFp32)},
-      setup_(std::make_shared<ModelSetup>(setup_options(options))) {
+    : options_(options), setup_(std::make_shared<ModelSetup>(options)) {
   if (options.threads) set_num_threads(*options.threads);
   if (options.cuda_graph && !device().is_cuda()) {
     throw UsageError("--graph on needs a CUDA device; the CPU has no graphs to capture");
@@ -61,7 +47,7 @@ void Session::demand_logits() const {
 }
 
 BuildOptions Session::build_options(int64_t batch) const {
-  BuildOptions build = setup_->build_options(batch, io_);
+  BuildOptions build = setup_->build_options(batch, options_.ends());
   build.cuda_graph = options_.cuda_graph;
   return build;
 }
@@ -72,6 +58,14 @@ Model Session::model(int64_t batch) const {
   write_result(options_.save_plan, options_.save_plan.empty() ? std::string() : plan.to_json());
   if (setup_->saved_plan()) warn_about_plan(*setup_->saved_plan(), plan);
   return model;
+}
+
+std::vector<Target> targets_for(const std::string& device) {
+  if (device != ModelSetup::kAuto) return {{choose_device(device).device, true, ""}};
+  std::vector<Target> targets = {{Device::cpu(), true, ""}};
+  const CudaStatus& cuda = cuda_status();
+  if (cuda.built) targets.push_back({Device::cuda(), cuda.usable, cuda.reason});
+  return targets;
 }
 
 std::string describe_backends(const Plan& plan) {

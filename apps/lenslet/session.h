@@ -32,8 +32,6 @@ class Session {
   /// "cuda:0 (NVIDIA H200), taken because …".
   std::string describe_device() const { return lenslet::describe_device(device(), setup_->device_reason()); }
 
-  /// How a batch of that size is executed, Plan::kLayered or Plan::kFused (ModelSetup::execution).
-  std::string execution(int64_t batch) const { return setup_->execution(batch, io_); }
   /// Throws DataError where the plan replayed writes something else than logits.
   void demand_logits() const;
   /// The batch that was asked for, by --batch-size or the plan, else `fallback`.
@@ -47,9 +45,17 @@ class Session {
 
  private:
   const CommonOptions& options_;
-  InputOutput io_;
   std::shared_ptr<const ModelSetup> setup_;
 };
+
+/// A device to report on.
+struct Target {
+  Device device;
+  bool usable = true;   // whether work can run on it
+  std::string why_not;  // empty if it is usable
+};
+/// The device with that name; for `auto` the CPU, and in a build with CUDA the GPU, usable or not.
+std::vector<Target> targets_for(const std::string& device);
 
 /// "conv1 direct, pool1 direct, …": the code that runs, layers fused into others left out; "fused VARIANT" of a plan
 /// that computes all layers at once, with what it reads and writes where that is not fp32.

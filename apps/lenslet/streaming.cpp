@@ -7,7 +7,7 @@
 #include "api/feed.h"
 #include "apps/common/signals.h"
 #include "apps/common/text.h"
-#include "apps/lenslet/streaming_data.h"
+#include "apps/lenslet/eval_report.h"
 #include "framework/nvtx.h"
 
 namespace lenslet {
@@ -17,6 +17,108 @@ constexpr double kBusNs = 250e6;    // each of the two measurements of the bus
 constexpr double kDefaultNs = 1e9;  // what --streams takes without --repeat
 constexpr int64_t kWindows = 20;    // of the sustained rate
 constexpr int kPoisonByte = 0xff;
+constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
+// The copies of the data set fill more than any cache, and more pages than a table of them holds.
+constexpr int64_t kStoredBytes = int64_t{512} << 20;
+
+/// Images in page-locked memory, as the model reads them: image i is image i mod count of the data set. One chunk more
+/// than a whole number of data sets, so that a chunk may begin anywhere.
+class StreamSource {
+ public:
+  /// `sets`: data sets that will be streamed, 0 if that is not known; no more than those are stored.
+  StreamSource(Device device, const ImageDataset& data, int64_t count, int64_t sets, int64_t chunk,
+               ElementType type, const Normalization& normalization)
+      : image_bytes_(Lane::image_bytes(type)),
+        stored_(stored_sets(count, sets, static_cast<int64_t>(image_bytes_)) * count),
+        memory_(device, static_cast<size_t>(stored_ + chunk) * image_bytes_) {
+    for (int64_t first = 0; first < stored_ + chunk; first += count) {
+      const int64_t pixels = std::min(count, stored_ + chunk - first) * kPixels;
+      void* const place = static_cast<char*>(memory_.data()) + static_cast<size_t>(first) * image_bytes_;
+      if (type == ElementType::kUint8) {
+        std::memcpy(place, data.images.data(), static_cast<size_t>(pixels));
+      } else {
+        normalization.apply(data.images.data(), pixels, static_cast<float*>(place));
+      }
+    }
+  }
+  size_t image_bytes() const noexcept { return image_bytes_; }
+  /// A multiple of count.
+  int64_t stored() const noexcept { return stored_; }
+  const void* at(int64_t image) const noexcept {
+    return static_cast<const char*>(memory_.data()) + static_cast<size_t>(image % stored_) * image_bytes_;
+  }
+
+ private:
+  static int64_t stored_sets(int64_t count, int64_t sets, int64_t image_bytes) {
+    const int64_t set_bytes = count * image_bytes;
+    const int64_t enough = (kStoredBytes + set_bytes - 1) / set_bytes;
+    return sets == 0 ? enough : std::min(sets, enough);
+  }
+
+  size_t image_bytes_;
+  int64_t stored_;
+  PinnedBuffer memory_;
+};
+
+/// The answers of a plain pass, with which every streamed result is compared.
+class StreamAnswers {
+ public:
+  StreamAnswers(const ImageDataset& data, int64_t count, ElementType type)
+      : data_(data),
+        count_(count),
+        type_(type),
+        result_bytes_(Lane::answer_bytes(type)),
+        expected_(static_cast<size_t>(count) * result_bytes_),
+        correct_before_(static_cast<size_t>(count) + 1) {}
+  size_t result_bytes() const noexcept { return result_bytes_; }
+  /// Images whose result in the plain pass was not a number.
+  int64_t not_numbers() const noexcept { return not_numbers_; }
+
+  /// Takes the plain pass's results; images come in order.
+  void keep(int64_t first, int64_t images, const char* results) {
+    std::memcpy(expected_.data() + static_cast<size_t>(first) * result_bytes_, results,
+                static_cast<size_t>(images) * result_bytes_);
+    for (int64_t i = 0; i < images; ++i) {
+      const auto at = static_cast<size_t>(first + i);
+      const int label = class_of(type_, results, i);
+      not_numbers_ += label < 0;
+      correct_before_[at + 1] = correct_before_[at] + (label == data_.labels[at]);
+    }
+  }
+
+  /// Adds the results of `images` images, number `first` of the stream and those after it, to the report. Results that
+  /// are those of the plain pass, which is usual, are not read one by one.
+  void judge(int64_t first, int64_t images, const char* results, StreamingReport& report) const {
+    report.images += images;
+    while (images > 0) {
+      const int64_t run = std::min(images, count_ - first % count_);
+      const auto begin = static_cast<size_t>(first % count_), end = begin + static_cast<size_t>(run);
+      const char* const expected = expected_.data() + begin * result_bytes_;
+      const size_t bytes = (end - begin) * result_bytes_;
+      if (std::memcmp(results, expected, bytes) == 0) {
+        report.correct += correct_before_[end] - correct_before_[begin];
+      } else {
+        for (size_t i = begin; i < end; ++i) {
+          const size_t at = (i - begin) * result_bytes_;
+          report.differing += std::memcmp(results + at, expected + at, result_bytes_) != 0;
+          report.correct += class_of(type_, results + at, 0) == data_.labels[i];
+        }
+      }
+      first += run;
+      images -= run;
+      results += bytes;
+    }
+  }
+
+ private:
+  const ImageDataset& data_;
+  int64_t count_;
+  ElementType type_;
+  size_t result_bytes_;
+  std::vector<char> expected_;
+  std::vector<int64_t> correct_before_;  // of the images before each
+  int64_t not_numbers_ = 0;
+};
 
 class Streaming {
  public:

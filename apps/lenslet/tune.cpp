@@ -70,43 +70,29 @@ void measure_layers(const TuneOptions& options, LayerStage& stage, std::vector<T
   }
 }
 
-/// Whole plans, in rank order, prepared to be measured against each other.
-class PlanContest {
+/// The rows of a report with what they are measured by.
+class PlanRows {
  public:
-  PlanContest(const Session& session, const BatchPictures& pictures, Stream& stream,
-              std::vector<PlanRow>& rows)
-      : session_(session), pictures_(pictures), stream_(stream), rows_(rows) {}
+  PlanRows(const Session& session, const BatchPictures& pictures, Stream& stream, std::vector<PlanRow>& rows)
+      : contest_(session.graph(), pictures, stream), rows_(rows) {}
 
-  void add(const std::string& name, BuildOptions build) {
-    rows_.emplace_back();
-    rows_.back().name = name;
-    contenders_.emplace_back();
-    build.stream = &stream_;
-    attempt(rows_.back(), stream_, [&] {
-      auto executable = std::make_unique<Executable>(session_.graph(), build);
-      rows_.back().backends = describe_backends(executable->plan());
-      contenders_.back() = std::make_unique<PlanContender>(name, std::move(executable), pictures_);
-    });
+  void add(const std::string& name, const BuildOptions& build) {
+    PlanRow& row = rows_.emplace_back();
+    row.name = name;
+    PlanContender* const contender = contest_.add(name, build).contender.get();
+    if (contender) row.backends = describe_backends(contender->executable().plan());
+    contenders_.push_back(contender);
   }
 
   void refuse(const std::string& name, const std::string& reason) {
-    rows_.emplace_back();
-    rows_.back().name = name;
-    rows_.back().status = "UNSUPPORTED";
-    rows_.back().reason = reason;
-    contenders_.emplace_back();
+    contest_.refuse(reason);
+    rows_.emplace_back().name = name;
+    contenders_.push_back(nullptr);
   }
 
   void measure_all(const TuneOptions& options) {
-    std::vector<Contender*> rivals;
-    for (const auto& contender : contenders_) {
-      if (contender) rivals.push_back(contender.get());
-    }
-    const std::vector<Measurement> measured = measure(rivals, stream_, measure_options(options));
-    size_t next = 0;
-    for (size_t i = 0; i < rows_.size(); ++i) {
-      if (contenders_[i]) take_over(measured[next++], rows_[i]);
-    }
+    const std::vector<Measurement> measured = contest_.measure(measure_options(options));
+    for (size_t i = 0; i < rows_.size(); ++i) take_over(measured[i], rows_[i]);
   }
 
   /// The executable of the plan that is chosen; null where none passed.
@@ -133,30 +119,19 @@ class PlanContest {
   }
 
  private:
-  const Session& session_;
-  const BatchPictures& pictures_;
-  Stream& stream_;
+  PlanContest contest_;
   std::vector<PlanRow>& rows_;
-  std::vector<std::unique_ptr<PlanContender>> contenders_;  // null for what cannot be built
+  std::vector<PlanContender*> contenders_;  // by row; null for what cannot be prepared
 };
-
-TuneRequest request_of(const TuneOptions& options, const BuildOptions& build) {
-  TuneRequest request;
-  request.device = build.device;
-  request.batch = build.batch;
-  request.math = build.math;
-  request.backends = build.backends;
-  request.workspace_limit = options.workspace_limit;
-  return request;
-}
 
 // Times the layers and makes a plan of the fastest; none where a signal came first.
 std::optional<Plan> tune_layers(const TuneOptions& options, const Session& session,
                                 const BatchPictures& pictures, Stream& stream, Console& console,
                                 TuneReport& report) {
-  const TuneRequest request = request_of(options, session.build_options(report.batch));
-  report.layers = tune_candidates(session.graph(), request);
-  LayerStage stage(session.graph(), request, pictures, stream);
+  BuildOptions build = session.build_options(report.batch);
+  build.execution = Plan::kLayered;
+  report.layers = tune_candidates(session.graph(), build);
+  LayerStage stage(session.graph(), build, pictures, stream);
   measure_layers(options, stage, report.layers);
   if (interrupted()) return std::nullopt;
   try {
@@ -166,17 +141,17 @@ std::optional<Plan> tune_layers(const TuneOptions& options, const Session& sessi
     throw;
   }
   print_tuned_layers(console, session.graph(), report);
-  return tuned_plan(session.graph(), request, report.layers);
+  return tuned_plan(session.graph(), build, report.layers);
 }
 
-void add_fused(const TuneOptions& options, const Session& session, PlanContest& contest, int64_t batch) {
+void add_fused(const TuneOptions& options, const Session& session, PlanRows& plans, int64_t batch) {
   BuildOptions build = session.build_options(batch);
   build.execution = Plan::kFused;
   build.backends = {};
   for (const std::string& variant : session.graph().fused()->variants(session.device().kind)) {
     if (options.plan == Plan::kFused && !options.backend.empty() && options.backend != variant) continue;
     build.fused_variant = variant;
-    contest.add("fused " + variant, build);
+    plans.add("fused " + variant, build);
   }
 }
 
@@ -196,12 +171,10 @@ void tune(const TuneOptions& options, const Session& session, Console& console, 
   DeviceGuard guard(device);
   Stream stream(device);
   const BatchPictures pictures(session.graph(), options.seed);
-  PlanContest contest(session, pictures, stream, report.plans);
-  const bool plain_io = options.input.value_or(ElementType::kFp32) == ElementType::kFp32 &&
-                        options.output.value_or(ElementType::kFp32) == ElementType::kFp32;
+  PlanRows plans(session, pictures, stream, report.plans);
   std::optional<Plan> tuned;
-  std::string not_layered = plain_io ? "" : "it reads and writes fp32 alone";
-  if (options.plan != Plan::kFused && plain_io) {
+  std::string not_layered = options.fp32_ends() ? "" : "it reads and writes fp32 alone";
+  if (options.plan != Plan::kFused && options.fp32_ends()) {
     try {
       tuned = tune_layers(options, session, pictures, stream, console, report);
     } catch (const Error& error) {  // a fused variant may serve all the same
@@ -214,20 +187,20 @@ void tune(const TuneOptions& options, const Session& session, Console& console, 
   }
   if (options.plan != Plan::kLayered && session.graph().fused() &&
       (options.plan == Plan::kFused || options.backend.empty())) {
-    add_fused(options, session, contest, report.batch);
+    add_fused(options, session, plans, report.batch);
   }
   if (tuned) {
     BuildOptions build = session.build_options(report.batch);
     build.execution = Plan::kLayered;
     BuildOptions replay = build;
     replay.plan = &*tuned;
-    contest.add("layered, tuned", replay);
-    contest.add("layered, auto", build);
+    plans.add("layered, tuned", replay);
+    plans.add("layered, auto", build);
   } else if (options.plan != Plan::kFused) {
-    contest.refuse("layered", not_layered);
+    plans.refuse("layered", not_layered);
   }
-  contest.measure_all(options);
-  const Executable* const chosen = interrupted() ? nullptr : contest.choose();
+  plans.measure_all(options);
+  const Executable* const chosen = interrupted() ? nullptr : plans.choose();
   print_tuned_plans(console, report);
   if (interrupted()) return;
   if (!chosen) throw UnavailableError("no plan could be chosen; the table says why");
@@ -249,8 +222,7 @@ ExitCode run_tune(const TuneOptions& options) {
   report.batch = session.batch_or(1);
   run.console().line(concat("LeNet-5, ", printable(session.weights_origin()), ", batch ",
                             format_count(report.batch), ", ", to_string(session.math()), ", ",
-                            to_string(options.input.value_or(ElementType::kFp32)), " in, on ",
-                            session.describe_device()));
+                            to_string(options.ends().input), " in, on ", session.describe_device()));
   run.on(session.device());
   try {
     run.guard([&] {

@@ -147,8 +147,7 @@ void write_tune_files(const Run& run, const TuneOptions& options, const Session&
     JsonObject& json = document.members();
     json("device", session.device())("device_name", session.device_name());
     json("math", session.math())("weights", session.weights_origin());
-    json("input", options.input.value_or(ElementType::kFp32));
-    json("output", options.output.value_or(ElementType::kFp32))("batch", report.batch);
+    json("input", options.ends().input)("output", options.ends().output)("batch", report.batch);
     document.begin_list("candidates");
     for (const TuneCandidate& candidate : report.layers)
       document.entry(CandidateRow{session.graph(), candidate});

@@ -10,7 +10,7 @@
 #include "framework/device_health.h"
 #include "framework/error.h"
 #include "framework/tensor.h"
-#include "models/fused_lenet5/latency.h"
+#include "models/fused_lenet5/polled.h"
 #include "models/fused_lenet5/resident.h"
 #include "models/lenet5.h"
 #include "tests/support/gpu.h"
@@ -100,7 +100,7 @@ TEST_F(Hang, EndsTheWaitForAResidentKernel) {
 TEST_F(Hang, EndsTheWaitForAnAnswerInHostMemory) {
   expect_timeout([] {
     Stream stream(Device::cuda());
-    LatencyRunner polled(builtin_lenet5_weights(), LatencyMode::kPolled, Device::cuda(), MathMode::kFp32, 1);
+    PolledLenet5 polled(builtin_lenet5_weights(), Device::cuda(), MathMode::kFp32, 1);
     const std::vector<uint8_t> image(28 * 28);
     Prediction prediction;
     polled.run(image.data(), &prediction);

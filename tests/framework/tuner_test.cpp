@@ -48,7 +48,7 @@ struct Diamond {
   }
 
   Graph graph;
-  TuneRequest request;
+  BuildOptions request;
   std::vector<TuneCandidate> candidates;
 };
 

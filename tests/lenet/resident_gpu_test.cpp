@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "framework/runtime.h"
-#include "models/fused_lenet5/latency.h"
+#include "models/fused_lenet5/polled.h"
 #include "models/fused_lenet5/resident.h"
 #include "tests/lenet/lenet_fixture.h"
 #include "tests/support/expect_error.h"
@@ -73,14 +73,20 @@ void expect_prediction(const Prediction& prediction, int64_t image) {
 
 TEST(LatencyModes, EachGivesThePredictions) {
   SKIP_WITHOUT_CLUSTERS();
-  for (const LatencyMode mode : latency_modes()) {
-    for (const int64_t batch : {1, 3, 8, 17, 64}) {
-      SCOPED_TRACE(concat(to_string(mode), " batch ", batch));
-      LatencyRunner runner(builtin_lenet5_weights(), mode, Device::cuda(), MathMode::kFp32, batch);
-      EXPECT_NE(runner.detail(), "");
-      std::vector<Prediction> predictions(static_cast<size_t>(batch));
+  for (const int64_t batch : {1, 3, 8, 17, 64}) {
+    PolledLenet5 polled(builtin_lenet5_weights(), Device::cuda(), MathMode::kFp32, batch);
+    ResidentLenet5 resident(builtin_lenet5_weights());
+    EXPECT_NE(polled.detail(), "");
+    std::vector<Prediction> predictions(static_cast<size_t>(batch));
+    for (const bool of_polled : {true, false}) {
+      SCOPED_TRACE(concat(of_polled ? "polled" : "resident", " batch ", batch));
       for (int64_t first = 0; first + batch <= kImages; first += batch) {
-        runner.run(images().data() + first * kPixels, predictions.data());
+        const uint8_t* const pixels = images().data() + first * kPixels;
+        if (of_polled) {
+          polled.run(pixels, predictions.data());
+        } else {
+          resident.classify(pixels, batch, predictions.data());
+        }
         for (int64_t i = 0; i < batch; ++i) expect_prediction(predictions[static_cast<size_t>(i)], first + i);
       }
     }
@@ -90,17 +96,12 @@ TEST(LatencyModes, EachGivesThePredictions) {
 TEST(LatencyModes, RefuseWhatTheyCannotDo) {
   SKIP_WITHOUT_CLUSTERS();
   const Safetensors weights = builtin_lenet5_weights();
-  const auto make = [&](LatencyMode mode, Device device, MathMode math, int64_t batch) {
-    LatencyRunner(weights, mode, device, math, batch);
-  };
   for (const int64_t batch : {0, 65}) {
-    expect_error<UsageError>([&] { make(LatencyMode::kCopy, Device::cuda(), MathMode::kFp32, batch); },
+    expect_error<UsageError>([&] { PolledLenet5(weights, Device::cuda(), MathMode::kFp32, batch); },
                              "1 to 64 images");
   }
-  expect_error<UnavailableError>([&] { make(LatencyMode::kMapped, Device::cpu(), MathMode::kFp32, 1); },
+  expect_error<UnavailableError>([&] { PolledLenet5(weights, Device::cpu(), MathMode::kFp32, 1); },
                                  "asked for cpu");
-  expect_error<UnavailableError>([&] { make(LatencyMode::kResident, Device::cuda(), MathMode::kFp16, 1); },
-                                 "computes in fp32, asked for fp16");
 }
 
 // More images than slots and more laps than tags, so that every tag is used again.
@@ -188,12 +189,12 @@ TEST(Resident, StartsOnSharedMemoryFullOfNans) {
 TEST(Resident, LeavesTheGpuToOthers) {
   SKIP_WITHOUT_CLUSTERS();
   ResidentLenet5 first(builtin_lenet5_weights()), second(builtin_lenet5_weights());
-  LatencyRunner copies(builtin_lenet5_weights(), LatencyMode::kCopy, Device::cuda(), MathMode::kFp32, 8);
+  PolledLenet5 polled(builtin_lenet5_weights(), Device::cuda(), MathMode::kFp32, 8);
   for (int64_t i = 0; i < 100; ++i) {
     Prediction one, two, eight[8];
     first.submit(images().data() + i * kPixels, 1);
     second.submit(images().data() + (i + 1) * kPixels, 1);
-    copies.run(images().data() + i * kPixels, eight);
+    polled.run(images().data() + i * kPixels, eight);
     second.wait(1, &two);
     first.wait(1, &one);
     expect_prediction(one, i);

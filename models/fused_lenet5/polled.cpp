@@ -1,0 +1,79 @@
+#include "models/fused_lenet5/polled.h"
+
+#include <cstring>
+
+#include "framework/error.h"
+#include "framework/fused_model.h"
+#include "framework/statistics.h"
+#include "models/fused_lenet5/fused_lenet5.h"
+#include "models/fused_lenet5/spin_wait.h"
+
+namespace lenslet {
+namespace {
+
+constexpr const char* kVariant = "small";  // stores a prediction as one word
+constexpr size_t kImageBytes = 28 * 28;
+constexpr uint64_t kNoAnswer = ~uint64_t{0};  // no prediction has these bits: a label is 0..9
+constexpr double kPatienceNs =
+    10e6;  // of polling the word; then it waits for the stream, which has a time limit
+static_assert(sizeof(Prediction) == sizeof(uint64_t));
+
+Device checked(Device device, int64_t batch) {
+  if (batch < 1 || batch > PolledLenet5::kMaxBatch) {
+    throw UsageError(
+        concat("latency is measured for 1 to ", PolledLenet5::kMaxBatch, " images, asked for ", batch));
+  }
+  if (!cuda_status().usable) throw UnavailableError("latency modes need a GPU: " + cuda_status().reason);
+  if (!device.is_cuda()) throw UnavailableError("latency modes need a GPU, asked for " + device.to_string());
+  return device;
+}
+
+}  // namespace
+
+PolledLenet5::PolledLenet5(const Safetensors& weights, Device device, MathMode math, int64_t batch)
+    : batch_(static_cast<size_t>(batch)),
+      stream_(checked(device, batch)),
+      images_(device, batch_ * kImageBytes),
+      answers_(device, batch_ * sizeof(Prediction)) {
+  const std::shared_ptr<const FusedModel> model = make_fused_lenet5(weights);
+  operator_ =
+      model->prepare(kVariant, {device, batch, math, ElementType::kUint8, ElementType::kPrediction}, stream_);
+  const ConstTensorView input{
+      static_cast<const float*>(images_.data()), {batch, 1, 28, 28}, Device::cpu(), ElementType::kUint8};
+  const TensorView output{
+      static_cast<float*>(answers_.data()), {batch}, Device::cpu(), ElementType::kPrediction};
+  stream_.synchronize();
+  graph_ = CapturedGraph::capture(stream_, [&] {
+    RunContext context{stream_};
+    operator_->run({input}, output, context);
+  });
+}
+
+void PolledLenet5::run(const uint8_t* images, Prediction* predictions) {
+  std::memcpy(images_.data(), images, images_.bytes());
+  auto* const words = static_cast<uint64_t*>(answers_.data());
+  for (size_t i = 0; i < batch_; ++i) store_word(words[i], kNoAnswer);
+  graph_.launch(stream_);
+  for (size_t i = 0; i < batch_; ++i) {
+    const uint64_t word = await(words[i]);
+    std::memcpy(static_cast<void*>(predictions + i), &word, sizeof word);
+  }
+}
+
+std::string PolledLenet5::detail() const { return concat(kVariant, ", ", operator_->detail()); }
+
+uint64_t PolledLenet5::await(const uint64_t& word) {
+  uint64_t value = kNoAnswer;
+  double began = 0;
+  spin_until([&] { return (value = load_word(word)) != kNoAnswer; },
+             [&] {
+               const double now = host_now_ns();
+               if (began == 0) began = now;
+               if (now - began < kPatienceNs) return;
+               stream_.synchronize();  // throws if the kernel failed or hangs
+               if (load_word(word) == kNoAnswer) throw DeviceError("the kernel ended without an answer");
+             });
+  return value;
+}
+
+}  // namespace lenslet

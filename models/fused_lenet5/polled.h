@@ -1,0 +1,44 @@
+// PolledLenet5: the fused LeNet-5 on a few images of bytes in host memory, with the shortest wait that a launch allows.
+//
+// One captured CUDA graph is a call. The kernel reads and writes page-locked host memory, and the host polls the
+// predictions there instead of waiting for the stream.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "framework/device.h"
+#include "framework/io/safetensors.h"
+#include "framework/layer.h"
+#include "framework/math_mode.h"
+#include "framework/stream.h"
+#include "framework/tensor.h"
+
+namespace lenslet {
+
+/// One thread at a time.
+class PolledLenet5 {
+ public:
+  static constexpr int64_t kMaxBatch = 64;  // images of one call
+
+  /// Throws UnavailableError with the reason (no GPU, no clusters, an unsupported math mode), UsageError for a batch
+  /// outside 1..kMaxBatch.
+  PolledLenet5(const Safetensors& weights, Device device, MathMode math, int64_t batch);
+
+  /// Classifies `batch` images of 28x28 bytes; the answers are there when it returns. Copying into and out of
+  /// page-locked memory is inside. Throws DeviceError.
+  void run(const uint8_t* images, Prediction* predictions);
+  /// What runs: "small, 1 clusters of 16 blocks, an image each".
+  std::string detail() const;
+
+ private:
+  uint64_t await(const uint64_t& word);
+
+  size_t batch_;
+  Stream stream_;
+  PinnedBuffer images_, answers_;
+  std::unique_ptr<Operator> operator_;
+  CapturedGraph graph_;
+};
+
+}  // namespace lenslet
