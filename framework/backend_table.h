@@ -50,7 +50,7 @@ class BackendEntryOf : public BackendEntry {
  public:
   /// What a built-in backend's file defines with LENSLET_BACKEND, and a module exports as `lenslet_KIND_backend`.
   using Getter = const Backend& (*)();
-
+  /// A built-in backend.
   BackendEntryOf(DeviceKind device, const char* name, Getter getter)
       : BackendEntry(device, name, Kind::kBuiltIn, ""), getter_(getter) {}
   using BackendEntry::BackendEntry;
@@ -89,8 +89,8 @@ class BackendEntryOf : public BackendEntry {
 template <class Backend>
 class BackendTable {
  public:
-  using Row = BackendEntryOf<Backend>;
-
+  using Row = BackendEntryOf<Backend>;  ///< A backend of this kind.
+  /// In rank order, for both kinds of device.
   BackendTable(const char* kind, const std::vector<Row>& rows) : kind_(kind) {
     for (const Row& row : rows) (row.device() == DeviceKind::kCpu ? cpu_ : cuda_).push_back(row);
   }

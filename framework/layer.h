@@ -123,10 +123,10 @@ class Layer {
 
   /// The same for a caller that has the backend's name. An unknown name is refused with the legal names.
   Support supports(const std::string& backend, const OperatorRequest& request) const;
-  Determinism determinism(const std::string& backend, const OperatorRequest& request) const;
+  Determinism determinism(const std::string& backend, const OperatorRequest& request) const;  ///< By name.
   std::string preferred(const OperatorRequest& request) const;  ///< Empty if there is none.
   std::unique_ptr<Operator> prepare(const std::string& backend, const OperatorRequest& request,
-                                    Stream& stream) const;
+                                    Stream& stream) const;  ///< By name.
 
  private:
   /// supports(), without catching errors. By default a backend supports every shape and fuses nothing.

@@ -9,11 +9,11 @@
 
 namespace lenslet {
 
+/// What a backend computes besides its layer. ReLU and max pooling commute, so their order does not matter.
 struct Fusion {
-  bool relu = false;  // apply max(x, 0)
-  std::optional<Pool2dWindow>
-      max_pool;  // store only the maxima over these windows; with relu both, which commute
-  Support support = Support::yes();  // no, with the reason, if the layers are others, or one occurs twice
+  bool relu = false;                     ///< Apply max(x, 0).
+  std::optional<Pool2dWindow> max_pool;  ///< Store only the maxima over these windows.
+  Support support = Support::yes();      ///< No, with the reason, for other layers or one that occurs twice.
 };
 
 /// What OperatorRequest::fused holds.

@@ -111,7 +111,7 @@ class ConvBackend {
 };
 
 namespace conv_backends {
-using Interface = ConvBackend;
+using Interface = ConvBackend;  ///< What LENSLET_BACKEND makes here.
 }
 
 /// The bound of a prepared kernel: its own, or that of its backend.

@@ -6,8 +6,8 @@
 
 namespace lenslet {
 
-using ConvBackendEntry = BackendEntryOf<ConvBackend>;
-
+using ConvBackendEntry = BackendEntryOf<ConvBackend>;  ///< A row.
+/// All rows.
 const BackendTable<ConvBackend>& conv_table();
 /// All rows for that kind of device, in rank order.
 inline const std::vector<ConvBackendEntry>& conv_backend_rows(DeviceKind device) {

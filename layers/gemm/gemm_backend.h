@@ -70,7 +70,7 @@ const BackendTable<GemmBackend>& gemm_table();
 const GemmBackend& gemm_provider(DeviceKind device);
 
 namespace gemm_backends {
-using Interface = GemmBackend;
+using Interface = GemmBackend;  ///< What LENSLET_BACKEND makes here.
 }
 
 }  // namespace lenslet

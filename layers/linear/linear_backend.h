@@ -11,11 +11,11 @@ namespace lenslet {
 
 /// Sizes and host weights of a layer. The pointers are valid only during preparation.
 struct LinearProblem {
-  int64_t batch = 0, inputs = 0, outputs = 0;
-  const float* weights = nullptr;  // [outputs, inputs]
-  const float* bias = nullptr;     // [outputs] or null
-  bool relu = false;               // apply max(x, 0) before storing
-  MathMode math = MathMode::kFp32;
+  int64_t batch = 0, inputs = 0, outputs = 0;  ///< Vectors, and the features of each.
+  const float* weights = nullptr;              // [outputs, inputs]
+  const float* bias = nullptr;                 // [outputs] or null
+  bool relu = false;                           // apply max(x, 0) before storing
+  MathMode math = MathMode::kFp32;             ///< Arithmetic of the products.
 };
 
 class LinearBackend {
@@ -44,7 +44,7 @@ inline Support own_linear_limits(const char* backend, const LinearProblem& probl
 const BackendTable<LinearBackend>& linear_table();
 
 namespace linear_backends {
-using Interface = LinearBackend;
+using Interface = LinearBackend;  ///< What LENSLET_BACKEND makes here.
 }
 
 }  // namespace lenslet

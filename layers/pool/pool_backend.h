@@ -9,15 +9,16 @@
 
 namespace lenslet {
 
+/// The last one averages without padding.
 enum class PoolKind { kMax, kAverage, kAverageInside };
 
 /// x [planes, h, w] -> y [planes, p, q], planes = N * C.
 struct Pool2dProblem {
-  PoolKind kind = PoolKind::kMax;
-  Pool2dWindow window;
-  int64_t planes = 0;
-  int64_t h = 0, w = 0;
-  int64_t p = 0, q = 0;
+  PoolKind kind = PoolKind::kMax;  ///< What it computes of a window.
+  Pool2dWindow window;             ///< Size, stride and padding.
+  int64_t planes = 0;              ///< N * C.
+  int64_t h = 0, w = 0;            ///< Rows and columns of the input.
+  int64_t p = 0, q = 0;            ///< Rows and columns of the output.
 };
 
 /// Supports every problem and needs no preparation.
@@ -30,7 +31,7 @@ struct PoolBackend {
 const BackendTable<PoolBackend>& pool_table();
 
 namespace pool_backends {
-using Interface = PoolBackend;
+using Interface = PoolBackend;  ///< What LENSLET_BACKEND makes here.
 }
 
 }  // namespace lenslet

@@ -18,7 +18,7 @@ struct ReluBackend {
 const BackendTable<ReluBackend>& relu_table();
 
 namespace relu_backends {
-using Interface = ReluBackend;
+using Interface = ReluBackend;  ///< What LENSLET_BACKEND makes here.
 }
 
 }  // namespace lenslet

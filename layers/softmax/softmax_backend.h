@@ -18,7 +18,7 @@ struct SoftmaxBackend {
 const BackendTable<SoftmaxBackend>& softmax_table();
 
 namespace softmax_backends {
-using Interface = SoftmaxBackend;
+using Interface = SoftmaxBackend;  ///< What LENSLET_BACKEND makes here.
 }
 
 }  // namespace lenslet
