@@ -81,23 +81,20 @@ Pair fastest_pair(const std::vector<ResultRow>& depthwise, const std::vector<Res
   return best;
 }
 
-/// Every backend for one of the three convolutions, in the layouts that it serves.
+/// Those of the candidates that serve one of the three convolutions.
 std::vector<ResultRow> measure_part(const Case& task, const char* part, const Conv2dProblem& problem,
-                                    const SeparableOptions& options, BenchSession& session) {
-  const DeviceKind kind = session.device().kind;
+                                    const std::vector<ConvCandidate>& candidates, BenchSession& session) {
   ConvBenchRequest request;
   request.problem = problem;
   request.problem.name = part;
   request.study = "d";
   request.labels = task.labels;
   request.labels.push_back({"part", part});
-  for (TensorLayout layout : {TensorLayout::kNchw, TensorLayout::kNhwc}) {
+  for (const ConvCandidate& candidate : candidates) {
     Conv2dProblem laid_out = problem;
-    laid_out.layout = layout;
-    for (ConvCandidate& candidate : registry_candidates(kind, options.backends, kMath, {layout})) {
-      if (!find_conv_backend(kind, candidate.name).supports(laid_out, kMath)) continue;
-      request.candidates.push_back(std::move(candidate));
-    }
+    laid_out.layout = candidate.layout;
+    if (find_conv_backend(session.device().kind, candidate.name).supports(laid_out, kMath))
+      request.candidates.push_back(candidate);
   }
   const size_t before = session.rows().size();
   bench_conv_into(request, session);
@@ -181,6 +178,7 @@ void measure_blocks(Outcome& outcome, BenchSession& session) {
     add_block(outcome.vendor_block, &outcome.vendor_block_ns);
 
   std::vector<Contender*> rivals;
+  rivals.reserve(contenders.size());
   for (auto& contender : contenders) rivals.push_back(contender.get());
   const std::vector<Measurement> measured = measure(rivals, session.stream(), session.measure_options());
   for (size_t i = 0; i < measured.size(); ++i) *meant[i].first = median_of(measured[i]);
@@ -239,6 +237,8 @@ std::string table_of(const std::vector<Outcome>& outcomes, const std::string& ve
 
 void separable_into(const SeparableOptions& options, BenchSession& session) {
   const std::string vendor = vendor_of(session);
+  const std::vector<ConvCandidate> candidates = registry_candidates(
+      session.device().kind, options.backends, kMath, {TensorLayout::kNchw, TensorLayout::kNhwc});
   std::vector<Outcome> outcomes;
   session.begin(static_cast<int64_t>(options.channels.size() * options.sizes.size()) * 5, "separable");
   for (int channels : options.channels) {
@@ -252,9 +252,9 @@ void separable_into(const SeparableOptions& options, BenchSession& session) {
           concat("convbench separable --device ", session.device().to_string(), " --channels ", channels,
                  " --sizes ", size, " --batch-size ", options.batch, " --seed ", options.seed);
       const SeparableShape& shape = outcome.task.shape;
-      const auto standard = measure_part(outcome.task, "standard", shape.standard(), options, session);
-      const auto depthwise = measure_part(outcome.task, "depthwise", shape.depthwise(), options, session);
-      const auto pointwise = measure_part(outcome.task, "pointwise", shape.pointwise(), options, session);
+      const auto standard = measure_part(outcome.task, "standard", shape.standard(), candidates, session);
+      const auto depthwise = measure_part(outcome.task, "depthwise", shape.depthwise(), candidates, session);
+      const auto pointwise = measure_part(outcome.task, "pointwise", shape.pointwise(), candidates, session);
       outcome.standard = fastest_of_both(standard, "");
       outcome.vendor_standard = fastest_of_both(standard, vendor);
       outcome.block = fastest_pair(depthwise, pointwise, "");

@@ -35,7 +35,9 @@ TEST_F(StudiesCli, SeparableMeasuresPartsAndBlock) {
 }
 
 TEST_F(StudiesCli, AnUnknownBackendIsRefused) {
-  expect_run(run("convbench separable --device cpu --backend nonesuch"), kUsage, "", "nonesuch");
+  const ProgramRun refused = run("convbench separable --device cpu --backend nonesuch");
+  expect_run(refused, kUsage, "", "nonesuch");
+  EXPECT_EQ(refused.out.find("ceilings"), std::string::npos) << "before anything is measured";
 }
 
 // One stream does one thing at a time; in the trace each stream has its own line, and no two spans of one overlap.
