@@ -16,8 +16,8 @@ inline constexpr const char* kInterrupted = "interrupted before it was measured"
 
 /// Why something has no result.
 struct Refusal {
-  std::string
-      status;  // UNSUPPORTED: unavailable; SKIPPED: no memory, or a signal came before; ERROR: it failed
+  // UNSUPPORTED: unavailable; SKIPPED: no memory, or a signal came before; ERROR: it failed
+  std::string status;
   ExitCode code = ExitCode::kOk;
   std::string reason;
 };

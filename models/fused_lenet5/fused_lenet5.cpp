@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "framework/error.h"
+#include "framework/text.h"
 #include "models/fused_lenet5/fold.h"
 #include "models/fused_lenet5/variant.h"
 
@@ -105,9 +106,7 @@ class FusedLenet5 : public FusedModel {
   }
 
   std::string unknown(const std::string& name, DeviceKind kind) const {
-    std::string known;
-    for (const std::string& variant : variants(kind)) known += (known.empty() ? "" : ", ") + variant;
-    return concat("no variant '", name, "'; there are: ", known.empty() ? "none" : known);
+    return concat("no variant '", name, "'; there are: ", comma_list(variants(kind)));
   }
 
   Lenet5Parameters parameters_;

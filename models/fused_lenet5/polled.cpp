@@ -14,8 +14,7 @@ namespace {
 constexpr const char* kVariant = "small";  // stores a prediction as one word
 constexpr size_t kImageBytes = 28 * 28;
 constexpr uint64_t kNoAnswer = ~uint64_t{0};  // no prediction has these bits: a label is 0..9
-constexpr double kPatienceNs =
-    10e6;  // of polling the word; then it waits for the stream, which has a time limit
+constexpr double kPatienceNs = 10e6;  // of polling; then the stream, which has a time limit, is waited for
 static_assert(sizeof(Prediction) == sizeof(uint64_t));
 
 Device checked(Device device, int64_t batch) {

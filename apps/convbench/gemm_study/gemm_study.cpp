@@ -78,9 +78,8 @@ void demand_known(const char* option, const std::vector<std::string>& names,
                   const std::vector<std::string>& known) {
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    std::string list;
-    for (const std::string& one : known) list += concat(list.empty() ? "" : ", ", one);
-    throw UsageError(concat(option, " knows ", list, " and none, found '", printable(name), "'"));
+    throw UsageError(
+        concat(option, " knows ", comma_list(known), " and none, found '", printable(name), "'"));
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "framework/device.h"
 #include "framework/error.h"
+#include "framework/text.h"
 
 namespace lenslet {
 
@@ -58,9 +59,7 @@ std::vector<ConvRung> conv_ladder(const std::string& algorithm) {
     throw UnavailableError(
         concat("no ladder '", algorithm, "': ladders are CUDA kernels, and ", cuda_status().reason));
   }
-  std::string legal;
-  for (const std::string& name : conv_ladder_algorithms()) legal += (legal.empty() ? "" : ", ") + name;
-  throw UsageError(concat("no ladder '", algorithm, "'; there are: ", legal));
+  throw UsageError(concat("no ladder '", algorithm, "'; there are: ", comma_list(conv_ladder_algorithms())));
 }
 
 }  // namespace lenslet
