@@ -81,14 +81,51 @@ TEST_P(FusedBatch, PredictionsAreTheLogitsOwn) {
 INSTANTIATE_TEST_SUITE_P(Batches, FusedBatch, testing::ValuesIn(batches()),
                          [](const auto& instance) { return std::to_string(instance.param); });
 
+// A kernel of a variant, and the most images that it takes in one turn on one multiprocessor.
+struct Turn {
+  const char *name, *variant;
+  MathMode math;
+  int64_t images;
+};
+
+const std::vector<Turn>& turns() {
+  static const std::vector<Turn> gpu = {{"fp32", "fp32", MathMode::kFp32, 96},
+                                        {"mma_tf32", "mma", MathMode::kTf32, 96},
+                                        {"mma_fp16", "mma", MathMode::kFp16, 96},  // 12 warps of 8
+                                        {"small_fp32", "small", MathMode::kFp32, 2},
+                                        {"small_fp16", "small", MathMode::kFp16, 2}};
+  static const std::vector<Turn> cpu = {{"simd", "simd", MathMode::kFp32, 96}};
+  return kDevice.is_cuda() ? gpu : cpu;
+}
+
+class FusedTurns : public Fused, public testing::WithParamInterface<Turn> {};
+
 // Batches that give every block of every kernel a second turn, with a tail: what one turn leaves in shared memory the
 // next must not read, nor overwrite while others read it. racecheck finds a missing barrier in it.
-TEST_F(Fused, BlocksTakeSeveralTurns) {
-  constexpr int64_t kMostImagesABlock = 96;  // 12 warps of 8; no kernel has more in a turn
+TEST_P(FusedTurns, BlocksTakeSeveralTurns) {
+  const Turn& turn = GetParam();
   const int64_t blocks = kDevice.is_cuda() ? cuda_status().devices[0].multiprocessors : 1;
-  for_each_offer(trained(), blocks * kMostImagesABlock + 5, ElementType::kFp32,
-                 [&](const std::string& variant, const FusedRequest& offered) {
-                   if (offered.input == ElementType::kUint8) judge_logits(trained(), variant, offered);
+  int judged = 0;
+  for_each_offer(
+      trained(), blocks * turn.images + 5, ElementType::kFp32,
+      [&](const std::string& variant, const FusedRequest& offered) {
+        if (offered.input != ElementType::kUint8 || variant != turn.variant || offered.math != turn.math)
+          return;
+        judge_logits(trained(), variant, offered);
+        ++judged;
+      });
+  EXPECT_EQ(judged, 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, FusedTurns, testing::ValuesIn(turns()),
+                         [](const auto& instance) { return std::string(instance.param.name); });
+
+TEST_F(Fused, EveryKernelTakesSeveralTurns) {
+  for_each_offer(trained(), 300, ElementType::kFp32,
+                 [](const std::string& variant, const FusedRequest& offered) {
+                   EXPECT_TRUE(std::any_of(turns().begin(), turns().end(), [&](const Turn& turn) {
+                     return variant == turn.variant && offered.math == turn.math;
+                   })) << "no row of turns()";
                  });
 }
 

@@ -42,6 +42,9 @@ RULES = (
          r'(/(63|96|97|127|128|\d{4}))?',
          ('memcheck', 'initcheck', 'synccheck')),
     rule('fused_gpu', r'Batches/FusedBatch\.(?P<piece>PredictionsAreTheLogitsOwn/\d)\d*'),
+    rule('fused_gpu', r'Kernels/FusedTurns\.(?P<piece>BlocksTakeSeveralTurns/\w+)'),
+    # The kernels of PredictionsAreTheLogitsOwn, with other weights.
+    rule('fused_gpu', r'Fused\.(?P<piece>TheLowestOfEqual\w+)', ('memcheck', 'initcheck', 'synccheck')),
     rule('fused_gpu', r'Fused\.(?P<piece>(?!LogitsAgree|ReadsTheMnist|SeesPlanted|LargeBatches)\w+)'),
     # A tool that looks at accesses when a kernel ends cannot follow one that stays and talks to the host.
     rule('resident_gpu', r'(?P<piece>Resident\.(?!EndsWhen)\w+|LatencyModes\.EachGives\w+)',
