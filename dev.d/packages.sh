@@ -31,6 +31,7 @@ readonly for_tests=(
   'any_python_module matplotlib|python3-matplotlib'
   'program shellcheck|shellcheck'
   'program curl|curl'
+  'program git|git'
   "program clang-format-$clang_major|clang-format-$clang_major"
   "program clang-tidy-$clang_major|clang-tidy-$clang_major"
 )

@@ -1,5 +1,6 @@
 """dev.d/affected.py: a graph written here, and this build's own."""
 import importlib.util
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -82,6 +83,7 @@ class SmallGraph(unittest.TestCase):
         self.assertEqual(affected.select(self.graph, self.tests, changed)[2], ['samples/new.png'])
 
 
+@unittest.skipUnless(shutil.which('git'), 'git is not installed')
 class Git(unittest.TestCase):
     def test_files_since_the_base_and_new_ones_are_changed(self):
         with tempfile.TemporaryDirectory() as folder:
