@@ -70,7 +70,7 @@ stand_in() {
   chmod +x "$tools/$1"
 }
 stand_in c++ <<<'cat >/dev/null'
-for tool in ninja ccache mandoc groff doxygen dpkg-shlibdeps pkg-config python3 shellcheck curl clang-format-14 \
+for tool in ninja ccache mandoc groff doxygen dpkg-shlibdeps pkg-config python3 shellcheck curl git clang-format-14 \
   clang-tidy-14 nvcc; do
   stand_in "$tool" <<<':'
 done
