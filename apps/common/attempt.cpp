@@ -6,7 +6,7 @@
 namespace lenslet {
 namespace {
 
-// Null where the error concerns the whole run.
+// Null for an error that concerns the whole run.
 const char* status_of(ExitCode code) {
   switch (code) {
     case ExitCode::kUnavailable:

@@ -1,4 +1,4 @@
-// attempt(): an error of one of several things becomes the status and reason of its row, not the end of the run.
+// attempt(): turns the error of one candidate into the status and reason of its row, so that the run continues.
 #pragma once
 
 #include <functional>
@@ -11,33 +11,33 @@
 
 namespace lenslet {
 
-/// The reason of a refusal after a signal.
+/// The reason of rows that a signal left unmeasured.
 inline constexpr const char* kInterrupted = "interrupted before it was measured";
 
 /// Why something has no result.
 struct Refusal {
-  // UNSUPPORTED: unavailable; SKIPPED: no memory, or a signal came before; ERROR: it failed
+  // UNSUPPORTED: unavailable; SKIPPED: out of memory, or interrupted before it began; ERROR: it failed
   std::string status;
   ExitCode code = ExitCode::kOk;
   std::string reason;
 };
 
-/// Whether every later call on the stream's device would fail too. Waits.
+/// Whether every later call on the stream's device would fail too. Synchronises.
 bool device_is_lost(Stream& stream);
 
-/// Calls `prepare`, unless a signal came, and turns its error into a refusal; nothing if it succeeds. Throws what
-/// concerns the whole run: a mistake of the command line, a file that cannot be read or written.
+/// Calls `prepare` unless a signal came. Returns its error as a refusal, nullopt on success. Errors that concern the
+/// whole run are thrown: a wrong command line, a file that cannot be read or written.
 std::optional<Refusal> attempt(const std::function<void()>& prepare);
-/// The same for work on a stream: a launch that failed unreported is an error too, and the loss of the device is
-/// thrown, because no other attempt could succeed.
+/// The same for work on a stream: reports a failed launch that `prepare` left unchecked, and throws DeviceError if the
+/// device is lost, because every later attempt would fail.
 std::optional<Refusal> attempt(Stream& stream, const std::function<void()>& prepare);
 
-/// The same for what was prepared before: every error but an interruption is an ERROR. The lost device's error begins
-/// with `name`.
+/// The same for running a prepared candidate: every error except an interruption becomes ERROR. If the device is lost,
+/// the message begins with `name`.
 std::optional<Refusal> attempt_run(const std::string& name, Stream& stream, const std::function<void()>& run);
 
-/// attempt() for a row, with or without a stream before `prepare`: status and reason become those of the refusal.
-/// Returns whether `prepare` succeeded.
+/// attempt() for a row: passes `arguments` on and copies a refusal's status and reason to the row. Returns whether
+/// `prepare` succeeded.
 template <class Row, class... Arguments, class = decltype(Row::status)>
 bool attempt(Row& row, Arguments&&... arguments) {
   const std::optional<Refusal> refusal = attempt(std::forward<Arguments>(arguments)...);

@@ -1,4 +1,4 @@
-// The script is a table, one row an option of a command, and a reader of the table that is the same for every program.
+// The script consists of a table, one row per option of a command, and of code that is the same for every program.
 #include <utility>
 
 #include "apps/common/cli_description.h"
@@ -6,9 +6,9 @@
 namespace lenslet {
 namespace {
 
-// @NAME@ is the program. What bash takes for words is split at the characters of COMP_WORDBREAKS, '=' and ':' among
-// them, and only the last such piece is replaced: so the words as typed are put together again first, and the part
-// of a reply that is there already is cut off last.
+// @NAME@ is the program. Bash splits words at the characters of COMP_WORDBREAKS, among them '=' and ':', and replaces
+// only the last piece. The script therefore joins the pieces to the words as typed, and cuts from each reply the part
+// that precedes the last piece.
 constexpr const char* kReader = R"script(
 _@NAME@() {
   local line=${COMP_LINE:0:COMP_POINT} typed=() rest word i
@@ -93,7 +93,7 @@ std::string option_names(const std::vector<Option>& options) {
   return joined(names);
 }
 
-// Rows of a case statement; patterns with the same body share one.
+// Rows of a case statement; patterns with the same body share a row.
 class Cases {
  public:
   void add(const std::string& pattern, const std::string& body) {
@@ -114,7 +114,7 @@ class Cases {
   std::vector<std::pair<std::string, std::string>> rows_;
 };
 
-// "words='fp32 tf32 fp16'", what _NAME_value sets for the option, and for each of its keys.
+// Rows like "words='fp32 tf32 fp16'", one for the option and one for each of its keys; _NAME_value evaluates them.
 void add_values(const std::string& command, const std::string& name, const Option& option, Cases& cases) {
   const ValueChoices choices = value_choices(option);
   std::string body;

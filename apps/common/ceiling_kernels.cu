@@ -13,11 +13,10 @@ namespace lenslet {
 namespace {
 
 constexpr int kThreads = 256;
-// Blocks a multiprocessor: as many warps as it holds for FFMA and reading, half of them for mma.sync, whose sums take
-// more registers.
+// Blocks per multiprocessor: full occupancy for FFMA and reading, half of it for mma.sync, whose accumulators take more
+// registers.
 constexpr int kFullBlocks = 8, kMmaBlocks = 4;
-constexpr int kChains =
-    8;  // independent sums of a thread or warp, so that no instruction waits for the one before
+constexpr int kChains = 8;  // independent sums per thread or warp, which hide the latency of an instruction
 constexpr int kFmaRounds = 16384, kMmaRounds = 4096;
 
 cudaStream_t native(Stream& stream) { return static_cast<cudaStream_t>(stream.native_handle()); }

@@ -1,4 +1,4 @@
-// The rate of Hopper's warpgroup products. For sm_90a alone.
+// Measures the rate of Hopper's wgmma. Compiled for sm_90a only.
 #include <cuda_runtime.h>
 
 #include "apps/common/ceiling_kernels.h"
@@ -9,8 +9,8 @@ namespace lenslet {
 namespace {
 
 constexpr int kThreads = 256;  // two warpgroups: one issues while the other waits
-constexpr int kRows = 64, kColumns = 128, kDepthBytes = 32;  // of one product
-constexpr int kGroup = 8, kRounds = 1024;                    // products from wait to wait, and waits
+constexpr int kRows = 64, kColumns = 128, kDepthBytes = 32;  // the tile of one wgmma
+constexpr int kGroup = 8, kRounds = 1024;  // instructions between two waits, and the number of waits
 
 // computes    d [64 x 128] += a [64 x 32 bytes] * b [32 bytes x 128] a warpgroup, kGroup * kRounds times
 // work split  grid = any number of blocks of two warpgroups, all alike

@@ -22,19 +22,19 @@ namespace lenslet {
 namespace {
 
 constexpr size_t kMiB = 1024 * 1024;
-constexpr int kGpuGemmSide = 4096, kTensorGemmSide = 8192;  // the side at which cuBLAS is fastest
+constexpr int kGpuGemmSide = 4096, kTensorGemmSide = 8192;  // the size at which cuBLAS is fastest
 constexpr int kCpuGemmSide = 768;
 constexpr size_t kRandomValues = size_t{1} << 22;  // of an operand, then again; divides both sides' squares
 constexpr int kLaunches = 200;
-// A few tenths of a millisecond: starting the threads hardly counts, and on a busy machine some of the windows are
-// undisturbed.
+// A few tenths of a millisecond: long enough that starting the threads is negligible, short enough that some windows
+// are undisturbed on a busy machine.
 constexpr int64_t kFmaRounds = int64_t{1} << 17;
-// What one window moves at least: on the CPU for each thread, so that starting the threads does not count, but no more
-// than kMostMoved; on a GPU in all.
+// Least bytes moved in one window: on the CPU per thread, so that starting the threads is negligible, with kMostMoved
+// as the limit of the total; on a GPU in total.
 constexpr size_t kMovedByThread = 64 * kMiB, kMostMoved = 1024 * kMiB, kMovedByGpu = 1024 * kMiB;
 
-// Best of repeated runs, for at least `repeats` runs and about `budget_ns`: a ceiling is what the machine can
-// do, so the least disturbed run counts.
+// The best of repeated runs, at least `repeats` of them and about `budget_ns`. A ceiling is what the machine can reach,
+// so the least disturbed run is the result.
 double best_ns(Stream& stream, int repeats, double budget_ns, const std::function<void()>& enqueue) {
   enqueue();
   stream.synchronize();
@@ -62,7 +62,7 @@ size_t sysconf_bytes(int name, size_t fallback) {
   return bytes > 0 ? static_cast<size_t>(bytes) : fallback;
 }
 
-// Caches by name and capacity, nearest first. A core's own caches count once for every thread that copies.
+// Caches by name and capacity, nearest first. A cache private to a core counts once per copying thread.
 std::vector<CacheCeiling> caches_of(Device device) {
   if (device.is_cuda()) {
     const CudaDeviceInfo& gpu = cuda_status().devices.at(static_cast<size_t>(device.ordinal));
@@ -74,13 +74,13 @@ std::vector<CacheCeiling> caches_of(Device device) {
           {"L3", static_cast<double>(sysconf_bytes(_SC_LEVEL3_CACHE_SIZE, 8 * kMiB))}};
 }
 
-// What each thread goes over of `bytes`: whole steps of the reading loop.
+// Each thread's share of `bytes`, rounded down to whole steps of the reading loop.
 size_t slice_of(size_t bytes) {
   constexpr size_t kStepBytes = 512;
   return bytes / static_cast<size_t>(num_threads()) / kStepBytes * kStepBytes;
 }
 
-// Every thread goes over a slice of its own `times` times: no dispatch between.
+// Each thread calls `body` on its own slice `times` times, without dispatching in between.
 template <typename Body>
 void on_slices(size_t slice, int times, const Body& body) {
   const int64_t threads = num_threads();
@@ -88,18 +88,18 @@ void on_slices(size_t slice, int times, const Body& body) {
     for (int64_t thread = first; thread < last; ++thread) {
       for (int i = 0; i < times; ++i) {
         body(static_cast<size_t>(thread) * slice);
-        asm volatile("" : : : "memory");  // each time counts: the compiler must not merge them
+        asm volatile("" : : : "memory");  // keeps the compiler from merging the repetitions
       }
     }
   });
 }
 
-/// Bytes a second, in and out; reading alone is in.
+/// Bytes per second. A copy counts bytes read and written, a read counts bytes read.
 struct MemoryRates {
   double copy = NAN, read = NAN;
 };
 
-// Of two buffers of `bytes`; what is short is repeated within one window.
+// The rates for two buffers of `bytes`; a short operation is repeated within one window.
 MemoryRates memory_rates(size_t bytes, Stream& stream) {
   constexpr double kBudgetNs = 2e7;
   const bool on_gpu = stream.device().is_cuda();
@@ -145,7 +145,7 @@ MemoryRates memory_rates(size_t bytes, Stream& stream) {
   return rates;
 }
 
-// All threads at once: many cores together clock lower than one alone.
+// On all threads: many busy cores clock lower than a single one.
 void measure_cpu_peaks(Ceilings& ceilings, Stream& stream) {
   const int64_t threads = num_threads();
   for (const FmaLoop& loop : fma_loops()) {
@@ -160,8 +160,8 @@ void measure_cpu_peaks(Ceilings& ceilings, Stream& stream) {
   }
 }
 
-// Random operands: constant ones draw less power and let the GPU clock higher than real data do. From -1 to 1; in fp16
-// without the numbers below a quarter.
+// Random operands from -1 to 1, in fp16 without magnitudes below a quarter. Constant operands draw less power, and the
+// GPU then clocks higher than with real data.
 std::vector<char> random_operand(size_t count, bool half) {
   std::vector<char> bytes(count * (half ? sizeof(uint16_t) : sizeof(float)));
   std::mt19937 random(1);
@@ -258,7 +258,7 @@ Ceilings measure_ceilings(Device device) {
   const size_t affordable = free_memory_bytes(device) / 8;
   ceilings.caches = caches_of(device);
   for (CacheCeiling& cache : ceilings.caches) {
-    // Two buffers that fill half of it: others use it as well.
+    // Two buffers that fill half of the cache: other data share it.
     const auto bytes = static_cast<size_t>(cache.capacity_bytes / 4);
     const MemoryRates rates = memory_rates(std::min(bytes, affordable), stream);
     cache.copy_bytes_per_s = rates.copy;
@@ -303,7 +303,7 @@ Bound binding_ceiling(const Ceilings& ceilings, const Work& work, MathMode math,
   const auto consider = [&](double ns, const std::string& by) {
     if (std::isfinite(ns) && !(ns <= bound.best_ns)) bound = {ns, by};
   };
-  // Up to twice a cache's size, part of the working set may still be found in it; the ceiling must not be too low.
+  // A working set of up to twice a cache's size may still hit it in part; the ceiling must not be too low.
   const auto cache = std::find_if(ceilings.caches.begin(), ceilings.caches.end(), [&](const CacheCeiling& c) {
     return hot && work.bytes <= 2 * c.capacity_bytes;
   });

@@ -1,6 +1,6 @@
-// Ceilings: the limits of this machine, measured in the same run as the results they judge: multiply-adds between
-// registers, reading and copying in each cache and in memory, and the cost of a launch. The rate of a library's matrix
-// product stands beside them; it is what good code reaches, not a limit.
+// Ceilings: the limits of this machine, measured in the same run as the results they judge: multiply-adds in registers,
+// reads and copies in each cache and in memory, and the cost of a launch. The rate of a library's matrix product is
+// listed too; it shows what good code reaches and is not a limit.
 #pragma once
 
 #include <cmath>
@@ -30,7 +30,7 @@ struct CacheCeiling {
   }
 };
 
-/// The rate of one multiply-add instruction. Its operands are in registers, those of wgmma in shared memory.
+/// The rate of one multiply-add instruction. Operands are in registers, for wgmma in shared memory.
 struct PeakRate {
   MathMode math = MathMode::kFp32;
   std::string instruction;  // "AVX-512", "FFMA", "mma.sync", "wgmma"
@@ -42,13 +42,13 @@ struct PeakRate {
   }
 };
 
-/// NaN where it could not be measured; the reason is in `notes`.
+/// NaN means that it could not be measured; `notes` has the reason.
 struct Ceilings {
   Device device;
   double copy_bytes_per_s = NAN;     // large copy within the device's memory, read + written bytes
-  double read_bytes_per_s = NAN;     // reading as much
+  double read_bytes_per_s = NAN;     // reads of the same size
   std::vector<CacheCeiling> caches;  // nearest first
-  std::vector<PeakRate> peaks;       // all threads or multiprocessors at once
+  std::vector<PeakRate> peaks;       // all threads or multiprocessors in parallel
   double fp32_flops_per_s = NAN;     // square GEMM of the vendor's library
   double tf32_flops_per_s = NAN;
   double fp16_flops_per_s = NAN;
@@ -74,16 +74,16 @@ struct Ceilings {
   }
 };
 
-/// Takes about a second on a GPU, half of one on a CPU. Throws DeviceError where the device fails.
+/// Takes about a second on a GPU, half a second on a CPU. Throws DeviceError if the device fails.
 Ceilings measure_ceilings(Device device);
 
-/// The ceiling that binds some work: the shortest possible time, and the ceiling that sets it.
+/// The shortest possible time of some work, and the ceiling that sets it.
 struct Bound {
   double best_ns = NAN;
-  std::string by;  // "memory", "L2", "fp32 peak", "launch"; empty where nothing was measured
+  std::string by;  // "memory", "L2", "fp32 peak", "launch"; empty if no ceiling was measured
 };
-/// The fastest instruction of that math mode ("fp32 peak"), or the library's rate ("fp32 gemm") where that is higher or
-/// alone: no instruction of the mode was measured that is as fast. NaN and empty where nothing was measured.
+/// The rate of the fastest measured instruction of a math mode ("fp32 peak"), or the library's rate ("fp32 gemm") if
+/// that is higher. NaN and empty if neither was measured.
 struct ArithmeticLimit {
   double flops_per_s = NAN;
   std::string by;
@@ -91,7 +91,7 @@ struct ArithmeticLimit {
 ArithmeticLimit arithmetic_limit(const Ceilings& ceilings, MathMode math);
 Bound binding_ceiling(const Ceilings& ceilings, const Work& work, MathMode math, bool hot);
 
-/// A few lines of text for the terminal.
+/// A few lines for the terminal.
 std::string describe(const Ceilings& ceilings);
 
 }  // namespace lenslet

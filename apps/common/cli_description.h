@@ -1,5 +1,5 @@
-// A program's command line as data: the table of its options, from which come the parser, --help, the manual page, the
-// completions and the fuzz target.
+// A program's command line as data: the table of its options. The parser, --help, the manual page, the completions and
+// the fuzz target are generated from it.
 #pragma once
 
 #include <deque>
@@ -13,9 +13,9 @@
 
 namespace lenslet {
 
-/// What a completion offers for a value beside what the option's placeholder says.
+/// Completions of a value besides the words of the option's placeholder.
 struct Suggestions {
-  /// A word that '=' and one of its own words follow: conv1=direct.
+  /// A word that is followed by '=' and one of `words`: conv1=direct.
   struct Key {
     std::string name;
     std::vector<std::string> words;
@@ -24,37 +24,37 @@ struct Suggestions {
   std::vector<Key> keys;
 };
 
-/// Where an option's value goes: a member of a command's options. option_values.h makes them.
+/// Stores an option's value in a member of a command's options. option_values.h creates them.
 class OptionValue {
  public:
   virtual ~OptionValue() = default;
-  /// Throws UsageError for a bad value; `name` is the option's.
+  /// Throws UsageError for an invalid value; `name` is the option's name.
   virtual void read(const std::string& name, const std::string& text) = 0;
-  /// The current value as read() takes it; empty: none.
+  /// The current value in the form that read() parses; empty if there is none.
   virtual std::string show() const = 0;
-  /// Whether the current value is one that read() may accept.
+  /// Whether read() would accept the current value.
   virtual bool legal() const = 0;
-  /// Called only when a completion script is made.
+  /// Called only to generate a completion script.
   virtual Suggestions suggestions() const = 0;
 };
 
-/// An option, a flag, or an argument without a name of its own on the command line.
+/// An option, a flag, or a positional argument.
 struct Option {
-  std::vector<std::string> names;  // "-h", "--help"; of an argument its name in the help
-  /// What the value may be, alternatives between `|`; empty for a flag. Words in lower case stand for themselves
-  /// (`cuda[:N]` for cuda), FILE, FILE.png and DIR for names of files and folders, LIST and SPEC for values between
-  /// commas; any other word in upper case is free text.
+  std::vector<std::string> names;  // "-h", "--help"; for an argument its name in the help
+  /// The form of the value, alternatives separated by `|`; empty for a flag. Words in lower case are literal
+  /// (`cuda[:N]` offers cuda); FILE, FILE.png and DIR are names of files and folders; LIST and SPEC are comma-separated
+  /// values; any other word in upper case is free text.
   std::string placeholder;
   std::string help;
   bool repeated = false;
-  bool* flag = nullptr;  // where a flag goes
+  bool* flag = nullptr;  // the target of a flag
   std::shared_ptr<OptionValue> value = nullptr;
 };
 
 /// A subcommand.
 struct Command {
   std::string name, help;
-  std::string footer;  // remarks and examples; an example is indented by two blanks
+  std::string footer;  // remarks and examples; an example is indented by two spaces
   std::vector<Option> options, arguments;
   std::function<ExitCode()> run = nullptr;
   std::function<std::string()> print = nullptr;  // instead of `run`: text about the command line itself
@@ -71,32 +71,32 @@ struct Program {
   std::vector<std::pair<std::string, std::string>> environment;  // variable and meaning
 };
 
-/// What may stand for a value.
+/// The words and files that a completion offers for a value.
 struct ValueChoices {
   std::vector<std::string> words;
   std::vector<Suggestions::Key> keys;
-  bool list = false;  // several, with commas between them
+  bool list = false;  // several, separated by commas
   bool files = false, folders = false;
-  std::string ending;  // of the files, ".json"; empty for any
+  std::string ending;  // required ending of the files, such as ".json"; empty: any
 };
 
-/// Reads the placeholder and adds the suggestions.
+/// Parses the placeholder and adds the suggestions.
 ValueChoices value_choices(const Option& option);
 
 /// The exit codes of both programs and what they mean.
 const std::vector<std::pair<int, std::string>>& exit_codes();
 
-/// The end of a program's --help: its example, the environment, the exit codes.
+/// The end of a program's --help: example, environment variables, exit codes.
 std::string closing_words(const Program& program);
 
-/// The manual page: section 1, in the man macros that groff and mandoc read.
+/// The manual page in section 1, as man macros for groff and mandoc.
 std::string man_page(const Program& program);
-/// A script for bash 4.3 or later, to be sourced or put where bash-completion looks. It needs nothing beside bash.
+/// A script for bash 4.3 or later, to be sourced or placed in a bash-completion folder. Requires only bash.
 std::string bash_completion(const Program& program);
-/// A script for zsh, to be put into a folder of $fpath as _<program>, or sourced after compinit.
+/// A script for zsh, to be placed in a folder of $fpath as _<program>, or sourced after compinit.
 std::string zsh_completion(const Program& program);
 
-/// `text` with every `from` replaced.
+/// `text` with every occurrence of `from` replaced.
 std::string replace_all(std::string text, const std::string& from, const std::string& to);
 
 }  // namespace lenslet

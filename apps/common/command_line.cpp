@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kHelpColumn = 34, kHelpWidth = 100;
 
-// Of `completion`, and of `man`, which has no options.
+// The options of `completion`, and of `man`, which has none.
 struct OwnOptions {
   std::vector<std::string> shells;
 };
@@ -34,21 +34,21 @@ std::string nearest_hint(const std::string& word, const std::vector<std::string>
   return nearest.empty() ? std::string() : concat("; did you mean ", nearest, "?");
 }
 
-// The nearest match as a question, where there is one, and where to look.
+// Suggests the nearest match, if there is one, and points to --help.
 std::string hint_and_help(const std::string& word, const std::vector<std::string>& candidates,
                           const std::string& command) {
   const std::string hint = nearest_hint(word, candidates);
   return concat(hint, hint.empty() ? "; see " : " See ", command, " --help");
 }
 
-// CLI11's messages quote arguments, which may have any length.
+// CLI11's messages quote arguments, whose length is unlimited.
 std::string one_line(std::string text) {
   constexpr size_t kLongest = 300;
   text = printable(text);
   return text.size() > kLongest ? text.substr(0, kLongest) + "..." : text;
 }
 
-// Lines that fit behind the names of the options.
+// Wraps the text to the column behind the option names.
 std::string wrapped(const std::string& text) {
   std::string result;
   size_t used = 0;
@@ -67,7 +67,7 @@ std::string wrapped(const std::string& text) {
   return result;
 }
 
-// What CLI11 could not place. Only an option's name matters for the nearest match, not its value.
+// Reports the words that CLI11 could not assign. The nearest match is found by an option's name, without its value.
 [[noreturn]] void throw_unexpected(const std::vector<std::string>& extras, const Program& program,
                                    const Command& command) {
   const auto flag = std::find_if(extras.begin(), extras.end(), [](const std::string& extra) {
@@ -89,10 +89,10 @@ void add_to_parser(CLI::App& parser, const std::string& command, const Option& o
     parser.add_flag(name, *option.flag, wrapped(option.help));
     return;
   }
-  if (!option.value) return;  // --help, which every parser has
+  if (!option.value) return;  // --help, which CLI11 adds to every parser
   const bool positional = name[0] != '-';
   const auto read = [&option, about = positional ? command : name, positional](const std::string& text) {
-    // An argument may be any name of a file; that it is empty is for its reader to say.
+    // A file may have any name; the code that opens it reports an empty one.
     if (text.empty() && !positional)
       throw UsageError(concat(about, " expects ", option.placeholder, ", found an empty text"));
     option.value->read(about, text);
@@ -122,7 +122,7 @@ Option help_row() {
   return row;
 }
 
-// Settings that this command may never read: a typing error in one must not go unnoticed.
+// Validates the environment variables, also those that this command does not use, so that a wrong value is reported.
 void check_settings() {
   (void)device_timeout_s();
   (void)device_memory_limit();

@@ -1,11 +1,11 @@
-// The command line that both programs share: a table with a row for every option of their subcommands.
+// The command line of both programs: a table with one row per option.
 //
 //   CommandLine line("lenslet", "LeNet-5 inference", "lenslet eval --device cpu");
 //   const auto eval = line.command("eval", "Count correct digits", run_eval, "Examples:\n  lenslet eval");
 //   line.option("--limit", Integer{1}, LENSLET_MEMBER(limit), "evaluate only the first N images", eval);
 //
-// CLI11 does the parsing and is included by command_line.cpp alone: it costs seven seconds a translation unit. Values
-// are parsed by their kind (option_values.h), because CLI11's own parsers accept 0x10 and 1e3.
+// CLI11 parses. Only command_line.cpp includes it, because it adds seven seconds to a translation unit. Values are
+// parsed by their kind (option_values.h), because CLI11's own parsers accept 0x10 and 1e3.
 #pragma once
 
 #include <memory>
@@ -15,15 +15,15 @@
 
 namespace lenslet {
 
-/// Names a member of a command's options, of a nested struct too: LENSLET_MEMBER(measure.cold).
+/// Names a member of a command's options, also of a nested struct: LENSLET_MEMBER(measure.cold).
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a name of a member takes none
 #define LENSLET_MEMBER(member) \
   [](auto& options) -> auto& { return options.member; }
 
-/// The subcommands that a row of the table is for, each with its struct of options: `eval | profile`.
+/// The subcommands that have an option, each with its options struct: `eval | profile`.
 template <typename... Options>
 struct Commands {
-  /// Of each its place in Program::commands.
+  /// Indices into Program::commands.
   std::tuple<std::pair<size_t, std::shared_ptr<Options>>...> entries;
 };
 template <typename... A, typename... B>
@@ -31,17 +31,17 @@ Commands<A..., B...> operator|(const Commands<A...>& a, const Commands<B...>& b)
   return {std::tuple_cat(a.entries, b.entries)};
 }
 
-/// A program of subcommands with --help and --version, and with two subcommands of its own: `completion` prints a
-/// completion script for a shell, `man` the manual page, both made from the table.
+/// A program with subcommands, --help and --version. Two subcommands are built in: `completion` prints a completion
+/// script for a shell, `man` the manual page, both generated from the table.
 class CommandLine {
  public:
-  /// `example` is a whole command for the messages: "lenslet eval --device cpu".
+  /// `example` is a complete command for messages: "lenslet eval --device cpu".
   CommandLine(const std::string& program, const std::string& help, const std::string& example);
 
-  /// A variable that the program reads, for help and manual page.
+  /// An environment variable that the program reads, for help and manual page.
   void environment(const std::string& variable, const std::string& meaning);
 
-  /// A subcommand; `run` gets the struct of options that the rows fill. `footer` ends its help: remarks, examples.
+  /// A subcommand. `run` receives the options struct that the rows fill. `footer` ends its help: remarks, examples.
   template <typename Options>
   Commands<Options> command(const std::string& name, const std::string& help, ExitCode (*run)(const Options&),
                             const std::string& footer) {
@@ -50,8 +50,8 @@ class CommandLine {
     return {{{program_.commands.size() - 1, std::move(options)}}};
   }
 
-  /// `--name VALUE`; the last one given counts. The member's initial value is appended to the help, in brackets, unless
-  /// the help ends with brackets of its own.
+  /// `--name VALUE`; the last occurrence wins. The help shows the member's initial value in brackets, unless the help
+  /// text itself ends with brackets.
   template <typename Kind, typename Member, typename... Options>
   void option(const std::string& name, const Kind& kind, Member member, const std::string& help,
               const Commands<Options...>& commands) {
@@ -60,7 +60,7 @@ class CommandLine {
     });
   }
 
-  /// An option that may be given again and again; the values are appended to the member.
+  /// An option that may be repeated; each value is appended to the member.
   template <typename Kind, typename Member, typename... Options>
   void repeated(const std::string& name, const Kind& kind, Member member, const std::string& help,
                 const Commands<Options...>& commands) {
@@ -70,14 +70,14 @@ class CommandLine {
     });
   }
 
-  /// `--name` alone sets the member to true.
+  /// `--name` without a value sets the member to true.
   template <typename Member, typename... Options>
   void flag(const std::string& name, Member member, const std::string& help,
             const Commands<Options...>& commands) {
     each(commands, [&](Command& command, auto& options) { add_flag(command, name, help, member(options)); });
   }
 
-  /// Arguments without a name, `least` to `most` of them.
+  /// Positional arguments, from `least` to `most` of them.
   template <typename Kind, typename Member, typename... Options>
   void arguments(const std::string& name, const Kind& kind, Member member, const std::string& help,
                  const Commands<Options...>& commands, size_t least = 0, size_t most = SIZE_MAX) {
@@ -91,7 +91,7 @@ class CommandLine {
     });
   }
 
-  /// Options that exclude or need each other: where `broken(options)` holds the command line is refused with `message`.
+  /// Options that exclude or require each other: where `broken(options)` is true, `message` is a usage error.
   template <typename Predicate, typename... Options>
   void refuse(const std::string& message, Predicate broken, const Commands<Options...>& commands) {
     each(commands, [&](Command& command, auto& options) {
@@ -101,8 +101,8 @@ class CommandLine {
     });
   }
 
-  /// The command to run, or a function that prints what was asked for: help, version, manual page or completion script.
-  /// Call it once. Throws UsageError with one line, which names the nearest match of an unknown word.
+  /// Returns the command to run, or a function that prints help, version, manual page or completion script. Call it
+  /// once. Throws UsageError with a single line that names the nearest match of an unknown word.
   std::function<ExitCode()> parse(int argc, const char* const* argv);
 
   /// The table as data.

@@ -20,7 +20,7 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-/// Mean in MHz of what the cores have now: from cpufreq, else from /proc/cpuinfo; NaN where neither tells.
+/// Current mean frequency of the cores in MHz, from cpufreq, else from /proc/cpuinfo; NaN if neither has it.
 double cpu_clock_mhz() {
   double sum = 0;
   int cores = 0;
@@ -41,7 +41,7 @@ double cpu_clock_mhz() {
   return cores > 0 ? sum / cores : NAN;
 }
 
-/// Of the processor's package, where a thermal zone is called that.
+/// Temperature of the processor package, if a thermal zone has that name.
 double cpu_temperature_c() {
   for (int zone = 0;; ++zone) {
     const std::string folder = concat("/sys/class/thermal/thermal_zone", zone, "/");
@@ -67,8 +67,8 @@ void read_cpu(Conditions& conditions) {
 
 #ifdef LENSLET_HAS_CUDA
 
-/// NVIDIA's management library, opened on first use and never linked: it comes with the driver. The signatures and
-/// numbers are those of nvml.h, whose interface is stable.
+/// NVIDIA's management library (NVML), which comes with the driver: opened on first use, never linked. The signatures
+/// and numbers are those of nvml.h, whose interface is stable.
 class Nvml {
  public:
   static const Nvml& instance() {
@@ -136,7 +136,7 @@ class Nvml {
     return function != nullptr;
   }
 
-  std::string reason_;  // why nothing can be asked
+  std::string reason_;  // why NVML is unavailable
   int (*by_pci_bus_)(const char*, Handle*) = nullptr;
   int (*clock_)(Handle, int, unsigned*) = nullptr;
   int (*power_)(Handle, unsigned*) = nullptr;

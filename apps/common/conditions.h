@@ -1,4 +1,4 @@
-// Under which conditions a device measured: clocks, power and temperature, which decide how fast it is at that moment.
+// The conditions of a measurement: clocks, power and temperature of the device, which decide its speed at that moment.
 #pragma once
 
 #include <cmath>
@@ -9,16 +9,16 @@
 
 namespace lenslet {
 
-/// What the system tells at one moment: of a GPU through NVML, of the CPU from Linux's files. NaN or empty where it
-/// tells nothing; `reason` then says why.
+/// Values at one moment: of a GPU from NVML, of the CPU from Linux's files. Unavailable values are NaN or empty, and
+/// `reason` explains why.
 struct Conditions {
   Device device;
-  double clock_mhz = NAN;         // of the multiprocessors; of the CPU the mean of its cores
-  double memory_clock_mhz = NAN;  // of a GPU
-  double power_w = NAN;           // of a GPU
+  double clock_mhz = NAN;         // of a GPU's multiprocessors; for the CPU the mean of its cores
+  double memory_clock_mhz = NAN;  // GPU only
+  double power_w = NAN;           // GPU only
   double temperature_c = NAN;
-  std::string governor;      // of the CPU's frequency: "performance"
-  std::string throttled_by;  // what holds a GPU's clock down: "power cap", "temperature"
+  std::string governor;      // CPU frequency governor: "performance"
+  std::string throttled_by;  // what limits a GPU's clock: "power cap", "temperature"
   std::string reason;
 
   template <class Self, class V>
@@ -29,7 +29,7 @@ struct Conditions {
   }
 };
 
-/// Never throws; costs about a millisecond, on a GPU the first call some ten more.
+/// Never throws. Takes about a millisecond, the first call for a GPU about ten more.
 Conditions read_conditions(Device device);
 
 }  // namespace lenslet

@@ -33,7 +33,7 @@ std::string dumped(const ordered_json& value) {
 
 std::string new_line(size_t depth) { return "\n" + std::string(2 * depth, ' '); }
 
-// What fits stands on one line; of the rest each member and entry begins a line.
+// A value that fits is written on one line; otherwise each member or entry begins a new line.
 void append(std::string& out, const ordered_json& value, size_t depth) {
   const std::string line = dumped(value);
   if (!value.is_structured() || 2 * depth + line.size() <= kColumns) {
@@ -57,7 +57,7 @@ void append(std::string& out, const ordered_json& value, size_t depth) {
 JsonObject::JsonObject(Json& value) : object_(value) { value = Json::object(); }
 
 JsonObject::Json& JsonObject::add(std::string_view name) {
-  // Lists name a key once, so it needs no search; what a document repeated would be refused where it is read.
+  // Field lists contain each key once, so no search for a duplicate is needed; the reader refuses a repeated key.
   auto& members = object_.get_ref<Json::object_t&>();
   members.emplace_back(utf8(name), nullptr);
   return members.back().second;

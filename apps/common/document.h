@@ -1,8 +1,8 @@
-// Document: a result file as it is written, member by member, so that a list of any length needs constant memory.
+// Document: writes a result file member by member, so that a list of any length needs constant memory.
 //
-// Each has one head: its schema, the program that wrote it and what that ran on, and how the run ended. Strings are
-// valid UTF-8: other bytes appear as the text \xNN. Everything beyond ASCII is escaped, so that a file can be printed
-// on a terminal.
+// Every document has the same head: schema, program, environment, and how the run ended. Strings are valid UTF-8:
+// invalid bytes are written as the text \xNN. Characters beyond ASCII are escaped, so that a file can be printed on a
+// terminal.
 #pragma once
 
 #include <functional>
@@ -21,12 +21,12 @@ class Document {
   Document(Sink sink, const char* schema, const ResultEnvironment& environment);
   ~Document();
 
-  /// The outermost object; none may be added between begin_list() and end_list().
+  /// The outermost object; add no member between begin_list() and end_list().
   JsonObject& members();
-  /// The members `interrupted`, `status` (COMPLETE, INTERRUPTED or ERROR, whichever is worse) and `reason`.
+  /// Adds `interrupted`, `status` (the worst of COMPLETE, INTERRUPTED and ERROR) and `reason`.
   void status(bool interrupted, const std::string& error);
 
-  /// A member that is an array. Each entry() is handed to the sink at once.
+  /// A member that is an array. entry() passes each entry to the sink immediately.
   void begin_list(const char* name);
   template <class Row>
   void entry(const Row& row) {
@@ -46,17 +46,17 @@ class Document {
  private:
   nlohmann::ordered_json& begin_entry();
   void end_entry();
-  /// Hands over the complete members.
+  /// Passes the complete members to the sink.
   void flush();
 
   Sink sink_;
-  std::unique_ptr<nlohmann::ordered_json> pending_;  // members not handed over yet
+  std::unique_ptr<nlohmann::ordered_json> pending_;  // members not yet passed on
   std::unique_ptr<nlohmann::ordered_json> entry_;    // of the open list
   std::unique_ptr<JsonObject> members_;
   bool first_member_ = true, first_entry_ = true;
 };
 
-/// Writes a document to the file `path`; nothing for an empty path. `body` adds what follows the environment.
+/// Writes a document to the file `path`, or nothing if the path is empty. `body` adds what follows the environment.
 void write_document(const std::string& path, const char* schema, const ResultEnvironment& environment,
                     const std::function<void(Document&)>& body);
 

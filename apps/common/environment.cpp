@@ -132,7 +132,7 @@ bool same_environment(const ResultEnvironment& a, const ResultEnvironment& b, st
     for (const auto& [name, value] : known)
       pairs.push_back({name, text_in(settings[0], name, "not said"), text_in(settings[1], name, "not said")});
   }
-  Texts loaded;  // the first of a name
+  Texts loaded;  // for several of one name, the first
   for (const LoadedLibrary& library : b.libs) loaded.emplace(library.name, library.version);
   for (const LoadedLibrary& library : a.libs)
     pairs.push_back({library.name, library.version, text_in(loaded, library.name, "not loaded")});

@@ -1,4 +1,4 @@
-// What a result was measured with: program, host, devices and libraries.
+// The environment of a measurement: program, host, devices and libraries.
 #pragma once
 
 #include <cstdint>
@@ -38,24 +38,24 @@ struct ResultDevice {
   }
 };
 
-/// What a file was written by and with.
+/// The program that wrote a file, and the machine that it ran on.
 struct ResultEnvironment {
   std::string tool;  // "convbench sweep"
   std::string version, git;
-  bool dirty = false;  // built from a tree with changes that are in no commit
+  bool dirty = false;  // built from a tree with uncommitted changes
   std::string build_type, compiler, cuda_compiler;
   std::vector<std::string> argv;
   std::string time_utc;
   std::string cpu, system, machine;
   int64_t cores_online = 0, threads_used = 0;
   uint64_t memory_bytes = 0;
-  std::vector<ResultDevice> devices;  // in the runtime's order; empty: CUDA was not used
+  std::vector<ResultDevice> devices;  // in the runtime's order; empty if CUDA was not used
   std::vector<LoadedLibrary> libs;    // loaded when the file was written
   /// Options that change what a row measures, for --resume.
   std::vector<std::pair<std::string, std::string>> settings;
 
-  /// The GPUs, or the CPU where there are none: "NVIDIA H200", "2 x NVIDIA H200". A few printable words, whatever the
-  /// file holds.
+  /// The GPUs, or the CPU if there are none: "NVIDIA H200", "2 x NVIDIA H200". Short and printable, whatever the file
+  /// contains.
   std::string device_name() const;
 
   template <class Self, class V>
@@ -76,17 +76,17 @@ struct ResultEnvironment {
   }
 };
 
-/// Of this process, now. GPUs are listed only when `with_gpus` says that CUDA was used: asking would start it.
+/// Describes this process. Pass `with_gpus` only if CUDA was used: listing GPUs would initialise it.
 ResultEnvironment this_environment(const std::string& tool, bool with_gpus,
                                    const std::vector<std::pair<std::string, std::string>>& settings = {});
 
-/// Whether rows of a file from `a` may stand in one file with those that `b` measures: same tool, version, commit,
-/// build, devices, threads and settings, and every library of `a` in its version; one that `a` did not need may be
-/// anything. Modified trees of one commit count as equal, because the file records `dirty`. Otherwise `reason` is what
-/// differs.
+/// Whether rows measured in `a` and `b` may be in one file: same tool, version,
+/// commit, build, devices, threads and settings, and the same version of every
+/// library of `a`; `b` may have further libraries. Uncommitted changes are not
+/// compared, because the file records `dirty`. If not, `reason` gets the difference.
 bool same_environment(const ResultEnvironment& a, const ResultEnvironment& b, std::string* reason);
 
-/// "cuda:0 (NVIDIA H200), taken because …", "cpu (AMD EPYC, 16 threads)". An empty `reason` is left out.
+/// "cuda:0 (NVIDIA H200), taken because …", "cpu (AMD EPYC, 16 threads)". An empty `reason` is omitted.
 std::string describe_device(Device device, const std::string& reason);
 
 /// "0.2.0".
@@ -96,7 +96,7 @@ std::string program_date();
 /// "lenslet 0.2.0 (0123456789ab, modified), Release, GNU 12.2.0, CUDA 13.0.88".
 std::string version_line(const std::string& program);
 
-/// Keeps the command line for `meta`. Call in main().
+/// Stores the command line for `meta`. Call it in main().
 void remember_command_line(int argc, char** argv);
 
 }  // namespace lenslet

@@ -1,5 +1,5 @@
-// Field lists: a type names its members once. JSON, CSV and the reader of result files (result_reader.cpp) follow from
-// that list.
+// Field lists: a type lists its members once. The JSON writer, the CSV writer and the reader of result files
+// (result_reader.cpp) are derived from that list.
 //
 //   struct Point {
 //     double x = NAN;
@@ -19,8 +19,8 @@
 //   v.group(key, body)                          an object without a type: body(v) names its members
 //   v.column(name, value)                       in CSV alone
 //
-// In JSON what does not apply is null: an empty text, NaN, nullopt, a time without samples. In a list or a map an empty
-// text stays one.
+// In JSON a value that does not apply is null: an empty text, NaN, nullopt, a time without samples. Inside a list or
+// map an empty text stays an empty text.
 #pragma once
 
 #include <cmath>
@@ -41,7 +41,7 @@
 
 namespace lenslet {
 
-/// Name of a field: its key in JSON, and its column in CSV where that is another (see CsvRow).
+/// Name of a field: its key in JSON, and its column in CSV if that differs (see CsvRow).
 struct Key {
   Key(const char* name) : json(name) {}                                           // NOLINT: v("name", …)
   Key(const char* name, const char* csv_column) : json(name), csv(csv_column) {}  // v({"name", "column"}, …)
@@ -49,7 +49,7 @@ struct Key {
   const char* csv = nullptr;
 };
 
-/// The list of a type: its own static fields(), or a specialisation where the type is not ours to change.
+/// The field list of a type: its own static fields(), or a specialisation for types of other libraries.
 template <class T, class = void>
 struct Fields {};
 template <class T>
@@ -95,7 +95,7 @@ template <class T>
 inline constexpr bool is_optional = false;
 template <class T>
 inline constexpr bool is_optional<std::optional<T>> = true;
-/// A map that keeps its order.
+/// A map that keeps the order of insertion.
 template <class T>
 inline constexpr bool is_map = false;
 template <class T>
@@ -113,7 +113,7 @@ inline constexpr bool has_text<T, std::void_t<decltype(text_of(std::declval<cons
 
 }  // namespace field_kind
 
-/// What writing visitors do alike: a field of any kind is a value.
+/// Base of the writing visitors: treats every kind of field as a plain value.
 template <class Visitor>
 class WritingVisitor {
  public:
@@ -138,7 +138,7 @@ class WritingVisitor {
   Visitor& self() { return static_cast<Visitor&>(*this); }
 };
 
-/// Writes JSON: members of one object, in the order in which they come.
+/// Writes JSON: the members of one object, in the order of the calls.
 class JsonObject : public WritingVisitor<JsonObject> {
  public:
   using Json = nlohmann::ordered_json;
@@ -165,7 +165,7 @@ class JsonObject : public WritingVisitor<JsonObject> {
     return *this;
   }
 
-  /// `value` as JSON, whatever it is.
+  /// `value` of any supported type as JSON.
   template <class T>
   static void put(Json& to, const T& value) {
     using namespace field_kind;
@@ -207,9 +207,9 @@ class JsonObject : public WritingVisitor<JsonObject> {
   Json& object_;
 };
 
-/// Takes a row as CSV: a column a field. The column is the key. A member of an object gets the object's key in front:
-/// `error` and `checked` make error_checked. Quantiles get the stem: end_to_end_ns and p10 make end_to_end_p10_ns, and
-/// those of time_ns have no stem: p10_ns. Maps and lists of texts become one cell; a list of rows has no column.
+/// A row of CSV: one column per field, named by the key. A member of an object gets the object's key as prefix: `error`
+/// and `checked` make error_checked. Quantiles get the stem: end_to_end_ns and p10 make end_to_end_p10_ns; time_ns has
+/// no stem: p10_ns. Maps and lists of texts become one cell; a list of rows has no column.
 class CsvRow : public WritingVisitor<CsvRow> {
  public:
   std::vector<std::string> columns, cells;
@@ -272,17 +272,17 @@ class CsvRow : public WritingVisitor<CsvRow> {
     if constexpr (std::is_floating_point_v<T>) {
       return number(value);
     } else if constexpr (std::is_arithmetic_v<T>) {
-      return std::to_string(value);  // true is 1
+      return std::to_string(value);  // true becomes 1
     } else {
       return std::string(field_kind::text_of(value));
     }
   }
 
   std::string prefix_;
-  bool blank_ = false;  // inside a value that is not there: columns without content
+  bool blank_ = false;  // inside an absent value: its columns stay empty
 };
 
-/// Cells with commas between them, and a newline.
+/// The cells separated by commas, and a newline.
 std::string csv_line(const std::vector<std::string>& cells);
 
 template <class Row>
@@ -291,7 +291,7 @@ CsvRow csv_row(const Row& row) {
   Fields<Row>::of(row, csv);
   return csv;
 }
-/// A heading, and one line a row.
+/// A heading, and one line per row.
 template <class Row>
 std::string csv_of(const std::vector<Row>& rows) {
   std::string text = csv_line(csv_row(Row{}).columns);

@@ -33,7 +33,7 @@ FileLock::FileLock(const std::string& path) {
                  ": another run with --resume is adding to this file: wait for its end, or give "
                  "another --json file"));
     }
-    // The last holder may have removed the name between open() and flock(): the lock is then on a file without a name.
+    // The last holder may have removed the name between open() and flock(); then the locked file has no name.
     struct stat mine = {}, named = {};
     const bool current = ::fstat(descriptor_, &mine) == 0 && ::stat(name.c_str(), &named) == 0 &&
                          mine.st_ino == named.st_ino && mine.st_dev == named.st_dev;
@@ -52,7 +52,7 @@ FileLock::FileLock(const std::string& path) {
 }
 
 FileLock::~FileLock() {
-  name_.reset();  // while it is still held
+  name_.reset();  // remove the file while the lock is held
   ::close(descriptor_);
 }
 

@@ -1,4 +1,4 @@
-// One program at a time may read a file, add to it and write it back.
+// Lets one process at a time read a file, add to it and write it back.
 #pragma once
 
 #include <optional>
@@ -8,12 +8,12 @@
 
 namespace lenslet {
 
-/// Holds `path` for this process by a lock on the empty file "<path>.lenslet-lock" beside it, which is removed at the
-/// end; a process that was killed holds nothing, whatever it left behind. A file of that name that is not empty belongs
-/// to another program, and stays. Programs that merely replace the file take no lock.
+/// Locks `path` for this process through the empty file "<path>.lenslet-lock" beside it, which is removed at the end.
+/// The system releases the lock of a killed process. A file of that name that is not empty belongs to another program
+/// and is kept. Programs that only replace the file take no lock.
 class FileLock {
  public:
-  /// Throws OutputError where another process holds it, or the lock cannot be made.
+  /// Throws OutputError if another process holds the lock, or if it cannot be created.
   explicit FileLock(const std::string& path);
   ~FileLock();
   FileLock(const FileLock&) = delete;

@@ -18,8 +18,8 @@ std::string resolved(const std::string& path) {
 
 }  // namespace
 
-// The modules are asked, never the libraries: a call into a cuDNN whose parts are missing ends the process, and only
-// its module knows whether they are there.
+// Queries the modules, never the libraries: a call into a cuDNN with missing parts ends the process, and only its
+// module can check whether the parts are present.
 std::vector<LoadedLibrary> loaded_libraries() {
   std::vector<LoadedLibrary> libraries;
   for (const Module* module : Module::opened()) {

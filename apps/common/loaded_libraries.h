@@ -1,4 +1,4 @@
-// The vendor libraries of the modules opened so far; opens none.
+// The vendor libraries of the modules opened so far. Opens no module.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@ namespace lenslet {
 
 struct LoadedLibrary {
   std::string name;     // "cuDNN", "cuDNN ops", "cuBLAS", "oneDNN"
-  std::string version;  // from the module; empty if the query could end the process (an incomplete cuDNN)
+  std::string version;  // empty if the query could end the process (an incomplete cuDNN)
   std::string path;     // symbolic links resolved
 };
 
-/// Each library once, in the order of the modules' names.
+/// Each library once, in the order of the module names.
 std::vector<LoadedLibrary> loaded_libraries();
 
 }  // namespace lenslet

@@ -6,7 +6,7 @@
 namespace lenslet {
 namespace {
 
-// Text that roff prints as it is: '-' stays the ASCII one that can be copied, and no line begins a request.
+// Escapes text for roff: '-' stays an ASCII hyphen that can be copied, and no line begins a request.
 std::string escaped(const std::string& text) {
   std::string result;
   for (const char letter : text) {
@@ -43,12 +43,12 @@ std::string upper(std::string text) {
   return text;
 }
 
-// A row of a list: what it is about, then the text.
+// A row of a list: the term, then the text.
 std::string row(const std::string& tag, const std::string& text) {
   return concat(".TP\n", tag, "\n", escaped(text), "\n");
 }
 
-// Words in lower case stand for themselves, the others for a value.
+// Words in lower case are literal, the others are placeholders.
 std::string placeholder(const std::string& text) {
   std::string result, part;
   const auto flush = [&] {
@@ -79,7 +79,7 @@ std::string option_rows(const std::vector<Option>& options) {
   return text;
 }
 
-// Remarks as paragraphs; indented lines as they are.
+// Remarks become paragraphs; indented lines stay as they are.
 std::string footer_text(const std::string& footer) {
   std::string text, line;
   bool example = false, paragraph = false;

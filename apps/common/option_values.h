@@ -1,7 +1,7 @@
-// Kinds of option values: what an option takes, as one object that the table of options names.
+// Kinds of option values: objects in the option table that describe what an option accepts.
 //
-// A kind has the placeholder of --help, parses a text strictly, so that 1e3, 0x10, +5 or 12x are no numbers, tells
-// whether a value is legal, shows a value as a text that it parses again, and suggests words to completion.
+// A kind has the placeholder for --help, parses text strictly (1e3, 0x10, +5 and 12x are not numbers), checks the range
+// of a value, prints a value in a form that it can parse again, and suggests words for completion.
 #pragma once
 
 #include <cmath>
@@ -27,7 +27,7 @@ struct Integer {
   int64_t min = 0, max = std::numeric_limits<int64_t>::max();
 
   std::string placeholder() const { return "N"; }
-  /// Throws UsageError naming the option, the text and the legal range; so do the other kinds.
+  /// Throws UsageError that names the option, the text and the legal range; the other kinds do the same.
   Value parse(const std::string& option, const std::string& text) const;
   bool holds(Value value) const { return value >= min && value <= max; }
   std::string show(Value value) const { return std::to_string(value); }
@@ -47,10 +47,10 @@ struct Number {
   Suggestions suggestions() const { return {}; }
 };
 
-/// Milliseconds, an hour at most.
+/// Milliseconds, at most an hour.
 inline Number milliseconds() { return {0, 3.6e6, "MS"}; }
 
-/// Bytes: digits with K, M, G or T for powers of 1024; not 0.
+/// Bytes: digits with K, M, G or T as powers of 1024; not 0.
 struct ByteCount {
   using Value = size_t;
 
@@ -61,12 +61,12 @@ struct ByteCount {
   Suggestions suggestions() const { return {}; }
 };
 
-/// Any text. The command reads what is in it.
+/// Any text. The command parses it.
 struct Text {
   using Value = std::string;
   std::string name;  // the placeholder, as Option explains it
   std::function<Suggestions()> suggest = nullptr;
-  std::vector<std::string> endings = {};  // one of them ends the text; none: anything may
+  std::vector<std::string> endings = {};  // the text must have one of these endings; if empty, any
 
   std::string placeholder() const { return name; }
   Value parse(const std::string& option, const std::string& text) const;
@@ -81,7 +81,7 @@ std::string alternatives(const std::vector<std::string>& words);
 [[noreturn]] void throw_unknown_word(const std::string& option, const std::string& text,
                                      const std::vector<std::string>& words);
 
-/// One of a few words, each of which stands for a value.
+/// A word for one of a few values.
 template <typename V>
 struct Words {
   using Value = V;
@@ -109,13 +109,13 @@ struct Words {
   Suggestions suggestions() const { return {words(), {}}; }
 };
 
-/// Words that stand for themselves.
+/// Words that are the values themselves.
 inline Words<std::string> words(const std::vector<std::string>& texts) {
   Words<std::string> result;
   for (const std::string& text : texts) result.known.emplace_back(text, text);
   return result;
 }
-/// Words for the values of an enumeration, which `name` names.
+/// Words for the values of an enumeration; `name` converts a value to its word.
 template <typename Enum>
 Words<Enum> words(std::initializer_list<Enum> values, const char* (*name)(Enum)) {
   Words<Enum> result;
@@ -123,16 +123,16 @@ Words<Enum> words(std::initializer_list<Enum> values, const char* (*name)(Enum))
   return result;
 }
 
-/// Splits at commas; throws UsageError for an empty part, and for more than kMaxListed of them.
+/// Splits at commas; throws UsageError for an empty part or more than kMaxListed parts.
 std::vector<std::string> split_list(const std::string& option, const std::string& text);
 constexpr size_t kMaxListed = 1000;
 
-/// Values between commas, each of another kind.
+/// Comma-separated values of another kind.
 template <typename Kind>
 struct List {
   using Value = std::vector<typename Kind::Value>;
   Kind item;
-  std::string empty_word = {};  // stands for the empty list; without it no list is empty
+  std::string empty_word = {};  // word for the empty list; if it is empty, the list must not be
 
   std::string placeholder() const { return empty_word.empty() ? "LIST" : "LIST|" + empty_word; }
   Value parse(const std::string& option, const std::string& text) const {
@@ -159,13 +159,13 @@ List(Kind) -> List<Kind>;
 template <typename Kind>
 List(Kind, const char*) -> List<Kind>;
 
-/// Integers from 1 to `max` between commas, or FROM:TO:xFACTOR: 256:4096:x2 is 256, 512, … 4096.
+/// Comma-separated integers from 1 to `max`, or FROM:TO:xFACTOR: 256:4096:x2 is 256, 512, … 4096.
 struct Sizes : List<Integer> {
   explicit Sizes(int64_t max) : List<Integer>{{1, max}, {}} {}
   Value parse(const std::string& option, const std::string& text) const;
 };
 
-/// Stores a value in a member of its type, or of one that it converts to, maybe optional.
+/// Stores a value in a member of its type or of a type that it converts to, optional or not.
 template <typename T, typename V>
 void assign(T& target, const V& value) {
   target = static_cast<T>(value);
@@ -180,7 +180,7 @@ void assign(std::vector<T>& target, const std::vector<V>& values) {
 }
 inline void assign(ImageLimits& target, const int64_t& pixels) { target = ImageLimits::up_to(pixels); }
 
-/// assign() backwards; nothing for an optional member without a value, and for NaN, which stands for none.
+/// The inverse of assign(); nullopt for an optional member without a value, and for NaN.
 template <typename V, typename T>
 std::optional<V> value_in(const T& target) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -224,7 +224,7 @@ class MemberValue : public OptionValue {
   T& target_;
 };
 
-/// A member to which every value that is read is appended.
+/// Appends every value to a member.
 template <typename Kind>
 class AppendedValues : public OptionValue {
  public:

@@ -18,7 +18,7 @@ void prepare_standard_streams() {
   for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(descriptor, F_GETFD) >= 0) continue;
-    // The wrong direction on purpose: reading or writing a stream that the caller closed stays an error.
+    // Opened in the wrong direction, so that reading or writing a stream that the caller closed still fails.
     const int placeholder = ::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
     if (placeholder >= 0 && placeholder != descriptor) {
       ::dup2(placeholder, descriptor);
@@ -62,8 +62,8 @@ void demand_different_files(const std::vector<NamedFile>& outputs, const std::ve
     return UsageError(
         concat(a.first, " and ", b.first, " name the same file, '", printable_excerpt(b.second), "'", rest));
   };
-  std::map<std::string, const NamedFile*> names;                 // every link followed
-  std::map<std::pair<dev_t, ino_t>, const NamedFile*> existing;  // a device takes what it is given
+  std::map<std::string, const NamedFile*> names;                 // with links resolved
+  std::map<std::pair<dev_t, ino_t>, const NamedFile*> existing;  // regular files only
   for (const NamedFile& output : outputs) {
     if (output.second.empty()) continue;
     struct stat status = {};
@@ -73,7 +73,7 @@ void demand_different_files(const std::vector<NamedFile>& outputs, const std::ve
       continue;
     }
     std::string place = resolved_path(output.second);
-    if (place.empty()) place = output.second;  // links in a circle: opening it tells so
+    if (place.empty()) place = output.second;  // a loop of links: opening the file reports it
     const auto [first, added] = names.emplace(place, &output);
     const bool there = ::stat(output.second.c_str(), &status) == 0;
     if (!added && (!there || S_ISREG(status.st_mode)))
@@ -96,7 +96,7 @@ void demand_different_files(const std::vector<NamedFile>& outputs, const std::ve
 
 void demand_writable(const std::vector<NamedFile>& outputs) {
   for (const NamedFile& output : outputs) {
-    // Closing a FIFO tells its reader that this was all.
+    // A FIFO is not opened for trial: closing it would signal the end of data to its reader.
     if (output.second.empty() || is_stream(output.second)) continue;
     const OutputFile tried(output.second);
   }

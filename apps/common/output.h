@@ -1,4 +1,4 @@
-// Where text goes: standard output, or standard error when a machine-readable file takes standard output.
+// Where text goes: standard output, or standard error if a machine-readable file goes to standard output.
 #pragma once
 
 #include <memory>
@@ -11,43 +11,43 @@
 
 namespace lenslet {
 
-/// Keeps descriptors 0, 1 and 2 taken, so that no file of ours becomes standard output where the caller
-/// closed it, and turns a closed pipe and a file that grows beyond its limit (ulimit -f) into errors that can be
-/// handled. Call first in main().
+/// Keeps descriptors 0, 1 and 2 occupied, so that no file of ours becomes standard
+/// output if the caller closed it. A closed pipe and a file beyond its size limit
+/// (ulimit -f) become errors instead of signals. Call it first in main().
 void prepare_standard_streams();
 
-/// Writes all of it. Throws ClosedPipe or OutputError.
+/// Writes all of the text. Throws ClosedPipe or OutputError.
 void write_standard_output(const std::string& text);
-/// One line on standard error, whatever becomes of it.
+/// Writes a line to standard error and ignores errors.
 void write_standard_error(const std::string& text) noexcept;
 
-/// An option, or what else names a file on the command line, and the file: {"--json", "x.json"}.
+/// An option or another name for a file, and the file: {"--json", "x.json"}.
 using NamedFile = std::pair<std::string, std::string>;
 
-/// Throws UsageError where two outputs name one file, or an output a file that is read, by whatever name: links and
-/// redirected streams are followed. Empty names are none.
+/// Throws UsageError if two outputs name the same file, or if an output is also read. Links and redirected streams are
+/// resolved. Empty names are ignored.
 void demand_different_files(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs = {});
 
-/// Tries each output before the work whose results it takes: throws the OutputError that opening it would end in. What
-/// stands there stays as it is. Empty names and streams are left alone.
+/// Opens each output before the work begins; throws the OutputError that writing it would end in. Existing content is
+/// kept. Empty names and streams are ignored.
 void demand_writable(const std::vector<NamedFile>& outputs);
 
 /// Text for people.
 class Console {
  public:
-  /// `outputs` are the machine-readable ones, such as --json and --csv: at most one may be standard output, none may be
-  /// another or one of `inputs`, and all can be written. Throws UsageError and what demand_writable() throws.
+  /// `outputs` are machine-readable, such as --json and --csv. At most one may be standard output, all must be writable,
+  /// and each must differ from the others and from `inputs`. Throws UsageError and the errors of demand_writable().
   explicit Console(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs = {});
-  /// Lines, whose invisible characters become escapes (printable_lines): no text of a file steers a terminal.
+  /// Prints lines, with control characters escaped (printable_lines): text from a file must not control the terminal.
   void print(const std::string& text);
-  /// print() with a newline.
+  /// print() and a newline.
   void line(const std::string& text = {}) { print(text + "\n"); }
 
  private:
   bool to_stderr_ = false;
 };
 
-/// Opens `path`, writes and commits; nothing for an empty path.
+/// Opens `path`, writes and commits; does nothing if the path is empty.
 void write_result(const std::string& path, const std::string& text);
 
 }  // namespace lenslet

@@ -1,4 +1,4 @@
-// The options by which a command names the files that it writes and how it ends.
+// Options for the files that a command writes and for its exit code.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 namespace lenslet {
 
 struct OutputOptions {
-  std::string json, csv, report;  // files; "-" is standard output, empty none
-  bool strict = false;            // a SUSPECT row is a failure
-  bool resume = false;            // keep what the --json file already has
+  std::string json, csv, report;  // files; "-" is standard output, empty means none
+  bool strict = false;            // a SUSPECT row counts as a failure
+  bool resume = false;            // keep the rows of an existing --json file
 };
 
 }  // namespace lenslet

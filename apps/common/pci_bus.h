@@ -1,4 +1,4 @@
-// Where a GPU sits. Only in a build with the GPU side.
+// The PCI address of a GPU. Only in a build with the GPU side.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace lenslet {
 
-/// "0000:1b:00.0", the same in every numbering of the GPUs; empty where the runtime does not tell.
+/// "0000:1b:00.0", independent of how GPUs are numbered; empty if the runtime cannot report it.
 std::string pci_bus_id(Device device);
 
 }  // namespace lenslet

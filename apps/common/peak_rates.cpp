@@ -12,7 +12,7 @@ struct VectorOf {
   typedef Element type __attribute__((vector_size(W * sizeof(Element)), may_alias));
 };
 
-/// N independent sums of W lanes: N must cover the latency of all units at once.
+/// N independent sums of W lanes: N must cover the latency of all units together.
 template <int W, int N>
 LENSLET_ALWAYS_INLINE float multiply_add(int64_t rounds, float factor, float addend) {
   typename VectorOf<float, W>::type sum[N];

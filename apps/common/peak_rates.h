@@ -1,4 +1,4 @@
-// Loops of one CPU thread that do nothing but what a ceiling is of: multiply-adds between registers, and reading.
+// Loops of one CPU thread that measure ceilings: multiply-adds between registers, and reads.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@ namespace lenslet {
 struct FmaLoop {
   std::string instruction;                                   // "AVX-512", "AVX2", "SSE2", "NEON", "plain C++"
   double flops_a_round = 0;                                  // two for each multiply-add
-  float (*run)(int64_t rounds, float factor, float addend);  // the result is of no use, but must be used
+  float (*run)(int64_t rounds, float factor, float addend);  // use its result: unused, the loop is removed
 };
-/// Those that this processor can run, the widest first.
+/// The instruction sets that this processor supports, the widest first.
 std::vector<FmaLoop> fma_loops();
 
 /// Adds up `count` words with the widest loads of this processor; `data` is aligned to 64 bytes, `count` a multiple of

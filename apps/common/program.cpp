@@ -26,10 +26,10 @@ void report(const std::string& program, const std::string& what) noexcept {
   }
 }
 
-std::string the_program;  // its name, for a line from another thread
+std::string the_program;  // for messages from another thread
 
-// A GPU that hangs may keep a library's tear-down waiting for ever, and with it the program, which has written its
-// files by then.
+// With a hanging GPU a library's tear-down may never return, so the process would never end, although its files are
+// written.
 constexpr std::chrono::seconds kPatience(30);
 void force_exit_later() {
   try {
@@ -39,7 +39,7 @@ void force_exit_later() {
       std::_Exit(static_cast<int>(ExitCode::kDevice));
     }).detach();
   } catch (const std::system_error&) {
-    // No thread could start; the program then reports why the device was lost, not this.
+    // No thread could be started; the program still reports why the device was lost.
   }
 }
 
@@ -75,7 +75,7 @@ int run_program(const std::string& name, const std::string& memory_hint, int arg
   }
   if (device_lost()) {
     std::fflush(nullptr);
-    std::_Exit(static_cast<int>(code));  // the runtime's own tear-down would call, or wait for, a lost device
+    std::_Exit(static_cast<int>(code));  // the runtime's tear-down would call the lost device or wait for it
   }
   return static_cast<int>(code);
 }

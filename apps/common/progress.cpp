@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kWidth = 30;
 constexpr double kRedrawNs = 1e8;
-constexpr double kFastNs = 1e6;  // things that take less have a rate worth showing
+constexpr double kFastNs = 1e6;  // a rate is shown for items shorter than this
 
 // "1:05", "1:02:07".
 std::string clock(double ns) {

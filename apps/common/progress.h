@@ -1,4 +1,4 @@
-// A progress bar with the time left, on standard error; nothing where that is not a terminal.
+// A progress bar with the time left, on standard error; prints nothing if that is not a terminal.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ class ProgressBar {
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
-  /// Redraws ten times a second at most.
+  /// Redraws at most ten times a second.
   void update(int64_t done);
-  /// Takes the line away, for text that is to stand in its place; the next update() draws it again.
+  /// Clears the bar, so that text can be printed; the next update() draws it again.
   void clear();
 
  private:

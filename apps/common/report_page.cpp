@@ -13,14 +13,14 @@
 #include "framework/module.h"
 #include "framework/text.h"
 
-// POSIX has it, no header declares it without extensions.
+// POSIX defines it, but no header declares it without extensions.
 extern char** environ;  // NOLINT
 
 namespace lenslet {
 namespace {
 
-constexpr int kNotFound = 127;      // a shell's exit code for a program that does not exist
-constexpr size_t kMaxWords = 4096;  // kept of the end of the script's output, for a message
+constexpr int kNotFound = 127;      // a shell's exit code for a command that was not found
+constexpr size_t kMaxWords = 4096;  // bytes kept from the end of the script's output, for a message
 
 bool is_file(const std::string& path) { return ::access(path.c_str(), R_OK) == 0; }
 
@@ -37,7 +37,7 @@ std::string find_script() {
           concat("LENSLET_REPORT_SCRIPT names ", printable_excerpt(chosen), ", which cannot be read"));
     return chosen;
   }
-  // A build has a link to the tree's scripts where an installation has the scripts.
+  // A build folder links to the scripts of the source tree, where an installation has copies.
   const std::string beside = code_folder() + "/../share/lenslet/report/report.py";
   if (is_file(beside)) return beside;
   throw UnavailableError(concat("the report's script is not there (", printable_excerpt(beside),
@@ -46,11 +46,11 @@ std::string find_script() {
 }
 
 struct Finished {
-  int status = kNotFound;  // exit status; 128 + signal where a signal ended it
+  int status = kNotFound;  // exit status; 128 + signal if a signal ended it
   std::string last_words;  // its standard error
 };
 
-// A pipe that closes on exec and on leaving the scope.
+// A pipe that closes on exec and in its destructor.
 class Pipe {
  public:
   Pipe() {
@@ -74,8 +74,8 @@ class Pipe {
   int ends_[2] = {-1, -1};
 };
 
-// Without a shell: names of files need no quoting. Standard output becomes standard error, because the caller's may be
-// a machine-readable file.
+// Uses no shell, so file names need no quoting. The child's standard output is redirected to standard error, because
+// the caller's may be a machine-readable file.
 Finished run(const std::vector<std::string>& command) {
   Pipe errors;
   posix_spawn_file_actions_t actions;
@@ -112,7 +112,7 @@ Finished run(const std::vector<std::string>& command) {
   return finished;
 }
 
-// The last line says what went wrong: both of our messages and of Python's tracebacks.
+// The last line has the cause, both in our messages and in Python's tracebacks.
 std::string last_line(const std::string& text) {
   const size_t end = text.find_last_not_of("\n ");
   if (end == std::string::npos) return "it said nothing";
@@ -135,7 +135,7 @@ void write_report(const std::vector<std::string>& json_files, const std::string&
     std::vector<std::string> command = {python, script, "--html", html, "--"};
     command.insert(command.end(), json_files.begin(), json_files.end());
     const Finished attempt = run(command);
-    // A Python that was there says more about what is missing than one that was not.
+    // The message of an interpreter that ran explains more than that of a missing one.
     if (attempt.status != kNotFound || finished.last_words.empty()) finished = attempt;
     if (attempt.status != kNotFound && attempt.status != static_cast<int>(ExitCode::kUnavailable)) break;
   }

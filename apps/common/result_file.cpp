@@ -6,7 +6,7 @@
 namespace lenslet {
 namespace {
 
-// Width of the noise band above a ceiling: it and the row are two measurements, each with a spread of its own.
+// Width of the noise band above a ceiling: ceiling and row are separate measurements, each with its own spread.
 constexpr double kCeilingNoise = 0.1;
 
 }  // namespace

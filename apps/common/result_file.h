@@ -18,7 +18,7 @@ namespace lenslet {
 /// Deviation from the fp64 reference.
 struct ResultError {
   double max_abs = 0, max_rel = 0;
-  double bound = 0;     // what max_abs was allowed to be, at the worst element
+  double bound = 0;     // the allowed max_abs, at the worst element
   int64_t checked = 0;  // elements compared
 
   template <class Self, class V>
@@ -28,9 +28,9 @@ struct ResultError {
   }
 };
 
-/// What a published study printed for the same thing, on its own hardware.
+/// A figure that a published study printed for the same case, on its own hardware.
 struct PublishedFigure {
-  double time_ns = NAN, gflops = NAN;  // either or both
+  double time_ns = NAN, gflops = NAN;  // one of them or both
   std::string source;                  // "study A (Quadro M4000, CUDA 10.2)"
 
   template <class Self, class V>
@@ -39,11 +39,11 @@ struct PublishedFigure {
   }
 };
 
-/// Images of a data set that were classified rightly.
+/// Correctly classified images of a data set.
 struct ResultAccuracy {
   int64_t correct = 0, count = 0;
-  int64_t fp32_correct = 0;  // by the layered plan in fp32, in the same run
-  int64_t differing = 0;     // images that this plan answers otherwise
+  int64_t fp32_correct = 0;  // by the layered fp32 plan, in the same run
+  int64_t differing = 0;     // images that the two plans classify differently
 
   template <class Self, class V>
   static void fields(Self& self, V&& v) {
@@ -64,35 +64,36 @@ struct ResultRow {
   std::string layout = "NCHW";
   std::string cache;  // "hot" or "cold"
   std::string status = "PASSED";
-  std::string reason;                                       // why not PASSED, or what the row is
-  std::string study;                                        // "a" to "e", of the published ones; else empty
-  std::vector<std::pair<std::string, std::string>> labels;  // what the row is within its study, in order
+  std::string reason;  // why it did not pass, or a remark
+  std::string study;   // "a" to "e" for the published studies; else empty
+  std::vector<std::pair<std::string, std::string>> labels;  // position of the row within its study, in order
   TimeStats time;                                           // ns
-  bool replayed = false;                                    // the runs timed were replays of a CUDA graph
+  bool replayed = false;                                    // timed runs were replays of a CUDA graph
   double p99_ns = NAN;                                      // of single calls
   TimeStats end_to_end;                                     // ns, with the copies from and to the host
   std::vector<std::pair<std::string, double>> stages_ns;    // medians
-  double setup_ns = NAN;                                    // preparing, once
-  double first_call_ns = NAN;  // the first run with whatever it sets up, host clock; in no mean
+  double setup_ns = NAN;                                    // preparation, once
+  double first_call_ns = NAN;  // the first run, including one-time set-up, by the host clock; part of no mean
   std::optional<int64_t> workspace_bytes;
   double flops = NAN, bytes_ideal = NAN;
-  /// Products of the direct algorithm, which `flops` counts, over those that the kernel multiplies (Winograd: 2.25 and
-  /// more, FFT). Above 1, gflops() is an effective rate.
+  /// Multiplications of the direct algorithm (counted in `flops`) divided by those of the kernel; Winograd and FFT:
+  /// 2.25 and more. Above 1, gflops() is an effective rate.
   double products_saved = 1;
   double ceiling_fraction = NAN;
   std::string bound_by;
   std::optional<ResultError> error;
-  int64_t images = 0;  // that one run classifies; 0: it classifies none
+  int64_t images = 0;  // images that one run classifies; 0 if it classifies none
   std::optional<ResultAccuracy> accuracy;
-  double ratio_to_cudnn = NAN;  // cuDNN's best time in the same run over this one; > 1: faster than cuDNN
+  double ratio_to_cudnn =
+      NAN;  // cuDNN's best time in the same run divided by this one; above 1 is faster than cuDNN
   std::optional<PublishedFigure> published;
   std::vector<LaunchResources> launches;  // of our own kernels
-  std::string repro;                      // the command that measures this again
-  std::string repro_benchdnn;             // the same for oneDNN's benchdnn
+  std::string repro;                      // the command that repeats the measurement
+  std::string repro_benchdnn;             // the same measurement by oneDNN's benchdnn
 
-  /// The text of a label; empty if the row has none of that name.
+  /// The text of a label; empty if the row does not have it.
   std::string label(std::string_view of) const;
-  /// Rates at the median; NaN where there is no time.
+  /// Rates at the median; NaN without a time.
   double gflops() const { return time.median > 0 ? flops / time.median : NAN; }
   double images_per_s() const {
     return images > 0 && time.median > 0 ? static_cast<double>(images) / time.median * 1e9 : NAN;
@@ -139,12 +140,12 @@ struct ResultRow {
   }
 };
 
-/// Gives `row` its share of the ceiling that binds `work`, by its median, its cache state and the products that it
-/// saves; a rate beyond that ceiling makes a PASSED row SUSPECT.
+/// Computes the row's share of the ceiling that binds `work`, from its median, cache state and saved products. A PASSED
+/// row that exceeds its ceiling becomes SUSPECT.
 void apply_ceiling(ResultRow& row, const Ceilings& ceilings, const Work& work, MathMode math);
 
-/// gflops() over `unit`, with "effective" behind it where the row saves products; "-" where there is no time. `ns`: of
-/// another time of the row than its median.
+/// gflops() divided by `unit`, with "effective" behind it if the row saves products; "-" without a time. `ns` replaces
+/// the row's median.
 std::string format_gflops(const ResultRow& row, double unit = 1, double ns = NAN);
 
 struct ResultFile {
@@ -153,17 +154,16 @@ struct ResultFile {
   std::string tool;  // "lenslet profile"
   bool with_gpus = false;
   const Ceilings* ceilings = nullptr;  // may be null
-  std::optional<Conditions>
-      before;  // of the device, before anything was measured; those after are read by to_json()
-  /// Options that change what a row measures, name and value, for --resume; none: the file does not say.
+  std::optional<Conditions> before;    // of the device before the run; to_json() reads those after it
+  /// Options that change what a row measures, name and value, for --resume; empty if the file has none.
   std::vector<std::pair<std::string, std::string>> settings;
   std::vector<ResultRow> rows;
   bool interrupted = false;
-  std::string error;  // how the device failed and so ended the run early; empty where it did not
+  std::string error;  // the device error that ended the run early; else empty
 
   /// The whole document. `extra` adds further members to the outermost object.
   std::string to_json(const std::function<void(JsonObject&)>& extra = {}) const;
-  /// One line a row, with a heading.
+  /// A heading, and one line per row.
   std::string to_csv() const { return csv_of(rows); }
 };
 

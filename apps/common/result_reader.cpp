@@ -14,12 +14,11 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr size_t kMaxBytes =
-    64u << 20;                        // ours have some 3 MiB; as a document in memory it takes ten times that
-constexpr size_t kMaxRows = 100'000;  // ours have some 2,000
-constexpr size_t kMaxEntries = 1024;  // of any other list; ours have some 20
+constexpr size_t kMaxBytes = 64u << 20;  // our files have about 3 MiB; parsed they take ten times that
+constexpr size_t kMaxRows = 100'000;     // ours have about 2,000
+constexpr size_t kMaxEntries = 1024;     // of any other list; ours have about 20
 
-/// The visitor that reads: members of one object, which every message names.
+/// The reading visitor: members of one object, whose place every message names.
 class ObjectReader {
  public:
   ObjectReader(const ordered_json& value, std::string where) : value_(value), where_(std::move(where)) {
@@ -63,7 +62,7 @@ class ObjectReader {
   ObjectReader& later_time(Key key, Key samples, TimeStats& to) {
     if (!has(key.json)) return *this;
     if (find(samples.json) != nullptr) return time(key, samples, to);
-    to.samples = 1;  // at least: older files have the time alone
+    to.samples = 1;  // a lower bound: older files have the time without the count
     read_quantiles(key, to);
     return *this;
   }
@@ -74,7 +73,7 @@ class ObjectReader {
     return *this;
   }
 
-  /// The list `key` of at most `most` entries, one reader each.
+  /// Reads the list `key` of at most `most` entries, with one reader per entry.
   template <class Body>
   void each(const char* key, size_t most, Body&& body) {
     size_t index = 0;
@@ -85,14 +84,14 @@ class ObjectReader {
   std::string text(const char* key) const { return text(key, at(key), "a text"); }
 
  private:
-  // A key, or the entry of a list under it.
+  // A key, or an entry of the list under that key.
   struct Name {
     Name(const char* name) : key(name) {}  // NOLINT: of a literal
     explicit Name(std::string_view name, size_t entry = SIZE_MAX) : key(name), index(entry) {}
     std::string_view key;
     size_t index = SIZE_MAX;
   };
-  /// Whether the key is there and not null.
+  /// Whether the key exists and is not null.
   bool has(const char* key) const {
     const ordered_json* const found = find(key);
     return found != nullptr && !found->is_null();
@@ -155,7 +154,7 @@ class ObjectReader {
       }
     }
   }
-  // In a list or a map a text is never null.
+  // In a list or map a text is never null.
   template <class T>
   void read_entry(Name key, const ordered_json& value, T& to) const {
     if constexpr (std::is_same_v<T, std::string>) {
@@ -237,7 +236,7 @@ ReadResults read_results(const std::string& path) {
 
 std::string row_key(const ResultRow& row) {
   std::string key = "study=" + row.study;
-  // A separator that no name, problem string or label uses.
+  // A separator that is part of no name, problem string or label.
   for (const auto& [name, text] : row.labels) {
     if (name != "change") key += "\x1f" + name + "=" + text;
   }

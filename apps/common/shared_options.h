@@ -1,11 +1,11 @@
-// Rows of the option table that both programs have.
+// Rows of the option table that both programs share.
 #pragma once
 
 #include "apps/common/command_line.h"
 
 namespace lenslet {
 
-/// --device, --threads and --workspace-limit; `what` has the workspace: "layer".
+/// --device, --threads and --workspace-limit; `what` owns the workspace: "layer".
 template <typename... Options>
 void add_execution_options(CommandLine& line, const std::string& what, const Commands<Options...>& commands) {
   constexpr int64_t kMaxThreads = 1024;
@@ -17,7 +17,7 @@ void add_execution_options(CommandLine& line, const std::string& what, const Com
               concat("most workspace of a ", what, ", such as 64M [no limit; for cudnn 512M]"), commands);
 }
 
-/// --max-image-pixels, of the commands that read pictures.
+/// --max-image-pixels, for commands that read pictures.
 template <typename... Options>
 void add_image_limits(CommandLine& line, const Commands<Options...>& commands) {
   line.option("--max-image-pixels", Integer{1, ImageLimits::kMostPixels}, LENSLET_MEMBER(image_limits),

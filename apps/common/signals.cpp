@@ -16,13 +16,13 @@ namespace {
 
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
-// `timeout` sends its signal to the program and again to the program's process group; a closed terminal may do the
-// same.
+// `timeout` signals the program and then its process
+// group; closing a terminal may also send two signals.
 constexpr int64_t kOneRequestNs = 250'000'000;
 
 volatile std::sig_atomic_t first_signal = 0;
 std::atomic<int64_t> first_at_ns{0};
-std::string last_line;  // for the second signal; set before a handler can run
+std::string last_line;  // for the message at the second signal; set before a handler can run
 
 int64_t now_ns() {
   timespec now = {};
@@ -46,16 +46,16 @@ extern "C" void on_signal(int signal) {
 
 void install_signal_handlers(const std::string& program) {
   last_line = program + ": interrupted again: stopped at once, what was half written is removed\n";
-  // A stack of its own for the handler: oneDNN's generated code uses the stack pointer for other things, and a handler
-  // that runs on what it then points to overwrites the heap. The system gives a signal to the main thread, which is
-  // this.
-  alignas(64) static char stack[1 << 18];  // with room for the largest register state that is saved on it
+  // The handler gets its own stack: oneDNN's generated code uses the stack
+  // pointer for other purposes, and a handler running on it would overwrite the
+  // heap. The system delivers signals to the main thread, which is this one.
+  alignas(64) static char stack[1 << 18];  // has room for the largest register state that the system saves
   stack_t alternative = {};
   alternative.ss_sp = stack;
   alternative.ss_size = sizeof stack;
   ::sigaltstack(&alternative, nullptr);
   struct sigaction action = {};
-  action.sa_handler = on_signal;  // without SA_RESTART: a blocked read returns
+  action.sa_handler = on_signal;  // no SA_RESTART: a blocked read returns
   action.sa_flags = SA_ONSTACK;
   ::sigemptyset(&action.sa_mask);
   for (const int signal : kSignals) {

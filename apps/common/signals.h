@@ -1,17 +1,17 @@
-// SIGINT, SIGTERM and SIGHUP: the first makes the program finish its iteration and write what it has, the second ends
-// it and removes incomplete files. The same signal again within 250 ms belongs to the first. SIGHUP stays ignored in a
-// program that was started with it ignored (nohup).
+// SIGINT, SIGTERM and SIGHUP: after the first, the program finishes its iteration and writes its results; the second
+// removes incomplete files and ends the program. The same signal again within 250 ms counts as one. SIGHUP stays
+// ignored if it was ignored at the start (nohup).
 #pragma once
 
 #include <string>
 
 namespace lenslet {
 
-/// Installs the handlers. Call once, in main(). `program` begins the line that the second signal prints.
+/// Installs the handlers. Call once, in main(). `program` begins the message at the second signal.
 void install_signal_handlers(const std::string& program);
 /// Whether a signal came.
 bool interrupted() noexcept;
-/// "SIGINT", or which other signal came first; empty where none did.
+/// The name of the first signal, such as "SIGINT"; empty if none came.
 std::string interrupting_signal();
 /// Throws InterruptedError when a signal came.
 void throw_if_interrupted();

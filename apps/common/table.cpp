@@ -8,9 +8,9 @@
 namespace lenslet {
 namespace {
 
-constexpr size_t kMostOfCell = 1000;  // bytes: no text of a file makes a row of megabytes
+constexpr size_t kMostOfCell = 1000;  // bytes; limits a row whatever text the file contains
 
-// Columns on the terminal: bytes that do not continue a UTF-8 sequence.
+// Width in terminal columns: bytes that do not continue a UTF-8 sequence.
 size_t display_width(const std::string& text) {
   return static_cast<size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));

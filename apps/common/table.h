@@ -11,11 +11,11 @@ class Table {
   enum class Align { kLeft, kRight };
 
   Table& column(std::string title, Align align = Align::kRight);
-  /// Missing cells at the end are empty; throws std::logic_error for more cells than columns.
+  /// Missing cells at the end are empty. Throws std::logic_error for more cells than columns.
   Table& row(std::vector<std::string> cells);
-  /// A line across, before the next row.
+  /// A horizontal rule before the next row.
   Table& rule();
-  /// Two blanks between columns, no blank at the end of a line.
+  /// Two spaces between columns, no space at the end of a line.
   std::string to_string() const;
 
  private:

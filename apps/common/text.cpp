@@ -6,7 +6,7 @@
 namespace lenslet {
 namespace {
 
-// snprintf writes a point for every program that, like these, never calls setlocale().
+// snprintf writes a decimal point as long as the program never calls setlocale(), and neither program does.
 std::string print(const char* format, int decimals, double value) {
   char text[64];
   std::snprintf(text, sizeof text, format, decimals, value);

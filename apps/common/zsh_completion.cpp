@@ -1,10 +1,10 @@
-// The script hands zsh's own _arguments one specification an option; zsh does the rest, `--flag=value` included.
+// The script passes one specification per option to zsh's _arguments; zsh handles the rest, including `--flag=value`.
 #include "apps/common/cli_description.h"
 
 namespace lenslet {
 namespace {
 
-// Text inside single quotes, with those characters escaped that _arguments and _values give a meaning.
+// Text inside single quotes; the characters that _arguments and _values interpret are escaped.
 std::string escaped(const std::string& text) {
   std::string result;
   for (const char letter : text) {
@@ -24,10 +24,10 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-// A command to run, as the last part of a specification, whose parts are separated by colons.
+// A command as the last part of a specification, whose parts are separated by colons.
 std::string run(const std::string& command) { return concat("{", replace_all(command, ":", "\\:"), "}"); }
 
-// What completes the value, as the last part of a specification; a blank where nothing can.
+// The completion of a value, as the last part of a specification; a space if there is none.
 std::string action(const ValueChoices& choices) {
   const std::string files = choices.folders && !choices.files ? "_files -/"
                             : choices.ending.empty()          ? "_files"
@@ -37,7 +37,7 @@ std::string action(const ValueChoices& choices) {
     if (choices.words.empty()) return " ";
     std::string values = concat("_values -s , value ", joined(choices.words));
     for (const Suggestions::Key& key : choices.keys) {
-      // A bare '*' would make _values take the rest for something that may be repeated.
+      // An unescaped '*' would make _values treat the rest as repeatable.
       values += concat(" \"", key.name == "*" ? "\\*" : escaped(key.name), "[layer]:value:(",
                        joined(key.words), ")\"");
     }
@@ -49,7 +49,7 @@ std::string action(const ValueChoices& choices) {
                     ")\" \"files:file:", replace_all(files, "\"", "\\\""), "\""));
 }
 
-// Every name of an option is a specification of its own, and excludes the others.
+// Each name of an option is a specification of its own and excludes the others.
 std::string option_rows(const Option& option, const std::string& indent) {
   std::string names, rows;
   for (const std::string& name : option.names) names += (names.empty() ? "" : " ") + name;

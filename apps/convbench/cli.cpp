@@ -80,7 +80,7 @@ Examples:
 constexpr const char* kCompareExamples = R"(Example:
   convbench compare old.json new.json --strict)";
 
-// Names of the convolution backends for those kinds of device, each once, in rank order.
+// Names of the convolution backends for those kinds of device, without repetition, in rank order.
 Suggestions backend_names(const std::vector<DeviceKind>& kinds) {
   Suggestions names;
   for (const DeviceKind kind : kinds) {
@@ -124,7 +124,7 @@ CommandLine convbench_command_line() {
                                     run_compare, kCompareExamples);
   const auto measured = run | sweep | ladder | filter | streams | separable | gemm | stencil | reproduce;
 
-  // What to measure.
+  // What is measured.
   line.arguments("algorithm",
                  Text{"NAME",
                       [] {
@@ -190,7 +190,7 @@ CommandLine convbench_command_line() {
   line.option("--trace", Text{"FILE"}, LENSLET_MEMBER(trace), "timeline of every stream, for ui.perfetto.dev",
               streams);
 
-  // On what.
+  // On which device and data.
   line.option("--backend",
               List{Text{"",
                         [] {
@@ -209,7 +209,7 @@ CommandLine convbench_command_line() {
               LENSLET_MEMBER(layouts), "order of input and output in memory", run | filter);
   add_execution_options(line, "backend", measured);
 
-  // How.
+  // How it is measured.
   line.option("--cache", cache_states(), LENSLET_MEMBER(measure),
               "flush the caches before each run (cold), repeat it (hot), or both", measured);
   line.option("--warmup-ms", milliseconds(), LENSLET_MEMBER(measure.warmup_ms),

@@ -16,7 +16,7 @@ constexpr const char* kSchema = "lenslet.compare/1";
 // z/2 for 99 %: the rank of the median has the standard deviation sqrt(n) / 2.
 constexpr double kHalfWidth = 1.288;
 
-// The quantile at `fraction`, on the lines through the five that are known.
+// The quantile at `fraction`, interpolated linearly between the five known ones.
 double quantile(const TimeStats& time, double fraction) {
   const std::pair<double, double> points[] = {
       {0.0, time.min}, {0.1, time.p10}, {0.5, time.median}, {0.9, time.p90}, {1.0, time.max}};
@@ -37,7 +37,7 @@ bool went_wrong(const ResultRow& row) {
   return row.status == "FAILED" || row.status == "ERROR" || row.status == "SUSPECT";
 }
 
-// Why a pair cannot be compared; empty where it can.
+// Why a pair cannot be compared; empty if it can.
 std::string obstacle(const ResultRow& before, const ResultRow& after) {
   std::string why;
   for (const auto& [row, where] : {std::make_pair(&before, "old"), std::make_pair(&after, "new")}) {
@@ -79,7 +79,7 @@ std::vector<std::string> differences(const ReadResults& before, const ReadResult
   return warnings;
 }
 
-// Rows by key; rows that share one, as in no file of ours, are paired in their order.
+// Rows by key. Rows with the same key, which our files do not have, are paired in file order.
 std::map<std::string, const ResultRow*> by_key(const std::vector<ResultRow>& rows) {
   std::map<std::string, const ResultRow*> map;
   std::map<std::string, size_t> copies;
@@ -91,7 +91,7 @@ std::map<std::string, const ResultRow*> by_key(const std::vector<ResultRow>& row
   return map;
 }
 
-// What a row measures, for people.
+// Describes what a row measures, for people.
 std::string describe(const ResultRow& row) {
   std::string text = row.study.empty() ? std::string() : "study " + row.study;
   const auto add = [&](const std::string& part) {
@@ -148,7 +148,7 @@ void print_uncompared(Console& console, const Comparison& comparison) {
   }
 }
 
-// Why no row got a verdict; empty where one did.
+// Why no row got a verdict; empty if a row did.
 std::string why_nothing(const Comparison& comparison) {
   if (!comparison.rows.empty()) return {};
   const auto shared =
@@ -247,7 +247,7 @@ Comparison compare_results(const ReadResults& before, const ReadResults& after, 
   Comparison comparison;
   comparison.warnings = differences(before, after);
   const auto old_rows = by_key(before.rows), new_rows = by_key(after.rows);
-  std::map<const ResultRow*, const ResultRow*> partner;  // old or new row to the other file's
+  std::map<const ResultRow*, const ResultRow*> partner;  // from a row to the other file's row
   for (const auto& [key, row] : new_rows) {
     const auto found = old_rows.find(key);
     if (found == old_rows.end()) continue;
@@ -291,7 +291,7 @@ ExitCode run_compare(const CompareOptions& options) {
                       comparison.count(Change::kUnclear), " UNCLEAR (threshold ",
                       format_short(options.threshold_percent), " %), ", comparison.uncompared.size(),
                       " not compared, ", comparison.broken(), " of them broke"));
-  // Once more where it is read last.
+  // Repeated at the end of the output, where readers notice it.
   if (before.environment.device_name() != after.environment.device_name())
     console.line("DIFFERENT DEVICES: see the warning above");
   const std::string nothing = why_nothing(comparison);

@@ -1,10 +1,10 @@
-// convbench compare: what became faster or slower between two result files, and what cannot be told from them.
+// convbench compare: what became faster or slower between two result files, and what the files cannot decide.
 //
-// A median of n samples is itself uncertain. Its interval lies between two order statistics, whatever the distribution
-// of the samples (W. J. Conover, Practical Nonparametric Statistics, 3.2): ranks n/2 -+ z/2 sqrt(n), here with half a
-// rank more, which matters where n is small. A file has no samples but five of their quantiles, so the ranks are read
-// off the lines through min, p10, median, p90 and max. On skewed samples, as times are, those lines leave out a part of
-// the interval; therefore z is that of 99 %, and what remains holds the true median in at least 95 of 100 runs.
+// The median of n samples has an uncertainty. Its confidence interval lies between two order statistics for any
+// distribution of the samples (W. J. Conover, Practical Nonparametric Statistics, 3.2): ranks n/2 -+ z/2 sqrt(n),
+// widened by half a rank, which matters for small n. A file has five quantiles instead of the samples, so the ranks are
+// interpolated between min, p10, median, p90 and max. Times are skewed, and the interpolation then omits part of the
+// interval; z for 99 % makes up for it: the true median is inside in at least 95 of 100 runs.
 #pragma once
 
 #include <string>
@@ -20,9 +20,9 @@ struct Interval {
   double low = NAN, high = NAN;
 };
 
-/// Fewer samples than this have no such interval: not even from the least to the largest of them.
+/// With fewer samples the interval does not exist: it would be wider than from the smallest to the largest sample.
 constexpr size_t kMinComparedSamples = 6;
-/// NaN for fewer samples than that.
+/// NaN for fewer samples.
 Interval median_interval(const TimeStats& time);
 
 enum class Change { kSame, kFaster, kSlower, kUnclear };
@@ -33,9 +33,9 @@ struct ComparedRow {
   const ResultRow* before = nullptr;
   const ResultRow* after = nullptr;
   Change change = Change::kUnclear;
-  double ratio = NAN;  // new median over old median: above 1 is slower
+  double ratio = NAN;  // new median / old median; above 1 is slower
   Interval ratio_interval;
-  std::string reason;  // of UNCLEAR
+  std::string reason;  // for UNCLEAR
 
   template <class Self, class V>
   static void fields(Self& self, V&& v) {
@@ -47,12 +47,12 @@ struct ComparedRow {
   }
 };
 
-/// A row that has no verdict.
+/// A row without a verdict.
 struct UncomparedRow {
   const ResultRow* before = nullptr;  // null: only in the new file
   const ResultRow* after = nullptr;   // null: only in the old file
   std::string reason;
-  bool broke = false;  // PASSED before, FAILED, ERROR or SUSPECT now
+  bool broke = false;  // PASSED before; FAILED, ERROR or SUSPECT now
 
   template <class Self, class V>
   static void fields(Self& self, V&& v) {
@@ -71,14 +71,14 @@ struct Comparison {
   size_t broken() const;
 };
 
-/// The verdict on one pair of times: FASTER or SLOWER where the whole interval of their ratio lies beyond the
-/// threshold, SAME where all of it lies within, UNCLEAR otherwise. `threshold`: 0.03 is three percent either way.
+/// The verdict on one pair of times. FASTER or SLOWER: the whole interval of their ratio is outside the threshold;
+/// SAME: it is inside; otherwise UNCLEAR. `threshold`: 0.03 means 3 % in both directions.
 ComparedRow compare_times(const ResultRow& before, const ResultRow& after, double threshold);
-/// Pairs rows by row_key(). The files must outlive the comparison.
+/// Pairs rows by row_key(). The files must outlive the result.
 Comparison compare_results(const ReadResults& before, const ReadResults& after, double threshold);
 
-/// Prints the comparison, and writes it to --json. With --strict the exit code is 1 where a row is SLOWER, or PASSED
-/// before and now FAILED, ERROR or SUSPECT.
+/// Prints the comparison and writes it to --json. With --strict the exit code is 1 if a row is SLOWER, or was PASSED
+/// and is now FAILED, ERROR or SUSPECT.
 ExitCode run_compare(const CompareOptions& options);
 
 }  // namespace lenslet

@@ -1,4 +1,4 @@
-// convbench filter: a picture through a filter, on every backend: the same bytes from each, and what they cost.
+// convbench filter: applies a filter to a picture on every backend, compares the bytes and times them.
 #include <algorithm>
 #include <cmath>
 
@@ -18,7 +18,7 @@ void check(const FilterOptions& options) {
   demand_different_files(outputs, {{"--input", options.input}, {"--filter", options.filter}});
 }
 
-// As a shell takes it back.
+// Quoted for a shell.
 std::string quoted(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);

@@ -1,4 +1,4 @@
-// convbench gemm: which memory feeds im2col's matrix product, and how it is cut into threads: study A's tables 3 and 4.
+// convbench gemm: the matrix product of im2col by memory mode and by partition into threads: tables 3 and 4 of study A.
 #include <cmath>
 
 #include "apps/common/text.h"
@@ -9,7 +9,7 @@
 namespace lenslet {
 namespace {
 
-// cuBLAS's time of the same table, size and cache state.
+// cuBLAS's time for the same table, size and cache state.
 double reference_ns(const std::vector<ResultRow>& rows, const ResultRow& row) {
   for (const ResultRow& other : rows) {
     const bool same =
@@ -21,7 +21,7 @@ double reference_ns(const std::vector<ResultRow>& rows, const ResultRow& row) {
 
 void print_table(Console& console, const std::vector<ResultRow>& all, const std::string& name,
                  const char* edge) {
-  std::vector<ResultRow> rows;  // of that table, in the first row's cache state
+  std::vector<ResultRow> rows;  // cuBLAS's row of that table, in the first row's cache state
   for (const ResultRow& row : all) {
     if (row.label("table") == name && row.cache == all.front().cache) rows.push_back(row);
   }

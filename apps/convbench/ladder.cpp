@@ -1,4 +1,4 @@
-// convbench ladder: every rung of a ladder on the shapes of its study, against cuDNN and the ceiling.
+// convbench ladder: every rung of a ladder on the shapes of its study, beside cuDNN and the ceiling.
 #include <algorithm>
 #include <cmath>
 
@@ -47,7 +47,7 @@ std::vector<ConvCandidate> rungs_of(const std::string& algorithm) {
   return candidates;
 }
 
-// What the climb is measured against.
+// What the rungs are compared with.
 struct LadderRival {
   const char* backend;
   std::vector<TensorLayout> layouts;
@@ -62,7 +62,7 @@ std::vector<ConvCandidate> rivals_of(const std::vector<LadderRival>& rivals, Mat
     for (ConvCandidate& candidate :
          registry_candidates(DeviceKind::kCuda, {rival.backend}, math, rival.layouts)) {
       candidate.labels = {{"rung", "rival"}};
-      candidate.by_name = false;  // one that cannot serve is a row with a reason, no error
+      candidate.by_name = false;  // a candidate that cannot serve gives a row with a reason, no error
       candidates.push_back(std::move(candidate));
     }
   }
@@ -70,7 +70,7 @@ std::vector<ConvCandidate> rivals_of(const std::vector<LadderRival>& rivals, Mat
 }
 
 void print_climb(Console& console, const std::vector<ResultRow>& all) {
-  // The CPU's row is always hot; with --cache cold the others are cold.
+  // The CPU's row is always hot; with --cache cold the other rows are cold.
   const bool any_hot = std::any_of(all.begin(), all.end(), [](const ResultRow& row) {
     return row.cache == "hot" && !row.launches.empty();
   });
@@ -133,7 +133,7 @@ void ladder_into(const LadderOptions& options, BenchSession& session) {
       request.study = shapes.study;
       request.labels = {{"table", "ladder"}, {"algorithm", algorithm}};
       request.published = [&problem](const ResultRow& row) { return printed_for(row, problem); };
-      // The CPU's version first.
+      // The CPU's row comes first.
       request.on_cpu = true;
       request.candidates =
           registry_candidates(DeviceKind::kCpu, {shapes.cpu_backend}, MathMode::kFp32, {TensorLayout::kNchw});
@@ -155,7 +155,7 @@ void ladder_into(const LadderOptions& options, BenchSession& session) {
 ExitCode run_ladder(const LadderOptions& options) {
   demand_problems_kept(options, options.problem_files);
   for (const std::string& algorithm : options.algorithms) {
-    ladder_shapes_of(algorithm);  // first: it knows the names in a build without ladders too
+    ladder_shapes_of(algorithm);  // first: throws for an unknown name also in a build without ladders
     conv_ladder(algorithm);
     problems_of(options, algorithm);
   }

@@ -9,7 +9,7 @@ namespace {
 
 const std::vector<LadderShapes>& ladder_shapes() {
   static const std::vector<LadderShapes> shapes = {
-      // Those of layers/conv/problems/deep3x3.txt: a program that is installed has no lists.
+      // The shapes of layers/conv/problems/deep3x3.txt, which an installed program does not have.
       {"implicit_gemm",
        "b",
        "im2col_gemm",

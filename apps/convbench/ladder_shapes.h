@@ -1,4 +1,4 @@
-// What `convbench ladder` climbs on where no --problem is given.
+// The problems of `convbench ladder` without --problem.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace lenslet {
 
-/// The shapes that a ladder is measured on, the CPU backend that is its first row, and whether tensor cores are
-/// measured on the same shapes, apart: they round their operands.
+/// The shapes of a ladder, the CPU backend of its first row, and whether tensor cores are measured on the same shapes
+/// in rows of their own: they round their operands.
 struct LadderShapes {
   const char* algorithm;
   const char* study;
@@ -16,7 +16,7 @@ struct LadderShapes {
   std::vector<const char*> problems;
 };
 
-/// Throws UsageError for an algorithm that has none.
+/// Throws UsageError for an algorithm without a ladder.
 const LadderShapes& ladder_shapes_of(const std::string& algorithm);
 
 }  // namespace lenslet

@@ -1,4 +1,4 @@
-// convbench: measures convolutions on every backend, and the published studies of the field on today's card.
+// convbench: measures convolutions on every backend, and repeats published studies on today's card.
 #include "apps/common/program.h"
 #include "apps/convbench/cli.h"
 
@@ -10,8 +10,8 @@
 
 int main(int argc, char** argv) {
 #ifdef __GLIBC__
-  // Inputs and outputs of hundreds of megabytes come and go with every problem: memory that went back to the system
-  // would have to be zeroed again each time, which takes longer than filling it.
+  // Each problem allocates and frees hundreds of megabytes. Memory that returned to the system would be zeroed again at
+  // the next allocation, which takes longer than filling it.
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, INT_MAX);
 #endif

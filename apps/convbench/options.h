@@ -1,4 +1,4 @@
-// The options of convbench's subcommands, as cli.cpp reads them.
+// The options of convbench's subcommands; cli.cpp fills them.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace lenslet {
 
-/// What every measuring subcommand takes.
+/// Options of every measuring subcommand.
 struct BenchOptions : OutputOptions {
   std::string device = "auto";
   std::optional<int> threads;
@@ -25,7 +25,7 @@ struct BenchOptions : OutputOptions {
   MeasureOptions measure;
 };
 
-/// As --dist takes it.
+/// The distribution that --dist names.
 inline const char* dist_name(reference::Fill fill) noexcept {
   return fill == reference::Fill::kIntegers ? "ints"
          : fill == reference::Fill::kNormal ? "normal"
@@ -46,12 +46,12 @@ struct SweepOptions : BenchOptions {
 
 struct LadderOptions : BenchOptions {
   std::vector<std::string> algorithms;
-  std::vector<std::string> problems, problem_files;  // none: the algorithm's own
+  std::vector<std::string> problems, problem_files;  // empty: the algorithm's default shapes
 };
 
 struct ReproduceOptions : BenchOptions {
   ReproduceOptions() {
-    // Some two thousand rows: all of them within eight minutes on a fast card.
+    // The defaults give about two thousand rows, within eight minutes on a fast card.
     measure.warmup_ms = 5;
     measure.min_time_ms = 30;
   }
@@ -59,8 +59,8 @@ struct ReproduceOptions : BenchOptions {
 };
 
 struct FilterOptions : BenchOptions {
-  std::string input, output;  // pictures; no output: none is written
-  ImageLimits image_limits;   // of the input
+  std::string input, output;  // names of pictures; an empty output is not written
+  ImageLimits image_limits;   // stride of the filter
   std::string filter = "edge";
   int64_t stride = 1;
   std::vector<std::string> backends;  // names; empty: all
@@ -68,7 +68,7 @@ struct FilterOptions : BenchOptions {
 };
 
 struct StreamsOptions : BenchOptions {
-  std::string problem = "mb64ic128ih56oc128kh3ph1";  // takes about as long to compute as to copy
+  std::string problem = "mb64ic128ih56oc128kh3ph1";  // computing takes about as long as copying
   std::string backend = "implicit_gemm";
   int64_t chunks = 16;
   std::vector<int> streams = {1, 2, 4};
@@ -84,9 +84,9 @@ struct SeparableOptions : BenchOptions {
 struct GemmStudyOptions : BenchOptions {
   std::vector<int> sizes = {256, 512, 1024, 2048, 4096};
   std::vector<std::string> memory = {"global", "shared", "register"};
-  std::vector<int> tiles = {8, 16, 32};  // of each memory mode
+  std::vector<int> tiles = {8, 16, 32};  // for each memory mode
   std::vector<std::string> partitions = {"row", "column", "element"};
-  std::vector<int> blocks = {16, 32, 64};  // of each partition
+  std::vector<int> blocks = {16, 32, 64};  // for each partition
   int64_t out_channels = 3;
 };
 
@@ -100,9 +100,9 @@ struct StencilOptions : BenchOptions {
 
 /// `convbench compare OLD NEW`.
 struct CompareOptions {
-  std::vector<std::string> files;  // the old one and the new one
+  std::vector<std::string> files;  // the old file and the new one
   bool strict = false;
-  double threshold_percent = 3;  // differences up to here are no change
+  double threshold_percent = 3;  // a difference up to this share is SAME
   std::string json;              // empty: none
 };
 

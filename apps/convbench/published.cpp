@@ -14,7 +14,7 @@ extern const std::size_t published_csv_size;
 
 namespace {
 
-/// The cells of a line; quotes enclose a cell with commas.
+/// The cells of a line; cells with commas are quoted.
 std::vector<std::string> cells_of(std::string_view line) {
   std::vector<std::string> cells(1);
   bool quoted = false;

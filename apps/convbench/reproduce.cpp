@@ -1,4 +1,4 @@
-// convbench reproduce: the published studies on this card, what they printed beside what is measured now.
+// convbench reproduce: repeats the published studies on this card, with their figures beside the measured ones.
 #include <algorithm>
 #include <functional>
 
@@ -15,10 +15,10 @@ struct Study {
   const char* letter;
   const char* title;
   std::function<void(const BenchOptions&, BenchSession&)> run;
-  const char* remark;  // below its table; may be empty
+  const char* remark;  // printed below its table; may be empty
 };
 
-/// The measuring options of `all` for one study's own options.
+/// Copies the measuring options of `all` to the options of one study.
 template <typename Options>
 Options with(const BenchOptions& all) {
   Options options;
@@ -89,7 +89,7 @@ std::string what_of(const ResultRow& row) {
   return text;
 }
 
-// Every cell that the study printed, and ours.
+// Every cell that the study printed, beside ours.
 void print_beside(Console& console, const std::vector<ResultRow>& rows) {
   Table table;
   const auto left = Table::Align::kLeft;
@@ -106,7 +106,7 @@ void print_beside(Console& console, const std::vector<ResultRow>& rows) {
                  timed ? format_time(row.time.median) : "-",
                  timed ? format_short(theirs.time_ns / row.time.median) : "-", row.status});
     } else {
-      // Rates of the whole, copies included.
+      // Rates of the whole operation, including copies.
       const double ours = row.end_to_end.samples > 0 ? row.flops / row.end_to_end.median : NAN;
       table.row({what_of(row), row.backend, concat(format_short(theirs.gflops), " GFLOP/s"),
                  std::isfinite(ours) ? concat(format_short(ours), " GFLOP/s") : "-",

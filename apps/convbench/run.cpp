@@ -1,4 +1,4 @@
-// convbench run: any convolution on any backend, one row each.
+// convbench run: any convolutions on any backends, one row each.
 #include "apps/common/text.h"
 #include "apps/convbench/bench/conv_bench.h"
 #include "apps/convbench/commands.h"

@@ -3,9 +3,9 @@
 //   standard   y[n, k] = sum over c of w[k, c] (*) x[n, c]                        3x3, C * K * 9 products a pixel
 //   block      m[n, c] = d[c] (*) x[n, c],  y[n, k] = sum over c of e[k, c] m[n, c]     9 * C + C * K products a pixel
 // (F. Chollet, "Xception", 2017; A. Howard et al., "MobileNets", 2017; without their normalisation and activation.)
-// The parts are measured by themselves on every backend and in both layouts. The fastest pair of one layout then makes
-// the block, and so does the vendor's library alone; both are timed turn by turn with the standard convolution, on the
-// same data.
+// Each part is measured separately on every backend and in both layouts. The block is then formed twice, from the
+// fastest pair of one layout and from the vendor's library alone, and timed in turns with the standard convolution on
+// the same data.
 #include <algorithm>
 #include <cmath>
 
@@ -31,14 +31,14 @@ struct Choice {
   explicit operator bool() const { return std::isfinite(ns); }
 };
 
-/// Two of one layout.
+/// Two candidates of one layout.
 struct Pair {
   Choice depthwise, pointwise;
   double ns() const { return depthwise.ns + pointwise.ns; }
   std::string name() const { return concat(depthwise.backend, " + ", pointwise.backend); }
 };
 
-/// What is measured for one number of channels and one size.
+/// The measurements of one number of channels and one size.
 struct Case {
   SeparableShape shape;
   std::vector<std::pair<std::string, std::string>> labels;
@@ -51,8 +51,8 @@ TensorLayout layout_of(const ResultRow& row) {
   return row.layout == to_string(TensorLayout::kNhwc) ? TensorLayout::kNhwc : TensorLayout::kNchw;
 }
 
-/// The fastest in that layout; of `backend` alone where one is named. Hot rows, or cold ones where only those were
-/// taken.
+/// The fastest candidate in that layout, or of `backend` if that is given. Uses hot rows, or cold ones if only those
+/// were measured.
 Choice fastest(const std::vector<ResultRow>& rows, TensorLayout layout, const std::string& backend) {
   Choice best;
   const bool hot =
@@ -81,7 +81,7 @@ Pair fastest_pair(const std::vector<ResultRow>& depthwise, const std::vector<Res
   return best;
 }
 
-/// Those of the candidates that serve one of the three convolutions.
+/// The candidates that support one of the three convolutions.
 std::vector<ResultRow> measure_part(const Case& task, const char* part, const Conv2dProblem& problem,
                                     const std::vector<ConvCandidate>& candidates, BenchSession& session) {
   ConvBenchRequest request;
@@ -101,7 +101,7 @@ std::vector<ResultRow> measure_part(const Case& task, const char* part, const Co
   return session.rows_from(before);
 }
 
-/// The medians that the table shows; NaN where there is none.
+/// The medians of the table; NaN if missing.
 struct Outcome {
   Case task;
   Choice standard, vendor_standard;
@@ -133,14 +133,14 @@ ResultRow block_row(const Outcome& outcome, const Pair& pair) {
   return row;
 }
 
-/// Standard convolutions and blocks against each other, turn by turn; rows for the blocks.
+/// Times standard convolutions and blocks in turns; returns the rows of the blocks.
 void measure_blocks(Outcome& outcome, BenchSession& session) {
   DeviceGuard guard(session.device());
   const BenchOptions& options = session.options();
   const auto seed = static_cast<uint64_t>(options.seed);
   std::vector<std::unique_ptr<ConvArena>> arenas;
   std::vector<std::unique_ptr<Contender>> contenders;
-  std::vector<std::pair<double*, const Pair*>> meant;  // where the median goes, and of which block
+  std::vector<std::pair<double*, const Pair*>> meant;  // the target of the median, and its block
   const auto add_standard = [&](const Choice& choice, double* ns) {
     if (!choice) return;
     const auto refusal = attempt(session.stream(), [&] {

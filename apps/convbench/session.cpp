@@ -25,7 +25,7 @@ void require_gpu(Device device, const std::string& subcommand) {
                                 "; run, sweep, filter and separable work on the CPU"));
 }
 
-/// What changes the numbers of a row, and not only which rows there are.
+/// Options that change the numbers of a row, in addition to those that select rows.
 std::vector<std::pair<std::string, std::string>> settings_of(const BenchOptions& options) {
   const MeasureOptions& measure = options.measure;
   const bool limited = options.workspace_limit != SIZE_MAX;

@@ -1,4 +1,4 @@
-// BenchSession: the Run of a subcommand of convbench, with its device and stream.
+// BenchSession: the Run of a convbench subcommand, with its device and stream.
 #pragma once
 
 #include <functional>
@@ -14,15 +14,15 @@ namespace lenslet {
 class BenchSession : public Run {
  public:
   enum class Needs { kAnyDevice, kGpu };
-  /// Chooses the device and prints it. Throws UsageError, UnavailableError (which names the subcommand if it needs a
-  /// GPU and none is usable), and what Run::on() throws.
+  /// Chooses the device and prints it. Throws UsageError, UnavailableError (with the name of the subcommand if it needs
+  /// a GPU and none is usable), and the errors of Run::on().
   BenchSession(const BenchOptions& options, const std::string& subcommand, Needs needs = Needs::kAnyDevice);
 
   const BenchOptions& options() const noexcept { return options_; }
   const MeasureOptions& measure_options() const noexcept { return options_.measure; }
   Device device() const noexcept { return stream_.device(); }
   Stream& stream() noexcept { return stream_; }
-  /// As the options ask, judged by the ceilings of this run.
+  /// Measures as the options say; ceilings are those of this run.
   RowContext row_context() const { return {options_.measure.hot, options_.measure.cold, &ceilings()}; }
 
  private:
@@ -33,10 +33,10 @@ class BenchSession : public Run {
 
 /// The files that every measuring subcommand writes.
 std::vector<NamedFile> files_written(const BenchOptions& options);
-/// Throws UsageError where one of them is a file of --problems.
+/// Throws UsageError if one of them is also a file of --problems.
 void demand_problems_kept(const BenchOptions& options, const std::vector<std::string>& problem_files);
 
-/// A session from beginning to end: `body` measures (Run::complete).
+/// Runs a whole session: `body` measures (Run::complete).
 ExitCode with_session(const BenchOptions& options, const std::string& subcommand, BenchSession::Needs needs,
                       const std::function<void(BenchSession&)>& body);
 

@@ -1,4 +1,4 @@
-// convbench stencil: 1D and 2D convolution by where the filter lies and how the input is staged: study E.
+// convbench stencil: 1D and 2D convolution by the memory of the filter and the staging of the input: study E.
 #include <algorithm>
 
 #include "apps/common/text.h"

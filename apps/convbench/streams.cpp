@@ -1,10 +1,10 @@
 // convbench streams: a batch in parts, each copied in, convolved and copied out, on one stream and on several.
 //
-// One stream does the three one after another. With two or more, one part's copies run while another part is computed,
-// and copies in both directions at once, so that the total nears the longest of the three alone:
+// One stream does the three steps one after another. With two or more streams, copies in both directions overlap with
+// the computation of other parts, so that the total approaches the longest of the three steps alone:
 //   overlap = (sum of the three - total) / (sum of the three - longest of the three)
-// The first part's copy in and the last part's copy out have nothing to hide behind: of n parts, (sum - longest) / n of
-// them remain. The three are measured alone in the same run, turn by turn with the totals.
+// The first copy in and the last copy out overlap with nothing: with n parts, (sum - longest) / n of them remains. The
+// three steps are also measured alone in the same run, in turns with the totals.
 #include <algorithm>
 #include <cmath>
 
@@ -47,7 +47,7 @@ ResultRow base_row(const StreamsOptions& options, const Conv2dProblem& chunk, in
   return row;
 }
 
-/// Share of what could be hidden that was: 1 where the longest of the three parts is all that remains.
+/// The share of the hideable time that was hidden; 1: the total is the longest of the three steps.
 double overlap_of(const ResultRow& row) {
   double sum = 0, longest = 0;
   for (const auto& [stage, ns] : row.stages_ns) {

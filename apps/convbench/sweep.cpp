@@ -1,4 +1,4 @@
-// convbench sweep: one RGB image, 3x3, padding 1, over sizes and strides: study A's convolutions.
+// convbench sweep: one RGB image, 3x3, padding 1, over sizes and strides: the convolutions of study A.
 #include <algorithm>
 #include <map>
 
@@ -26,7 +26,7 @@ Conv2dProblem problem_of(int size, int stride, int out_channels) {
   return problem;
 }
 
-// Pictures are stored channels last, so every backend that serves that order is measured in it as well.
+// Pictures are stored in NHWC, so backends that support NHWC are measured in both layouts.
 std::vector<ConvCandidate> candidates_of(const SweepOptions& options, const BenchSession& session) {
   const DeviceKind kind = session.device().kind;
   std::vector<ConvCandidate> candidates =
@@ -47,7 +47,7 @@ std::string column_of(const ResultRow& row) {
   return row.layout == "NCHW" ? row.backend : concat(row.backend, " ", row.layout);
 }
 
-// One line a size and stride, one column a backend; `value` of the first row that has one.
+// One line per size and stride, one column per backend; `value` of the first row that has one.
 template <typename Value>
 std::string grid(const std::vector<ResultRow>& rows, Value&& value) {
   std::vector<std::string> columns;
@@ -80,10 +80,10 @@ std::string grid(const std::vector<ResultRow>& rows, Value&& value) {
   return table.to_string();
 }
 
-/// What a headline needs: the same cell with hot caches, with cold ones, and from host to host.
+/// What a headline needs: the time of a cell with hot caches, with cold caches, and from host to host.
 struct Way {
   const char* name;
-  double (*ns)(const ResultRow& row);  // NaN where the row has no such time
+  double (*ns)(const ResultRow& row);  // NaN if the row lacks this time
 };
 constexpr Way kWays[] = {{"kernel time with hot caches",
                           [](const ResultRow& row) { return row.cache == "hot" ? median_ns(row) : NAN; }},
@@ -93,7 +93,7 @@ constexpr Way kWays[] = {{"kernel time with hot caches",
 
 void print_sweep(Console& console, const std::vector<ResultRow>& rows) {
   for (const Way& way : kWays) {
-    std::map<std::string, double> cudnn_ns;  // by problem, in the better layout
+    std::map<std::string, double> cudnn_ns;  // by problem, in the faster layout
     bool any = false;
     for (const ResultRow& row : rows) {
       const double ns = way.ns(row);

@@ -16,10 +16,10 @@
 namespace lenslet {
 namespace {
 
-// Above this a plain CPU loop takes seconds a run, and repeating it would not tell more.
+// Above this limit a plain CPU loop takes seconds per run, so it is not repeated.
 constexpr double kMostFlopsToRepeat = 2e10;
 
-/// Something that can be prepared: an operator, what it reads and what it writes (without data).
+/// Something to prepare: an operator with its inputs and its output (without data).
 struct Task {
   std::vector<ConstTensorView> inputs;
   TensorView output;
@@ -78,7 +78,7 @@ std::string problem_of(const Subject& subject) {
   return conv == nullptr ? std::string() : conv->problem_for(subject.inputs.at(0)).to_string();
 }
 
-// Without the device the operator cannot be prepared; a convolution still has an upper bound to tell.
+// Without the device the operator cannot be prepared, but a convolution still has an upper bound.
 void bound_workspace(const Subject& subject, const OperatorRequest& request, BackendRow& row) {
   const auto* conv = dynamic_cast<const Conv2dLayer*>(subject.layer);
   if (conv == nullptr) return;
@@ -111,7 +111,7 @@ Task fused_task(const Graph& graph, const std::string& variant, const FusedReque
   return task;
 }
 
-// The element types that the variant offers for its input, the output as asked; and the other way round.
+// Lists the input types that the variant supports with the requested output, and the output types with the input.
 void list_types(const FusedModel& model, const FusedRequest& request, BackendRow& row) {
   for (const ElementType type : {ElementType::kFp32, ElementType::kUint8}) {
     FusedRequest other = request;
@@ -170,7 +170,7 @@ std::vector<BackendRow> layer_rows(const Subject& subject, const BackendQuery& q
     });
     rows.push_back(std::move(row));
     throw_if_interrupted();
-    if (rows.back().status == "ERROR") break;  // after a CUDA fault every later call fails as well
+    if (rows.back().status == "ERROR") break;  // after a CUDA fault every later call also fails
   }
   return rows;
 }

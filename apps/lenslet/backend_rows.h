@@ -1,4 +1,4 @@
-// Rows of `lenslet backends`: what each backend of a layer, and each variant of the fused plan, can do here.
+// Rows of `lenslet backends`: what each backend of a layer and each variant of the fused plan supports on this machine.
 #pragma once
 
 #include <array>
@@ -27,29 +27,29 @@ struct BackendRow {
   Device device;
   int rank = 0;
   bool uses_math = false;
-  bool is_auto = false;           // the one that `auto` takes for the math mode asked for
+  bool is_auto = false;           // `auto` takes this backend in the requested math mode
   std::vector<Support> supports;  // by kMathModes
   std::vector<std::string> reads,
       writes;                    // of a fused variant: element types it offers in the math mode asked for
-  std::string workspace = "-";   // bytes for people
-  int64_t workspace_bytes = -1;  // -1: not known
+  std::string workspace = "-";   // formatted for people
+  int64_t workspace_bytes = -1;  // -1: unknown
   std::string determinism =
       "-";            // the bits it promises to repeat (framework/determinism.h), where it can serve
-  std::string repro;  // what was seen of that
+  std::string repro;  // the repetition that was observed
   std::string status = "PASSED", reason;  // ERROR: the device failed
 };
 
-/// What the rows are for.
+/// What to list.
 struct BackendQuery {
   Device device;
-  bool usable = true;  // false: listed, nothing is run
+  bool usable = true;  // false: list without running anything
   MathMode math = MathMode::kFp32;
   size_t workspace_limit = SIZE_MAX;
 };
 
-/// One row a backend, in rank order; the last one may be a fault, and then the device is lost.
+/// One row per backend, in rank order. After a fault the rows end with it, and the device is lost.
 std::vector<BackendRow> layer_rows(const Subject& subject, const BackendQuery& query);
-/// One row a variant of the graph's fused form; none where it has no such form.
+/// One row per variant of the graph's fused form; none if the graph has no fused form.
 std::vector<BackendRow> fused_rows(const Graph& graph, int64_t batch, const BackendQuery& query);
 
 /// Values in [-1, 1].

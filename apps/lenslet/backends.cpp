@@ -1,4 +1,4 @@
-// lenslet backends: which backend can serve which layer, and why not.
+// lenslet backends: which backends support which layers, and for the others the reason.
 #include <cstring>
 #include <memory>
 
@@ -87,7 +87,7 @@ std::string table_of(const std::vector<BackendRow>& rows) {
   return table.to_string();
 }
 
-// Before anything is allocated: the numbers are the user's and may be huge.
+// Checked before anything is allocated: the numbers come from the user and may be huge.
 void check_memory(const Conv2dProblem& problem, const std::vector<Target>& targets) {
   constexpr double kCopies = 3;  // random values, the operator's own, what it runs on
   for (const Target& target : targets) {
@@ -139,7 +139,7 @@ ExitCode run_backends(const BackendsOptions& options) {
   for (const Target& target : targets) {
     const Device device = target.usable ? target.device : Device::cpu();
     DeviceGuard guard(device);
-    run.on(device);  // the last one is the GPU, if one is used
+    run.on(device);  // the GPU comes last, if one is used
     const BackendQuery query{target.device, target.usable, options.math.value_or(MathMode::kFp32),
                              options.workspace_limit};
     std::vector<BackendRow> rows;

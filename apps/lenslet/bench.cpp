@@ -1,5 +1,5 @@
-// lenslet bench: images a second over batch sizes, plans, math modes, inputs and outputs, each configuration against
-// the others, verified and counted; with --latency the time of single calls.
+// lenslet bench: images per second by batch size, plan, math mode, input and output. Configurations are verified, timed
+// in turns, and their accuracy is counted; --latency adds the time of single calls.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -21,9 +21,9 @@
 namespace lenslet {
 namespace {
 
-constexpr int kWindows = 20;              // at least, of each configuration
+constexpr int kWindows = 20;              // minimum per configuration
 constexpr int64_t kStandardBatch = 1000;  // of the layered plan in fp32
-constexpr int64_t kMostDigitsOff = 3;     // of another configuration, from it
+constexpr int64_t kMostDigitsOff = 3;     // by which another configuration may differ from it
 
 std::optional<ImageDataset> read_mnist(const std::string& asked) {
   const std::string folder = find_mnist_folder(asked);
@@ -31,7 +31,7 @@ std::optional<ImageDataset> read_mnist(const std::string& asked) {
   return read_image_dataset(folder, "t10k", kLenet5Side, kLenet5Side);
 }
 
-/// One configuration on its way to its rows.
+/// One configuration, before it is measured.
 struct Entry {
   BenchConfig config;
   ResultRow base;
@@ -39,7 +39,7 @@ struct Entry {
   PlanContender* contender;  // null if it cannot be prepared
 };
 
-// The class of each image, -1 for an answer that is not a number; none after a signal.
+// The class of each image, -1 for an answer that is not a number; nullopt after a signal.
 std::optional<std::vector<int>> classes_of(Executable& executable, const ImageDataset& data) {
   Lane lane(executable);
   const InputOutput call{ElementType::kUint8, lane.ends().output};
@@ -55,7 +55,7 @@ std::optional<std::vector<int>> classes_of(Executable& executable, const ImageDa
   return classes;
 }
 
-// Empty, or what is wrong.
+// The fault; empty if there is none.
 std::string judge_accuracy(const ResultAccuracy& accuracy) {
   if (std::abs(accuracy.correct - accuracy.fp32_correct) <= kMostDigitsOff) return {};
   return concat("reads ", format_count(accuracy.correct), " of ", format_count(accuracy.count),
@@ -92,7 +92,7 @@ class ModelBench {
     return run_.complete([&] {
       run_.begin(static_cast<int64_t>(batches_.size()), "batch sizes");
       for (const std::vector<BenchConfig>& batch : batches_) {
-        run_.add(measure_batch(batch));  // after a signal, rows that are SKIPPED
+        run_.add(measure_batch(batch));  // after a signal the rows are SKIPPED
         if (interrupted()) break;
       }
       run_.console().line();
@@ -149,7 +149,7 @@ class ModelBench {
                    entry.contender->products_saved());
   }
 
-  // Of a configuration: counted the first time, for any batch size; none without data and after a signal.
+  // Counted once per configuration, for any batch size; nullopt without data and after a signal.
   std::optional<ResultAccuracy> accuracy_of(const Entry& entry) {
     if (!data_) return std::nullopt;
     const std::string key = entry.config.key();

@@ -22,7 +22,7 @@ std::vector<MathMode> maths_of(const ModelBenchOptions& options, Device device) 
   return {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16};
 }
 
-// One configuration a variant: those named, all, or the one that `auto` takes.
+// One configuration per variant: the named ones, all, or the one that `auto` takes.
 void add_fused(const ModelBenchOptions& options, const FusedModel& model, const BenchConfig& base,
                Device device, std::vector<BenchConfig>& configs) {
   std::vector<std::string> names = options.variants;

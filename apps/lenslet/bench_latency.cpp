@@ -16,28 +16,28 @@ namespace lenslet {
 namespace {
 
 constexpr int kTurns = 5;
-constexpr int64_t kWarmUp = 100;  // calls before the first one that counts
+constexpr int64_t kWarmUp = 100;  // untimed calls at the start
 constexpr int kNanByte = 0xff;
 constexpr const char *kPolled = "polled", *kResident = "resident";
 constexpr int kInOrderPasses = 200, kInOrderWarmUp = 20;
 
-/// One way for a batch to get through the model and its answers back.
+/// One way to call the model with a batch and get the answers back.
 class LatencyPath {
  public:
   virtual ~LatencyPath() = default;
   /// "copy", "graph", "mapped", …
   virtual std::string mode() const = 0;
-  /// The variant and what it has to say: empty where they are the configuration's own.
+  /// Variant and detail; empty if they are the configuration's own.
   virtual std::string variant() const { return {}; }
   virtual std::string detail() const { return {}; }
-  /// Where the caller's pictures lie, as the model reads them, and where its answers arrive.
+  /// Where the caller's pictures are, in the model's format, and where its answers go.
   virtual TensorView input() = 0;
   virtual TensorView output() = 0;
-  /// What is timed: returns with the answers there.
+  /// The timed call: returns when the answers are in output().
   virtual void call() = 0;
 };
 
-// The CPU reads and writes the executable's own memory.
+// The CPU works directly in the executable's memory.
 class CallPath : public LatencyPath {
  public:
   explicit CallPath(Executable& executable) : executable_(executable) {}
@@ -50,7 +50,7 @@ class CallPath : public LatencyPath {
   Executable& executable_;
 };
 
-// Copy in, run, copy out, wait: enqueued one by one, or captured and replayed as one CUDA graph.
+// Copies in, runs, copies out and waits: enqueued one by one, or captured and replayed as one CUDA graph.
 class CopyPath : public LatencyPath {
  public:
   CopyPath(Executable& executable, bool captured)
@@ -91,7 +91,7 @@ class CopyPath : public LatencyPath {
   CapturedGraph graph_;
 };
 
-// The kernels read and write page-locked host memory over the bus.
+// The kernels access page-locked host memory over the bus.
 class MappedPath : public LatencyPath {
  public:
   MappedPath(const Graph& graph, const BuildOptions& build) : executable_(graph, build) {}
@@ -107,7 +107,7 @@ class MappedPath : public LatencyPath {
   Executable executable_;
 };
 
-// Bytes in, predictions out, both in ordinary memory. No stream is waited for.
+// Bytes in, predictions out, both in pageable memory; waits for no stream.
 class BytesPath : public LatencyPath {
  public:
   explicit BytesPath(const Executable& executable)
@@ -128,7 +128,7 @@ class BytesPath : public LatencyPath {
   std::vector<Prediction> predictions_;
 };
 
-// The host polls for the answers of a kernel that it launches.
+// Launches a kernel per call; the host polls for its answers.
 class PolledPath : public BytesPath {
  public:
   PolledPath(const Safetensors& weights, const Executable& executable, MathMode math)
@@ -142,7 +142,7 @@ class PolledPath : public BytesPath {
   PolledLenet5 runner_;
 };
 
-// A kernel on the GPU polls for pictures, the host for answers.
+// A resident kernel polls for pictures, the host for answers.
 class ResidentPath : public BytesPath {
  public:
   ResidentPath(const Safetensors& weights, const Executable& executable, MathMode math)
@@ -173,7 +173,7 @@ struct LatencyPaths {
   std::vector<std::pair<std::string, Refusal>> refused;  // by mode
 };
 
-// The ways that the executable's configuration offers on its device.
+// The paths that the executable's configuration supports on its device.
 LatencyPaths latency_paths(Executable& executable, const BuildOptions& build, const Safetensors& weights) {
   LatencyPaths paths;
   auto& offered = paths.offered;
@@ -216,7 +216,7 @@ ResultRow row_of(const ResultRow& base, const std::string& mode) {
   return row;
 }
 
-/// A path on its way to its row.
+/// A path, before it becomes a row.
 struct Runner {
   explicit Runner(LatencyPath& which) : path(which), in(which.input()), out(which.output()) {}
   LatencyPath& path;
@@ -226,7 +226,7 @@ struct Runner {
   std::string wrong;
   int64_t calls = 0;
 
-  // One call with other pictures than the one before; nanoseconds.
+  // Times one call, with other pictures than the previous one; nanoseconds.
   double call(const BatchPictures& pictures, double bound) {
     const int round = static_cast<int>(calls++ % INT32_MAX);
     pictures.fill(in, round);
@@ -242,7 +242,7 @@ struct Runner {
   }
 };
 
-// Median nanoseconds between two events with `enqueue` between them, on a stream held back until all is enqueued.
+// Median nanoseconds between two events around `enqueue`, on a stream that is held back until all is enqueued.
 template <typename Enqueue>
 double median_between_events(Stream& stream, Enqueue&& enqueue) {
   Event begin(stream.device()), end(stream.device());
@@ -293,7 +293,7 @@ std::vector<ResultRow> measure_latency(Executable& executable, const BuildOption
         if (label == "variant") text = variant;
       }
       row.detail = runner.path.detail();
-      row.stages_ns.clear();  // the GPU's time is that of another variant
+      row.stages_ns.clear();  // the GPU's time belongs to another variant
     }
     row.error = runner.error;
     row.replayed = runner.path.mode() == "graph";

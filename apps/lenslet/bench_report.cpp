@@ -14,7 +14,7 @@ std::string or_dash(const std::string& text) { return text.empty() ? "-" : text;
 
 std::string batch_of(const ResultRow& row) { return format_count(row.images); }
 
-// What both tables begin with.
+// The first columns of both tables.
 RowTable first_columns() {
   const auto label = [](const char* name) {
     return [name](const ResultRow& row) { return or_dash(row.label(name)); };
@@ -31,7 +31,7 @@ std::string accuracy_of(const ResultRow& row) {
                 ", ", row.accuracy->differing, " differ)");
 }
 
-// The stage of that name, or of the other on the CPU; NaN where the row has neither.
+// The time of the first stage with one of these names (GPU and CPU differ); NaN without one.
 double pass_ns(const ResultRow& row, const std::vector<std::string>& names) {
   for (const auto& [stage, ns] : row.stages_ns) {
     if (std::find(names.begin(), names.end(), stage) != names.end()) return ns;
@@ -39,7 +39,7 @@ double pass_ns(const ResultRow& row, const std::vector<std::string>& names) {
   return NAN;
 }
 
-// The table, without what is unsupported, and every reason once, with the first batch that it is about.
+// The table without UNSUPPORTED rows, then every reason once, with the first batch that it applies to.
 std::string shown(const RowTable& table, const std::vector<ResultRow>& rows) {
   std::vector<ResultRow> listed;
   std::vector<std::string> told;

@@ -8,9 +8,9 @@
 
 namespace lenslet {
 
-/// One line a configuration; what did not pass says why below.
+/// One line per configuration; below the table, why rows did not pass.
 std::string bench_table(const std::vector<ResultRow>& rows);
-/// The rows of --latency: the GPU's time and the whole way from host memory to host memory.
+/// The rows of --latency: the GPU's time, and the time from host memory to host memory.
 std::string latency_table(const std::vector<ResultRow>& rows);
 
 }  // namespace lenslet

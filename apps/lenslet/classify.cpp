@@ -1,4 +1,4 @@
-// lenslet classify: which digit is in a picture.
+// lenslet classify: reads the digit in each picture.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -34,7 +34,7 @@ struct Guess {
 
 struct Answer {
   std::array<Guess, kTop> top;  // most likely first
-  bool finite = true;           // the logits were numbers
+  bool finite = true;           // false if a logit is not a number
 };
 
 Answer answer_from(const float* logits) {
@@ -78,7 +78,7 @@ std::string text_line(const DigitInput& input, const Answer& answer) {
   return line;
 }
 
-// Any picture as bytes of grey, for showing.
+// A picture as grey bytes, for display.
 std::vector<uint8_t> grey_of(const Image& image) {
   std::vector<uint8_t> grey(static_cast<size_t>(image.width) * static_cast<size_t>(image.height));
   const auto channels = static_cast<size_t>(image.channels);
@@ -104,7 +104,7 @@ std::string explanation(const DigitInput& input) {
   return text;
 }
 
-/// What a file has about one picture.
+/// What an output file contains about one picture.
 struct ClassifiedRow {
   const DigitInput& input;
   const Answer& answer;
@@ -134,7 +134,7 @@ struct ClassifiedRow {
   }
 };
 
-// The machine-readable outputs, written as the answers come.
+// The machine-readable outputs, written as answers arrive.
 class Files {
  public:
   explicit Files(const ClassifyOptions& options, const Session& session) {
@@ -158,7 +158,7 @@ class Files {
     if (csv_) add_csv(row);
   }
 
-  /// `fault`: empty, or how the device failed.
+  /// `fault`: how the device failed; empty if it did not.
   void finish(int64_t failures, bool was_interrupted, const std::string& fault) {
     if (json_) {
       json_->end_list();
@@ -214,7 +214,7 @@ ExitCode run_classify(const ClassifyOptions& options) {
     try {
       answers = answers_to(model, group);
     } catch (const DeviceError& error) {
-      fault = error.what();  // the answers before it are still written
+      fault = error.what();  // the earlier answers are still written
       break;
     }
     std::string text;

@@ -85,7 +85,7 @@ CommandLine lenslet_command_line() {
   const Words<ElementType> outputs = {
       {{"logits", ElementType::kFp32}, {"prediction", ElementType::kPrediction}}};
 
-  // What to compute on.
+  // The device and its use.
   line.arguments(
       "inputs", Text{"FILE|DIR|-"}, LENSLET_MEMBER(inputs),
       "pictures (PNG, JPEG, BMP, PGM, PPM), IDX files, folders of pictures, or '-' for one picture "
@@ -107,7 +107,7 @@ CommandLine lenslet_command_line() {
   line.repeated("--problem", Text{"STR"}, LENSLET_MEMBER(problems),
                 "a convolution to show instead of the model's layers; may be given repeatedly", backends);
 
-  // What to do with it.
+  // Inputs and answers.
   line.option("--min-accuracy", Number{0, 1}, LENSLET_MEMBER(min_accuracy),
               "exit with code 1 if the accuracy is below this fraction, such as 0.99", eval);
   line.flag("--backend-matrix", LENSLET_MEMBER(backend_matrix),
@@ -136,7 +136,7 @@ CommandLine lenslet_command_line() {
   line.option("--calls", Integer{kLeastCalls, kMostCalls}, LENSLET_MEMBER(calls),
               "calls of each --latency mode", bench);
 
-  // How to measure.
+  // How times are measured.
   line.option("--cache", words({"cold", "hot", "both"}), LENSLET_MEMBER(cache),
               "time layers with flushed caches (cold), inside a whole pass (hot), or both", profile);
   line.option("--cache", cache_states(), LENSLET_MEMBER(measure),
@@ -161,7 +161,7 @@ CommandLine lenslet_command_line() {
   line.option("--seed", Integer{0}, LENSLET_MEMBER(seed), "seed of the order of the pictures", bench);
   line.option("--seed", Integer{0}, LENSLET_MEMBER(seed), "seed of the self-test's data", doctor);
 
-  // The model and how it is executed.
+  // The model and its execution.
   line.option("--weights", Text{"FILE"}, LENSLET_MEMBER(weights), "weights as safetensors [built in]",
               model | bench | backends);
   line.option("--plan", Text{"auto|layered|fused|FILE"}, LENSLET_MEMBER(plan),

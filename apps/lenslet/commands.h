@@ -1,4 +1,4 @@
-// The subcommands. Each returns the process's exit code and throws lenslet::Error for what it cannot do.
+// The subcommands. Each returns the exit code of the process and throws lenslet::Error on failure.
 #pragma once
 
 #include "apps/lenslet/options.h"

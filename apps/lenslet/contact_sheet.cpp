@@ -59,7 +59,7 @@ const char* glyph(char c) {
     case '>':
       return "42124";
     default:
-      return "00700";  // '-', for what is no digit
+      return "00700";  // '-' marks an answer that is no digit
   }
 }
 

@@ -1,4 +1,4 @@
-// The misclassified digits of a data set on one picture.
+// A picture with the misclassified digits of a data set.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace lenslet {
 
-/// Writes each digit at twice its size, under it "label>predicted" and its index. `path` ends in .png or .pgm. Throws
+/// Draws each digit at twice its size, with "label>predicted" and its index below. `path` ends in .png or .pgm. Throws
 /// OutputError.
 void write_contact_sheet(const std::string& path, const ImageDataset& data, const std::vector<Miss>& misses);
 

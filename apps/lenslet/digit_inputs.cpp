@@ -30,7 +30,7 @@ bool is_picture_name(const fs::path& path) {
   return std::find(known.begin(), known.end(), extension) != known.end();
 }
 
-// The pictures of a folder, not of folders in it, in byte order of their names.
+// The pictures directly in a folder, in byte order of their names.
 std::vector<std::string> pictures_in(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -48,7 +48,7 @@ std::vector<std::string> pictures_in(const std::string& folder) {
   return names;
 }
 
-// False for what is not a regular file.
+// False for anything but a regular file.
 bool is_small_file(const std::string& path) {
   constexpr uintmax_t kSmallFile = 256 << 10;
   std::error_code error;
@@ -56,7 +56,7 @@ bool is_small_file(const std::string& path) {
   return !error && bytes <= kSmallFile;
 }
 
-// A fault in one file does not stop the others.
+// Stores the error of one file in its input, so that the others continue.
 template <typename Body>
 void attempt(DigitInput& input, Body&& body) {
   try {
@@ -99,17 +99,17 @@ DigitInputs::DigitInputs(const ClassifyOptions& options, bool keep_originals)
   }
   if (options.inputs.size() != 1) return;
   open_next_argument();
-  if (files_.empty()) return;  // a folder
+  if (files_.empty()) return;  // it is a folder
   if (options.inputs[0] != "-") read(files_.front());
   single_ = !files_.front().is_idx();
 }
 
-// Replaces a folder by the names of its pictures.
+// Replaces a folder by its pictures.
 void DigitInputs::open_next_argument() {
   File file;
   file.input.file = options_.inputs[next_argument_++];
   file.is_argument = file.input.file != "-";
-  std::error_code ignored;  // the reader reports what is wrong with the name
+  std::error_code ignored;  // the reader reports an invalid name
   if (file.is_argument && fs::is_directory(file.input.file, ignored)) {
     attempt(file.input, [&] {
       for (std::string& name : pictures_in(file.input.file)) names_.push_back(std::move(name));
@@ -162,7 +162,7 @@ void DigitInputs::decode(File& file) const {
     const std::string& name = file.input.file;
     Image image =
         decode_image(bytes, name == "-" ? "standard input" : printable_excerpt(name), options_.image_limits);
-    std::vector<uint8_t>().swap(bytes);  // frees a large file before its planes are allocated
+    std::vector<uint8_t>().swap(bytes);  // frees the file before its planes are allocated
     file.input.digit = prepare_digit(image);
     if (keep_originals_) file.input.original = std::move(image);
   });
@@ -194,14 +194,14 @@ DigitInput DigitInputs::next_of_idx() {
   input.index = idx_next_;
   const uint8_t* const pixels = idx_.data.data() + idx_next_++ * kPixels;
   std::memcpy(input.digit.pixels.data(), pixels, static_cast<size_t>(kPixels));
-  input.digit.untouched = true;  // IDX images are what the model was trained on
+  input.digit.untouched = true;  // IDX images have the form that the model was trained on
   input.digit.blank =
       std::all_of(pixels, pixels + kPixels, [&](uint8_t value) { return value == pixels[0]; });
   return input;
 }
 
 std::vector<DigitInput> DigitInputs::next(size_t count) {
-  if (keep_originals_) count = std::min<size_t>(count, 1);  // the pictures kept may be large
+  if (keep_originals_) count = std::min<size_t>(count, 1);  // the kept pictures may be large
   std::vector<DigitInput> inputs;
   while (inputs.size() < count) {
     if (idx_next_ < idx_end_) {

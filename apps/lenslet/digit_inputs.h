@@ -1,4 +1,4 @@
-// What `classify` is given, one digit after another: pictures, IDX files, folders, standard input.
+// The inputs of `classify`, one digit after another: pictures, IDX files, folders, standard input.
 #pragma once
 
 #include <cstdint>
@@ -14,34 +14,34 @@
 
 namespace lenslet {
 
-/// One picture on its way to the model.
+/// One picture, before the model reads it.
 struct DigitInput {
-  std::string file;    // as given; "-" for standard input
-  int64_t index = -1;  // within an IDX file; -1 for a picture
-  Image original;      // empty unless it was to be kept
+  std::string file;    // as given; "-" is standard input
+  int64_t index = -1;  // index in an IDX file; -1 for a picture
+  Image original;      // kept only on request
   DigitImage digit;
-  std::string error;  // why it could not be read; everything else is then empty
+  std::string error;  // why the file could not be read; then the other members are empty
 };
 
-/// The files that the arguments of `classify` name, those of folders in their place.
+/// The files that the arguments of `classify` name, with folders replaced by their files.
 std::vector<std::string> pictures_named(const std::vector<std::string>& arguments);
 
-/// Yields the inputs in order. Opens and reads each file once, when its turn comes, so that memory does not grow with
-/// the number of files.
+/// Yields the inputs in order. Opens and reads each file once, when it is needed, so that memory does not grow with the
+/// number of files.
 class DigitInputs {
  public:
   /// Throws UsageError for '-' on a terminal. `keep_originals` is for --explain.
   DigitInputs(const ClassifyOptions& options, bool keep_originals);
-  /// Up to `count` more (one, where originals are kept), small pictures decoded in parallel; empty at the end.
+  /// Up to `count` inputs more (one, if originals are kept); small pictures are decoded in parallel. Empty at the end.
   std::vector<DigitInput> next(size_t count);
-  /// Whether one picture is all there is: then it runs as a batch of one.
+  /// Whether the input is a single picture, which runs as a batch of one.
   bool single() const noexcept { return single_; }
 
  private:
   /// A file that is being read.
   struct File {
     DigitInput input;                           // input.error is set if reading failed
-    bool is_argument = false;                   // a picture of a folder is never an IDX file
+    bool is_argument = false;                   // pictures from folders are never read as IDX files
     bool done = false;                          // input.digit is set
     std::optional<std::vector<uint8_t>> bytes;  // from reading to decoding
     bool is_idx() const { return is_argument && bytes && looks_like_idx(*bytes); }
@@ -58,7 +58,7 @@ class DigitInputs {
   bool keep_originals_;
   bool single_ = false;
   size_t next_argument_ = 0;
-  std::deque<std::string> names_;  // of the folder opened last
+  std::deque<std::string> names_;  // pictures of the folder opened last
   std::deque<File> files_;         // gathered
   IdxArray idx_;                   // the IDX file being read
   std::string idx_file_;

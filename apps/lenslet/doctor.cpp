@@ -1,4 +1,4 @@
-// lenslet doctor: what this machine and this build offer, and whether every backend computes rightly here.
+// lenslet doctor: lists what this machine and build offer, and checks that every backend computes correctly here.
 #include <algorithm>
 #include <set>
 
@@ -46,7 +46,7 @@ void report_cuda(Console& console) {
   }
 }
 
-// Opens what the backends would open, so that the libraries' versions and paths can be told.
+// Opens the modules, so that versions and paths of their libraries can be printed.
 void open_modules(Console& console, Device device) {
   for (const ConvBackendEntry& entry : conv_backend_rows(device.kind)) {
     if (entry.kind() == ConvBackendEntry::Kind::kBuiltIn) continue;
@@ -86,7 +86,7 @@ int64_t count_status(const std::vector<ResultRow>& rows, const std::string& stat
   return std::count_if(rows.begin(), rows.end(), [&](const ResultRow& row) { return row.status == status; });
 }
 
-// One line a backend and math mode; what went wrong is listed below.
+// One line per backend and math mode; failures are listed below.
 std::string summary_table(const std::vector<ResultRow>& rows) {
   Table table;
   table.column("backend", Table::Align::kLeft)

@@ -15,7 +15,7 @@ struct Point {
 };
 using Stroke = std::vector<Point>;
 
-// One line a digit, in a box from 0 to 1, y downwards.
+// One polyline per digit, in a box from 0 to 1, y downwards.
 const std::array<Stroke, 10>& strokes() {
   static const std::array<Stroke, 10> all = {{
       {{.5, 0}, {.85, .15}, {.95, .5}, {.8, .85}, {.5, 1}, {.2, .85}, {.05, .5}, {.15, .15}, {.5, 0}},

@@ -1,4 +1,4 @@
-// Pictures like those of MNIST for where MNIST is not: digits of a few strokes, no two alike.
+// Pictures similar to MNIST's, for machines without MNIST: digits of a few strokes, all different.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace lenslet {
 
-/// `count` pictures [count, 28, 28] of the digits 0, 1, … 9, 0, …: ink 255 on paper 0, about 20 pixels tall; slant,
-/// width, place and pen vary with the seed.
+/// `count` pictures [count, 28, 28] of the digits 0, 1, … 9, 0, …: ink 255 on paper 0, about 20 pixels tall. Slant,
+/// width, position and pen vary with the seed.
 std::vector<uint8_t> drawn_digits(int64_t count, uint64_t seed);
 
 }  // namespace lenslet

@@ -1,4 +1,4 @@
-// lenslet eval: how many digits of a data set the model reads rightly, and how fast.
+// lenslet eval: counts the digits of a data set that the model reads correctly, and measures the speed.
 #include "apps/lenslet/eval.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr int64_t kCpuBatchPerThread = 128;
 constexpr int64_t kGpuBatch = 10000;
 constexpr double kThroughputMs = 300;
 constexpr size_t kSheetLimit = 1000;
-constexpr int64_t kDefaultStreams = 3;  // one copies, one computes, one is ready
+constexpr int64_t kDefaultStreams = 3;  // one is copied, one computed, one waits
 
 std::string data_folder(const EvalOptions& options) {
   const std::string folder = find_mnist_folder(options.data);
@@ -33,13 +33,13 @@ std::string data_folder(const EvalOptions& options) {
       "with --data");
 }
 
-// Images a second with the input already on the device: passes back to back for `min_time_ms`.
+// Images per second with the input on the device: consecutive passes for `min_time_ms`.
 double device_resident_rate(Executable& executable, double min_time_ms) {
   DeviceGuard guard(executable.device());
   Stream& stream = executable.stream();
   executable.run();
   stream.synchronize();
-  // Passes go out in groups that double until one group lasts long enough: no synchronisation inside a group.
+  // Enqueues groups of passes, each twice as long, until one lasts long enough: no synchronisation inside a group.
   for (int64_t passes = 1;; passes *= 2) {
     const double start = host_now_ns();
     for (int64_t i = 0; i < passes; ++i) executable.run();
@@ -76,8 +76,8 @@ void run_passes(Model& model, const ImageDataset& data, int64_t count, EvalOutco
   if (!interrupted()) outcome.speed.resident_per_s = device_resident_rate(model.executable(), kThroughputMs);
 }
 
-// The same images in fp32, where `executable` computes any of it in another math mode: in the same kind of plan if that
-// can be had, else layer by layer.
+// The same images in fp32, if `executable` uses another math mode: with the same kind of plan if it supports fp32, else
+// layer by layer.
 std::optional<Fp32Beside> read_in_fp32(const Session& session, const Executable& executable,
                                        const ImageDataset& data, const BatchRun& run) {
   const std::vector<PlanLayer>& layers = executable.plan().layers;
@@ -125,7 +125,7 @@ StreamingReport stream(const EvalOptions& options, const Session& session, const
 void run_images(Model& model, const ImageDataset& data, int64_t count, BatchRun& run,
                 const std::function<void(int64_t)>& progress) {
   run.logits.assign(static_cast<size_t>(count * kLenet5Classes), 0.0f);
-  // However this ends, the logits are those of the images that were computed.
+  // Also after an error `logits` has only the images that were computed.
   struct Cut {
     BatchRun& run;
     ~Cut() { run.logits.resize(static_cast<size_t>(run.count * kLenet5Classes)); }

@@ -13,20 +13,20 @@
 
 namespace lenslet {
 
-/// What a model answered to a data set.
+/// A model's answers for a data set.
 struct BatchRun {
   std::vector<float> logits;  // [count, classes]
-  int64_t count = 0;   // images that were computed: fewer than asked for when interrupted or after a fault
-  double wall_ns = 0;  // from bytes in memory to logits in memory, all of them
+  int64_t count = 0;          // computed images; fewer than requested after a signal or fault
+  double wall_ns = 0;         // from bytes in memory to logits in memory, for all images
 };
-/// Runs the first `count` images through the model. Calls `progress` with the number done; a signal ends the run.
-/// Throws DeviceError; `run` then holds the answers computed before it.
+/// Runs the first `count` images through the model. Calls `progress` with the number of finished images; a signal ends
+/// the run. Throws DeviceError; then `run` has the answers computed before.
 void run_images(Model& model, const ImageDataset& data, int64_t count, BatchRun& run,
                 const std::function<void(int64_t)>& progress = {});
 
-/// The batch asked for, else one that suits the device and the number of images.
+/// The requested batch, or one that suits the device and the number of images.
 int64_t eval_batch(const Session& session, int64_t count);
-/// Fields of what was evaluated.
+/// Fields that describe what was evaluated.
 template <class V>
 void evaluated_fields(V&& v, const Session& session, const ImageDataset& data, const std::string& split) {
   v("device", session.device())("device_name", session.device_name());
@@ -35,8 +35,8 @@ void evaluated_fields(V&& v, const Session& session, const ImageDataset& data, c
 }
 
 /// Runs the images through every combination of backends and every variant of the fused plan, and compares the answers
-/// with those of the first that runs.
-/// Returns kCheckFailed where a count in fp32 differs, or one in a reduced math mode by more than 3 digits in 10,000.
+/// with those of the first that runs. Returns kCheckFailed if a count in fp32 differs, or if one in a reduced math mode
+/// differs by more than 3 digits in 10,000.
 ExitCode run_backend_matrix(const EvalOptions& options, const Session& session, const ImageDataset& data,
                             int64_t count, Run& run);
 

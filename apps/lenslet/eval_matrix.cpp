@@ -16,13 +16,13 @@ namespace {
 
 constexpr const char* kSchema = "lenslet.matrix/1";
 constexpr size_t kDifferencesShown = 20;
-constexpr int64_t kDigitsAllowed = 3, kDigitsOf = 10000;  // that reduced precision may gain or lose
+constexpr int64_t kDigitsAllowed = 3, kDigitsOf = 10000;  // tolerance of reduced precision
 
-/// Which backends compute what.
+/// One combination of backends.
 struct MatrixCase {
   std::string spec;     // "conv1=direct,conv2=winograd", "fused tensor_core, uint8 in"
   BuildOptions build;   // without a plan
-  std::string refusal;  // why it cannot take part; empty where it can
+  std::string refusal;  // why it cannot run; empty if it can
 };
 
 BuildOptions layered(const Session& session, int64_t batch) {
@@ -31,7 +31,7 @@ BuildOptions layered(const Session& session, int64_t batch) {
   return build;
 }
 
-// Every way to give each layer that multiplies a backend which supports it; --backend pins the layers it names.
+// Every combination of supported backends for the layers that multiply; --backend fixes the layers it names.
 void add_layered(const Session& session, int64_t batch, std::vector<MatrixCase>& cases,
                  std::vector<MatrixCase>& refused) {
   const BuildOptions build = layered(session, batch);
@@ -62,7 +62,7 @@ void add_layered(const Session& session, int64_t batch, std::vector<MatrixCase>&
   cases.insert(cases.end(), grown.begin(), grown.end());
 }
 
-// Every variant of the fused plan in every math mode, with every input that it reads.
+// Every variant of the fused plan in every math mode, with every input that it supports.
 void add_fused(const Session& session, int64_t batch, std::vector<MatrixCase>& cases,
                std::vector<MatrixCase>& refused) {
   const FusedModel& model = *session.graph().fused();
@@ -82,8 +82,8 @@ void add_fused(const Session& session, int64_t batch, std::vector<MatrixCase>& c
   }
 }
 
-// In this order: the model in fp32, if --math names another mode; the combinations of layers' backends; the fused plan,
-// unless --backend or --plan layered excludes it; then what cannot take part.
+// In this order: the model in fp32, if --math is another mode; the combinations of the layers' backends; the fused
+// plan, unless --backend or --plan layered excludes it; then what cannot run.
 std::vector<MatrixCase> matrix_cases(const EvalOptions& options, const Session& session, int64_t batch) {
   std::vector<MatrixCase> cases, refused;
   if (session.math() != MathMode::kFp32) {
@@ -103,7 +103,7 @@ std::vector<MatrixCase> matrix_cases(const EvalOptions& options, const Session& 
   return cases;
 }
 
-/// One image that two combinations read differently.
+/// One image that two combinations classify differently.
 struct Difference {
   int64_t index = 0;
   int label = 0;
@@ -158,7 +158,7 @@ void compare(const std::vector<float>& first, const std::vector<float>& logits, 
              MatrixRow& row) {
   for (size_t i = 0; i < first.size(); ++i) {
     const double difference = std::fabs(static_cast<double>(first[i]) - static_cast<double>(logits[i]));
-    // Not a number stays: it would vanish in std::max.
+    // Keeps a NaN, which std::max would drop.
     if (!(difference <= row.max_logit_difference)) row.max_logit_difference = difference;
   }
   const size_t images = first.size() / kLenet5Classes;
@@ -173,12 +173,12 @@ void compare(const std::vector<float>& first, const std::vector<float>& logits, 
   }
 }
 
-/// Fills in the row; the logits of the first that runs are kept as the standard.
+/// Runs one combination and fills in the row. The first that runs stores its logits in `first`, the standard.
 void run_case(const Session& session, const BuildOptions& build, const ImageDataset& data, int64_t count,
               std::vector<float>& first, MatrixRow& row) {
   attempt(row, [&] {
     Model model = session.model(build);
-    model.executable().run_checked();  // the first call is no part of the time
+    model.executable().run_checked();  // the first call is not timed
     BatchRun run;
     run_images(model, data, count, run);
     if (run.count < count) throw InterruptedError(kInterrupted);
@@ -220,8 +220,8 @@ void print_rows(Console& console, const std::vector<MatrixRow>& rows) {
   }
 }
 
-// Empty, or what is wrong with how many digits the row reads rightly. In fp32 as many as the standard, in a reduced
-// math mode nearly as many.
+// Why the row's number of correct digits is wrong; empty if it is right. In fp32 it must equal the standard's, in a
+// reduced math mode be close to it.
 std::string judge_count(const EvalOptions& options, const MatrixRow& row, const MatrixRow& standard,
                         int64_t count) {
   const int64_t most = row.math == standard.math && row.math == MathMode::kFp32
@@ -238,7 +238,7 @@ std::string judge_count(const EvalOptions& options, const MatrixRow& row, const 
   return {};
 }
 
-// The row in which the device failed; null if it did not.
+// The row in which the device failed, or null.
 const MatrixRow* failed_at(const std::vector<MatrixRow>& rows) {
   const auto row =
       std::find_if(rows.begin(), rows.end(), [](const MatrixRow& one) { return one.status == "ERROR"; });
@@ -262,7 +262,7 @@ ExitCode run_backend_matrix(const EvalOptions& options, const Session& session, 
         row.status = "UNSUPPORTED";
         row.reason = one.refusal;
       } else if (interrupted() || failed_at(rows)) {
-        continue;  // after a CUDA fault every later call fails as well
+        continue;  // after a CUDA fault every later call also fails
       } else {
         run_case(session, one.build, data, count, first, row);
       }

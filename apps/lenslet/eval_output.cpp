@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kSchema = "lenslet.eval/1";
 constexpr size_t kMissesShown = 10;
 
-/// All that the files tell.
+/// Everything that the files contain.
 struct EvalFile {
   const EvalOptions& options;
   const Session& session;

@@ -1,4 +1,4 @@
-// What eval tells: text for people, JSON, CSV.
+// The output of eval: text, JSON, CSV.
 #pragma once
 
 #include <cmath>
@@ -14,20 +14,20 @@
 
 namespace lenslet {
 
-/// Speed of the whole way, from bytes to logits.
+/// Throughput from bytes to logits.
 struct Throughput {
   TimeStats pass;             // ns for all images
   double images_per_s = NAN;  // at the median pass
   double resident_per_s = NAN;
-  bool bitwise = true;  // every pass gave the same logits
+  bool bitwise = true;  // every pass gave identical logits
   double first_call_ns = 0;
 };
 
-/// What fp32 reads of the same images, beside a run in another math mode.
+/// The result for the same images in fp32, beside a run in another math mode.
 struct Fp32Beside {
   std::string backends;
   int64_t correct = 0;
-  int64_t read_differently = 0;  // images to which the two give different classes
+  int64_t read_differently = 0;  // images that the two classify differently
 
   template <class Self, class V>
   static void fields(Self& self, V&& v) {
@@ -45,8 +45,8 @@ struct EvalOutcome {
 
 void print_eval(Console& console, const EvalOptions& options, const Session& session,
                 const Executable& executable, const EvalOutcome& outcome);
-/// Writes the files of --json and --csv, where they are given. The CSV file has a heading and one line, so that runs
-/// can be appended to each other.
+/// Writes the files of --json and --csv, if given. The CSV file has a heading and one line, so that files of several
+/// runs can be joined.
 void write_eval_files(const Run& run, const EvalOptions& options, const Session& session,
                       const Executable& executable, const ImageDataset& data, const EvalOutcome& outcome);
 

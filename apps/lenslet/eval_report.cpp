@@ -25,7 +25,7 @@ void judge(const float* logits, int label, int64_t index, Evaluation& part) {
   }
   double probabilities[kLenet5Classes];
   softmax(logits, kLenet5Classes, probabilities);
-  // log p = logit - log(sum of exp), taken from the largest so that a tiny p does not underflow.
+  // log p = logit - log(sum of exp), relative to the largest logit so that a tiny p does not underflow.
   part.loss -= static_cast<double>(logits[label]) - static_cast<double>(logits[predicted]) +
                std::log(probabilities[predicted]);
   ++part.confusion[static_cast<size_t>(label)][static_cast<size_t>(predicted)];
@@ -62,8 +62,8 @@ int class_of(ElementType type, const void* answers, int64_t index) {
 }
 
 Evaluation evaluate(const std::vector<float>& logits, const ImageDataset& data, int64_t count) {
-  // Parts are kept by where they begin: summing them in that order gives the same loss with any number of
-  // threads.
+  // Partial results are summed in the order of their images,
+  // so the loss does not depend on the number of threads.
   const int64_t parts_count = (count + kImagesPerTask - 1) / kImagesPerTask;
   std::vector<Evaluation> parts(static_cast<size_t>(parts_count));
   parallel_for(parts_count, 1, [&](int64_t first_part, int64_t last_part) {

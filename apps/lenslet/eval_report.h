@@ -1,4 +1,4 @@
-// What an evaluation found: counts, loss, confusion matrix, misses.
+// The result of an evaluation: counts, loss, confusion matrix, errors.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace lenslet {
 struct Miss {
   int64_t index = 0;
   int label = 0, predicted = 0;
-  double probability = 0;  // given to `predicted`
+  double probability = 0;  // of the class `predicted`
   double margin = 0;       // logit of `predicted` minus logit of `label`
 
   template <class Self, class V>
@@ -28,9 +28,8 @@ struct Miss {
 
 struct Evaluation {
   int64_t count = 0, correct = 0;
-  int64_t not_numbers =
-      0;            // images with a logit that is NaN or infinite; counted as wrong, left out of the loss
-  double loss = 0;  // mean negative log-likelihood
+  int64_t not_numbers = 0;  // images with a NaN or infinite logit: counted as wrong, not in the loss
+  double loss = 0;          // mean negative log-likelihood
   std::array<std::array<int64_t, kLenet5Classes>, kLenet5Classes> confusion{};  // [label][predicted]
   std::vector<Miss> misses;
 
@@ -39,17 +38,17 @@ struct Evaluation {
   }
 };
 
-/// Interval of a proportion.
+/// Confidence interval of a proportion.
 struct Interval {
   double low = 0, high = 0;
 };
 /// Wilson's score interval (E. B. Wilson 1927, JASA 22:209) at 95 %.
 Interval wilson_95(int64_t correct, int64_t count);
 
-/// The largest of `classes` logits, the first of equals; -1 where one is not a number.
+/// The index of the largest of `classes` logits, the first if equal; -1 if one is not a number.
 int predicted_class(const float* logits, int classes);
-/// The class that answer number `index` names; -1 if it is not a number. `answers`: logits [count, 10] (kFp32) or
-/// predictions [count].
+/// The class of answer number `index`; -1 if it is not a number. `answers`: logits [count, 10] (kFp32) or predictions
+/// [count].
 int class_of(ElementType type, const void* answers, int64_t index);
 
 /// Compares logits [count, 10] with the labels of the first `count` images.
@@ -57,7 +56,7 @@ Evaluation evaluate(const std::vector<float>& logits, const ImageDataset& data, 
 
 /// Text for people.
 std::string confusion_text(const Evaluation& evaluation);
-/// One line a miss, with a heading.
+/// A heading, and one line per misclassified digit.
 std::string misses_csv(const Evaluation& evaluation);
 
 }  // namespace lenslet

@@ -15,7 +15,7 @@
 namespace lenslet {
 namespace {
 
-constexpr double kRoundoff = 0x1p-24;  // of the reference, where it hands a value to the pooling in fp32
+constexpr double kRoundoff = 0x1p-24;  // of the reference, when a value is rounded to fp32 before pooling
 
 BuildOptions all_kept(BuildOptions build, Stream& stream) {
   build.fuse = false;
@@ -24,7 +24,7 @@ BuildOptions all_kept(BuildOptions build, Stream& stream) {
   return build;
 }
 
-// How far each output of a convolution may lie from the exact one, as its backend derived it.
+// The error bound of each output of a convolution, as its backend derived it.
 std::vector<double> conv_bounds(const Conv2dLayer& layer, const TuneCandidate& candidate,
                                 const LayerStage::Answer& answer) {
   const Conv2dProblem problem = layer.problem_for(answer.input);
@@ -55,7 +55,7 @@ std::vector<double> conv_bounds(const Conv2dLayer& layer, const TuneCandidate& c
   return bounds;
 }
 
-// The judge's values and their bounds after a layer that was fused: maxima move no further apart than what they are of.
+// Applies a fused layer to the judge's values and their bounds: a maximum's error is at most that of its operands.
 void apply_fused(const Layer& layer, reference::Result& result, std::vector<double>& bounds) {
   if (dynamic_cast<const ReluLayer*>(&layer)) {
     for (double& value : result.values) value = std::max(value, 0.0);
@@ -152,14 +152,14 @@ std::vector<Contender::Part> LayerContender::judged(int round) const {
   return parts;
 }
 
-// Layers that sum nothing are exact.
+// Layers without sums are exact.
 std::vector<double> LayerContender::bounds(const LayerStage::Answer& answer) const {
   const Layer& layer = *stage_.graph().nodes()[candidate_.nodes[0]].layer;
   if (const auto* conv = dynamic_cast<const Conv2dLayer*>(&layer))
     return conv_bounds(*conv, candidate_, answer);
   std::vector<double> bounds(answer.result.values.size(), 0);
   if (answer.terms == 0) return bounds;
-  // A matrix product is a convolution of single pixels: the same sum, the same bound.
+  // A linear layer is a convolution of single pixels: the same sum, the same bound.
   Conv2dProblem problem;
   problem.c = static_cast<int>(answer.terms - 1);
   const double factor = accuracy_of_sums(problem, candidate_.request.math).factor(answer.terms);

@@ -1,4 +1,4 @@
-// One operator of a graph as a candidate: a layer, alone or with those fused into it, on its inputs inside a pass.
+// One operator of a graph as a candidate: a layer, alone or with fused layers, on its inputs within a pass.
 #pragma once
 
 #include <map>
@@ -14,8 +14,8 @@
 
 namespace lenslet {
 
-/// A pass of unfused layers that keeps all activations, which the candidates read. The candidates share one output and
-/// one workspace, because they run one after another.
+/// A pass of unfused layers that keeps all activations, which are the candidates' inputs. Candidates run one after
+/// another, so they share one output and one workspace.
 class LayerStage {
  public:
   /// Throws UnavailableError if a layer has no backend, MemoryError if the activations of all layers do not fit.
@@ -23,7 +23,7 @@ class LayerStage {
 
   const Graph& graph() const noexcept { return graph_; }
   Stream& stream() noexcept { return stream_; }
-  /// Runs the pass on batch number `round`, unless that was the last.
+  /// Runs the pass on batch number `round`, unless that is the current one.
   void load(int round);
   /// The inputs of node `node`.
   std::vector<ConstTensorView> inputs_of(size_t node);
@@ -31,7 +31,7 @@ class LayerStage {
   float* output() noexcept { return output_.as<float>(); }
   void* workspace() noexcept { return workspace_.data(); }
 
-  /// The reference of a node's output in the judged slots of that round.
+  /// The reference values of a node's output, for the judged slots of that round.
   struct Answer {
     Shape input;  // of the judged slots
     std::vector<float> x;
@@ -53,7 +53,7 @@ class LayerStage {
 
 class LayerContender : public Contender {
  public:
-  /// Prepares. The text of an exception is the candidate's reason.
+  /// Prepares the operator. The text of an exception is the candidate's reason.
   LayerContender(const TuneCandidate& candidate, LayerStage& stage);
 
   const Operator& op() const noexcept { return *operator_; }

@@ -19,11 +19,11 @@ namespace lenslet {
 namespace {
 
 constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
-constexpr int64_t kCheckedImages = 64;  // judged in a tenth of a second
+constexpr int64_t kCheckedImages = 64;  // judging them takes a tenth of a second
 constexpr double kRoundoff = 0x1p-24;   // of fp32
-constexpr double kTf32Cut = 0x1p-10;    // of an operand: tensor cores drop the bits behind the tenth
+constexpr double kTf32Cut = 0x1p-10;    // of an operand: tensor cores drop bits below the tenth
 constexpr double kFp16Cut = 0x1p-11;    // of an operand rounded to nearest
-constexpr double kSoftmaxError = 2e-6;  // of a probability that is computed in fp32
+constexpr double kSoftmaxError = 2e-6;  // of a probability computed in fp32
 constexpr int kNanByte = 0xff;          // four of them are a NaN
 static_assert(kLenet5Classes == 10);
 
@@ -121,8 +121,8 @@ double ReferenceLogits::deviation(int64_t picture, const float* logits) const {
   return worst;
 }
 
-// Infinite for a label or a probability that cannot be right. An error of `bound` in each logit moves a probability by
-// a factor within exp(2 bound), because numerator and denominator move.
+// Infinite for an impossible label or probability. An error of `bound` in each logit changes a probability by at most
+// the factor exp(2 bound), because numerator and denominator change.
 double ReferenceLogits::deviation(int64_t picture, Prediction prediction, double bound) const {
   if (prediction.label < 0 || prediction.label >= kLenet5Classes) return INFINITY;
   double best = -INFINITY;
@@ -176,7 +176,7 @@ std::string ReferenceLogits::compare(ElementType type, const void* answers,
 
 namespace {
 
-/// The first `count` of what a view holds, one after the other along its first dimension.
+/// Copies the first `count` items of a view, along its first dimension, to the host.
 std::vector<float> first_of(ConstTensorView view, int64_t count, Stream& stream) {
   const int64_t values = view.shape.num_elements() / view.shape[0] * count;
   std::vector<float> host(static_cast<size_t>(values));
@@ -185,8 +185,8 @@ std::vector<float> first_of(ConstTensorView view, int64_t count, Stream& stream)
   return host;
 }
 
-/// What the judge says of a step's layers in turn, and how far the step may lie from it: each product of the layer that
-/// sums rounded at its worst, at the place where most is summed. ReLU and maxima move nothing further apart.
+/// The judge's result for a step's layers, and the step's error bound: the layer that sums takes the worst rounding of
+/// each product, at the output with the largest sum. ReLU and maxima do not increase an error.
 reference::Result judge_step(const Graph& graph, const Executable::Step& step, Shape shape,
                              std::vector<float> x, double& bound) {
   bound = 0;
@@ -217,7 +217,7 @@ LogitsCheck::LogitsCheck(const Graph& graph, const std::vector<uint8_t>& pixels)
 
 std::string LogitsCheck::run(Executable& executable) {
   Stream& stream = executable.stream();
-  // A pass that did not run, or ran in part, must not find the answer of the pass before it.
+  // If a pass does not run completely, the check must not find the answers of the pass before.
   for (const Executable::Step& step : executable.steps()) {
     fill_bytes(step.output.data, executable.device(), kNanByte, step.output.bytes(), stream);
   }
@@ -244,7 +244,7 @@ std::optional<LogitsCheck::WrongStep> LogitsCheck::first_wrong_step(Executable& 
     double bound = 0;
     const reference::Result right = judge_step(executable.graph(), step, shape, x, bound);
     for (size_t k = 0; k < y.size(); ++k) {
-      // The judge hands a value to the layer after it in fp32.
+      // The judge rounds a layer's values to fp32.
       const double allowed = bound + kRoundoff * std::fabs(right.values[k]);
       if (std::fabs(double{y[k]} - right.values[k]) <= allowed) continue;
       return WrongStep{i, concat("layer ", step.name, " (", step.backend, "): output ", k, " is ", y[k],

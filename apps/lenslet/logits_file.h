@@ -6,7 +6,7 @@
 
 namespace lenslet {
 
-/// Logits [count, classes] as the ending of `path` says: .npy (NumPy format 1.0), .safetensors (tensor
+/// Writes logits [count, classes] in the format of the ending of `path`: .npy (NumPy format 1.0), .safetensors (tensor
 /// "logits"), else raw little-endian fp32. Throws OutputError.
 void write_logits(const std::string& path, const std::vector<float>& logits, int classes);
 

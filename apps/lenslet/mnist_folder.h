@@ -1,4 +1,4 @@
-// Where MNIST lies.
+// Finds the MNIST folder.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace lenslet {
 
-/// `asked`, else LENSLET_MNIST_DIR, else ./data where there is such a folder; empty for none. Looks at no file.
+/// `asked`, else LENSLET_MNIST_DIR, else ./data if it exists; else empty. Does not check the files.
 std::string find_mnist_folder(const std::string& asked);
-/// The files that may be read there, under the name of what chose the folder.
+/// The MNIST files of the chosen folder, named for the option or variable that chose it.
 std::vector<NamedFile> mnist_files(const std::string& asked);
 
 }  // namespace lenslet

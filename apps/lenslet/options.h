@@ -1,4 +1,4 @@
-// The options of every subcommand, as cli.cpp reads them.
+// The options of every subcommand; cli.cpp fills them.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace lenslet {
 
-/// Options of several subcommands; each offers those that make sense for it.
+/// Options of several subcommands; each subcommand offers a subset.
 struct CommonOptions : Choices, OutputOptions {
   std::string save_plan;
   std::optional<int64_t> batch_size;
@@ -25,7 +25,7 @@ struct CommonOptions : Choices, OutputOptions {
 struct ClassifyOptions : CommonOptions {
   std::vector<std::string> inputs;
   bool explain = false;
-  std::optional<int64_t> limit, index;  // of an IDX file
+  std::optional<int64_t> limit, index;  // index in an IDX file
   ImageLimits image_limits;
 };
 
@@ -35,7 +35,7 @@ struct EvalOptions : CommonOptions {
   std::optional<int64_t> limit;
   std::optional<double> min_accuracy;  // 0..1
   bool backend_matrix = false;
-  std::optional<int64_t> streams, repeat;  // either: the data set is streamed after the evaluation
+  std::optional<int64_t> streams, repeat;  // if either is set: stream the data set after the evaluation
   std::string misses, contact_sheet, logits;
 };
 
@@ -53,19 +53,19 @@ struct TuneOptions : CommonOptions {
 struct ModelBenchOptions : CommonOptions {
   ModelBenchOptions() { measure.cold = false; }
   std::string data;                  // folder; empty: LENSLET_MNIST_DIR, then ./data, then drawn digits
-  std::vector<int64_t> batch_sizes;  // empty: by device
+  std::vector<int64_t> batch_sizes;  // empty: depends on the device
   std::vector<std::string> plans = {"layered", "fused"};
-  std::vector<std::string> variants;  // of the fused plan; empty: the one that auto takes; "all"
-  std::vector<MathMode> maths;        // empty: by device
+  std::vector<std::string> variants;  // of the fused plan; empty: the one that auto takes; "all": every one
+  std::vector<MathMode> maths;        // empty: depends on the device
   std::vector<ElementType> inputs = {ElementType::kFp32, ElementType::kUint8};
   std::vector<ElementType> outputs = {ElementType::kFp32, ElementType::kPrediction};
   MeasureOptions measure;
-  bool latency = false;  // single calls from host memory to host memory
+  bool latency = false;  // time single calls from host memory to host memory
   int64_t calls = 2000;
 };
 
 struct BackendsOptions : CommonOptions {
-  std::vector<std::string> problems;  // empty: the model's layers
+  std::vector<std::string> problems;  // empty: the layers of the model
 };
 
 struct DoctorOptions : CommonOptions {};

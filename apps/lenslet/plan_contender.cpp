@@ -14,9 +14,9 @@ namespace {
 
 constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
 constexpr int64_t kPictures = 251;
-constexpr int64_t kStep = 37;       // pictures further on in each round
-constexpr int64_t kPeriod = 16411;  // slots after which the order repeats
-constexpr int64_t kAllJudged = 96;  // slots; of a larger batch half as many between the ends
+constexpr int64_t kStep = 37;       // offset to the next round's picture
+constexpr int64_t kPeriod = 16411;  // the order of slots repeats after this number
+constexpr int64_t kAllJudged = 96;  // batches up to this size are judged whole; of a larger one
 constexpr int64_t kEnd = 24, kBetween = 48;
 
 std::vector<uint8_t> chosen_from(const ImageDataset& data, uint64_t seed) {
@@ -25,7 +25,7 @@ std::vector<uint8_t> chosen_from(const ImageDataset& data, uint64_t seed) {
   std::iota(index.begin(), index.end(), int64_t{0});
   std::vector<uint8_t> pixels;
   reference::Random random(seed);
-  for (int64_t i = 0; i < count; ++i) {  // the first steps of a shuffle
+  for (int64_t i = 0; i < count; ++i) {  // partial Fisher-Yates shuffle
     const auto left = static_cast<uint64_t>(data.count - i);
     std::swap(index[static_cast<size_t>(i)], index[static_cast<size_t>(i) + random.below(left)]);
     const auto image = data.images.begin() + index[static_cast<size_t>(i)] * kPixels;
@@ -75,7 +75,7 @@ void BatchPictures::fill(TensorView input, int round) const {
   });
 }
 
-// One period comes from the host; what follows is copied where it is wanted, twice as much each time.
+// One period is copied from the host; the rest is copied on the device, twice as much each time.
 void BatchPictures::load(Executable& executable, int round) const {
   const TensorView input = executable.input();
   const int64_t batch = executable.batch(), period = std::min(batch, kPeriod);
@@ -131,7 +131,7 @@ const PlanContest::Prepared& PlanContest::add(const std::string& name, BuildOpti
     try {
       plan.contender =
           std::make_unique<PlanContender>(name, std::make_unique<Executable>(graph_, build), pictures_);
-    } catch (const UsageError& error) {  // a batch too large for a layer: others may fit
+    } catch (const UsageError& error) {  // a batch too large for one layer may suit another plan
       throw UnavailableError(error.what());
     }
   });

@@ -1,4 +1,4 @@
-// The whole model as a rival: executables of different plans on one stream, on the same pictures, before the same
+// The whole model as a candidate: executables of different plans on one stream, with the same pictures and the same
 // judge.
 #pragma once
 
@@ -15,9 +15,9 @@
 
 namespace lenslet {
 
-/// Some hundreds of pictures for batches of any size, and what the judge says of them. Slots hold them in a random
-/// order, which repeats after a prime number of slots, so that no tile of a kernel meets the same again; each round
-/// turns every slot to another picture.
+/// A few hundred pictures for batches of any size, with the judge's logits. Slots get them in a random order that
+/// repeats after a prime number of slots, so that no tile of a kernel sees the same pictures again. Each round gives
+/// every slot another picture.
 class BatchPictures {
  public:
   /// Drawn digits.
@@ -27,14 +27,14 @@ class BatchPictures {
 
   int64_t count() const noexcept { return expected_.count(); }
   int32_t picture_of(int64_t slot, int round) const noexcept;
-  /// Fills the first slots of a batch, as many as `input` has, which lies in host memory, with batch number `round`.
+  /// Fills `input`, in host memory, with the first slots of batch number `round`.
   void fill(TensorView input, int round) const;
-  /// Fills the executable's input with batch number `round`; waits.
+  /// Fills the executable's input with batch number `round`. Synchronises.
   void load(Executable& executable, int round) const;
   const ReferenceLogits& expected() const noexcept { return expected_; }
 
-  /// Of a batch of that size the slots of which every value between the layers can be judged in no time: all of a small
-  /// one, else both ends and some between, others in each round.
+  /// Slots of a batch for which judging every value between the layers is quick: all of a small batch, else both ends
+  /// and some between them, which change every round.
   struct Slots {
     int64_t first = 0, count = 0;
   };
@@ -49,7 +49,7 @@ class BatchPictures {
   ReferenceLogits expected_;
 };
 
-/// An executable, which must run on the stream that it is measured on (BuildOptions::stream).
+/// An executable, which must run on the stream that is timed (BuildOptions::stream).
 class PlanContender : public Contender {
  public:
   PlanContender(std::string name, std::unique_ptr<Executable> executable, const BatchPictures& pictures)
@@ -59,15 +59,15 @@ class PlanContender : public Contender {
         bound_(pictures.expected().bound(*executable_)) {}
 
   Executable& executable() noexcept { return *executable_; }
-  /// Of the whole pass, as Operator::products_saved() is of one layer.
+  /// For the whole pass, what Operator::products_saved() is for one layer.
   double products_saved() const;
   std::string name() const override { return name_; }
   void load(int round, Stream&) override { pictures_.load(*executable_, round); }
-  /// The first run waits after every layer, so that one that fails is told of by name.
+  /// The first run waits after every layer, so that a failing layer is reported by name.
   void run(Stream&) override { executable_->run_first_checked(); }
   float* output() override { return executable_->steps().back().output.data; }
   size_t output_count() const override { return executable_->output().bytes() / sizeof(float); }
-  /// Of every slot.
+  /// Judges every slot.
   Verdict judge(int round, const std::vector<float>& output) override;
 
  private:
@@ -77,7 +77,7 @@ class PlanContender : public Contender {
   double bound_;
 };
 
-/// Whole plans, prepared to be measured against each other on one stream.
+/// Whole plans, prepared to be timed against each other on one stream.
 class PlanContest {
  public:
   PlanContest(const Graph& graph, const BatchPictures& pictures, Stream& stream)
@@ -88,11 +88,11 @@ class PlanContest {
     Refusal refusal;                           // why
   };
 
-  /// Prepares a plan. The reference is valid until the next one. Throws DeviceError if the device is lost.
+  /// Prepares a plan. The reference is valid until the next call. Throws DeviceError if the device is lost.
   const Prepared& add(const std::string& name, BuildOptions build);
-  /// Adds a plan that cannot take part.
+  /// Adds a plan that cannot run.
   void refuse(const std::string& reason);
-  /// One for each plan, in order.
+  /// One measurement per plan, in order.
   std::vector<Measurement> measure(const MeasureOptions& options) const;
 
  private:

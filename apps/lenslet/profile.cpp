@@ -1,4 +1,4 @@
-// lenslet profile: where the time goes, layer by layer, beside what this machine could do at best.
+// lenslet profile: the time of each layer, beside the best that this machine can do.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
 
-// Random grey images: constant data would draw less power and hide denormals and branches.
+// Random grey images: constant data would draw less power, and hide denormals and branches.
 std::vector<uint8_t> random_images(int64_t count, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<uint8_t> pixels(static_cast<size_t>(count * kPixels));
@@ -35,13 +35,13 @@ std::vector<uint8_t> random_images(int64_t count, uint64_t seed) {
 struct Measured {
   Profile profile;
   double first_call_ns = NAN;
-  TimeStats replayed;  // one launch of the captured graph; no samples without one
-  std::string wrong;   // empty, or why the numbers must not be trusted
-  std::optional<LogitsCheck::WrongStep> wrong_step;  // where that begins, as far as it could be told
+  TimeStats replayed;                                // launches of the captured graph; no samples without one
+  std::string wrong;                                 // why the numbers are invalid; empty if they are valid
+  std::optional<LogitsCheck::WrongStep> wrong_step;  // the first wrong step, if it was found
   ResultError error;
 };
 
-// Wall time of single passes, each synchronised: what a replayed graph takes, launch included.
+// Wall time of single passes, each synchronised: for a replayed graph this includes the launch.
 TimeStats time_passes(Executable& executable, double min_time_ms) {
   std::vector<double> samples;
   Sampler sampler(min_time_ms, 1, INT_MAX, interrupted);
@@ -88,7 +88,7 @@ ResultRow layer_row(const Executable::Step& step, const Graph& graph, const Ceil
   ResultRow row;
   row.name = step.name;
   const auto* const conv = dynamic_cast<const Conv2dLayer*>(graph.nodes()[step.node].layer.get());
-  if (conv && step.type == conv->type()) {  // not where the step computes the whole graph
+  if (conv && step.type == conv->type()) {  // null if the step computes the whole graph
     row.problem = conv->problem_for(step.inputs.at(0).shape).to_string();
   }
   row.backend = step.backend;
@@ -119,7 +119,7 @@ ResultRow plain_row(const std::string& name, const TimeStats& time, const std::s
 
 TimeStats once(double ns) { return {1, ns, ns, ns, ns, ns}; }
 
-// `fault`: empty, or how the device failed before there was a profile.
+// `fault`: how the device failed before there was a profile; empty if it did not.
 std::vector<ResultRow> all_rows(const Executable& executable, const Measured& measured,
                                 const std::string& fault, const Ceilings& ceilings,
                                 const ProfileCommandOptions& options) {
@@ -201,8 +201,8 @@ std::string layer_table(const Executable& executable, const std::vector<ResultRo
   return table.of(of_layers, &ResultRow::cache);
 }
 
-// The sum that must come out: layers, minus what the events between them cost, against a pass without those
-// events.
+// The sum to be checked: the layers' times minus the cost of the events between them, compared with a pass without
+// those events.
 std::string sum_table(const Executable& executable, const Measured& measured) {
   const Profile& profile = measured.profile;
   const double total = profile.unprofiled.median;
@@ -235,11 +235,11 @@ std::string sum_table(const Executable& executable, const Measured& measured) {
   return table.to_string();
 }
 
-// A residual above this share of the total is explained in words.
+// The program explains a residual above this share of the total.
 constexpr double kSmallResidual = 0.03;
 
-// What one event between two kernels costs: with the kernels around it, it also keeps the next launch from overlapping
-// the end of the one before.
+// The cost of one event between two kernels. It includes that the next launch cannot overlap the end of the kernel
+// before it.
 double event_inside_ns(const Executable& executable, const Profile& profile) {
   const double between = static_cast<double>(executable.steps().size()) - 1;
   return between > 0 ? (profile.profiled.median - profile.unprofiled.median) / between : 0;
@@ -279,7 +279,7 @@ void print_report(Console& console, const Executable& executable, const std::vec
                    : "FAILED: " + measured.wrong);
 }
 
-// What --json has besides rows, if the device did not fail.
+// The members of --json besides rows, if the device did not fail.
 void add_members(JsonObject& json, const Executable& executable, const Measured& measured) {
   const Profile& profile = measured.profile;
   json.group("sums_ns", [&](JsonObject& sums) {
@@ -309,7 +309,7 @@ ExitCode run_profile(const ProfileCommandOptions& options) {
         "layers are timed without the CUDA graph, which hides them; the replayed graph has a line of its "
         "own");
   }
-  // Ceilings first: they warm the clocks up, and the profile is judged by them.
+  // Ceilings first: measuring them warms the clocks up, and the profile is compared with them.
   Measured measured;
   run.on(session.device());
   run.guard([&] {

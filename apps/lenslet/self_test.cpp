@@ -21,7 +21,7 @@ using reference::FusedSubject;
 using reference::Subject;
 
 constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
-constexpr int64_t kPictures = 67;  // more than fills a tile, with a rest
+constexpr int64_t kPictures = 67;  // more than a tile, with a tail
 
 ResultRow row_for(Device device, const Subject& subject, const std::string& backend) {
   ResultRow row;
@@ -41,16 +41,16 @@ ResultRow verified_row(const Subject& subject, const std::string& backend, MathM
     row.reason = result.reason;
     row.detail = result.detail;
     row.error = ResultError{result.max_abs, result.max_rel, result.bound, result.checked};
-    if (result.passed) row.repro = "bitwise";  // the verifier runs everything twice and compares the bits
+    if (result.passed) row.repro = "bitwise";  // the verifier runs everything twice and compares bit for bit
   });
   return row;
 }
 
-/// Tells once which backends cannot be had.
+/// Reports each unavailable backend once.
 class Openings {
  public:
   Openings(const SelfTestOptions& options, std::vector<ResultRow>& rows) : options_(options), rows_(rows) {}
-  /// Whether the backend is there; where it is not, the first call adds a SKIPPED row.
+  /// Whether the backend is available; if not, the first call adds a SKIPPED row.
   bool open(const Subject& subject, const std::string& backend) {
     const auto [known, first] = known_.emplace(std::string(subject.operation()) + " " + backend, true);
     if (first) known->second = opens(subject, backend);
@@ -90,7 +90,7 @@ std::vector<ResultRow> subjects_self_test(const SelfTestOptions& options) {
         if (math != MathMode::kFp32 && !subject->uses_math()) continue;
         if (!subject->offered(options.target.device.kind, backend, math)) continue;
         rows.push_back(verified_row(*subject, backend, math, stream));
-        // After a CUDA fault every later call fails as well: more rows would only repeat it.
+        // After a CUDA fault every later call also fails, so further rows would only repeat it.
         if (rows.back().status == "ERROR") return rows;
       }
     }
@@ -98,7 +98,7 @@ std::vector<ResultRow> subjects_self_test(const SelfTestOptions& options) {
   return rows;
 }
 
-/// The model, pictures for it and what the judge says of them.
+/// The model, its input pictures and the judge's logits.
 struct PicturedModel {
   explicit PicturedModel(uint64_t seed)
       : graph(make_lenet5(builtin_lenet5_weights(), "built-in weights")),
@@ -168,7 +168,7 @@ ResultRow verified_row(const PicturedModel& model, const FusedSubject& subject,
   return row;
 }
 
-// One row for each variant, math mode, batch, input and output: the built-in model's answers to some pictures.
+// One row per variant, math mode, batch, input and output: the built-in model's answers for some pictures.
 std::vector<ResultRow> fused_self_test(const SelfTestOptions& options) {
   const PicturedModel model(options.seed);
   const Device device = options.target.usable ? options.target.device : Device::cpu();

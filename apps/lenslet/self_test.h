@@ -1,5 +1,5 @@
-// The self-test of `doctor`: every backend of every layer and matrix product, and every variant of the fused plan,
-// before the fp64 judge, on a few problems.
+// The self-test of `doctor`: verifies every backend of every layer and matrix product, and every variant of the fused
+// plan, with the fp64 judge on a few problems.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@
 namespace lenslet {
 
 struct SelfTestOptions {
-  Target target;  // every backend of an unusable device is SKIPPED
+  Target target;  // every backend of an unusable device gets SKIPPED
   uint64_t seed = 1;
   size_t workspace_limit = SIZE_MAX;
 };
 
-/// One row for each backend, problem and math mode: PASSED, FAILED, UNSUPPORTED, SKIPPED or ERROR, each with its
-/// reason. An unavailable backend (library missing) gives one SKIPPED row. Stops early on a signal.
+/// One row per backend, problem and math mode: PASSED, FAILED, UNSUPPORTED, SKIPPED or ERROR, with a reason. An
+/// unavailable backend (library missing) gets one SKIPPED row. Ends early after a signal.
 std::vector<ResultRow> self_test(const SelfTestOptions& options);
 
 }  // namespace lenslet

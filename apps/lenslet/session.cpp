@@ -6,7 +6,7 @@
 namespace lenslet {
 namespace {
 
-// A plan replays anywhere, but what it chose was measured where it was made.
+// A plan runs anywhere, but its choices were measured on the machine that made it.
 void warn_about_plan(const Plan& saved, const Plan& here) {
   if (saved.version == here.version && saved.device_name == here.device_name) return;
   write_standard_error(

@@ -1,4 +1,4 @@
-// From options to something that runs: device, threads, weights, plan, executable.
+// From options to an executable: device, threads, weights, plan.
 #pragma once
 
 #include <memory>
@@ -15,13 +15,13 @@
 
 namespace lenslet {
 
-/// What the common options read: --weights and the file of --plan, for Console to keep outputs off.
+/// Files that the common options read (--weights and the plan); Console keeps outputs from overwriting them.
 std::vector<NamedFile> files_read(const CommonOptions& options);
 
-/// The device, the model and the choices that the common options ask for.
+/// The device, the model and the choices of the common options.
 class Session {
  public:
-  /// Throws UsageError, DataError or UnavailableError; loads the weights, starts CUDA only for a CUDA device.
+  /// Throws UsageError, DataError or UnavailableError. Loads the weights; initialises CUDA only for a CUDA device.
   explicit Session(const CommonOptions& options);
 
   Device device() const noexcept { return setup_->device(); }
@@ -32,11 +32,11 @@ class Session {
   /// "cuda:0 (NVIDIA H200), taken because …".
   std::string describe_device() const { return lenslet::describe_device(device(), setup_->device_reason()); }
 
-  /// Throws DataError where the plan replayed writes something else than logits.
+  /// Throws DataError if the replayed plan does not write logits.
   void demand_logits() const;
-  /// The batch that was asked for, by --batch-size or the plan, else `fallback`.
+  /// The batch size of --batch-size or of the plan, else `fallback`.
   int64_t batch_or(int64_t fallback) const;
-  /// Options to build with; the caller may change them.
+  /// Options to build with; the caller may modify them.
   BuildOptions build_options(int64_t batch) const;
   /// A single-pass model built with `pass`.
   Model model(const BuildOptions& pass) const { return Model(setup_, pass); }
@@ -51,14 +51,14 @@ class Session {
 /// A device to report on.
 struct Target {
   Device device;
-  bool usable = true;   // whether work can run on it
+  bool usable = true;   // whether work can run on the device
   std::string why_not;  // empty if it is usable
 };
-/// The device with that name; for `auto` the CPU, and in a build with CUDA the GPU, usable or not.
+/// The device of that name; for `auto` the CPU and, in a build with CUDA, the GPU, usable or not.
 std::vector<Target> targets_for(const std::string& device);
 
-/// "conv1 direct, pool1 direct, …": the code that runs, layers fused into others left out; "fused VARIANT" of a plan
-/// that computes all layers at once, with what it reads and writes where that is not fp32.
+/// "conv1 direct, pool1 direct, …": the code that runs, without layers fused into others. For a plan that computes all
+/// layers together "fused VARIANT", with input and output types other than fp32.
 std::string describe_backends(const Plan& plan);
 
 }  // namespace lenslet

@@ -13,19 +13,19 @@
 namespace lenslet {
 namespace {
 
-constexpr double kBusNs = 250e6;    // each of the two measurements of the bus
-constexpr double kDefaultNs = 1e9;  // what --streams takes without --repeat
-constexpr int64_t kWindows = 20;    // of the sustained rate
+constexpr double kBusNs = 250e6;    // for each of the two measurements of the bus
+constexpr double kDefaultNs = 1e9;  // duration of --streams without --repeat
+constexpr int64_t kWindows = 20;    // in which the sustained rate is sampled
 constexpr int kPoisonByte = 0xff;
 constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
-// The copies of the data set fill more than any cache, and more pages than a table of them holds.
+// Copies of the data set up to this size exceed all caches, and the reach of the TLB.
 constexpr int64_t kStoredBytes = int64_t{512} << 20;
 
-/// Images in page-locked memory, as the model reads them: image i is image i mod count of the data set. One chunk more
-/// than a whole number of data sets, so that a chunk may begin anywhere.
+/// Images in page-locked memory in the model's format: image i is image i mod count of the data set. Whole data sets
+/// plus one chunk, so that a chunk may begin anywhere.
 class StreamSource {
  public:
-  /// `sets`: data sets that will be streamed, 0 if that is not known; no more than those are stored.
+  /// `sets`: the number of data sets to stream, 0 if unknown; no more than these are stored.
   StreamSource(Device device, const ImageDataset& data, int64_t count, int64_t sets, int64_t chunk,
                ElementType type, const Normalization& normalization)
       : image_bytes_(Lane::image_bytes(type)),
@@ -60,7 +60,7 @@ class StreamSource {
   PinnedBuffer memory_;
 };
 
-/// The answers of a plain pass, with which every streamed result is compared.
+/// The answers of a plain pass, which every streamed result must equal.
 class StreamAnswers {
  public:
   StreamAnswers(const ImageDataset& data, int64_t count, ElementType type)
@@ -71,10 +71,10 @@ class StreamAnswers {
         expected_(static_cast<size_t>(count) * result_bytes_),
         correct_before_(static_cast<size_t>(count) + 1) {}
   size_t result_bytes() const noexcept { return result_bytes_; }
-  /// Images whose result in the plain pass was not a number.
+  /// Images whose result in the plain pass is not a number.
   int64_t not_numbers() const noexcept { return not_numbers_; }
 
-  /// Takes the plain pass's results; images come in order.
+  /// Stores results of the plain pass; images come in order.
   void keep(int64_t first, int64_t images, const char* results) {
     std::memcpy(expected_.data() + static_cast<size_t>(first) * result_bytes_, results,
                 static_cast<size_t>(images) * result_bytes_);
@@ -86,8 +86,8 @@ class StreamAnswers {
     }
   }
 
-  /// Adds the results of `images` images, number `first` of the stream and those after it, to the report. Results that
-  /// are those of the plain pass, which is usual, are not read one by one.
+  /// Adds to the report the results of `images` images of the stream, from number `first` on. Results equal to the
+  /// plain pass's, the usual case, are compared as blocks.
   void judge(int64_t first, int64_t images, const char* results, StreamingReport& report) const {
     report.images += images;
     while (images > 0) {
@@ -116,7 +116,7 @@ class StreamAnswers {
   ElementType type_;
   size_t result_bytes_;
   std::vector<char> expected_;
-  std::vector<int64_t> correct_before_;  // of the images before each
+  std::vector<int64_t> correct_before_;  // correct images before each one
   int64_t not_numbers_ = 0;
 };
 
@@ -134,8 +134,8 @@ class Streaming {
   const StreamSource& source() const noexcept { return source_; }
   const StreamAnswers& answers() const noexcept { return answers_; }
 
-  /// One chunk after another through the first lane, each waited for. Then the other lanes once, unjudged: what a
-  /// library sets up on its first call is no part of the rate.
+  /// Runs one chunk after another through the first lane and waits for each. Then runs the other lanes once without
+  /// judging them, so that a library's one-time set-up is not timed.
   void plain_pass() {
     feed_.for_each_lane([&](Feed::Slot& slot) {
       const bool plain = &slot.lane == &feed_.lane();
@@ -151,7 +151,7 @@ class Streaming {
     });
   }
 
-  /// Bytes a second of copies alone: the chunks of a stream, on its lanes, into its inputs.
+  /// Bytes per second of copies alone: the chunks of a stream, on its lanes, into their inputs.
   double bus_bytes_per_s() {
     NvtxRange range("bus");
     int64_t images = 0;
@@ -204,7 +204,7 @@ class Streaming {
   Feed feed_;
 };
 
-// Predictions are a fifth of the logits' bytes; a plan that was saved writes what it says.
+// Predictions need a fifth of the bytes of logits; a saved plan decides itself.
 ElementType result_type(const Session& session, const BuildOptions& options) {
   if (options.plan) return options.plan->output;
   if (options.execution != Plan::kFused || !session.graph().fused()) return ElementType::kFp32;
@@ -245,7 +245,7 @@ StreamingReport stream_images(const Session& session, const ImageDataset& data, 
     report.request.passes = static_cast<int64_t>(std::ceil(kDefaultNs / pass_ns));
   }
   streaming.stream(report.request.passes * count, report, progress);
-  // The better of a measurement before and one after: the share is never that of a bus which had a slow moment.
+  // The better of two measurements, before and after: a short slowdown of the bus must not raise the share.
   if (device.is_cuda()) report.bus_bytes_per_s = std::max(before, streaming.bus_bytes_per_s());
   return report;
 }

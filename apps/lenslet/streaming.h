@@ -1,5 +1,5 @@
-// Streaming: a data set goes through the model from page-locked host memory, pass after pass, and what the whole way
-// sustains is measured beside what the bus alone does. Chunks take the lanes of a Feed in turn (api/feed.h).
+// Streaming: sends a data set through the model from page-locked host memory, pass after pass, and compares the
+// sustained rate with that of the bus alone. Chunks take the lanes of a Feed in turn (api/feed.h).
 #pragma once
 
 #include <cmath>
@@ -18,19 +18,19 @@ namespace lenslet {
 struct StreamingRequest {
   int lanes = 1;       // streams; 1 on the CPU
   int64_t chunk = 1;   // images copied and computed together
-  int64_t passes = 0;  // over the data set; 0: as many as the bus takes a second for (CUDA only)
+  int64_t passes = 0;  // over the data set; 0: as many as the bus copies in a second (CUDA only)
 };
 
 struct StreamingReport {
-  StreamingRequest request;  // `passes` as they were planned
+  StreamingRequest request;  // with the planned `passes`
   ElementType input = ElementType::kFp32, output = ElementType::kFp32;
   size_t image_bytes = 0, result_bytes = 0;  // of one image
   int64_t stored = 0;                        // images in page-locked memory: copies of the data set
-  int64_t images = 0;                        // that went the whole way: fewer than planned when interrupted
+  int64_t images = 0;                        // completed images; fewer than planned after a signal
   int64_t correct = 0, not_numbers = 0;
-  int64_t differing = 0;  // images whose result is not, bit for bit, that of a plain pass
+  int64_t differing = 0;  // images whose result differs in any bit from a plain pass
   double wall_ns = NAN;   // from the first enqueue to the last result
-  TimeStats window_ns;  // nanoseconds an image, in windows of equally many chunks; no samples in a short run
+  TimeStats window_ns;  // nanoseconds per image, in windows of equally many chunks; no samples in a short run
   double bus_bytes_per_s =
       NAN;  // copies of the same chunks on the same streams, nothing else; NaN on the CPU
 
@@ -64,8 +64,8 @@ struct StreamingReport {
   }
 };
 
-/// Streams the first `count` images. Every result is compared with that of a plain pass: one chunk after another, each
-/// waited for. A signal ends it after the chunks under way; `progress` receives the number of images done.
+/// Streams the first `count` images. Every result is compared with that of a plain pass: chunk after chunk, waiting for
+/// each. After a signal it finishes the chunks in flight; `progress` receives the number of finished images.
 StreamingReport stream_images(const Session& session, const ImageDataset& data, int64_t count,
                               const StreamingRequest& request,
                               const std::function<void(int64_t)>& progress = {});

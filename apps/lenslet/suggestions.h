@@ -1,4 +1,4 @@
-// What completion offers for --backend: the names that the model's layers and its fused plan know in this build.
+// Completions for --backend: the backends of the model's layers and the variants of its fused plan in this build.
 #pragma once
 
 #include "apps/common/cli_description.h"

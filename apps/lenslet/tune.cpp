@@ -1,8 +1,8 @@
-// lenslet tune: the fastest plan for a batch, found by timing.
+// lenslet tune: finds the fastest plan for a batch by timing.
 //
-// First every operator of every layer, alone and with what it can fuse, on the inputs that it has inside a pass; then
-// the layered plan made of the fastest against the fused variants, pass against pass. All take turns on one stream,
-// each is judged by the fp64 reference before it is timed and after, and what is wrong has no time and is never chosen.
+// First it times every operator of every layer, alone and with what it can fuse, on its inputs within a pass. Then it
+// times the layered plan of the fastest operators against the fused variants. Candidates take turns on one stream, and
+// the fp64 reference judges each before and after it is timed; a wrong candidate gets no time and is never chosen.
 #include <algorithm>
 #include <optional>
 
@@ -21,7 +21,7 @@ namespace lenslet {
 namespace {
 
 constexpr double kMaxNoise =
-    0.1;  // above it a rival is measured longer: a wide band is a tie with everything
+    0.1;  // above it a candidate is measured longer: a wide spread ties with everything
 
 MeasureOptions measure_options(const TuneOptions& options) {
   MeasureOptions measure;
@@ -70,7 +70,7 @@ void measure_layers(const TuneOptions& options, LayerStage& stage, std::vector<T
   }
 }
 
-/// The rows of a report with what they are measured by.
+/// The rows of a report, with their contenders.
 class PlanRows {
  public:
   PlanRows(const Session& session, const BatchPictures& pictures, Stream& stream, std::vector<PlanRow>& rows)
@@ -95,7 +95,7 @@ class PlanRows {
     for (size_t i = 0; i < rows_.size(); ++i) take_over(measured[i], rows_[i]);
   }
 
-  /// The executable of the plan that is chosen; null where none passed.
+  /// The executable of the chosen plan; null if none passed.
   const Executable* choose() {
     std::vector<TimeStats> times;
     std::vector<size_t> passed;
@@ -121,10 +121,10 @@ class PlanRows {
  private:
   PlanContest contest_;
   std::vector<PlanRow>& rows_;
-  std::vector<PlanContender*> contenders_;  // by row; null for what cannot be prepared
+  std::vector<PlanContender*> contenders_;  // by row; null if it cannot be prepared
 };
 
-// Times the layers and makes a plan of the fastest; none where a signal came first.
+// Times the layers and builds a plan of the fastest; nullopt after a signal.
 std::optional<Plan> tune_layers(const TuneOptions& options, const Session& session,
                                 const BatchPictures& pictures, Stream& stream, Console& console,
                                 TuneReport& report) {
@@ -155,7 +155,7 @@ void add_fused(const TuneOptions& options, const Session& session, PlanRows& pla
   }
 }
 
-// The first row of that status; null where there is none.
+// The first row with that status, or null.
 const std::string* first_reason(const TuneReport& report, const char* status) {
   for (const TuneCandidate& row : report.layers) {
     if (row.status == status) return &row.reason;
@@ -177,7 +177,7 @@ void tune(const TuneOptions& options, const Session& session, Console& console, 
   if (options.plan != Plan::kFused && options.fp32_ends()) {
     try {
       tuned = tune_layers(options, session, pictures, stream, console, report);
-    } catch (const Error& error) {  // a fused variant may serve all the same
+    } catch (const Error& error) {  // a fused variant may still be usable
       const ExitCode code = error.exit_code();
       const bool cannot = code == ExitCode::kUnavailable || code == ExitCode::kMemory;
       if (!cannot || options.plan == Plan::kLayered) throw;
@@ -227,7 +227,7 @@ ExitCode run_tune(const TuneOptions& options) {
   try {
     run.guard([&] {
       tune(options, session, run.console(), report);
-      // A backend that failed leaves the others their times, but the run is not a clean one.
+      // The other backends keep their times, but the run ends with an error.
       if (const std::string* const error = first_reason(report, "ERROR")) throw DeviceError(*error);
     });
   } catch (const UnavailableError&) {

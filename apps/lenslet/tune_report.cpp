@@ -19,7 +19,7 @@ std::string nodes_of(const Graph& graph, const TuneCandidate& candidate) {
   return text;
 }
 
-// Median, p10 and p90, or dashes.
+// Median, p10 and p90; "-" without a time.
 std::vector<std::string> times_us(const TimeStats& time) {
   if (time.samples == 0) return {"-", "-", "-"};
   return {time_us(time.median), time_us(time.p10), time_us(time.p90)};

@@ -1,4 +1,4 @@
-// What tune tells: tables for people, JSON, CSV.
+// The output of tune: tables, JSON, CSV.
 #pragma once
 
 #include <string>
@@ -14,22 +14,22 @@ namespace lenslet {
 /// A whole plan among the candidates.
 struct PlanRow {
   std::string name;      // "fused NAME", "layered, tuned", "layered, auto"
-  std::string backends;  // as describe_backends() tells
+  std::string backends;  // text of describe_backends()
   std::string status = "SKIPPED", reason = "not measured";
-  TimeStats time;  // ns a pass
+  TimeStats time;  // ns per pass
   bool chosen = false;
   std::string why;
 };
 
 struct TuneReport {
   int64_t batch = 1;
-  std::vector<TuneCandidate> layers;  // none where only fused plans were asked for
+  std::vector<TuneCandidate> layers;  // empty if only fused plans were requested
   std::vector<PlanRow> plans;         // in rank order
 };
 
 void print_tuned_layers(Console& console, const Graph& graph, const TuneReport& report);
 void print_tuned_plans(Console& console, const TuneReport& report);
-/// Writes the files --json and --csv ask for.
+/// Writes the files of --json and --csv.
 void write_tune_files(const Run& run, const TuneOptions& options, const Session& session,
                       const TuneReport& report);
 

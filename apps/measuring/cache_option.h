@@ -1,4 +1,4 @@
-// --cache of the commands that measure: which states of the caches are timed.
+// --cache: which cache states a command times.
 #pragma once
 
 #include <optional>

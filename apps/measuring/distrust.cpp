@@ -15,13 +15,13 @@
 namespace lenslet {
 namespace {
 
-// All bits set: a NaN that no arithmetic produces.
+// All bits set: a NaN that arithmetic does not produce.
 constexpr int kPoisonByte = 0xff;
 constexpr uint32_t kPoison = 0xffffffff;
-// While a stream is held back, work elsewhere gets three times what it usually takes, within these limits: the gate
-// itself gives up after a quarter of a second.
+// While the stream is held back, work on other streams gets three times its usual time, within these limits; the gate
+// itself opens after a quarter of a second.
 constexpr double kShortestWaitNs = 2e6, kLongestWaitNs = 80e6;
-// On the CPU nothing is held back: what another thread still does shows within this time.
+// The CPU has no stream to hold back: work of other threads appears within this time.
 constexpr double kStragglersNs = 20e6;
 constexpr size_t kPeekCount = size_t{1} << 16;
 
@@ -39,7 +39,7 @@ int64_t count_poisoned(const std::vector<float>& values) {
   return total;
 }
 
-// Every output must be a number, also those that the reference is not asked for; -1 where all are.
+// The first output that is not finite, including outputs that are not judged; -1 if all are finite.
 int64_t first_not_finite(const std::vector<float>& values) {
   std::atomic<int64_t> first{INT64_MAX};
   parallel_for(static_cast<int64_t>(values.size()), int64_t{1} << 16, [&](int64_t begin, int64_t end) {
@@ -54,7 +54,7 @@ int64_t first_not_finite(const std::vector<float>& values) {
   return first.load() == INT64_MAX ? -1 : first.load();
 }
 
-// FNV-1a over a million words at most: outputs of different inputs do not share it by accident.
+// FNV-1a over at most a million words; digests of different outputs do not collide by accident.
 uint64_t digest(const std::vector<float>& values) {
   constexpr size_t kWords = size_t{1} << 20;
   const size_t step = std::max<size_t>(1, values.size() / kWords);
@@ -138,7 +138,7 @@ std::string Distrust::check(int round, int64_t calls, double usual_ns) {
   std::string wrong = judge_output(round);
   if (wrong.empty()) return wrong;
   if (on_cpu) {
-    // Whatever arrives after run() returned was computed elsewhere.
+    // Results that arrive after run() returned were computed elsewhere.
     const std::vector<float> then = download(round);
     sleep_ns(kStragglersNs);
     const std::vector<float>& later = download(round);
@@ -211,7 +211,7 @@ bool Distrust::changes_while_held_back(double usual_ns) {
   throw_on_unreported_error(stream_.device());
   sleep_ns(std::clamp(3 * usual_ns, kShortestWaitNs, kLongestWaitNs));
   const bool changed = output_changed(other);
-  // Where the gate had given up (run() has more launches than a stream holds back), nothing was learnt.
+  // If the gate opened early (run() has more launches than a stream holds back), the check is inconclusive.
   const bool held_back = !gate.gave_up();
   gate.open();
   stream_.synchronize();

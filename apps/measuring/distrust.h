@@ -1,4 +1,4 @@
-// Distrust: the checks of a contender besides its time. measure.cpp calls them, and so does all other code that times.
+// Distrust: checks of a contender apart from its time. measure.cpp and all other timing code use them.
 #pragma once
 
 #include <cstdint>
@@ -9,30 +9,30 @@
 
 namespace lenslet {
 
-/// Judges one contender again and again; remembers what it returned before.
+/// Judges one contender repeatedly and remembers its earlier outputs.
 class Distrust {
  public:
-  /// `scratch` holds outputs on the host; rivals share it, because fresh memory costs more than the copy itself.
+  /// `scratch` holds outputs on the host. Candidates share it, because allocating memory costs more than the copy.
   Distrust(Contender& contender, Stream& stream, std::vector<float>& scratch)
       : contender_(contender), stream_(stream), scratch_(scratch) {}
 
-  /// Loads input `round`, poisons the output, runs once and judges. Returns what is wrong, by name; empty when nothing
-  /// is. `calls`: runs so far, for the message. `usual_ns`: what a run takes; on a GPU the stream is held back for some
-  /// of them, and the output must not change before it is let go; NaN: it is not held back, where one run uses several
-  /// streams. On the CPU the output must not change while nothing runs. Throws what run() throws, and DeviceError for a
-  /// launch that failed unreported.
+  /// Loads input `round`, poisons the output, runs once and judges. Returns the fault, empty if there is none. `calls`:
+  /// runs so far, for the message. `usual_ns`: duration of a run. On a GPU the stream is held back for some of these
+  /// durations, and the output must not change until it is released; NaN: the stream is not held back, because one run
+  /// uses several streams. On the CPU the output must not change while nothing runs. Throws the errors of run(), and
+  /// DeviceError for an unchecked failed launch.
   std::string check(int round, int64_t calls, double usual_ns);
-  /// After a check with input `standing`: loads input `round`, puts the answer to the other one back into the output,
-  /// runs once and judges. A kernel that returns at once where an output stands is wrong then.
+  /// After a check with input `standing`: loads input `round`, restores the output of `standing`, runs once and judges.
+  /// Detects a kernel that returns at once if its output is already there.
   std::string check_over(int standing, int round);
   /// Poisons the output on the stream.
   void poison();
-  /// Whether any of the places looked at, both ends and the middle, is still poisoned. Waits.
+  /// Whether a sampled output, at both ends or in the middle, is still poisoned. Synchronises.
   bool still_poisoned();
-  /// Judges what lies in the output now, after runs with input `round`.
+  /// Judges the current output, after runs with input `round`.
   std::string judge_output(int round);
 
-  /// Poisons both outputs, goes the whole way from host to host once, and judges what arrived. Returns what is wrong.
+  /// Poisons both outputs, runs once from host to host and judges the result. Returns the fault, empty without one.
   std::string check_end_to_end(int round);
 
   /// The largest errors of all checks so far.
@@ -41,9 +41,9 @@ class Distrust {
  private:
   const std::vector<float>& download(int round);
   std::string judge(int round, const std::vector<float>& output);
-  /// Outputs at both ends and in the middle; `stream`: the one to look by.
+  /// Samples of the output at both ends and in the middle, copied on `stream`.
   std::vector<float> peek(Stream& stream);
-  /// Whether any of those is no longer poisoned.
+  /// Whether any of the samples is no longer poisoned.
   bool output_changed(Stream& stream);
   bool changes_while_held_back(double usual_ns);
 

@@ -17,40 +17,40 @@
 namespace lenslet {
 namespace {
 
-constexpr int kRounds = 5;          // turns that each rival gets, at most
-constexpr double kBatchNs = 200e3;  // short runs are timed in batches that long
-// Runs in a batch. Fewer would hide the gain of a kernel that returns where its output is already there (see
+constexpr int kRounds = 5;          // maximum number of turns per candidate
+constexpr double kBatchNs = 200e3;  // length of a batch of short runs
+// Runs per batch. Fewer would hide the gain of a kernel that returns if its output is already there (see
 // kStandingRatio); a stream holds back about a thousand launches.
 constexpr int kMinBatch = 4, kMaxBatch = 256;
-constexpr double kPatience = 10;  // a slow rival gets fewer turns: no more than this times the time asked for
-constexpr double kLongNs = 100e6;  // of such a run, filling the caches is less than a hundredth
-constexpr int kNoiseRetries = 3;   // further goes for a rival that is noisier than asked for
+constexpr double kPatience = 10;   // a slow candidate's turns take at most this times the requested time
+constexpr double kLongNs = 100e6;  // for longer runs, filling the caches takes less than a hundredth
+constexpr int kNoiseRetries = 3;   // extra turns for a candidate that is noisier than requested
 constexpr int kSamplesATurn = 2000;
-constexpr double kCopiesShare = 0.25;  // of the time asked for: copies spread little
-// Single runs on a poisoned output, kAloneATurn of them a turn. Their fastest is compared with the runs of a batch,
-// each of which finds the output of the one before. It may take kStandingRatio times as long, plus kStandingWindows
-// times an almost empty window; beyond that the kernel returns at once where its output is already there. Before that
-// verdict up to kMostAlone more are taken, because a busy machine delays single runs.
+constexpr double kCopiesShare = 0.25;  // share of the requested time: copies vary little
+// Single runs on a poisoned output, kAloneATurn per turn. The fastest is compared with a run within a batch, which finds
+// the output of the run before. It may take kStandingRatio times as long plus kStandingWindows times an almost empty
+// window; beyond that, the kernel returns at once if its output is already there. Before that verdict up to kMostAlone
+// further runs are taken, because a busy machine delays single runs.
 constexpr int kAloneATurn = 3, kMostAlone = 60;
 constexpr double kStandingRatio = 2, kStandingWindows = 2;
 enum Input { kBefore, kTimed, kAfter };  // rounds of Contender::load
 
-// Noise of fewer samples than this is not known.
+// With fewer samples the noise is unknown.
 constexpr size_t kLeastForNoise = 3;
 
-/// One rival on its way through the measurement.
+/// One candidate during the measurement.
 struct Rival {
   Rival(Contender& which, Stream& stream, std::vector<float>& scratch)
       : contender(which), distrust(which, stream, scratch) {}
   Contender& contender;
   Distrust distrust;
   Measurement result;
-  bool alive = true;      // neither failed nor skipped
+  bool alive = true;      // not failed and not skipped
   bool held_back = true;  // its launches fit behind the gate
   bool last_turn = false;
-  CapturedGraph replay;        // `batch` runs as one launch; none where a run is long, or cannot be captured
-  CapturedGraph single;        // one run, where there is a replay
-  double alone_ns = INFINITY;  // of one run on a poisoned output, the fastest so far
+  CapturedGraph replay;        // `batch` runs as one launch; empty if a run is long or cannot be captured
+  CapturedGraph single;        // one run, if `replay` exists
+  double alone_ns = INFINITY;  // fastest single run on a poisoned output
   int batch = 1, turns = kRounds;
   int64_t calls = 0;
   double once_ns = 0;
@@ -90,7 +90,7 @@ class Contest {
   }
 
  private:
-  // Errors of one rival end its own measurement; a lost device ends all.
+  // An error of one candidate ends its own measurement; a lost device ends all of them.
   template <typename Step>
   void guarded(Rival& rival, Step&& step) {
     if (!rival.alive) return;
@@ -108,7 +108,7 @@ class Contest {
     ++rival.calls;
   }
 
-  // First call, verification, and how long a run takes.
+  // The first call, verification, and the duration of a run.
   void prepare(Rival& rival) {
     rival.contender.load(kBefore, stream_);
     const double start = host_now_ns();
@@ -117,7 +117,7 @@ class Contest {
     stream_.synchronize();
     rival.result.first_call_ns = host_now_ns() - start;
     throw_if_interrupted();  // a run of a large problem takes seconds
-    // Never NaN twice: what could not be held back is timed without.
+    // NaN at most once: a run that the gate cannot hold back is timed without it.
     do {
       rival.once_ns = time_batch(rival, 1, nullptr);
     } while (std::isnan(rival.once_ns));
@@ -133,7 +133,7 @@ class Contest {
     NvtxRange range("warmup");
     const double end = host_now_ns() + options_.warmup_ms * 1e6;
     rival.batch = batch_of(rival.once_ns);
-    // A run that takes longer than the warm-up was warmed up by those before.
+    // A run longer than the warm-up was warmed up by the runs before.
     while (host_now_ns() + rival.once_ns < end && !interrupted()) {
       const double ns = time_batch(rival, rival.batch, nullptr);
       if (std::isnan(ns)) continue;
@@ -152,8 +152,8 @@ class Contest {
     if (!wrong.empty()) rival.fail("FAILED", concat(variant.name(), ": ", wrong));
   }
 
-  // Launches one behind another leave a gap that counts between short kernels; the nodes of a CUDA graph leave less.
-  // What a rival enqueues is captured call by call, so that each run of the batch is one that the rival made.
+  // Separate launches leave gaps that matter between short kernels; nodes of a CUDA graph leave smaller ones. Each run
+  // of the batch is captured by its own call of the candidate.
   void capture_batch(Rival& rival) {
     try {
       rival.single = CapturedGraph::capture(stream_, [&] { run_once(rival); });
@@ -161,13 +161,13 @@ class Contest {
         for (int i = 0; i < rival.batch; ++i) run_once(rival);
       });
     } catch (const DeviceError&) {
-      // A library may do what no capture allows: then its runs are enqueued one by one, and the row says so.
+      // Some libraries do what a capture forbids: their runs are enqueued one by one, and the row records it.
       if (device_is_lost(stream_)) throw;
     }
   }
 
-  // Nanoseconds a run, of `count` runs back to back, the stream held back until all are enqueued; NaN where the gate
-  // gave up. `replay`: those runs as one launch. Where it is verified, the output is poisoned before the window opens.
+  // Nanoseconds per run of `count` consecutive runs, with the stream held back until all are enqueued; NaN if the gate
+  // opened early. `replay`: these runs as one launch. With verification, the output is poisoned before the window.
   double time_batch(Rival& rival, int count, CacheFlush* flush, const CapturedGraph* replay = nullptr) {
     return time_window(rival, count, flush, [&] {
       if (replay) {
@@ -230,7 +230,7 @@ class Contest {
     }
   }
 
-  // One turn for each rival; in a further go only for those that are still too noisy.
+  // One turn per candidate; extra turns only for those that are still too noisy.
   template <typename Time>
   void turn(int go, int round, Time&& time) {
     for (auto& rival : rivals_) {
@@ -250,7 +250,7 @@ class Contest {
   }
 
   void time_hot(Rival& rival, double time_ms) {
-    if (rival.once_ns < kLongNs) run_once(rival);  // the rival before left its own data in the caches
+    if (rival.once_ns < kLongNs) run_once(rival);  // the candidate before left its data in the caches
     sample_for(rival, rival.hot, time_ms, [&] {
       return time_batch(rival, rival.batch, nullptr, rival.replay ? &rival.replay : nullptr);
     });
@@ -258,7 +258,7 @@ class Contest {
     if (rival.alive && rival.batch > 1 && options_.verify == Verify::kBoth) time_alone(rival);
   }
 
-  // Single runs, each on a poisoned output and timed as the batches are; see kStandingRatio.
+  // Single runs on a poisoned output, timed like the batches; see kStandingRatio.
   void time_alone(Rival& rival) {
     const CapturedGraph* const single = rival.single ? &rival.single : nullptr;
     const auto take = [&](int count) {
@@ -311,7 +311,7 @@ class Contest {
     if (!wrong.empty()) rival.fail("FAILED", concat("from host to host: ", wrong));
   }
 
-  // What the runs of the last turn have written; judging each turn would take longer than the turns.
+  // Judges the output of the last turn's runs; judging every turn would take longer than the turns.
   void judge_timed(Rival& rival) {
     if (options_.verify != Verify::kBoth || !rival.last_turn) return;
     const std::string wrong = rival.distrust.judge_output(kTimed);
@@ -326,7 +326,7 @@ class Contest {
 
   static double noise(const std::vector<double>& samples) {
     if (samples.size() < kLeastForNoise)
-      return samples.empty() ? 0 : HUGE_VAL;  // unknown: as if it were too large
+      return samples.empty() ? 0 : HUGE_VAL;  // unknown noise counts as too high
     const TimeStats stats = summarize(samples);
     return (stats.p90 - stats.p10) / stats.median;
   }
@@ -336,7 +336,7 @@ class Contest {
   Measurement finish(Rival& rival) {
     Measurement& result = rival.result;
     if (options_.verify != Verify::kOff) result.error = rival.distrust.error();
-    if (!rival.alive) return result;  // what was not verified has no time
+    if (!rival.alive) return result;  // an unverified candidate gets no time
     result.hot = summarize(rival.hot);
     result.cold = summarize(rival.cold);
     result.end_to_end = summarize(rival.end_to_end);

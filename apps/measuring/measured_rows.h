@@ -1,4 +1,4 @@
-// Result rows from what was measured.
+// Converts measurements to result rows.
 #pragma once
 
 #include <string>
@@ -11,17 +11,17 @@
 
 namespace lenslet {
 
-/// Which cache states get a row, and what the rows are judged by.
+/// Which cache states get a row, and the ceilings for comparison.
 struct RowContext {
   bool hot = true, cold = true;
-  const Ceilings* ceilings = nullptr;  // null: no share of a ceiling
+  const Ceilings* ceilings = nullptr;  // null: rows have no share of a ceiling
 };
 
-/// Rows from a measurement: one for hot, one for cold, as far as asked for, from what `base` already says.
+/// One row for hot and one for cold, as far as requested, based on `base`.
 std::vector<ResultRow> rows_of(const ResultRow& base, const Measurement& measured, const RowContext& context,
                                const Work& work, MathMode math, double saved = 1);
 
-/// Rows that have no time, with the reason.
+/// Rows without a time, with the reason.
 std::vector<ResultRow> rows_without_time(const ResultRow& base, const std::string& status,
                                          const std::string& reason, const RowContext& context);
 

@@ -1,4 +1,4 @@
-// RowTable: result rows as a table for people. Each column is listed once, with its title and its cell.
+// RowTable: prints result rows as a table. Each column is defined once, by its title and its cell.
 #pragma once
 
 #include <functional>
@@ -15,22 +15,22 @@ class RowTable {
   using Words = std::function<std::string(const ResultRow&)>;  // also a member: &ResultRow::backend
   using Number = std::function<double(const ResultRow&)>;
 
-  /// A column of words, at the left.
+  /// A left-aligned column of words.
   RowTable& words(const char* title, Words cell);
-  /// A column of numbers, at the right. `show` makes the text, "-" of NaN.
+  /// A right-aligned column of numbers. `show` formats the number; NaN is "-".
   RowTable& number(const char* title, Words cell);
   RowTable& number(const char* title, Number value, std::string (*show)(double));
   /// Median, p10 and p90 in microseconds.
   RowTable& times(const char* title = "median us");
-  /// The median with the copies from and to the host.
+  /// The median including copies from and to the host.
   RowTable& with_copies();
-  /// "of ceiling", and what binds.
+  /// "of ceiling", and the ceiling that binds.
   RowTable& share();
   RowTable& bound_by();
   /// Registers, shared memory and occupancy of the first kernel.
   RowTable& launch();
 
-  /// `group`: a line across wherever its text changes; may be empty.
+  /// `group`: draws a rule wherever its text changes; may be empty.
   std::string of(const std::vector<ResultRow>& rows, const Words& group = {}) const;
 
  private:
@@ -42,17 +42,17 @@ class RowTable {
   std::vector<Column> columns_;
 };
 
-/// The median in nanoseconds, and with the copies; NaN without samples.
+/// The median in nanoseconds, and the median with copies; NaN without samples.
 double median_ns(const ResultRow& row);
 double end_to_end_ns(const ResultRow& row);
 
 /// Lines below a table: why rows did not pass, each reason once. `about` names the row.
 std::string row_notes(const std::vector<ResultRow>& rows, const RowTable::Words& about);
 
-/// Medians with spread, rates, share of the ceiling, ratio to cuDNN, workspace, error against its bound; reasons below.
+/// Medians, spread, rates, share of the ceiling, ratio to cuDNN, workspace, error and bound; reasons below.
 std::string row_table(const std::vector<ResultRow>& rows);
 
-/// "0.83" as text: our time over theirs and the like; "-" where it is not known.
+/// A ratio such as "0.83" as text; "-" if unknown.
 std::string format_ratio(double ratio);
 
 }  // namespace lenslet

@@ -17,7 +17,7 @@
 namespace lenslet {
 namespace {
 
-/// Libraries are opened when they are first needed; those that a file's rows needed are wanted now, to be compared.
+/// Opens the libraries that the file's rows used, so that versions can be compared. Others open on first use.
 void open_libraries(const std::vector<LoadedLibrary>& wanted, DeviceKind kind) {
   const auto all_loaded = [&] {
     const std::vector<LoadedLibrary> loaded = loaded_libraries();
@@ -29,7 +29,7 @@ void open_libraries(const std::vector<LoadedLibrary>& wanted, DeviceKind kind) {
   for (const DeviceKind of : {kind, DeviceKind::kCpu}) {
     for (const ConvBackendEntry& entry : conv_backend_rows(of)) {
       if (entry.kind() != ConvBackendEntry::Kind::kModule || all_loaded()) continue;
-      attempt([&] { entry.open(); });  // the comparison tells what is missing then
+      attempt([&] { entry.open(); });  // same_environment() reports a missing library
     }
   }
 }
@@ -64,7 +64,7 @@ void Run::on(Device device, std::vector<std::pair<std::string, std::string>> set
 
 void Run::read_earlier() {
   resumed_.emplace(options_.json);
-  if (::access(options_.json.c_str(), F_OK) != 0) return;  // nothing to go on from
+  if (::access(options_.json.c_str(), F_OK) != 0) return;  // no file to resume
   ReadResults earlier = read_results(options_.json);
   open_libraries(earlier.environment.libs, device_.kind);
   const ResultEnvironment here = this_environment(results_.tool, results_.with_gpus, results_.settings);
@@ -82,7 +82,7 @@ void Run::read_earlier() {
   earlier_ceilings_ = std::move(earlier.ceilings);
   earlier_ = std::move(earlier.rows);
   for (size_t i = 0; i < earlier_.size(); ++i) {
-    if (earlier_[i].status == "SKIPPED" || earlier_[i].status == "ERROR") continue;  // worth another try
+    if (earlier_[i].status == "SKIPPED" || earlier_[i].status == "ERROR") continue;  // measured again
     measured_.emplace(row_key(earlier_[i]), i);
   }
   console_.line(concat("going on from ", printable(options_.json), ", which has ", earlier_.size(), " rows"));
@@ -116,8 +116,8 @@ ExitCode Run::end(ExitCode code) const {
   return interrupted() ? ExitCode::kInterrupted : code;
 }
 
-// Before everything else that is timed: they warm the clocks up, and every row is judged by them. One file has one
-// set of ceilings: a run that goes on from a file keeps the file's.
+// Called before anything else is timed: measuring the ceilings warms the clocks up, and every row is compared with
+// them. A file has one set of ceilings, so a resumed run keeps the file's.
 void Run::take_ceilings() {
   results_.before = read_conditions(device_);
   results_.ceilings = &ceilings_;
@@ -175,7 +175,7 @@ std::vector<ResultRow> Run::kept() const {
   return kept;
 }
 
-// Until the run ends a file says INTERRUPTED: whatever ends the program, it never passes for a whole one.
+// The status is INTERRUPTED until the run ends, so that a killed program leaves no file marked COMPLETE.
 void Run::write_files(bool ended, const std::function<void(JsonObject&)>& extra) const {
   if (options_.json.empty() && !ended) return;
   ResultFile file = results_;
@@ -224,11 +224,11 @@ ExitCode Run::complete(const std::function<void()>& body) {
   try {
     body();
   } catch (const InterruptedError&) {
-    // Between two groups, or while the data of one were made: the rows so far are filed as after any signal.
+    // The signal came between two groups or while data were generated: the finished rows are written as usual.
   } catch (const std::exception& error) {
     progress_.reset();
     results_.error = error.what();
-    if (begun_) write_files(true);  // a mistake of the command line leaves the file of an earlier run alone
+    if (begun_) write_files(true);  // a usage error leaves the file of an earlier run as it is
     throw;
   }
   return finish();

@@ -10,14 +10,14 @@ namespace {
 
 using reference::GuardedMemory;
 
-// Multiply-adds of the fp64 reference for each input, about a hundredth of a second on one core; for a deep problem
-// what judged_macs() says. For what is pooled, which is judged once, fewer.
+// Multiply-adds of the fp64 reference per input: about a hundredth of a second on one core. A deep problem takes
+// judged_macs() instead. Pooled outputs, which are judged once, take fewer.
 constexpr int64_t kReferenceMacs = int64_t{1} << 22, kPooledMacs = int64_t{1} << 20;
 
-// Of input and output together; more is timed without copies, whose page-locked memory would take seconds to get.
+// Limit for input plus output: page-locking more would take seconds, so larger problems are timed without copies.
 constexpr size_t kMostCopied = size_t{4} << 30;
 
-// Input, output and, for most backends, workspace grow with the batch.
+// Input, output and, for most backends, the workspace grow with the batch.
 std::string largest_batch(const Conv2dProblem& problem, size_t needed, size_t free) {
   const double share = static_cast<double>(free) / static_cast<double>(needed);
   const auto fits = static_cast<int64_t>(static_cast<double>(problem.n) * share);
@@ -71,7 +71,7 @@ void ConvArena::poison(Stream& stream) {
 std::string ConvArena::damage(Stream& stream) {
   std::string found = memory_->damage(byte_, stream);
   if (found.empty()) return found;
-  loaded_ = -1;  // the next contender gets whole canaries
+  loaded_ = -1;  // the next contender gets intact canaries
   return found + " (blocks: 0 input, 1 output, 2 workspace)";
 }
 

@@ -1,5 +1,5 @@
-// What the rivals of one convolution problem share: data, memory on one device, and the judge. Rivals take turns, so
-// one set serves them all.
+// What all candidates of one convolution problem share: data, device memory, and the judge. Candidates run in turn, so
+// one set is enough.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace lenslet {
 
-/// What is computed together with a convolution, in this order.
+/// The operations computed together with a convolution, in this order.
 struct ConvEpilogue {
   bool bias = false, relu = false;
   std::optional<Pool2dWindow> max_pool;
@@ -32,30 +32,30 @@ class ConvArena {
 
   const Conv2dProblem& problem() const noexcept { return problem_; }
   virtual const std::vector<float>& weights() const = 0;  // [K, C/G, R, S]
-  /// [K]; null where the arena judges the convolution alone.
+  /// [K]; null if the arena judges the convolution alone.
   virtual const float* bias() const { return nullptr; }
-  /// Judges an output of input number `round`, for a backend of that accuracy; what was written elsewhere is not its
-  /// concern.
+  /// Judges an output of input number `round` against that backend's accuracy. Writes elsewhere are checked by
+  /// damage().
   virtual Verdict judge(int round, const std::vector<float>& output, const ConvAccuracy& accuracy,
                         const ConvEpilogue& epilogue) = 0;
 
-  /// Throws MemoryError, with the bytes needed and free, where operands and workspace do not fit: before data are made
-  /// for nothing.
+  /// Throws MemoryError with the bytes needed and free if operands and workspace do not fit. Call it before generating
+  /// data.
   static void demand_memory(const Conv2dProblem& problem, Device device, size_t workspace_bytes = 0);
-  /// Device memory, once the largest workspace is known; page-locked host copies where `end_to_end`, up to
-  /// 4 GiB. Throws MemoryError
-  /// with the bytes needed and free.
+  /// Allocates device memory once the largest workspace is known;
+  /// with `end_to_end` also page-locked host copies, up to 4 GiB.
+  /// Throws MemoryError with the bytes needed and free.
   void allocate(Device device, size_t workspace_bytes, bool end_to_end);
-  /// Brings input number `round` into memory and poisons everything else, unless it is there already; the workspace is
-  /// poisoned anyway, so that no rival finds another's.
+  /// Loads input number `round`, unless it is loaded, and poisons everything else. The workspace is always poisoned, so
+  /// that no candidate finds another's data.
   void load(int round, Stream& stream);
-  /// Poisons every block, the input included, for a caller that writes its own input to x_to_fill().
+  /// Poisons every block, including the input, for a caller that writes its own input to x_to_fill().
   void poison(Stream& stream);
-  /// What was written outside the blocks since load() or poison(); empty when nothing was. Waits.
+  /// Describes writes outside the blocks since load() or poison(); empty if there were none. Synchronises.
   std::string damage(Stream& stream);
 
   const float* x() const { return static_cast<const float*>(memory_->block(kInput)); }
-  /// load() will bring its own input back.
+  /// After this, load() uploads its input again.
   void* x_to_fill() {
     loaded_ = -1;
     return memory_->block(kInput);
@@ -69,7 +69,7 @@ class ConvArena {
   float* host_y() const { return static_cast<float*>(host_y_->data()); }
 
  protected:
-  /// Input number `round` in the problem's layout; the reference holds until the next call.
+  /// Input number `round` in the problem's layout; valid until the next call.
   virtual const std::vector<float>& input(int round) = 0;
 
  private:

@@ -17,7 +17,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-// Options of this run that are not the default ones and change what a row measures.
+// Options of this run that differ from the defaults and change what a row measures.
 std::string chosen_options(const BenchOptions& options) {
   std::string text = concat(" --seed ", options.seed);
   if (options.fill != reference::Fill::kRandom) text += concat(" --dist ", dist_name(options.fill));
@@ -25,7 +25,7 @@ std::string chosen_options(const BenchOptions& options) {
   return text;
 }
 
-// The commands that measure the same again: ours, and oneDNN's benchmark of the same problem string.
+// The commands that repeat a measurement: ours, and oneDNN's benchmark for the same problem string.
 void add_repro(ResultRow& row, const ConvBenchRequest& request, const ConvCandidate& candidate,
                const BenchSession& session) {
   if (!request.repro.empty()) {
@@ -43,18 +43,18 @@ void add_repro(ResultRow& row, const ConvBenchRequest& request, const ConvCandid
           : concat("run --backend ", backend, " --math ", to_string(candidate.math), " --layout ", layout);
   row.repro = concat("convbench ", what, " --device ", device.to_string(), chosen_options(session.options()),
                      " --problem '", row.problem, "'");
-  if (candidate.math == MathMode::kFp16) return;  // benchdnn would take fp16 tensors for it
+  if (candidate.math == MathMode::kFp16) return;  // benchdnn would use fp16 tensors instead
   row.repro_benchdnn = concat("benchdnn --conv --mode=P --dir=FWD_I", device.is_cuda() ? " --engine=gpu" : "",
                               candidate.math == MathMode::kTf32 ? " --attr-fpmath=tf32" : "",
                               " --stag=", layout, " --dtag=", layout, " '", row.problem, "'");
 }
 
-/// One candidate on its way to its rows.
+/// One candidate, from preparation to its rows.
 struct Entry {
   const ConvCandidate* candidate = nullptr;
   ResultRow base;
   std::unique_ptr<ConvContender> contender;
-  std::string status, reason;  // where there is no contender
+  std::string status, reason;  // without a contender
 };
 
 void refuse(Entry& entry, BenchSession& session, const Refusal& refusal) {
@@ -74,7 +74,7 @@ std::unique_ptr<ConvArena> make_arena(const ConvBenchRequest& request, TensorLay
   return std::make_unique<ReferenceArena>(problem, options.fill, static_cast<uint64_t>(options.seed));
 }
 
-/// Prepares the candidate for the arena of its layout, which the first one makes.
+/// Prepares the candidate in the arena of its layout. The first candidate of a layout creates the arena.
 void prepare(Entry& entry, std::unique_ptr<ConvArena>& arena, const ConvBenchRequest& request,
              BenchSession& session, Stream& stream) {
   const ConvCandidate& candidate = *entry.candidate;
@@ -94,7 +94,7 @@ void prepare(Entry& entry, std::unique_ptr<ConvArena>& arena, const ConvBenchReq
   if (refusal) refuse(entry, session, *refusal);
 }
 
-// The CPU's row beside a GPU's is hot alone, and the GPU's ceilings say nothing about it.
+// The CPU's row beside a GPU's is hot only, and the GPU's ceilings do not apply to it.
 RowContext context_of(const ConvBenchRequest& request, const BenchSession& session) {
   return request.on_cpu ? RowContext{true, false, nullptr} : session.row_context();
 }
@@ -115,7 +115,7 @@ ResultRow base_row(const ConvBenchRequest& request, const ConvCandidate& candida
   return row;
 }
 
-/// Gives an arena its memory, or the candidates that use it the reason why they have none.
+/// Allocates an arena's memory; if that fails, refuses the candidates that use it, with the reason.
 void allocate(ConvArena& arena, std::vector<Entry>& entries, bool end_to_end, BenchSession& session,
               Stream& stream) {
   size_t workspace = 0;
@@ -180,7 +180,7 @@ std::vector<ResultRow> bench_conv(const ConvBenchRequest& request, BenchSession&
     entries.push_back(std::move(entry));
   }
   for (auto& [layout, arena] : arenas) {
-    // None where it could not be made, or making it was interrupted: no entry of that layout is left.
+    // Null if creating it failed or was interrupted: then no entry of that layout is left.
     if (arena) allocate(*arena, entries, request.end_to_end, session, stream);
   }
 

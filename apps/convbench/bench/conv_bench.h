@@ -17,12 +17,12 @@ namespace lenslet {
 
 /// One way of computing the problem.
 struct ConvCandidate {
-  std::string name;                          // of its rows: "winograd", "implicit_gemm.03_thread_tile"
+  std::string name;                          // in its rows: "winograd", "implicit_gemm.03_thread_tile"
   std::function<const ConvBackend&()> open;  // throws UnavailableError with the reason
   MathMode math = MathMode::kFp32;
   TensorLayout layout = TensorLayout::kNchw;
-  bool by_name = false;  // asked for by its name: that it cannot serve is then an error
-  std::vector<std::pair<std::string, std::string>> labels;  // added to those of the request
+  bool by_name = false;  // named by the user: if it cannot serve, that is an error
+  std::vector<std::pair<std::string, std::string>> labels;  // added to the request's labels
 };
 
 /// A candidate that was measured.
@@ -33,40 +33,40 @@ struct ConvRival {
 
 struct ConvBenchRequest {
   Conv2dProblem problem;
-  std::string name;  // of its rows; empty: the problem's
+  std::string name;  // in its rows; empty: the problem's name
   std::vector<ConvCandidate> candidates;
   std::string study;
   std::vector<std::pair<std::string, std::string>> labels;
-  bool end_to_end = false;  // also with copies from and to the host
+  bool end_to_end = false;  // also time with copies from and to the host
   std::function<std::optional<PublishedFigure>(const ResultRow&)> published;  // may be empty
-  bool on_cpu = false;  // whatever the session's device: the CPU's row beside a GPU's
-  std::string repro;    // the command that measures all of it again; empty: one for each row
-  /// Data and judge for candidates of one layout; none: random data as the options ask, judged by the fp64 reference.
+  bool on_cpu = false;  // ignores the session's device: the CPU's row beside a GPU's
+  std::string repro;    // the command that repeats all of it; empty: one per row
+  /// Creates data and judge for candidates of one layout; empty: random data by the options, and the fp64 reference.
   std::function<std::unique_ptr<ConvArena>(TensorLayout)> arena;
-  /// Called when all are measured: may fail one for what they show side by side. May be empty.
+  /// Called after all are measured; may fail a candidate whose result contradicts the others. May be empty.
   std::function<void(const std::vector<ConvRival>&, Stream&)> together;
 };
 
-/// What --problem and --problems name, in order. Throws UsageError for a bad string, DataError for a list that cannot
-/// be read or holds none.
+/// The problems of --problem and --problems, in order. Throws UsageError for an invalid string, DataError for a list
+/// that is unreadable or empty.
 std::vector<Conv2dProblem> problems_from(const std::vector<std::string>& texts,
                                          const std::vector<std::string>& files);
 
-/// The registry's rows for that kind of device: those named, or all; one candidate a layout. Throws UsageError for a
-/// name that is none.
+/// Candidates from the registry for that kind of device: the named ones or all, one per layout. Throws UsageError for
+/// an unknown name.
 std::vector<ConvCandidate> registry_candidates(DeviceKind kind, const std::vector<std::string>& names,
                                                MathMode math, const std::vector<TensorLayout>& layouts);
 
-/// Rows for every candidate and cache state, in order: measured turn by turn, or with the reason why not. Fills
-/// ratio_to_cudnn from the fastest cuDNN row of the same math mode and cache state. One that fails while it is prepared
-/// is an ERROR row; throws DeviceError where the device is lost.
+/// Rows for every candidate and cache state, in order: measured in turns, or with the reason why not. Fills
+/// ratio_to_cudnn from the fastest cuDNN row of the same math mode and cache state. A candidate that fails in
+/// preparation gives an ERROR row. Throws DeviceError if the device is lost.
 std::vector<ResultRow> bench_conv(const ConvBenchRequest& request, BenchSession& session);
 
-/// The same, filed in the session; taken from the file that is resumed where that has all of it.
+/// The same, and adds the rows to the session. Takes them from the resumed file if it has all of them.
 void bench_conv_into(const ConvBenchRequest& request, BenchSession& session);
 
-/// Fills ratio_to_cudnn of rows of one problem: from the fastest cuDNN row, in either layout, of the same math mode and
-/// cache state.
+/// Fills ratio_to_cudnn of the rows of one problem from the fastest cuDNN row, in either layout, of the same math mode
+/// and cache state.
 void add_ratios_to_cudnn(std::vector<ResultRow>& rows);
 
 }  // namespace lenslet

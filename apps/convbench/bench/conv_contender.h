@@ -12,16 +12,16 @@
 
 namespace lenslet {
 
-/// One backend prepared for the arena's problem: the convolution alone, which is timed, or with what is fused into it.
+/// One backend prepared for the arena's problem: the convolution alone, which is timed, or with fused operations.
 class ConvContender : public Contender {
  public:
-  /// Prepares, with a choice that an earlier kernel() made where one is given. Throws UnavailableError with the reason,
-  /// MemoryError where the workspace limit rules it out.
+  /// Prepares the backend; `choice` repeats the choice of an earlier kernel(). Throws UnavailableError with the reason,
+  /// or MemoryError if the workspace limit excludes it.
   ConvContender(std::string name, const ConvBackend& backend, MathMode math, ConvArena& arena,
                 size_t workspace_limit, Stream& stream, const std::string& choice = {},
                 const ConvEpilogue& epilogue = {});
-  /// Prepares what variants() then has, where the arena has a bias: with bias, with ReLU where the backend fuses it,
-  /// and with max pooling as well where it offers that. Before the arena is allocated. Throws as the constructor does.
+  /// Prepares the contenders of variants(), if the arena has a bias: with bias, with ReLU and with max pooling, as far
+  /// as the backend fuses them. Call it before the arena is allocated. Throws the errors of the constructor.
   void prepare_variants();
 
   std::string name() const override { return concat(name_, " for ", arena_.problem().to_string()); }
@@ -37,12 +37,12 @@ class ConvContender : public Contender {
   float* host_output() override { return arena_.host_y(); }
 
   const ConvArena& arena() const noexcept { return arena_; }
-  /// How far a right result of it may lie from the exact one.
+  /// How far a correct result may be from the exact one.
   const ConvAccuracy& accuracy() const noexcept { return accuracy_; }
   const ConvKernel& kernel() const noexcept { return *kernel_; }
   double prepare_ns() const noexcept { return prepare_ns_; }
   size_t workspace_bytes() const noexcept { return workspace_bytes_; }
-  /// Of it and its variants.
+  /// The largest workspace of this contender and its variants.
   size_t most_workspace_bytes() const noexcept;
 
  private:

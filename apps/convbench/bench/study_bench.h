@@ -1,4 +1,4 @@
-// Measures the kernels of a study that is not a network's layer: one group of rivals, one row each and cache state.
+// Measures the kernels of a study outside a network: one group of candidates, one row per kernel and cache state.
 #pragma once
 
 #include <functional>
@@ -10,17 +10,17 @@
 
 namespace lenslet {
 
-/// One row of a study on its way.
+/// One row of a study, before it is measured.
 struct StudyEntry {
   ResultRow base;
   Work work;
-  std::unique_ptr<Contender> contender;  // null: there is no time, for this reason
+  std::unique_ptr<Contender> contender;  // null: not measured, for the reason below
   std::string status, reason;            // "UNSUPPORTED", "64 x 64 = 4096 threads a block, …"
 };
 
-/// Files the rows of all entries in the session: of the run that is resumed where that has them all, else measured turn
-/// by turn once `allocate` has made the memory that the contenders share; what does not fit is SKIPPED with the reason.
-/// Throws DeviceError where the device is lost.
+/// Adds the rows of all entries to the session. Takes them from the resumed file if it has all of them; otherwise
+/// `allocate` allocates the contenders' shared memory, and they are measured in turns. Entries that do not fit are
+/// SKIPPED with the reason. Throws DeviceError if the device is lost.
 void bench_study_into(const std::vector<StudyEntry>& entries, const std::function<void()>& allocate,
                       BenchSession& session);
 

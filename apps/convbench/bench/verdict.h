@@ -1,4 +1,4 @@
-// What a comparison with the reference says of an output.
+// The result of comparing an output with the reference.
 #pragma once
 
 #include "apps/measuring/contender.h"

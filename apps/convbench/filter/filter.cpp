@@ -15,7 +15,7 @@ constexpr size_t kMaxSide = 31;
 constexpr size_t kMaxFileBytes = 64 << 10;
 constexpr double kMaxTap = 1e6;
 constexpr double kMaxByte = 255;
-// Integers up to here are all fp32 values.
+// All integers up to this limit are exact in fp32.
 constexpr double kMaxExact = 0x1p24;
 
 struct Named {
@@ -29,7 +29,7 @@ constexpr Named kNamed[] = {
     {"sharpen", {0, -1, 0, -1, 5, -1, 0, -1, 0}, 1},
 };
 
-/// One line of a filter's file on its way to numbers.
+/// One line of a filter file, parsed word by word.
 class LineReader {
  public:
   LineReader(const std::string& origin, size_t line)
@@ -37,7 +37,7 @@ class LineReader {
 
   [[noreturn]] void refuse(const std::string& what) const { throw DataError(concat(where_, ": ", what)); }
 
-  /// Digits with an optional sign and point: no exponent, no hexadecimal, no infinity.
+  /// Digits with an optional sign and decimal point; exponents, hexadecimal numbers and infinities are refused.
   double number(const std::string& word) const {
     const bool decimal = !word.empty() && word.find_first_not_of("+-.0123456789") == std::string::npos &&
                          word.find_last_of("+-") + 1 <= 1;

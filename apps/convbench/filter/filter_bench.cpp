@@ -8,9 +8,9 @@
 namespace lenslet {
 namespace {
 
-constexpr MathMode kMath = MathMode::kFp32;  // tf32 and fp16 would not hold the sums
+constexpr MathMode kMath = MathMode::kFp32;  // tf32 and fp16 cannot represent the sums
 
-/// Pictures for input, judged by the task.
+/// Data and judge for pictures, from the task.
 class FilterArena : public ConvArena {
  public:
   FilterArena(FilterTask& task, TensorLayout layout) : ConvArena(task.problem(layout)), task_(task) {}
@@ -31,7 +31,7 @@ class FilterArena : public ConvArena {
   std::vector<float> input_;
 };
 
-/// What a run makes of the picture itself.
+/// The picture as the backend computes it.
 Image picture_by(ConvContender& contender, const FilterTask& task, Stream& stream) {
   constexpr int kNanByte = reference::GuardedMemory::kNanByte;
   std::vector<float> y(contender.output_count());
@@ -44,7 +44,7 @@ Image picture_by(ConvContender& contender, const FilterTask& task, Stream& strea
   return task.image_of(contender.arena().problem().layout, y);
 }
 
-/// Compares what the rivals that passed make of the picture with what the first of them does.
+/// Compares the pictures of the candidates that passed with the picture of the first.
 void compare_pictures(const FilterTask& task, const std::vector<ConvRival>& rivals, Stream& stream,
                       std::optional<Image>& first) {
   std::string first_name;

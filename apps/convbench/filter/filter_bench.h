@@ -1,5 +1,5 @@
-// A filter task as a problem that backends are measured on, and study C. What backends make of one picture is compared
-// byte by byte.
+// Filter tasks as problems that backends are measured on, and study C. The backends' pictures are compared byte by
+// byte.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,13 @@
 
 namespace lenslet {
 
-/// Asks for rows of the task, with and without the copies from and to the host, on candidates that are still to be
-/// named. A backend whose picture is not the first one's is FAILED; `picture` becomes the first that passed and stays
-/// empty where none did. Both must outlive the request.
+/// A request for rows of the task with and without copies from and to the host; the caller adds the candidates. A
+/// backend whose picture differs from the first one's is FAILED. `picture` becomes the first that passed, and stays
+/// empty without one. Both arguments must outlive the request.
 ConvBenchRequest filter_request(FilterTask& task, std::optional<Image>& picture);
 
-/// Study C: noise pictures of these sizes, the edge filter, every backend, channels last where it serves that. Filed in
-/// the session.
+/// Study C: noise pictures of these sizes, the edge filter, every backend, in NHWC if the backend supports it. The rows
+/// are added to the session.
 void filter_study_into(const std::vector<int>& sizes, const std::vector<int>& strides, BenchSession& session);
 
 }  // namespace lenslet

@@ -16,10 +16,10 @@ namespace {
 
 constexpr int64_t kColors = 3;
 constexpr double kLargestByte = 255;
-// Multiply-adds of one judgement.
+// Multiply-adds of the judge per output picture.
 constexpr int64_t kJudgedMacs = int64_t{1} << 23;
 
-// Pixels below which a second thread costs more than it brings.
+// Below this number of pixels a second thread costs more than it saves.
 constexpr int64_t kPixelsPerThread = 1 << 14;
 
 }  // namespace
@@ -98,9 +98,9 @@ Verdict FilterTask::judge(int round, TensorLayout layout, const std::vector<floa
                           const ConvAccuracy& accuracy) {
   const Conv2dProblem shape = problem(layout);
   const int64_t pixels = int64_t{shape.p()} * shape.q();
-  // No sum of a picture's bytes is larger, so this bound holds for transforms of tiles as well.
+  // No sum over bytes is larger, so this bound also covers tile transforms.
   const double bound = accuracy.factor(conv_terms(shape)) * filter_.magnitude() * kLargestByte;
-  const int allowed = exact_ ? 0 : 1;  // a value on the edge between two bytes may fall to either
+  const int allowed = exact_ ? 0 : 1;  // a value between two bytes may be rounded to either
   reference::Comparison comparison;
   std::string other_byte;
   for (const Sample& sample : samples(round)) {

@@ -1,9 +1,9 @@
-// FilterTask: a picture, a filter and a stride, and what must come out.
+// FilterTask: a picture, a filter and a stride, and the expected result.
 //
 //   z[p, q, c] = sum over r, s of tap[r, s] * x[p * stride - R/2 + r, q * stride - S/2 + s, c], zeros outside
 //   byte = floor(scale * round(z) + 1/2) within 0 and 255
-// Where taps are integers z is one too, so that rounding it first takes away whatever an algorithm's arithmetic left
-// behind: the bytes are then the same on every backend, also on one that transforms tiles.
+// Integer taps make z an integer. Rounding z first removes the rounding errors of the algorithm, so that every backend
+// gives the same bytes, including those that transform tiles.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace lenslet {
 
 class FilterTask {
  public:
-  /// Throws UsageError where the picture is too large to be counted.
+  /// Throws UsageError if the picture has too many pixels to be counted.
   FilterTask(Picture picture, Filter filter, int stride);
 
   const Filter& filter() const noexcept { return filter_; }
@@ -30,22 +30,22 @@ class FilterTask {
   Conv2dProblem problem(TensorLayout layout) const;
   /// [3, 3, R, S]
   const std::vector<float>& weights() const noexcept { return weights_; }
-  /// Input number `round` (variant_of), in that order of elements.
+  /// Input number `round` (variant_of) in that layout.
   std::vector<float> input(int round, TensorLayout layout) const;
-  /// Judges an output, of a large picture at random places and more of them at its edges, others for each input: the
-  /// sums against fp64 within the backend's bound, and the bytes. That the others are numbers is not its concern.
+  /// Judges the bytes, and the sums against fp64 within the backend's bound. A large picture is judged at random
+  /// places, more of them at its edges, other ones for each input. Unjudged outputs are not checked for NaN here.
   Verdict judge(int round, TensorLayout layout, const std::vector<float>& output,
                 const ConvAccuracy& accuracy);
   /// The output as a picture.
   Image image_of(TensorLayout layout, const std::vector<float>& output) const;
 
  private:
-  /// One output that is judged.
+  /// One judged output.
   struct Sample {
     int64_t color = 0, pixel = 0;
     double sum = 0;
   };
-  /// Those of input number `round`.
+  /// The samples of input number `round`.
   const std::vector<Sample>& samples(int round);
   double sum_at(const Picture& input, int64_t p, int64_t q, int64_t color) const;
   uint8_t byte_of(double sum) const;
@@ -55,11 +55,11 @@ class FilterTask {
   int stride_;
   bool exact_;
   std::vector<float> weights_;
-  std::vector<Sample> samples_;  // of the last round that was judged
+  std::vector<Sample> samples_;  // of the round judged last
   int samples_round_ = -1;
 };
 
-/// How two pictures of one size differ.
+/// The difference between two pictures of the same size.
 struct ByteDifference {
   int64_t count = 0;
   int largest = 0;

@@ -48,7 +48,7 @@ Picture variant_of(const Picture& picture, int number) {
   if (number == 2) {
     const auto length = static_cast<std::ptrdiff_t>(picture.width) * kColors;
     for (std::ptrdiff_t y = 0; y < picture.height; ++y) {
-      // Turning the row around swaps the colours of each pixel as well, which is turned back.
+      // Mirroring the row also reverses the colours of each pixel, so they are reversed again.
       const auto row = variant.values.begin() + y * length;
       std::reverse(row, row + length);
       for (std::ptrdiff_t x = 0; x < length; x += kColors) std::swap(row[x], row[x + 2]);

@@ -1,4 +1,4 @@
-// Pictures as tensors: three colours, values 0 to 255.
+// Pictures as tensors: three colours, values from 0 to 255.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ struct Picture {
   std::vector<float> values;
 };
 
-/// Grey becomes three equal colours, alpha is laid over white.
+/// Grey becomes three equal colours; alpha is composited over white.
 Picture picture_of(const Image& image);
-/// Random bytes, the same for the same seed.
+/// Random bytes; the same seed gives the same bytes.
 Picture noise_picture(int width, int height, uint64_t seed);
-/// Another picture with values of the same kind: number 0 is the picture itself, 1 has inverted colours, 2 is mirrored.
+/// Variants with values of the same kind: 0 is the picture itself, 1 has inverted colours, 2 is mirrored.
 Picture variant_of(const Picture& picture, int number);
 
 }  // namespace lenslet

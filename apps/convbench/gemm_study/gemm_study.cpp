@@ -83,8 +83,8 @@ void demand_known(const char* option, const std::vector<std::string>& names,
   }
 }
 
-/// Rows that fit one block of any of these sizes are the same launch but for threads that leave at once. Where a run
-/// takes seconds, it is measured once.
+/// Why a row is not measured again: partitions by row whose block covers all rows are the same launch, apart from
+/// threads that exit at once. At sizes where a run takes seconds, the first of them is measured; else empty.
 std::string repetition(const GemmCell& cell, const std::vector<GemmCell>& cells, int size, int out_channels) {
   constexpr int kSlow = 2048;
   if (cell.kind != "row" || size < kSlow) return {};
@@ -99,7 +99,7 @@ std::string repetition(const GemmCell& cell, const std::vector<GemmCell>& cells,
   return {};
 }
 
-/// cuBLAS's row of one table.
+/// The cuBLAS row of one table.
 ResultRow reference_row(GemmCell::Table table, int size, int out_channels, int64_t seed) {
   ResultRow row = gemm_row({table, "cublas", 0}, size, out_channels, seed);
   row.detail = "the vendor's library";
@@ -142,7 +142,7 @@ MatrixKernel kernel_of(const GemmCell& cell) {
   if (cell.kind == "register") return matrix_register(cell.edge);
   if (cell.kind == "row") return matrix_row(cell.edge);
   if (cell.kind == "column") return matrix_column(cell.edge);
-  return matrix_element(cell.edge);  // "global" and "element" are one and the same
+  return matrix_element(cell.edge);  // "global" and "element" are the same kernel
 }
 
 std::unique_ptr<Contender> matrix_contender(const GemmCell& cell, MatrixTask& task, Stream& stream) {
@@ -179,7 +179,7 @@ ResultRow gemm_row(const GemmCell& cell, int size, int out_channels, int64_t see
 }
 
 std::string refusal_of(const GemmCell& cell, const Support& support) {
-  // Only what is beyond any card's threads was printed all the same: the study's program did not read launch errors.
+  // The study printed times only for launches that no card can do: its program did not check launch errors.
   const std::optional<PublishedFigure> printed = printed_for(cell, 256);
   if (!printed || cell.kind != "element") return support.reason();
   return concat(support.reason(), ": the study's ", format_fixed(printed->time_ns / 1e6, 4),

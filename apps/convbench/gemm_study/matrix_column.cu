@@ -1,4 +1,4 @@
-// One thread a column: neighbours read neighbours, and there are as many threads as positions.
+// One thread per column: neighbouring threads read neighbouring elements, and there is a thread for each position.
 #include "apps/convbench/gemm_study/matrix_kernels.h"
 
 namespace lenslet {

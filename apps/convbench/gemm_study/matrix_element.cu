@@ -1,4 +1,4 @@
-// One thread an element, operands from global memory.
+// One thread per element, operands from global memory.
 //
 // The study has this kernel twice: as memory mode "global" and as partition "element".
 #include "apps/convbench/gemm_study/matrix_kernels.h"

@@ -1,8 +1,8 @@
-// The matrix product of im2col as a study of parallel programming measured it: C = A * B, row-major fp32.
+// The matrix product of im2col as a course on parallel programming measured it: C = A * B, row-major fp32.
 //
-// A [rows, inner] holds the filters, a row each; B [inner, columns] the inputs behind each position, a column each.
-// Each kernel is a few lines around one idea, in a file of its own. They are for looking at: products of the
-// framework go through layers/gemm.
+// A [rows, inner] holds the filters, one per row; B [inner, columns] the inputs of each position, one per column. Each
+// kernel shows one idea in a few lines, in a file of its own. They serve as examples; the framework's own products are
+// in layers/gemm.
 #pragma once
 
 #include <string>
@@ -26,29 +26,29 @@ struct MatrixArgs {
   float* c = nullptr;
 };
 
-/// A kernel, and how its outputs are cut into blocks.
+/// A kernel, and how it divides its outputs into blocks.
 struct MatrixKernel {
   using Function = void (*)(MatrixShape shape, const float* a, const float* b, float* c);
   const char* name = nullptr;        // "matrix_shared_kernel"
-  Function function = nullptr;       // null: there is no code for this tile
-  int threads_x = 1, threads_y = 1;  // of a block; along columns and rows of C
-  int rows = 1, columns = 1;         // of C that a block computes; 0: all of them
+  Function function = nullptr;       // null: no code for this tile
+  int threads_x = 1, threads_y = 1;  // threads of a block along columns and rows of C
+  int rows = 1, columns = 1;         // columns and rows of C that a block computes; 0: all
 
   int block_threads() const noexcept { return threads_x * threads_y; }
 };
 
 // One file each. `tile` and `block` in threads along an edge.
-MatrixKernel matrix_element(int tile);   // one thread an element, operands from global memory
+MatrixKernel matrix_element(int tile);   // one thread per element, operands from global memory
 MatrixKernel matrix_shared(int tile);    // the same, operands staged in shared memory
-MatrixKernel matrix_register(int tile);  // 4 x 4 elements a thread, outer products in registers
-MatrixKernel matrix_row(int block);      // one thread a row
-MatrixKernel matrix_column(int block);   // one thread a column
+MatrixKernel matrix_register(int tile);  // 4 x 4 elements per thread, outer products in registers
+MatrixKernel matrix_row(int block);      // one thread per row
+MatrixKernel matrix_column(int block);   // one thread per column
 
-/// Whether the device can launch it, from the device's own limits; the reason where it cannot.
+/// Whether the device can launch it, by its limits; if not, the reason.
 Support matrix_support(const MatrixKernel& kernel, Device device);
-/// What a launch takes. Throws DeviceError.
+/// Registers, shared memory and occupancy. Throws DeviceError.
 LaunchResources matrix_launch_resources(const MatrixKernel& kernel);
-/// Enqueues one product. Throws DeviceError where the launch is refused.
+/// Enqueues one product. Throws DeviceError if the launch fails.
 void matrix_enqueue(const MatrixKernel& kernel, const MatrixArgs& args, Stream& stream);
 
 }  // namespace lenslet

@@ -1,4 +1,4 @@
-// What a card can launch of the study's kernels, and the launch.
+// Which of the study's kernels a card can launch, and the launch.
 #include "apps/convbench/gemm_study/matrix_kernels.h"
 #include "framework/cuda_check.h"
 #include "framework/error.h"

@@ -1,19 +1,19 @@
-// A register tile a thread: 4 x 4 elements, outer products of four floats of A with four of B.
+// A register tile per thread: 4 x 4 elements, outer products of four floats of A with four of B.
 //
-// Eight floats that are read feed sixteen multiply-adds, where one thread an element reads two for one (V. Volkov,
-// J. Demmel, "Benchmarking GPUs to tune dense linear algebra", SC 2008). With few rows, as here where they are filters,
-// that reads B once for all of them, and shared memory has nothing to add. The study calls "register" a shared kernel
-// that keeps its one sum in a local variable; compilers do that anyway, and its times are those of "shared".
+// Eight floats read feed sixteen multiply-adds; one thread per element reads two floats for each (V. Volkov, J. Demmel,
+// "Benchmarking GPUs to tune dense linear algebra", SC 2008). The rows are filters, so there are few: B is read once
+// for all of them, and shared memory would save nothing. The study's "register" is a shared-memory kernel with its sum
+// in a local variable, which compilers do anyway; its times are those of "shared".
 #include "apps/convbench/gemm_study/matrix_kernels.h"
 
 namespace lenslet {
 namespace {
 
-constexpr int kPatch = 4;   // elements along an edge of a thread's patch
-constexpr int kUnroll = 4;  // rows of B that a thread waits for at once
+constexpr int kPatch = 4;   // elements along an edge of a thread's tile
+constexpr int kUnroll = 4;  // rows of B that a thread loads together
 
-/// Four neighbours of a row of `columns` floats from `column` on, zeros beyond its end; `vector`: rows are whole
-/// float4.
+/// Four neighbours of a row of `columns` floats, from `column` on, with zeros beyond the end. `vector`: rows consist of
+/// whole float4.
 __device__ __forceinline__ float4 load_four(const float* row, int column, int columns, bool vector) {
   if (vector) return __ldg(reinterpret_cast<const float4*>(row + column));
   float four[kPatch];
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kTile* kTile)
     const float right[kPatch] = {four.x, four.y, four.z, four.w};
 #pragma unroll
     for (int i = 0; i < kPatch; ++i) {
-      // A row too many repeats the last one; it is not stored.
+      // A row beyond the last repeats the last one and is not stored.
       const int from = min(row + i, shape.rows - 1);
       const float left = __ldg(a + static_cast<int64_t>(from) * shape.inner + k);
 #pragma unroll

@@ -1,4 +1,4 @@
-// One thread a row: what a processor would do, and with as few rows as filters the slowest way to fill a GPU.
+// One thread per row, as a CPU would divide the work. With as few rows as filters it is the slowest partition on a GPU.
 #include "apps/convbench/gemm_study/matrix_kernels.h"
 
 namespace lenslet {

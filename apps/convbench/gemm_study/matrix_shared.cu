@@ -1,5 +1,5 @@
-// One thread an element, operands staged in shared memory: each is read from global memory once a tile and used `tile`
-// times (NVIDIA, CUDA C++ Programming Guide, "Shared Memory").
+// One thread per element, operands staged in shared memory: each is read from global memory once per tile and used
+// `tile` times (NVIDIA, CUDA C++ Programming Guide, "Shared Memory").
 #include "apps/convbench/gemm_study/matrix_kernels.h"
 
 namespace lenslet {

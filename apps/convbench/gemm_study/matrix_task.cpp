@@ -14,7 +14,7 @@ using reference::GuardedMemory;
 
 enum Block : size_t { kA, kB, kC, kWorkspace };
 constexpr int64_t kReferenceMacs = int64_t{1} << 22;  // about a hundredth of a second in fp64
-constexpr int kEdge = 64;                             // columns at either end that are always judged
+constexpr int kEdge = 64;                             // columns at both ends that are always judged
 constexpr double kUnit = 0x1p-24;                     // unit roundoff of fp32
 constexpr int kMostExact = 1 << 20;                   // integers up to 4, products up to 16: sums below 2^24
 
@@ -71,7 +71,7 @@ void MatrixTask::allocate(Device device, size_t workspace_bytes) {
   whole_ = false;
 }
 
-// Row by row: all of B would take gigabytes of host memory.
+// Row by row, because all of B would need gigabytes of host memory.
 void MatrixTask::upload_b(Stream& stream) {
   const auto columns = static_cast<size_t>(shape_.columns);
   auto* to = static_cast<float*>(memory_->block(kB));
@@ -110,8 +110,8 @@ void* MatrixTask::workspace() const {
 }
 
 Verdict MatrixTask::judge(int round, const std::vector<float>& c, Stream& stream) {
-  // |error| <= ((1 + u)^inner - 1) * sum of |a| * |b|, in whatever order the sums are taken (N. Higham, "Accuracy and
-  // Stability of Numerical Algorithms", 2nd ed., 2002, section 3.1).
+  // |error| <= ((1 + u)^inner - 1) * sum of |a| * |b|, for any order of summation (N. Higham, "Accuracy and Stability
+  // of Numerical Algorithms", 2nd ed., 2002, section 3.1).
   const double growth = std::expm1(1.01 * kUnit * shape_.inner);
   const bool exact = fill_ == reference::Fill::kIntegers && shape_.inner < kMostExact;
   const std::vector<float> left = a(round);
@@ -138,7 +138,7 @@ Verdict MatrixTask::judge(int round, const std::vector<float>& c, Stream& stream
   if (verdict.reason.empty()) {
     verdict.reason = memory_->damage(GuardedMemory::kNanByte, stream);
     if (!verdict.reason.empty()) {
-      loaded_ = -1;  // the next contender gets whole canaries
+      loaded_ = -1;  // the next contender gets intact canaries
       whole_ = false;
     }
   }

@@ -15,21 +15,21 @@ namespace lenslet {
 
 class MatrixTask {
  public:
-  /// B is the same for all inputs, A is another one for each.
+  /// All inputs share B; each has its own A.
   MatrixTask(const MatrixShape& shape, reference::Fill fill, uint64_t seed);
 
   const MatrixShape& shape() const noexcept { return shape_; }
   size_t output_count() const noexcept { return count(shape_.rows, shape_.columns); }
   double flops() const noexcept;
-  double bytes() const noexcept;  // A, B and C once
+  double bytes() const noexcept;  // bytes of A, B and C
   /// Throws MemoryError with the bytes needed and free.
   void allocate(Device device, size_t workspace_bytes);
-  /// Brings input number `round` into memory and poisons C, unless it is there already. Waits.
+  /// Loads input number `round`, unless it is loaded, and poisons C. Synchronises.
   void load(int round, Stream& stream);
   MatrixArgs args() const;
   void* workspace() const;
-  /// Judges C, a host copy, of the input that was loaded last: whole columns, all of a small product, else those at
-  /// both ends and a random choice; a number everywhere; and nothing may be written elsewhere.
+  /// Judges C, a host copy, for the input loaded last: whole columns, all of a small product, else those at both ends
+  /// and a random choice. Every value must be a number, and nothing may be written outside C.
   Verdict judge(int round, const std::vector<float>& c, Stream& stream);
 
  private:
@@ -47,7 +47,7 @@ class MatrixTask {
   std::vector<float> judged_b_;  // [judged columns, inner]
   std::optional<reference::GuardedMemory> memory_;
   int loaded_ = -1;
-  bool whole_ = false;  // B and the canaries are as they were made
+  bool whole_ = false;  // B and the canaries have their original values
 };
 
 }  // namespace lenslet

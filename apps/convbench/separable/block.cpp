@@ -14,7 +14,7 @@ using reference::GuardedMemory;
 
 constexpr MathMode kMath = MathMode::kFp32;
 constexpr int kKernel = 3;
-// Multiply-adds of the reference for one input; the judges of the parts choose too few outputs of their own to matter.
+// Multiply-adds of the reference for one input; the judges of the parts would choose too few outputs.
 constexpr int64_t kReferenceMacs = int64_t{1} << 22, kPartMacs = 1;
 
 Conv2dProblem square(int batch, int channels, int size, int kernel, int groups) {
@@ -100,7 +100,7 @@ void SeparableBlock::run(Stream& stream) {
 
 // With e[c] the bound of m[c] (layers/conv/conv_accuracy.h):
 //   |y - exact| <= sum of |w[k, c]| * e[c]  +  factor * sum of |w[k, c]| * (|m[c]| + e[c])
-// and where a transform of tiles mixes pixels, |m[c]| + e[c] is at most its largest over the image.
+// If tile transforms mix pixels, |m[c]| + e[c] is replaced by its maximum over the image.
 std::vector<SeparableBlock::Expected> SeparableBlock::expected_of(const ConvCase& data,
                                                                   const std::vector<float>& x_nchw,
                                                                   uint64_t seed) const {

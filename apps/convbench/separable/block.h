@@ -1,4 +1,4 @@
-// A depthwise-separable block as a contender: a 3x3 convolution of each channel by itself, then a 1x1 across channels.
+// A depthwise-separable block as a contender: a 3x3 convolution per channel, then a 1x1 convolution across channels.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace lenslet {
 
-/// As many channels out as in, square images, 3x3 with padding 1.
+/// As many output channels as input channels, square images, 3x3 with padding 1.
 struct SeparableShape {
   int batch = 1, channels = 1, size = 1;
   Conv2dProblem standard() const;
@@ -25,7 +25,7 @@ struct SeparableShape {
 
 class SeparableBlock : public Contender {
  public:
-  /// Prepares both. Throws UnavailableError, MemoryError.
+  /// Prepares both convolutions. Throws UnavailableError, MemoryError.
   SeparableBlock(std::string name, const SeparableShape& shape, TensorLayout layout,
                  const ConvBackend& depthwise, const ConvBackend& pointwise, const BenchOptions& options,
                  Stream& stream);
@@ -43,7 +43,7 @@ class SeparableBlock : public Contender {
 
  private:
   enum Block : size_t { kInput, kBetween, kOutput, kWorkspace };
-  /// What one output must be, in fp64, and how far off it may be.
+  /// The expected value of one output in fp64, and its error bound.
   struct Expected {
     int64_t index = 0;
     double value = 0, bound = 0;
@@ -55,12 +55,12 @@ class SeparableBlock : public Contender {
   Conv2dProblem depthwise_, pointwise_;
   ConvAccuracy depthwise_accuracy_, pointwise_accuracy_;
   uint64_t seed_;
-  ConvJudge depthwise_judge_, pointwise_judge_;  // of their weights and sizes; together they judge the block
+  ConvJudge depthwise_judge_, pointwise_judge_;  // of the two convolutions; together they judge the block
   Stream& stream_;
   DevicePrepareServices services_;
   std::unique_ptr<ConvKernel> depthwise_kernel_, pointwise_kernel_;
   std::optional<reference::GuardedMemory> memory_;
-  std::vector<float> x_;  // of the round that is loaded
+  std::vector<float> x_;  // of the loaded round
   std::vector<Expected> expected_;
   int loaded_ = -1;
 };

@@ -1,5 +1,5 @@
-// A filter in constant memory. Each kernel's file has a symbol of its own: without relocatable device code, constant
-// memory belongs to one file.
+// A filter in constant memory. Each kernel's file has its own symbol: without relocatable device code, constant memory
+// belongs to one file.
 #pragma once
 
 #include "apps/convbench/stencil/stencil_kernels.h"

@@ -1,5 +1,5 @@
-// The filter in constant memory: a multiply-add takes its tap straight from the constant cache, which hands one address
-// to a whole warp; the one change from stencil_global.cu.
+// The filter in constant memory: a multiply-add takes its tap directly from the constant cache, which broadcasts one
+// address to a whole warp. This is the only change from stencil_global.cu.
 #include "apps/convbench/stencil/constant_filter.cuh"
 #include "apps/convbench/stencil/edges.cuh"
 

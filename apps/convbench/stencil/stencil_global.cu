@@ -1,7 +1,7 @@
-// The filter in global memory: the convolution as it is written.
+// The filter in global memory: the convolution by its definition.
 //
-// All threads read the same tap at the same time, so that a cache serves a warp at once; but each tap is a load of its
-// own beside that of x.
+// All threads read the same tap at the same time, so one cache access serves a warp; but each tap needs its own load,
+// in addition to that of x.
 #include "apps/convbench/stencil/edges.cuh"
 
 namespace lenslet {

@@ -1,4 +1,4 @@
-// A build without CUDA has none of the study's kernels: the command refuses before it asks for one.
+// Stubs for a build without CUDA; the command refuses before it calls them.
 #include "apps/convbench/stencil/stencil_kernels.h"
 #include "framework/error.h"
 

@@ -23,7 +23,7 @@ class StencilContender : public Contender {
   void load(int round, Stream& stream) override {
     task_.load(round, stream);
     const std::vector<float>& filter = task_.filter();
-    // Each time: another stencil may have left its own filter there.
+    // Copied before each load: another stencil may have replaced the filter.
     if (kernel_.upload) kernel_.upload(filter.data(), static_cast<int>(filter.size()), stream);
     stream.synchronize();
   }

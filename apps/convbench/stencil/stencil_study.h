@@ -1,7 +1,7 @@
-// The stencil study: where the filter lies, how x is staged, and what is beyond its edges.
+// The stencil study: where the filter is stored, how x is staged, and what lies beyond the edges.
 //
-// Study E: 1D and 2D, filter in global memory, in constant memory, and tiled with halo in shared memory, with zero,
-// clamped and reflected boundaries; and a kernel of our own that takes several outputs a thread.
+// Study E: 1D and 2D; the filter in global memory, in constant memory, and with x tiled with its halo in shared memory;
+// zero, clamped and reflected boundaries. Another kernel, of our own, computes several outputs per thread.
 #pragma once
 
 #include <memory>
@@ -20,22 +20,22 @@ struct StencilCell {
   Boundary boundary = Boundary::kZero;
 };
 
-/// The names that --filter and --boundary take.
+/// The names that --filter and --boundary accept.
 const std::vector<std::string>& stencil_filters();
 const std::vector<std::string>& stencil_boundaries();
-/// All cells of these lists. Throws UsageError for a name that is none.
+/// All cells of these lists. Throws UsageError for an unknown name.
 std::vector<StencilCell> stencil_cells(const std::vector<std::string>& filters,
                                        const std::vector<std::string>& boundaries);
 
 StencilKernel kernel_of(const StencilCell& cell, const Stencil& stencil);
-/// Whether there is a kernel for the cell; the reason where there is none.
+/// Whether the cell has a kernel; if not, the reason.
 Support stencil_support(const StencilCell& cell, const Stencil& stencil);
-/// The cell's kernel, prepared for the task. The task must have memory before it runs.
+/// The cell's kernel, prepared for the task. The task must have memory before the kernel runs.
 std::unique_ptr<Contender> stencil_contender(const StencilCell& cell, StencilTask& task, Stream& stream);
 
 /// The row of a cell, without a time.
 ResultRow stencil_row(const StencilCell& cell, const Stencil& stencil, int64_t seed);
-/// All cells of one stencil, filed in the session as one group.
+/// Measures all cells of one stencil as one group and adds the rows to the session.
 void bench_stencil_into(const Stencil& stencil, const std::vector<StencilCell>& cells, BenchSession& session);
 
 }  // namespace lenslet

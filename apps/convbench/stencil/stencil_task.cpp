@@ -14,10 +14,10 @@ using reference::GuardedMemory;
 
 constexpr int64_t kReferenceMacs = int64_t{1} << 22;  // about a hundredth of a second in fp64
 constexpr int64_t kFewestSamples = 1024;
-constexpr int kEdge = 40;          // outputs next to an edge that are judged: more than a tile's row
+constexpr int kEdge = 40;          // judged outputs next to an edge: more than a row of a tile
 constexpr double kUnit = 0x1p-24;  // unit roundoff of fp32
 
-/// The source of element i of n, computed otherwise than in the kernels; -1 is zero.
+/// The source of element i of n, computed in another way than in the kernels; -1 means zero.
 int64_t source(int64_t i, int64_t n, Boundary boundary) {
   while (i < 0 || i >= n) {
     if (boundary == Boundary::kZero) return -1;
@@ -83,7 +83,7 @@ std::vector<size_t> StencilTask::chosen() const {
     for (int64_t i = 0; i < count; ++i) indices.push_back(static_cast<size_t>(i));
     return indices;
   }
-  // Next to the edges and corners: every position of the filter across them.
+  // Outputs at edges and corners: every position of the filter across them.
   const auto near_edge = [](int64_t i, int64_t n) { return i < kEdge || i >= n - kEdge; };
   for (int64_t row = 0; row < height; ++row) {
     if (height > 1 && !near_edge(row, height)) continue;
@@ -131,8 +131,8 @@ const std::vector<StencilTask::Sample>& StencilTask::samples(int round, Boundary
 }
 
 Verdict StencilTask::judge(int round, Boundary boundary, const std::vector<float>& y, Stream& stream) {
-  // |error| <= ((1 + u)^terms - 1) * sum of |w| * |x|, in any order of summation (N. Higham, "Accuracy and
-  // Stability of Numerical Algorithms", 2nd ed., 2002, section 3.1). Integers stay below 2^24: 4095 terms of up to 16.
+  // |error| <= ((1 + u)^terms - 1) * sum of |w| * |x|, for any order of summation (N. Higham, "Accuracy and Stability
+  // of Numerical Algorithms", 2nd ed., 2002, section 3.1). Integer sums stay below 2^24: 4095 terms up to 16.
   const double growth = std::expm1(1.01 * kUnit * stencil_.filter_size());
   const bool exact = fill_ == reference::Fill::kIntegers;
   reference::Comparison comparison;
@@ -147,7 +147,7 @@ Verdict StencilTask::judge(int round, Boundary boundary, const std::vector<float
   }
   if (verdict.reason.empty()) {
     verdict.reason = memory_->damage(byte_, stream);
-    if (!verdict.reason.empty()) loaded_ = -1;  // the next contender gets whole canaries
+    if (!verdict.reason.empty()) loaded_ = -1;  // the next contender gets intact canaries
   }
   verdict.passed = verdict.reason.empty() && comparison.passed();
   return verdict;

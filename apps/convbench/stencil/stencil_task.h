@@ -1,4 +1,4 @@
-// StencilTask: the data of one stencil, the memory that its kernels share, and the fp64 judge of every boundary.
+// StencilTask: data and shared memory of one stencil, and the fp64 judge for every boundary.
 #pragma once
 
 #include <map>
@@ -16,26 +16,26 @@ namespace lenslet {
 
 class StencilTask {
  public:
-  /// The filter is the same for all inputs, x is another one for each.
+  /// All inputs share the filter; each has its own x.
   StencilTask(const Stencil& stencil, reference::Fill fill, uint64_t seed);
 
   const Stencil& stencil() const noexcept { return stencil_; }
   const std::vector<float>& filter() const noexcept { return filter_; }
   /// Throws MemoryError with the bytes needed and free.
   void allocate(Device device);
-  /// Brings input number `round` into memory and poisons everything else, unless it is there already. Waits.
+  /// Loads input number `round`, unless it is loaded, and poisons everything else. Synchronises.
   void load(int round, Stream& stream);
   const float* x() const { return block(0); }
   const float* device_filter() const { return block(1); }
   float* y() const { return block(2); }
-  /// Judges y, a host copy: all of a small one, else what lies at the edges and a random choice of the rest, and a
-  /// number everywhere; and nothing may be written elsewhere.
+  /// Judges y, a host copy: all of a small one, else the outputs at the edges and a random choice. Every value must be
+  /// a number, and nothing may be written outside y.
   Verdict judge(int round, Boundary boundary, const std::vector<float>& y, Stream& stream);
 
  private:
   struct Sample {
     size_t index;
-    double value, magnitude;  // of the sum and of its terms' absolute values
+    double value, magnitude;  // the sum, and the sum of its terms' absolute values
   };
   float* block(size_t index) const { return static_cast<float*>(memory_->block(index)); }
   const std::vector<float>& input(int round);

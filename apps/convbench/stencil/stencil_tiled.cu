@@ -1,5 +1,5 @@
-// Tiles of x with their halo in shared memory: each element is read from global memory once a block, with the edges
-// settled on the way in, and taken from shared memory once a tap.
+// Tiles of x with their halo in shared memory: each element is read from global memory once per block, where edges are
+// handled, and from shared memory once per tap.
 #include "apps/convbench/stencil/constant_filter.cuh"
 #include "apps/convbench/stencil/edges.cuh"
 
@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(kLine)
                             float* __restrict__ y) {
   extern __shared__ float tile[];
   const int thread = static_cast<int>(threadIdx.x), first = static_cast<int>(blockIdx.x * kLine);
-  // Beyond the last output and its neighbours there is nothing to read.
+  // Beyond the last output and its neighbours no element is needed.
   const int end = min(static_cast<int>(kLine), shape.width - first) + shape.taps - 1;
   for (int i = thread; i < end; i += static_cast<int>(kLine)) {
     tile[i] = edge_value<kBoundary>(x, first + i - shape.before, shape.width);

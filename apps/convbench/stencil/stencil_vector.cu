@@ -1,9 +1,9 @@
-// Several outputs a thread: what the textbook's three kernels leave on the table.
+// Several outputs per thread: faster than the textbook's three kernels.
 //
-// A thread computes four neighbours (in 2D, of several rows), so that an element loaded once feeds several outputs from
-// a register; elements come four at a time as float4, through L1, which holds the halo of neighbouring threads without
-// a barrier; the taps are known to the compiler, so that nothing is left of the loops; and only threads at an edge ask
-// where the edge is.
+// A thread computes four neighbours (in 2D, of several rows), so an element loaded once serves several outputs from a
+// register. Elements are loaded as float4 through L1, which also holds the halo of neighbouring threads without a
+// barrier. The number of taps is a compile-time constant, so the loops unroll completely. Only threads at an edge
+// evaluate the boundary.
 #include <array>
 
 #include "apps/convbench/stencil/constant_filter.cuh"
@@ -22,13 +22,13 @@ void upload(const float* filter, int count, Stream& stream) {
 constexpr unsigned kLine = 256;
 constexpr int kColumns = 4;
 
-/// Elements from `column` - before on of one row, enough for four neighbouring outputs; zeros where `outside`; `column`
-/// is a multiple of 4. kInner: all of them exist, and the row begins at a multiple of 16 bytes.
+/// Elements from `column` - before on of one row, enough for four neighbouring outputs; `outside` marks a row of zeros.
+/// `column` is a multiple of 4. kInner: all of them exist, and the row is aligned to 16 bytes.
 template <Boundary kBoundary, int kTaps, bool kInner>
 __device__ __forceinline__ void load_neighbours(const float* row, bool outside, int column, int width,
                                                 float (&values)[kColumns + kTaps - 1]) {
   constexpr int kBefore = (kTaps - 1) / 2, kCount = kColumns + kTaps - 1;
-  constexpr int kShift = (4 - kBefore % 4) % 4;  // of the first element behind a multiple of 16 bytes
+  constexpr int kShift = (4 - kBefore % 4) % 4;  // offset of the first element from a multiple of 16 bytes
   if (kInner) {
     const float4* from = reinterpret_cast<const float4*>(row + column - kBefore - kShift);
 #pragma unroll
@@ -44,14 +44,14 @@ __device__ __forceinline__ void load_neighbours(const float* row, bool outside, 
   } else {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
-      // What lies further out than reflecting reaches belongs to no output.
+      // Elements beyond a single reflection belong to no output.
       const int last = width - 1 + kTaps - 1 - kBefore;
       values[i] = outside ? 0.0f : edge_value<kBoundary>(row, min(column - kBefore + i, last), width);
     }
   }
 }
 
-/// Whether the float4 around four outputs from `column` on lie inside a row of whole float4.
+/// Whether the float4 around the four outputs from `column` on are inside a row of whole float4.
 template <int kTaps>
 __device__ __forceinline__ bool is_inner(int column, int width) {
   constexpr int kBefore = (kTaps - 1) / 2, kShift = (4 - kBefore % 4) % 4;
@@ -101,12 +101,12 @@ __global__ void __launch_bounds__(kLine)
   }
 }
 
-/// The sums of kRows x 4 outputs. One branch for all rows, so that the loads of several can wait at once.
+/// The sums of kRows x 4 outputs. One branch for all rows, so that their loads overlap.
 template <Boundary kBoundary, int kTaps, int kRows, bool kInner>
 __device__ __forceinline__ void sum_patch(const StencilShape& shape, const float* x, int row, int column,
                                           float (&sums)[kRows][kColumns]) {
   constexpr int kBefore = (kTaps - 1) / 2;
-  // Rows further out than reflecting reaches belong to no output.
+  // Rows beyond a single reflection belong to no output.
   const int last = shape.height - 1 + kTaps - 1 - kBefore;
 #pragma unroll
   for (int i = 0; i < kRows + kTaps - 1; ++i) {

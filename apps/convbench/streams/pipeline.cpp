@@ -39,7 +39,7 @@ Pipeline::Pipeline(const std::string& name, const ConvBackend& backend, const Co
   for (int i = 0; i < lanes; ++i) {
     const bool with_variants = i == 0 && options.measure.verify != Verify::kOff;
     lanes_.push_back(std::make_unique<Lane>(name, backend, part, options, device, choice, with_variants));
-    choice = kernel().choice();  // all lanes compute alike
+    choice = kernel().choice();  // all lanes compute in the same way
   }
 }
 

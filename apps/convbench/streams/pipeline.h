@@ -1,5 +1,5 @@
-// Pipeline: a batch in parts, each copied in from page-locked memory, convolved and copied out, on one stream or
-// several.
+// Pipeline: a batch in parts, each copied in from page-locked memory, convolved and copied out, on one or several
+// streams.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace lenslet {
 
-/// One stream, with the backend prepared for one part and memory for it: a contender like any other.
+/// One stream with memory for one part and the backend prepared for it: a contender.
 struct Lane {
   Lane(const std::string& name, const ConvBackend& backend, const Conv2dProblem& part,
        const BenchOptions& options, Device device, const std::string& choice, bool with_variants);
@@ -27,7 +27,7 @@ class Pipeline {
  public:
   static constexpr MathMode kMath = MathMode::kFp32;
 
-  /// Prepares as many lanes as the largest number of streams, all with the first one's choice, for `parts` parts.
+  /// Prepares a lane for each stream of the largest configuration, all with the choice of the first, for `parts` parts.
   /// Throws UnavailableError, MemoryError.
   Pipeline(const std::string& name, const ConvBackend& backend, const Conv2dProblem& part, int parts,
            int lanes, const BenchOptions& options, Device device);
@@ -35,24 +35,24 @@ class Pipeline {
   std::vector<std::unique_ptr<Lane>>& lanes() noexcept { return lanes_; }
   const ConvKernel& kernel() const noexcept { return lanes_.front()->contender.kernel(); }
 
-  /// The whole batch over the first `streams` lanes; returns when all of it is done. Throws DeviceError also for an
-  /// unchecked launch that failed.
+  /// Runs the whole batch on the first `streams` lanes and waits for it. Throws DeviceError, also for an unchecked
+  /// failed launch.
   void pass(int streams);
-  /// Nanoseconds that one stream takes for all parts of one kind, by events.
+  /// Nanoseconds for one step of all parts on one stream, by events.
   double copy_in_ns();
   double compute_ns();
   double copy_out_ns();
-  /// What each stream did when, from one pass with events inside. A span begins when its stream reaches it: where a
-  /// copy waits for another one in the same direction, the wait is in its span.
+  /// The times of each stream in one pass with events inside. A span begins when the stream reaches it; if a copy waits
+  /// for another in the same direction, the span includes the wait.
   std::vector<TraceStream> timeline(int streams, double offset_ns, double* end_ns);
 
-  /// Brings input number `round` into the host's memory and poisons all that the lanes have, so that nothing of an
-  /// earlier pass can be taken for this one's.
+  /// Loads input number `round` into host memory and poisons all memory of the lanes, so that results of an earlier
+  /// pass cannot be mistaken for new ones.
   void load(int round);
   void poison_lanes();
   float* output() noexcept { return static_cast<float*>(host_y_.data()); }
   size_t output_count() const noexcept { return static_cast<size_t>(judge_.outputs()); }
-  /// Judges the whole batch's output of the input that was loaded last, and what lanes wrote outside their memory.
+  /// Judges the whole batch's output for the input loaded last, and checks for writes outside the lanes' memory.
   Verdict judge(int round, int streams, const std::vector<float>& output);
 
  private:
@@ -73,8 +73,8 @@ class Pipeline {
   int loaded_ = -1;
 };
 
-/// The whole batch over some streams, from host to host: to its judge a contender that returns when it is done, as one
-/// on the CPU does.
+/// The whole batch on some streams, from host to host: a
+/// contender that returns when it is done, as on the CPU.
 class PassContender : public Contender {
  public:
   PassContender(Pipeline& pipeline, int streams) : pipeline_(pipeline), streams_(streams) {}

@@ -17,7 +17,7 @@ namespace {
 constexpr int kTurns = 5;
 enum Input { kBefore, kTimed, kAfter };  // rounds of Contender::load
 
-/// What is timed beside the rivals: one kind of parts alone.
+/// One step of all parts alone, timed beside the candidates.
 struct Alone {
   const char* name;
   double (Pipeline::*once_ns)();
@@ -25,7 +25,7 @@ struct Alone {
   double median() const { return summarize(samples).median; }
 };
 
-/// One number of streams.
+/// A candidate: one number of streams.
 struct Variant {
   Variant(Pipeline& pipeline, int count, Stream& host, std::vector<float>& scratch)
       : streams(count), pass(pipeline, count), distrust(pass, host, scratch) {}
@@ -63,7 +63,7 @@ class StreamsContest {
   }
 
  private:
-  /// What `step` finds wrong, by name, or throws; a lost device ends all.
+  /// Returns the fault that `step` finds or throws; rethrows if the device is lost.
   std::optional<Refusal> fault_of(const std::function<std::string()>& step) {
     std::string wrong;
     Lane& lane = *pipeline_.lanes().front();
@@ -73,14 +73,14 @@ class StreamsContest {
     return Refusal{"FAILED", ExitCode::kCheckFailed, wrong};
   }
 
-  /// Every row that uses that lane.
+  /// Fails every row that uses that lane.
   void fail(int lane, const Refusal& fault) {
     for (auto& variant : variants_) {
       if (lane < variant->streams && !variant->fault) variant->fault = fault;
     }
   }
 
-  // Each lane alone, then each way from host to host. A lane's fault is that of all rows that use it.
+  // Checks each lane alone, then each candidate from host to host. A fault of a lane fails all rows that use it.
   void check(int round) {
     for (size_t i = 0; i < lane_distrust_.size(); ++i) {
       std::optional<Refusal> fault = fault_of([&] { return check_lane(i, round); });
@@ -98,7 +98,7 @@ class StreamsContest {
     Lane& lane = *pipeline_.lanes()[index];
     lane.contender.load(round, lane.stream);
     double once_ns = 0;
-    for (int i = 0; i < 2; ++i) {  // the first may set something up
+    for (int i = 0; i < 2; ++i) {  // the first run may include one-time set-up
       const double start = host_now_ns();
       lane.contender.run(lane.stream);
       throw_on_unreported_error(lane.stream.device());
@@ -128,7 +128,7 @@ class StreamsContest {
     return host_now_ns() - start;
   }
 
-  // One turn of everything; what the last one's passes wrote is judged.
+  // One turn of every candidate; after the last turn the outputs are judged.
   void turn(double ms, bool last) {
     const auto fault = fault_of([&]() -> std::string {
       for (Alone& alone : alone_) sample(alone.samples, ms, [&] { return (pipeline_.*alone.once_ns)(); });

@@ -1,4 +1,4 @@
-// Times a batch divided over 1, 2 or more streams. The numbers of streams take turns, and each is verified.
+// Times a batch divided over 1, 2 or more streams. The numbers of streams are timed in turns, and each is verified.
 #pragma once
 
 #include <functional>
@@ -11,18 +11,18 @@
 namespace lenslet {
 
 struct StreamsRequest {
-  std::string backend;                       // by name, for messages
+  std::string backend;                       // the backend's name, for messages
   std::function<const ConvBackend&()> open;  // throws UnavailableError with the reason
   Conv2dProblem part;
   int parts = 1;
-  std::vector<int> streams;  // a row each
+  std::vector<int> streams;  // one row each
   std::function<ResultRow(int streams)> base;
-  std::function<void(Pipeline&)> after;  // called when all is measured; may be empty
+  std::function<void(Pipeline&)> after;  // called after all are measured; may be empty
 };
 
-/// One row per number of streams: the whole batch by the host's clock, and its three kinds of parts alone by events.
-/// Each lane must pass the checks of every contender (apps/measuring/distrust.h), before and after. So must each pass
-/// from host to host; the timed ones are verified too. Throws DeviceError if the device is lost.
+/// One row per number of streams: the whole batch by the host's clock, and its three steps alone by events. Each lane
+/// must pass the checks of every contender (apps/measuring/distrust.h), before and after, and so must each pass from
+/// host to host. The timed passes are verified too. Throws DeviceError if the device is lost.
 std::vector<ResultRow> bench_streams(const StreamsRequest& request, BenchSession& session);
 
 }  // namespace lenslet
