@@ -34,16 +34,16 @@ static_assert(sizeof(lenslet_prediction) == sizeof(Prediction) &&
                   offsetof(lenslet_prediction, probability) == offsetof(Prediction, probability),
               "predictions are written where the caller wants them");
 
-// What version 0.1 had; a later one adds fields at the end and takes what is shorter.
+// The size in version 0.1. Later versions add fields at the end and accept a shorter struct.
 constexpr size_t kFirstOptionsSize = offsetof(lenslet_options, max_batch) + sizeof(int64_t);
 
-// Of fixed size: telling that memory is out must need none.
+// Of fixed size, because reporting a lack of memory must not allocate.
 thread_local char last_error[1024] = "";
 
 void cut_copy(char* to, size_t capacity, const char* from, size_t length) noexcept {
   if (capacity == 0) return;
   size_t end = std::min(length, capacity - 1);
-  // Not in the middle of a UTF-8 sequence.
+  // Do not cut a UTF-8 sequence.
   if (end < length) {
     while (end > 0 && (static_cast<unsigned char>(from[end]) & 0xc0) == 0x80) --end;
   }
@@ -73,7 +73,7 @@ lenslet_status status_of(lenslet::ExitCode code) noexcept {
       return LENSLET_ERROR_DEVICE;
     case lenslet::ExitCode::kMemory:
       return LENSLET_ERROR_MEMORY;
-    default:  // nothing here checks results, writes files or listens to signals
+    default:  // other codes do not occur: this library checks no results, writes no files and handles no signals
       return LENSLET_ERROR_INTERNAL;
   }
 }

@@ -16,7 +16,7 @@ namespace lenslet {
 namespace {
 
 constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
-// A caller has a batch or two and their remainders; a pass on a GPU may hold gigabytes.
+// Enough for the batches of a typical caller and their remainders; a pass on a GPU may hold gigabytes.
 constexpr size_t kPassesKept = 4;
 // Small passes fit the CPU's caches; a GPU needs large ones.
 constexpr int64_t kDefaultCpuBatch = 1024, kDefaultGpuBatch = 65536;
@@ -28,8 +28,7 @@ Choices choices_of(const ModelOptions& options, const std::string& weights) {
   choices.plan = options.plan;
   choices.backend = options.backend;
   const MathMode math = parse_math_mode(options.math);
-  if (math != MathMode::kFp32)
-    choices.math = math;  // the default is not a wish that a plan's file could contradict
+  if (math != MathMode::kFp32) choices.math = math;  // only another mode overrides a plan file's
   choices.weights = weights;
   choices.workspace_limit = options.workspace_limit;
   choices.option_prefix.clear();
@@ -50,7 +49,7 @@ void check_batch(int64_t batch) {
     throw UsageError(concat("the batch must be 1 to ", kMaxModelBatch, ", found ", batch));
 }
 
-// What is timed does not depend on them.
+// Times do not depend on the pixels.
 std::vector<uint8_t> random_pixels(int64_t images) {
   std::vector<uint8_t> bytes(static_cast<size_t>(images * kPixels));
   std::mt19937 random(1);
@@ -164,16 +163,16 @@ class Model::State {
     } catch (const MemoryError&) {
       if (lanes_.empty()) throw;
     }
-    lanes_.clear();  // what is kept for speed must not stand in the way
+    lanes_.clear();  // frees the cached passes and tries again
     return std::make_unique<Lane>(setup_->graph(), options);
   }
 
   std::shared_ptr<const ModelSetup> setup_;
   int64_t pass_limit_;
-  // Of a single-pass model.
+  // For a single-pass model.
   std::optional<BuildOptions> pass_;
   std::unique_ptr<Feed> feed_;
-  std::vector<std::unique_ptr<Lane>> lanes_;  // of any other model, most recently used first
+  std::vector<std::unique_ptr<Lane>> lanes_;  // for any other model, most recently used first
 };
 
 Model Model::load(const std::string& path, const ModelOptions& options) {
@@ -255,7 +254,7 @@ ModelProfile Model::profile(int64_t batch, double min_time_ms, std::function<boo
   check_batch(batch);
   if (!(min_time_ms >= 0 && min_time_ms <= kMaxProfileMs))
     throw UsageError(concat("min_time_ms must be 0 to ", kMaxProfileMs, ", found ", min_time_ms));
-  // Of its own: what a device does in a pass, with input and output in its own memory.
+  // A separate executable: the profile shows a pass whose input and output are in the device's memory.
   Executable executable(state_->setup().graph(), state_->build_options(batch));
   Lane(executable).load(random_pixels(batch).data());
   ProfileOptions options;

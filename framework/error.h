@@ -45,14 +45,14 @@ class ErrorOf : public Error {
 };
 }  // namespace detail
 
-using CheckError = detail::ErrorOf<ExitCode::kCheckFailed>;        // a result that is wrong
-using UsageError = detail::ErrorOf<ExitCode::kUsage>;              // a request that makes no sense
-using DataError = detail::ErrorOf<ExitCode::kData>;                // a file that is not what it should be
-using UnavailableError = detail::ErrorOf<ExitCode::kUnavailable>;  // a device or backend that cannot serve
-using DeviceError = detail::ErrorOf<ExitCode::kDevice>;  // a call of CUDA or of a library that failed
-using MemoryError = detail::ErrorOf<ExitCode::kMemory>;  // memory or workspace that is not there
-using OutputError = detail::ErrorOf<ExitCode::kOutput>;  // a file that could not be written
-using InterruptedError = detail::ErrorOf<ExitCode::kInterrupted>;  // a signal or the caller ended the work
+using CheckError = detail::ErrorOf<ExitCode::kCheckFailed>;        // a wrong result
+using UsageError = detail::ErrorOf<ExitCode::kUsage>;              // an invalid request
+using DataError = detail::ErrorOf<ExitCode::kData>;                // an invalid file
+using UnavailableError = detail::ErrorOf<ExitCode::kUnavailable>;  // a device or backend that is unavailable
+using DeviceError = detail::ErrorOf<ExitCode::kDevice>;            // a failed call of CUDA or of a library
+using MemoryError = detail::ErrorOf<ExitCode::kMemory>;            // not enough memory or workspace
+using OutputError = detail::ErrorOf<ExitCode::kOutput>;            // a file that cannot be written
+using InterruptedError = detail::ErrorOf<ExitCode::kInterrupted>;  // ended by a signal or the caller
 
 /// Joins its arguments into one string, numbers in the classic locale ("1.5", never "1,5").
 template <typename... Parts>
@@ -63,20 +63,20 @@ std::string concat(const Parts&... parts) {
   return out.str();
 }
 
-/// The answer to "can you do this?": yes, or no with a reason that a user can act on.
+/// The answer to a request: yes, or no with a reason that tells the user what to do.
 class Support {
  public:
-  /// It can serve.
+  /// Yes: supported.
   static Support yes() { return Support(true, "", ExitCode::kOk); }
-  /// `code` is what asking for it by name ends with: kMemory where a workspace limit rules it out.
+  /// `code` is the exit code if the user requested it by name: kMemory if a workspace limit excludes it.
   static Support no(std::string reason, ExitCode code = ExitCode::kUnavailable) {
     return Support(false, std::move(reason), code);
   }
-  /// Whether it can serve.
+  /// Whether it is supported.
   explicit operator bool() const noexcept { return ok_; }
-  /// Why not; empty for yes.
+  /// The reason against it; empty for yes.
   const std::string& reason() const noexcept { return reason_; }
-  /// What asking for it by name ends with; kOk for yes.
+  /// The exit code if it was requested by name; kOk for yes.
   ExitCode code() const noexcept { return code_; }
 
  private:

@@ -34,7 +34,7 @@ std::string device_name(Device device) {
   return device.is_cuda() ? cuda_status().devices[static_cast<size_t>(device.ordinal)].name : "CPU";
 }
 
-// Everything in a plan that replaying relies on; the version and the device's name are for people.
+// Checks what a replay depends on; version and device name are informative only.
 void check_plan_fits(const Plan& plan, const Graph& graph, Device device) {
   const auto wrong = [&](const std::string& what) { return DataError(concat(plan.origin, ": ", what)); };
   if (plan.model != graph.name()) {
@@ -44,7 +44,7 @@ void check_plan_fits(const Plan& plan, const Graph& graph, Device device) {
     throw UnavailableError(concat(plan.origin, ": the plan is for ", plan.device, ", the device is ",
                                   device.to_string(), "; choose the device with --device"));
   }
-  if (plan.execution == Plan::kFused) return;  // build_fused looks at its one entry
+  if (plan.execution == Plan::kFused) return;  // build_fused checks its single entry
   for (const Graph::Node& node : graph.nodes()) {
     if (!node.layer) continue;
     const PlanLayer* layer = plan.find(node.name);
@@ -54,7 +54,7 @@ void check_plan_fits(const Plan& plan, const Graph& graph, Device device) {
                          " in the model"));
     }
     if (layer->backend != "fused") continue;
-    // Into what it reads, or into what that one is itself fused into.
+    // Fused into the node that it reads, or into the node that computes that one.
     const Graph::Node& producer = graph.nodes()[static_cast<size_t>(node.inputs[0])];
     const PlanLayer* before = plan.find(producer.name);
     const std::string& into = before && before->backend == "fused" ? before->fused_into : producer.name;
@@ -81,14 +81,14 @@ Executable::Executable(const Graph& graph, const BuildOptions& options)
       batch_(options.batch),
       own_stream_(options.stream ? nullptr : std::make_unique<Stream>(options.device)),
       stream_(options.stream ? *options.stream : *own_stream_) {
-  (void)checks_layers();  // an invalid value is refused before anything is built
+  (void)checks_layers();  // refuse an invalid value before anything is built
   DeviceGuard guard(device_);
   const double start = host_now_ns();
   try {
     build(options);
     stream_.synchronize();
   } catch (const OutOfDeviceMemory& error) {
-    stream_.synchronize();  // what was enqueued may still use what is released now
+    stream_.synchronize();  // wait: enqueued work may still use the old buffers
     steps_.clear();
     activations_ = Buffer();
     workspace_ = Buffer();
@@ -98,12 +98,12 @@ Executable::Executable(const Graph& graph, const BuildOptions& options)
 }
 
 Executable::~Executable() {
-  // A library's own tear-down would call a device that no longer answers, or wait for it.
+  // The tear-down of a library would call the lost device or wait for it, so the operators are leaked.
   if (!device_.is_cuda() || !device_lost()) return;
   for (Step& step : steps_) (void)step.op.release();
 }
 
-// Throws where the device has less than `needed`, which is all that grows with the batch.
+// Throws if the device has less than `needed` free bytes; only they grow with the batch.
 void Executable::demand_memory(size_t needed) const {
   const size_t free_bytes = free_memory_bytes(device_);
   if (needed <= free_bytes) return;
@@ -112,7 +112,7 @@ void Executable::demand_memory(size_t needed) const {
                           needed, free_bytes);
 }
 
-// What is known of a step once it is prepared.
+// Fills in what is known once a step is prepared.
 void Executable::finish_step(Step& step, size_t workspace_limit) {
   step.detail = step.op->detail();
   step.workspace_bytes = step.op->workspace_bytes();
@@ -148,7 +148,7 @@ void Executable::build(const BuildOptions& options) {
     requested_ = options.backends.resolve(graph_, device_.kind);
   }
   const bool fused = (options.plan ? options.plan->execution : options.execution) == Plan::kFused;
-  if (!fused) shapes_ = graph_.infer_shapes(batch_);  // a fused plan has nothing between its ends
+  if (!fused) shapes_ = graph_.infer_shapes(batch_);  // a fused plan has no intermediate values
   plan_.model = graph_.name();
   plan_.version = kVersion;
   plan_.device = device_.to_string();
@@ -179,7 +179,7 @@ void Executable::build(const BuildOptions& options) {
   if (options.cuda_graph) capture();
 }
 
-// The input keeps its bytes through a pass, so that a pass can be repeated; so does the output.
+// A pass keeps the bytes of its input, so that it can be repeated; its output has its own memory too.
 MemoryPlan Executable::place_activations(bool keep_all) {
   keep_activations_ = keep_all;
   const int last_step = static_cast<int>(steps_.size());
@@ -206,7 +206,7 @@ void Executable::prepare_steps(const std::vector<OperatorRequest>& requests, siz
   }
 }
 
-// One block for the activations, one workspace for the hungriest step.
+// One block for the activations, and one workspace of the largest size that a step needs.
 void Executable::book_memory(const MemoryPlan& memory, bool mapped_io) {
   plan_.activation_bytes = memory.total_bytes;
   demand_memory(memory.total_bytes + plan_.workspace_bytes);
@@ -229,8 +229,8 @@ void Executable::book_memory(const MemoryPlan& memory, bool mapped_io) {
   fill_bytes(activations_.data(), device_, 0, activations_.bytes(), stream_);
 }
 
-// Input and output: where the memory plan put them, or in one block of page-locked host memory, which the device
-// addresses as its own.
+// Input and output: at their places in the memory plan, or in one block of page-locked host memory that the device
+// addresses directly.
 void Executable::place_io(TensorView& input, TensorView& output, bool mapped_io) {
   if (mapped_io) {
     const size_t output_offset = align_up(input.bytes(), Buffer::kAlignment);
@@ -246,7 +246,7 @@ void Executable::place_io(TensorView& input, TensorView& output, bool mapped_io)
 }
 
 void Executable::capture() {
-  run_checked();  // libraries set themselves up on their first call, which a capture must not see
+  run_checked();  // libraries initialise themselves on their first call, which must not be captured
   captured_ = CapturedGraph::capture(stream_, [this] {
     for (size_t i = 0; i < steps_.size(); ++i) enqueue_step(i, nullptr);
   });
@@ -312,7 +312,7 @@ void Executable::demand_place(ConstTensorView given, ConstTensorView own, const 
   }
 }
 
-// Both ends keep their bytes through a pass, so nothing else has their addresses.
+// A pass overwrites neither input nor output, so no other buffer shares their addresses.
 void Executable::move_ends(Ends from, Ends to) noexcept {
   for (Step& step : steps_) {
     for (ConstTensorView& view : step.inputs) {
@@ -367,7 +367,7 @@ void Executable::enqueue_step(size_t index, Tracer* tracer) {
   try {
     step.op->run(step.inputs, step.output, context);
   } catch (const DeviceError& error) {
-    // A kernel of an earlier layer may have failed meanwhile, which this launch is the first to hear of.
+    // A kernel of an earlier layer may have failed; this launch would be the first to report it.
     const char* const which = device_.is_cuda() && device_lost() ? " or before it" : "";
     throw DeviceError(concat(describe(step), which, ": ", error.what()));
   }

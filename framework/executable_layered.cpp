@@ -1,5 +1,5 @@
-// The layered side of Executable: which backend computes each layer, and which layers are computed by another one's
-// operator before it stores its output.
+// The layered side of Executable: chooses the backend of each layer, and the layers that another layer's operator
+// computes before it stores its output.
 #include <numeric>
 
 #include "framework/choice_trace.h"
@@ -18,7 +18,7 @@ std::string short_type(std::string_view type) {
   return std::string(type.substr(0, end));
 }
 
-// Which backend computes a step, why, and why `auto` passed over those ranked before it.
+// Traces the backend of a step, the reason for it, and why `auto` skipped those with a higher rank.
 void trace_step(const Executable::Step& step, const Layer& layer, const OperatorRequest& request,
                 const char* why) {
   if (!traces_choices()) return;
@@ -92,7 +92,7 @@ void Executable::fuse_readers(Step& step, OperatorRequest& request, const BuildO
     }
     if (!options.plan && !layer.suits(*step.entry, longer)) break;
     request = std::move(longer);
-    // What keeps the shape is free: the step stores the same values once.
+    // A layer that keeps the shape adds no traffic: the step stores as many values.
     if (shapes_[reader] != shapes_[last]) {
       step.work.flops += next.layer->work({shapes_[last]}).flops;
       step.work.bytes +=
@@ -104,13 +104,13 @@ void Executable::fuse_readers(Step& step, OperatorRequest& request, const BuildO
         {next.name, std::string(next.layer->type()), "fused", MathMode::kFp32, "", step.name});
     last = reader;
   }
-  // What the step computes goes where the last of them would have put it.
+  // The step writes to the buffer of the last node that it computes.
   for (size_t node = step.node; node < last; ++node) {
     if (step_of_[node] == step_of_[step.node]) buffer_of_[node] = static_cast<int>(last);
   }
 }
 
-// One step a node, but none for what its producer's step computes.
+// One step per node, except for nodes that their producer's step computes.
 std::vector<OperatorRequest> Executable::choose_steps(const BuildOptions& options) {
   const std::vector<Graph::Node>& nodes = graph_.nodes();
   step_of_.assign(nodes.size(), -1);

@@ -7,11 +7,11 @@ namespace lenslet {
 
 namespace {
 
-// Probes take a part of what is free, and little enough to be there at once and to be cleared in no time.
+// Probes use a part of the free memory, small enough to be allocated and cleared quickly.
 constexpr double kProbeBytes = 256.0 * 1024 * 1024;
 constexpr double kMargin = 0.01;  // rounding to a device's pages, and choices that change with the batch
 
-// While probes are built: what does not fit among them needs no advice of its own.
+// Set while probes are built: an error of a probe needs no advice.
 thread_local bool probing = false;
 
 struct Probing {
@@ -19,7 +19,7 @@ struct Probing {
   ~Probing() { probing = false; }
 };
 
-// Bytes that the graph takes of the device for a batch; none where it does not fit.
+// Bytes of the device that the graph needs for a batch; nullopt if it does not fit.
 std::optional<size_t> bytes_of(const Graph& graph, BuildOptions options, int64_t batch) {
   options.batch = batch;
   options.cuda_graph = false;
@@ -33,8 +33,8 @@ std::optional<size_t> bytes_of(const Graph& graph, BuildOptions options, int64_t
   }
 }
 
-// Weights and a library's own memory are there for any batch, the rest grows with it: a straight line through two
-// batches, large enough to be computed the way that the largest is. 0: not even one fits.
+// Memory is a constant (weights, libraries) plus a part proportional to the batch: extrapolates the line through two
+// batches that are large enough to use the same kernels as the largest. Returns 0 if not even one image fits.
 int64_t fitting_batch(const Graph& graph, const BuildOptions& options, const OutOfDeviceMemory& error) {
   const Probing guard;
   const double each_at_most =

@@ -41,9 +41,9 @@ class FusedModel {
   virtual Determinism determinism(const std::string& variant, const FusedRequest& request) const = 0;
   /// Prepares a variant. The operator's run() takes one input view [N, ...] of the request's input type and an output
   /// view of its output type ([N, classes] fp32, or [N] predictions). Both are on the device or in page-locked host
-  /// memory that the device can address. A NaN in a sample affects only that sample's output. Throws UnavailableError
-  ///        if supports()
-  /// returns no.
+  /// memory that the device can address.
+  /// A NaN in a sample affects only that sample's output.
+  /// Throws UnavailableError if supports() returns no.
   virtual std::unique_ptr<Operator> prepare(const std::string& variant, const FusedRequest& request,
                                             Stream& stream) const = 0;
 };

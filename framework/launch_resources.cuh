@@ -1,4 +1,4 @@
-// Asks the CUDA runtime what a launch takes. Internal: only for files that include CUDA headers.
+// Queries the CUDA runtime for the resources of a launch. Internal: only for files that include CUDA headers.
 #pragma once
 
 #include "framework/cuda_check.h"

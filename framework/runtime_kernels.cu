@@ -4,8 +4,8 @@
 #include "framework/multiprocessors.h"
 #include "framework/runtime.h"
 
-// Outside the namespace lenslet: racecheck and synccheck watch kernels of that name alone (tests/sanitize), and would
-// take minutes over this one, which stands before every judged run.
+// Outside the namespace lenslet: racecheck and synccheck check only kernels of that namespace (tests/sanitize), and
+// would take minutes for this kernel, which runs before every judged run.
 namespace {
 
 constexpr int kFillThreads = 1024;

@@ -12,8 +12,8 @@ namespace lenslet {
 /// `while (sampler.next()) samples.push_back(…);`
 class Sampler {
  public:
-  /// Takes `least` samples, then more until `time_ms` have passed or there are `most`. `stop` is asked before each
-  /// sample but the first; true ends the loop.
+  /// Takes `least` samples, then more until `time_ms` have passed or there are `most`. Calls `stop` before each sample
+  /// except the first; true ends the loop.
   explicit Sampler(double time_ms, int least = 1, int most = INT_MAX, std::function<bool()> stop = {})
       : end_ns_(host_now_ns() + time_ms * 1e6), least_(least), most_(most), stop_(std::move(stop)) {}
   bool next() {

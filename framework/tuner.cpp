@@ -14,7 +14,7 @@ constexpr const char* kPassed = "PASSED";
 constexpr double kWidestBand =
     0.1;  // to either side of the median; samples further out come from other load on the machine
 
-// The candidates of a backend: alone and with each layer that it can fuse, the longest first.
+// The candidates of a backend: the layer alone and with each run of layers that it can fuse, the longest first.
 void add_with_fusions(const Graph& graph, const std::vector<const BackendEntry*>& requested,
                       TuneCandidate candidate, std::vector<TuneCandidate>& candidates) {
   std::vector<TuneCandidate> grown = {candidate};
@@ -31,13 +31,13 @@ void add_with_fusions(const Graph& graph, const std::vector<const BackendEntry*>
   candidates.insert(candidates.end(), grown.rbegin(), grown.rend());
 }
 
-/// Candidates, by their place in the list, that together compute each node of a region once.
+/// Candidates, as indices into the list, that together compute each node of a region once.
 struct Way {
   std::vector<size_t> candidates;
-  TimeStats time;  // sums
+  TimeStats time;  // sum of the candidates' times
 };
 
-// Every way to compute what of `nodes` is not computed yet, in rank order.
+// Lists every way to compute the remaining nodes `nodes`, in rank order.
 void find_ways(const std::vector<TuneCandidate>& candidates, std::pair<size_t, size_t> region,
                const std::set<size_t>& nodes, Way& so_far, std::vector<Way>& ways) {
   if (nodes.empty()) {
@@ -97,7 +97,7 @@ void choose_in_region(const Graph& graph, std::vector<TuneCandidate>& candidates
   for (size_t i = region.first; i < region.second; ++i) {
     TuneCandidate& candidate = candidates[i];
     if (candidate.status != kPassed) continue;
-    const Way* best = nullptr;  // of those that take this candidate
+    const Way* best = nullptr;  // of the ways that contain this candidate
     for (const Way& way : ways) {
       const bool takes = std::find(way.candidates.begin(), way.candidates.end(), i) != way.candidates.end();
       if (takes && (!best || less(way, *best))) best = &way;
@@ -153,7 +153,7 @@ std::vector<TuneCandidate> tune_candidates(const Graph& graph, const BuildOption
 
 std::vector<std::pair<size_t, size_t>> tune_regions(const std::vector<TuneCandidate>& candidates) {
   std::vector<std::pair<size_t, size_t>> regions;
-  size_t last_node = 0;  // of the region that is being gathered
+  size_t last_node = 0;  // of the region that is being collected
   for (size_t i = 0; i < candidates.size(); ++i) {
     if (regions.empty() || candidates[i].nodes[0] > last_node) regions.emplace_back(i, i);
     regions.back().second = i + 1;

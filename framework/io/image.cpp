@@ -83,7 +83,7 @@ uint64_t big_endian(const uint8_t* bytes, int count) {
 
 constexpr uint64_t kSmallPixels = 512 * 512;
 
-bool is_small(uint64_t width, uint64_t height) { return width * height <= kSmallPixels; }  // each below 2^32
+bool is_small(uint64_t width, uint64_t height) { return width * height <= kSmallPixels; }  // both below 2^32
 
 // The frame header (SOFn) is the first with the size.
 bool is_small_jpeg(const std::vector<uint8_t>& bytes) {
@@ -101,10 +101,10 @@ bool is_small_jpeg(const std::vector<uint8_t>& bytes) {
 const char* image_formats() { return kFormats; }
 
 ImageLimits ImageLimits::up_to(int64_t pixels) {
-  // A raw 16-bit RGB file has 6 bytes a pixel; a text file of single digits with blanks as many.
+  // Largest file: 16-bit raw RGB has 6 bytes per pixel, and so has RGB as text of one-digit samples.
   constexpr size_t kFileBytes = 6, kHeaderBytes = 1 << 16;
-  // The PNG reader needs most: 16-bit RGBA has 8 bytes a pixel, as filtered rows (with a byte more a row, of one pixel
-  // perhaps) and as samples, each twice where interlaced, and 4 in the result.
+  // The PNG reader needs the most: 16-bit RGBA has 8 bytes per pixel, as filtered rows (plus one byte per row, which
+  // may have a single pixel) and as samples, both twice if interlaced, and 4 bytes in the result.
   constexpr size_t kDecodeBytes = 2 * (8 + 1) + 2 * 8 + 4;
   ImageLimits limits;
   limits.max_pixels = std::clamp<int64_t>(pixels, 1, kMostPixels);
@@ -153,11 +153,11 @@ Image decode_image(const std::vector<uint8_t>& bytes, const std::string& origin,
 bool is_small_image(const std::vector<uint8_t>& bytes) {
   constexpr size_t kSmallFile = 256 << 10;  // a netpbm bitmap of that size has 2 Mi pixels
   if (bytes.size() > kSmallFile) return false;
-  if (bytes.size() < 26) return true;  // too short for any picture that is large
+  if (bytes.size() < 26) return true;  // too short for a large picture
   const uint8_t* const head = bytes.data();
   if (has_magic(bytes, "\x89PNG", 4)) return is_small(big_endian(head + 16, 4), big_endian(head + 20, 4));
   if (has_magic(bytes, "\xff\xd8", 2)) return is_small_jpeg(bytes);
-  // A netpbm file has a byte for at most eight pixels; what is none of these is refused without being decoded.
+  // A netpbm file has at least one byte per eight pixels; other formats are refused without decoding.
   return !has_magic(bytes, "BM", 2);
 }
 

@@ -134,14 +134,14 @@ Chunks read_chunks(const std::vector<uint8_t>& bytes, const std::string& origin)
 
 Image decode_png(const std::vector<uint8_t>& bytes, const std::string& origin, const ImageLimits& limits) {
   if (bytes.size() >= kSignature + kChunkFrame + kHeaderBytes && bytes[12] == 'I' && bytes[13] == 'H') {
-    // The size first, so that a picture that is too large is refused before its data is read.
+    // Checks the size first, so that a picture that is too large is refused before its data is read.
     check_image_size(big(&bytes[16]), big(&bytes[20]), 0, origin, limits);
   }
   Chunks chunks = read_chunks(bytes, origin);
   const Header& h = chunks.header;
 
-  // What stb_image takes: filtered rows, twice when interlaced (its first guess is too small), then the
-  // samples, then the colours of a palette or the 8 bits of 16.
+  // stb_image allocates: filtered rows, twice if interlaced (its first guess is too small), then the samples, then the
+  // colours of a palette or the conversion of 16 bits to 8.
   const uint64_t pixels = uint64_t{h.width} * h.height;
   check_image_size(h.width, h.height, 0, origin, limits);
   const uint64_t row = (uint64_t{h.width} * static_cast<uint64_t>(h.depth) + 7) / 8 * h.samples() + 1;
@@ -156,7 +156,7 @@ Image decode_png(const std::vector<uint8_t>& bytes, const std::string& origin, c
   const uint64_t needed = std::max(budget, 2 * pixels * out_channels);  // the result is copied once
   check_image_size(h.width, h.height, static_cast<double>(needed) / static_cast<double>(pixels), origin,
                    limits);
-  // Deflate adds 5 bytes to 16 KiB that it cannot compress; a stream beyond that holds more than the picture.
+  // Deflate adds 5 bytes per 16 KiB of incompressible data; a longer stream contains more than the picture.
   if (chunks.data.size() > filtered + filtered / 1024 + 1024) {
     throw DataError(concat(origin, ": PNG: ", chunks.data.size(), " bytes of data for a picture that takes ",
                            filtered, " uncompressed"));

@@ -9,7 +9,7 @@
 
 namespace lenslet {
 
-/// The last one averages without padding.
+/// The last kind averages without counting the padding.
 enum class PoolKind { kMax, kAverage, kAverageInside };
 
 /// x [planes, h, w] -> y [planes, p, q], planes = N * C.

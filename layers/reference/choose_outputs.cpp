@@ -9,7 +9,7 @@ namespace lenslet::reference {
 
 namespace {
 
-constexpr int64_t kPatch = 8;  // rows and columns: no larger than the tiles of kernels
+constexpr int64_t kPatch = 8;  // rows and columns; not larger than a kernel's tile
 
 }  // namespace
 
@@ -41,8 +41,8 @@ std::vector<int64_t> choose_outputs(int64_t planes, int64_t rows, int64_t column
     std::sort(chosen.begin(), chosen.end());
     chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
   };
-  // One of each patch of a plane. Where that would be more than wanted, a patch has its turn in one of `turns`
-  // neighbouring planes: still every tile of a kernel that computes that many filters.
+  // One output of each patch of a plane. If that gives more than wanted, each patch is used in one of `turns`
+  // neighbouring planes, so that every tile of a kernel with that many filters is still covered.
   const int64_t patch_rows = ceil_div(rows, kPatch), patch_columns = ceil_div(columns, kPatch);
   const int64_t patches = patch_rows * patch_columns;
   const int64_t turns =

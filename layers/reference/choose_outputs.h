@@ -1,4 +1,4 @@
-// Which outputs of a large problem are judged.
+// Chooses the outputs of a large problem that are judged.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,9 @@
 
 namespace lenslet::reference {
 
-/// Indices into [planes, rows, columns] in rising order: all, where `wanted` is as many; else about that many, spread
-/// over all planes and all 8x8 patches of a plane, random within a patch, with both ends and more of those at a plane's
-/// edges, where kernels treat elements otherwise. The same seed gives the same choice.
+/// Indices into [planes, rows, columns] in rising order: all, if there are at most `wanted`; else about `wanted`,
+/// spread over all planes and all 8x8 patches of a plane, random within a patch, plus both ends and more at the edges
+/// of a plane, where kernels treat elements differently. The same seed gives the same choice.
 std::vector<int64_t> choose_outputs(int64_t planes, int64_t rows, int64_t columns, int64_t wanted,
                                     uint64_t seed);
 

@@ -16,7 +16,7 @@ void Comparison::add(int64_t index, float actual, double expected, double bound)
     first_expected_ = expected;
     first_bound_ = bound;
   }
-  // A NaN must show in the figures too, as an infinite error.
+  // A NaN appears in the figures as an infinite error.
   const double shown = std::isnan(error) ? INFINITY : error;
   if (shown > max_abs_) max_abs_ = shown;
   if (std::fabs(expected) > max_expected_) max_expected_ = std::fabs(expected);

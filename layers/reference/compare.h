@@ -1,4 +1,4 @@
-// Comparison that accepts only what is close: a NaN on either side is a failure, never a pass.
+// Accepts values that are close, instead of rejecting values that are far: a NaN on either side always fails.
 #pragma once
 
 #include <cstdint>
@@ -6,15 +6,15 @@
 
 namespace lenslet::reference {
 
-/// Gathers how far outputs lie from the judge's.
+/// Collects the deviations of outputs from the judge's values.
 class Comparison {
  public:
   /// Accepts |actual - expected| <= bound. `index` is for the message.
   void add(int64_t index, float actual, double expected, double bound);
-  /// Accepts the expected value alone.
+  /// Accepts only the expected value.
   void add_exact(int64_t index, float actual, double expected) { add(index, actual, expected, 0); }
 
-  /// All were close, and there was one at least.
+  /// True if at least one value was compared and all were close.
   bool passed() const noexcept { return failures_ == 0 && checked_ > 0; }
   /// Values compared.
   int64_t checked() const noexcept { return checked_; }
@@ -24,7 +24,7 @@ class Comparison {
   double max_abs() const noexcept { return max_abs_; }
   /// Largest |actual - expected| over the largest |expected|.
   double max_rel() const noexcept { return max_expected_ > 0 ? max_abs_ / max_expected_ : max_abs_; }
-  /// The bound of the element that came nearest to its bound (or passed it by most).
+  /// The bound of the element that came closest to its bound, or exceeded it most.
   double bound() const noexcept { return bound_; }
   /// "3 of 100 elements differ, first at 17: expected 1.5, found nan, allowed 1e-06"; empty when passed.
   std::string reason() const;

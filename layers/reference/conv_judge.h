@@ -1,7 +1,7 @@
-// ConvJudge: weights and inputs of one convolution, and the verdict of the fp64 reference on outputs.
+// ConvJudge: weights and inputs of one convolution, and the fp64 reference's verdict on outputs.
 //
-// Shared by the verifier, which puts backends through every fill, and by the benchmark, which judges what it
-// times. Everything is kept NCHW inside; inputs and outputs are handed over in the problem's layout.
+// The verifier uses it with every fill, the benchmark for what it times. All internal data is NCHW; inputs and outputs
+// have the problem's layout.
 #pragma once
 
 #include <cstdint>
@@ -18,26 +18,26 @@
 
 namespace lenslet {
 
-/// One input and the reference's answers to it.
+/// One input and the reference values for it.
 struct ConvCase {
-  /// One output that is judged.
+  /// One judged output.
   struct Sample {
     int64_t index = 0;     // into y, in the problem's layout
     int64_t n = 0, k = 0;  // its image and filter
-    reference::Term term;  // of a pooled output: the largest value and the largest magnitude in its window
+    reference::Term term;  // for a pooled output: the largest value and the largest magnitude in its window
   };
   reference::Fill fill = reference::Fill::kRandom;  // the kind of data
   std::vector<float> x;                             // in the problem's layout
   std::vector<double> image_maximum;                // [N], max|x[n]|
-  std::vector<Sample> samples;                      // the outputs that are judged
+  std::vector<Sample> samples;                      // the judged outputs
 };
 
-/// Outputs of a large problem that are judged where time allows: more than a deep layer has tiles.
+/// Number of judged outputs of a large problem, if time allows: more than a deep layer has tiles.
 constexpr int64_t kJudgedOutputs = 150'000;
-/// The reference's multiply-adds for that many.
+/// The reference's multiply-adds for that many outputs.
 inline int64_t judged_macs(const Conv2dProblem& problem) { return kJudgedOutputs * conv_terms(problem); }
 
-/// Weights of a problem, and the reference's answers to inputs.
+/// Weights of a problem, and the reference values for inputs.
 class ConvJudge {
  public:
   /// A problem with more than `max_reference_macs` multiply-adds is judged at as many outputs as that number allows,

@@ -51,7 +51,7 @@ VerifyResult ConvVerifier::verify(const ConvBackend& backend, MathMode math, Str
       variants.push_back({true, true});
     }
   }
-  // What the backend chose for the first fill it takes for the others: timing candidates takes longer than verifying.
+  // The backend's choice for the first fill is replayed for the others: timing candidates takes longer than verifying.
   std::vector<std::string> choices(variants.size());
   for (const FillCase& fill : fills_) {
     for (size_t i = 0; i < variants.size(); ++i) {
@@ -75,7 +75,7 @@ void ConvVerifier::run_variant(const FillCase& fill, Variant variant, const Conv
   DevicePrepareServices services(stream, options_.timing);
   std::unique_ptr<ConvKernel> kernel;
   {
-    // Copies that go away: a kernel that keeps the pointers reads NaN.
+    // Temporary copies: a kernel that keeps the pointers will read NaN.
     std::vector<float> weights = fill.judge.weights(), bias = fill.judge.bias();
     kernel =
         backend.prepare({problem_, math, weights.data(), variant.bias ? bias.data() : nullptr, variant.relu,

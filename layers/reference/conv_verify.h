@@ -1,7 +1,7 @@
-// Puts a convolution backend before the fp64 judge: three fills, guarded and poisoned
-// memory, every run twice.
+// Verifies a convolution backend with the fp64 judge: three kinds of data, guarded and poisoned memory, every run
+// twice.
 //
-// One ConvVerifier serves all backends of one problem: data and reference are made once.
+// One ConvVerifier serves all backends of one problem, so data and reference are computed once.
 #pragma once
 
 #include <cstdint>
@@ -17,27 +17,27 @@
 
 namespace lenslet {
 
-/// What a verification tries.
+/// The scope of a verification.
 struct ConvVerifyOptions {
   uint64_t seed = 1;  // of weights and inputs
   /// A problem with more multiply-adds is judged at as many outputs as this number allows (choose_outputs.h).
   int64_t max_reference_macs = int64_t{1} << 25;
   size_t workspace_limit = SIZE_MAX;  // bytes, as ConvPrepare has it
-  /// How a backend times what it chooses from.
+  /// How a backend times its candidates.
   DevicePrepareServices::Timing timing = DevicePrepareServices::Timing::kMedian;
   bool bias_and_relu = true;  // also with each of bias and ReLU (where the backend fuses it)
   /// The outputs are the maxima over these windows; only for backends that fuse them.
   std::optional<Pool2dWindow> max_pool = {};
 };
 
-/// The data and reference of one problem, before which backends come in turn.
+/// The data and reference of one problem, for any number of backends.
 class ConvVerifier {
  public:
   /// Makes the data. Throws UsageError for an impossible problem.
   explicit ConvVerifier(const Conv2dProblem& problem, const ConvVerifyOptions& options = {});
 
   /// Prepares and runs the backend on the device of `stream` with every fill, without and with bias and ReLU.
-  /// A throw of the backend is passed on (UnavailableError with its reason); a wrong result is a result.
+  /// Passes on exceptions of the backend (UnavailableError with its reason); a wrong result is not an exception.
   VerifyResult verify(const ConvBackend& backend, MathMode math, Stream& stream) const;
 
  private:

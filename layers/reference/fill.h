@@ -1,4 +1,4 @@
-// Input data for verification: three kinds, each blind to other mistakes than the other two.
+// Input data for verification: each kind detects mistakes that the others miss.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ enum class Fill {
   kIntegers,  // small integers: any order of exact arithmetic gives the same bits
   kRandom,    // uniform in [-1, 1): rounding as in use
   kNormal,    // normal with mean 0 and standard deviation 1
-  kOneHot     // one 1 in each sample: shows which weight each output saw
+  kOneHot     // a single 1 per sample: shows which weight each output used
 };
 
 /// "integers", "random", "normal" or "one-hot".
@@ -25,7 +25,7 @@ class Random {
   explicit Random(uint64_t seed) : state_(seed) {}
   /// 64 random bits.
   uint64_t next() noexcept;
-  /// The generator as it will be after `count` values.
+  /// Skips `count` values.
   Random ahead(uint64_t count) const noexcept { return Random(state_ + count * kStep); }
   /// Uniform in [0, bound), bound >= 1.
   uint64_t below(uint64_t bound) noexcept { return next() % bound; }

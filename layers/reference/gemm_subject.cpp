@@ -20,7 +20,7 @@ size_t extent(int64_t rows, int64_t step, int64_t stride, int batch) {
 
 HostBytes bytes_of(const Values& values) { return {values.data(), values.size() * sizeof(float)}; }
 
-/// Compares C with the sum of products, element by element; empty, or what is wrong between the rows.
+/// Compares C with the sums of products. Returns the fault, also for a write between the rows; empty if none.
 std::string compare_product(const GemmProblem& p, const Values& a, const Values& b, const Values& before,
                             const Values& c, double factor, Comparison& comparison) {
   std::vector<bool> written(c.size());

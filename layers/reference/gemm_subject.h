@@ -1,4 +1,4 @@
-// Matrix products before the judge: transposes, steps between rows, batches, alpha and beta.
+// Verifies matrix products: transposes, steps between rows, batches, alpha and beta.
 #pragma once
 
 #include "layers/gemm/gemm_backend.h"
@@ -6,11 +6,11 @@
 
 namespace lenslet::reference {
 
-/// m x n x k with these transposes; `slack` elements behind each stored row.
+/// m x n x k with these transposes; `slack` unused elements follow each stored row.
 GemmProblem gemm_problem(int m, int n, int k, bool transpose_a = false, bool transpose_b = false,
                          int64_t slack = 0);
 
-/// C of integers and of random values; what lies between its rows must stay as it was.
+/// Uses integers and random values; elements between the rows of C must not change.
 class GemmSubject : public Subject {
  public:
   /// The steps between rows must be at least their lengths.

@@ -11,8 +11,8 @@ namespace lenslet::reference {
 
 namespace {
 
-// With LENSLET_UNPOISONED=1 blocks stay as they were allocated: a tool that looks for reads of uninitialised memory
-// (initcheck) would take the fill for initialisation.
+// With LENSLET_UNPOISONED=1 blocks stay uninitialised: a tool that detects reads of uninitialised memory (initcheck)
+// would count the fill as initialisation.
 bool blocks_are_poisoned() {
   static const bool poisoned = [] {
     const char* const text = std::getenv("LENSLET_UNPOISONED");

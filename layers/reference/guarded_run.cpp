@@ -34,7 +34,7 @@ class Blocks {
     if (operands_.output_before != nullptr) upload(output_, operands_.output_before, operands_.output_bytes);
   }
 
-  /// The output; `fault` gets the first thing that is wrong outside it.
+  /// The output; `fault` gets the first fault outside it.
   std::vector<float> result(int poison, std::string& fault) {
     std::vector<float> y(operands_.output_bytes / sizeof(float));
     download(y.data(), begin_of(output_), operands_.output_bytes);
@@ -93,7 +93,7 @@ GuardedRun run_guarded(Stream& stream, const GuardedOperands& operands,
   const GuardedPlaces places = blocks.places();
   GuardedRun run;
   std::vector<float> first;
-  // The second run finds other garbage in output, workspace and canaries: a difference means that some of it was used.
+  // The second run starts from other values in output, workspace and canaries: a difference means that some were used.
   for (const int poison : {GuardedMemory::kNanByte, GuardedMemory::kMarkByte}) {
     blocks.load(poison);
     enqueue(places);

@@ -1,4 +1,4 @@
-// One computation run twice under watch: operands between canaries, everything that it writes poisoned first.
+// Runs a computation twice on guarded memory: operands between canaries, and every output poisoned before.
 #pragma once
 
 #include <functional>
@@ -15,22 +15,22 @@ struct HostBytes {
   size_t bytes = 0;            // of all values
 };
 
-/// What a computation reads and writes.
+/// Inputs and outputs of a computation.
 struct GuardedOperands {
   std::vector<HostBytes> inputs;                 // uploaded before each run
   size_t output_bytes = 0, workspace_bytes = 0;  // of device memory
   const void* output_before = nullptr;           // what the output holds before each run; null: poison
-  int64_t shift = 0;  // of inputs and output from an aligned address, in values of four bytes
+  int64_t shift = 0;  // offset of inputs and output from an aligned address, in values of four bytes
 };
 
-/// Where they lie on the device.
+/// The operands in device memory.
 struct GuardedPlaces {
   std::vector<const float*> inputs;  // as many as there were
   float* output = nullptr;           // shifted as requested
   void* workspace = nullptr;         // aligned
 };
 
-/// What came of it.
+/// The result of the two runs.
 struct GuardedRun {
   std::vector<float> output;  // the bytes of the second run's output, four a value
   std::string fault;  // "wrote behind block 1, …", "changed its input", "two runs differ …"; empty for none
@@ -42,7 +42,7 @@ struct GuardedRun {
 GuardedRun run_guarded(Stream& stream, const GuardedOperands& operands,
                        const std::function<void(const GuardedPlaces&)>& enqueue);
 
-/// The same of an operator with one input, whose host values are `x`; the views' pointers are not read.
+/// The same for an operator with one input, whose host values are `x`; the pointers of the views are ignored.
 GuardedRun run_guarded(Stream& stream, Operator& op, ConstTensorView input, const void* x, TensorView output,
                        int64_t shift = 0);
 

@@ -163,11 +163,11 @@ LayerSubject softmax_subject(const Shape& input, double scale, SubjectOptions op
   one.x = filled(Fill::kRandom, input.num_elements(), options.seed);
   for (float& value : one.x) value *= static_cast<float>(scale);
   one.judge = [input](const float* x) { return softmax(input, x); };
-  // An exponential within 2 ulp of an argument that carries the rounding of a difference of up to 2 * scale, a sum of
-  // `classes` of them, a division. Twice, for the exponentials in the sum.
+  // Error of an exponential: 2 ulp, plus the rounding of its argument, a difference of up to 2 * scale. Then a sum of
+  // `classes` exponentials and a division. The factor of two covers the exponentials in the sum.
   const double relative = kRoundoff * (2 * (4 + 2 * scale) + static_cast<double>(input[-1]) + 1);
   one.factor = [relative](MathMode) { return relative; };
-  one.floor = 0x1p-126;  // what lies below the smallest normal number may become 0
+  one.floor = 0x1p-126;  // results below the smallest normal number may become 0
   return {"softmax " + input.to_string(), {std::move(one)}, options};
 }
 

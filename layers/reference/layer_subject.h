@@ -1,4 +1,4 @@
-// Layers before the judge: one layer at one shape, the kinds of data it is judged with, and the bound of each output.
+// Layers as subjects of the judge: a layer at one shape, its kinds of data, and the bound of each output.
 #pragma once
 
 #include <functional>
@@ -21,13 +21,13 @@ struct LayerCase {
   Shape input;                                  // with batch
   std::vector<float> x;                         // values of the input
   std::function<Result(const float* x)> judge;  // the exact output
-  std::function<double(MathMode)> factor;       // allowed deviation over the magnitude behind an output
-  double floor = 0;                             // and besides
+  std::function<double(MathMode)> factor;       // allowed deviation, relative to the magnitude of an output
+  double floor = 0;                             // additional absolute deviation
 
   /// The request for an operator of this case.
   OperatorRequest request(Device device, MathMode math, bool relu = false) const;
-  /// Runs `op`, prepared for `request`, in guarded memory, and adds the verdict on its output to `result`. `shift`: of
-  /// input and output from an aligned address, in values.
+  /// Runs `op`, prepared for `request`, in guarded memory, and adds the verdict on its output to `result`. `shift`:
+  /// offset of input and output from an aligned address, in values.
   void verify(Operator& op, const OperatorRequest& request, Stream& stream, int64_t shift,
               VerifyResult& result) const;
 
@@ -35,7 +35,7 @@ struct LayerCase {
   mutable std::optional<Result> expected_;
 };
 
-/// Its cases differ in their data, and in whether there is a bias. The first is of random values, with bias.
+/// The cases differ in their data and in the presence of a bias. The first has random values and a bias.
 class LayerSubject : public Subject {
  public:
   /// At least one case.
@@ -49,11 +49,11 @@ class LayerSubject : public Subject {
   bool uses_math() const override { return cases_[0].layer->uses_math(); }
   std::shared_ptr<const Layer> layer() const override { return cases_[0].layer; }
   Shape input() const override { return cases_[0].input; }
-  /// What verify() goes through.
+  /// The cases of verify().
   const std::vector<LayerCase>& cases() const noexcept { return cases_; }
 
  private:
-  /// Every case, without and with a fused ReLU where the backend can fuse it.
+  /// Every case, without a fused ReLU and, if the backend supports it, with one.
   VerifyResult judge(const std::string& backend, MathMode math, Stream& stream, int64_t shift) const override;
 
   std::string problem_;
@@ -61,15 +61,15 @@ class LayerSubject : public Subject {
   SubjectOptions options_;
 };
 
-/// Maxima, means that count the padding, means of what lies inside.
+/// Maxima, means that include the padding, and means that exclude it.
 enum class Pooling { kMax, kAverage, kAverageInside };
 
-/// y [N, outputs] of x [N, ...], with and without bias, of integers and of random values.
+/// y [N, outputs] of x [N, ...], with and without bias, for integers and random values.
 LayerSubject linear_subject(const Shape& input, int64_t outputs, SubjectOptions options = {});
-/// Of integers and of random values.
+/// For integers and random values.
 LayerSubject pool_subject(Pooling kind, const Shape& input, const Pool2dWindow& window,
                           SubjectOptions options = {});
-/// Of random values.
+/// For random values.
 LayerSubject relu_subject(const Shape& input, SubjectOptions options = {});
 /// Random values from -scale to scale.
 LayerSubject softmax_subject(const Shape& input, double scale, SubjectOptions options = {});

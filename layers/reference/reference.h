@@ -1,8 +1,8 @@
-// The judge: every layer in plain fp64, written for obviousness, sharing no code with the layers it judges.
+// The judge: every layer in plain fp64, written to be obviously correct, sharing no code with the layers it judges.
 //
-// Each function derives its output size itself, from its own formula, and also returns the sum of the
-// absolute values of the products behind every output, which is what error bounds are made of. All tensors
-// are row-major NCHW in host memory. A program can end long ones early (interruption.h) by InterruptedError.
+// Each function derives its output size by its own formula, and also returns the sum of the absolute values of the
+// products of every output, from which error bounds are derived. All tensors are row-major NCHW in host memory. Long
+// computations can be ended (interruption.h) with InterruptedError.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Result {
   Shape shape;                 // of the output
   std::vector<double> values;  // in C order
   std::vector<double>
-      magnitudes;  // sum of |term| per output, |bias| included; equal to |value| where nothing is summed
+      magnitudes;  // sum of |term| per output, |bias| included; equal to |value| for layers without sums
 };
 
 /// One output of a sum of products.
@@ -27,21 +27,21 @@ struct Term {
   double magnitude = 0;  // the sum of |term|
 };
 
-/// Output size along one axis by trial: how many positions of the window lie inside the padded input.
-/// Window extents up to `in + 2 * pad`; 0 where not even one fits.
+/// Output size along one axis by trial: counts the positions of the window inside the padded input. The extent of the
+/// window is 1 to `in + 2 * pad`; 0 if no position fits.
 int64_t output_size(int64_t in, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation);
 
 /// y[n, k, p, q], without bias and ReLU. x [N, C, H, W], w [K, C/G, R, S].
 Term conv2d_at(const Conv2dProblem& problem, const float* x, const float* w, int64_t n, int64_t k, int64_t p,
                int64_t q);
-/// All of it; bias [K] may be null.
+/// The whole convolution; bias [K] may be null.
 Result conv2d(const Conv2dProblem& problem, const float* x, const float* w, const float* bias, bool relu);
 
-/// The judge's own window: it shares no type with the layers.
+/// The judge's own window, which shares no type with the layers.
 struct PoolWindow {
-  int r = 2, s = 2, stride_h = 2, stride_w = 2, pad_h = 0, pad_w = 0;  // as Pool2dWindow has them
+  int r = 2, s = 2, stride_h = 2, stride_w = 2, pad_h = 0, pad_w = 0;  // as in Pool2dWindow
 };
-/// Windows that lie wholly inside the padded input (floor). Padding never wins a maximum.
+/// Only windows inside the padded input (floor). Padding never wins a maximum.
 Result max_pool2d(const Shape& input, const float* x, const PoolWindow& window);
 /// `count_padding`: divide by R * S everywhere (PyTorch's count_include_pad), else by the
 /// cells inside the input.

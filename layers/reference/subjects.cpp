@@ -14,7 +14,7 @@
 namespace lenslet::reference {
 namespace {
 
-// LeNet's two convolutions, and shapes that catch what those do not: odd sizes, stride and padding that differ in h and
+// LeNet's two convolutions, and shapes that catch further mistakes: odd sizes, stride and padding that differ in h and
 // w, dilation, groups, a single pixel.
 constexpr const char* kShortConvolutions[] = {
     "mb3ic1ih28oc6kh5n\"conv1\"",      "mb3ic6ih12oc16kh5n\"conv2\"",
@@ -23,7 +23,7 @@ constexpr const char* kShortConvolutions[] = {
     "mb5ic2ih1oc3kh1n\"pixel\"",
 };
 
-// Lists whose problems are run many times, one image each, in both layouts.
+// Lists whose problems are run many times, with one image, in both layouts.
 constexpr const char* kRepeatedLists[] = {"rgb3x3", "deep3x3", "tails", "regress", "depthwise", "pointwise"};
 
 std::shared_ptr<const Layer> conv_layer(const Conv2dProblem& problem) {
@@ -67,7 +67,7 @@ class ConvSubject : public Subject {
     const ConvBackend& opened = find_conv_backend(stream.device().kind, backend).open();
     if (const Support support = opened.supports(conv_, math); !support)
       throw UnavailableError(support.reason());
-    if (!verifier_) verifier_.emplace(conv_, options_);  // its data take longer than a refusal
+    if (!verifier_) verifier_.emplace(conv_, options_);  // generating its data takes longer than a refusal
     return verifier_->verify(opened, math, stream);
   }
 
@@ -114,10 +114,10 @@ Subjects short_subjects(SubjectOptions options) {
   }
   for (const Shape& shape : {Shape{3, 6, 24, 24}, Shape{1, 7, 3, 5}})
     add(subjects, relu_subject(shape, options));
-  // Logits of a trained model are about that large.
+  // The logits of a trained model have about this magnitude.
   for (const Shape& shape : {Shape{3, 10}, Shape{7, 17}, Shape{1, 1}})
     add(subjects, softmax_subject(shape, 10, options));
-  // conv2's im2col at four images, then odd sizes with every transpose.
+  // The matrix product of conv2's im2col for four images, then odd sizes with every transpose.
   for (const GemmProblem& problem :
        {gemm_problem(16, 256, 150), gemm_problem(120, 5, 256, false, true), gemm_problem(7, 13, 31),
         gemm_problem(7, 13, 31, true, false), gemm_problem(7, 13, 31, false, true),
@@ -134,7 +134,7 @@ Subjects long_subjects() {
     options.seed += 3;
     return options;
   };
-  // At and off the tiles; then what several threads share, and batches beyond one block.
+  // Sizes at and off the tiles; sizes that several threads share; batches beyond one block.
   const std::pair<Shape, int64_t> linear[] = {
       {{1, 16, 4, 4}, 120}, {{1, 120}, 84},      {{1, 84}, 10},      {{3, 256}, 120},  {{64, 16, 4, 4}, 120},
       {{33, 120}, 84},      {{257, 84}, 10},     {{1, 1}, 1},        {{2, 3}, 5},      {{7, 31}, 17},

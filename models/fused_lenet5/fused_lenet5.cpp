@@ -9,7 +9,7 @@
 
 namespace lenslet {
 
-namespace fused_lenet5 {  // one getter a variant, in the file of that name
+namespace fused_lenet5 {  // one getter per variant, in the file of that name
 const FusedLenet5Variant& cpu_simd();
 #ifdef LENSLET_HAS_CUDA
 const FusedLenet5Variant& gpu_mma();
@@ -20,11 +20,11 @@ const FusedLenet5Variant& gpu_small();
 
 namespace {
 
-constexpr double kMultiplyAdds = 281640;  // an image: 86400 + 153600 + 30720 + 10080 + 840
+constexpr double kMultiplyAdds = 281640;  // per image: 86400 + 153600 + 30720 + 10080 + 840
 constexpr double kParameters = 44426;
 constexpr double kPixels = 28 * 28, kClasses = 10;
 
-// In rank order for each kind of device: the first that supports a request and suits it serves `auto`.
+// In rank order for each kind of device: `auto` takes the first that supports a request and suits it.
 const std::vector<const FusedLenet5Variant*>& all_variants() {
   static const std::vector<const FusedLenet5Variant*> variants = {
       &fused_lenet5::cpu_simd(),

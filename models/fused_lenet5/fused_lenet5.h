@@ -1,4 +1,4 @@
-// LeNet-5 computed at once: intermediates stay in registers and on-chip memory. docs/kernels/fused_lenet.md explains.
+// LeNet-5 as a whole: intermediate values stay in registers and on-chip memory (docs/kernels/fused_lenet.md).
 #pragma once
 
 #include <memory>

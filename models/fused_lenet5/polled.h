@@ -16,17 +16,17 @@
 
 namespace lenslet {
 
-/// One thread at a time.
+/// Not thread-safe.
 class PolledLenet5 {
  public:
-  static constexpr int64_t kMaxBatch = 64;  // images of one call
+  static constexpr int64_t kMaxBatch = 64;  // images per call
 
   /// Throws UnavailableError with the reason (no GPU, no clusters, an unsupported math mode), UsageError for a batch
   /// outside 1..kMaxBatch.
   PolledLenet5(const Safetensors& weights, Device device, MathMode math, int64_t batch);
 
-  /// Classifies `batch` images of 28x28 bytes; the answers are there when it returns. Copying into and out of
-  /// page-locked memory is inside. Throws DeviceError.
+  /// Classifies `batch` images of 28x28 bytes; returns when the answers are there. Includes the copies to and from
+  /// page-locked memory. Throws DeviceError.
   void run(const uint8_t* images, Prediction* predictions);
   /// What runs: "small, 1 clusters of 16 blocks, an image each".
   std::string detail() const;

@@ -38,22 +38,22 @@ class ResidentLenet5 {
   ResidentLenet5(const ResidentLenet5&) = delete;
   ResidentLenet5& operator=(const ResidentLenet5&) = delete;
 
-  /// Copies `count` images of 28x28 bytes to the kernel's slots and returns. Throws UsageError for more than kMaxBatch
-  /// images under way.
+  /// Copies `count` images of 28x28 bytes to the kernel's slots and returns. Throws UsageError if more than kMaxBatch
+  /// images would be in flight.
   void submit(const uint8_t* images, int64_t count);
   /// Waits for the next `count` answers, in the order of submission. `predictions` [count] and `logits` [count, 10];
-  /// either may be null. Throws UsageError for more than are under way, DeviceError if the kernel failed or gave no
-  /// answer within device_timeout_s().
+  /// either may be null. Throws UsageError for more answers than images in flight, DeviceError if the kernel failed or
+  /// gave no answer within device_timeout_s().
   void wait(int64_t count, Prediction* predictions, float* logits = nullptr);
   /// submit() and wait().
   void classify(const uint8_t* images, int64_t count, Prediction* predictions) {
     submit(images, count);
     wait(count, predictions);
   }
-  /// Ends the kernel until the next submit(). Throws UsageError while images are under way.
+  /// Ends the kernel until the next submit(). Throws UsageError while images are in flight.
   void suspend();
 
-  /// Times it was launched.
+  /// Number of launches so far.
   int64_t launches() const noexcept;
   /// Blocks of its cluster, each of which occupies a multiprocessor.
   int blocks() const noexcept;

@@ -1,4 +1,4 @@
-// `lenslet.backends` and `lenslet.devices`: what can compute here.
+// `lenslet.backends` and `lenslet.devices`: what can compute on this machine.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
@@ -22,7 +22,7 @@ namespace {
 
 struct Backend {
   std::string name;
-  std::optional<std::string> reason;  // why it cannot serve
+  std::optional<std::string> reason;  // why it is unavailable
   Determinism determinism = Determinism::kBounded;
 };
 

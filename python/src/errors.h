@@ -3,8 +3,8 @@
 
 namespace lenslet::python {
 
-/// From now on an Error reaches Python as the class of lenslet/_types.py that belongs to its exit code, with its
-/// message.
+/// Makes every Error reach Python with its message, as
+/// the class of lenslet/_types.py for its exit code.
 void register_errors();
 
 }  // namespace lenslet::python

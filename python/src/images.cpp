@@ -96,7 +96,7 @@ std::vector<size_t> ImageArray::shape() const {
 
 template <typename Pixel>
 const Pixel* ImageArray::slice(int64_t begin, int64_t count, std::vector<Pixel>& room) const {
-  // Addresses in bytes: an array may begin anywhere, and then an element is no aligned Pixel.
+  // In bytes, because an array may begin at any address, where an element is no aligned Pixel.
   const auto* first = static_cast<const char*>(array_.data());
   constexpr int64_t kBytes = sizeof(Pixel);
   if (in_order_) return reinterpret_cast<const Pixel*>(first + begin * kPixels * kBytes);

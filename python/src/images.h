@@ -9,7 +9,7 @@
 
 namespace lenslet::python {
 
-/// Images [count, 28, 28] in memory that belongs to an array of Python and lives as long as this.
+/// Images [count, 28, 28] in the memory of a Python array, which stays alive as long as this object.
 class ImageArray {
  public:
   /// Takes [N, 28, 28], [N, 1, 28, 28] or [28, 28] of uint8 or float32 in host memory. Throws TypeError for another
@@ -22,8 +22,8 @@ class ImageArray {
   /// The shape that was passed.
   std::vector<size_t> shape() const;
 
-  /// Images [begin, begin + count) without gaps: in place if they are stored so, else copied into `room`.
-  /// `Pixel` is uint8_t or float, as holds_bytes() says. Needs no GIL.
+  /// Images [begin, begin + count) without gaps: in place if they are contiguous, else copied to `room`. `Pixel` is
+  /// uint8_t or float, by holds_bytes(). Needs no GIL.
   template <typename Pixel>
   const Pixel* slice(int64_t begin, int64_t count, std::vector<Pixel>& room) const;
 

@@ -22,7 +22,7 @@ namespace {
 using OptionalPath = std::optional<std::filesystem::path>;
 using OptionalText = std::optional<std::string>;
 
-// Lets Ctrl-C, and whatever else waits for the main thread, have its turn.
+// Lets Python handle Ctrl-C and other work that waits for the main thread.
 void check_signals() {
   const nb::gil_scoped_acquire gil;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();

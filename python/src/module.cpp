@@ -1,4 +1,4 @@
-// The extension `lenslet._core`: lenslet::Model for Python. What users import is python/lenslet/__init__.py.
+// The extension `lenslet._core`: lenslet::Model for Python. Users import python/lenslet/__init__.py.
 #include <nanobind/nanobind.h>
 
 #include <cmath>

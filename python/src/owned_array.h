@@ -1,4 +1,4 @@
-// OwnedArray: values that the library writes and an array of numpy then owns.
+// OwnedArray: values written by the library, in memory that a numpy array then owns.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -22,7 +22,7 @@ class OwnedArray {
 
   Value* data() noexcept { return values_.get(); }
 
-  /// Hands the values over; needs the GIL. Once only.
+  /// Passes the memory to a new array; needs the GIL. Call it once.
   nanobind::object to_python() {
     Value* values = values_.get();
     const nanobind::capsule owner(values,

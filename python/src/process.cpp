@@ -11,7 +11,7 @@
 namespace lenslet::python {
 namespace {
 
-thread_local int computing_here = 0;  // Computations of this thread
+thread_local int computing_here = 0;  // computations in progress in this thread
 
 struct Lock {
   // Held while a caller waits to change the number of threads, so that no new call starts first.
@@ -24,7 +24,7 @@ Lock& threads_lock() {
   return lock;
 }
 
-// Before any lock is taken: in the child it may have been copied in the hands of a thread that is not there.
+// Called before any lock: in a forked child a lock may be held by a thread that does not exist there.
 void refuse_after_fork() {
   static std::atomic<pid_t> owner{0};
   const pid_t here = getpid();
@@ -39,7 +39,7 @@ void refuse_after_fork() {
 
 Computation::Computation() {
   refuse_after_fork();
-  // A computation within another of the same thread: the lock is held already, and waiting at the door could deadlock.
+  // A nested computation of the same thread already holds the lock; waiting for the door could deadlock.
   if (computing_here == 0) {
     const std::lock_guard<std::mutex> door(threads_lock().door);
     lock_ = std::shared_lock<std::shared_mutex>(threads_lock().computing);

@@ -10,14 +10,14 @@
 namespace lenslet::python {
 namespace {
 
-// A whole number of the library's passes on either kind of device, and some tenths of a second on a CPU: how long
-// Ctrl-C waits, and what images that do not lie in order are copied by.
+// Images computed between two checks for Ctrl-C: a whole number of the library's passes on both kinds of device, some
+// tenths of a second on a CPU. Images that are not contiguous are copied in parts of this size.
 constexpr int64_t kImagesAtOnce = 65536;
 
-// Between two pauses of a profile, so that they take almost none of its time.
+// Interval between two checks of a profile, so that they take almost none of its time.
 constexpr std::chrono::milliseconds kPause(10);
 
-// Calls compute(pixels, begin, count) for the images of one type, part by part.
+// Calls compute(pixels, begin, count) for images of one type, part by part.
 template <typename Pixel, typename Compute>
 void in_parts(const ImageArray& images, int64_t part, const std::function<void()>& pause,
               const Compute& compute) {
@@ -49,7 +49,7 @@ Model open_model(const std::optional<std::string>& path, const ModelOptions& opt
 SharedModel::SharedModel(const std::optional<std::string>& path, ModelOptions options)
     : options_(std::move(options)), model_(open_model(path, options_)), device_(model_.device()) {}
 
-// Parts are whole passes, so that an image lies in the same place of a pass however many there are.
+// Parts are whole passes, so that the place of an image in a pass does not depend on the number of images.
 int64_t SharedModel::images_at_once() const noexcept {
   const int64_t pass = options_.max_batch;
   return pass <= 0 ? kImagesAtOnce : pass * std::max<int64_t>(kImagesAtOnce / pass, 1);
@@ -57,7 +57,7 @@ int64_t SharedModel::images_at_once() const noexcept {
 
 Model& SharedModel::model_for(const Choices& choices) {
   ModelOptions options = options_;
-  // Names of one plan's backends mean nothing to another plan.
+  // Backend names of one plan do not apply to another plan.
   if (choices.plan) options.backend.clear();
   options.plan = choices.plan.value_or(options.plan);
   options.backend = choices.backend.value_or(options.backend);
@@ -73,7 +73,7 @@ Model& SharedModel::model_for(const Choices& choices) {
   return others_.emplace(key, model_.with_options(options)).first->second;
 }
 
-// Choices that cannot serve are refused where there are no images too.
+// Refuses unsupported choices also if there are no images.
 void SharedModel::serve(const Choices& choices) {
   const Computation computation;
   const std::lock_guard<std::recursive_mutex> turn(mutex_);

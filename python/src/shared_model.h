@@ -19,12 +19,12 @@ struct Choices {
   std::optional<std::string> plan, backend, math;
 };
 
-/// Threads take turns: a lenslet::Model serves one at a time. Every member but the constructor is called without the
-/// GIL. `pause` is called now and then; it may throw to end the work, and may call any member, as a signal handler
+/// Threads take turns, because a lenslet::Model is not thread-safe. Call every member except the constructor without
+/// the GIL. `pause` is called at intervals: it may throw to end the work, and may call any member, as a signal handler
 /// does.
 class SharedModel {
  public:
-  /// From a safetensors file, or with the built-in weights. Throws what Model::load throws.
+  /// From a safetensors file, or with the built-in weights. Throws like Model::load.
   SharedModel(const std::optional<std::string>& path, ModelOptions options);
 
   const ModelOptions& options() const noexcept { return options_; }
@@ -47,7 +47,7 @@ class SharedModel {
   int64_t images_at_once() const noexcept;
 
   const ModelOptions options_;
-  std::recursive_mutex mutex_;  // profile() holds it while it pauses
+  std::recursive_mutex mutex_;  // recursive: profile() holds it while it calls `pause`
   Model model_;
   Device device_;
   std::map<std::tuple<std::string, std::string, std::string>, Model> others_;  // by plan, backend, math

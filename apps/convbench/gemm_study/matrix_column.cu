@@ -6,9 +6,9 @@ namespace {
 
 // computes    C [rows, columns] = A [rows, inner] * B [inner, columns]
 // work split  thread = column of C, row after row
-// memory      no shared memory: a warp reads neighbours of B, one float of A for all lanes, and writes neighbours of C;
-// B
-//             is read again for each row, as far as caches do not keep it
+// memory      no shared memory: a warp reads neighbours of B, one float of A for all lanes,
+//             and writes neighbours of C; B is read again for each row,
+//             unless a cache still has it
 // requires    a launch that the card allows (checked by matrix_support)
 // measured    docs/results, study a, table gemm_partition
 __global__ void matrix_column_kernel(MatrixShape shape, const float* __restrict__ a,

@@ -8,9 +8,9 @@ namespace {
 
 // computes    C [rows, columns] = A [rows, inner] * B [inner, columns]
 // work split  thread (x, y) of the grid = element (y, x)
-// memory      no shared memory: a warp reads a few rows of A, one float at a time, and neighbours of B; caches serve
-// the
-//             reuse
+// memory      no shared memory: a warp reads a few rows of A, one float at a time,
+//             and neighbours of B;
+//             caches serve the reuse
 // requires    a launch that the card allows (checked by matrix_support)
 // measured    docs/results, study a, tables gemm_memory and gemm_partition
 __global__ void matrix_element_kernel(MatrixShape shape, const float* __restrict__ a,

@@ -39,9 +39,9 @@ __global__ void __launch_bounds__(kLine)
 
 // computes    y [height, width] of x [height, width] and the filter [taps, taps] in constant memory
 // work split  block = 32 x 32 outputs, thread = one of them
-// memory      the (32 + taps - 1)^2 elements behind a block in shared memory; a warp reads neighbours of one row: no
-// bank
-//             conflicts
+// memory      the (32 + taps - 1)^2 elements behind a block in shared memory;
+//             a warp reads neighbours of one row:
+//             no bank conflicts
 // requires    (32 + taps - 1)^2 floats of shared memory (kMaxTaps2d); reflecting as Stencil::supports checks
 // measured    docs/results, study e
 template <Boundary kBoundary>

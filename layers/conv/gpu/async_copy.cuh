@@ -8,13 +8,13 @@
 
 namespace lenslet {
 
-/// The 32-bit address that copies take; of an object in shared memory.
+/// The 32-bit shared-memory address that the copies use.
 __device__ __forceinline__ uint32_t shared_address(const void* object) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(object));
 }
 
-// Declared for every architecture, so that templates compile; kernels that use them are launched from 8.0 on
-// only.
+// Declared for every architecture, so that templates compile; kernels that use them are only launched from compute
+// capability 8.0 on.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 #define LENSLET_ASYNC_COPY(...) asm volatile(__VA_ARGS__)
 #else
@@ -25,12 +25,12 @@ __device__ __forceinline__ uint32_t shared_address(const void* object) {
 __device__ __forceinline__ void copy_async_4(uint32_t target, const float* source) {
   LENSLET_ASYNC_COPY("cp.async.ca.shared.global [%0], [%1], 4;\n" ::"r"(target), "l"(source));
 }
-/// Copies 4 bytes, or zero if not `wanted`; then `source` is not read.
+/// Copies 4 bytes; if not `wanted`, writes zero and does not read `source`.
 __device__ __forceinline__ void copy_async_4_or_zero(uint32_t target, const float* source, bool wanted) {
   LENSLET_ASYNC_COPY("cp.async.ca.shared.global [%0], [%1], 4, %2;\n" ::"r"(target), "l"(source),
                      "r"(wanted ? 4 : 0));
 }
-/// 16 bytes, past L1; both addresses 16-byte aligned.
+/// Copies 16 bytes, bypassing L1; both addresses are 16-byte aligned.
 __device__ __forceinline__ void copy_async_16(uint32_t target, const float* source) {
   LENSLET_ASYNC_COPY("cp.async.cg.shared.global [%0], [%1], 16;\n" ::"r"(target), "l"(source));
 }
@@ -38,7 +38,7 @@ __device__ __forceinline__ void copy_async_16_or_zero(uint32_t target, const flo
   LENSLET_ASYNC_COPY("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(target), "l"(source),
                      "r"(wanted ? 16 : 0));
 }
-/// The same if `run`, without a branch; else does nothing.
+/// The same if `run`, without a branch; otherwise does nothing.
 __device__ __forceinline__ void copy_async_16_or_zero_if(bool run, uint32_t target, const float* source,
                                                          bool wanted) {
   LENSLET_ASYNC_COPY(
@@ -46,10 +46,10 @@ __device__ __forceinline__ void copy_async_16_or_zero_if(bool run, uint32_t targ
       "%2;\n}\n" ::"r"(target),
       "l"(source), "r"(wanted ? 16 : 0), "r"(static_cast<int>(run)));
 }
-/// Ends a group: what this thread copied since the last one.
+/// Ends a group: the copies of this thread since the last group.
 __device__ __forceinline__ void commit_copies() { LENSLET_ASYNC_COPY("cp.async.commit_group;\n"); }
-/// Until no more than kPending groups of this thread are on their way. Others' copies need a barrier after
-/// it.
+/// Waits until at most kPending groups of this thread are
+/// in flight. Copies of other threads also need a barrier.
 template <int kPending>
 __device__ __forceinline__ void wait_for_copies() {
   LENSLET_ASYNC_COPY("cp.async.wait_group %0;\n" ::"n"(kPending) : "memory");

@@ -30,17 +30,17 @@ LENSLET_DEFINE_MODULE()
 namespace lenslet {
 namespace {
 
-// Without a limit of the caller, cuDNN gets at most this: a plain GEMM would otherwise take gigabytes. A limit that is
-// given counts, also a larger one.
+// The default workspace limit: a plain GEMM would otherwise take gigabytes. A limit of the caller overrides it, also a
+// larger one.
 constexpr size_t kDefaultWorkspaceLimit = size_t{512} << 20;
-// Values of a candidate's output that are looked at; poisoned with NaN before, so that gaps show too.
+// Checked values of a candidate's output; they are poisoned with NaN before, so that gaps show too.
 constexpr size_t kCheckedValues = size_t{1} << 20;
 
-// Candidates within this factor of the fastest take further turns.
+// Candidates within this factor of the fastest are timed again.
 constexpr double kPlayOff = 1.05;
 constexpr int kPlayOffTurns = 2;
 
-// Ends the name of a choice with bias and activation inside the library's call.
+// Suffix of a choice with bias and activation inside the library's call.
 constexpr const char* kFusedMark = "+fused";
 
 /// [K, C/G, R, S] to [K, R, S, C/G].
@@ -58,8 +58,8 @@ std::vector<float> channels_last(const Conv2dProblem& problem, const float* weig
   return packed;
 }
 
-/// With zeros behind it: kernels of cuDNN 9.14 for compute capability 9.0 read past the end of a small filter, which
-/// compute-sanitizer reports.
+/// Followed by zeros, because kernels of cuDNN 9.14 for compute capability 9.0 read past the end of a small filter,
+/// which compute-sanitizer reports.
 std::shared_ptr<float> upload_filter(PrepareServices& services, std::vector<float> filter) {
   constexpr size_t kWhole = 64;
   filter.resize(align_up(filter.size(), kWhole));
@@ -116,15 +116,15 @@ class CudnnKernel : public ConvKernel {
                   " B workspace, ", how_chosen_, ", cuDNN ", CudnnLibraries::get().rows()[0].version);
   }
 
-  /// The most that the algorithm can save, R x S products per output: cuDNN reports neither Winograd's tile nor FFT's.
+  /// Upper bound of the saving, R x S products per output: cuDNN reports the tile of neither Winograd nor FFT.
   double products_saved() const override { return transforms() ? taps_ : 1; }
 
-  /// What adds products up is held to less than what transforms tiles.
+  /// Algorithms that only sum products have a smaller bound than those that transform tiles.
   std::optional<ConvAccuracy> accuracy() const override {
     return transforms() ? std::nullopt : std::optional<ConvAccuracy>(sums_);
   }
 
-  /// "FFT_TILING", "GEMM+fused": the candidate, and whether bias and activation are inside.
+  /// "FFT_TILING", "GEMM+fused": the candidate, with "+fused" if bias and activation are inside.
   std::string choice() const override {
     return concat(candidate_name(choice_, layout_), fused_ ? kFusedMark : "");
   }
@@ -203,7 +203,7 @@ class CudnnKernel : public ConvKernel {
       LENSLET_CUDNN_CHECK(cudnnSetConvolutionMathType(descriptors_.convolution, candidate.math));
   }
 
-  // Takes the candidate of an earlier choice() without timing.
+  // Uses the candidate of an earlier choice() without timing it.
   void replay(const std::vector<CudnnCandidate>& offered, const std::string& choice) {
     std::string legal;
     for (const CudnnCandidate& candidate : offered) {
@@ -226,7 +226,7 @@ class CudnnKernel : public ConvKernel {
     double ns;
   };
 
-  // Runs, checks and times every candidate both ways, and keeps the fastest.
+  // Runs, checks and times every candidate in both ways, and keeps the fastest.
   void choose(const std::vector<CudnnCandidate>& offered, const ConvPrepare& request) {
     const auto x_count = static_cast<size_t>(request.problem.input_shape().num_elements());
     const auto y_count = static_cast<size_t>(request.problem.output_shape().num_elements());
@@ -268,7 +268,7 @@ class CudnnKernel : public ConvKernel {
     const auto faster = [](const Entry& a, const Entry& b) { return a.ns < b.ns; };
     const double best_ns = std::min_element(entries.begin(), entries.end(), faster)->ns;
     how_chosen_ = concat("fastest of ", entries.size(), " timed");
-    // Those that came close take turns, and count with their slowest turn: one lucky time does not decide.
+    // The fastest candidates are timed in turns and compared by their slowest turn: one lucky time does not decide.
     entries.erase(std::remove_if(entries.begin(), entries.end(),
                                  [&](const Entry& entry) { return entry.ns > best_ns * kPlayOff; }),
                   entries.end());
@@ -296,7 +296,7 @@ class CudnnKernel : public ConvKernel {
   Descriptors descriptors_;
   TensorLayout layout_;
   bool relu_, has_bias_ = false, fused_ = false;
-  std::shared_ptr<float> kcrs_, krsc_, bias_;  // krsc_ for NHWC alone
+  std::shared_ptr<float> kcrs_, krsc_, bias_;  // krsc_ only for NHWC
   CudnnCandidate choice_{};
   std::string how_chosen_;
   double taps_;  // R * S
@@ -321,8 +321,8 @@ class CudnnBackend : public ConvBackend {
     return kDefaultWorkspaceLimit;
   }
 
-  // Before preparing it may be any. The GEMM kinds add products up. Transforms come on top, in fp32 alone (see
-  // may_transform), so that product_error, which is tf32's, needs no factor for them.
+  // The bound must hold for every candidate. GEMM kinds sum products; transforms are candidates only in fp32 (see
+  // may_transform), so product_error, which is tf32's, needs no factor for them.
   // FFT over tiles of L values, 32 x 32 or up to the whole image: the error of transform, product and inverse is
   // below 2 log2(L) eps ||tile|| ||w|| in the Euclidean norm (Higham, Accuracy and Stability, 24.1), and
   // ||tile|| ||w|| <= sqrt(L) max|x| sum|w|. cuDNN's Winograd tiles err less (6.4e-6 of the largest output measured

@@ -45,7 +45,7 @@ inline bool transforms_tiles(cudnnConvolutionFwdAlgo_t algorithm) {
          algorithm == CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED;
 }
 
-/// cuDNN has FFT and Winograd for windows moved by one and without holes.
+/// cuDNN has FFT and Winograd only for stride 1 without dilation.
 inline bool may_transform(const Conv2dProblem& problem, MathMode math) {
   return math == MathMode::kFp32 && problem.stride_h == 1 && problem.stride_w == 1 &&
          problem.dilation_h == 1 && problem.dilation_w == 1 && problem.r * problem.s > 1;
@@ -59,7 +59,7 @@ struct CudnnCandidate {
   size_t workspace_bytes = 0;
 };
 
-/// Names a candidate among those of one problem and math mode.
+/// The name of a candidate, unique for one problem and math mode.
 inline std::string candidate_name(const CudnnCandidate& candidate, TensorLayout layout) {
   const std::string filter = candidate.filter == layout ? "" : "/kcrs";
   if (candidate.plan) return candidate.plan->name() + filter;
@@ -73,8 +73,8 @@ inline bool serves_math(cudnnMathType_t offered, MathMode asked) {
                                   : offered == CUDNN_TENSOR_OP_MATH || offered == CUDNN_DEFAULT_MATH;
 }
 
-/// What cuDNN offers and we can take, the heuristic's best guess first. Throws UnavailableError or MemoryError for
-/// none.
+/// The candidates that cuDNN offers and this backend accepts, the heuristic's best guess first. Throws UnavailableError
+/// or MemoryError if there is none.
 inline std::vector<CudnnCandidate> cudnn_candidates(cudnnHandle_t handle, const Descriptors& descriptors,
                                                     const ConvPrepare& request, size_t limit) {
   const TensorLayout layout = request.problem.layout;

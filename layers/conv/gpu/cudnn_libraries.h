@@ -40,7 +40,7 @@ class CudnnLibraries {
     static const CudnnLibraries libraries;
     return libraries;
   }
-  /// Why they are unusable; empty if they are usable.
+  /// Why the libraries are unusable; empty if they are usable.
   const std::string& problem() const noexcept { return problem_; }
   const std::vector<CudnnLibrary>& rows() const noexcept { return rows_; }
 
@@ -72,7 +72,7 @@ class CudnnLibraries {
     }
     if (!missing.empty()) {
       problem_ = concat("cuDNN at ", own_path, " is incomplete: ", missing, "; install all of its libraries");
-      return;  // any call into it now could end the process
+      return;  // from now on, a call into it could end the process
     }
     if (!elsewhere.empty()) {
       problem_ = concat("parts of two cuDNNs would mix: libcudnn is ", own_path, ", but the loader takes ",

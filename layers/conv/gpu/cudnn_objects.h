@@ -1,4 +1,4 @@
-// cuDNN's errors and descriptors as C++ has them. Internal to the module cudnn.
+// RAII for cuDNN's descriptors, and its errors as exceptions. Internal to the module cudnn.
 #pragma once
 
 #include <cudnn.h>

@@ -1,8 +1,8 @@
 // Convolutions by cuDNN's graph interface: one operation, and the plans that its heuristic recommends for it. Internal
 // to the module cudnn.
 //
-// The old interface reaches the engines that it has names for; this one all of them. A plan's arithmetic is known by
-// the numerical notes of its engine: without TENSOR_CORE it multiplies in fp32 (cuDNN, Backend API, "numerical notes").
+// The old interface offers named engines only, this one all of them. The numerical notes of a plan's engine describe
+// its arithmetic: without TENSOR_CORE it multiplies in fp32 (cuDNN, Backend API, "numerical notes").
 #pragma once
 
 #include <cudnn.h>
@@ -19,7 +19,7 @@
 
 namespace lenslet {
 
-/// An object of the graph interface. Calls that set it up throw; what an engine may decline returns its status.
+/// An object of the graph interface. Set-up calls throw; calls that an engine may refuse return a status.
 class CudnnNode {
  public:
   explicit CudnnNode(cudnnBackendDescriptorType_t type) {
@@ -56,7 +56,7 @@ class CudnnNode {
     values.resize(static_cast<size_t>(count < most ? count : most));
     return values;
   }
-  /// Fills objects that exist already; how many were filled.
+  /// Fills existing objects; returns how many were filled.
   int64_t read_into(cudnnBackendAttributeName_t name, std::vector<CudnnNode>& nodes) const {
     std::vector<cudnnBackendDescriptor_t> raw;
     for (const CudnnNode& node : nodes) raw.push_back(node.get());
@@ -70,7 +70,7 @@ class CudnnNode {
   cudnnBackendDescriptor_t node_ = nullptr;
 };
 
-/// What a plan calls the tensors whose pointers it is given.
+/// The identifiers of the tensors whose pointers a plan gets.
 enum CudnnTensorId : int64_t { kCudnnX = 1, kCudnnW = 2, kCudnnY = 3 };
 
 /// One engine with its settings, ready to run.
@@ -83,7 +83,7 @@ class CudnnPlan {
         workspace_bytes_(workspace_bytes),
         notes_(std::move(notes)) {}
 
-  /// "ENGINE_38/2=1,3=5": which, and its settings by number; the same again for the same problem and cuDNN.
+  /// "ENGINE_38/2=1,3=5": the engine and its settings by number. Equal for the same problem and cuDNN.
   const std::string& name() const noexcept { return name_; }
   size_t workspace_bytes() const noexcept { return workspace_bytes_; }
   bool tensor_cores() const { return has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE); }
@@ -122,9 +122,9 @@ class CudnnPlan {
 
 namespace cudnn_graph {
 
-/// Shape n, c, h, w with its elements in that order of memory.
+/// Shape n, c, h, w, with the elements in that order of memory.
 inline CudnnNode tensor(CudnnTensorId id, TensorLayout layout, int64_t n, int64_t c, int64_t h, int64_t w) {
-  constexpr int64_t kAlignment = 16;  // bytes; all of ours are aligned to more
+  constexpr int64_t kAlignment = 16;  // bytes; Lenslet's tensors have a larger alignment
   std::vector<int64_t> strides = {c * h * w, h * w, w, 1};
   if (layout == TensorLayout::kNhwc) strides = {c * h * w, 1, w * c, c};
   CudnnNode node(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
@@ -153,8 +153,8 @@ inline CudnnNode convolution(const Conv2dProblem& problem) {
   return node;
 }
 
-/// Whether an engine with these notes computes in that mode or more precisely, the same bits every time, with an error
-/// that the backend's stated bound holds for.
+/// Whether an engine with these notes computes in that mode or more precisely, repeats its bits, and stays within the
+/// error bound that the backend states.
 inline bool serves(const std::vector<cudnnBackendNumericalNote_t>& notes, MathMode math, bool may_transform) {
   for (const cudnnBackendNumericalNote_t note : notes) {
     switch (note) {
@@ -169,7 +169,7 @@ inline bool serves(const std::vector<cudnnBackendNumericalNote_t>& notes, MathMo
         break;
       case CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP:
         break;
-      default:  // lower precision, another order every time, larger tiles, and whatever comes later
+      default:  // lower precision, unrepeatable order, larger tiles, and notes of future versions
         return false;
     }
   }
@@ -203,8 +203,8 @@ inline std::vector<std::shared_ptr<CudnnPlan>> cudnn_plans(cudnnHandle_t handle,
                                                            MathMode math, TensorLayout filter,
                                                            bool may_transform) {
   using namespace cudnn_graph;
-  constexpr int64_t kMostConfigs = 24;  // looked at
-  constexpr size_t kMostPlans = 8;  // plans taken: the best is hardly ever further down the heuristic's list
+  constexpr int64_t kMostConfigs = 24;  // candidates examined
+  constexpr size_t kMostPlans = 8;      // plans used: the best is rarely further down the heuristic's list
   constexpr int64_t kMostNotes = CUDNN_NUMERICAL_NOTE_TYPE_COUNT;
   const CudnnNode x = tensor(kCudnnX, problem.layout, problem.n, problem.c, problem.h, problem.w);
   const CudnnNode w = tensor(kCudnnW, filter, problem.k, problem.c / problem.groups, problem.r, problem.s);

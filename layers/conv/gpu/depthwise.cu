@@ -6,8 +6,8 @@
 // first half of a depthwise-separable convolution (L. Sifre, thesis, Ecole polytechnique 2014, section 6.2; A. Howard
 // et al., "MobileNets", arXiv:1704.04861 (2017), section 3.1); the second half, 1x1 over all channels, is a matrix
 // product, for implicit_gemm.
-// R*S multiply-adds an output against two transfers: memory bound. There is no matrix product to gain from, so each
-// kernel is a direct convolution that moves every byte once. The first that fits the problem is taken:
+// R*S multiply-adds per output against two transfers: memory bound. A matrix product would gain nothing, so each kernel
+// is a direct convolution that moves every byte once. The first kernel that supports the problem is taken:
 //   rows      NCHW, 3x3, 5x5 and 7x7, strides 1 and 2: as wide loads as width and padding allow
 //   channels  NHWC, the same filters and strides
 //   any       everything else
@@ -29,7 +29,7 @@ namespace lenslet {
 namespace {
 
 constexpr int kBlock = 128;
-/// Threads a multiprocessor that keep its memory busy: with fewer, smaller patches make more of them.
+/// Threads per multiprocessor that keep its memory busy: with fewer threads, smaller patches give more of them.
 constexpr int kBusyThreads = 512;
 
 cudaStream_t native(Stream& stream) { return static_cast<cudaStream_t>(stream.native_handle()); }
@@ -101,8 +101,8 @@ bool serves(const RowsVariant& variant, const Conv2dProblem& problem) {
   return size && pad && problem.w % variant.vector == 0;
 }
 
-/// The first that serves the problem, or the next with the same loads and smaller patches where that one would leave
-/// multiprocessors idle.
+/// The first variant that supports the problem; if it would leave multiprocessors idle, the next with the same loads
+/// and smaller patches.
 const RowsVariant* choose_rows_variant(const Conv2dProblem& problem, int multiprocessor_count) {
   if (!plain(problem) || problem.layout != TensorLayout::kNchw) return nullptr;
   const RowsVariant* chosen = nullptr;
@@ -126,7 +126,7 @@ const ChannelsVariant* choose_channels_variant(const Conv2dProblem& problem) {
   return nullptr;
 }
 
-/// What the kernels share besides their launch.
+/// What the kernels share, except for their launch.
 class DepthwiseKernel : public ConvKernel {
  public:
   std::string detail() const override { return detail_; }
@@ -177,7 +177,7 @@ class DepthwiseRows : public DepthwiseKernel {
   }
 
  private:
-  /// Each filter with its bias behind it, in whole float4.
+  /// Each filter followed by its bias, padded to whole float4.
   void pack(const ConvPrepare& request) {
     const Conv2dProblem& problem = request.problem;
     const auto pitch = static_cast<size_t>(depthwise_filter_pitch(problem.r, problem.s));

@@ -10,7 +10,7 @@
 
 namespace lenslet {
 
-constexpr int kDepthwiseAnyPad = -1;  // as kPad: the padding is known at run time only
+constexpr int kDepthwiseAnyPad = -1;  // value of kPad: the padding is known only at run time
 
 /// Blocks of 128 threads that a multiprocessor should hold: more waiting loads hide more latency, until registers spill
 /// (measured for each size).

@@ -1,4 +1,4 @@
-// How finished sums are pooled and stored.
+// Pooling and storing of finished sums.
 #pragma once
 
 #include <cmath>
@@ -7,8 +7,8 @@
 
 namespace lenslet {
 
-/// The larger one; NaN where either is one. One instruction from compute capability 8.0 on, where a comparison and a
-/// choice are two. ReLU with a 0, nothing with -infinity.
+/// The larger value; NaN if either is NaN. One instruction from compute capability 8.0 on, a comparison and a selection
+/// before. With 0 it is ReLU, with -infinity it does nothing.
 __device__ __forceinline__ float max_keep_nan(float a, float b) {
 #if __CUDA_ARCH__ >= 800
   float result;
@@ -19,10 +19,10 @@ __device__ __forceinline__ float max_keep_nan(float a, float b) {
 #endif
 }
 
-/// What no output is below.
+/// Lower bound of every output: 0 for ReLU.
 __device__ __forceinline__ float output_floor(bool relu) { return relu ? 0.0f : -INFINITY; }
 
-/// The largest of the 2x2 values from column `j` of two rows on, none below `floor`.
+/// The largest of the 2x2 values from column `j` of two rows on, at least `floor`.
 template <int kColumns>
 __device__ __forceinline__ float max_of_2x2(float floor, const float (&top)[kColumns],
                                             const float (&bottom)[kColumns], int j) {

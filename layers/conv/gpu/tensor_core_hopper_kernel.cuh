@@ -51,8 +51,8 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_wgmma_kern
       barrier_init(filter_barriers + i * 16, 1);
       barrier_init(filter_barriers + i * 16 + 8, kConsumerWarps);
     }
-    // Every lane comes to these, not one for its warp as above: what is staged are ordinary accesses, and racecheck
-    // follows a barrier only from each thread that comes. It costs nothing that can be measured.
+    // Every lane arrives here, not one lane per warp as above: ordinary accesses fill the stage, and racecheck follows
+    // a barrier only from threads that arrive. The cost is not measurable.
     for (int i = 0; i < Tile::kConsumers; ++i) {
       barrier_init(staging_barriers + i * 16, 128);
       barrier_init(staging_barriers + i * 16 + 8, 32 * Tile::kStorers);
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_wgmma_kern
     const int warp = static_cast<int>(threadIdx.x) / 32 - 4 * Tile::kConsumers;
     if (warp < Tile::kLoaders) {
       hopper_load_inputs<Tile>(shape, x, shared, input_barriers, warp);
-    } else if (warp > Tile::kLoaders) {  // the last tile is stored by those who computed it
+    } else if (warp > Tile::kLoaders) {  // the warps that computed the last tile store it
       const int storer = warp - Tile::kLoaders - 1, owner = storer / Tile::kStorers;
       const uint32_t full = staging_barriers + owner * 16, free = full + 8;
       uint32_t parity = 0;
@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_wgmma_kern
 #pragma unroll
           for (int m = 0; m < Tile::kTilesM; ++m) wgmma_hold(sums[m]);
           wgmma_fence();
-          // Unrolled: a loop would have the compiler end a group of products with each round.
+          // Unrolled, because in a loop the compiler ends a group of products in each round.
 #pragma unroll
           for (int tap = 0; tap < Tile::kStageTaps; ++tap) {
 #pragma unroll

@@ -2,8 +2,8 @@
 // register tiles. f = ReLU or nothing, both in the epilogue, so that Y is written once.
 //
 // Two-level tiling (Volkov, Demmel 2008; Nath, Tomov, Dongarra 2010) with sizes for a layer with few outputs. One block
-// computes all outputs of its samples if they fit. The height of the tile is chosen when the layer is prepared, so that
-//          the
+// computes all outputs of its samples if they fit.
+// The height of the tile is chosen when the layer is prepared, so that the
 // blocks are spread evenly over the multiprocessors: 10,000 samples give 125 blocks of 80 on 132 multiprocessors.
 // Weights are transposed and padded with zeros once, so that only X and Y need bounds checks.
 #include <cuda_runtime.h>

@@ -7,7 +7,7 @@
 namespace lenslet {
 namespace {
 
-// Least values for a thread of its own: a smaller share costs more to hand over than to do.
+// Smallest number of values per thread: handing over less costs more than computing it.
 constexpr int64_t kGrainValues = 64 * 1024;
 
 LENSLET_SIMD_CLONES void relu_range(const float* x, float* y, int64_t count) {

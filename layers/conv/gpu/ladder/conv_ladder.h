@@ -1,4 +1,4 @@
-// Ladders: how a convolution kernel climbs from the plain version to the product, one idea a rung.
+// Ladders: versions of a convolution kernel from the plain one to the product, one idea per rung.
 //
 // A rung is an ordinary backend: tests and `convbench ladder` iterate this list. It is one file,
 // layers/conv/gpu/ladder/<algorithm>/NN_<idea>.cu, and one row in layers/conv/gpu/ladder/CMakeLists.txt.
@@ -13,17 +13,17 @@ namespace lenslet {
 
 /// One row of a ladder.
 struct ConvRung {
-  std::string name;         // "implicit_gemm.03_thread_tile"; of the last one "implicit_gemm", the product
+  std::string name;         // "implicit_gemm.03_thread_tile"; the last rung is the product, "implicit_gemm"
   std::string algorithm;    // "implicit_gemm"
-  std::string change;       // the one thing it does otherwise than the rung before
-  bool is_product = false;  // the backend itself, which every ladder ends with
+  std::string change;       // the one difference from the previous rung
+  bool is_product = false;  // the backend itself, the last rung of every ladder
   const ConvBackend& (*getter)() = nullptr;  // defined in the rung's file
 };
 
-/// "implicit_gemm", "direct", …: those with rungs in this build; none without the GPU side.
+/// "implicit_gemm", "direct", …: the ladders of this build; none without the GPU side.
 std::vector<std::string> conv_ladder_algorithms();
-/// From the first rung to the product. Throws UsageError naming the legal algorithms, UnavailableError where this build
-/// has none.
+/// From the first rung to the product. Throws UsageError with the legal algorithms, or UnavailableError if this build
+/// has no ladders.
 std::vector<ConvRung> conv_ladder(const std::string& algorithm);
 
 }  // namespace lenslet

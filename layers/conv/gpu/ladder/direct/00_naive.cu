@@ -1,4 +1,4 @@
-// Direct convolution, rung 00: one thread an output, everything from global memory.
+// Direct convolution, rung 00: one thread per output, all operands from global memory.
 //
 //   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, c, p*stride_h - pad_h + r*dilation_h, ...]
 //

@@ -1,12 +1,12 @@
 // Implicit GEMM, rung 07: asynchronous copies into four stages of shared memory.
 //
-// Rung 06 loads the next step through registers and has the time of one step for it. cp.async copies from global to
-// shared
-// memory without registers, including zeros, and three steps are under way while one is computed. The freed registers
-//        hold
-// the next tap's operands, read from shared memory while this tap is computed. After the multistage pipeline of CUTLASS
-// (NVIDIA, "CUTLASS: fast linear algebra in CUDA
-// C++", 2017).
+// Rung 06 loads the next step through registers and has the time of one step for it.
+// cp.async copies from global to shared memory without registers, including zeros,
+// and three steps are in flight while one is computed.
+// The freed registers hold the next tap's operands,
+// which are read from shared memory while this tap is computed.
+// After the multistage pipeline of CUTLASS
+// (NVIDIA, "CUTLASS: fast linear algebra in CUDA C++", 2017).
 #include "layers/conv/gpu/async_copy.cuh"
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
 

@@ -1,7 +1,7 @@
-// Implicit GEMM, rung 08: 16 x 8 outputs a thread, half the threads.
+// Implicit GEMM, rung 08: 16 x 8 outputs per thread, with half the threads.
 //
-// 8 x 8 reads 16 floats from shared memory for 64 multiply-adds, 16 x 8 reads 24 for 128: a quarter less.
-// The price is half the warps to hide latency behind: 8 a multiprocessor.
+// 8 x 8 reads 16 floats from shared memory for 64 multiply-adds; 16 x 8 reads 24 for 128, a quarter less. The price:
+// half as many warps hide latency, 8 per multiprocessor.
 #include "layers/conv/gpu/async_copy.cuh"
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
 

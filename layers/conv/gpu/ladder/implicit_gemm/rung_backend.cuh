@@ -1,7 +1,7 @@
-// The host side that all rungs of the implicit-GEMM ladder share: a rung is a kernel and a RungDesign.
+// The host side of all rungs of the implicit-GEMM ladder. A rung is a kernel and a RungDesign.
 //
-// Rungs start from w [K, C, R, S] as the caller has it. A design with a step has the filters packed tap by
-// tap and a table of where each tap lies.
+// Filters come as w [K, C, R, S]. If a design has a step, the filters are packed tap by tap, and a table has the offset
+// of each tap.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ using RungKernel = void (*)(RungShape, RungOperands);
 struct RungDesign {
   const char* name = nullptr;         // of the backend: "implicit_gemm.03_thread_tile"
   const char* kernel_name = nullptr;  // "conv_implicit_gemm_thread_tile_kernel"
-  RungKernel kernel = nullptr;        // serves everything
+  RungKernel kernel = nullptr;        // supports every problem
   RungKernel whole = nullptr;  // without padding, steps filled by taps: nothing to check; null: the same
   int threads = 0;
   int block_filters = 0, block_columns = 0;  // outputs of a block; blockIdx.x counts tiles, filters fastest
@@ -108,7 +108,7 @@ class RungConv : public ConvKernel {
     shape_.by_s = FastDivide(problem.s);
     shape_.relu = relu;
   }
-  /// Filters from [K, taps] to [padded taps, pitch], and where each tap lies.
+  /// Packs filters from [K, taps] to [padded taps, pitch], and builds the table of the taps' offsets.
   void pack(const ConvPrepare& request) {
     const Conv2dProblem& problem = request.problem;
     const size_t padded = static_cast<size_t>(shape_.steps) * design_.step,

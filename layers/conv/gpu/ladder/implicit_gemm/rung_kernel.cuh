@@ -1,4 +1,4 @@
-// Shared by the kernels of the implicit-GEMM ladder: the parameters of a problem, and the position of an element.
+// Common parts of the implicit-GEMM ladder's kernels: the parameters of a problem, and the position of an element.
 //
 // Every rung computes, with groups = 1,
 //   y [K, N*P*Q] = w [K, C*R*S] x im2col(x) [C*R*S, N*P*Q]
@@ -27,13 +27,13 @@ struct RungOperands {
   const float* x;
   const float* filters;  // [K, C*R*S], or packed [steps * step, pitch]
   const float* bias;     // [pitch], zeros where there is none
-  // With packed filters, for each of steps * step taps (c, r, s): how far it lies from the upper left corner
-  // of a window, in elements and in rows and columns. Taps that fill up the last step lie nowhere.
+  // With packed filters, for each of steps * step taps (c, r, s): its offset from the upper left corner of a window, in
+  // elements and in rows and columns. Taps that pad the last step are outside every image.
   const int* offsets;  // c*H*W + r*dilation_h*W + s*dilation_w
   const int2* shifts;  // r*dilation_h, s*dilation_w
   float* y;
 };
-constexpr int kNowhere = 1 << 30;  // a shift past every image
+constexpr int kNowhere = 1 << 30;  // an offset beyond every image
 
 /// One output position.
 struct RungColumn {
@@ -47,7 +47,7 @@ struct RungColumn {
   }
 };
 
-/// Element (tap, column) of im2col(x), worked out anew.
+/// Element (tap, column) of im2col(x), computed at every use.
 __device__ __forceinline__ float rung_im2col(const RungShape& shape, const float* x, int tap, int column) {
   if (tap >= shape.taps || column >= shape.columns) return 0.0f;
   int place, s;
@@ -66,7 +66,7 @@ __device__ __forceinline__ float rung_filter(const RungShape& shape, const float
   return filters[static_cast<int64_t>(filter) * shape.taps + tap];
 }
 
-/// Adds the bias, applies ReLU and stores one output; nothing where the tile reaches past the problem.
+/// Adds the bias, applies ReLU and stores one output; does nothing for positions outside the problem.
 __device__ __forceinline__ void rung_store(const RungShape& shape, const RungOperands& operands, int filter,
                                            int column, float sum) {
   if (filter >= shape.k || column >= shape.columns) return;
@@ -76,7 +76,7 @@ __device__ __forceinline__ void rung_store(const RungShape& shape, const RungOpe
       relu_if(shape.relu, sum + operands.bias[filter]);
 }
 
-/// Four neighbouring columns of one filter, as one store where they lie together in one image.
+/// Stores four neighbouring columns of one filter, as one store if they are contiguous in one image.
 __device__ __forceinline__ void rung_store_four(const RungShape& shape, const RungOperands& operands,
                                                 int filter, int column, const float* sums) {
   if (shape.plane % 4 != 0 || column + 3 >= shape.columns) {
@@ -94,10 +94,10 @@ __device__ __forceinline__ void rung_store_four(const RungShape& shape, const Ru
                   relu_if(shape.relu, sums[2] + bias), relu_if(shape.relu, sums[3] + bias));
 }
 
-/// A column's window in the input, for kernels that look taps up.
+/// A column's window in the input, for kernels that look taps up in the table.
 struct RungWindow {
   int corner, h, w;  // element of x, negative in the padding; row and column of it
-  /// Columns past the end take the last one's: their sums are never stored.
+  /// Columns past the end use the last column's window: their sums are never stored.
   __device__ RungWindow(const RungShape& shape, int column) {
     const RungColumn place(shape, min(column, shape.columns - 1));
     h = place.h;
