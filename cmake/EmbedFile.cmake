@@ -1,5 +1,5 @@
 # cmake -DINPUT=file -DOUTPUT=file.cpp -DSYMBOL=name -P EmbedFile.cmake
-# Writes a source file that holds INPUT as lenslet::embedded::<SYMBOL>[] and <SYMBOL>_size.
+# Writes a source file that defines INPUT as lenslet::embedded::<SYMBOL>[] and <SYMBOL>_size.
 file(READ "${INPUT}" hex HEX)
 string(LENGTH "${hex}" digits)
 math(EXPR size "${digits} / 2")

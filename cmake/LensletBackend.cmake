@@ -1,4 +1,4 @@
-# Sets `result` to whether the build serves compute capability 9.0 and the toolkit knows its instructions (sm_90a).
+# Sets `result` to whether the build includes compute capability 9.0 and the toolkit knows its instructions (sm_90a).
 function(lenslet_builds_for_hopper result)
   set(archs "${CMAKE_CUDA_ARCHITECTURES}")
   if(archs STREQUAL "native")
@@ -10,8 +10,8 @@ function(lenslet_builds_for_hopper result)
   endif()
 endfunction()
 
-# lenslet_hopper_object(<target> <file> <sources> <users…>): builds `file` for sm_90a alone where the build serves that card,
-# appends its objects to the list `sources` and defines LENSLET_HAS_HOPPER in it and in `users`.
+# lenslet_hopper_object(<target> <file> <sources> <users…>): builds `file` for sm_90a only, if the build includes that
+# card, appends its objects to the list `sources` and defines LENSLET_HAS_HOPPER for it and for `users`.
 function(lenslet_hopper_object target file sources)
   lenslet_builds_for_hopper(hopper)
   if(NOT LENSLET_HAS_CUDA OR NOT hopper)
@@ -34,8 +34,8 @@ endfunction()
 
 # lenslet_backend(<kind> <cpu|gpu> <name> [HOPPER] [MODULE LIBRARY <target> [SOURCES …]]): adds <where>/<name>.{cpp,cu} of this
 # folder and one row of its generated table, which layers, listings, tests and tuner iterate. The order is the rank.
-# HOPPER: <name>_hopper.cu beside it goes along, built for sm_90a alone and only where the build serves that card;
-# LENSLET_HAS_HOPPER then is defined in both files.
+# HOPPER: also builds <name>_hopper.cu, for sm_90a only and only if the build includes that card; LENSLET_HAS_HOPPER is
+# then defined in both files.
 # MODULE: a shared object of its own, opened on first use and linked to LIBRARY; a row without code where that is absent.
 function(lenslet_backend kind where name)
   cmake_parse_arguments(arg "HOPPER;MODULE" "LIBRARY" "SOURCES" ${ARGN})

@@ -14,7 +14,7 @@ function(lenslet_conv_ladder_end algorithm change)
   endif()
 endfunction()
 
-# The ladders' target: no part of the library proper, which needs none of the slower versions.
+# The target of the ladders, outside the library, which needs none of the slower versions.
 function(lenslet_conv_ladder_library)
   get_property(rows GLOBAL PROPERTY LENSLET_RUNG_ROWS)
   get_property(sources GLOBAL PROPERTY LENSLET_RUNG_SOURCES)

@@ -1,8 +1,8 @@
 # Decides whether the GPU side is built and for which architectures.
-# Runs before project(): an unset CMAKE_CUDA_ARCHITECTURES would silently mean sm_75 alone.
+# Runs before project(): an unset CMAKE_CUDA_ARCHITECTURES would silently mean sm_75 only.
 
-# Sets CMAKE_CUDA_ARCHITECTURES unless the caller or the environment already did: the GPUs of this machine where
-# one is seen, else every architecture that the toolkit found can build for plus PTX for what comes later.
+# Sets CMAKE_CUDA_ARCHITECTURES unless the caller or the environment did: the visible GPUs of this machine; without one,
+# every architecture of the toolkit, plus PTX for later ones.
 function(lenslet_default_architectures nvcc)
   if(DEFINED CMAKE_CUDA_ARCHITECTURES OR DEFINED ENV{CUDAARCHS})
     return()

@@ -1,5 +1,5 @@
-# `cmake --install`: programs, modules, libraries, headers, the CMake package and pkg-config's file. Two components, for
-# those who pack: `runtime` (programs, modules, the shared library) and `development` (what one compiles against).
+# `cmake --install`: programs, modules, libraries, headers, the CMake package and pkg-config's file, in two components
+# for packagers: `runtime` (programs, modules, the shared library) and `development` (what users compile with).
 # Installed files have no absolute path: every path is relative to the file.
 
 include(CMakePackageConfigHelpers)
@@ -21,7 +21,7 @@ function(lenslet_public_headers result)
       list(APPEND public "${header}")
     endif()
   endforeach()
-  # The list grows while it is walked: an included header's own includes count as well.
+  # The list grows during the loop, because the includes of an included header count too.
   set(unseen ${public})
   while(unseen)
     list(POP_FRONT unseen header)
@@ -40,7 +40,7 @@ endfunction()
 set(lenslet_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/lenslet")
 set(lenslet_cxx_headers_dir "${CMAKE_INSTALL_INCLUDEDIR}/lenslet")
 
-# Programs and what they open.
+# Programs and their modules.
 if(LENSLET_BUILD_APPS)
   install(TARGETS lenslet_app lenslet_convbench RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT runtime)
   install(DIRECTORY apps/report/ DESTINATION "${CMAKE_INSTALL_DATADIR}/lenslet/report" COMPONENT runtime
@@ -54,7 +54,7 @@ foreach(module IN LISTS lenslet_modules)
 endforeach()
 install(FILES LICENSE README.md DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
 
-# Libraries; `lenslet_libraries` is what the folders below api/ and api/ itself declared.
+# Libraries; the folders below api/, and api/ itself, declared them in `lenslet_libraries`.
 foreach(library IN LISTS lenslet_libraries)
   string(REGEX REPLACE "^lenslet_" "" export_name "${library}")
   set_target_properties(${library} PROPERTIES EXPORT_NAME ${export_name})
@@ -64,7 +64,7 @@ install(TARGETS ${lenslet_libraries} lenslet_options EXPORT lenslet_static
 install(TARGETS lenslet_shared EXPORT lenslet_shared
         LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime NAMELINK_COMPONENT development)
 
-# Headers: the C interface as <lenslet.h>, C++ as in the tree, below a folder of their own.
+# Headers: the C interface as <lenslet.h>; C++ as in the tree, in a folder of their own.
 install(FILES api/lenslet.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development)
 lenslet_public_headers(lenslet_headers)
 foreach(header IN LISTS lenslet_headers)
@@ -81,12 +81,12 @@ foreach(component shared static)
 endforeach()
 configure_package_config_file(cmake/lensletConfig.cmake.in "${PROJECT_BINARY_DIR}/lensletConfig.cmake"
                               INSTALL_DESTINATION "${lenslet_package_dir}" NO_SET_AND_CHECK_MACRO)
-# Before 1.0 a minor version may change what is there.
+# Before 1.0 a minor version may change interfaces.
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/lensletConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/lensletConfig.cmake" "${PROJECT_BINARY_DIR}/lensletConfigVersion.cmake"
         DESTINATION "${lenslet_package_dir}" COMPONENT development)
 
-# pkg-config lenslet: the shared library. Its path to the prefix is relative, so that the package may be moved.
+# pkg-config lenslet: the shared library. The path to the prefix is relative, so that the package can be moved.
 set(lenslet_pc_dir "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig")
 file(RELATIVE_PATH LENSLET_PREFIX_FROM_PC "${lenslet_pc_dir}" "${CMAKE_INSTALL_PREFIX}")
 foreach(directory INCLUDEDIR LIBDIR)

@@ -6,8 +6,8 @@ function(lenslet_module name)
   set(target lenslet_module_${name})
   add_library(${target} MODULE ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE lenslet_options lenslet_own_flags ${arg_DEPENDS} ${arg_LIBRARIES})
-  # The runpath to the vendor's library must survive installation. It is the same before, because CMake pads one that it will
-  # replace with an empty entry, which the loader takes for the current folder.
+  # The runpath to the vendor's library must survive installation. It is the same before, because CMake pads a runpath
+  # that it will replace with an empty entry, which the loader reads as the current folder.
   set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME lenslet_${name} INSTALL_RPATH_USE_LINK_PATH ON
                         BUILD_WITH_INSTALL_RPATH ON)
   set_property(GLOBAL APPEND PROPERTY LENSLET_MODULES ${name})

@@ -1,6 +1,6 @@
 # Finds oneDNN 2.x as the imported target DNNL::dnnl, honouring LENSLET_ONEDNN (AUTO, ON or OFF).
-# It is used by modules alone: the library and the programs never link it. oneDNN's own CMake package is not used,
-# because Debian's also requires the development files of OpenCL, which nothing here needs.
+# Only modules use it: the library and the programs never link it. oneDNN's own CMake package is not used, because
+# Debian's also requires the development files of OpenCL, which the project does not need.
 
 if(NOT LENSLET_ONEDNN MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "LENSLET_ONEDNN must be AUTO, ON or OFF, found '${LENSLET_ONEDNN}'")
@@ -15,7 +15,7 @@ if(NOT LENSLET_ONEDNN STREQUAL "OFF")
     string(REGEX REPLACE "[^0-9;]" "" numbers "${lines}")
     string(REPLACE ";" "." lenslet_onednn_found "${numbers}")
   endif()
-  # 3.x changed the way a primitive is described: refused here instead of failing to compile.
+  # Version 3 describes primitives differently; it is refused here, with a clear message, instead of failing to compile.
   if(lenslet_onednn_found VERSION_GREATER_EQUAL 2.6 AND lenslet_onednn_found VERSION_LESS 3)
     add_library(DNNL::dnnl UNKNOWN IMPORTED)
     set_target_properties(DNNL::dnnl PROPERTIES IMPORTED_LOCATION "${LENSLET_ONEDNN_LIBRARY}"

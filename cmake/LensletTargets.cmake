@@ -1,4 +1,4 @@
-# One target a folder, all with the same language level and warnings.
+# One target per folder, all with the same language standard and warnings.
 
 include(GNUInstallDirs)
 find_package(Threads REQUIRED)
@@ -16,15 +16,15 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 
-# What every target that includes a header needs, inside the tree and outside.
+# Settings for every target that includes a header, inside and outside the tree.
 add_library(lenslet_options INTERFACE)
 target_include_directories(lenslet_options INTERFACE
   "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>" "$<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated>"
   "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/lenslet>")
 target_compile_features(lenslet_options INTERFACE cxx_std_17)
 
-# Device code for every architecture is 150 MB as nvcc packs it, and a sixth of that with --compress-mode=size; a third of the
-# rest are line numbers. A build for one card keeps these, for Nsight Compute, and loads as it is.
+# Device code for every architecture takes 150 MB in nvcc's default form, a sixth of that with --compress-mode=size, of
+# which a third are line numbers. A build for one card keeps line numbers, for Nsight Compute, and is not compressed.
 set(LENSLET_COMPRESSES_DEVICE_CODE OFF)
 set(lenslet_device_code -lineinfo)
 if(LENSLET_HAS_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8 AND CMAKE_CUDA_ARCHITECTURES MATCHES ";|^all")
@@ -32,7 +32,7 @@ if(LENSLET_HAS_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8 A
   set(lenslet_device_code --compress-mode=size)
 endif()
 
-# How our own sources are compiled: nothing that a project which embeds us should inherit.
+# Compiler options of our own sources; projects that embed Lenslet do not inherit them.
 add_library(lenslet_own_flags INTERFACE)
 target_compile_options(lenslet_own_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-qual>
@@ -57,7 +57,7 @@ if(LENSLET_SANITIZE)
 endif()
 
 # lenslet_library(<folder's target> SOURCES … [CUDA_SOURCES …] [DEPENDS legal neighbours …])
-# CUDA_SOURCES are compiled only where the GPU side is built.
+# CUDA_SOURCES are compiled only with the GPU side.
 function(lenslet_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;CUDA_SOURCES;DEPENDS" ${ARGN})
   if(LENSLET_HAS_CUDA)
@@ -76,7 +76,7 @@ function(lenslet_library name)
   set_property(GLOBAL APPEND PROPERTY LENSLET_LIBRARIES ${name})
 endfunction()
 
-# lenslet_embed(<variable> <file> <symbol>): sets the variable to a source that holds the file as
+# lenslet_embed(<variable> <file> <symbol>): sets the variable to a source that defines the file as
 # lenslet::embedded::<symbol>[] and <symbol>_size.
 function(lenslet_embed variable file symbol)
   set(embedded "${PROJECT_BINARY_DIR}/generated/embedded/${symbol}.cpp")

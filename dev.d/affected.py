@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ('.c', '.cpp')
 HEADERS = ('.h', '.cuh', '.inc')
 CMAKE = re.compile(r'(^|/)(CMakeLists\.txt|CMakePresets\.json)$|\.cmake$|\.in$')  # after them no graph is certain
-# No compiled test reads these.
+# Files that no compiled test reads.
 FOR_SCRIPTS = re.compile(r'\.(md|py|sh|css)$|^(docs|dev\.d|packaging)/|^(dev|LICENSE)$|^\.')
 
 
@@ -144,7 +144,7 @@ def select(graph, tests, changed):
             if word in whole:
                 hit |= bool(changed) and not required
             elif word not in built and is_below(word, str(ROOT)) and not is_below(word, graph.folder):
-                # A script's neighbours belong to it.
+                # The files beside a script count as part of it.
                 folder = os.path.dirname(word) if word in command[:2] else word
                 hit |= any(is_below(file, folder) for file in changed)
         if hit:

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # ./dev bench
 
-# The device that this program takes for --device: "cpu", "cuda:0".
+# The device that this program chooses for --device: "cpu", "cuda:0".
 device_meant_by() {
   local words
   if ! words=$("$1" profile --device "$2" --batch-size 1 --min-time-ms 1 --json - 2>&1); then
@@ -11,7 +11,7 @@ device_meant_by() {
   sed -n '/^    "device": "\(.*\)",$/{s//\1/p;q}' <<<"$words"
 }
 
-# A short name of the card that will be measured: "h200", or "cpu".
+# A short name of the card to measure: "h200", or "cpu".
 card_name() {
   local name
   case $1 in
@@ -23,7 +23,7 @@ card_name() {
   esac
 }
 
-# The parts of ./dev bench; calls and peers need python3 with NumPy.
+# The parts of ./dev bench; calls and peers require python3 with NumPy.
 readonly bench_parts=(lenet conv calls peers)
 
 # measure PROGRAM COMMAND OPTIONS…
@@ -46,7 +46,7 @@ bench_lenet() {
   else
     say 'skipped: accuracy and streaming need MNIST, which was not found (./dev mnist downloads it)'
   fi
-  # The CPU's own batch sizes stop where a GPU is not yet full.
+  # The CPU's batch sizes end before a GPU is fully used.
   batch=1,16,64,256,1024,4096,10000
   [ "$device" = cpu ] || batch=$batch,65536,262144,1048576
   measure lenslet bench "${on_mnist[@]}" --plan fused --batch-sizes "$batch" --json "$out/bench.json"

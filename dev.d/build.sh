@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# ./dev build, and what other commands build
+# ./dev build, and the build steps of other commands
 
-# One job per core, fewer if memory is short: a translation unit of CUDA or CLI11 takes up to 1.5 GiB.
+# One job per core, fewer if memory is short: a translation unit with CUDA or CLI11 takes up to 1.5 GiB.
 jobs() {
   local cores memory_gib
   cores=$(nproc)
@@ -54,12 +54,12 @@ share_compiler_cache() {
   export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
 }
 
-configured=''  # the preset that this call of ./dev has configured
+configured=''  # the preset that this call of ./dev configured
 
 # configure [CMAKE OPTIONS…]
 configure() {
   local options=() nvcc cuda=AUTO
-  check_preset  # LENSLET_PRESET's too
+  check_preset  # also those of LENSLET_PRESET
   if has_program ccache; then
     options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
     share_compiler_cache
@@ -70,7 +70,7 @@ configure() {
       if ! nvcc=$(find_nvcc); then
         ! has_gpu || say 'found an NVIDIA GPU, but no CUDA toolkit (nvcc): building the CPU side alone'
       elif [ "$preset" = release ] && ! has_gpu; then
-        # Seven architectures would take a quarter of an hour, and none of them could run here.
+        # Seven architectures would take a quarter of an hour, and this machine could run none of them.
         say "CUDA toolkit $nvcc, but no NVIDIA GPU: building the CPU side alone (--cuda builds the GPU side too)"
         cuda=OFF
       else
@@ -78,7 +78,7 @@ configure() {
       fi
       ;;
   esac
-  # In build/release the choice is made each time, because a GPU may come and go.
+  # build/release chooses each time, because a GPU may be added or removed.
   [ "$preset" != release ] || options+=("-DLENSLET_CUDA=$cuda")
   open_log
   say "configuring build/$preset (details: $log)"

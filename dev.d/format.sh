@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # ./dev format
 
-# find_clang format|tidy: prints that tool of the major version that the tree is formatted and linted with.
+# find_clang format|tidy: prints the tool of the major version that formats and lints the tree.
 find_clang() {
   local candidate
   for candidate in "clang-$1-$clang_major" "clang-$1"; do
@@ -35,7 +35,7 @@ cmd_format() {
     say "formatted ${#files[@]} files with $tool"
     return 0
   fi
-  # xargs ends with 123 where clang-format found differences.
+  # xargs returns 123 if clang-format found differences.
   local differing status=0
   differing=$(printf '%s\0' "${files[@]}" |
     xargs -0 -n 16 -P "$(jobs)" "$tool" --style=file --dry-run -Werror 2>&1) || status=$?

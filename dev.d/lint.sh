@@ -4,7 +4,7 @@
 # The checks of tests/tree that need no build.
 readonly lint_checks=(text includes public_headers launches environment)
 
-# tidy BUILD SOURCES…: clang-tidy on each; stops before a file once --seconds are over, and lists what is left.
+# tidy BUILD SOURCES…: runs clang-tidy on each; after --seconds starts no further file, and lists the rest.
 tidy() {
   local folder=$1 tool source began=$SECONDS status=0 left=()
   shift
@@ -19,7 +19,7 @@ tidy() {
       left+=("$source")
       continue
     fi
-    # On stderr it counts what it found elsewhere, which is of no interest where it found nothing here.
+    # stderr has only the number of suppressed warnings; it is dropped if there is no finding.
     "$tool" --quiet -p "$folder/lint" "$source" 2>"$folder/lint/stderr" || { cat "$folder/lint/stderr" >&2; status=1; }
   done
   [ "${#left[@]}" -eq 0 ] || say "skipped: clang-tidy had no time left for ${#left[@]} files: ${left[*]}"

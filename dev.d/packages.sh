@@ -18,7 +18,7 @@ readonly optional=(
   'header oneapi/dnnl/dnnl.hpp|libdnnl-dev libonednn-dev'
   'program ccache|ccache'
 )
-readonly clang_major=14  # the version the tree is formatted and linted with; others differ in details
+readonly clang_major=14  # the version that formats and lints the tree; other versions differ in details
 # Needed by some tests, which are skipped without it.
 readonly for_tests=(
   'program zsh|zsh'
@@ -47,7 +47,7 @@ has_python_module() {
     "$python" -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)' "$1"
 }
 
-# apt installs modules for the distribution's Python, and the first python3 on PATH may be another one.
+# apt installs modules for the distribution's Python, which need not be the first python3 on PATH.
 has_any_python_module() {
   has_python_module "$1" || has_python_module "$1" /usr/bin/python3
 }
@@ -101,7 +101,7 @@ apt_knows() {
   LC_ALL=C apt-cache policy "$1" 2>/dev/null | grep -E "^  Candidate: [0-9]" >/dev/null
 }
 
-# Prints the first of the names that apt knows.
+# Prints the first of the names that apt has a package for.
 apt_name() {
   local name
   for name in "$@"; do
@@ -114,8 +114,8 @@ apt_name() {
 }
 
 apt_install() {
-  # The status goes to the output through a descriptor of its own: sudo passes on no others, and with descriptor 1 the
-  # packages' scripts find no output where there is no pseudo-terminal.
+  # The status is written to a descriptor that is a copy of the output: sudo closes other descriptors, and with
+  # descriptor 1 the packages' scripts find no output if there is no pseudo-terminal.
   # shellcheck disable=SC2016  # expanded by the inner shell
   local install=(env DEBIAN_FRONTEND=noninteractive sh -c 'exec "$0" "$@" 3>&1'
     apt-get install -y --no-install-recommends -o APT::Status-Fd=3 "$@")
@@ -124,7 +124,7 @@ apt_install() {
   apt_update && as_root "${install[@]}"
 }
 
-# install_missing required|optional "probe|packages"…: what is missing of them.
+# install_missing required|optional "probe|packages"…: installs those that are missing.
 install_missing() {
   local how=$1 entry name names=() wanted=()
   shift

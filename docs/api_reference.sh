@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Writes the API reference as HTML, from the public headers; fails where a public symbol has no words.
+# Writes the API reference as HTML from the public headers; fails if a public symbol has no comment.
 #   docs/api_reference.sh OUTPUT_FOLDER [ROOT]
-# Exit code 77 where doxygen is not installed.
+# Exit code 77 if doxygen is not installed.
 set -euo pipefail
 command -v doxygen >/dev/null || { echo 'skipped: doxygen is not installed (./dev docs installs it)'; exit 77; }
 mkdir -p "$1"

@@ -1,5 +1,6 @@
-# The Debian packages: lenslet (programs, modules, shared library, manual pages, completions, samples) and liblenslet-dev
-# (headers, static libraries, CMake and pkg-config files). `cpack` makes them of a build; `./dev package` builds first.
+# The Debian packages: lenslet (programs, modules, shared library, manual pages, completions, samples) and
+# liblenslet-dev (headers, static libraries, CMake and pkg-config files). `cpack` packs a build; `./dev package` builds
+# first.
 set(LENSLET_PACKAGE_CONTACT "Lenslet maintainers <maintainers@lenslet.invalid>" CACHE STRING
     "Maintainer of the Debian packages, as 'Name <address>'")
 mark_as_advanced(LENSLET_PACKAGE_CONTACT)
@@ -14,11 +15,12 @@ set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_ENABLE_COMPONENT_DEPENDS ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
-set(CPACK_THREADS 0)  # all cores
+set(CPACK_THREADS 0)  # use all cores
 
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # else the project's would stand above the packages' own
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # else the project's description would precede the packages' own
 
-# Depends and Recommends come from finish_deb.cmake. What NVIDIA's own archive has is Suggests: Debian does not have it.
+# finish_deb.cmake adds Depends and Recommends. Libraries of NVIDIA's own archive are Suggests, because Debian lacks
+# them.
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME lenslet)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION science)
 set(suggests python3-matplotlib)  # for convbench --report
@@ -38,7 +40,7 @@ tensor cores, depthwise, cuDNN, oneDNN. The trained weights are built in.
 The package has the programs lenslet and convbench and the shared library
 liblenslet. The backends of oneDNN, cuDNN and cuBLAS are modules, opened when
 one is first asked for, so that their libraries need not be installed.")
-# ldconfig runs where the library comes and goes; who links to it depends on this package.
+# Runs ldconfig when the library is installed or removed; programs that link to it depend on this package.
 file(WRITE "${PROJECT_BINARY_DIR}/packaging/triggers" "activate-noawait ldconfig\n")
 file(WRITE "${PROJECT_BINARY_DIR}/packaging/shlibs" "liblenslet 0 lenslet (>= ${PROJECT_VERSION})\n")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA

@@ -1,7 +1,7 @@
-# Run by CPack between installing into its folder and packing: gives the files the form that Debian's policy requires and
-# finds the dependencies. Those of programs and shared library become Depends. Those of the modules do not: a module that
-# cannot be opened makes its own backends unavailable, with the reason, and touches nothing else. Of them, Recommends has
-# what Debian packages.
+# CPack runs this between installing into its folder and packing. It gives the files the form that Debian's policy
+# requires and finds the dependencies. Those of programs and shared library become Depends. Those of the modules do not:
+# a module that cannot be opened only makes its own backends unavailable, with the reason. Recommends gets the module's
+# libraries that Debian has.
 find_program(gzip gzip REQUIRED)
 find_program(shlibdeps dpkg-shlibdeps)
 find_program(git git)
@@ -14,10 +14,10 @@ if(NOT EXISTS "${runtime}/usr/bin/lenslet")
   message(FATAL_ERROR "There is no usr/bin/lenslet in ${runtime}: was everything built?")
 endif()
 
-# Documents: compressed, without a time that would differ between two runs, and where Debian has them.
+# Documents: compressed, without a timestamp, so that two runs give the same bytes, and in Debian's folder.
 file(GLOB manuals "${runtime}/usr/share/man/man1/*.1")
 file(RENAME "${runtime}/usr/share/zsh/site-functions" "${runtime}/usr/share/zsh/vendor-completions")
-file(REMOVE "${runtime}/usr/share/doc/lenslet/LICENSE")  # `copyright` says where Debian has its text
+file(REMOVE "${runtime}/usr/share/doc/lenslet/LICENSE")  # `copyright` names the file that has the text in Debian
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
 execute_process(COMMAND "${git}" -C "${CPACK_LENSLET_SOURCE_DIR}" log -1 --format=%cD OUTPUT_VARIABLE committed
                 RESULT_VARIABLE failed ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
@@ -39,7 +39,7 @@ foreach(package IN ITEMS lenslet liblenslet-dev)
 endforeach()
 execute_process(COMMAND "${gzip}" -9nf ${compressed} COMMAND_ERROR_IS_FATAL ANY)
 
-# Readable for all users with any umask of the packager; libraries are not executable.
+# Readable for all users, whatever the packager's umask; libraries are not executable.
 set(for_all OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
 foreach(package IN ITEMS "${runtime}" "${development}")
   file(GLOB_RECURSE paths LIST_DIRECTORIES true "${package}/*")
@@ -54,7 +54,7 @@ foreach(package IN ITEMS "${runtime}" "${development}")
   endforeach()
 endforeach()
 
-# dependencies(<result> <files…>): as dpkg-shlibdeps finds them; it must run in a source package.
+# dependencies(<result> <files…>): the dependencies by dpkg-shlibdeps, which must run in a source package.
 set(shlibdeps_dir "${CPACK_TEMPORARY_DIRECTORY}/shlibdeps")
 file(WRITE "${shlibdeps_dir}/debian/control" "Source: lenslet\n\nPackage: lenslet\nArchitecture: any\n")
 function(dependencies result)
@@ -72,7 +72,7 @@ file(GLOB_RECURSE libraries "${runtime}/usr/lib/liblenslet.so*")
 file(GLOB_RECURSE modules "${runtime}/usr/lib/lenslet_*onednn.so")
 dependencies(CPACK_DEBIAN_RUNTIME_PACKAGE_DEPENDS ${programs} ${libraries})
 if(modules)
-  # Of these only what the programs do not depend on anyway.
+  # Only those that the programs do not depend on.
   dependencies(of_modules ${modules})
   string(REPLACE ", " ";" of_modules "${of_modules}")
   list(FILTER of_modules INCLUDE REGEX "dnnl|onednn")

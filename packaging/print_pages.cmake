@@ -1,5 +1,5 @@
 # cmake -DPROGRAM=file -DNAME=name -DFOLDER=folder -P print_pages.cmake
-# Writes what the program prints of its own command line: NAME.1, NAME.bash and _NAME.
+# Writes the pages that the program prints about its command line: NAME.1, NAME.bash and _NAME.
 file(MAKE_DIRECTORY "${FOLDER}")
 # print(<file> <arguments…>)
 function(print file)

@@ -208,7 +208,7 @@ def variants(width, height, channels, pixels):
 
     inverted = b"".join(bytes(255 - v for v in pixel(i)[:3]) + pixel(i)[3:] for i in range(count))
     yield "inverted", (width, height, channels, inverted)
-    # Moved to the right and down: rows and columns of the edge are repeated on the other side.
+    # Shifts right and down; on the other side the edge's rows and columns are repeated.
     dx, dy = width // 3, height // 4
     at = [(max(0, y - dy), max(0, x - dx)) for y in range(height + dy) for x in range(width + dx)]
     yield "shifted", (width + dx, height + dy, channels, b"".join(pixel(y * width + x) for y, x in at))
@@ -216,7 +216,7 @@ def variants(width, height, channels, pixels):
                    for x in range(width * 3 // 2))
     yield "scaled", (width * 3 // 2, height * 3 // 2, channels, big)
     if channels == 3:
-        # The paper's colour becomes transparent, the ink black: what a drawing program exports.
+        # Makes the paper's colour transparent and the ink black, as drawing programs export.
         paper = pixel(0)
         ink = max((pixel(i) for i in range(count)), key=lambda p: sum(abs(a - b) for a, b in zip(p, paper)))
         span = sum(abs(a - b) for a, b in zip(ink, paper))

@@ -45,8 +45,8 @@ from lenet5 import (
 
 START = time.monotonic()
 
-# Students of one chunk share their batches and one block-diagonal second convolution. At 8, the arithmetic spent on
-# zero blocks is still cheaper than a grouped convolution with 6 input channels a group.
+# Students of one chunk share their batches and one block-diagonal second convolution. With 8 students, the arithmetic
+# on zero blocks still costs less than a grouped convolution with 6 input channels per group.
 CHUNK = 8
 
 

@@ -1,7 +1,7 @@
-# Writes OUTPUT, a header with the version, commit and date of SOURCE_DIR; leaves the file alone when nothing changed.
+# Writes OUTPUT, a header with the version, commit and date of SOURCE_DIR; keeps the file if nothing changed.
 set(commit "unknown")
 set(dirty "false")
-string(TIMESTAMP date "%Y-%m-%d" UTC)  # of SOURCE_DATE_EPOCH where it is set; today, where no commit tells better
+string(TIMESTAMP date "%Y-%m-%d" UTC)  # the date of SOURCE_DATE_EPOCH if it is set; today if there is no commit
 find_program(git git)
 if(git)
   execute_process(COMMAND "${git}" -C "${SOURCE_DIR}" rev-parse --short=12 HEAD OUTPUT_VARIABLE head RESULT_VARIABLE failed

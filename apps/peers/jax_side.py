@@ -9,7 +9,7 @@ in which a value too small to change a weight comes from the pass before, so tha
 import os
 from functools import partial
 
-os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # the card is shared with the other sides
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # the other sides use the same card
 
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
@@ -18,10 +18,10 @@ from side import Pass, Side, host_windows, passes_of, single_calls, summarise  #
 
 PRECISION = {"fp32": "highest", "tf32": "tensorfloat32", "fp16": "default"}
 DIMENSIONS = {"NCHW": ("NCHW", "OIHW", "NCHW"), "NHWC": ("NHWC", "HWIO", "NHWC")}
-SHORT_NS = 1e6  # a dispatch is noticed in passes below this
+SHORT_NS = 1e6  # for passes shorter than this the dispatch is noticeable
 ROUND_TRIP_WARM_UP = 100
 
-inputs = {}  # of the batch size in work, shared by all sides
+inputs = {}  # for the current batch size, shared by all sides
 
 
 def input_of(images, batch):
@@ -66,7 +66,7 @@ def forward(weights, layout, x, before=None):
 
 
 class _Compiled(Pass):
-    WINDOW_NS = 5e6  # dispatches of that length are enqueued without waiting; then the last result is waited for
+    WINDOW_NS = 5e6  # dispatches that are enqueued without waiting; then the last result is waited for
 
     def __init__(self, step, x):
         batch, self.x = len(x), x
@@ -75,7 +75,7 @@ class _Compiled(Pass):
         self.ways = [(self.once, 1)]
         ns = self._pass_ns(*self.ways[0])
         if ns < SHORT_NS:
-            passes = passes_of(ns / 4)  # what a dispatch costs is not known, but that it is most of a short pass
+            passes = passes_of(ns / 4)  # the cost of a dispatch is unknown, but it dominates a short pass
 
             def many(x):
                 return jax.lax.fori_loop(0, passes, lambda _, y: step(x, y), jnp.zeros((batch, 10), jnp.float32))

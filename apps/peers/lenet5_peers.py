@@ -36,7 +36,7 @@ SCHEMA = "lenslet.peers/3"
 ROOT = Path(__file__).resolve().parents[2]
 REASON_LENGTH = 300
 LIBRARIES = ("torch", "triton", "jax", "jaxlib", "onnxruntime", "openvino", "tinygrad", "numpy")
-# What no script here measures; each is named in the results.
+# Frameworks that no script here measures; the results name them.
 NEVER = {"TensorRT": "apps/peers has no side for it", "CUTLASS": "apps/peers has no side for its sm_90 convolutions"}
 
 
@@ -64,7 +64,7 @@ def gpu_sides(weights, images, arguments):
     for name, make in (("PyTorch", torch_sides), ("JAX", jax_sides), ("tinygrad, beam search", tinygrad_sides)):
         try:
             sides += make()
-        except Exception as error:  # whatever a foreign package raises while it is imported or set up
+        except Exception as error:  # any exception that a foreign package raises at import or set-up
             sides.append(Absent(name, one_line(error)))
     sides += [Absent(name, reason) for name, reason in NEVER.items()]
     return sorted(sides, key=lambda side: side.cost)
@@ -108,7 +108,7 @@ class Contest:
             return True
         except NotMeasured as why:
             row.update(status=why.status, reason=str(why))
-        except Exception as error:  # whatever another framework raises: its own row tells, the others go on
+        except Exception as error:  # any exception of another framework: its row reports it, the others continue
             row.update(status="ERROR", reason=one_line(error))
         return False
 
@@ -139,7 +139,7 @@ class Contest:
                 def turn(row=row, work=work, number=number):
                     turns.setdefault(id(row), Turns()).summaries.append(
                         work.turn(self.arguments.windows, self.arguments.window_ms))
-                    if not latency or number > 0:  # single calls are many already in one turn
+                    if not latency or number > 0:  # one turn has many single calls already
                         return
                     alone = work.in_order(self.arguments.calls)
                     if alone:

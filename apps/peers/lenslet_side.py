@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from side import NotMeasured, Pass, Side
 
-# `lenslet bench` takes at least 20 windows in each turn, however short this is.
+# `lenslet bench` takes at least 20 windows per turn, however short the requested time is.
 LEAST_MS, WARMUP_MS, CALLS = 30, 10, 1000
-IN_ORDER = 200  # single passes behind its median (apps/lenslet/bench_latency.cpp)
+IN_ORDER = 200  # single passes behind a median (apps/lenslet/bench_latency.cpp)
 
 
 def _run(program, arguments):

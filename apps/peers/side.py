@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field
 
 MOST_DIFFERING = 3  # test images that a side may classify otherwise than `lenslet eval` in fp32, as in `lenslet bench`
-BATCH_NS, MOST_PASSES = 200e3, 256  # passes captured or compiled as one launch, as apps/measuring/measure.cpp does
+BATCH_NS, MOST_PASSES = 200e3, 256  # passes captured or compiled as one launch, as in apps/measuring/measure.cpp
 
 
 class NotMeasured(Exception):
@@ -53,9 +53,9 @@ class Side:
     layout = "NCHW"
     threads = None  # of the CPU
     method = ""  # what is timed, and with which clock
-    cost = 0  # sides are prepared in this order; above 0 they are skipped where the time of their batch is used up
+    cost = 0  # order of preparation; sides above 0 are skipped once the time of their batch is used up
 
-    until = None  # time.monotonic() when the time of the batch in work is used up; None: no limit
+    until = None  # time.monotonic() at which the time of the current batch is used up; None: no limit
 
     def prepare(self, batch):
         """Returns a Pass."""
@@ -65,7 +65,7 @@ class Side:
 class Pass:
     """One batch size of a side, ready to be timed."""
 
-    details = {}  # more keys of the row
+    details = {}  # further keys of the row
 
     def warm_up(self, min_ms):
         raise NotImplementedError

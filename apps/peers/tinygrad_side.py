@@ -110,7 +110,7 @@ def serve(images_file, batch):
             step(x)
         wait()
 
-    for _ in range(3):  # the first calls search and capture
+    for _ in range(3):  # the first calls include search and capture
         run(1)
     start = time.perf_counter_ns()
     run(1)

@@ -8,12 +8,12 @@ from side import NotMeasured, Pass, Side, passes_of, single_calls, summarise
 
 PRECISION = {"fp32": (False, torch.float32), "tf32": (True, torch.float32), "fp16": (False, torch.float16)}
 LAYOUTS = {"NCHW": torch.contiguous_format, "NHWC": torch.channels_last}
-HOLD_CYCLES = 200_000  # about 0.1 ms: the device is held while events and passes are enqueued
+HOLD_CYCLES = 200_000  # about 0.1 ms: the device is held back while events and passes are enqueued
 ROUND_TRIP_WARM_UP, LARGEST_ROUND_TRIP = 100, 64
 COMPILED_AT_ONCE = 1000  # more than the sides of a batch size
 
-pool = None  # of all graphs of the batch size in work: they never run at the same time
-inputs = {}  # of the batch size in work, shared by all sides
+pool = None  # of all graphs of the current batch size, which never run at the same time
+inputs = {}  # for the current batch size, shared by all sides
 
 
 class LeNet5(torch.nn.Module):

@@ -21,7 +21,7 @@ def _wrapped(rung):
 
 def climb(name, rows):
     """TFLOP/s and share of cuDNN, one line a shape, rung after rung."""
-    drawn = Rows(row for row in climbed(rows).drawn if row.gflops)  # cuDNN is the mark of the right panel
+    drawn = Rows(row for row in climbed(rows).drawn if row.gflops)  # cuDNN is the mark in the right panel
     rungs = list(dict.fromkeys(rung_of(row) for row in drawn))
     if len(rungs) < 2:
         return None

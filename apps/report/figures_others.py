@@ -84,7 +84,7 @@ def singles(rows):
         axes.plot(spread, [y, y], color=styles[name]["color"], linewidth=1.4)
         axes.plot([row.ns / 1e3], [y], linestyle="none", label=name, **styles[name])
     titles = {subject(row): shape(row.text("problem")) if row.text("problem") else row.text("name") for row in kept}
-    # Two problems may have one short name: then both are written out.
+    # If two problems share a short name, both are written in full.
     clear = [titles[s] if list(titles.values()).count(titles[s]) == 1 else s for s in subjects]
     axes.set_yticks(range(len(subjects)), clear, fontsize=8.5)
     axes.set_ylim(len(subjects) - 0.5, -0.5)
@@ -103,7 +103,7 @@ def _kind(row):
 
 def roofline(group):
     """Every measurement against the ceilings of the run."""
-    # A ladder's first row is the processor's, under other ceilings.
+    # A ladder's first row is the CPU's, with other ceilings.
     hot = group.rows.where(cache="hot").drawn
     rows = [row for row in hot if row.flops and row.bytes and row.labels.get("rung") != "cpu"]
     copy, peaks = group.ceiling("copy_bytes_per_s"), [(math, group.peak(math)) for math in ("fp32", "tf32", "fp16")]

@@ -14,7 +14,7 @@ def embedded(files):
     """The files as they are, in the page; a button hands each back byte for byte."""
     parts = []
     for i, file in enumerate(files):
-        # Compressed, because a page is kept and sent; as base64, so that no byte of it can end the element.
+        # Compressed, because pages are stored and sent; in base64, so that no byte can end the element.
         data = base64.b64encode(gzip.compress(file.raw.encode("utf-8"), mtime=0)).decode("ascii")
         parts.append(
             f'<p><a class="button" download="{esc(file.name)}" data-file="raw-{i}" href="#raw">Save'

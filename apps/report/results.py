@@ -11,11 +11,11 @@ import unicodedata
 from pathlib import Path
 
 SCHEMA = "lenslet.results/1"
-# Words of labels in the order in which a reader expects them.
+# The words of labels, in reading order.
 ORDER = ["global", "shared", "register", "row", "column", "element", "constant", "tiled", "zero", "clamp", "reflect"]
 
 
-# A figure's axis cannot show what is beyond; no measurement is.
+# Beyond the range of a figure's axis; no measurement reaches it.
 LARGEST, SMALLEST = 1e24, 1e-24
 
 

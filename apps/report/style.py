@@ -43,7 +43,7 @@ INK, SOFT, LINES, BACK = FOREGROUND[0], MUTED[0], GRID[0], PAPER[0]
 PUBLISHED = {"linestyle": (0, (4, 2)), "markerfacecolor": BACK, "linewidth": 1.1, "alpha": 0.9}
 DOTTED = {"color": SOFT, "linewidth": 1.1, "linestyle": (0, (1, 2))}  # a limit
 
-# A dollar in a name is a dollar, not the begin of a formula.
+# A dollar in a name is a literal dollar, not the start of a formula.
 if "text.parse_math" in plt.rcParams:
     plt.rcParams["text.parse_math"] = False
 else:  # matplotlib 3.5
@@ -199,7 +199,7 @@ def log_axis(axis, ticks=None, base=10):
         return
     low, high = axis.get_view_interval()
     if low > 0 and high / low < 100:
-        # Powers of ten alone would leave one label or none.
+        # Powers of ten alone would give only one label, or none.
         subs = (1, 2, 5) if high / low > 5 else (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)
         axis.set_major_locator(LogLocator(base=10, subs=subs))
 
@@ -231,7 +231,7 @@ def to_svg(figure, name):
     svg = re.sub(r' id="([^"]+)"', rf' id="{name}-\1"', svg)
     svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", svg)
     svg = re.sub(r'(xlink:href|href)="#([^"]+)"', rf'\1="#{name}-\2"', svg)
-    # A hundredth of a point is enough for coordinates; what stands between tags are labels.
+    # Coordinates need a hundredth of a point; text between tags is a label.
     svg = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d\.\d\d)\d+", r"\1", tag.group()), svg)
     return re.sub(r"\s*\n\s*", "\n", svg).strip()
 

@@ -55,7 +55,7 @@ def printed_cell(row):
 
 def table(heads, lines, caption="", css=""):
     """An HTML table; `lines` are lists of cells."""
-    # A head stands over its numbers, which are right-aligned.
+    # A heading is right-aligned like the numbers below it.
     right = [any(line[i].css.startswith("n") for line in lines if i < len(line)) for i in range(len(heads))]
     top = "".join(f"<th scope='col'{' class=n' if n else ''}>{esc(text)}</th>" for text, n in zip(heads, right))
     body = "\n".join("<tr>" + "".join(cell.html() for cell in line) + "</tr>" for line in lines)
@@ -111,7 +111,7 @@ def beside_table(rows, labels, column_of, caption, copies_as_rate=False):
     for row in rows:
         by_column.setdefault(column_of(row), Rows()).append(row)
     printed = {name for name, rows in by_column.items() if any(r.published_ns or r.published_gflops for r in rows)}
-    # A backend that serves no line at all needs no column; its reason is under the table.
+    # A backend that supports no line needs no column; the reason is below the table.
     columns = {name: some for name, some in by_column.items() if some.drawn or name in printed} or by_column
     with_copies = any(row.end_to_end_ns for row in rows)
     notes = Footnotes()

@@ -12,14 +12,14 @@ KERNELS = ROOT / "docs" / "kernels"  # the pages on kernels
 REPORT = ROOT / "apps" / "report"  # rows as tables and figures
 PEERS_PICTURE = "lenet-peers.svg"  # drawn from peers.json
 PROFILE_PICTURES = [ROOT / "docs" / "pictures" / f"{name}.svg" for name in ("lenet5", "profile")]
-CONVBENCH = ("reproduce.json", "ladder.json", "sweep.json")  # a row of several counts as the last file has it
+CONVBENCH = ("reproduce.json", "ladder.json", "sweep.json")  # if several files have a row, the last file counts
 PAGE = "report.html"
 PICTURES = {
     "rgb-ratio": "How many times faster than cuDNN direct is, by size, stride and filters",
     "ladder-implicit-gemm": "TFLOP/s and share of cuDNN, rung by rung, one line a shape",
 }
 
-sys.dont_write_bytecode = True  # the tree stays as it is
+sys.dont_write_bytecode = True  # keeps the source tree unchanged
 sys.path.insert(0, str(REPORT))
 import results  # noqa: E402
 import words  # noqa: E402

@@ -216,7 +216,7 @@ def swap(cpu):
     rows = [
         (dict(pair.split("=") for pair in row["backends"].split(",")), row)
         for row in document["rows"]
-        if row["correct"] is not None and "=" in row["backends"]  # the others are the fused plan's variants
+        if row["correct"] is not None and "=" in row["backends"]  # the others are variants of the fused plan
     ]
     first = rows[0][0]
     name, count = document["device_name"].replace("(R)", ""), document["count"]

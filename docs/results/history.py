@@ -60,7 +60,7 @@ def updated(folders):
     names, wanted = {folder.name for folder in folders}, list(common.lacking)
     rows = [row for row in read() if row["folder"] not in names]
     rows += [row for folder in folders for row in figures(folder)]
-    common.lacking[:] = wanted  # a folder need not have every figure
+    common.lacking[:] = wanted  # a folder may lack some figures
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()

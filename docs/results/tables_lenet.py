@@ -24,7 +24,7 @@ def digits(gpu):
     )
 
 
-# The columns of Lenslet in the table of peers: side and math mode.
+# Lenslet's columns in the table of peers: side and math mode.
 OURS = {
     "layered fp32": ("Lenslet, layered", "fp32"),
     "fused fp32": ("Lenslet, fused", "fp32"),
@@ -112,7 +112,7 @@ def one_image(gpu):
         for way, time in (row.get("round_trip_ns") or {"–": None}).items():
             trip = [in_microseconds(time[which]) if time else "–" for which in ("median", "p99")]
             lines.append([side_of(row), row["math"], *times, *trip, way])
-    # These sides expose no stream for events and no page-locked memory.
+    # These sides offer no stream for events and no page-locked memory.
     by_host = dict.fromkeys(row["side"] for row in rows if "host clock" in row.get("method", ""))
     apart = ""
     if by_host:

@@ -31,7 +31,7 @@ from common import FULL, KERNELS, PAGE, PICTURES, PROFILE_PICTURES, README, REPO
 
 BY = ", by `docs/results/update_readme.py`."
 DRAW = Path(__file__).with_name("draw.py")
-# A rate, a time of computing or a ratio. "28×28" is a size.
+# A rate, a computing time or a ratio. "28×28" is a size.
 SPEED = re.compile(r"\d\s?(?:µs|ns|ms|[kM]? ?images/s|[GT]?FLOP/s|[GT]B/s|[kM]\b images|×(?!\d))")
 
 

@@ -84,6 +84,6 @@ class OutOfMemoryError(Error, MemoryError):
     """The memory of the device, or the workspace limit, does not suffice."""
 
 
-# Users meet these as lenslet.DataError and so on, in tracebacks too.
+# Users see these as lenslet.DataError and so on, also in tracebacks.
 for _class in (Error, UsageError, DataError, UnavailableError, DeviceError, OutOfMemoryError):
     _class.__module__ = "lenslet"

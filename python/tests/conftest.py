@@ -77,7 +77,7 @@ def torch():
 @pytest.fixture(scope="session")
 def torch_cuda(torch):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a driver that is not there
+        warnings.simplefilter("ignore")  # an absent driver
         if not torch.cuda.is_available():
             pytest.skip("PyTorch sees no GPU")
     return torch

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 
-# How far logits (the largest is 10.5) may lie from the exact ones, by math mode; rounding to fp32 costs PyTorch 6.6e-6.
+# Largest error of a logit (the largest is 10.5) by math mode; fp32 rounding costs PyTorch 6.6e-6.
 LOGIT_BOUND = {"fp32": 2e-5, "tf32": 0.05, "fp16": 0.05}
 
 

@@ -28,7 +28,7 @@ def test_every_backend_gives_the_golden_logits(device, golden, math):
         with pytest.raises(lenslet.UnavailableError):
             model.predict(golden["input_u8"], math=math)
         return
-    if math == "fp16":  # fully connected layers have no fp16 backend, so the whole network alone computes in it
+    if math == "fp16":  # fully connected layers have no fp16 backend, so only the whole network computes in fp16
         with pytest.raises(lenslet.UnavailableError):
             model.predict(golden["input_u8"], plan="layered", math=math)
         ways = [way for way in ways if way[0] == "fused"]

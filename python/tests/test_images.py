@@ -195,7 +195,7 @@ print(peak_kib() - before)
 @pytest.mark.parametrize("view", ["array", "dlpack", "backwards"])
 def test_100_mb_in_order_are_not_copied(kind, view):
     growth_kib = int(run_script(PEAK, kind, view))
-    if view == "backwards":  # copied part by part: what this test would see of a copy
+    if view == "backwards":  # copied part by part: this test would detect a complete copy
         assert 30_000 < growth_kib < 230_000
     else:
         assert growth_kib < 8_000

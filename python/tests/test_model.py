@@ -161,7 +161,7 @@ def test_profile_times_every_layer(model, plan, batch):
         assert 0 < row["p10_ns"] <= row["median_ns"] <= row["p90_ns"] < 1e9
         assert row["backend"] and row["math"] in ("", "fp32")
     total = sum(row["median_ns"] for row in layers.values())
-    assert 0.1 * total < profile["total_ns"] < 10 * total  # measured apart, on a machine that may be busy
+    assert 0.1 * total < profile["total_ns"] < 10 * total  # measured separately, on a machine that may be busy
     assert json.loads(json.dumps(profile)) == profile
 
 

@@ -15,7 +15,7 @@ from support import run_script
 
 def test_the_interpreter_runs_on_while_a_model_computes(images):
     model = lenslet.Model.built_in(device="cpu")
-    # With the interpreter's lock held the loop would turn once or twice, however long the work takes.
+    # If the call held the interpreter's lock, the loop would run once or twice, however long the work takes.
     for count in (400_000, 4_000_000, 40_000_000):
         worker = threading.Thread(target=model.predict, args=(np.broadcast_to(images[0], (count, 28, 28)),))
         turns = 0
@@ -103,25 +103,25 @@ def interrupted_share(call, whole_s):
         timer.start()
         call()
         timer.join()
-        time.sleep(60)  # the call ended first
+        time.sleep(60)  # the call ended before the other thread started
     return (time.monotonic() - began) / whole_s
 
 
 def test_ctrl_c_ends_a_long_call(images, interruptible):
     model = lenslet.Model.built_in(device="cpu")
     many = np.broadcast_to(images[0], (4_000_000, 28, 28))
-    for _ in range(2):  # the first also prepares
+    for _ in range(2):  # the first call also prepares
         began = time.monotonic()
         model.predict(many[:200_000])
     whole_s = 20 * (time.monotonic() - began)
-    # A busy machine may hold one call up.
+    # A busy machine may delay one call.
     assert any(interrupted_share(lambda: model.predict(many), whole_s) < 0.5 for _ in range(5))
     assert len(model.predict(images).labels) == len(images)
 
 
 def test_ctrl_c_ends_a_profile(images, interruptible):
     model = lenslet.Model.built_in(device="cpu")
-    # So many passes take at least a minute, or the most that a profile takes.
+    # So many passes take at least a minute, or the maximum time of a profile.
     assert any(interrupted_share(lambda: model.profile(16_384, min_time_ms=60_000), 60) < 0.5 for _ in range(5))
     assert len(model.predict(images).labels) == len(images)
 
@@ -214,7 +214,7 @@ def answer(number, frame):
 threads = lenslet.num_threads()
 signal.signal(signal.SIGALRM, answer)
 for call, answers in {calls}:
-    for _ in range(20):  # until the signal comes while the call computes, and not before or after it
+    for _ in range(20):  # so that the signal arrives while the call computes, not before or after
         found.clear()
         signal.setitimer(signal.ITIMER_REAL, 0.05)
         while not found:
@@ -229,5 +229,5 @@ for call, answers in {calls}:
 def test_a_signal_handler_may_call_the_model_that_computes():
     many = "np.broadcast_to(image[0], (400_000, 28, 28))"
     run_script(HANDLER.replace("{calls}", f"((lambda: model.predict({many}), 2), (lambda: model.logits({many}), 2))"))
-    # A profile goes on with the number of threads that it began with.
+    # A profile keeps the number of threads that it began with.
     run_script(HANDLER.replace("{calls}", "((lambda: model.profile(1024, min_time_ms=1000), 3),)"))

@@ -71,7 +71,7 @@ def must(command, tree, environment, name):
     return output
 
 
-# What the output of a command must show beside its exit code: by a word of the command.
+# Words that the output of a command must contain besides its exit code; key: a word of the command.
 SHOWN = {
     "lenslet backends": r"shift_add",
     "shift_add_regress": r"\[  PASSED  \] [4-9] tests",

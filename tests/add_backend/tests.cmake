@@ -1,3 +1,3 @@
-# The tutorial, performed in a copy of the tree.
+# Performs the tutorial in a copy of the tree.
 lenslet_python_test(add_backend "${CMAKE_CURRENT_LIST_DIR}/add_backend_test.py" "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}")
 set_tests_properties(add_backend PROPERTIES TIMEOUT 900)

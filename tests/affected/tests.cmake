@@ -1,2 +1,2 @@
-# ./dev test --affected: which tests a changed file reaches.
+# ./dev test --affected: the tests that a changed file affects.
 lenslet_python_test(affected "${CMAKE_CURRENT_LIST_DIR}/affected_test.py" "${PROJECT_BINARY_DIR}")

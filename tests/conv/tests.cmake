@@ -2,10 +2,10 @@ lenslet_test(conv_problem SOURCES conv/conv_problem_test.cpp DEPENDS lenslet_con
 lenslet_test(conv_verifier SOURCES conv/conv_verifier_test.cpp DEPENDS lenslet_conv_verify)
 lenslet_test(conv_layer SOURCES conv/conv_layer_test.cpp DEPENDS lenslet_conv lenslet_reference)
 
-# The same source for both kinds of device: every backend of the registry on every problem list.
+# One source for both kinds of device: every backend of the registry on every problem list.
 lenslet_test(conv_cpu SOURCES conv/conv_backends_test.cpp conv/conv_pooling_test.cpp DEPENDS lenslet_conv_verify)
 target_compile_definitions(test_conv_cpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCpu)
-# The lists whose reference takes longest are tests of their own, in shards: two cores share them, and --quick leaves them out.
+# Lists with a slow reference are separate tests, in shards: two cores share them, and --quick leaves them out.
 set(deep "*deep3x3*:*tails*")
 set_property(TEST conv_cpu PROPERTY ENVIRONMENT "GTEST_FILTER=-${deep}")
 foreach(shard 0 1)
@@ -19,7 +19,7 @@ target_compile_definitions(test_conv_gpu PRIVATE LENSLET_TEST_DEVICE=lenslet::De
 if(LENSLET_HAS_CUDA)
   lenslet_test(conv_sizes SOURCES conv/conv_sizes_test.cu DEPENDS lenslet_conv_verify GPU)
 
-  # The launches of a GPU's kernels, on cards that are simulated.
+  # The launches of the GPU kernels, on simulated cards.
   lenslet_test(conv_launches SOURCES conv/conv_launches_test.cu DEPENDS lenslet_conv)
   target_compile_definitions(test_conv_launches PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCuda)
   lenslet_simulate_gpu(conv_launches)

@@ -16,6 +16,6 @@ foreach(test determinism_cpu determinism_gpu)
   endif()
 endforeach()
 
-# Without oneDNN the products are the blocked loop's, which promises more.
+# Without oneDNN the products are those of the blocked loop, which promises more.
 add_test(NAME determinism_blocked COMMAND test_determinism_cpu "--gtest_filter=*gemm*")
 set_tests_properties(determinism_blocked PROPERTIES ENVIRONMENT "LENSLET_MODULE_PATH=${PROJECT_BINARY_DIR}/no_modules")

@@ -179,4 +179,4 @@ class ApiReference(Scratch):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)  # with the reasons of what is skipped
+    unittest.main(verbosity=2)  # with the reasons of the skips

@@ -28,7 +28,7 @@ import markdown_blocks  # noqa: E402
 from scratch_tree import copy_tree  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
-# What takes minutes here and is tested elsewhere: such blocks must be marked.
+# Blocks that take minutes here and are tested elsewhere; they must be marked.
 BUILDS = re.compile(r"^\s*(cmake --(build|preset|workflow)|ctest|\.ci/run|\./dev (?!help|format)\w+)", re.M)
 SHELLS = ("sh", "bash", "shell", "console")
 LIMIT_S = 300

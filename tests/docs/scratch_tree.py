@@ -10,7 +10,7 @@ LEFT_OUT = shutil.ignore_patterns("build", "build-*", ".git", "data", ".*cache",
 def tree_files(root):
     """What is tracked or new and not ignored, as it stands; everything but build folders where there is no git."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    # A tree without .git may lie in a folder that some other repository ignores.
+    # A tree without .git may be in a folder that another repository ignores.
     asked = (root / ".git").exists() and shutil.which("git")
     listed = subprocess.run(command, cwd=root, capture_output=True) if asked else None
     if listed is not None and listed.returncode == 0:

@@ -1,7 +1,7 @@
-# What the documents say is so.
+# The statements of the documents.
 lenslet_python_test(docs_checks_bite "${CMAKE_CURRENT_LIST_DIR}/docs_test.py")
 set_tests_properties(docs_checks_bite PROPERTIES LABELS tree)
-# Every public symbol has words.
+# Every public symbol has a comment.
 add_test(NAME docs_api COMMAND "${PROJECT_SOURCE_DIR}/docs/api_reference.sh" "${PROJECT_BINARY_DIR}/docs")
 set_tests_properties(docs_api PROPERTIES SKIP_RETURN_CODE 77 LABELS tree)
 # Every block of shell commands of every document, run in a copy of the tree with small data.
@@ -13,7 +13,7 @@ if(TARGET lenslet_app)
   endforeach()
   lenslet_python_test(docs_result_files "${CMAKE_CURRENT_LIST_DIR}/result_files_test.py" "${PROJECT_SOURCE_DIR}"
                       "$<TARGET_FILE_DIR:lenslet_app>")
-  # The documents are the same for every build: the main suite runs them once.
+  # Documents do not depend on the build, so only the main suite runs them.
   set_tests_properties(docs_commands docs_result_files PROPERTIES LABELS tree)
   set_tests_properties(docs_commands_gpu PROPERTIES LABELS gpu)
 endif()

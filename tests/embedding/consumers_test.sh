@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Programs of about twenty lines are built against an installation, in C and in C++, by find_package and by pkg-config;
-# then the installation is moved and all of it is done again.
+# Builds programs of about twenty lines with an installation, in C and in C++, by find_package and by pkg-config; then
+# moves the installation and repeats everything.
 #   consumers_test.sh BUILD_DIR SOURCE_DIR CMAKE CC CXX LIBDIR
 set -euo pipefail
 build=$1 source=$2 cmake=$3 cc=$4 cxx=$5 libdir=$6
@@ -17,13 +17,13 @@ fail() {
   printf 'consumers_test: %s\n' "$*" >&2
   exit 1
 }
-# log NAME COMMAND…: its output is of interest only where it fails.
+# log NAME COMMAND…: prints its output only if it fails.
 log() {
   local name=$1
   shift
   "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "$name failed: $*"; }
 }
-# answers DIGIT PROGRAM ARGUMENT…: it says that digit first.
+# answers DIGIT PROGRAM ARGUMENT…: the first digit that it prints is DIGIT.
 answers() {
   local digit=$1 said
   shift
@@ -34,7 +34,7 @@ answers() {
   esac
 }
 
-# A program of the host that is built against $prefix, and what it says.
+# Builds a program of the host with $prefix and checks what it prints.
 sample=$source/samples/digit_7_a.png
 configure() {
   local name=$1
@@ -58,13 +58,13 @@ check_prefix() {
   readelf -d "$work/$stage/plain" | grep 'NEEDED.*\[liblenslet\.so\.0\]' >/dev/null ||
     fail 'the program is not linked to liblenslet.so.0'
 
-  # The program that the documents show.
+  # The program of the documents.
   awk '/^```c$/ { shown = 1; next } /^```/ { shown = 0 } shown' "$source/docs/embedding.md" >"$work/main.c"
   log 'the program of docs/embedding.md' "$cc" -Wall -Wextra -Werror "$work/main.c" -o "$work/$stage/digit" \
     "${flags[@]}"
   answers 7 env LD_LIBRARY_PATH="$prefix/$libdir" "$work/$stage/digit" "$sample"
 
-  # The programs find their modules and the report's script from where they are, the library its modules.
+  # The programs find modules and the report's script relative to themselves, the library its modules.
   [ ! -x "$prefix/bin/lenslet" ] || answers "$sample: 7" "$prefix/bin/lenslet" classify --device cpu "$sample"
   module=$prefix/$libdir/lenslet/lenslet_conv_cpu_onednn.so
   if [ -e "$module" ]; then
@@ -74,7 +74,7 @@ check_prefix() {
   fi
   if [ -x "$prefix/bin/convbench" ]; then
     # shellcheck disable=SC2016  # the script expands it
-    # An interpreter that only tells which script it was given.
+    # A stand-in for the interpreter that prints the script it was called with.
     printf '#!/bin/sh\necho "$1" >%q\n' "$work/script" >"$work/python"
     chmod +x "$work/python"
     log 'convbench run --report' env LENSLET_PYTHON="$work/python" "$prefix/bin/convbench" run \
@@ -94,14 +94,14 @@ for standard in c89 c99 c11; do
   log "lenslet.h as $standard" "$cc" -std=$standard -Wstrict-prototypes "${strict[@]}" "$work/alone.c"
 done
 log 'lenslet.h as C++98' "$cxx" -std=c++98 "${strict[@]}" -x c++ "$work/alone.c"
-# What a header includes is installed with it.
+# All headers that an installed header includes are installed.
 (cd "$prefix/include/lenslet" && find . -name '*.h' | sort | sed 's|^\./\(.*\)|#include "\1"|') >"$work/all.cpp"
 [ "$(wc -l <"$work/all.cpp")" -gt 40 ] || fail 'hardly any header was installed'
 log 'all C++ headers together' "$cxx" -std=c++17 -Wall -Wextra -Werror -fsyntax-only -I "$prefix/include/lenslet" \
   "$work/all.cpp"
 check_prefix
 
-# Nothing that is installed says where that was, or where it was built.
+# No installed file contains the path of the installation or of the build.
 stage=second prefix=$work/elsewhere/deeper/prefix
 mkdir -p "$work/elsewhere/deeper"
 mv "$work/first/prefix" "$prefix"
@@ -110,7 +110,7 @@ strays=$(grep -rlE "$(as_paths "$work/first" "$build" "$source")" \
 [ -z "$strays" ] || fail "installed files name the places where they were built or first installed: $strays"
 check_prefix
 
-# Versions: a minor version may break, a later patch may not.
+# Versions: a minor version may be incompatible, a later patch may not.
 for asked in 0.1 0.3 1.0; do
   printf 'find_package(lenslet %s CONFIG REQUIRED)\n' $asked >"$work/version.cmake"
   said=$("$cmake" -Dlenslet_DIR="$prefix/$libdir/cmake/lenslet" -P "$work/version.cmake" 2>&1) &&

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Another project takes Lenslet in by add_subdirectory: it builds what it uses, and nothing else comes with it.
+# Another project includes Lenslet by add_subdirectory: it builds the parts that it uses, and no others.
 #   subdirectory_test.sh SOURCE_DIR CMAKE CC CXX BUILD_TYPE [CMAKE_OPTION…]
 set -euo pipefail
 source=$1 cmake=$2 cc=$3 cxx=$4 build_type=$5
 shift 5
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# The compiler cache counts paths from here, so that the next run, in another folder, finds what this one compiled.
+# The compiler cache sees paths relative to this folder, so the next run, in another folder, hits its objects.
 export CCACHE_BASEDIR=$work CCACHE_NOHASHDIR=1
 fail() {
   cat "$work/log" >&2
@@ -18,7 +18,7 @@ fail() {
   -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE="$build_type" -DBUILD_TYPE="$build_type" -DLENSLET_SOURCE="$source" \
   -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "$@" \
   >"$work/log" 2>&1 || fail 'the project could not be configured'
-# How the host's own file is compiled: with our folders and nothing of our flags.
+# The host's own file is compiled with our include folders and without our flags.
 compiled=$(grep '"command".*consumers/cxx/main\.cpp' "$work/build/compile_commands.json") ||
   fail 'the host does not compile its own file'
 ! grep -oE ' -(W[a-z-]+|f(sanitize|visibility)[^ ]*)' <<<"$compiled" >>"$work/log" ||
@@ -34,6 +34,6 @@ for digit in 3 8; do
     esac
   done
 done
-# Its host installs its own things: none here.
+# `install` of the host installs none of our files.
 "$cmake" --install "$work/build" --prefix "$work/prefix" >"$work/log" 2>&1 || fail 'installing the host failed'
 [ ! -e "$work/prefix" ] || fail "installing the host installed $(find "$work/prefix" -type f | head -n 3)"

@@ -1,4 +1,4 @@
-# What other programs stand on: the C++ Model, the C interface, the installation.
+# Interfaces for other programs: the C++ Model, the C interface, the installation.
 enable_language(C)
 
 lenslet_test(embedding_model SOURCES embedding/model_test.cpp embedding/passes_test.cpp embedding/feed_test.cpp support/allocation_counter.cpp DEPENDS lenslet_api)
@@ -28,7 +28,7 @@ if(LENSLET_SANITIZE)
 endif()
 add_test(NAME embedding_errors COMMAND test_embedding_errors)
 
-# A sanitizer's runtime exports its own, and hosts are not built with it.
+# A sanitizer's runtime exports symbols of its own, and hosts are not built with it.
 if(LENSLET_INSTALL AND NOT LENSLET_SANITIZE)
   add_test(NAME embedding_exports COMMAND "${LENSLET_BASH}" "${CMAKE_CURRENT_LIST_DIR}/exports_test.sh"
            "$<TARGET_LINKER_FILE:lenslet_shared>" "${PROJECT_SOURCE_DIR}/api/lenslet.h" "$<TARGET_SONAME_FILE_NAME:lenslet_shared>")
@@ -36,8 +36,8 @@ if(LENSLET_INSTALL AND NOT LENSLET_SANITIZE)
            "${PROJECT_BINARY_DIR}" "${PROJECT_SOURCE_DIR}" "${CMAKE_COMMAND}" "${CMAKE_C_COMPILER}" "${CMAKE_CXX_COMPILER}"
            "${CMAKE_INSTALL_LIBDIR}")
   set_tests_properties(embedding_consumers PROPERTIES SKIP_RETURN_CODE 77)
-  # Unoptimised and without debug information, to be there soon; the GPU side is linked by the consumers above and would
-  # take minutes.
+  # Unoptimised and without debug information, to build quickly; the consumers above link the GPU side, which takes
+  # minutes.
   set(options -DLENSLET_CUDA=OFF -DCMAKE_CXX_FLAGS_DEBUG=-O0)
   if(CMAKE_CXX_COMPILER_LAUNCHER)
     list(APPEND options "-DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}")

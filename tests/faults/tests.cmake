@@ -1,4 +1,4 @@
-# What goes wrong on a device: too little memory, threads beside each other, leaks. The same sources for both kinds.
+# Faults of a device: too little memory, concurrent threads, leaks. One source for both kinds of device.
 set(faults_targets lenslet_models lenslet_conv)
 lenslet_test(faults_memory_cpu SOURCES faults/memory_test.cpp DEPENDS ${faults_targets})
 lenslet_test(faults_memory_gpu SOURCES faults/memory_test.cpp DEPENDS ${faults_targets} GPU ALONE)
@@ -21,7 +21,7 @@ foreach(test memory threads leaks)
   endif()
 endforeach()
 
-# The programs with a stand-in for a module that has a fault: oneDNN's, of tests/cli, on the CPU, cuDNN's on the GPU.
+# The programs with a faulty stand-in for a module: for oneDNN's (tests/cli) on the CPU, for cuDNN's on the GPU.
 if(LENSLET_BUILD_APPS)
   set(faults_program_targets lenslet_framework lenslet_test_programs)
   if(TARGET lenslet_test_faulty_backend)

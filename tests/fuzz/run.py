@@ -24,9 +24,9 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 
-SEEDS = "seeds"  # instead of a dictionary: the lines of the target's seeds, which are made from the table of options
-# Longest input, largest single block of memory in MiB (a reader that takes what a header promises goes beyond),
-# dictionary.
+SEEDS = "seeds"  # instead of a dictionary: the lines of the target's seeds, which are generated from the option table
+# Longest input, largest block of memory in MiB (a
+# reader that trusts a header exceeds it), dictionary.
 TARGETS = {
     "idx": (4096, 16, "pictures"),
     "gzip": (4096, 16, "pictures"),
@@ -41,13 +41,14 @@ TARGETS = {
     "arguments": (1024, 16, SEEDS),
 }
 RSS_LIMIT_MB = 1024
-SLOW_UNIT_S = 10  # an input that takes longer is a finding
-IN_TREE_BYTES, LARGEST_IN_TREE = 4096, 512  # of all inputs that --merge adds for a target, and of one
+SLOW_UNIT_S = 10  # a slower input is a finding
+IN_TREE_BYTES, LARGEST_IN_TREE = 4096, 512  # for all inputs that --merge adds to a target, and for one input
 
 
 def environment():
     settings = dict(os.environ)
-    # Allocation stacks are short, because whole ones cost a fifth of the time; repeating a finding prints whole ones.
+    # Allocation stacks are short, because complete ones cost a fifth of the time; a repeated finding prints complete
+    # ones.
     settings["ASAN_OPTIONS"] = "quarantine_size_mb=64:strict_string_checks=1:malloc_context_size=2"
     settings["UBSAN_OPTIONS"] = "print_stacktrace=1"
     return settings

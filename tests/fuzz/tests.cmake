@@ -5,7 +5,7 @@ set(fuzz_depends lenslet_digit_image lenslet_conv lenslet_io lenslet_crafted_fil
 set(fuzz_sources fuzz/fuzz_target.cpp)
 find_package(nlohmann_json REQUIRED)
 if(LENSLET_BUILD_APPS)
-  # The command lines without their commands.
+  # The command lines, without the code of their commands.
   list(APPEND fuzz_targets results filter arguments)
   list(APPEND fuzz_depends lenslet_bench lenslet_gemm_study lenslet_stencil_study)
   list(APPEND fuzz_sources fuzz/command_stand_ins.cpp ../apps/lenslet/cli.cpp ../apps/convbench/cli.cpp ../apps/convbench/compare.cpp)

@@ -33,8 +33,8 @@ import sanitize  # noqa: E402
 from scratch_tree import copy_tree  # noqa: E402
 
 KEYS = {'name', 'side', 'file', 'before', 'after', 'caught_by', 'equivalent'}
-LIST = 'faults.json'         # of a folder of built programs
-UNMUTATED = 'unmutated'      # its folder of programs without a fault
+LIST = 'faults.json'         # the folder of built programs
+UNMUTATED = 'unmutated'      # the folder of programs without a fault
 LIMIT = 300                  # seconds for a test of the unmutated tree
 AT_LEAST, TIMES = 30, 10     # a mutated one's limit: that many seconds, and that many times what the unmutated one took
 STATUSES = ('killed', 'survived', 'equivalent', 'skipped', 'error')
@@ -152,7 +152,7 @@ def run_catcher(options, catcher, program, name, limit, slot):
         except subprocess.TimeoutExpired:
             output, code = '', -9
         (options.out / f'{piece.name}.log').write_text(output)
-        # In the words of a test program, for one judge.
+        # The command line of a test program for one judge.
         words = {'Passed': '[       OK ]', '***Skipped': '[  SKIPPED ]', '***Failed': '[  FAILED  ]',
                  '***Exception': '[  FAILED  ]'}
         text = ''.join(f'{line} {catcher["ctest"]} (0 ms)\n' for word, line in words.items()
@@ -188,7 +188,7 @@ class Judge:
 
     def __init__(self, options):
         self.options, self.unmutated = options, {}
-        self.slots = queue.Queue()  # a slot is a card's turn, and a range of ports for a tool
+        self.slots = queue.Queue()  # a slot: the right to use a card, and a range of ports for a tool
         for slot in range(options.at_a_time):
             self.slots.put(slot)
 
@@ -353,7 +353,7 @@ def command_build(options):
                 for name, content in modules.items():
                     module = options.build / 'lib' / name
                     if module.read_bytes() != content:
-                        shutil.copy(module, options.to / fault['name'])  # a program looks beside itself first
+                        shutil.copy(module, options.to / fault['name'])  # a program searches its own folder first
                         changed.append(True)
                 run = [name for name, content in other_programs().items() if unmutated.get(name) != content]
                 if not any(changed) and run:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Completion in bash, as bash asks for it: sources what the programs print and looks at COMPREPLY.
+# Completion in bash: sources the scripts that the programs print, completes lines and checks COMPREPLY.
 #   bash_completion_test.sh LENSLET CONVBENCH
 set -o pipefail  # an interactive shell has neither -e nor -u
 lenslet=$(realpath "$1") convbench=$(realpath "$2")
@@ -41,7 +41,7 @@ expect() {
     failures=$((failures + 1))
   fi
 }
-# expect_some LINE WORDS…: these among others.
+# expect_some LINE WORDS…: these and possibly others.
 expect_some() {
   local line=$1 word
   shift
@@ -63,7 +63,7 @@ expect 'lenslet cl' classify
 expect 'lenslet --' --help --version
 expect 'convbench s' sweep streams separable stencil
 expect 'lenslet nonsense ' ''
-# Flags of the command, and of no other.
+# Only the flags of the command.
 expect 'lenslet doctor --s' --seed
 expect 'lenslet classify --e' --explain
 expect 'lenslet eval --ex' ''
@@ -79,7 +79,7 @@ expect 'convbench run --layout=' nchw nhwc both
 expect 'convbench reproduce ' a b c d e all
 expect 'convbench reproduce a --cache ' cold hot both
 expect 'lenslet completion ' bash zsh
-# A free value offers nothing, and what stands for one is no flag.
+# Free text offers nothing, and its placeholder is no flag.
 expect 'lenslet classify --limit ' ''
 expect 'lenslet classify --explain --limit=' ''
 # Words or a file.
@@ -94,27 +94,27 @@ expect 'lenslet classify pictures/' pictures/one.png
 expect 'lenslet classify digit.png p' plan.json pictures
 expect 'lenslet classify --json=pictures/' pictures/one.png
 expect 'lenslet classify -- --p' ''
-# Lists between commas; what is in one already is not offered again.
+# Comma-separated lists: a word that is in the list is not offered again.
 expect 'lenslet bench --math ' fp32 tf32 fp16
 expect 'lenslet bench --math fp32,' fp32,tf32 fp32,fp16
 expect 'lenslet bench --math=fp32,t' fp32,tf32
 expect_some 'convbench run --backend ' all direct winograd implicit_gemm onednn
 expect 'convbench run --backend direct,im2' direct,im2col_gemm
-# By layer: the part after the last '=' is what bash replaces.
+# By layer: bash replaces the part after the last '='.
 expect_some 'lenslet eval --backend ' auto direct conv1= fc3= '*='
 expect_some 'lenslet eval --backend conv1=' direct winograd auto
 expect 'lenslet eval --backend conv1=dir' direct
 expect 'lenslet eval --backend=conv1=direct,conv2=im2' im2col_gemm
 expect 'lenslet eval --backend conv1=direct,po' direct,pool1= direct,pool2=
-# The same where '=' does not split words.
+# The same if '=' does not split words.
 COMP_WORDBREAKS=$' \t\n'
 expect 'lenslet classify --math=f' --math=fp32 --math=fp16
 expect 'lenslet eval --backend conv1=dir' conv1=direct
 expect 'lenslet classify --plan=pl' --plan=plan.json
 
-# And typed at an interactive bash, whose readline splits the words, quotes the names of files and puts blanks behind
-# words: Ctrl-O completes, Ctrl-P inserts every match, Ctrl-T writes the line. Readline reads a pipe like a terminal, so
-# that no pseudo-terminal is needed; setsid keeps the shell away from the terminal that the test was started from.
+# The same in an interactive bash, where readline splits words, quotes file names and adds spaces: Ctrl-O completes,
+# Ctrl-P inserts every match, Ctrl-T writes the line. Readline accepts a pipe instead of a terminal, so no
+# pseudo-terminal is needed; setsid detaches the shell from the terminal of the test.
 cat >"$folder/rc" <<'RC'
 . ../scripts/lenslet.bash
 . ../scripts/convbench.bash
@@ -136,7 +136,7 @@ wait_for() {
   return 1
 }
 told_lines() { [ "$(wc -l <"$folder/told")" -eq "$1" ]; }
-# typed KEYS LINE: what is in the line then.
+# typed KEYS LINE: after these keys the line is LINE.
 typed() {
   local keys=$1 wanted=$2 told
   : >"$folder/told"

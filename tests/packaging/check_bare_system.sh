@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The two commands on a machine that has nothing: copies the tree into a fresh chroot, runs ./dev demo and then ./dev
-# test as they stand in the README, and prints how long each took and what was skipped.
+# Runs the two commands on a bare system: copies the tree into a fresh chroot, runs ./dev demo and ./dev test as in the
+# README, and prints how long each took and what was skipped.
 #   check_bare_system.sh [--demo] [SUITE [BASE [MIRROR]]]
 # SUITE is a release that debootstrap knows: bookworm (the default), jammy, noble. BASE is a chroot made by debootstrap,
-# which is copied and left alone; it is made where it is not there, from MIRROR, which an Ubuntu needs on Debian. --demo
-# leaves out ./dev test. MNIST goes along where LENSLET_MNIST_DIR names it. Needs root, debootstrap, the package archive
-# and a quarter of an hour, so CI does not run it.
+# which is copied and not changed; if it does not exist, it is created from MIRROR, which an Ubuntu needs on Debian.
+# --demo leaves out ./dev test. MNIST is copied too if LENSLET_MNIST_DIR names it. Needs root, debootstrap, the package
+# archive and a quarter of an hour, so CI does not run it.
 set -euo pipefail
 skip() {
   echo "skipped: $*"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Makes the Debian packages of a build and looks at them from outside, without installing: fields, files, permissions,
-# checksums, links, dependencies; then runs the programs from where the package was unpacked.
+# Builds the Debian packages and checks them without installing: fields, files, permissions, checksums, links,
+# dependencies. Then runs the programs from the unpacked package.
 #   check_deb.sh BUILD
-# What only an installation shows is in check_deb_chroot.sh.
+# check_deb_chroot.sh checks what only an installation shows.
 set -euo pipefail
 build=$(realpath "$1") source=$(realpath "$(dirname "$0")/../..")
 . "$source/tests/support/paths.sh"
@@ -20,7 +20,7 @@ bad() {
   failures=$((failures + 1))
 }
 
-# With a umask that would make folders private, as some people's is; and without compressing, which takes most of the
+# With a umask that would make folders private, as some users have; and without compression, which takes most of the
 # time.
 (umask 077 && cpack --config "$build/CPackConfig.cmake" -D CPACK_DEBIAN_COMPRESSION_TYPE=none -B "$folder" \
   >"$folder/log" 2>&1) || { cat "$folder/log" >&2; exit 1; }
@@ -100,7 +100,7 @@ done
 text=$(grep -rIlE "$(as_paths "$build" "$source")" "$root" || true)
 [ -z "$text" ] || bad "these name the folder that they were built in: ${text//$root\//}"
 
-# ---- what the loader reads
+# ---- shared libraries
 library=$(find "$folder/lenslet/usr/lib" -name 'liblenslet.so.*' -type f)
 soname=$(readelf -d "$library" | sed -nE 's/.*SONAME.*\[(.*)\].*/\1/p')
 [ "$(readlink -f "$(dirname "$library")/$soname")" = "$library" ] || bad "no link $soname to ${library##*/}"
@@ -111,7 +111,7 @@ while IFS= read -r file; do
   ! readelf -S "$file" | grep -E ' \.(symtab|debug_info) ' >/dev/null || bad "$path is not stripped"
   runpath=$(readelf -d "$file" | sed -nE 's/.*\((RPATH|RUNPATH)\).*\[(.*)\].*/\2/p')
   case $path in
-    */lenslet_*.so) # a module's vendor library may lie where no loader looks
+    */lenslet_*.so) # a module's vendor library may be outside the loader's search path
       [[ $runpath != *"$build"* ]] || bad "$path: its runpath leads to the build: $runpath"
       ;;
     *) [ -z "$runpath" ] || bad "$path has a runpath: $runpath" ;;
@@ -126,7 +126,7 @@ if grep -q onednn <<<"$modules"; then
     bad "the oneDNN modules are there, and oneDNN is not recommended: $(field "$runtime" Recommends)"
 fi
 
-# ---- from where it was unpacked
+# ---- programs of the unpacked package
 unset LENSLET_MODULE_PATH
 lenslet=$root/usr/bin/lenslet
 [ "$("$lenslet" --version)" = "$("$build/bin/lenslet" --version)" ] || bad 'the packed lenslet is another version'

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs the Debian packages on a machine that never saw Lenslet: a fresh chroot of the same release, with nothing but
-# the package archive to take dependencies from. Programs, manual page, completion, an ordinary user, the development
-# package, and that nothing is left after removal.
+# Installs the Debian packages on a system without Lenslet: a fresh chroot of the same release that takes dependencies
+# only from the package archive. Checks programs, manual page, completion, an ordinary user, the development package,
+# and that removal leaves nothing.
 #   check_deb_chroot.sh FOLDER-WITH-THE-DEBS [BASE]
-# BASE is a chroot made by debootstrap, which is copied and left alone; it is made where it is not there. Needs root,
-# debootstrap, the package archive, and some minutes; so CI does not run it (it runs check_deb.sh).
+# BASE is a chroot made by debootstrap, which is copied and not changed; if it does not exist, it is created. Needs
+# root, debootstrap, the package archive, and some minutes; so CI does not run it (it runs check_deb.sh).
 set -euo pipefail
 skip() {
   echo "skipped: $*"
@@ -43,7 +43,7 @@ fi
 step() { printf '== %s\n' "$*"; }
 quietly() { "$@" >/tmp/log 2>&1 || { tail -n 30 /tmp/log >&2; return 1; }; }
 samples=/usr/share/lenslet/samples
-# Every sample's name tells its digit.
+# The name of a sample contains its digit.
 classify_samples() {
   local rightly=0 picture digit rest
   while read -r picture digit rest; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Manual page and completions say what --help says: every command and flag, in both directions; and the page is in
-# order.
+# Manual page and completions contain every command and flag
+# of --help, and no other; and the page is well-formed.
 #   cli_pages_test.sh PROGRAM…
 set -euo pipefail
 failures=0
@@ -53,7 +53,7 @@ for program in "$@"; do
   done
   [ "$counted" -gt 50 ] || bad "$name: only $counted flags were found in --help; was its form changed?"
 
-  # Examples and exit codes are in the page as --help has them.
+  # The page has the examples and exit codes of --help.
   page=$(sed -e 's/\\-/-/g' -e 's/\\(ga/`/g' -e 's/\\(ti/~/g' -e 's/\\(ha/^/g' -e 's/\\e/\\/g' "$folder/$name.1")
   while IFS= read -r example; do
     grep -Fxq -- "$example" <<<"$page" || bad "$name: the page lacks the example$example"
@@ -63,7 +63,7 @@ for program in "$@"; do
     grep -Fxq "\\fB$code\\fR" <<<"$statuses" || bad "$name: the page lacks exit status $code"
   done
 
-  # In order: the formatters find nothing to warn about.
+  # Well-formed: the formatters print no warning.
   if command -v mandoc >/dev/null; then
     mandoc -T lint -W warning "$folder/$name.1" >"$folder/lint" || bad "mandoc: $(cat "$folder/lint")"
   else

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What a program weighs, how soon it is there, and that it carries no kernel which it cannot use.
+# The size of a program, its start-up time, and that it contains no kernel that it cannot use.
 #   size_and_start_test.sh LENSLET CONVBENCH LIBLENSLET LARGEST_MB PICTURE CMAKE
-# Times are the least processor time of 40 runs: a busy machine lengthens runs, it shortens none. The project's bounds
-# are 3 ms for --version and 15 ms for one picture; the clock's steps of 1 ms, for user and for system time, may add 1
+# Times are the smallest processor time of 40 runs, because a busy machine only lengthens runs. The project's bounds are
+# 3 ms for --version and 15 ms for one picture; the clock's resolution of 1 ms, for user and for system time, may add 1
 # ms. A slow machine gets more, in proportion to its time for `cmake --version`. Measured on 2 cores of an AMD EPYC with
 # a load of 13: CMake 10 ms, --version 3 to 4 ms, a picture 5 ms.
 set -euo pipefail
@@ -19,13 +19,13 @@ for file in "$lenslet" "$convbench" "$library"; do
   [ "$bytes" -le $((largest * 1000000)) ] || bad "${file##*/} is larger than $largest MB"
 done
 
-# The ladders' slower versions and the studies' kernels belong to convbench.
+# Slower versions of the ladders and kernels of the studies belong to convbench only.
 for file in "$lenslet" "$library"; do
   foreign=$(nm -C "$file" | grep -iE 'ladder|rung_|gemm_study|stencil' | head -n 3 || true)
   [ -z "$foreign" ] || bad "${file##*/} has kernels of ladders or studies: $foreign"
 done
 
-# least COMMAND…: user and system time of the quickest of 40 runs, in tenths of a millisecond.
+# least COMMAND…: user plus system time of the fastest of 40 runs, in tenths of a millisecond.
 least() {
   "$@" >/dev/null || bad "$* failed"
   local least=1000000 spent i TIMEFORMAT='%3U %3S'
@@ -35,7 +35,7 @@ least() {
   done
   echo "$least"
 }
-# quick WHAT LIMIT PERCENT COMMAND…: in tenths of a millisecond; or of CMake's start, where that is more.
+# quick WHAT LIMIT PERCENT COMMAND…: limit in tenths of a millisecond, or in percent of CMake's start if that is more.
 quick() {
   local what=$1 limit=$2 scaled=$(($3 * cmakes / 100)) spent
   shift 3

@@ -1,10 +1,10 @@
-# What goes to a user's machine beside the programs: completions, manual pages, Debian packages.
+# User-facing files besides the programs: completions, manual pages, Debian packages.
 if(LENSLET_BUILD_APPS)
   lenslet_test(cli_description SOURCES packaging/cli_description_test.cpp DEPENDS lenslet_apps_common)
   set(programs "$<TARGET_FILE:lenslet_app>" "$<TARGET_FILE:lenslet_convbench>")
   foreach(name IN ITEMS bash_completion zsh_completion cli_pages)
     add_test(NAME ${name} COMMAND "${LENSLET_BASH}" "${CMAKE_CURRENT_LIST_DIR}/${name}_test.sh" ${programs})
-    # Scripts and page are the same for every build: the main suite looks at them once.
+    # Scripts and pages do not depend on the build, so only the main suite checks them.
     set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 LABELS tree)
   endforeach()
   if(NOT LENSLET_SANITIZE)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Completion in zsh: an interactive zsh on a terminal of its own reads what the programs print, gets lines and Tab
-# typed, and tells every match that reaches its compadd.
+# Completion in zsh: an interactive zsh on a terminal of its own sources the programs' scripts, receives lines and Tab,
+# and prints every match that its compadd receives.
 #   zsh_completion_test.sh LENSLET CONVBENCH
 set -euo pipefail
 if ! command -v zsh >/dev/null; then
@@ -21,7 +21,7 @@ cd "$folder/work"
 mkdir pictures
 touch plan.json digit.png
 
-# What the shell under test reads first.
+# Start-up file of the shell under test.
 cat >"$folder/setup" <<'SETUP'
 PROMPT=
 LISTMAX=10000
@@ -49,7 +49,8 @@ cat >"$folder/driver" <<'DRIVER'
 zmodload zsh/zpty zsh/zselect
 integer failures=0
 export HITS=$PWD/../hits SCRIPTS=$PWD/../scripts
-# Waits until the shell under test has written END; its output has to be read, else it waits for room.
+# Waits until the shell under test has written END, and reads its output, because the shell blocks if its buffer is
+# full.
 answer() {
   local text
   integer tries=0

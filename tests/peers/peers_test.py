@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "apps" / "peers"))
 try:
     import numpy as np
 except ImportError:
-    # The first python3 on PATH may be another than the distribution's, which ./dev setup --tests installs for.
+    # The first python3 on PATH need not be the distribution's, for which ./dev setup --tests installs packages.
     for other in map(str, (ROOT / "build/python/venv/bin/python", "/usr/bin/python3")):
         if os.path.exists(other) and subprocess.run([other, "-c", "import numpy"], capture_output=True).returncode == 0:
             os.execv(other, [other, *sys.argv])

@@ -209,7 +209,7 @@ class ReportTest(unittest.TestCase):
             ElementTree.fromstring(text)
             self.assertNotIn("var(--", text)
             self.assertNotIn("nan", text.lower().split())
-        # What the heat map says is what the file says.
+        # The heat map shows the values of the file.
         cells = re.findall(r">×([\d.]+)<", (figures / "rgb-ratio.svg").read_text(encoding="utf-8"))
         direct = [
             row
@@ -220,7 +220,7 @@ class ReportTest(unittest.TestCase):
             and row.get("cache") == "hot"
         ]
         self.assertEqual(sorted(cells), sorted(f"{row['ratio_to_cudnn']:.2f}" for row in direct))
-        # Ticks keep their small numbers.
+        # Tick labels keep small numbers.
         self.assertIn(">0.001<", (figures / "gemm-memory.svg").read_text(encoding="utf-8"))
         only = self.folder / "only"
         self.run_report(path, "--figures", only, "--only", "streams,stencil")
@@ -255,7 +255,7 @@ class ReportTest(unittest.TestCase):
                 page = Page(self.page(document))
                 self.assertEqual(page.problems, [])
         self.assertIn("results-0.json (INTERRUPTED)", self.page(synthetic.document(some, status="INTERRUPTED")))
-        # Every table cut short in every way that matters: one row, one column.
+        # Every table in its smallest forms: one row, one column.
         everything = synthetic.everything()["results"]
         tables = {}
         for row in everything:
@@ -423,11 +423,11 @@ class ReportTest(unittest.TestCase):
                 text=True,
             )
 
-        # Without convbench's files those parts are left out.
+        # Without convbench's files the page omits those parts.
         self.assertEqual(update("--partial").returncode, 0)
         self.assertEqual(update("--check").returncode, 0)
         full, direct = tree / "docs" / "results.md", tree / "docs" / "kernels" / "direct.md"
-        # Without a row that a table wants nothing is written, unless the pages may name what they lack.
+        # If a row that a table needs is missing, nothing is written, unless the pages may name what is missing.
         before, peers = (tree / "README.md").read_text(), (gpu / "peers.json").read_text()
         document = json.loads(peers)
         document["rows"] = [row for row in document["rows"] if row["side"].startswith("Lenslet")
@@ -446,7 +446,7 @@ class ReportTest(unittest.TestCase):
         self.assertNotIn("The ladder of implicit GEMM", full.read_text())
         self.assertIn("Not measured: there are no rows of `convbench ladder direct`.", direct.read_text())
         self.assertNotEqual(update("--partial", "--report").returncode, 0)
-        # With them they are there, with their pictures.
+        # With them the page has them, with their pictures.
         document = synthetic.everything()
         (gpu / "reproduce.json").write_text(json.dumps(document))
         (gpu / "ladder.json").write_text(climb)
@@ -472,7 +472,7 @@ class ReportTest(unittest.TestCase):
             for link in re.findall(r"\]\(((?:docs/)?(?:results|pictures)/[^)]*)\)", contents):
                 self.assertTrue((page.parent / link).exists(), link)
         self.assertEqual(update("--check").returncode, 0)
-        # The history keeps the headline figures, those of folders that are gone too.
+        # The history keeps the headline figures, also those of deleted folders.
         rows = history.read_text().splitlines(keepends=True)
         self.assertRegex("".join(rows), rf"{gpu.name},[^,]*,\"3×3, 32 and 64 channels, [^\"]*fp32[^\"]*\",60,37,1.62")
         gone = [row for row in rows if gpu.name not in row and folders.group(2).split("/")[-1] not in row]
@@ -483,7 +483,7 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(update("--check").returncode, 1)
         self.assertEqual(update().returncode, 0)
         self.assertEqual(history.read_text(), "".join(rows))
-        # A page drawn from another file than the one beside it is found.
+        # A page drawn from another file is detected.
         (gpu / "reproduce.json").write_text(json.dumps(document) + "\n")
         run = update("--check")
         self.assertEqual(run.returncode, 1)
@@ -501,7 +501,7 @@ class ReportTest(unittest.TestCase):
         peers_file.write_text(peers_file.read_text() + "\n")
         self.assertIn("lenet-peers.svg", update("--check").stderr)
         peers_file.write_text(peers_file.read_text()[:-1])
-        # So is a number that was written by hand, in a table or beside it.
+        # A number written by hand is detected too, in a table or in the text.
         (tree / "README.md").write_text(readme.replace("## Results\n", "## Results\n\nIt runs at 700 M images/s.\n"))
         run = update("--check")
         self.assertEqual(run.returncode, 1)

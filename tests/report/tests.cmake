@@ -1,5 +1,5 @@
-# Result files read back, compared, and shown: the report's tests skip, with the reason, where Python or matplotlib is
-# not installed.
+# Result files are read, compared and shown; the report's tests skip, with the reason, if Python or matplotlib is not
+# installed.
 if(LENSLET_BUILD_APPS)
   find_package(nlohmann_json REQUIRED)
   lenslet_test(result_reader SOURCES convbench/result_reader_test.cpp
@@ -10,4 +10,4 @@ if(LENSLET_BUILD_APPS)
 endif()
 
 lenslet_python_test(report "${CMAKE_CURRENT_LIST_DIR}/report_test.py")
-set_tests_properties(report PROPERTIES LABELS tree)  # like the checks of the tree it does not depend on the build
+set_tests_properties(report PROPERTIES LABELS tree)  # independent of the build, like the checks of the tree

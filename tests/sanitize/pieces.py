@@ -19,11 +19,11 @@ def rule(program, pattern, tools=TOOLS):
 
 RULES = (
     # Convolutions, rungs and studies, once on each small problem: tests/sanitize/kernels_test.cpp.
-    # None of cuDNN's kernels are our own.
+    # cuDNN launches none of our kernels.
     rule('sanitize_kernels', r'Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>cudnn_(?!tails|depthwise|rounds)\w+)',
          ('memcheck',)),
     rule('sanitize_kernels', r'Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>(?!cudnn)\w+_(tails|depthwise|outputs))'),
-    # Launches of two tiles and more in every direction: what a missing barrier or a missing bound shows in.
+    # Launches of two or more tiles in every direction: they reveal a missing barrier or bounds check.
     rule('sanitize_kernels', r'Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>(?!cudnn)\w+_launches)',
          ('memcheck', 'racecheck')),
     rule('sanitize_kernels', r'Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>(?!cudnn)\w+)_\w+'),
@@ -37,7 +37,7 @@ RULES = (
     rule('layers_gpu', r'(?P<piece>(?!Large\.)\w+)\.(?!SeesPlanted).*'),
     rule('lenet_gpu', r'GoldenGpu\.EveryLinearBackend\w+'),
     rule('lenet_gpu', r'GoldenGpu\.(?P<piece>FusedPooling\w+|ACapturedGraph\w+)', ('memcheck',)),
-    # racecheck looks within blocks, and these have only more of them than the batches after: minutes for nothing.
+    # racecheck checks races within blocks; these batches only add blocks, so minutes would give no further result.
     rule('fused_gpu', r'(Batches/FusedBatch|Fused)\.(?P<piece>ThePosition\w+|PredictionsAreTheLogitsOwn)'
          r'(/(63|96|97|127|128|\d{4}))?',
          ('memcheck', 'initcheck', 'synccheck')),
@@ -46,7 +46,7 @@ RULES = (
     # The kernels of PredictionsAreTheLogitsOwn, with other weights.
     rule('fused_gpu', r'Fused\.(?P<piece>TheLowestOfEqual\w+)', ('memcheck', 'initcheck', 'synccheck')),
     rule('fused_gpu', r'Fused\.(?P<piece>(?!LogitsAgree|ReadsTheMnist|SeesPlanted|LargeBatches)\w+)'),
-    # A tool that looks at accesses when a kernel ends cannot follow one that stays and talks to the host.
+    # A tool that reports at the end of a kernel cannot follow one that stays and exchanges data with the host.
     rule('resident_gpu', r'(?P<piece>Resident\.(?!EndsWhen)\w+|LatencyModes\.EachGives\w+)',
          ('memcheck', 'initcheck', 'synccheck')),
     rule('resident_gpu', r'.*'),

@@ -24,8 +24,8 @@ import time
 import pieces
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Kernels of cuDNN and cuBLAS are not ours to mend. memcheck looks at them all the same, since what we hand them is
-# ours, and initcheck has to: it knows only what a watched kernel wrote.
+# We cannot fix kernels of cuDNN and cuBLAS. memcheck checks them nevertheless, because their arguments are ours, and
+# initcheck must, because it only knows what a checked kernel wrote.
 OWN_KERNELS = ['--kernel-name', 'kernel_substring=lenslet']
 OPTIONS = {
     'memcheck': [],
@@ -33,12 +33,12 @@ OPTIONS = {
     'initcheck': [],
     'synccheck': OWN_KERNELS,
 }
-# What a tool's last line must say.
+# The required last line of a tool's output.
 CLEAN = {tool: r'ERROR SUMMARY: 0 errors' for tool in pieces.TOOLS}
 CLEAN['racecheck'] = r'RACECHECK SUMMARY: 0 hazards displayed \(0 errors, 0 warnings\)'
 SUMMARY = r'(?:ERROR|RACECHECK) SUMMARY: .*'
 JOBS_A_CARD = 8
-PORTS_EACH = 16  # each run has a range of its own, so that no two talk to each other's program
+PORTS_EACH = 16  # each run has its own range, so that no two communicate with each other's program
 
 
 class Piece:
@@ -107,7 +107,7 @@ def run_piece(piece, tool, options, number):
                    str(options.port + PORTS_EACH * number), '--max-connections', str(PORTS_EACH),
                    '--launch-timeout', '120',
                    '--check-exit-code', 'no', *OPTIONS[tool], *command]
-        # One thread each: the reference must not have the machine's cores several times over.
+        # One thread each: several references must not use all cores at once.
         environment.update(LENSLET_NUM_THREADS='1', LENSLET_UNPOISONED='1' if tool == 'initcheck' else '0')
     if options.cards > 1:
         environment['CUDA_VISIBLE_DEVICES'] = str(number % options.cards)
@@ -216,7 +216,7 @@ def main(arguments):
 
     began = time.monotonic()
     rows = []
-    # What took long last time begins first.
+    # The slowest of the last run start first.
     expected = last_seconds(options.out / 'summary.json')
     work.sort(key=lambda item: -expected.get((item[1], item[0].name), 60))
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:

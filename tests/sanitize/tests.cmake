@@ -1,4 +1,5 @@
-# The script behind ./dev sanitize, with a stand-in for the tool: like the checks of the tree it does not depend on the build.
+# Tests the script of ./dev sanitize with a stand-in for the tool; independent of the build, like the checks of the
+# tree.
 lenslet_python_test(sanitize_script "${CMAKE_CURRENT_LIST_DIR}/sanitize_test.py")
 set_tests_properties(sanitize_script PROPERTIES LABELS tree)
 

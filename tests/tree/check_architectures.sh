@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A build for several CUDA architectures, as it is made where no GPU is, compiles and knows what it holds: a list of
-# them in a definition must not come apart.
+# A build for several CUDA architectures, as made without a GPU, compiles and lists its architectures: the list in a
+# definition must not be split.
 #   check_architectures.sh ROOT NVCC
 set -euo pipefail
 work=$(mktemp -d)

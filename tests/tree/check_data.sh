@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# No data set in the tree: no tracked file is IDX by its bytes (plain or gzipped) or by its name, none is over 4 MiB.
+# No data set in the tree: no tracked file is IDX by content (plain or gzipped) or by name, none exceeds 4 MiB.
 #   check_data.sh ROOT
-# Outside a git checkout every file is looked at, build and data folders aside.
+# Outside a git checkout it checks every file except build and data folders.
 set -euo pipefail
 cd "$1"
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # ./dev: its help, its refusals, what it builds, installs and prints with stand-ins for the tools it calls, and the
-# download of MNIST from mirrors that lie, break off or are right.
+# download of MNIST from mirrors that send wrong, incomplete or correct files.
 #   check_dev.sh ROOT
-# The mirrors are folders (file:// URLs), so nothing leaves the machine. The download that succeeds needs the real
-# files: LENSLET_MNIST_DIR with .gz files; without them that part is left out, and said so.
+# The mirrors are folders (file:// URLs), so no data leaves the machine. The successful download needs the real files:
+# LENSLET_MNIST_DIR with .gz files; without them that part is skipped with the reason.
 set -euo pipefail
 cd "$1"
 work=$(mktemp -d)
@@ -56,15 +56,15 @@ for command in demo test bench python; do
   [ "$(wc -l <"$work/out")" -eq 1 ] || { echo "FAILED: ./dev $command went on without MNIST"; failed=1; }
 done
 
-# A copy of ./dev, with stand-ins on PATH that write down how they are called: no compiler runs and nothing is
-# installed.
+# A copy of ./dev, with stand-ins on PATH that record how
+# they are called: no compiler runs and nothing is installed.
 stage=$work/stage tools=$work/tools
 mkdir "$stage" "$tools"
 cp -r dev dev.d CMakePresets.json "$stage"
 for tool in awk bash cat chmod cut date dirname env grep head id mkdir nproc rm sed sh sort tail tee touch wc; do
   ln -s "$(command -v "$tool")" "$tools/$tool"
 done
-# stand_in NAME: a tool that does what standard input says.
+# stand_in NAME: a tool with the script of standard input.
 stand_in() {
   { printf '#!/usr/bin/env bash\n' && cat; } >"$tools/$1"
   chmod +x "$tools/$1"
@@ -125,19 +125,19 @@ echo '2/9 Test  #53: conv_gpu .........................***Skipped   1.38 sec'
 echo '3/9 Test #112: quiet ............................***Skipped   0.01 sec'
 [ "${BREAK:-}" != test ] || exit 8
 STAND_IN
-# staged COMMAND…: ./dev there, its calls in $work/calls.
+# staged COMMAND…: runs ./dev there and records its calls in $work/calls.
 staged() {
   : >"$work/calls"
   (cd "$stage" && env -u LENSLET_PRESET -u LENSLET_MNIST_DIR -u CXX -u CUDACXX -u CUDA_PATH "PATH=$tools" ./dev "$@")
 }
-# called PATTERN, not_called PATTERN, not_printed PATTERN: about the command before.
+# called PATTERN, not_called PATTERN, not_printed PATTERN: about the last command.
 called() { grep -q -e "$1" "$work/calls" ||
   { printf 'FAILED: no "%s" among the calls:\n' "$1"; cat "$work/calls"; failed=1; }; }
 not_called() { ! grep -e "$1" "$work/calls" || { printf 'FAILED: ^ was called\n'; failed=1; }; }
 not_printed() { ! grep -e "$1" "$work/out" || { printf 'FAILED: ^ was printed\n'; failed=1; }; }
 
-# Without a visible GPU the CPU side alone, unless asked; nothing is installed for tests; the tools' talk stays in the
-# log.
+# Without a visible GPU it builds only the CPU side, unless requested; it installs nothing for tests; the tools' output
+# goes to the log.
 expect 0 'building the CPU side alone (--cuda builds' staged demo
 called '--preset release .*-DLENSLET_CUDA=OFF'
 not_called apt-get
@@ -156,7 +156,7 @@ called '--preset release .*-DLENSLET_CUDA=AUTO'
 expect 0 'CUDA toolkit' staged test
 called '-DLENSLET_CUDA=AUTO'
 not_called apt-get
-# ./dev test --affected builds and runs what affected.py names, and nothing where it names nothing.
+# ./dev test --affected builds and runs the tests that affected.py names; none if it names none.
 stand_in python3 <<'STAND_IN'
 case $* in
   *--tests*) echo "$ANSWER" ;;
@@ -171,7 +171,7 @@ called 'ctest .*--tests-regex ^(page)\$'
 not_called 'cmake --build'
 ANSWER='no test is affected' expect 0 'no test is affected' staged test --affected
 not_called 'ctest'
-# ./dev lint goes through all its parts, names those that found something, and says what it leaves out.
+# ./dev lint runs all its parts, names those with findings, and reports what it leaves out.
 stand_in clang-format-14 <<'STAND_IN'
 [ "$1" != --version ] || echo 'version 14.0'
 STAND_IN
@@ -200,7 +200,7 @@ BREAK=text expect 1 'lint found faults: text' staged lint
 called 'tidy .*framework/b.cpp'
 BREAK=tidy expect 1 'lint found faults: clang-tidy' staged lint
 called 'tidy .*framework/b.cpp'
-# A CMake that is too old is replaced by pip's, once, and that one is used.
+# A CMake that is too old is replaced by pip's, once, which is then used.
 stand_in python3 <<'STAND_IN'
 [ "$1 $2" = '-m venv' ] || exit 0
 mkdir -p build/tools/bin
@@ -214,12 +214,12 @@ called 'pip .*install cmake>=3.24'
 called '--preset release'
 HAS_CMAKE=3.22.1 expect 0 'reads classify' staged demo
 not_called 'pip'
-# What fails shows why, and where the rest is.
+# A failure prints its cause and the path of the log.
 BREAK=configure expect 1 'CMake Error: no such thing' staged demo
 BREAK=configure expect 1 'build/release (the end of build/log/demo.log is above)' staged demo
 BREAK=build expect 1 'thing.cpp:1: error: no such word' staged demo
 not_printed '39/40'
-# ./dev test ends with what was skipped, also where a test fails.
+# ./dev test ends with the list of skips, also after a failed test.
 for code in 0 1; do
   BREAK=${code/1/test} expect "$code" 'what was skipped, and why' staged test
   sed -n '/what was skipped/,$p' "$work/out" >"$work/skipped"
@@ -237,7 +237,7 @@ for code in 0 1; do
 SKIPPED
 done
 
-# ./dev bench writes what the tables of results are made from, but for what other frameworks do.
+# ./dev bench writes the files behind the tables of results, except those of other frameworks.
 wrote=$(sed 's/[$]batch/10000/g' dev.d/bench.sh)
 while read -r file; do
   if [ "$file" != peers.json ] && ! grep -qE "/${file//\*/[a-z0-9]*}\"" <<<"$wrote"; then

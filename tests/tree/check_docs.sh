@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# What the documents and the programs' examples name is there: every `./dev`, `lenslet` and `convbench` command with its
-# flags, every preset, every file in backticks, every relative link; and so is what sources cite as `docs/PAGE.md,
-# "Heading"`: a heading, or the bold words that a paragraph begins with. docs/cli.md lists the exit codes of --help, and
-# tables with the heading `flag` write an option with its values as --help does.
+# What the documents and the programs' examples name exists: every `./dev`, `lenslet` and `convbench` command with its
+# flags, every preset, every file in backticks, every relative link; and what sources cite as `docs/PAGE.md, "Heading"`:
+# a heading, or the bold words that begin a paragraph. docs/cli.md lists the exit codes of --help, and tables with the
+# heading `flag` write an option with its values as --help does.
 #   check_docs.sh ROOT [PROGRAM…]
-# The commands of a program that is not given are not looked at.
+# Commands of a program that is not given are not checked.
 set -euo pipefail
 cd "$1"
 shift
@@ -20,7 +20,7 @@ bad() {
   found=1
 }
 
-# Files that a tutorial has its reader write: "<!-- file: PATH -->" before a block.
+# Files that a tutorial makes its reader write: "<!-- file: PATH -->" before a block.
 declare -A written=()
 while IFS= read -r path; do written[$path]=1; done < <(sed -nE 's/^<!-- file: (.*) -->$/\1/p' "${documents[@]}")
 is_there() { [ -e "$1" ] || [ -n "${written[$1]:-}" ]; }
@@ -133,7 +133,7 @@ check_command() {
   done
 }
 
-# The README's two commands stand in .ci/run as a person types them.
+# .ci/run contains the README's two commands exactly as a user types them.
 promised=0
 while read -r command; do
   promised=$((promised + 1))

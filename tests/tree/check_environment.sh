@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$1"
 page=docs/environment.md
 
-# In C and C++ a variable is a string of its own; macros and words in messages are not.
+# In C and C++ a variable is a separate string literal; macros and words in messages are not.
 read_by_code=$({
   grep -rhoE '"LENSLET_[A-Z_]+"' --include='*.cpp' --include='*.h' --include='*.cu' --include='*.cuh' --include='*.c' \
     framework layers models api apps python tests | tr -d '"'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The tree is formatted.
 #   check_format.sh ROOT
-# Exit 77 (skipped) where clang-format 14 is not installed: this check installs nothing, `./dev format --check` does.
+# Exit code 77 (skipped) if clang-format 14 is not installed; `./dev format --check` installs it.
 set -euo pipefail
 cd "$1"
 for tool in clang-format-14 clang-format; do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Every header compiles alone, as a generated translation unit of its own (included twice), warnings as errors.
+# Every header compiles alone: as a generated translation unit that includes it twice, with warnings as errors.
 #   check_headers_alone.sh ROOT GENERATED_DIR CXX [CUDA_INCLUDE_DIR|-] [HEADER…]
-# A header that includes a vendor's is left out where that is not installed. "-": no CUDA toolkit.
+# A header that includes a vendor's header is left out if that is not installed. "-": no CUDA toolkit.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$1 generated=$2 cxx=$3 cuda=${4:--}

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Includes point one way: framework -> layers -> models -> api -> apps or python, tests see everything.
+# Includes point one way: framework -> layers -> models -> api -> apps or python; tests may include everything.
 #   check_includes.sh ROOT
 # Rules: a folder includes its own level and those below; framework/ itself does not include framework/io/; a layer's
-# folder includes another layer's only where `neighbours` says so; layers/reference/ (the judge) sees of the layers
-# nothing but Conv2dProblem; conv_verify, conv_judge and the subjects, which bring backends before it, see all layers;
+# folder includes another layer's only if `neighbours` lists it; layers/reference/ (the judge) includes nothing of the
+# layers except Conv2dProblem; conv_verify, conv_judge and the subjects, which run backends, may include all layers;
 # quoted paths start at the root.
 set -euo pipefail
 cd "$1"

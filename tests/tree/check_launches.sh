@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Every launch of a kernel is checked where it stands, and the check names the kernel:
-# LENSLET_CUDA_CHECK_LAUNCH("its_name") or LENSLET_CUDA_CHECK_LAUNCH_OF(its_name) follows within a few lines, before any
-# other launch. The branches of an if may share one that stands behind them. And every "…_kernel" in quotes, wherever a
+# Every kernel launch is followed within a few lines by a check that names the kernel, before any
+# other launch: LENSLET_CUDA_CHECK_LAUNCH("its_name") or LENSLET_CUDA_CHECK_LAUNCH_OF(its_name).
+# The branches of an if may share a check behind them. And every "…_kernel" in quotes, wherever a
 # name is reported, is a __global__ function of the tree.
 #   check_launches.sh ROOT
 set -euo pipefail
@@ -70,7 +70,7 @@ awk '
       rest = substr(rest, RSTART + RLENGTH)
     }
   }
-  # In the head of a kernel its name may stand on a later line, behind attributes.
+  # In the head of a kernel its name may be on a later line, after attributes.
   sub(/.*__global__/, "", code) { in_head = 1 }
   in_head && match(code, /[A-Za-z0-9_]+_kernel *\(/) {
     name = substr(code, RSTART, RLENGTH)

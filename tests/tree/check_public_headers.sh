@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # No type, macro or include of CUDA, cuDNN, cuBLAS, NVTX or oneDNN in a public header (comments and strings aside).
-# A header that is not for users, and so may, says "Internal" in its head comment.
+# An internal header, which may use them, has the word "Internal" in its head comment.
 #   check_public_headers.sh ROOT
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The numbers of README.md, docs/results.md and docs/kernels/direct.md are those of the result files: what stands there
-# is what docs/results/update_readme.py would write.
+# The numbers of README.md, docs/results.md and docs/kernels/direct.md equal those of the result files: the pages have
+# the text that docs/results/update_readme.py would write.
 #   check_results.sh ROOT
 set -euo pipefail
 cd "$1"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What is committed is finished and portable: no reminders to oneself, no absolute path of one machine, no CR, no
-# trailing blanks, no source line above 120 columns; shell scripts parse, and pass the linter shellcheck if it is
-# installed.
+# Committed files are finished and portable: no reminders, no absolute path of
+# one machine, no CR, no trailing blanks, no source line above 120 columns;
+# shell scripts parse, and pass the linter shellcheck if it is installed.
 #   check_text.sh ROOT
 set -euo pipefail
 cd "$1"
@@ -36,7 +36,7 @@ if [ "${#narrow[@]}" -gt 0 ] && LC_ALL=C.UTF-8 grep -nE '^.{121,}' "${narrow[@]}
   found=1
 fi
 
-# What programs wrote: only paths matter there.
+# Files written by programs: only paths are checked.
 mapfile -t results < <(find ./docs/results ./weights -type f -regextype posix-extended \
   -regex '.*\.(json|csv|txt|html|svg)' -print 2>/dev/null | sort)
 if [ "${#results[@]}" -gt 0 ] &&
@@ -50,11 +50,11 @@ mapfile -t sourced < <(grep -lE '^# shellcheck shell=(ba)?sh$' "${sources[@]}" |
 for script in "${scripts[@]}" "${sourced[@]}"; do
   bash -n "$script" || found=1
 done
-# The slowest comes last, and only for what is right so far.
+# The slowest check comes last, and runs only if the others passed.
 if ! command -v shellcheck >/dev/null 2>&1; then
   echo 'skipped: shellcheck is not installed (./dev setup --tests): scripts are parsed alone'
 elif [ "$found" -eq 0 ]; then
-  # What a script sources is checked with it: alone, its functions would be without callers.
+  # Sourced files are checked together with the script: alone, their functions would seem unused.
   shellcheck -x -a -P "$1" "${scripts[@]}" || found=1
 fi
 [ "$found" -eq 0 ] || exit 1

@@ -23,7 +23,7 @@ vendor_includes() {
   local included
   local gpu='(cu|nv|mma|cooperative_groups|dnnl|oneapi)[^>"]*'
   sed -nE "s/^[[:space:]]*#[[:space:]]*include[[:space:]]*[<\"]($gpu)[>\"].*/\1/p" "$1"
-  # What it includes of ours counts as well.
+  # Includes of our own headers count too.
   while read -r included; do
     [ ! -e "$included" ] || vendor_includes "$included"
   done < <(sed -nE 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"([^"]+)".*/\1/p' "$1")

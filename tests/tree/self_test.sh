@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The checks bite: each one passes on a copy of the tree, and turns red, with the right words, for what is planted
-# there.
+# The checks bite: each passes on a copy of the tree, and
+# fails with the right message for a planted violation.
 #   self_test.sh ROOT GENERATED_DIR CXX NVCC [PROGRAM…]
 # NVCC is empty if this build has no GPU side; PROGRAM are lenslet and convbench.
 # shellcheck disable=SC2016  # backticks are planted as they are
@@ -17,7 +17,7 @@ failed=0 planted=0
 fresh_copy() {
   rm -rf "$copy"
   mkdir "$copy"
-  # Exit code 1: a folder changed meanwhile, such as by the first __pycache__ in it.
+  # Exit code 1: a folder changed meanwhile, for example by its first __pycache__.
   { (cd "$root" && tar -cf - --exclude=__pycache__ framework layers models api apps python tests weights cmake docs \
     samples README.md CONTRIBUTING.md CHANGELOG.md LICENSE CMakePresets.json CMakeLists.txt dev dev.d \
     .clang-format .ci) || [ $? -eq 1 ]; } | tar -xf - -C "$copy"
@@ -31,7 +31,7 @@ green() {
   failed=1
 }
 
-# red FILE TEXT WORDS CHECK…: appends TEXT to FILE, expects failure with WORDS, and takes it back.
+# red FILE TEXT WORDS CHECK…: appends TEXT to FILE, expects failure with WORDS, and removes it.
 red() {
   local file=$copy/$1 text=$2 words=$3 existed=no
   shift 3
@@ -222,7 +222,7 @@ else
   echo 'skipped: no nvcc: the check of the architectures was not tried'
 fi
 
-# What looks at every header, and at every source file, in a tree that has few of them.
+# Checks of every header and every source file run in a tree with few files.
 copy=$work/small
 mkdir -p "$copy/models"
 (cd "$root" && tar -cf - dev dev.d .clang-format framework/error.h models/lenet5.cpp) | tar -xf - -C "$copy"

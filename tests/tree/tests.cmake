@@ -1,4 +1,5 @@
-# The tree itself: headers, direction of includes, data, text, documents, format, ./dev; and that these checks bite.
+# The tree: headers, direction of includes, data, text, documents, format, ./dev; and that these checks detect
+# violations.
 
 # lenslet_tree_check(<name> <arguments after the root…>): runs tests/tree/check_<name>.sh; exit 77 means skipped.
 function(lenslet_tree_check name)
