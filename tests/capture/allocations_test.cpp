@@ -1,5 +1,5 @@
 // run() of every CPU backend of every layer, and of every fused variant, allocates nothing: no Buffer, nothing by
-// operator new. The names come from the registries, so that a new backend is held to it unasked.
+// operator new. The names come from the registries, so a new backend is tested automatically.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,10 +20,10 @@ constexpr int64_t kBatch = 7;
 constexpr size_t kMost = 60;  // subjects of a backend, spread over all that it serves
 constexpr int kRuns = 3;
 
-/// What runs allocate, in words; empty where that is nothing.
+/// Describes the allocations of runs; empty if there are none.
 std::string broken_run(const Subject& subject, int64_t batch) {
   const std::unique_ptr<Prepared> prepared = subject.prepare(batch);
-  prepared->run(determinism::batch_of(subject, batch));  // the threads start here
+  prepared->run(determinism::batch_of(subject, batch));  // starts the threads
   const AllocationCounter counter;
   for (int i = 0; i < kRuns; ++i) prepared->enqueue();
   const long allocations = counter.allocations();
@@ -34,8 +34,8 @@ std::string broken_run(const Subject& subject, int64_t batch) {
 class Allocations : public testing::TestWithParam<Family> {};
 
 TEST_P(Allocations, RunsMakeNone) {
-  // Its primitives, and the threads that they start, allocate as the library likes. The row of this test in tests.cmake
-  // hides its products too: matrix products here are the blocked loop's.
+  // oneDNN's primitives, and the threads that they start, may allocate. This test's row in tests.cmake also hides its
+  // products: matrix products here are the blocked loop's.
   if (GetParam().backend == "onednn") GTEST_SKIP() << "what oneDNN allocates is its own";
   std::string why_not = "nothing here is small enough";
   const std::vector<Subject> all = determinism::subjects(GetParam(), Device::cpu(), why_not);
@@ -52,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, Allocations, testing::ValuesIn(determinism::f
                            return param.param.type + "_" + param.param.backend;
                          });
 
-/// broken_run() of ReLU with that fault in it.
+/// broken_run() for ReLU with that fault.
 std::string broken_by(const Fault& fault) { return broken_run(relu_with(fault, Device::cpu()), 1); }
 
 TEST(PlantedAllocation, NoneIsNoneFound) {
@@ -78,7 +78,7 @@ TEST(PlantedAllocation, OfATensorIsSeen) {
 TEST(PlantedAllocation, OfAVectorOnceIsSeen) {
   std::vector<float> grown;
   EXPECT_EQ(broken_by([&grown](const FaultyRun& run) {
-              if (run.number == 1) grown.resize(1000);  // what the first run takes is preparation still
+              if (run.number == 1) grown.resize(1000);  // allocations of the first run count as preparation
               run.run_rightly();
             }),
             "planted, batch 1: 3 runs allocate 1 times");
@@ -88,7 +88,7 @@ TEST(PlantedAllocation, OfAnAlignedObjectIsSeen) {
   struct alignas(64) Line {
     float values[16] = {};
   };
-  std::unique_ptr<Line> line;  // out here, lest the compiler leave the allocation out
+  std::unique_ptr<Line> line;  // outside, so that the compiler cannot remove the allocation
   EXPECT_EQ(broken_by([&line](const FaultyRun& run) {
               line = std::make_unique<Line>();
               run.run_rightly();

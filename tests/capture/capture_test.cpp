@@ -1,6 +1,6 @@
-// run() of every GPU backend of every layer, and of every fused variant, enqueues and does nothing else: it can be
-// captured into a CUDA graph, which neither an allocation nor a wait can, and many runs take no memory. The names come
-// from the registries, so that a new backend is held to it unasked.
+// run() of every GPU backend of every layer, and of every fused variant, only enqueues: it can be captured into a CUDA
+// graph, which neither an allocation nor a wait can, and many runs take no memory. The names come from the registries,
+// so a new backend is tested automatically.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,15 +24,15 @@ constexpr int64_t kBatch = 7;
 constexpr size_t kMost = 200;  // subjects of a backend, spread over all that it serves
 constexpr int kRuns = 50;
 constexpr int kGoes = 3;
-constexpr int64_t kFlat = int64_t{1} << 20;  // bytes that may be gained: nothing that grows stays below it
+constexpr int64_t kFlat = int64_t{1} << 20;  // accepted growth in bytes: repeated growth exceeds it
 
-/// Device memory that is in use: by all programs together, and by this one's Buffers.
+/// Device memory in use: by all programs together, and by this program's Buffers.
 struct MemoryInUse {
   int64_t device = -static_cast<int64_t>(free_memory_bytes(Device::cuda()));
   int64_t buffers = static_cast<int64_t>(device_memory_taken(Device::cuda()));
 };
 
-/// Bytes that runs take and keep, each time anew: what comes once is a library's, or another program's.
+/// Bytes that runs allocate and keep every time; a single growth is a library's or another program's.
 int64_t kept_bytes(Prepared& prepared) {
   int64_t least = INT64_MAX;
   for (int go = 0; go < kGoes && least > 0; ++go) {
@@ -46,11 +46,11 @@ int64_t kept_bytes(Prepared& prepared) {
   return least > kFlat ? least : 0;
 }
 
-/// What else run() does than to enqueue, in words; empty where there is nothing.
+/// Describes what run() does besides enqueuing; empty if nothing.
 std::string broken_run(const Subject& subject, int64_t batch) {
   const Bytes values = determinism::batch_of(subject, batch);
   const std::unique_ptr<Prepared> prepared = subject.prepare(batch);
-  const Bytes expected = prepared->run(values);  // libraries set themselves up on their first call
+  const Bytes expected = prepared->run(values);  // libraries initialise themselves on their first call
   if (const int64_t kept = kept_bytes(*prepared); kept > 0) {
     return concat(subject.name, ": ", kRuns, " runs keep ", kept, " bytes of device memory");
   }
@@ -80,7 +80,7 @@ TEST_P(Capture, RunsOnlyEnqueue) {
     try {
       EXPECT_EQ(broken_run(all[i], determinism::largest_served(all[i], kBatch)), "");
       ++captured;
-    } catch (const UnavailableError& error) {  // a library that is not here, or does not offer this one
+    } catch (const UnavailableError& error) {  // an unavailable library, or one without this operation
       why_not = error.what();
     }
   }
@@ -93,7 +93,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, Capture, testing::ValuesIn(determinism::famil
                            return param.param.type + "_" + param.param.backend;
                          });
 
-/// broken_run() of ReLU with that fault in it.
+/// broken_run() for ReLU with that fault.
 std::string broken_by(const Fault& fault) { return broken_run(relu_with(fault, Device::cuda()), 1); }
 
 void expect_caught(const Fault& fault, const std::string& words) {
@@ -141,7 +141,7 @@ TEST_F(PlantedRun, ThatKeepsMemoryIsSeen) {
 TEST_F(PlantedRun, ThatWorksOnTheHostIsSeen) {
   expect_caught(
       [](const FaultyRun& run) {
-        if (run.number == 0) run.run_rightly();  // and leaves the output as it is from then on
+        if (run.number == 0) run.run_rightly();  // and keeps the output unchanged afterwards
       },
       "captured, it computes other bits");
 }

@@ -1,4 +1,4 @@
-// What both tests of run() plant their faults in.
+// The planted faults of both tests of run().
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace lenslet {
 
-/// ReLU's backend `direct` on that device with the fault in it, as a subject called "planted".
+/// ReLU's backend `direct` with the fault, on that device, as a subject called "planted".
 inline determinism::Subject relu_with(const Fault& fault, Device device) {
   static const ReluLayer relu;
   OperatorRequest request;

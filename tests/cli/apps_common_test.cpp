@@ -1,4 +1,4 @@
-// What the programs share: numbers, text, tables, JSON, ceilings.
+// Common code of the programs: numbers, text, tables, JSON, ceilings.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,7 +26,7 @@
 namespace lenslet {
 namespace {
 
-// What the kind reads, shows and calls legal; it reads none of `refused`.
+// What the kind parses, prints and accepts; it must reject all of `refused`.
 template <typename Kind>
 void expect_reads(const Kind& kind, const std::string& text, const typename Kind::Value& value,
                   const std::string& shown, const std::vector<std::string>& refused) {
@@ -115,7 +115,7 @@ TEST(Text, PrintableEscapesWhatTerminalsWouldObey) {
   EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b");           // C1 control
   EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // surrogate
   EXPECT_EQ(printable("\xe2\x82"), "\\xe2\\x82");           // cut short
-  // What turns the text around it, or is not seen.
+  // Characters that change the direction of text or are invisible.
   EXPECT_EQ(printable("gnp.\xe2\x80\xae.exe"), "gnp.\\xe2\\x80\\xae.exe");             // U+202E
   EXPECT_EQ(printable("\xe2\x81\xa6\xe2\x80\x8b"), "\\xe2\\x81\\xa6\\xe2\\x80\\x8b");  // U+2066, U+200B
   EXPECT_EQ(printable("\xef\xbb\xbf\xf3\xa0\x81\x81"),
@@ -165,7 +165,7 @@ TEST(Console, PrintsNothingThatSteersATerminal) {
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "two\nlines, \\x1b[2J and \\xc2\\x9b\n\\xe2\\x80\\xae\n");
 }
 
-// A document with what `body` adds, as text.
+// The text of a document with the members that `body` adds.
 std::string written(const std::function<void(Document&)>& body) {
   std::string text;
   Document document([&](const std::string& part) { text += part; }, "lenslet.test/1", ResultEnvironment());
@@ -240,7 +240,7 @@ TEST(Document, HandsEachEntryOver) {
   EXPECT_EQ(read.at("reason"), "it failed");
 }
 
-// The exit code and the words of everything that may end a command.
+// The exit code and message of every exception that can end a command.
 template <typename E>
 int end_with(const E& error) {
   char name[] = "program";
@@ -345,7 +345,7 @@ TEST(Ceilings, TheOneThatTakesLongestBinds) {
   EXPECT_DOUBLE_EQ(binding_ceiling(ceilings, {1000, 100}, MathMode::kFp16, true).best_ns, 500);
   ceilings.device = Device::cuda();
   EXPECT_NE(describe(ceilings).find("fp16 2.00 GFLOP/s"), std::string::npos) << describe(ceilings);
-  // Reading counts where it is faster than copying.
+  // Reads set the limit if they are faster than copies.
   ceilings.read_bytes_per_s = 2e9;
   ceilings.caches[0].read_bytes_per_s = 20e9;
   EXPECT_DOUBLE_EQ(binding_ceiling(ceilings, {10, 100}, MathMode::kFp32, false).best_ns, 50);
@@ -354,8 +354,8 @@ TEST(Ceilings, TheOneThatTakesLongestBinds) {
   EXPECT_EQ(binding_ceiling(ceilings, {1000, 100}, MathMode::kFp32, true).by, "launch");
 }
 
-// A library's rate is no limit: the fastest instruction of the math mode is. Only where the library is faster than all
-// that was measured does its rate stand in.
+// A library's rate is no limit: the fastest instruction of the math mode is. The library's rate replaces it only if it
+// is higher than all measured instructions.
 TEST(Ceilings, ThePeakIsTheLimitAndTheLibraryStandsBesideIt) {
   Ceilings ceilings;
   ceilings.fp32_flops_per_s = 51e12;
@@ -371,7 +371,7 @@ TEST(Ceilings, ThePeakIsTheLimitAndTheLibraryStandsBesideIt) {
   ceilings.tf32_flops_per_s = 490e12;
   EXPECT_EQ(arithmetic_limit(ceilings, MathMode::kTf32).by, "tf32 gemm");
   EXPECT_DOUBLE_EQ(arithmetic_limit(ceilings, MathMode::kTf32).flops_per_s, 490e12);
-  // 60 of 65.8: below the limit, although it is above what the library reaches.
+  // 60 of 65.8: within the limit, although above the library's rate.
   ResultRow row;
   row.cache = "hot";
   row.time.median = 1e6;
@@ -394,13 +394,13 @@ TEST(Ceilings, OfTheCpuAreMeasured) {
   for (const CacheCeiling& cache : ceilings.caches) {
     EXPECT_GT(cache.copy_bytes_per_s, 1e8) << cache.name;
     EXPECT_GT(cache.read_bytes_per_s, 1e8) << cache.name;
-    // A byte a cycle of 10 GHz and a load of 128 bytes: no thread reads faster.
+    // 10 GHz with one load of 128 bytes per cycle: no thread reads faster.
     EXPECT_LT(cache.read_bytes_per_s, 1280e9 * num_threads()) << cache.name;
   }
   for (const PeakRate& peak : ceilings.peaks) {
     EXPECT_EQ(peak.math, MathMode::kFp32);
     EXPECT_GT(peak.flops_per_s, 1e8) << peak.instruction;
-    // Two units of 16 lanes at 10 GHz: no core does more.
+    // 10 GHz with two units of 16 lanes: no core is faster.
     EXPECT_LT(peak.flops_per_s, 640e9 * num_threads()) << peak.instruction;
   }
   EXPECT_GT(ceilings.read_bytes_per_s, 1e8);

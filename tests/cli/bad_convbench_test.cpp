@@ -1,4 +1,4 @@
-// convbench: problems, lists, results to go on from and to compare, filters.
+// convbench: problems, lists, files to resume and to compare, filters.
 #include "tests/cli/bad_input.h"
 
 namespace lenslet::test {

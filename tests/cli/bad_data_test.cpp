@@ -1,4 +1,4 @@
-// IDX files, plain and packed.
+// IDX files, plain and gzipped.
 #include "tests/cli/bad_input.h"
 
 namespace lenslet::test {

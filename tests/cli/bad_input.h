@@ -1,5 +1,5 @@
-// One table of bad inputs for both programs, kept in a file a subject: each row runs a program as a user's shell would
-// and says with which code and words it has to end.
+// A table of invalid inputs for both programs, one file per subject: each row runs a program as a shell would, and
+// expects an exit code and words.
 #pragma once
 
 #include "tests/cli/fixture_files.h"
@@ -8,21 +8,21 @@ namespace lenslet::test {
 
 struct BadInput {
   const char* name;
-  /// As run_line() takes it.
+  /// A command line for run_line().
   const char* command;
   int exit_code;
-  /// What the one line on standard error has to say, separated by '|'; for kOk, what either stream has to.
+  /// Words expected on standard error, separated by '|'; for kOk on either stream.
   const char* fragments;
   /// NAME=value for the environment; "stdin:closed", "stdin:terminal", "stdout:full", "stdout:closed"; "rights:none"
-  /// for a root that minds the modes of files. Separated by blanks.
+  /// makes root obey file modes. Separated by spaces.
   const char* circumstances = "";
 };
 
 std::ostream& operator<<(std::ostream& out, const BadInput& bad);
 
-/// Runs a row. Beside code and words it demands: no signal; one line on standard error, which begins with the program's
-/// name; no control character; nothing temporary left; and no more memory and time than a refusal may take. A row that
-/// needs {dir}/full or {dir}/read_only is skipped, with the reason, where no disk can be mounted.
+/// Runs a row. Besides exit code and words it requires: no signal; one line on standard error that begins with the
+/// program's name; no control character; no temporary file left; memory and time within those of a refusal. A row that
+/// needs {dir}/full or {dir}/read_only is skipped, with the reason, if no disk can be mounted.
 void expect_row(const BadInput& bad);
 
 class BadInputTest : public testing::TestWithParam<BadInput> {};

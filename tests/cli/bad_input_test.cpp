@@ -12,14 +12,14 @@
 namespace lenslet::test {
 namespace {
 
-constexpr size_t kLongestLine = 3000;  // bytes: 5,000 letters that somebody gave are not repeated
+constexpr size_t kLongestLine = 3000;  // bytes: 5,000 letters of an argument are not repeated
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // whose shadow memory and slower code count
+constexpr bool kSanitized = true;  // their shadow memory and slower code count too
 #else
 constexpr bool kSanitized = false;
 #endif
-// What refusing a file or a command line may take. Where the programs under test are sanitized and the tests are not,
-// the variable says so.
+// Limits of memory and time for refusing a file or a command line. If the programs under test are sanitized and the
+// tests are not, the variable says so.
 constexpr long kMostKib = 100 * 1024;
 constexpr double kMostCpuSeconds = 0.1;
 
@@ -64,7 +64,7 @@ void expect_nothing_temporary() {
   }
 }
 
-// What people read goes there where a file for machines takes standard output.
+// Text for people goes to standard error if a machine-readable file goes to standard output.
 bool text_goes_to_stderr(const std::string& command) { return command.find("--json -") != std::string::npos; }
 
 std::string last_line(const std::string& text) {
@@ -117,7 +117,7 @@ void expect_row(const BadInput& bad) {
 
 TEST_P(BadInputTest, GetsItsExitCodeAndOneLine) { expect_row(GetParam()); }
 
-// Beside what cannot be read the rest is, and the code at the end says that something could not.
+// Readable inputs are still processed, and the exit code reports the unreadable ones.
 TEST(BadInput, TheRestOfABatchGoesOn) {
   ProgramOptions options;
   options.drop_file_rights = true;
@@ -142,8 +142,8 @@ TEST(BadInput, ADiskThatFillsUpKeepsTheEarlierFile) {
   expect_nothing_temporary();
 }
 
-// Some 150 bytes for each name of a folder, and no more for what is in the files. With LENSLET_TEST_THOROUGH the
-// hundred thousand; a tenth of them otherwise, which take a second.
+// About 150 bytes for each name in a folder, and none for the contents of the files. Ten thousand files, which take a
+// second; with LENSLET_TEST_THOROUGH a hundred thousand.
 TEST(BadInput, AFolderOfManyFilesTakesLittleMemory) {
   const int files = std::getenv("LENSLET_TEST_THOROUGH") ? 100000 : 10000;
   const std::string folder = fixture_folder() + "/many_files";
@@ -182,7 +182,7 @@ TEST(BadInput, ConvbenchRefusesAProblemThatDoesNotFitBeforeItsTensors) {
   const ProgramRun run =
       expect_run(run_line("{bench} mb46340ic46340ih1oc46340kh1 --backend direct"), kMemory, "", "are free");
   if (limits_apply()) {
-    // It measured the machine's ceilings before.
+    // An earlier version measured the machine's ceilings before.
     EXPECT_LT(static_cast<double>(run.max_rss_kib) * 1024, kGib);
   }
 }

@@ -1,4 +1,4 @@
-// Where results go: disks that are full or read-only, folders, standard output.
+// Targets of results: full and read-only disks, folders, standard output.
 #include <filesystem>
 #include <fstream>
 
@@ -87,8 +87,8 @@ constexpr BadInput kOutputs[] = {
 
 INSTANTIATE_TEST_SUITE_P(Outputs, BadInputTest, testing::ValuesIn(kOutputs), name_of);
 
-// Each command tells people about its model or device before it measures: one that has said nothing has measured
-// nothing.
+// Each command prints its model or device before it measures;
+// a command that has printed nothing has measured nothing.
 TEST(BadInput, AnOutputInNoFolderIsRefusedBeforeAnythingIsMeasured) {
   for (const std::string command : {"lenslet profile --json",
                                     "lenslet profile --csv",

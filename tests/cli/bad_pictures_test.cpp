@@ -1,4 +1,4 @@
-// Pictures: what cannot be read, what is far larger than its file, and what is odd but right.
+// Pictures: unreadable ones, ones that are far larger than their file, and unusual valid ones.
 #include "tests/cli/bad_input.h"
 
 namespace lenslet::test {
@@ -56,7 +56,7 @@ constexpr BadInput kMaxPixels[] = {
     {"default", "{classify} {dir}/bombs/400000.pgm", kData, "400000x400000 pixels, expected at most"},
     {"largest", "{classify} {dir}/bombs/400000.pgm --max-image-pixels 268435456", kData,
      "400000x400000 pixels, expected at most"},
-    // Memory is taken once the data are there.
+    // Memory is allocated only after the data has been read.
     {"cut", "{classify} {dir}/bombs/16384.pgm --max-image-pixels 268435456", kData, "4 of 268435456 bytes"},
     {"zero", "{classify} - --max-image-pixels 0", kUsage,
      "--max-image-pixels expects a whole number from 1 to 268435456"},

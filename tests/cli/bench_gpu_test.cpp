@@ -1,4 +1,4 @@
-// lenslet bench on the GPU: every kind of row, briefly. Times are not judged here.
+// lenslet bench on the GPU: every kind of row, briefly. Times are not checked.
 #include <set>
 
 #include "tests/cli/fixture_files.h"
@@ -39,7 +39,7 @@ TEST(BenchGpu, EveryPlanMathModeInputAndOutputPasses) {
     EXPECT_EQ(tensors.count(pair), 1u) << pair;
 }
 
-// At batches where the GPU and not the host's launches take the time.
+// Batches for which the GPU, not the host's launches, takes the time.
 TEST(ProfileGpu, TheLayersAddUpToThePass) {
   LENSLET_SKIP_WITHOUT_GPU();
   for (const std::string batch : {"1024", "10000"}) {
@@ -69,14 +69,14 @@ TEST(BenchGpu, LatencyGoesEveryWay) {
     const json& row = rows[i];
     expect_members(row, {{"status", "PASSED"}, {"replayed", i % 3 == 1}, {"samples", 50}});
     EXPECT_EQ(row.at("labels").at("mode"), modes[i % 3]);
-    // Passes that overlap take no longer than passes in order, and two events alone take less than a pass between them.
+    // Overlapping passes take no longer than passes in order, and two events alone take less than a pass between them.
     const json& stages = row.at("stages_ns");
     const double in_order = stages.at("in_order");
     EXPECT_GT(stages.at("pipelined").get<double>(), 0);
     EXPECT_GT(in_order, stages.at("pipelined").get<double>() * 0.9);
     EXPECT_GT(stages.at("between_events").get<double>(), 0);
     EXPECT_GT(in_order, stages.at("between_events").get<double>());
-    // The way there and back takes longer than the kernels alone.
+    // The round trip takes longer than the kernels.
     EXPECT_GT(row.at("time_ns").at("median").get<double>(), stages.at("pipelined").get<double>() / 2);
   }
 }

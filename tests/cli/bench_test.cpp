@@ -1,4 +1,4 @@
-// lenslet bench on the CPU: rows, files, exit codes. Times are not judged here.
+// lenslet bench on the CPU: rows, files, exit codes. Times are not checked.
 #include <filesystem>
 #include <set>
 
@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-// Element types in and out that the fused plan has.
+// Input and output types of the fused plan.
 const std::set<std::string> kTensors = {"fp32 logits", "fp32 prediction", "uint8 logits", "uint8 prediction"};
 
 constexpr const char* kQuick = " --device cpu --min-time-ms 1 --warmup-ms 0 ";
@@ -133,7 +133,7 @@ TEST(Bench, AnInterruptLeavesValidFiles) {
   ASSERT_FALSE(document.at("results").empty());
   for (const json& row : document.at("results")) {
     EXPECT_EQ(row.at("labels").at("batch"), "4096") << "no other batch was begun";
-    if (row.at("status") == "PASSED") continue;  // of a row that had its samples
+    if (row.at("status") == "PASSED") continue;  // for a row with all its samples
     EXPECT_EQ(row.at("status"), "SKIPPED") << row.dump();
     expect_words(row.at("reason"), "interrupted");
     EXPECT_TRUE(row.at("time_ns").is_null());

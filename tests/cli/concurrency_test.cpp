@@ -16,7 +16,7 @@ bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-// By the end of its name; what it is that makes a file of that kind whole.
+// By the ending of its name: the check that a file of that kind is complete.
 bool whole(const std::string& name, const std::string& bytes) {
   if (ends_with(name, ".json")) return nlohmann::json::accept(bytes);
   if (ends_with(name, ".csv")) return ends_with(bytes, "\n") && bytes.find(',') != std::string::npos;
@@ -46,7 +46,7 @@ class ConcurrencyTest : public testing::TestWithParam<Shared> {
 };
 
 TEST_P(ConcurrencyTest, ReadersSeeWholeFiles) {
-  fixture_folder();  // before there are threads
+  fixture_folder();  // before threads start
   std::atomic<int> writing{GetParam().writers};
   std::vector<ProgramRun> last(static_cast<size_t>(GetParam().writers));
   std::vector<std::thread> writers;
@@ -118,10 +118,10 @@ INSTANTIATE_TEST_SUITE_P(Writers, ConcurrencyTest, testing::ValuesIn(kShared),
                            return std::string(shared.param.name);
                          });
 
-// Both would read the file, add their rows and write it back, and the rows of the one that comes first would be lost.
+// Without a lock both would read the file, add their rows and write it back, and one run's rows would be lost.
 TEST(Resume, TwoRunsDoNotShareAFile) {
   const std::string file = fixture_folder() + "/out/both.json";
-  const std::string link = file + ".link";  // to a name that the first run has not made yet
+  const std::string link = file + ".link";  // to a name that does not exist yet
   fs::create_symlink("both.json", link);
   const std::string line =
       "convbench run --device cpu --threads 1 --backend direct --cache hot --warmup-ms 0 --resume --json ";

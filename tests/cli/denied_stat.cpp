@@ -1,5 +1,5 @@
-// Preloaded into a program: stat() of names that end in ".denied" fails as it does for a link of another user in a
-// folder that all may write to, where the system protects such links (fs.protected_symlinks); readlink() does not.
+// Preloaded into a program: stat() of names that end in ".denied" fails as for another user's link in a world-writable
+// folder, if the system protects such links (fs.protected_symlinks); readlink() succeeds.
 #include <dlfcn.h>
 #include <sys/stat.h>
 

@@ -1,4 +1,4 @@
-// What `lenslet eval` concludes from logits and labels.
+// The conclusions of `lenslet eval` from logits and labels.
 #include "apps/lenslet/eval_report.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace lenslet {
 namespace {
 
-// Wilson's formula, computed apart.
+// Wilson's formula, computed independently.
 TEST(EvalReport, GivesWilsonsInterval) {
   const Interval nine = wilson_95(9, 10);
   EXPECT_NEAR(nine.low, 0.5958500, 1e-6);
@@ -36,8 +36,8 @@ TEST(EvalReport, TheFirstOfEqualClassesIsPredictedAndNoneWhereOneIsNotANumber) {
   }
 }
 
-// 1,300 images, so that the last of several tasks is a part: label i % 10 with logit 2 for what was read, 0 for the
-// rest.
+// 1,300 images, so that the last task has fewer images: label i % 10, with logit 2 for the predicted class and 0 for
+// the rest.
 TEST(EvalReport, CountsEveryImageOnce) {
   constexpr int64_t kCount = 1300;
   ImageDataset data;
@@ -58,7 +58,7 @@ TEST(EvalReport, CountsEveryImageOnce) {
   EXPECT_EQ(found.confusion[9][3], 12);
   EXPECT_EQ(found.confusion[3][9], 0);
   EXPECT_EQ(found.confusion[9][9], 117);
-  // -log p: log(1 + 9 exp(-2)) of the right ones, 2 more of the wrong ones.
+  // -log p: log(1 + 9 exp(-2)) for the correct images, 2 more for the wrong ones.
   const double right = std::log(1 + 9 * std::exp(-2.0));
   EXPECT_NEAR(found.loss, right + 2.0 * 12 / 1299, 1e-9);
   ASSERT_EQ(found.misses.size(), 13u);

@@ -1,6 +1,6 @@
-// A convolution backend whose device fails after a number of runs: a stand-in for oneDNN's module, told by
-// LENSLET_TEST_RUNS_BEFORE_FAULT how many runs go well (with zeros for an answer). With
-// LENSLET_TEST_FAULT_WHILE_PREPARING set it fails before the first.
+// A stand-in for oneDNN's module: a convolution backend that writes
+// zeros and fails after LENSLET_TEST_RUNS_BEFORE_FAULT runs, or
+// already in preparation with LENSLET_TEST_FAULT_WHILE_PREPARING.
 #include <algorithm>
 #include <cstdlib>
 

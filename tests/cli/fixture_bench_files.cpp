@@ -26,13 +26,13 @@ void write_bench_files(const std::filesystem::path& dir) {
                 bytes_of("{\"schema\": \"lenslet.results/1\", \"results\": [{\"problem\": 3}]}"));
   write_fixture(dir / "results/no_rows.json",
                 bytes_of("{\"schema\": \"lenslet.results/1\", \"results\": 7}"));
-  // What stands where a library is looked for.
+  // Invalid files in the place of a library.
   for (const char* name : {"lenslet_conv_cpu_onednn.so", "lenslet_gemm_cpu_onednn.so"}) {
     write_fixture(dir / "modules" / name, bytes_of("\x7f"
                                                    "ELF, it says"));
   }
   std::filesystem::create_directories(dir / "no_modules");
-  // The toolkit's stub, to link against on machines without a driver, where there is a toolkit.
+  // The toolkit's stub, for linking without a driver, if there is a toolkit.
   std::filesystem::create_directories(dir / "stub_driver");
   if (std::filesystem::exists(LENSLET_STUB_DRIVER)) {
     std::filesystem::create_symlink(LENSLET_STUB_DRIVER, dir / "stub_driver/libcuda.so.1");

@@ -17,7 +17,7 @@ Bytes labels(uint32_t count) {
   return out;
 }
 
-// A data set folder: t10k images and labels as given.
+// A data set folder with these t10k images and labels.
 void write_set(const fs::path& folder, const Bytes& images, const Bytes& label_bytes,
                const std::string& suffix = "") {
   write_fixture(folder / ("t10k-images-idx3-ubyte" + suffix), images);
@@ -28,7 +28,7 @@ Bytes head(const Bytes& bytes, size_t count) {
   return Bytes(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(count));
 }
 
-// In place of the images: what is no file, or never ends.
+// In place of the images: something that is not a file, or is endless.
 void write_special(const fs::path& dir, const Bytes& good_labels) {
   const auto images_of = [&](const char* name) {
     write_fixture(dir / name / "t10k-labels-idx1-ubyte", good_labels);
@@ -43,16 +43,16 @@ void write_special(const fs::path& dir, const Bytes& good_labels) {
 void write_gzip(const fs::path& dir, const Bytes& images, const Bytes& good_labels) {
   const Bytes packed = gzip(images);
   write_set(dir / "gz", packed, gzip(good_labels), ".gz");
-  // gzip or not is told by what is in the file, not by its name.
+  // The content, not the name, decides whether a file is gzip.
   write_set(dir / "gz_named_plain", packed, gzip(good_labels));
   write_set(dir / "plain_named_gz", images, good_labels, ".gz");
   const auto bad = [&](const char* name, const Bytes& bytes) {
     write_set(dir / name, bytes, gzip(good_labels), ".gz");
   };
   bad("gz_cut_data", head(packed, packed.size() / 2));
-  // 128 MB, as the header says, of what is no digit.
+  // 128 MB, as the header states, without valid digits.
   bad("gz_wide", gzip(idx({1, 8192, 16384}, Bytes(size_t{1} << 27)), 1));
-  // A header of 20 images, and 256 MB behind it.
+  // A header for 20 images, followed by 256 MB.
   bad("gz_bomb", gzip(idx({kImages, kSide, kSide}, Bytes(size_t{1} << 28)), 9));
 }
 

@@ -30,7 +30,7 @@ class Folder {
     write_bench_files(path_);
     for (const char* name : {"out", "away", "full", "read_only", "locked"})
       fs::create_directories(fs::path(path_) / name);
-    const fs::path out = fs::path(path_) / "out";  // links to a file that is still to be made
+    const fs::path out = fs::path(path_) / "out";  // links to a file that does not exist yet
     fs::create_symlink("../out/made.json", out / "dangling");
     fs::create_symlink(out / "dangling", out / "dangling_too");
     fs::create_symlink(".", out / "here");
@@ -49,7 +49,7 @@ class Folder {
   std::string path_;
 };
 
-// What many command lines begin with or contain.
+// Common beginnings and parts of command lines.
 const Names kBeginnings = {
     {"{weights}", "{eval} --weights {dir}/w"},
     {"{eval}", "{eval_of}/data"},
@@ -72,7 +72,7 @@ bool put(const char* path, const std::string& text) {
   return file.good();
 }
 
-// Mounts of its own for this process: as root, or in a namespace in which it is.
+// Private mounts of this process: as root, or as root of a new namespace.
 std::string enter_namespace() {
   const uid_t user = ::getuid();
   const gid_t group = ::getgid();

@@ -1,4 +1,4 @@
-// The parts of the fixtures' folder (fixture_files.h), one function a subject.
+// The parts of the fixtures' folder (fixture_files.h), one function per subject.
 #pragma once
 
 #include <filesystem>
@@ -8,18 +8,18 @@
 
 namespace lenslet::test {
 
-/// Makes the folders on the way as well.
+/// Also creates the parent folders.
 void write_fixture(const std::filesystem::path& path, const Bytes& bytes);
-/// Images of upright bars, 28x28: real enough to be classified, and no two alike.
+/// Images of upright bars, 28x28: similar enough to digits to be classified, and all different.
 Bytes bar_pixels(int count);
 
-/// data/, gz/, many/ are right; every other folder has one thing wrong.
+/// data/, gz/, many/ are valid; every other folder has one fault.
 void write_data_sets(const std::filesystem::path& dir);
-/// w/: safetensors and what people take for it. plans/: of --plan.
+/// w/: safetensors files and similar formats. plans/: files for --plan.
 void write_weights(const std::filesystem::path& dir);
-/// pics/, bits/, kinds/, large/, odd/ are right; bad/ and bombs/ are not.
+/// pics/, bits/, kinds/, large/, odd/ are valid; bad/ and bombs/ are not.
 void write_pictures(const std::filesystem::path& dir);
-/// problems/, filters/, results/: what convbench reads; modules/, driver/: libraries that are none.
+/// problems/, filters/, results/: files for convbench; modules/, driver/: invalid libraries.
 void write_bench_files(const std::filesystem::path& dir);
 
 }  // namespace lenslet::test

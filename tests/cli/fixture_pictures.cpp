@@ -18,7 +18,7 @@ bool ink(int x, int y, int width, int height) {
   return x >= width * 9 / 20 && x < width * 11 / 20 && y >= height / 5 && y < height * 4 / 5;
 }
 
-// An upright black bar, a "1", on white paper; alpha, where there is one, is full. For CMYK 0 is full ink.
+// An upright black bar, a "1", on white paper; alpha, if present, is opaque. For CMYK 0 is full ink.
 Image bar(int width, int height, int channels) {
   Bytes pixels;
   for (int y = 0; y < height; ++y) {
@@ -30,7 +30,7 @@ Image bar(int width, int height, int channels) {
   return make_image(width, height, channels, pixels);
 }
 
-// Every row one filter byte and `row_bytes` of `value`.
+// Each row is a filter byte followed by `row_bytes` of `value`.
 Bytes png_rows(int height, size_t row_bytes) {
   Bytes rows;
   for (int y = 0; y < height; ++y) {
@@ -101,7 +101,7 @@ void write_cut(const fs::path& dir) {
   write_fixture(dir / "cut.bmp", bytes_of("BM"));
 }
 
-// Pictures that state or hold far more than their file has.
+// Pictures that state or contain far more than the size of their file.
 void write_bombs(const fs::path& dir) {
   PngSpec spec{1, 1, 8, 0, false, {}, {}};
   write_fixture(dir / "inflates.png", png(spec, Bytes(size_t{1} << 27)));
@@ -160,7 +160,7 @@ void write_pictures(const fs::path& dir) {
   write_cut(dir / "bad");
   write_bombs(dir / "bombs");
   write_others(dir / "bad");
-  // A folder in which some can be read and some cannot.
+  // A folder with readable and unreadable pictures.
   write_fixture(dir / "mixed/1.pgm", one);
   write_fixture(dir / "mixed/2.png", bytes_of("no picture"));
   write_fixture(dir / "mixed/3.pgm", one);

@@ -59,7 +59,7 @@ Bytes with_length(uint64_t length, const std::string& rest) {
   return out + bytes_of(rest);
 }
 
-// Tensors that LeNet-5 does not take.
+// Tensors that do not fit LeNet-5.
 void write_other_tensors(const fs::path& folder) {
   const auto changed = [&](const char* name, auto&& change) {
     std::vector<Entry> entries = lenet_entries();
@@ -95,14 +95,14 @@ void write_other_tensors(const fs::path& folder) {
     for (int i = 0; i < 3000; ++i)
       entries.push_back({"t" + std::to_string(i) + std::string(150, 'x'), "0", "F32", {}});
   });
-  changed("largest", [](auto& entries) {  // finite, but no sum of two of them is
+  changed("largest", [](auto& entries) {  // finite, but the sum of two overflows
     for (Entry& entry : entries) {
       for (size_t i = 0; i < entry.data.size() / sizeof(float); ++i) set_value(entry, i, 3e38f);
     }
   });
 }
 
-// Headers that are no header.
+// Invalid headers.
 void write_other_headers(const fs::path& folder) {
   const auto header = [&](const char* name, const std::string& text, size_t data) {
     write_fixture(folder / (std::string(name) + ".safetensors"), safetensors(text, data));
@@ -118,7 +118,7 @@ void write_other_headers(const fs::path& folder) {
   header("deep", std::string(500000, '['), 0);
 }
 
-// Other kinds of file that people hand over.
+// Other kinds of file that users may pass.
 void write_other_formats(const fs::path& folder) {
   write_fixture(folder / "model.pt", bytes_of("PK\x03\x04") + Bytes(100, 'x'));
   write_fixture(folder / "legacy.pt", Bytes{0x80, 0x02, 0x8a, 0x0a} + Bytes(100, 'l'));

@@ -1,4 +1,4 @@
-// What the subcommands print and write when all is well.
+// What the subcommands print and write for valid input.
 #include <sys/inotify.h>
 #include <unistd.h>
 
@@ -126,7 +126,7 @@ TEST(Classify, JsonOnStandardOutputSendsTextToStandardError) {
   EXPECT_EQ(row.at("top").size(), 3u);
 }
 
-// Events of a file under watch, one letter each: o opened, c closed.
+// Events of a watched file, one letter each: o opened, c closed.
 class Watch {
  public:
   explicit Watch(const std::string& file) : descriptor_(::inotify_init1(IN_NONBLOCK)) {
@@ -150,7 +150,7 @@ class Watch {
   int descriptor_;
 };
 
-// A picture, small or large, a picture of a folder, and an IDX file: alone and with others.
+// A picture, small or large, a picture in a folder, and an IDX file: alone and together.
 TEST(Classify, OpensEachFileOnce) {
   if (const int probe = ::inotify_init1(IN_NONBLOCK); probe >= 0) {
     ::close(probe);
@@ -161,7 +161,7 @@ TEST(Classify, OpensEachFileOnce) {
        {"pics/one.pgm", "large/bars.ppm", "large/bars.png", "data/t10k-images-idx3-ubyte"}) {
     const std::string file = expand(std::string("{dir}/") + name);
     for (const std::string& arguments : {file, file + " {dir}/odd", fs::path(file).parent_path().string()}) {
-      if (arguments != file && name[0] == 'd') continue;  // folders hold pictures alone
+      if (arguments != file && name[0] == 'd') continue;  // a folder's inputs are pictures only
       const Watch watch(file);
       expect_run(run_line("{classify} " + arguments), kOk);
       EXPECT_EQ(watch.openings(), 1) << arguments;
@@ -169,7 +169,7 @@ TEST(Classify, OpensEachFileOnce) {
   }
 }
 
-// The most memory that classify takes for `count` times the same file.
+// The peak memory of classify for `count` copies of the same file.
 long memory_of(const std::string& file, int count, const std::string& threads) {
   std::string line = "{classify} --csv {dir}/out/many.csv --threads " + threads;
   for (int i = 0; i < count; ++i) line += " {dir}/" + file;
@@ -188,8 +188,8 @@ TEST(Classify, LargePicturesAreDecodedOneAfterAnother) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the address sanitizer keeps freed memory";
 #endif
-  constexpr long kMoreKib = 12 * 1024;  // less than a second picture at the same time would take
-  // By the size of the file, and by the size that the header of a short file states.
+  constexpr long kMoreKib = 12 * 1024;  // less than a second picture in memory would need
+  // By file size, and by the size that the header of a truncated file states.
   for (const char* file : {"large/bars.ppm", "large/bars.png"})
     EXPECT_LT(memory_of(file, 8, "8"), memory_of(file, 1, "8") + kMoreKib) << file;
 }
@@ -345,7 +345,7 @@ TEST(Profile, RowsAddUpAndFilesAreValid) {
       "profile --device cpu --plan layered --strict --batch-size 16 --min-time-ms 20 --warmup-ms 5 --json "
       "{dir}/out/profile.json --csv {dir}/out/profile.csv --trace {dir}/out/trace.json");
   const json document = read_json("{dir}/out/profile.json");
-  bool suspect = false;  // a loaded machine may slow the ceilings down and not the layers
+  bool suspect = false;  // a busy machine may slow down the ceilings only
   for (const json& row : document.at("results")) suspect = suspect || row.at("status") == "SUSPECT";
   expect_run(run, suspect ? kCheckFailed : kOk);
   expect_members(document, {{"schema", "lenslet.results/1"}, {"status", "COMPLETE"}, {"held_back", true}});
@@ -373,8 +373,8 @@ TEST(Profile, RowsAddUpAndFilesAreValid) {
             document.at("results").size() + 1);
 }
 
-// The layers, timed one by one, must explain a pass timed as a whole. A busy machine may disturb one kind of pass more
-// than the other: one quiet run is enough.
+// The layers, timed one by one, must add up to a pass timed as a whole. A busy machine may disturb one kind of pass
+// more than the other, so one undisturbed run is enough.
 TEST(Profile, LayersExplainThePass) {
   double share = 0;
   for (int i = 0; i < 10 && std::abs(share - 1) > 0.5; ++i) {

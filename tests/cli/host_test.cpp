@@ -1,5 +1,5 @@
-// What the host around a program does to it: links in the way of its outputs, redirected and slow streams, limits,
-// names that it is started by.
+// The environment of a program: links in the path of its outputs, redirected and slow streams, limits, and the name by
+// which it is started.
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // whose shadow memory needs the address space that is limited here
+constexpr bool kSanitized = true;  // their shadow memory needs the address space that is limited here
 #else
 constexpr bool kSanitized = false;
 #endif
@@ -25,7 +25,7 @@ const std::string kRun = "{measure} --threads 1 ";
 
 void put(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
-/// A folder of this test's own, removed at its end.
+/// A private folder of this test, removed at its end.
 class Host : public testing::Test {
  protected:
   void SetUp() override { fs::create_directories(folder_); }
@@ -77,7 +77,7 @@ TEST_F(Host, ARedirectedFileIsAppendedToUnderEachOfItsNames) {
     ::stat(in("log").c_str(), &after);
     EXPECT_EQ(before.st_ino, after.st_ino) << name << ": another file was put in its place";
     const std::string log = read_text(in("log"));
-    // Times differ; the text for people went to standard error.
+    // Times differ; text for people went to standard error.
     EXPECT_EQ(log.rfind("kept\n{", 0), 0u) << name << ": " << log;
     EXPECT_NE(log.find("\"schema\""), std::string::npos) << name;
     EXPECT_EQ(log.substr(log.size() - 2), "}\n") << name;
@@ -114,8 +114,8 @@ TEST_F(Host, AFileThatMayNotGrowIsAnOutputError) {
   EXPECT_EQ(read_text(in("old.csv")), "old\n");
 }
 
-// The system denies to follow links of other users in folders that all may write to; where it is not set to, a
-// preloaded library does.
+// Some systems do not follow other users' links in world-writable folders; on other systems a preloaded library refuses
+// them.
 TEST_F(Host, LinksThatMayNotBeFollowedAreNot) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer's runtime must be the first library, here another is";
   for (const auto& [name, target] :
@@ -165,7 +165,7 @@ TEST_F(Host, ModulesAreFoundFromTheProgramItselfWhateverItsName) {
 }
 
 TEST_F(Host, TheReportsScriptIsNoneThatLiesAboveTheProgram) {
-  // A copy of the program below a folder with a script of somebody else.
+  // A copy of the program below a folder that contains another user's script.
   fs::create_directories(in("apps/report"));
   fs::create_directories(in("build/bin"));
   put(in("apps/report/report.py"), "open('" + in("ran") + "', 'w')\n");
@@ -206,13 +206,13 @@ TEST_F(Host, ThreadsThatCannotStartAreExitCode6) {
 
 TEST_F(Host, MemoryThatRunsOutInAProgramIsExitCode6) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer needs the address space that is limited here";
-  // A file within every limit of its kind, in more memory than there is: std::bad_alloc where it is read.
+  // A file within all limits of its kind that exceeds the memory: std::bad_alloc in its reader.
   fs::create_directories(in("data"));
   put(in("data/t10k-images-idx3-ubyte"), "");
   put(in("data/t10k-labels-idx1-ubyte"), "");
   fs::resize_file(in("data/t10k-images-idx3-ubyte"), uintmax_t{64} << 20);
   ProgramOptions limited;
-  limited.limits[RLIMIT_AS] = uint64_t{64} << 20;  // the program itself fits, and never the file beside it
+  limited.limits[RLIMIT_AS] = uint64_t{64} << 20;  // enough for the program, but not for the file
   expect_refusal(run_line("lenslet eval --device cpu --threads 1 --data " + in("data"), limited), kMemory,
                  "out of memory; ");
 }

@@ -1,5 +1,5 @@
-// The check of answers against the fp64 reference: how far a prediction may lie from it, whatever the bound of the
-// logits.
+// The comparison of answers with the fp64 reference: the
+// limit for predictions, whatever the bound of the logits.
 #include "apps/lenslet/logits_check.h"
 
 #include <gtest/gtest.h>
@@ -13,10 +13,10 @@
 namespace lenslet {
 namespace {
 
-constexpr double kWideBound = 1;  // a logit's, more than tf32 and fp16 have
+constexpr double kWideBound = 1;  // bound of a logit, larger than those of tf32 and fp16
 
-/// With weights of zero in fc3 the logits of every picture are its biases: class 4 leads, class 1 is near, class 7
-/// nearer.
+/// With zero weights in fc3 the logits of every picture are its biases: class 4 leads, class 1 is close, class 7 is
+/// closer.
 Graph leading_by(double to_class_1, double to_class_7) {
   Safetensors parameters = random_lenet5_parameters();
   Tensor &weights = parameters.tensors.at("fc3.weight"), &bias = parameters.tensors.at("fc3.bias");

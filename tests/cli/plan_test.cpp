@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-// A variant of the fused plan that serves on the CPU; empty where there is none.
+// A CPU variant of the fused plan; empty if there is none.
 std::string cpu_variant() {
   const json rows = json::parse(lenslet("backends --device cpu --json -").out).at("rows");
   for (const json& row : rows) {
@@ -76,7 +76,7 @@ TEST_F(FusedPlan, ProfileShowsOneRow) {
   int layers = 0;
   for (const json& row : document.at("results")) layers += row.at("cache") == "hot" ? 1 : 0;
   EXPECT_EQ(layers, 1);
-  // What was saved there writes answers, and the commands that need logits say so.
+  // The saved plan writes predictions, which commands that need logits refuse.
   expect_run(run_line("{eval} --plan {dir}/out/answers.json"), kData, "", "needs logits");
 }
 

@@ -1,12 +1,12 @@
-// Preloaded into a program under test: sends it a signal at a stated point of its own work, so that a test hits the
+// Preloaded into a program under test: sends it a signal at a given point of its own execution, so that a test hits the
 // same phase on every machine.
 //
-// LENSLET_TEST_SIGNAL_AT lists points to be reached one after another, separated by ',': KIND:N (the N-th such event
-// from here on) or KIND:TEXT (the first whose text holds it). Kinds: open (of a file to read), print (to standard
-// output or error), clock (a look at it), create (of a temporary file), write (to a file), rename. LENSLET_TEST_SIGNAL
-// is the signal's number, LENSLET_TEST_SIGNAL_COUNT how many are sent at once [1]; every other one is SIGTERM, or
-// SIGINT after SIGTERM, because two of a kind that find the program holding signals off become one.
-// LENSLET_TEST_SIGNAL_SAME sends one kind all the same.
+// LENSLET_TEST_SIGNAL_AT lists points that must be reached in order, separated by ',': KIND:N (the
+// N-th such event from then on) or KIND:TEXT (the first whose text contains TEXT). Kinds: open (a file
+// for reading), print (to standard output or error), clock (a reading), create (a temporary file),
+// write (to a file), rename. LENSLET_TEST_SIGNAL is the signal's number, LENSLET_TEST_SIGNAL_COUNT the
+// number of signals sent together [1]. Every second one is SIGTERM, or SIGINT after SIGTERM, because
+// two equal pending signals become one. LENSLET_TEST_SIGNAL_SAME sends equal ones anyway.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/types.h>
@@ -23,8 +23,8 @@ namespace {
 
 std::atomic_flag busy = ATOMIC_FLAG_INIT;
 thread_local bool inside = false;
-const char* points = nullptr;  // what is still to be reached; null before the first event
-long seen = 0;                 // events of the kind waited for
+const char* points = nullptr;  // points not reached yet; null before the first event
+long seen = 0;                 // events of the current kind so far
 bool started = false;
 
 void send_signal() {
@@ -37,7 +37,7 @@ void send_signal() {
   }
 }
 
-// Whether this event was the last point.
+// Whether this event is the last point.
 bool advance(const char* kind, const char* text, size_t text_bytes) {
   if (!started) {
     points = std::getenv("LENSLET_TEST_SIGNAL_AT");
@@ -59,9 +59,9 @@ bool advance(const char* kind, const char* text, size_t text_bytes) {
 }
 
 void event(const char* kind, const char* text = nullptr, size_t text_bytes = 0) {
-  if (inside) return;  // a call made from here
+  if (inside) return;  // a nested call from this function
   inside = true;
-  while (busy.test_and_set()) {  // another thread's event
+  while (busy.test_and_set()) {  // an event of another thread
   }
   const bool last = advance(kind, text, text_bytes);
   busy.clear();

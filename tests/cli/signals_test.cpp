@@ -1,5 +1,5 @@
-// SIGINT, SIGTERM and SIGHUP in every phase of every command that takes long: exit 130, one line, whole files or none.
-// A library that is preloaded sends the signal (signal_at.cpp), so that a phase is hit and not guessed at by the clock.
+// SIGINT, SIGTERM and SIGHUP in every phase of every long command: exit code 130, one line, complete files or none. A
+// preloaded library sends the signal (signal_at.cpp), so the phase does not depend on the clock.
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -14,15 +14,15 @@ namespace fs = std::filesystem;
 
 struct Command {
   const char* name;
-  const char* line;  // with kShort written out; {out} is a folder of its own
-  /// Phase and where it is, as signal_at.cpp reads it.
+  const char* line;  // with kShort expanded; {out} is a private folder
+  /// The phase and its point for signal_at.cpp.
   std::vector<std::pair<const char*, const char*>> phases;
 };
 
 const Names kShort = {{"{cpu}", "--device cpu --threads 1"},
                       {"{files}", "--json {out}/r.json --csv {out}/r.csv"},
                       {"{short}", "--warmup-ms 0 --min-time-ms 1"},
-                      // So long that no measurement ends by itself within the patience.
+                      // Long enough that no measurement ends before the test's time limit.
                       {"{endless}", "--min-time-ms 3600000"}};
 
 const std::vector<Command>& commands() {
@@ -60,7 +60,7 @@ const std::vector<Command>& commands() {
       {"profile_writing",
        "lenslet profile {cpu} --cache hot {short} {files} --trace {out}/trace.json --save-plan "
        "{out}/plan.json",
-       // Each of the four outputs is created once to be tried.
+       // Each of the four outputs is opened once for trial.
        {{"plan", "create:5"},
         {"writing", "print:ceilings,write:1"},
         {"writing_renames", "print:ceilings,rename:3"}}},
@@ -109,7 +109,7 @@ std::ostream& operator<<(std::ostream& out, const Interruption& when) {
   return out << when.command->line << " at " << when.point;
 }
 
-// Every third, unless the environment asks for all of them with LENSLET_TEST_THOROUGH: together they take minutes.
+// Every third; LENSLET_TEST_THOROUGH runs all of them, which takes minutes.
 constexpr size_t kStride = 3;
 
 std::vector<Interruption> interruptions(bool only_writing) {
@@ -118,7 +118,7 @@ std::vector<Interruption> interruptions(bool only_writing) {
   size_t turn = 0;
   for (const Command& command : commands()) {
     for (const auto& [phase, point] : command.phases) {
-      // All signals take one way, so that each phase needs one of them.
+      // All signals are handled in the same way, so each phase needs only one of them.
       const int signal = turn % 2 == 0 ? SIGINT : SIGTERM;
       if (turn++ % stride != 0) continue;
       const bool writing = std::string(phase).find("writing") != std::string::npos;
@@ -129,7 +129,7 @@ std::vector<Interruption> interruptions(bool only_writing) {
   return list;
 }
 
-// At a point as signal_at.cpp reads it the program gets `count` signals.
+// The program gets `count` signals at a point in the syntax of signal_at.cpp.
 ProgramOptions signal_at(const char* point, int signal, int count) {
   ProgramOptions options;
   options.environment = {{"LD_PRELOAD", LENSLET_SIGNAL_AT},
@@ -155,7 +155,7 @@ class SignalTest : public testing::TestWithParam<Interruption> {
     return run_line(expand(expand(when.command->line, kShort), {{"{out}", out_}}), options);
   }
   std::string text(const std::string& name) const { return read_text(out_ + "/" + name); }
-  // Files are whole; nothing temporary is there.
+  // Files are complete, and there are no temporary files.
   void expect_whole_files() const {
     for (const auto& entry : fs::directory_iterator(out_)) {
       const std::string name = entry.path().filename().string(), bytes = text(name);
@@ -187,7 +187,7 @@ TEST_P(SignalTest, FirstFinishesAndLeavesWholeFiles) {
               ": interrupted by " + names.at(GetParam().signal) + ": every file that was written is whole\n");
   expect_whole_files();
   const std::string phase = GetParam().phase, result_file = text("r.json");
-  // A signal that comes while files are written finds the work done.
+  // A signal during the writing of files comes after the work is done.
   if (result_file.empty() || phase.find("writing") != std::string::npos) return;
   const nlohmann::json document = nlohmann::json::parse(result_file);
   EXPECT_TRUE(document.value("interrupted", false) || document.value("status", "") == "INTERRUPTED")
@@ -214,15 +214,15 @@ std::string name_of(const testing::TestParamInfo<Interruption>& when) {
 INSTANTIATE_TEST_SUITE_P(Phases, SignalTest, testing::ValuesIn(interruptions(false)), name_of);
 INSTANTIATE_TEST_SUITE_P(Phases, SecondSignalTest, testing::ValuesIn(interruptions(true)), name_of);
 
-// nohup: what was ignored stays ignored.
+// nohup: an ignored signal stays ignored.
 TEST(Signals, AHangupThatIsIgnoredStaysIgnored) {
   ProgramOptions options = signal_at("print:data:,clock:5", SIGHUP, 1);
   options.ignored_signals = {SIGHUP};
   expect_run(run_line("{eval}", options), kOk);
 }
 
-// `timeout -s HUP 10 convbench …` sends the signal to the program, then to its own process group, which holds the
-// program too.
+// `timeout -s HUP 10 convbench …` signals the program, and
+// then its own process group, which includes the program.
 TEST(Signals, OneSentTwiceAtOnceIsOneRequest) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const std::string file = fixture_folder() + "/out/once.json";
@@ -235,7 +235,7 @@ TEST(Signals, OneSentTwiceAtOnceIsOneRequest) {
   }
 }
 
-// Whether a process handles SIGINT and sleeps.
+// Whether a process handles SIGINT and is sleeping.
 bool waits(pid_t process) {
   std::ifstream status("/proc/" + std::to_string(process) + "/status");
   std::map<std::string, std::string> values;
@@ -245,11 +245,11 @@ bool waits(pid_t process) {
   return handles && values["State"].find('S') != std::string::npos;
 }
 
-// Ctrl-C ends the wait for a pipe without a writer.
+// Ctrl-C ends the wait for a FIFO without a writer.
 TEST(Signals, AReadThatWaitsEnds) {
   ProgramOptions options;
   options.keep_stdin_open = true;
-  int asleep = 0;  // so many times in a row: it is not one of the short waits before
+  int asleep = 0;  // asleep so many times in a row: not one of the short waits before
   options.interrupt_when = [&](const ProgramRun&, pid_t program) {
     asleep = waits(program) ? asleep + 1 : 0;
     return asleep >= 5;

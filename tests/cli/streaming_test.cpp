@@ -1,4 +1,4 @@
-// eval --repeat and --streams: a data set streamed again and again.
+// eval --repeat and --streams: a data set streamed repeatedly.
 #include <sstream>
 
 #include "tests/cli/fixture_files.h"
@@ -23,7 +23,7 @@ TEST(Streaming, TheCpuRepeatsTheDataSet) {
                              {"stored_images", 220},
                              {"differing", 0},
                              {"correct", 11 * document.at("correct").get<int64_t>()},
-                             {"bus_bytes_per_s", nullptr},  // the CPU reads host memory itself
+                             {"bus_bytes_per_s", nullptr},  // the CPU reads host memory directly
                              {"bus_fraction", nullptr}});
   EXPECT_DOUBLE_EQ(sustained.at("accuracy").get<double>(), document.at("accuracy").get<double>());
   EXPECT_GT(sustained.at("images_per_s").get<double>(), 0);

@@ -7,7 +7,7 @@ namespace {
 
 using nlohmann::json;
 
-// Tunes, replays the plan, and compares what it says of itself.
+// Tunes, replays the plan, and compares the described choices.
 void expect_tuned(const std::string& arguments) {
   SCOPED_TRACE(arguments);
   expect_run(

@@ -12,7 +12,7 @@ using nlohmann::json;
 
 const std::string kQuick = "lenslet tune --device cpu --batch-size 4 --warmup-ms 0 --min-time-ms 2 ";
 
-// The nodes of the chosen candidates, and that each comes once.
+// Checks that the chosen candidates compute each node once.
 std::set<std::string> chosen_layers(const json& document) {
   std::set<std::string> covered;
   for (const json& candidate : document.at("candidates")) {
@@ -40,7 +40,7 @@ TEST(Tune, TimesEveryOperatorAndWritesAPlanThatIsReplayed) {
     EXPECT_GT(candidate.at("time_ns").at("median").get<double>(), 0);
     EXPECT_FALSE(candidate.at("why").get<std::string>().empty());
     if (!candidate.at("chosen").get<bool>()) continue;
-    // The plan says of each chosen operator what it computes.
+    // The plan lists what each chosen operator computes.
     const std::string head = candidate.at("layers").at(0);
     for (const json& layer : plan.at("layers")) {
       if (layer.at("name") == head) {

@@ -1,5 +1,5 @@
-// Every convolution backend of the registry, on every problem list, before the fp64 judge.
-// Compiled once for each kind of device; a new backend or a new line in a list is tested without a change here.
+// Verifies every convolution backend of the registry on every problem list. Compiled once for each kind of device; a
+// new backend or a new line in a list needs no change here.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 class ConvBackends : public testing::TestWithParam<BackendAndList> {};
 
-// All supported problems pass; the unsupported have a reason; a prepare that refuses after all has one too.
+// Supported problems pass; unsupported ones have a reason; so has a preparation that refuses later.
 TEST_P(ConvBackends, AgreeWithTheReference) {
   const auto& [name, list] = GetParam();
   std::string reason;
@@ -28,13 +28,13 @@ TEST_P(ConvBackends, AgreeWithTheReference) {
   for (const Conv2dProblem& problem : problems) {
     ConvVerifyOptions options;
     options.bias_and_relu = problem.flops() < 1e9;
-    // Most lists need any choice of a library, not its best; LeNet's are chosen as a user's are.
+    // For most lists any choice of a library will do; for LeNet's list it chooses as for users.
     if (list != "lenet") options.timing = DevicePrepareServices::Timing::kOnce;
-    // On a GPU's host the reference takes a fraction of what the copies take.
+    // On a GPU's host the reference takes a fraction of the time of the copies.
     if (kDevice == DeviceKind::kCuda) {
       options.max_reference_macs = std::max(options.max_reference_macs, judged_macs(problem));
     }
-    std::optional<ConvVerifier> verifier;  // its data take longer than a refusal
+    std::optional<ConvVerifier> verifier;  // generating its data takes longer than a refusal
     for (MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
       const Support support = backend->supports(problem, math);
       if (!support) {
@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, ConvBackends,
                            return std::get<0>(param.param) + "_" + std::get<1>(param.param);
                          });
 
-/// fp32 where the backend serves the problem in it, else tf32, else fp16; nothing, with the reason, where it does not.
+/// fp32 if the backend supports the problem in it, else tf32, else fp16; nullopt with the reason if none.
 std::optional<MathMode> first_math(const ConvBackend& backend, const Conv2dProblem& problem,
                                    std::string& reason) {
   for (MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
@@ -82,7 +82,7 @@ std::optional<MathMode> first_math(const ConvBackend& backend, const Conv2dProbl
 
 class ConvWorkspace : public testing::TestWithParam<BackendAndList> {};
 
-// What a backend says it needs is no less than what its kernel then wants; a limit is kept, or refused as one.
+// The announced workspace is at least what the kernel then needs; a limit is respected, or refused as a limit.
 TEST_P(ConvWorkspace, IsStatedAndLimited) {
   const auto& [name, list] = GetParam();
   std::string reason;
@@ -132,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, ConvWorkspace,
 
 class ConvRounds : public OpenedConvBackend {};
 
-// A limit on the workspace has a backend work in several rounds, each of which must find its part of input and output.
+// With a workspace limit a backend works in several rounds; each must use its part of input and output.
 TEST_P(ConvRounds, AgreeWithTheReference) {
   Stream stream(Device{kDevice, 0});
   int verified = 0;
@@ -158,8 +158,8 @@ INSTANTIATE_TEST_SUITE_P(Registry, ConvRounds, testing::ValuesIn(backend_names()
 
 class ConvFusedRelu : public OpenedConvBackend {};
 
-// A wrong number must not look like a right one: where the bias makes every other output zero, a NaN is still seen in
-// all whose windows hold it. Algorithms that transform tiles may spread it further.
+// A NaN must not look like a correct value: where the bias makes every other output zero, all outputs whose window
+// contains the NaN are NaN. Algorithms that transform tiles may spread it further.
 TEST_P(ConvFusedRelu, KeepsNan) {
   if (!backend_->fuses_relu()) GTEST_SKIP() << GetParam() << " fuses no ReLU";
   Stream stream(Device{kDevice, 0});
@@ -174,7 +174,7 @@ TEST_P(ConvFusedRelu, KeepsNan) {
       const std::vector<float> weights(static_cast<size_t>(problem.weight_shape().num_elements()), 0.5f),
           bias(static_cast<size_t>(problem.k), -1000.0f);
       std::vector<float> x(static_cast<size_t>(problem.input_shape().num_elements()), 0.25f);
-      // The pixel in the middle of the first image, in every channel.
+      // The centre pixel of the first image, in every channel.
       const int64_t plane = int64_t{problem.h} * problem.w,
                     middle = problem.h / 2 * problem.w + problem.w / 2;
       for (int64_t c = 0; c < problem.c; ++c) {
@@ -234,7 +234,7 @@ class ConvChoice : public OpenedConvBackend {
   DevicePrepareServices services_{stream_};
 };
 
-// What timing chose once is taken again by name, and computes the same bits.
+// A choice made by timing is replayed by name, and gives the same bits.
 TEST_P(ConvChoice, IsReplayed) {
   if (const Support support = backend_->supports(problem_, MathMode::kFp32); !support) {
     GTEST_SKIP() << support.reason();

@@ -1,4 +1,4 @@
-// What the tests of all convolution backends share: the lists of problems, and the backends of one kind of device,
+// Common parts of the tests of convolution backends: the lists of problems, and the backends of one kind of device,
 // LENSLET_TEST_DEVICE.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace lenslet {
 
 constexpr DeviceKind kDevice = LENSLET_TEST_DEVICE;
 
-/// `launches` is one for each backend: shapes for those of its kernels that the others do not reach on a GPU.
+/// `launches` is one list per backend: shapes for kernels that the other lists do not reach on a GPU.
 inline std::vector<std::string> problem_lists() {
   std::vector<std::string> lists = {"lenet",   "rgb3x3",    "deep3x3",  "tails",
                                     "regress", "depthwise", "pointwise"};
@@ -28,17 +28,17 @@ inline std::vector<std::string> problem_lists() {
 
 inline std::vector<std::string> backend_names() {
   std::vector<std::string> names = conv_table().names(kDevice);
-  if (names.empty()) names.push_back("none");  // shows as one skipped test instead of none at all
+  if (names.empty()) names.push_back("none");  // appears as one skipped test instead of none
   return names;
 }
 
-/// Longer lists are cut into parts of this size, so that shards of a program take similar shares.
+/// Longer lists are split into parts of this size, so that the shards of a program take similar times.
 constexpr size_t kPartProblems = 32;
 
 /// The folder of problem lists.
 inline const std::string kProblems = LENSLET_SOURCE_DIR "/layers/conv/problems";
 
-/// "lenet", …, and of each long list its parts, "tails_0" and up.
+/// "lenet", …, and the parts of long lists, "tails_0" and up.
 inline std::vector<std::string> list_parts() {
   std::vector<std::string> names;
   for (const std::string& list : problem_lists()) {
@@ -55,7 +55,7 @@ inline std::vector<std::string> list_parts() {
   return names;
 }
 
-/// The problems of a list, or of one of its parts.
+/// The problems of a list, or of one part of it.
 inline std::vector<Conv2dProblem> problems_of(const std::string& backend, const std::string& name) {
   const size_t underline = name.find('_');
   std::vector<Conv2dProblem> problems = listed_problems(kProblems, name.substr(0, underline), backend);
@@ -66,11 +66,11 @@ inline std::vector<Conv2dProblem> problems_of(const std::string& backend, const 
         problems.begin() + static_cast<std::ptrdiff_t>(std::min(first + kPartProblems, problems.size()));
     problems = std::vector<Conv2dProblem>(begin, end);
   }
-  // A processor gets one image of a deep problem: the others run the same code.
+  // On the CPU one image of a deep problem is enough: the others run the same code.
   for (Conv2dProblem& problem : problems) {
     if (kDevice == DeviceKind::kCpu && problem.flops() > 1e9) problem.n = 1;
   }
-  // Each in both layouts; a backend that serves one alone refuses the other with a reason.
+  // Both layouts; a backend that supports only one refuses the other with a reason.
   const size_t count = problems.size();
   for (size_t i = 0; i < count; ++i) {
     problems.push_back(problems[i]);
@@ -79,12 +79,12 @@ inline std::vector<Conv2dProblem> problems_of(const std::string& backend, const 
   return problems;
 }
 
-/// Windows that halve a plane, overlap, leave gaps, reach into the padding, differ in height and width.
+/// Windows that halve a plane, overlap, leave gaps, extend into the padding, or differ in height and width.
 inline const Pool2dWindow kWindows[] = {Pool2dWindow::square(2, 2), Pool2dWindow::square(3, 2, 1),
                                         Pool2dWindow::square(2, 1), Pool2dWindow::square(5, 5, 2),
                                         {2, 3, 2, 1, 1, 0},         {3, 1, 4, 2, 0, 0}};
 
-/// What problem number `index` of a list is pooled with: the window that networks have, and one of the others in turn.
+/// The windows for problem number `index` of a list: the usual one, and one of the others in turn.
 inline std::vector<Pool2dWindow> windows_of(const Conv2dProblem& problem, size_t index) {
   std::vector<Pool2dWindow> windows;
   for (const Pool2dWindow& window : {kWindows[0], kWindows[1 + index % (std::size(kWindows) - 1)]}) {
@@ -93,8 +93,8 @@ inline std::vector<Pool2dWindow> windows_of(const Conv2dProblem& problem, size_t
   return windows;
 }
 
-/// Limits under which a backend works in several rounds: the least that it can work with, and a third of the way to
-/// what it would take. None where it does everything at once.
+/// Limits that force a backend to work in several rounds: its minimum, and a third of the way to its full workspace.
+/// Empty if it always works in one round.
 inline std::vector<size_t> workspace_limits(const ConvBackend& backend, const Conv2dProblem& problem,
                                             MathMode math) {
   const size_t least = backend.least_workspace_bytes(problem, math),
@@ -103,7 +103,7 @@ inline std::vector<size_t> workspace_limits(const ConvBackend& backend, const Co
   return {least, least + (most - least) / 3};
 }
 
-/// The opened backend of that name; the reason to skip where it cannot be had here.
+/// Opens the backend of that name; sets the reason to skip if it is unavailable.
 inline const ConvBackend* open_or_reason(const std::string& name, std::string& reason) {
   if (kDevice == DeviceKind::kCuda && !cuda_status().usable) {
     reason = "no usable GPU: " + cuda_status().reason;
@@ -119,7 +119,7 @@ inline const ConvBackend* open_or_reason(const std::string& name, std::string& r
 
 using BackendAndList = std::tuple<std::string, std::string>;
 
-/// What the kernel makes of x: `count` outputs.
+/// The kernel's `count` outputs for input x.
 inline std::vector<float> output_of(ConvKernel& kernel, const std::vector<float>& x, size_t count,
                                     Stream& stream) {
   DevicePrepareServices services(stream);

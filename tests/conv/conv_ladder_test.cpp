@@ -1,4 +1,4 @@
-// Every rung of every ladder before the fp64 judge, like any other backend.
+// Verifies every rung of every ladder, like any other backend.
 #include "layers/conv/gpu/ladder/conv_ladder.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ std::vector<ConvRung> all_rungs() {
 class ConvLadder : public testing::TestWithParam<ConvRung> {};
 class ConvLadderList : public testing::TestWithParam<std::tuple<ConvRung, std::string>> {};
 
-// Large problems without bias and ReLU: the small ones have them.
+// Large problems are run without bias and ReLU, which the small ones cover.
 TEST_P(ConvLadderList, AgreesWithTheReference) {
   LENSLET_SKIP_WITHOUT_GPU();
   const auto& [rung, list] = GetParam();
@@ -50,7 +50,7 @@ TEST_P(ConvLadderList, AgreesWithTheReference) {
   if (verified == 0) GTEST_SKIP() << "refused all, the last: " << reason;
 }
 
-// What the table shows of a rung comes from the runtime.
+// The table's figures of a rung come from the runtime.
 TEST_P(ConvLadder, TellsItsLaunches) {
   LENSLET_SKIP_WITHOUT_GPU();
   Stream stream(Device::cuda());
@@ -92,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(Rungs, ConvLadderList,
                            return test_name(std::get<0>(param.param)) + "_" + std::get<1>(param.param);
                          });
 
-// Needs no GPU: the list itself.
+// Needs no GPU: tests only the list.
 TEST(ConvLadders, EndsWithTheProductAndTellsEachChange) {
   for (const std::string& algorithm : conv_ladder_algorithms()) {
     const std::vector<ConvRung> rungs = conv_ladder(algorithm);

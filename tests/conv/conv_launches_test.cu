@@ -1,8 +1,8 @@
-// Every kernel of the convolutions has a problem that shows it at work, on the lists that every backend is judged on:
-// it is launched, and each direction in which its launch is cut has two tiles or more, the last of them partly filled.
-// The kernels are enumerated from what the program registers with the CUDA runtime, so that one more instantiation
-// without a problem turns this red. No GPU is needed: the cards are simulated, and what the host decides for them is
-// real.
+// Every convolution kernel has a problem, in the lists on which every backend is
+// verified, that exercises it: the kernel is launched, with at least two tiles, the last
+// partly filled, in each direction of the launch. The kernels are those that the program
+// registers with the CUDA runtime, so a new instantiation without a problem fails here.
+// No GPU is needed: the cards are simulated, and the host's decisions for them are real.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,14 +39,14 @@ namespace {
 using simulated_gpu::Card;
 using simulated_gpu::Launch;
 
-/// One direction in which a launch is cut: `count` of something, `tile` of them at a time.
+/// One direction of a launch: `count` items, `tile` of them per tile.
 struct Cut {
   const char* of;
   int64_t count, tile;
 };
 using Cuts = std::vector<Cut>;
 
-/// Whether it has two tiles and, where a tile can be partly filled, one that is.
+/// Whether it has two tiles and, if tiles can be partly filled, a partly filled one.
 bool shows(const Cut& cut) { return cut.count > cut.tile && (cut.tile == 1 || cut.count % cut.tile != 0); }
 
 /// A launch and the numbers among its kernel's template arguments.
@@ -236,7 +236,7 @@ Cuts cuts_of_depthwise_channels(const Seen& seen, int64_t rows, int64_t columns)
 
 Cuts cuts_of_bias_relu(const Seen& seen) { return {{"blocks", seen.launch.grid.x, 1}}; }
 
-/// How to read a launch of the kernel of that name; a new kernel gets a row.
+/// How to read a launch of the kernel of that name; a new kernel needs a row.
 using Reader = Cuts (*)(const Seen&);
 const std::map<std::string, Reader>& readers() {
   static const std::map<std::string, Reader> map = {
@@ -287,10 +287,10 @@ std::string base_name(const std::string& name) {
   return colon == std::string::npos ? head : head.substr(colon + 2);
 }
 
-/// What no problem can show, with the reason.
+/// Kernels and directions that no problem can exercise, with the reason.
 struct Exempt {
   const char* kernel;  // a regular expression for its whole name
-  const char* cut;     // the same for the direction; empty: that it is launched at all
+  const char* cut;     // the same for the direction; empty: the kernel cannot be launched at all
   const char* reason;
 };
 const Exempt kExempt[] = {
@@ -315,7 +315,7 @@ bool exempt(const std::string& kernel, const std::string& cut) {
   });
 }
 
-// What the launches so far have shown: by kernel and direction, whether one did.
+// Which directions of which kernels the launches so far have exercised.
 std::map<std::string, std::map<std::string, bool>> shown;
 
 void record(const Launch& launch) {
@@ -334,7 +334,7 @@ void record(const Launch& launch) {
   for (const Cut& cut : reader->second({launch, numbers_in(name)})) of_kernel[cut.of] |= shows(cut);
 }
 
-/// Multiplies nothing: cuBLAS needs a GPU.
+/// Computes nothing, because cuBLAS needs a GPU.
 struct NoGemm : Gemm {
   size_t workspace_bytes() const override { return kCublasWorkspaceBytes; }
   void run(const GemmProblem&, const GemmArgs&, void*, RunContext&) override {}
@@ -360,14 +360,14 @@ void run_once(const ConvBackend& backend, const Conv2dProblem& problem, MathMode
   kernel->run({x.as<float>(), y.as<float>()}, context);
 }
 
-/// What conv_backends_test.cpp and conv_pooling_test.cpp judge on a card.
+/// The problems that conv_backends_test.cpp and conv_pooling_test.cpp verify on a card.
 void run_lists(const Card& card) {
   shown.clear();
   simulated_gpu::insert(card);
   simulated_gpu::on_launch(record);
   Stream stream(Device::cuda());
   for (const std::string& name : backend_names()) {
-    if (name == "cudnn") continue;  // has no kernel of ours
+    if (name == "cudnn") continue;  // launches no kernel of ours
     const ConvBackend& backend = find_conv_backend(DeviceKind::kCuda, name).open();
     const auto run_list = [&](const std::string& list, bool limited) {
       const std::vector<Conv2dProblem> problems = problems_of(name, list);
@@ -422,8 +422,8 @@ TEST(ConvLaunches, ShowEveryKernelAtWork) {
   for (const std::string& line : missing) ADD_FAILURE() << line;
 }
 
-// Fewer multiprocessors, less shared memory, older instructions: everything that a backend says it supports is
-// prepared.
+// Fewer multiprocessors, less shared memory, older instructions:
+// everything that a backend supports can be prepared.
 TEST(ConvLaunches, ServeSmallerCards) {
   const auto launched = [](const char* kernel) {
     return std::any_of(shown.begin(), shown.end(),
@@ -443,7 +443,7 @@ TEST(ConvLaunches, ServeSmallerCards) {
 }  // namespace
 }  // namespace lenslet
 
-// Where the linker sends calls of lenslet::gemm_provider(DeviceKind).
+// The linker redirects calls of lenslet::gemm_provider(DeviceKind) to this function.
 const lenslet::GemmBackend& simulated_gemm_provider(lenslet::DeviceKind) __asm__(
     "__wrap__ZN7lenslet13gemm_providerENS_10DeviceKindE");
 const lenslet::GemmBackend& simulated_gemm_provider(lenslet::DeviceKind) {

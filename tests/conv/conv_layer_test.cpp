@@ -94,7 +94,7 @@ TEST(Conv2dLayer, ReplaysAChoiceOrRefusesIt) {
   }
 }
 
-// Offsets that leave 32 bits although every tensor is small: refused before anything is computed from them.
+// Offsets exceed 32 bits although every tensor is small: refused before they are used.
 TEST(ConvRegistry, OffsetsThatOverflowAreRefused) {
   const std::vector<ConvBackendEntry>& rows = conv_backend_rows(DeviceKind::kCuda);
   const auto row = std::find_if(rows.begin(), rows.end(), [](const ConvBackendEntry& entry) {
@@ -141,8 +141,8 @@ TEST(Conv2dLayer, EveryBackendComputes) {
   }
 }
 
-// OpenMP's threads are not in a forked child, whose next loop over several of them would wait for ever. A batch that is
-// split over the program's own threads uses one of OpenMP's each, and does survive.
+// OpenMP's threads do not exist in a forked child, whose next loop over several of them would hang. A batch that is
+// split over the program's own threads uses one OpenMP thread each, and works.
 TEST(Conv2dLayer, OneDnnWithSeveralThreadsIsRefusedAfterAFork) {
   const int before = num_threads();
   set_num_threads(4);
@@ -211,7 +211,7 @@ TEST(ConvRegistry, NamesTheLegalBackends) {
   EXPECT_EQ(conv_backend_rows(DeviceKind::kCpu).front().name(), "direct");
 }
 
-// Where no limit is given cuDNN gets this much; --help of both programs and docs/cli.md say so.
+// Without a limit cuDNN gets this much; --help of both programs and docs/cli.md state it.
 TEST(ConvRegistry, CudnnStopsAt512MiBUnlessToldOtherwise) {
   try {
     const ConvBackend& cudnn = find_conv_backend(DeviceKind::kCuda, "cudnn").open();
@@ -222,7 +222,7 @@ TEST(ConvRegistry, CudnnStopsAt512MiBUnlessToldOtherwise) {
   }
 }
 
-// A name that the other kind of device has is no slip of the pen: what it needs is not here.
+// A backend that exists for the other kind of device is no typing error, but an unavailable device.
 TEST(ConvRegistry, TellsABackendOfAnotherDeviceFromNone) {
   for (const auto& [device, name] :
        {std::pair{DeviceKind::kCpu, "winograd"}, {DeviceKind::kCuda, "onednn"}}) {
@@ -239,7 +239,7 @@ TEST(ConvRegistry, TellsABackendOfAnotherDeviceFromNone) {
   }
 }
 
-/// Writes down what it is told.
+/// Records its calls.
 class StageList : public Tracer {
  public:
   void begin(const char* name) override {

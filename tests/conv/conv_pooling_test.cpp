@@ -1,5 +1,5 @@
-// Every convolution backend that fuses a max pooling, on every problem list, before the fp64 judge: convolution, then
-// pooling. Compiled once for each kind of device.
+// Verifies every convolution backend that fuses a max pooling, on every problem list: convolution, then pooling.
+// Compiled once for each kind of device.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -47,7 +47,7 @@ TEST_P(ConvPooling, AgreesWithTheReference) {
   }
   RecordProperty("verified", verified);
   RecordProperty("refused", refused);
-  // The project's own direct convolution takes any window that its blocks can hold, and so all of these.
+  // The project's own direct convolution supports any window that fits its blocks, so all of these.
   if (name == "direct" && kDevice == DeviceKind::kCuda) {
     EXPECT_EQ(refused, 0) << reason;
   }
@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, ConvPooling,
 
 class ConvPooled : public OpenedConvBackend {
  protected:
-  /// The backend's output for x, all of it or, with a window, the maxima alone.
+  /// The backend's output for x: all of it, or with a window only the maxima.
   std::vector<float> run(const Conv2dProblem& problem, const std::vector<float>& x,
                          const std::vector<float>& weights, bool relu,
                          const std::optional<Pool2dWindow>& window) {
@@ -96,7 +96,7 @@ class ConvPooled : public OpenedConvBackend {
     }
     return pooled;
   }
-  /// Problems and windows that the backend fuses in fp32; the reason why not for the last one that it does not.
+  /// Problems and windows that the backend fuses in fp32; `why_not` has the reason of the last one that it does not.
   std::vector<std::pair<Conv2dProblem, Pool2dWindow>> cases(std::string& reason) const {
     std::vector<std::pair<Conv2dProblem, Pool2dWindow>> cases;
     for (const char* text :
@@ -117,7 +117,7 @@ class ConvPooled : public OpenedConvBackend {
   }
 };
 
-// Small integers come out exactly, so that a NaN and an infinity must be where the two steps would have put them.
+// Small integers are exact, so NaN and infinity must be where the two separate steps would give them.
 TEST_P(ConvPooled, KeepsNanAndInfinity) {
   std::string reason;
   const auto fused = cases(reason);
@@ -146,7 +146,7 @@ TEST_P(ConvPooled, KeepsNanAndInfinity) {
   }
 }
 
-// LeNet's layers: the order of the sums is that of the kernel that stores every output.
+// LeNet's layers: the order of the sums equals that of the kernel that stores every output.
 TEST_P(ConvPooled, GivesTheBitsOfTwoSteps) {
   int fused = 0;
   std::string reason = "it supports neither layer in fp32";
@@ -173,7 +173,7 @@ TEST_P(ConvPooled, GivesTheBitsOfTwoSteps) {
   if (fused == 0) GTEST_SKIP() << reason;
 }
 
-// A window that cannot be fused is refused, by name too, and with a reason.
+// An unsupported window is refused with a reason, also by name.
 TEST_P(ConvPooled, RefusesWhatDoesNotFit) {
   const Conv2dProblem problem = Conv2dProblem::parse("mb1ic1ih28oc6oh24kh5");
   if (const Support fp32 = backend_->supports(problem, MathMode::kFp32); !fp32) GTEST_SKIP() << fp32.reason();

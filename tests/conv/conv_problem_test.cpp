@@ -1,4 +1,5 @@
-// Conv2dProblem: output sizes against two oracles, problem strings there and back, every refusal with its reason.
+// Conv2dProblem: output sizes compared with two oracles, round trips of problem strings, and every refusal with its
+// reason.
 #include "layers/conv/conv_problem.h"
 
 #include <gtest/gtest.h>
@@ -45,14 +46,14 @@ TEST(ConvProblem, OutputSizeAgreesWithCountingAndWithPyTorchsFormula) {
             problem.stride_h = stride;
             problem.pad_h = pad;
             problem.dilation_h = dilation;
-            // The width has the same in other fields.
+            // The width uses the same formula with other fields.
             problem.w = in;
             problem.s = kernel;
             problem.stride_w = stride;
             problem.pad_w = pad;
             problem.dilation_w = dilation;
             const int counted = static_cast<int>(reference::output_size(in, kernel, stride, pad, dilation));
-            // torch.nn.Conv2d's documentation, in floating point.
+            // The formula of torch.nn.Conv2d's documentation, in floating point.
             const double formula =
                 std::floor((in + 2.0 * pad - dilation * (kernel - 1.0) - 1.0) / stride + 1.0);
             EXPECT_EQ(problem.p(), counted);
@@ -165,7 +166,7 @@ TEST(ConvProblem, RefusesProductsFrom2To31On) {
   expect_refused("mb1ic1ih32768oc2kh1", {"output", "2147483648"});
   expect_refused("ic1ih1oc1kh1ph2147483647", {"output"});
   expect_refused("ic1ih1oc1kh1ph2147483647sh2147483647", {"padded input"});
-  // The largest that is in.
+  // The largest legal value.
   EXPECT_NO_THROW(Conv2dProblem::parse("mb2147483647ic1ih1oc1kh1"));
 }
 
@@ -230,8 +231,8 @@ TEST(ProblemLists, OfTheTreeAreCanonicalOrParse) {
   }
 }
 
-// Found by fuzzing: padding is free to say, so problems of a few elements had workspaces whose size in bytes wrapped
-// around.
+// Found by fuzzing: padding is unlimited, so problems of a
+// few elements had workspaces whose size in bytes overflowed.
 TEST(ConvBackendsOfTheCpu, RefuseProblemsWhoseWorkspaceHasNoSize) {
   const auto refusal_of = [](const char* backend, const char* text) {
     return find_conv_backend(DeviceKind::kCpu, backend)

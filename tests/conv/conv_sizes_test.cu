@@ -1,6 +1,6 @@
-// Convolutions at the largest sizes: a tensor of a problem has fewer than 2^31 elements, and here almost as many.
-// Kernels that count in 32 bits refuse the last few thousand with the reason. Inputs are made on the GPU by a formula
-// that the judge knows too, so that nothing of that size crosses the bus.
+// Convolutions at the largest sizes: tensors of almost 2^31 elements, the limit of a problem. Kernels that count in 32
+// bits refuse the last few thousand with the reason. A formula that the judge also uses generates the inputs on the
+// GPU, so that no large data crosses the bus.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -41,7 +41,7 @@ __global__ void fill_input_kernel(float* x, int64_t count) {
     x[i] = input_at(i);
 }
 
-// Adds the elements that are no numbers to *odd.
+// Adds the number of NaN and infinite elements to *odd.
 __global__ void count_odd_kernel(const float* y, int64_t count, unsigned long long* odd) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
   unsigned long long found = 0;
@@ -63,7 +63,7 @@ struct Case {
   std::optional<Pool2dWindow> max_pool = {};
 };
 
-/// What the judge says of one output, the bias left out.
+/// The judge's value of one output, without the bias.
 reference::Term term_at(const Conv2dProblem& problem, const std::vector<float>& weights, int64_t n, int64_t k,
                         int64_t p, int64_t q) {
   const int64_t channels = problem.c / problem.groups, first = k / (problem.k / problem.groups) * channels;
@@ -112,7 +112,7 @@ TEST_P(ConvSizes, AgreeWithTheReference) {
   try {
     kernel = backend.prepare(
         {problem, at.math, weights.data(), bias.data(), false, SIZE_MAX, services, stream, "", at.max_pool});
-  } catch (const UnavailableError& error) {  // cuBLAS or cuDNN is not here
+  } catch (const UnavailableError& error) {  // cuBLAS or cuDNN is unavailable
     GTEST_SKIP() << error.what();
   }
   const Pool2dWindow window = at.max_pool.value_or(Pool2dWindow::square(1, 1));
@@ -145,7 +145,7 @@ TEST_P(ConvSizes, AgreeWithTheReference) {
   EXPECT_EQ(odd_count, 0u) << "outputs are no numbers, " << kernel->detail();
   EXPECT_EQ(memory.damage(reference::GuardedMemory::kNanByte, stream), "");
 
-  // Places [N, K, rows, columns], and their indices into y.
+  // Positions [N, K, rows, columns], and their indices into y.
   const std::vector<int64_t> places =
       reference::choose_outputs(int64_t{problem.n} * problem.k, rows, columns, kSamples, 3);
   const int64_t pixels = rows * columns;
@@ -199,13 +199,13 @@ TEST_P(ConvSizes, AgreeWithTheReference) {
 
 constexpr MathMode kTf32 = MathMode::kTf32, kFp16 = MathMode::kFp16, kFp32 = MathMode::kFp32;
 constexpr TensorLayout kNchw = TensorLayout::kNchw, kNhwc = TensorLayout::kNhwc;
-// Almost 2^31 elements: many small images in, or out; deep ones; one large picture.
+// Almost 2^31 elements: many small images as input or output; deep ones; one large picture.
 constexpr const char *kSmallIn = "mb2097147ic1ih32oc1kh5", *kSmallOut = "mb39945ic2ih30iw32oc64kh3",
                      *kDeep = "mb32766ic64ih32oc64kh3", *kPicture = "mb1ic3ih26752oc1kh3ph1",
                      *kLeNet = "mb621377ic1ih28oc6kh5", *kAny = "mb2097147ic1ih32oc1kh4",
                      *kPixels = "mb2097147ic4ih16oc4kh3ph1", *kDepthwise = "g8mb262143ic8ih32oc8kh3ph1",
                      *kDepthwiseAny = "g8mb262143ic8ih32oc8kh4";
-// More than kernels that count in 32 bits serve: the last block would reach past 2^31.
+// More than kernels that count in 32 bits support: the last block would exceed 2^31.
 constexpr const char *kMost = "mb2097151ic1ih32oc1kh5", *kMostDepthwise = "g7mb299593ic7ih32oc7kh3ph1";
 
 INSTANTIATE_TEST_SUITE_P(
@@ -232,7 +232,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"im2col_gemm_image", "im2col_gemm", kPicture}),
     [](const testing::TestParamInfo<Case>& param) { return param.param.name; });
 
-// A backend that counts in 32 bits refuses more, and tells what it counted.
+// A backend that counts in 32 bits refuses larger problems and names the count.
 TEST(ConvSizesRefused, BeyondWhatABackendCounts) {
   for (const ConvBackendEntry& entry : conv_backend_rows(DeviceKind::kCuda)) {
     if (entry.name() == "im2col_gemm" || entry.name() == "cudnn") continue;  // count in 64 bits

@@ -1,4 +1,4 @@
-// The verifier must bite: each kind of wrong backend turns it red, and the right one passes.
+// The verifier detects every kind of wrong backend and accepts the correct one.
 #include "layers/reference/conv_verify.h"
 
 #include <gtest/gtest.h>
@@ -15,25 +15,25 @@
 namespace lenslet {
 namespace {
 
-/// A run that was asked for.
+/// The arguments of a run.
 struct KernelRun {
   const Conv2dProblem& problem;
   const ConvArgs& args;
   ConvKernel& kernel;
   RunContext& context;
   void rightly() const { kernel.run(args, context); }
-  /// The last output; behind it the canaries begin.
+  /// The last output; the canaries follow it.
   float* last() const { return args.y + problem.output_shape().num_elements() - 1; }
 };
 
-/// In place of the run of a right kernel.
+/// Called instead of the run of a correct kernel.
 using Sabotage = std::function<void(const KernelRun&)>;
 
 class SabotagedKernel : public WrappedKernel {
  public:
   SabotagedKernel(Conv2dProblem problem, std::unique_ptr<ConvKernel> kernel, const Sabotage& sabotage)
       : WrappedKernel(std::move(kernel)), problem_(std::move(problem)), sabotage_(sabotage) {}
-  // A little more than the kernel wants, so that there is always a workspace to misuse.
+  // Slightly more than the kernel needs, so that there is always a workspace to misuse.
   size_t workspace_bytes() const override { return WrappedKernel::workspace_bytes() + 64; }
   void run(const ConvArgs& args, RunContext& context) override {
     sabotage_({problem_, args, right(), context});
@@ -79,7 +79,7 @@ TEST(ConvVerifier, PassesARightBackend) {
   EXPECT_LE(result.max_abs, result.bound * 100);
 }
 
-/// A run that is wrong in one way, and what the verifier says of it.
+/// A run with one fault, and the verifier's message.
 struct Wrong {
   const char* name;
   const char* because;
@@ -87,7 +87,7 @@ struct Wrong {
 };
 std::ostream& operator<<(std::ostream& out, const Wrong& wrong) { return out << wrong.name; }
 
-int stale_runs, unstable_runs;  // of the rows below that differ from run to run
+int stale_runs, unstable_runs;  // the kernel differs from run to run
 
 const Wrong kWrong[] = {
     {"OneElement", "1 of",
@@ -95,7 +95,7 @@ const Wrong kWrong[] = {
        run.rightly();
        run.args.y[run.problem.output_shape().num_elements() / 2] += 1.0f;
      }},
-    // Exact on integers, 1 in 1,000 wrong elsewhere: only the random fill sees it.
+    // Exact on integers, wrong by 1 in 1,000 otherwise: only random data detects it.
     {"ASmallError", "random",
      [](const KernelRun& run) {
        run.rightly();
@@ -118,7 +118,7 @@ const Wrong kWrong[] = {
        run.rightly();
        run.last()[1] = 0.0f;
      }},
-    // The pattern of the first run's canaries is a NaN itself: the second run's are not.
+    // The canaries of the first run are NaN, those of the second are not.
     {"NanBehindTheOutput", "wrote behind block 1",
      [](const KernelRun& run) {
        run.rightly();
@@ -139,7 +139,7 @@ const Wrong kWrong[] = {
        run.rightly();
        const_cast<float*>(run.args.x)[0] += 1.0f;
      }},
-    // Computes once and then leaves what is there.
+    // Computes once and then keeps the output unchanged.
     {"StaleOutput", "differ",
      [](const KernelRun& run) {
        if (stale_runs++ == 0) run.rightly();
@@ -155,7 +155,7 @@ const Wrong kWrong[] = {
        run.rightly();
        run.args.y[3] = std::nextafter(run.args.y[3], ++unstable_runs % 2 ? 1e30f : -1e30f);
      }},
-    // Only the first sample of a batch is computed, and repeated.
+    // Computes only the first sample of a batch, and repeats it.
     {"ASharedImage", "elements differ",
      [](const KernelRun& run) {
        run.rightly();
@@ -176,7 +176,7 @@ TEST_P(ConvVerifierCatches, It) {
 INSTANTIATE_TEST_SUITE_P(Wrong, ConvVerifierCatches, testing::ValuesIn(kWrong),
                          [](const testing::TestParamInfo<Wrong>& row) { return row.param.name; });
 
-/// Its backend may choose what errs a lot; the kernel tells that it did not.
+/// Its backend has a large bound; the kernel has a smaller one.
 class CarefulChoice : public SabotagedBackend {
  public:
   CarefulChoice(Sabotage sabotage, bool tells) : SabotagedBackend(std::move(sabotage)), tells_(tells) {}
@@ -202,7 +202,7 @@ class CarefulChoice : public SabotagedBackend {
   bool tells_;
 };
 
-// What was chosen is held to its own bound, not to that of the worst that might have been.
+// A kernel is held to its own bound, not to the worst of its backend.
 TEST(ConvVerifier, HoldsAChoiceToItsOwnBound) {
   const Sabotage spoil = [](const KernelRun& run) {
     run.rightly();
@@ -215,7 +215,7 @@ TEST(ConvVerifier, HoldsAChoiceToItsOwnBound) {
   EXPECT_TRUE(verifier.verify(CarefulChoice(run_rightly, true), MathMode::kFp32, stream).passed);
 }
 
-/// Takes any math mode, and computes in fp32 what it is asked for.
+/// Accepts any math mode, and computes in fp32.
 class AnyMathBackend : public SabotagedBackend {
  public:
   using SabotagedBackend::SabotagedBackend;
@@ -230,7 +230,7 @@ class AnyMathBackend : public SabotagedBackend {
   }
 };
 
-// Tensor cores cut operands down, once a product: the more terms, the less of the sum that may be.
+// Tensor cores truncate operands once per product: the more terms, the smaller the accepted share of the sum.
 TEST(ConvVerifier, CatchesASmallErrorAlsoInTf32) {
   const auto off_by = [](float error) {
     return [error](const KernelRun& run) {
@@ -302,7 +302,7 @@ TEST(ConvVerifier, CatchesAMissingRelu) {
   EXPECT_NE(result.reason.find("relu"), std::string::npos) << result.reason;
 }
 
-/// Pools other windows than it is asked for, or none.
+/// Pools other windows than requested, or none.
 class OtherWindow : public SabotagedBackend {
  public:
   explicit OtherWindow(std::optional<Pool2dWindow> window) : SabotagedBackend(run_rightly), window_(window) {}
@@ -334,14 +334,14 @@ TEST(ConvVerifier, PassesARightPooling) {
 TEST(ConvVerifier, CatchesAnotherWindow) {
   const Pool2dWindow halves = Pool2dWindow::square(2, 2);
   EXPECT_TRUE(verify_pooled(OtherWindow(halves), halves).passed);
-  // Each makes 5 x 5 windows of 10 x 10 outputs, as the right one does: one value, an overlap, a window moved up.
+  // Each has 5 x 5 windows of 10 x 10 outputs, like the correct one: one value, an overlap, a shifted window.
   for (const Pool2dWindow& other :
        {Pool2dWindow{1, 1, 2, 2, 0, 0}, Pool2dWindow{3, 2, 2, 2, 1, 0}, Pool2dWindow{2, 1, 2, 2, 0, 0}}) {
     const VerifyResult result = verify_pooled(OtherWindow(other), halves);
     EXPECT_FALSE(result.passed);
     EXPECT_NE(result.reason.find("max pool 2x2 stride 2x2 pad 0x0"), std::string::npos) << result.reason;
   }
-  // Nothing pooled at all reaches behind the output.
+  // Without pooling it writes beyond the output.
   const VerifyResult result = verify_pooled(OtherWindow(std::nullopt), halves);
   EXPECT_FALSE(result.passed);
   EXPECT_NE(result.reason.find("wrote behind block 1"), std::string::npos) << result.reason;

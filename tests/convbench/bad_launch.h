@@ -1,5 +1,5 @@
-// What cheats need of the GPU: a launch that cannot succeed, and that is not checked; a kernel that looks for its
-// answer first.
+// GPU code of the cheating kernels: a launch that cannot succeed and is not checked, and a kernel that first looks for
+// its answer.
 #pragma once
 
 #include <cmath>
@@ -14,14 +14,14 @@
 
 namespace lenslet {
 
-/// 4,096 threads a block. Does nothing in a build without the GPU side.
+/// 4,096 threads per block. Does nothing in a build without the GPU side.
 void launch_too_many_threads(Stream& stream);
-/// Whether what is enqueued on it is captured; no in a build without the GPU side.
+/// Whether the stream is being captured; false in a build without the GPU side.
 bool is_captured(Stream& stream);
 
-/// A convolution of one image, NCHW, stride 1, in which every output is computed by itself, unless its answer stands:
-/// it is a number, and, where there is `seen` (as many elements as y), a pixel of the input is the one seen when it was
-/// computed.
+/// A convolution of one image, NCHW, stride 1, that computes an output only if
+/// its answer is not there. An answer is a number; with `seen` (as many elements
+/// as y) a pixel of the input must also equal the one used to compute it.
 struct LazyConv {
   const float *x = nullptr, *weights = nullptr, *bias = nullptr;  // no bias: null
   float *y = nullptr, *seen = nullptr;
@@ -47,7 +47,7 @@ struct LazyConv {
     if (seen != nullptr) seen[i] = pixel;
   }
 };
-/// Enqueues all of its outputs. Does nothing in a build without the GPU side.
+/// Enqueues the computation of all outputs. Does nothing in a build without the GPU side.
 void launch_lazy_conv(Stream& stream, const LazyConv& conv);
 
 }  // namespace lenslet

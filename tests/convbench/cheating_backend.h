@@ -1,4 +1,4 @@
-// A right kernel wrapped by a cheat, on the device that the test was compiled for.
+// A correct kernel wrapped by a cheat, on the device that the test was compiled for.
 #pragma once
 
 #include <chrono>
@@ -16,13 +16,13 @@ namespace lenslet {
 
 constexpr DeviceKind kDevice = LENSLET_TEST_DEVICE;
 
-/// A right kernel in the hands of a cheat, with what the cheat remembers.
+/// A correct kernel, and what the cheat remembers about it.
 struct Victim {
   ConvKernel& kernel;
   Conv2dProblem problem;
-  int number;  // of its backend's kernels without bias, in the order in which they were prepared
+  int number;                          // kernels without bias that its backend has prepared, in order
   std::shared_ptr<void> cache = {};    // device memory of an output
-  std::shared_ptr<Stream> other = {};  // another stream than the one that is timed
+  std::shared_ptr<Stream> other = {};  // another stream than the timed one
   std::shared_ptr<std::thread> thread = {};
   int64_t calls = 0, captured = 0;
   std::shared_ptr<float> weights = {}, bias = {};  // on the device; no bias: empty
@@ -68,7 +68,7 @@ class CheatingBackend : public WrappedBackend {
       : WrappedBackend(find_conv_backend(kDevice, "direct").open()), cheat_(std::move(cheat)) {}
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     ConvAccuracy any_choice = WrappedBackend::accuracy(problem, math);
-    any_choice.constant *= 1e6;  // what was chosen, the honest kernel, tells less
+    any_choice.constant *= 1e6;  // the choice of the honest kernel is not reported
     return any_choice;
   }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
@@ -85,7 +85,7 @@ inline void work(Victim& victim, const ConvArgs& args, RunContext& context) {
   victim.kernel.run(args, context);
 }
 
-/// Prepares something else than what is asked for.
+/// Prepares something else than requested.
 class ForgetfulBackend : public WrappedBackend {
  public:
   using Forget = std::function<void(ConvPrepare&)>;
@@ -101,12 +101,12 @@ class ForgetfulBackend : public WrappedBackend {
   Forget forget_;
 };
 
-/// Writes something wrong over the first output.
+/// Overwrites the first output with a wrong value.
 inline void spoil(const ConvArgs& args, RunContext& context) {
   fill_bytes(args.y, context.stream.device(), 0x40, sizeof(float), context.stream);
 }
 
-/// And past the last one.
+/// Also writes past the last output.
 inline void write_past(Victim& victim, const ConvArgs& args, RunContext& context) {
   work(victim, args, context);
   float* past = args.y + victim.output_bytes() / sizeof(float);
@@ -126,8 +126,8 @@ inline void run_lazy_conv(Stream& stream, const LazyConv& conv) {
   for (int i = 0; i < conv.k * conv.p * conv.q; ++i) conv.output(i);
 }
 
-/// Computes an output only where it does not stand already: where it is no number, or, if it also looks at the input,
-/// where that is another one.
+/// Computes an output only if its value is not there yet: if it is NaN or, when the cheat also looks at the input, if
+/// the input changed.
 inline void work_where_none_stands(Victim& victim, const ConvArgs& args, RunContext& context,
                                    bool looks_at_input) {
   if (victim.pooled) return work(victim, args, context);
@@ -141,7 +141,7 @@ inline void work_where_none_stands(Victim& victim, const ConvArgs& args, RunCont
   run_lazy_conv(context.stream, conv);
 }
 
-/// Works once and gives that output ever after.
+/// Computes once and returns that output ever after.
 inline void return_cached(Victim& victim, const ConvArgs& args, RunContext& context) {
   const Device device = context.stream.device();
   if (victim.calls == 0) {
@@ -152,7 +152,7 @@ inline void return_cached(Victim& victim, const ConvArgs& args, RunContext& cont
   }
 }
 
-/// On another stream; on the CPU in another thread, and later.
+/// On another stream; on the CPU in another thread, delayed.
 inline void work_elsewhere(Victim& victim, const ConvArgs& args, RunContext& context) {
   if (context.stream.device().is_cuda()) {
     RunContext other{*victim.other, context.workspace, nullptr};
@@ -168,7 +168,7 @@ inline void work_elsewhere(Victim& victim, const ConvArgs& args, RunContext& con
   });
 }
 #if defined(__SANITIZE_THREAD__)
-// The kernel above races with the readers of its output, on purpose.
+// This kernel races with the readers of its output, intentionally.
 constexpr bool kRacesAreReported = true;
 #else
 constexpr bool kRacesAreReported = false;
@@ -176,7 +176,7 @@ constexpr bool kRacesAreReported = false;
 constexpr const char* kElsewhere =
     kDevice == DeviceKind::kCuda ? "used another stream" : "used another thread";
 
-/// An unchecked launch failure: more threads than a block may have, as in a published study. On the CPU an error.
+/// An unchecked failed launch: more threads than a block may have, as in a published study. On the CPU an error.
 inline void fail_to_launch(Victim&, const ConvArgs&, RunContext& context) {
   if (!context.stream.device().is_cuda()) throw DeviceError("no such launch");
   launch_too_many_threads(context.stream);

@@ -1,5 +1,5 @@
-// The kit of cheating kernels: each wraps a right one, and convbench must give none of them a time. Every cheat is
-// caught by its name, on the CPU and on the GPU (the same source, compiled once for each).
+// A set of cheating kernels: each wraps a correct one, and convbench must give none of them a time. The message must
+// name each cheat, on the CPU and on the GPU (the same source, compiled once for each).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -80,7 +80,7 @@ TEST_F(Cheats, SkippingTheLastElement) {
       "FAILED", "skipped work: 1 of");
 }
 
-// Works as long as it is looked at one call at a time, and rests as soon as it is timed.
+// Works while calls are checked one at a time, and skips once it is timed.
 TEST_F(Cheats, SkippingWorkOnceItIsTimed) {
   expect_caught(
       [](Victim& victim, const ConvArgs& args, RunContext& context) {
@@ -91,14 +91,14 @@ TEST_F(Cheats, SkippingWorkOnceItIsTimed) {
 
 TEST_F(Cheats, ReturningACachedOutput) { expect_caught(return_cached, "FAILED", "returned a cached output"); }
 
-// Per output, as a kernel can: `if (!isnan(y[i])) return;`.
+// Per output, as a kernel can do it: `if (!isnan(y[i])) return;`.
 TEST_F(Cheats, ReturningWhereAnOutputStands) {
   expect_caught([](Victim& victim, const ConvArgs& args,
                    RunContext& context) { work_where_none_stands(victim, args, context, false); },
                 "FAILED", "wrong where the output of another input stood");
 }
 
-// A problem at which the lazy kernel works for at least 30 us on this device and in this build: far longer than an
+// A problem for which the lazy kernel works for at least 30 us on this device and in this build: much longer than an
 // empty run, yet short enough for batches, whose runs take less than 100 us.
 std::string problem_of_some_microseconds() {
   constexpr double kLeastNs = 30e3;
@@ -119,17 +119,18 @@ std::string problem_of_some_microseconds() {
     conv.x = x.get(), conv.weights = weights.get(), conv.y = static_cast<float*>(y.get());
     const auto time_ns = [&] {
       return services.time_ns([&] {
-        fill_bytes(conv.y, stream.device(), 0xff, outputs * sizeof(float), stream);  // NaN: nothing stands
+        fill_bytes(conv.y, stream.device(), 0xff, outputs * sizeof(float),
+                   stream);  // NaN: no answer is there
         run_lazy_conv(stream, conv);
       });
     };
-    // A busy machine lengthens some runs.
+    // A busy machine makes some runs longer.
     if (std::min({time_ns(), time_ns(), time_ns()}) >= kLeastNs) return text;
   }
 }
 
-// The same, but it also knows whether the input is another one: all that it writes is right, and only its time is
-// wrong. A run takes some tens of microseconds, so that several make a batch.
+// The same, but it also detects another input: all its outputs are correct, and only its time is wrong. A run takes
+// some tens of microseconds, so that several make a batch.
 TEST_F(Cheats, ReturningWhereItsOwnOutputStands) {
   const std::string problem = problem_of_some_microseconds();
   SCOPED_TRACE(problem);
@@ -138,8 +139,8 @@ TEST_F(Cheats, ReturningWhereItsOwnOutputStands) {
                 "FAILED", "skips work where its output stands", problem.c_str());
 }
 
-// Of the runs that are captured as one graph all but each eighth are left out: launched one by one it is honest, and
-// the replayed batch leaves the right output.
+// When captured as one graph it skips all runs but every eighth: launched one by one it is honest, and the replayed
+// batch leaves the correct output.
 TEST_F(Cheats, LeavingOutRunsOfACapturedBatch) {
   if (kDevice == DeviceKind::kCpu) GTEST_SKIP() << "the CPU has no graphs to replay";
   expect_caught(
@@ -149,7 +150,7 @@ TEST_F(Cheats, LeavingOutRunsOfACapturedBatch) {
       "FAILED", "skip", "mb1ic64ih64oc64kh3ph1");
 }
 
-// What is timed has neither bias nor ReLU; it must be right with them all the same.
+// The timed kernel has neither bias nor ReLU, but must be correct with them too.
 TEST_F(Cheats, DroppingTheBias) {
   expect_caught(ForgetfulBackend([](ConvPrepare& request) { request.bias = nullptr; }), "FAILED",
                 "with bias, ReLU for mb1ic3ih48oc3oh48kh3ph1: ");
@@ -181,7 +182,7 @@ TEST_F(Cheats, GoingWrongAfterSomeCalls) {
       "FAILED", "wrong after ");
 }
 
-// Right when it is first checked, wrong from then on: what the timed runs wrote is judged before the last check.
+// Correct when it is first checked, wrong afterwards: the output of the timed runs is judged before the last check.
 TEST_F(Cheats, GoingWrongWhileItIsTimed) {
   expect_caught(
       [](Victim& victim, const ConvArgs& args, RunContext& context) {
@@ -198,12 +199,12 @@ TEST_F(Cheats, WorkingElsewhere) {
 
 TEST_F(Cheats, WritingOutsideItsOutput) { expect_caught(write_past, "FAILED", "wrote behind block 1"); }
 
-// One output that the reference is not asked for, in the middle of a large problem.
+// One output that the reference does not judge, in the middle of a large problem.
 TEST_F(Cheats, HidingANumberThatIsNone) {
   expect_caught(
       [](Victim& victim, const ConvArgs& args, RunContext& context) {
         work(victim, args, context);
-        // Sign, exponent and mantissa of 0x7fffffff, byte by byte: a NaN that is not the poison.
+        // 0x7fffffff byte by byte: a NaN other than the poison.
         unsigned char* middle =
             reinterpret_cast<unsigned char*>(args.y + victim.output_bytes() / sizeof(float) / 2 + 7);
         fill_bytes(middle, context.stream.device(), 0xff, 3, context.stream);
@@ -212,7 +213,7 @@ TEST_F(Cheats, HidingANumberThatIsNone) {
       "FAILED", "nan", kLarge);
 }
 
-// Zeros in the last row of the last plane, the rest right.
+// Zeros in the last row of the last plane; the rest is correct.
 TEST_F(Cheats, LeavingOutAnEdge) {
   expect_caught(
       [](Victim& victim, const ConvArgs& args, RunContext& context) {
@@ -224,7 +225,7 @@ TEST_F(Cheats, LeavingOutAnEdge) {
       "FAILED", "differ", kLarge);
 }
 
-// Within the bound of what its backend might have chosen, beyond that of what it did choose.
+// Within the bound of the backend's worst choice, outside the bound of its actual choice.
 TEST_F(Cheats, HidingBehindTheBoundOfAnotherChoice) {
   expect_caught(
       [](Victim& victim, const ConvArgs& args, RunContext& context) {
@@ -236,7 +237,7 @@ TEST_F(Cheats, HidingBehindTheBoundOfAnotherChoice) {
 
 TEST_F(Cheats, FailingToLaunch) { expect_caught(fail_to_launch, "ERROR", "launch"); }
 
-/// Copies its input to its output, and forgets to bring it back to the host.
+/// Copies its input in, but does not copy its output back to the host.
 class ForgetfulContender : public Contender {
  public:
   ForgetfulContender(Device device, bool forgetful)
@@ -297,7 +298,7 @@ TEST_F(Cheats, LeavingResultsOnTheDevice) {
   EXPECT_EQ(measured[1].end_to_end.samples, 0u) << "a cheat has a time";
 }
 
-// What is timed as replays of a captured batch is what the contender enqueued, so a rest taken then shows as well.
+// Timed replays run exactly what the contender enqueued while it was captured, so skipped work is detected there too.
 TEST_F(Cheats, ShortRunsOnTheGpuAreReplayed) {
   if (kDevice == DeviceKind::kCpu) GTEST_SKIP() << "the CPU has no graphs to replay";
   for (const ResultRow& row : rows_of(work)) EXPECT_EQ(row.replayed, row.cache == "hot") << row.cache;

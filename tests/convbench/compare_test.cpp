@@ -1,4 +1,4 @@
-// Comparing result files: the verdicts follow from intervals, and what has none is not given one.
+// Comparing result files: verdicts follow from intervals; rows without an interval get none.
 #include "apps/convbench/compare.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kThreshold = 0.03;
 
-/// `median` with a spread of that many percent either way between the 10th and the 90th percentile.
+/// `median`, with a spread of that many percent on both sides between the 10th and the 90th percentile.
 ResultRow timed(double median, double spread_percent, size_t samples, const std::string& backend = "direct") {
   ResultRow row;
   row.problem = "mb1ic3ih16oc1oh16kh3ph1";
@@ -45,14 +45,14 @@ TEST(Compare, IntervalIsThatOfTheOrderStatistics) {
   const Interval many = median_interval(timed(1000, 10, 100).time);
   EXPECT_NEAR(many.low, 1000 - 100 * 0.1338 / 0.4, 1e-9);
   EXPECT_NEAR(many.high, 1000 + 100 * 0.1338 / 0.4, 1e-9);
-  // 6 samples: from the least to the largest of them, which hold the median in 96.9 of 100 runs.
+  // 6 samples: from the smallest to the largest, which contain the median in 96.9 of 100 runs.
   const Interval few = median_interval(timed(1000, 10, 6).time);
   EXPECT_LT(few.low, 1000 - 100);
   EXPECT_GT(few.high, 1000 + 100);
   EXPECT_TRUE(std::isnan(median_interval(timed(1000, 10, 5).time).low));
 }
 
-// The statement behind every verdict, tried on skewed samples as times are, and on even ones.
+// Checks the statistical statement behind the verdicts, on skewed samples like times and on symmetric ones.
 TEST(Compare, IntervalHoldsTheMedianAsOftenAsItSays) {
   std::mt19937 random(7);
   std::lognormal_distribution<double> skewed(0, 1);
@@ -88,7 +88,7 @@ TEST(Compare, VerdictFollowsFromTheIntervalOfTheRatio) {
 
 TEST(Compare, SwappingTheFilesSwapsTheVerdict) {
   for (const double spread : {0.0, 0.5}) {
-    // 0.9705 lies between 1 - 0.03 and 1 / 1.03.
+    // 0.9705 is between 1 - 0.03 and 1 / 1.03.
     for (const double factor : {0.5, 0.9, 0.96, 0.9705, 0.98, 1.0, 1.02, 1.0299, 1.0304, 1.04, 1.1, 2.0}) {
       const ResultRow a = timed(1000, spread, 200), b = timed(1000 * factor, spread, 200);
       const Change there = change(a, b), back = change(b, a);
@@ -155,7 +155,7 @@ TEST(Compare, TakesTimeInProportionToRowsThatShareAKey) {
   };
   seconds(100);
   constexpr double kMost = 20;
-  double ratio = INFINITY;  // the least of ten: others on the same core lengthen some runs
+  double ratio = INFINITY;  // the smallest of ten, because other processes lengthen some runs
   for (int i = 0; i < 10 && ratio >= kMost; ++i) ratio = std::min(ratio, seconds(8000) / seconds(1000));
   EXPECT_LT(ratio, kMost) << "8 times the rows; with the square of them it would be 64 times";
 }
@@ -248,7 +248,7 @@ TEST_F(CompareCommand, JsonSaysWhatTheTableSays) {
   EXPECT_EQ(root["not_compared"][0]["in_new"], false);
 }
 
-// Whatever a file holds, what is printed of it neither steers a terminal nor adds lines of its own.
+// No text of a file controls a terminal or adds lines to the output.
 TEST_F(CompareCommand, ShowsForeignTextWithoutItsEscapes) {
   const std::string foreign = "\x1b[2Jx\nold: forged\xc2\x9b\xe2\x80\xae" + std::string(100'000, 'y');
   ResultRow row = timed(1000, 1, 100, foreign);

@@ -1,4 +1,4 @@
-// convbench from outside, on the CPU: what run, sweep and their files give, and what each mistake gets.
+// convbench run from outside, on the CPU: run, sweep, their files, and the message for each mistake.
 #include <algorithm>
 #include <filesystem>
 #include <regex>
@@ -14,7 +14,7 @@ const std::string kSmall = "mb1ic3ih32oc3kh3ph1";
 
 class ConvbenchTest : public ProgramTest {
  protected:
-  /// On the CPU, for a moment.
+  /// On the CPU, for a short time.
   ProgramRun bench(const std::string& arguments, const ProgramOptions& options = {}) const {
     return run("convbench " + arguments + " --device cpu --min-time-ms 2 --warmup-ms 0", options);
   }
@@ -49,7 +49,7 @@ TEST_F(ConvbenchTest, RunGivesEveryBackendARow) {
   EXPECT_EQ(static_cast<size_t>(count_lines(text("r.csv"))), file["results"].size() + 1);
 }
 
-// The line that a row gives measures the same row again.
+// The command in a row measures the same row again.
 TEST_F(ConvbenchTest, ARowsReproLineRuns) {
   expect_run(bench("run --problem " + kSmall + " --backend direct --json r.json"), kOk);
   const std::string line =
@@ -91,7 +91,7 @@ TEST_F(ConvbenchTest, SweepSetsThePublishedFigureBeside) {
   EXPECT_EQ(published, 2);  // hot and cold
 }
 
-// A sweep that is interrupted leaves a valid file, and --resume adds what is missing without measuring the rest again.
+// An interrupted sweep leaves a valid file, and --resume adds the missing rows without repeating the others.
 TEST_F(ConvbenchTest, InterruptedAndResumed) {
   const std::string sweep =
       "convbench sweep --sizes 16:256:x2 --out-channels 3 --cache hot --min-time-ms 60 --device cpu --json "
@@ -122,7 +122,7 @@ TEST_F(ConvbenchTest, InterruptedAndResumed) {
   EXPECT_GT(kept, 0u);
 }
 
-// A library's generated code may use the stack pointer for its own ends: a signal must not write where that points.
+// A library's generated code may use the stack pointer for other purposes: a signal handler must not write there.
 TEST_F(ConvbenchTest, InterruptedInsideALibraryItEndsCleanly) {
   for (double seconds : {0.1, 0.3, 0.5, 0.7, 0.9}) {
     ProgramOptions options;
@@ -133,7 +133,7 @@ TEST_F(ConvbenchTest, InterruptedInsideALibraryItEndsCleanly) {
   }
 }
 
-// Ctrl-C within the first problem: every row of it is there and says why it has no time, whatever was going on.
+// Ctrl-C during the first problem: all its rows are in the file, with the reason for a missing time.
 TEST_F(ConvbenchTest, InterruptedWithinTheFirstProblemLeavesItsRows) {
   for (double seconds : {0.0, 0.5, 2.0}) {
     ProgramOptions options;
@@ -164,7 +164,7 @@ TEST_F(ConvbenchTest, ResumeRefusesAFileOfAnotherKind) {
   EXPECT_EQ(text("r.json"), before) << "a refused resume changed the file";
 }
 
-// What was measured with other data, checks, limits or threads does not stand in one file with what is measured now.
+// Rows measured with other data, checks, limits or threads do not share a file.
 TEST_F(ConvbenchTest, ResumeRefusesOtherSettings) {
   const std::string line = "run --problem " + kSmall + " --backend direct --cache hot --json r.json";
   expect_run(bench(line), kOk);
@@ -185,7 +185,7 @@ TEST_F(ConvbenchTest, ResumeRefusesOtherSettings) {
   EXPECT_EQ(json("r.json")["results"].dump(), Json::parse(before)["results"].dump()) << "measured again";
 }
 
-// A row that got no time gets another try, beside the others of its problem.
+// A row without a time is measured again, beside the other rows of its problem.
 TEST_F(ConvbenchTest, ResumeTriesAgainWhatWentWrong) {
   const std::string line =
       "run --problem " + kSmall + " --backend direct,im2col_gemm --cache hot --json r.json --resume";
@@ -209,7 +209,7 @@ TEST_F(ConvbenchTest, ResumeTriesAgainWhatWentWrong) {
   }
 }
 
-// A run that asks for other problems keeps the rows of the file, and does not fail for what it was not asked for.
+// A run with other problems keeps the rows of the file, and does not fail because of them.
 TEST_F(ConvbenchTest, ResumeKeepsRowsThatItIsNotAskedFor) {
   const auto run_of = [&](const std::string& problem) {
     return bench("run --problem " + problem + " --backend direct,im2col_gemm --json r.json --csv r.csv");
@@ -226,7 +226,7 @@ TEST_F(ConvbenchTest, ResumeKeepsRowsThatItIsNotAskedFor) {
     EXPECT_EQ(both[first.size() + i].dump(), first[i].dump());
   }
   EXPECT_EQ(count_lines(text("r.csv")), 1 + static_cast<long>(both.size()));
-  // Asked for the first again, it takes what is there and adds nothing twice.
+  // A repeated request takes the rows of the file and adds no duplicates.
   expect_run(run_of(kSmall + " --resume"), kOk);
   const Json again = json("r.json")["results"];
   ASSERT_EQ(again.size(), both.size());
@@ -253,7 +253,7 @@ TEST_F(ConvbenchTest, EveryCommandHasHelpWithAnExample) {
 }
 
 #ifdef LENSLET_FAULTY_MODULE_DIR
-// Another library than the one that the file's rows were measured with.
+// A library of another version than the one that the file's rows were measured with.
 TEST_F(ConvbenchTest, ResumeRefusesOtherLibraries) {
   const std::string line = "run --problem " + kSmall + " --cache hot --json r.json";
   expect_run(bench(line), kOk);
@@ -263,8 +263,8 @@ TEST_F(ConvbenchTest, ResumeRefusesOtherLibraries) {
   expect_run(bench(line + " --resume", options), kData, "", "oneDNN differs: |\"not loaded\"");
 }
 
-// A backend that fails while it runs, or while it is prepared: its rows say so, the others and the problems after it
-// keep theirs, the exit code is 5.
+// A backend that fails while it runs or is prepared: its rows report it, other backends and later problems keep theirs,
+// the exit code is 5.
 TEST_F(ConvbenchTest, ABackendThatFailsKeepsTheOthersRows) {
   for (const char* fault : {"LENSLET_TEST_RUNS_BEFORE_FAULT", "LENSLET_TEST_FAULT_WHILE_PREPARING"}) {
     ProgramOptions options;

@@ -1,4 +1,4 @@
-// The shapes of the ladders, which stand in the program: those of the lists in the tree.
+// The built-in shapes of the ladders equal those of the lists in the tree.
 #include <gtest/gtest.h>
 
 #include "apps/convbench/ladder_shapes.h"
@@ -21,7 +21,7 @@ TEST(LadderShapes, OfImplicitGemmAreTheListDeep3x3) {
   EXPECT_EQ(here, listed);
 }
 
-// By name, and those of this build: without the GPU side it has none.
+// By name, and for the ladders of this build: none without the GPU side.
 TEST(LadderShapes, AreThereForEveryLadder) {
   std::vector<std::string> algorithms = conv_ladder_algorithms();
   for (const char* known : {"implicit_gemm", "direct"}) algorithms.push_back(known);

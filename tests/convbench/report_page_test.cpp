@@ -1,5 +1,5 @@
-// The report's script is found, run without a shell, and its failures become our errors. A shell script stands in for
-// it.
+// The report's script is found and run without a shell, and its failures become errors of this project. A shell script
+// replaces it here.
 #include "apps/common/report_page.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ TEST_F(ReportPage, SaysWhatIsMissing) {
 TEST_F(ReportPage, FindsTheTreesScript) {
   ::unsetenv("LENSLET_REPORT_SCRIPT");
   ::setenv("LENSLET_PYTHON", "/bin/true", 1);
-  write_report({"a.json"}, "out.html");  // throws where there is none
+  write_report({"a.json"}, "out.html");  // throws if there is none
 }
 
 }  // namespace

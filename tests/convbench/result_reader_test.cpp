@@ -1,4 +1,4 @@
-// Result files read back: what was written comes back, and what is no result file is refused by name.
+// Result files: what was written is read back unchanged, and invalid files are refused by name.
 #include "apps/common/result_reader.h"
 
 #include <gtest/gtest.h>
@@ -143,8 +143,8 @@ TEST(ResultReader, ReadsBackWhatWasWritten) {
   EXPECT_EQ(results.rows[0].time.samples, 101u);
 }
 
-// Each field of the list is written, read and a column of the CSV file; rows of different values are written
-// differently.
+// Each field of the list is written, read, and a column of the CSV file; rows with different values give different
+// text.
 TEST(ResultReader, EveryFieldOfTheListIsWrittenAndRead) {
   const ordered_json full = ordered_json::parse(document({full_row()}))["results"][0];
   const ordered_json empty = ordered_json::parse(document({ResultRow()}))["results"][0];
@@ -157,7 +157,7 @@ TEST(ResultReader, EveryFieldOfTheListIsWrittenAndRead) {
   file.rows = {read};
   EXPECT_EQ(file.to_csv(), csv);
   const ordered_json again = ordered_json::parse(document({read}))["results"][0];
-  // Those that CSV names otherwise, by one of the columns of an object, and lists of rows, which it leaves out.
+  // Exceptions: fields with another CSV name, objects (one of their columns), and lists of rows, which CSV leaves out.
   const std::map<std::string, std::string> columns = {
       {"time_ns", "median_ns"},   {"end_to_end_ns", "end_to_end_median_ns"},
       {"error", "max_abs_error"}, {"published", "published_gflops"},
@@ -209,7 +209,7 @@ std::set<std::string> names_of(const std::string& text) {
   return {std::sregex_token_iterator(text.begin(), text.end(), name), std::sregex_token_iterator()};
 }
 
-// docs/result_files.md lists each key of a row once, in the first cells of a table, and no other.
+// docs/result_files.md lists each key of a row once, in the first cells of a table, and no other key.
 TEST(ResultReader, ThePageListsTheKeysOfARow) {
   const FieldNames list = field_names<ResultRow>();
   std::set<std::string> keys = list.always;
@@ -292,7 +292,7 @@ TEST(ResultReader, TakesTimeInProportionToTheFile) {
   };
   seconds(100);
   constexpr double kMost = 20;
-  double ratio = INFINITY;  // the least of ten: others on the same core lengthen some runs
+  double ratio = INFINITY;  // the smallest of ten, because other processes lengthen some runs
   for (int i = 0; i < 10 && ratio >= kMost; ++i) ratio = std::min(ratio, seconds(16000) / seconds(2000));
   EXPECT_LT(ratio, kMost) << "8 times the rows; with the square of them it would be 64 times";
 }
@@ -406,7 +406,7 @@ TEST(ResultReader, KeysTellRowsApart) {
     change(other);
     EXPECT_NE(row_key(row), row_key(other)) << row_key(other);
   }
-  // What was measured of it, and its description, are not part of what it is.
+  // Measured values and descriptions do not identify a row.
   ResultRow again = row;
   again.time.median += 1;
   again.status = "PASSED";

@@ -1,5 +1,5 @@
-// Batches in parts over several streams: a cheat on one of them takes the time from every row that uses it, and from no
-// other.
+// Batches in parts on several streams: a cheat on one stream removes the time of every row that uses it, and of no
+// other row.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ class StreamCheats : public testing::Test {
     options_.measure.min_time_ms = 5;
   }
 
-  /// Rows for one stream and for three.
+  /// Rows for one stream and for three streams.
   std::vector<ResultRow> rows_of(const Cheat& cheat) { return rows_of(CheatingBackend(cheat)); }
 
   std::vector<ResultRow> rows_of(const ConvBackend& backend) {
@@ -49,7 +49,7 @@ class StreamCheats : public testing::Test {
     EXPECT_GT(row.error->checked, 0);
     EXPECT_LE(row.error->max_abs, row.error->bound);
   }
-  /// `by_name`: the reason holds one of these.
+  /// `by_name`: the reason must contain one of these.
   static void expect_caught(const ResultRow& row, const std::string& status,
                             const std::vector<std::string>& by_name) {
     EXPECT_EQ(row.status, status) << row.reason;
@@ -58,7 +58,7 @@ class StreamCheats : public testing::Test {
     })) << row.reason;
     EXPECT_EQ(row.time.samples, 0u) << "a cheat has a time";
   }
-  /// Both rows, for a cheat on every stream; for one on the third stream the row that uses it.
+  /// For a cheat on every stream both rows fail; for one on the third stream only the row that uses it.
   void expect_caught(const Cheat& cheat, const std::string& status, const std::vector<std::string>& by_name) {
     for (const ResultRow& row : rows_of(cheat)) expect_caught(row, status, by_name);
     const std::vector<ResultRow> rows =
@@ -83,11 +83,11 @@ TEST_F(StreamCheats, SkippingAllWork) {
 TEST_F(StreamCheats, SkippingWorkOnceItIsTimed) {
   expect_caught(
       [](Victim& victim, const ConvArgs& args, RunContext& context) {
-        // Judged alone, and in a pass: then it rests.
+        // Works when it is checked, alone and in a pass; then skips.
         if (victim.calls < 3 + 2 * kParts) work(victim, args, context);
       },
       "FAILED",
-      {"skipped work", "while it was timed"});  // by whether a check or the clock comes upon it first
+      {"skipped work", "while it was timed"});  // depends on whether a check or the clock detects it first
 }
 
 TEST_F(StreamCheats, ReturningACachedOutput) { expect_caught(return_cached, "FAILED", {"differ"}); }

@@ -1,6 +1,6 @@
-// Every backend of every layer type, and every variant of the fused model, keeps what it promises of its bits: from run
-// to run, from preparation to preparation, from process to process, at every place of every batch, on any number of
-// threads.
+// Every backend of every layer type, and every variant of the fused model,
+// keeps its promise of repeated bits: across runs, preparations and
+// processes, at every place of every batch, for any number of threads.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ TEST_P(DeterminismTest, PromiseIsKept) {
     try {
       EXPECT_EQ(broken_promise(subject), "");
     } catch (const UnavailableError& error) {
-      // A library may refuse once it is asked for a kernel; what it cannot compute it cannot break either.
+      // A library may refuse when a kernel is requested; then there is no promise to check.
       EXPECT_LT(subject.promise, Determinism::kPosition) << subject.name << ": " << error.what();
     }
   }
@@ -57,7 +57,7 @@ TEST_P(DeterminismTest, ThreadsChangeNoBit) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, DeterminismTest, testing::ValuesIn(families(kKind)), test_name);
 
-/// One line a subject that promises as much from process to process.
+/// One line per subject that promises equal bits in every process.
 std::string digests() {
   std::ostringstream text;
   for (const Family& family : families(kKind)) {
@@ -71,7 +71,7 @@ std::string digests() {
   return text.str();
 }
 
-// Run by the test below, in a process of its own.
+// The test below runs this one in another process.
 TEST(DeterminismOfProcesses, WriteDigests) {
   const char* const path = std::getenv(kDigestFile);
   if (path == nullptr) GTEST_SKIP() << "it serves the test of processes";
@@ -84,8 +84,8 @@ TEST(DeterminismOfProcesses, AnotherProcessGivesTheSameBits) {
   test::ProgramOptions options;
   options.environment[kDigestFile] = path;
   options.unset = {"GTEST_TOTAL_SHARDS",
-                   "GTEST_SHARD_INDEX"};  // the one test, whatever share this process has
-  // By its own name: modules are looked for beside the program.
+                   "GTEST_SHARD_INDEX"};  // runs this one test, whatever shard this process has
+  // By its own path, because modules are searched beside the program.
   const std::string program = std::filesystem::read_symlink("/proc/self/exe");
   const test::ProgramRun run =
       test::run_program({program, "--gtest_filter=DeterminismOfProcesses.WriteDigests"}, options);

@@ -1,5 +1,5 @@
-// What executables promise: the bits of a plan do not depend on how it is run, nor, where every step promises it, on
-// the batch; and fusing changes no bit.
+// The promises of executables: the bits of a plan do not depend on how it is run, nor on the batch if every step
+// promises `position`; and fusing changes no bit.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -33,7 +33,7 @@ std::vector<float> logits(Executable& executable, int64_t first) {
   const ConstTensorView output = executable.output();
   std::vector<float> values(static_cast<size_t>(output.shape.num_elements()));
   Stream& stream = executable.stream();
-  for (int run = 0; run < 2; ++run) {  // with mapped input and output both are memory of the host
+  for (int run = 0; run < 2; ++run) {  // with mapped input and output both are host memory
     copy_bytes(input.data, input.device, images().data() + first * kPixels, Device::cpu(), input.bytes(),
                stream);
     stream.synchronize();
@@ -54,7 +54,7 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-/// Options for every way of computing LeNet-5: the fused variants, and layered with each backend for both convolutions.
+/// Options for every way to compute LeNet-5: the fused variants, and layered with each backend for both convolutions.
 struct Way {
   std::string name;
   BuildOptions options;
@@ -89,7 +89,7 @@ class DeterminismOfPlans : public testing::Test {
     device_ = kKind == DeviceKind::kCuda ? Device::cuda() : Device::cpu();
   }
 
-  /// Calls check(way, executable) with every way that can be had here; at least three.
+  /// Calls check(way, executable) with every available way; at least three.
   template <typename Check>
   void for_each_way(int64_t batch, Check check) {
     int served = 0;

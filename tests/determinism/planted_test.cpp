@@ -1,5 +1,5 @@
-// The checks of promises bite: layers planted with one fault each are caught by the check that is for it, and only
-// where they promise better.
+// The checks of promises detect faults: layers with one planted fault each fail the matching check, and only if their
+// promise excludes it.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kValues = 6;
 
-/// y = the sum of a sample's values, with a fault that its backend is named after. It states no promise.
+/// y = the sum of a sample's values, with a fault named like its backend. It states no promise.
 class SilentLayer : public Layer {
  public:
   std::string_view type() const override { return "planted"; }
@@ -56,7 +56,7 @@ class SilentLayer : public Layer {
     }
 
    private:
-    // Small, as a different order of the sum would be, and only where a tail or a long batch would show it.
+    // As small as the effect of a different order of the sum, and only where a tail or a long batch shows it.
     float fault(int64_t n, int64_t batch, const float* x, const RunContext& context) const {
       constexpr float kLittle = 0x1p-18f;
       if (backend_ == "by_run") return kLittle * static_cast<float>(runs_);
@@ -135,7 +135,7 @@ TEST(PlantedFaults, TheNumberOfThreadsIsSeen) {
   EXPECT_EQ(broken("by_threads", Determinism::kBitwise), "");
 }
 
-// A layer without a promise of its own gets the strongest one, and its backends must keep it.
+// A layer without a promise of its own gets the strongest promise, which its backends must keep.
 TEST(PlantedFaults, TheDefaultIsTheStrongestPromise) {
   EXPECT_EQ(SilentLayer().determinism("honest", {}), Determinism::kPosition);
 }

@@ -47,7 +47,7 @@ void Prepared::load(const Bytes& values) {
   const Device device = stream_.device();
   if (values.size() != input_.bytes()) throw DataError("the batch does not fit the subject");
   copy_bytes(input_.data(), device, values.data(), Device::cpu(), values.size(), stream_);
-  // NaNs of two kinds and plain numbers in turn: what is read before it is written shows.
+  // Two kinds of NaN and plain numbers in turn: reads of unwritten memory change the result.
   static std::atomic<unsigned> turn{0};
   const int poison = std::array<int, 3>{0xff, 0x7f, 0x3c}[turn++ % 3];
   fill_bytes(output_.data(), device, poison, output_.bytes(), stream_);

@@ -1,8 +1,8 @@
-// Holds a backend to what it promises of its bits (framework/determinism.h).
+// Checks a backend's promise of repeated bits (framework/determinism.h).
 //
-// A subject is anything that computes samples in batches. The checks run it, on outputs and workspaces poisoned
-// differently each time, and answer with the first broken promise in words, empty where there is none: so that the
-// tests can show with planted subjects that each check sees what it is for.
+// A subject is anything that computes samples in batches. The checks run it with outputs and workspaces poisoned
+// differently each time, and return the first broken promise, or an empty text. Planted subjects show that each check
+// detects its kind of fault.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +18,20 @@ namespace lenslet::determinism {
 
 using Bytes = std::vector<uint8_t>;
 
-/// An operator prepared for one batch size, with its stream and memory of its own.
+/// An operator prepared for one batch size, with its own stream and memory.
 class Prepared {
  public:
-  /// `input` and `output` give shapes and element types without data.
+  /// `input` and `output` have shapes and element types, but no data.
   Prepared(Device device, const ConstTensorView& input, const TensorView& output,
            const std::function<std::unique_ptr<Operator>(Stream&)>& prepare);
 
-  /// Output bytes of input bytes: load(), enqueue(), result().
+  /// The output bytes for these input bytes: load(), enqueue(), result().
   Bytes run(const Bytes& values);
   /// Copies the input in, and poisons output and workspace differently each time.
   void load(const Bytes& values);
-  /// The operator's own run(), and nothing else.
+  /// Only the operator's run().
   void enqueue();
-  /// Waits, and copies the output out.
+  /// Synchronises and copies the output out.
   Bytes result();
   Stream& stream() noexcept { return stream_; }
 
@@ -39,7 +39,7 @@ class Prepared {
   Stream stream_;
   std::unique_ptr<Operator> op_;
   Buffer input_, output_, workspace_;
-  std::vector<ConstTensorView> x_;  // the one; made here, so that enqueue() allocates nothing
+  std::vector<ConstTensorView> x_;  // created here, so that enqueue() allocates nothing
   TensorView y_;
 };
 
@@ -49,28 +49,28 @@ struct Subject {
   Device device;
   std::vector<Bytes> samples;  // some distinct ones
   std::function<bool(int64_t batch)> serves;
-  std::function<std::unique_ptr<Prepared>(int64_t batch)> prepare;  // where it serves
+  std::function<std::unique_ptr<Prepared>(int64_t batch)> prepare;  // the promise for a supported request
 };
 
 /// `batch` samples, the one at place i being number (first + i * 5) % samples.size().
 Bytes batch_of(const Subject& subject, int64_t batch, int64_t first = 0);
-/// The largest batch up to `limit` that it serves, of those that the checks try.
+/// The largest tested batch, at most `limit`, that the subject supports.
 int64_t largest_served(const Subject& subject, int64_t limit);
 
-/// kBounded and up: one prepared operator gives the same bits again. kBitwise and up: so does one prepared afresh.
+/// kBounded and up: one prepared operator repeats its bits. kBitwise and up: so does a newly prepared one.
 std::string broken_repeat(const Subject& subject, int64_t batch);
-/// kPosition: every sample has the bits it has alone, at every place of batches around the tiles of kernels.
+/// kPosition: a sample has the same bits alone and at every place of batches around the tiles of kernels.
 std::string broken_position(const Subject& subject);
-/// The first of these two.
+/// The first of these two promises.
 std::string broken_promise(const Subject& subject);
-/// kPosition, on the CPU: 1, 2 and 8 threads give the same bits. For no other promise: the split may change the sums.
-/// Of many subjects, because threads are started for each number of them.
+/// kPosition, on the CPU: 1, 2 and 8 threads give the same bits. Not for other promises, whose sums may depend on the
+/// split. Takes many subjects, because each number of threads starts its threads.
 std::string broken_threads(const std::vector<Subject>& subjects);
 
-/// A number that differs, all but surely, where the bits of a batch do (FNV-1a); for comparing processes.
+/// A hash of a batch's bits (FNV-1a), to compare processes.
 uint64_t digest(const Subject& subject, int64_t batch);
 
-/// Sets the number of threads until it goes out of scope.
+/// Sets the number of threads for a scope.
 class ScopedThreads {
  public:
   explicit ScopedThreads(int count);

@@ -12,7 +12,7 @@
 namespace lenslet::determinism {
 namespace {
 
-// An odd number, so that a sample meets every place in a tile; a few are enough for layers that are not LeNet-5's.
+// An odd number, so that a sample visits every place of a tile; layers outside LeNet-5 need only a few.
 constexpr int kSamples = 7, kFewSamples = 3;
 
 struct LayerCase {
@@ -60,7 +60,7 @@ Bytes sample_of(const Shape& shape, uint64_t seed) {
   return {first, first + shape.bytes()};
 }
 
-// The batch of a layer that is not LeNet-5's: what takes the processor, or the copies to a GPU, a few milliseconds.
+// The batch of a layer outside LeNet-5: it takes the CPU, or the copies to a GPU, a few milliseconds.
 int64_t affordable_batch(const LayerCase& entry, Device device) {
   if (entry.of_lenet5) return 1000;
   const double flops = std::max(entry.layer->work(entry.inputs).flops, 1.0);
@@ -86,7 +86,7 @@ void add_layer_subjects(const LayerCase& entry, const std::string& backend, Devi
       why_not = support.reason();
       continue;
     }
-    // The tests of convolutions repeat a prepared operator on every problem already.
+    // The convolution tests already repeat a prepared operator on every problem.
     if (!entry.of_lenet5 && entry.layer->determinism(backend, request) == Determinism::kBounded) continue;
     const int samples = entry.of_lenet5 ? kSamples : kFewSamples;
     all.push_back(layer_subject(*entry.layer, backend, request, samples, largest));
@@ -175,7 +175,7 @@ Subject layer_subject(const Layer& layer, const std::string& backend, const Oper
   Subject subject;
   subject.name = concat(layer.type(), " by ", backend, ", ", to_string(request.math), behind, ": ",
                         layer.describe(), " of ", request.inputs[0].to_string());
-  // Of the smallest batch and of the largest: a backend may promise less for one of them.
+  // For the smallest batch and the largest: a backend may promise less for one of them.
   subject.promise = layer.determinism(backend, request);
   if (serves(largest_batch)) {
     subject.promise = weaker(subject.promise, layer.determinism(backend, at(largest_batch)));

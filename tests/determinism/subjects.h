@@ -1,5 +1,5 @@
-// Everything that promises bits on one kind of device: each backend of each layer type, each variant of the fused
-// model. The names come from the registries, so that a new backend is held to its promise unasked.
+// Every subject with a promise on one kind of device: each backend of each layer type, each variant of the fused model.
+// The names come from the registries, so a new backend is tested automatically.
 #pragma once
 
 #include <string>
@@ -15,11 +15,11 @@ struct Family {
 };
 
 std::vector<Family> families(DeviceKind kind);
-/// One for each layer, math mode and fusion, or for each math mode and element type, that the backend supports here;
-/// none with the last reason in `why_not`. Of layers that `small` leaves out, only LeNet-5's own are made.
+/// One per layer, math mode and fusion, or per math mode and element type, that the backend supports; if there is none,
+/// `why_not` has the last reason. With `small`, only LeNet-5's own layers are included.
 std::vector<Subject> subjects(const Family& family, Device device, std::string& why_not, bool small = false);
 
-/// A layer's backend as a subject; `samples` of the given shape without the batch. Served up to `largest_batch`.
+/// A layer's backend as a subject, for batches up to `largest_batch`; `samples` have the given shape without the batch.
 Subject layer_subject(const Layer& layer, const std::string& backend, const OperatorRequest& request,
                       int samples, int64_t largest_batch);
 

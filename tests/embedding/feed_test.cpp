@@ -1,4 +1,4 @@
-// Feed and Lane: the answers of every way to cut a call into chunks, what is kept after a fault, what is allocated.
+// Feed and Lane: answers for every way to cut a call into chunks, results kept after a fault, allocations.
 #include "api/feed.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// What the process around the library does to it: it allows too few threads, it forks. Each case runs in a child of its
-// own, which has to end by exit(), with the library's destructors, and in time.
+// The process around the library: it allows too few threads, it forks. Each case runs in a child process, which must
+// end by exit(), with the library's destructors, in time.
 #include <gtest/gtest.h>
 #include <lenslet.h>
 #include <sys/resource.h>
@@ -23,7 +23,7 @@ namespace {
 using lenslet::test::in_child;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // whose shadow memory needs the address space that is limited here
+constexpr bool kSanitized = true;  // their shadow memory needs the address space that is limited here
 #else
 constexpr bool kSanitized = false;
 #endif
@@ -41,7 +41,7 @@ const std::vector<uint8_t>& pixels() {
   return all;
 }
 
-/// 0, or a complaint on standard error and 1.
+/// Returns 0, or prints a message to standard error and returns 1.
 int expect_status(lenslet_status found, lenslet_status expected, const char* words = "") {
   if (found == expected && std::strstr(lenslet_last_error(), words)) return 0;
   std::fprintf(stderr, "expected %s with '%s', found %s with '%s'\n", lenslet_status_text(expected), words,
@@ -96,7 +96,7 @@ class Fork : public testing::Test {
 
 TEST_F(Fork, AChildThatUsesNoModelExits) {
   lenslet_model* model = model_on_cpu("fused");
-  logits(model);  // the threads are there now
+  logits(model);  // starts the threads
   EXPECT_EQ(in_child([] { return 0; }), 0);
   lenslet_model_destroy(model);
 }
@@ -106,7 +106,7 @@ TEST_F(Fork, AChildComputesWithThreadsOfItsOwnAndSoDoesItsChild) {
                                       std::pair("layered", "im2col_gemm"), std::pair("layered", "onednn")}) {
     if (std::strcmp(backend, "onednn") == 0 && !LENSLET_TEST_HAS_ONEDNN) continue;
     lenslet_model* model = model_on_cpu(plan, backend);
-    // oneDNN's layout is chosen by timing, in each model anew.
+    // oneDNN's layout is chosen by timing, again in each model.
     const float tolerance = std::strcmp(backend, "onednn") == 0 ? 1e-3f : 0.0f;
     for (const int64_t count : {kCount, int64_t{1}, int64_t{3}}) {
       const std::vector<float> expected = logits(model, count);
@@ -128,7 +128,7 @@ TEST_F(Fork, AChildComputesWithThreadsOfItsOwnAndSoDoesItsChild) {
 }
 
 TEST_F(Fork, AChildComputesWhateverItsParentsThreadsWereDoing) {
-  // The child has the memory of a thread that it has not, which LeakSanitizer reports.
+  // The child owns the memory of threads that it does not have, which LeakSanitizer reports.
   if (kSanitized) GTEST_SKIP() << "skipped: a sanitizer watches the child";
   lenslet_model* model = model_on_cpu("fused");
   const std::vector<float> expected = logits(model);

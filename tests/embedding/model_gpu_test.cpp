@@ -1,4 +1,4 @@
-// Model on a GPU: the same answers by every plan and arithmetic, small and large calls, models side by side.
+// Model on a GPU: equal answers for every plan and arithmetic, small and large calls, several models.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -72,8 +72,8 @@ TEST(ModelGpu, AnswersByEveryPlanAndMath) {
   }
 }
 
-// Bytes reach the kernels with the file's normalisation folded in, or normalised on the way; floats as the caller has
-// them.
+// Bytes reach the kernels with the file's normalisation
+// folded in, or normalised before; floats are used unchanged.
 TEST(ModelGpu, NormalisesAsTheWeightsFileSays) {
   LENSLET_SKIP_WITHOUT_GPU();
   const std::pair<const char*, float> maths[] = {{"fp32", 2e-3f}, {"tf32", 0.1f}, {"fp16", 0.1f}};

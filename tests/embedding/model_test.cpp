@@ -1,4 +1,4 @@
-// Model: the same answers by every way in and out, what it refuses, what it tells about itself.
+// Model: equal answers for every kind of input and output, refusals, and descriptions.
 #include "api/model.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ ModelOptions on_cpu(const std::string& plan = "auto", const std::string& backend
   return options;
 }
 
-// Every way of computing that the CPU has: a plan and a backend.
+// Every way to compute on the CPU: a plan and a backend.
 std::vector<std::pair<std::string, std::string>> ways() {
   std::vector<std::pair<std::string, std::string>> all = {{"auto", ""}, {"fused", "simd"}, {"layered", ""}};
   for (const BackendChoice& choice : Model::built_in(on_cpu()).backends(1)) {
@@ -83,7 +83,7 @@ TEST(Model, LoadsWeightsOfAFile) {
   expect_error<UsageError>([] { Model::load("", on_cpu()); }, "empty");
 }
 
-// With weights of zero all logits are zero, and the first of equal classes is the answer by every way.
+// Zero weights make all logits zero, and every way answers with the first of the equal classes.
 TEST(Model, TheFirstOfEqualClassesIsTheAnswer) {
   std::ifstream source(LENSLET_SOURCE_DIR "/weights/lenet5.safetensors", std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(source), {}};
@@ -203,7 +203,7 @@ TEST(Model, ReplaysPlans) {
   std::vector<float> logits(200);
   layered.logits(pictures().pixels.data(), 20, logits.data());
 
-  // One that reads bytes and writes predictions gives no logits and takes no floats.
+  // A pass that reads bytes and writes predictions gives no logits and accepts no floats.
   Model fused = Model::built_in(on_cpu(temporary_plan(Model::built_in(on_cpu()).plan(20).to_json())));
   std::vector<Prediction> predictions(20);
   fused.predict(pictures().pixels.data(), 20, predictions.data());
@@ -234,7 +234,7 @@ TEST(Model, TellsItsTimesAndBackends) {
     EXPECT_LE(layer.p10_ns, layer.p90_ns) << layer.name;
     sum += layer.median_ns;
   }
-  // Loosely: the machine may be busy, and sanitizers slow what lies between the layers.
+  // With a wide tolerance: the machine may be busy, and sanitizers slow down the code between the layers.
   EXPECT_GT(sum, layers.total_ns / 10);
   EXPECT_LT(sum, layers.total_ns * 10);
   EXPECT_EQ(layers.layers[0].name, "conv1");
@@ -244,7 +244,7 @@ TEST(Model, TellsItsTimesAndBackends) {
   for (const BackendChoice& choice : fused.backends(4)) {
     refused += !choice.reason.empty() && choice.backend != "onednn";  // which may not be installed
   }
-  EXPECT_EQ(refused, 0u);  // all others that the CPU lists serve LeNet-5 in fp32
+  EXPECT_EQ(refused, 0u);  // all other CPU backends support LeNet-5 in fp32
 }
 
 TEST(Model, MovesWithWhatItHolds) {

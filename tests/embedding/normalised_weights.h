@@ -1,5 +1,5 @@
-// The built-in weights written for pixels that are normalised otherwise: the same answers to the same bytes, if the
-// file's mean and std are obeyed.
+// The built-in weights, rewritten for another normalisation of the pixels: the answers are equal if the file's mean and
+// std are obeyed.
 #pragma once
 
 #include <cstring>
@@ -10,8 +10,8 @@
 
 namespace lenslet::test {
 
-/// Writes a file with that metadata (members of an object, as JSON) and conv1 changed so that it takes pixels
-/// normalised as `normalization` says. Returns its path.
+/// Writes a file with that metadata (members of an object, as JSON), and with conv1 changed to accept pixels normalised
+/// by `normalization`. Returns its path.
 inline std::string write_weights(const std::string& metadata, const Normalization& normalization) {
   const Safetensors weights = builtin_lenet5_weights();
   std::string header = "{\"__metadata__\":{" + metadata + "}", data;
@@ -44,7 +44,7 @@ inline std::string write_weights(const std::string& metadata, const Normalizatio
   return path;
 }
 
-/// The metadata that say it.
+/// The metadata with mean and std.
 inline std::string metadata_of(const std::string& mean, const std::string& std) {
   return "\"model\":\"lenet5\",\"mean\":\"" + mean + "\",\"std\":\"" + std + "\"";
 }

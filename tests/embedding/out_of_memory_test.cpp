@@ -1,5 +1,5 @@
-// The C interface while memory runs out: every allocation of a call fails once, and each time there is a status, words,
-// and nothing left that is broken. liblenslet.so takes operator new from this program.
+// The C interface without memory: every allocation of a call fails once; each time the call returns a status and a
+// message, and leaves no broken state. liblenslet.so uses operator new of this program.
 #include <gtest/gtest.h>
 #include <lenslet.h>
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace {
-// Allocations of this thread until one fails; below zero: none does.
+// Allocations of this thread until one fails; below zero: none fails.
 thread_local long until_failure = -1;
 
 void* allocate(std::size_t bytes, std::size_t alignment) noexcept {
@@ -39,7 +39,8 @@ void operator delete(void* data, std::size_t, std::align_val_t) noexcept { std::
 
 namespace {
 
-// Lets allocation 0, 1, 2, … (or every `step`th) of `call` fail until it needs no more; every one of them must say so.
+// Makes allocation 0, 1, 2, … (or every `step`th) of `call` fail until the call succeeds; every failure must be
+// reported.
 template <typename Call>
 long fail_every_allocation(Call&& call, long step = 1) {
   constexpr long kEnough = 100000;
@@ -52,7 +53,7 @@ long fail_every_allocation(Call&& call, long step = 1) {
       EXPECT_EQ(status, LENSLET_OK) << lenslet_last_error();
       return failing;
     }
-    // One that may fail (a temporary buffer) leaves a call that succeeds.
+    // If an optional allocation (a temporary buffer) fails, the call still succeeds.
     if (status == LENSLET_OK) continue;
     EXPECT_EQ(status, LENSLET_ERROR_MEMORY) << "allocation " << failing << ": " << lenslet_last_error();
     EXPECT_NE(std::strlen(lenslet_last_error()), 0u);
@@ -95,14 +96,14 @@ TEST(OutOfMemory, WhileAModelAnswers) {
     int64_t count = 1;
     fail_every_allocation(
         [&] {
-          // Another number of pictures each time, so that each call has to prepare.
+          // Another number of pictures each time, so that each call must prepare.
           count = count % 40 + 1;
           return lenslet_predict_u8(model, pixels.data(), count, answers);
         },
         kSomeStep);
     EXPECT_EQ(answers[0].label, 6);
     char text[4096];
-    // Opens the vendors' libraries, whose own set-up ends the process where it gets no memory.
+    // Opens the vendors' libraries first, because their initialisation ends the process without memory.
     ASSERT_EQ(lenslet_model_backends(model, 1, text, sizeof text, nullptr), LENSLET_OK);
     fail_every_allocation([&] { return lenslet_model_backends(model, 1, text, sizeof text, nullptr); });
     fail_every_allocation([&] { return lenslet_profile(model, 1, 0, nullptr, 0, nullptr, nullptr); },

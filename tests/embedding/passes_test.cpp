@@ -1,4 +1,4 @@
-// How calls become passes: memory used where it lies, passes of any size, what is kept between calls.
+// How calls become passes: memory used in place, passes of any size, what is kept between calls.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -16,8 +16,8 @@ namespace {
 using test::kPixels;
 using test::pictures;
 
-// Exactly so many values, at an address aligned for one of them and nothing more, so that a sanitizer sees a read
-// beyond.
+// Exactly so many values, at the smallest legal alignment,
+// so that a sanitizer detects a read beyond them.
 template <typename T>
 class ExactArray {
  public:
@@ -63,7 +63,7 @@ TEST(Passes, ReadAndWriteMemoryOfAnyAlignmentToItsLastElement) {
       for (size_t i = 0; i < count; ++i) EXPECT_EQ(predictions.data()[i].label, pictures().digits[i]);
       model.logits(images.data(), static_cast<int64_t>(count), logits.data());
 
-      // The same bits as from memory of the executable's own.
+      // The same bits as from the executable's own memory.
       std::vector<float> own(count * 10);
       alignas(Buffer::kAlignment) static float aligned[20 * kPixels];
       std::memcpy(aligned, images.data(), images.bytes());
@@ -88,7 +88,7 @@ TEST(Passes, OfOneSizeGiveWhatPassesOfAnotherGive) {
 
 TEST(Passes, KeptOnesAllocateNothing) {
   for (const std::string& backend : conv_backends()) {
-    if (backend == "onednn") continue;  // the library allocates as it likes
+    if (backend == "onednn") continue;  // the library may allocate
     SCOPED_TRACE(backend);
     Model model = cpu_model_of(backend);
     std::vector<Prediction> predictions(20);

@@ -1,4 +1,4 @@
-// The sample digits as the model reads them, for the tests of what embeds it.
+// The sample digits in the model's input format, for the embedding tests.
 #pragma once
 
 #include <cstdint>

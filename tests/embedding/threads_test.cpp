@@ -1,4 +1,4 @@
-// Several models in several threads at once, on one device; some share their weights.
+// Several models in several threads, on one device; some share their weights.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// LENSLET_TRACE in a host of the C library. The library reads it once a process, so each case runs in a child whose
+// LENSLET_TRACE in a host of the C library. The library reads it once per process, so each case runs in a child whose
 // parent never calls the library.
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ struct Seen {
   std::string error, trace;            // lenslet_last_error(), standard error
 };
 
-/// Makes a model and classifies a picture in a child with that LENSLET_TRACE (null: not set).
+/// Creates a model and classifies a picture in a child with that LENSLET_TRACE (null: unset).
 Seen classify(const char* setting, const char* plan, const char* backend) {
   char path[] = "/tmp/lenslet_trace_XXXXXX";
   const int file = ::mkstemp(path);

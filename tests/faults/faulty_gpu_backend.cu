@@ -1,6 +1,6 @@
-// A convolution backend for the GPU with a fault in it: a stand-in for cuDNN's module. LENSLET_TEST_GPU_FAULT says what
-// goes wrong (wild, trap, shared, hang), LENSLET_TEST_RUNS_BEFORE_FAULT how many runs go well before, with zeros for an
-// answer. Only convolutions of six channels, LeNet-5's conv2, are struck; with LENSLET_TEST_FAULT_ANYWHERE=1 all are.
+// A stand-in for cuDNN's module: a convolution backend for the GPU with a fault. LENSLET_TEST_GPU_FAULT is the fault
+// (wild, trap, shared, hang), LENSLET_TEST_RUNS_BEFORE_FAULT the number of runs before it, which write zeros. Only
+// convolutions of six channels, LeNet-5's conv2, fail; with LENSLET_TEST_FAULT_ANYWHERE=1 all do.
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -16,7 +16,7 @@ enum class Fault { kNone, kWild, kTrap, kShared, kHang };
 constexpr int kThreads = 256;
 constexpr size_t kNoBlockHasThat = size_t{1} << 30;  // bytes of shared memory
 constexpr unsigned long long kHangNs =
-    30'000'000'000ull;  // long for a test, and no burden on the card for ever
+    30'000'000'000ull;  // long for a test, but the card is free again afterwards
 
 // computes: zeros, then the fault · work split: one thread an element · memory: none shared · requires: nothing ·
 // measured: never

@@ -1,5 +1,5 @@
-// Every wait for a GPU that hangs ends after LENSLET_DEVICE_TIMEOUT. A process has lost its GPU then, so each wait has
-// its own.
+// Every wait for a hanging GPU ends after LENSLET_DEVICE_TIMEOUT. The process then has lost its GPU, so each wait is
+// tested in a separate process.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -25,10 +25,11 @@ void enqueue_hang(Stream&, bool) {}
 namespace lenslet {
 namespace {
 
-constexpr size_t kBytes = size_t{4} << 20;  // more than the runtime copies to its own buffer and returns
+constexpr size_t kBytes =
+    size_t{4} << 20;  // more than the runtime copies to its own buffer before it returns
 constexpr int kTimedOut = 3, kReturned = 4;
 
-/// Ends the process: kTimedOut, with the reason on stderr, where `wait` loses the device.
+/// Ends the process: with kTimedOut, and the reason on stderr, if `wait` loses the device.
 template <typename Wait>
 [[noreturn]] void end_with(Wait&& wait) {
   try {

@@ -5,7 +5,7 @@
 namespace lenslet {
 namespace {
 
-constexpr int kThreads = 1024;  // two such blocks are all the threads of a multiprocessor
+constexpr int kThreads = 1024;  // two such blocks use all threads of a multiprocessor
 constexpr unsigned long long kHangNs = 30'000'000'000ull;
 
 // computes: nothing, for a long time · work split: none · memory: none · requires: nothing · measured: never

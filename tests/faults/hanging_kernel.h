@@ -5,8 +5,8 @@
 
 namespace lenslet {
 
-/// Enqueues a kernel that runs for half a minute, or until its process ends. It holds one multiprocessor, or, with
-/// `whole_gpu`, leaves no other kernel a place.
+/// Enqueues a kernel that runs for half a minute, or until its process ends. It occupies one multiprocessor, or with
+/// `whole_gpu` all of them.
 void enqueue_hang(Stream& stream, bool whole_gpu);
 
 }  // namespace lenslet

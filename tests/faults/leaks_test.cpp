@@ -1,5 +1,5 @@
-// Nothing grows: neither the device's memory nor the process's own, over many runs and over many executables built and
-// destroyed, on every backend and plan. Compiled once for each kind of device.
+// Neither the device's memory nor the process's grows over many runs and many executables created and destroyed, on
+// every backend and plan. Compiled once for each kind of device.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -23,16 +23,16 @@ constexpr Device kDevice{LENSLET_TEST_DEVICE, 0};
 // Fewer on a CPU, to keep the suite short.
 constexpr int kRuns = LENSLET_TEST_DEVICE == DeviceKind::kCuda ? 10000 : 2000;
 constexpr int kBuilds = LENSLET_TEST_DEVICE == DeviceKind::kCuda ? 200 : 60;
-constexpr int64_t kFlat = int64_t{1} << 20;  // what may be gained: nothing that grows stays below it
+constexpr int64_t kFlat = int64_t{1} << 20;  // accepted growth: repeated growth exceeds it
 constexpr int64_t kBatch = 3;
 constexpr int kGoes = 3;
-// cuDNN 9.14 keeps 71 KiB of host memory of each set of engines it is asked for, two in an executable, when all of its
-// objects are destroyed again (a loop of nothing but cudnnBackend calls: 14,204 KiB in 200 goes, each time).
+// cuDNN 9.14 leaks 71 KiB of host memory per requested set of engines, two per executable, after all of its objects are
+// destroyed (a loop of cudnnBackend calls alone: 14,204 KiB in 200 rounds, every time).
 constexpr int64_t kKeptByCudnn = 160 << 10;
 
 int64_t resident_bytes() {
-  malloc_trim(0);  // what is free is no leak
-  // With many cores the VmRSS of /proc/self/status may be megabytes off; the pages themselves are counted here.
+  malloc_trim(0);  // free memory is no leak
+  // With many cores VmRSS of /proc/self/status may be megabytes off; this counts the pages themselves.
   std::ifstream pages("/proc/self/smaps_rollup");
   for (std::string word; pages >> word;) {
     int64_t kib = 0;
@@ -49,8 +49,8 @@ struct Memory {
   int64_t buffers = static_cast<int64_t>(device_memory_taken(kDevice));
 };
 
-/// Growth that comes back each time is a leak; what comes once is a library's cache or, of a device's memory, which the
-/// driver tells for all programs together, somebody else's.
+/// Repeated growth is a leak. A single growth is a library's cache, or for device memory, which the driver counts for
+/// all programs together, another program's.
 void expect_flat(const std::string& what, int times, const std::function<void(int)>& body,
                  int64_t host_bytes = kFlat) {
   body(times / 10);  // warms up
@@ -65,7 +65,7 @@ void expect_flat(const std::string& what, int times, const std::function<void(in
     if (least.device <= kFlat && least.host <= host_bytes) break;
   }
   EXPECT_LE(least.device, kFlat) << what << ": device memory grew each time";
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these keep what is freed
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these keep freed memory
   EXPECT_LE(least.host, host_bytes) << what << ": the process grew each time";
 #endif
 }
@@ -75,7 +75,7 @@ const Graph& lenet5() {
   return graph;
 }
 
-/// Every way to compute the graph: each convolution backend that serves it, each fused variant, a captured graph.
+/// Every way to compute the graph: each convolution backend that supports it, each fused variant, a captured graph.
 std::vector<std::pair<std::string, BuildOptions>> ways() {
   std::vector<std::pair<std::string, BuildOptions>> all;
   BuildOptions layered;
@@ -87,7 +87,7 @@ std::vector<std::pair<std::string, BuildOptions>> ways() {
     try {
       Executable tried(lenet5(), options);
       all.emplace_back(entry.name(), options);
-    } catch (const UnavailableError&) {  // no backend for these shapes, or a library that is not here
+    } catch (const UnavailableError&) {  // no backend for these shapes, or an unavailable library
     }
   }
   for (const std::string& variant : lenet5().fused()->variants(kDevice.kind)) {
@@ -133,7 +133,7 @@ TEST_F(Leaks, RunsLeaveNothingBehind) {
 
 TEST_F(Leaks, ExecutablesLeaveNothingBehind) {
   for (auto& [name, options] : ways()) {
-    // What was chosen by timing is replayed: choosing takes long, and takes its memory from the same place.
+    // Replays the choice made by timing: choosing takes long, and allocates from the same memory.
     const Plan plan = Executable(lenet5(), options).plan();
     BuildOptions built = options;
     built.plan = &plan;

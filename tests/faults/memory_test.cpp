@@ -1,5 +1,5 @@
-// Too little memory on a device, simulated by a limit and, on a GPU, for real: the message has the bytes needed, the
-// bytes free and a batch that fits; nothing is left behind; the process goes on. Compiled once for each kind of device.
+// Too little memory on a device, simulated by a limit and, on a GPU, for real: the message has the needed bytes, the
+// free bytes and a batch that fits; nothing leaks; the process continues. Compiled once for each kind of device.
 #include <gtest/gtest.h>
 
 #include <climits>
@@ -40,7 +40,7 @@ class Memory : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (kDevice.is_cuda()) LENSLET_SKIP_WITHOUT_GPU();
-    lenet5();  // the weights lie in host memory, which counts
+    lenet5();  // the weights are in host memory, which counts
     taken_ = device_memory_taken(kDevice);
   }
   void TearDown() override {
@@ -52,7 +52,7 @@ class Memory : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(Memory, TheMessageNamesABatchThatFits) {
-  { Executable warm_up(lenet5(), options_for(1, GetParam())); }  // what a library keeps for good
+  { Executable warm_up(lenet5(), options_for(1, GetParam())); }  // memory that a library keeps
   for (const size_t mib : {8, 40, 100}) {
     limit(mib * kMiB);
     std::string message;

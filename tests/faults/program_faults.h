@@ -1,4 +1,4 @@
-// Runs the programs with a backend that has a fault, on a small data set of its own.
+// Runs the programs with a faulty backend on a small data set.
 #pragma once
 
 #include <map>
@@ -8,18 +8,18 @@
 
 namespace lenslet::test {
 
-/// The folder that {dir} stands for: 40 digits of MNIST's form, removed at the end of the program.
+/// The folder for {dir}: 40 digits in MNIST's format, removed at the end of the program.
 const std::string& faults_folder();
 
-/// "lenslet …" or "convbench …", {dir} expanded. The stand-in modules are found first.
+/// "lenslet …" or "convbench …", with {dir} expanded. The stand-in modules are found first.
 ProgramRun run_with(const std::string& line, const std::map<std::string, std::string>& environment);
 
-/// A file of {dir}.
+/// The content of a file in {dir}.
 nlohmann::json result_file(const std::string& name);
-/// A result file, which must say ERROR and have `reason` in its reason.
+/// Checks a result file: it must have the status ERROR and a reason that contains `reason`.
 nlohmann::json marked_file(const std::string& name, const std::string& reason);
 
-/// Exit code 5 and one line on stderr that has these words, between '|'.
+/// Expects exit code 5 and one line on stderr that contains these words, separated by '|'.
 void expect_fault(const ProgramRun& run, const std::string& words);
 
 }  // namespace lenslet::test

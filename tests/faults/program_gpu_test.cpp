@@ -1,5 +1,5 @@
-// The programs on a GPU whose kernel writes where it must not, traps, hangs or cannot be launched: which layer, exit
-// code 5, and what was measured before. A process with a lost device ends by itself and says one line.
+// The programs on a GPU whose kernel writes out of bounds, traps, hangs or cannot be launched: the message names the
+// layer, the exit code is 5, and earlier results are kept. A process with a lost device ends by itself with one line.
 #include "framework/device.h"
 #include "framework/error.h"
 #include "framework/tensor.h"
@@ -45,7 +45,7 @@ TEST(ProgramFaultsGpu, AWildWriteIsToldOfItsLayer) {
 
 TEST(ProgramFaultsGpu, ALateOneKeepsWhatWasDone) {
   LENSLET_SKIP_WITHOUT_GPU();
-  // The first call, two batches, then the fault, with the next batch enqueued already.
+  // The first call, two batches, then the fault, with the next batch already enqueued.
   expect_fault(run_with(kEval + " --batch-size 8", planted("wild", 3)),
                kIllegal + "|of 40 images|LENSLET_CHECK_LAYERS=1");
   EXPECT_GE(marked_file("eval.json", kIllegal).at("count"), 8);
@@ -88,7 +88,7 @@ TEST(ProgramFaultsGpu, AHangEndsInTime) {
   EXPECT_LT(run.seconds, 15);
 }
 
-// Later passes are not waited for layer by layer: the copy of the answers waits.
+// Later passes do not wait after each layer: copying the answers does.
 TEST(ProgramFaultsGpu, AHangAfterTheFirstPassEndsInTime) {
   LENSLET_SKIP_WITHOUT_GPU();
   const Environment late = planted("hang", 3, {{"LENSLET_DEVICE_TIMEOUT", "2"}});
@@ -106,7 +106,7 @@ TEST(ProgramFaultsGpu, AHangAfterTheFirstPassEndsInTime) {
 
 TEST(ProgramFaultsGpu, ALaunchThatIsRefusedCostsOneRow) {
   LENSLET_SKIP_WITHOUT_GPU();
-  // Not a lost device: what else was asked for is measured.
+  // The device is not lost, so the other candidates are measured.
   const ProgramRun run = run_with(
       "convbench run --device cuda --backend cudnn,direct --problem mb1ic6ih12oc16kh5 --warmup-ms 0 "
       "--min-time-ms 2 --json {dir}/shared.json",
@@ -143,7 +143,7 @@ TEST(ProgramFaultsGpu, ATimeoutMustBeSeconds) {
 
 TEST(ProgramFaultsGpu, ACardThatOthersFilledIsToldSo) {
   LENSLET_SKIP_WITHOUT_GPU();
-  // What a program's own CUDA context takes has to fit.
+  // The program's own CUDA context must fit.
   const Buffer hog(Device::cuda(), free_memory_bytes(Device::cuda()) - (size_t{2} << 30));
   expect_run(run_with("lenslet profile --device cuda --plan fused --batch-size 1000000 --min-time-ms 1", {}),
              kMemory, "", "batch 1000000 needs | are free|the largest batch that fits is about ");

@@ -1,5 +1,5 @@
-// The programs on the CPU: a backend that fails half-way, too little memory, a device that is not there. What was
-// measured before is written, marked, and the exit code is 5. The GPU's side is program_gpu_test.cpp.
+// The programs on the CPU: a backend that fails in the middle, too little memory, an absent device. Earlier results are
+// written and marked, and the exit code is 5. The GPU's tests are in program_gpu_test.cpp.
 #include "framework/device.h"
 #include "tests/faults/program_faults.h"
 
@@ -100,7 +100,7 @@ const std::string kTune =
     "lenslet tune --device cpu --batch-size 4 --warmup-ms 0 --min-time-ms 2 --plan layered --save-plan "
     "{dir}/honest.json --json {dir}/tune.json";
 
-// Whatever became of the planted backend, it is not chosen.
+// Whatever its status, the planted backend is not chosen.
 void expect_not_chosen(const char* status) {
   size_t planted = 0;
   const json document = result_file("tune.json"), saved = result_file("honest.json");
@@ -114,7 +114,7 @@ void expect_not_chosen(const char* status) {
 }
 
 TEST(ProgramFaults, AWrongBackendIsNeverChosenByTune) {
-  // Zeros are written faster than any convolution is computed.
+  // Writing zeros is faster than computing any convolution.
   expect_run(after(kWrongAnswers, kTune), kCheckFailed);
   expect_not_chosen("FAILED");
 }
@@ -149,7 +149,7 @@ TEST(LimitedMemory, OfAConvolutionIsTold) {
              kMemory, "", "needs|are free|the largest batch that fits is about mb");
 }
 
-// Whether or not the command waits for a layer or a GPU.
+// For commands that wait for a layer or a GPU, and for those that do not.
 TEST(Settings, AreRefusedWithTheValuesTheyTake) {
   const std::pair<const char*, const char*> settings[] = {
       {"LENSLET_CHECK_LAYERS", "LENSLET_CHECK_LAYERS must be 0 or 1, found 'junk'"},
@@ -173,7 +173,7 @@ TEST(Settings, AreRefusedWithTheValuesTheyTake) {
 }
 
 TEST(MissingDevice, IsRefusedByNameAndAutoSaysWhyItTookTheCpu) {
-  // Also where there is a GPU: it is hidden.
+  // Also on a machine with a GPU, which is hidden.
   const std::map<std::string, std::string> hidden = {{"CUDA_VISIBLE_DEVICES", ""}};
   const std::string line = "lenslet eval --data {dir} --device ";
   for (const char* device : {"cuda", "cuda:0", "cuda:1"})

@@ -1,5 +1,5 @@
-// Executables in several host threads at once, on one device, on two, and on the CPU beside a GPU: every result bit for
-// bit that of one thread alone. Compiled once for each kind of device.
+// Executables in several host threads, on one device, on two, and on the CPU beside a GPU: every result equals that of
+// a single thread bit for bit. Compiled once for each kind of device.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -30,7 +30,7 @@ std::vector<uint8_t> pictures(uint32_t seed) {
   return pixels;
 }
 
-/// One executable with inputs of its own.
+/// One executable with its own inputs.
 class Worker {
  public:
   Worker(const BuildOptions& options, uint32_t seed)
@@ -96,7 +96,7 @@ bool same(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-/// Runs `threads` at once and tells what any of them threw.
+/// Runs `threads` concurrently and reports their exceptions.
 void run_at_once(std::vector<std::function<void()>> bodies) {
   std::vector<std::string> failures(bodies.size());
   std::vector<std::thread> threads;
@@ -113,7 +113,7 @@ void run_at_once(std::vector<std::function<void()>> bodies) {
   for (const std::string& failure : failures) EXPECT_EQ(failure, "");
 }
 
-/// Each of the workers alone, then all of them at once, again and again.
+/// Runs each worker alone, then all of them concurrently, repeatedly.
 void expect_the_same_bits_at_once(const std::string& name, std::vector<std::unique_ptr<Worker>> workers) {
   std::vector<std::vector<float>> alone;
   for (const auto& worker : workers) alone.push_back(worker->logits());
@@ -185,7 +185,8 @@ TEST_F(Threads, OneGraphOnTwoDevices) {
     ASSERT_EQ(second[next].first, name);
     std::vector<std::unique_ptr<Worker>> workers;
     workers.push_back(std::make_unique<Worker>(options, 1));
-    // What a library chose by timing on the one is what the other computes too, so that their bits can be compared.
+    // The second executable replays the choices that a library made by timing in the first, so that their bits can be
+    // compared.
     BuildOptions there = second[next++].second;
     const Plan plan = workers[0]->plan();
     there.plan = &plan;

@@ -1,4 +1,4 @@
-// convbench filter from outside, on the CPU: what comes out of a picture, and what each mistake gets.
+// convbench filter from outside, on the CPU: its output pictures, and the message for each mistake.
 #include <filesystem>
 
 #include "framework/io/image.h"
@@ -16,7 +16,7 @@ class FilterCli : public ProgramTest {
     for (int i = 0; i < 60; ++i) image_.pixels.push_back(static_cast<uint8_t>(i * 37 % 256));
     write("in.png", encode_png(image_));
   }
-  /// On the CPU, for a moment.
+  /// On the CPU, for a short time.
   ProgramRun filter(const std::string& arguments, const ProgramOptions& options = {}) const {
     return run("convbench filter --device cpu --min-time-ms 1 --warmup-ms 0 --cache hot " + arguments,
                options);
@@ -24,7 +24,7 @@ class FilterCli : public ProgramTest {
   Image image_{5, 4, 3, {}, "PNG"};
 };
 
-// By hand: -1 around 8, zeros outside, held within a byte.
+// By hand: -1 around 8, zeros outside, limited to a byte.
 TEST_F(FilterCli, EdgesAreTheSameFromEveryBackend) {
   expect_run(filter("--input in.png --output out.png --json r.json"), kOk,
              "every backend must give the same bytes");

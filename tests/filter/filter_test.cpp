@@ -28,7 +28,7 @@ TEST(FilterFile, IsReadStrictly) {
   EXPECT_EQ(filter.taps, (std::vector<float>{1, 2, 1, 2, 4, 2, 1, 2, 1}));
   EXPECT_EQ(filter.scale, 1.0 / 16);
   EXPECT_EQ(parse_filter("-0.5", "some.txt").taps, std::vector<float>{-0.5f});
-  EXPECT_EQ(parse_filter("1 0 -1", "some.txt").r, 1);  // a row alone, without a newline at the end
+  EXPECT_EQ(parse_filter("1 0 -1", "some.txt").r, 1);  // a single row without a newline at the end
   std::string largest;
   for (int r = 0; r < 31; ++r) {
     for (int s = 0; s < 31; ++s) largest += "1 ";
@@ -98,7 +98,7 @@ TEST(Pictures, VariantsDiffer) {
 
 class FilterTasks : public testing::TestWithParam<TensorLayout> {
  protected:
-  // What the fp64 reference makes of input `round`, in the parameter's layout.
+  // The fp64 reference's output for input `round`, in the parameter's layout.
   std::vector<float> right_output(const FilterTask& task, int round) const {
     const Conv2dProblem problem = task.problem(TensorLayout::kNchw);
     const reference::Result result = reference::conv2d(problem, task.input(round, TensorLayout::kNchw).data(),
@@ -127,7 +127,7 @@ TEST_P(FilterTasks, AcceptWhatIsRightAndNothingElse) {
   }
 }
 
-// Places that a judge which steps through the rows would never look at, and edges.
+// Edges, and places that a judge which steps through the rows would miss.
 TEST_P(FilterTasks, LargeOnesAreJudgedAnywhere) {
   FilterTask task(noise_picture(810, 800, 3), find_filter("edge"), 1);
   const Conv2dProblem problem = task.problem(GetParam());
@@ -158,8 +158,8 @@ TEST_P(FilterTasks, LargeOnesAreJudgedAnywhere) {
               [](int64_t, int64_t q, int64_t color) { return q == 0 && color == 1; });
 }
 
-// An algorithm that leaves a rounding error behind still gives the same bytes, also where a sum is half way between
-// two.
+// An algorithm with rounding errors still gives the
+// same bytes, also if a sum is half way between two.
 TEST_P(FilterTasks, WholeNumbersGiveTheSameBytesInSpiteOfRounding) {
   FilterTask task(noise_picture(40, 30, 5), find_filter("blur"), 1);
   const std::vector<float> y = right_output(task, 0);

@@ -142,7 +142,7 @@ TEST(Module, SaysWhatIsMissingAndWhereItLooked) {
   setenv("LENSLET_MODULE_PATH", "/nonexistent", 1);
   expect_error<UnavailableError>([] { Module::open("no_such_module"); },
                                  "lenslet_no_such_module.so was not found in /nonexistent");
-  // Empty is as good as unset: the folders of the build are looked through, not the root.
+  // An empty variable counts as unset: the build's folders are searched, not the root.
   setenv("LENSLET_MODULE_PATH", "", 1);
   expect_error<UnavailableError>([] { Module::open("no_module_either"); }, code_folder() + "/lenslet, ");
   unsetenv("LENSLET_MODULE_PATH");

@@ -1,4 +1,4 @@
-// Fusion of ReLU and max pooling into the layer before: what is fused, what is not, and plans that say so.
+// Fusion of ReLU and max pooling into the layer before: what is fused, what is not, and plans with fusions.
 #include <gtest/gtest.h>
 
 #include "framework/executable.h"
@@ -38,7 +38,7 @@ TEST(Fusion, TakesReluAndPoolingInEitherOrder) {
       const Executable::Step& step = executable.steps()[0];
       EXPECT_EQ(step.fused, relu_first ? (Names{"relu", "pool"}) : (Names{"pool", "relu"}));
       EXPECT_EQ(step.output.shape, (Shape{3, 1, 1, 2}));
-      // Reads what `a` reads and stores what the pooling stores; four values in a window, one operation each.
+      // Reads what `a` reads and stores what the pooling stores; four values per window, one operation each.
       EXPECT_EQ(step.work.bytes, 4.0 * 3 * (8 + 2));
       EXPECT_EQ(step.work.flops, 3.0 * 8 + graph.node("pool").layer->work({{3, 1, 2, 4}}).flops);
       EXPECT_EQ(executable.plan().find("pool")->backend, "fused");
@@ -121,7 +121,7 @@ TEST(Fusion, IsReplayedFromAPlan) {
   };
   BuildOptions options;
   EXPECT_EQ(replay(Executable(graph, options).plan()), 2u);
-  // As plans were before pooling could be fused: what a plan leaves apart stays apart.
+  // A plan of an older version: layers that a plan keeps apart stay apart.
   options.backends = BackendSpec::parse("pool=plain");
   const Plan relu_alone = Executable(graph, options).plan();
   EXPECT_EQ(relu_alone.find("relu")->backend, "fused");

@@ -43,7 +43,7 @@ TEST(Plan, NamesWhatIsWrong) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "not JSON"},
       {with([](auto& j) { j.erase("model"); }).substr(1) + "x", "not JSON"},
-      // Valid JSON, so deep that printing it would end the stack.
+      // Valid JSON, nested so deep that printing it would overflow the stack.
       {"{\"schema\": \"lenslet.plan/1\", \"model\": " + std::string(400'000, '[') +
            std::string(400'000, ']') + "}",
        "nested deeper"},

@@ -12,14 +12,14 @@
 namespace lenslet {
 namespace {
 
-// Of the total, that the rows may leave unexplained on a CPU; on a quiet one it is 1 % (docs/results). On a GPU it is 3
-// %: tests/cli/bench_gpu_test.cpp.
+// Accepted residual as a share of the total on a CPU; an idle one has 1 % (docs/results). For a GPU it is 3 %:
+// tests/cli/bench_gpu_test.cpp.
 constexpr double kLargestResidual = 0.05;
 
 Profile profile_diamond(bool cold) {
   static const Graph graph = toys::diamond();
   BuildOptions options;
-  options.batch = 20000;  // long enough that the clock's cost does not count
+  options.batch = 20000;  // long enough that the clock's cost is negligible
   options.backends = BackendSpec::parse("a=staged");
   Executable executable(graph, options);
   ProfileOptions profile_options;
@@ -40,7 +40,7 @@ TEST(Profiler, RowsAddUpToTheTotal) {
   }
   EXPECT_DOUBLE_EQ(sum, result.layers_ns);
   EXPECT_DOUBLE_EQ(result.residual_ns, result.unprofiled.median - (result.layers_ns - result.events_ns));
-  // A busy machine may disturb one kind of pass more than the other: one quiet moment is enough.
+  // A busy machine may disturb one kind of pass more than the other: one undisturbed run is enough.
   double share = std::abs(result.residual_ns) / result.unprofiled.median;
   for (int attempt = 0; attempt < 20 && share > kLargestResidual; ++attempt) {
     const Profile again = profile_diamond(false);
@@ -77,7 +77,7 @@ TEST(ChromeTrace, NestsStrictlyAndStartsWithMetadata) {
     const double begin = events[i]["ts"], end = begin + events[i]["dur"].get<double>();
     EXPECT_GE(begin, previous);
     previous = begin;
-    // Microseconds as doubles: an end and the next begin may differ in the last bit.
+    // Times are microseconds in doubles, so an end and the next begin may differ in the last bit.
     while (!ends.empty() && ends.back() <= begin + 1e-9) ends.pop_back();
     if (!ends.empty()) {
       EXPECT_LE(end, ends.back() + 1e-9);
@@ -103,7 +103,7 @@ TEST(ChromeTrace, ASpanThatBeginsAClockTickBeforeAnotherEndsFollowsIt) {
   EXPECT_NEAR(events[3]["dur"].get<double>(), 0.5, 1e-3);
   EXPECT_NEAR(events[4]["dur"].get<double>(), 0.7, 1e-3);
   EXPECT_GE(events[3]["ts"].get<double>(), events[2]["ts"].get<double>() + events[2]["dur"].get<double>());
-  // A child as short as a tick stays one.
+  // A child of one tick remains a child.
   const auto nested =
       nlohmann::json::parse(chrome_trace("p", "s", {{"parent", "layer", 0, 50}, {"child", "stage", 0, 50}}));
   EXPECT_DOUBLE_EQ(nested["traceEvents"][3]["dur"].get<double>(), 0.05);

@@ -1,4 +1,4 @@
-// Layers small enough to reason about, for tests of the graph machinery. CPU only.
+// Layers simple enough to verify by hand, for tests of the graph machinery. CPU only.
 #pragma once
 
 #include <algorithm>
@@ -98,7 +98,7 @@ class ToyPool : public AddLayer {
 };
 
 /// y = factor * x. Backends: "plain", which fuses ReLU and 2x2 max pooling, "staged", which fuses nothing and has a
-/// choice to make, and "refusing", which never serves.
+/// choice, and "refusing", which supports nothing.
 class ScaleLayer : public Layer {
  public:
   explicit ScaleLayer(float factor) : factor_(factor) {}
@@ -133,7 +133,7 @@ class ScaleLayer : public Layer {
     return known && relus < 2 && pools < 2 ? Support::yes()
                                            : Support::no("plain fuses one ReLU and one pooling");
   }
-  // Pooling, not where x is handed on as it is.
+  // Pools only if the window is not 1x1.
   bool is_suited(const BackendEntry&, const OperatorRequest& request) const override {
     return factor_ != 1 || !holds<ToyPool>(request);
   }
@@ -167,7 +167,7 @@ class ScaleLayer : public Layer {
     }
 
    private:
-    // Of window `index`; the least where the factor turns it around.
+    // The largest value of window `index`; the smallest if the factor is negative.
     float largest(const ConstTensorView& x, int64_t index) const {
       const int64_t columns = x.shape[3], windows = columns / 2;
       const float* top = x.data + index / windows * 2 * columns + index % windows * 2;
@@ -183,7 +183,7 @@ class ScaleLayer : public Layer {
   float factor_;
 };
 
-/// ToyRelu that refuses inputs of more than a given number of elements, as a convolution does.
+/// ToyRelu with a limit on the number of input elements, like a convolution.
 class LimitedLayer : public ToyRelu {
  public:
   explicit LimitedLayer(int64_t most) : most_(most) {}

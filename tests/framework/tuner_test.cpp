@@ -1,4 +1,4 @@
-// The tuner's choice among candidates whose times the test makes up, and the plan that comes of it.
+// The tuner's choice among candidates with times set by the test, and the resulting plan.
 #include "framework/tuner.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ struct Diamond {
     }
     throw std::logic_error("no candidate " + node + " " + backend);
   }
-  /// "a plain+1, b staged, …": what is chosen, with the number of layers fused into it.
+  /// "a plain+1, b staged, …": the choice, with the number of fused layers.
   std::string choose() {
     choose_candidates(graph, candidates);
     std::string text;
@@ -66,7 +66,7 @@ TEST(Tuner, ListsEveryOperatorAndWhyOneCannotServe) {
   EXPECT_EQ(diamond.candidates[0].reason, "it always refuses");
   EXPECT_EQ(diamond.candidates[1].request.fused.size(), 1u);
   EXPECT_TRUE(diamond.candidates[2].request.fused.empty());
-  // a and relu may share an operator, b and out stand alone.
+  // a and relu may share an operator; b and out are separate.
   EXPECT_EQ(tune_regions(diamond.candidates),
             (std::vector<std::pair<size_t, size_t>>{{0, 5}, {5, 8}, {8, 9}}));
 }
@@ -116,7 +116,7 @@ TEST(Tuner, TiesGoToTheFirstInRank) {
 }
 
 TEST(Tuner, ATieIsWithTheFastestAlone) {
-  // The second overlaps both others, the first only the second: it is not tied with the third, which is the fastest.
+  // The second overlaps both others, the first only the second: the first is not tied with the third, the fastest.
   EXPECT_EQ(choose_tied({around(100, 5), around(92, 5), around(84, 5)}), 1u);
   EXPECT_EQ(choose_tied({around(100, 5)}), 0u);
 }

@@ -1,5 +1,5 @@
-// The command lines of both programs, one argument a line, the program first. They are parsed, not run. Every accepted
-// value is one that the table of options calls legal, and is read again as itself.
+// The command lines of both programs, one argument per line, the program first. They are parsed, not run. Every
+// accepted value is legal for the option table and survives a round trip.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -14,7 +14,7 @@
 namespace lenslet::fuzz {
 namespace {
 
-// As main() gets them: each ends at a zero byte.
+// As for main(): each ends with a zero byte.
 std::vector<std::string> lines_of(const uint8_t* data, size_t size) {
   constexpr size_t kMost = 64;
   std::vector<std::string> lines;
@@ -38,7 +38,7 @@ void check(const Option& option) {
   if (name == "--device") accepts("", [&] { choose_device(text); });
 }
 
-// For each command its options with their defaults, or with the first word or number that they take, six at a time.
+// For each command its options with their defaults, or with the first legal word or number, six at a time.
 void add_seeds(const CommandLine& line, std::vector<Bytes>& seeds) {
   constexpr size_t kOptions = 6;
   for (const Command& command : line.program().commands) {

@@ -1,4 +1,4 @@
-// What --backend is given, before a small graph.
+// The values of --backend, resolved against a small graph.
 #include "framework/backend_spec.h"
 
 #include <algorithm>

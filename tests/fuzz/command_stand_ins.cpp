@@ -1,4 +1,4 @@
-// Stand-ins for the subcommands of both programs, so that the tables of their options link without them.
+// Stand-ins for the subcommands of both programs, so that the option tables link without them.
 #include "apps/convbench/commands.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/suggestions.h"

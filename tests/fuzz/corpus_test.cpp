@@ -1,5 +1,5 @@
-// Every fuzz target over its seeds and over the corpus in the tree, with any compiler: what a fuzzer once found stays
-// mended.
+// Runs every fuzz target on its seeds and on the corpus in
+// the tree, with any compiler: fixed findings stay fixed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ TEST_P(FuzzCorpus, SeedsAreReadOrRefused) {
   run({}, "nothing");
 }
 
-// Cut anywhere, and with any one byte turned over.
+// Truncated anywhere, and with any one byte inverted.
 TEST_P(FuzzCorpus, SeedsCutAndFlippedAreReadOrRefused) {
   constexpr size_t kTries = 64;  // of each kind and seed
   const std::vector<Bytes> seeds = GetParam().seeds();
@@ -57,7 +57,7 @@ TEST_P(FuzzCorpus, SeedsCutAndFlippedAreReadOrRefused) {
   }
 }
 
-// Up to four times: a bit turned over, a byte replaced, a few removed or inserted, the rest cut off.
+// Up to four changes: a flipped bit, a replaced byte, a few bytes removed or inserted, the rest cut off.
 void damage(Bytes& file, std::mt19937& random) {
   const auto below = [&](size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(random); };
   for (size_t changes = 1 + below(4); changes > 0 && !file.empty(); --changes) {
@@ -86,7 +86,7 @@ void damage(Bytes& file, std::mt19937& random) {
   }
 }
 
-// The generator's seed is fixed, so that a failure repeats. Pictures are tried with right checksums too.
+// The generator's seed is fixed, so that failures repeat. Pictures are also tried with correct checksums.
 TEST_P(FuzzCorpus, SeedsDamagedAtRandomAreReadOrRefused) {
   const std::string name = GetParam().name;
   const int runs =
@@ -130,7 +130,7 @@ TEST(FuzzTargets, EveryFolderOfTheCorpusHasItsTarget) {
   }
 }
 
-// The harness itself: a broken promise, a message of two lines and one without the file's name are findings.
+// The harness itself: a broken promise, a message of two lines and one without the file name count as findings.
 TEST(FuzzTargets, FindWhatTheyLookFor) {
   EXPECT_THROW(require(false, "anything"), Finding);
   EXPECT_THROW(accepts("", [] { throw DataError("two\nlines"); }), Finding);

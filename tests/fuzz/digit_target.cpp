@@ -1,5 +1,5 @@
-// From a picture to the model's 28x28 pixels. Three bytes say columns, rows and channels; pixels follow, again from
-// their start where there are too few.
+// From a picture to the model's 28x28 pixels. Three bytes give columns, rows and channels; pixels follow, repeated if
+// there are too few.
 #include <algorithm>
 
 #include "models/digit_image.h"
@@ -9,7 +9,7 @@
 namespace lenslet::fuzz {
 namespace {
 
-// Most pictures small, some long enough that they are reduced before they are looked at.
+// Most pictures are small, some long enough to be reduced first.
 int side_of(uint8_t byte) { return byte < 250 ? 1 + byte % 64 : 1 + 70 * (byte - 249); }
 
 Image picture_of(Cursor input) {

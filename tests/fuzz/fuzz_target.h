@@ -1,6 +1,6 @@
-// Fuzz targets: each gives any bytes to one reader. The reader accepts them, and what it made keeps its promises, or it
-// refuses them with an error of Lenslet's. Anything else is a finding: another exception, a broken promise, a
-// sanitizer's report, memory or time without bound.
+// Fuzz targets: each passes arbitrary bytes to one reader. The reader accepts them, and its result keeps its promises,
+// or refuses them with a Lenslet error. Anything else is a finding: another exception, a broken promise, a sanitizer's
+// report, unbounded memory or time.
 #pragma once
 
 #include <cstddef>
@@ -15,20 +15,20 @@ namespace lenslet::fuzz {
 
 using Bytes = std::vector<uint8_t>;
 
-/// A promise that was not kept; ends the fuzzer, which then keeps the input.
+/// A broken promise; ends the fuzzer, which keeps the input.
 class Finding : public std::logic_error {
  public:
   using std::logic_error::logic_error;
 };
 
-/// Throws Finding with `promise` unless it holds.
+/// Throws Finding with `promise` unless it is true.
 void require(bool holds, const std::string& promise);
 
-/// What every message of an error keeps: not empty, one line, no longer than a screen, and `origin` in it.
+/// The promises of every error message: not empty, one line, at most a screen long, and with `origin` in it.
 void check_message(const std::string& message, const std::string& origin);
 
-/// Runs `read` and tells whether it accepted; an error of Lenslet's is a refusal. `origin` is the name that messages
-/// must carry; empty where the reader has none.
+/// Runs `read` and returns whether it accepted; a Lenslet error is a refusal. Messages must contain `origin`; empty if
+/// the reader has none.
 template <typename Read>
 bool accepts(const std::string& origin, const Read& read) {
   try {
@@ -40,9 +40,9 @@ bool accepts(const std::string& origin, const Read& read) {
   }
 }
 
-/// As text, whatever bytes it has.
+/// The bytes as text.
 std::string text_of(const uint8_t* data, size_t size);
-/// What is left of an input, taken from the front; zeros where nothing is left.
+/// Takes bytes from the front of an input; zeros at its end.
 class Cursor {
  public:
   Cursor(const uint8_t* data, size_t size) : data_(data), size_(size) {}
@@ -56,19 +56,19 @@ class Cursor {
   size_t size_;
 };
 
-/// One target: `run` throws Finding, `seeds` are inputs made here that reach most of the reader.
+/// One target: `run` throws Finding; `seeds` are generated inputs that reach most of the reader.
 struct Target {
   const char* name;
   void (*run)(const uint8_t* data, size_t size);
   std::vector<Bytes> (*seeds)();
 };
 
-/// All targets, by name as tests/fuzz/tests.cmake lists them.
+/// All targets, with the names of tests/fuzz/tests.cmake.
 const std::vector<Target>& targets();
 
 }  // namespace lenslet::fuzz
 
-/// Defines run_NAME(const uint8_t* data, size_t size); targets.cpp and libfuzzer_entry.cpp find it by this name.
+/// Defines run_NAME(const uint8_t* data, size_t size); targets.cpp and libfuzzer_entry.cpp refer to this name.
 #define LENSLET_FUZZ_TARGET(name)                    \
   namespace lenslet::fuzz {                          \
   void run_##name(const uint8_t* data, size_t size); \

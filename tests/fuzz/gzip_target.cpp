@@ -1,5 +1,5 @@
-// gzip. The first bytes choose the head's length and the size that the head "states"; by the third the rest is a gzip
-// file, or the content of one that is made here, so that streams with right checksums come often.
+// gzip. The first bytes choose the length of the head and the size that it "states". The third decides whether the rest
+// is a gzip file or the content of one made here, so that many streams have correct checksums.
 #include "framework/io/gzip.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ LENSLET_FUZZ_TARGET(gzip) {
   const size_t head_bytes = input.byte() % 32;
   const size_t size_byte = input.byte();
   const uint8_t mode = input.byte();
-  // Sizes of a few bytes, of megabytes, and beyond all bounds; a promise of gigabytes must not take them.
+  // Sizes of a few bytes, of megabytes, and beyond all limits; stated gigabytes must not be allocated.
   const size_t stated = size_byte < 128   ? size_byte
                         : size_byte < 250 ? size_t{1} << (size_byte - 118) % 32
                                           : SIZE_MAX;

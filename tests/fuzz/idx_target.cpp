@@ -1,4 +1,4 @@
-// IDX, plain and gzipped. The first byte is the rank that is asked for.
+// IDX, plain and gzipped. The first byte is the requested rank.
 #include "framework/io/idx.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/io/crafted_files.h"

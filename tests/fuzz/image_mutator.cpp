@@ -1,5 +1,5 @@
-// libFuzzer's own mutations, and for PNG right checksums behind them: a chunk whose CRC does not fit is refused before
-// any decoder sees it, so without this the decoders would hardly be reached.
+// libFuzzer's own mutations, followed for PNG by correct checksums: a chunk with a wrong CRC is refused before any
+// decoder reads it, so the decoders would rarely be reached.
 #include <cstring>
 
 #include "tests/io/crafted_files.h"
@@ -8,7 +8,7 @@ extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned int seed) {
   constexpr size_t kSignature = 8;
-  constexpr unsigned kLeaveOneOf = 8;  // the check of the checksums is to be tried too
+  constexpr unsigned kLeaveOneOf = 8;  // wrong checksums must be tried too
   const size_t mutated = LLVMFuzzerMutate(data, size, max_size);
   if (mutated > kSignature && std::memcmp(data, "\x89PNG\r\n\x1a\n", kSignature) == 0 &&
       seed % kLeaveOneOf != 0)

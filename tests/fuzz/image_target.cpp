@@ -7,8 +7,8 @@
 namespace lenslet::fuzz {
 namespace {
 
-// Small, so that many inputs are tried a second; with a malloc limit not far above it (tests/fuzz/run.sh) a decoder
-// that takes memory before it checks the size is found.
+// Small, so that many inputs are tried per second. The malloc limit is just above it (tests/fuzz/run.py), so that a
+// decoder that allocates before it checks the size is detected.
 ImageLimits small_limits() {
   ImageLimits limits;
   limits.max_pixels = 1 << 14;

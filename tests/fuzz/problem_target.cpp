@@ -1,4 +1,4 @@
-// Problem strings, one and whole lists. By the first byte the rest is a string or a list.
+// Problem strings, single and in lists: the first byte decides which.
 #include <cmath>
 
 #include "layers/conv/conv_problem.h"

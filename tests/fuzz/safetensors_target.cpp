@@ -1,6 +1,6 @@
-// safetensors. The first byte says whether NaN and infinity are allowed; by its second bit the rest is a header without
-// its length, and as many zero bytes of data follow as the second byte says, so that the parser behind the length is
-// reached.
+// safetensors. The first bit of the first byte allows NaN and infinity. With its second bit the rest is a header
+// without its length, followed by as many zero bytes of data as the second byte states, so that the parser behind the
+// length is reached.
 #include "framework/io/safetensors.h"
 
 #include <cmath>

@@ -106,8 +106,8 @@ TEST(CpuGemmBackend, RefusesAnUnknownName) {
   EXPECT_NE(gemm_provider(DeviceKind::kCpu).name(), "");
 }
 
-// Every instruction set that this processor has, each number of rows, counts around its vectors; the outputs between
-// the rows and behind them stay untouched.
+// Every instruction set of this processor, each number of rows, counts around its vectors; outputs between the rows and
+// behind them stay unchanged.
 TEST(TileKernels, EveryInstructionSetAgrees) {
   for (const TileKernels* kernels : all_tile_kernels()) {
     for (int rows : {1, 2, 4, 6, 8}) {
@@ -115,7 +115,7 @@ TEST(TileKernels, EveryInstructionSetAgrees) {
         for (bool by_offsets : {false, true}) {
           const int64_t taps = 23, step = 160;
           const auto a = reference::small_integers(static_cast<size_t>(taps * rows), 1);
-          // Exactly as much as may be read: a sanitizer sees the rest.
+          // Exactly the readable bytes, so that a sanitizer detects reads beyond them.
           const auto b = reference::small_integers(static_cast<size_t>((taps - 1) * step + count), 2);
           const auto bias = reference::small_integers(static_cast<size_t>(rows), 3);
           std::vector<int64_t> offsets;

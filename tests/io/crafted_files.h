@@ -1,4 +1,4 @@
-// Files made byte by byte, right and wrong, for the tests of readers.
+// Valid and invalid files for the tests of readers, built byte by byte.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ using Bytes = std::vector<uint8_t>;
 Bytes bytes_of(const std::string& text);
 Bytes operator+(Bytes a, const Bytes& b);
 
-/// A folder that is removed, with all in it, at the end.
+/// A folder that is removed with its contents at the end.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -38,7 +38,7 @@ Bytes idx(const std::vector<uint32_t>& dims, const Bytes& data);
 /// One gzip member.
 Bytes gzip(const Bytes& data, int level = 6);
 
-/// A safetensors file of this header and `data_bytes` zero bytes.
+/// A safetensors file with this header and `data_bytes` zero bytes.
 Bytes safetensors(const std::string& header, size_t data_bytes);
 /// "name":{"dtype":…,"shape":[…],"data_offsets":[…]}
 std::string tensor_entry(const std::string& name, const std::string& dtype, const std::string& shape,
@@ -48,10 +48,10 @@ struct PngSpec {
   uint32_t width = 0, height = 0;
   int depth = 8, color = 0;
   bool interlaced = false;
-  Bytes palette, transparency;  // chunks, left out where empty
+  Bytes palette, transparency;  // chunks; empty ones are left out
 };
 Bytes png_chunk(const std::string& type, const Bytes& data);
-/// Gives every chunk behind the signature the checksum of what it holds, so that damage reaches the decoders.
+/// Corrects the checksum of every chunk after the signature, so that damaged content reaches the decoders.
 void mend_png_checksums(uint8_t* data, size_t size);
 /// `rows`: the filtered rows, each starting with its filter's number, as the format compresses them.
 Bytes png(const PngSpec& spec, const Bytes& rows);
@@ -67,8 +67,8 @@ Bytes exif(int orientation, bool little_endian);
 Bytes bmp(int32_t width, int32_t height, int bits, const Bytes& palette, const Bytes& rows,
           uint32_t compression = 0);
 
-/// Milliseconds of this process's own time on the CPU that `call` takes. The least of five, because other programs on
-/// the same core lengthen some.
+/// Processor time of `call` in milliseconds. The smallest of five, because other programs on the same core lengthen
+/// some.
 double least_cpu_ms(const std::function<void()>& call);
 
 Image make_image(int width, int height, int channels, const Bytes& pixels);

@@ -22,7 +22,7 @@ std::string text_of(const std::string& path) {
   return std::string(bytes.begin(), bytes.end());
 }
 
-// Standard input or output replaced for a while.
+// Replaces standard input or output for a while.
 class Redirect {
  public:
   Redirect(int descriptor, int replacement) : descriptor_(descriptor), saved_(::dup(descriptor)) {
@@ -74,7 +74,7 @@ TEST(ReadFile, ReadsStandardInputFromAPipe) {
   EXPECT_EQ(text_of("-"), "hello");
 }
 
-// Nothing comes through this pipe: a read would wait for ever.
+// This pipe delivers nothing: a read would block forever.
 TEST(ReadFile, AnInterruptionBeforeTheFirstReadEndsIt) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
@@ -171,7 +171,7 @@ TEST(OutputFile, TellsWhatCannotBeWritten) {
 TEST(OutputFile, RefusesAReadOnlyFolder) {
   const TemporaryFolder folder;
   ASSERT_EQ(::chmod(folder.path().c_str(), 0555), 0);
-  // The superuser may write anywhere, so the attempt is made as somebody else.
+  // The superuser may write anywhere, so the test tries as another user.
   const bool root = ::geteuid() == 0;
   constexpr uid_t kNobody = 65534;
   if (root && ::seteuid(kNobody) != 0)

@@ -1,4 +1,4 @@
-// What a gzip stream may take, whatever its first bytes state.
+// The limits of a gzip stream, whatever its first bytes state.
 #include "framework/io/gzip.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ TEST(Gzip, ReadsUpToTheStatedSize) {
                           "hold more than the 19 bytes");
 }
 
-// Nor is what follows looked at: it may be damaged, cut off or endless.
+// What follows is not read: it may be damaged, truncated or endless.
 TEST(Gzip, DecompressesNoMoreThanIsNeeded) {
   const Bytes text = bytes_of("some text, some text"), packed = gzip(text);
   for (const size_t needed : {0, 3, 4, 5, 19}) {
@@ -69,7 +69,7 @@ TEST(Gzip, RefusesWhatFollows) {
   expect_error<DataError>([&] { with(packed); }, concat(packed.size(), " bytes of a second gzip member"));
 }
 
-// 100 MB in 100 KB, of which a stated kilobyte is taken.
+// 100 KB that expand to 100 MB, of which only the stated kilobyte is read.
 TEST(Gzip, StopsABombAtTheStatedSize) {
   const Bytes bomb = gzip(Bytes(100'000'000, 0), 1);
   const double time = least_cpu_ms([&] {

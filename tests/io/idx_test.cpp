@@ -71,7 +71,7 @@ TEST(Idx, ReadsTheFirstItemsAndUnpacksNoMore) {
   const std::string cut = folder.write("cut", Bytes(packed.begin(), packed.end() - 100));
   for (const int64_t most : {int64_t{3}, int64_t{4}, INT64_MAX})
     expect_error<DataError>([&] { read_idx(cut, 3, nullptr, most); }, "truncated");
-  // What is read whole is judged whole.
+  // A file that is read completely is checked completely.
   expect_error<DataError>([&] { read_idx(folder.write("plain", kImages + Bytes{1}), 3, nullptr, 2); },
                           "found 1 more");
 }
@@ -119,7 +119,7 @@ TEST(Idx, ChecksDimensionsBeforeAllocating) {
   expect_idx_error(idx({0xffffffffu, 28, 28}, {}), 3,
                    "states 4294967295x28x28 bytes, expected at most 1073741824");
   expect_idx_error(gzip(idx({0xffffffffu, 0xffffffffu, 0xffffffffu}, {})), 3, "expected at most 1073741824");
-  // Below the limit, but not there: the memory taken follows the data, not the header.
+  // Within the limit, but truncated: the allocated memory follows the data, not the header.
   const double time = least_cpu_ms([] {
     expect_idx_error(gzip(idx({1000000, 28, 28}, counting(100))), 3,
                      "IDX data too short: 116 of 784000016 bytes");
@@ -189,8 +189,8 @@ TEST(ImageDataset, ChecksThatImagesAndLabelsBelongTogether) {
   Set(idx({3}, {1, 2, 3}), kImages).expect("found 00 00 08 01 (labels)");
 }
 
-// A megabyte of gzip may state, and hold, a gigabyte: what the headers say is judged before that is unpacked. The data
-// behind these headers are cut off, which is told where they are read.
+// A megabyte of gzip may contain a gigabyte: the headers are checked before the data is decompressed. The data behind
+// these headers is truncated, which a complete read reports.
 TEST(ImageDataset, JudgesEveryHeaderBeforeImagesAreUnpacked) {
   const auto cut = [](const Bytes& file) { return gzip(Bytes(file.begin(), file.begin() + 500)); };
   Set(cut(idx({3, 28, 28}, kPixels)), idx({3}, {1, 2, 3})).expect("too short");

@@ -1,4 +1,4 @@
-// Formats told apart and refused, and the readers of our own: PNM and BMP.
+// Recognised and refused formats, and our own readers: PNM and BMP.
 
 #include "framework/io/image.h"
 
@@ -63,8 +63,8 @@ TEST(Image, RefusesFilesOverTheLimit) {
                           "11 bytes, expected at most 10");
 }
 
-// A stated limit is what counts then: any picture up to there is read, whatever file and memory that takes, and none
-// beyond.
+// With a stated limit any picture up to that size is read,
+// whatever its file size and memory, and none beyond.
 TEST(Image, ReadsUpToAStatedNumberOfPixels) {
   const ImageLimits few = ImageLimits::up_to(12);
   EXPECT_EQ(few.max_pixels, 12);
@@ -77,8 +77,8 @@ TEST(Image, ReadsUpToAStatedNumberOfPixels) {
   EXPECT_EQ(ImageLimits::up_to(INT64_MAX).max_pixels, ImageLimits::kMostPixels);
   EXPECT_EQ(ImageLimits::up_to(-1).max_pixels, 1);
 
-  // 16-bit RGBA takes 24 bytes a pixel to decode, 120 MB: more than the default allows, within what 5 million pixels
-  // get.
+  // 16-bit RGBA takes 24 bytes per pixel to decode, 120 MB: above the default limit, within the limit for 5 million
+  // pixels.
   PngSpec spec;
   spec.width = 2500;
   spec.height = 2000;
@@ -91,7 +91,7 @@ TEST(Image, ReadsUpToAStatedNumberOfPixels) {
   EXPECT_EQ(image.width * image.height * image.channels, 20'000'000);
 }
 
-// Headers that promise much in files of a few bytes: refused by the header, in no time.
+// Headers that state large sizes in files of a few bytes: refused by the header, quickly.
 TEST(Image, RefusesBombsByTheirHeader) {
   PngSpec spec;
   spec.width = spec.height = 60'000;

@@ -50,7 +50,7 @@ TEST(Jpeg, ReadsGreyAndColourBaselineAndProgressive) {
 }
 
 TEST(Jpeg, ReadsCmyk) {
-  // No Adobe marker is written for CMYK by libjpeg without a transform: 255 is full ink. White paper, black half.
+  // Without a transform libjpeg writes no Adobe marker for CMYK: 255 is full ink. White paper, black half.
   Bytes pixels;
   for (int i = 0; i < 16 * 16; ++i) {
     const uint8_t black = i % 16 < 8 ? 255 : 0;
@@ -72,13 +72,13 @@ TEST(Jpeg, ReadsCmyk) {
 }
 
 TEST(Jpeg, TurnsPicturesAsExifSays) {
-  // 32x16 with one light quarter at the top left, told by the mean of each quarter.
+  // 32x16 with one light quarter at the top left, found by the mean of each quarter.
   Bytes pixels;
   for (int y = 0; y < 16; ++y) {
     for (int x = 0; x < 32; ++x) pixels.push_back(x < 16 && y < 8 ? 220 : 20);
   }
   const Image picture = make_image(32, 16, 1, pixels);
-  // Where that quarter goes: orientation -> right?, bottom?, exchanged?
+  // The place of that quarter: orientation -> right?, bottom?, exchanged?
   const bool expected[9][3] = {{},
                                {false, false, false},
                                {true, false, false},
@@ -101,7 +101,7 @@ TEST(Jpeg, TurnsPicturesAsExifSays) {
           << orientation;
     }
   }
-  // Nonsense in the block is no reason to refuse the picture.
+  // An invalid block is no reason to refuse the picture.
   expect_close(decode_image(jpeg(picture, 95, false, exif(77, true)), "picture"), picture);
   expect_close(
       decode_image(jpeg(picture, 95, false,
@@ -130,7 +130,7 @@ TEST(Jpeg, RefusesDamagedDataInsteadOfFillingWithGrey) {
 }
 
 TEST(Jpeg, BoundsItsMemory) {
-  // A header that states 65,500 x 65,500, and one that fits the pixels but no memory for coefficients.
+  // One header states 65,500 x 65,500; another fits the pixels, but not the memory for coefficients.
   Bytes file = jpeg(halves(16, 16, 1), 80);
   const Bytes frame = {0xff, 0xc0, 0x00, 0x0b, 0x08};
   const auto at = std::search(file.begin(), file.end(), frame.begin(), frame.end()) - file.begin();

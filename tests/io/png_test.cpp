@@ -49,7 +49,7 @@ TEST(Png, ReadsPalettesAndTransparency) {
   PngSpec spec = spec_of(3, 1, 8, 3);
   spec.palette = {10, 11, 12, 20, 21, 22};
   expect_pixels(spec, {0, 1, 0, 1}, 3, {20, 21, 22, 10, 11, 12, 20, 21, 22});
-  // An index beyond the palette is black, whatever lies in memory.
+  // An index beyond the palette is black, never uninitialised memory.
   expect_pixels(spec, {0, 1, 2, 255}, 3, {20, 21, 22, 0, 0, 0, 0, 0, 0});
   spec.transparency = {0};
   expect_pixels(spec, {0, 1, 0, 1}, 4, {20, 21, 22, 255, 10, 11, 12, 0, 20, 21, 22, 255});
@@ -137,7 +137,7 @@ TEST(Png, RefusesBadHeaders) {
 }
 
 TEST(Png, StopsBombsEarly) {
-  // Too much for the picture even compressed; then, too much once it is decompressed, where the decoder stops at its
+  // Too much data for the picture when compressed; then too much after decompression, where the decoder stops at its
   // budget.
   const Bytes dense = png(spec_of(1, 1, 8, 0), Bytes(16 << 20, 0));
   const Bytes sparse = png(spec_of(100, 100, 8, 0), Bytes(8 << 20, 0));

@@ -1,4 +1,4 @@
-// What is written as PNG is read back the same.
+// Pictures written as PNG are read back unchanged.
 #include "framework/io/png_writer.h"
 
 #include <gtest/gtest.h>

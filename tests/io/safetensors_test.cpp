@@ -21,7 +21,7 @@ void expect_refused(const Bytes& file, const std::string& fragment) {
   expect_error<DataError>([&] { parse(file); }, "model.safetensors: ");
 }
 
-// A header of one or more entries, with this many bytes of data.
+// A header of one or more entries, followed by this many bytes of data.
 void expect_refused(const std::string& entries, size_t data_bytes, const std::string& fragment) {
   expect_refused(safetensors("{" + entries + "}", data_bytes), fragment);
 }
@@ -137,14 +137,14 @@ TEST(Safetensors, RefusesWhatIsNoJson) {
   expect_refused("\"a\":", 4, "not valid JSON at byte");
   expect_refused(kA + "}{", 4, "not valid JSON at byte");
   expect_refused("\"\xff\xfe\":1", 4, "not valid JSON at byte");
-  // Nesting costs no stack and no memory: the first list already is an error.
+  // Nesting takes no stack and no memory: the first list is an error.
   expect_refused("\"a\":" + std::string(1 << 20, '[').substr(0, 1000000), 4, "found a list");
   expect_refused("", 0, "expected at least one tensor, found none");
 }
 
 TEST(Safetensors, RefusesANulThatHidesTheRest) {
   const std::string nul(1, '\0');
-  // {"a":{…}}NUL…: a parser that takes the NUL for the end never sees the second tensor.
+  // {"a":{…}}NUL…: a parser that stops at the NUL would miss the second tensor.
   expect_refused(kA + "}" + nul + "\"b\":{", 4, "a NUL at byte " + std::to_string(kA.size() + 2));
   expect_refused(kA + "," + nul, 4, "safetensors header: a NUL at byte");
   expect_refused("\"a" + nul + "\":null", 4, "a NUL at byte 3");

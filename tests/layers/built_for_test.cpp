@@ -1,4 +1,4 @@
-// The refusal of a GPU by layers of a build without that side.
+// In a build without the GPU side, layers refuse the GPU.
 #include <gtest/gtest.h>
 
 #include "layers/linear/linear_layer.h"

@@ -31,7 +31,7 @@ class Large : public testing::Test {
     pattern_ = reference::uniform_values(kPeriod, 5);
   }
 
-  /// Value i of what repeated() makes.
+  /// Value i of repeated().
   float at(int64_t i) const { return pattern_[static_cast<size_t>(i % kPeriod)]; }
   Buffer repeated(int64_t count) {
     Buffer buffer(Device::cuda(), static_cast<size_t>(count) * sizeof(float));
@@ -64,7 +64,7 @@ class Large : public testing::Test {
   struct Value {
     double value, bound;
   };
-  /// Runs of outputs at both ends, around the powers of two, around `special` ones and at random places.
+  /// Runs of outputs at both ends, around powers of two, around `special` indices and at random places.
   template <typename Expected>
   void expect_samples(const Buffer& y, const std::vector<int64_t>& special, const std::string& what,
                       Expected&& expected) {

@@ -1,4 +1,4 @@
-// Runs one backend of a layer under watch (layers/reference/guarded_run.h), on the device of this program.
+// Runs one backend of a layer in guarded memory (layers/reference/guarded_run.h) on the device of this program.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ struct LayerRun {
   bool fuse_relu = false;
 };
 
-/// Whether this build has the module for cuBLAS: then it must serve.
+/// Whether this build has the module for cuBLAS: then it must be available.
 #ifdef LENSLET_TEST_HAS_CUBLAS
 inline constexpr bool kHasCublas = true;
 #else
@@ -31,7 +31,7 @@ class LayerTest : public testing::Test {
   void SetUp() override;
 
   OperatorRequest request_for(const Layer& layer, const LayerRun& run) const;
-  /// The output; a write outside it, or another one in a second run, fails the test.
+  /// The output; the test fails for a write outside it or for different bits in a second run.
   std::vector<float> run(const Layer& layer, const std::string& backend, const LayerRun& run);
 
   Device device_{LENSLET_TEST_DEVICE, 0};

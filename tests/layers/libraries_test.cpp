@@ -1,4 +1,4 @@
-// Every module that this machine can open says which libraries it stands on.
+// Every module that this machine can open reports its libraries.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ TEST(ModuleLibraries, AreNamedWithVersionAndPath) {
   if (opened == 0) GTEST_SKIP() << "no module of this build can be opened here";
 }
 
-// An empty or relative entry would let the current folder choose the library.
+// With an empty or relative entry the current folder could choose the library.
 TEST(ModuleLibraries, AreLookedForInAbsoluteFoldersAlone) {
   std::istringstream names(LENSLET_TEST_MODULES);
   for (std::string name; names >> name;) {

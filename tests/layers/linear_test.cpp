@@ -1,5 +1,5 @@
-// Linear beside its subjects (subjects_test.cpp): every tile of a GPU, NaN, the order of values, what is preferred and
-// refused.
+// Linear, beyond its subjects (subjects_test.cpp): every tile of a GPU, NaN, the order of values, preferences and
+// refusals.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,10 +22,10 @@ Tensor host_tensor(const Shape& shape, const std::vector<float>& values) {
 
 using Linear = LayerTest;
 
-// Several tiles each way and a tail each way, for every tile there is; quads of inputs, and none.
+// Several tiles and a tail in each direction, for every tile size; with whole quads of inputs, and without.
 TEST_F(Linear, HasEveryTileRight) {
   if (!device_.is_cuda()) GTEST_SKIP() << "the GPU's kernels have tiles";
-  // The taller the tile the more samples it takes to be chosen, by the number of multiprocessors.
+  // A taller tile is chosen only for more samples; how many depends on the number of multiprocessors.
   const int64_t many = cuda_status().devices[0].multiprocessors;
   std::set<std::string> tiles;
   for (const int64_t outputs : {31, 61, 93, 127, 150, 319, 190, 251}) {
@@ -62,7 +62,7 @@ TEST_F(Linear, KeepsANanThroughReluAndInItsOwnSample) {
 }
 
 TEST_F(Linear, FlattensInStorageOrder) {
-  // Each output picks one input value out, so that a wrong order shows as a wrong index.
+  // Each output selects one input value, so that a wrong order shows as a wrong index.
   const int64_t inputs = 2 * 3 * 5;
   std::vector<float> w(static_cast<size_t>(inputs * inputs), 0.0f);
   for (size_t o = 0; o < static_cast<size_t>(inputs); ++o) w[o * static_cast<size_t>(inputs) + o] = 1.0f;

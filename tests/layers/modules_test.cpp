@@ -1,4 +1,4 @@
-// Without its modules the program still runs: what needs one is refused with its name, and the rest goes on.
+// Without its modules the program still runs: requests that need one are refused with its name, all others work.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 namespace lenslet {
 namespace {
 
-// An empty folder, for the whole process: modules are looked for once.
+// An empty folder, for the whole process: modules are searched once.
 class Modules : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -34,8 +34,8 @@ TEST_F(Modules, AMissingModuleIsNamedWithItsFolder) {
   expect_error<UnavailableError>([] { Module::open("gemm_gpu_cublas"); }, folder_);
 }
 
-// Each backend of our own serves one of these in one math mode: some are for fp32 alone, some for tensor cores, some
-// for one group a channel.
+// Each of our own backends supports one of these in one math mode: some only fp32, some only tensor cores, some only
+// one channel per group.
 Support serves_any(const ConvBackendEntry& entry) {
   Support last = Support::no("");
   for (const char* problem : {"mb1ic1ih8oc1oh6kh3", "g4mb1ic4ih8oc4oh6kh3"}) {
@@ -52,7 +52,7 @@ TEST_F(Modules, ConvolutionBackendsInModulesAreRefusedAndTheRestServe) {
     for (const ConvBackendEntry& entry : conv_backend_rows(device)) {
       const Support support = serves_any(entry);
       if (entry.kind() == ConvBackendEntry::Kind::kBuiltIn) {
-        // But for what the card of this machine lacks.
+        // Except for features that the card of this machine lacks.
         EXPECT_TRUE(support || support.reason().find("compute capability") != std::string::npos)
             << entry.name() << ": " << support.reason();
       } else {

@@ -1,4 +1,4 @@
-// Pooling beside its subjects (subjects_test.cpp): NaN, padding, what is refused.
+// Pooling, beyond its subjects (subjects_test.cpp): NaN, padding, refusals.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// ReLU beside its subjects (subjects_test.cpp): NaN and infinity.
+// ReLU, beyond its subjects (subjects_test.cpp): NaN and infinity.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Softmax beside its subjects (subjects_test.cpp): large values, infinity, NaN.
+// Softmax, beyond its subjects (subjects_test.cpp): large values, infinity, NaN.
 #include <gtest/gtest.h>
 
 #include <cmath>

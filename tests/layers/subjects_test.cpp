@@ -1,5 +1,5 @@
-// Every backend of every layer on the long list of subjects, before the fp64 judge. Compiled once for each kind of
-// device; a new backend is tested without a change here.
+// Verifies every backend of every layer on the long list of subjects. Compiled once for each kind of device; a new
+// backend needs no change here.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ class LayerSubjects : public testing::TestWithParam<Family> {
   bool is_large(const Subject& subject) const {
     return subject.layer()->work({subject.input()}).bytes > kLargeBytes;
   }
-  /// Every backend computes in fp32, cuBLAS in tf32 too; cuBLAS may be missing from the build.
+  /// Every backend computes in fp32, cuBLAS also in tf32; the build may lack cuBLAS.
   static bool must_serve(const std::string& backend, MathMode math) {
     if (backend == "cublas") return kHasCublas && math != MathMode::kFp16;
     return math == MathMode::kFp32;
@@ -125,7 +125,7 @@ std::vector<LayerSubject> subjects_for_faults(const std::string& operation) {
   return all;
 }
 
-// The judge sees whatever is wrong with what a backend computes, whatever the data.
+// The judge detects every planted fault of a backend, with every kind of data.
 TEST_P(LayerSubjects, SeesPlantedFaults) {
   constexpr double kSmallError = 1e-3;
   const auto& [operation, backend] = GetParam();

@@ -1,4 +1,4 @@
-// The fused LeNet-5 on the CPU with the kernels of every instruction set this processor has, forced one by one.
+// The fused LeNet-5 on the CPU with the kernels of every instruction set of this processor, one by one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,10 +20,10 @@ namespace lenslet {
 namespace {
 
 constexpr size_t kPixels = 28 * 28, kClasses = 10, kImages = 129;
-// Around one image, the tiles of the fully connected layers and the group of 12 that goes through them together.
+// Batches around one image, the tiles of the fully connected layers, and the group of 12 that they process together.
 constexpr int64_t kBatches[] = {1, 2, 3, 7, 8, 9, 12, 13, 15, 16, 17, 23, 24, 25, 64, kImages};
 
-/// Parameters of a complete LeNet-5 with elements made by `value`.
+/// Parameters of a complete LeNet-5 with elements from `value`.
 Safetensors make_parameters(const std::function<float()>& value) {
   Safetensors all = random_lenet5_parameters();
   for (auto& [name, tensor] : all.tensors)
@@ -56,7 +56,7 @@ FusedRequest request_of(int64_t batch, ElementType input = ElementType::kFp32,
   return {Device::cpu(), batch, MathMode::kFp32, input, output};
 }
 
-/// Runs a batch under guard; returns the bytes of the output, four a value.
+/// Runs a batch in guarded memory; returns the bytes of the output, four per value.
 std::vector<float> run(const SimdKernels& kernels, const Safetensors& parameters, const FusedRequest& request,
                        const void* input) {
   Stream stream(Device::cpu());
@@ -111,7 +111,7 @@ TEST(FusedCpu, LogitsAgreeWithTheJudgeForPixelsReadEitherWay) {
   });
 }
 
-// Sums of small integers are exact in any order, so that every product counts.
+// Sums of small integers are exact in any order, so every product matters.
 TEST(FusedCpu, SmallIntegersComeOutExactly) {
   reference::Random random(3);
   const Safetensors parameters = make_parameters([&] { return static_cast<float>(random.below(3)) - 1; });
@@ -173,7 +173,7 @@ TEST(FusedCpu, PredictionsAreArgmaxAndSoftmaxOfTheLogits) {
   });
 }
 
-// Of equal logits the first wins.
+// The first of equal logits wins.
 TEST(FusedCpu, EqualLogitsGiveTheFirstClass) {
   Safetensors parameters = make_parameters([] { return 0.0f; });
   parameters.tensors["fc3.bias"].data()[3] = 2;
@@ -187,7 +187,7 @@ TEST(FusedCpu, EqualLogitsGiveTheFirstClass) {
   });
 }
 
-// Every pixel has a part in every logit; so has a NaN of either sign, wherever it lies.
+// Every pixel contributes to every logit, so a NaN of either sign at any place must appear.
 TEST(FusedCpu, ANanInAnyPixelReachesEveryLogit) {
   std::vector<float> input(kPixels * kPixels);
   for (size_t i = 0; i < kPixels; ++i) {
@@ -241,7 +241,7 @@ TEST(FusedCpu, RunningAllocatesNothing) {
         make_simd_operator(lenet5_parameters(random_parameters()),
                            request_of(batch, ElementType::kUint8, ElementType::kPrediction), kernels);
     RunContext context{stream};
-    op->run(inputs, out, context);  // the threads start here
+    op->run(inputs, out, context);  // starts the threads
     const AllocationCounter counter;
     op->run(inputs, out, context);
     EXPECT_EQ(counter.allocations(), 0);

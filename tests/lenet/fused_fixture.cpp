@@ -19,7 +19,7 @@ namespace {
 
 using reference::GuardedMemory;
 
-// What a bound may be at most, as a share of the largest logit: a check that accepts anything is none.
+// Largest accepted bound, as a share of the largest logit: a larger one would accept anything.
 const std::map<MathMode, double> kLargestBound = {
     {MathMode::kFp32, 1e-3}, {MathMode::kTf32, 0.1}, {MathMode::kFp16, 0.1}};
 
@@ -68,7 +68,7 @@ const Subject& untrained() {
   return subject;
 }
 
-// What is seen must be far better than the bounds.
+// Observed errors must be far smaller than the bounds.
 double largest_error(MathMode math) { return math == MathMode::kFp32 ? 1e-5 : 1e-2; }
 
 std::vector<uint8_t> run_batch(const Subject& subject, const std::string& variant,

@@ -1,5 +1,5 @@
-// Variants of the fused LeNet-5 under watch: what they read, how they are run, what is demanded of what they write. On
-// the kind of device that the test was compiled for.
+// Runs variants of the fused LeNet-5 in guarded memory and checks their outputs, on the kind of device that the test
+// was compiled for.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,9 +18,9 @@ namespace lenslet {
 constexpr Device kDevice =
     LENSLET_TEST_DEVICE == DeviceKind::kCuda ? Device{DeviceKind::kCuda, 0} : Device{DeviceKind::kCpu, 0};
 constexpr int64_t kPixels = 28 * 28;
-constexpr int64_t kImages = 67;  // distinct ones; larger batches repeat them at other positions
+constexpr int64_t kImages = 67;  // distinct images; larger batches repeat them at other positions
 
-/// A model, its inputs both ways, and what the judge says of them.
+/// A model, its inputs in both types, and the judge's logits.
 struct Subject {
   explicit Subject(const Safetensors& parameters);
 
@@ -34,30 +34,30 @@ struct Subject {
 const Subject& trained();
 const Subject& untrained();
 
-/// What may be seen of an error at most, as a share of the largest logit.
+/// Largest accepted observed error, as a share of the largest logit.
 double largest_error(MathMode math);
 
-/// Runs a batch whose slot i holds distinct image (i + shift) % kImages, twice, between canaries; both runs must agree
-/// bit for bit. Returns the output's bytes.
+/// Runs a batch whose slot i holds distinct image (i + shift) % kImages, twice, between canaries; the bits of both runs
+/// must agree. Returns the output's bytes.
 std::vector<uint8_t> run_batch(const Subject& subject, const std::string& variant,
                                const FusedRequest& request, int64_t shift,
                                const std::vector<float>* images = nullptr);
 std::vector<float> as_logits(const std::vector<uint8_t>& bytes);
 
-/// The output of a large batch in which image i is distinct image i % kImages, put together on the device. Fails the
-/// test where an image has other bits at another place.
+/// The output of a large batch in which image i is distinct image i % kImages, generated on the device. The test fails
+/// if the bits of an image depend on its place.
 std::vector<uint8_t> run_repeated(const Subject& subject, const std::string& variant,
                                   const FusedRequest& request);
-/// Holds the logits of the first distinct images to the judge's.
+/// Compares the logits of the first distinct images with the judge's.
 void judge_first_logits(const Subject& subject, const std::string& variant, const FusedRequest& request,
                         const std::vector<float>& logits);
 
-/// Runs a batch and holds its logits to the judge's; the largest error found, as a share of the largest logit.
+/// Runs a batch and compares its logits with the judge's; returns the largest error as a share of the largest logit.
 double judge_logits(const Subject& subject, const std::string& variant, const FusedRequest& request);
-/// Runs a batch and holds its predictions to the logits of the same variant.
+/// Runs a batch and compares its predictions with the logits of the same variant.
 void judge_predictions(const Subject& subject, const std::string& variant, const FusedRequest& request);
 
-/// Every variant, math mode, input and output that is offered for a batch.
+/// Every supported variant, math mode, input and output for a batch.
 void for_each_offer(const Subject& subject, int64_t batch, ElementType output,
                     const std::function<void(const std::string&, const FusedRequest&)>& visit);
 

@@ -1,12 +1,12 @@
-// The judge of the fused variants bites: each of them with a fault planted in it is caught, whatever it reads and
-// writes.
+// The judge of the fused variants detects planted faults: each fault in each variant fails, for every input and output
+// type.
 #include "tests/lenet/fused_fixture.h"
 #include "tests/support/planted_faults.h"
 
 namespace lenslet {
 namespace {
 
-/// A fault in what a right model prepares for one kind of output.
+/// A fault in a correct operator, for one kind of output.
 class FaultyModel : public FusedModel {
  public:
   FaultyModel(const FusedModel& right, ElementType struck, Fault fault)
@@ -35,7 +35,7 @@ class FaultyModel : public FusedModel {
 
 TEST_F(Fused, SeesPlantedFaults) {
   constexpr int64_t kBatch = 5;
-  // Times the error that may be seen at most: the batch's logits are not the largest.
+  // A multiple of the largest accepted error, because this batch lacks the largest logits.
   constexpr double kBeyond = 20;
   int judged = 0;
   for (const ElementType output : {ElementType::kFp32, ElementType::kPrediction}) {

@@ -1,5 +1,5 @@
-// Every variant of the fused LeNet-5 before the fp64 judge, on the kind of device this program was compiled for: each
-// math mode, input and output it offers, batches around every tile, trained and random parameters.
+// Verifies every variant of the fused LeNet-5 on the kind of device that this program was compiled for: each supported
+// math mode, input and output, batches around every tile, trained and random parameters.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -53,7 +53,7 @@ TEST_F(Fused, LogitsAgreeWithTheJudge) {
   }
 }
 
-// Image j gives the same bits wherever it lies in a batch, and beside whatever others.
+// An image gives the same bits at every place of a batch, with any other images beside it.
 TEST_F(Fused, ThePositionInABatchDoesNotMatter) {
   for (const int64_t batch : {3, 64, 129}) {
     for_each_offer(
@@ -81,7 +81,7 @@ TEST_P(FusedBatch, PredictionsAreTheLogitsOwn) {
 INSTANTIATE_TEST_SUITE_P(Batches, FusedBatch, testing::ValuesIn(batches()),
                          [](const auto& instance) { return std::to_string(instance.param); });
 
-// A kernel of a variant, and the most images that it takes in one turn on one multiprocessor.
+// A kernel of a variant, and the most images that one multiprocessor processes in one round.
 struct Turn {
   const char *name, *variant;
   MathMode math;
@@ -100,8 +100,9 @@ const std::vector<Turn>& turns() {
 
 class FusedTurns : public Fused, public testing::WithParamInterface<Turn> {};
 
-// Batches that give every block of every kernel a second turn, with a tail: what one turn leaves in shared memory the
-// next must not read, nor overwrite while others read it. racecheck finds a missing barrier in it.
+// Batches that give every block of every kernel a second round, with a tail. A round must not read shared memory that
+// the round before wrote, and must not overwrite it while other threads read it; racecheck detects a missing barrier
+// here.
 TEST_P(FusedTurns, BlocksTakeSeveralTurns) {
   const Turn& turn = GetParam();
   const int64_t blocks = kDevice.is_cuda() ? cuda_status().devices[0].multiprocessors : 1;
@@ -129,7 +130,7 @@ TEST_F(Fused, EveryKernelTakesSeveralTurns) {
                  });
 }
 
-// More images than a variant takes at once, and more pixels than a signed index of 32 bits counts.
+// More images than a variant processes in one chunk, and more pixels than a signed 32-bit index can count.
 TEST_F(Fused, LargeBatchesRepeatEveryImage) {
   if (!kDevice.is_cuda()) GTEST_SKIP() << "the CPU takes image by image";
   constexpr int64_t kChunks = 2 * 131072 + 137, kPast2To31 = 2800003;  // the chunks of variant fp32
@@ -147,7 +148,7 @@ TEST_F(Fused, LargeBatchesRepeatEveryImage) {
   }
 }
 
-// Weights of zero in fc3 make every logit its bias, exactly, in any arithmetic: ties that no rounding breaks.
+// Zero weights in fc3 make every logit exactly its bias, in any arithmetic: ties that no rounding breaks.
 TEST_F(Fused, TheLowestOfEqualClassesWins) {
   struct Tie {
     std::array<float, 10> bias;
@@ -182,7 +183,7 @@ TEST_F(Fused, TheLowestOfEqualClassesWins) {
   }
 }
 
-// A pixel that is not a number must show in that image's answer, and in no other's.
+// A NaN pixel must affect the answer of its own image, and of no other.
 TEST_F(Fused, NanStaysVisible) {
   std::vector<float> images = trained().normalised;
   images[static_cast<size_t>(5 * kPixels + 14 * 28 + 14)] = NAN;

@@ -54,7 +54,7 @@ TEST(GoldenGpu, ACapturedGraphGivesTheSameBits) {
       options.batch = input.shape()[0];
       options.backends = BackendSpec::parse(pair);
       Executable first(lenet5(), options);
-      // Libraries may choose by timing: both runs must replay one plan, and one choice inside it.
+      // Libraries may choose by timing: both runs must replay one plan with the same choices.
       const Plan plan = first.plan();
       options.plan = &plan;
       options.cuda_graph = graph;

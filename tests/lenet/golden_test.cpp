@@ -54,7 +54,7 @@ TEST(Golden, SoftmaxGivesPyTorchsProbabilities) {
 
 TEST(Golden, NoPairOfBackendsAllocatesWhileItRuns) {
   for (const std::string& pair : conv_pairs(Device::cpu())) {
-    // What happens inside oneDNN and its threads is its own.
+    // oneDNN and its threads are not checked inside.
     if (pair.find("onednn") != std::string::npos) continue;
     for (int64_t batch : {1, 300}) {
       BuildOptions options;

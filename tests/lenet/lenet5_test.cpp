@@ -1,4 +1,4 @@
-// The graph of LeNet-5 and what it demands of its weights.
+// The graph of LeNet-5 and its requirements for weights.
 #include "models/lenet5.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ TEST(Lenet5, ListsEverythingThatIsWrongWithTheWeights) {
   expect_error<DataError>(make, "unexpected fc4.weight [2x2]");
 }
 
-// Programs shorten their line; a message that C++ catches is bounded where it is made.
+// Programs shorten their message; a C++ caller gets it in bounded length too.
 TEST(Lenet5, ListsNoMoreTensorsThanCanBeRead) {
   Safetensors weights = default_weights();
   for (int i = 0; i < 3000; ++i)

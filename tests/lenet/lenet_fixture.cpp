@@ -101,7 +101,7 @@ void check_golden_activations(Device device, const std::string& backends, bool f
   executable.run();
   for (const Graph::Node& node : lenet5().nodes()) {
     if (!node.layer) continue;
-    // What is fused into the layer before it takes that one's output away.
+    // The layer before a fused one has no output of its own.
     const size_t index = static_cast<size_t>(&node - lenet5().nodes().data());
     const std::vector<int> readers = lenet5().consumers(static_cast<int>(index));
     const bool stored = std::none_of(readers.begin(), readers.end(), [&](int reader) {

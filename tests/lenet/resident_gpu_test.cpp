@@ -1,5 +1,5 @@
-// The latency modes and the resident kernel: the predictions of the layered plan, which golden_test.cpp compares with
-// PyTorch's; kernels that end and begin again; refusals.
+// The latency modes and the resident kernel: predictions equal those of the layered plan, which golden_test.cpp
+// compares with PyTorch; kernels that end and start again; refusals.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ bool has_clusters() { return cuda_status().usable && cuda_status().devices[0].co
   LENSLET_SKIP_WITHOUT_GPU();   \
   if (!has_clusters()) GTEST_SKIP() << "clusters of blocks need compute capability 9.0"
 
-/// Strokes and noise, the same each time.
+/// Strokes and noise, always the same.
 const std::vector<uint8_t>& images() {
   static const std::vector<uint8_t> all = [] {
     std::vector<uint8_t> pixels(static_cast<size_t>(kImages * kPixels), 0);
@@ -104,7 +104,7 @@ TEST(LatencyModes, RefuseWhatTheyCannotDo) {
                                  "asked for cpu");
 }
 
-// More images than slots and more laps than tags, so that every tag is used again.
+// More images than slots and more rounds than tags, so that every tag is reused.
 TEST(Resident, AnswersInOrderForManyLaps) {
   SKIP_WITHOUT_CLUSTERS();
   ResidentLenet5 resident(builtin_lenet5_weights());
@@ -156,7 +156,7 @@ TEST(Resident, EndsWithItsLeaseUnderLoad) {
   EXPECT_GT(resident.launches(), 3);
 }
 
-// The next image is always there: the lease alone ends a kernel.
+// The next image is always there: only the lease ends a kernel.
 TEST(Resident, EndsWithItsLeaseWhileEverySlotIsFull) {
   SKIP_WITHOUT_CLUSTERS();
   constexpr int64_t kAhead = ResidentLenet5::kMaxBatch, kAll = 20000;
@@ -172,7 +172,7 @@ TEST(Resident, EndsWithItsLeaseWhileEverySlotIsFull) {
   EXPECT_GE(resident.launches(), 10) << "20,000 images take some 40 ms";
 }
 
-// What the kernel reads of shared memory it has written: what a kernel before it left there does not matter.
+// The kernel writes all shared memory that it reads: remains of an earlier kernel have no effect.
 TEST(Resident, StartsOnSharedMemoryFullOfNans) {
   SKIP_WITHOUT_CLUSTERS();
   Stream stream(Device::cuda());

@@ -1,4 +1,4 @@
-// Ceilings of a GPU: limits, in the order that its units have.
+// Ceilings of a GPU: they are plausible, and ordered like its units.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ TEST(CeilingsGpu, NoLibraryIsFasterThanTheUnitsAre) {
   const Ceilings ceilings = measure_ceilings(Device::cuda(0));
   const CudaDeviceInfo& gpu = cuda_status().devices.at(0);
   const double ffma = peak_of(ceilings, MathMode::kFp32, "FFMA");
-  // 128 lanes a multiprocessor, two operations each, no clock above 3 GHz.
+  // 128 lanes per multiprocessor, two operations each, no clock above 3 GHz.
   EXPECT_LT(ffma, 2 * 128.0 * gpu.multiprocessors * 3e9);
   EXPECT_EQ(arithmetic_limit(ceilings, MathMode::kFp32).by, "fp32 peak") << describe(ceilings);
   if (gpu.compute_capability >= 80) {

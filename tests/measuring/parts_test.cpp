@@ -1,4 +1,4 @@
-// A rival whose output is judged in parts, others in each round.
+// A contender whose output is judged in parts, other parts in each round.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kCount = 1000;
 
-/// Writes i + round at place i, but leaves out what it is told to.
+/// Writes i + round at place i, except for the elements that the test omits.
 class Counter : public Contender {
  public:
   explicit Counter(size_t left_out) : left_out_(left_out) {}
@@ -43,7 +43,7 @@ class Counter : public Contender {
   std::vector<float> output_ = std::vector<float>(kCount);
 };
 
-/// Leaves its last judged output to a thread that writes it after the judge has looked.
+/// Leaves its last judged output to a thread that writes it after the check.
 class Straggler : public Counter {
  public:
   Straggler() : Counter(901) {}
@@ -57,7 +57,7 @@ class Straggler : public Counter {
   }
 
  private:
-  mutable int downloads_ = 0;  // since the input was loaded: each begins by asking for the parts
+  mutable int downloads_ = 0;  // since the input was loaded: each check first queries the parts
 };
 
 Measurement measure_one(Counter& counter) {
@@ -93,7 +93,7 @@ TEST(JudgedParts, AreComparedToTheLastOutput) {
       << measured.reason;
 }
 
-/// Returns where an output stands; load() leaves none.
+/// Returns at once if an output is there; load() clears it.
 class LazyCounter : public Counter {
  public:
   LazyCounter() : Counter(kCount) {}

@@ -1,4 +1,4 @@
-// Run: how a command that measures ends, and what its files then say; RowTable.
+// Run: how a measuring command ends, and what its files then contain; RowTable.
 #include "apps/measuring/run.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ class RunTest : public testing::Test {
   }
   ~RunTest() override { std::filesystem::remove_all(folder_); }
 
-  /// What finish() ends with: an exit code, returned or thrown.
+  /// The exit code of finish(), returned or thrown.
   ExitCode end_of(const std::vector<ResultRow>& rows, const std::function<void(lenslet::Run&)>& before = {}) {
     lenslet::Run run("test", options_);
     run.add(rows);

@@ -1,5 +1,5 @@
-// From a picture to 28x28: geometry on MNIST where it is there, and on drawn digits under everything that pictures
-// go through.
+// From a picture to 28x28: the geometry of MNIST if it is present, and drawn digits under everything that pictures
+// undergo.
 
 #include "models/digit_image.h"
 
@@ -51,7 +51,7 @@ void expect_placed(const DigitImage& digit, const std::string& what) {
   EXPECT_NEAR(g.y, 14, 0.51) << what;
 }
 
-// Share of ink that two 28x28 pictures do not have in common, 0 to 1.
+// Share of ink that two 28x28 pictures do not share, 0 to 1.
 double difference(const uint8_t* a, const uint8_t* b) {
   double apart = 0, both = 0;
   for (int i = 0; i < kSide * kSide; ++i) {
@@ -148,7 +148,7 @@ TEST(DigitImage, TakesEitherPolarity) {
   expect_like_clean(paint(kTwo, [](double ink, int, int) { return 200 - 120 * ink; }), "dark on grey");
 }
 
-// Ink lies far from the paper; a large area that differs a little is not ink, whichever side it lies on.
+// Ink differs strongly from the paper; a large area that differs slightly is not ink, on either side of the threshold.
 TEST(DigitImage, ALargeFaintAreaIsNotTheInk) {
   for (const int sign : {-1, 1}) {
     const Image image = paint(kTwo, [&](double ink, int x, int y) {
@@ -276,13 +276,13 @@ TEST(DigitImage, ReadsFromASheetThatLiesOnSomething) {
   });
   expect_like_clean(photo, "white card on a dark table");
   EXPECT_TRUE(has(prepare_digit(photo).steps, "a sheet of paper"));
-  // A thick stroke is no sheet.
+  // A thick stroke is not a sheet of paper.
   const Image bar = paint({40, 60, std::vector<double>(2400, 0)}, [](double, int x, int y) {
     return x > 12 && x < 28 && y > 8 && y < 52 ? 10 : 240;
   });
   EXPECT_FALSE(has(prepare_digit(bar).steps, "a sheet of paper"));
   EXPECT_FALSE(prepare_digit(bar).blank);
-  // Neither is a thick ring, although there is something within it.
+  // Neither is a thick ring, although it encloses something.
   const Image ring = paint({90, 90, std::vector<double>(8100, 0)}, [](double, int x, int y) {
     const double radius = std::hypot(x - 45, y - 45);
     return radius > 10 && radius < 36 ? 10 : 240;
@@ -319,7 +319,7 @@ TEST(DigitImage, FlagsBlankPictures) {
   }
 }
 
-// Found by fuzzing: the columns that hold enough ink and the rows that do meet where there is none.
+// Found by fuzzing: the columns and the rows with enough ink met in an area without ink.
 TEST(DigitImage, FlagsMarksThatLieTooFarApart) {
   Bytes pixels;
   for (size_t i = 0; i < size_t{421} * 21 * 2; ++i) pixels.push_back(i % 8 == 3 || i % 8 == 4 ? 0 : 255);
@@ -329,7 +329,7 @@ TEST(DigitImage, FlagsMarksThatLieTooFarApart) {
   EXPECT_TRUE(has(digit.warnings, "blank: the marks found lie too far apart"));
 }
 
-// Found by fuzzing: in a wide and low picture the corners of a frame were looked for beyond its rows.
+// Found by fuzzing: in a wide and low picture the corners of a frame were searched beyond its rows.
 TEST(DigitImage, LooksForFramesInPicturesOfAFewRows) {
   for (const int height : {5, 7, 9, 11, 14}) {
     for (const bool upright : {false, true}) {
@@ -387,7 +387,7 @@ TEST(DigitImage, IsQuickEnoughForOnePicture) {
   EXPECT_LT(time, 100) << "a few milliseconds are usual; sanitizers take longer";
 }
 
-// What was measured on 20,000 images, as a demand: the steps leave MNIST's own geometry as it is.
+// Result of a measurement on 20,000 images, as a requirement: the steps keep MNIST's own geometry.
 class Mnist : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -40,7 +40,7 @@ class Samples : public ::testing::Test {
     return static_cast<int>(std::max_element(logits, logits + kLenet5Classes) - logits);
   }
 
-  // At least 18 of 20 after `change`.
+  // At least 18 of 20 are correct after `change`.
   void expect_read(const std::function<Image(const Image&)>& change) {
     int right = 0;
     std::string missed;

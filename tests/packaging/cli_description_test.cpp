@@ -1,4 +1,4 @@
-// From a placeholder to what completion offers, and from any help text to scripts and a page that say just that.
+// From a placeholder to completions, and from any help text to scripts and a page with exactly that text.
 #include "apps/common/cli_description.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ TEST(ValueChoices, SuggestionsAreAddedOnce) {
   EXPECT_EQ(choices.keys[0].name, "conv1");
 }
 
-// What means something to a shell, to zsh's completion or to roff.
+// Characters with a meaning for a shell, zsh's completion or roff.
 Program awkward() {
   Program program;
   program.name = "tool";

@@ -1,4 +1,4 @@
-// The guard around a computation sees what is wrong beside its values.
+// The guard around a computation detects faults other than wrong values.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ GuardedOperands operands(int64_t shift) {
   return operands;
 }
 
-/// Runs what copies the input and then does `more`.
+/// Runs an operator that copies the input and then does `more`.
 GuardedRun copied(const GuardedOperands& operands, const std::function<void(const GuardedPlaces&)>& more) {
   Stream stream(Device::cpu());
   return run_guarded(stream, operands, [&](const GuardedPlaces& places) {

@@ -1,4 +1,4 @@
-// The judge judged: results worked out by hand, and tools that must not be fooled.
+// Tests of the judge: results computed by hand, and tools that must not be deceived.
 #include "layers/reference/reference.h"
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ TEST(Reference, PoolsWorkedExamples) {
   const Shape shape{1, 1, 3, 3};
   EXPECT_EQ(max_pool2d(shape, x, {2, 2, 1, 1, 0, 0}).values, (std::vector<double>{1, 3, -4, -5}));
   EXPECT_EQ(max_pool2d(shape, x, {2, 2, 2, 2, 0, 0}).shape, (Shape{1, 1, 1, 1}));
-  // Padding never wins, not even over negative values.
+  // Padding never wins, also not against negative values.
   EXPECT_EQ(max_pool2d(shape, x, {2, 2, 2, 2, 1, 1}).values, (std::vector<double>{1, 3, -4, -5}));
   EXPECT_EQ(avg_pool2d(shape, x, {2, 2, 2, 2, 1, 1}, true).values,
             (std::vector<double>{0.25, 0.25, (-4 - 7) / 4.0, (-5 - 6 - 8 - 9) / 4.0}));
@@ -135,7 +135,7 @@ TEST(Fills, AreWhatTheyClaim) {
   EXPECT_NE(uniform_values(10, 4), uniform_values(10, 5));
 }
 
-/// Answers yes once it was asked `left` times; how often it was asked, in `asked`.
+/// Returns true after `left` calls; `asked` counts the calls.
 class Interruption : public testing::Test {
  protected:
   void TearDown() override { stop_when(nullptr); }
@@ -188,7 +188,7 @@ TEST(ChosenOutputs, AreAllOfFewAndARandomChoiceOfMany) {
     edges += row == 0 || row == 499 || column == 0 || column == 399;
     odd_rows += row % 2;
   }
-  // The first and the last output of all belong to every choice, however small.
+  // Every choice, however small, includes the first and the last output.
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     const std::vector<int64_t> few = choose_outputs(3, 500, 400, 64, seed);
     EXPECT_EQ(few.front(), 0) << seed;
@@ -215,7 +215,7 @@ TEST(ChosenOutputs, LieInEveryTileOfEveryPlane) {
   EXPECT_EQ(static_cast<int64_t>(tiles.size()), kImages * kFilters / 8 * kPatches * kPatches);
 }
 
-// However many threads draw them.
+// For any number of threads.
 TEST(Fill, IsTheSameForEveryNumberOfThreads) {
   const int threads = num_threads();
   constexpr size_t kCount = (size_t{3} << 16) + 5;

@@ -1,7 +1,7 @@
-// Every kernel of the project's own that a convolution, a rung or a study has, run once on each small problem, on
-// memory of exactly the size it needs and as it was allocated: for compute-sanitizer, which sees one element too many
-// only at the end of an allocation, and an uninitialised read only where nothing was filled. Results are judged
-// elsewhere; here each must be a finite number.
+// Runs every kernel of the project's convolutions, rungs and studies once on each small problem, in uninitialised
+// memory of exactly the needed size. For compute-sanitizer, which detects an access out of bounds only at the end of an
+// allocation, and an uninitialised read only in memory that was not filled. Other tests judge the results; here each
+// must be a finite number.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,12 +22,12 @@
 namespace lenslet {
 namespace {
 
-// One of them in turn for each problem.
+// One of them for each problem, in turn.
 const Pool2dWindow kWindows[] = {Pool2dWindow::square(2, 2),
                                  Pool2dWindow::square(3, 2, 1),
                                  Pool2dWindow::square(2, 1),
                                  {2, 3, 2, 1, 1, 0}};
-/// Prepares and runs once; bias and ReLU, and pooling, where asked for.
+/// Prepares and runs once, with bias, ReLU and pooling if requested.
 void run_once(const ConvBackend& backend, const Conv2dProblem& problem, MathMode math, bool relu,
               const std::optional<Pool2dWindow>& window, Stream& stream) {
   DevicePrepareServices services(stream);
@@ -69,7 +69,7 @@ int run_all(const ConvBackend& backend, const std::string& name, const std::stri
           if (window.rows(problem.p()) < 1 || window.columns(problem.q()) < 1) continue;
           if (!backend.fuses_max_pool(problem, math, window)) continue;
           run_once(backend, problem, math, turn % 2 != 0, window, stream);
-        } catch (const UnavailableError&) {  // a library that does not offer this one
+        } catch (const UnavailableError&) {  // a library that does not support this problem
         }
       }
     }

@@ -1,4 +1,4 @@
-// The judge of a depthwise-separable block: it accepts what two right convolutions give and nothing else.
+// The judge of a depthwise-separable block: it accepts the result of two correct convolutions and nothing else.
 #include "apps/convbench/separable/block.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace lenslet {
 namespace {
 
-/// A backend whose outputs are all a little too large.
+/// A backend whose outputs are all slightly too large.
 class Spoilt : public WrappedBackend {
  public:
   Spoilt(const ConvBackend& right, float factor) : WrappedBackend(right), factor_(factor) {}

@@ -1,4 +1,4 @@
-// convbench separable and streams from outside: on the CPU the one works and the other says what it needs.
+// convbench separable and streams from outside: on the CPU the first works, the second reports that it needs a GPU.
 #include <cmath>
 #include <map>
 #include <set>
@@ -40,7 +40,7 @@ TEST_F(StudiesCli, AnUnknownBackendIsRefused) {
   EXPECT_EQ(refused.out.find("ceilings"), std::string::npos) << "before anything is measured";
 }
 
-// One stream does one thing at a time; in the trace each stream has its own line, and no two spans of one overlap.
+// One stream does one thing at a time: in the trace each stream has its own line, without overlapping spans.
 TEST_F(StudiesCli, StreamsOverlap) {
   LENSLET_SKIP_WITHOUT_GPU();
   expect_run(

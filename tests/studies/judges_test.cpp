@@ -1,4 +1,4 @@
-// The gemm and stencil studies without a GPU: their judges, with mistakes planted, and what they refuse.
+// The gemm and stencil studies without a GPU: their judges, with planted faults, and their refusals.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -70,7 +70,7 @@ TEST(MatrixTask, SamplesLargeProductsAndSeesEveryNan) {
     wrong[i] = NAN;
     EXPECT_FALSE(task.judge(0, wrong, stream).passed) << i;
   }
-  // One tile that was left out.
+  // One tile is missing.
   std::fill_n(c.begin() + 100000, 128, 0.0f);
   EXPECT_FALSE(task.judge(0, c, stream).passed);
 }
@@ -85,7 +85,7 @@ TEST(MatrixTask, SeesWhatIsWrittenOutside) {
   const Verdict verdict = task.judge(0, c, stream);
   EXPECT_FALSE(verdict.passed);
   EXPECT_NE(verdict.reason.find("wrote behind block 2"), std::string::npos) << verdict.reason;
-  // The next contender gets whole canaries.
+  // The next contender gets intact canaries.
   task.load(0, stream);
   EXPECT_TRUE(task.judge(0, multiply(task.args()), stream).passed);
 }
@@ -109,10 +109,10 @@ TEST(GemmStudy, NamesItsCells) {
   EXPECT_FALSE(gemm_row({GemmCell::Table::kMemory, "shared", 16}, 1000, 3, 1).published);
 }
 
-// No card accepts this launch, and without a card it fails too: the error must name the kernel.
+// No card accepts this launch, and it fails without a card too: the error must name the kernel.
 TEST(Studies, LaunchErrorsNameTheKernel) {
   if (!cuda_status().built) GTEST_SKIP() << "this build has no kernels";
-  Stream stream(Device::cpu());  // the launch is refused before any stream counts
+  Stream stream(Device::cpu());  // the launch is refused before the stream is used
   const auto message_of = [](const std::function<void()>& launch) -> std::string {
     try {
       launch();
@@ -134,7 +134,7 @@ TEST(Studies, LaunchErrorsNameTheKernel) {
   EXPECT_NE(of_stencil.find(concat("launch of ", kernel.name, " failed")), std::string::npos) << of_stencil;
 }
 
-/// y by the definition, with the edges laid around x beforehand.
+/// y by the definition, with the edges added to x beforehand.
 std::vector<float> convolve(const Stencil& stencil, const std::vector<float>& filter, const float* x,
                             Boundary boundary) {
   const int taps = stencil.taps, before = stencil.before(), after = stencil.after();

@@ -1,4 +1,4 @@
-// Every kernel of the gemm and stencil studies before its judge, on sizes that fit no tile, and what no card launches.
+// Verifies every kernel of the gemm and stencil studies on sizes that fit no tile, and refuses impossible launches.
 #include <gtest/gtest.h>
 
 #include "apps/convbench/gemm_study/gemm_study.h"
@@ -80,7 +80,7 @@ TEST_F(StudyKernels, RefuseBlocksThatNoCardLaunches) {
   for (const char* part : {"64 x 64 = 4096 threads", "up to 1024", "0.0025 ms", "never launched"}) {
     EXPECT_NE(reason.find(part), std::string::npos) << reason;
   }
-  // And the launch itself is refused, not silent.
+  // The launch itself is also refused with an error.
   MatrixTask task({64, 64, 64}, Fill::kRandom, 1);
   task.allocate(Device::cuda(), 0);
   task.load(0, *stream_);
@@ -138,7 +138,7 @@ TEST_F(StudyKernels, ConvolveRightlyAtEverySize) {
 }
 
 TEST_F(StudyKernels, ConvolveTwoStencilsInTurn) {
-  // Both filters want the same constant memory: each brings its own when it is loaded.
+  // Both filters use the same constant memory: each copies its own when it is loaded.
   StencilTask first({1, 1, 999, 5}, Fill::kIntegers, 1), second({1, 1, 999, 7}, Fill::kIntegers, 2);
   first.allocate(Device::cuda());
   second.allocate(Device::cuda());

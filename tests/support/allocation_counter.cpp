@@ -16,7 +16,7 @@ void* operator new(std::size_t bytes) {
   if (void* data = std::malloc(bytes ? bytes : 1)) return data;
   throw std::bad_alloc();
 }
-// std::stable_sort's buffer comes from here; a sanitizer wants each new to match its delete.
+// std::stable_sort's buffer comes from here; a sanitizer requires matching new and delete.
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   ++count;
   return std::malloc(bytes ? bytes : 1);
@@ -24,7 +24,7 @@ void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
 void operator delete(void* data) noexcept { std::free(data); }
 void operator delete(void* data, std::size_t) noexcept { std::free(data); }
 
-// For types of more than the usual alignment.
+// For over-aligned types.
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   ++count;
   if (void* data = memalign(static_cast<std::size_t>(alignment), bytes)) return data;
@@ -33,8 +33,8 @@ void* operator new(std::size_t bytes, std::align_val_t alignment) {
 void operator delete(void* data, std::align_val_t) noexcept { std::free(data); }
 void operator delete(void* data, std::size_t, std::align_val_t) noexcept { std::free(data); }
 
-// What a Buffer calls on the CPU. This goes before the C library's and a sanitizer's; memalign() is left theirs, so
-// that free() knows what it gets.
+// Buffer calls this function on the CPU. It replaces that of the C library or sanitizer, but not memalign(), so that
+// free() still matches.
 extern "C" int posix_memalign(void** data, std::size_t alignment, std::size_t bytes) noexcept {
   ++count;
   *data = memalign(alignment, bytes);

@@ -1,5 +1,5 @@
-// Counts what operator new and posix_memalign() (a Buffer's memory on the CPU) hand out, to show that running allocates
-// nothing. Threads of the pool count too.
+// Counts calls of operator new and posix_memalign() (a Buffer's memory on the CPU), also in the pool's threads, to show
+// that running allocates nothing.
 #pragma once
 
 namespace lenslet {
@@ -7,7 +7,7 @@ namespace lenslet {
 class AllocationCounter {
  public:
   AllocationCounter();
-  /// Since this counter was made.
+  /// Allocations since this counter was created.
   long allocations() const;
 
  private:

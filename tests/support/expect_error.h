@@ -1,4 +1,4 @@
-// Checks that a call throws an error of one type whose message is one line and says what it must.
+// Checks that a call throws an error of one type whose message is one line and contains the given words.
 #pragma once
 
 #include <gtest/gtest.h>

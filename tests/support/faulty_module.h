@@ -1,4 +1,4 @@
-// What the stand-ins for the modules of vendor libraries share, which fail on purpose. For one file of a module alone.
+// Common parts of the faulty stand-ins for vendor modules. Include it in one file of a module only.
 #pragma once
 
 #include <cstdlib>
@@ -8,13 +8,13 @@
 
 namespace lenslet {
 
-/// How many runs go well before the fault: LENSLET_TEST_RUNS_BEFORE_FAULT.
+/// The number of runs before the fault: LENSLET_TEST_RUNS_BEFORE_FAULT.
 inline int runs_before_fault() {
   const char* const text = std::getenv("LENSLET_TEST_RUNS_BEFORE_FAULT");
   return text == nullptr ? 0 : std::atoi(text);
 }
 
-/// Takes every problem in fp32.
+/// Supports every problem in fp32.
 class FaultyBackend : public ConvBackend {
  public:
   Support supports(const Conv2dProblem& /*problem*/, MathMode math) const override {

@@ -1,11 +1,11 @@
-// Skips a test, with the reason, where there is no usable GPU. Never passes one that did not run.
+// Skips a test, with the reason, if there is no usable GPU. A test that did not run never passes.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include "framework/device.h"
 
-/// First statement of a GPU test (or of a fixture's SetUp).
+/// The first statement of a GPU test (or of a fixture's SetUp).
 #define LENSLET_SKIP_WITHOUT_GPU()                                          \
   do {                                                                      \
     if (!::lenslet::cuda_status().usable) {                                 \

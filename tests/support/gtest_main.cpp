@@ -1,6 +1,6 @@
-// main() of every test program. GoogleTest calls a program whose tests were all skipped, or that holds none,
-// a success; here the first is told to ctest as skipped (exit 77) and the second is a failure, so that
-// nothing passes unrun. Each run has a testing::TempDir() of its own, so that no two share a file.
+// main() of every test program. GoogleTest returns success if all tests were skipped or there are none. Here the first
+// is reported to ctest as skipped (exit code 77), the second as a failure, so that nothing passes without running. Each
+// run has its own testing::TempDir(), so that no two share a file.
 #include <gtest/gtest.h>
 
 #include <cerrno>

@@ -10,7 +10,7 @@
 
 namespace lenslet::test {
 
-/// The wait status of a forked child that ends by exit() with what `body` returns. SIGALRM ends one that hangs.
+/// The wait status of a forked child that calls exit() with the result of `body`. SIGALRM ends a hanging child.
 inline int in_child(const std::function<int()>& body) {
   constexpr unsigned kDeadlineS = 600;
   std::fflush(nullptr);

@@ -25,7 +25,7 @@ class FaultyOperator : public Operator {
   int64_t runs_ = 0;
 };
 
-/// What is in memory, changed on the host.
+/// Modifies memory of the device on the host.
 template <typename Change>
 void edit(void* memory, size_t bytes, RunContext& context, Change&& change) {
   const Device device = context.stream.device();
@@ -37,7 +37,7 @@ void edit(void* memory, size_t bytes, RunContext& context, Change&& change) {
   context.stream.synchronize();
 }
 
-/// Runs rightly, then changes one value: the largest logit, or the last prediction.
+/// Runs correctly, then changes one value: the largest logit, or the last prediction.
 template <typename ChangeValue, typename ChangePrediction>
 void spoil(const FaultyRun& run, ChangeValue&& change_value, ChangePrediction&& change_prediction) {
   run.run_rightly();
@@ -109,7 +109,7 @@ std::vector<PlantedFault> planted_faults(const std::string& wrong_value, double 
          run.run_rightly();
          overwrite(run.output.data, outside(run), run.context);
        }},
-      {"a write before the output", "wrote behind block 0",  // that is where the canary before it begins
+      {"a write before the output", "wrote behind block 0",  // the canary before it begins there
        [](const FaultyRun& run) {
          run.run_rightly();
          overwrite(run.output.data, -static_cast<std::ptrdiff_t>(sizeof(float)), run.context);
@@ -128,7 +128,7 @@ std::vector<PlantedFault> planted_faults(const std::string& wrong_value, double 
   };
 }
 
-/// What `judge` reports to GoogleTest, which does not hear of it.
+/// The failures that `judge` reports, intercepted from GoogleTest.
 std::vector<std::string> failures_of(const std::function<void()>& judge) {
   testing::TestPartResultArray results;
   {

@@ -1,4 +1,4 @@
-// Faults planted in a right operator, and the demand that what judges it sees each of them. For both kinds of device.
+// Plants faults in a correct operator, and requires that its judge detects each of them. For both kinds of device.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace lenslet {
 
-/// One run of a right operator in the hands of a fault.
+/// One run of a correct operator with a fault.
 struct FaultyRun {
   Operator& right;
   const std::vector<ConstTensorView>& inputs;
@@ -22,15 +22,15 @@ struct FaultyRun {
 };
 using Fault = std::function<void(const FaultyRun&)>;
 
-/// The operator with that fault in it; as it was where there is none.
+/// The operator with the current fault, or unchanged without one.
 std::unique_ptr<Operator> with_fault(std::unique_ptr<Operator> right, const Fault& fault);
 
-/// Runs `judge` once as it is, which must find nothing, and once with each fault planted, which it must tell by the
-/// fault's words: a wrong element, a NaN, a small error, an element never written, writes outside the output and into
-/// the input, a result that another run does not repeat. `judge` runs operators that with_fault() made, on outputs in
-/// reference::GuardedMemory as block 1 between its input and its workspace, and reports to GoogleTest.
-/// `wrong_value`: what the judge says of a value that is not right; `small_error`: one that it must see, as a share of
-/// the largest value.
+/// Runs `judge` once without a fault, when it must find nothing, and once with each planted fault,
+/// when its message must contain the fault's words: a wrong element, a NaN, a small error, an
+/// element never written, writes outside the output and into the input, a result that does not
+/// repeat. `judge` runs operators made by with_fault() on outputs in reference::GuardedMemory as
+/// block 1, between input and workspace, and reports to GoogleTest. `wrong_value`: the judge's words
+/// for a wrong value; `small_error`: an error that it must detect, as a share of the largest value.
 void expect_faults_seen(const std::string& wrong_value, double small_error,
                         const std::function<void(const Fault&)>& judge);
 

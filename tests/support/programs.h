@@ -1,4 +1,4 @@
-// Runs lenslet and convbench as a user's shell would: command lines, the folder with their files, and what is expected.
+// Runs lenslet and convbench as a shell would: command lines, the folder with their files, and expectations.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,35 +13,35 @@
 
 namespace lenslet::test {
 
-/// The exit codes as docs/cli.md promises them.
+/// The exit codes that docs/cli.md documents.
 constexpr int kOk = 0, kCheckFailed = 1, kUsage = 2, kData = 3, kUnavailable = 4, kDevice = 5, kMemory = 6,
               kOutput = 7, kInterrupted = 130;
 
-/// Where `lenslet` or `convbench` lies: below LENSLET_TEST_PREFIX, an installation, or else in the build.
+/// The path of `lenslet` or `convbench`: in LENSLET_TEST_PREFIX, an installation, or else in the build.
 std::string program_path(const std::string& name);
 
-/// Texts that stand for others, such as {dir} for a folder.
+/// Replacements for words such as {dir}.
 using Names = std::vector<std::pair<std::string, std::string>>;
 std::string expand(std::string text, const Names& names);
 
-/// Runs "lenslet …" or "convbench …": the words between blanks, each expanded. LENSLET_MNIST_DIR is unset.
+/// Runs "lenslet …" or "convbench …": words separated by spaces, each expanded. LENSLET_MNIST_DIR is unset.
 ProgramRun run_words(const std::string& line, const Names& names, ProgramOptions options = {});
 
-/// Expects that each of the words between the '|' stands in `text`.
+/// Expects that `text` contains each of the words between the '|'.
 void expect_words(const std::string& text, const std::string& words);
 
-/// Expects this exit code, and these words in standard output and in standard error. Failures name the caller's line.
+/// Expects this exit code, and these words in standard output and standard error. Failures name the caller's line.
 ProgramRun expect_run(ProgramRun run, int exit_code, const std::string& out = "", const std::string& err = "",
                       const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
 std::string read_text(const std::string& path);
-/// Throws for NaN, for what follows the document, for bytes that are not UTF-8.
+/// Throws for NaN, for text after the document, and for bytes that are not UTF-8.
 nlohmann::json read_json_file(const std::string& path);
 long count_lines(const std::string& text);
 /// Expects each member of `expected` in `actual`, with the same value.
 void expect_members(const nlohmann::json& actual, const nlohmann::json& expected);
 
-/// A test with a folder of its own, in which its programs run.
+/// A test with its own folder, in which its programs run.
 class ProgramTest : public testing::Test {
  protected:
   ProgramRun run(const std::string& line, ProgramOptions options = {}) const {

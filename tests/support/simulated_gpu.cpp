@@ -54,7 +54,7 @@ const std::vector<Kernel>& kernels() { return registered(); }
 
 }  // namespace lenslet::simulated_gpu
 
-// The linker sends the program's calls of a function here, and ours of __real_… to the runtime.
+// The linker redirects the program's calls of a function to this one; __real_… calls the runtime.
 using namespace lenslet::simulated_gpu;
 extern "C" {
 
@@ -77,7 +77,7 @@ cudaError_t __wrap___cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* s
   *static_cast<cudaStream_t*>(stream) = configuration.stream;
   return cudaSuccess;
 }
-// Toolkits before 13 launch by the function's address, later ones by a handle, which here is the address.
+// Toolkits before 13 launch by the function's address; later ones by a handle, which is the address here.
 cudaError_t __wrap___cudaGetKernel(const void** handle, const void* function) {
   *handle = function;
   return cudaSuccess;

@@ -1,5 +1,5 @@
-// A GPU that runs nothing: the program's calls of the CUDA runtime succeed, its device memory is addresses alone, and
-// its launches are recorded. So what host code decides for a card can be tested without one. Programs that link
+// A GPU that executes nothing: the program's calls of the CUDA runtime succeed, its device memory has addresses but no
+// contents, and its launches are recorded. This tests the host's decisions for a card without one. Programs that link
 // simulated_gpu.cpp pass its wrapped calls to the linker: lenslet_simulate_gpu() in tests/CMakeLists.txt.
 #pragma once
 
@@ -10,12 +10,12 @@
 
 namespace lenslet::simulated_gpu {
 
-/// What the runtime tells of the card.
+/// The card's properties as the runtime reports them.
 struct Card {
   int multiprocessors, compute_capability, shared_bytes_per_block;
 };
 
-/// One launch; its arguments lie at `arguments` until the visitor returns.
+/// One launch; `arguments` is valid until the visitor returns.
 struct Launch {
   const void* kernel;  // as registered
   dim3 grid, block;
@@ -28,11 +28,11 @@ struct Kernel {
   std::string name;  // demangled, with template arguments: "lenslet::conv_direct_any_kernel<4, 1>"
 };
 
-/// The card from now on.
+/// Sets the simulated card.
 void insert(const Card& card);
-/// Called for each launch from now on.
+/// Sets the function that is called for each launch.
 void on_launch(void (*visit)(const Launch& launch));
-/// In the order in which the program registers them.
+/// The kernels in the order in which the program registers them.
 const std::vector<Kernel>& kernels();
 
 }  // namespace lenslet::simulated_gpu

@@ -48,7 +48,7 @@ struct Pipe {
   }
 };
 
-// A pseudo terminal, where one is wanted.
+// A pseudo-terminal, if requested.
 struct Terminal {
   std::string name;
   int controller = -1;
@@ -67,7 +67,7 @@ struct Terminal {
   Terminal& operator=(const Terminal&) = delete;
 };
 
-// Only what is safe between fork and exec.
+// Only calls that are safe between fork and exec.
 [[noreturn]] void become(const std::string& program, const std::vector<char*>& arguments,
                          const std::string& terminal, const ProgramOptions& options, Pipe& in, Pipe& out,
                          Pipe& err) {

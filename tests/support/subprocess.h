@@ -1,4 +1,4 @@
-// Runs a program as a user's shell does, and returns everything visible from outside.
+// Runs a program as a shell does, and returns everything visible from outside.
 #pragma once
 
 #include <sys/types.h>
@@ -17,7 +17,7 @@ struct ProgramRun {
   int signal = 0;
   bool timed_out = false;
   std::string out, err;
-  double seconds = 0, cpu_seconds = 0;  // by the clock, and of its own
+  double seconds = 0, cpu_seconds = 0;  // wall time, and processor time
   long max_rss_kib = 0;
 };
 
@@ -34,15 +34,15 @@ struct ProgramOptions {
   std::vector<int> ignored_signals;                // as under nohup
   std::string started_as;                          // argv[0]; empty: the program's path
   std::string append_output_to;                    // standard output is this file, as after >>
-  double read_after_s = 0;         // > 0: standard output is a non-blocking pipe, first read after so long
+  double read_after_s = 0;         // > 0: standard output is a non-blocking pipe, first read after this time
   std::map<int, uint64_t> limits;  // of setrlimit(): RLIMIT_AS, RLIMIT_FSIZE, in bytes
-  bool drop_file_rights = false;   // root may then open only what the files' modes let it open
-  double timeout_s = 600;          // for hangs; a busy machine takes minutes for seconds of work
-  /// SIGINT is sent once this returns true, which is called every 20 ms with what the program has printed.
+  bool drop_file_rights = false;   // root may then open only files whose modes permit it
+  double timeout_s = 600;          // for hangs; a busy machine may take minutes for seconds of work
+  /// SIGINT is sent when this returns true. It is called every 20 ms with the output so far.
   std::function<bool(const ProgramRun& so_far, pid_t program)> interrupt_when;
 };
 
-/// An `interrupt_when`: `seconds` after the program has printed `text`.
+/// For `interrupt_when`: true `seconds` after the program has printed `text`.
 std::function<bool(const ProgramRun&, pid_t)> after_printing(const std::string& text, double seconds = 0);
 
 /// `command[0]` is the program's path.

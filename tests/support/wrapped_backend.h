@@ -1,4 +1,4 @@
-// A right backend in the hands of a test, which overrides what is to go wrong.
+// Wraps a correct backend; a test overrides the faulty part.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace lenslet {
 
-/// A prepared kernel; runs as it did.
+/// A prepared kernel that runs unchanged.
 class WrappedKernel : public ConvKernel {
  public:
   explicit WrappedKernel(std::unique_ptr<ConvKernel> right) : right_(std::move(right)) {}
@@ -23,7 +23,7 @@ class WrappedKernel : public ConvKernel {
   std::unique_ptr<ConvKernel> right_;
 };
 
-/// Says and prepares what `right` does, which outlives it.
+/// Answers and prepares like `right`, which must outlive it.
 class WrappedBackend : public ConvBackend {
  public:
   explicit WrappedBackend(const ConvBackend& right) : right_(right) {}
