@@ -35,7 +35,7 @@ void demand_writable(const std::vector<NamedFile>& outputs);
 /// Text for people.
 class Console {
  public:
-  /// `outputs` are machine-readable, such as --json and --csv. At most one may be standard output, all must be writable,
+  /// `outputs` are machine-readable, such as --json and --csv. At most one may be standard output, all are writable,
   /// and each must differ from the others and from `inputs`. Throws UsageError and the errors of demand_writable().
   explicit Console(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs = {});
   /// Prints lines, with control characters escaped (printable_lines): text from a file must not control the terminal.

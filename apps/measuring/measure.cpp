@@ -27,8 +27,8 @@ constexpr double kLongNs = 100e6;  // for longer runs, filling the caches takes 
 constexpr int kNoiseRetries = 3;   // extra turns for a candidate that is noisier than requested
 constexpr int kSamplesATurn = 2000;
 constexpr double kCopiesShare = 0.25;  // share of the requested time: copies vary little
-// Single runs on a poisoned output, kAloneATurn per turn. The fastest is compared with a run within a batch, which finds
-// the output of the run before. It may take kStandingRatio times as long plus kStandingWindows times an almost empty
+// Single runs on a poisoned output, kAloneATurn per turn. The fastest is compared with a run within a batch, whose
+// output is the earlier run's. It may take kStandingRatio times as long plus kStandingWindows times an almost empty
 // window; beyond that, the kernel returns at once if its output is already there. Before that verdict up to kMostAlone
 // further runs are taken, because a busy machine delays single runs.
 constexpr int kAloneATurn = 3, kMostAlone = 60;
