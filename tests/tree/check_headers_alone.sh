@@ -20,12 +20,13 @@ flags=(-std=c++17 -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror -fsyntax-onl
 
 # Whether the vendors' headers that this header includes are installed.
 vendors_are_here() {
-  local include
-  while read -r include; do
-    printf '#if !__has_include(<%s>)\n#error\n#endif\n' "$include"
-  done < <(vendor_includes "$1") | "$cxx" "${flags[@]}" -x c++ - 2>/dev/null
+  if ! grep -q -F "$1"$'\t' "$work/vendors"; then return 0; fi
+  awk -F '\t' -v header="$1" '$1 == header { printf "#if !__has_include(<%s>)\n#error\n#endif\n", $2 }' \
+    "$work/vendors" | "$cxx" "${flags[@]}" -x c++ - 2>/dev/null
 }
 
+mapfile -t headers <"$work/headers"
+vendor_includes "${headers[@]}" >"$work/vendors"
 while read -r header; do
   vendors_are_here "$header" || continue
   unit=$work/${header//\//_}.cpp

@@ -31,13 +31,9 @@ awk '
     }
   }
   END { exit found }' "${headers[@]}"
-found=0
-for header in "${headers[@]}"; do
-  vendors=$(vendor_includes "$header")
-  if [ -n "$vendors" ]; then
-    printf '%s: not Internal, yet reaches a vendor type in: %s\n' "$header" "${vendors//$'\n'/ }" >&2
-    found=1
-  fi
-done
-[ "$found" -eq 0 ] || exit 1
+vendors=$(vendor_includes "${headers[@]}")
+if [ -n "$vendors" ]; then
+  printf '%s\n' "${vendors//$'\t'/: not Internal, yet reaches a vendor type in: }" >&2
+  exit 1
+fi
 printf '%d public headers are free of vendor types\n' "${#headers[@]}"

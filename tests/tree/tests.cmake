@@ -34,7 +34,13 @@ if(TARGET lenslet_app)
 endif()
 lenslet_tree_check(docs ${programs})
 
-add_test(NAME tree_checks_bite
-         COMMAND "${LENSLET_BASH}" "${PROJECT_SOURCE_DIR}/tests/tree/self_test.sh" "${PROJECT_SOURCE_DIR}"
-                 "${PROJECT_BINARY_DIR}/generated" "${CMAKE_CXX_COMPILER}" "${CMAKE_CUDA_COMPILER}" ${programs})
-set_tests_properties(tree_checks_bite PROPERTIES LABELS tree)
+foreach(part others dev)
+  set(test tree_checks_bite)
+  if(part STREQUAL dev)
+    set(test tree_dev_bites)
+  endif()
+  add_test(NAME ${test}
+           COMMAND "${LENSLET_BASH}" "${PROJECT_SOURCE_DIR}/tests/tree/self_test.sh" ${part} "${PROJECT_SOURCE_DIR}"
+                   "${PROJECT_BINARY_DIR}/generated" "${CMAKE_CXX_COMPILER}" "${CMAKE_CUDA_COMPILER}" ${programs})
+  set_tests_properties(${test} PROPERTIES LABELS tree)
+endforeach()
