@@ -14,7 +14,7 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # the other sid
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
-from side import Pass, Side, host_windows, passes_of, single_calls, summarise  # noqa: E402
+from side import HostPass, Side, host_windows, passes_of, single_calls, summarise  # noqa: E402
 
 PRECISION = {"fp32": "highest", "tf32": "tensorfloat32", "fp16": "default"}
 DIMENSIONS = {"NCHW": ("NCHW", "OIHW", "NCHW"), "NHWC": ("NHWC", "HWIO", "NHWC")}
@@ -65,7 +65,7 @@ def forward(weights, layout, x, before=None):
     return x.astype(jnp.float32)
 
 
-class _Compiled(Pass):
+class _Compiled(HostPass):
     WINDOW_NS = 5e6  # dispatches that are enqueued without waiting; then the last result is waited for
 
     def __init__(self, step, x):
@@ -82,11 +82,11 @@ class _Compiled(Pass):
 
             self.ways.append((jax.jit(many).lower(shape).compile(), passes))
         times = [self._pass_ns(*way) for way in self.ways]
-        self.run_once, self.passes = self.ways[times.index(min(times))]
-        how = f"{self.passes} passes a dispatch, a loop" if self.passes > 1 else "a pass a dispatch"
+        self.run_once, passes = self.ways[times.index(min(times))]
+        how = f"{passes} passes a dispatch, a loop" if passes > 1 else "a pass a dispatch"
         self.details = {"method": f"{how}; host clock to the last result"}
-        once = self._pass_ns(self.run_once, self.passes) * self.passes
-        self.dispatches = max(1, int(self.WINDOW_NS / once))
+        self.dispatches = max(1, int(self.WINDOW_NS / (self._pass_ns(self.run_once, passes) * passes)))
+        self.passes = self.dispatches * passes
 
     def _pass_ns(self, compiled, passes):
         compiled(self.x).block_until_ready()
@@ -97,26 +97,16 @@ class _Compiled(Pass):
             y = self.run_once(self.x)
         y.block_until_ready()
 
-    def warm_up(self, min_ms):
-        host_windows(self.run, 1, min_ms)
-
-    def turn(self, count, min_ms):
-        return summarise([ns / self.dispatches / self.passes for ns in host_windows(self.run, count, min_ms)])
-
     def round_trip(self, count):
         host_x = np.asarray(self.x)
 
         def call():
             np.asarray(self.once(jax.device_put(host_x)))
 
-        single_calls(call, ROUND_TRIP_WARM_UP)
-        return {"device_put, pass, asarray": summarise(single_calls(call, count))}
+        return {"device_put, pass, asarray": summarise(single_calls(call, count, ROUND_TRIP_WARM_UP))}
 
     def logits(self, count):
         return np.asarray(self.run_once(self.x)[:count])
-
-    def close(self):
-        self.__dict__.clear()
 
 
 class JaxSide(Side):

@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "weights"))
 import lenet5 as shared  # noqa: E402  (the scripts' common module, beside the weights)
 import lenslet_side  # noqa: E402
-from side import MOST_DIFFERING, Absent, NotMeasured, Turns  # noqa: E402
+from side import MOST_DIFFERING, Absent, NotMeasured, middle  # noqa: E402
 
 SCHEMA = "lenslet.peers/3"
 ROOT = Path(__file__).resolve().parents[2]
@@ -124,44 +124,32 @@ class Contest:
         def set_up():
             work = side.prepare(self.batch)
             row["setup_ns"] = time.perf_counter_ns() - start
-            self.running.append((row, work))
             work.warm_up(self.arguments.window_ms)
+            self.running.append((row, work, [], {}))
 
-        if not self.attempt(row, set_up):
-            self.running = [entry for entry in self.running if entry[0] is not row]
+        self.attempt(row, set_up)
+
+    def turn(self, work, turns, single, first):
+        """Appends a summary to `turns`; the `first` turn of a batch of --latency-batches fills `single`, too."""
+        turns.append(work.turn(self.arguments.windows, self.arguments.window_ms))
+        if first and self.batch in self.arguments.latency_batches:  # one turn has many single calls already
+            found = {"in_order_ns": work.in_order(self.arguments.calls),
+                     "round_trip_ns": work.round_trip(self.arguments.calls)}
+            single.update({key: value for key, value in found.items() if value})
 
     def measure(self):
-        turns, single, trips = {}, {}, {}
-        latency = self.batch in self.arguments.latency_batches
         for number in range(self.arguments.turns):
-            for row, work in list(self.running):
-
-                def turn(row=row, work=work, number=number):
-                    turns.setdefault(id(row), Turns()).summaries.append(
-                        work.turn(self.arguments.windows, self.arguments.window_ms))
-                    if not latency or number > 0:  # one turn has many single calls already
-                        return
-                    alone = work.in_order(self.arguments.calls)
-                    if alone:
-                        single.setdefault(id(row), Turns()).summaries.append(alone)
-                    for way, summary in work.round_trip(self.arguments.calls).items():
-                        trips.setdefault(id(row), {}).setdefault(way, Turns()).summaries.append(summary)
-
-                if not self.attempt(row, turn):
-                    self.running = [entry for entry in self.running if entry[0] is not row]
-        for row, work in self.running:
-            summary = turns[id(row)].summary()
+            self.running = [entry for entry in self.running
+                            if self.attempt(entry[0], lambda entry=entry: self.turn(*entry[1:], number == 0))]
+        for row, work, turns, single in self.running:
+            summary = middle(turns)
             row.update(status="PASSED", reason=None, time_ns=summary, images_per_s=self.batch / summary["median"] * 1e9)
-            if id(row) in single:
-                row["in_order_ns"] = single[id(row)].summary()
-            if id(row) in trips:
-                row["round_trip_ns"] = {way: found.summary() for way, found in trips[id(row)].items()}
-            row.update(work.details)
+            row.update({**single, **work.details})
             suspect = row.pop("suspect", None)
             if suspect:
                 row.update(status="SUSPECT", reason=suspect)
             self.attempt(row, lambda row=row, work=work: self.judge(row, work))
-        for _, work in self.running:
+        for _, work, _, _ in self.running:
             self.attempt({}, work.close)
 
     def judge(self, row, work):
@@ -312,9 +300,10 @@ def main():
     if arguments.figure:
         sys.path.insert(0, str(ROOT / "apps" / "report"))
         import figures_peers
+        import results
         import style
 
-        figure = figures_peers.by_batch(json.loads(Path(arguments.json).read_text()))
+        figure = figures_peers.by_batch(results.load(arguments.json, schema=None))
         style.write(arguments.figure, figure, arguments.json)
 
 

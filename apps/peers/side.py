@@ -7,7 +7,6 @@ reason. Every side reads the same fp32 images and writes fp32 logits, unless its
 
 import statistics
 import time
-from dataclasses import dataclass, field
 
 MOST_DIFFERING = 3  # test images that a side may classify otherwise than `lenslet eval` in fp32, as in `lenslet bench`
 BATCH_NS, MOST_PASSES = 200e3, 256  # passes captured or compiled as one launch, as in apps/measuring/measure.cpp
@@ -29,17 +28,10 @@ def summarise(windows):
     return {**shares, "samples": len(ordered)}
 
 
-@dataclass
-class Turns:
-    """What a side's turns gave, each a summary of its windows."""
-
-    summaries: list = field(default_factory=list)
-
-    def summary(self):
-        """The middle turn of each figure, and the windows of all."""
-        keys = [key for key in self.summaries[0] if key != "samples"]
-        middle = {key: statistics.median(turn[key] for turn in self.summaries) for key in keys}
-        return {**middle, "samples": sum(turn["samples"] for turn in self.summaries)}
+def middle(turns):
+    """Of the summaries of a side's turns the middle of each figure, and the windows of all."""
+    figures = {key: statistics.median(turn[key] for turn in turns) for key in turns[0] if key != "samples"}
+    return {**figures, "samples": sum(turn["samples"] for turn in turns)}
 
 
 class Side:
@@ -66,13 +58,18 @@ class Pass:
     """One batch size of a side, ready to be timed."""
 
     details = {}  # further keys of the row
+    passes = 1  # in each call of what windows() times
+
+    def windows(self, count, min_ms):
+        """Nanoseconds of a call in at least `count` windows of at least min_ms."""
+        raise NotImplementedError
 
     def warm_up(self, min_ms):
-        raise NotImplementedError
+        self.turn(1, min_ms)
 
     def turn(self, count, min_ms):
-        """summarise() of at least `count` windows."""
-        raise NotImplementedError
+        """summarise() of the windows, of one pass."""
+        return summarise([ns / self.passes for ns in self.windows(count, min_ms)])
 
     def in_order(self, count):
         """summarise() of single passes, each alone on the device; None where the side has no events there."""
@@ -88,26 +85,21 @@ class Pass:
         return None
 
     def close(self):
-        pass
+        """Frees what the pass holds."""
+        self.__dict__.clear()
 
 
 class HostPass(Pass):
-    """A pass on the CPU: run() returns once the answers stand in y [N, 10], and the host's clock times it."""
+    """A pass that the host's clock times: run() returns once the answers stand in y [N, 10]."""
 
     def run(self):
         raise NotImplementedError
 
-    def warm_up(self, min_ms):
-        host_windows(self.run, 1, min_ms)
-
-    def turn(self, count, min_ms):
-        return summarise(host_windows(self.run, count, min_ms))
+    def windows(self, count, min_ms):
+        return host_windows(self.run, count, min_ms)
 
     def logits(self, count):
         return self.y[:count]
-
-    def close(self):
-        self.__dict__.clear()
 
 
 class Absent(Side):
@@ -118,6 +110,12 @@ class Absent(Side):
 
     def prepare(self, batch):
         raise NotMeasured("SKIPPED", self.reason)
+
+
+def skip_unless(batch, batches, reason):
+    """Raises where `batch` is none of the `batches` that the side is measured at; None are all."""
+    if batches is not None and batch not in batches:
+        raise NotMeasured("SKIPPED", f"{reason} {', '.join(f'{b:,}' for b in batches)}")
 
 
 def passes_of(once_ns):
@@ -147,8 +145,10 @@ def host_windows(run, count, min_ms):
     return samples
 
 
-def single_calls(run, count):
-    """Nanoseconds of each of `count` calls."""
+def single_calls(run, count, warm_up=0):
+    """Nanoseconds of each of `count` calls, after `warm_up` calls that are not timed."""
+    for _ in range(warm_up):
+        run()
     samples = []
     for _ in range(count):
         start = time.perf_counter_ns()

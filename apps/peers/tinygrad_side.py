@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from side import NotMeasured, Pass, Side, host_windows, passes_of, summarise
+from side import HostPass, NotMeasured, Pass, Side, passes_of, single_calls, skip_unless
 
 BEAM = 2
 DEVICES = {"cuda": "CUDA", "cpu": "CPU"}
@@ -26,9 +26,7 @@ class TinygradSide(Side):
         self.images_file, self.batches, self.search_s, self.device = images_file, batches, search_s, device
 
     def prepare(self, batch):
-        if batch not in self.batches:
-            which = ", ".join(f"{b:,}" for b in self.batches)
-            raise NotMeasured("SKIPPED", f"its search takes minutes a batch size; asked for at {which}")
+        skip_unless(batch, self.batches, "its search takes minutes a batch size; asked for at")
         left = self.search_s if self.until is None else self.until - time.monotonic()
         return _Child(self, batch, min(self.search_s, max(left, 1)))
 
@@ -59,9 +57,6 @@ class _Child(Pass):
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         return self._answer(60)
-
-    def warm_up(self, min_ms):
-        self._ask("turn", 1, min_ms)
 
     def turn(self, count, min_ms):
         return self._ask("turn", count, min_ms)
@@ -102,24 +97,20 @@ def serve(images_file, batch):
     x = Tensor(tiled(numpy.load(images_file), batch)).realize()
     step = TinyJit(lambda x: forward(weights, x).realize())
 
-    def wait():
-        Device[Device.DEFAULT].synchronize()
-
     def run(passes):
         for _ in range(passes):
             step(x)
-        wait()
+        Device[Device.DEFAULT].synchronize()
 
-    for _ in range(3):  # the first calls include search and capture
-        run(1)
-    start = time.perf_counter_ns()
-    run(1)
-    passes = passes_of(time.perf_counter_ns() - start)
+    work = HostPass()
+    (once,) = single_calls(lambda: run(1), 1, warm_up=3)  # the first calls include search and capture
+    work.passes = passes_of(once)
+    work.run = lambda: run(work.passes)
     print(json.dumps({}), flush=True)
     for line in sys.stdin:
         what, count, *rest = json.loads(line)
         if what == "turn":
-            answer = summarise([ns / passes for ns in host_windows(lambda: run(passes), count, *rest)])
+            answer = work.turn(count, *rest)
         else:
             answer = step(x).numpy()[:count].tolist()
         print(json.dumps(answer), flush=True)

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from side import NotMeasured, Pass, Side, passes_of, single_calls, summarise
+from side import Pass, Side, passes_of, single_calls, skip_unless, summarise
 
 PRECISION = {"fp32": (False, torch.float32), "tf32": (True, torch.float32), "fp16": (False, torch.float16)}
 LAYOUTS = {"NCHW": torch.contiguous_format, "NHWC": torch.channels_last}
@@ -67,13 +67,13 @@ def ns_between_events(enqueue, held=False):
     return begin.elapsed_time(end) * 1e6
 
 
-def event_windows(enqueue, passes, count, min_ms):
-    """GPU nanoseconds of one pass in `count` windows of at least min_ms, launches of `passes` passes back to back."""
+def event_windows(enqueue, count, min_ms):
+    """GPU nanoseconds of one launch in `count` windows of at least min_ms, launches back to back."""
     launches, samples = 1, []
     while len(samples) < count:
         ns = ns_between_events(lambda: [enqueue() for _ in range(launches)])
         if ns >= min_ms * 1e6:
-            samples.append(ns / (launches * passes))
+            samples.append(ns / launches)
         else:
             launches = max(launches * 2, int(launches * 1.2 * min_ms * 1e6 / max(ns, 1e3)))
     return samples
@@ -116,11 +116,8 @@ class _GraphPass(Pass):
         self.x.copy_(self.host_in, non_blocking=True)
         self.host_out.copy_(self.step(self.x), non_blocking=True)
 
-    def warm_up(self, min_ms):
-        event_windows(self.many.replay, self.passes, 1, min_ms)
-
-    def turn(self, count, min_ms):
-        return summarise(event_windows(self.many.replay, self.passes, count, min_ms))
+    def windows(self, count, min_ms):
+        return event_windows(self.many.replay, count, min_ms)
 
     def in_order(self, count):
         return summarise([ns_between_events(self.graph.replay, held=True) for _ in range(count)])
@@ -135,8 +132,7 @@ class _GraphPass(Pass):
             self.copies.replay()
             stream.synchronize()
 
-        single_calls(call, ROUND_TRIP_WARM_UP)
-        return {"graph": summarise(single_calls(call, count))}
+        return {"graph": summarise(single_calls(call, count, ROUND_TRIP_WARM_UP))}
 
     def logits(self, count):
         self.timed_y.fill_(float("nan"))
@@ -145,7 +141,7 @@ class _GraphPass(Pass):
         return self.timed_y[:count].cpu().numpy()
 
     def close(self):
-        self.__dict__.clear()
+        super().close()
         torch.cuda.empty_cache()
 
 
@@ -193,10 +189,8 @@ class TorchCompile(TorchGraph):
         return torch.compile(self.module.eval(), mode=mode, dynamic=False)
 
     def prepare(self, batch):
-        if self.batches is not None and batch not in self.batches:
-            which = ", ".join(f"{b:,}" for b in self.batches)
-            reason = f"max-autotune tries candidates for half a minute a batch size; measured at {which} alone"
-            raise NotMeasured("SKIPPED", reason)
+        reason = "max-autotune tries candidates for half a minute a batch size; measured only at"
+        skip_unless(batch, self.batches, reason)
         return super().prepare(batch)
 
 

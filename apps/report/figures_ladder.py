@@ -22,19 +22,19 @@ def _wrapped(rung):
 def climb(name, rows):
     """TFLOP/s and share of cuDNN, one line a shape, rung after rung."""
     drawn = Rows(row for row in climbed(rows).drawn if row.gflops)  # cuDNN is the mark in the right panel
-    rungs = list(dict.fromkeys(rung_of(row) for row in drawn))
+    rungs = list(drawn.by(rung_of))
     if len(rungs) < 2:
         return None
     shares = any(row.ratio for row in drawn)
     figure, flat = panels(2 if shares else 1, width=9.6, height=4.0, share=False)
     for i, problem in enumerate(drawn.problems()):
         style = {**line_style(i), "label": shape(problem)}
-        mine = {rung: Rows(r for r in drawn.where(problem=problem) if rung_of(r) == rung).best() for rung in rungs}
-        steps = [(x, mine[rung]) for x, rung in enumerate(rungs) if mine[rung]]
+        mine = drawn.where(problem=problem).by(rung_of)
+        steps = [(x, mine[rung].best()) for x, rung in enumerate(rungs) if rung in mine]
         flat[0].plot([x for x, _ in steps], [row.gflops / 1e3 for _, row in steps], **style)
         if shares:
-            ratios = [(x, row.ratio * 100) for x, row in steps if row.ratio]
-            flat[1].plot([x for x, _ in ratios], [y for _, y in ratios], **style)
+            rated = [(x, row) for x, row in steps if row.ratio]
+            flat[1].plot([x for x, _ in rated], [row.ratio * 100 for _, row in rated], **style)
     log_axis(flat[0].yaxis)
     flat[0].set(title="rate (logarithmic)", ylabel="TFLOP/s")
     if shares:
@@ -64,11 +64,9 @@ def climb(name, rows):
 def deep(rows):
     found = deep_rows(rows)
     names = deep_names(found)
-    kinds = {
-        "fp32": [name for name in names if name.endswith("fp32")],
-        "tensor cores: tf32 and fp16": [name for name in names if not name.endswith("fp32")],
-    }
-    kinds = {title: mine for title, mine in kinds.items() if mine}
+    kinds = {}
+    for name in names:  # those of fp32 are first
+        kinds.setdefault("fp32" if name.endswith("fp32") else "tensor cores: tf32 and fp16", []).append(name)
     if not kinds:
         return None
     figure, flat = panels(len(kinds), width=5.4 * len(kinds), height=3.6, share=False)

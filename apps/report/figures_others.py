@@ -67,14 +67,14 @@ def singles(rows):
     def subject(row):
         return row.text("problem") or row.text("name")
 
-    table = Rows(row for row in rows if not row.table).prefer("hot").drawn
-    subjects = list(dict.fromkeys(map(subject, table)))
+    table = rows.where(table="").prefer("hot").drawn
+    subjects = list(table.by(subject))
     if not subjects:
         return None
     left_out = max(0, len(subjects) - 24)
     subjects = subjects[:24]
-    kept = [row for row in table if subject(row) in subjects]
-    names = list(dict.fromkeys(map(contender, kept)))
+    kept = Rows(row for row in table if subject(row) in subjects)
+    names = list(kept.by(contender))
     styles = series(names)
     figure, axes = one_panel(8.4, 1.0 + 0.36 * len(subjects))
     for row in kept:
@@ -105,7 +105,7 @@ def roofline(group):
     """Every measurement against the ceilings of the run."""
     # A ladder's first row is the CPU's, with other ceilings.
     hot = group.rows.where(cache="hot").drawn
-    rows = [row for row in hot if row.flops and row.bytes and row.labels.get("rung") != "cpu"]
+    rows = Rows(row for row in hot if row.flops and row.bytes and row.labels.get("rung") != "cpu")
     copy, peaks = group.ceiling("copy_bytes_per_s"), [(math, group.peak(math)) for math in ("fp32", "tf32", "fp16")]
     roofs = [(f"{math} {peak[1]}", peak[0]) for math, peak in peaks if peak]
     if not rows or not (copy or roofs):
@@ -121,16 +121,15 @@ def roofline(group):
     for name, value in roofs:
         axes.plot([max(low, value / copy) if copy else low, high], [value / 1e9] * 2, **line)
         axes.annotate(f"{name} {per_second(value, 'FLOP/s')}", (high, value / 1e9), xytext=(-2, 3), **note, ha="right")
-    for name, style in series(list(dict.fromkeys(map(_kind, rows)))).items():
+    kinds = rows.by(_kind)
+    for name, style in series(kinds).items():
         label = name
-        for exact in (True, False):
-            some = [row for row in rows if _kind(row) == name and (row.text("math") in ("", "fp32")) == exact]
-            if some:
-                points = [row.flops / row.bytes for row in some], [row.gflops for row in some]
-                fill = style["color"] if exact else BACK
-                axes.plot(*points, **style, linestyle="none", markersize=4.5, markerfacecolor=fill, alpha=0.8,
-                          markeredgewidth=0.8, label=label)
-                label = None
+        for exact, some in sorted(kinds[name].by(lambda row: row.text("math") in ("", "fp32")).items(), reverse=True):
+            points = [row.flops / row.bytes for row in some], [row.gflops for row in some]
+            fill = style["color"] if exact else BACK
+            axes.plot(*points, **style, linestyle="none", markersize=4.5, markerfacecolor=fill, alpha=0.8,
+                      markeredgewidth=0.8, label=label)
+            label = None
     log_axis(axes.xaxis)
     log_axis(axes.yaxis)
     axes.set(xlabel="operations for each byte of input, weights and output", ylabel="GFLOP/s")

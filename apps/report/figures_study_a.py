@@ -2,11 +2,14 @@
 
 import math
 
-from results import geometric_mean, natural
-from selection import FP32, heat_cells
+from results import Rows, geometric_mean
+from selection import FP32, heat_axes, heat_cells
 from style import LINES, SOFT, bar, drawing, legend_below, line_style, log_axis, one_panel, panels, plt, series
 from style import size_panels, with_printed
 from words import short
+
+
+USUAL = ("direct", "im2col_gemm", "cudnn")
 
 
 def milliseconds(row):
@@ -30,8 +33,7 @@ def heat_map(rows):
     cells = heat_cells(rows)
     if not cells:
         return None
-    columns = sorted({(k, stride) for k, stride, _ in cells}, key=lambda c: (natural(c[0]), natural(c[1])))
-    sizes = sorted({size for _, _, size in cells}, key=natural)
+    columns, sizes = heat_axes(cells)
     strongest = max(max(cells.values()), 1 / min(cells.values()), 2)
     figure, axes = one_panel(1.6 + 1.1 * len(columns), 0.9 + 0.52 * len(sizes))
     for i, (k, stride) in enumerate(columns):
@@ -66,7 +68,7 @@ def by_size(rows):
         titles = {stride: f"stride {stride}" for stride in some.drawn.values("stride")}
         if not titles:
             continue
-        styles = series(sorted(some.drawn.backends(), key=lambda b: (b not in ("direct", "im2col_gemm", "cudnn"), b)))
+        styles = series(sorted(some.drawn.backends(), key=lambda name: (name not in USUAL, name)))
         figure, printed = size_panels(some, "stride", titles, "backend", styles, milliseconds, printed_milliseconds,
                                       xlabel="image height and width", ylabel="time, ms")
         caption = (
@@ -84,10 +86,8 @@ def _relative(rows, names, time):
     """{backend: {stride: time over the time at stride 1}}."""
     found = {}
     for name in names:
-        times = {}
-        for row in rows.where(backend=name):
-            if time(row) and "stride" in row.labels:
-                times[row.labels["stride"]] = min(time(row), times.get(row.labels["stride"], time(row)))
+        timed = Rows(row for row in rows.where(backend=name) if time(row))
+        times = {stride: min(map(time, some)) for stride, some in timed.by("stride").items() if stride}
         if "1" in times:
             found[name] = {stride: value / times["1"] for stride, value in times.items()}
     return found
@@ -101,7 +101,7 @@ def by_stride(rows):
     if not sizes or not ks:
         return None
     some = table.where(size=sizes[-1], out_channels=ks[-1])
-    names = [name for name in ("direct", "im2col_gemm", "cudnn") if name in some.backends()]
+    names = [name for name in USUAL if name in some.backends()]
     sides = {
         "today": _relative(some.drawn, names, lambda row: row.ns),
         "as published": _relative(some, names, lambda row: row.published_ns),
@@ -130,9 +130,8 @@ def by_stride(rows):
     return drawing("rgb-by-stride", "What a stride saves", figure, caption)
 
 
-def _product_by_size(rows, table, panel, line, name, title, caption):
+def _product_by_size(some, panel, line, name, title, caption):
     """A panel a memory or partition, a line a tile or block."""
-    some = rows.where(table=table).prefer("hot")
     titles = {
         value: f"{panel}: {value}"
         for value in some.values(panel)
@@ -147,9 +146,8 @@ def _product_by_size(rows, table, panel, line, name, title, caption):
     return drawing(name, title, figure, caption)
 
 
-def _product_by_edge(rows, table, line, edge, name, title):
+def _product_by_edge(some, line, edge, name, title):
     """Time against the edge of tile or block at the largest size, one line a memory mode or partition."""
-    some = rows.where(table=table).prefer("hot")
     sizes = some.drawn.sizes()
     some = some.where(size=sizes[-1]) if sizes else some
     edges = some.values(edge)
@@ -175,26 +173,24 @@ def _product_by_edge(rows, table, line, edge, name, title):
     return drawing(name, title, figure, f"Matrices of {sizes[-1]} × {sizes[-1]}, hot; logarithmic.{without}")
 
 
+# The study's two tables: name, what a line is, what a column is, what the figure says.
+PRODUCTS = (
+    ("gemm_memory", "memory", "tile",
+     "Where the operands of the inner loop come from, by the edge of the square tile; hot caches, both axes"
+     " logarithmic."),
+    ("gemm_partition", "partition", "block",
+     "What one thread computes: a row of the product, a column or an element. The study's element with block 64 needs"
+     " 64 × 64 = 4,096 threads a block, more than any card launches: its times are an artefact, those of a kernel that"
+     " never ran."),
+)
+
+
 def products(rows):
-    """Lines by size, and by tile or block, for both of the study's tables."""
-    yield _product_by_size(
-        rows, "gemm_memory", "memory", "tile", "gemm-memory", "Matrix product by memory and tile",
-        "Where the operands of the inner loop come from, by the edge of the square tile; hot caches, both axes"
-        " logarithmic.",
-    )
-    yield _product_by_edge(
-        rows, "gemm_memory", "memory", "tile", "gemm-memory-by-tile", "The same by tile, at the largest size"
-    )
-    yield _product_by_size(
-        rows, "gemm_partition", "partition", "block", "gemm-partition", "Matrix product by partition and block",
-        "What one thread computes: a row of the product, a column or an element. The study's element with block 64"
-        " needs 64 × 64 = 4,096 threads a block, more than any card launches: its times are an artefact, those of a"
-        " kernel that never ran.",
-    )
-    yield _product_by_edge(
-        rows, "gemm_partition", "partition", "block", "gemm-partition-by-block",
-        "The same by block, at the largest size",
-    )
+    """Lines by size, and by tile or block, for both tables."""
+    for table, line, edge, caption in PRODUCTS:
+        some, name = rows.where(table=table).prefer("hot"), table.replace("_", "-")
+        yield _product_by_size(some, line, edge, name, f"Matrix product by {line} and {edge}", caption)
+        yield _product_by_edge(some, line, edge, f"{name}-by-{edge}", f"The same by {edge}, at the largest size")
 
 
 def artefacts(rows):

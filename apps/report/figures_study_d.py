@@ -83,17 +83,13 @@ KINDS = ("standard", "block", "depthwise", "pointwise")
 
 def separable(rows):
     """Study D: a depthwise-separable block against the standard convolution that it replaces, a panel a shape."""
-    table = rows.where(table="separable").prefer("hot").drawn
-    places = {}
-    for row in table:
-        places.setdefault((row.labels.get("channels", ""), row.labels.get("size", "")), Rows()).append(row)
-    places = {place: mine for place, mine in places.items() if mine.where(part="standard")}
-    places = dict(list(places.items())[:9])
+    places = rows.where(table="separable").prefer("hot").drawn.by("channels", "size")
+    places = [(place, mine) for place, mine in places.items() if None not in place and mine.where(part="standard")][:9]
     if not places:
         return None
     figure, flat = panels(len(places), height=2.3, share=False)
     gains = []
-    for axes, ((channels, size), mine) in zip(flat, places.items()):
+    for axes, ((channels, size), mine) in zip(flat, places):
         bars = []
         for part in KINDS:
             some = mine.where(part=part)

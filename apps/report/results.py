@@ -3,6 +3,7 @@
 A run may be interrupted, a study may be missing, and a value may be null.
 """
 
+import collections
 import hashlib
 import json
 import math
@@ -13,8 +14,6 @@ from pathlib import Path
 SCHEMA = "lenslet.results/1"
 # The words of labels, in reading order.
 ORDER = ["global", "shared", "register", "row", "column", "element", "constant", "tiled", "zero", "clamp", "reflect"]
-
-
 # Beyond the range of a figure's axis; no measurement reaches it.
 LARGEST, SMALLEST = 1e24, 1e-24
 
@@ -59,24 +58,50 @@ def size_of(label):
     return value if kind == 0 and SMALLEST < value < LARGEST else None
 
 
+def members(value):
+    """A dict as it is; an empty one for whatever is no dict."""
+    return value if isinstance(value, dict) else {}
+
+
+def dicts(value):
+    """The dicts of a list; none where there is no list."""
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def over(amount, time):
+    return amount / time if amount and time else None
+
+
 class Row:
-    """One entry of `results`."""
+    """One entry of `results`, or of `rows`: row["side"] is its member, row.labels its labels."""
+
+    IDENTITY = ("name", "problem", "backend", "math", "layout", "cache")  # with study and labels
 
     def __init__(self, entry, file):
-        self.entry, self.file = entry, file
-        labels = entry.get("labels")
-        self.labels = {str(k): str(v) for k, v in labels.items() if v is not None} if isinstance(labels, dict) else {}
+        self.entry, self.file, self.get = entry, file, entry.get
+        self.labels = {str(k): str(v) for k, v in members(entry.get("labels")).items() if v is not None}
+
+    def __getitem__(self, key):
+        return self.entry[key]
+
+    def of(self, key):
+        """A property, a label or a member of that name, a text or a number; None where the row has none."""
+        if key in ("study", "table", "family", "status"):
+            return getattr(self, key)
+        if key in self.IDENTITY:
+            return self.text(key)
+        value = self.labels.get(key, self.get(key))
+        return value if isinstance(value, (str, int, float)) else None
 
     def text(self, key):
-        value = self.entry.get(key)
+        value = self.get(key)
         return value if isinstance(value, str) else ""
 
     def number(self, key):
-        return number(self.entry.get(key))
+        return number(self.get(key))
 
-    def _stat(self, key, which):
-        stats = self.entry.get(key)
-        return number(stats.get(which)) if isinstance(stats, dict) else None
+    def stat(self, key, which):
+        return number(members(self.get(key)).get(which))
 
     size = property(lambda self: size_of(self.labels.get("size", "none")))
     study = property(lambda self: self.text("study"))
@@ -84,22 +109,24 @@ class Row:
     backend = property(lambda self: self.text("backend"))
     family = property(lambda self: self.backend.split(".")[0])
     status = property(lambda self: self.text("status") or "no status")
-    ns = property(lambda self: self._stat("time_ns", "median"))
-    p10 = property(lambda self: self._stat("time_ns", "p10"))
-    p90 = property(lambda self: self._stat("time_ns", "p90"))
-    end_to_end_ns = property(lambda self: self._stat("end_to_end_ns", "median"))
+    ns = property(lambda self: self.stat("time_ns", "median"))
+    p10 = property(lambda self: self.stat("time_ns", "p10"))
+    p90 = property(lambda self: self.stat("time_ns", "p90"))
+    end_to_end_ns = property(lambda self: self.stat("end_to_end_ns", "median"))
     flops = property(lambda self: self.number("flops"))
     bytes = property(lambda self: self.number("bytes_ideal"))
     ratio = property(lambda self: self.number("ratio_to_cudnn"))
+    ceiling_fraction = property(lambda self: self.number("ceiling_fraction"))
+    gflops = property(lambda self: over(self.flops, self.ns))
+    end_to_end_gflops = property(lambda self: over(self.flops, self.end_to_end_ns))
+    gbytes = property(lambda self: over(self.bytes, self.ns))
+    published_ns = property(lambda self: self.stat("published", "time_ns"))
+    launches = property(lambda self: dicts(self.get("launches")))
 
     @property
     def drawn(self):
         """Whether the row has a time that may be shown as one."""
         return self.status == "PASSED" and (self.ns or 0) > 0
-
-    @property
-    def gflops(self):
-        return self.flops / self.ns if self.flops and self.ns else None
 
     @property
     def effective(self):
@@ -108,54 +135,34 @@ class Row:
         return saved > 1 if saved else self.family == "winograd"
 
     @property
-    def end_to_end_gflops(self):
-        return self.flops / self.end_to_end_ns if self.flops and self.end_to_end_ns else None
-
-    @property
-    def gbytes(self):
-        return self.bytes / self.ns if self.bytes and self.ns else None
-
-    @property
-    def published_ns(self):
-        return self._stat("published", "time_ns")
-
-    @property
     def published_gflops(self):
-        printed = self._stat("published", "gflops")
-        if printed is None and self.published_ns and self.flops:
-            return self.flops / self.published_ns
-        return printed
+        printed = self.stat("published", "gflops")
+        return over(self.flops, self.published_ns) if printed is None else printed
 
     @property
     def published_source(self):
-        published = self.entry.get("published")
-        source = published.get("source") if isinstance(published, dict) else None
+        source = members(self.get("published")).get("source")
         return source if isinstance(source, str) else ""
 
     @property
     def stages(self):
         """[(name, median ns)] of the parts that were timed alone."""
-        stages = self.entry.get("stages_ns")
-        return [(str(k), number(v)) for k, v in stages.items() if number(v)] if isinstance(stages, dict) else []
-
-    @property
-    def launches(self):
-        launches = self.entry.get("launches")
-        return [launch for launch in launches if isinstance(launch, dict)] if isinstance(launches, list) else []
+        return [(str(k), number(v)) for k, v in members(self.get("stages_ns")).items() if number(v)]
 
     @property
     def key(self):
         """What the row measures, as `convbench compare` pairs rows."""
         labels = tuple((k, v) for k, v in self.labels.items() if k != "change")
-        return (self.study, labels) + tuple(
-            self.text(k) for k in ("name", "problem", "backend", "math", "layout", "cache")
-        )
+        return (self.study, labels, *map(self.text, self.IDENTITY))
+
+    def words(self):
+        """The labels for people."""
+        return [v if k == "table" else f"{k} {v}" for k, v in self.labels.items() if k != "change"]
 
     def what(self):
         """The row's identity for people."""
-        labels = [v if k == "table" else f"{k} {v}" for k, v in self.labels.items() if k != "change"]
-        rest = [self.text(k) for k in ("name", "problem", "backend", "math", "layout", "cache")]
-        return " ".join(([f"study {self.study}"] if self.study else []) + labels + [part for part in rest if part])
+        study = f"study {self.study}" if self.study else ""
+        return " ".join(part for part in (study, *self.words(), *map(self.text, self.IDENTITY)) if part)
 
     def no_figure(self):
         """Why the row has no time; empty where it has one."""
@@ -182,9 +189,9 @@ class Trace(Source):
 
     def __init__(self, path, text, document):
         super().__init__(path, text)
-        events = [event for event in document["traceEvents"] if isinstance(event, dict)]
+        events = dicts(document["traceEvents"])
         names = {
-            (event.get("pid"), event.get("tid")): str((event.get("args") or {}).get("name"))
+            (event.get("pid"), event.get("tid")): str(members(event.get("args")).get("name"))
             for event in events
             if event.get("ph") == "M" and event.get("name") == "thread_name"
         }
@@ -199,30 +206,30 @@ class Trace(Source):
 
 
 class File(Source):
-    """One result file with its environment."""
+    """One result file with its environment; file["digits"] is its member. `schema`: None for a file of any schema."""
 
-    def __init__(self, path, text, document=None):
+    def __init__(self, path, text, document=None, schema=SCHEMA):
         super().__init__(path, text)
-        if document is None:
-            document = parse(self.path, text)
-        if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-            found = document.get("schema") if isinstance(document, dict) else None
+        document = parse(self.path, text) if document is None else document
+        found = members(document).get("schema")
+        if schema and found != schema:
             raise BadFile(
-                f"{self.path}: schema is {found if found is None else str(found)[:80]!r}, expected {SCHEMA!r}: a file"
+                f"{self.path}: schema is {found if found is None else str(found)[:80]!r}, expected {schema!r}: a file"
                 " that --json of convbench or lenslet profile wrote"
             )
-        if not isinstance(document.get("results"), list):
+        if schema and not isinstance(document.get("results"), list):
             raise BadFile(f'{self.path}: lacks the array "results"')
-        self.document = document
-        self.rows = [Row(entry, self) for entry in document["results"] if isinstance(entry, dict)]
+        self.document = members(document)
+        self.rows = Rows(Row(entry, self) for entry in dicts(self.document.get("results", self.document.get("rows"))))
 
-    def member(self, name):
-        value = self.document.get(name)
-        return value if isinstance(value, dict) else {}
+    def __getitem__(self, key):
+        return self.document[key]
 
-    meta = property(lambda self: self.member("meta"))
-    host = property(lambda self: self.member("host"))
-    ceilings = property(lambda self: self.member("ceilings"))
+    meta = property(lambda self: members(self.document.get("meta")))
+    host = property(lambda self: members(self.document.get("host")))
+    ceilings = property(lambda self: members(self.document.get("ceilings")))
+    devices = property(lambda self: dicts(self.document.get("devices")))
+    libs = property(lambda self: dicts(self.document.get("libs")))
     tool = property(lambda self: str(self.document.get("tool") or "?"))
     status = property(lambda self: str(self.document.get("status") or "no status"))
 
@@ -231,24 +238,13 @@ class File(Source):
 
     def peak(self, math):
         """Operations a second of a math mode's fastest instruction, and its name; or of the library's product."""
-        peaks = self.ceilings.get("peaks")
         found = [
             (number(peak.get("flops_per_s")), str(peak.get("instruction")))
-            for peak in (peaks if isinstance(peaks, list) else [])
-            if isinstance(peak, dict) and peak.get("math") == math and number(peak.get("flops_per_s"))
+            for peak in dicts(self.ceilings.get("peaks"))
+            if peak.get("math") == math and number(peak.get("flops_per_s"))
         ]
         library = self.ceiling(f"{math}_flops_per_s")
         return max(found + ([(library, "matrix product")] if library else []), default=None)
-
-    @property
-    def devices(self):
-        devices = self.document.get("devices")
-        return [d for d in devices if isinstance(d, dict)] if isinstance(devices, list) else []
-
-    @property
-    def libs(self):
-        libs = self.document.get("libs")
-        return [d for d in libs if isinstance(d, dict)] if isinstance(libs, list) else []
 
     @property
     def device(self):
@@ -287,8 +283,8 @@ def parse(path, text):
         raise BadFile(f"{path}: nested too deep for a result file") from None
 
 
-def load(path):
-    """A File, or a Trace."""
+def load(path, schema=SCHEMA):
+    """A File, or a Trace; `schema`: None for a file of any schema."""
     name = shown(str(path))
     try:
         text = Path(path).read_bytes().decode("utf-8")
@@ -297,36 +293,33 @@ def load(path):
     except UnicodeDecodeError:
         raise BadFile(f"{name}: not UTF-8 text") from None
     document = parse(name, text)
-    if isinstance(document, dict) and isinstance(document.get("traceEvents"), list):
+    if isinstance(members(document).get("traceEvents"), list):
         return Trace(path, text, document)
-    return File(path, text, document)
+    return File(path, text, document, schema)
 
 
 class Rows(list):
-    """Rows that can be narrowed: rows.where(study="a", table="rgb", cache="hot")."""
+    """Rows that can be narrowed: rows.where(study="a", table="rgb", cache="hot", math=("fp32", "tf32"))."""
 
     def where(self, **wanted):
-        def fits(row):
-            for key, value in wanted.items():
-                if key in ("study", "table", "backend", "family", "status"):
-                    found = getattr(row, key)
-                elif key in ("math", "layout", "cache", "problem", "name"):
-                    found = row.text(key)
-                else:
-                    found = row.labels.get(key)
-                if found != value:
-                    return False
-            return True
+        some = {key: value if isinstance(value, tuple) else (value,) for key, value in wanted.items()}
+        return Rows(row for row in self if all(row.of(key) in values for key, values in some.items()))
 
-        return Rows(row for row in self if fits(row))
+    def by(self, *keys):
+        """{value: its rows} in order of appearance; a key is a name or a function of a row, several make tuples."""
+        found = {}
+        for row in self:
+            values = tuple(key(row) if callable(key) else row.of(key) for key in keys)
+            found.setdefault(values if len(keys) > 1 else values[0], Rows()).append(row)
+        return found
 
     @property
     def drawn(self):
         return Rows(row for row in self if row.drawn)
 
-    def values(self, label):
-        """The different values of a label, in natural order."""
-        return sorted({row.labels[label] for row in self if label in row.labels}, key=natural)
+    def values(self, key):
+        """The different values of a label or member, in natural order."""
+        return sorted({row.of(key) for row in self} - {None}, key=natural)
 
     def sizes(self):
         """The values of the label "size" that are numbers, as texts in their order."""
@@ -334,18 +327,22 @@ class Rows(list):
 
     def backends(self):
         """Backends in order of appearance."""
-        return list(dict.fromkeys(row.backend for row in self if row.backend))
+        return [name for name in self.by("backend") if name]
 
     def problems(self):
-        return list(dict.fromkeys(row.text("problem") for row in self if row.text("problem")))
+        return [problem for problem in self.by(lambda row: row.text("problem")) if problem]
 
     def prefer(self, cache="hot"):
         """The rows of one cache state, or of the other where there are none."""
         return self.where(cache=cache) or self
 
-    def best(self):
-        """The fastest row with a time, or None."""
-        return min(self.drawn, key=lambda row: row.ns, default=None)
+    def best(self, rank=lambda row: row.ns):
+        """Of the rows with a time, the one with the least `rank`, a function of a row; None where none has one."""
+        return min((row for row in self.drawn if rank(row)), key=rank, default=None)
+
+    def fastest(self):
+        """The row of the most images a second, or None."""
+        return self.best(lambda row: -row["images_per_s"])
 
 
 class Group:
@@ -355,28 +352,27 @@ class Group:
         self.device, self.files, self.traces = device, files, traces
         self.pictures = None  # filled by the page
         rows = {}
-        copies = {}
         for file in files:
+            copies = collections.Counter()
             for row in file.rows:
-                key = (row.key, copies.setdefault((id(file), row.key), 0))
-                copies[(id(file), row.key)] += 1
+                key = (row.key, copies[row.key])
+                copies[row.key] += 1
                 rows.pop(key, None)
                 rows[key] = row
         self.rows = Rows(rows.values())
 
     def ceiling(self, name):
         """The first of the files' figures, or None."""
-        return next((value for value in (file.ceiling(name) for file in self.files) if value), None)
+        return next(filter(None, (file.ceiling(name) for file in self.files)), None)
 
     def peak(self, math):
         """As of the first file that has one."""
-        return next((peak for peak in (file.peak(math) for file in self.files) if peak), None)
+        return next(filter(None, (file.peak(math) for file in self.files)), None)
 
 
 def groups(sources):
     """The result files by device; traces, which name none, go with the first."""
-    files = [source for source in sources if isinstance(source, File)]
-    traces = [source for source in sources if isinstance(source, Trace)]
+    files, traces = ([source for source in sources if isinstance(source, kind)] for kind in (File, Trace))
     devices = list(dict.fromkeys(file.device for file in files))
     return [
         Group(device, [file for file in files if file.device == device], traces if device == devices[0] else ())

@@ -5,11 +5,11 @@ import figures_others
 import figures_study_a
 import figures_study_d
 import style
-from results import Rows, geometric_mean
-from selection import HOW, algorithms, contender, deep_rows, heat_cells, rgb_bandwidth
-from tables import Footnotes, all_rows_table, beside_table, deep_table, details, esc, head, ladder_tables, numeric
+from results import geometric_mean
+from selection import HOW, algorithms, contender, deep_pairs, heat_cells, rgb_bandwidth
+from tables import Footnotes, all_rows_table, beside_table, ceiling_cell, deep_table, details, esc, head, ladder_tables
 from tables import rate_cell, table, without_figure
-from words import per_second, percent, short, time_text
+from words import per_second, short, time_text
 
 
 def section(name, title, *parts):
@@ -23,7 +23,7 @@ def listed(items, css=""):
 
 
 def sources(rows):
-    found = list(dict.fromkeys(row.published_source for row in rows if row.published_source))
+    found = dict.fromkeys(row.published_source for row in rows if row.published_source)
     return f"<p>Printed figures: {esc('; '.join(found))}.</p>" if found else ""
 
 
@@ -37,7 +37,7 @@ def drawings(group):
             figures_study_a.by_stride(rows),
             *figures_study_a.products(rows),
             figures_ladder.deep(rows),
-            *[figures_ladder.climb(name, some) for name, some in algorithms(rows)],
+            *[figures_ladder.climb(name, some) for name, some in algorithms(rows).items()],
             *figures_others.picture_filter(rows),
             figures_study_d.streams(rows),
             *[figures_study_d.timeline(trace, f"streams-timeline-{i}") for i, trace in enumerate(group.traces)],
@@ -63,16 +63,6 @@ def figures(group, *beginnings):
     return "\n".join(figure(drawing) for name, drawing in drawings(group).items() if name.startswith(beginnings))
 
 
-def _products(rows, name, labels, caption, other):
-    """Matrix products: a line a size and memory or partition, a column a tile or block (the label `other`)."""
-
-    def column(row):
-        return "cuBLAS" if row.labels.get(other) is None else f"{other} {row.labels[other]}"
-
-    some = rows.where(table=name).prefer("hot")
-    return beside_table(some, labels, column, caption) if some else ""
-
-
 def study_a(group):
     rows = group.rows
     artefacts = listed(f"<strong>{esc(title)}</strong> {esc(text)}" for title, text in figures_study_a.artefacts(rows))
@@ -88,33 +78,36 @@ def study_a(group):
                          f"3×3, C = 3, K = {k}, one image, kernel time, hot")
             for k in rgb.values("out_channels")
         ),
-        _products(rows, "gemm_memory", ["size", "memory"], "Matrix product by memory and tile, hot", "tile"),
-        _products(rows, "gemm_partition", ["size", "partition"], "Matrix product by partition and block, hot", "block"),
+        *(
+            beside_table(rows.where(table=name).prefer("hot"), ["size", line],
+                         lambda row, edge=edge: f"{edge} {row.labels[edge]}" if edge in row.labels else "cuBLAS",
+                         f"Matrix product by {line} and {edge}, hot")
+            for name, line, edge, _ in figures_study_a.PRODUCTS
+        ),
     )
 
 
 def study_b(group):
-    ladders = list(algorithms(group.rows))
+    ladders = algorithms(group.rows)
     parts = [figures(group, "deep3x3"), deep_table(group.rows)]
-    for name, some in ladders:
+    for name, some in ladders.items():
         tables = "\n".join(ladder_tables(name, some))
         parts.append(figures(group, figures_ladder.figure_name(name)))
         parts.append(details(f"{esc(name)}: every rung on every shape", tables) if tables else "")
-    parts.append(sources(row for _, some in ladders for row in some))
+    parts.append(sources(row for some in ladders.values() for row in some))
     return section("study-b", "Study B: implicit GEMM, and the ladders", *parts)
 
 
 def study_c(group):
     some = group.rows.where(table="filter").prefer("hot")
     caption = "An RGB picture, 3 filters of 3×3, hot"
-    speeds = beside_table(some, ["stride", "size"], contender, caption, copies_as_rate=True) if some else ""
+    speeds = beside_table(some, ["stride", "size"], contender, caption, copies_as_rate=True)
     return section("study-c", "Study C: filtering a picture", figures(group, "filter-"), sources(some), speeds)
 
 
 def study_d(group):
-    named = {name: group.rows.where(table=name) for name in ("streams", "separable")}
-    named = {name: some for name, some in named.items() if some}
-    tables = [details(f"{esc(name)}: its {len(some)} rows", all_rows_table(some)) for name, some in named.items()]
+    named = ((name, group.rows.where(table=name)) for name in ("streams", "separable"))
+    tables = [details(f"{name}: its {len(some)} rows", all_rows_table(some)) for name, some in named if some]
     return section("study-d", "Study D: beyond LeNet", figures(group, "streams", "separable"), *tables)
 
 
@@ -122,10 +115,10 @@ def study_e(group):
     notes, lines = Footnotes(), []
     for row in group.rows.where(table="stencil").prefer("hot"):
         labels = " ".join(v if k != "dimensions" else v + "D" for k, v in row.labels.items() if k != "table")
-        share = numeric(percent(row.number("ceiling_fraction")) if row.drawn else "–")
-        lines.append([head(labels), notes.cell(row), rate_cell(row.gbytes if row.drawn else None, "GB/s"), share])
+        rate = rate_cell(row.gbytes if row.drawn else None, "GB/s")
+        lines.append([head(labels), notes.cell(row), rate, ceiling_cell(row)])
     heads = ["variant", "time", "effective bandwidth", "of its ceiling"]
-    speeds = table(heads, lines, "Hot") + notes.markup() if lines else ""
+    speeds = table(heads, lines, "Hot", notes=notes)
     return section("study-e", "Study E: 1D and 2D convolution", figures(group, "stencil"), speeds)
 
 
@@ -167,8 +160,7 @@ def overview(group):
         )
     pairs = (("implicit_gemm fp32", "cudnn fp32"), ("winograd fp32", "cudnn fp32"), ("tensor_core tf32", "cudnn tf32"))
     for ours, theirs in pairs:
-        both = [best for best in deep_rows(rows).values() if ours in best and theirs in best]
-        ratios = [best[theirs].ns / best[ours].ns for best in both]
+        ratios = [theirs_row.ns / ours_row.ns for ours_row, theirs_row in deep_pairs(rows, ours, theirs)]
         if ratios:
             points.append(
                 f"3×3 at batch 8: {ours} against {theirs} ×{short(geometric_mean(ratios))} in the geometric mean of"

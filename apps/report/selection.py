@@ -2,50 +2,57 @@
 
 import re
 
-from results import Rows
+from results import Rows, natural
 
 FP32 = "fp32"
 DEEP = re.compile(r"^mb8ic(32|64)ih(64|128)oc(128|256)oh\d+kh3$")
-
-
 HOW = ("hot", "cold", "with copies")  # ways of timing a convolution; the last is from host to host
+CELL = ("out_channels", "stride", "size")  # labels of a cell of the table of RGB images
+KINDS = {"fp32 arithmetic": ("fp32",), "any arithmetic": ("fp32", "tf32", "fp16")}  # of comparisons with peers
+
+
+def bare(problem):
+    """A problem string without its name."""
+    return problem.split('n"')[0]
 
 
 def heat_cells(rows, backend="direct", how="hot"):
     """{(K, stride, size): how many times faster than the best cuDNN time of that cell}; `how` is one of HOW."""
     copies = how == "with copies"
-    table = rows.where(table="rgb", cache="hot" if copies else how, math=FP32).drawn
+    table = rows.where(table="rgb", cache="hot" if copies else how, math=FP32, backend=(backend, "cudnn")).drawn
 
     def time(row):
         return row.end_to_end_ns if copies else row.ns
 
-    fastest_ns = {}
-    for row in table:
-        if row.backend not in (backend, "cudnn") or not time(row):
-            continue
-        key = (row.backend, tuple(row.labels.get(name, "") for name in ("out_channels", "stride", "size")))
-        fastest_ns[key] = min(time(row), fastest_ns.get(key, time(row)))
-    return {
-        cell: fastest_ns["cudnn", cell] / ns
-        for (name, cell), ns in fastest_ns.items()
-        if name == backend and ("cudnn", cell) in fastest_ns
-    }
+    found = {}
+    for (cell, name), some in table.by(cell_of, "backend").items():
+        best = some.best(time)
+        if best:
+            found.setdefault(cell, {})[name] = time(best)
+    return {cell: ns["cudnn"] / ns[backend] for cell, ns in found.items() if len(ns) > 1}
+
+
+def heat_axes(cells):
+    """What heat_cells() found: its columns (K, stride), and its sizes."""
+    columns = sorted({(k, stride) for k, stride, _ in cells}, key=lambda column: [natural(value) for value in column])
+    return columns, sorted({size for _, _, size in cells}, key=natural)
+
+
+def cell_of(row):
+    return tuple(row.labels.get(name, "") for name in CELL)
 
 
 def rgb_bandwidth(group, sizes=("2048", "4096"), backend="direct"):
     """Shares of the copy bandwidth that the backend moves, of each cell of these sizes; hot."""
     copy = group.ceiling("copy_bytes_per_s")
-    table = group.rows.where(table="rgb", cache="hot", math=FP32, backend=backend).drawn
-    cells = {tuple(row.labels.get(name, "") for name in ("out_channels", "stride", "size")) for row in table}
-    best = [table.where(out_channels=k, stride=stride, size=size).best() for k, stride, size in cells if size in sizes]
+    table = group.rows.where(table="rgb", cache="hot", math=FP32, backend=backend, size=sizes).drawn
+    best = [some.best() for some in table.by(cell_of).values()]
     return [row.gbytes * 1e9 / copy for row in best if copy and row.gbytes]
 
 
 def algorithms(rows):
-    """The ladders of a run: (algorithm, its rows, with those of other backends and the CPU's version)."""
-    ladder = rows.where(table="ladder").prefer("hot")
-    for name in dict.fromkeys(row.labels.get("algorithm", "") for row in ladder):
-        yield name, Rows(row for row in ladder if row.labels.get("algorithm", "") == name)
+    """The ladders of a run: {algorithm: its rows, with those of other backends and the CPU's version}."""
+    return rows.where(table="ladder").prefer("hot").by(lambda row: row.labels.get("algorithm", ""))
 
 
 def rung_of(row):
@@ -59,16 +66,18 @@ def climbed(rows):
 
 def deep_rows(rows):
     """{problem: {"backend math": fastest row}} of the eight deep shapes, whichever command measured them; hot."""
-    found = {}
-    for row in Rows(rows).where(cache="hot").drawn:
-        problem = row.text("problem").split('n"')[0]
-        if not DEEP.match(problem) or not row.gflops or "." in row.backend:
-            continue
-        series_name = f"{row.backend} {row.text('math')}"
-        best = found.setdefault(problem, {})
-        if series_name not in best or row.ns < best[series_name].ns:
-            best[series_name] = row
-    return found
+    some = Rows(row for row in rows.where(cache="hot").drawn if row.gflops and "." not in row.backend)
+    problems = some.by(lambda row: bare(row.text("problem")))
+    return {
+        problem: {f"{backend} {math}": some.best() for (backend, math), some in mine.by("backend", "math").items()}
+        for problem, mine in problems.items()
+        if DEEP.match(problem)
+    }
+
+
+def deep_pairs(rows, ours, theirs):
+    """The fastest rows of two names of deep_rows(), of each shape that has both."""
+    return [(best[ours], best[theirs]) for best in deep_rows(rows).values() if ours in best and theirs in best]
 
 
 # In the order of a table's columns.
@@ -81,8 +90,37 @@ def deep_names(found):
     return [name for name in DEEP_NAMES if any(name in best for best in found.values())]
 
 
+def layers(rows):
+    """Of `lenslet profile`: the hot rows of the layers that a pass consists of, in order."""
+    return [row for row in rows.where(cache="hot") if row.backend]
+
+
 def contender(row):
     """A column's title or a tick: the backend, with math and layout where they are not the usual ones."""
     extra = [row.text("math")] if row.text("math") not in ("", "fp32") else []
     extra += [row.text("layout")] if row.text("layout") not in ("", "NCHW") else []
     return " ".join([row.backend or row.text("name")] + extra)
+
+
+# Of peers.json:
+
+
+def is_ours(row):
+    return row["side"].startswith("Lenslet")
+
+
+def side_of(row):
+    """A side with what tells it from its other rows."""
+    return f"{row['side']}{', channels last' if row.get('layout') == 'NHWC' and not is_ours(row) else ''}"
+
+
+def like_for_like(rows, device):
+    """The rows with a time that read fp32 and write logits."""
+    rows = rows.where(device=device, input="fp32").drawn
+    return Rows(row for row in rows if row.get("output", "logits") == "logits")
+
+
+def ours_and_theirs(rows, time=None):
+    """The fastest row of Lenslet, and of its peers, by `time` or by images a second; None where there is none."""
+    sides = [Rows(row for row in rows if is_ours(row) == ours) for ours in (True, False)]
+    return [some.best(time) if time else some.fastest() for some in sides]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib
+from results import Rows
 
 matplotlib.use("svg")
 import matplotlib.pyplot as plt  # noqa: E402  (the backend is chosen first)
@@ -156,11 +157,8 @@ def size_panels(
     """
 
     def points(some, of):
-        found = {}
-        for row in some:
-            if row.size and of(row):
-                found[row.size] = best(of(row), found.get(row.size, of(row)))
-        return found
+        sizes = Rows(row for row in some if row.size and of(row)).by(lambda row: row.size)
+        return {size: best(map(of, mine)) for size, mine in sizes.items()}
 
     figure, flat = panels(len(titles))
     dashed = False

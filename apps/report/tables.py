@@ -6,7 +6,7 @@ In HTML each cell keeps the value that the file has, shown on hover.
 import html
 from dataclasses import dataclass
 
-from results import Rows, natural, number
+from results import Row, Rows, natural, number
 from selection import contender, deep_rows
 from words import bytes_text, percent, rounded_rate, shape, short, time_text
 
@@ -46,6 +46,10 @@ def rate_cell(value, unit, css="n", effective=False):
     return numeric(f"{text} effective" if effective and value is not None else text, value, unit, css)
 
 
+def ceiling_cell(row):
+    return numeric(percent(row.ceiling_fraction) if row.drawn else "–")
+
+
 def printed_cell(row):
     """What a study printed."""
     if row is not None and row.published_ns:
@@ -53,8 +57,10 @@ def printed_cell(row):
     return rate_cell(row.published_gflops if row is not None else None, "GFLOP/s", "n theirs")
 
 
-def table(heads, lines, caption="", css=""):
-    """An HTML table; `lines` are lists of cells."""
+def table(heads, lines, caption="", css="", notes=None):
+    """An HTML table with its footnotes; `lines` are lists of cells. Empty where there are none."""
+    if not lines:
+        return ""
     # A heading is right-aligned like the numbers below it.
     right = [any(line[i].css.startswith("n") for line in lines if i < len(line)) for i in range(len(heads))]
     top = "".join(f"<th scope='col'{' class=n' if n else ''}>{esc(text)}</th>" for text, n in zip(heads, right))
@@ -62,16 +68,14 @@ def table(heads, lines, caption="", css=""):
     title = f"<caption>{esc(caption)}</caption>" if caption else ""
     return (
         f'<div class="scroll"><table class="{css}">{title}<thead><tr>{top}</tr></thead><tbody>\n{body}\n'
-        "</tbody></table></div>"
+        f"</tbody></table></div>{notes.markup() if notes else ''}"
     )
 
 
-def markdown(heads, lines):
-    """The lines of a Markdown table; the cells are texts."""
-    yield f"| {' | '.join(heads)} |"
-    yield "|---" * len(heads) + "|"
-    for line in lines:
-        yield f"| {' | '.join(line)} |"
+def markdown(title, heads, lines):
+    """A Markdown table under its title, if it has one; the cells are texts."""
+    head, *body = (f"| {' | '.join(line)} |" for line in [heads, *lines])
+    return "\n".join([*([title, ""] if title else []), head, "|---" * len(heads) + "|", *body])
 
 
 def details(summary, *parts):
@@ -104,12 +108,14 @@ class Footnotes:
 
 
 def beside_table(rows, labels, column_of, caption, copies_as_rate=False):
-    """A line for each combination of labels; for each column ours, with copies where measured, and what was printed."""
-    found = {tuple(row.labels.get(name, "") for name in labels) for row in rows}
-    lines_of = sorted(found, key=lambda values: [natural(value) for value in values])
-    by_column = {}
-    for row in rows:
-        by_column.setdefault(column_of(row), Rows()).append(row)
+    """A line for each combination of labels; for each column ours, with copies where measured, and what was printed.
+
+    Empty where there are no rows.
+    """
+    if not rows:
+        return ""
+    places = rows.by(lambda row: tuple(row.labels.get(name, "") for name in labels))
+    by_column = rows.by(column_of)
     printed = {name for name, rows in by_column.items() if any(r.published_ns or r.published_gflops for r in rows)}
     # A backend that supports no line needs no column; the reason is below the table.
     columns = {name: some for name, some in by_column.items() if some.drawn or name in printed} or by_column
@@ -119,10 +125,10 @@ def beside_table(rows, labels, column_of, caption, copies_as_rate=False):
     for name in columns:
         heads += [name] + [f"{name}, with copies"] * with_copies + [f"{name}, printed"] * (name in printed)
     lines = []
-    for values in lines_of:
-        cells = [head(value) for value in values]
-        for name, some in columns.items():
-            candidates = some.where(**dict(zip(labels, values)))
+    for values in sorted(places, key=lambda values: [natural(value) for value in values]):
+        cells, here = [head(value) for value in values], places[values].by(column_of)
+        for name in columns:
+            candidates = here.get(name, Rows())
             row = candidates.best() or next(iter(candidates), None)
             cells.append(notes.cell(row))
             timed = row if row is not None and row.drawn else None
@@ -135,10 +141,9 @@ def beside_table(rows, labels, column_of, caption, copies_as_rate=False):
                 cells.append(printed_cell(row))
         lines.append(cells)
     for name, some in by_column.items():
-        if name not in columns:
-            for why in dict.fromkeys(row.no_figure() for row in some):
-                notes.mark(f"{name}: {why}")
-    return table(heads, lines, caption) + notes.markup()
+        for why in some.by(Row.no_figure) if name not in columns else ():
+            notes.mark(f"{name}: {why}")
+    return table(heads, lines, caption, notes=notes)
 
 
 LADDER_HEADS = ("rung", "time", "rate", "of cuDNN", "of its ceiling", "registers", "shared", "occupancy", "printed",
@@ -151,21 +156,19 @@ def ladder_tables(name, rows):
         for row in rows.where(problem=problem):
             launch = max(row.launches, key=lambda entry: number(entry.get("registers_per_thread")) or 0, default={})
             rate = row.gflops / 1e3 if row.drawn and row.gflops else None
-            lines.append(
-                [
-                    head(contender(row)),
-                    notes.cell(row),
-                    rate_cell(rate, "TFLOP/s", effective=row.effective),
-                    numeric(percent(row.ratio), row.ratio) if row.drawn and row.ratio else numeric("–"),
-                    numeric(percent(row.number("ceiling_fraction")) if row.drawn else "–"),
-                    numeric(str(launch.get("registers_per_thread", "–"))),
-                    numeric(bytes_text(number(launch.get("shared_bytes")))),
-                    numeric(percent(number(launch.get("occupancy")))),
-                    time_cell(row.published_ns, "n theirs") if row.published_ns else numeric("–"),
-                    Cell(row.labels.get("change", "")),
-                ]
-            )
-        yield table(LADDER_HEADS, lines, f"{name} on {shape(problem)} ({problem}), hot") + notes.markup()
+            lines.append([
+                head(contender(row)),
+                notes.cell(row),
+                rate_cell(rate, "TFLOP/s", effective=row.effective),
+                numeric(percent(row.ratio), row.ratio) if row.drawn and row.ratio else numeric("–"),
+                ceiling_cell(row),
+                numeric(str(launch.get("registers_per_thread", "–"))),
+                numeric(bytes_text(number(launch.get("shared_bytes")))),
+                numeric(percent(number(launch.get("occupancy")))),
+                time_cell(row.published_ns, "n theirs") if row.published_ns else numeric("–"),
+                Cell(row.labels.get("change", "")),
+            ])
+        yield table(LADDER_HEADS, lines, f"{name} on {shape(problem)} ({problem}), hot", notes=notes)
 
 
 def deep_table(rows):
@@ -176,13 +179,7 @@ def deep_table(rows):
         return numeric("–") if row is None else rate_cell(row.gflops / 1e3, "TFLOP/s", effective=row.effective)
 
     lines = [[head(shape(problem)), *(rate(best.get(name)) for name in names)] for problem, best in found.items()]
-    return table(["shape", *names], lines, "Median rate, hot, each in its fastest layout") if found else ""
-
-
-def _labels(row):
-    """The study and the labels of a row in words."""
-    labels = [v if k == "table" else f"{k} {v}" for k, v in row.labels.items() if k != "change"]
-    return " ".join(([row.study] if row.study else []) + labels)
+    return table(["shape", *names], lines, "Median rate, hot, each in its fastest layout")
 
 
 def _with(text, reason, form):
@@ -190,22 +187,18 @@ def _with(text, reason, form):
 
 
 def _error(row, key):
-    """A member of the row's `error`."""
-    error = row.entry.get("error")
-    value = number(error.get(key)) if isinstance(error, dict) else None
+    value = row.stat("error", key)
     return numeric("–" if value is None else f"{value:.2g}")
 
 
 ALL_COLUMNS = {
-    "study and labels": lambda row: Cell(_labels(row)),
+    "study and labels": lambda row: Cell(" ".join([row.study] * bool(row.study) + row.words())),
     "problem or name": lambda row: Cell(row.text("problem") or row.text("name"), css="code"),
     "backend": lambda row: Cell(row.backend),
     "math": lambda row: Cell(row.text("math")),
     "layout": lambda row: Cell(row.text("layout")),
     "cache": lambda row: Cell(row.text("cache")),
-    "status": lambda row: Cell(
-        _with(row.status, row.text("reason"), ": {}"), css="" if row.status == "PASSED" else "why"
-    ),
+    "status": lambda row: Cell(_with(row.status, row.text("reason"), ": {}"), css="why" * (row.status != "PASSED")),
     "median": lambda row: time_cell(row.ns),
     "10th": lambda row: time_cell(row.p10),
     "90th percentile": lambda row: time_cell(row.p90),
@@ -213,9 +206,7 @@ ALL_COLUMNS = {
     "with copies": lambda row: time_cell(row.end_to_end_ns),
     "rate": lambda row: rate_cell(row.gflops, "GFLOP/s", effective=row.effective),
     "bandwidth": lambda row: rate_cell(row.gbytes, "GB/s"),
-    "of its ceiling": lambda row: numeric(
-        _with(percent(row.number("ceiling_fraction")), row.text("bound_by"), " ({})")
-    ),
+    "of its ceiling": lambda row: numeric(_with(percent(row.ceiling_fraction), row.text("bound_by"), " ({})")),
     "over cuDNN": lambda row: numeric(f"×{short(row.ratio)}" if row.ratio else "–", row.ratio),
     "largest error": lambda row: _error(row, "max_abs"),
     "allowed": lambda row: _error(row, "bound"),
@@ -231,13 +222,10 @@ def all_rows_table(rows):
 
 def without_figure(rows):
     """Every row without a time, gathered by its reason."""
-    reasons = {}
-    for row in rows:
-        if row.no_figure():
-            reasons.setdefault(row.no_figure(), []).append(row.what())
+    reasons = Rows(row for row in rows if row.no_figure()).by(Row.no_figure)
     items = []
-    for why, subjects in sorted(reasons.items(), key=lambda item: -len(item[1])):
-        listed = "".join(f"<li class='code'>{esc(subject)}</li>" for subject in subjects)
-        count = f"{len(subjects)} row{'s' if len(subjects) != 1 else ''}"
+    for why, some in sorted(reasons.items(), key=lambda item: -len(item[1])):
+        listed = "".join(f"<li class='code'>{esc(row.what())}</li>" for row in some)
+        count = f"{len(some)} row{'s' if len(some) != 1 else ''}"
         items.append(details(f"{esc(why)} <span class='soft'>({count})</span>", f"<ul>{listed}</ul>"))
     return "\n".join(items) or "<p>Every row of this run has a figure.</p>"

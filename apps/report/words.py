@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Numbers as people read them; None is a dash."""
 
 import math
 import re
@@ -14,28 +14,27 @@ def short(value, digits=3):
     return f"{value:,.{decimals}f}"
 
 
-def time_text(ns):
-    if ns is None:
+def _scaled(value, *units):
+    """`value` in the largest of the units (name, size) that it reaches, else in the last."""
+    if value is None:
         return "–"
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        if ns >= size:
-            return f"{short(ns / size)} {unit}"
-    return f"{short(ns)} ns"
+    unit, size = next((pair for pair in units if value >= pair[1]), units[-1])
+    return f"{short(value / size)} {unit}"
+
+
+def time_text(ns):
+    return _scaled(ns, ("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1))
 
 
 def per_second(value, unit):
     """ "4.20 TB/s", "45.6 GB/s"."""
-    prefix, size = ("T", 1e12) if value >= 1e12 else ("G", 1e9)
-    return f"{short(value / size)} {prefix}{unit}"
+    return _scaled(value, (f"T{unit}", 1e12), (f"G{unit}", 1e9))
 
 
 def bytes_text(count):
-    if count is None:
-        return "–"
-    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if count >= size:
-            return f"{short(count / size)} {unit}"
-    return f"{count:,.0f} B"
+    if count is not None and count < 2**10:
+        return f"{count:,.0f} B"
+    return _scaled(count, ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 
 
 def percent(fraction):
@@ -46,6 +45,20 @@ def rounded_rate(value, unit):
     return "–" if value is None else f"{short(value)} {unit}"
 
 
+def ratio(value):
+    """Two decimals below 2, where they matter."""
+    return f"{value:.2f}" if value < 2 else short(value, 2)
+
+
+def millions(rate):
+    """Three digits, so that a reader's own division gives the ratio beside it."""
+    return f"{rate / 1e6:.{3 if rate < 1e6 else 2 if rate < 1e7 else 1}f} M"
+
+
+def microseconds(ns):
+    return "–" if ns is None else f"{ns / 1e3:,.{2 if ns < 1e4 else 1 if ns < 1e6 else 0}f}"
+
+
 def shape(problem):
     """A problem string's sizes for a narrow axis: "C32 64² K128"; the string itself where it is another kind."""
     match = re.match(r"^(?:g(\d+))?mb(\d+)ic(\d+)ih(\d+)(?:iw(\d+))?oc(\d+)", problem)
@@ -53,7 +66,6 @@ def shape(problem):
         return problem
     g, n, c, h, w, k = match.groups()
     kernel = re.search(r"kh(\d+)", problem)
-    size = f"{h}²" if w is None or w == h else f"{h}×{w}"
-    return f"{'G' + g + ' ' if g else ''}{'N' + n + ' ' if n != '1' else ''}C{c} {size} K{k}" + (
-        f" {kernel.group(1)}×{kernel.group(1)}" if kernel and kernel.group(1) != "3" else ""
-    )
+    parts = [f"G{g}" if g else "", f"N{n}" if n != "1" else "", f"C{c}", f"{h}²" if w in (None, h) else f"{h}×{w}"]
+    parts += [f"K{k}", f"{kernel.group(1)}×{kernel.group(1)}" if kernel and kernel.group(1) != "3" else ""]
+    return " ".join(filter(None, parts))

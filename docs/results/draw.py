@@ -9,16 +9,19 @@ history.csv. Each names the SHA-256 of the file that it was drawn from. Needs ma
 """
 
 import argparse
-import json
 import re
 import sys
 from pathlib import Path
 
 import common
 import history
+from results import load
+from selection import layers
 
+sys.path.insert(0, str(common.ROOT / "weights"))
 try:
     import figures_peers
+    import lenet5
     import style
 except ModuleNotFoundError as error:
     print(f"draw: {error}: apt-get install python3-matplotlib", file=sys.stderr)
@@ -33,23 +36,12 @@ def sizes(problem):
     return {name: int(value) for name, value in re.findall(r"(mb|ic|ih|oc|oh|kh)(\d+)", problem.split('n"')[0])}
 
 
-def weight_shapes():
-    data = (common.ROOT / "weights" / "lenet5.safetensors").read_bytes()
-    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-    return {name: entry["shape"] for name, entry in header.items() if name != "__metadata__"}
-
-
-def layers(document):
-    """The hot rows of the layers that a pass consists of, in order."""
-    return [row for row in document["results"] if row["backend"] and row["cache"] == "hot"]
-
-
 def activations(document):
     """[(what computes it, [C, H, W] or [features])] from the image to the scores."""
-    problems = {row["name"]: sizes(row["problem"]) for row in layers(document) if row["problem"]}
-    shapes = weight_shapes()
+    problems = {row["name"]: sizes(row["problem"]) for row in layers(document.rows) if row["problem"]}
+    weights, _ = lenet5.load_safetensors(common.ROOT / "weights" / "lenet5.safetensors")
     conv1, conv2 = problems["conv1"], problems["conv2"]
-    last = round((shapes["fc1.weight"][1] / conv2["oc"]) ** 0.5)
+    last = round((weights["fc1.weight"].shape[1] / conv2["oc"]) ** 0.5)
 
     def conv(name, p):
         return f"{name}\n{p['oc']} filters\n{p['kh']}×{p['kh']}, ReLU"
@@ -64,10 +56,8 @@ def activations(document):
         (conv("conv2", conv2), [conv2["oc"], conv2["oh"], conv2["oh"]]),
         (pool("pool2", conv2["oh"], last), [conv2["oc"], last, last]),
     ]
-    for name in ("fc1", "fc2", "fc3"):
-        words = f"{name}\nlinear" + ("" if name == "fc3" else "\nReLU")
-        steps.append((words, [shapes[f"{name}.weight"][0]]))
-    return steps
+    linear = {"fc1": "\nReLU", "fc2": "\nReLU", "fc3": ""}
+    return steps + [(f"{name}\nlinear{relu}", [len(weights[f"{name}.weight"])]) for name, relu in linear.items()]
 
 
 def planes(axes, x, shape):
@@ -109,7 +99,7 @@ def graph(document):
 
 
 def profile(document):
-    rows, sums = layers(document), document["sums_ns"]
+    rows, sums = layers(document.rows), document["sums_ns"]
     figure, axes = style.plt.subplots(figsize=(9.6, 2.9))
     begin, events, whole = 0.0, sums["events"] / 1e3, sums["unprofiled"] / 1e3
 
@@ -117,7 +107,7 @@ def profile(document):
         axes.text(x, place, text, va="center", ha=side, fontsize=9, **more)
 
     for place, row in enumerate(rows):
-        median = row["time_ns"]["median"] / 1e3
+        median = row.ns / 1e3
         axes.barh(place, median, left=begin, color=CONV if row["problem"] else LINEAR, height=0.62)
         text = f"{median:.1f} µs, {row['ceiling_fraction']:.0%} of the ceiling ({row['bound_by']})"
         if median > 0.4 * whole:
@@ -144,9 +134,8 @@ def profile(document):
 def over_folders(rows):
     """The figures of history.csv that two folders or more have, each as a multiple of its first value."""
     lines = {}
-    for row in rows:
-        if history.change(row):
-            lines.setdefault(row["figure"], []).append((row["folder"][: len("2026-11-21")], history.change(row)))
+    for row in filter(history.change, rows):
+        lines.setdefault(row["figure"], []).append((row["folder"][: len("2026-11-21")], history.change(row)))
     lines = {name: points for name, points in lines.items() if len(points) > 1}
     days = sorted({day for points in lines.values() for day, _ in points})
     figure, axes = style.one_panel(9.6, 4.0)
@@ -165,11 +154,11 @@ def main():
     parser.add_argument("gpu", type=Path, help="a folder of a GPU's results")
     gpu = parser.parse_args().gpu
     source = gpu / "profile-batch-10000.json"
-    document = json.loads(source.read_text())
+    document = load(source)
     for path, picture in zip(common.PROFILE_PICTURES, (graph(document), profile(document))):
         style.write(path, picture, source)
     source = gpu / "peers.json"
-    style.write(gpu / common.PEERS_PICTURE, figures_peers.by_batch(json.loads(source.read_text())), source)
+    style.write(gpu / common.PEERS_PICTURE, figures_peers.by_batch(load(source, schema=None)), source)
     style.write(history.PICTURE, over_folders(history.read()), history.FILE)
 
 

@@ -7,9 +7,9 @@ import results
 import selection
 import tables
 import words
-from common import in_microseconds, is_ours, lack, like_for_like, load, millions, ours_and_theirs, side_of
-
-KINDS = {"fp32 arithmetic": ("fp32",), "any arithmetic": ("fp32", "tf32", "fp16")}
+from common import lack, like_for_like, load, rows_of
+from selection import KINDS, ours_and_theirs, side_of
+from words import microseconds, millions
 
 
 @dataclass
@@ -22,7 +22,7 @@ class Headline:
     values: dict = None  # {figure: (Lenslet's value, the peer's or None)}, exact; where several stand in one line
 
     def line(self):
-        ratio = "" if self.ratio is None else f"{common.ratio(self.ratio)}×"
+        ratio = "" if self.ratio is None else f"{words.ratio(self.ratio)}×"
         return [self.what, self.ours, self.theirs, ratio, self.how]
 
 
@@ -32,71 +32,59 @@ def compared(what, mine, theirs, ours_text, theirs_text, how="", fast_is_small=F
     return Headline(what, ours_text, theirs_text, ratio, how, {what: (mine, theirs)})
 
 
-def named(row, value):
-    """A value with the side it is of, its math mode and its batch."""
-    return f"{value} ({side_of(row).removeprefix('Lenslet, ')}, {row['math']}, batch {row['batch']:,})"
-
-
 def at_best(peer):
     return "; ".join(part for part in ("each at its best batch", peer.get("method")) if part)
 
 
 def lenet_on_gpu(gpu):
-    rows = like_for_like(gpu, "cuda")
+    def named(row):
+        rate = millions(row["images_per_s"])
+        return f"{rate} ({side_of(row).removeprefix('Lenslet, ')}, {row['math']}, batch {row['batch']:,})"
+
     for kind, maths in KINDS.items():
-        what = f"LeNet-5, fp32 in, logits out, {kind}, images/s"
-        mine, theirs = ours_and_theirs(row for row in rows if row["math"] in maths)
+        mine, theirs = ours_and_theirs(like_for_like(gpu, "cuda").where(math=maths))
         if mine is None or theirs is None:
             lack(gpu / "peers.json", f"PASSED rows of Lenslet and of a peer with fp32 in and logits out, {kind}")
             continue
-        rates = [row["images_per_s"] for row in (mine, theirs)]
-        texts = [named(row, millions(row["images_per_s"])) for row in (mine, theirs)]
-        yield compared(what, *rates, *texts, at_best(theirs))
+        what = f"LeNet-5, fp32 in, logits out, {kind}, images/s"
+        rates = mine["images_per_s"], theirs["images_per_s"]
+        yield compared(what, *rates, named(mine), named(theirs), at_best(theirs))
 
 
 def one_image(gpu):
     """In order, pipelined, and from page-locked memory and back: fp32, fp32 in, logits out."""
-    rows = [row for row in like_for_like(gpu, "cuda") if row["batch"] == 1 and row["math"] == "fp32"]
+    rows = like_for_like(gpu, "cuda").where(batch=1, math="fp32")
     ways = (
-        ("in order", "one pass between two events", lambda row: row.get("in_order_ns")),
-        ("pipelined", "captured passes over their number", lambda row: row.get("in_order_ns") and row["time_ns"]),
+        ("in order", "one pass between two events", lambda row: row.stat("in_order_ns", "median")),
+        ("pipelined", "captured passes over their number", lambda row: row.get("in_order_ns") and row.ns),
         ("page-locked memory to page-locked memory", "one CUDA graph of copy, pass and copy",
-         lambda row: row.get("round_trip_ns", {}).get("graph")),
+         lambda row: row.get("round_trip_ns", {}).get("graph", {}).get("median")),
     )
     for name, how, time_of in ways:
-        timed = [(time_of(row)["median"], row) for row in rows if time_of(row)]
-        sides = [[pair for pair in timed if is_ours(pair[1]) == ours] for ours in (True, False)]
+        sides = ours_and_theirs(rows, time_of)
         if not all(sides):
             lack(gpu / "peers.json", f"rows of one image, {name}, of Lenslet and of a peer")
             continue
-        (mine, our_row), (theirs, their_row) = (min(side, key=lambda pair: pair[0]) for side in sides)
-        yield compared(
-            f"one image, fp32, {name}, µs",
-            mine / 1e3,
-            theirs / 1e3,
-            f"{in_microseconds(mine)} ({our_row['side'].removeprefix('Lenslet, ')})",
-            f"{in_microseconds(theirs)} ({their_row['side']})",
-            how,
-            fast_is_small=True,
-        )
+        times = [time_of(row) for row in sides]
+        texts = [f"{microseconds(ns)} ({row['side'].removeprefix('Lenslet, ')})" for ns, row in zip(times, sides)]
+        values = [ns / 1e3 for ns in times]
+        yield compared(f"one image, fp32, {name}, µs", *values, *texts, how, fast_is_small=True)
 
 
 def single_call(gpu):
     if not (gpu / "latency.json").exists():
         return
-    rows = [row for row in load(gpu, "latency.json")["results"] if row["status"] == "PASSED" and row["math"] == "fp32"]
-    rows = [row for row in rows if row["labels"]["batch"] == "1"]
-    if not rows:
+    best = rows_of(gpu, "latency.json").where(math="fp32", batch="1").best()
+    if best is None:
         lack(gpu / "latency.json", "PASSED row of one image in fp32")
         return
-    best = min(rows, key=lambda row: row["time_ns"]["median"])
-    median, labels = best["time_ns"]["median"] / 1e3, best["labels"]
+    labels = best.labels
     inputs = "bytes in" if labels["input"] == "uint8" else "fp32 in"
     outputs = "class out" if labels["output"] == "prediction" else "logits out"
     what = "one image, fp32, the shortest way from host memory and back, µs"
-    ours = f"{median:.1f} ({labels['mode']}; p99 {best['p99_ns'] / 1e3:.1f})"
+    ours = f"{best.ns / 1e3:.1f} ({labels['mode']}; p99 {best['p99_ns'] / 1e3:.1f})"
     how = f"{inputs}, {outputs}; `lenslet bench --latency`"
-    yield Headline(what, ours, how=how, values={what: (median, None)})
+    yield Headline(what, ours, how=how, values={what: (best.ns / 1e3, None)})
 
 
 def user_calls(folder):
@@ -104,17 +92,15 @@ def user_calls(folder):
     if not (folder / "calls.json").exists():
         lack(folder / "calls.json", "file: user_calls.py writes it")
         return
-    rows = load(folder, "calls.json")["rows"]
     for caller, how in (("C", "`liblenslet.so`"), ("Python", "package `lenslet`, arrays of NumPy")):
-        mine = [row for row in rows if row["caller"] == caller and row["math"] == "fp32"]
-        timed = {row["count"]: row["time_ns"]["median"] for row in mine if row["status"] == "PASSED"}
+        mine = rows_of(folder, "calls.json").where(caller=caller, math="fp32")
+        timed = {row["count"]: row.ns for row in mine.where(status="PASSED")}
         if not mine or len(timed) < len(mine):
             lack(folder / "calls.json", f"PASSED row of every count through {caller}")
         if timed:
-            counts = "; ".join(f"{row['count']:,}" for row in mine)
             yield Headline(
-                f"a call from {caller} with {counts} pictures, µs",
-                "; ".join(in_microseconds(timed[row["count"]]) if row["count"] in timed else "–" for row in mine),
+                f"a call from {caller} with {'; '.join(f'{count:,}' for count in mine.by('count'))} pictures, µs",
+                "; ".join(microseconds(timed.get(count)) for count in mine.by("count")),
                 how=f"{how}, ordinary memory, bytes in, class and probability out, fp32",
                 values={f"a call from {caller} with {n:,}, µs": (ns / 1e3, None) for n, ns in timed.items()},
             )
@@ -140,23 +126,22 @@ def lenet_on_cpu(folder):
     if not rows:
         lack(folder / "peers.json", "PASSED rows on the CPU")
         return
-    name = common.cpu_name(load(folder, "peers.json"))
-    for threads in dict.fromkeys((min(row["threads"] for row in rows), max(row["threads"] for row in rows))):
+    name, counts = common.cpu_name(load(folder, "peers.json")), rows.values("threads")
+    for threads in dict.fromkeys((counts[0], counts[-1])):
         for one in (True, False):
-            here = (row for row in rows if row["threads"] == threads and (row["batch"] == 1 or not one))
+            here = rows.where(threads=threads, **({"batch": 1} if one else {}))
             mine, theirs = ours_and_theirs(here)
             if mine is None or theirs is None:
                 lack(folder / "peers.json", f"PASSED rows of Lenslet and of a peer with {threads} threads")
                 continue
-            where = f"{name}, {threads} thread{'s' if threads > 1 else ''}, fp32"
-            at = "" if one else f" (batch {mine['batch']:,})"
-            peer = f"{theirs['side']}" + ("" if one else f", batch {theirs['batch']:,}")
+            rates = [row["images_per_s"] for row in (mine, theirs)]
+            batches = ["" if one else f"batch {row['batch']:,}" for row in (mine, theirs)]
+            peer = ", ".join(filter(None, (theirs["side"], batches[1])))
             yield compared(
-                f"{where}, {'one image at a time, ' if one else ''}images/s",
-                mine["images_per_s"],
-                theirs["images_per_s"],
-                f"{mine['images_per_s']:,.0f}{at}",
-                f"{theirs['images_per_s']:,.0f} ({peer})",
+                f"{name}, {threads} thread{'s' if threads > 1 else ''}, fp32, {'one image at a time, ' * one}images/s",
+                *rates,
+                f"{rates[0]:,.0f}" + (f" ({batches[0]})" if batches[0] else ""),
+                f"{rates[1]:,.0f} ({peer})",
                 "" if one else at_best(theirs),
             )
 
@@ -176,13 +161,10 @@ def convolutions(gpu):
             "wall time from page-locked memory and back" if how == "with copies" else "kernel time, device events",
         )
     group = common.convbench_group(gpu)
-    found = selection.deep_rows(group.rows) if group else {}
-    for math, ours in (("fp32", "winograd"), ("tf32", "tensor_core")):
-        both = [best for best in found.values() if f"{ours} {math}" in best and f"cudnn {math}" in best]
+    for math, ours in (("fp32", "winograd"), ("tf32", "tensor_core")) if group else ():
+        both = selection.deep_pairs(group.rows, f"{ours} {math}", f"cudnn {math}")
         if both:
-            mine, theirs = (
-                results.geometric_mean(best[f"{name} {math}"].gflops / 1e3 for best in both) for name in (ours, "cudnn")
-            )
+            mine, theirs = (results.geometric_mean(row.gflops / 1e3 for row in rows) for rows in zip(*both))
             yield compared(
                 f"3×3, 32 and 64 channels, batch 8, {math}, hot, TFLOP/s ({len(both)} shapes)",
                 mine,
@@ -198,16 +180,15 @@ GPU_PARTS = (lenet_on_gpu, one_image, single_call, user_calls, streaming)
 
 def results_table(gpu, cpu):
     peers, matrix = load(gpu, "peers.json"), load(gpu, "matrix.json")
-    yield (
+    parts = [*(part(gpu) for part in GPU_PARTS), lenet_on_cpu(cpu), convolutions(gpu)]
+    return tables.markdown(
         f"{common.digits_right(peers, matrix)} of {peers['digits']['images']:,} MNIST test images are classified"
         f" correctly, as by PyTorch with the same weights, with each of the {common.combinations(matrix)} on the GPU."
-        f" On {common.device_name(gpu)}, images resident on the device except where a row names another way; the sides"
-        " of a comparison take turns in one run; medians:"
+        f" On {peers['devices'][0]['name']}, images resident on the device except where a row names another way; the"
+        " sides of a comparison take turns in one run; medians:",
+        ["what", "Lenslet", "fastest peer", "ratio", "how"],
+        [headline.line() for part in parts for headline in part],
     )
-    yield ""
-    parts = [*(part(gpu) for part in GPU_PARTS), lenet_on_cpu(cpu), convolutions(gpu)]
-    lines = [headline.line() for part in parts for headline in part]
-    yield from tables.markdown(["what", "Lenslet", "fastest peer", "ratio", "how"], lines)
 
 
 def swap(cpu):
@@ -215,14 +196,14 @@ def swap(cpu):
     document = load(cpu, "matrix.json")
     rows = [
         (dict(pair.split("=") for pair in row["backends"].split(",")), row)
-        for row in document["rows"]
+        for row in document.rows
         if row["correct"] is not None and "=" in row["backends"]  # the others are variants of the fused plan
     ]
     first = rows[0][0]
+    lines = [
+        [f"`{of['conv2']}`", f"{row['images_per_s']:,.0f}", f"{row['correct']:,}", f"{row['max_logit_difference']:.1g}"]
+        for of, row in rows
+        if all(of[layer] == first[layer] for layer in first if layer != "conv2")
+    ]
     name, count = document["device_name"].replace("(R)", ""), document["count"]
-    lines = []
-    for of, row in rows:
-        if all(of[layer] == first[layer] for layer in first if layer != "conv2"):
-            differ = f"{row['max_logit_difference']:.1g}"
-            lines.append([f"`{of['conv2']}`", f"{row['images_per_s']:,.0f}", f"{row['correct']:,}", differ])
-    yield from tables.markdown(["conv2", f"images/s, {name}", f"correct, of {count:,}", "logits differ by"], lines)
+    return tables.markdown("", ["conv2", f"images/s, {name}", f"correct, of {count:,}", "logits differ by"], lines)

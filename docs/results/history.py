@@ -23,9 +23,7 @@ COLUMNS = ("folder", "commit", "figure", "lenslet", "peer", "ratio")
 
 def commits(folder):
     """The commits that the folder's files were measured at."""
-    found = set()
-    for path in folder.glob("*.json"):
-        found.add(common.load(folder, path.name).get("meta", {}).get("git"))
+    found = {common.load(folder, path.name).meta.get("git") for path in folder.glob("*.json")}
     return " ".join(sorted(found - {None}))
 
 

@@ -40,30 +40,28 @@ def source(page, *folders):
 
 
 def page_link(gpu):
-    if (gpu / PAGE).exists():
-        yield (
-            f"**Every figure and row**, with the environment and the files inside: [{PAGE}]({common.link(gpu / PAGE)}),"
-            " one page that needs no network."
-        )
+    return (
+        f"**Every figure and row**, with the environment and the files inside: [{PAGE}]({common.link(gpu / PAGE)}),"
+        " one page that needs no network."
+    ) if (gpu / PAGE).exists() else ""
 
 
 def full_tables(gpu, cpu):
-    lenet, group = tables_lenet, common.convbench_group(gpu)
-    on_gpu = [lenet.digits(gpu), lenet.peers(gpu), lenet.every_side(gpu), lenet.one_image(gpu), lenet.bench(gpu)]
-    on_gpu += [lenet.latency(gpu), lenet.calls(gpu, common.device_name(gpu)), lenet.streaming(gpu), lenet.profile(gpu)]
+    lenet, conv, group = tables_lenet, tables_conv, common.convbench_group(gpu)
+    gpu_name = common.load(gpu, "peers.json")["devices"][0]["name"]
     parts = {
-        "LeNet-5 on the GPU": on_gpu,
+        "LeNet-5 on the GPU": [
+            lenet.digits(gpu), lenet.peers(gpu), lenet.every_side(gpu), lenet.one_image(gpu), lenet.bench(gpu),
+            lenet.latency(gpu), lenet.calls(gpu, gpu_name), lenet.streaming(gpu), lenet.profile(gpu),
+        ],
         "LeNet-5 on the CPU": [lenet.cpu_peers(cpu), lenet.calls(cpu, "CPU"), lenet.cpu(cpu)],
         "Convolutions": [
-            tables_conv.rgb(gpu, common.rgb_group(gpu)),
-            tables_conv.deep(gpu, group),
-            tables_conv.ladder(gpu, group),
-            page_link(gpu),
+            conv.rgb(gpu, common.rgb_group(gpu)), conv.deep(group), conv.ladder(gpu, group), page_link(gpu),
         ] if group else [],
     }
     texts = []
     for title, tables in parts.items():
-        found = [text for text in map("\n".join, tables) if text]
+        found = list(filter(None, tables))
         texts += [f"## {title}", *found] if found else []
     return "\n\n".join([*texts, source(FULL, gpu, cpu)])
 
@@ -71,30 +69,26 @@ def full_tables(gpu, cpu):
 def sections(gpu, cpu):
     """{page: {name of its markers: what stands between them}}."""
     group = common.convbench_group(gpu)
-
-    def of_group(table, what):
-        lines = list(table(group)) if group else []
-        return lines or [f"Not measured: there are no rows of {what}."]
-
-    short, full = "\n".join(headline.results_table(gpu, cpu)), full_tables(gpu, cpu)
+    short, full = headline.results_table(gpu, cpu), full_tables(gpu, cpu)
     measured = {
-        KERNELS / "direct.md": (tables_conv.direct_ladder, "`convbench ladder direct`"),
-        KERNELS / "im2col_gemm.md": (tables_conv.im2col, "study a"),
-        KERNELS / "depthwise.md": (tables_conv.depthwise, "study d"),
-        KERNELS / "tensor_core.md": (tables_conv.tensor_core, "study b"),
-        KERNELS / "winograd.md": (tables_conv.winograd, "study b"),
+        "direct": (tables_conv.direct_ladder, "`convbench ladder direct`"),
+        "im2col_gemm": (tables_conv.im2col, "study a"),
+        "depthwise": (tables_conv.depthwise, "study d"),
+        "tensor_core": (tables_conv.tensor_core, "study b"),
+        "winograd": (tables_conv.winograd, "study b"),
     }
-    return {
+    pages = {
         README: {
             "results": f"{short}\n\n{source(README, gpu, cpu)}{lacking()}",
-            "swap": "\n".join([*headline.swap(cpu), "", source(README, cpu)]),
+            "swap": f"{headline.swap(cpu)}\n\n{source(README, cpu)}",
         },
         FULL: {"results": full + lacking()},
-        **{
-            page: {"measured": "\n".join([*of_group(*table), "", source(page, gpu)])}
-            for page, table in measured.items()
-        },
     }
+    for name, (table, what) in measured.items():
+        page, text = KERNELS / f"{name}.md", table(group) if group else ""
+        text = text or f"Not measured: there are no rows of {what}."
+        pages[page] = {"measured": f"{text}\n\n{source(page, gpu)}"}
+    return pages
 
 
 def lacking():
@@ -184,11 +178,11 @@ def main():
     if common.lacking and not arguments.partial and not arguments.check:
         why = "nothing is written, because the files lack what the tables need (--partial leaves it out):"
         sys.exit("\n".join([why, *common.lacking]))
-    past = {history.FILE: history.updated([gpu, cpu])}
+    past = history.updated([gpu, cpu])
     if arguments.check:
-        check(gpu, {page: filled(page, parts) for page, parts in pages.items()} | past)
+        check(gpu, {page: filled(page, parts) for page, parts in pages.items()} | {history.FILE: past})
         return
-    history.FILE.write_text(past[history.FILE])
+    history.FILE.write_text(past)
     if arguments.report:
         draw(gpu)
         pages = sections(gpu, cpu)  # with links to what was drawn

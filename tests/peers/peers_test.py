@@ -137,6 +137,15 @@ class PeersTest(unittest.TestCase):
         self.assertEqual(row["in_order_ns"]["median"], 5000)
         self.assertEqual(row["round_trip_ns"]["graph"]["median"], 9000)
 
+    def test_a_launch_of_several_passes_is_shared_out(self):
+        class Launch(sides.Pass):
+            passes = 4
+
+            def windows(self, count, min_ms):
+                return [400.0, 1200.0, 800.0][:count]
+
+        self.assertEqual((Launch().turn(3, 1)["median"], Launch().turn(2, 1)["samples"]), (200, 2))
+
     def test_no_environment_replaces_another(self):
         """`--device both`: the GPU's ceilings stay at the top, those of each number of threads stand apart."""
         document = {}
