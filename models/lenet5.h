@@ -2,7 +2,7 @@
 //
 //   1x28x28 -> conv1 6@5x5 -> relu1 -> pool1 2x2 -> conv2 16@5x5 -> relu2 -> pool2 2x2
 //           -> fc1 120 -> relu3 -> fc2 84 -> relu4 -> fc3 10
-// 44,426 parameters, 281,640 multiply-adds an image.
+// 44,426 parameters, 281,640 multiply-adds per image.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,7 @@ constexpr int kFmaRounds = 16384, kMmaRounds = 4096;
 
 cudaStream_t native(Stream& stream) { return static_cast<cudaStream_t>(stream.native_handle()); }
 
-// computes    kChains sums a thread, sum = sum * factor + addend, `rounds` times
+// computes    kChains sums per thread, sum = sum * factor + addend, `rounds` times
 // work split  grid = any number of blocks of kThreads, all alike
 // memory      none; a result is stored only where it has a value that it never takes, which keeps the compiler from
 //             removing the sums
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(kThreads)
   if (total == -1.0f) *sink = total;
 }
 
-// computes    kChains products of 16 x 8 a warp, added up, `rounds` times: tf32 with depth 8, fp16 with depth 16
+// computes    kChains products of 16 x 8 per warp, added up, `rounds` times: tf32 with depth 8, fp16 with depth 16
 // work split  grid = any number of blocks of kThreads, all warps alike
 // memory      none; see peak_fma_kernel for the store
 // requires    compute capability 8.0 (checked by peak_kernels)

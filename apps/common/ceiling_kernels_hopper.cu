@@ -15,7 +15,7 @@ constexpr int kGroup = 8, kRounds = 1024;  // instructions between two waits, an
 // computes    d [64 x 128] += a [64 x 32 bytes] * b [32 bytes x 128] a warpgroup, kGroup * kRounds times
 // work split  grid = any number of blocks of two warpgroups, all alike
 // memory      shared: a (2 KiB) and b (4 KiB) of the block, filled once with values between 0.25 and 1 of either sign;
-//             64 sums a thread; a result is stored only where it has a value that it never takes
+//             64 sums per thread; a result is stored only where it has a value that it never takes
 // requires    sm_90a (checked by peak_kernels)
 // measured    `peaks` of every result file (wgmma)
 template <MathMode kMath>

@@ -1,6 +1,6 @@
 // convbench separable: a depthwise-separable block against the standard convolution it replaces.
 //
-//   standard   y[n, k] = sum over c of w[k, c] (*) x[n, c]                        3x3, C * K * 9 products a pixel
+//   standard   y[n, k] = sum over c of w[k, c] (*) x[n, c]                        3x3, C * K * 9 products per pixel
 //   block      m[n, c] = d[c] (*) x[n, c],  y[n, k] = sum over c of e[k, c] m[n, c]     9 * C + C * K products a pixel
 // (F. Chollet, "Xception", 2017; A. Howard et al., "MobileNets", 2017; without their normalisation and activation.)
 // Each part is measured separately on every backend and in both layouts. The block is then formed twice, from the

@@ -1,6 +1,6 @@
 // Linear (fully connected): y[n, o] = b[o] + sum over i of w[o, i] * x[n, i].
 //
-// x [N, ...] with I values a sample, flattened in storage order (C, H, W); w [O, I], b [O],
+// x [N, ...] with I values per sample, flattened in storage order (C, H, W); w [O, I], b [O],
 // y [N, O]; all fp32.
 #pragma once
 

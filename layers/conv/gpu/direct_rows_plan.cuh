@@ -59,7 +59,7 @@ class DirectRows : public ConvKernel {
 };
 
 /// The rows kernel where the problem has exactly these sizes, else null. kRows is for problems that fill the
-/// GPU; smaller ones are cut finer: one row a thread, and kFewOut channels where even that leaves
+/// GPU; smaller ones are cut finer: one row per thread, and kFewOut channels where even that leaves
 /// multiprocessors idle.
 template <int C, int K, int R, int S, int kStride, int kPad, int kRows, int kFewOut>
 std::unique_ptr<ConvKernel> try_rows(const ConvPrepare& request, int multiprocessor_count) {
@@ -79,7 +79,7 @@ std::unique_ptr<ConvKernel> try_rows(const ConvPrepare& request, int multiproces
   const int64_t row_threads = int64_t{problem.n} * problem.p() * ceil_div(problem.q(), 4);
   if constexpr (
       C !=
-      3) {  // images of three channels with that few outputs get a thread a pixel: direct_pixels_plan.cuh
+      3) {  // images of three channels with that few outputs get a thread per pixel: direct_pixels_plan.cuh
     if (row_threads < int64_t{kDirectRowsThreads} * multiprocessor_count) {
       return std::make_unique<DirectRows<C, K, R, S, kStride, kPad, 1, kFewOut>>(request,
                                                                                  multiprocessor_count);

@@ -24,8 +24,8 @@ struct DirectTileShape {
   int channel_groups, images, row_patches, column_patches;  // of one block
   int row_tiles, column_tiles;                              // of one image
   int chunk;                                                // channels staged at a time
-  int tile_h, pitch;                                        // staged rows, and floats a row (a multiple of 4)
-  int lanes;                                                // threads that copy one row, a power of two
+  int tile_h, pitch;  // staged rows, and floats per row (a multiple of 4)
+  int lanes;          // threads that copy one row, a power of two
   FastDivide by_images, by_column_patches, by_row_patches, by_tile_h, by_chunk, by_row_tiles, by_column_tiles;
   bool contiguous;    // the tile is whole unpadded images with all channels: one straight copy
   bool vector_store;  // rows of y begin at a multiple of what a thread stores of them

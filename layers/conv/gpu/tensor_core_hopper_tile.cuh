@@ -25,7 +25,7 @@ struct HopperShape {
   bool relu;
 };
 
-/// kTilesM tiles of 64 pixels a warpgroup, kFilters filters a block; a slice of inputs is one wgmma deep; the filters
+/// kTilesM tiles of 64 pixels a warpgroup, kFilters filters per block; a slice of inputs is one wgmma deep; the filters
 /// of kStageTaps taps, a divisor of R*S, travel together.
 template <MathMode kMode, bool kChannelsLast, int kM, int kN, int kTaps>
 struct HopperTile {

@@ -1,4 +1,4 @@
-// The three stages of Winograd convolution with 2x2 outputs a tile: input transform, one matrix product for
+// The three stages of Winograd convolution with 2x2 outputs per tile: input transform, one matrix product for
 // each position of the transformed tile, output transform. With few channels the last two are one kernel.
 //
 // Tiles are numbered over images, then rows, then columns of 2x2 outputs; a run works through them in chunks

@@ -11,7 +11,7 @@
 
 namespace lenslet::small_lenet5 {
 
-inline constexpr int kThreads = 256, kWarps = kThreads / 32;  // 8 warps may have 255 registers a thread
+inline constexpr int kThreads = 256, kWarps = kThreads / 32;  // 8 warps may have 255 registers per thread
 inline constexpr int kSide = 28;
 inline constexpr int kMaps1 = 6, kMaps2 = 16, kTaps = 25;
 inline constexpr int kF1 = 120, kF2 = 84;

@@ -11,12 +11,12 @@ namespace {
 constexpr int kBlock = 128, kStep = 8, kThread = 8, kHalf = kBlock / 2;
 constexpr int kThreads = (kBlock / kThread) * (kBlock / kThread);
 constexpr int kWarpFilters = 4, kWarpColumns = 8;  // threads of a warp
-constexpr int kRows = kStep * kBlock / kThreads;   // taps of its column that a thread loads a step
+constexpr int kRows = kStep * kBlock / kThreads;   // taps of its column that a thread loads per step
 
 // computes    y [N, K, P*Q] = w [K, C*R*S] x im2col(x), bias, optional ReLU
 // work split  block = 128 filters x 128 columns, thread = 8 x 8: rows and columns 4 + 4, 64 apart
 // memory      shared: two buffers of 8 taps x 128 filters and 8 taps x 128 columns; registers: 64 sums and
-//             one step's fetches, 8 floats; two blocks a multiprocessor
+//             one step's fetches, 8 floats; two blocks per multiprocessor
 // requires    groups = 1; unless kChecked no padding and C*R*S a multiple of 8 (all by RungBackend)
 // measured    docs/results.md, "The ladder of implicit GEMM"
 template <bool kChecked>
