@@ -1,4 +1,4 @@
-"""What the scripts of this folder share: the LeNet-5 of Lenslet, its normalisation, MNIST and safetensors files.
+"""Common code of this folder's scripts: the LeNet-5 of Lenslet, its normalisation, MNIST and safetensors files.
 
 The network (44,426 parameters; shapes are N C H W, convolution is cross-correlation):
 

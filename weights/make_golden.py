@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the golden files of Lenslet from the weights: what every backend and every plan must reproduce.
+"""Makes Lenslet's golden files from the weights; every backend and every plan must reproduce them.
 
     golden/activations.safetensors         six drawn inputs and the activations after every layer, computed in fp64
     golden/mnist_test_logits.safetensors   logits of the 10,000 test images, PyTorch in fp32 on the CPU

@@ -32,7 +32,7 @@ def input_of(images, batch):
 
 
 def prepared(weights, math, layout):
-    """The weights in the arithmetic and layout of the side; fc1's columns in the order of its flattened input."""
+    """The weights in the side's arithmetic and layout; fc1's columns in the order of its flattened input."""
     dtype = jnp.float16 if math == "fp16" else jnp.float32
     values = {name: np.asarray(value) for name, value in weights.items()}
     if layout == "NHWC":

@@ -41,7 +41,7 @@ NEVER = {"TensorRT": "apps/peers has no side for it", "CUTLASS": "apps/peers has
 
 
 def gpu_sides(weights, images, arguments):
-    """Sorted by what preparing them costs."""
+    """Sorted by the cost of their preparation."""
     sides = lenslet_side.on_gpu(arguments.lenslet, arguments.data)
 
     def torch_sides():
@@ -102,7 +102,7 @@ class Contest:
         self.rows, self.running, self.torch_logits = [], [], None
 
     def attempt(self, row, step):
-        """step(), and whether it succeeded; else the row has the reason."""
+        """Calls step(); returns whether it succeeded. If not, the row gets the reason."""
         try:
             step()
             return True
@@ -153,7 +153,7 @@ class Contest:
             self.attempt({}, work.close)
 
     def judge(self, row, work):
-        """Counts what was timed: Lenslet's rows come with their count."""
+        """Counts the correct answers of the timed passes; Lenslet's rows already have their count."""
         count = min(self.batch, len(self.reference["labels"]))
         logits = work.logits(count)
         if logits is None:
@@ -169,7 +169,7 @@ class Contest:
 
 
 def shares(batches, autotune_batches):
-    """Of the time that is left, what each batch may take: those with max-autotune four times as much."""
+    """Divides the remaining time among the batches; batches with max-autotune get four times as much."""
     weights = [4 if batch in autotune_batches else 1 for batch in batches]
     return [weight / sum(weights[at:]) for at, weight in enumerate(weights)]
 
@@ -225,7 +225,7 @@ def add_environment(document, sides):
 
 
 def save(document, path, status):
-    """Writes what there is: an interrupted run leaves a valid file with that status."""
+    """Writes the rows so far: an interrupted run leaves a valid file with that status."""
     document["status"] = status
     with tempfile.NamedTemporaryFile("w", dir=Path(path).resolve().parent, delete=False) as file:
         file.write(json.dumps(document, indent=1) + "\n")

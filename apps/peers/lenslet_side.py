@@ -54,10 +54,10 @@ class _Pass(Pass):
         return rows
 
     def warm_up(self, min_ms):
-        """It warms up in each turn."""
+        """`lenslet bench` warms up in each turn."""
 
     def turn(self, count, min_ms):
-        """`lenslet bench` chooses its windows itself, and no fewer than any side is asked for."""
+        """`lenslet bench` chooses its number of windows, at least as many as any side's."""
         row = self.rows(self.number)[0]
         self.number += 1
         if row["status"] not in ("PASSED", "SUSPECT"):

@@ -34,7 +34,7 @@ def model(weights):
 
 
 class _Bound(HostPass):
-    """A session with input and output bound to memory of its own: no array is made or copied in a call."""
+    """A session with input and output bound to fixed memory: a call creates and copies no array."""
 
     def __init__(self, session, images, batch):
         self.x = onnxruntime.OrtValue.ortvalue_from_numpy(tiled(images, batch), "cpu")

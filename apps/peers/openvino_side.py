@@ -7,7 +7,7 @@ from side import HostPass, Side, tiled
 
 
 class _Request(HostPass):
-    """An inference request that reads and writes arrays where they lie."""
+    """An inference request that reads and writes arrays in place."""
 
     def __init__(self, compiled, images, batch):
         self.x, self.y = tiled(images, batch), np.empty((batch, 10), np.float32)

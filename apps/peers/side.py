@@ -13,7 +13,7 @@ BATCH_NS, MOST_PASSES = 200e3, 256  # passes captured or compiled as one launch,
 
 
 class NotMeasured(Exception):
-    """What gets a row without a time: its status, such as SKIPPED or UNSUPPORTED, and the reason."""
+    """The reason of a row without a time, and its status, such as SKIPPED or UNSUPPORTED."""
 
     def __init__(self, status, reason):
         super().__init__(reason)
@@ -29,7 +29,7 @@ def summarise(windows):
 
 
 def middle(turns):
-    """Of the summaries of a side's turns the middle of each figure, and the windows of all."""
+    """The median of each figure over a side's turns, and the number of windows of all turns."""
     figures = {key: statistics.median(turn[key] for turn in turns) for key in turns[0] if key != "samples"}
     return {**figures, "samples": sum(turn["samples"] for turn in turns)}
 
@@ -72,7 +72,7 @@ class Pass:
         return summarise([ns / self.passes for ns in self.windows(count, min_ms)])
 
     def in_order(self, count):
-        """summarise() of single passes, each alone on the device; None where the side has no events there."""
+        """summarise() of single passes, each alone on the device; None if the side has no device events."""
         return None
 
     def round_trip(self, count):
@@ -90,7 +90,7 @@ class Pass:
 
 
 class HostPass(Pass):
-    """A pass that the host's clock times: run() returns once the answers stand in y [N, 10]."""
+    """A pass that the host's clock times: run() returns once the answers are in y [N, 10]."""
 
     def run(self):
         raise NotImplementedError
@@ -103,7 +103,7 @@ class HostPass(Pass):
 
 
 class Absent(Side):
-    """A side that is not measured here: one SKIPPED row a batch size."""
+    """A side that is not measured here: one SKIPPED row per batch size."""
 
     def __init__(self, name, reason, device="cuda", threads=None):
         self.name, self.reason, self.device, self.threads = name, reason, device, threads
@@ -119,12 +119,12 @@ def skip_unless(batch, batches, reason):
 
 
 def passes_of(once_ns):
-    """How many passes of that length become one launch."""
+    """The number of passes of that length in one launch."""
     return int(max(1, min(MOST_PASSES, BATCH_NS / max(once_ns, 1))))
 
 
 def tiled(images, batch):
-    """The first `batch` of the images, from the beginning again where they are too few."""
+    """The first `batch` images, repeated from the beginning if there are too few."""
     import numpy
 
     return images[numpy.arange(batch) % len(images)]

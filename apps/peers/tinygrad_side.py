@@ -1,4 +1,4 @@
-"""LeNet-5 in tinygrad with its beam search, in a process of its own, so that a search can be ended after a time."""
+"""LeNet-5 in tinygrad with its beam search, in a separate process, so that a search can be stopped."""
 
 import json
 import os
@@ -83,7 +83,7 @@ def forward(weights, x):
 
 
 def serve(images_file, batch):
-    """Compiles, reports it, and answers a line with a line until standard input ends."""
+    """Compiles, reports it, then answers each input line with one line until standard input ends."""
     import numpy
     from tinygrad import Device, Tensor, TinyJit
 

@@ -38,7 +38,7 @@ class LeNet5(torch.nn.Module):
 
 
 def input_of(images, batch):
-    """Also forgets what belongs to other batch sizes: no graph of theirs is replayed any more."""
+    """Also releases the memory of other batch sizes, whose graphs are no longer replayed."""
     global pool
     if batch not in inputs:
         inputs.clear()
@@ -56,7 +56,7 @@ def set_precision(math):
 
 
 def ns_between_events(enqueue, held=False):
-    """GPU nanoseconds between two events around enqueue(); `held`: the device waits until all is enqueued."""
+    """GPU nanoseconds between two events around enqueue(); with `held` the device waits until all is enqueued."""
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     if held:
         torch.cuda._sleep(HOLD_CYCLES)
@@ -87,7 +87,7 @@ def capture(enqueue):
 
 
 class _GraphPass(Pass):
-    """A pass captured as a CUDA graph; short ones many in one graph, as `lenslet bench` times its own."""
+    """A pass captured as a CUDA graph; many short passes share one graph, as in `lenslet bench`."""
 
     def __init__(self, step, x):
         self.step, self.x = step, x
@@ -123,7 +123,7 @@ class _GraphPass(Pass):
         return summarise([ns_between_events(self.graph.replay, held=True) for _ in range(count)])
 
     def round_trip(self, count):
-        """Page-locked memory, a graph of copy, pass and copy, page-locked memory; the stream is waited for."""
+        """From page-locked memory to page-locked memory by one graph of copy, pass and copy; waits for the stream."""
         if len(self.x) > LARGEST_ROUND_TRIP:
             return {}
         stream = torch.cuda.current_stream()

@@ -1,4 +1,4 @@
-"""What a user gets: whole calls through the C library and through the Python package, with ordinary memory.
+"""Times a user's calls: whole calls through the C library and the Python package, with ordinary memory.
 
     python3 apps/peers/user_calls.py --build build/release --data DIR --json calls.json
         [--device cuda] [--python INTERPRETER]
@@ -32,13 +32,13 @@ LIMIT_S = 120
 
 
 def library_folder(build):
-    """Where BUILD has liblenslet.so; None where it has none."""
+    """The path of liblenslet.so in BUILD; None if there is none."""
     found = sorted(Path(build).rglob("liblenslet.so"))
     return found[0].parent.resolve() if found else None
 
 
 def c_program(build, folder):
-    """The command that calls through C. Raises LookupError with what is missing."""
+    """The command that times calls through C. Raises LookupError naming what is missing."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     library = library_folder(build)
     if library is None:

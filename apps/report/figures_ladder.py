@@ -1,4 +1,4 @@
-"""Figures of study B and of the deep 3×3 shapes: what each rung gains, where the products stand beside cuDNN."""
+"""Figures of study B and of the deep 3×3 shapes: the gain of each rung, and the products compared with cuDNN."""
 
 import re
 
@@ -20,7 +20,7 @@ def _wrapped(rung):
 
 
 def climb(name, rows):
-    """TFLOP/s and share of cuDNN, one line a shape, rung after rung."""
+    """TFLOP/s and share of cuDNN by rung, one line per shape."""
     drawn = Rows(row for row in climbed(rows).drawn if row.gflops)  # cuDNN is the mark in the right panel
     rungs = list(drawn.by(rung_of))
     if len(rungs) < 2:

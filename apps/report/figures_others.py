@@ -7,7 +7,7 @@ from words import per_second, shape
 
 
 def picture_filter(rows):
-    """Study C: GFLOP/s against size, a panel a stride, with copies as the study counted and without."""
+    """Study C: GFLOP/s against size, one panel per stride, with copies as in the study and without."""
     table = rows.where(table="filter").prefer("hot")
     titles = {stride: f"stride {stride}" for stride in table.drawn.values("stride")}
     for name, title, caption, rate, printed in (
@@ -62,7 +62,7 @@ def stencil(rows, ceiling):
 
 
 def singles(rows):
-    """Rows of no study: the spread of each measurement, by what it measures."""
+    """Rows outside the studies: the spread of each measurement."""
 
     def subject(row):
         return row.text("problem") or row.text("name")
@@ -96,7 +96,7 @@ def singles(rows):
 
 
 def _kind(row):
-    """What a point of the roofline counts as."""
+    """The group of a point in the roofline."""
     tables = {"gemm_memory": "matrix product", "gemm_partition": "matrix product", "stencil": "stencil"}
     return tables.get(row.table) or ("separable block" if " + " in row.backend else row.family or "other")
 

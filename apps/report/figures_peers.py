@@ -5,7 +5,7 @@ from style import legend_below, line_style, log_axis, one_panel
 
 
 def by_batch(document):
-    """Images a second by batch, one line a side, math mode and layout."""
+    """Images per second by batch, one line per side, math mode and layout."""
     figure, axes = one_panel(9.6, 5.5)
     lines = document.rows.where(status="PASSED", device="cuda").by("side", "math", "layout", "input")
     for index, ((side, math, layout, read), rows) in enumerate(lines.items()):

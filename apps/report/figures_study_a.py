@@ -21,7 +21,7 @@ def printed_milliseconds(row):
 
 
 def _shade(ratio, strongest):
-    """Stronger with the distance from 1: blue where faster, orange where slower. With the colour of its text."""
+    """A colour that grows with the distance from 1, blue for faster and orange for slower, and its text colour."""
     full = (0.0, 0.36, 0.62) if ratio >= 1 else (0.75, 0.30, 0.0)
     strength = 0.12 + 0.88 * min(1.0, abs(math.log(ratio)) / max(math.log(strongest), 1e-9))
     mixed = tuple(1 - strength * (1 - channel) for channel in full)
@@ -61,7 +61,7 @@ def heat_map(rows):
 
 
 def by_size(rows):
-    """Time against size for each number of filters, a panel a stride."""
+    """Time against size for each number of filters, one panel per stride."""
     table = rows.where(table="rgb", math=FP32).prefer("hot")
     for k in table.values("out_channels"):
         some = table.where(out_channels=k)
@@ -131,7 +131,7 @@ def by_stride(rows):
 
 
 def _product_by_size(some, panel, line, name, title, caption):
-    """A panel a memory or partition, a line a tile or block."""
+    """One panel per memory or partition, one line per tile or block."""
     titles = {
         value: f"{panel}: {value}"
         for value in some.values(panel)
@@ -147,7 +147,7 @@ def _product_by_size(some, panel, line, name, title, caption):
 
 
 def _product_by_edge(some, line, edge, name, title):
-    """Time against the edge of tile or block at the largest size, one line a memory mode or partition."""
+    """Time against the edge of tile or block at the largest size, one line per memory mode or partition."""
     sizes = some.drawn.sizes()
     some = some.where(size=sizes[-1]) if sizes else some
     edges = some.values(edge)
@@ -194,7 +194,7 @@ def products(rows):
 
 
 def artefacts(rows):
-    """The study's two artefacts in words, where this run has what shows them."""
+    """The study's two artefacts in words, if this run has the rows that show them."""
     partition = rows.where(table="gemm_partition", partition="element", block="64")
     if partition:
         printed = [row.published_ns / 1e3 for row in partition if row.published_ns]

@@ -11,7 +11,7 @@ def _streams(count):
 
 
 def streams(rows):
-    """Study D: a batch over one, two and more streams, above what its copies and its compute take alone."""
+    """Study D: a batch over one, two and more streams, above the times of its copies and compute alone."""
     table = rows.where(table="streams").prefer("hot").drawn
     time = {row.labels["streams"]: row.ns for row in table if "streams" in row.labels}
     if not time:
@@ -49,7 +49,7 @@ def streams(rows):
 
 
 def timeline(trace, name):
-    """What each stream did when, a panel for each number of streams."""
+    """A timeline of each stream, one panel per number of streams."""
     parts = {}
     for lane, spans in trace.lanes.items():
         group, _, stream = lane.rpartition(": ")
@@ -82,7 +82,7 @@ KINDS = ("standard", "block", "depthwise", "pointwise")
 
 
 def separable(rows):
-    """Study D: a depthwise-separable block against the standard convolution that it replaces, a panel a shape."""
+    """Study D: a depthwise-separable block and the standard convolution that it replaces, one panel per shape."""
     places = rows.where(table="separable").prefer("hot").drawn.by("channels", "size")
     places = [(place, mine) for place, mine in places.items() if None not in place and mine.where(part="standard")][:9]
     if not places:

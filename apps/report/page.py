@@ -11,7 +11,7 @@ from words import bytes_text
 
 
 def embedded(files):
-    """The files as they are, in the page; a button hands each back byte for byte."""
+    """Embeds the files in the page; a button saves each unchanged."""
     parts = []
     for i, file in enumerate(files):
         # Compressed, because pages are stored and sent; in base64, so that no byte can end the element.

@@ -26,7 +26,7 @@ def fail(code, message):
 
 
 def write(path, text):
-    """Under a temporary name first, so that an old page stays whole when this one cannot be written."""
+    """Writes to a temporary name first, so that a failure keeps the old page."""
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ LARGEST, SMALLEST = 1e24, 1e-24
 
 
 class BadFile(Exception):
-    """A file that is no result file: the message names it and gives the reason."""
+    """An invalid result file: the message names it and the reason."""
 
 
 def shown(text):
@@ -38,7 +38,7 @@ def shown(text):
 
 
 def number(value):
-    """A finite float, or None for null and whatever else is no number."""
+    """A finite float, or None for null and anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= LARGEST:
         return None
     return 0.0 if abs(value) < SMALLEST else float(value)
@@ -125,12 +125,12 @@ class Row:
 
     @property
     def drawn(self):
-        """Whether the row has a time that may be shown as one."""
+        """Whether the row has a valid time."""
         return self.status == "PASSED" and (self.ns or 0) > 0
 
     @property
     def effective(self):
-        """Whether the rate counts more products than are multiplied: Winograd's and FFT's. Old files lack the key."""
+        """Whether the rate is effective: Winograd and FFT multiply fewer products. Old files lack the key."""
         saved = self.number("products_saved")
         return saved > 1 if saved else self.family == "winograd"
 
@@ -146,12 +146,12 @@ class Row:
 
     @property
     def stages(self):
-        """[(name, median ns)] of the parts that were timed alone."""
+        """[(name, median ns)] of the parts that were timed separately."""
         return [(str(k), number(v)) for k, v in members(self.get("stages_ns")).items() if number(v)]
 
     @property
     def key(self):
-        """What the row measures, as `convbench compare` pairs rows."""
+        """Identifies what the row measures, as `convbench compare` does."""
         labels = tuple((k, v) for k, v in self.labels.items() if k != "change")
         return (self.study, labels, *map(self.text, self.IDENTITY))
 
@@ -165,7 +165,7 @@ class Row:
         return " ".join(part for part in (study, *self.words(), *map(self.text, self.IDENTITY)) if part)
 
     def no_figure(self):
-        """Why the row has no time; empty where it has one."""
+        """Why the row has no time; empty if it has one."""
         if self.drawn:
             return ""
         reason = self.text("reason")
@@ -175,7 +175,7 @@ class Row:
 
 
 class Source:
-    """A file as it is."""
+    """The content of a file."""
 
     def __init__(self, path, text):
         self.path, self.raw = shown(str(path)), text
@@ -248,7 +248,7 @@ class File(Source):
 
     @property
     def device(self):
-        """The name of what was measured."""
+        """A name for the measurement."""
         which = self.ceilings.get("device")
         for device in self.devices:
             if device.get("device") == which or (which is None and device is self.devices[0]):
@@ -257,7 +257,7 @@ class File(Source):
 
 
 def cleaned(value):
-    """`value` as parsed, with shown() text and numbers that can be drawn. Throws ValueError for others."""
+    """`value` with text made printable by shown(). Raises ValueError for numbers that cannot be drawn."""
     if isinstance(value, str):
         return shown(value)
     if isinstance(value, dict):
@@ -270,7 +270,7 @@ def cleaned(value):
 
 
 def integer(digits):
-    """An int of any length would take time with its square."""
+    """Parsing a very long int takes quadratic time."""
     return int(digits) if len(digits) < 30 else float(digits)
 
 
@@ -333,7 +333,7 @@ class Rows(list):
         return [problem for problem in self.by(lambda row: row.text("problem")) if problem]
 
     def prefer(self, cache="hot"):
-        """The rows of one cache state, or of the other where there are none."""
+        """The rows of one cache state; if there are none, of the other."""
         return self.where(cache=cache) or self
 
     def best(self, rank=lambda row: row.ns):
@@ -346,7 +346,7 @@ class Rows(list):
 
 
 class Group:
-    """The rows of one device, from one file or several; a row that two files have counts as the later file has it."""
+    """The rows of one device, from one or several files; of equal rows the one of the last file counts."""
 
     def __init__(self, device, files, traces=()):
         self.device, self.files, self.traces = device, files, traces
@@ -366,12 +366,12 @@ class Group:
         return next(filter(None, (file.ceiling(name) for file in self.files)), None)
 
     def peak(self, math):
-        """As of the first file that has one."""
+        """The value of the first file that has one."""
         return next(filter(None, (file.peak(math) for file in self.files)), None)
 
 
 def groups(sources):
-    """The result files by device; traces, which name none, go with the first."""
+    """The result files by device; traces, which name no device, belong to the first."""
     files, traces = ([source for source in sources if isinstance(source, kind)] for kind in (File, Trace))
     devices = list(dict.fromkeys(file.device for file in files))
     return [

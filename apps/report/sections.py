@@ -1,4 +1,4 @@
-"""Sections of the page, one a study."""
+"""Sections of the page, one per study."""
 
 import figures_ladder
 import figures_others
@@ -59,7 +59,7 @@ def figure(drawing):
 
 
 def figures(group, *beginnings):
-    """The figures whose names begin so, as markup."""
+    """The figures whose names begin with `prefix`, as markup."""
     return "\n".join(figure(drawing) for name, drawing in drawings(group).items() if name.startswith(beginnings))
 
 
@@ -136,7 +136,7 @@ def every_row(group):
 
 
 def overview(group):
-    """What a reader in a hurry takes away, each from the rows."""
+    """A summary for readers in a hurry, computed from the rows."""
     rows = group.rows
     drawn = len(rows.drawn)
     points = [f"{len(rows):,} rows: {drawn:,} with a time, {len(rows) - drawn:,} without, each with its reason below."]
@@ -210,7 +210,7 @@ def environment(files):
 
 
 def sections(group):
-    """The sections of a device that have something to show, after the overview: (name, heading, markup)."""
+    """The non-empty sections of a device after the overview: (name, heading, markup)."""
     found = [study(group) for study in (study_a, study_b, study_c, study_d, study_e, others)]
     found.append(section("roofline", "Roofline", figures(group, "roofline")))
     found.append(section("without", "Rows without a figure", without_figure(group.rows)))

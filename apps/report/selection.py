@@ -1,4 +1,4 @@
-"""Which rows belong together, chosen once for figures, tables and README. Python's standard library alone."""
+"""Selects rows for figures, tables and README in one place. Uses only Python's standard library."""
 
 import re
 
@@ -43,7 +43,7 @@ def cell_of(row):
 
 
 def rgb_bandwidth(group, sizes=("2048", "4096"), backend="direct"):
-    """Shares of the copy bandwidth that the backend moves, of each cell of these sizes; hot."""
+    """The backend's share of the copy bandwidth in each cell of these sizes; hot rows."""
     copy = group.ceiling("copy_bytes_per_s")
     table = group.rows.where(table="rgb", cache="hot", math=FP32, backend=backend, size=sizes).drawn
     best = [some.best() for some in table.by(cell_of).values()]
@@ -60,7 +60,7 @@ def rung_of(row):
 
 
 def climbed(rows):
-    """The steps of a ladder, without the other backends that are measured beside it."""
+    """The rungs of a ladder, without the backends that are measured beside it."""
     return Rows(row for row in rows if rung_of(row) != "rival")
 
 
@@ -86,7 +86,7 @@ DEEP_NAMES = ["implicit_gemm fp32", "winograd fp32", "cudnn fp32", "tensor_core 
 
 
 def deep_names(found):
-    """The columns for what deep_rows() found."""
+    """The columns for the result of deep_rows()."""
     return [name for name in DEEP_NAMES if any(name in best for best in found.values())]
 
 
@@ -96,7 +96,7 @@ def layers(rows):
 
 
 def contender(row):
-    """A column's title or a tick: the backend, with math and layout where they are not the usual ones."""
+    """The title of a column or tick: the backend, with math and layout unless they are the defaults."""
     extra = [row.text("math")] if row.text("math") not in ("", "fp32") else []
     extra += [row.text("layout")] if row.text("layout") not in ("", "NCHW") else []
     return " ".join([row.backend or row.text("name")] + extra)

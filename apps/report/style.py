@@ -1,4 +1,4 @@
-"""How figures look: one palette for light and dark pages, told apart by marker and line as well as by colour.
+"""The look of figures: one palette for light and dark pages; series also differ in marker and line.
 
 Figures are drawn with placeholder colours. In the page these become CSS variables, so that a figure follows the
 reader's theme; in a file of its own they become the light theme's colours on white.
@@ -62,7 +62,7 @@ plt.rcParams.update({f"{line}color": SOFT for line in ("axes.edge", "xtick.", "y
 
 
 def slug(name):
-    """A name for a file and for ids: itself where it fits, else its letters and digits with a hash."""
+    """A name for files and ids: unchanged if it is valid, else its letters and digits with a hash."""
     if re.fullmatch(r"[a-z0-9][a-z0-9.-]{0,59}", name):
         return name
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]

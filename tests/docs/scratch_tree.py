@@ -1,4 +1,4 @@
-"""A copy of the tree to try things in."""
+"""A copy of the tree for tests that change it."""
 
 import os
 import shutil

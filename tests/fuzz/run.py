@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the libFuzzer programs one after another, and sums up what they did.
+"""Runs the libFuzzer programs one after another and summarises their results.
 
     run.py BUILD [TARGET ...] [--seconds 60] [--merge] [--json FILE]
 
@@ -90,7 +90,7 @@ def corpora(build, target):
 
 
 def summary_of(log):
-    """What libFuzzer's log says at its end; None where it did not get there."""
+    """The final figures of libFuzzer's log; None if it did not finish."""
     text = log.read_text(errors="replace")
     stats = dict(re.findall(r"^stat::(\w+):\s+(\d+)$", text, re.M))
     lines = re.findall(r"^#\d+\s.*\bcov: (\d+) ft: (\d+) corp: (\d+)/", text, re.M)
@@ -110,7 +110,7 @@ def summary_of(log):
 
 
 def fuzz(build, target, seconds):
-    """Whether the target ran to its end without a finding."""
+    """Whether the target finished without a finding."""
     for name in ("logs", "findings"):
         (build / "fuzz" / name).mkdir(parents=True, exist_ok=True)
     log = build / "fuzz" / "logs" / f"{target}.log"

@@ -41,7 +41,7 @@ STATUSES = ('killed', 'survived', 'equivalent', 'skipped', 'error')
 
 
 def read_faults(root=ROOT):
-    """(faults, complaints): every entry of the list, and what is wrong with it."""
+    """(faults, complaints): every entry of the list, and its errors."""
     faults, complaints = [], []
     programs = sanitize.test_programs(root)
     for path in sorted((root / 'tests/mutate/faults').glob('*.json')):
@@ -94,7 +94,7 @@ def faults_of_entry(row, root, programs):
 
 
 class Planted:
-    """A copy of the tree with a fault in it; leaving takes the fault out."""
+    """A copy of the tree with a planted fault; leaving the context removes it."""
 
     def __init__(self, tree, fault):
         self.path, self.fault = tree / fault['file'], fault
@@ -138,7 +138,7 @@ def title(catcher):
 
 
 def run_catcher(options, catcher, program, name, limit, slot):
-    """The row of sanitize.judge for one run of what should catch a fault."""
+    """Runs what should catch a fault; returns the row of sanitize.judge."""
     if 'ctest' in catcher:
         piece = sanitize.Piece(f'{name}.{catcher["ctest"]}', options.build / 'ctest')
         began = time.monotonic()
@@ -166,7 +166,7 @@ def run_catcher(options, catcher, program, name, limit, slot):
 
 
 def trouble_of_unmutated(row):
-    """What makes a test's verdict on a fault worthless: without one it must run and pass."""
+    """Why a test cannot judge a fault: on the unmutated tree it must run and pass."""
     if row['status'] == 'SKIPPED':
         return 'skips everything: ' + (row.get('lacks') or 'is there a GPU?')
     return '' if row['status'] == 'PASSED' else row['reason']
@@ -324,14 +324,14 @@ def command_build(options):
     modules = {path.name: path.read_bytes() for path in options.build.glob('lib/lenslet_*.so')}
 
     def keep(catcher, folder):
-        """Copies a program; returns what it holds."""
+        """Copies a program; returns its content."""
         target = options.to / folder / program_of(options.build, catcher).name
         target.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run([options.strip, '-o', target, program_of(options.build, catcher)], check=True)
         return target.read_bytes()
 
     def other_programs():
-        """What a test program may run, by content; none of it goes to DIR."""
+        """The programs that a test program may run, by content; they are not copied to DIR."""
         return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(options.build.glob('bin/*'))
                 if path.is_file()}
 

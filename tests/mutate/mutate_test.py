@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The verdicts of mutate.py, with scripts as test programs: only a test that passed without a fault can kill it."""
+"""The verdicts of mutate.py, with scripts as test programs: only a test that passes without the fault can kill it."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""The comparison with other frameworks judges what was timed, and goes on whatever one side does.
+"""The comparison with other frameworks judges what was timed, and continues when a side fails.
 
 python3 tests/peers/peers_test.py     # exit 77: skipped, because no interpreter has NumPy
 """

@@ -1,4 +1,4 @@
-"""The report shows what the files say, alone in one page, whatever is missing from them.
+"""The report shows the data of the files in one self-contained page, whatever they lack.
 
 python3 tests/report/report_test.py     # exit 77: skipped, because matplotlib is not installed
 """
@@ -41,7 +41,7 @@ PYTHON = find_python()
 
 
 class Page(HTMLParser):
-    """Collects a page's elements, and what is wrong with their nesting."""
+    """Collects a page's elements and the errors in their nesting."""
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)

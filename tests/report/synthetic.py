@@ -207,7 +207,7 @@ class Maker:
             self.row(time, problem='mb1ic1ih28oc6oh24kh5n"conv1"', backend=backend, flops=172800, bytes_ideal=17000)
 
     def broken(self):
-        """Every way not to have a figure."""
+        """Every case without a figure."""
         problem = "mb1ic3ih16oc3oh16kh3ph1"
         self.row(
             problem=problem, backend="winograd", status="UNSUPPORTED",

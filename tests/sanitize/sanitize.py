@@ -99,7 +99,7 @@ def left_out(program, test):
 
 
 def run_piece(piece, tool, options, number):
-    """One run, under no tool where `tool` is None; returns its row of the summary."""
+    """One run, without a tool if `tool` is None; returns its row of the summary."""
     log = options.out / f'{tool or "plain"}.{re.sub(r"[^A-Za-z0-9_.-]", "_", piece.name)}.log'
     command, environment = [str(piece.program), '--gtest_filter=' + ':'.join(piece.tests)], dict(os.environ)
     if tool:
@@ -127,7 +127,7 @@ def run_piece(piece, tool, options, number):
 
 
 def judge(piece, tool, code, seconds, text, limit, log_name):
-    """The row of one run: PASSED only for a tool that was there, found nothing, and watched tests that passed."""
+    """The row of one run: PASSED only if the tool ran, found nothing, and its tests passed."""
     passed = len(re.findall(r'^\[       OK \]', text, re.M))
     skipped = len(re.findall(r'^\[  SKIPPED \] .* \(\d+ ms\)$', text, re.M))
     failed = len(re.findall(r'^\[  FAILED  \] .* \(\d+ ms\)$', text, re.M))

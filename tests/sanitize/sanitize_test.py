@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The verdicts of sanitize.py: a tool that was not there, found something, or watched nothing, is never a pass."""
+"""The verdicts of sanitize.py: a tool that is missing, reports an error, or runs no test never passes."""
 
 import contextlib
 import io
