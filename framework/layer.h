@@ -1,9 +1,9 @@
 // Layer and Operator: a computation, and one prepared way to execute it.
 //
 // A Layer is a description with its weights. It infers shapes, lists its backends and returns the reason why one does
-// not support a request. A request may hold the layers behind it: the backend then computes them before it stores. An
-// Operator is that layer prepared with one backend for fixed shapes on one device. Its run() enqueues work and neither
-// allocates nor synchronises.
+// not support a request. A request may contain the following layers, which the backend then computes before it stores.
+// An Operator is that layer prepared with one backend for fixed shapes on one device. Its run() enqueues work and
+// neither allocates nor synchronises.
 #pragma once
 
 #include <functional>

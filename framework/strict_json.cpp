@@ -50,7 +50,7 @@ class StrictBuilder : public nlohmann::json_sax<ordered_json> {
 
  private:
   struct Level {
-    ordered_json* value;  // of the object or array; it does not move before the level ends
+    ordered_json* value;  // the object or array; its address is stable until the level ends
     std::unordered_set<std::string> keys = {};
     std::string key = {};
   };

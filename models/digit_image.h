@@ -14,7 +14,7 @@ namespace lenslet {
 
 /// The model's input from a picture, and the steps that led to it.
 struct DigitImage {
-  static constexpr int kSide = 28;              // pixels of the model's input, either way
+  static constexpr int kSide = 28;              // rows and columns of the model's input
   std::array<uint8_t, kSide * kSide> pixels{};  // 0 = paper, 255 = ink
   bool blank = false;                           // no ink or no digit found; all pixels are 0
   bool untouched = false;                       // the picture already had MNIST's form
@@ -22,7 +22,7 @@ struct DigitImage {
   std::vector<std::string> warnings;            // touches the border, two blobs, little contrast
 };
 
-/// Alpha over white, grey, polarity, paper level removed, box of the ink, area-filtered scale, integer shift.
+/// Steps: alpha over white, grey, polarity, paper level removed, box of the ink, area-filtered scale, integer shift.
 DigitImage prepare_digit(const Image& image);
 
 /// A picture as text: two characters per pixel, dark to bright. A picture of more than `max_columns` columns or lines

@@ -15,9 +15,9 @@
 //   v.later(key, member)                        may be missing: older files lack it. The member then keeps its value
 //   v.derived(key, value)                       written, never read
 //   v.one_of(key, member, words)                a text, one of these
-//   v.time(key, samples_key, stats), v.later_time(…)  quantiles and their number, which are keys side by side
+//   v.time(key, samples_key, stats), v.later_time(…)  quantiles, and their number under a key of its own
 //   v.group(key, body)                          an object without a type: body(v) names its members
-//   v.column(name, value)                       in CSV alone
+//   v.column(name, value)                       in CSV only
 //
 // In JSON a value that does not apply is null: an empty text, NaN, nullopt, a time without samples. Inside a list or
 // map an empty text stays an empty text.

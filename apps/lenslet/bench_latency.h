@@ -17,7 +17,7 @@ namespace lenslet {
 ///   "pipelined"       back_to_back_ns: a pass may begin while the one before ends (programmatic dependent launch)
 ///   "in_order"        median of one pass between two events on a stream that is idle before and held back while all
 ///                     three are enqueued: nothing overlaps it
-/// "between_events"  the same without a pass; part of "in_order"
+///   "between_events"  the same without a pass; part of "in_order"
 /// On the CPU "cpu": back_to_back_ns.
 std::vector<std::pair<std::string, double>> pass_times(Executable& executable, double back_to_back_ns);
 

@@ -15,7 +15,7 @@
 namespace lenslet {
 namespace {
 
-constexpr double kRoundoff = 0x1p-24;  // of the reference, when a value is rounded to fp32 before pooling
+constexpr double kRoundoff = 0x1p-24;  // of fp32, to which the reference rounds before pooling
 
 BuildOptions all_kept(BuildOptions build, Stream& stream) {
   build.fuse = false;

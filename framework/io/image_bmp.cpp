@@ -83,7 +83,7 @@ Image decode_bmp(const std::vector<uint8_t>& bytes, const std::string& origin, c
     throw bad("bit fields with ", bits, " bits a pixel, expected 16 or 32");
   check_image_size(static_cast<uint64_t>(width), static_cast<uint64_t>(height), 4, origin, limits);
 
-  // Bit fields: within the header from version 2 on (52 bytes), behind it before.
+  // The bit fields are part of headers from version 2 on (52 bytes), and follow older headers.
   uint64_t after_header = kFileHeader + header_bytes;
   Field red(bits == 16 ? 31u << 10 : 0xffu << 16), green(bits == 16 ? 31u << 5 : 0xffu << 8),
       blue(bits == 16 ? 31u : 0xffu), alpha(0);

@@ -110,8 +110,8 @@ Support Conv2dLayer::check(const BackendEntry& backend, const OperatorRequest& r
     const Support pooled = opened.fuses_max_pool(problem, request.math, *fusion.max_pool);
     if (!pooled) return Support::no(concat("backend ", backend.name(), ": ", pooled.reason()));
   }
-  // A library's workspace is known only after it has chosen within the limit; that of this project's backends is
-  // known now.
+  // A library's workspace is known only after it chose within the limit; that of this project's backends is known
+  // before.
   if (backend.kind() == BackendEntry::Kind::kBuiltIn && request.workspace_limit != SIZE_MAX) {
     const size_t needed = opened.least_workspace_bytes(problem, request.math);
     if (needed > request.workspace_limit) {

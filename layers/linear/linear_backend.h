@@ -21,9 +21,9 @@ struct LinearProblem {
 class LinearBackend {
  public:
   virtual ~LinearBackend() = default;
-  /// Yes, or no with the reason. Checks sizes and math mode alone; works without a device.
+  /// Yes, or no with the reason. Checks only sizes and math mode; works without a device.
   virtual Support supports(const LinearProblem& problem) const = 0;
-  /// Whether `auto` takes it for a supported problem, although a backend of a later row may support it too.
+  /// Whether `auto` takes it for a supported problem, before backends of later rows.
   virtual bool suits(const LinearProblem& /*problem*/) const { return true; }
   /// Bytes of workspace that every prepared operator needs.
   virtual size_t workspace_bytes() const { return 0; }

@@ -1,5 +1,5 @@
-// The comparison of answers with the fp64 reference: the
-// limit for predictions, whatever the bound of the logits.
+// The comparison of answers with the fp64 reference: predictions have a limit that does not depend on the bound of the
+// logits.
 #include "apps/lenslet/logits_check.h"
 
 #include <gtest/gtest.h>

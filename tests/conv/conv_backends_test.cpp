@@ -14,7 +14,7 @@ namespace {
 
 class ConvBackends : public testing::TestWithParam<BackendAndList> {};
 
-// Supported problems pass; unsupported ones have a reason; so has a preparation that refuses later.
+// Supported problems pass. Unsupported ones have a reason, and so does a refusal by prepare().
 TEST_P(ConvBackends, AgreeWithTheReference) {
   const auto& [name, list] = GetParam();
   std::string reason;
@@ -28,9 +28,9 @@ TEST_P(ConvBackends, AgreeWithTheReference) {
   for (const Conv2dProblem& problem : problems) {
     ConvVerifyOptions options;
     options.bias_and_relu = problem.flops() < 1e9;
-    // For most lists any choice of a library will do; for LeNet's list it chooses as for users.
+    // Most lists accept any choice of a library; LeNet's list uses the timed choice, as users get it.
     if (list != "lenet") options.timing = DevicePrepareServices::Timing::kOnce;
-    // On a GPU's host the reference takes a fraction of the time of the copies.
+    // With a GPU the reference takes less time than the copies, so it may judge more outputs.
     if (kDevice == DeviceKind::kCuda) {
       options.max_reference_macs = std::max(options.max_reference_macs, judged_macs(problem));
     }
@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, ConvBackends,
                            return std::get<0>(param.param) + "_" + std::get<1>(param.param);
                          });
 
-/// fp32 if the backend supports the problem in it, else tf32, else fp16; nullopt with the reason if none.
+/// fp32 if the backend supports the problem in it, else tf32, else fp16; nullopt, with the reason, for none.
 std::optional<MathMode> first_math(const ConvBackend& backend, const Conv2dProblem& problem,
                                    std::string& reason) {
   for (MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {

@@ -41,7 +41,7 @@ TEST(Compare, MediansFromEqualSamplesHaveNoWidth) {
 }
 
 TEST(Compare, IntervalIsThatOfTheOrderStatistics) {
-  // 100 samples: ranks 50 -+ 13.4, a third of the way from the median to the 10th percentile.
+  // 100 samples: ranks 50 -+ 13.4. Interpolated, that is a third of the way from the median to the 10th percentile.
   const Interval many = median_interval(timed(1000, 10, 100).time);
   EXPECT_NEAR(many.low, 1000 - 100 * 0.1338 / 0.4, 1e-9);
   EXPECT_NEAR(many.high, 1000 + 100 * 0.1338 / 0.4, 1e-9);

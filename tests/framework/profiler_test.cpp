@@ -12,8 +12,8 @@
 namespace lenslet {
 namespace {
 
-// Accepted residual as a share of the total on a CPU; an idle one has 1 % (docs/results). For a GPU it is 3 %:
-// tests/cli/bench_gpu_test.cpp.
+// Largest accepted residual on a CPU, as a share of the total; an idle CPU has 1 % (docs/results). On a GPU the limit
+// is 3 %: tests/cli/bench_gpu_test.cpp.
 constexpr double kLargestResidual = 0.05;
 
 Profile profile_diamond(bool cold) {

@@ -77,7 +77,7 @@ TEST(Idx, ReadsTheFirstItemsAndUnpacksNoMore) {
 }
 
 TEST(Idx, TellsAFlippedBitByTheChecksum) {
-  const Bytes stored = gzip(kImages, 0);  // not compressed, so the flip is in the data
+  const Bytes stored = gzip(kImages, 0);  // stored uncompressed, so that the flipped bit is in the data
   Bytes flipped = stored;
   flipped[500] ^= 4;
   expect_idx_error(flipped, 3, "gzip checksum does not match (incorrect data check)");

@@ -2,12 +2,12 @@
 //
 // Each MxM tile of outputs comes from an E x E patch of inputs, E = M + R - 1:
 //   Y = A^T [sum over c of U_kc * V_c] A with V_c = B^T d_c B and U_kc = G g_kc G^T,
-// for 3x3 filters 16 multiplications in place of 36 (2.25 times fewer) with M = 2, 36 in place of 144 (4
-// times fewer) with M = 4; for 5x5 filters 36 in place of 100 (2.78 times fewer). A. Lavin and S. Gray, "Fast
-// algorithms for convolutional neural networks", arXiv:1509.09308 (2015), sections 4.1 and 5.1. Filters are
-// transformed once, in fp64 on the host. F(4x4, 3x3) is winograd_fused.cuh. F(2x2, R) is the three-stage
-// form: the sums over c are E*E matrix products; tiles are worked through in chunks, which bounds the
-// workspace. The points of six inputs differ from the paper's: see winograd_transforms.cuh.
+// for 3x3 filters 16 multiplications instead of 36 (2.25 times fewer) with M = 2, 36 instead of 144 (4 times fewer)
+// with M = 4; for 5x5 filters 36 instead of 100 (2.78 times fewer). A. Lavin and S. Gray, "Fast algorithms for
+// convolutional neural networks", arXiv:1509.09308 (2015), sections 4.1 and 5.1. Filters are transformed once, in fp64
+// on the host. winograd_fused.cuh computes F(4x4, 3x3). F(2x2, R) has three stages: the sums over c are E*E matrix
+// products, and tiles are processed in chunks, which limits the workspace. The points of six inputs differ from the
+// paper's: see winograd_transforms.cuh.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -24,7 +24,7 @@
 namespace lenslet {
 namespace {
 
-// Large enough that a chunk's matrix products fill the GPU and launches do not count.
+// Large enough that a chunk's matrix products fill the GPU and the cost of launches is negligible.
 constexpr size_t kDefaultWorkspace = size_t{256} << 20;
 // Small enough that transformed inputs are still in L2 when they are read, once per group of filters.
 constexpr size_t kFewChannelsWorkspace = size_t{32} << 20;
@@ -38,7 +38,7 @@ template <class Tile>
 constexpr MultiplyVariant multiply_variant() {
   return {Tile::kBlockM, Tile::kBlockN, Tile::kThreads, &conv_winograd_multiply_kernel<Tile>};
 }
-// By the number of filters: the first whose tile does not leave more than half of it empty.
+// Chosen by the number of filters: the first whose tile is more than half full.
 constexpr MultiplyVariant kMultiplyVariants[] = {
     multiply_variant<SgemmTile<128, 128, 8, 8, 8, 8, 2>>(),
     multiply_variant<SgemmTile<64, 128, 8, 8, 8, 8, 4>>(),
@@ -56,8 +56,8 @@ const MultiplyVariant& choose_multiply(int group_filters) {
 int64_t tile_count(const Conv2dProblem& problem) {
   return problem.n * ceil_div(problem.p(), 2) * ceil_div(problem.q(), 2);
 }
-// Products and output transform are one kernel where sums over so few channels do not pay for a matrix
-// product (and their filters fit into shared memory) and the tiles alone fill the GPU.
+// Problems for which one kernel computes products and output transform: so few channels that a matrix product does not
+// pay off (their filters fit into shared memory), and enough tiles to fill the GPU.
 constexpr int kFewChannels = 16, kFewOut = 8;
 constexpr int64_t kFewChannelsTiles = 8192;
 bool has_few_channels(const Conv2dProblem& problem) {
@@ -67,8 +67,8 @@ size_t bytes_per_tile(const Conv2dProblem& problem) {
   const size_t channels = size_t{0} + problem.c + (has_few_channels(problem) ? 0 : problem.k);
   return sizeof(float) * (problem.r + 1) * (problem.s + 1) * channels;
 }
-/// Tiles of one chunk under that many bytes, all chunks of about one size; 0 where not even the smallest
-/// fits.
+/// Tiles per chunk within that many bytes, with chunks of
+/// similar size; 0 if not even the smallest chunk fits.
 int64_t chunk_tiles(const Conv2dProblem& problem, size_t limit) {
   const int64_t units = ceil_div(tile_count(problem), kWinogradChunkUnit);
   const size_t wanted = has_few_channels(problem) ? kFewChannelsWorkspace : kDefaultWorkspace;
@@ -180,8 +180,8 @@ class WinogradConv : public ConvKernel {
   size_t input_floats() const { return size_t{kPositions} * shape_.c * shape_.chunk; }
   size_t product_floats() const { return few_channels_ ? 0 : size_t{kPositions} * shape_.k * shape_.chunk; }
 
-  /// [K, C/G, R, R] to U [G, E*E, C/G, filter_pitch], or for few channels [K tiles, E*E, C, kFewOut], zero
-  /// padded.
+  /// Transforms [K, C/G, R, R] to U [G, E*E, C/G, filter_pitch], or for few channels to [K tiles, E*E, C, kFewOut],
+  /// padded with zeros.
   void upload_filters(const ConvPrepare& request) {
     const int64_t pitch = shape_.filter_pitch, channels = shape_.group_channels;
     std::vector<float> packed(static_cast<size_t>(groups_ * kPositions * channels * pitch), 0.0f);
@@ -241,7 +241,7 @@ class WinogradBackend : public ConvBackend {
     }
     return Support::yes();
   }
-  /// The larger workspace of both forms if F(4x4, 3x3) suits: without support of the GPU, the three stages compute it.
+  /// If F(4x4, 3x3) suits, the larger workspace of both forms: a GPU that does not support it runs the three stages.
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode) const override {
     const size_t three_stages =
         bytes_per_tile(problem) * static_cast<size_t>(chunk_tiles(problem, kDefaultWorkspace));
@@ -254,11 +254,11 @@ class WinogradBackend : public ConvBackend {
     return bytes_per_tile(problem) * kWinogradChunkUnit;
   }
   /// Let a = max over outputs o and taps j of sum over t, i of |A_to G_tj B_it|: 4 for F(2, 3), 16.94 for
-  /// F(2, 5) and F(4, 3); in two dimensions a^2. Every product |x||w| inside a tile is rounded at most C/G +
-  /// r0 times with that amplification at most: C/G in the sum over channels, one in U, and in the transforms
-  /// and the bias at most 7 for F(2, 3) and 18 for the others. So |error| <= 1.01 * a^2 * (C/G + r0) * eps *
-  /// (max|x| * sum|w| + |b|), the maximum taken over the image because a tile's rounding also comes from
-  /// inputs that the output does not see.
+  /// F(2, 5) and F(4, 3); in two dimensions a^2. Every product |x||w| inside a tile is rounded at most C/G + r0 times,
+  /// each time amplified by at most that factor: C/G times in the sum over channels, once in U, and in the transforms
+  /// and the bias at most 7 times for F(2, 3) and 18 times otherwise. So |error| <= 1.01 * a^2 * (C/G + r0) * eps *
+  /// (max|x| * sum|w| + |b|). The maximum is that of the image, because a tile's rounding also comes from inputs
+  /// outside the output's window.
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode) const override {
     const double channels = double{1} * problem.c / problem.groups;
     const bool two_by_three = problem.r == 3 && !winograd_fused_suits(problem);
@@ -267,13 +267,13 @@ class WinogradBackend : public ConvBackend {
     ConvAccuracy accuracy;
     accuracy.constant =
         1.01 * one * one * (channels + other_roundings) / static_cast<double>(conv_terms(problem));
-    // G of F(2, 3) has halves alone: with integers up to 4 all numbers are multiples of 1/4 below
-    // 81 * 16 * C/G, exact while C/G < 3,236. The others have thirds and fifths.
+    // G of F(2, 3) contains only halves: with integers up to 4 all numbers are multiples of 1/4 below 81 * 16 * C/G,
+    // exact if C/G < 3,236. The other forms contain thirds and fifths.
     accuracy.exact_on_integers = two_by_three && channels < 3000;
     accuracy.by_image_maximum = true;
     return accuracy;
   }
-  // Tiles and the order of their sums are chosen by how many there are, so by the batch.
+  // The choice of tiles, and so the order of sums, depends on the number of tiles, and so on the batch.
   Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
     return Determinism::kBitwise;
   }

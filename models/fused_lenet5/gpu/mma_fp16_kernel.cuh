@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(kWarps * 32, 1)
   parameters.load(packed, lane);
   wait_for_copies<1>();  // the image; the weights arrive while it is convolved
 
-  // A warp without images also enters once, because all warps wait here for the weights that they copied together.
+  // Warps without images also run the first round, because all warps wait in it for the weights that they copied.
   for (bool weights_are_there = false; !weights_are_there || first < count; first += stride) {
     const int in_round = static_cast<int>(max(int64_t{0}, min(int64_t{images_a_round}, count - first)));
     for (int i = 0; i < in_round; ++i) {

@@ -32,7 +32,7 @@ __device__ __forceinline__ uint32_t in_block(uint32_t address, int rank) {
 __device__ __forceinline__ void cluster_arrive() {
   LENSLET_FROM_SM90("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
-/// Without memory ordering: only for barriers, which barriers_ready() publishes.
+/// The same without memory ordering: only for barriers, which barriers_ready() makes visible.
 __device__ __forceinline__ void cluster_arrive_relaxed() {
   LENSLET_FROM_SM90("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
