@@ -36,7 +36,7 @@ endfunction()
 # folder and one row of its generated table, which layers, listings, tests and tuner iterate. The order is the rank.
 # HOPPER: also builds <name>_hopper.cu, for sm_90a only and only if the build includes that card; LENSLET_HAS_HOPPER is
 # then defined in both files.
-# MODULE: a shared object of its own, opened on first use and linked to LIBRARY; a row without code where that is absent.
+# MODULE: a shared object, opened on first use and linked to LIBRARY; if that is absent, the row has no code.
 function(lenslet_backend kind where name)
   cmake_parse_arguments(arg "HOPPER;MODULE" "LIBRARY" "SOURCES" ${ARGN})
   set(device kCpu)
@@ -49,7 +49,7 @@ function(lenslet_backend kind where name)
   endif()
   set(place "BackendEntry::Kind::kNotBuilt, ")
   if(where STREQUAL "gpu" AND NOT LENSLET_HAS_CUDA)
-    # The name stays known, so that the error explains what is missing.
+    # The name is kept, so that the error can explain what is missing.
     string(APPEND place "\"this build has no GPU side: configure with -DLENSLET_CUDA=ON, or use --device cpu\"")
   elseif(NOT arg_MODULE)
     set(place "&${kind}_backends::${where}_${name}")

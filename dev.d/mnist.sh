@@ -9,8 +9,8 @@ has_mnist() {
   return 1
 }
 
-# Ends ./dev if LENSLET_MNIST_DIR names a folder without MNIST. mnist_folder cannot: it runs in a subshell, and `die`
-# would end that alone.
+# Ends ./dev if LENSLET_MNIST_DIR names a folder without MNIST. mnist_folder cannot do so: it runs in a subshell, and
+# `die` would end only that.
 check_mnist_dir() {
   [ -z "${LENSLET_MNIST_DIR:-}" ] || has_mnist "$LENSLET_MNIST_DIR" ||
     die "LENSLET_MNIST_DIR=$LENSLET_MNIST_DIR has no t10k-images-idx3-ubyte[.gz]"

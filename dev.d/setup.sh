@@ -11,7 +11,7 @@ cmake_is_new_enough() {
   [ "$(printf '%s\n' "$cmake_minimum" "$(cmake_version)" | sort -V | sed -n 1p)" = "$cmake_minimum" ]
 }
 
-# Ubuntu 22.04 has CMake 3.22: pip installs a newer one into build/tools, for ./dev alone.
+# Ubuntu 22.04 has CMake 3.22: pip installs a newer one into build/tools, which only ./dev uses.
 check_cmake() {
   ! cmake_is_new_enough || return 0
   local found

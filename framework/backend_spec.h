@@ -19,9 +19,9 @@ class BackendSpec {
   static BackendSpec parse(std::string_view text);
   /// Sets the backend of one layer, without checks.
   void set(const std::string& layer, const std::string& backend) { by_layer_[layer] = backend; }
-  /// The requested backend of each node, in the order of Graph::nodes(); null where none is requested. Throws
-  /// UsageError for a layer that the graph does not have, or a backend that the layer does not have (with the nearest
-  /// match); UnavailableError for a backend that exists only for the other kind of device.
+  /// The requested backend of each node, in the order of Graph::nodes(); null if none is requested. Throws UsageError
+  /// for a layer that the graph does not have, or a backend that the layer does not have (with the nearest match);
+  /// UnavailableError for a backend that exists only for the other kind of device.
   std::vector<const BackendEntry*> resolve(const Graph& graph, DeviceKind kind) const;
 
  private:

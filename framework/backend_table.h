@@ -67,7 +67,7 @@ class BackendEntryOf : public BackendEntry {
       return Support::no(error.what());
     }
   }
-  /// open(), then Backend::supports(); returns no where either throws.
+  /// open(), then Backend::supports(); returns no if either throws.
   template <class... Problem>
   Support supports(const Problem&... problem) const {
     try {
@@ -81,7 +81,7 @@ class BackendEntryOf : public BackendEntry {
   Getter getter_ = nullptr;
 };
 
-/// UsageError with the legal names; UnavailableError if the name exists for the other kind of device alone.
+/// UsageError with the legal names; UnavailableError if only the other kind of device has the name.
 [[noreturn]] void throw_no_backend(const char* kind, DeviceKind device, const std::string& name,
                                    const std::vector<std::string>& cpu, const std::vector<std::string>& cuda);
 

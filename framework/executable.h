@@ -34,7 +34,7 @@ struct BuildOptions {
   /// Input and output are in page-locked host memory that the device reads and writes over the bus, without copies. For
   /// small batches. Refused on the CPU.
   bool mapped_io = false;
-  bool fuse = true;  // fuse layers into their producer where it offers that, except those named in `backends`
+  bool fuse = true;  // fuse layers into their producer if it supports that, except those named in `backends`
   bool keep_activations = false;  // every node has its own buffer, for activation()
   bool cuda_graph = false;        // capture once, replay with one launch (CUDA only)
   /// Runs on this stream of the device instead of its own, so that candidates can take turns on it. Borrowed: it must

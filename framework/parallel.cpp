@@ -141,7 +141,7 @@ std::atomic<int>& thread_count() {
   return count;
 }
 
-// Set in a module alone.
+// Set only in a module.
 ParallelHost& parallel_host() {
   static ParallelHost host{};
   return host;

@@ -77,7 +77,7 @@ class Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
-  /// Null where it is empty.
+  /// Null if it is empty.
   void* data() const noexcept { return data_; }
   template <typename T>
   /// The data as elements of T, which must be those of `type`.
@@ -104,7 +104,7 @@ class PinnedBuffer {
   PinnedBuffer(PinnedBuffer&& other) noexcept;
   PinnedBuffer(const PinnedBuffer&) = delete;
   PinnedBuffer& operator=(const PinnedBuffer&) = delete;
-  /// Null where it is empty.
+  /// Null if it is empty.
   void* data() const noexcept { return data_; }
   /// The requested size.
   size_t bytes() const noexcept { return bytes_; }

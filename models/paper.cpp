@@ -70,7 +70,7 @@ Paper fit_paper(const Sampled& grey, const std::vector<uint8_t>& region) {
       high = std::max(high, samples.values[i]);
     }
     Quadratic surface(samples, inliers, grey.stride, grey.full.width, grey.full.height);
-    // Limited to values near the samples, because a quadratic diverges where there are none.
+    // Limited to values near the samples, because a quadratic diverges away from them.
     surface.clamp_to(low - 10.0, high + 10.0);
     for (int y = 0; y < samples.height; ++y) {
       for (int x = 0; x < samples.width; ++x) {

@@ -51,7 +51,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME liblenslet-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_COMPONENT_DEVELOPMENT_DEPENDS runtime)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "zlib1g-dev, libjpeg-dev")  # of the static libraries
-if(LENSLET_HAS_CUDA)  # the static libraries want the toolkit they were built with
+if(LENSLET_HAS_CUDA)  # the static libraries need the toolkit that they were built with
   set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS
       "cuda-toolkit-${CUDAToolkit_VERSION_MAJOR}-${CUDAToolkit_VERSION_MINOR}")
 endif()

@@ -23,7 +23,7 @@ cudaStream_t native(Stream& stream) { return static_cast<cudaStream_t>(stream.na
 
 // computes    kChains sums per thread, sum = sum * factor + addend, `rounds` times
 // work split  grid = any number of blocks of kThreads, all alike
-// memory      none; a result is stored only where it has a value that it never takes, which keeps the compiler from
+// memory      none; a result is stored only if it has a value that never occurs, which keeps the compiler from
 //             removing the sums
 // requires    nothing
 // measured    `peaks` of every result file (FFMA)

@@ -26,7 +26,7 @@ std::vector<LoadedLibrary> loaded_libraries() {
     for (const ModuleLibrary& row : module->libraries()) {
       LoadedLibrary library{row.name, row.version, resolved(row.path)};
       const bool known = std::any_of(libraries.begin(), libraries.end(), [&](const LoadedLibrary& other) {
-        return other.name == library.name && other.path == library.path;  // oneDNN serves two modules
+        return other.name == library.name && other.path == library.path;  // two modules use oneDNN
       });
       if (!known) libraries.push_back(std::move(library));
     }

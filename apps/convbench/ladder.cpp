@@ -62,7 +62,7 @@ std::vector<ConvCandidate> rivals_of(const std::vector<LadderRival>& rivals, Mat
     for (ConvCandidate& candidate :
          registry_candidates(DeviceKind::kCuda, {rival.backend}, math, rival.layouts)) {
       candidate.labels = {{"rung", "rival"}};
-      candidate.by_name = false;  // a candidate that cannot serve gives a row with a reason, no error
+      candidate.by_name = false;  // an unavailable candidate gives a row with a reason, no error
       candidates.push_back(std::move(candidate));
     }
   }

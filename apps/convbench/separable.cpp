@@ -4,7 +4,7 @@
 //   block      m[n, c] = d[c] (*) x[n, c],  y[n, k] = sum over c of e[k, c] m[n, c]     9 * C + C * K products a pixel
 // (F. Chollet, "Xception", 2017; A. Howard et al., "MobileNets", 2017; without their normalisation and activation.)
 // Each part is measured separately on every backend and in both layouts. The block is then formed twice, from the
-// fastest pair of one layout and from the vendor's library alone, and timed in turns with the standard convolution on
+// fastest pair of one layout and only from the vendor's library, and timed in turns with the standard convolution on
 // the same data.
 #include <algorithm>
 #include <cmath>

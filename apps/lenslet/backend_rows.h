@@ -30,12 +30,11 @@ struct BackendRow {
   bool is_auto = false;           // `auto` takes this backend in the requested math mode
   std::vector<Support> supports;  // by kMathModes
   std::vector<std::string> reads,
-      writes;                    // of a fused variant: element types it offers in the math mode asked for
-  std::string workspace = "-";   // formatted for people
-  int64_t workspace_bytes = -1;  // -1: unknown
-  std::string determinism =
-      "-";            // the bits it promises to repeat (framework/determinism.h), where it can serve
-  std::string repro;  // the repetition that was observed
+      writes;                             // of a fused variant: element types in the requested math mode
+  std::string workspace = "-";            // formatted for people
+  int64_t workspace_bytes = -1;           // -1: unknown
+  std::string determinism = "-";          // the promised determinism (framework/determinism.h), if supported
+  std::string repro;                      // the repetition that was observed
   std::string status = "PASSED", reason;  // ERROR: the device failed
 };
 

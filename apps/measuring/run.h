@@ -62,8 +62,8 @@ class Run {
   std::vector<ResultRow> resumed(const std::vector<ResultRow>& wanted) const;
   /// Whether a signal arrived: leave the loop; finish() writes the rows so far.
   bool stopped() const noexcept;
-  /// `what` (a backend named by the user; empty: one of many) could not serve. If it serves nowhere else in this run
-  /// (if `what` is empty: if nothing serves), finish() ends with that code and reason.
+  /// `what` (a backend named by the user; empty: one of many) is unavailable. Unless it has a time elsewhere in this
+  /// run (if `what` is empty: unless anything has), finish() ends with that code and reason.
   void refuse(const std::string& what, ExitCode code, const std::string& reason);
 
   /// Writes the files and the report. `extra` adds members to the --json file. Then throws fault(), CheckError for

@@ -8,7 +8,7 @@ reason. Every side reads the same fp32 images and writes fp32 logits, unless its
 import statistics
 import time
 
-MOST_DIFFERING = 3  # test images that a side may classify otherwise than `lenslet eval` in fp32, as in `lenslet bench`
+MOST_DIFFERING = 3  # test images that a side may classify unlike `lenslet eval` in fp32, as in `lenslet bench`
 BATCH_NS, MOST_PASSES = 200e3, 256  # passes captured or compiled as one launch, as in apps/measuring/measure.cpp
 
 

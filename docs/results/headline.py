@@ -19,7 +19,7 @@ class Headline:
     theirs: str = ""
     ratio: float = None
     how: str = ""
-    values: dict = None  # {figure: (Lenslet's value, the peer's or None)}, exact; where several stand in one line
+    values: dict = None  # {figure: (Lenslet's value, the peer's or None)}, exact, also if one row has several
 
     def line(self):
         ratio = "" if self.ratio is None else f"{words.ratio(self.ratio)}×"

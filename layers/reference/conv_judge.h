@@ -72,7 +72,7 @@ class ConvJudge {
   reference::Fill fill_;
   uint64_t seed_;
   int64_t max_reference_macs_;
-  reference::PoolWindow window_;  // a single output where nothing is pooled
+  reference::PoolWindow window_;                                       // a single output without pooling
   int64_t conv_rows_ = 0, conv_columns_ = 0, rows_ = 0, columns_ = 0;  // before and after pooling
   std::vector<float> weights_, bias_;
   std::vector<double> filter_sum_;  // [K], sum|w[k]|

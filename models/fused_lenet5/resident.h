@@ -30,7 +30,7 @@ class ResidentLenet5 {
   /// Largest number of images that are submitted and not yet waited for.
   static constexpr int64_t kMaxBatch = 64;
 
-  /// Throws UnavailableError with the reason where there is no GPU with clusters (compute capability 9.0), DeviceError,
+  /// Throws UnavailableError with the reason if there is no GPU with clusters (compute capability 9.0), DeviceError,
   /// MemoryError.
   explicit ResidentLenet5(const Safetensors& weights, const ResidentOptions& options = {});
   /// Ends the kernel and waits for it.

@@ -18,8 +18,8 @@ constexpr bool kSanitized = true;  // their shadow memory and slower code count 
 #else
 constexpr bool kSanitized = false;
 #endif
-// Limits of memory and time for refusing a file or a command line. If the programs under test are sanitized and the
-// tests are not, the variable says so.
+// Limits of memory and time for refusing a file or a command line. The variable declares that the programs under test
+// are sanitized although the tests are not.
 constexpr long kMostKib = 100 * 1024;
 constexpr double kMostCpuSeconds = 0.1;
 

@@ -50,7 +50,7 @@ TEST(Plane, GrowingInterpolatesWithoutOvershoot) {
   EXPECT_EQ(big.at(0, 0), 0);
   EXPECT_EQ(big.at(7, 3), 100);
   for (int x = 1; x < 8; ++x) EXPECT_GE(big.at(x, 2), big.at(x - 1, 2));
-  // Between the centres of pixels, so that the picture stays where it is.
+  // Between the centres of pixels, so that the picture does not shift.
   EXPECT_EQ(resize(plane, {0, 0, 2, 1}, 4, 1).values, (std::vector<float>{0, 25, 75, 100}));
   EXPECT_EQ(resize(Plane(1, 1, 5), {0, 0, 1, 1}, 3, 3).values, std::vector<float>(9, 5));
 }

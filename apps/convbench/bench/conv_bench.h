@@ -21,7 +21,7 @@ struct ConvCandidate {
   std::function<const ConvBackend&()> open;  // throws UnavailableError with the reason
   MathMode math = MathMode::kFp32;
   TensorLayout layout = TensorLayout::kNchw;
-  bool by_name = false;  // named by the user: if it cannot serve, that is an error
+  bool by_name = false;  // named by the user: an error if it is unavailable
   std::vector<std::pair<std::string, std::string>> labels;  // added to the request's labels
 };
 

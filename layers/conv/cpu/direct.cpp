@@ -1,7 +1,7 @@
 // Direct convolution on the CPU, for every shape, bias and ReLU fused.
 //
 //   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, c, p*sh - ph + r*dh, q*sw - pw + s*dw]
-//   x [N, C, H, W], w [K, C/G, R, S], y [N, K, P, Q]; x and y NCHW or NHWC, as the problem says
+//   x [N, C, H, W], w [K, C/G, R, S], y [N, K, P, Q]; x and y NCHW or NHWC, by the problem's layout
 //
 // The output plane is treated as one line. With i = p * pitch + q, tap (c, r, s) reads x at i + offset(c, r, s), with
 // the same offset for all i, so that vectors of neighbouring positions need no im2col (the idea of the low-memory
@@ -218,7 +218,7 @@ class DirectKernel : public ConvKernel {
       const int64_t run = std::min(walk_.pitch - column, count - i);  // to the end of the row
       const int64_t kept = std::clamp<int64_t>(walk_.q - column, 0, run);
       float* out = y + (row * walk_.q + column) * problem_.k;
-      if (block == 3 && problem_.k == 3) {  // RGB: a step known at compile time
+      if (block == 3 && problem_.k == 3) {  // RGB: compile-time step
         for (int64_t at = 0; at < kept; ++at) {
           for (int64_t j = 0; j < 3; ++j) out[at * 3 + j] = sums[j * kMaxPositions + i + at];
         }
@@ -270,7 +270,7 @@ class DirectKernel : public ConvKernel {
     const float* from = row + (start + inside * stride) * cell;
     if (step == 1) {
       std::copy(from, from + (past - inside), out + inside);
-    } else if (step == 3) {  // RGB: a step known at compile time
+    } else if (step == 3) {  // RGB: compile-time step
       for (int64_t i = 0; i < past - inside; ++i) out[inside + i] = from[i * 3];
     } else {
       for (int64_t i = 0; i < past - inside; ++i) out[inside + i] = from[i * step];

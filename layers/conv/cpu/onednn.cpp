@@ -1,7 +1,7 @@
 // Convolution by oneDNN 2.x (module lenslet_conv_cpu_onednn): its direct algorithm, bias fused.
 //
 //   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, c, p*sh - ph + r*dh, q*sw - pw + s*dw]
-//   x [N, C, H, W], w [K, C/G, R, S], y [N, K, P, Q]; x and y NCHW or NHWC, as the problem says
+//   x [N, C, H, W], w [K, C/G, R, S], y [N, K, P, Q]; x and y NCHW or NHWC, by the problem's layout
 //
 // oneDNN computes either in the problem's layout or in its preferred blocked one, with a reorder before and after. Both
 // are prepared and timed; the faster one is used. A batch is split over the program's threads, with one oneDNN thread

@@ -115,7 +115,7 @@ class DirectAny : public ConvKernel, private DirectAnyFilters {
   unsigned blocks_ = 0;
 };
 
-/// Sums of one window that a block can hold: every GPU has 48 KiB of shared memory without asking.
+/// Sums of one window that a block has room for: every GPU has 48 KiB of shared memory without opting in.
 inline int64_t any_most_window(const Conv2dProblem& problem) {
   return 48 * 1024 / static_cast<int64_t>(sizeof(float)) / any_channels_a_thread(problem);
 }

@@ -12,7 +12,7 @@ namespace lenslet {
 /// reads its operand at full rate, and two layers never overwrite each other's.
 template <int C, int K, int R, int S>
 struct DirectRowsFilter {
-  float weights[K * C * R * S];  // [K, C, R, S], but for the rows kernel
+  float weights[K * C * R * S];  // [K, C, R, S]; another order for the rows kernel
   float bias[K];                 // [K]
 };
 

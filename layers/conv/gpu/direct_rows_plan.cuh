@@ -58,9 +58,9 @@ class DirectRows : public ConvKernel {
   int block_;
 };
 
-/// The rows kernel where the problem has exactly these sizes, else null. kRows is for problems that fill the
-/// GPU; smaller ones are cut finer: one row per thread, and kFewOut channels where even that leaves
-/// multiprocessors idle.
+/// The rows kernel if the problem has exactly these sizes, else null. kRows
+/// is for problems that fill the GPU; smaller ones get smaller units: one row
+/// per thread, and kFewOut channels if even that leaves multiprocessors idle.
 template <int C, int K, int R, int S, int kStride, int kPad, int kRows, int kFewOut>
 std::unique_ptr<ConvKernel> try_rows(const ConvPrepare& request, int multiprocessor_count) {
   const Conv2dProblem& problem = request.problem;

@@ -10,7 +10,7 @@
 
 namespace lenslet {
 
-constexpr size_t kDirectTileSharedBytes = 48 * 1024;  // every GPU has it without asking
+constexpr size_t kDirectTileSharedBytes = 48 * 1024;  // every GPU has it without opting in
 
 struct TileVariant {
   int r, s, stride, k_out, rows, columns;
@@ -42,8 +42,8 @@ inline constexpr TileVariant kTileVariants[] = {
 
 constexpr double kBusyThreads = 256;  // two warps for each scheduler keep its multiply-add pipe fed
 
-/// The variant that needs the fewest instructions, padding of K, P and Q included; one that cannot give each
-/// multiprocessor kBusyThreads pays for the idle ones. Null where the problem is not served.
+/// The variant that needs the fewest instructions, including padding of K, P and Q; a variant that gives some
+/// multiprocessors fewer than kBusyThreads pays for the idle ones. Null if none supports the problem.
 inline const TileVariant* choose_tile_variant(const ConvPrepare& request, int multiprocessor_count) {
   const Conv2dProblem& problem = request.problem;
   if (!is_plain(problem) || (request.max_pool && !is_halving(*request.max_pool))) return nullptr;

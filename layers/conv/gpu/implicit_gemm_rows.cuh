@@ -68,7 +68,7 @@ class ImplicitGemmRowsCopy {
     const int n = shape.by_positions.divide(min(first_column + chunk * 4, shape.columns - 4), position);
     h_ = shape.by_w.divide(position, w) * shape.stride_h - shape.pad_h;
     corner_ = x + (static_cast<int64_t>(n) * shape.image + h_ * shape.w + w);
-    // A neighbour outside the tile is wanted only inside the same input row.
+    // A neighbour outside the tile is needed only inside the same input row.
     if (chunk == Tile::kChunks - 1 && w + 4 < shape.w) edge_ = 4;
     if (chunk == 0 && Tile::kPadW == 1 && w > 0) edge_ = -4;
     rows_ = rows + thread / Tile::kChunks;

@@ -49,8 +49,8 @@ inline bool implicit_gemm_rows_serves(const ImplicitGemmRowsVariant& choice, con
          int64_t{problem.n} * problem.p() * problem.w <= kMaxColumns;
 }
 
-/// The cheapest variant of the kernel for rows of three taps, or null where none serves the problem or it
-/// costs more than `other_cost`.
+/// The cheapest variant of the kernel for rows of three taps; null if none supports the problem or all cost more than
+/// `other_cost`.
 inline const ImplicitGemmRowsVariant* choose_implicit_gemm_rows(const Conv2dProblem& problem,
                                                                 double other_cost, Device device) {
   int major = 0;

@@ -251,7 +251,7 @@ class TensorCoreBackend : public ConvBackend {
     // If there is a GPU, refuse a card that is too old here, so that `auto` chooses another backend.
     int device = 0;
     if (cudaGetDevice(&device) != cudaSuccess) {
-      cudaGetLastError();  // no usable GPU: the answer is about the problem alone
+      cudaGetLastError();  // no usable GPU: the answer depends only on the problem
       return Support::yes();
     }
     return card_supports(compute_capability(device));

@@ -8,7 +8,7 @@
 namespace lenslet {
 
 #ifdef LENSLET_HAS_HOPPER
-/// The kernel for compute capability 9.0, or null where it does not serve the problem or is expected to take more than
+/// The kernel for compute capability 9.0; null if it does not support the problem or is expected to take more than
 /// `cycles_to_beat`.
 std::unique_ptr<ConvKernel> prepare_tensor_core_hopper(const ConvPrepare& request, int multiprocessor_count,
                                                        double cycles_to_beat);

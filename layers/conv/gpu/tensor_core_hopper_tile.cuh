@@ -36,8 +36,8 @@ struct HopperTile {
   static constexpr int kPieces = 2, kChannels = kPieces * kLanes;  // of a slice
   static constexpr int kConsumers = 2;                             // warpgroups
   static constexpr int kPixelsOfGroup = 64 * kTilesM, kPixels = kConsumers * kPixelsOfGroup;
-  // Producers: kLoaders warps load, one sends for filters, kStorers for each consumer store its sums. NCHW's stores are
-  // few and wide enough for one; its loads, of single floats, want more registers than twelve warps would leave them.
+  // Producers: kLoaders warps load, one requests filters, kStorers per consumer store its sums. NCHW's stores are few
+  // and wide, so one storer is enough; its loads of single floats need more registers than twelve warps would have.
   static constexpr int kProducers = kNhwc ? 3 : 2;  // warpgroups
   static constexpr int kThreads = 128 * (kProducers + kConsumers);
   static constexpr int kLoaders = kNhwc ? 7 : 5, kStorers = kNhwc ? 2 : 1;

@@ -1,5 +1,5 @@
 // Hopper's asynchronous instructions: wgmma, bulk copies and the barriers between them (PTX ISA 8.0 and later).
-// For sm_90a alone.
+// Only for sm_90a.
 #pragma once
 
 #include <cuda_fp16.h>

@@ -30,9 +30,9 @@ struct WinogradFusedSizes {
   }
 };
 
-/// Whether a problem is for F(4x4, 3x3): 3x3, one group, fewer multiplications than F(2x2, 3x3) with whole
-/// blocks counted, and blocks enough to keep a large GPU busy. By the problem alone, because the error it
-/// states depends on it.
+/// Whether a problem suits F(4x4, 3x3): 3x3, one group, fewer multiplications than F(2x2, 3x3) with whole blocks
+/// counted, and enough blocks to keep a large GPU busy. It depends only on the problem, because the stated error bound
+/// depends on it.
 inline bool winograd_fused_suits(const Conv2dProblem& problem) {
   constexpr int64_t kLeastBlocks = 48;
   if (problem.r != 3 || problem.groups != 1) return false;

@@ -5,8 +5,8 @@
 
 namespace lenslet {
 
-/// `stands_in_because` is the reason for the fallback from a library, for describe(); empty if it was requested by
-/// name.
+/// `stands_in_because` is the reason for replacing a library,
+/// for describe(); empty if this loop was requested by name.
 std::unique_ptr<const GemmBackend> make_blocked_gemm(const std::string& stands_in_because);
 
 }  // namespace lenslet

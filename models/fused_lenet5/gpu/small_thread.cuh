@@ -28,8 +28,8 @@ struct Filter {  // 5 x 5
   }
 };
 
-/// Sums kCount values over the lanes that differ in the bits below 2 * kBit. A lane keeps half of them at each step, so
-/// that values[0] becomes the sum of value kept_value(lane), in lanes that differ only where nothing was left to halve.
+/// Sums kCount values over the lanes that differ in the bits below 2 * kBit. At each step a lane keeps half of the
+/// values, so values[0] becomes the sum of value kept_value(lane). Lanes that no step separated hold the same sum.
 template <int kBit, int kCount>
 __device__ __forceinline__ void sum_over_lanes(float* values) {
   if constexpr (kCount == 1) {

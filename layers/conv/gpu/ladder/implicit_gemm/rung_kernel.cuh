@@ -26,7 +26,7 @@ struct RungShape {
 struct RungOperands {
   const float* x;
   const float* filters;  // [K, C*R*S], or packed [steps * step, pitch]
-  const float* bias;     // [pitch], zeros where there is none
+  const float* bias;     // [pitch], zeros without a bias
   // With packed filters, for each of steps * step taps (c, r, s): its offset from the upper left corner of a window, in
   // elements and in rows and columns. Taps that pad the last step are outside every image.
   const int* offsets;  // c*H*W + r*dilation_h*W + s*dilation_w
