@@ -136,12 +136,12 @@ LENSLET_API lenslet_status lenslet_profile(lenslet_model* model, int64_t batch, 
 /**
  * Each writes a text of at most `capacity` bytes, NUL included, and the full length without the NUL to *length. The
  * text is truncated if *length >= capacity. `text` may be null if the capacity is 0; `length` may be null.
- *   plan: the plan of a pass of `batch` pictures, bytes in and predictions out, as JSON; saved as a file it is a value
- *   of
- *         options.plan
- *   backends: one line per layer and backend, "layer TAB backend TAB reason". The reason is empty if the backend
- *   supports a
- *             pass of `batch` pictures on the model's device. The variants of the fused plan belong to layer "lenet5".
+ *   plan: the plan of a pass of `batch` pictures,
+ *         bytes in and predictions out, as JSON.
+ *         Saved as a file it is a value of options.plan.
+ *   backends: one line per layer and backend, "layer TAB backend TAB reason".
+ *             The reason is empty if the backend supports a pass of `batch` pictures on the model's device.
+ *             The variants of the fused plan belong to layer "lenet5".
  */
 LENSLET_API lenslet_status lenslet_model_plan(lenslet_model* model, int64_t batch, char* text,
                                               size_t capacity, size_t* length);

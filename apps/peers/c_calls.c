@@ -1,5 +1,5 @@
 /*
- * What a program in C gets: calls of liblenslet.so with ordinary memory, one line of JSON for each number of pictures.
+ * Times calls of liblenslet.so from C with ordinary memory; prints one line of JSON per number of pictures.
  *   c_calls DEVICE MATH FOLDER MIN_MS COUNT...
  * FOLDER has pixels.bin (784 bytes per picture), labels.bin and expected.bin (one byte per picture: its label, and the
  * class that `lenslet eval` answers), as user_calls.py writes them; larger counts repeat them. Each count is called for

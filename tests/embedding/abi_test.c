@@ -1,7 +1,7 @@
 /*
- * Programs built with lenslet 0.1 run with this library: every function of that header with its type, the numbers of
- * the enumerators, and the places of the fields. An incompatible change belongs under a new SONAME (docs/embedding.md,
- * "Versions"). A function that is gone or has another type does not compile here.
+ * Programs built with lenslet 0.1 run with this library: checks every function of that header with its type, the values
+ * of the enumerators, and the offsets of the fields. An incompatible change needs a new SONAME (docs/embedding.md,
+ * "Versions"). A removed function, or one with another type, does not compile here.
  */
 #include <lenslet.h>
 
@@ -34,7 +34,7 @@ static struct {
                      lenslet_logits_u8,     lenslet_logits_f32,     lenslet_profile,
                      lenslet_model_plan,    lenslet_model_backends, lenslet_set_num_threads};
 
-/* The structs of 0.1. A field added to lenslet_options stands behind these; the other two cannot grow, because programs
+/* The structs of 0.1. Fields added to lenslet_options come after these; the other two cannot grow, because programs
  * have arrays of them. */
 typedef struct {
   size_t size;
@@ -81,7 +81,7 @@ const char* changed_abi(void) {
   SAME_PLACE(layer_time, median_ns);
   SAME_PLACE(layer_time, p10_ns);
   SAME_PLACE(layer_time, p90_ns);
-  /* A program that knows nothing behind its last field. */
+  /* A program with the shorter struct of 0.1. */
   SAME(lenslet_options_init((lenslet_options*)&old, sizeof old) == LENSLET_OK);
   SAME(old.size == sizeof old);
   old.device = "cpu";

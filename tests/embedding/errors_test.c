@@ -1,10 +1,10 @@
-/* The C interface in C: what it refuses, with which status and which words, and that nothing is left behind. */
+/* The C interface in C: what it refuses, with which status and message, and that a refusal leaves no object. */
 #include <lenslet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char* changed_abi(void); /* abi_test.c: the first change that an older program would notice, or a null pointer */
+const char* changed_abi(void); /* abi_test.c: the first change that breaks an older program, or a null pointer */
 
 static int failures = 0;
 
@@ -26,7 +26,7 @@ static void check(int line, int holds, const char* what) {
 #define EXPECT(call, status, fragment) expect(__LINE__, call, status, fragment)
 #define CHECK(what) check(__LINE__, what, #what)
 
-/* Options for the CPU, which is everywhere. */
+/* Options for the CPU, which is always available. */
 static lenslet_options cpu(void) {
   lenslet_options options;
   EXPECT(lenslet_options_init(&options, sizeof options), LENSLET_OK, "");
@@ -147,7 +147,7 @@ static void use(lenslet_model* model) {
   }
   CHECK(best == 4);
 
-  /* Texts: their length alone, a cut, the whole. */
+  /* Texts: only their length, truncated, complete. */
   EXPECT(lenslet_model_backends(model, 3, NULL, 0, &length), LENSLET_OK, "");
   CHECK(length > sizeof text);
   memset(text, 'x', sizeof text);

@@ -1,4 +1,4 @@
-/* Reads a picture of a digit and says which one it is: consumer PICTURE [BACKEND] */
+/* Reads a picture of a digit and prints which one it is: consumer PICTURE [BACKEND] */
 #include <lenslet.h>
 #include <stdio.h>
 
