@@ -22,6 +22,7 @@ import platform
 import sys
 import tempfile
 import time
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -40,45 +41,39 @@ LIBRARIES = ("torch", "triton", "jax", "jaxlib", "onnxruntime", "openvino", "tin
 NEVER = {"TensorRT": "apps/peers has no side for it", "CUTLASS": "apps/peers has no side for its sm_90 convolutions"}
 
 
-def gpu_sides(weights, images, arguments):
-    """Sorted by the cost of their preparation."""
-    sides = lenslet_side.on_gpu(arguments.lenslet, arguments.data)
-
-    def torch_sides():
-        import torch_side
-
-        return torch_side.sides(weights, images, arguments.autotune_batches)
-
-    def jax_sides():
-        import jax_side
-
-        return jax_side.sides(weights, images)
-
-    def tinygrad_sides():
-        import tinygrad_side
-
-        __import__("tinygrad")
-        np.save(arguments.images_file, images)
-        return [tinygrad_side.TinygradSide(arguments.images_file, arguments.search_batches, arguments.search_seconds)]
-
-    for name, make in (("PyTorch", torch_sides), ("JAX", jax_sides), ("tinygrad, beam search", tinygrad_sides)):
+def installed(makers, device="cuda", threads=None):
+    """The sides of peers; `makers`: {name: function that returns its sides}. One that fails is absent."""
+    sides = []
+    for name, make in makers.items():
         try:
             sides += make()
         except Exception as error:  # any exception that a foreign package raises at import or set-up
-            sides.append(Absent(name, one_line(error)))
-    sides += [Absent(name, reason) for name, reason in NEVER.items()]
-    return sorted(sides, key=lambda side: side.cost)
+            sides.append(Absent(name, one_line(error), device, threads))
+    return sides
+
+
+def gpu_sides(weights, images, arguments):
+    """Sorted by the cost of their preparation."""
+
+    def tinygrad_sides():
+        import_module("tinygrad")
+        np.save(arguments.images_file, images)
+        limits = arguments.search_batches, arguments.search_seconds
+        return [import_module("tinygrad_side").TinygradSide(arguments.images_file, *limits)]
+
+    sides = lenslet_side.on_gpu(arguments.lenslet, arguments.data) + installed({
+        "PyTorch": lambda: import_module("torch_side").sides(weights, images, arguments.autotune_batches),
+        "JAX": lambda: import_module("jax_side").sides(weights, images),
+        "tinygrad, beam search": tinygrad_sides,
+    })
+    return sorted([*sides, *(Absent(*pair) for pair in NEVER.items())], key=lambda side: side.cost)
 
 
 def cpu_sides(weights, images, arguments, threads):
-    sides = lenslet_side.on_cpu(arguments.lenslet, arguments.data, threads)
-    peers = (("ONNX Runtime", "onnx_side", "OnnxSide"), ("OpenVINO", "openvino_side", "OpenvinoSide"))
-    for name, module, kind in peers:
-        try:
-            sides.append(getattr(__import__(module), kind)(weights, images, threads))
-        except Exception as error:
-            sides.append(Absent(name, one_line(error), "cpu", threads))
-    return sides
+    return lenslet_side.on_cpu(arguments.lenslet, arguments.data, threads) + installed({
+        "ONNX Runtime": lambda: [import_module("onnx_side").OnnxSide(weights, images, threads)],
+        "OpenVINO": lambda: [import_module("openvino_side").OpenvinoSide(weights, images, threads)],
+    }, "cpu", threads)
 
 
 def one_line(error):

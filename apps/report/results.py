@@ -77,8 +77,8 @@ class Row:
 
     IDENTITY = ("name", "problem", "backend", "math", "layout", "cache")  # with study and labels
 
-    def __init__(self, entry, file):
-        self.entry, self.file, self.get = entry, file, entry.get
+    def __init__(self, entry):
+        self.entry, self.get = entry, entry.get
         self.labels = {str(k): str(v) for k, v in members(entry.get("labels")).items() if v is not None}
 
     def __getitem__(self, key):
@@ -220,7 +220,7 @@ class File(Source):
         if schema and not isinstance(document.get("results"), list):
             raise BadFile(f'{self.path}: lacks the array "results"')
         self.document = members(document)
-        self.rows = Rows(Row(entry, self) for entry in dicts(self.document.get("results", self.document.get("rows"))))
+        self.rows = Rows(Row(entry) for entry in dicts(self.document.get("results", self.document.get("rows"))))
 
     def __getitem__(self, key):
         return self.document[key]
@@ -248,7 +248,7 @@ class File(Source):
 
     @property
     def device(self):
-        """A name for the measurement."""
+        """The name of the measured device."""
         which = self.ceilings.get("device")
         for device in self.devices:
             if device.get("device") == which or (which is None and device is self.devices[0]):

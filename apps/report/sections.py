@@ -59,7 +59,7 @@ def figure(drawing):
 
 
 def figures(group, *beginnings):
-    """The figures whose names begin with `prefix`, as markup."""
+    """The figures whose names begin with one of `beginnings`, as markup."""
     return "\n".join(figure(drawing) for name, drawing in drawings(group).items() if name.startswith(beginnings))
 
 

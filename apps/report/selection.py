@@ -16,10 +16,10 @@ def bare(problem):
     return problem.split('n"')[0]
 
 
-def heat_cells(rows, backend="direct", how="hot"):
-    """{(K, stride, size): how many times faster than the best cuDNN time of that cell}; `how` is one of HOW."""
+def heat_cells(rows, how="hot"):
+    """{(K, stride, size): how many times faster than the best cuDNN time direct is}; `how` is one of HOW."""
     copies = how == "with copies"
-    table = rows.where(table="rgb", cache="hot" if copies else how, math=FP32, backend=(backend, "cudnn")).drawn
+    table = rows.where(table="rgb", cache="hot" if copies else how, math=FP32, backend=("direct", "cudnn")).drawn
 
     def time(row):
         return row.end_to_end_ns if copies else row.ns
@@ -29,7 +29,7 @@ def heat_cells(rows, backend="direct", how="hot"):
         best = some.best(time)
         if best:
             found.setdefault(cell, {})[name] = time(best)
-    return {cell: ns["cudnn"] / ns[backend] for cell, ns in found.items() if len(ns) > 1}
+    return {cell: ns["cudnn"] / ns["direct"] for cell, ns in found.items() if len(ns) > 1}
 
 
 def heat_axes(cells):
@@ -42,11 +42,11 @@ def cell_of(row):
     return tuple(row.labels.get(name, "") for name in CELL)
 
 
-def rgb_bandwidth(group, sizes=("2048", "4096"), backend="direct"):
-    """The backend's share of the copy bandwidth in each cell of these sizes; hot rows."""
+def rgb_bandwidth(group):
+    """The share of the copy bandwidth that direct moves in each cell of the two largest sizes; hot rows."""
     copy = group.ceiling("copy_bytes_per_s")
-    table = group.rows.where(table="rgb", cache="hot", math=FP32, backend=backend, size=sizes).drawn
-    best = [some.best() for some in table.by(cell_of).values()]
+    table = group.rows.where(table="rgb", cache="hot", math=FP32, backend="direct", size=("2048", "4096"))
+    best = [some.best() for some in table.drawn.by(cell_of).values()]
     return [row.gbytes * 1e9 / copy for row in best if copy and row.gbytes]
 
 

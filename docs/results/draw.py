@@ -127,7 +127,7 @@ def profile(document):
     axes.set_yticks(range(len(rows) + 2), [*names, "measuring", "whole pass"])
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
-    axes.set_xlabel(f"µs, hot median; batch {document['batch']:,}, fp32, {document['devices'][0]['name']}")
+    axes.set_xlabel(f"µs, hot median; batch {document['batch']:,}, fp32, {document.device}")
     return figure
 
 

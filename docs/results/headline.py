@@ -184,7 +184,7 @@ def results_table(gpu, cpu):
     return tables.markdown(
         f"{common.digits_right(peers, matrix)} of {peers['digits']['images']:,} MNIST test images are classified"
         f" correctly, as by PyTorch with the same weights, with each of the {common.combinations(matrix)} on the GPU."
-        f" On {peers['devices'][0]['name']}, images resident on the device except where a row names another way; the"
+        f" On {peers.device}, images resident on the device except where a row names another way; the"
         " sides of a comparison take turns in one run; medians:",
         ["what", "Lenslet", "fastest peer", "ratio", "how"],
         [headline.line() for part in parts for headline in part],

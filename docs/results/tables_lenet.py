@@ -1,7 +1,7 @@
 """The tables of LeNet-5: accuracy, peers, batch sizes, single calls, streaming, layers. Each is a text."""
 
 import common
-from common import PEERS_PICTURE, lack, like_for_like, link, load, rows_of
+from common import PEERS_PICTURE, lack, like_for_like, load, rows_of
 from results import Rows
 from selection import KINDS, is_ours, layers, ours_and_theirs, side_of
 from tables import markdown
@@ -56,7 +56,7 @@ def peers(gpu):
         return ["best of each" if batch is None else f"{batch:,}", *cells]
 
     return markdown(
-        f"**LeNet-5 against its peers**, {document['devices'][0]['name']}, fp32 images on the device in, fp32 logits"
+        f"**LeNet-5 against its peers**, {document.device}, fp32 images on the device in, fp32 logits"
         f" out, turn by turn in one run, medians, images/s ({versions}); the last line is each at its best batch:",
         ["batch", "fastest peer in fp32", "fastest peer", *OURS, "ratio, fp32", "ratio, any"],
         map(line, [*rows.values("batch"), None]),
@@ -149,7 +149,7 @@ def bench(gpu):
             cells = [(f"{row.ns / 1e3:,.2f}", millions(row["images_per_s"])) if row else ("–", "–") for row in first]
             lines.append([f"{int(batch):,}", *(text for pair in cells for text in pair)])
         parts.append(markdown(
-            f"**The fused plan over batch sizes** (`lenslet bench`), {load(gpu, 'bench.json')['devices'][0]['name']},"
+            f"**The fused plan over batch sizes** (`lenslet bench`), {load(gpu, 'bench.json').device},"
             f" {text}, µs a pass and images/s. In fp32 the convolutions are Winograd's, with half the products of the"
             " direct sum:",
             ["batch", *(head for math in maths for head in (f"{math}, µs", "images/s"))], lines,
@@ -168,7 +168,7 @@ def latency(gpu):
         lines.append([row.labels["batch"], row["math"], row.labels["mode"], *texts])
     return markdown(
         f"**One call, wall time** from page-locked host memory and back to it (`lenslet bench --latency`),"
-        f" {load(gpu, 'latency.json')['devices'][0]['name']}, fused plan, bytes in, predictions out, µs:",
+        f" {load(gpu, 'latency.json').device}, fused plan, bytes in, predictions out, µs:",
         ["batch", "math", "way", "pass, pipelined", "pass, in order", "median", "p10", "p90", "p99"], lines,
     ) if lines else ""
 

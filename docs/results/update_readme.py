@@ -28,6 +28,7 @@ import history
 import tables_conv
 import tables_lenet
 from common import FULL, KERNELS, PAGE, PICTURES, PROFILE_PICTURES, README, REPORT
+from results import BadFile
 
 BY = ", by `docs/results/update_readme.py`."
 DRAW = Path(__file__).with_name("draw.py")
@@ -48,11 +49,11 @@ def page_link(gpu):
 
 def full_tables(gpu, cpu):
     lenet, conv, group = tables_lenet, tables_conv, common.convbench_group(gpu)
-    gpu_name = common.load(gpu, "peers.json")["devices"][0]["name"]
     parts = {
         "LeNet-5 on the GPU": [
             lenet.digits(gpu), lenet.peers(gpu), lenet.every_side(gpu), lenet.one_image(gpu), lenet.bench(gpu),
-            lenet.latency(gpu), lenet.calls(gpu, gpu_name), lenet.streaming(gpu), lenet.profile(gpu),
+            lenet.latency(gpu), lenet.calls(gpu, common.load(gpu, "peers.json").device), lenet.streaming(gpu),
+            lenet.profile(gpu),
         ],
         "LeNet-5 on the CPU": [lenet.cpu_peers(cpu), lenet.calls(cpu, "CPU"), lenet.cpu(cpu)],
         "Convolutions": [
@@ -191,4 +192,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except BadFile as error:
+        sys.exit(str(error))

@@ -417,12 +417,13 @@ class ReportTest(unittest.TestCase):
         for picture in [*gpu.glob("*.svg"), history.with_suffix(".svg")]:
             picture.unlink()
 
-        def update(*arguments):
+        def update(*arguments, of=folders.groups()):
             return subprocess.run(
-                [PYTHON, "docs/results/update_readme.py", *folders.groups(), *arguments], cwd=tree, capture_output=True,
-                text=True,
+                [PYTHON, "docs/results/update_readme.py", *of, *arguments], cwd=tree, capture_output=True, text=True
             )
 
+        run = update(of=("docs/results/gone", folders.group(2)))
+        self.assertEqual((run.returncode, run.stderr), (1, "docs/results/gone/peers.json: No such file or directory\n"))
         # Without convbench's files the page omits those parts.
         self.assertEqual(update("--partial").returncode, 0)
         self.assertEqual(update("--check").returncode, 0)
