@@ -97,10 +97,11 @@ int main(int argc, char** argv) {
       differing += answers[i].label != expected[i % known];
     }
     qsort(samples, (size_t)calls, sizeof *samples, by_value);
-    printf("{\"count\": %zu, \"p10\": %.0f, \"median\": %.0f, \"p90\": %.0f, \"p99\": %.0f, \"samples\": %d, "
-           "\"correct\": %zu, \"differing\": %zu, \"judged\": %zu, \"device\": \"%s\"}\n",
-           count, samples[calls / 10], samples[calls / 2], samples[calls * 9 / 10], samples[calls * 99 / 100],
-           calls, correct, differing, count, lenslet_model_device(model));
+    printf(
+        "{\"count\": %zu, \"p10\": %.0f, \"median\": %.0f, \"p90\": %.0f, \"p99\": %.0f, \"samples\": %d, "
+        "\"correct\": %zu, \"differing\": %zu, \"judged\": %zu, \"device\": \"%s\"}\n",
+        count, samples[calls / 10], samples[calls / 2], samples[calls * 9 / 10], samples[calls * 99 / 100],
+        calls, correct, differing, count, lenslet_model_device(model));
     fflush(stdout);
     free(input);
     free(answers);

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char* changed_abi(void); /* abi_test.c: the first change that breaks an older program, or a null pointer */
+const char* changed_abi(
+    void); /* abi_test.c: the first change that breaks an older program, or a null pointer */
 
 static int failures = 0;
 
