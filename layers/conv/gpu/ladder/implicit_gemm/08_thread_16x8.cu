@@ -28,7 +28,7 @@ struct Stage {
 //             taps of operands
 // requires    groups = 1, compute capability 8.0; unless kChecked no padding and C*R*S a multiple of 8 (all
 //             by RungBackend)
-// measured    docs/results.md, "The ladder of implicit GEMM"
+// measured    H200: docs/results.md, "The ladder of implicit GEMM" (docs/results/2026-11-22-h200/reproduce.json)
 template <bool kChecked>
 __global__ void __launch_bounds__(kThreads, 2)
     conv_implicit_gemm_thread_16x8_kernel(const RungShape shape, const RungOperands operands) {
