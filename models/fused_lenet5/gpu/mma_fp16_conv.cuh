@@ -2,7 +2,7 @@
 #pragma once
 
 #include "models/fused_lenet5/gpu/common.cuh"
-#include "models/fused_lenet5/gpu/mma_fp16_parameters.h"
+#include "models/fused_lenet5/gpu/mma_conv_parameters.cuh"
 #include "models/fused_lenet5/gpu/mma_instructions.cuh"
 
 namespace lenslet::fused_lenet5 {
@@ -11,34 +11,6 @@ namespace lenslet::fused_lenet5 {
 /// packer).
 struct MmaH1 {
   static constexpr int kPlaneBytes = 12 * 4, kRowBytes = 3 * kPlaneBytes, kBytes = 12 * kRowBytes;
-};
-
-/// A lane's part of the convolutions' parameters, in 72 registers.
-struct MmaConvParameters {
-  uint32_t conv1[16];      // B of [3 blocks of columns][5 rows of taps], one unused
-  float conv1_bias[3][4];  // in the four places of D, where the first product of a sum starts from
-  uint4 conv2[5][2];       // A of [5 rows of taps][2 steps]
-  float conv2_bias[4];
-
-  __device__ __forceinline__ void load(const unsigned char* packed, int lane) {
-    using Map = MmaFp16Map;
-    const auto fragment = [&](int at) { return __ldg(reinterpret_cast<const uint4*>(packed + at) + lane); };
-    const auto load_bias = [&](float(&places)[4], int at) {
-      const float4 four = __ldg(reinterpret_cast<const float4*>(packed + at) + lane);
-      places[0] = four.x, places[1] = four.y, places[2] = four.z, places[3] = four.w;
-    };
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const uint4 words = fragment(Map::kConv1 + i * Map::kLane4);
-      conv1[4 * i] = words.x, conv1[4 * i + 1] = words.y;
-      conv1[4 * i + 2] = words.z, conv1[4 * i + 3] = words.w;
-    }
-#pragma unroll
-    for (int i = 0; i < 3; ++i) load_bias(conv1_bias[i], Map::kConv1Bias + i * Map::kLane4);
-#pragma unroll
-    for (int i = 0; i < 10; ++i) conv2[i / 2][i % 2] = fragment(Map::kConv2 + i * Map::kLane4);
-    load_bias(conv2_bias, Map::kConv2Bias);
-  }
 };
 
 /// Two neighbouring pixels as halves, twice. mma reads an operand from four consecutive registers, so a pair that is
@@ -64,7 +36,7 @@ __device__ __forceinline__ PixelPair load_pixel_pair(const float* pixels) {
 /// are strip g of a set, at one row of pixels and at the next; columns are six channels at four neighbouring positions,
 /// ordered (kMmaConv1Channels) so that a lane ends up with the four positions of a pooling window, of three channels.
 template <typename Pixel>
-__device__ __forceinline__ void mma_conv1(const Pixel* image, const MmaConvParameters& parameters,
+__device__ __forceinline__ void mma_conv1(const Pixel* image, const MmaConvParameters<MmaFp16Map>& parameters,
                                           unsigned char* h1, int lane) {
   const int g = lane / 4, t = lane % 4;
 #pragma unroll
@@ -107,8 +79,8 @@ __device__ __forceinline__ void mma_conv1(const Pixel* image, const MmaConvParam
 /// conv2, ReLU and pooling of one image: a lane returns channels g and g + 8 as pairs of halves, at column t and rows
 /// 0..3. A product is filters [16, K] x h1 [K, a row of 8 positions]. Operand B needs no im2col: a lane reads each of
 /// its words of h1 once and uses row i for the output rows i - 4 to i.
-__device__ __forceinline__ uint4 mma_conv2(const unsigned char* h1, const MmaConvParameters& parameters,
-                                           int lane) {
+__device__ __forceinline__ uint4 mma_conv2(const unsigned char* h1,
+                                           const MmaConvParameters<MmaFp16Map>& parameters, int lane) {
   const int g = lane / 4, t = lane % 4;
   const unsigned char* first = h1 + (g + t) * 4;  // taps s = t of a plane
   // Tap s = 4 of plane t. There is no plane 3: the weights of t = 3 are zeros.

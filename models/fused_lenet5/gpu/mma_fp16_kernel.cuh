@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(kWarps * 32, 1)
     copy_async_16(shared_address(shared + i), reinterpret_cast<const float*>(packed + i));
   }
   commit_copies();
-  MmaConvParameters parameters;
+  MmaConvParameters<MmaFp16Map> parameters;
   parameters.load(packed, lane);
   wait_for_copies<1>();  // the image; the weights arrive while it is convolved
 

@@ -45,7 +45,6 @@ constexpr int kMmaConv1Channels[2][3] = {{0, 1, 2}, {3, 4, 5}};
 /// A fully connected layer as weights [16 neurons a tile, inputs] x activations [inputs, 8 images].
 struct MmaFcLayer {
   const Tensor& weight;  // [neurons, inputs]
-  const Tensor& bias;    // [neurons]
   int tiles;
   int steps;                              // products along the inputs
   int (*input_of)(int step, int column);  // the input in that column of a step
@@ -56,9 +55,6 @@ struct MmaFcLayer {
   double weight_at(int neuron, int step, int column) const {
     const int input = input_of(step, column);
     return neuron < neurons() && input < inputs() ? weight.data()[neuron * inputs() + input] : 0;
-  }
-  void put_bias(MmaPacker& packer, int at) const {  // fp32 [tiles, 16]
-    for (int i = 0; i < neurons(); ++i) packer.put_fp32(at + i * 4, bias.data()[i]);
   }
 };
 

@@ -3,42 +3,14 @@
 #pragma once
 
 #include "models/fused_lenet5/gpu/common.cuh"
+#include "models/fused_lenet5/gpu/mma_conv_parameters.cuh"
 #include "models/fused_lenet5/gpu/mma_instructions.cuh"
-#include "models/fused_lenet5/gpu/mma_tf32_parameters.h"
 
 namespace lenslet::fused_lenet5 {
 
 /// h1 in shared memory: [12 rows][6 channels][12 columns], rounded to tf32.
 struct MmaTf32H1 {
   static constexpr int kPlane = 12, kRow = 6 * kPlane, kBytes = 12 * kRow * 4;
-};
-
-/// A lane's part of the convolutions' parameters, in 128 registers.
-struct MmaTf32ConvParameters {
-  uint32_t conv1[32];      // B of [3 blocks of columns][5 rows of taps][2], two unused
-  float conv1_bias[3][4];  // in the four places of D, where the first product of a sum starts from
-  uint4 conv2[5][4];       // A of [5 rows of taps][4 steps]
-  float conv2_bias[4];
-
-  __device__ __forceinline__ void load(const unsigned char* packed, int lane) {
-    using Map = MmaTf32Map;
-    const auto fragment = [&](int at) { return __ldg(reinterpret_cast<const uint4*>(packed + at) + lane); };
-    const auto load_bias = [&](float(&places)[4], int at) {
-      const float4 four = __ldg(reinterpret_cast<const float4*>(packed + at) + lane);
-      places[0] = four.x, places[1] = four.y, places[2] = four.z, places[3] = four.w;
-    };
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      const uint4 words = fragment(Map::kConv1 + i * Map::kLane4);
-      conv1[4 * i] = words.x, conv1[4 * i + 1] = words.y;
-      conv1[4 * i + 2] = words.z, conv1[4 * i + 3] = words.w;
-    }
-#pragma unroll
-    for (int i = 0; i < 3; ++i) load_bias(conv1_bias[i], Map::kConv1Bias + i * Map::kLane4);
-#pragma unroll
-    for (int i = 0; i < Map::kConv2Steps; ++i) conv2[i / 4][i % 4] = fragment(Map::kConv2 + i * Map::kLane4);
-    load_bias(conv2_bias, Map::kConv2Bias);
-  }
 };
 
 /// A byte as 256 + x: 256 is 0x43800000, where x begins 8 places below the leading one. A normalised pixel is rounded.
@@ -49,8 +21,9 @@ __device__ __forceinline__ uint32_t load_pixel_tf32(const float* pixel) { return
 
 /// conv1, ReLU and pooling of one image in shared memory; strips, rows and columns of the products as in mma_conv1.
 template <typename Pixel>
-__device__ __forceinline__ void mma_tf32_conv1(const Pixel* image, const MmaTf32ConvParameters& parameters,
-                                               float* h1, int lane) {
+__device__ __forceinline__ void mma_tf32_conv1(const Pixel* image,
+                                               const MmaConvParameters<MmaTf32Map>& parameters, float* h1,
+                                               int lane) {
   const int g = lane / 4, t = lane % 4;
 #pragma unroll
   for (int set = 0; set < 3; ++set) {
@@ -85,7 +58,8 @@ __device__ __forceinline__ void mma_tf32_conv1(const Pixel* image, const MmaTf32
 }
 
 /// conv2, ReLU and pooling of one image: a lane gets channels g and g + 8, at column t and rows 0..3, rounded to tf32.
-__device__ __forceinline__ void mma_tf32_conv2(const float* h1, const MmaTf32ConvParameters& parameters,
+__device__ __forceinline__ void mma_tf32_conv2(const float* h1,
+                                               const MmaConvParameters<MmaTf32Map>& parameters,
                                                float (&low)[4], float (&high)[4], int lane) {
   const int g = lane / 4, t = lane % 4;
   const float* first = h1 + g + t;                                   // taps s = t of a channel

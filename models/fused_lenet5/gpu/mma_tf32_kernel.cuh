@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(MmaTf32Shared<Pixel>::kWarps * 32, 1)
   const int64_t stride = int64_t{Shared::kWarps} * gridDim.x * images_a_round;
   int64_t first = (int64_t{warp} * gridDim.x + blockIdx.x) * images_a_round;
   fetch(first);
-  MmaTf32ConvParameters parameters;
+  MmaConvParameters<MmaTf32Map> parameters;
   parameters.load(packed, lane);
   wait_for_copies<0>();
 
