@@ -184,6 +184,17 @@ red models/planted.cu '  LENSLET_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel))
 red layers/planted.cpp '  set("renamed_kernel", address, 32);' '"renamed_kernel" is no __global__ function' \
   "${launches[@]}"
 
+kernels=(bash "$here/check_kernels.sh" "$copy")
+head='// computes    y\n// work split  a thread an element\n// memory      none\n// requires    nothing\n'
+kernel='template <int kSize,\n          bool kWhole>\n__global__ void planted_kernel(float* y) {}'
+green "${kernels[@]}"
+red layers/planted.cu "$kernel" 'planted.cu:3: the head of this kernel has no line "computes"' "${kernels[@]}"
+red models/planted.cuh "$head$kernel" 'has no line "measured"' "${kernels[@]}"
+red apps/planted.cu "$head// measured    docs/results.md\nint between;\n$kernel" 'has no line "measured"' \
+  "${kernels[@]}"
+red layers/planted.cu "$head// measured    0.123 us (docs/results/2026-11-22-h200/reproduce.json)\n$kernel" \
+  'no median of docs/results/2026-11-22-h200/reproduce.json is 0.123 us' "${kernels[@]}"
+
 docs=(bash "$here/check_docs.sh" "$copy")
 green "${docs[@]}"
 red README.md 'Run `./dev deploy` now.' 'there is no ./dev deploy' "${docs[@]}"

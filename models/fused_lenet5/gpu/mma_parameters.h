@@ -1,6 +1,6 @@
 // Internal: where the parameters of the tensor-core kernels lie.
 //
-// Everything is in the order of mma's fragments (mma_instructions.cuh), 16 bytes a lane where four registers go
+// Everything is in the order of mma's fragments (mma_instructions.cuh), 16 bytes per lane where four registers go
 // together, so that a warp reads 512 bytes in a row.
 #pragma once
 

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# The head of every kernel has its five lines: computes, work split, memory, requires, measured.
+#   check_kernels.sh ROOT
+set -euo pipefail
+cd "$1"
+
+mapfile -t sources < <(find framework layers models apps -type f \( -name '*.cu' -o -name '*.cuh' \) | sort)
+[ "${#sources[@]}" -gt 0 ] || { echo 'no files found: wrong folder?' >&2; exit 1; }
+
+awk '
+  FNR == 1 { head = "" }
+  /^ *\/\// { head = head "\n" $0; next }
+  /^ *template *</ { in_template = 1 }
+  /__global__/ {
+    kernels++
+    for (i = 1; i <= lines; i++) {
+      if (head ~ "\n *// " line[i] " +[^ ]") continue
+      printf "%s:%d: the head of this kernel has no line \"%s\"\n", FILENAME, FNR, line[i]
+      failed = 1
+    }
+  }
+  # Between the head and the kernel stand its template parameters alone.
+  in_template { in_template = $0 !~ />/; next }
+  { head = "" }
+  BEGIN { lines = split("computes,work split,memory,requires,measured", line, ",") }
+  END {
+    if (failed) exit 1
+    if (kernels == 0) { print "no kernel found: is the pattern right?"; exit 1 }
+    printf "%d kernels have their heads\n", kernels
+  }
+' "${sources[@]}"
+
+# "236.0 us (docs/results/FOLDER/FILE.json)": a median of that file, in nanoseconds there.
+awk '
+  function medians(file,    text, from) {
+    if (file in read) return
+    read[file] = 1
+    while ((getline text < file) > 0) {
+      if (text !~ /"median": *[0-9]/) continue
+      sub(/.*"median": */, "", text)
+      for (from = 0; from < 4; from++) known[file, sprintf("%." from "f", text / 1000)] = 1
+    }
+  }
+  FNR == 1 { figures = "" }
+  !/^ *\/\// { figures = ""; next }
+  /\/\/ measured/ { figures = "" }
+  { figures = figures " " $0 }
+  match($0, /\(docs\/results\/[^) ]*\.json\)/) {
+    file = substr($0, RSTART + 1, RLENGTH - 2)
+    medians(file)
+    sub(/.*\.(md|json)[^)]*\).*\(docs/, "(docs", figures)
+    while (match(figures, /[0-9.,]+( \/ [0-9.,]+)* us/)) {
+      count = split(substr(figures, RSTART, RLENGTH - 3), figure, " / ")
+      for (i = 1; i <= count; i++) {
+        gsub(/,/, "", figure[i])
+        checked++
+        if ((file, figure[i]) in known) continue
+        printf "%s:%d: no median of %s is %s us\n", FILENAME, FNR, file, figure[i]
+        failed = 1
+      }
+      figures = substr(figures, RSTART + RLENGTH)
+    }
+    figures = ""
+  }
+  END {
+    if (failed) exit 1
+    printf "%d figures in heads stand in their files\n", checked
+  }
+' "${sources[@]}"
