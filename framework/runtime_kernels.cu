@@ -1,7 +1,7 @@
 // The functions of framework/runtime.h that need a kernel.
 #include "framework/cuda_check.h"
 #include "framework/device_health.h"
-#include "framework/multiprocessors.h"
+#include "framework/gpu_limits.h"
 #include "framework/runtime.h"
 
 // Outside the namespace lenslet: racecheck and synccheck check only kernels of that namespace (tests/sanitize), and

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "framework/cuda_check.h"
-#include "framework/multiprocessors.h"
+#include "framework/gpu_limits.h"
 #include "layers/conv/gpu/tensor_core_mma.cuh"
 
 namespace lenslet {

@@ -346,18 +346,27 @@ struct NoGemmBackend : GemmBackend {
   std::string name() const override { return "none"; }
 };
 
-/// Prepares and runs, with bias and ReLU.
-void run_once(const ConvBackend& backend, const Conv2dProblem& problem, MathMode math, size_t limit,
-              const std::optional<Pool2dWindow>& window, Stream& stream) {
+/// With bias and ReLU.
+std::unique_ptr<ConvKernel> prepare(const ConvBackend& backend, const Conv2dProblem& problem, MathMode math,
+                                    size_t limit, const std::optional<Pool2dWindow>& window, Stream& stream) {
   DevicePrepareServices services(stream);
   const std::vector<float> weights(static_cast<size_t>(problem.weight_shape().num_elements())),
       bias(static_cast<size_t>(problem.k));
-  const auto kernel = backend.prepare({problem, math, weights.data(), bias.data(), backend.fuses_relu(),
-                                       limit, services, stream, "", window});
-  ASSERT_LE(kernel->workspace_bytes(), limit);
+  return backend.prepare({problem, math, weights.data(), bias.data(), backend.fuses_relu(), limit, services,
+                          stream, "", window});
+}
+
+void run(ConvKernel& kernel, Stream& stream) {
   const Buffer x(stream.device(), 256), y(stream.device(), 256), workspace(stream.device(), 256);
   RunContext context{stream, workspace.data(), nullptr};
-  kernel->run({x.as<float>(), y.as<float>()}, context);
+  kernel.run({x.as<float>(), y.as<float>()}, context);
+}
+
+void run_once(const ConvBackend& backend, const Conv2dProblem& problem, MathMode math, size_t limit,
+              const std::optional<Pool2dWindow>& window, Stream& stream) {
+  const auto kernel = prepare(backend, problem, math, limit, window, stream);
+  ASSERT_LE(kernel->workspace_bytes(), limit);
+  run(*kernel, stream);
 }
 
 /// The problems that conv_backends_test.cpp and conv_pooling_test.cpp verify on a card.
@@ -438,6 +447,29 @@ TEST(ConvLaunches, ServeSmallerCards) {
   EXPECT_FALSE(launched("conv_tensor_core_mma_kernel"));
   EXPECT_FALSE(launched("conv_implicit_gemm_rows_kernel"));
   EXPECT_TRUE(launched("conv_winograd_multiply_kernel"));
+}
+
+// Operators that share a kernel need different amounts of shared memory: none takes it from another.
+TEST(ConvLaunches, KeepTheirSharedMemoryBesideOthers) {
+  simulated_gpu::insert({132, 90, 227 * 1024});
+  simulated_gpu::on_launch(nullptr);
+  Stream stream(Device::cuda());
+  for (const std::string& name : backend_names()) {
+    if (name == "cudnn") continue;  // has no kernel of ours
+    const ConvBackend& backend = find_conv_backend(DeviceKind::kCuda, name).open();
+    std::vector<std::pair<std::string, std::unique_ptr<ConvKernel>>> kernels;
+    for (const Conv2dProblem& problem : problems_of(name, "deep3x3")) {
+      for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+        if (!backend.supports(problem, math)) continue;
+        kernels.emplace_back(problem.to_string(),
+                             prepare(backend, problem, math, SIZE_MAX, std::nullopt, stream));
+      }
+    }
+    for (const auto& [problem, kernel] : kernels) {
+      SCOPED_TRACE(concat(name, " ", problem));
+      EXPECT_NO_THROW(run(*kernel, stream));
+    }
+  }
 }
 
 }  // namespace

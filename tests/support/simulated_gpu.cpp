@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <map>
+#include <utility>
 
 namespace lenslet::simulated_gpu {
 namespace {
@@ -41,7 +43,16 @@ std::string demangled(const char* name) {
   return result;
 }
 
-cudaError_t launch(const void* kernel, dim3 grid, dim3 block, void** arguments) {
+/// Bytes of dynamic shared memory that a launch may ask for; raised by cudaFuncSetAttribute.
+int& shared_limit(const void* kernel) {
+  static std::map<const void*, int> limits;
+  return limits.emplace(kernel, 48 * 1024).first->second;
+}
+
+cudaError_t last_error = cudaSuccess;
+
+cudaError_t launch(const void* kernel, dim3 grid, dim3 block, void** arguments, size_t shared_bytes) {
+  if (shared_bytes > static_cast<size_t>(shared_limit(kernel))) return last_error = cudaErrorInvalidValue;
   if (visitor) visitor({kernel, grid, block, arguments});
   return cudaSuccess;
 }
@@ -82,13 +93,13 @@ cudaError_t __wrap___cudaGetKernel(const void** handle, const void* function) {
   *handle = function;
   return cudaSuccess;
 }
-cudaError_t __wrap___cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments, size_t,
-                                      cudaStream_t) {
-  return launch(kernel, grid, block, arguments);
+cudaError_t __wrap___cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
+                                      size_t shared_bytes, cudaStream_t) {
+  return launch(kernel, grid, block, arguments, shared_bytes);
 }
-cudaError_t __wrap_cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments, size_t,
-                                    cudaStream_t) {
-  return launch(kernel, grid, block, arguments);
+cudaError_t __wrap_cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
+                                    size_t shared_bytes, cudaStream_t) {
+  return launch(kernel, grid, block, arguments, shared_bytes);
 }
 
 cudaError_t __wrap_cudaGetDevice(int* device) {
@@ -138,7 +149,15 @@ cudaError_t __wrap_cudaPointerGetAttributes(cudaPointerAttributes* attributes, c
   *attributes = {};
   return cudaSuccess;
 }
-cudaError_t __wrap_cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) { return cudaSuccess; }
-cudaError_t __wrap_cudaGetLastError() { return cudaSuccess; }
+cudaError_t __wrap_cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel) {
+  *attributes = {};
+  attributes->maxDynamicSharedSizeBytes = shared_limit(kernel);
+  return cudaSuccess;
+}
+cudaError_t __wrap_cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
+  if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) shared_limit(kernel) = value;
+  return cudaSuccess;
+}
+cudaError_t __wrap_cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
 cudaError_t __wrap_cudaPeekAtLastError() { return cudaSuccess; }
 }

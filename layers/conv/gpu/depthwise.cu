@@ -14,15 +14,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "framework/cuda_check.h"
 #include "framework/integer_math.h"
-#include "framework/launch_check.h"
-#include "framework/launch_resources.cuh"
-#include "framework/multiprocessors.h"
-#include "layers/conv/conv_backend.h"
 #include "layers/conv/conv_limits.h"
+#include "layers/conv/gpu/conv_sizes.h"
 #include "layers/conv/gpu/depthwise.cuh"
 #include "layers/conv/gpu/depthwise_channels.cuh"
+#include "layers/conv/gpu/kernel_host.cuh"
 #include "layers/conv/gpu/own_kernel_limits.h"
 
 namespace lenslet {
@@ -31,8 +28,6 @@ namespace {
 constexpr int kBlock = 128;
 /// Threads per multiprocessor that keep its memory busy: with fewer threads, smaller patches give more of them.
 constexpr int kBusyThreads = 512;
-
-cudaStream_t native(Stream& stream) { return static_cast<cudaStream_t>(stream.native_handle()); }
 
 struct RowsVariant {
   int filter, stride, pad;  // of the supported problems: filter x filter; pad may be kDepthwiseAnyPad
@@ -126,38 +121,16 @@ const ChannelsVariant* choose_channels_variant(const Conv2dProblem& problem) {
   return nullptr;
 }
 
-/// What the kernels share, except for their launch.
-class DepthwiseKernel : public ConvKernel {
- public:
-  std::string detail() const override { return detail_; }
-  std::vector<LaunchResources> launches() const override {
-    return {launch_resources(name_, kernel_, kBlock, 0)};
-  }
+unsigned blocks_of(int64_t threads) { return static_cast<unsigned>(ceil_div(threads, kBlock)); }
 
- protected:
-  void set(const char* name, const void* kernel, int64_t threads, const std::string& detail) {
-    name_ = name;
-    kernel_ = kernel;
-    blocks_ = static_cast<unsigned>(ceil_div(threads, kBlock));
-    detail_ = detail;
-  }
-  const char* name_ = nullptr;
-  const void* kernel_ = nullptr;
-  std::string detail_;
-  unsigned blocks_ = 0;
-};
-
-class DepthwiseRows : public DepthwiseKernel {
+class DepthwiseRows : public OneLaunchConv<DepthwiseShape, const float*, const float*, float*> {
  public:
-  DepthwiseRows(const ConvPrepare& request, const RowsVariant& variant) : launch_(variant.kernel) {
+  DepthwiseRows(const ConvPrepare& request, const RowsVariant& variant) {
     const Conv2dProblem& problem = request.problem;
     pack(request);
     const int p = problem.p(), q = problem.q();
-    shape_.h = problem.h;
-    shape_.w = problem.w;
+    set_planes(shape_, problem);
     shape_.k = problem.k;
-    shape_.p = p;
-    shape_.q = q;
     shape_.pad_h = problem.pad_h;
     shape_.pad_w = problem.pad_w;
     shape_.segments = static_cast<int>(row_segments(problem, variant));
@@ -167,13 +140,12 @@ class DepthwiseRows : public DepthwiseKernel {
     shape_.by_multiplier = FastDivide(problem.k / problem.c);
     shape_.store_width = q % 4 == 0 ? 4 : q % 2 == 0 ? 2 : 1;
     shape_.relu = request.relu;
-    set("conv_depthwise_rows_kernel", reinterpret_cast<const void*>(launch_), shape_.segments,
-        concat("rows, ", variant.rows, "x4 positions a thread, ", variant.vector * sizeof(float),
-               " bytes a load"));
+    launch_ = {"conv_depthwise_rows_kernel", variant.kernel, blocks_of(shape_.segments), kBlock};
+    detail_ = concat("rows, ", variant.rows, "x4 positions a thread, ", variant.vector * sizeof(float),
+                     " bytes a load");
   }
   void run(const ConvArgs& args, RunContext& context) override {
-    launch_<<<blocks_, kBlock, 0, native(context.stream)>>>(shape_, args.x, filters_.get(), args.y);
-    LENSLET_CUDA_CHECK_LAUNCH("conv_depthwise_rows_kernel");
+    launch_(context.stream, shape_, args.x, filters_.get(), args.y);
   }
 
  private:
@@ -190,58 +162,42 @@ class DepthwiseRows : public DepthwiseKernel {
     filters_ = request.services.upload(packed.data(), packed.size());
   }
 
-  void (*launch_)(DepthwiseShape, const float*, const float*, float*);
   DepthwiseShape shape_{};
   std::shared_ptr<float> filters_;
 };
 
-class DepthwiseChannels : public DepthwiseKernel {
+class DepthwiseChannels
+    : public OneLaunchConv<DepthwiseChannelsShape, const float*, const float*, const float*, float*> {
  public:
   /// `variant` null: the kernel for any shape.
   DepthwiseChannels(const ConvPrepare& request, const ChannelsVariant* variant) {
     const Conv2dProblem& problem = request.problem;
     upload(request, variant != nullptr);
-    const bool channels_last = problem.layout == TensorLayout::kNhwc;
     const int vector = variant ? variant->vector : 1, rows = variant ? variant->rows : 1;
-    const int columns = variant ? 4 : 1;
-    const int p = problem.p(), q = problem.q();
-    const int groups = problem.k / vector;
-    const auto row_segments = static_cast<int>(ceil_div(p, rows));
-    const auto column_segments = static_cast<int>(ceil_div(q, columns));
-    shape_.c = problem.c;
-    shape_.h = problem.h;
-    shape_.w = problem.w;
-    shape_.k = problem.k;
-    shape_.p = p;
-    shape_.q = q;
-    shape_.r = problem.r;
-    shape_.s = problem.s;
-    shape_.stride_h = problem.stride_h;
-    shape_.stride_w = problem.stride_w;
-    shape_.pad_h = problem.pad_h;
-    shape_.pad_w = problem.pad_w;
-    shape_.dilation_h = problem.dilation_h;
-    shape_.dilation_w = problem.dilation_w;
+    const int columns = variant ? 4 : 1, groups = problem.k / vector;
+    const auto row_segments = static_cast<int>(ceil_div(problem.p(), rows));
+    const auto column_segments = static_cast<int>(ceil_div(problem.q(), columns));
+    set_all_sizes(shape_, problem);
     shape_.threads = problem.n * groups * row_segments * column_segments;
     shape_.by_multiplier = FastDivide(problem.k / problem.c);
     shape_.by_channel_groups = FastDivide(groups);
     shape_.by_column_segments = FastDivide(column_segments);
     shape_.by_row_segments = FastDivide(row_segments);
     shape_.relu = request.relu;
+    const unsigned blocks = blocks_of(shape_.threads);
     if (variant) {
-      launch_ = variant->kernel;
-      set("conv_depthwise_channels_kernel", reinterpret_cast<const void*>(launch_), shape_.threads,
-          concat("channels, ", rows, "x4 positions x ", vector, " channels a thread"));
+      launch_ = {"conv_depthwise_channels_kernel", variant->kernel, blocks, kBlock};
+      detail_ = concat("channels, ", rows, "x4 positions x ", vector, " channels a thread");
     } else {
-      launch_ = channels_last ? &conv_depthwise_any_kernel<true> : &conv_depthwise_any_kernel<false>;
-      set("conv_depthwise_any_kernel", reinterpret_cast<const void*>(launch_), shape_.threads,
-          "any, 1 position a thread");
+      const bool channels_last = problem.layout == TensorLayout::kNhwc;
+      launch_ = {"conv_depthwise_any_kernel",
+                 channels_last ? &conv_depthwise_any_kernel<true> : &conv_depthwise_any_kernel<false>, blocks,
+                 kBlock};
+      detail_ = "any, 1 position a thread";
     }
   }
   void run(const ConvArgs& args, RunContext& context) override {
-    launch_<<<blocks_, kBlock, 0, native(context.stream)>>>(shape_, args.x, filters_.get(), bias_.get(),
-                                                            args.y);
-    LENSLET_CUDA_CHECK_LAUNCH_OF(name_);
+    launch_(context.stream, shape_, args.x, filters_.get(), bias_.get(), args.y);
   }
 
  private:
@@ -255,16 +211,14 @@ class DepthwiseChannels : public DepthwiseKernel {
       packed[i % taps * count + i / taps] = request.weights[i];
     }
     filters_ = request.services.upload(packed.data(), packed.size());
-    const std::vector<float> zeros(count, 0.0f);
-    bias_ = request.services.upload(request.bias ? request.bias : zeros.data(), count);
+    bias_ = upload_bias(request, problem.k / problem.groups);
   }
 
-  void (*launch_)(DepthwiseChannelsShape, const float*, const float*, const float*, float*) = nullptr;
   DepthwiseChannelsShape shape_{};
   std::shared_ptr<float> filters_, bias_;
 };
 
-class DepthwiseBackend : public ConvBackend {
+class DepthwiseBackend : public SummingBackend {
  public:
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
     if (const Support fp32 = fp32_only("depthwise", math); !fp32) return fp32;
@@ -278,10 +232,6 @@ class DepthwiseBackend : public ConvBackend {
           "depthwise serves two channels and more; with one it is an ordinary convolution: use direct");
     }
     return own_kernel_limits("depthwise", problem);
-  }
-  size_t workspace_bytes(const Conv2dProblem&, MathMode) const override { return 0; }
-  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
-    return accuracy_of_sums(problem, math);
   }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const int multiprocessors = multiprocessor_count(request.stream.device());

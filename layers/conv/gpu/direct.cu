@@ -17,7 +17,6 @@
 #include <memory>
 #include <vector>
 
-#include "framework/multiprocessors.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/direct_any_plan.cuh"
 #include "layers/conv/gpu/direct_nhwc_plan.cuh"
@@ -31,22 +30,17 @@
 namespace lenslet {
 namespace {
 
-class DirectBackend : public ConvBackend {
+class DirectBackend : public SummingBackend {
  public:
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
     if (const Support fp32 = fp32_only("direct", math); !fp32) return fp32;
     if (const Support limits = own_kernel_limits("direct", problem); !limits) return limits;
-    if (const int64_t blocks = any_blocks(problem); blocks > INT32_MAX) {
-      return Support::no(concat("direct would need ", blocks, " thread blocks, the limit is ", INT32_MAX,
-                                ": use a smaller batch"));
+    if (const int64_t blocks = any_blocks(problem); blocks > GpuLimits::kGridX) {
+      return Support::no(concat("direct would need ", blocks, " thread blocks, the limit is ",
+                                GpuLimits::kGridX, ": use a smaller batch"));
     }
-    if (ceil_div(problem.k, 2) > kMaxGridY) {
-      return Support::no(concat("direct serves up to ", 2 * kMaxGridY, " filters, asked for ", problem.k,
-                                ": use implicit_gemm"));
-    }
-    return Support::yes();
+    return filters_fit_grid("direct", problem, 2);
   }
-  size_t workspace_bytes(const Conv2dProblem&, MathMode) const override { return 0; }
   Support fuses_max_pool(const Conv2dProblem& problem, MathMode /*math*/,
                          const Pool2dWindow& window) const override {
     if (const Support fits = windows_fit(problem, window); !fits) return fits;
@@ -57,9 +51,10 @@ class DirectBackend : public ConvBackend {
                                 window.kernel_w));
     }
     const int64_t windows = int64_t{problem.n} * window.rows(problem.p()) * window.columns(problem.q());
-    if (windows * any_filter_tiles(problem) > INT32_MAX) {
+    if (windows * any_filter_tiles(problem) > GpuLimits::kGridX) {
       return Support::no(concat("direct would need up to ", windows * any_filter_tiles(problem),
-                                " thread blocks to pool, the limit is ", INT32_MAX, ": use a smaller batch"));
+                                " thread blocks to pool, the limit is ", GpuLimits::kGridX,
+                                ": use a smaller batch"));
     }
     return Support::yes();
   }
@@ -67,9 +62,6 @@ class DirectBackend : public ConvBackend {
   // them: two steps are faster.
   bool suits_max_pool(const Conv2dProblem& /*problem*/, const Pool2dWindow& window) const override {
     return is_halving(window);
-  }
-  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
-    return accuracy_of_sums(problem, math);
   }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const int multiprocessors = multiprocessor_count(request.stream.device());
@@ -91,8 +83,6 @@ class DirectBackend : public ConvBackend {
     }
     return std::make_unique<DirectAnyPooled>(request, multiprocessors);
   }
-
-  static constexpr int kMaxGridY = 65535;
 };
 
 }  // namespace

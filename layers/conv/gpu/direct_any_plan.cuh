@@ -30,94 +30,68 @@ class DirectAnyFilters {
     const Conv2dProblem& problem = request.problem;
     const int group_filters = problem.k / problem.groups, group_channels = problem.c / problem.groups;
     const int tiles = static_cast<int>(ceil_div(group_filters, k_out_));
-    const int p = problem.p(), q = problem.q();
-    shape_ = {problem.c,
-              problem.h,
-              problem.w,
-              problem.k,
-              p,
-              q,
-              problem.r,
-              problem.s,
-              problem.stride_h,
-              problem.stride_w,
-              problem.pad_h,
-              problem.pad_w,
-              problem.dilation_h,
-              problem.dilation_w,
-              group_channels,
-              group_filters,
-              problem.n * p * q,
-              tiles,
-              FastDivide(q),
-              FastDivide(p),
-              FastDivide(tiles),
-              FastDivide(tiles * problem.groups),
-              request.relu};
+    set_all_sizes(shape_, problem);
+    shape_.group_channels = group_channels;
+    shape_.group_filters = group_filters;
+    shape_.pixels = problem.n * shape_.p * shape_.q;
+    shape_.filter_tiles = tiles;
+    shape_.by_q = FastDivide(shape_.q);
+    shape_.by_p = FastDivide(shape_.p);
+    shape_.by_filter_tiles = FastDivide(tiles);
+    shape_.by_all_filter_tiles = FastDivide(tiles * problem.groups);
+    shape_.relu = request.relu;
     // [G, K/G, C/G, R, S] to [G, tiles, C/G, R, S, k_out].
     const int64_t taps = int64_t{group_channels} * problem.r * problem.s;
     const int64_t all_tiles = any_filter_tiles(problem);
     std::vector<float> packed(static_cast<size_t>(all_tiles * taps * k_out_), 0.0f);
-    std::vector<float> bias(static_cast<size_t>(all_tiles * k_out_), 0.0f);
     for (int k = 0; k < problem.k; ++k) {
       const int64_t filter = k % group_filters;
       const int64_t tile = int64_t{k / group_filters} * tiles + filter / k_out_, lane = filter % k_out_;
-      if (request.bias) bias[static_cast<size_t>(tile * k_out_ + lane)] = request.bias[k];
       for (int64_t i = 0; i < taps; ++i) {
         packed[static_cast<size_t>((tile * taps + i) * k_out_ + lane)] = request.weights[k * taps + i];
       }
     }
     filters_ = request.services.upload(packed.data(), packed.size());
-    bias_ = request.services.upload(bias.data(), bias.size());
+    bias_ = upload_bias(request, int64_t{tiles} * k_out_);
   }
 
  protected:
   int k_out_;
-  DirectAnyShape shape_;
+  DirectAnyShape shape_{};
   std::shared_ptr<float> filters_, bias_;
 };
 
 /// All outputs, or the maxima of 2x2 of them.
-class DirectAny : public ConvKernel, private DirectAnyFilters {
+class DirectAny : public OneLaunchConv<DirectAnyShape, const float*, const float*, const float*, float*>,
+                  private DirectAnyFilters {
  public:
-  explicit DirectAny(const ConvPrepare& request)
-      : DirectAnyFilters(request), pool_(request.max_pool.has_value()) {
-    if (pool_) {
+  explicit DirectAny(const ConvPrepare& request) : DirectAnyFilters(request) {
+    const bool pool = request.max_pool.has_value();
+    if (pool) {
       shape_.p /= 2;
       shape_.q /= 2;
       shape_.pixels = request.problem.n * shape_.p * shape_.q;
       shape_.by_q = FastDivide(shape_.q);
       shape_.by_p = FastDivide(shape_.p);
     }
-    blocks_ =
-        static_cast<unsigned>(ceil_div(shape_.pixels, kDirectAnyThreads) * any_filter_tiles(request.problem));
-  }
-  std::string detail() const override {
-    return concat("any, ", k_out_, " channels a thread", pool_ ? ", pooled 2x2" : "");
-  }
-  std::vector<LaunchResources> launches() const override {
-    return {launch_resources("conv_direct_any_kernel", kernel_address(kernel()), kDirectAnyThreads, 0)};
+    const int64_t blocks = ceil_div(shape_.pixels, kDirectAnyThreads) * any_filter_tiles(request.problem);
+    launch_ = {"conv_direct_any_kernel", kernel(pool), static_cast<unsigned>(blocks), kDirectAnyThreads};
+    detail_ = concat("any, ", k_out_, " channels a thread", pool ? ", pooled 2x2" : "");
   }
   void run(const ConvArgs& args, RunContext& context) override {
-    kernel()<<<blocks_, kDirectAnyThreads, 0, direct_stream(context)>>>(shape_, args.x, filters_.get(),
-                                                                        bias_.get(), args.y);
-    LENSLET_CUDA_CHECK_LAUNCH("conv_direct_any_kernel");
+    launch_(context.stream, shape_, args.x, filters_.get(), bias_.get(), args.y);
   }
 
  private:
-  using Kernel = void (*)(DirectAnyShape, const float*, const float*, const float*, float*);
-  Kernel kernel() const {
-    if (pool_) return k_out_ == 1 ? &conv_direct_any_kernel<1, 2> : &conv_direct_any_kernel<4, 2>;
+  Launch::Function kernel(bool pool) const {
+    if (pool) return k_out_ == 1 ? &conv_direct_any_kernel<1, 2> : &conv_direct_any_kernel<4, 2>;
     return k_out_ == 1 ? &conv_direct_any_kernel<1, 1> : &conv_direct_any_kernel<4, 1>;
   }
-
-  bool pool_;
-  unsigned blocks_ = 0;
 };
 
-/// Sums of one window that a block has room for: every GPU has 48 KiB of shared memory without opting in.
+/// Sums of one window that a block of any GPU can hold.
 inline int64_t any_most_window(const Conv2dProblem& problem) {
-  return 48 * 1024 / static_cast<int64_t>(sizeof(float)) / any_channels_a_thread(problem);
+  return GpuLimits::kSharedBytes / static_cast<int64_t>(sizeof(float)) / any_channels_a_thread(problem);
 }
 
 /// How a pooled plane is cut into tiles of windows.
@@ -159,10 +133,11 @@ struct DirectAnyPoolCut {
   }
 };
 
-class DirectAnyPooled : public ConvKernel, private DirectAnyFilters {
+class DirectAnyPooled
+    : public OneLaunchConv<DirectAnyShape, DirectAnyPool, const float*, const float*, const float*, float*>,
+      private DirectAnyFilters {
  public:
-  DirectAnyPooled(const ConvPrepare& request, int multiprocessor_count)
-      : DirectAnyFilters(request), layout_(request.problem.layout) {
+  DirectAnyPooled(const ConvPrepare& request, int multiprocessor_count) : DirectAnyFilters(request) {
     const Pool2dWindow& window = *request.max_pool;
     const DirectAnyPoolCut cut(request.problem, window, multiprocessor_count);
     pool_ = {window,
@@ -177,38 +152,25 @@ class DirectAnyPooled : public ConvKernel, private DirectAnyFilters {
              FastDivide(cut.region_columns(window)),
              FastDivide(cut.tile_columns),
              FastDivide(cut.tile_rows * cut.tile_columns)};
-    blocks_ = static_cast<unsigned>(cut.blocks(request.problem));
-    shared_bytes_ = static_cast<size_t>(pool_.region * k_out_) * sizeof(float);
-  }
-  std::string detail() const override {
-    return concat("any, pooled, ", pool_.tile_rows, "x", pool_.tile_columns, " windows of ", k_out_,
-                  " channels a block, ", shared_bytes_, " bytes shared");
-  }
-  std::vector<LaunchResources> launches() const override {
-    return {launch_resources("conv_direct_any_pool_kernel", kernel_address(kernel()), kDirectAnyThreads,
-                             shared_bytes_)};
+    const size_t shared_bytes = static_cast<size_t>(pool_.region * k_out_) * sizeof(float);
+    const bool nhwc = request.problem.layout == TensorLayout::kNhwc;
+    launch_ = {"conv_direct_any_pool_kernel",
+               nhwc ? kernel<TensorLayout::kNhwc>() : kernel<TensorLayout::kNchw>(),
+               static_cast<unsigned>(cut.blocks(request.problem)), kDirectAnyThreads, shared_bytes};
+    detail_ = concat("any, pooled, ", pool_.tile_rows, "x", pool_.tile_columns, " windows of ", k_out_,
+                     " channels a block, ", shared_bytes, " bytes shared");
   }
   void run(const ConvArgs& args, RunContext& context) override {
-    kernel()<<<blocks_, kDirectAnyThreads, shared_bytes_, direct_stream(context)>>>(
-        shape_, pool_, args.x, filters_.get(), bias_.get(), args.y);
-    LENSLET_CUDA_CHECK_LAUNCH("conv_direct_any_pool_kernel");
+    launch_(context.stream, shape_, pool_, args.x, filters_.get(), bias_.get(), args.y);
   }
 
  private:
-  using Kernel = void (*)(DirectAnyShape, DirectAnyPool, const float*, const float*, const float*, float*);
   template <TensorLayout kLayout>
-  Kernel kernel_of() const {
+  Launch::Function kernel() const {
     return k_out_ == 1 ? &conv_direct_any_pool_kernel<1, kLayout> : &conv_direct_any_pool_kernel<4, kLayout>;
   }
-  Kernel kernel() const {
-    return layout_ == TensorLayout::kNhwc ? kernel_of<TensorLayout::kNhwc>()
-                                          : kernel_of<TensorLayout::kNchw>();
-  }
 
-  TensorLayout layout_;
   DirectAnyPool pool_;
-  unsigned blocks_ = 0;
-  size_t shared_bytes_ = 0;
 };
 
 }  // namespace lenslet

@@ -12,29 +12,15 @@
 namespace lenslet {
 
 /// Every other shape.
-class DirectNhwc : public ConvKernel {
+class DirectNhwc : public OneLaunchConv<DirectNhwcShape, const float*, const float*, const float*, float*> {
  public:
   explicit DirectNhwc(const ConvPrepare& request) {
     const Conv2dProblem& problem = request.problem;
     const int group_channels = problem.c / problem.groups, group_filters = problem.k / problem.groups;
     k_out_ = group_filters == 1 ? 1 : 4;
-    vector_ = group_channels % 4 == 0 ? 4 : 1;
     const int tiles = static_cast<int>(ceil_div(group_filters, k_out_));
     const int column_groups = static_cast<int>(ceil_div(problem.q(), kDirectNhwcColumns));
-    shape_.c = problem.c;
-    shape_.h = problem.h;
-    shape_.w = problem.w;
-    shape_.k = problem.k;
-    shape_.p = problem.p();
-    shape_.q = problem.q();
-    shape_.r = problem.r;
-    shape_.s = problem.s;
-    shape_.stride_h = problem.stride_h;
-    shape_.stride_w = problem.stride_w;
-    shape_.pad_h = problem.pad_h;
-    shape_.pad_w = problem.pad_w;
-    shape_.dilation_h = problem.dilation_h;
-    shape_.dilation_w = problem.dilation_w;
+    set_all_sizes(shape_, problem);
     shape_.group_channels = group_channels;
     shape_.group_filters = group_filters;
     shape_.filter_tiles = tiles;
@@ -45,25 +31,18 @@ class DirectNhwc : public ConvKernel {
     shape_.by_p = FastDivide(problem.p());
     shape_.relu = request.relu;
     pack(request);
-  }
-  std::string detail() const override {
-    return concat("channels last, ", kDirectNhwcColumns, " columns x ", k_out_, " filters a thread");
-  }
-  std::vector<LaunchResources> launches() const override {
-    return {launch_resources("conv_direct_nhwc_kernel", kernel_address(kernel()), kDirectNhwcThreads, 0)};
+    launch_ = {"conv_direct_nhwc_kernel", kernel(group_channels % 4 == 0),
+               static_cast<unsigned>(ceil_div(shape_.threads, kDirectNhwcThreads)), kDirectNhwcThreads};
+    detail_ = concat("channels last, ", kDirectNhwcColumns, " columns x ", k_out_, " filters a thread");
   }
   void run(const ConvArgs& args, RunContext& context) override {
-    const auto blocks = static_cast<unsigned>(ceil_div(shape_.threads, kDirectNhwcThreads));
-    kernel()<<<blocks, kDirectNhwcThreads, 0, direct_stream(context)>>>(shape_, args.x, filters_.get(),
-                                                                        bias_.get(), args.y);
-    LENSLET_CUDA_CHECK_LAUNCH("conv_direct_nhwc_kernel");
+    launch_(context.stream, shape_, args.x, filters_.get(), bias_.get(), args.y);
   }
 
  private:
-  using Kernel = void (*)(DirectNhwcShape, const float*, const float*, const float*, float*);
-  Kernel kernel() const {
-    if (k_out_ == 1) return vector_ == 1 ? &conv_direct_nhwc_kernel<1, 1> : &conv_direct_nhwc_kernel<1, 4>;
-    return vector_ == 1 ? &conv_direct_nhwc_kernel<4, 1> : &conv_direct_nhwc_kernel<4, 4>;
+  Launch::Function kernel(bool vectors) const {
+    if (k_out_ == 1) return vectors ? &conv_direct_nhwc_kernel<1, 4> : &conv_direct_nhwc_kernel<1, 1>;
+    return vectors ? &conv_direct_nhwc_kernel<4, 4> : &conv_direct_nhwc_kernel<4, 1>;
   }
   /// [G, K/G, C/G, R, S] to [G, R, S, C/G, tiles * k_out].
   void pack(const ConvPrepare& request) {
@@ -71,10 +50,8 @@ class DirectNhwc : public ConvKernel {
     const int64_t window = int64_t{problem.r} * problem.s, channels = shape_.group_channels;
     const int64_t pitch = int64_t{shape_.filter_tiles} * k_out_;
     std::vector<float> packed(static_cast<size_t>(problem.groups * window * channels * pitch), 0.0f);
-    std::vector<float> bias(static_cast<size_t>(problem.groups * pitch), 0.0f);
     for (int64_t k = 0; k < problem.k; ++k) {
       const int64_t group = k / shape_.group_filters, filter = k % shape_.group_filters;
-      if (request.bias) bias[static_cast<size_t>(group * pitch + filter)] = request.bias[k];
       for (int64_t c = 0; c < channels; ++c) {
         for (int64_t i = 0; i < window; ++i) {
           packed[static_cast<size_t>(((group * window + i) * channels + c) * pitch + filter)] =
@@ -83,10 +60,10 @@ class DirectNhwc : public ConvKernel {
       }
     }
     filters_ = request.services.upload(packed.data(), packed.size());
-    bias_ = request.services.upload(bias.data(), bias.size());
+    bias_ = upload_bias(request, pitch);
   }
 
-  int k_out_, vector_;
+  int k_out_;
   DirectNhwcShape shape_{};
   std::shared_ptr<float> filters_, bias_;
 };

@@ -12,38 +12,25 @@ namespace lenslet {
 
 /// One thread per pixel computes all K planes.
 template <int K, TensorLayout kLayout>
-class DirectPixels : public ConvKernel {
+class DirectPixels
+    : public OneLaunchConv<DirectRowsFilter<3, K, 3, 3>, DirectPixelsShape, const float*, float*> {
  public:
-  explicit DirectPixels(const ConvPrepare& request) {
+  explicit DirectPixels(const ConvPrepare& request) : filter_(rgb_filter<K>(request)) {
     const Conv2dProblem& problem = request.problem;
-    std::copy_n(request.weights, K * 27, filter_.weights);
-    for (int k = 0; k < K; ++k) filter_.bias[k] = request.bias ? request.bias[k] : 0.0f;
-    shape_.h = problem.h;
-    shape_.w = problem.w;
-    shape_.p = problem.p();
-    shape_.q = problem.q();
+    set_planes(shape_, problem);
+    set_strides(shape_, problem);
     shape_.pixels = problem.n * problem.p() * problem.q();
-    shape_.stride_h = problem.stride_h;
-    shape_.stride_w = problem.stride_w;
-    shape_.pad_h = problem.pad_h;
-    shape_.pad_w = problem.pad_w;
     shape_.by_q = FastDivide(problem.q());
     shape_.by_p = FastDivide(problem.p());
     shape_.relu = request.relu;
-  }
-  std::string detail() const override {
-    return concat("pixels, ", K, " channels a thread", kLayout == TensorLayout::kNhwc ? ", NHWC" : "");
-  }
-  std::vector<LaunchResources> launches() const override {
-    return {launch_resources("conv_direct_pixels_kernel",
-                             kernel_address(&conv_direct_pixels_kernel<K, kLayout>), kDirectPixelsThreads,
-                             0)};
+    this->launch_ = {"conv_direct_pixels_kernel", &conv_direct_pixels_kernel<K, kLayout>,
+                     static_cast<unsigned>(ceil_div(shape_.pixels, kDirectPixelsThreads)),
+                     kDirectPixelsThreads};
+    this->detail_ =
+        concat("pixels, ", K, " channels a thread", kLayout == TensorLayout::kNhwc ? ", NHWC" : "");
   }
   void run(const ConvArgs& args, RunContext& context) override {
-    const auto blocks = static_cast<unsigned>(ceil_div(shape_.pixels, kDirectPixelsThreads));
-    conv_direct_pixels_kernel<K, kLayout>
-        <<<blocks, kDirectPixelsThreads, 0, direct_stream(context)>>>(filter_, shape_, args.x, args.y);
-    LENSLET_CUDA_CHECK_LAUNCH("conv_direct_pixels_kernel");
+    this->launch_(context.stream, filter_, shape_, args.x, args.y);
   }
 
  private:

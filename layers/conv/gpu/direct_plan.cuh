@@ -3,16 +3,12 @@
 
 #include <algorithm>
 
-#include "framework/cuda_check.h"
 #include "framework/integer_math.h"
-#include "framework/launch_resources.cuh"
-#include "layers/conv/conv_backend.h"
+#include "layers/conv/gpu/conv_sizes.h"
+#include "layers/conv/gpu/direct_rows.cuh"
+#include "layers/conv/gpu/kernel_host.cuh"
 
 namespace lenslet {
-
-inline cudaStream_t direct_stream(const RunContext& context) {
-  return static_cast<cudaStream_t>(context.stream.native_handle());
-}
 
 /// No groups, no dilation, one stride both ways.
 inline bool is_plain(const Conv2dProblem& problem) {
@@ -31,9 +27,13 @@ inline bool is_rgb_3x3(const Conv2dProblem& problem) {
   return is_plain(problem) && problem.c == 3 && problem.r == 3 && problem.s == 3;
 }
 
-template <typename Kernel>
-const void* kernel_address(Kernel kernel) {
-  return reinterpret_cast<const void*>(kernel);
+/// The filters of an RGB image to K planes and their biases, as a kernel parameter.
+template <int K>
+DirectRowsFilter<3, K, 3, 3> rgb_filter(const ConvPrepare& request) {
+  DirectRowsFilter<3, K, 3, 3> filter;
+  std::copy_n(request.weights, K * 27, filter.weights);
+  for (int k = 0; k < K; ++k) filter.bias[k] = request.bias ? request.bias[k] : 0.0f;
+  return filter;
 }
 
 }  // namespace lenslet

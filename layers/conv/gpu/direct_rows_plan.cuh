@@ -12,7 +12,7 @@ namespace lenslet {
 constexpr int kDirectRowsThreads = 128;
 
 template <int C, int K, int R, int S, int kStride, int kPad, int kRows, int kOut, bool kPool = false>
-class DirectRows : public ConvKernel {
+class DirectRows : public OneLaunchConv<DirectRowsFilter<C, K, R, S>, DirectRowsShape, const float*, float*> {
  public:
   DirectRows(const ConvPrepare& request, int multiprocessor_count) {
     const Conv2dProblem& problem = request.problem;
@@ -34,28 +34,24 @@ class DirectRows : public ConvKernel {
     while (shape_.q % shape_.store_width != 0) shape_.store_width /= 2;
     shape_.relu = request.relu;
     // Small problems are spread over as many multiprocessors as there are warps.
-    block_ = shape_.segments >= kDirectRowsThreads * multiprocessor_count ? kDirectRowsThreads : 32;
-  }
-  std::string detail() const override {
-    return concat("rows, ", kRows, "x4 positions x ", kOut, " channels a thread",
-                  kPool ? ", pooled 2x2" : "");
-  }
-  std::vector<LaunchResources> launches() const override {
-    return {launch_resources("conv_direct_rows_kernel", kernel_address(kKernel), block_, 0)};
+    const int block =
+        shape_.segments >= kDirectRowsThreads * multiprocessor_count ? kDirectRowsThreads : GpuLimits::kWarp;
+    this->launch_ = {"conv_direct_rows_kernel",
+                     &conv_direct_rows_kernel<C, K, R, S, kStride, kPad, kRows, kOut, kPool>,
+                     dim3(static_cast<unsigned>(ceil_div(shape_.segments, block)), K / kOut),
+                     static_cast<unsigned>(block)};
+    this->detail_ =
+        concat("rows, ", kRows, "x4 positions x ", kOut, " channels a thread", kPool ? ", pooled 2x2" : "");
   }
   void run(const ConvArgs& args, RunContext& context) override {
-    const dim3 grid(static_cast<unsigned>(ceil_div(shape_.segments, block_)), K / kOut);
-    kKernel<<<grid, block_, 0, direct_stream(context)>>>(filter_, shape_, args.x, args.y);
-    LENSLET_CUDA_CHECK_LAUNCH("conv_direct_rows_kernel");
+    this->launch_(context.stream, filter_, shape_, args.x, args.y);
   }
 
  private:
-  static constexpr auto kKernel = &conv_direct_rows_kernel<C, K, R, S, kStride, kPad, kRows, kOut, kPool>;
   static constexpr int kMostStored = kPool ? 2 : 4;  // columns of a thread in the plane that is stored
 
   DirectRowsFilter<C, K, R, S> filter_;
-  DirectRowsShape shape_;
-  int block_;
+  DirectRowsShape shape_{};
 };
 
 /// The rows kernel if the problem has exactly these sizes, else null. kRows

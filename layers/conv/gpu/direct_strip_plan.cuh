@@ -9,37 +9,28 @@
 namespace lenslet {
 
 template <int K, int kStride, TensorLayout kLayout, bool kVector>
-class DirectStrip : public ConvKernel {
+class DirectStrip
+    : public OneLaunchConv<DirectRowsFilter<3, K, 3, 3>, DirectStripShape, const float*, float*> {
  public:
-  DirectStrip(const ConvPrepare& request, int multiprocessor_count) {
+  DirectStrip(const ConvPrepare& request, int multiprocessor_count) : filter_(rgb_filter<K>(request)) {
     const Conv2dProblem& problem = request.problem;
-    std::copy_n(request.weights, K * 27, filter_.weights);
-    for (int k = 0; k < K; ++k) filter_.bias[k] = request.bias ? request.bias[k] : 0.0f;
-    shape_.h = problem.h;
-    shape_.w = problem.w;
-    shape_.p = problem.p();
-    shape_.q = problem.q();
+    set_planes(shape_, problem);
     const int column_groups = static_cast<int>(ceil_div(problem.w, kDirectStripColumns));
     shape_.strips = count_strips(problem, column_groups, multiprocessor_count);
     shape_.warps = problem.n * shape_.strips * column_groups;
     shape_.by_column_groups = FastDivide(column_groups);
     shape_.by_strips = FastDivide(shape_.strips);
     shape_.relu = request.relu;
-  }
-  std::string detail() const override {
-    return concat("strips of ", shape_.p / shape_.strips, " rows, 4 columns x ", K, " channels a lane");
-  }
-  std::vector<LaunchResources> launches() const override {
-    return {launch_resources("conv_direct_strip_kernel", kernel_address(kKernel), kDirectStripThreads, 0)};
+    this->launch_ = {"conv_direct_strip_kernel", &conv_direct_strip_kernel<K, kStride, kLayout, kVector>,
+                     static_cast<unsigned>(ceil_div(shape_.warps, kWarps)), kDirectStripThreads};
+    this->detail_ =
+        concat("strips of ", shape_.p / shape_.strips, " rows, 4 columns x ", K, " channels a lane");
   }
   void run(const ConvArgs& args, RunContext& context) override {
-    const auto blocks = static_cast<unsigned>(ceil_div(shape_.warps, kWarps));
-    kKernel<<<blocks, kDirectStripThreads, 0, direct_stream(context)>>>(filter_, shape_, args.x, args.y);
-    LENSLET_CUDA_CHECK_LAUNCH("conv_direct_strip_kernel");
+    this->launch_(context.stream, filter_, shape_, args.x, args.y);
   }
 
  private:
-  static constexpr auto kKernel = &conv_direct_strip_kernel<K, kStride, kLayout, kVector>;
   static constexpr int kWarps = kDirectStripThreads / 32;
 
   /// As many strips as fill the GPU once, so that no second wave waits for the first one's last warp and few rows are

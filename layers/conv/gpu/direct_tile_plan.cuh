@@ -10,8 +10,6 @@
 
 namespace lenslet {
 
-constexpr size_t kDirectTileSharedBytes = 48 * 1024;  // every GPU has it without opting in
-
 struct TileVariant {
   int r, s, stride, k_out, rows, columns;
   bool pool;        // maxima of 2x2
@@ -66,21 +64,22 @@ inline const TileVariant* choose_tile_variant(const ConvPrepare& request, int mu
   return best;
 }
 
-class DirectTile : public ConvKernel {
+class DirectTile : public OneLaunchConv<DirectTileShape, const float*, const float*, const float*, float*> {
  public:
   DirectTile(const ConvPrepare& request, const TileVariant& variant, int multiprocessor_count)
       : variant_(variant) {
     const Conv2dProblem& problem = request.problem;
     cut(problem, multiprocessor_count);
+    detail_ = concat("tile, ", variant_.rows, "x", variant_.columns, " positions x ", variant_.k_out,
+                     " channels a thread, ", launch_.shared_bytes(), " bytes shared",
+                     variant_.pool ? ", pooled 2x2" : "");
     shape_.relu = request.relu;
     // [K, C, R, S] to [K tiles, chunks, channel groups, chunk, R, S, k_out]: what a block stages lies together, and the
     // weights of one tap for one thread.
     const int64_t window = int64_t{problem.r} * problem.s, width = tile_channels(), k_out = variant_.k_out;
     const int64_t chunks = ceil_div(problem.c, shape_.chunk), chunk_floats = shape_.chunk * window * width;
     std::vector<float> packed(static_cast<size_t>(channel_tiles_ * chunks * chunk_floats), 0.0f);
-    std::vector<float> bias(static_cast<size_t>(channel_tiles_ * width), 0.0f);
     for (int64_t k = 0; k < problem.k; ++k) {
-      if (request.bias) bias[static_cast<size_t>(k)] = request.bias[k];
       const int64_t group = k % width / k_out, lane = k % k_out;
       for (int64_t c = 0; c < problem.c; ++c) {
         const int64_t first = (k / width * chunks + c / shape_.chunk) * chunk_floats +
@@ -91,22 +90,10 @@ class DirectTile : public ConvKernel {
       }
     }
     filters_ = request.services.upload(packed.data(), packed.size());
-    bias_ = request.services.upload(bias.data(), bias.size());
-  }
-  std::string detail() const override {
-    return concat("tile, ", variant_.rows, "x", variant_.columns, " positions x ", variant_.k_out,
-                  " channels a thread, ", shared_bytes_, " bytes shared",
-                  variant_.pool ? ", pooled 2x2" : "");
-  }
-  std::vector<LaunchResources> launches() const override {
-    return {launch_resources("conv_direct_tile_kernel", kernel_address(variant_.kernel),
-                             static_cast<int>(threads_), shared_bytes_)};
+    bias_ = upload_bias(request, channel_tiles_ * width);
   }
   void run(const ConvArgs& args, RunContext& context) override {
-    const dim3 grid(blocks_, static_cast<unsigned>(channel_tiles_));
-    variant_.kernel<<<grid, threads_, shared_bytes_, direct_stream(context)>>>(shape_, args.x, filters_.get(),
-                                                                               bias_.get(), args.y);
-    LENSLET_CUDA_CHECK_LAUNCH("conv_direct_tile_kernel");
+    launch_(context.stream, shape_, args.x, filters_.get(), bias_.get(), args.y);
   }
 
  private:
@@ -144,7 +131,7 @@ class DirectTile : public ConvKernel {
     const size_t filter_floats = static_cast<size_t>(variant_.r * variant_.s * tile_channels());
     const size_t tile_floats = size_t{1} * shape_.images * shape_.tile_h * shape_.pitch;
     const size_t channel_bytes = (tile_floats + filter_floats) * sizeof(float);
-    const int fitting = static_cast<int>(kDirectTileSharedBytes / channel_bytes);
+    const int fitting = static_cast<int>(GpuLimits::kSharedBytes / channel_bytes);
     const int64_t image_floats = int64_t{problem.c} * problem.h * problem.w;
     shape_.contiguous = whole_plane && fitting >= problem.c && shape_.tile_h == problem.h &&
                         shape_.pitch == problem.w && problem.pad_h == 0 && problem.pad_w == 0 &&
@@ -152,17 +139,11 @@ class DirectTile : public ConvKernel {
     // Beyond eight channels a longer stage costs occupancy and saves little waiting.
     constexpr int kMaxChunk = 8;
     shape_.chunk = shape_.contiguous ? problem.c : std::min({problem.c, fitting, kMaxChunk});
-    shared_bytes_ = channel_bytes * static_cast<size_t>(shape_.chunk);
 
+    set_unit_stride_sizes(shape_, problem);
     shape_.n = problem.n;
-    shape_.c = problem.c;
-    shape_.h = problem.h;
-    shape_.w = problem.w;
-    shape_.k = problem.k;
     shape_.p = p;
     shape_.q = q;
-    shape_.pad_h = problem.pad_h;
-    shape_.pad_w = problem.pad_w;
     shape_.lanes = 8;
     while (shape_.lanes < 32 && shape_.lanes < shape_.pitch) shape_.lanes *= 2;
     shape_.by_images = FastDivide(shape_.images);
@@ -174,17 +155,17 @@ class DirectTile : public ConvKernel {
     shape_.by_column_tiles = FastDivide(shape_.column_tiles);
     shape_.vector_store = q % 4 == 0;
     // At least two warps, so that staging has enough threads even if few of them compute.
-    threads_ = static_cast<unsigned>(
-        std::max<int64_t>(64, round_up(int64_t{shape_.channel_groups} * shape_.images * patches, 32)));
-    blocks_ =
-        static_cast<unsigned>(ceil_div(problem.n, shape_.images) * shape_.row_tiles * shape_.column_tiles);
+    const int64_t threads = round_up(int64_t{shape_.channel_groups} * shape_.images * patches, 32);
+    const int64_t blocks = ceil_div(problem.n, shape_.images) * shape_.row_tiles * shape_.column_tiles;
+    launch_ = {"conv_direct_tile_kernel", variant_.kernel,
+               dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(channel_tiles_)),
+               static_cast<unsigned>(std::max<int64_t>(64, threads)),
+               channel_bytes * static_cast<size_t>(shape_.chunk)};
   }
 
   TileVariant variant_;
   DirectTileShape shape_{};
   int64_t channel_tiles_ = 0;
-  unsigned blocks_ = 0, threads_ = 0;
-  size_t shared_bytes_ = 0;
   std::shared_ptr<float> filters_, bias_;
 };
 

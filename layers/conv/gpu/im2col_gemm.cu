@@ -14,6 +14,7 @@
 
 #include "framework/cuda_check.h"
 #include "framework/error.h"
+#include "framework/gpu_limits.h"
 #include "framework/integer_math.h"
 #include "framework/launch_resources.cuh"
 #include "layers/conv/conv_backend.h"
@@ -203,8 +204,8 @@ class Im2colGemmKernel : public ConvKernel {
                         problem_.dilation_h, problem_.dilation_w};
     const int threads = block_threads(pixels);
     const dim3 grid(static_cast<unsigned>(ceil_div(pixels, threads)),
-                    static_cast<unsigned>(std::min(problem_.c, 65535)),
-                    static_cast<unsigned>(std::min<int64_t>(images, 65535)));
+                    static_cast<unsigned>(std::min(problem_.c, GpuLimits::kGridYZ)),
+                    static_cast<unsigned>(std::min<int64_t>(images, GpuLimits::kGridYZ)));
     unroll_for(problem_)<<<grid, threads, 0, static_cast<cudaStream_t>(context.stream.native_handle())>>>(
         x, columns, window, by_q_, static_cast<int>(first_pixel), static_cast<int>(pixels), problem_.c,
         static_cast<int>(images));
@@ -280,6 +281,7 @@ class Im2colGemmBackend : public ConvBackend {
   Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
     return gemm_provider(DeviceKind::kCuda).determinism();
   }
+
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }

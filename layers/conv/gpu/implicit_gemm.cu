@@ -10,12 +10,9 @@
 #include <cmath>
 #include <vector>
 
-#include "framework/cuda_check.h"
 #include "framework/integer_math.h"
-#include "framework/launch_resources.cuh"
-#include "framework/multiprocessors.h"
-#include "layers/conv/conv_backend.h"
 #include "layers/conv/conv_limits.h"
+#include "layers/conv/gpu/conv_sizes.h"
 #include "layers/conv/gpu/implicit_gemm_kernel.cuh"
 #include "layers/conv/gpu/implicit_gemm_prepare.cuh"
 #include "layers/conv/gpu/implicit_gemm_rows_conv.cuh"
@@ -89,44 +86,28 @@ int64_t largest_offset(const Conv2dProblem& problem) {
   return std::max(corner, tap);
 }
 
-class ImplicitGemm : public ConvKernel {
+class ImplicitGemm : public OneLaunchConv<ImplicitGemmShape, const float*, const float*, const float*,
+                                          const ImplicitGemmTap*, float*> {
  public:
-  ImplicitGemm(const ConvPrepare& request, const Variant& choice) : variant_(choice) {
+  ImplicitGemm(const ConvPrepare& request, const Variant& choice) {
     const Conv2dProblem& problem = request.problem;
-    const int group_channels = problem.c / problem.groups, group_filters = problem.k / problem.groups;
-    const int taps = group_channels * problem.r * problem.s;
+    const int taps = problem.c / problem.groups * problem.r * problem.s;
     const int steps = static_cast<int>(ceil_div(taps, choice.block_l));
     const int padded_taps = steps * choice.block_l;
-    const int pitch = static_cast<int>(round_up(group_filters, choice.block_m));
-    groups_ = static_cast<unsigned>(problem.groups);
-    blocks_ = static_cast<unsigned>(block_count(problem, choice));
     const bool unpadded = problem.pad_h == 0 && problem.pad_w == 0;
-    kernel_ = unpadded ? choice.unchecked : choice.checked;
 
-    shape_.h = problem.h;
-    shape_.w = problem.w;
-    shape_.q = problem.q();
-    shape_.plane = problem.p() * problem.q();
-    shape_.image = problem.c * problem.h * problem.w;
-    shape_.group_input = group_channels * problem.h * problem.w;
-    shape_.k = problem.k;
-    shape_.group_filters = group_filters;
-    shape_.filter_pitch = pitch;
+    set_implicit_gemm_sizes(shape_, problem, choice.block_m);
+    set_strides(shape_, problem);
     shape_.columns = problem.n * shape_.plane;
     shape_.steps = steps;
-    shape_.filter_tiles = pitch / choice.block_m;
-    shape_.stride_h = problem.stride_h;
-    shape_.stride_w = problem.stride_w;
-    shape_.pad_h = problem.pad_h;
-    shape_.pad_w = problem.pad_w;
-    shape_.by_filter_tiles = FastDivide(shape_.filter_tiles);
+    shape_.filter_tiles = shape_.filter_pitch / choice.block_m;
     shape_.by_plane = FastDivide(shape_.plane);
     shape_.by_q = FastDivide(shape_.q);
     shape_.vector_store = shape_.plane % 4 == 0;
     shape_.relu = request.relu;
 
-    filters_ = upload_filters(request, padded_taps, pitch);
-    bias_ = upload_bias(request, pitch);
+    filters_ = upload_filters(request, padded_taps, shape_.filter_pitch);
+    bias_ = upload_bias(request, shape_.filter_pitch);
 
     std::vector<ImplicitGemmTap> table(static_cast<size_t>(padded_taps),
                                        ImplicitGemmTap{-1, ImplicitGemmTap::kNowhere, 0});
@@ -136,58 +117,32 @@ class ImplicitGemm : public ConvKernel {
       table[static_cast<size_t>(i)] = {(c * problem.h + dh) * problem.w + dw, dh, dw};
     }
     taps_ = upload_table(request, table);
-  }
-  std::string detail() const override {
-    return concat(variant_.block_m, " filters x ", variant_.block_n, " positions a block");
-  }
-  std::vector<LaunchResources> launches() const override {
-    return {launch_resources("conv_implicit_gemm_kernel", reinterpret_cast<const void*>(kernel_),
-                             variant_.threads, 0)};
+    launch_ = {
+        "conv_implicit_gemm_kernel", unpadded ? choice.unchecked : choice.checked,
+        dim3(static_cast<unsigned>(block_count(problem, choice)), static_cast<unsigned>(problem.groups)),
+        static_cast<unsigned>(choice.threads)};
+    detail_ = concat(choice.block_m, " filters x ", choice.block_n, " positions a block");
   }
   void run(const ConvArgs& args, RunContext& context) override {
-    kernel_<<<dim3(blocks_, groups_), static_cast<unsigned>(variant_.threads), 0,
-              static_cast<cudaStream_t>(context.stream.native_handle())>>>(
-        shape_, args.x, filters_.get(), bias_.get(), static_cast<const ImplicitGemmTap*>(taps_.get()),
-        args.y);
-    LENSLET_CUDA_CHECK_LAUNCH("conv_implicit_gemm_kernel");
+    launch_(context.stream, shape_, args.x, filters_.get(), bias_.get(),
+            static_cast<const ImplicitGemmTap*>(taps_.get()), args.y);
   }
 
  private:
-  Variant variant_;
   ImplicitGemmShape shape_{};
-  ImplicitGemmFunction kernel_ = nullptr;
-  unsigned blocks_ = 0, groups_ = 0;
   std::shared_ptr<float> filters_, bias_;
   std::shared_ptr<void> taps_;
 };
 
-class ImplicitGemmBackend : public ConvBackend {
+class ImplicitGemmBackend : public SummingBackend {
  public:
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
     if (const Support fp32 = fp32_only("implicit_gemm", math); !fp32) return fp32;
     if (const Support nchw = nchw_only("implicit_gemm", problem); !nchw) return nchw;
     if (const Support limits = own_kernel_limits("implicit_gemm", problem); !limits) return limits;
-    const int64_t size = std::max(int64_t{problem.h} + problem.pad_h, int64_t{problem.w} + problem.pad_w);
-    if (size > ImplicitGemmTap::kNowhere) {
-      return Support::no(concat("implicit_gemm serves images of up to ", ImplicitGemmTap::kNowhere,
-                                " rows and columns, padding included; asked for ", size,
-                                ": use a smaller padding"));
-    }
-    if (const int64_t reach = largest_offset(problem); reach > INT32_MAX) {
-      return Support::no(
-          concat("implicit_gemm counts ", INT32_MAX,
-                 " elements from the start of the input, padding and dilation included; asked for ", reach,
-                 ": use direct"));
-    }
-    if (problem.groups > kMaxGridY) {
-      return Support::no(concat("implicit_gemm serves up to ", kMaxGridY, " groups, asked for ",
-                                problem.groups, ": use direct"));
-    }
-    return Support::yes();
-  }
-  size_t workspace_bytes(const Conv2dProblem&, MathMode) const override { return 0; }
-  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
-    return accuracy_of_sums(problem, math);
+    const Support reach =
+        offsets_fit("implicit_gemm", problem, largest_offset(problem), ImplicitGemmTap::kNowhere);
+    return reach ? groups_fit_grid("implicit_gemm", problem) : reach;
   }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const Device device = request.stream.device();
@@ -199,9 +154,6 @@ class ImplicitGemmBackend : public ConvBackend {
     }
     return std::make_unique<ImplicitGemm>(request, variant);
   }
-
- private:
-  static constexpr int kMaxGridY = 65535;
 };
 
 }  // namespace

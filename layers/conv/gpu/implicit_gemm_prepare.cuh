@@ -1,5 +1,5 @@
-// What preparing an implicit GEMM takes, whichever kernel runs it: the cost of a tiling, filters packed tap
-// by tap, tables on the device.
+// What preparing an implicit GEMM takes, whichever kernel runs it: the cost of a tiling, its sizes, filters packed tap
+// by tap.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "framework/integer_math.h"
-#include "layers/conv/conv_backend.h"
+#include "layers/conv/gpu/fast_divide.cuh"
+#include "layers/conv/gpu/kernel_host.cuh"
 
 namespace lenslet {
 
@@ -33,23 +34,20 @@ inline std::shared_ptr<float> upload_filters(const ConvPrepare& request, int pad
   return request.services.upload(packed.data(), packed.size());
 }
 
-/// [K] or none to [G, pitch], zeros around it.
-inline std::shared_ptr<float> upload_bias(const ConvPrepare& request, int pitch) {
-  const int group_filters = request.problem.k / request.problem.groups;
-  std::vector<float> bias(static_cast<size_t>(request.problem.groups) * pitch, 0.0f);
-  for (int k = 0; request.bias && k < request.problem.k; ++k) {
-    bias[static_cast<size_t>(int64_t{k / group_filters} * pitch + k % group_filters)] = request.bias[k];
-  }
-  return request.services.upload(bias.data(), bias.size());
-}
-
-/// A table of taps or rows, on the device of the request's stream.
-template <class Entry>
-std::shared_ptr<void> upload_table(const ConvPrepare& request, const std::vector<Entry>& table) {
-  const size_t bytes = table.size() * sizeof(Entry);
-  std::shared_ptr<void> memory = request.services.allocate(bytes);
-  copy_bytes(memory.get(), request.stream.device(), table.data(), Device::cpu(), bytes, request.stream);
-  return memory;
+/// The sizes that both kernels take; `block_m`: filters of a block.
+template <typename Shape>
+void set_implicit_gemm_sizes(Shape& shape, const Conv2dProblem& problem, int block_m) {
+  const int group_channels = problem.c / problem.groups;
+  shape.h = problem.h;
+  shape.w = problem.w;
+  shape.q = problem.q();
+  shape.plane = problem.p() * problem.q();
+  shape.image = problem.c * problem.h * problem.w;
+  shape.group_input = group_channels * problem.h * problem.w;
+  shape.k = problem.k;
+  shape.group_filters = problem.k / problem.groups;
+  shape.filter_pitch = static_cast<int>(round_up(shape.group_filters, block_m));
+  shape.by_filter_tiles = FastDivide(shape.filter_pitch / block_m);
 }
 
 }  // namespace lenslet

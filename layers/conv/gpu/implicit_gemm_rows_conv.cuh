@@ -1,9 +1,6 @@
 // The host side of implicit_gemm_rows.cuh: supported problems, estimated cost, and preparation.
 #pragma once
 
-#include "framework/cuda_check.h"
-#include "framework/launch_resources.cuh"
-#include "framework/multiprocessors.h"
 #include "layers/conv/gpu/implicit_gemm_prepare.cuh"
 #include "layers/conv/gpu/implicit_gemm_rows.cuh"
 
@@ -42,20 +39,17 @@ inline int64_t implicit_gemm_rows_blocks(const Conv2dProblem& problem,
 }
 
 inline bool implicit_gemm_rows_serves(const ImplicitGemmRowsVariant& choice, const Conv2dProblem& problem) {
-  constexpr int64_t kMaxColumns = INT32_MAX - 4096;  // the last block may reach past the end
   return problem.s == 3 && problem.stride_w == 1 && problem.dilation_w == 1 &&
          problem.pad_w == choice.pad_w && problem.w % 4 == 0 &&
          problem.q() == problem.w + 2 * choice.pad_w - 2 &&
-         int64_t{problem.n} * problem.p() * problem.w <= kMaxColumns;
+         int64_t{problem.n} * problem.p() * problem.w <= GpuLimits::kElements;
 }
 
 /// The cheapest variant of the kernel for rows of three taps; null if none supports the problem or all cost more than
 /// `other_cost`.
 inline const ImplicitGemmRowsVariant* choose_implicit_gemm_rows(const Conv2dProblem& problem,
                                                                 double other_cost, Device device) {
-  int major = 0;
-  LENSLET_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.ordinal));
-  if (major < 8) return nullptr;  // no asynchronous copies
+  if (compute_capability(device) < GpuLimits::kAsyncCopies) return nullptr;
   const ImplicitGemmRowsVariant* best = nullptr;
   for (const ImplicitGemmRowsVariant& candidate : kImplicitGemmRowsVariants) {
     if (!implicit_gemm_rows_serves(candidate, problem)) continue;
@@ -70,31 +64,21 @@ inline const ImplicitGemmRowsVariant* choose_implicit_gemm_rows(const Conv2dProb
   return best;
 }
 
-class ImplicitGemmRows : public ConvKernel {
+class ImplicitGemmRows : public OneLaunchConv<ImplicitGemmRowsShape, const float*, const float*, const float*,
+                                              const ImplicitGemmRow*, float*> {
  public:
-  ImplicitGemmRows(const ConvPrepare& request, const ImplicitGemmRowsVariant& choice) : variant_(choice) {
+  ImplicitGemmRows(const ConvPrepare& request, const ImplicitGemmRowsVariant& choice) {
     const Conv2dProblem& problem = request.problem;
-    const int group_channels = problem.c / problem.groups, rows = group_channels * problem.r;
+    const int rows = problem.c / problem.groups * problem.r;
     const int steps = static_cast<int>(ceil_div(rows, choice.rows));
-    shape_.h = problem.h;
-    shape_.w = problem.w;
-    shape_.q = problem.q();
-    shape_.plane = problem.p() * problem.q();
-    shape_.image = problem.c * problem.h * problem.w;
-    shape_.group_input = group_channels * problem.h * problem.w;
-    shape_.k = problem.k;
-    shape_.group_filters = problem.k / problem.groups;
-    shape_.filter_pitch = static_cast<int>(round_up(shape_.group_filters, choice.block_m));
+    set_implicit_gemm_sizes(shape_, problem, choice.block_m);
     shape_.columns = problem.n * problem.p() * problem.w;
     shape_.steps = steps;
     shape_.stride_h = problem.stride_h;
     shape_.pad_h = problem.pad_h;
-    shape_.by_filter_tiles = FastDivide(shape_.filter_pitch / choice.block_m);
     shape_.by_positions = FastDivide(problem.p() * problem.w);
     shape_.by_w = FastDivide(problem.w);
     shape_.relu = request.relu;
-    groups_ = static_cast<unsigned>(problem.groups);
-    blocks_ = static_cast<unsigned>(implicit_gemm_rows_blocks(problem, choice));
 
     filters_ = upload_filters(request, steps * choice.taps, shape_.filter_pitch);
     bias_ = upload_bias(request, shape_.filter_pitch);
@@ -106,30 +90,19 @@ class ImplicitGemmRows : public ConvKernel {
       table[static_cast<size_t>(i)] = {(c * problem.h + dh) * problem.w, dh};
     }
     rows_ = upload_table(request, table);
-    LENSLET_CUDA_CHECK(cudaFuncSetAttribute(reinterpret_cast<const void*>(choice.kernel),
-                                            cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            static_cast<int>(choice.shared_bytes)));
-  }
-  std::string detail() const override {
-    return concat(variant_.block_m, " filters x ", variant_.block_n,
-                  " positions a block, rows of three taps");
-  }
-  std::vector<LaunchResources> launches() const override {
-    return {launch_resources("conv_implicit_gemm_rows_kernel", reinterpret_cast<const void*>(variant_.kernel),
-                             variant_.threads, variant_.shared_bytes)};
+    const auto blocks = static_cast<unsigned>(implicit_gemm_rows_blocks(problem, choice));
+    launch_ = {"conv_implicit_gemm_rows_kernel", choice.kernel,
+               dim3(blocks, static_cast<unsigned>(problem.groups)), static_cast<unsigned>(choice.threads),
+               choice.shared_bytes};
+    detail_ = concat(choice.block_m, " filters x ", choice.block_n, " positions a block, rows of three taps");
   }
   void run(const ConvArgs& args, RunContext& context) override {
-    variant_.kernel<<<dim3(blocks_, groups_), static_cast<unsigned>(variant_.threads), variant_.shared_bytes,
-                      static_cast<cudaStream_t>(context.stream.native_handle())>>>(
-        shape_, args.x, filters_.get(), bias_.get(), static_cast<const ImplicitGemmRow*>(rows_.get()),
-        args.y);
-    LENSLET_CUDA_CHECK_LAUNCH("conv_implicit_gemm_rows_kernel");
+    launch_(context.stream, shape_, args.x, filters_.get(), bias_.get(),
+            static_cast<const ImplicitGemmRow*>(rows_.get()), args.y);
   }
 
  private:
-  ImplicitGemmRowsVariant variant_;
   ImplicitGemmRowsShape shape_{};
-  unsigned blocks_ = 0, groups_ = 0;
   std::shared_ptr<float> filters_, bias_;
   std::shared_ptr<void> rows_;
 };

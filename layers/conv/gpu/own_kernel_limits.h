@@ -1,16 +1,19 @@
-// Requirements that all of Lenslet's CUDA convolutions share.
+// Requirements that Lenslet's CUDA convolutions share. Internal: only for files that include CUDA headers.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "framework/error.h"
+#include "framework/gpu_limits.h"
+#include "framework/integer_math.h"
 #include "layers/conv/conv_problem.h"
 
 namespace lenslet {
 
 /// Elements are counted in 32 bits inside an image, images in 64; grids are one-dimensional.
 inline Support own_kernel_limits(const char* backend, const Conv2dProblem& problem) {
-  constexpr int64_t kMax = INT32_MAX - 4096;  // the last block may reach past the end
+  constexpr int64_t kMax = GpuLimits::kElements;
   const int64_t pixels = int64_t{problem.p()} * problem.q();
   const int64_t counts[] = {int64_t{problem.n} * problem.c * problem.h * problem.w,
                             int64_t{problem.n} * problem.k * pixels,
@@ -21,6 +24,38 @@ inline Support own_kernel_limits(const char* backend, const Conv2dProblem& probl
       return Support::no(concat(backend, " serves tensors of up to ", kMax, " elements, the ", names[i],
                                 " has ", counts[i], ": use a smaller batch or image"));
     }
+  }
+  return Support::yes();
+}
+
+/// For a grid with a row of blocks for each group.
+inline Support groups_fit_grid(const char* backend, const Conv2dProblem& problem) {
+  if (problem.groups <= GpuLimits::kGridYZ) return Support::yes();
+  return Support::no(concat(backend, " serves up to ", GpuLimits::kGridYZ, " groups, asked for ",
+                            problem.groups, ": use direct"));
+}
+
+/// For a grid with a row of blocks for each `tile` filters.
+inline Support filters_fit_grid(const char* backend, const Conv2dProblem& problem, int tile) {
+  if (ceil_div(problem.k, tile) <= GpuLimits::kGridYZ) return Support::yes();
+  return Support::no(concat(backend, " serves up to ", tile * GpuLimits::kGridYZ, " filters, asked for ",
+                            problem.k, ": use implicit_gemm"));
+}
+
+/// For kernels that gather by a table. `reach`: the largest offset of a window's corner from the input's start, or of a
+/// tap from its corner; `nowhere`: the row of the taps that do not exist, beyond every row and column that does.
+inline Support offsets_fit(const char* backend, const Conv2dProblem& problem, int64_t reach, int nowhere) {
+  const int64_t size = std::max(int64_t{problem.h} + problem.pad_h, int64_t{problem.w} + problem.pad_w);
+  if (size > nowhere) {
+    return Support::no(concat(backend, " serves images of up to ", nowhere,
+                              " rows and columns, padding included; asked for ", size,
+                              ": use a smaller padding"));
+  }
+  if (reach > INT32_MAX) {
+    return Support::no(
+        concat(backend, " counts ", INT32_MAX,
+               " elements from the start of the input, padding and dilation included; asked for ", reach,
+               ": use direct"));
   }
   return Support::yes();
 }

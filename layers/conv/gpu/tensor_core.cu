@@ -12,11 +12,9 @@
 #include <cmath>
 #include <vector>
 
-#include "framework/cuda_check.h"
 #include "framework/integer_math.h"
-#include "framework/launch_resources.cuh"
-#include "framework/multiprocessors.h"
-#include "layers/conv/conv_backend.h"
+#include "layers/conv/gpu/conv_sizes.h"
+#include "layers/conv/gpu/kernel_host.cuh"
 #include "layers/conv/gpu/own_kernel_limits.h"
 #include "layers/conv/gpu/tensor_core_hopper.h"
 #include "layers/conv/gpu/tensor_core_mma.cuh"
@@ -97,36 +95,25 @@ int64_t largest_offset(const Conv2dProblem& problem) {
   return std::max(problem.n * image + padding, tap);
 }
 
-class TensorCoreMma : public ConvKernel {
+class TensorCoreMma : public OneLaunchConv<TensorCoreMmaShape, const float*, const unsigned char*,
+                                           const float*, const TensorCoreTap*, float*> {
  public:
-  TensorCoreMma(const ConvPrepare& request, const Variant& choice)
-      : variant_(choice),
-        kernel_(
-            choice.kernel[request.math == MathMode::kFp16][request.problem.layout == TensorLayout::kNhwc]) {
+  TensorCoreMma(const ConvPrepare& request, const Variant& choice) : variant_(choice) {
     const Conv2dProblem& problem = request.problem;
     const int taps = problem.c / problem.groups * problem.r * problem.s;
-    blocks_ = static_cast<unsigned>(block_count(problem, choice));
-    groups_ = static_cast<unsigned>(problem.groups);
     set_shape(problem, static_cast<int>(ceil_div(taps, choice.block_k)));
     shape_.relu = request.relu;
     upload_taps_and_filters(request, taps);
-    LENSLET_CUDA_CHECK(
-        cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, variant_.shared_bytes));
-  }
-  std::string detail() const override {
-    return concat("mma, ", variant_.block_m, " filters x ", variant_.block_n, " positions a block");
-  }
-  std::vector<LaunchResources> launches() const override {
-    return {launch_resources("conv_tensor_core_mma_kernel", reinterpret_cast<const void*>(kernel_),
-                             variant_.threads, static_cast<size_t>(variant_.shared_bytes))};
+    launch_ = {
+        "conv_tensor_core_mma_kernel",
+        choice.kernel[request.math == MathMode::kFp16][problem.layout == TensorLayout::kNhwc],
+        dim3(static_cast<unsigned>(block_count(problem, choice)), static_cast<unsigned>(problem.groups)),
+        static_cast<unsigned>(choice.threads), static_cast<size_t>(choice.shared_bytes)};
+    detail_ = concat("mma, ", choice.block_m, " filters x ", choice.block_n, " positions a block");
   }
   void run(const ConvArgs& args, RunContext& context) override {
-    kernel_<<<dim3(blocks_, groups_), static_cast<unsigned>(variant_.threads),
-              static_cast<size_t>(variant_.shared_bytes),
-              static_cast<cudaStream_t>(context.stream.native_handle())>>>(
-        shape_, args.x, reinterpret_cast<const unsigned char*>(filters_.get()), bias_.get(),
-        static_cast<const TensorCoreTap*>(taps_.get()), args.y);
-    LENSLET_CUDA_CHECK_LAUNCH("conv_tensor_core_mma_kernel");
+    launch_(context.stream, shape_, args.x, reinterpret_cast<const unsigned char*>(filters_.get()),
+            bias_.get(), static_cast<const TensorCoreTap*>(taps_.get()), args.y);
   }
 
  private:
@@ -145,10 +132,7 @@ class TensorCoreMma : public ConvKernel {
     shape_.columns = problem.n * shape_.plane;
     shape_.steps = steps;
     shape_.filter_tiles = static_cast<int>(ceil_div(shape_.group_filters, variant_.block_m));
-    shape_.stride_h = problem.stride_h;
-    shape_.stride_w = problem.stride_w;
-    shape_.pad_h = problem.pad_h;
-    shape_.pad_w = problem.pad_w;
+    set_strides(shape_, problem);
     shape_.filter_pitch = nhwc ? 1 : shape_.plane;
     shape_.pixel_pitch = nhwc ? problem.k : 1;
     shape_.by_filter_tiles = FastDivide(shape_.filter_tiles);
@@ -189,42 +173,22 @@ class TensorCoreMma : public ConvKernel {
       }
     }
     filters_ = request.services.upload(packed.data(), packed.size());
-    const size_t table_bytes = table.size() * sizeof(TensorCoreTap);
-    taps_ = request.services.allocate(table_bytes);
-    copy_bytes(taps_.get(), request.stream.device(), table.data(), Device::cpu(), table_bytes,
-               request.stream);
-
-    std::vector<float> bias(static_cast<size_t>(problem.groups * tiles * block_m), 0.0f);
-    for (int k = 0; request.bias && k < problem.k; ++k) {
-      const int group = k / shape_.group_filters, filter = k % shape_.group_filters;
-      bias[static_cast<size_t>(group * tiles * block_m + filter)] = request.bias[k];
-    }
-    bias_ = request.services.upload(bias.data(), bias.size());
+    taps_ = upload_table(request, table);
+    bias_ = upload_bias(request, tiles * block_m);
   }
 
   Variant variant_;
-  MmaFunction kernel_;
   TensorCoreMmaShape shape_{};
-  unsigned blocks_ = 0, groups_ = 0;
   std::shared_ptr<float> filters_, bias_;
   std::shared_ptr<void> taps_;
 };
 
-/// 10 * major + minor.
-int compute_capability(int device) {
-  int major = 0, minor = 0;
-  LENSLET_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  LENSLET_CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
-  return 10 * major + minor;
-}
-
 Support card_supports(int capability) {
-  if (capability >= 80) return Support::yes();
-  return Support::no(concat("tensor_core needs compute capability 8.0 (tf32, cp.async), this GPU has ",
-                            capability / 10, ".", capability % 10, ": use --math fp32"));
+  return needs_capability("tensor_core needs tf32 and cp.async,", GpuLimits::kAsyncCopies, capability,
+                          "use --math fp32");
 }
 
-class TensorCoreBackend : public ConvBackend {
+class TensorCoreBackend : public SummingBackend {
  public:
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
     if (math == MathMode::kFp32) {
@@ -232,52 +196,33 @@ class TensorCoreBackend : public ConvBackend {
           "tensor_core rounds its operands to tf32 or fp16, asked for fp32: use --math tf32 or fp16");
     }
     if (const Support limits = own_kernel_limits("tensor_core", problem); !limits) return limits;
-    const int64_t size = std::max(int64_t{problem.h} + problem.pad_h, int64_t{problem.w} + problem.pad_w);
-    if (size > TensorCoreTap::kNowhere) {
-      return Support::no(concat("tensor_core serves images of up to ", TensorCoreTap::kNowhere,
-                                " rows and columns, padding included; asked for ", size,
-                                ": use a smaller padding"));
-    }
-    if (const int64_t reach = largest_offset(problem); reach > INT32_MAX) {
-      return Support::no(
-          concat("tensor_core counts ", INT32_MAX,
-                 " elements from the start of the input, padding and dilation included; asked for ", reach,
-                 ": use direct"));
-    }
-    if (problem.groups > kMaxGridY) {
-      return Support::no(concat("tensor_core serves up to ", kMaxGridY, " groups, asked for ", problem.groups,
-                                ": use direct"));
-    }
+    const int64_t reach = largest_offset(problem);
+    if (const Support fits = offsets_fit("tensor_core", problem, reach, TensorCoreTap::kNowhere); !fits)
+      return fits;
+    if (const Support groups = groups_fit_grid("tensor_core", problem); !groups) return groups;
     // If there is a GPU, refuse a card that is too old here, so that `auto` chooses another backend.
     int device = 0;
     if (cudaGetDevice(&device) != cudaSuccess) {
       cudaGetLastError();  // no usable GPU: the answer depends only on the problem
       return Support::yes();
     }
-    return card_supports(compute_capability(device));
+    return card_supports(compute_capability(Device::cuda(device)));
   }
-  size_t workspace_bytes(const Conv2dProblem&, MathMode) const override { return 0; }
   // Kernels that sum in different orders compete by the number of output pixels, so by the batch.
   Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
     return Determinism::kBitwise;
   }
-  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
-    return accuracy_of_sums(problem, math);
-  }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const Device device = request.stream.device();
-    const int capability = compute_capability(device.ordinal);
+    const int capability = compute_capability(device);
     if (const Support card = card_supports(capability); !card) throw UnavailableError(card.reason());
     const int multiprocessors = multiprocessor_count(device);
     const Choice choice = choose_variant(request.problem, multiprocessors);
-    if (capability == 90) {
+    if (capability == GpuLimits::kWgmma) {
       if (auto kernel = prepare_tensor_core_hopper(request, multiprocessors, choice.cycles)) return kernel;
     }
     return std::make_unique<TensorCoreMma>(request, *choice.variant);
   }
-
- private:
-  static constexpr int kMaxGridY = 65535;
 };
 
 }  // namespace

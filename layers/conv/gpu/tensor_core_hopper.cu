@@ -6,9 +6,9 @@
 #include <cmath>
 #include <vector>
 
-#include "framework/cuda_check.h"
 #include "framework/integer_math.h"
-#include "framework/launch_resources.cuh"
+#include "layers/conv/gpu/conv_sizes.h"
+#include "layers/conv/gpu/kernel_host.cuh"
 #include "layers/conv/gpu/tensor_core_hopper_kernel.cuh"
 #include "layers/conv/gpu/tensor_core_pack.h"
 
@@ -17,7 +17,6 @@ namespace {
 
 using HopperFunction = void (*)(HopperShape, const float*, const unsigned char*, const float*, float*);
 
-constexpr int kSharedBytes = 227 * 1024;  // limit per block of compute capability 9.0
 constexpr int kMostStages = 4, kLeastStages = 3, kMostSlices = 8, kLeastSlices = 2;
 constexpr int kBarrierBytes = 16 * (kMostStages + kMostSlices + 2);
 
@@ -75,7 +74,7 @@ struct SharedPlan {
     const int64_t wanted_pitch = round_up(choice.pixels + batch.halo + 4, 8) - 4;  // see HopperBlock::store()
     const int64_t slice_bytes = wanted_pitch * 2 * 16,
                   stage_bytes = int64_t{choice.stage_taps} * choice.tap_bytes;
-    const int64_t left = kSharedBytes - choice.staging_bytes - kBarrierBytes;
+    const int64_t left = GpuLimits::kHopperSharedBytes - choice.staging_bytes - kBarrierBytes;
     if (kLeastSlices * slice_bytes + kLeastStages * stage_bytes > left) return;
     fits = true;
     filter_depth =
@@ -122,26 +121,18 @@ Choice choose_variant(const Conv2dProblem& problem, MathMode math, int multiproc
   return best;
 }
 
-class TensorCoreHopper : public ConvKernel {
+class TensorCoreHopper
+    : public OneLaunchConv<HopperShape, const float*, const unsigned char*, const float*, float*> {
  public:
   TensorCoreHopper(const ConvPrepare& request, const Variant& choice, int multiprocessor_count)
-      : variant_(choice),
-        kernel_(choice.kernel[request.problem.layout == TensorLayout::kNhwc]),
-        threads_(choice.threads[request.problem.layout == TensorLayout::kNhwc]) {
+      : variant_(choice) {
     const Conv2dProblem& problem = request.problem;
+    const bool nhwc = problem.layout == TensorLayout::kNhwc;
     const PaddedBatch batch(problem);
     const SharedPlan plan(problem, choice, batch);
-    shared_bytes_ = plan.bytes;
-    shape_.c = problem.c;
-    shape_.h = problem.h;
-    shape_.w = problem.w;
-    shape_.channel_pitch = problem.layout == TensorLayout::kNhwc ? 1 : problem.h * problem.w;
+    set_unit_stride_sizes(shape_, problem);
+    shape_.channel_pitch = nhwc ? 1 : problem.h * problem.w;
     shape_.image = problem.c * problem.h * problem.w;
-    shape_.pad_h = problem.pad_h;
-    shape_.pad_w = problem.pad_w;
-    shape_.k = problem.k;
-    shape_.p = problem.p();
-    shape_.q = problem.q();
     shape_.plane = problem.p() * problem.q();
     shape_.padded_pixels = static_cast<int>(batch.pixels);
     shape_.taps = problem.r * problem.s;
@@ -161,25 +152,17 @@ class TensorCoreHopper : public ConvKernel {
     shape_.by_padded_image = FastDivide(static_cast<int>(batch.height * batch.width));
     shape_.by_filter_tiles = FastDivide(static_cast<int>(ceil_div(problem.k, choice.filters)));
     shape_.relu = request.relu;
-    blocks_ = static_cast<unsigned>(std::min(shape_.tiles, multiprocessor_count));
     upload_filters(request);
-    LENSLET_CUDA_CHECK(
-        cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes_));
-  }
-  std::string detail() const override {
-    return concat("wgmma, ", variant_.pixels, " positions x ", variant_.filters, " filters, ",
-                  shape_.input_depth, " slices of inputs, ", shape_.filter_depth, " stages of ",
-                  variant_.stage_taps, " taps");
-  }
-  std::vector<LaunchResources> launches() const override {
-    return {launch_resources("conv_tensor_core_wgmma_kernel", reinterpret_cast<const void*>(kernel_),
-                             threads_, static_cast<size_t>(shared_bytes_))};
+    launch_ = {"conv_tensor_core_wgmma_kernel", choice.kernel[nhwc],
+               static_cast<unsigned>(std::min(shape_.tiles, multiprocessor_count)),
+               static_cast<unsigned>(choice.threads[nhwc]), static_cast<size_t>(plan.bytes)};
+    detail_ =
+        concat("wgmma, ", choice.pixels, " positions x ", choice.filters, " filters, ", shape_.input_depth,
+               " slices of inputs, ", shape_.filter_depth, " stages of ", choice.stage_taps, " taps");
   }
   void run(const ConvArgs& args, RunContext& context) override {
-    kernel_<<<blocks_, static_cast<unsigned>(threads_), static_cast<size_t>(shared_bytes_),
-              static_cast<cudaStream_t>(context.stream.native_handle())>>>(
-        shape_, args.x, reinterpret_cast<const unsigned char*>(filters_.get()), bias_.get(), args.y);
-    LENSLET_CUDA_CHECK_LAUNCH("conv_tensor_core_wgmma_kernel");
+    launch_(context.stream, shape_, args.x, reinterpret_cast<const unsigned char*>(filters_.get()),
+            bias_.get(), args.y);
   }
 
  private:
@@ -205,17 +188,11 @@ class TensorCoreHopper : public ConvKernel {
       }
     }
     filters_ = request.services.upload(packed.data(), packed.size());
-    std::vector<float> bias(static_cast<size_t>(filter_tiles * variant_.filters), 0.0f);
-    if (request.bias) std::copy_n(request.bias, problem.k, bias.begin());
-    bias_ = request.services.upload(bias.data(), bias.size());
+    bias_ = upload_bias(request, filter_tiles * variant_.filters);
   }
 
   Variant variant_;
-  HopperFunction kernel_;
-  int threads_;
   HopperShape shape_{};
-  unsigned blocks_ = 0;
-  int shared_bytes_ = 0;
   std::shared_ptr<float> filters_, bias_;
 };
 
@@ -227,7 +204,7 @@ std::unique_ptr<ConvKernel> prepare_tensor_core_hopper(const ConvPrepare& reques
   if (problem.stride_h != 1 || problem.stride_w != 1 || problem.groups != 1) return nullptr;
   if (problem.layout == TensorLayout::kNhwc && problem.c % 4 != 0)
     return nullptr;  // the kernel reads four channels at a time
-  if (PaddedBatch(problem).pixels > INT32_MAX - 4096) return nullptr;
+  if (PaddedBatch(problem).pixels > GpuLimits::kElements) return nullptr;
   const Choice choice = choose_variant(problem, request.math, multiprocessor_count);
   if (choice.cycles > cycles_to_beat) return nullptr;
   return std::make_unique<TensorCoreHopper>(request, *choice.variant, multiprocessor_count);

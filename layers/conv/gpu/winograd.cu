@@ -12,10 +12,7 @@
 #include <cmath>
 #include <vector>
 
-#include "framework/cuda_check.h"
 #include "framework/integer_math.h"
-#include "framework/launch_resources.cuh"
-#include "layers/conv/conv_backend.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/own_kernel_limits.h"
 #include "layers/conv/gpu/winograd_fused_plan.cuh"
@@ -28,11 +25,15 @@ namespace {
 constexpr size_t kDefaultWorkspace = size_t{256} << 20;
 // Small enough that transformed inputs are still in L2 when they are read, once per group of filters.
 constexpr size_t kFewChannelsWorkspace = size_t{32} << 20;
-constexpr unsigned kMaxGridY = 65535;
+
+using InputLaunch = KernelLaunch<WinogradShape, int, const float*, float*>;
+using MultiplyLaunch = KernelLaunch<WinogradShape, const float*, const float*, float*>;
+using OutputLaunch = KernelLaunch<WinogradShape, int, const float*, const float*, float*>;
+using FewChannelsLaunch = KernelLaunch<WinogradShape, int, const float*, const float*, const float*, float*>;
 
 struct MultiplyVariant {
   int block_m, block_n, threads;
-  void (*kernel)(WinogradShape, const float*, const float*, float*);
+  MultiplyLaunch::Function kernel;
 };
 template <class Tile>
 constexpr MultiplyVariant multiply_variant() {
@@ -81,22 +82,13 @@ int64_t chunk_tiles(const Conv2dProblem& problem, size_t limit) {
 template <int R>
 class WinogradConv : public ConvKernel {
  public:
-  WinogradConv(const ConvPrepare& request, int64_t chunk)
-      : few_channels_(has_few_channels(request.problem)),
-        variant_(choose_multiply(request.problem.k / request.problem.groups)) {
+  WinogradConv(const ConvPrepare& request, int64_t chunk) : few_channels_(has_few_channels(request.problem)) {
     const Conv2dProblem& problem = request.problem;
-    groups_ = static_cast<unsigned>(problem.groups);
-    shape_.c = problem.c;
-    shape_.h = problem.h;
-    shape_.w = problem.w;
-    shape_.k = problem.k;
-    shape_.p = problem.p();
-    shape_.q = problem.q();
-    shape_.pad_h = problem.pad_h;
-    shape_.pad_w = problem.pad_w;
+    const MultiplyVariant& variant = choose_multiply(problem.k / problem.groups);
+    set_unit_stride_sizes(shape_, problem);
     shape_.group_channels = problem.c / problem.groups;
     shape_.group_filters = problem.k / problem.groups;
-    const int filter_tile = few_channels_ ? kFewOut : variant_.block_m;
+    const int filter_tile = few_channels_ ? kFewOut : variant.block_m;
     shape_.filter_tiles = static_cast<int>(ceil_div(shape_.group_filters, filter_tile));
     shape_.filter_pitch = shape_.filter_tiles * filter_tile;
     shape_.tiles = static_cast<int>(tile_count(problem));
@@ -106,9 +98,25 @@ class WinogradConv : public ConvKernel {
     shape_.by_filter_tiles = FastDivide(shape_.filter_tiles);
     shape_.relu = request.relu;
     upload_filters(request);
-    std::vector<float> bias(static_cast<size_t>(problem.k), 0.0f);
-    if (request.bias) std::copy_n(request.bias, problem.k, bias.begin());
-    bias_ = request.services.upload(bias.data(), bias.size());
+    bias_ = upload_bias(request, shape_.group_filters);
+
+    const auto blocks = static_cast<unsigned>(shape_.chunk / kWinogradBlock);
+    const auto filter_tiles = static_cast<unsigned>(shape_.filter_tiles);
+    const auto along_y = [](int count) { return static_cast<unsigned>(std::min(count, GpuLimits::kGridYZ)); };
+    input_ = {"conv_winograd_input_kernel", &conv_winograd_input_kernel<R>, dim3(blocks, along_y(shape_.c)),
+              kWinogradBlock};
+    if (few_channels_) {
+      products_of_few_ = {"conv_winograd_few_channels_kernel", &conv_winograd_few_channels_kernel<R, kFewOut>,
+                          dim3(blocks, filter_tiles), kWinogradBlock,
+                          sizeof(float) * kPositions * static_cast<size_t>(shape_.c) * kFewOut};
+      return;
+    }
+    const auto columns = static_cast<unsigned>(shape_.chunk / variant.block_n);
+    multiply_ = {"conv_winograd_multiply_kernel", variant.kernel,
+                 dim3(columns * filter_tiles, kPositions, static_cast<unsigned>(problem.groups)),
+                 static_cast<unsigned>(variant.threads)};
+    output_ = {"conv_winograd_output_kernel", &conv_winograd_output_kernel<R>,
+               dim3(blocks, along_y(shape_.k)), kWinogradBlock};
   }
   size_t workspace_bytes() const override {
     return input_floats() * sizeof(float) + product_floats() * sizeof(float);
@@ -119,64 +127,34 @@ class WinogradConv : public ConvKernel {
   }
   double products_saved() const override { return R * R * 4.0 / kPositions; }
   std::vector<LaunchResources> launches() const override {
-    const LaunchResources input =
-        launch_resources("conv_winograd_input_kernel",
-                         reinterpret_cast<const void*>(&conv_winograd_input_kernel<R>), kWinogradBlock, 0);
-    if (few_channels_) {
-      const auto kernel = reinterpret_cast<const void*>(&conv_winograd_few_channels_kernel<R, kFewOut>);
-      return {input, launch_resources("conv_winograd_few_channels_kernel", kernel, kWinogradBlock,
-                                      few_channels_shared_bytes())};
-    }
-    return {
-        input,
-        launch_resources("conv_winograd_multiply_kernel", reinterpret_cast<const void*>(variant_.kernel),
-                         variant_.threads, 0),
-        launch_resources("conv_winograd_output_kernel",
-                         reinterpret_cast<const void*>(&conv_winograd_output_kernel<R>), kWinogradBlock, 0)};
+    if (few_channels_) return {input_.resources(), products_of_few_.resources()};
+    return {input_.resources(), multiply_.resources(), output_.resources()};
   }
   void run(const ConvArgs& args, RunContext& context) override {
-    const auto stream = static_cast<cudaStream_t>(context.stream.native_handle());
     float* transformed = static_cast<float*>(context.workspace);
     float* products = transformed + input_floats();
-    const unsigned blocks = static_cast<unsigned>(shape_.chunk / kWinogradBlock);
-    for (int64_t first = 0; first < shape_.tiles; first += shape_.chunk) {
+    for (int64_t next = 0; next < shape_.tiles; next += shape_.chunk) {
+      const int first = static_cast<int>(next);
       {
         ScopedStage stage(context.tracer, "input_transform");
-        const dim3 grid(blocks, std::min<unsigned>(static_cast<unsigned>(shape_.c), kMaxGridY));
-        conv_winograd_input_kernel<R>
-            <<<grid, kWinogradBlock, 0, stream>>>(shape_, static_cast<int>(first), args.x, transformed);
-        LENSLET_CUDA_CHECK_LAUNCH("conv_winograd_input_kernel");
+        input_(context.stream, shape_, first, args.x, transformed);
       }
       if (few_channels_) {
         ScopedStage stage(context.tracer, "multiply_and_output_transform");
-        const dim3 grid(blocks, static_cast<unsigned>(shape_.filter_tiles));
-        conv_winograd_few_channels_kernel<R, kFewOut>
-            <<<grid, kWinogradBlock, few_channels_shared_bytes(), stream>>>(
-                shape_, static_cast<int>(first), filters_.get(), transformed, bias_.get(), args.y);
-        LENSLET_CUDA_CHECK_LAUNCH("conv_winograd_few_channels_kernel");
+        products_of_few_(context.stream, shape_, first, filters_.get(), transformed, bias_.get(), args.y);
         continue;
       }
       {
         ScopedStage stage(context.tracer, "multiply");
-        const unsigned columns = static_cast<unsigned>(shape_.chunk / variant_.block_n);
-        const dim3 grid(columns * static_cast<unsigned>(shape_.filter_tiles), kPositions, groups_);
-        variant_.kernel<<<grid, static_cast<unsigned>(variant_.threads), 0, stream>>>(shape_, filters_.get(),
-                                                                                      transformed, products);
-        LENSLET_CUDA_CHECK_LAUNCH("conv_winograd_multiply_kernel");
+        multiply_(context.stream, shape_, filters_.get(), transformed, products);
       }
-      {
-        ScopedStage stage(context.tracer, "output_transform");
-        const dim3 grid(blocks, std::min<unsigned>(static_cast<unsigned>(shape_.k), kMaxGridY));
-        conv_winograd_output_kernel<R><<<grid, kWinogradBlock, 0, stream>>>(shape_, static_cast<int>(first),
-                                                                            products, bias_.get(), args.y);
-        LENSLET_CUDA_CHECK_LAUNCH("conv_winograd_output_kernel");
-      }
+      ScopedStage stage(context.tracer, "output_transform");
+      output_(context.stream, shape_, first, products, bias_.get(), args.y);
     }
   }
 
  private:
   static constexpr unsigned kPositions = (R + 1) * (R + 1);
-  size_t few_channels_shared_bytes() const { return sizeof(float) * kPositions * shape_.c * kFewOut; }
   size_t input_floats() const { return size_t{kPositions} * shape_.c * shape_.chunk; }
   size_t product_floats() const { return few_channels_ ? 0 : size_t{kPositions} * shape_.k * shape_.chunk; }
 
@@ -184,7 +162,8 @@ class WinogradConv : public ConvKernel {
   /// padded with zeros.
   void upload_filters(const ConvPrepare& request) {
     const int64_t pitch = shape_.filter_pitch, channels = shape_.group_channels;
-    std::vector<float> packed(static_cast<size_t>(groups_ * kPositions * channels * pitch), 0.0f);
+    const int64_t count = request.problem.groups * int64_t{kPositions} * channels * pitch;
+    std::vector<float> packed(static_cast<size_t>(count), 0.0f);
     for (int64_t k = 0; k < shape_.k; ++k) {
       const int64_t group = k / shape_.group_filters, filter = k % shape_.group_filters;
       for (int64_t c = 0; c < channels; ++c) {
@@ -202,9 +181,11 @@ class WinogradConv : public ConvKernel {
   }
 
   bool few_channels_;
-  MultiplyVariant variant_;
   WinogradShape shape_{};
-  unsigned groups_ = 0;
+  InputLaunch input_;
+  MultiplyLaunch multiply_;
+  OutputLaunch output_;
+  FewChannelsLaunch products_of_few_;
   std::shared_ptr<float> filters_, bias_;
 };
 
@@ -226,14 +207,8 @@ class WinogradBackend : public ConvBackend {
       return Support::no(concat("winograd serves dense filters, asked for dilation ", problem.dilation_h, "x",
                                 problem.dilation_w, ": use direct or implicit_gemm"));
     }
-    if (problem.groups > static_cast<int>(kMaxGridY)) {
-      return Support::no(
-          concat("winograd serves up to ", kMaxGridY, " groups, asked for ", problem.groups, ": use direct"));
-    }
-    if (ceil_div(problem.k, kFewOut) > kMaxGridY) {
-      return Support::no(concat("winograd serves up to ", kFewOut * kMaxGridY, " filters, asked for ",
-                                problem.k, ": use implicit_gemm"));
-    }
+    if (const Support groups = groups_fit_grid("winograd", problem); !groups) return groups;
+    if (const Support filters = filters_fit_grid("winograd", problem, kFewOut); !filters) return filters;
     if (bytes_per_tile(problem) * kWinogradChunkUnit > kDefaultWorkspace) {
       return Support::no(concat("winograd would need more than ", kDefaultWorkspace,
                                 " bytes of workspace for its smallest chunk of ", problem.c, " + ", problem.k,
@@ -279,7 +254,7 @@ class WinogradBackend : public ConvBackend {
   }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const Conv2dProblem& problem = request.problem;
-    if (winograd_fused_suits(problem) && WinogradFused::runs_on(request.stream.device().ordinal)) {
+    if (winograd_fused_suits(problem) && WinogradFused::runs_on(request.stream.device())) {
       const size_t limit = std::min(request.workspace_limit, kDefaultWorkspace);
       const int64_t chunk = WinogradFused::chunk_blocks(problem, limit);
       if (chunk == 0) throw too_little_workspace(WinogradFusedSizes(problem).block_bytes(), request);

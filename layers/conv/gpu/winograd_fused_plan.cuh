@@ -6,10 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "framework/cuda_check.h"
 #include "framework/integer_math.h"
-#include "framework/launch_resources.cuh"
-#include "layers/conv/conv_backend.h"
+#include "layers/conv/gpu/conv_sizes.h"
+#include "layers/conv/gpu/kernel_host.cuh"
 #include "layers/conv/gpu/winograd_fused.cuh"
 
 namespace lenslet {
@@ -49,7 +48,7 @@ inline bool winograd_fused_suits(const Conv2dProblem& problem) {
 class WinogradFused : public ConvKernel {
  public:
   /// Whether this GPU has the instructions and the shared memory.
-  static bool runs_on(int device) { return stage_channels(device) > 0; }
+  static bool runs_on(Device device) { return stage_channels(device) > 0; }
   /// Tile blocks per chunk that fit into that many bytes, with chunks of similar size; 0 if not even one fits.
   static int64_t chunk_blocks(const Conv2dProblem& problem, size_t limit) {
     const WinogradFusedSizes sizes(problem);
@@ -58,19 +57,9 @@ class WinogradFused : public ConvKernel {
     return ceil_div(sizes.tile_blocks, ceil_div(sizes.tile_blocks, fitting));
   }
 
-  WinogradFused(const ConvPrepare& request, int64_t chunk)
-      : sizes_(request.problem),
-        chunk_(chunk),
-        aligned_(request.problem.pad_w == 0 && request.problem.w % 4 == 0) {
+  WinogradFused(const ConvPrepare& request, int64_t chunk) : sizes_(request.problem), chunk_(chunk) {
     const Conv2dProblem& problem = request.problem;
-    shape_.c = problem.c;
-    shape_.h = problem.h;
-    shape_.w = problem.w;
-    shape_.k = problem.k;
-    shape_.p = problem.p();
-    shape_.q = problem.q();
-    shape_.pad_h = problem.pad_h;
-    shape_.pad_w = problem.pad_w;
+    set_unit_stride_sizes(shape_, problem);
     shape_.channels = static_cast<int>(sizes_.channels);
     shape_.tiles = static_cast<int>(sizes_.tiles);
     shape_.by_tile_columns = FastDivide(static_cast<int>(sizes_.tile_columns));
@@ -78,19 +67,19 @@ class WinogradFused : public ConvKernel {
     shape_.by_filter_blocks = FastDivide(static_cast<int>(sizes_.filter_blocks));
     shape_.relu = request.relu;
     upload_filters(request);
-    std::vector<float> bias(static_cast<size_t>(problem.k), 0.0f);
-    if (request.bias) std::copy_n(request.bias, problem.k, bias.begin());
-    bias_ = request.services.upload(bias.data(), bias.size());
-
-    const int channels = stage_channels(request.stream.device().ordinal);
-    shared_bytes_ = winograd_fused_shared_bytes(channels);
-    kernel_ = channels == kWideStage ? &conv_winograd_fused_kernel<kWideStage>
-                                     : &conv_winograd_fused_kernel<kNarrowStage>;
-    input_kernel_ =
-        aligned_ ? &conv_winograd_fused_input_kernel<true> : &conv_winograd_fused_input_kernel<false>;
-    LENSLET_CUDA_CHECK(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel_),
-                                            cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            static_cast<int>(shared_bytes_)));
+    bias_ = upload_bias(request, problem.k);
+    const bool aligned = problem.pad_w == 0 && problem.w % 4 == 0;
+    input_ = {"conv_winograd_fused_input_kernel",
+              aligned ? &conv_winograd_fused_input_kernel<true> : &conv_winograd_fused_input_kernel<false>,
+              {},
+              32 * kWinogradFusedInputWarps};
+    const int channels = stage_channels(request.stream.device());
+    product_ = {"conv_winograd_fused_kernel",
+                channels == kWideStage ? &conv_winograd_fused_kernel<kWideStage>
+                                       : &conv_winograd_fused_kernel<kNarrowStage>,
+                {},
+                kWinogradFusedThreads,
+                winograd_fused_shared_bytes(channels)};
   }
   size_t workspace_bytes() const override { return static_cast<size_t>(chunk_) * sizes_.block_bytes(); }
   std::string detail() const override {
@@ -99,45 +88,34 @@ class WinogradFused : public ConvKernel {
   }
   double products_saved() const override { return 9 * 16 / 36.0; }
   std::vector<LaunchResources> launches() const override {
-    return {launch_resources("conv_winograd_fused_input_kernel", reinterpret_cast<const void*>(input_kernel_),
-                             kInputThreads, 0),
-            launch_resources("conv_winograd_fused_kernel", reinterpret_cast<const void*>(kernel_),
-                             kWinogradFusedThreads, shared_bytes_)};
+    return {input_.resources(), product_.resources()};
   }
   void run(const ConvArgs& args, RunContext& context) override {
-    const auto stream = static_cast<cudaStream_t>(context.stream.native_handle());
     float* transformed = static_cast<float*>(context.workspace);
-    for (int64_t first = 0; first < sizes_.tile_blocks; first += chunk_) {
-      const auto blocks = static_cast<unsigned>(std::min(chunk_, sizes_.tile_blocks - first));
+    const auto rows = static_cast<unsigned>(
+        std::min<int64_t>(GpuLimits::kGridYZ, ceil_div(sizes_.channels, kWinogradFusedInputWarps)));
+    for (int64_t next = 0; next < sizes_.tile_blocks; next += chunk_) {
+      const auto blocks = static_cast<unsigned>(std::min(chunk_, sizes_.tile_blocks - next));
+      const int first = static_cast<int>(next);
       {
         ScopedStage stage(context.tracer, "input_transform");
-        constexpr int64_t kMaxGridY = 65535;
-        const dim3 grid(blocks, static_cast<unsigned>(std::min(
-                                    kMaxGridY, ceil_div(sizes_.channels, kWinogradFusedInputWarps))));
-        input_kernel_<<<grid, kInputThreads, 0, stream>>>(shape_, static_cast<int>(first), args.x,
-                                                          transformed);
-        LENSLET_CUDA_CHECK_LAUNCH("conv_winograd_fused_input_kernel");
+        input_.with_grid(dim3(blocks, rows))(context.stream, shape_, first, args.x, transformed);
       }
       ScopedStage stage(context.tracer, "multiply_and_output_transform");
-      kernel_<<<blocks* static_cast<unsigned>(sizes_.filter_blocks), kWinogradFusedThreads, shared_bytes_,
-                stream>>>(shape_, static_cast<int>(first), filters_.get(), transformed, bias_.get(), args.y);
-      LENSLET_CUDA_CHECK_LAUNCH("conv_winograd_fused_kernel");
+      product_.with_grid(blocks * static_cast<unsigned>(sizes_.filter_blocks))(
+          context.stream, shape_, first, filters_.get(), transformed, bias_.get(), args.y);
     }
   }
 
  private:
-  static constexpr unsigned kInputThreads = 32 * kWinogradFusedInputWarps;
   static constexpr int kWideStage = 8, kNarrowStage = 4;  // channels of a stage
 
   /// Channels of a stage that fit this GPU's shared memory; 0 if it is too small or cp.async is missing.
-  static int stage_channels(int device) {
-    int major = 0, shared_bytes = 0;
-    LENSLET_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-    LENSLET_CUDA_CHECK(
-        cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-    if (major < 8) return 0;
+  static int stage_channels(Device device) {
+    if (compute_capability(device) < GpuLimits::kAsyncCopies) return 0;
+    const auto limit = static_cast<size_t>(shared_bytes_limit(device));
     for (const int channels : {kWideStage, kNarrowStage}) {
-      if (static_cast<size_t>(shared_bytes) >= winograd_fused_shared_bytes(channels)) return channels;
+      if (limit >= winograd_fused_shared_bytes(channels)) return channels;
     }
     return 0;
   }
@@ -166,11 +144,9 @@ class WinogradFused : public ConvKernel {
 
   WinogradFusedSizes sizes_;
   int64_t chunk_;
-  bool aligned_;
   WinogradFusedShape shape_{};
-  void (*kernel_)(WinogradFusedShape, int, const float*, const float*, const float*, float*) = nullptr;
-  void (*input_kernel_)(WinogradFusedShape, int, const float*, float*) = nullptr;
-  size_t shared_bytes_ = 0;
+  KernelLaunch<WinogradFusedShape, int, const float*, float*> input_;
+  KernelLaunch<WinogradFusedShape, int, const float*, const float*, const float*, float*> product_;
   std::shared_ptr<float> filters_, bias_;
 };
 

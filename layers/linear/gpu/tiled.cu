@@ -12,16 +12,15 @@
 
 #include "framework/cuda_check.h"
 #include "framework/error.h"
+#include "framework/gpu_limits.h"
 #include "framework/integer_math.h"
 #include "framework/keep_nan.h"
-#include "framework/multiprocessors.h"
 #include "layers/linear/linear_backend.h"
 
 namespace lenslet {
 namespace {
 
-// At least 32 outputs in each of at most 65,535 blocks along y.
-constexpr int64_t kMaxOutputs = 32 * 65535;
+constexpr int64_t kMaxOutputs = int64_t{32} * GpuLimits::kGridYZ;  // at least 32 a block
 // Up to this number of outputs (batch * outputs) one warp per output, the next row, is faster.
 constexpr int64_t kLeastProducts = 80 * 1000;
 constexpr int kWarp = 32;

@@ -9,6 +9,7 @@
 
 #include "framework/cuda_check.h"
 #include "framework/error.h"
+#include "framework/gpu_limits.h"
 #include "framework/integer_math.h"
 #include "framework/keep_nan.h"
 #include "layers/linear/linear_backend.h"
@@ -19,8 +20,7 @@ namespace {
 constexpr int kWarp = 32;
 constexpr int kWarps =
     8;  // per block: eight neighbouring outputs of the same samples, which share inputs through L1
-// kWarps outputs in each of at most 65,535 blocks along y.
-constexpr int64_t kMaxOutputs = kWarps * 65535;
+constexpr int64_t kMaxOutputs = int64_t{kWarps} * GpuLimits::kGridYZ;
 constexpr unsigned kAll = 0xffffffffu;
 
 template <int kRows, int kWidth>

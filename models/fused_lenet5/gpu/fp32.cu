@@ -10,8 +10,8 @@
 #include <algorithm>
 
 #include "framework/cuda_check.h"
+#include "framework/gpu_limits.h"
 #include "framework/integer_math.h"
-#include "framework/multiprocessors.h"
 #include "models/fused_lenet5/error_bound.h"
 #include "models/fused_lenet5/gpu/fp32_conv.cuh"
 #include "models/fused_lenet5/gpu/fp32_linear.cuh"
@@ -31,8 +31,7 @@ class Fp32Operator : public Operator {
         conv2_(upload(pack_fp32_conv2(parameters), request.device, stream)),
         linear_(upload(pack_fp32_linear(parameters), request.device, stream)) {
     const auto conv = fused_lenet5_fp32_conv_kernel<Pixel>;
-    LENSLET_CUDA_CHECK(
-        cudaFuncSetAttribute(conv, cudaFuncAttributeMaxDynamicSharedMemorySize, Fp32Conv::kSharedBytes));
+    allow_shared_bytes(reinterpret_cast<const void*>(conv), Fp32Conv::kSharedBytes);
     int resident = 0;
     LENSLET_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, conv, Fp32Conv::kThreads,
                                                                      Fp32Conv::kSharedBytes));
@@ -104,13 +103,9 @@ class Fp32Operator : public Operator {
   }
   template <int kEach>
   void allow_shared(Device device) {
-    int limit = 0;
-    LENSLET_CUDA_CHECK(
-        cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device.ordinal));
-    if (Fp32LinearTile<kEach>::kSharedBytes > limit) return;
+    if (Fp32LinearTile<kEach>::kSharedBytes > shared_bytes_limit(device)) return;
     const auto kernel = fused_lenet5_fp32_linear_kernel<kEach, Output>;
-    LENSLET_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            Fp32LinearTile<kEach>::kSharedBytes));
+    allow_shared_bytes(reinterpret_cast<const void*>(kernel), Fp32LinearTile<kEach>::kSharedBytes);
     most_each_ = std::max(most_each_, kEach);
   }
   template <int kEach>
@@ -140,16 +135,8 @@ class Fp32 : public FusedLenet5Variant {
       return Support::no(
           concat("fp32 rounds no operand, asked for ", to_string(request.math), ": use --math fp32"));
     }
-    const CudaStatus& cuda = cuda_status();
-    const auto ordinal = static_cast<size_t>(request.device.ordinal);
-    if (ordinal >= cuda.devices.size()) return Support::yes();  // the answer depends only on the request
-    const int capability = cuda.devices[ordinal].compute_capability;
-    if (capability < 80) {
-      return Support::no(concat(
-          "fp32 copies to shared memory asynchronously: it needs compute capability 8.0, this GPU has ",
-          capability / 10, ".", capability % 10, ": use --plan layered"));
-    }
-    return Support::yes();
+    return needs_capability("fp32 copies to shared memory asynchronously: it needs", GpuLimits::kAsyncCopies,
+                            request.device, "use --plan layered");
   }
 
   // A transformed filter has been rounded once, a transformed input three times.

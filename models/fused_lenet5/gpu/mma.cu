@@ -11,9 +11,9 @@
 #include <algorithm>
 
 #include "framework/cuda_check.h"
+#include "framework/gpu_limits.h"
 #include "framework/integer_math.h"
 #include "framework/launch_check.h"
-#include "framework/multiprocessors.h"
 #include "models/fused_lenet5/error_bound.h"
 #include "models/fused_lenet5/gpu/mma_kernels.h"
 
@@ -27,8 +27,7 @@ class MmaOperator : public Operator {
               Stream& stream)
       : kernel_(kernel), count_(request.batch), packed_(request.device, packed.size()) {
     copy_bytes(packed_.data(), request.device, packed.data(), Device::cpu(), packed.size(), stream);
-    LENSLET_CUDA_CHECK(cudaFuncSetAttribute(kernel_.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            kernel_.shared_bytes));
+    allow_shared_bytes(kernel_.function, static_cast<size_t>(kernel_.shared_bytes));
     // The smallest number of rounds, with rounds as short as possible, so that the warps end together.
     const int blocks = multiprocessor_count(request.device);
     const int64_t warps = int64_t{kernel_.warps} * blocks;
@@ -70,13 +69,10 @@ class Mma : public FusedLenet5Variant {
     if (request.math == MathMode::kFp32) {
       return Support::no("mma rounds its operands to tf32 or fp16, asked for fp32: use --math tf32 or fp16");
     }
+    const Support card =
+        needs_capability("mma needs", GpuLimits::kAsyncCopies, request.device, "use --math fp32");
     const CudaDeviceInfo* const gpu = find_gpu(request.device);
-    if (!gpu) return Support::yes();  // no such GPU: the answer depends only on the request
-    if (gpu->compute_capability < 80) {
-      return Support::no(concat("mma needs compute capability 8.0, this GPU has ",
-                                gpu->compute_capability / 10, ".", gpu->compute_capability % 10,
-                                ": use --math fp32"));
-    }
+    if (!card || !gpu) return card;
     const size_t limit = gpu->shared_bytes_per_block_optin;
     const auto needed = static_cast<size_t>(kernel_for(request, limit).shared_bytes);
     if (needed > limit) {
@@ -105,13 +101,6 @@ class Mma : public FusedLenet5Variant {
                                                   ? pack_mma_tf32(parameters, request.input)
                                                   : pack_mma_fp16(parameters, request.input);
     return std::make_unique<MmaOperator>(kernel, packed, request, stream);
-  }
-
- private:
-  static const CudaDeviceInfo* find_gpu(Device device) {
-    const CudaStatus& cuda = cuda_status();
-    const auto ordinal = static_cast<size_t>(device.ordinal);
-    return ordinal < cuda.devices.size() ? &cuda.devices[ordinal] : nullptr;
   }
 };
 

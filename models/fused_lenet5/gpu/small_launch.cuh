@@ -3,9 +3,7 @@
 
 #include <cuda_runtime.h>
 
-#include "framework/cuda_check.h"
-#include "framework/device.h"
-#include "framework/error.h"
+#include "framework/gpu_limits.h"
 #include "framework/launch_check.h"
 #include "framework/stream.h"
 #include "models/fused_lenet5/gpu/small_tile.h"
@@ -14,22 +12,14 @@ namespace lenslet::small_lenet5 {
 
 /// Whether the GPU supports clusters; yes if there is no such GPU, because the answer depends only on the request.
 inline Support clusters_supported(Device device) {
-  const CudaStatus& cuda = cuda_status();
-  const auto ordinal = static_cast<size_t>(device.ordinal);
-  if (ordinal >= cuda.devices.size()) return Support::yes();
-  const int capability = cuda.devices[ordinal].compute_capability;
-  if (capability >= 90) return Support::yes();
-  return Support::no(concat("clusters of blocks need compute capability 9.0, this GPU has ", capability / 10,
-                            ".", capability % 10, ": use another variant"));
+  return needs_capability("clusters of blocks need", GpuLimits::kClusters, device, "use another variant");
 }
 
 /// Number of clusters of `kernel` that run at once on the current device; 0 if it does not support that size. Prepares
 /// the kernel for them.
 inline int clusters_at_once(const void* kernel, int blocks, int dynamic_shared_bytes) {
-  constexpr int kPortable = 8;
-  LENSLET_CUDA_CHECK(
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, dynamic_shared_bytes));
-  if (blocks > kPortable) {
+  allow_shared_bytes(kernel, static_cast<size_t>(dynamic_shared_bytes));
+  if (blocks > GpuLimits::kPortableCluster) {
     LENSLET_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
   }
   cudaLaunchAttribute cluster{};

@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(256)
 }
 
 template <int K>
-BankKernel<SmallBank> of_stride(int stride) {
+BankLaunch<SmallBank>::Function of_stride(int stride) {
   if (stride == 1) return &conv_direct_weights_as_operands_kernel<K, 1>;
   return stride == 2 ? &conv_direct_weights_as_operands_kernel<K, 2>
                      : &conv_direct_weights_as_operands_kernel<K, 3>;

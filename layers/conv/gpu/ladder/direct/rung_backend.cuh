@@ -5,14 +5,10 @@
 #include <memory>
 #include <vector>
 
-#include "framework/cuda_check.h"
 #include "framework/integer_math.h"
-#include "framework/launch_check.h"
-#include "framework/launch_resources.cuh"
-#include "layers/conv/conv_backend.h"
-#include "layers/conv/conv_limits.h"
+#include "layers/conv/gpu/conv_sizes.h"
 #include "layers/conv/gpu/ladder/direct/rung_kernel.cuh"
-#include "layers/conv/gpu/own_kernel_limits.h"
+#include "layers/conv/gpu/ladder/ladder_backend.cuh"
 
 namespace lenslet {
 namespace direct_ladder {
@@ -25,21 +21,21 @@ using LargeBank = FilterBank<8000>;
 using LargeBank = SmallBank;
 #endif
 
-using GlobalKernel = void (*)(RungShape, const float*, const float*, const float*, float*);
+using GlobalLaunch = KernelLaunch<RungShape, const float*, const float*, const float*, float*>;
 template <typename Bank>
-using BankKernel = void (*)(Bank, RungShape, const float*, float*);
+using BankLaunch = KernelLaunch<Bank, RungShape, const float*, float*>;
 
 /// The kernels of one problem: filters in global memory, or in a bank of either size.
 struct RungKernels {
-  GlobalKernel global = nullptr;
-  BankKernel<SmallBank> small = nullptr;
-  BankKernel<LargeBank> large = nullptr;
+  GlobalLaunch::Function global = nullptr;
+  BankLaunch<SmallBank>::Function small = nullptr;
+  BankLaunch<LargeBank>::Function large = nullptr;
 };
 
 struct RungDesign {
   const char* name = nullptr;         // of the backend: "direct.02_shared_tile"
   const char* kernel_name = nullptr;  // "conv_direct_shared_tile_kernel"
-  /// Yes, or no with the unsupported property; RungBackend checks groups and sizes.
+  /// Yes, or no with the unsupported property; LadderBackend checks groups and sizes.
   Support (*serves)(const char* name, const Conv2dProblem& problem) = nullptr;
   RungKernels (*kernels)(const Conv2dProblem& problem) = nullptr;
   int columns = 1, rows = 1, filters = 1;  // outputs of one thread
@@ -68,26 +64,12 @@ struct RungPlan {
   int64_t blocks = 0;
   size_t shared_bytes = 0;
 };
-constexpr size_t kRungSharedBytes = 48 * 1024;  // available on every GPU without opting in
 
 inline RungPlan plan_rung(const Conv2dProblem& problem, const RungDesign& design) {
   RungPlan plan;
   RungShape& shape = plan.shape;
+  set_all_sizes(shape, problem);
   shape.n = problem.n;
-  shape.c = problem.c;
-  shape.h = problem.h;
-  shape.w = problem.w;
-  shape.k = problem.k;
-  shape.r = problem.r;
-  shape.s = problem.s;
-  shape.p = problem.p();
-  shape.q = problem.q();
-  shape.stride_h = problem.stride_h;
-  shape.stride_w = problem.stride_w;
-  shape.pad_h = problem.pad_h;
-  shape.pad_w = problem.pad_w;
-  shape.dilation_h = problem.dilation_h;
-  shape.dilation_w = problem.dilation_w;
   int x = std::min<int>(design.threads_x, static_cast<int>(ceil_div(shape.q, design.columns)));
   if (design.whole_warps) x = design.threads_x;
   int y = std::min<int>(design.threads_y, static_cast<int>(ceil_div(shape.p, design.rows)));
@@ -108,7 +90,7 @@ inline RungPlan plan_rung(const Conv2dProblem& problem, const RungDesign& design
     int64_t floats = design.uses_shared ? tile_h * pitch : 0;
     if (design.stages_filters) floats += int64_t{z} * design.filters * shape.r * shape.s;
     channel_bytes = static_cast<size_t>(floats) * sizeof(float);
-    if (channel_bytes <= kRungSharedBytes || x * y == 1) break;
+    if (channel_bytes <= GpuLimits::kSharedBytes || x * y == 1) break;
     (y > 1 ? y : x) /= 2;
   }
   plan.block = dim3(static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z));
@@ -124,7 +106,7 @@ inline RungPlan plan_rung(const Conv2dProblem& problem, const RungDesign& design
   constexpr int64_t kMostChannels = 8;
   shape.chunk = 1;
   if (channel_bytes > 0) {
-    const auto fitting = static_cast<int64_t>(kRungSharedBytes / channel_bytes);
+    const auto fitting = static_cast<int64_t>(GpuLimits::kSharedBytes / channel_bytes);
     shape.chunk =
         static_cast<int>(std::max<int64_t>(1, std::min({fitting, kMostChannels, int64_t{shape.c}})));
   }
@@ -134,106 +116,85 @@ inline RungPlan plan_rung(const Conv2dProblem& problem, const RungDesign& design
 
 class RungConv : public ConvKernel {
  public:
+  using Design = RungDesign;
+  static Support supports(const Conv2dProblem& problem, const RungDesign& design) {
+    if (design.serves) {
+      if (const Support served = design.serves(design.name, problem); !served) return served;
+    }
+    const int64_t weights = int64_t{problem.k} * problem.c * problem.r * problem.s + problem.k;
+    if (!design.kernels(problem).global && weights > LargeBank::kCapacity) {
+      return Support::no(concat(design.name, " keeps up to ", LargeBank::kCapacity,
+                                " weights and biases in constant memory, asked for ", weights,
+                                ": use direct"));
+    }
+    const RungPlan plan = plan_rung(problem, design);
+    if (plan.shared_bytes > GpuLimits::kSharedBytes) {
+      return Support::no(concat(design.name, " would need ", plan.shared_bytes,
+                                " bytes of shared memory for one window, the limit is ",
+                                GpuLimits::kSharedBytes, ": use direct"));
+    }
+    if (plan.blocks > GpuLimits::kGridX) {
+      return Support::no(concat(design.name, " would need ", plan.blocks, " thread blocks, the limit is ",
+                                GpuLimits::kGridX, ": use a smaller batch"));
+    }
+    return Support::yes();
+  }
+
   RungConv(const ConvPrepare& request, const RungDesign& design)
-      : design_(design),
-        kernels_(design.kernels(request.problem)),
-        plan_(plan_rung(request.problem, design)) {
+      : design_(design), plan_(plan_rung(request.problem, design)) {
     plan_.shape.relu = request.relu;
     const Conv2dProblem& problem = request.problem;
+    const RungKernels kernels = design.kernels(problem);
     const size_t weights = size_t{1} * problem.k * problem.c * problem.r * problem.s;
-    std::vector<float> bias(static_cast<size_t>(problem.k), 0.0f);
-    if (request.bias) std::copy_n(request.bias, problem.k, bias.begin());
-    if (kernels_.global) {
+    if (kernels.global) {
       filters_ = request.services.upload(request.weights, weights);
-      bias_ = request.services.upload(bias.data(), bias.size());
+      bias_ = upload_bias(request, problem.k);
+      prepare_launch(global_, kernels.global);
       return;
     }
-    small_ = weights + bias.size() <= SmallBank::kCapacity;
+    const auto count = static_cast<size_t>(problem.k);
+    const bool small = weights + count <= SmallBank::kCapacity;
     large_bank_ = std::make_unique<LargeBank>();
-    float* values = small_ ? small_bank_.values : large_bank_->values;
-    std::copy(bias.begin(), bias.end(), std::copy_n(request.weights, weights, values));
+    float* const bias =
+        std::copy_n(request.weights, weights, small ? small_bank_.values : large_bank_->values);
+    if (request.bias) std::copy_n(request.bias, count, bias);
+    small ? prepare_launch(small_, kernels.small) : prepare_launch(large_, kernels.large);
   }
   std::string detail() const override {
     return concat(plan_.block.x, "x", plan_.block.y, "x", plan_.block.z, " threads, ", design_.rows, "x",
                   design_.columns, " positions x ", design_.filters, " filters a thread");
   }
   std::vector<LaunchResources> launches() const override {
-    const void* address = kernels_.global ? reinterpret_cast<const void*>(kernels_.global)
-                          : small_        ? reinterpret_cast<const void*>(kernels_.small)
-                                          : reinterpret_cast<const void*>(kernels_.large);
-    return {launch_resources(design_.kernel_name, address,
-                             static_cast<int>(plan_.block.x * plan_.block.y * plan_.block.z),
-                             plan_.shared_bytes)};
+    return {global_ ? global_.resources() : small_ ? small_.resources() : large_.resources()};
   }
   void run(const ConvArgs& args, RunContext& context) override {
-    const auto stream = static_cast<cudaStream_t>(context.stream.native_handle());
-    const auto blocks = static_cast<unsigned>(plan_.blocks);
-    if (kernels_.global) {
-      kernels_.global<<<blocks, plan_.block, plan_.shared_bytes, stream>>>(
-          plan_.shape, args.x, filters_.get(), bias_.get(), args.y);
+    if (global_) {
+      global_(context.stream, plan_.shape, args.x, filters_.get(), bias_.get(), args.y);
     } else if (small_) {
-      kernels_.small<<<blocks, plan_.block, plan_.shared_bytes, stream>>>(small_bank_, plan_.shape, args.x,
-                                                                          args.y);
+      small_(context.stream, small_bank_, plan_.shape, args.x, args.y);
     } else {
-      kernels_.large<<<blocks, plan_.block, plan_.shared_bytes, stream>>>(*large_bank_, plan_.shape, args.x,
-                                                                          args.y);
+      large_(context.stream, *large_bank_, plan_.shape, args.x, args.y);
     }
-    LENSLET_CUDA_CHECK_LAUNCH_OF(design_.kernel_name);
   }
 
  private:
+  template <class Launch>
+  void prepare_launch(Launch& launch, typename Launch::Function kernel) {
+    launch = {design_.kernel_name, kernel, static_cast<unsigned>(plan_.blocks), plan_.block,
+              plan_.shared_bytes};
+  }
+
   RungDesign design_;
-  RungKernels kernels_;
   RungPlan plan_;
-  bool small_ = false;
+  GlobalLaunch global_;
+  BankLaunch<SmallBank> small_;
+  BankLaunch<LargeBank> large_;
   SmallBank small_bank_{};
   std::unique_ptr<LargeBank> large_bank_;
   std::shared_ptr<float> filters_, bias_;
 };
 
-class RungBackend : public ConvBackend {
- public:
-  explicit RungBackend(const RungDesign& design) : design_(design) {}
-  Support supports(const Conv2dProblem& problem, MathMode math) const override {
-    if (const Support fp32 = fp32_only(design_.name, math); !fp32) return fp32;
-    if (const Support nchw = nchw_only(design_.name, problem); !nchw) return nchw;
-    if (const Support limits = own_kernel_limits(design_.name, problem); !limits) return limits;
-    if (problem.groups > 1) {
-      return Support::no(
-          concat(design_.name, " serves one group, asked for ", problem.groups, ": use direct"));
-    }
-    if (design_.serves) {
-      if (const Support served = design_.serves(design_.name, problem); !served) return served;
-    }
-    const int64_t weights = int64_t{problem.k} * problem.c * problem.r * problem.s + problem.k;
-    if (!design_.kernels(problem).global && weights > LargeBank::kCapacity) {
-      return Support::no(concat(design_.name, " keeps up to ", LargeBank::kCapacity,
-                                " weights and biases in constant memory, asked for ", weights,
-                                ": use direct"));
-    }
-    const RungPlan plan = plan_rung(problem, design_);
-    if (plan.shared_bytes > kRungSharedBytes) {
-      return Support::no(concat(design_.name, " would need ", plan.shared_bytes,
-                                " bytes of shared memory for one window, the limit is ", kRungSharedBytes,
-                                ": use direct"));
-    }
-    if (plan.blocks > INT32_MAX) {
-      return Support::no(concat(design_.name, " would need ", plan.blocks, " thread blocks, the limit is ",
-                                INT32_MAX, ": use a smaller batch"));
-    }
-    return Support::yes();
-  }
-  size_t workspace_bytes(const Conv2dProblem&, MathMode) const override { return 0; }
-  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
-    return accuracy_of_sums(problem, math);
-  }
-  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
-    return std::make_unique<RungConv>(request, design_);
-  }
-
- private:
-  RungDesign design_;
-};
+using RungBackend = LadderBackend<RungConv>;
 
 }  // namespace direct_ladder
 }  // namespace lenslet

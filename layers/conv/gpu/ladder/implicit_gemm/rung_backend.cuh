@@ -8,14 +8,10 @@
 #include <memory>
 #include <vector>
 
-#include "framework/cuda_check.h"
 #include "framework/integer_math.h"
-#include "framework/launch_check.h"
-#include "framework/launch_resources.cuh"
-#include "layers/conv/conv_backend.h"
-#include "layers/conv/conv_limits.h"
+#include "layers/conv/gpu/conv_sizes.h"
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_kernel.cuh"
-#include "layers/conv/gpu/own_kernel_limits.h"
+#include "layers/conv/gpu/ladder/ladder_backend.cuh"
 
 namespace lenslet {
 namespace implicit_gemm_ladder {
@@ -34,40 +30,45 @@ struct RungDesign {
   int least_capability = 0;                  // 80: compute capability 8.0
 };
 
-class RungConv : public ConvKernel {
+class RungConv : public OneLaunchConv<RungShape, RungOperands> {
  public:
-  RungConv(const ConvPrepare& request, const RungDesign& design) : design_(design) {
-    const Conv2dProblem& problem = request.problem;
-    fill_shape(problem, request.relu);
-    if (design.whole && problem.pad_h == 0 && problem.pad_w == 0 && shape_.taps % design.step == 0) {
-      design_.kernel = design.whole;
+  using Design = RungDesign;
+  static Support supports(const Conv2dProblem& problem, const RungDesign& design) {
+    const int64_t rows = int64_t{problem.h} + 2 * int64_t{problem.pad_h} + problem.stride_h;
+    const int64_t columns = int64_t{problem.w} + 2 * int64_t{problem.pad_w} + problem.stride_w;
+    const int64_t reach = (int64_t{problem.n} * problem.c * problem.h + rows) * columns;
+    if (reach > INT32_MAX || rows > kNowhere || columns > kNowhere) {
+      return Support::no(concat(design.name, " counts ", INT32_MAX, " elements, padding included; asked for ",
+                                reach, ": use direct"));
     }
+    return Support::yes();
+  }
+
+  RungConv(const ConvPrepare& request, const RungDesign& design) : step_(design.step) {
+    const Support card =
+        needs_capability(concat(design.name, " copies to shared memory asynchronously: it needs"),
+                         design.least_capability, compute_capability(request.stream.device()), "use direct");
+    if (!card) throw UnavailableError(card.reason());
+    const Conv2dProblem& problem = request.problem;
+    fill_shape(problem, design.block_filters);
+    shape_.relu = request.relu;
+    const bool whole =
+        design.whole && problem.pad_h == 0 && problem.pad_w == 0 && shape_.taps % design.step == 0;
     const int64_t column_tiles = ceil_div(int64_t{shape_.columns}, design.block_columns);
     const int filter_tiles = static_cast<int>(ceil_div(problem.k, design.block_filters));
     shape_.by_filter_tiles = FastDivide(filter_tiles);
-    blocks_ = static_cast<unsigned>(column_tiles * filter_tiles);
 
-    std::vector<float> bias(static_cast<size_t>(shape_.pitch), 0.0f);
-    if (request.bias) std::copy(request.bias, request.bias + problem.k, bias.begin());
-    bias_ = request.services.upload(bias.data(), bias.size());
+    bias_ = upload_bias(request, shape_.pitch);
     if (design.step == 0) {
       filters_ =
           request.services.upload(request.weights, static_cast<size_t>(int64_t{problem.k} * shape_.taps));
     } else {
       pack(request);
     }
-    if (design.shared_bytes > 0) {
-      LENSLET_CUDA_CHECK(cudaFuncSetAttribute(reinterpret_cast<const void*>(design_.kernel),
-                                              cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                              static_cast<int>(design.shared_bytes)));
-    }
-  }
-  std::string detail() const override {
-    return concat(design_.block_filters, " filters x ", design_.block_columns, " positions a block");
-  }
-  std::vector<LaunchResources> launches() const override {
-    return {launch_resources(design_.kernel_name, reinterpret_cast<const void*>(design_.kernel),
-                             design_.threads, design_.shared_bytes)};
+    launch_ = {design.kernel_name, whole ? design.whole : design.kernel,
+               static_cast<unsigned>(column_tiles * filter_tiles), static_cast<unsigned>(design.threads),
+               design.shared_bytes};
+    detail_ = concat(design.block_filters, " filters x ", design.block_columns, " positions a block");
   }
   void run(const ConvArgs& args, RunContext& context) override {
     const RungOperands operands{args.x,
@@ -76,13 +77,12 @@ class RungConv : public ConvKernel {
                                 static_cast<const int*>(offsets_.get()),
                                 static_cast<const int2*>(shifts_.get()),
                                 args.y};
-    design_.kernel<<<blocks_, static_cast<unsigned>(design_.threads), design_.shared_bytes,
-                     static_cast<cudaStream_t>(context.stream.native_handle())>>>(shape_, operands);
-    LENSLET_CUDA_CHECK_LAUNCH_OF(design_.kernel_name);
+    launch_(context.stream, shape_, operands);
   }
 
  private:
-  void fill_shape(const Conv2dProblem& problem, bool relu) {
+  void fill_shape(const Conv2dProblem& problem, int block_filters) {
+    set_strides(shape_, problem);
     shape_.c = problem.c;
     shape_.h = problem.h;
     shape_.w = problem.w;
@@ -94,24 +94,19 @@ class RungConv : public ConvKernel {
     shape_.image = problem.c * problem.h * problem.w;
     shape_.columns = problem.n * shape_.plane;
     shape_.taps = problem.c * problem.r * problem.s;
-    shape_.steps = design_.step > 0 ? static_cast<int>(ceil_div(shape_.taps, design_.step)) : 0;
-    shape_.pitch = static_cast<int>(round_up(problem.k, design_.block_filters));
-    shape_.stride_h = problem.stride_h;
-    shape_.stride_w = problem.stride_w;
-    shape_.pad_h = problem.pad_h;
-    shape_.pad_w = problem.pad_w;
+    shape_.steps = step_ > 0 ? static_cast<int>(ceil_div(shape_.taps, step_)) : 0;
+    shape_.pitch = static_cast<int>(round_up(problem.k, block_filters));
     shape_.dilation_h = problem.dilation_h;
     shape_.dilation_w = problem.dilation_w;
     shape_.by_plane = FastDivide(shape_.plane);
     shape_.by_q = FastDivide(problem.q());
     shape_.by_rs = FastDivide(problem.r * problem.s);
     shape_.by_s = FastDivide(problem.s);
-    shape_.relu = relu;
   }
   /// Packs filters from [K, taps] to [padded taps, pitch], and builds the table of the taps' offsets.
   void pack(const ConvPrepare& request) {
     const Conv2dProblem& problem = request.problem;
-    const size_t padded = static_cast<size_t>(shape_.steps) * design_.step,
+    const size_t padded = static_cast<size_t>(shape_.steps) * step_,
                  pitch = static_cast<size_t>(shape_.pitch);
     std::vector<float> packed(padded * pitch, 0.0f);
     std::vector<int> offsets(padded, 0);
@@ -125,66 +120,17 @@ class RungConv : public ConvKernel {
       offsets[at] = (c * problem.h + shifts[at].x) * problem.w + shifts[at].y;
     }
     filters_ = request.services.upload(packed.data(), packed.size());
-    offsets_ = upload(request, offsets);
-    shifts_ = upload(request, shifts);
-  }
-  template <class Entry>
-  static std::shared_ptr<void> upload(const ConvPrepare& request, const std::vector<Entry>& table) {
-    const size_t bytes = table.size() * sizeof(Entry);
-    std::shared_ptr<void> memory = request.services.allocate(bytes);
-    copy_bytes(memory.get(), request.stream.device(), table.data(), Device::cpu(), bytes, request.stream);
-    return memory;
+    offsets_ = upload_table(request, offsets);
+    shifts_ = upload_table(request, shifts);
   }
 
-  RungDesign design_;
+  int step_;
   RungShape shape_{};
-  unsigned blocks_ = 0;
   std::shared_ptr<float> filters_, bias_;
   std::shared_ptr<void> offsets_, shifts_;
 };
 
-class RungBackend : public ConvBackend {
- public:
-  explicit RungBackend(const RungDesign& design) : design_(design) {}
-  Support supports(const Conv2dProblem& problem, MathMode math) const override {
-    if (const Support fp32 = fp32_only(design_.name, math); !fp32) return fp32;
-    if (const Support nchw = nchw_only(design_.name, problem); !nchw) return nchw;
-    if (const Support limits = own_kernel_limits(design_.name, problem); !limits) return limits;
-    if (problem.groups > 1) {
-      return Support::no(
-          concat(design_.name, " serves one group, asked for ", problem.groups, ": use implicit_gemm"));
-    }
-    const int64_t rows = int64_t{problem.h} + 2 * int64_t{problem.pad_h} + problem.stride_h;
-    const int64_t columns = int64_t{problem.w} + 2 * int64_t{problem.pad_w} + problem.stride_w;
-    const int64_t reach = (int64_t{problem.n} * problem.c * problem.h + rows) * columns;
-    if (reach > INT32_MAX || rows > kNowhere || columns > kNowhere) {
-      return Support::no(concat(design_.name, " counts ", INT32_MAX,
-                                " elements, padding included; asked for ", reach, ": use direct"));
-    }
-    return Support::yes();
-  }
-  size_t workspace_bytes(const Conv2dProblem&, MathMode) const override { return 0; }
-  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
-    return accuracy_of_sums(problem, math);
-  }
-  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
-    require_capability(request.stream.device());
-    return std::make_unique<RungConv>(request, design_);
-  }
-
- private:
-  void require_capability(Device device) const {
-    int major = 0, minor = 0;
-    LENSLET_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.ordinal));
-    LENSLET_CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device.ordinal));
-    if (major * 10 + minor < design_.least_capability) {
-      throw UnavailableError(concat(
-          design_.name, " copies to shared memory asynchronously: it needs compute capability ",
-          design_.least_capability / 10, ".", design_.least_capability % 10, ", found ", major, ".", minor));
-    }
-  }
-  RungDesign design_;
-};
+using RungBackend = LadderBackend<RungConv>;
 
 }  // namespace implicit_gemm_ladder
 }  // namespace lenslet
