@@ -59,12 +59,12 @@ def size_of(label):
 
 
 def members(value):
-    """A dict as it is; an empty one for whatever is no dict."""
+    """`value` if it is a dict, else an empty dict."""
     return value if isinstance(value, dict) else {}
 
 
 def dicts(value):
-    """The dicts of a list; none where there is no list."""
+    """The dicts of a list; empty if `value` is not a list."""
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 

@@ -110,7 +110,7 @@ def is_ours(row):
 
 
 def side_of(row):
-    """A side with what tells it from its other rows."""
+    """A side's name, with what distinguishes it from its other rows."""
     return f"{row['side']}{', channels last' if row.get('layout') == 'NHWC' and not is_ours(row) else ''}"
 
 
@@ -121,6 +121,6 @@ def like_for_like(rows, device):
 
 
 def ours_and_theirs(rows, time=None):
-    """The fastest row of Lenslet, and of its peers, by `time` or by images a second; None where there is none."""
+    """The fastest row of Lenslet, and of its peers, by `time` or by images per second; None if there is none."""
     sides = [Rows(row for row in rows if is_ours(row) == ours) for ours in (True, False)]
     return [some.best(time) if time else some.fastest() for some in sides]

@@ -58,7 +58,7 @@ def printed_cell(row):
 
 
 def table(heads, lines, caption="", css="", notes=None):
-    """An HTML table with its footnotes; `lines` are lists of cells. Empty where there are none."""
+    """An HTML table with its footnotes; `lines` are lists of cells. Empty if there are none."""
     if not lines:
         return ""
     # A heading is right-aligned like the numbers below it.

@@ -60,7 +60,7 @@ def microseconds(ns):
 
 
 def shape(problem):
-    """A problem string's sizes for a narrow axis: "C32 64² K128"; the string itself where it is another kind."""
+    """A problem string's sizes for a narrow axis: "C32 64² K128"; other strings stay unchanged."""
     match = re.match(r"^(?:g(\d+))?mb(\d+)ic(\d+)ih(\d+)(?:iw(\d+))?oc(\d+)", problem)
     if not match:
         return problem

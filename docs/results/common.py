@@ -40,7 +40,7 @@ def load(folder, name):
 
 
 def rows_of(folder, name):
-    """The rows of a file; none where there is no such file."""
+    """The rows of a file; empty if the file is missing."""
     return load(folder, name).rows if (folder / name).exists() else results.Rows()
 
 
@@ -83,11 +83,11 @@ def convbench_files(gpu):
 
 
 def convbench_group(gpu, names=CONVBENCH):
-    """The rows of convbench's files, and their figures for the machine; None where there are no such files."""
+    """The rows of convbench's files, and their figures for the machine; None if the files are missing."""
     files = [load(gpu, name) for name in names if (gpu / name).exists()]
     return results.Group(files[0].device, files) if files else None
 
 
 def rgb_group(gpu):
-    """The rows of the RGB images: the sweep's, where there is one, so that its machine's figures go with its rows."""
+    """The rows of the RGB images: those of the sweep, if there is one, with the figures of its machine."""
     return convbench_group(gpu, ("sweep.json",)) or convbench_group(gpu)
