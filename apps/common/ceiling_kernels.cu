@@ -7,7 +7,7 @@
 
 #include "framework/cuda_check.h"
 #include "framework/gpu_limits.h"
-#include "layers/conv/gpu/tensor_core_mma.cuh"
+#include "layers/conv/gpu/tensor_core/mma.cuh"
 
 namespace lenslet {
 namespace {

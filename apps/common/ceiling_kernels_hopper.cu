@@ -3,7 +3,7 @@
 
 #include "apps/common/ceiling_kernels.h"
 #include "framework/cuda_check.h"
-#include "layers/conv/gpu/tensor_core_wgmma.cuh"
+#include "layers/conv/gpu/tensor_core/wgmma.cuh"
 
 namespace lenslet {
 namespace {

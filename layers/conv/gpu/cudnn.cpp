@@ -4,7 +4,7 @@
 // y[n, k] = f(b[k] + sum over c of w[k, c] (*) x[n, c]), x [N, C, H, W], w [K, C/G, R, S], y [N, K, P, Q], fp32; x and
 // y NCHW or NHWC. NHWC is tried with filters in the order [K, R, S, C/G], as cuDNN recommends, and in the original
 // order. Candidates are the algorithms of cuDNN's old interface and the plans that its graph interface recommends, as
-// PyTorch's benchmark mode tries them (cudnn_candidates.h), since each interface has kernels that the other lacks. A
+// PyTorch's benchmark mode tries them (cudnn/candidates.h), since each interface has kernels that the other lacks. A
 // candidate must be deterministic, compute in the requested math mode and fit the workspace limit. It is run on random
 // data, checked to be finite and timed; those of the old interface also with bias and activation inside
 // (cudnnConvolutionBiasActivationForward). The fastest is used, and detail() returns its name.
@@ -21,9 +21,9 @@
 #include "framework/module.h"
 #include "framework/shared_per_stream.h"
 #include "layers/conv/conv_backend.h"
-#include "layers/conv/gpu/cudnn_candidates.h"
-#include "layers/conv/gpu/cudnn_libraries.h"
-#include "layers/conv/gpu/cudnn_objects.h"
+#include "layers/conv/gpu/cudnn/candidates.h"
+#include "layers/conv/gpu/cudnn/libraries.h"
+#include "layers/conv/gpu/cudnn/objects.h"
 
 LENSLET_DEFINE_MODULE()
 

@@ -18,13 +18,13 @@
 #include <vector>
 
 #include "layers/conv/conv_limits.h"
-#include "layers/conv/gpu/direct_any_plan.cuh"
-#include "layers/conv/gpu/direct_nhwc_plan.cuh"
-#include "layers/conv/gpu/direct_pixels_plan.cuh"
-#include "layers/conv/gpu/direct_plan.cuh"
-#include "layers/conv/gpu/direct_rows_plan.cuh"
-#include "layers/conv/gpu/direct_strip_plan.cuh"
-#include "layers/conv/gpu/direct_tile_plan.cuh"
+#include "layers/conv/gpu/direct/any_plan.cuh"
+#include "layers/conv/gpu/direct/nhwc_plan.cuh"
+#include "layers/conv/gpu/direct/pixels_plan.cuh"
+#include "layers/conv/gpu/direct/plan.cuh"
+#include "layers/conv/gpu/direct/rows_plan.cuh"
+#include "layers/conv/gpu/direct/strip_plan.cuh"
+#include "layers/conv/gpu/direct/tile_plan.cuh"
 #include "layers/conv/gpu/own_kernel_limits.h"
 
 namespace lenslet {

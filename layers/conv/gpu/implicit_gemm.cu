@@ -5,7 +5,7 @@
 // one entry for each (c, r, s). S. Chetlur et al., "cuDNN: efficient primitives for deep learning",
 // arXiv:1410.0759 (2014), section 3; here the offsets are precomputed on the host, so that the loop divides
 // nothing. It supports any stride, padding, dilation, groups and batch; bias and ReLU are fused. Filters three taps
-// wide at stride 1 have their own kernel, implicit_gemm_rows.cuh, which fetches a third as much.
+// wide at stride 1 have their own kernel, implicit_gemm/rows.cuh, which fetches a third as much.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -13,9 +13,9 @@
 #include "framework/integer_math.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/conv_sizes.h"
-#include "layers/conv/gpu/implicit_gemm_kernel.cuh"
-#include "layers/conv/gpu/implicit_gemm_prepare.cuh"
-#include "layers/conv/gpu/implicit_gemm_rows_conv.cuh"
+#include "layers/conv/gpu/implicit_gemm/kernel.cuh"
+#include "layers/conv/gpu/implicit_gemm/prepare.cuh"
+#include "layers/conv/gpu/implicit_gemm/rows_conv.cuh"
 #include "layers/conv/gpu/own_kernel_limits.h"
 
 namespace lenslet {

@@ -16,9 +16,9 @@
 #include "layers/conv/gpu/conv_sizes.h"
 #include "layers/conv/gpu/kernel_host.cuh"
 #include "layers/conv/gpu/own_kernel_limits.h"
-#include "layers/conv/gpu/tensor_core_hopper.h"
-#include "layers/conv/gpu/tensor_core_mma.cuh"
-#include "layers/conv/gpu/tensor_core_pack.h"
+#include "layers/conv/gpu/tensor_core/hopper.h"
+#include "layers/conv/gpu/tensor_core/mma.cuh"
+#include "layers/conv/gpu/tensor_core/pack.h"
 
 namespace lenslet {
 namespace {

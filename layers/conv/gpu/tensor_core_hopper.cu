@@ -1,6 +1,6 @@
 // Tensor-core convolution for Hopper with wgmma: stride 1, one group, both layouts, tf32 or fp16; see
-// tensor_core_hopper_kernel.cuh. This file: supported problems, tiling, the order of the filters in memory.
-#include "layers/conv/gpu/tensor_core_hopper.h"
+// tensor_core/hopper_kernel.cuh. This file: supported problems, tiling, the order of the filters in memory.
+#include "layers/conv/gpu/tensor_core/hopper.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,8 +9,8 @@
 #include "framework/integer_math.h"
 #include "layers/conv/gpu/conv_sizes.h"
 #include "layers/conv/gpu/kernel_host.cuh"
-#include "layers/conv/gpu/tensor_core_hopper_kernel.cuh"
-#include "layers/conv/gpu/tensor_core_pack.h"
+#include "layers/conv/gpu/tensor_core/hopper_kernel.cuh"
+#include "layers/conv/gpu/tensor_core/pack.h"
 
 namespace lenslet {
 namespace {
@@ -48,7 +48,7 @@ constexpr Variant kVariants[2][6] = {
     {variant<kFp16, 2, 128, 5>(), variant<kFp16, 2, 128, 3>(), variant<kFp16, 2, 128, 1>(),
      variant<kFp16, 1, 64, 5>(), variant<kFp16, 1, 64, 3>(), variant<kFp16, 1, 64, 1>()}};
 
-/// The padded images of the batch as one row of pixels; see tensor_core_hopper_kernel.cuh.
+/// The padded images of the batch as one row of pixels; see tensor_core/hopper_kernel.cuh.
 struct PaddedBatch {
   int64_t width, height, pixels, outputs;  // of an image; of the batch; up to the last output
   int64_t halo;                            // additional inputs after a run of outputs that its taps read

@@ -5,9 +5,9 @@
 // for 3x3 filters 16 multiplications instead of 36 (2.25 times fewer) with M = 2, 36 instead of 144 (4 times fewer)
 // with M = 4; for 5x5 filters 36 instead of 100 (2.78 times fewer). A. Lavin and S. Gray, "Fast algorithms for
 // convolutional neural networks", arXiv:1509.09308 (2015), sections 4.1 and 5.1. Filters are transformed once, in fp64
-// on the host. winograd_fused.cuh computes F(4x4, 3x3). F(2x2, R) has three stages: the sums over c are E*E matrix
+// on the host. winograd/fused.cuh computes F(4x4, 3x3). F(2x2, R) has three stages: the sums over c are E*E matrix
 // products, and tiles are processed in chunks, which limits the workspace. The points of six inputs differ from the
-// paper's: see winograd_transforms.cuh.
+// paper's: see winograd/transforms.cuh.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -15,8 +15,8 @@
 #include "framework/integer_math.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/own_kernel_limits.h"
-#include "layers/conv/gpu/winograd_fused_plan.cuh"
-#include "layers/conv/gpu/winograd_kernels.cuh"
+#include "layers/conv/gpu/winograd/fused_plan.cuh"
+#include "layers/conv/gpu/winograd/kernels.cuh"
 
 namespace lenslet {
 namespace {

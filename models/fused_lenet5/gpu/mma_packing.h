@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "layers/conv/gpu/tensor_core_pack.h"
+#include "layers/conv/gpu/tensor_core/pack.h"
 #include "models/fused_lenet5/fold.h"
 
 namespace lenslet::fused_lenet5 {

@@ -4,10 +4,10 @@
 #include <memory>
 #include <vector>
 
-#include "layers/conv/gpu/direct_nhwc.cuh"
-#include "layers/conv/gpu/direct_pixels_plan.cuh"
-#include "layers/conv/gpu/direct_plan.cuh"
-#include "layers/conv/gpu/direct_strip_plan.cuh"
+#include "layers/conv/gpu/direct/nhwc.cuh"
+#include "layers/conv/gpu/direct/pixels_plan.cuh"
+#include "layers/conv/gpu/direct/plan.cuh"
+#include "layers/conv/gpu/direct/strip_plan.cuh"
 
 namespace lenslet {
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "layers/conv/gpu/direct_pixels.cuh"
-#include "layers/conv/gpu/direct_plan.cuh"
+#include "layers/conv/gpu/direct/pixels.cuh"
+#include "layers/conv/gpu/direct/plan.cuh"
 
 namespace lenslet {
 

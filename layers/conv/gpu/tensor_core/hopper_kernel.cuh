@@ -8,10 +8,10 @@
 // positions between the rows of the output (Wp - Q of Wp) are computed and dropped.
 #pragma once
 
-#include "layers/conv/gpu/tensor_core_hopper_load.cuh"
-#include "layers/conv/gpu/tensor_core_hopper_store.cuh"
-#include "layers/conv/gpu/tensor_core_hopper_tile.cuh"
-#include "layers/conv/gpu/tensor_core_wgmma.cuh"
+#include "layers/conv/gpu/tensor_core/hopper_load.cuh"
+#include "layers/conv/gpu/tensor_core/hopper_store.cuh"
+#include "layers/conv/gpu/tensor_core/hopper_tile.cuh"
+#include "layers/conv/gpu/tensor_core/wgmma.cuh"
 
 namespace lenslet {
 

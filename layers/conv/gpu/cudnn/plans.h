@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "framework/math_mode.h"
-#include "layers/conv/gpu/cudnn_objects.h"
+#include "layers/conv/gpu/cudnn/objects.h"
 
 namespace lenslet {
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "layers/conv/gpu/direct_plan.cuh"
-#include "layers/conv/gpu/direct_rows.cuh"
+#include "layers/conv/gpu/direct/plan.cuh"
+#include "layers/conv/gpu/direct/rows.cuh"
 
 namespace lenslet {
 
@@ -75,7 +75,7 @@ std::unique_ptr<ConvKernel> try_rows(const ConvPrepare& request, int multiproces
   const int64_t row_threads = int64_t{problem.n} * problem.p() * ceil_div(problem.q(), 4);
   if constexpr (
       C !=
-      3) {  // images of three channels with that few outputs get a thread per pixel: direct_pixels_plan.cuh
+      3) {  // images of three channels with that few outputs get a thread per pixel: direct/pixels_plan.cuh
     if (row_threads < int64_t{kDirectRowsThreads} * multiprocessor_count) {
       return std::make_unique<DirectRows<C, K, R, S, kStride, kPad, 1, kFewOut>>(request,
                                                                                  multiprocessor_count);

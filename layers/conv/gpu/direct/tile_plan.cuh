@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "layers/conv/gpu/direct_plan.cuh"
-#include "layers/conv/gpu/direct_tile.cuh"
+#include "layers/conv/gpu/direct/plan.cuh"
+#include "layers/conv/gpu/direct/tile.cuh"
 
 namespace lenslet {
 

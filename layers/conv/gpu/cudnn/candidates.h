@@ -11,8 +11,8 @@
 
 #include "framework/error.h"
 #include "layers/conv/conv_backend.h"
-#include "layers/conv/gpu/cudnn_objects.h"
-#include "layers/conv/gpu/cudnn_plans.h"
+#include "layers/conv/gpu/cudnn/objects.h"
+#include "layers/conv/gpu/cudnn/plans.h"
 
 namespace lenslet {
 

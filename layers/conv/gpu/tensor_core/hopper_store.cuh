@@ -2,7 +2,7 @@
 #pragma once
 
 #include "layers/conv/gpu/epilogue.cuh"
-#include "layers/conv/gpu/tensor_core_hopper_tile.cuh"
+#include "layers/conv/gpu/tensor_core/hopper_tile.cuh"
 
 namespace lenslet {
 

@@ -11,7 +11,7 @@
 #include "layers/conv/gpu/epilogue.cuh"
 #include "layers/conv/gpu/fast_divide.cuh"
 #include "layers/conv/gpu/sgemm_tile.cuh"
-#include "layers/conv/gpu/winograd_transforms.cuh"
+#include "layers/conv/gpu/winograd/transforms.cuh"
 
 namespace lenslet {
 

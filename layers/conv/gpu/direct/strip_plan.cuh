@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "layers/conv/gpu/direct_plan.cuh"
-#include "layers/conv/gpu/direct_strip.cuh"
+#include "layers/conv/gpu/direct/plan.cuh"
+#include "layers/conv/gpu/direct/strip.cuh"
 
 namespace lenslet {
 

@@ -1,8 +1,8 @@
 // The loaders of the Hopper convolution: input slices from global to shared memory, rounded.
 #pragma once
 
-#include "layers/conv/gpu/tensor_core_hopper_tile.cuh"
-#include "layers/conv/gpu/tensor_core_wgmma.cuh"
+#include "layers/conv/gpu/tensor_core/hopper_tile.cuh"
+#include "layers/conv/gpu/tensor_core/wgmma.cuh"
 
 namespace lenslet {
 

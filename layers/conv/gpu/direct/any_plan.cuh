@@ -1,11 +1,11 @@
-// Tiling and launches of the kernels of direct_any.cuh, without and with a fused max pooling.
+// Tiling and launches of the kernels of direct/any.cuh, without and with a fused max pooling.
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include "layers/conv/gpu/direct_any.cuh"
-#include "layers/conv/gpu/direct_plan.cuh"
+#include "layers/conv/gpu/direct/any.cuh"
+#include "layers/conv/gpu/direct/plan.cuh"
 
 namespace lenslet {
 

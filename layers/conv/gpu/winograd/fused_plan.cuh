@@ -9,7 +9,7 @@
 #include "framework/integer_math.h"
 #include "layers/conv/gpu/conv_sizes.h"
 #include "layers/conv/gpu/kernel_host.cuh"
-#include "layers/conv/gpu/winograd_fused.cuh"
+#include "layers/conv/gpu/winograd/fused.cuh"
 
 namespace lenslet {
 

@@ -1,8 +1,8 @@
-// The host side of implicit_gemm_rows.cuh: supported problems, estimated cost, and preparation.
+// The host side of implicit_gemm/rows.cuh: supported problems, estimated cost, and preparation.
 #pragma once
 
-#include "layers/conv/gpu/implicit_gemm_prepare.cuh"
-#include "layers/conv/gpu/implicit_gemm_rows.cuh"
+#include "layers/conv/gpu/implicit_gemm/prepare.cuh"
+#include "layers/conv/gpu/implicit_gemm/rows.cuh"
 
 namespace lenslet {
 

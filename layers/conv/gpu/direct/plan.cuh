@@ -5,7 +5,7 @@
 
 #include "framework/integer_math.h"
 #include "layers/conv/gpu/conv_sizes.h"
-#include "layers/conv/gpu/direct_rows.cuh"
+#include "layers/conv/gpu/direct/rows.cuh"
 #include "layers/conv/gpu/kernel_host.cuh"
 
 namespace lenslet {
