@@ -102,8 +102,8 @@ T& demand(T* pointer, const char* name) {
 
 void check_options_size(const char* what, size_t size, const char* remedy) {
   if (size >= kFirstOptionsSize && size <= sizeof(lenslet_options)) return;
-  throw UsageError(concat(what, " is ", size, ", lenslet ", lenslet::kVersion, " knows ", kFirstOptionsSize,
-                          " to ", sizeof(lenslet_options), ": ", remedy,
+  throw UsageError(concat(what, " is ", size, ", lenslet ", lenslet::kVersion, " supports ",
+                          kFirstOptionsSize, " to ", sizeof(lenslet_options), ": ", remedy,
                           ", and use a library that is not older than its header"));
 }
 

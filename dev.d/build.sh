@@ -68,10 +68,10 @@ configure() {
     cpu | ci-cpu | asan | tsan | fuzz) ;;
     *)
       if ! nvcc=$(find_nvcc); then
-        ! has_gpu || say 'found an NVIDIA GPU, but no CUDA toolkit (nvcc): building the CPU side alone'
+        ! has_gpu || say 'found an NVIDIA GPU, but no CUDA toolkit (nvcc): building only the CPU side'
       elif [ "$preset" = release ] && ! has_gpu; then
         # Seven architectures would take a quarter of an hour, and this machine could run none of them.
-        say "CUDA toolkit $nvcc, but no NVIDIA GPU: building the CPU side alone (--cuda builds the GPU side too)"
+        say "CUDA toolkit $nvcc, but no NVIDIA GPU: building only the CPU side (--cuda builds the GPU side too)"
         cuda=OFF
       else
         say "CUDA toolkit: $nvcc"

@@ -58,11 +58,11 @@ const CudaStatus& cuda_status() {
 namespace {
 
 DeviceChoice find_device(std::string_view text) {
-  if (text == "cpu") return {Device::cpu(), "asked for"};
-  if (text == "cuda") return {require_cuda(0), "asked for"};
+  if (text == "cpu") return {Device::cpu(), "requested"};
+  if (text == "cuda") return {require_cuda(0), "requested"};
   int ordinal = 0;
   if (text.substr(0, 5) == "cuda:" && parse_ordinal(text.substr(5), ordinal)) {
-    return {require_cuda(ordinal), "asked for"};
+    return {require_cuda(ordinal), "requested"};
   }
   if (text != "auto") {
     throw UsageError(concat("device must be auto, cpu, cuda or cuda:N with N >= 0, found '",

@@ -166,9 +166,8 @@ void Executable::build(const BuildOptions& options) {
     return;
   }
   if (plan_.input != ElementType::kFp32 || plan_.output != ElementType::kFp32) {
-    throw UnavailableError(concat("the layered plan reads and writes fp32, asked for ",
-                                  to_string(plan_.input), " in and ", to_string(plan_.output),
-                                  " out; use the fused plan"));
+    throw UnavailableError(concat("the layered plan reads and writes fp32, not ", to_string(plan_.input),
+                                  " in and ", to_string(plan_.output), " out; use the fused plan"));
   }
 
   const std::vector<OperatorRequest> requests = choose_steps(options);

@@ -69,7 +69,7 @@ void Executable::build_fused(const BuildOptions& options) {
   trace_choice("backend", step.name, ": ", step.backend, ", ", to_string(step.math), ", ",
                planned                         ? "as planned"
                : options.fused_variant.empty() ? "preferred"
-                                               : "asked for");
+                                               : "requested");
   step.work = model->work(request);
   step.determinism = model->determinism(step.backend, request);
   step.range = "layer." + step.name;

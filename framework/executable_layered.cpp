@@ -10,7 +10,7 @@ namespace lenslet {
 
 namespace {
 
-constexpr const char* kFirst = "the first that serves";
+constexpr const char* kFirst = "the first that supports it";
 
 // "conv" of "conv2d", as ranges name it.
 std::string short_type(std::string_view type) {
@@ -146,7 +146,7 @@ std::vector<OperatorRequest> Executable::choose_steps(const BuildOptions& option
     plan_.layers.push_back({step.name, step.type, step.backend, step.math, "", ""});
 
     fuse_readers(step, request, options);
-    trace_step(step, layer, request, options.plan ? "as planned" : requested_[i] ? "asked for" : kFirst);
+    trace_step(step, layer, request, options.plan ? "as planned" : requested_[i] ? "requested" : kFirst);
     step.determinism = layer.determinism(*step.entry, request);
     requests.push_back(std::move(request));
     steps_.push_back(std::move(step));

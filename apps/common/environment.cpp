@@ -130,7 +130,8 @@ bool same_environment(const ResultEnvironment& a, const ResultEnvironment& b, st
   const Texts settings[] = {{a.settings.begin(), a.settings.end()}, {b.settings.begin(), b.settings.end()}};
   for (const Texts& known : settings) {
     for (const auto& [name, value] : known)
-      pairs.push_back({name, text_in(settings[0], name, "not said"), text_in(settings[1], name, "not said")});
+      pairs.push_back(
+          {name, text_in(settings[0], name, "not recorded"), text_in(settings[1], name, "not recorded")});
   }
   Texts loaded;  // for several of one name, the first
   for (const LoadedLibrary& library : b.libs) loaded.emplace(library.name, library.version);

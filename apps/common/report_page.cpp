@@ -115,7 +115,7 @@ Finished run(const std::vector<std::string>& command) {
 // The last line has the cause, both in our messages and in Python's tracebacks.
 std::string last_line(const std::string& text) {
   const size_t end = text.find_last_not_of("\n ");
-  if (end == std::string::npos) return "it said nothing";
+  if (end == std::string::npos) return "no message";
   const size_t begin = text.rfind('\n', end);
   std::string line = printable(text.substr(begin + 1, end - begin));
   const std::string own = "report: ";

@@ -59,7 +59,7 @@ std::optional<std::vector<int>> classes_of(Executable& executable, const ImageDa
 std::string judge_accuracy(const ResultAccuracy& accuracy) {
   if (std::abs(accuracy.correct - accuracy.fp32_correct) <= kMostDigitsOff) return {};
   return concat("reads ", format_count(accuracy.correct), " of ", format_count(accuracy.count),
-                " digits rightly, the layered plan in fp32 ", format_count(accuracy.fp32_correct),
+                " digits correctly, the layered plan in fp32 ", format_count(accuracy.fp32_correct),
                 "; at most ", kMostDigitsOff, " may differ");
 }
 

@@ -89,7 +89,7 @@ std::vector<BenchConfig> bench_configs(const ModelBenchOptions& options, const S
   }
   if (configs.empty()) {
     throw UsageError(
-        "nothing is left to measure: the layered plan reads and writes fp32 alone; add --plan fused, or "
+        "nothing is left to measure: the layered plan reads and writes only fp32; add --plan fused, or "
         "--input fp32 and --output logits");
   }
   return configs;

@@ -159,7 +159,7 @@ class ResidentPath : public BytesPath {
  private:
   static ResidentOptions options(Device device, MathMode math) {
     if (math != MathMode::kFp32)
-      throw UnavailableError(concat("a resident kernel computes in fp32, asked for ", to_string(math)));
+      throw UnavailableError(concat("a resident kernel computes in fp32, not in ", to_string(math)));
     ResidentOptions options;
     options.device = device;
     return options;

@@ -164,7 +164,7 @@ ExitCode run_doctor(const DoctorOptions& options) {
   if (!options.csv.empty()) write_result(options.csv, results.to_csv());
   if (interrupted()) return ExitCode::kInterrupted;
   const int64_t failed = count_status(results.rows, "FAILED") + count_status(results.rows, "ERROR");
-  console.line(failed == 0 ? "every backend that can run here computes rightly"
+  console.line(failed == 0 ? "every backend that can run here computes correctly"
                            : concat(failed, " of ", results.rows.size(), " self-tests failed"));
   if (options.device != "cpu" && !cuda_status().usable)
     console.line("no GPU was tested: " + cuda_status().reason);

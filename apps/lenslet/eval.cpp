@@ -160,9 +160,8 @@ ExitCode run_eval(const EvalOptions& options) {
   session.demand_logits();
   if (options.streams && !session.device().is_cuda()) {
     throw UsageError(
-        "--streams lets the copies and kernels of a GPU overlap, the CPU reads host memory itself; leave it "
-        "out, "
-        "--repeat works alone");
+        "--streams overlaps the copies and kernels of a GPU, and the CPU needs no copies: leave it out; "
+        "--repeat works without it");
   }
   const ImageDataset data = read_image_dataset(data_folder(options), options.split, kLenet5Side, kLenet5Side);
   const int64_t count = std::min(data.count, options.limit.value_or(data.count));

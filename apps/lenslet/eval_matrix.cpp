@@ -55,7 +55,7 @@ void add_layered(const Session& session, int64_t batch, std::vector<MatrixCase>&
       }
     }
     if (grown.empty()) {
-      throw UnavailableError(concat("no backend serves layer ", nodes[i].name, " in ",
+      throw UnavailableError(concat("no backend supports layer ", nodes[i].name, " in ",
                                     to_string(session.math()), " on ", session.device().to_string()));
     }
   }

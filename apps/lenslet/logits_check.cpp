@@ -63,7 +63,7 @@ reference::Result reference_layer(const Layer& layer, const Shape& shape, const 
                                  {w.kernel_h, w.kernel_w, w.stride_h, w.stride_w, w.pad_h, w.pad_w});
   }
   if (dynamic_cast<const ReluLayer*>(&layer)) return reference::relu(shape, x.data());
-  throw std::logic_error(concat("the reference does not know the layer type ", layer.type()));
+  throw std::logic_error(concat("the reference has no layer type ", layer.type()));
 }
 
 ReferenceLogits::ReferenceLogits(const Graph& graph, const uint8_t* pixels, int64_t count) : count_(count) {

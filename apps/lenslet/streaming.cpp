@@ -278,7 +278,7 @@ void print_streaming(Console& console, const StreamingReport& report) {
                         "; the bus alone: copies of the same chunks on the same streams"));
   }
   console.line(concat(
-      "            read rightly: ", format_percent(report.accuracy()), " of all images streamed; ",
+      "            read correctly: ", format_percent(report.accuracy()), " of all images streamed; ",
       report.differing == 0 ? std::string("every result bit for bit that of a plain pass")
                             : concat(format_count(report.differing), " results NOT those of a plain pass")));
 }

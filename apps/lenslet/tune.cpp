@@ -173,7 +173,7 @@ void tune(const TuneOptions& options, const Session& session, Console& console, 
   const BatchPictures pictures(session.graph(), options.seed);
   PlanRows plans(session, pictures, stream, report.plans);
   std::optional<Plan> tuned;
-  std::string not_layered = options.fp32_ends() ? "" : "it reads and writes fp32 alone";
+  std::string not_layered = options.fp32_ends() ? "" : "it reads and writes only fp32";
   if (options.plan != Plan::kFused && options.fp32_ends()) {
     try {
       tuned = tune_layers(options, session, pictures, stream, console, report);

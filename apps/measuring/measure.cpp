@@ -344,7 +344,7 @@ class Contest {
     if (too_noisy(rival)) {
       const double found = noise(rival);
       result.note = std::isfinite(found) ? concat("noise ", format_percent(found, 1), " after ",
-                                                  kNoiseRetries + 1, " times the time asked for")
+                                                  kNoiseRetries + 1, " times the requested time")
                                          : concat("noise unknown: fewer than ", kLeastForNoise, " samples");
     }
     if (!rival.held_back) {

@@ -40,7 +40,7 @@ struct Measurement {
   double first_call_ns = NAN;        // host clock, including one-time set-up
   bool replayed = false;             // hot runs were replays of a CUDA graph
   std::optional<ResultError> error;  // the largest of all checks; nullopt with Verify::kOff
-  std::string note;                  // "noise 12 % after 4 times the time asked for"
+  std::string note;                  // "noise 12 % after 4 times the requested time"
 };
 
 /// One measurement per candidate, in order. Throws DeviceError only if the device is lost, and never InterruptedError:

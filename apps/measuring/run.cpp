@@ -71,7 +71,7 @@ void Run::read_earlier() {
   std::string reason;
   if (!same_environment(earlier.environment, here, &reason)) {
     throw DataError(
-        concat(options_.json, " was measured otherwise (", reason,
+        concat(options_.json, " was measured differently (", reason,
                "), so --resume cannot go on from it: give another --json file, or leave out --resume"));
   }
   if (earlier.ceilings && earlier.ceilings->device != device_) {
@@ -212,7 +212,7 @@ ExitCode Run::finish(const std::function<void(JsonObject&)>& extra) {
   write_files(true, extra);
   if (const size_t others = kept().size(); others > 0) {
     console_.line(concat("kept ", others, others == 1 ? " row" : " rows", " of ", printable(options_.json),
-                         " that this run was not asked for"));
+                         " that this run does not measure"));
   }
   if (!options_.report.empty()) write_report({options_.json}, options_.report);
   if (const ExitCode code = end(); code != ExitCode::kOk) return code;

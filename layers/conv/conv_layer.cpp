@@ -36,7 +36,7 @@ Conv2dLayer::Conv2dLayer(Conv2dProblem geometry, Tensor weights, Tensor bias)
   if (g.groups < 1 || g.c < 1 || g.k < 1 || g.r < 1 || g.s < 1 || g.c % g.groups != 0 ||
       g.k % g.groups != 0) {
     throw DataError(concat(
-        "conv2d wants positive sizes and groups that divide both channel counts, found groups=", g.groups,
+        "conv2d needs positive sizes and groups that divide both channel counts, found groups=", g.groups,
         ", C=", g.c, ", K=", g.k, ", kernel ", g.r, "x", g.s));
   }
   if (weights_.shape() != g.weight_shape()) {

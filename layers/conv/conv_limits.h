@@ -12,8 +12,8 @@ namespace lenslet {
 inline Support nchw_only(const char* backend, const Conv2dProblem& problem) {
   if (problem.layout == TensorLayout::kNchw) return Support::yes();
   return Support::no(
-      concat(backend, " reads and writes NCHW, asked for ", to_string(problem.layout),
-             ": use NCHW, or a backend that serves both: direct or cudnn, depthwise for "
+      concat(backend, " reads and writes NCHW, not ", to_string(problem.layout),
+             ": use NCHW, or a backend that supports both: direct or cudnn, depthwise for "
              "groups of one channel, tensor_core in tf32 and fp16; on the CPU direct or onednn"));
 }
 

@@ -90,7 +90,7 @@ class Reader {
       }
     }
     if (rest.empty())
-      throw UsageError(concat("n wants a name after it in problem '", printable_excerpt(text_), "'"));
+      throw UsageError(concat("n needs a name after it in problem '", printable_excerpt(text_), "'"));
     return std::string(rest);
   }
 

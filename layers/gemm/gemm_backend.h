@@ -59,7 +59,7 @@ class GemmBackend {
   /// For fp16 operands in memory, summed and stored in fp32: the best rate of the tensor cores. Throws UnavailableError
   /// if the provider does not support it.
   virtual std::unique_ptr<Gemm> prepare_half(Stream& /*stream*/) const {
-    throw UnavailableError(concat(name(), " multiplies fp32 operands alone"));
+    throw UnavailableError(concat(name(), " multiplies fp32 operands only"));
   }
 };
 

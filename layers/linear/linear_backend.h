@@ -37,7 +37,7 @@ class LinearBackend {
 inline Support own_linear_limits(const char* backend, const LinearProblem& problem, int64_t most_outputs) {
   if (problem.outputs <= most_outputs) return fp32_only(concat("linear's ", backend), problem.math);
   return Support::no(
-      concat("linear's ", backend, " serves up to ", most_outputs, " outputs, found ", problem.outputs));
+      concat("linear's ", backend, " supports up to ", most_outputs, " outputs, found ", problem.outputs));
 }
 
 /// The rows of layers/linear/CMakeLists.txt.

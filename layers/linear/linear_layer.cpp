@@ -78,7 +78,7 @@ Support LinearLayer::check(const BackendEntry& backend, const OperatorRequest& r
   if (fusion.max_pool) return Support::no("linear does not fuse max pooling");
   const LinearProblem problem = problem_for(request);
   if (problem.batch > kMaxSize)
-    return Support::no(concat("linear serves up to ", kMaxSize, " samples, found ", problem.batch));
+    return Support::no(concat("linear supports up to ", kMaxSize, " samples, found ", problem.batch));
   const LinearBackend& opened = open(backend);
   const Support support = opened.supports(problem);
   if (support && opened.workspace_bytes() > request.workspace_limit) {

@@ -28,11 +28,11 @@ std::string pair_text(int height, int width) {
 Pool2dLayer::Pool2dLayer(Kind kind, Pool2dWindow window) : kind_(kind), window_(window) {
   const Pool2dWindow& v = window_;
   if (v.kernel_h < 1 || v.kernel_w < 1 || v.stride_h < 1 || v.stride_w < 1) {
-    throw DataError(concat("pooling wants a kernel and a stride of at least 1, found kernel ", v.kernel_h,
+    throw DataError(concat("pooling needs a kernel and a stride of at least 1, found kernel ", v.kernel_h,
                            "x", v.kernel_w, ", stride ", v.stride_h, "x", v.stride_w));
   }
   if (v.pad_h < 0 || v.pad_w < 0 || v.pad_h > v.kernel_h / 2 || v.pad_w > v.kernel_w / 2) {
-    throw DataError(concat("pooling wants padding from 0 to half the kernel (", v.kernel_h, "x", v.kernel_w,
+    throw DataError(concat("pooling needs padding from 0 to half the kernel (", v.kernel_h, "x", v.kernel_w,
                            "), found ", v.pad_h, "x", v.pad_w));
   }
 }

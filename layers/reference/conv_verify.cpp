@@ -87,7 +87,7 @@ void ConvVerifier::run_variant(const FillCase& fill, Variant variant, const Conv
   }
   result.detail = kernel->detail();
   if (kernel->workspace_bytes() > options_.workspace_limit) {
-    return fail(concat("wants ", kernel->workspace_bytes(), " bytes of workspace, the limit is ",
+    return fail(concat("needs ", kernel->workspace_bytes(), " bytes of workspace, the limit is ",
                        options_.workspace_limit));
   }
 

@@ -20,10 +20,10 @@ static_assert(sizeof(Prediction) == sizeof(uint64_t));
 Device checked(Device device, int64_t batch) {
   if (batch < 1 || batch > PolledLenet5::kMaxBatch) {
     throw UsageError(
-        concat("latency is measured for 1 to ", PolledLenet5::kMaxBatch, " images, asked for ", batch));
+        concat("latency is measured for 1 to ", PolledLenet5::kMaxBatch, " images, found ", batch));
   }
   if (!cuda_status().usable) throw UnavailableError("latency modes need a GPU: " + cuda_status().reason);
-  if (!device.is_cuda()) throw UnavailableError("latency modes need a GPU, asked for " + device.to_string());
+  if (!device.is_cuda()) throw UnavailableError("latency modes need a GPU, not " + device.to_string());
   return device;
 }
 

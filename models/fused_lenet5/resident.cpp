@@ -25,8 +25,7 @@ constexpr double kNsPerMs = 1e6, kNsPerS = 1e9;
 void require_gpu(Device device) {
   const CudaStatus& cuda = cuda_status();
   if (!cuda.usable) throw UnavailableError("a resident kernel needs a GPU: " + cuda.reason);
-  if (!device.is_cuda())
-    throw UnavailableError("a resident kernel needs a GPU, asked for " + device.to_string());
+  if (!device.is_cuda()) throw UnavailableError("a resident kernel needs a GPU, not " + device.to_string());
 }
 
 float as_float(uint64_t word) {
@@ -60,14 +59,14 @@ class ResidentLenet5::Kernel {
   void submit(const uint8_t* images, int64_t count) {
     if (count < 0 || under_way() + count > kMaxBatch) {
       throw UsageError(concat("a resident kernel takes ", kMaxBatch, " images at a time; ", under_way(),
-                              " are under way, asked for ", count, " more"));
+                              " are under way, found ", count, " more"));
     }
     for (int64_t i = 0; i < count; ++i) put_image(images + i * kPixels);
     if (count > 0 && has_ended()) start();
   }
   void wait(int64_t count, Prediction* predictions, float* logits) {
     if (count < 0 || count > under_way()) {
-      throw UsageError(concat("asked for ", count, " answers, ", under_way(), " are under way"));
+      throw UsageError(concat("expected at most the ", under_way(), " answers under way, found ", count));
     }
     for (int64_t i = 0; i < count; ++i) {
       const uint64_t* const answer = memory_->answers[answered_ % resident::kSlots];

@@ -32,7 +32,7 @@ void refuse_after_fork() {
   if (owner.compare_exchange_strong(first, here) || first == here) return;
   throw std::runtime_error(
       "lenslet computed before this process was forked, and a fork copies no threads: start workers by "
-      "'spawn' or 'forkserver', or call lenslet in the workers alone");
+      "'spawn' or 'forkserver', or call lenslet only in the workers");
 }
 
 }  // namespace

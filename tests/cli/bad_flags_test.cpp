@@ -104,7 +104,7 @@ constexpr BadInput kFlags[] = {
     {"streams_zero", "{eval} --streams 0", kUsage, "1 to 64"},
     {"streams_65", "{eval} --streams 65", kUsage, "1 to 64"},
     {"streams_word", "{eval} --streams two", kUsage, "'two'"},
-    {"streams_on_cpu", "{eval} --streams 2", kUsage, "--repeat works alone"},
+    {"streams_on_cpu", "{eval} --streams 2", kUsage, "--repeat works without it"},
     {"matrix_with_repeat", "{eval} --backend-matrix --repeat 2", kUsage, "belong to one run"},
     {"tune_of_a_plan_file", "lenslet tune --device cpu --plan some.json", kUsage, "auto|layered|fused"},
     {"cache_word", "lenslet profile --cache warm", kUsage, "--cache|warm"},

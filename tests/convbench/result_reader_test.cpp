@@ -441,7 +441,7 @@ TEST(ResultReader, SaysWhatDiffersBetweenEnvironments) {
          e.settings = {{"seed", "2"}};
        },
        "seed differs: \"1\" and \"2\""},
-      {[](ResultEnvironment& e) { e.settings.clear(); }, "seed differs: \"1\" and \"not said\""},
+      {[](ResultEnvironment& e) { e.settings.clear(); }, "seed differs: \"1\" and \"not recorded\""},
       {[](ResultEnvironment& e) { e.libs[0].version = "9.19"; }, "cuDNN differs: \"9.14\" and \"9.19\""},
       {[](ResultEnvironment& e) { e.libs.clear(); }, "cuDNN differs: \"9.14\" and \"not loaded\""}};
   for (const auto& [change, expected] : others) {

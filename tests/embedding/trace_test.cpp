@@ -79,10 +79,10 @@ void expect_choices(const Seen& seen, const std::set<std::string>& choices) {
 TEST(Trace, NamesDevicePlanBackendsAndAlgorithmsOfALayeredPlan) {
   expect_choices(
       classify("1", "layered", "conv1=im2col_gemm"),
-      {"device: cpu for 'cpu': asked for", "plan: layered: lenet5, batch 1, fp32 in, fp32 out, on cpu",
-       "backend: conv1+relu1: im2col_gemm, fp32, asked for",
-       "backend: conv2+relu2+pool2: direct, fp32, the first that serves", "algorithm: conv1: im2col_gemm (",
-       "algorithm: conv2: direct (", "0 bytes of workspace",
+      {"device: cpu for 'cpu': requested", "plan: layered: lenet5, batch 1, fp32 in, fp32 out, on cpu",
+       "backend: conv1+relu1: im2col_gemm, fp32, requested",
+       "backend: conv2+relu2+pool2: direct, fp32, the first that supports it",
+       "algorithm: conv1: im2col_gemm (", "algorithm: conv2: direct (", "0 bytes of workspace",
        "library: "});  // of the matrix product, or why it is unavailable
 }
 

@@ -101,7 +101,7 @@ TEST(LatencyModes, RefuseWhatTheyCannotDo) {
                              "1 to 64 images");
   }
   expect_error<UnavailableError>([&] { PolledLenet5(weights, Device::cpu(), MathMode::kFp32, 1); },
-                                 "asked for cpu");
+                                 "not cpu");
 }
 
 // More images than slots and more rounds than tags, so that every tag is reused.
@@ -212,7 +212,7 @@ TEST(Resident, IsSuspendedAndRefusesMisuse) {
   resident.classify(images().data(), 1, &prediction);
   expect_prediction(prediction, 0);
   EXPECT_EQ(resident.launches(), 2);
-  expect_error<UsageError>([&] { resident.wait(1, &prediction); }, "0 are under way");
+  expect_error<UsageError>([&] { resident.wait(1, &prediction); }, "at most the 0 answers under way");
   expect_error<UsageError>([&] { resident.submit(images().data(), 65); }, "64 images at a time");
   resident.submit(images().data(), 64);
   expect_error<UsageError>([&] { resident.submit(images().data(), 1); }, "64 are under way");

@@ -138,7 +138,7 @@ not_printed() { ! grep -e "$1" "$work/out" || { printf 'FAILED: ^ was printed\n'
 
 # Without a visible GPU it builds only the CPU side, unless requested; it installs nothing for tests; the tools' output
 # goes to the log.
-expect 0 'building the CPU side alone (--cuda builds' staged demo
+expect 0 'building only the CPU side (--cuda builds' staged demo
 called '--preset release .*-DLENSLET_CUDA=OFF'
 not_called apt-get
 not_printed 'talks'
@@ -147,7 +147,7 @@ grep -q 'CMake talks' "$stage/build/log/demo.log" ||
 expect 0 'reads classify' staged demo --cuda
 called '--preset cuda'
 not_called '-DLENSLET_CUDA=OFF'
-expect 0 'building the CPU side alone' staged test
+expect 0 'building only the CPU side' staged test
 called 'apt-get install .*zsh'
 not_printed 'talks'
 stand_in nvidia-smi <<<'echo "GPU 0: a card"'

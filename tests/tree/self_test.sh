@@ -71,7 +71,7 @@ if [ "$part" = dev ]; then
   green "${answers[@]}"
   red docs/results/planted.py 'load(folder, "planted.json")' 'reads planted.json' "${answers[@]}"
   red dev.d/test.sh 'cmd_test() { build all; }' 'what was skipped' "${answers[@]}"
-  red dev.d/build.sh 'has_gpu() { true; }' 'building the CPU side alone' "${answers[@]}"
+  red dev.d/build.sh 'has_gpu() { true; }' 'building only the CPU side' "${answers[@]}"
   red dev.d/build.sh 'has_gpu() { false; }' 'DLENSLET_CUDA=AUTO' "${answers[@]}"
   red dev.d/setup.sh 'setup_if_needed() { check_cmake; }' 'no "apt-get install' "${answers[@]}"
   red dev.d/setup.sh 'setup_if_needed() { cmd_setup --tests; }' 'was called' "${answers[@]}"

@@ -79,7 +79,7 @@ void demand_known(const char* option, const std::vector<std::string>& names,
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     throw UsageError(
-        concat(option, " knows ", comma_list(known), " and none, found '", printable(name), "'"));
+        concat(option, " accepts ", comma_list(known), " and none, found '", printable(name), "'"));
   }
 }
 

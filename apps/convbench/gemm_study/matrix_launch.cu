@@ -33,7 +33,7 @@ Support matrix_support(const MatrixKernel& kernel, Device device) {
                " threads a block, and this card launches up to ", most));
   }
   if (!kernel.function) {
-    return Support::no(concat(kernel.name, " has tiles of 8, 16 and 32, asked for ", kernel.threads_x));
+    return Support::no(concat(kernel.name, " has tiles of 8, 16 and 32, found ", kernel.threads_x));
   }
   cudaFuncAttributes attributes{};
   LENSLET_CUDA_CHECK(cudaFuncGetAttributes(&attributes, address(kernel)));

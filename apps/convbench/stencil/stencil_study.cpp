@@ -46,7 +46,7 @@ class StencilContender : public Contender {
 
 void demand_known(const char* option, const std::string& name, const std::vector<std::string>& known) {
   if (std::find(known.begin(), known.end(), name) != known.end()) return;
-  throw UsageError(concat(option, " knows ", comma_list(known), ", found '", printable(name), "'"));
+  throw UsageError(concat(option, " accepts ", comma_list(known), ", found '", printable(name), "'"));
 }
 
 }  // namespace

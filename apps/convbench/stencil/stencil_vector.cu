@@ -186,8 +186,8 @@ StencilKernel stencil_vector_kernel(const Stencil& stencil, Boundary boundary) {
   if (stencil.dimensions == 1) {
     kernel.name = "stencil_vector_1d_kernel";
     if (taps > kLines.size()) {
-      kernel.refusal = concat("vector has the taps in its code, up to ", kLines.size(), ", asked for ", taps,
-                              ": use tiled");
+      kernel.refusal =
+          concat("vector has the taps in its code, up to ", kLines.size(), ", found ", taps, ": use tiled");
       return kernel;
     }
     kernel.function = kLines[taps - 1](boundary);
@@ -197,7 +197,7 @@ StencilKernel stencil_vector_kernel(const Stencil& stencil, Boundary boundary) {
     kernel.name = "stencil_vector_2d_kernel";
     if (taps / 2 >= kPlanes.size()) {
       kernel.refusal = concat("vector has the taps in its code, up to ", 2 * kPlanes.size() - 1, " x ",
-                              2 * kPlanes.size() - 1, ", asked for ", taps, " x ", taps, ": use tiled");
+                              2 * kPlanes.size() - 1, ", found ", taps, " x ", taps, ": use tiled");
       return kernel;
     }
     kernel.function = kPlanes[taps / 2](boundary);

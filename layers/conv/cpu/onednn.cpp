@@ -276,7 +276,7 @@ class OneDnnBackend : public ConvBackend {
                                request.workspace_limit));
     }
     throw UnavailableError(
-        concat("onednn does not know the planned layout '", request.choice, "'; it knows: plain, blocked"));
+        concat("onednn has no layout '", request.choice, "', which the plan names; it has: plain, blocked"));
   }
 
   static std::unique_ptr<ConvKernel> fastest(const ConvPrepare& request) {

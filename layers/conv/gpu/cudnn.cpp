@@ -311,7 +311,7 @@ class CudnnBackend : public ConvBackend {
     for (const Shape& shape : {problem.input_shape(), problem.weight_shape(), problem.output_shape()}) {
       if (shape.num_elements() > INT_MAX) {
         return Support::no(
-            concat("cudnn serves tensors of up to ", INT_MAX, " elements, found ", shape.to_string()));
+            concat("cudnn supports tensors of up to ", INT_MAX, " elements, found ", shape.to_string()));
       }
     }
     return Support::yes();

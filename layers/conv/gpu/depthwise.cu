@@ -223,13 +223,13 @@ class DepthwiseBackend : public SummingBackend {
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
     if (const Support fp32 = fp32_only("depthwise", math); !fp32) return fp32;
     if (problem.groups != problem.c) {
-      return Support::no(concat("depthwise serves one group for each channel, the problem has ",
+      return Support::no(concat("depthwise supports one group for each channel, the problem has ",
                                 problem.groups, " for ", problem.c,
                                 " channels: use direct or implicit_gemm"));
     }
     if (problem.c == 1) {
       return Support::no(
-          "depthwise serves two channels and more; with one it is an ordinary convolution: use direct");
+          "depthwise supports two channels and more; with one it is an ordinary convolution: use direct");
     }
     return own_kernel_limits("depthwise", problem);
   }

@@ -46,9 +46,8 @@ class DirectBackend : public SummingBackend {
     if (const Support fits = windows_fit(problem, window); !fits) return fits;
     const int64_t outputs = int64_t{window.kernel_h} * window.kernel_w, most = any_most_window(problem);
     if (outputs > most) {
-      return Support::no(concat("direct pools windows of up to ", most,
-                                " outputs of this problem, asked for ", window.kernel_h, "x",
-                                window.kernel_w));
+      return Support::no(concat("direct pools windows of up to ", most, " outputs of this problem, found ",
+                                window.kernel_h, "x", window.kernel_w));
     }
     const int64_t windows = int64_t{problem.n} * window.rows(problem.p()) * window.columns(problem.q());
     if (windows * any_filter_tiles(problem) > GpuLimits::kGridX) {

@@ -265,7 +265,7 @@ class Im2colGemmBackend : public ConvBackend {
     const int64_t pixels = int64_t{problem.p()} * problem.q();
     if (pixels > INT32_MAX) {
       return Support::no(
-          concat("im2col_gemm serves up to ", INT32_MAX, " output pixels an image, found ", pixels));
+          concat("im2col_gemm supports up to ", INT32_MAX, " output pixels an image, found ", pixels));
     }
     return Support::yes();
   }

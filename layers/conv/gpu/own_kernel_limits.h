@@ -21,7 +21,7 @@ inline Support own_kernel_limits(const char* backend, const Conv2dProblem& probl
   const char* names[] = {"input", "output", "filter"};
   for (int i = 0; i < 3; ++i) {
     if (counts[i] > kMax) {
-      return Support::no(concat(backend, " serves tensors of up to ", kMax, " elements, the ", names[i],
+      return Support::no(concat(backend, " supports tensors of up to ", kMax, " elements, the ", names[i],
                                 " has ", counts[i], ": use a smaller batch or image"));
     }
   }
@@ -31,14 +31,14 @@ inline Support own_kernel_limits(const char* backend, const Conv2dProblem& probl
 /// For a grid with a row of blocks for each group.
 inline Support groups_fit_grid(const char* backend, const Conv2dProblem& problem) {
   if (problem.groups <= GpuLimits::kGridYZ) return Support::yes();
-  return Support::no(concat(backend, " serves up to ", GpuLimits::kGridYZ, " groups, asked for ",
+  return Support::no(concat(backend, " supports up to ", GpuLimits::kGridYZ, " groups, found ",
                             problem.groups, ": use direct"));
 }
 
 /// For a grid with a row of blocks for each `tile` filters.
 inline Support filters_fit_grid(const char* backend, const Conv2dProblem& problem, int tile) {
   if (ceil_div(problem.k, tile) <= GpuLimits::kGridYZ) return Support::yes();
-  return Support::no(concat(backend, " serves up to ", tile * GpuLimits::kGridYZ, " filters, asked for ",
+  return Support::no(concat(backend, " supports up to ", tile * GpuLimits::kGridYZ, " filters, found ",
                             problem.k, ": use implicit_gemm"));
 }
 
@@ -47,15 +47,14 @@ inline Support filters_fit_grid(const char* backend, const Conv2dProblem& proble
 inline Support offsets_fit(const char* backend, const Conv2dProblem& problem, int64_t reach, int nowhere) {
   const int64_t size = std::max(int64_t{problem.h} + problem.pad_h, int64_t{problem.w} + problem.pad_w);
   if (size > nowhere) {
-    return Support::no(concat(backend, " serves images of up to ", nowhere,
-                              " rows and columns, padding included; asked for ", size,
+    return Support::no(concat(backend, " supports images of up to ", nowhere,
+                              " rows and columns, padding included; found ", size,
                               ": use a smaller padding"));
   }
   if (reach > INT32_MAX) {
-    return Support::no(
-        concat(backend, " counts ", INT32_MAX,
-               " elements from the start of the input, padding and dilation included; asked for ", reach,
-               ": use direct"));
+    return Support::no(concat(backend, " counts ", INT32_MAX,
+                              " elements from the start of the input, padding and dilation included; found ",
+                              reach, ": use direct"));
   }
   return Support::yes();
 }

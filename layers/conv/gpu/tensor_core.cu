@@ -193,7 +193,7 @@ class TensorCoreBackend : public SummingBackend {
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
     if (math == MathMode::kFp32) {
       return Support::no(
-          "tensor_core rounds its operands to tf32 or fp16, asked for fp32: use --math tf32 or fp16");
+          "tensor_core rounds its operands to tf32 or fp16, not fp32: use --math tf32 or fp16");
     }
     if (const Support limits = own_kernel_limits("tensor_core", problem); !limits) return limits;
     const int64_t reach = largest_offset(problem);

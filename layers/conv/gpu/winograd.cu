@@ -196,15 +196,15 @@ class WinogradBackend : public ConvBackend {
     if (const Support nchw = nchw_only("winograd", problem); !nchw) return nchw;
     if (const Support limits = own_kernel_limits("winograd", problem); !limits) return limits;
     if (problem.r != problem.s || (problem.r != 3 && problem.r != 5)) {
-      return Support::no(concat("winograd serves 3x3 and 5x5 filters, asked for ", problem.r, "x", problem.s,
+      return Support::no(concat("winograd supports 3x3 and 5x5 filters, found ", problem.r, "x", problem.s,
                                 ": use direct or implicit_gemm"));
     }
     if (problem.stride_h != 1 || problem.stride_w != 1) {
-      return Support::no(concat("winograd serves stride 1, asked for ", problem.stride_h, "x",
-                                problem.stride_w, ": use direct or implicit_gemm"));
+      return Support::no(concat("winograd supports stride 1, found ", problem.stride_h, "x", problem.stride_w,
+                                ": use direct or implicit_gemm"));
     }
     if (problem.dilation_h != 1 || problem.dilation_w != 1) {
-      return Support::no(concat("winograd serves dense filters, asked for dilation ", problem.dilation_h, "x",
+      return Support::no(concat("winograd supports dense filters, found dilation ", problem.dilation_h, "x",
                                 problem.dilation_w, ": use direct or implicit_gemm"));
     }
     if (const Support groups = groups_fit_grid("winograd", problem); !groups) return groups;

@@ -71,7 +71,7 @@ class SimdVariant : public FusedLenet5Variant {
   Support supports(const FusedRequest& request) const override {
     if (request.math == MathMode::kFp32) return Support::yes();
     return Support::no(
-        concat("the CPU computes in fp32 only, asked for ", to_string(request.math), ": use --math fp32"));
+        concat("the CPU computes in fp32 only, not in ", to_string(request.math), ": use --math fp32"));
   }
 
   double logit_bound(const Lenet5Parameters& parameters, const FusedRequest& request) const override {

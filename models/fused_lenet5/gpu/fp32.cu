@@ -133,7 +133,7 @@ class Fp32 : public FusedLenet5Variant {
   Support supports(const FusedRequest& request) const override {
     if (request.math != MathMode::kFp32) {
       return Support::no(
-          concat("fp32 rounds no operand, asked for ", to_string(request.math), ": use --math fp32"));
+          concat("fp32 rounds no operand, unlike ", to_string(request.math), ": use --math fp32"));
     }
     return needs_capability("fp32 copies to shared memory asynchronously: it needs", GpuLimits::kAsyncCopies,
                             request.device, "use --plan layered");

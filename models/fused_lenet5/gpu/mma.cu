@@ -67,7 +67,7 @@ class Mma : public FusedLenet5Variant {
 
   Support supports(const FusedRequest& request) const override {
     if (request.math == MathMode::kFp32) {
-      return Support::no("mma rounds its operands to tf32 or fp16, asked for fp32: use --math tf32 or fp16");
+      return Support::no("mma rounds its operands to tf32 or fp16, not fp32: use --math tf32 or fp16");
     }
     const Support card =
         needs_capability("mma needs", GpuLimits::kAsyncCopies, request.device, "use --math fp32");

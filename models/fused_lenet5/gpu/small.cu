@@ -103,7 +103,7 @@ class Small : public FusedLenet5Variant {
 
   Support supports(const FusedRequest& request) const override {
     if (request.math == MathMode::kTf32) {
-      return Support::no("small computes in fp32, or with fp16 weights, asked for tf32: use mma");
+      return Support::no("small computes in fp32, or with fp16 weights, not in tf32: use mma");
     }
     return clusters_supported(request.device);
   }

@@ -132,7 +132,7 @@ std::vector<float> pack_parameters(const Lenet5Parameters& parameters, int block
     case 16:
       return Packer<Tile<16>>(parameters, math).pack();
     default:
-      throw UsageError(concat("a cluster has 2, 4, 8 or 16 blocks, asked for ", blocks));
+      throw UsageError(concat("a cluster has 2, 4, 8 or 16 blocks, found ", blocks));
   }
 }
 

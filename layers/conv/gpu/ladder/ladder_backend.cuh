@@ -22,7 +22,7 @@ class LadderBackend : public SummingBackend {
     if (const Support limits = own_kernel_limits(design_.name, problem); !limits) return limits;
     if (problem.groups > 1) {
       const std::string name = design_.name, product = name.substr(0, name.find('.'));
-      return Support::no(concat(name, " serves one group, asked for ", problem.groups, ": use ", product));
+      return Support::no(concat(name, " supports one group, found ", problem.groups, ": use ", product));
     }
     return RungConv::supports(problem, design_);
   }

@@ -87,7 +87,7 @@ Support serves_rolling_rows(const char* name, const Conv2dProblem& problem) {
   const bool place =
       problem.stride_h == 1 && problem.stride_w == 1 && problem.pad_h == 1 && problem.pad_w == 1;
   if (rgb && window && place && problem.w % 4 == 0) return Support::yes();
-  return Support::no(concat(name, " serves 3x3 from 3 channels to 1 or 3 at stride 1 with padding 1, ",
+  return Support::no(concat(name, " supports 3x3 from 3 channels to 1 or 3 at stride 1 with padding 1, ",
                             "on rows of a multiple of 4 columns: use direct"));
 }
 

@@ -54,7 +54,7 @@ inline Support serves_compiled_windows(const char* name, const Conv2dProblem& pr
   const bool three = problem.r == 3 && problem.stride_h <= 3, five = problem.r == 5 && problem.stride_h == 1;
   if (dense && square && (three || five)) return Support::yes();
   return Support::no(
-      concat(name, " serves 3x3 at strides 1 to 3 and 5x5 at stride 1, without dilation: use direct"));
+      concat(name, " supports 3x3 at strides 1 to 3 and 5x5 at stride 1, without dilation: use direct"));
 }
 
 /// Shape, block and shared memory of a problem; `shared_bytes` exceeds the limit if not even the smallest block fits.
@@ -124,8 +124,7 @@ class RungConv : public ConvKernel {
     const int64_t weights = int64_t{problem.k} * problem.c * problem.r * problem.s + problem.k;
     if (!design.kernels(problem).global && weights > LargeBank::kCapacity) {
       return Support::no(concat(design.name, " keeps up to ", LargeBank::kCapacity,
-                                " weights and biases in constant memory, asked for ", weights,
-                                ": use direct"));
+                                " weights and biases in constant memory, found ", weights, ": use direct"));
     }
     const RungPlan plan = plan_rung(problem, design);
     if (plan.shared_bytes > GpuLimits::kSharedBytes) {

@@ -38,7 +38,7 @@ class RungConv : public OneLaunchConv<RungShape, RungOperands> {
     const int64_t columns = int64_t{problem.w} + 2 * int64_t{problem.pad_w} + problem.stride_w;
     const int64_t reach = (int64_t{problem.n} * problem.c * problem.h + rows) * columns;
     if (reach > INT32_MAX || rows > kNowhere || columns > kNowhere) {
-      return Support::no(concat(design.name, " counts ", INT32_MAX, " elements, padding included; asked for ",
+      return Support::no(concat(design.name, " counts ", INT32_MAX, " elements, padding included; found ",
                                 reach, ": use direct"));
     }
     return Support::yes();
