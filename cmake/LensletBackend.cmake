@@ -50,7 +50,7 @@ function(lenslet_backend kind where name)
   set(place "BackendEntry::Kind::kNotBuilt, ")
   if(where STREQUAL "gpu" AND NOT LENSLET_HAS_CUDA)
     # The name is kept, so that the error can explain what is missing.
-    string(APPEND place "\"this build has no GPU side: configure with -DLENSLET_CUDA=ON, or use --device cpu\"")
+    string(APPEND place "\"this build has no GPU side: configure with -DLENSLET_CUDA=ON, or use device cpu\"")
   elseif(NOT arg_MODULE)
     set(place "&${kind}_backends::${where}_${name}")
     lenslet_backend_class(${kind} class)

@@ -19,9 +19,7 @@ std::vector<std::string> all_backends(const Graph& graph, DeviceKind kind) {
   std::vector<std::string> names;
   for (const Graph::Node& node : graph.nodes()) {
     if (!node.layer || !node.layer->uses_math()) continue;
-    for (const std::string& name : node.layer->backends(kind)) {
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-    }
+    add_new(names, node.layer->backends(kind));
   }
   return names;
 }
@@ -61,7 +59,7 @@ BackendSpec BackendSpec::parse(std::string_view text) {
   BackendSpec spec;
   bool rest_is_named = false;
   const auto malformed = [&](const std::string& what) {
-    return UsageError(concat("--backend must be NAME or LAYER=NAME[,LAYER=NAME…][,*=NAME], ", what, " in '",
+    return UsageError(concat("backend must be NAME or LAYER=NAME[,LAYER=NAME…][,*=NAME], ", what, " in '",
                              printable_excerpt(text), "'"));
   };
   const auto name_rest = [&](const std::string& backend) {

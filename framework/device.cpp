@@ -28,7 +28,7 @@ Device require_cuda(int ordinal) {
   const Device device = Device::cuda(ordinal);
   if (status.devices.empty()) {
     throw UnavailableError(
-        concat("device ", device.to_string(), " is unavailable: ", status.reason, "; use --device cpu"));
+        concat("device ", device.to_string(), " is unavailable: ", status.reason, "; use device cpu"));
   }
   const int count = static_cast<int>(status.devices.size());
   if (ordinal >= count) {

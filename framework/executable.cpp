@@ -42,7 +42,7 @@ void check_plan_fits(const Plan& plan, const Graph& graph, Device device) {
   }
   if ((plan.device != "cpu") != device.is_cuda()) {
     throw UnavailableError(concat(plan.origin, ": the plan is for ", plan.device, ", the device is ",
-                                  device.to_string(), "; choose the device with --device"));
+                                  device.to_string(), "; choose that device, or another plan"));
   }
   if (plan.execution == Plan::kFused) return;  // build_fused checks its single entry
   for (const Graph::Node& node : graph.nodes()) {
@@ -132,7 +132,7 @@ void Executable::finish_step(Step& step, size_t workspace_limit) {
 
 void Executable::build(const BuildOptions& options) {
   if (options.cuda_graph && !device_.is_cuda()) {
-    throw UsageError("a CUDA graph needs a CUDA device; leave --graph off on the CPU");
+    throw UsageError("a CUDA graph needs a CUDA device; the CPU has no graphs to capture");
   }
   if (stream_.device() != device_) {
     throw UsageError(concat("BuildOptions::stream belongs to ", stream_.device().to_string(),

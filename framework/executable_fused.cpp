@@ -47,7 +47,7 @@ std::string choose_variant(const FusedModel& model, const FusedRequest& request,
 void Executable::build_fused(const BuildOptions& options) {
   const FusedModel* const model = graph_.fused();
   if (!model) {
-    throw UnavailableError(concat("the model ", graph_.name(), " has no fused plan; use --plan layered"));
+    throw UnavailableError(concat("the model ", graph_.name(), " has no fused plan; use the layered plan"));
   }
   if (options.keep_activations) {
     throw UsageError("a fused plan stores no activations between layers; use the layered plan to read them");

@@ -42,10 +42,9 @@ class Pool {
     const auto refused = [&](const char* reason) {
       const size_t started = workers_.size();
       end_workers();
-      return MemoryError(
-          concat("thread ", started + 2, " of ", threads, " could not be started (", reason,
-                 "): use fewer threads (--threads, LENSLET_NUM_THREADS, set_num_threads), or raise the "
-                 "limits on address space and processes (ulimit -v, ulimit -u)"));
+      return MemoryError(concat("thread ", started + 2, " of ", threads, " could not be started (", reason,
+                                "): use fewer threads (LENSLET_NUM_THREADS, set_num_threads), or raise the "
+                                "limits on address space and processes (ulimit -v, ulimit -u)"));
     };
     try {
       workers_.reserve(static_cast<size_t>(threads - 1));

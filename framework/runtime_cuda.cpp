@@ -43,7 +43,7 @@ bool is_sticky(cudaError_t error) {
 const char* remedy(cudaError_t error) {
   switch (error) {
     case cudaErrorInsufficientDriver:
-      return "; install a driver that supports this CUDA runtime, or use --device cpu";
+      return "; install a driver that supports this CUDA runtime, or use device cpu";
     case cudaErrorNoKernelImageForDevice:
       return "; this build has no code for the device: rebuild with its CMAKE_CUDA_ARCHITECTURES";
     default:

@@ -7,7 +7,7 @@ namespace lenslet::runtime {
 namespace {
 [[noreturn]] void refuse() {
   throw UnavailableError(
-      "this build of Lenslet has no GPU side; configure with -DLENSLET_CUDA=ON, or use --device cpu");
+      "this build of Lenslet has no GPU side; configure with -DLENSLET_CUDA=ON, or use device cpu");
 }
 }  // namespace
 

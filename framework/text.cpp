@@ -95,10 +95,20 @@ std::string printable_line(std::string_view text) {
   return printable_excerpt(printable_excerpt(text, kMaxLineBytes), kMaxLineBytes);
 }
 
-std::string comma_list(const std::vector<std::string>& names) {
+std::string joined(const std::vector<std::string>& words, const std::string& separator) {
   std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text.empty() ? "none" : text;
+  for (const std::string& word : words) text += (text.empty() ? "" : separator) + word;
+  return text;
+}
+
+void add_new(std::vector<std::string>& words, const std::vector<std::string>& more) {
+  for (const std::string& word : more) {
+    if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
+  }
+}
+
+std::string comma_list(const std::vector<std::string>& names) {
+  return names.empty() ? "none" : joined(names, ", ");
 }
 
 bool ends_with(std::string_view text, std::string_view end) noexcept {

@@ -32,6 +32,10 @@ inline constexpr size_t kMaxLineBytes = 2000;
 /// A message as programs and libraries print it: printable(), shortened to kMaxLineBytes.
 std::string printable_line(std::string_view text);
 
+/// The words with `separator` between them.
+std::string joined(const std::vector<std::string>& words, const std::string& separator);
+/// Appends to `words` those of `more` that it lacks.
+void add_new(std::vector<std::string>& words, const std::vector<std::string>& more);
 /// "direct, winograd"; "none" for no names.
 std::string comma_list(const std::vector<std::string>& names);
 

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "apps/common/cli_description.h"
+#include "framework/text.h"
 
 namespace lenslet {
 namespace {
@@ -79,18 +80,12 @@ complete -F _@NAME@ @NAME@
 // A word in single quotes.
 std::string quoted(const std::string& text) { return "'" + replace_all(text, "'", "'\\''") + "'"; }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
-
 std::string option_names(const std::vector<Option>& options) {
   std::vector<std::string> names;
   for (const Option& option : options) {
     names.insert(names.end(), option.names.begin(), option.names.end());
   }
-  return joined(names);
+  return joined(names, " ");
 }
 
 // Rows of a case statement; patterns with the same body share a row.
@@ -118,16 +113,16 @@ class Cases {
 void add_values(const std::string& command, const std::string& name, const Option& option, Cases& cases) {
   const ValueChoices choices = value_choices(option);
   std::string body;
-  if (!choices.words.empty()) body += " words=" + quoted(joined(choices.words));
+  if (!choices.words.empty()) body += " words=" + quoted(joined(choices.words, " "));
   std::vector<std::string> keys;
   for (const Suggestions::Key& key : choices.keys) keys.push_back(key.name);
-  if (!keys.empty()) body += " keys=" + quoted(joined(keys));
+  if (!keys.empty()) body += " keys=" + quoted(joined(keys, " "));
   if (choices.list) body += " list=yes";
   if (choices.files) body += " files=" + quoted(choices.ending.empty() ? "*" : choices.ending);
   if (choices.folders) body += " folders=yes";
   cases.add(concat(command, " ", name), body);
   for (const Suggestions::Key& key : choices.keys) {
-    cases.add(concat(command, " ", name, " ", key.name, "="), " words=" + quoted(joined(key.words)));
+    cases.add(concat(command, " ", name, " ", key.name, "="), " words=" + quoted(joined(key.words, " ")));
   }
 }
 
@@ -159,7 +154,7 @@ std::string bash_completion(const Program& program) {
              "# What a value may be: of COMMAND and OPTION ('' for the arguments), maybe followed by KEY=.\n",
              "# Fails where there is no value.\n_", name, "_value() {\n  case \"$1 $2\" in\n", values.text(),
              "    *) return 1 ;;\n  esac\n}\n");
-  return script + replace_all(replace_all(kReader, "@NAME@", name), "@COMMANDS@", joined(commands));
+  return script + replace_all(replace_all(kReader, "@NAME@", name), "@COMMANDS@", joined(commands, " "));
 }
 
 }  // namespace lenslet

@@ -4,13 +4,10 @@
 #include <cctype>
 
 #include "framework/error.h"
+#include "framework/text.h"
 
 namespace lenslet {
 namespace {
-
-void add_word(std::vector<std::string>& words, const std::string& word) {
-  if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
-}
 
 void read_part(const std::string& part, ValueChoices& choices) {
   const size_t dot = part.find('.');
@@ -21,7 +18,7 @@ void read_part(const std::string& part, ValueChoices& choices) {
   } else if (part == "LIST" || part == "SPEC") {
     choices.list = true;
   } else if (std::isupper(static_cast<unsigned char>(part[0])) == 0) {
-    add_word(choices.words, part.substr(0, part.find('[')));
+    add_new(choices.words, {part.substr(0, part.find('['))});
   } else if (dot != std::string::npos) {
     choices.files = true;
     choices.ending = part.substr(dot);
@@ -40,7 +37,7 @@ ValueChoices value_choices(const Option& option) {
   }
   if (option.value) {
     const Suggestions more = option.value->suggestions();
-    for (const std::string& word : more.words) add_word(choices.words, word);
+    add_new(choices.words, more.words);
     choices.keys = more.keys;
   }
   return choices;

@@ -48,11 +48,7 @@ size_t ByteCount::parse(const std::string& option, const std::string& text) cons
 }
 
 std::string Text::parse(const std::string& option, const std::string& text) const {
-  if (!holds(text)) {
-    std::string listed;
-    for (const std::string& ending : endings) listed += (listed.empty() ? "" : " or ") + ending;
-    throw_unexpected(option, "a name ending in " + listed, text);
-  }
+  if (!holds(text)) throw_unexpected(option, "a name ending in " + joined(endings, " or "), text);
   return text;
 }
 
@@ -61,15 +57,9 @@ bool Text::holds(const std::string& value) const {
                                         [&](const std::string& ending) { return ends_with(value, ending); });
 }
 
-std::string alternatives(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : "|") + word;
-  return text;
-}
-
 void throw_unknown_word(const std::string& option, const std::string& text,
                         const std::vector<std::string>& words) {
-  throw_unexpected(option, alternatives(words), text);
+  throw_unexpected(option, joined(words, "|"), text);
 }
 
 std::vector<std::string> split_list(const std::string& option, const std::string& text) {

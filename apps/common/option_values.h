@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <string>
@@ -18,6 +17,7 @@
 #include "apps/common/cli_description.h"
 #include "framework/error.h"
 #include "framework/io/image.h"
+#include "framework/text.h"
 
 namespace lenslet {
 
@@ -75,8 +75,6 @@ struct Text {
   Suggestions suggestions() const { return suggest ? suggest() : Suggestions{}; }
 };
 
-/// "a|b|c".
-std::string alternatives(const std::vector<std::string>& words);
 /// Throws UsageError: `option` expects one of `words` and found `text`.
 [[noreturn]] void throw_unknown_word(const std::string& option, const std::string& text,
                                      const std::vector<std::string>& words);
@@ -92,7 +90,7 @@ struct Words {
     for (const auto& [word, value] : known) texts.push_back(word);
     return texts;
   }
-  std::string placeholder() const { return alternatives(words()); }
+  std::string placeholder() const { return joined(words(), "|"); }
   Value parse(const std::string& option, const std::string& text) const {
     for (const auto& [word, value] : known) {
       if (word == text) return value;
@@ -116,8 +114,8 @@ inline Words<std::string> words(const std::vector<std::string>& texts) {
   return result;
 }
 /// Words for the values of an enumeration; `name` converts a value to its word.
-template <typename Enum>
-Words<Enum> words(std::initializer_list<Enum> values, const char* (*name)(Enum)) {
+template <typename Enum, size_t count>
+Words<Enum> words(const Enum (&values)[count], const char* (*name)(Enum)) {
   Words<Enum> result;
   for (const Enum value : values) result.known.emplace_back(name(value), value);
   return result;
@@ -178,7 +176,9 @@ template <typename T, typename V>
 void assign(std::vector<T>& target, const std::vector<V>& values) {
   target.assign(values.begin(), values.end());
 }
-inline void assign(ImageLimits& target, const int64_t& pixels) { target = ImageLimits::up_to(pixels); }
+inline void assign(ImageLimits& target, const int64_t& pixels) {
+  target = ImageLimits::up_to(pixels, target.option);
+}
 
 /// The inverse of assign(); nullopt for an optional member without a value, and for NaN.
 template <typename V, typename T>

@@ -1,5 +1,6 @@
 // The script passes one specification per option to zsh's _arguments; zsh handles the rest, including `--flag=value`.
 #include "apps/common/cli_description.h"
+#include "framework/text.h"
 
 namespace lenslet {
 namespace {
@@ -18,11 +19,7 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + escaped(word);
-  return text;
-}
+std::string joined(const std::vector<std::string>& words) { return escaped(lenslet::joined(words, " ")); }
 
 // A command as the last part of a specification, whose parts are separated by colons.
 std::string run(const std::string& command) { return concat("{", replace_all(command, ":", "\\:"), "}"); }
@@ -51,8 +48,8 @@ std::string action(const ValueChoices& choices) {
 
 // Each name of an option is a specification of its own and excludes the others.
 std::string option_rows(const Option& option, const std::string& indent) {
-  std::string names, rows;
-  for (const std::string& name : option.names) names += (names.empty() ? "" : " ") + name;
+  const std::string names = lenslet::joined(option.names, " ");
+  std::string rows;
   for (const std::string& name : option.names) {
     const bool ends = name == "--help" || name == "-h" || name == "--version";
     const std::string before = ends ? "(- *)" : option.repeated ? "*" : concat("(", names, ")");

@@ -1,7 +1,5 @@
 #include "apps/convbench/cli.h"
 
-#include <algorithm>
-
 #include "apps/common/shared_options.h"
 #include "apps/convbench/commands.h"
 #include "apps/convbench/compare.h"
@@ -84,10 +82,7 @@ constexpr const char* kCompareExamples = R"(Example:
 Suggestions backend_names(const std::vector<DeviceKind>& kinds) {
   Suggestions names;
   for (const DeviceKind kind : kinds) {
-    for (const ConvBackendEntry& row : conv_backend_rows(kind)) {
-      if (std::find(names.words.begin(), names.words.end(), row.name()) == names.words.end())
-        names.words.push_back(row.name());
-    }
+    for (const ConvBackendEntry& row : conv_backend_rows(kind)) add_new(names.words, {row.name()});
   }
   return names;
 }

@@ -59,8 +59,8 @@ struct ReproduceOptions : BenchOptions {
 };
 
 struct FilterOptions : BenchOptions {
-  std::string input, output;  // names of pictures; an empty output is not written
-  ImageLimits image_limits;   // stride of the filter
+  std::string input, output;                          // names of pictures; an empty output is not written
+  ImageLimits image_limits = {"--max-image-pixels"};  // of the input
   std::string filter = "edge";
   int64_t stride = 1;
   std::vector<std::string> backends;  // names; empty: all

@@ -26,7 +26,7 @@ struct ClassifyOptions : CommonOptions {
   std::vector<std::string> inputs;
   bool explain = false;
   std::optional<int64_t> limit, index;  // index in an IDX file
-  ImageLimits image_limits;
+  ImageLimits image_limits = {"--max-image-pixels"};
 };
 
 struct EvalOptions : CommonOptions {

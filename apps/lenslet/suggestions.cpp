@@ -1,18 +1,12 @@
 #include "apps/lenslet/suggestions.h"
 
-#include <algorithm>
 #include <utility>
 
+#include "framework/text.h"
 #include "models/lenet5.h"
 
 namespace lenslet {
 namespace {
-
-void add_new(std::vector<std::string>& words, const std::vector<std::string>& more) {
-  for (const std::string& word : more) {
-    if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
-  }
-}
 
 Graph model() { return make_lenet5(builtin_lenet5_weights(), "the built-in weights"); }
 

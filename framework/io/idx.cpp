@@ -92,18 +92,17 @@ std::vector<std::string> idx_names(const std::string& split, const std::string& 
 
 // The one of the usual names that exists. Throws DataError with the names tried.
 std::string find_idx(const std::string& folder, const std::string& split, const std::string& what, int rank) {
-  std::string tried;
-  for (const std::string& name : idx_names(split, what, rank)) {
+  const std::vector<std::string> names = idx_names(split, what, rank);
+  for (const std::string& name : names) {
     if (is_file(with_slash(folder) + name)) return with_slash(folder) + name;
-    tried += (tried.empty() ? "" : ", ") + name;
   }
   struct stat status {};
   const bool exists = ::stat(folder.empty() ? "." : folder.c_str(), &status) == 0;
   if (exists && !S_ISDIR(status.st_mode))
     throw DataError(concat(printable_excerpt(folder), ": expected a folder of IDX files, found a file"));
   throw DataError(concat(printable_excerpt(folder),
-                         exists ? ": expected one of " : ": no such folder, expected one with ", tried,
-                         exists ? ", found none" : "",
+                         exists ? ": expected one of " : ": no such folder, expected one with ",
+                         comma_list(names), exists ? ", found none" : "",
                          "; get MNIST with ./dev mnist, or set LENSLET_MNIST_DIR to a folder that has it"));
 }
 

@@ -12,7 +12,6 @@
 namespace lenslet {
 namespace {
 
-constexpr char kRemedy[] = "; scale it down, or raise the limit (--max-image-pixels)";
 constexpr char kFormats[] = "PNG, JPEG, BMP and PNM (PBM, PGM, PPM)";
 
 struct Magic {
@@ -100,13 +99,14 @@ bool is_small_jpeg(const std::vector<uint8_t>& bytes) {
 
 const char* image_formats() { return kFormats; }
 
-ImageLimits ImageLimits::up_to(int64_t pixels) {
+ImageLimits ImageLimits::up_to(int64_t pixels, const char* option) {
   // Largest file: 16-bit raw RGB has 6 bytes per pixel, and so has RGB as text of one-digit samples.
   constexpr size_t kFileBytes = 6, kHeaderBytes = 1 << 16;
   // The PNG reader needs the most: 16-bit RGBA has 8 bytes per pixel, as filtered rows (plus one byte per row, which
   // may have a single pixel) and as samples, both twice if interlaced, and 4 bytes in the result.
   constexpr size_t kDecodeBytes = 2 * (8 + 1) + 2 * 8 + 4;
   ImageLimits limits;
+  limits.option = option;
   limits.max_pixels = std::clamp<int64_t>(pixels, 1, kMostPixels);
   const auto count = static_cast<size_t>(limits.max_pixels);
   limits.max_file_bytes = std::max(limits.max_file_bytes, kFileBytes * count + kHeaderBytes);
@@ -116,19 +116,21 @@ ImageLimits ImageLimits::up_to(int64_t pixels) {
 
 void check_image_size(uint64_t width, uint64_t height, double bytes_per_pixel, const std::string& origin,
                       const ImageLimits& limits) {
+  const std::string remedy = concat("; scale it down, or raise the limit",
+                                    limits.option ? concat(" (", limits.option, ")") : std::string());
   if (width == 0 || height == 0)
     throw DataError(
         concat(origin, ": the picture is ", width, "x", height, " pixels, expected at least 1x1"));
   const auto max_pixels = static_cast<uint64_t>(limits.max_pixels);
   if (width > max_pixels || height > max_pixels / width) {
     throw DataError(concat(origin, ": the picture is ", width, "x", height, " pixels, expected at most ",
-                           max_pixels, kRemedy));
+                           max_pixels, remedy));
   }
   const double needed = bytes_per_pixel * static_cast<double>(width) * static_cast<double>(height);
   if (needed > static_cast<double>(limits.max_decode_bytes)) {
     throw DataError(concat(origin, ": the picture is ", width, "x", height, " pixels and takes ",
                            static_cast<uint64_t>(needed), " bytes to decode, expected at most ",
-                           limits.max_decode_bytes, kRemedy));
+                           limits.max_decode_bytes, remedy));
   }
 }
 

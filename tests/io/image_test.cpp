@@ -66,14 +66,14 @@ TEST(Image, RefusesFilesOverTheLimit) {
 // With a stated limit any picture up to that size is read,
 // whatever its file size and memory, and none beyond.
 TEST(Image, ReadsUpToAStatedNumberOfPixels) {
-  const ImageLimits few = ImageLimits::up_to(12);
+  const ImageLimits few = ImageLimits::up_to(12, "--pixels");
   EXPECT_EQ(few.max_pixels, 12);
   EXPECT_EQ(few.max_decode_bytes, ImageLimits{}.max_decode_bytes);
   EXPECT_EQ(decode_image(bytes_of("P2 4 3 1 ") + bytes_of("0 0 0 0 0 0 0 0 0 0 0 0"), "picture", few).height,
             3);
   expect_error<DataError>([&] { decode_image(bytes_of("P2 13 1 1 0"), "picture", few); },
                           "13x1 pixels, expected at most 12; scale it down, or raise the limit "
-                          "(--max-image-pixels)");
+                          "(--pixels)");
   EXPECT_EQ(ImageLimits::up_to(INT64_MAX).max_pixels, ImageLimits::kMostPixels);
   EXPECT_EQ(ImageLimits::up_to(-1).max_pixels, 1);
 

@@ -22,7 +22,7 @@ TEST(BuiltFor, AGpuThatIsLeftOutIsRefusedWithWhatToDo) {
   GTEST_SKIP() << "this build has its GPU side";
 #endif
   const std::string expected =
-      "this build has no GPU side: configure with -DLENSLET_CUDA=ON, or use --device cpu";
+      "this build has no GPU side: configure with -DLENSLET_CUDA=ON, or use device cpu";
   const Shape planes{1, 2, 4, 4}, row{1, 4};
   const auto expect_refused = [&](const Layer& layer, const std::string& backend, const Shape& input) {
     EXPECT_EQ(refusal_of(layer, backend, input),

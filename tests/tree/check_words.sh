@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# framework/ serves any layer and any model: its code names no kind of layer and no model. Comments may give examples.
+# framework/ serves any layer, any model and any caller: its code names no kind of layer and no model, and its
+# texts name no option of a command line. Comments may give examples.
 #   check_words.sh ROOT
 set -euo pipefail
 cd "$1"
@@ -10,16 +11,21 @@ mapfile -t sources < <(find framework -type f \( -name '*.h' -o -name '*.cpp' -o
 [ "${#sources[@]}" -gt 0 ] || { echo 'no files found: wrong folder?' >&2; exit 1; }
 
 awk '
+  function refuse(what) {
+    printf "%s:%d: framework/ names %s: %s\n", FILENAME, FNR, what, $0
+    failed = 1
+  }
   {
     code = $0
     sub(/(^|[^:])\/\/.*/, "", code)
-    if (tolower(code) ~ /relu|softmax|conv2d|winograd|lenet|(max|avg)_?pool|pool2d/) {
-      printf "%s:%d: framework/ names a kind of layer or a model: %s\n", FILENAME, FNR, $0
-      failed = 1
-    }
+    if (tolower(code) ~ /relu|softmax|conv2d|winograd|lenet|(max|avg)_?pool|pool2d/)
+      refuse("a kind of layer or a model")
+    for (texts = ""; match(code, /"([^"\\]|\\.)*"/); code = substr(code, 1, RSTART - 1) substr(code, RSTART + RLENGTH))
+      texts = texts substr(code, RSTART, RLENGTH)
+    if (texts ~ /--[a-z]/) refuse("an option of a command line")
   }
   END {
     if (failed) exit 1
-    printf "%d files of framework/ name no layer and no model\n", ARGC - 1
+    printf "%d files of framework/ name no layer, no model and no option\n", ARGC - 1
   }
 ' "${sources[@]}"
