@@ -122,6 +122,29 @@ void Document::finish() {
   sink_("\n}\n");
 }
 
+RowFiles::RowFiles(const std::string& json, const std::string& csv, const char* schema,
+                   const ResultEnvironment& environment, const std::vector<std::string>& columns,
+                   const char* list, const std::function<void(JsonObject&)>& members) {
+  if (!csv.empty()) csv_.emplace(csv).write(csv_line(columns));
+  if (json.empty()) return;
+  json_.emplace(json);
+  document_.emplace([this](const std::string& part) { json_->write(part); }, schema, environment);
+  members(document_->members());
+  document_->begin_list(list);
+}
+
+void RowFiles::finish(bool interrupted, const std::string& error,
+                      const std::function<void(JsonObject&)>& members) {
+  if (document_) {
+    document_->end_list();
+    members(document_->members());
+    document_->status(interrupted, error);
+    document_->finish();
+    json_->commit();
+  }
+  if (csv_) csv_->commit();
+}
+
 void write_document(const std::string& path, const char* schema, const ResultEnvironment& environment,
                     const std::function<void(Document&)>& body) {
   if (path.empty()) return;

@@ -7,10 +7,13 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "apps/common/environment.h"
 #include "apps/common/fields.h"
+#include "framework/io/file.h"
 
 namespace lenslet {
 
@@ -54,6 +57,27 @@ class Document {
   std::unique_ptr<nlohmann::ordered_json> entry_;    // of the open list
   std::unique_ptr<JsonObject> members_;
   bool first_member_ = true, first_entry_ = true;
+};
+
+/// Rows in a JSON and a CSV file, written as they come, so that any number needs constant memory. An empty name is no
+/// file.
+class RowFiles {
+ public:
+  /// Begins the CSV file with `columns`, and the document with the environment and `members`; rows are its `list`.
+  RowFiles(const std::string& json, const std::string& csv, const char* schema,
+           const ResultEnvironment& environment, const std::vector<std::string>& columns, const char* list,
+           const std::function<void(JsonObject&)>& members);
+  template <class Row>
+  void add(const Row& row) {
+    if (document_) document_->entry(row);
+    if (csv_) csv_->write(csv_line(csv_row(row).cells));
+  }
+  /// Ends the document with `members` and the status, and commits the files.
+  void finish(bool interrupted, const std::string& error, const std::function<void(JsonObject&)>& members);
+
+ private:
+  std::optional<OutputFile> json_, csv_;
+  std::optional<Document> document_;
 };
 
 /// Writes a document to the file `path`, or nothing if the path is empty. `body` adds what follows the environment.

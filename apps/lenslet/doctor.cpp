@@ -5,14 +5,12 @@
 #include "apps/common/attempt.h"
 #include "apps/common/environment.h"
 #include "apps/common/loaded_libraries.h"
-#include "apps/common/output.h"
-#include "apps/common/result_file.h"
-#include "apps/common/signals.h"
 #include "apps/common/table.h"
 #include "apps/common/text.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/self_test.h"
 #include "apps/lenslet/session.h"
+#include "apps/measuring/run.h"
 #include "framework/parallel.h"
 #include "framework/stream.h"
 #include "layers/conv/conv_registry.h"
@@ -131,7 +129,8 @@ std::string summary_table(const std::vector<ResultRow>& rows) {
 }  // namespace
 
 ExitCode run_doctor(const DoctorOptions& options) {
-  Console console({{"--json", options.json}, {"--csv", options.csv}}, files_read(options));
+  Run run("lenslet doctor", options, {}, files_read(options));
+  Console& console = run.console();
   if (options.threads) set_num_threads(*options.threads);
   const std::vector<Target> targets = targets_for(options.device);
   console.line("program:   " + version_line("lenslet"));
@@ -144,32 +143,31 @@ ExitCode run_doctor(const DoctorOptions& options) {
   }
   report_libraries(console);
 
-  ResultFile results;
-  results.tool = "lenslet doctor";
   for (const Target& target : targets) {
-    results.with_gpus = results.with_gpus || (target.device.is_cuda() && target.usable);
-    const std::vector<ResultRow> rows = self_test({target, options.seed, options.workspace_limit});
-    results.rows.insert(results.rows.end(), rows.begin(), rows.end());
+    run.on(target.usable ? target.device : Device::cpu());  // the last one is the GPU, if one is used
+    run.add(self_test({target, options.seed, options.workspace_limit}));
   }
-  results.interrupted = interrupted();
   console.line("\nself-test of every backend against the fp64 reference:");
-  console.print(summary_table(results.rows));
-  for (const ResultRow& row : results.rows) {
-    if (row.status == "FAILED" || row.status == "ERROR") {
-      console.line(concat(row.status, ": ", row.name, ", ", row.problem, row.math.empty() ? "" : ", ",
-                          row.math, ": ", printable(row.reason)));
+  console.print(summary_table(run.rows()));
+  run.guard([&] {
+    std::string error;
+    for (const ResultRow& row : run.rows()) {
+      if (row.status != "FAILED" && row.status != "ERROR") continue;
+      const std::string about = concat(row.name, ", ", row.problem, row.math.empty() ? "" : ", ", row.math,
+                                       ": ", printable(row.reason));
+      console.line(concat(row.status, ": ", about));
+      if (row.status == "ERROR") error = about;
     }
+    if (!error.empty()) throw DeviceError(error);
+  });
+  if (!run.stopped()) {
+    const int64_t failed = count_status(run.rows(), "FAILED") + count_status(run.rows(), "ERROR");
+    console.line(failed == 0 ? "every backend that can run here computes correctly"
+                             : concat(failed, " of ", run.rows().size(), " self-tests failed"));
+    if (options.device != "cpu" && !cuda_status().usable)
+      console.line("no GPU was tested: " + cuda_status().reason);
   }
-  if (!options.json.empty()) write_result(options.json, results.to_json());
-  if (!options.csv.empty()) write_result(options.csv, results.to_csv());
-  if (interrupted()) return ExitCode::kInterrupted;
-  const int64_t failed = count_status(results.rows, "FAILED") + count_status(results.rows, "ERROR");
-  console.line(failed == 0 ? "every backend that can run here computes correctly"
-                           : concat(failed, " of ", results.rows.size(), " self-tests failed"));
-  if (options.device != "cpu" && !cuda_status().usable)
-    console.line("no GPU was tested: " + cuda_status().reason);
-  if (count_status(results.rows, "ERROR") > 0) return ExitCode::kDevice;
-  return failed == 0 ? ExitCode::kOk : ExitCode::kCheckFailed;
+  return run.finish();
 }
 
 }  // namespace lenslet

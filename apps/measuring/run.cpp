@@ -67,7 +67,7 @@ void Run::read_earlier() {
   if (::access(options_.json.c_str(), F_OK) != 0) return;  // no file to resume
   ReadResults earlier = read_results(options_.json);
   open_libraries(earlier.environment.libs, device_.kind);
-  const ResultEnvironment here = this_environment(results_.tool, results_.with_gpus, results_.settings);
+  const ResultEnvironment here = environment();
   std::string reason;
   if (!same_environment(earlier.environment, here, &reason)) {
     throw DataError(
@@ -101,13 +101,16 @@ void Run::guard(const std::function<void()>& body) {
   }
 }
 
+ResultEnvironment Run::environment() const {
+  return this_environment(results_.tool, results_.with_gpus, results_.settings);
+}
+
 void Run::write(const char* schema, const std::function<void(Document&)>& body,
                 const std::string& csv) const {
-  write_document(options_.json, schema, this_environment(results_.tool, results_.with_gpus),
-                 [&](Document& document) {
-                   document.status(interrupted(), fault());
-                   body(document);
-                 });
+  write_document(options_.json, schema, environment(), [&](Document& document) {
+    document.status(interrupted(), fault());
+    body(document);
+  });
   write_result(options_.csv, csv);
 }
 

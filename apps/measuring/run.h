@@ -41,6 +41,12 @@ class Run {
 
   /// Writes --json, a document with that schema to which `body` adds members, and --csv.
   void write(const char* schema, const std::function<void(Document&)>& body, const std::string& csv) const;
+  /// The same for rows that are written as they come.
+  template <class Row>
+  RowFiles row_files(const char* schema, const char* list,
+                     const std::function<void(JsonObject&)>& members) const {
+    return {options_.json, options_.csv, schema, environment(), csv_row(Row{}).columns, list, members};
+  }
   /// Throws DeviceError with fault(), if there is one. Returns kInterrupted after a signal, else `code`.
   ExitCode end(ExitCode code = ExitCode::kOk) const;
 
@@ -75,6 +81,7 @@ class Run {
   ExitCode complete(const std::function<void()>& body);
 
  private:
+  ResultEnvironment environment() const;
   void read_earlier();
   /// Rows of the resumed file that this run has not added.
   std::vector<ResultRow> kept() const;

@@ -68,7 +68,10 @@ TEST(ProgramFaults, ProfileKeepsCeilingsAndFirstCall) {
 }
 
 TEST(ProgramFaults, DoctorTellsWhichBackend) {
-  expect_run(after(3, "lenslet doctor --device cpu"), kDevice, "ERROR: cpu conv2d onednn");
+  const ProgramRun run = after(3, "lenslet doctor --device cpu --json {dir}/doctor.json");
+  expect_run(run, kDevice, "ERROR: cpu conv2d onednn", "cpu conv2d onednn|planted fault");
+  const json rows = marked_file("doctor.json", "planted fault").at("results");
+  EXPECT_EQ(rows.back().at("status"), "ERROR") << "the rows before it are filed";
 }
 
 TEST(ProgramFaults, ConvbenchNamesWhatFailed) {
@@ -177,7 +180,7 @@ TEST(MissingDevice, IsRefusedByNameAndAutoSaysWhyItTookTheCpu) {
   const std::map<std::string, std::string> hidden = {{"CUDA_VISIBLE_DEVICES", ""}};
   const std::string line = "lenslet eval --data {dir} --device ";
   for (const char* device : {"cuda", "cuda:0", "cuda:1"})
-    expect_run(run_with(line + device, hidden), kUnavailable, "", "is unavailable|use --device cpu");
+    expect_run(run_with(line + device, hidden), kUnavailable, "", "is unavailable|use device cpu");
   const ProgramRun served = expect_run(run_with(line + "auto", hidden), kOk, " on cpu (");
   const bool says_why = served.out.find("no NVIDIA driver") != std::string::npos ||
                         served.out.find("CUDA_VISIBLE_DEVICES") != std::string::npos ||
