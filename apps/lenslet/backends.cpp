@@ -2,11 +2,11 @@
 #include <cstring>
 #include <memory>
 
-#include "apps/common/table.h"
 #include "apps/common/text.h"
 #include "apps/lenslet/backend_rows.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/session.h"
+#include "apps/measuring/row_table.h"
 #include "apps/measuring/run.h"
 #include "framework/device.h"
 #include "framework/graph.h"
@@ -26,21 +26,16 @@ Tensor random_tensor(const Shape& shape, unsigned seed) {
   return tensor;
 }
 
-std::string words(const std::vector<std::string>& list) {
-  std::string text;
-  for (const std::string& word : list) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
-
 std::string math_modes(const BackendRow& row) {
   if (row.supports.empty()) return "-";
   if (!row.uses_math) return row.supports[0] ? "any" : "-";
   std::string modes;
-  for (size_t i = 0; i < kMathModes.size(); ++i) {
+  for (size_t i = 0; i < std::size(kMathModes); ++i) {
     if (row.supports[i]) modes += concat(modes.empty() ? "" : " ", to_string(kMathModes[i]));
   }
   if (modes.empty()) return "-";
-  if (!row.reads.empty()) modes += concat("; reads ", words(row.reads), "; writes ", words(row.writes));
+  if (!row.reads.empty())
+    modes += concat("; reads ", joined(row.reads, " "), "; writes ", joined(row.writes, " "));
   return modes;
 }
 
@@ -67,24 +62,25 @@ struct Fields<BackendRow> {
 namespace {
 
 std::string table_of(const std::vector<BackendRow>& rows) {
-  const auto left = Table::Align::kLeft;
-  Table table;
-  table.column("layer", left).column("rank").column("backend", left).column("can", left).column("auto", left);
-  table.column("math modes", left).column("workspace").column("promises", left).column("repeats", left);
-  table.column("reason", left);
-  std::string last;
-  for (const BackendRow& row : rows) {
-    if (!last.empty() && last != row.subject) table.rule();
-    const bool can = row.status == "PASSED";
-    table.row({last == row.subject ? "" : row.subject, std::to_string(row.rank), row.backend,
-               row.status == "ERROR" ? "ERROR"
-               : can                 ? "yes"
-                                     : "no",
-               row.is_auto ? "<-" : "", math_modes(row), can ? row.workspace : "-", row.determinism,
-               can ? row.repro : "-", printable(row.reason)});
-    last = row.subject;
-  }
-  return table.to_string();
+  const auto subject = [last = std::string()](const BackendRow& row) mutable {
+    return std::exchange(last, row.subject) == row.subject ? "" : row.subject;
+  };
+  const auto can = [](const BackendRow& row) { return row.status == "PASSED"; };
+  TableOf<BackendRow> table;
+  table.words("layer", subject).number("rank", [](const BackendRow& row) {
+    return std::to_string(row.rank);
+  });
+  table.words("backend", &BackendRow::backend);
+  table.words("can", [=](const BackendRow& row) {
+    return row.status == "ERROR" ? "ERROR" : can(row) ? "yes" : "no";
+  });
+  table.words("auto", [](const BackendRow& row) { return row.is_auto ? "<-" : ""; });
+  table.words("math modes", math_modes);
+  table.number("workspace", [=](const BackendRow& row) { return can(row) ? row.workspace : "-"; });
+  table.words("promises", &BackendRow::determinism);
+  table.words("repeats", [=](const BackendRow& row) { return can(row) ? row.repro : "-"; });
+  table.words("reason", [](const BackendRow& row) { return printable(row.reason); });
+  return table.of(rows, &BackendRow::subject);
 }
 
 // Checked before anything is allocated: the numbers come from the user and may be huge.

@@ -6,9 +6,9 @@
 #include "apps/common/attempt.h"
 #include "apps/common/progress.h"
 #include "apps/common/signals.h"
-#include "apps/common/table.h"
 #include "apps/common/text.h"
 #include "apps/lenslet/eval.h"
+#include "apps/measuring/row_table.h"
 #include "framework/tuner.h"
 
 namespace lenslet {
@@ -195,21 +195,22 @@ void run_case(const Session& session, const BuildOptions& build, const ImageData
 }
 
 void print_rows(Console& console, const std::vector<MatrixRow>& rows) {
-  Table table;
-  table.column("backends", Table::Align::kLeft)
-      .column("math", Table::Align::kLeft)
-      .column("correct")
-      .column("differ")
-      .column("max |logit diff|");
-  table.column("images/s").column("status", Table::Align::kLeft);
-  for (const MatrixRow& row : rows) {
-    const bool ran = row.ran();
-    table.row({row.spec, to_string(row.math), ran ? format_count(row.correct) : "-",
-               ran ? std::to_string(row.differences.size()) : "-",
-               ran ? format_short(row.max_logit_difference) : "-", ran ? format_rate(row.images_per_s) : "-",
-               row.reason.empty() ? row.status : concat(row.status, ": ", printable(row.reason))});
-  }
-  console.print(table.to_string());
+  const auto where_it_ran = [](auto&& cell) {
+    return [cell](const MatrixRow& row) { return row.ran() ? cell(row) : std::string("-"); };
+  };
+  TableOf<MatrixRow> table;
+  table.words("backends", &MatrixRow::spec);
+  table.words("math", [](const MatrixRow& row) { return to_string(row.math); });
+  table.number("correct", where_it_ran([](const MatrixRow& row) { return format_count(row.correct); }));
+  table.number("differ",
+               where_it_ran([](const MatrixRow& row) { return std::to_string(row.differences.size()); }));
+  table.number("max |logit diff|",
+               where_it_ran([](const MatrixRow& row) { return format_short(row.max_logit_difference); }));
+  table.number("images/s", &MatrixRow::images_per_s, format_rate);
+  table.words("status", [](const MatrixRow& row) {
+    return row.reason.empty() ? row.status : concat(row.status, ": ", printable(row.reason));
+  });
+  console.print(table.of(rows));
   for (const MatrixRow& row : rows) {
     for (size_t i = 0; i < row.differences.size() && i < kDifferencesShown; ++i) {
       const Difference& d = row.differences[i];

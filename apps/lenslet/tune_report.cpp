@@ -1,16 +1,15 @@
 #include "apps/lenslet/tune_report.h"
 
+#include <algorithm>
 #include <cmath>
 
-#include "apps/common/table.h"
 #include "apps/common/text.h"
+#include "apps/measuring/row_table.h"
 
 namespace lenslet {
 namespace {
 
 constexpr const char* kSchema = "lenslet.tune/1";
-
-std::string time_us(double ns) { return format_short(ns / 1e3); }
 
 // "conv1+relu1".
 std::string nodes_of(const Graph& graph, const TuneCandidate& candidate) {
@@ -19,16 +18,11 @@ std::string nodes_of(const Graph& graph, const TuneCandidate& candidate) {
   return text;
 }
 
-// Median, p10 and p90; "-" without a time.
-std::vector<std::string> times_us(const TimeStats& time) {
-  if (time.samples == 0) return {"-", "-", "-"};
-  return {time_us(time.median), time_us(time.p10), time_us(time.p90)};
-}
-
-std::string verdict(bool chosen, const std::string& why, const std::string& status,
-                    const std::string& reason) {
-  if (status != "PASSED") return concat(status, ": ", printable(reason));
-  return concat(chosen ? "CHOSEN: " : "", why, reason.empty() ? "" : concat("; ", printable(reason)));
+template <class Row>
+std::string verdict(const Row& row) {
+  if (row.status != "PASSED") return concat(row.status, ": ", printable(row.reason));
+  return concat(row.chosen ? "CHOSEN: " : "", row.why,
+                row.reason.empty() ? "" : concat("; ", printable(row.reason)));
 }
 
 double images_per_s(const TuneReport& report, const PlanRow& plan) {
@@ -97,48 +91,34 @@ std::string to_csv(const Graph& graph, const TuneReport& report) {
 }  // namespace
 
 void print_tuned_layers(Console& console, const Graph& graph, const TuneReport& report) {
-  const auto left = Table::Align::kLeft;
-  Table table;
-  table.column("layers", left).column("backend", left).column("median us").column("p10").column("p90");
-  table.column("behind us").column("", left);
-  size_t region = 0;
   const auto regions = tune_regions(report.layers);
-  for (size_t i = 0; i < report.layers.size(); ++i) {
-    if (region + 1 < regions.size() && i == regions[region + 1].first) {
-      table.rule();
-      ++region;
-    }
-    const TuneCandidate& candidate = report.layers[i];
-    std::vector<std::string> cells = {nodes_of(graph, candidate), candidate.backend};
-    for (std::string& cell : times_us(candidate.time)) cells.push_back(std::move(cell));
-    cells.push_back(candidate.why.empty() ? "-" : time_us(candidate.behind_ns));
-    std::string words = verdict(candidate.chosen, candidate.why, candidate.status, candidate.reason);
-    if (!candidate.detail.empty()) words += concat("; ", printable(candidate.detail));
-    cells.push_back(std::move(words));
-    table.row(std::move(cells));
-  }
+  const auto region = [&](const TuneCandidate& candidate) {
+    const auto at = static_cast<size_t>(&candidate - report.layers.data());
+    return std::to_string(
+        std::count_if(regions.begin(), regions.end(), [at](const auto& one) { return one.first <= at; }));
+  };
+  TableOf<TuneCandidate> table;
+  table.words("layers", [&](const TuneCandidate& candidate) { return nodes_of(graph, candidate); });
+  table.words("backend", &TuneCandidate::backend).times();
+  table.number(
+      "behind us",
+      [](const TuneCandidate& candidate) { return candidate.why.empty() ? NAN : candidate.behind_ns; },
+      format_us);
+  table.words("", [](const TuneCandidate& candidate) {
+    return verdict(candidate) + (candidate.detail.empty() ? "" : "; " + printable(candidate.detail));
+  });
   console.line();
-  console.print(table.to_string());
+  console.print(table.of(report.layers, region));
 }
 
 void print_tuned_plans(Console& console, const TuneReport& report) {
-  const auto left = Table::Align::kLeft;
-  Table table;
-  table.column("plan", left)
-      .column("median us")
-      .column("p10")
-      .column("p90")
-      .column("images/s")
-      .column("", left);
-  for (const PlanRow& plan : report.plans) {
-    std::vector<std::string> cells = {plan.name};
-    for (std::string& cell : times_us(plan.time)) cells.push_back(std::move(cell));
-    cells.push_back(format_rate(images_per_s(report, plan)));
-    cells.push_back(verdict(plan.chosen, plan.why, plan.status, plan.reason));
-    table.row(std::move(cells));
-  }
+  TableOf<PlanRow> table;
+  table.words("plan", &PlanRow::name).times();
+  table.number(
+      "images/s", [&](const PlanRow& plan) { return images_per_s(report, plan); }, format_rate);
+  table.words("", verdict<PlanRow>);
   console.line();
-  console.print(table.to_string());
+  console.print(table.of(report.plans));
 }
 
 void write_tune_files(const Run& run, const TuneOptions& options, const Session& session,

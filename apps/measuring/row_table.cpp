@@ -8,36 +8,20 @@
 
 namespace lenslet {
 
-RowTable& RowTable::words(const char* title, Words cell) {
-  columns_.push_back({title, Table::Align::kLeft, std::move(cell)});
-  return *this;
+template <>
+RowTable& RowTable::with_copies() {
+  return number("with copies us", end_to_end_ns, format_us);
+}
+template <>
+RowTable& RowTable::share() {
+  return number("of ceiling", &ResultRow::ceiling_fraction, format_share);
+}
+template <>
+RowTable& RowTable::bound_by() {
+  return words("bound by", &ResultRow::bound_by);
 }
 
-RowTable& RowTable::number(const char* title, Words cell) {
-  columns_.push_back({title, Table::Align::kRight, std::move(cell)});
-  return *this;
-}
-
-RowTable& RowTable::number(const char* title, Number value, std::string (*show)(double)) {
-  return number(title, [value = std::move(value), show](const ResultRow& row) { return show(value(row)); });
-}
-
-RowTable& RowTable::times(const char* title) {
-  const auto quantile = [this](const char* name, double TimeStats::*which) {
-    number(
-        name, [which](const ResultRow& row) { return row.time.samples > 0 ? row.time.*which : NAN; },
-        format_us);
-  };
-  quantile(title, &TimeStats::median);
-  quantile("p10", &TimeStats::p10);
-  quantile("p90", &TimeStats::p90);
-  return *this;
-}
-
-RowTable& RowTable::with_copies() { return number("with copies us", end_to_end_ns, format_us); }
-RowTable& RowTable::share() { return number("of ceiling", &ResultRow::ceiling_fraction, format_share); }
-RowTable& RowTable::bound_by() { return words("bound by", &ResultRow::bound_by); }
-
+template <>
 RowTable& RowTable::launch() {
   const auto of_launch = [this](const char* title, std::string (*show)(const LaunchResources&)) {
     number(title, [show](const ResultRow& row) {
@@ -51,21 +35,6 @@ RowTable& RowTable::launch() {
   });
   of_launch("occupancy", [](const LaunchResources& launch) { return format_share(launch.occupancy); });
   return *this;
-}
-
-std::string RowTable::of(const std::vector<ResultRow>& rows, const Words& group) const {
-  Table table;
-  for (const Column& column : columns_) table.column(column.title, column.align);
-  std::string last;
-  for (const ResultRow& row : rows) {
-    const std::string now = group ? group(row) : std::string();
-    if (!last.empty() && now != last) table.rule();
-    last = now;
-    std::vector<std::string> cells;
-    for (const Column& column : columns_) cells.push_back(column.cell(row));
-    table.row(std::move(cells));
-  }
-  return table.to_string();
 }
 
 double median_ns(const ResultRow& row) { return row.time.samples > 0 ? row.time.median : NAN; }

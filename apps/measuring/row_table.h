@@ -1,37 +1,70 @@
-// RowTable: prints result rows as a table. Each column is defined once, by its title and its cell.
+// TableOf: prints rows as a table. Each column is defined once, by its title and its cell.
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/common/result_file.h"
 #include "apps/common/table.h"
+#include "apps/common/text.h"
 
 namespace lenslet {
 
-class RowTable {
+template <class Row>
+class TableOf {
  public:
-  using Words = std::function<std::string(const ResultRow&)>;  // also a member: &ResultRow::backend
-  using Number = std::function<double(const ResultRow&)>;
+  using Words = std::function<std::string(const Row&)>;  // also a member: &ResultRow::backend
+  using Number = std::function<double(const Row&)>;
 
   /// A left-aligned column of words.
-  RowTable& words(const char* title, Words cell);
+  TableOf& words(const char* title, Words cell) { return add({title, Table::Align::kLeft, std::move(cell)}); }
   /// A right-aligned column of numbers. `show` formats the number; NaN is "-".
-  RowTable& number(const char* title, Words cell);
-  RowTable& number(const char* title, Number value, std::string (*show)(double));
-  /// Median, p10 and p90 in microseconds.
-  RowTable& times(const char* title = "median us");
+  TableOf& number(const char* title, Words cell) {
+    return add({title, Table::Align::kRight, std::move(cell)});
+  }
+  TableOf& number(const char* title, Number value, std::string (*show)(double)) {
+    return number(title, [value = std::move(value), show](const Row& row) { return show(value(row)); });
+  }
+  /// Median, p10 and p90 of Row::time in microseconds.
+  TableOf& times(const char* title = "median us") {
+    const auto quantile = [this](const char* name, double TimeStats::*which) {
+      number(
+          name, [which](const Row& row) { return row.time.samples > 0 ? row.time.*which : NAN; }, format_us);
+    };
+    quantile(title, &TimeStats::median);
+    quantile("p10", &TimeStats::p10);
+    quantile("p90", &TimeStats::p90);
+    return *this;
+  }
+
+  // Of ResultRow alone:
+
   /// The median including copies from and to the host.
-  RowTable& with_copies();
+  TableOf& with_copies();
   /// "of ceiling", and the ceiling that binds.
-  RowTable& share();
-  RowTable& bound_by();
+  TableOf& share();
+  TableOf& bound_by();
   /// Registers, shared memory and occupancy of the first kernel.
-  RowTable& launch();
+  TableOf& launch();
 
   /// `group`: draws a rule wherever its text changes; may be empty.
-  std::string of(const std::vector<ResultRow>& rows, const Words& group = {}) const;
+  std::string of(const std::vector<Row>& rows, const Words& group = {}) const {
+    Table table;
+    for (const Column& column : columns_) table.column(column.title, column.align);
+    std::string last;
+    for (const Row& row : rows) {
+      const std::string now = group ? group(row) : std::string();
+      if (!last.empty() && now != last) table.rule();
+      last = now;
+      std::vector<std::string> cells;
+      for (const Column& column : columns_) cells.push_back(column.cell(row));
+      table.row(std::move(cells));
+    }
+    return table.to_string();
+  }
 
  private:
   struct Column {
@@ -39,8 +72,22 @@ class RowTable {
     Table::Align align;
     Words cell;
   };
+  TableOf& add(Column column) {
+    columns_.push_back(std::move(column));
+    return *this;
+  }
   std::vector<Column> columns_;
 };
+
+using RowTable = TableOf<ResultRow>;
+template <>
+RowTable& RowTable::with_copies();
+template <>
+RowTable& RowTable::share();
+template <>
+RowTable& RowTable::bound_by();
+template <>
+RowTable& RowTable::launch();
 
 /// The median in nanoseconds, and the median with copies; NaN without samples.
 double median_ns(const ResultRow& row);
