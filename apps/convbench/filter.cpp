@@ -12,12 +12,6 @@
 namespace lenslet {
 namespace {
 
-void check(const FilterOptions& options) {
-  std::vector<NamedFile> outputs = files_written(options);
-  outputs.emplace_back("--output", options.output);
-  demand_different_files(outputs, {{"--input", options.input}, {"--filter", options.filter}});
-}
-
 // Quoted for a shell.
 std::string quoted(const std::string& text) {
   std::string quoted = "'";
@@ -61,12 +55,10 @@ std::string table_of(const std::vector<ResultRow>& rows) {
 }  // namespace
 
 ExitCode run_filter(const FilterOptions& options) {
-  check(options);
   Filter filter = find_filter(options.filter);
   FilterTask task(picture_of(read_image(options.input, options.image_limits)), std::move(filter),
                   static_cast<int>(options.stride));
-  demand_writable({{"--output", options.output}});
-  return with_session(options, "filter", BenchSession::Needs::kAnyDevice, [&](BenchSession& session) {
+  const auto filter_picture = [&](BenchSession& session) {
     session.console().line(describe(task));
     std::optional<Image> picture;
     ConvBenchRequest request = filter_request(task, picture);
@@ -85,7 +77,10 @@ ExitCode run_filter(const FilterOptions& options) {
       session.console().line(
           concat("written: ", printable(options.output), ", the same from each backend that passed"));
     }
-  });
+  };
+  return with_session(options, "filter", BenchSession::Needs::kAnyDevice, filter_picture,
+                      {{"--output", options.output}},
+                      {{"--input", options.input}, {"--filter", options.filter}});
 }
 
 }  // namespace lenslet

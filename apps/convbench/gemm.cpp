@@ -52,13 +52,9 @@ void print_table(Console& console, const std::vector<ResultRow>& all, const std:
 void gemm_study_into(const GemmStudyOptions& options, BenchSession& session) {
   const std::vector<GemmCell> cells =
       gemm_cells(options.memory, options.tiles, options.partitions, options.blocks);
-  const size_t before = session.rows().size();
-  session.begin(static_cast<int64_t>(options.sizes.size()), "gemm");
-  for (int size : options.sizes) {
-    if (session.stopped()) break;
+  const std::vector<ResultRow> rows = session.each("gemm", options.sizes, [&](int size) {
     bench_gemm_into(size, static_cast<int>(options.out_channels), cells, session);
-  }
-  const std::vector<ResultRow> rows = session.rows_from(before);
+  });
   print_table(session.console(), rows, "gemm_memory", "tile");
   print_table(session.console(), rows, "gemm_partition", "block");
 }

@@ -30,7 +30,8 @@ std::optional<PublishedFigure> printed_for(const ResultRow& row, const Conv2dPro
   if (problem.n != 8 || problem.r != 3 || problem.s != 3 || problem.pad_h != 0 || problem.h != problem.w) {
     return std::nullopt;
   }
-  return published_implicit_gemm(rung_of(row.backend), problem.c, problem.h, problem.k);
+  return published_figure("implicit_gemm", rung_of(row.backend), problem.h,
+                          concat("C", problem.c, " K", problem.k));
 }
 
 std::vector<ConvCandidate> rungs_of(const std::string& algorithm) {
@@ -153,14 +154,15 @@ void ladder_into(const LadderOptions& options, BenchSession& session) {
 }
 
 ExitCode run_ladder(const LadderOptions& options) {
-  demand_problems_kept(options, options.problem_files);
   for (const std::string& algorithm : options.algorithms) {
     ladder_shapes_of(algorithm);  // first: throws for an unknown name also in a build without ladders
     conv_ladder(algorithm);
     problems_of(options, algorithm);
   }
-  return with_session(options, "ladder", BenchSession::Needs::kGpu,
-                      [&](BenchSession& session) { ladder_into(options, session); });
+  return with_session(
+      options, "ladder", BenchSession::Needs::kGpu,
+      [&](BenchSession& session) { ladder_into(options, session); }, {},
+      files_named("--problems", options.problem_files));
 }
 
 }  // namespace lenslet

@@ -58,34 +58,13 @@ Figures read_figures() {
   return figures;
 }
 
-std::optional<PublishedFigure> find(const std::string& table, const std::string& variant, int size,
-                                    const std::string& setting) {
+}  // namespace
+
+std::optional<PublishedFigure> published_figure(const std::string& table, const std::string& variant,
+                                                int size, const std::string& setting) {
   static const Figures figures = read_figures();
   const auto found = figures.find({table, variant, std::to_string(size), setting});
   return found == figures.end() ? std::nullopt : std::optional(found->second);
-}
-
-}  // namespace
-
-std::optional<PublishedFigure> published_rgb(const std::string& backend, int size, int stride) {
-  return find("rgb", backend, size, std::to_string(stride));
-}
-
-std::optional<PublishedFigure> published_gemm_memory(const std::string& memory, int size, int tile) {
-  return find("gemm_memory", memory, size, std::to_string(tile));
-}
-
-std::optional<PublishedFigure> published_gemm_partition(const std::string& partition, int size, int block) {
-  return find("gemm_partition", partition, size, std::to_string(block));
-}
-
-std::optional<PublishedFigure> published_implicit_gemm(const std::string& rung, int channels, int size,
-                                                       int filters) {
-  return find("implicit_gemm", rung, size, "C" + std::to_string(channels) + " K" + std::to_string(filters));
-}
-
-std::optional<PublishedFigure> published_filter(const std::string& backend, int size, int stride) {
-  return find("filter", backend, size, std::to_string(stride));
 }
 
 }  // namespace lenslet

@@ -15,17 +15,15 @@
 
 namespace lenslet {
 
-/// Study A, tables 1, 2, 5 and 6: one image, C=3, 3x3, padding 1. The study does not state the number of filters.
-std::optional<PublishedFigure> published_rgb(const std::string& backend, int size, int stride);
-/// Study A, table 3: `memory` "global", "shared" or "register".
-std::optional<PublishedFigure> published_gemm_memory(const std::string& memory, int size, int tile);
-/// Study A, table 4: `partition` "row", "column" or "element". "element" with block 64 never ran: a block has at most
-/// 1024 threads, not 64 x 64, and the study's program did not check the error.
-std::optional<PublishedFigure> published_gemm_partition(const std::string& partition, int size, int block);
-/// Study B: `rung` "01_shared_tile" or "04_block_128"; the problem by C, H=W and K.
-std::optional<PublishedFigure> published_implicit_gemm(const std::string& rung, int channels, int size,
-                                                       int filters);
-/// Study C: `backend` "direct", "im2col_gemm" or "cudnn", copies and launches included.
-std::optional<PublishedFigure> published_filter(const std::string& backend, int size, int stride);
+/// One cell of a study's table; empty if the study printed none.
+///
+///   table           of study                 variant                      setting
+///   rgb             A, tables 1, 2, 5 and 6  backend                      stride; the number of filters is not stated
+///   gemm_memory     A, table 3               global, shared, register     tile
+///   gemm_partition  A, table 4               row, column, element         block; "element" with 64 never ran
+///   implicit_gemm   B                        rung, such as 04_block_128   "C32 K128", channels and filters
+///   filter          C                        direct, im2col_gemm, cudnn   stride; copies and launches included
+std::optional<PublishedFigure> published_figure(const std::string& table, const std::string& variant,
+                                                int size, const std::string& setting);
 
 }  // namespace lenslet

@@ -14,6 +14,7 @@
 #include "apps/common/text.h"
 #include "apps/convbench/bench/conv_bench.h"
 #include "apps/convbench/bench/conv_contender.h"
+#include "apps/convbench/bench/study_bench.h"
 #include "apps/convbench/commands.h"
 #include "apps/convbench/separable/block.h"
 #include "apps/measuring/row_table.h"
@@ -96,118 +97,112 @@ std::vector<ResultRow> measure_part(const Case& task, const char* part, const Co
     if (find_conv_backend(session.device().kind, candidate.name).supports(laid_out, kMath))
       request.candidates.push_back(candidate);
   }
-  const size_t before = session.rows().size();
-  bench_conv_into(request, session);
-  return session.rows_from(before);
+  return bench_conv_into(request, session);
 }
 
-/// The medians of the table; NaN if missing.
+/// The choices for one case, and its rows.
 struct Outcome {
   Case task;
   Choice standard, vendor_standard;
   Pair block, vendor_block;
-  double standard_ns = NAN, vendor_standard_ns = NAN, block_ns = NAN, vendor_block_ns = NAN;
+  std::vector<ResultRow> rows;  // of standard convolutions and blocks, timed in turns
 };
 
-double median_of(const Measurement& measured) {
-  const TimeStats& stats = measured.hot.samples > 0 ? measured.hot : measured.cold;
-  return measured.status == "PASSED" && stats.samples > 0 ? stats.median : NAN;
+constexpr const char *kBlock = "block", *kBeside = "standard beside block";
+
+/// The median of that part by that backend: hot, or cold if only that was measured; NaN if missing.
+double ns_of(const std::vector<ResultRow>& rows, const char* part, const std::string& backend) {
+  for (const ResultRow& row : rows) {
+    if (row.label("part") == part && row.backend == backend && row.time.samples > 0) return row.time.median;
+  }
+  return NAN;
 }
 
 const ConvBackend& open(const BenchSession& session, const Choice& choice) {
   return find_conv_backend(session.device().kind, choice.backend).open();
 }
 
-/// The row of a block, without a time.
-ResultRow block_row(const Outcome& outcome, const Pair& pair) {
-  ResultRow row;
-  row.name = "block";
-  row.problem = outcome.task.shape.standard().to_string();
-  row.backend = pair.name();
-  row.math = to_string(kMath);
-  row.layout = to_string(pair.depthwise.layout);
-  row.study = "d";
-  row.labels = outcome.task.labels;
-  row.labels.push_back({"part", "block"});
-  row.repro = outcome.task.repro;
-  return row;
+StudyEntry entry_of(const Case& task, const char* part, const std::string& backend, TensorLayout layout,
+                    const Work& work) {
+  StudyEntry entry;
+  entry.base.name = part;
+  entry.base.problem = task.shape.standard().to_string();
+  entry.base.backend = backend;
+  entry.base.math = to_string(kMath);
+  entry.base.layout = to_string(layout);
+  entry.base.study = "d";
+  entry.base.labels = task.labels;
+  entry.base.labels.push_back({"part", part});
+  entry.base.repro = task.repro;
+  entry.work = work;
+  return entry;
 }
 
-/// Times standard convolutions and blocks in turns; returns the rows of the blocks.
+/// Times standard convolutions and blocks in turns.
 void measure_blocks(Outcome& outcome, BenchSession& session) {
   DeviceGuard guard(session.device());
   const BenchOptions& options = session.options();
-  const auto seed = static_cast<uint64_t>(options.seed);
+  const SeparableShape& shape = outcome.task.shape;
+  const Work standard_work{shape.standard().flops(), shape.standard().bytes()};
+  const Work block_work{shape.depthwise().flops() + shape.pointwise().flops(),
+                        shape.depthwise().bytes() + shape.pointwise().bytes()};
   std::vector<std::unique_ptr<ConvArena>> arenas;
-  std::vector<std::unique_ptr<Contender>> contenders;
-  std::vector<std::pair<double*, const Pair*>> meant;  // the target of the median, and its block
-  const auto add_standard = [&](const Choice& choice, double* ns) {
+  std::vector<std::unique_ptr<SeparableBlock>> blocks;
+  std::vector<StudyEntry> entries;
+  const auto add_standard = [&](const Choice& choice) {
     if (!choice) return;
-    const auto refusal = attempt(session.stream(), [&] {
-      Conv2dProblem problem = outcome.task.shape.standard();
+    StudyEntry& entry =
+        entries.emplace_back(entry_of(outcome.task, kBeside, choice.backend, choice.layout, standard_work));
+    attempt(entry, session.stream(), [&] {
+      Conv2dProblem problem = shape.standard();
       problem.layout = choice.layout;
-      arenas.push_back(std::make_unique<ReferenceArena>(problem, options.fill, seed));
+      arenas.push_back(
+          std::make_unique<ReferenceArena>(problem, options.fill, static_cast<uint64_t>(options.seed)));
       auto contender =
           std::make_unique<ConvContender>(choice.backend, open(session, choice), kMath, *arenas.back(),
                                           options.workspace_limit, session.stream());
       arenas.back()->allocate(session.device(), contender->workspace_bytes(), false);
-      contenders.push_back(std::move(contender));
+      contender->describe(entry.base);
+      entry.saved = contender->kernel().products_saved();
+      entry.contender = std::move(contender);
     });
-    if (!refusal) meant.push_back({ns, nullptr});
   };
-  const auto add_block = [&](const Pair& pair, double* ns) {
+  const auto add_block = [&](const Pair& pair) {
     if (!std::isfinite(pair.ns())) return;
-    const auto refusal = attempt(session.stream(), [&] {
-      contenders.push_back(std::make_unique<SeparableBlock>(
-          pair.name(), outcome.task.shape, pair.depthwise.layout, open(session, pair.depthwise),
-          open(session, pair.pointwise), options, session.stream()));
+    StudyEntry& entry =
+        entries.emplace_back(entry_of(outcome.task, kBlock, pair.name(), pair.depthwise.layout, block_work));
+    attempt(entry, session.stream(), [&] {
+      blocks.push_back(
+          std::make_unique<SeparableBlock>(shape, pair.depthwise.layout, open(session, pair.depthwise),
+                                           open(session, pair.pointwise), options, session.stream()));
+      SeparableBlock& block = *blocks.back();
+      entry.base.launches = block.launches();
+      entry.base.detail = block.detail();
+      entry.base.workspace_bytes = static_cast<int64_t>(block.workspace_bytes());
+      entry.contender = std::make_unique<TaskContender>(pair.name(), block, session.stream(),
+                                                        [&block](Stream& stream) { block.run(stream); });
     });
-    if (refusal) {
-      session.add(rows_without_time(block_row(outcome, pair), refusal->status, refusal->reason,
-                                    session.row_context()));
-    } else {
-      meant.push_back({ns, &pair});
-    }
   };
-  add_standard(outcome.standard, &outcome.standard_ns);
-  if (outcome.vendor_standard.backend != outcome.standard.backend) {
-    add_standard(outcome.vendor_standard, &outcome.vendor_standard_ns);
-  }
-  add_block(outcome.block, &outcome.block_ns);
-  if (outcome.vendor_block.name() != outcome.block.name())
-    add_block(outcome.vendor_block, &outcome.vendor_block_ns);
+  add_standard(outcome.standard);
+  if (outcome.vendor_standard.backend != outcome.standard.backend) add_standard(outcome.vendor_standard);
+  add_block(outcome.block);
+  if (outcome.vendor_block.name() != outcome.block.name()) add_block(outcome.vendor_block);
 
-  std::vector<Contender*> rivals;
-  rivals.reserve(contenders.size());
-  for (auto& contender : contenders) rivals.push_back(contender.get());
-  const std::vector<Measurement> measured = measure(rivals, session.stream(), session.measure_options());
-  for (size_t i = 0; i < measured.size(); ++i) *meant[i].first = median_of(measured[i]);
-  if (outcome.vendor_standard.backend == outcome.standard.backend)
-    outcome.vendor_standard_ns = outcome.standard_ns;
-  if (outcome.vendor_block.name() == outcome.block.name()) outcome.vendor_block_ns = outcome.block_ns;
-
-  const Work work{outcome.task.shape.depthwise().flops() + outcome.task.shape.pointwise().flops(),
-                  outcome.task.shape.depthwise().bytes() + outcome.task.shape.pointwise().bytes()};
-  for (size_t i = 0; i < measured.size(); ++i) {
-    const Pair* pair = meant[i].second;
-    if (!pair) continue;
-    ResultRow base = block_row(outcome, *pair);
-    const auto& block = static_cast<const SeparableBlock&>(*contenders[i]);
-    base.launches = block.launches();
-    base.detail = block.detail();
-    base.workspace_bytes = static_cast<int64_t>(block.workspace_bytes());
-    base.reason =
-        concat("in place of a standard convolution of ", format_us(outcome.standard_ns), " us (",
-               outcome.standard.backend, "), with ",
-               format_share(work.flops / outcome.task.shape.standard().flops()), " of its operations");
-    std::vector<ResultRow> rows = rows_of(base, measured[i], session.row_context(), work, kMath);
-    for (ResultRow& row : rows) {
-      if (row.cache == "hot" && row.time.samples > 0)
-        row.ratio_to_cudnn = outcome.vendor_block_ns / row.time.median;
-      if (!session.device().is_cuda()) row.ratio_to_cudnn = NAN;
-    }
-    session.add(std::move(rows));
-  }
+  outcome.rows = bench_study_into(
+      std::move(entries), [] {}, session,
+      [&](std::vector<ResultRow>& rows) {
+        const double standard_ns = ns_of(rows, kBeside, outcome.standard.backend);
+        const double vendor_ns = ns_of(rows, kBlock, outcome.vendor_block.name());
+        for (ResultRow& row : rows) {
+          if (row.name != kBlock || row.time.samples == 0) continue;
+          row.reason = concat("in place of a standard convolution of ", format_us(standard_ns), " us (",
+                              outcome.standard.backend, "), with ",
+                              format_share(block_work.flops / standard_work.flops), " of its operations",
+                              row.reason.empty() ? "" : "; ", row.reason);
+          if (row.cache == "hot" && session.device().is_cuda())
+            row.ratio_to_cudnn = vendor_ns / row.time.median;
+        }
+      });
 }
 
 std::string table_of(const std::vector<Outcome>& outcomes, const std::string& vendor) {
@@ -221,14 +216,17 @@ std::string table_of(const std::vector<Outcome>& outcomes, const std::string& ve
     const auto with_layout = [](const std::string& name, const Choice& choice) {
       return choice.layout == TensorLayout::kNhwc ? name + " NHWC" : name;
     };
+    const double standard_ns = ns_of(outcome.rows, kBeside, outcome.standard.backend),
+                 block_ns = ns_of(outcome.rows, kBlock, outcome.block.name()),
+                 vendor_standard_ns = ns_of(outcome.rows, kBeside, outcome.vendor_standard.backend),
+                 vendor_block_ns = ns_of(outcome.rows, kBlock, outcome.vendor_block.name());
     table.row({std::to_string(shape.channels), std::to_string(shape.size),
                concat("1/", format_short(shape.standard().flops() /
                                          (shape.depthwise().flops() + shape.pointwise().flops()))),
-               format_us(outcome.standard_ns), with_layout(outcome.standard.backend, outcome.standard),
-               format_us(outcome.block_ns), with_layout(outcome.block.name(), outcome.block.depthwise),
-               format_ratio(outcome.standard_ns / outcome.block_ns), format_us(outcome.vendor_standard_ns),
-               format_us(outcome.vendor_block_ns),
-               format_ratio(outcome.vendor_standard_ns / outcome.vendor_block_ns)});
+               format_us(standard_ns), with_layout(outcome.standard.backend, outcome.standard),
+               format_us(block_ns), with_layout(outcome.block.name(), outcome.block.depthwise),
+               format_ratio(standard_ns / block_ns), format_us(vendor_standard_ns),
+               format_us(vendor_block_ns), format_ratio(vendor_standard_ns / vendor_block_ns)});
   }
   return table.to_string();
 }
@@ -240,29 +238,30 @@ void separable_into(const SeparableOptions& options, BenchSession& session) {
   const std::vector<ConvCandidate> candidates = registry_candidates(
       session.device().kind, options.backends, kMath, {TensorLayout::kNchw, TensorLayout::kNhwc});
   std::vector<Outcome> outcomes;
-  session.begin(static_cast<int64_t>(options.channels.size() * options.sizes.size()) * 5, "separable");
+  std::vector<SeparableShape> shapes;
   for (int channels : options.channels) {
-    for (int size : options.sizes) {
-      if (session.stopped()) break;
-      Outcome outcome;
-      outcome.task.shape = {static_cast<int>(options.batch), channels, size};
-      outcome.task.labels = {
-          {"table", "separable"}, {"channels", std::to_string(channels)}, {"size", std::to_string(size)}};
-      outcome.task.repro =
-          concat("convbench separable --device ", session.device().to_string(), " --channels ", channels,
-                 " --sizes ", size, " --batch-size ", options.batch, " --seed ", options.seed);
-      const SeparableShape& shape = outcome.task.shape;
-      const auto standard = measure_part(outcome.task, "standard", shape.standard(), candidates, session);
-      const auto depthwise = measure_part(outcome.task, "depthwise", shape.depthwise(), candidates, session);
-      const auto pointwise = measure_part(outcome.task, "pointwise", shape.pointwise(), candidates, session);
-      outcome.standard = fastest_of_both(standard, "");
-      outcome.vendor_standard = fastest_of_both(standard, vendor);
-      outcome.block = fastest_pair(depthwise, pointwise, "");
-      outcome.vendor_block = fastest_pair(depthwise, pointwise, vendor);
-      if (!session.stopped()) measure_blocks(outcome, session);
-      outcomes.push_back(std::move(outcome));
-    }
+    for (int size : options.sizes) shapes.push_back({static_cast<int>(options.batch), channels, size});
   }
+  const auto measure_shape = [&](const SeparableShape& shape) {
+    Outcome outcome;
+    outcome.task.shape = shape;
+    outcome.task.labels = {{"table", "separable"},
+                           {"channels", std::to_string(shape.channels)},
+                           {"size", std::to_string(shape.size)}};
+    outcome.task.repro =
+        concat("convbench separable --device ", session.device().to_string(), " --channels ", shape.channels,
+               " --sizes ", shape.size, " --batch-size ", shape.batch, " --seed ", options.seed);
+    const auto standard = measure_part(outcome.task, "standard", shape.standard(), candidates, session);
+    const auto depthwise = measure_part(outcome.task, "depthwise", shape.depthwise(), candidates, session);
+    const auto pointwise = measure_part(outcome.task, "pointwise", shape.pointwise(), candidates, session);
+    outcome.standard = fastest_of_both(standard, "");
+    outcome.vendor_standard = fastest_of_both(standard, vendor);
+    outcome.block = fastest_pair(depthwise, pointwise, "");
+    outcome.vendor_block = fastest_pair(depthwise, pointwise, vendor);
+    if (!session.stopped()) measure_blocks(outcome, session);
+    outcomes.push_back(std::move(outcome));
+  };
+  session.each("separable", shapes, measure_shape, 4);
   session.console().line(concat("\n3x3 with padding 1, batch ", options.batch, ", fp32, medians"));
   session.console().print(table_of(outcomes, vendor));
 }

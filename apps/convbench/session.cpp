@@ -40,8 +40,9 @@ std::vector<std::pair<std::string, std::string>> settings_of(const BenchOptions&
 
 }  // namespace
 
-BenchSession::BenchSession(const BenchOptions& options, const std::string& subcommand, Needs needs)
-    : Run("convbench " + subcommand, options),
+BenchSession::BenchSession(const BenchOptions& options, const std::string& subcommand, Needs needs,
+                           std::vector<NamedFile> outputs, const std::vector<NamedFile>& inputs)
+    : Run("convbench " + subcommand, options, std::move(outputs), inputs),
       options_(options),
       stream_(chosen_device(options, device_reason_)) {
   if (needs == Needs::kGpu) require_gpu(device(), subcommand);
@@ -50,19 +51,16 @@ BenchSession::BenchSession(const BenchOptions& options, const std::string& subco
   on(device(), settings_of(options));
 }
 
-std::vector<NamedFile> files_written(const BenchOptions& options) {
-  return {{"--json", options.json}, {"--csv", options.csv}, {"--report", options.report}};
-}
-
-void demand_problems_kept(const BenchOptions& options, const std::vector<std::string>& problem_files) {
-  std::vector<NamedFile> read;
-  for (const std::string& file : problem_files) read.emplace_back("--problems", file);
-  demand_different_files(files_written(options), read);
+std::vector<NamedFile> files_named(const char* option, const std::vector<std::string>& files) {
+  std::vector<NamedFile> named;
+  for (const std::string& file : files) named.emplace_back(option, file);
+  return named;
 }
 
 ExitCode with_session(const BenchOptions& options, const std::string& subcommand, BenchSession::Needs needs,
-                      const std::function<void(BenchSession&)>& body) {
-  BenchSession session(options, subcommand, needs);
+                      const std::function<void(BenchSession&)>& body, std::vector<NamedFile> outputs,
+                      const std::vector<NamedFile>& inputs) {
+  BenchSession session(options, subcommand, needs, std::move(outputs), inputs);
   return session.complete([&] { body(session); });
 }
 

@@ -14,9 +14,11 @@ namespace lenslet {
 class BenchSession : public Run {
  public:
   enum class Needs { kAnyDevice, kGpu };
-  /// Chooses the device and prints it. Throws UsageError, UnavailableError (with the name of the subcommand if it needs
-  /// a GPU and none is usable), and the errors of Run::on().
-  BenchSession(const BenchOptions& options, const std::string& subcommand, Needs needs = Needs::kAnyDevice);
+  /// Chooses the device and prints it. `outputs` are files that the subcommand writes besides those of the options,
+  /// `inputs` those that it reads. Throws UsageError, UnavailableError (with the name of the subcommand if it needs a
+  /// GPU and none is usable), and the errors of Run and Run::on().
+  BenchSession(const BenchOptions& options, const std::string& subcommand, Needs needs = Needs::kAnyDevice,
+               std::vector<NamedFile> outputs = {}, const std::vector<NamedFile>& inputs = {});
 
   const BenchOptions& options() const noexcept { return options_; }
   const MeasureOptions& measure_options() const noexcept { return options_.measure; }
@@ -25,19 +27,31 @@ class BenchSession : public Run {
   /// Measures as the options say; ceilings are those of this run.
   RowContext row_context() const { return {options_.measure.hot, options_.measure.cold, &ceilings()}; }
 
+  /// Calls `measure` for each case until a signal arrives. Returns the rows of all. `groups`: calls of add() per case.
+  template <class Case, class Measure>
+  std::vector<ResultRow> each(const std::string& label, const std::vector<Case>& cases, Measure&& measure,
+                              int64_t groups = 1) {
+    begin(groups * static_cast<int64_t>(cases.size()), label);
+    const size_t before = rows().size();
+    for (const Case& one : cases) {
+      if (stopped()) break;
+      measure(one);
+    }
+    return rows_from(before);
+  }
+
  private:
   const BenchOptions& options_;
   std::string device_reason_;
   Stream stream_;
 };
 
-/// The files that every measuring subcommand writes.
-std::vector<NamedFile> files_written(const BenchOptions& options);
-/// Throws UsageError if one of them is also a file of --problems.
-void demand_problems_kept(const BenchOptions& options, const std::vector<std::string>& problem_files);
+/// The files that an option names, for BenchSession.
+std::vector<NamedFile> files_named(const char* option, const std::vector<std::string>& files);
 
 /// Runs a whole session: `body` measures (Run::complete).
 ExitCode with_session(const BenchOptions& options, const std::string& subcommand, BenchSession::Needs needs,
-                      const std::function<void(BenchSession&)>& body);
+                      const std::function<void(BenchSession&)>& body, std::vector<NamedFile> outputs = {},
+                      const std::vector<NamedFile>& inputs = {});
 
 }  // namespace lenslet

@@ -46,13 +46,10 @@ void print_stencil(Console& console, std::vector<ResultRow> rows, double copy_by
 void stencil_into(const StencilOptions& options, BenchSession& session) {
   const std::vector<Stencil> stencils = stencils_of(options);
   const std::vector<StencilCell> cells = stencil_cells(options.filters, options.boundaries);
-  session.begin(static_cast<int64_t>(stencils.size()), "stencil");
-  for (const Stencil& stencil : stencils) {
-    if (session.stopped()) break;
-    const size_t before = session.rows().size();
-    bench_stencil_into(stencil, cells, session);
-    print_stencil(session.console(), session.rows_from(before), session.ceilings().copy_bytes_per_s);
-  }
+  session.each("stencil", stencils, [&](const Stencil& stencil) {
+    const std::vector<ResultRow> rows = bench_stencil_into(stencil, cells, session);
+    print_stencil(session.console(), rows, session.ceilings().copy_bytes_per_s);
+  });
 }
 
 ExitCode run_stencil(const StencilOptions& options) {

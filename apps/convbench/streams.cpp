@@ -128,12 +128,9 @@ void streams_into(const StreamsOptions& options, BenchSession& session) {
 
 ExitCode run_streams(const StreamsOptions& options) {
   chunk_of(options).validate();
-  std::vector<NamedFile> outputs = files_written(options);
-  outputs.emplace_back("--trace", options.trace);
-  demand_different_files(outputs);
-  demand_writable({{"--trace", options.trace}});
   return with_session(options, "streams", BenchSession::Needs::kGpu,
-                      [&](BenchSession& session) { streams_into(options, session); });
+                      [&](BenchSession& session) { streams_into(options, session); },
+                      {{"--trace", options.trace}});
 }
 
 }  // namespace lenslet

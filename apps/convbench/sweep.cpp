@@ -126,32 +126,30 @@ void print_sweep(Console& console, const std::vector<ResultRow>& rows) {
 }  // namespace
 
 void sweep_into(const SweepOptions& options, BenchSession& session) {
-  const size_t before = session.rows().size();
-  const std::vector<ConvCandidate> candidates = candidates_of(options, session);
-  session.begin(
-      static_cast<int64_t>(options.sizes.size() * options.strides.size() * options.out_channels.size()),
-      "sweep");
+  std::vector<Conv2dProblem> problems;
   for (int out_channels : options.out_channels) {
     for (int size : options.sizes) {
-      for (int stride : options.strides) {
-        if (session.stopped()) break;
-        ConvBenchRequest request;
-        request.problem = problem_of(size, stride, out_channels);
-        request.candidates = candidates;
-        request.study = "a";
-        request.labels = {{"table", "rgb"},
-                          {"size", std::to_string(size)},
-                          {"stride", std::to_string(stride)},
-                          {"out_channels", std::to_string(out_channels)}};
-        request.end_to_end = true;
-        request.published = [size, stride](const ResultRow& row) {
-          return row.layout == "NCHW" ? published_rgb(row.backend, size, stride) : std::nullopt;
-        };
-        bench_conv_into(request, session);
-      }
+      for (int stride : options.strides) problems.push_back(problem_of(size, stride, out_channels));
     }
   }
-  print_sweep(session.console(), session.rows_from(before));
+  ConvBenchRequest request;
+  request.candidates = candidates_of(options, session);
+  request.study = "a";
+  request.end_to_end = true;
+  const auto measure_problem = [&](const Conv2dProblem& problem) {
+    const std::string stride = std::to_string(problem.stride_h);
+    request.problem = problem;
+    request.labels = {{"table", "rgb"},
+                      {"size", std::to_string(problem.h)},
+                      {"stride", stride},
+                      {"out_channels", std::to_string(problem.k)}};
+    request.published = [&](const ResultRow& row) {
+      return row.layout == "NCHW" ? published_figure("rgb", row.backend, problem.h, stride) : std::nullopt;
+    };
+    bench_conv_into(request, session);
+  };
+  const std::vector<ResultRow> rows = session.each("sweep", problems, measure_problem);
+  print_sweep(session.console(), rows);
 }
 
 ExitCode run_sweep(const SweepOptions& options) {

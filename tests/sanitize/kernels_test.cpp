@@ -155,7 +155,7 @@ TEST(StudiesOnce, MatrixKernels) {
     MatrixTask task(shape, reference::Fill::kRandom, 7);
     std::vector<std::unique_ptr<Contender>> contenders;
     for (const GemmCell& cell : gemm_cells(gemm_memory_modes(), {8, 16, 32}, gemm_partitions(), {16, 32})) {
-      if (matrix_support(kernel_of(cell), Device::cuda()))
+      if (study_support(kernel_of(cell, shape), Device::cuda()))
         contenders.push_back(matrix_contender(cell, task, stream));
     }
     task.allocate(Device::cuda(), 0);
@@ -174,7 +174,8 @@ TEST(StudiesOnce, StencilKernels) {
     StencilTask task(stencil, reference::Fill::kRandom, 11);
     task.allocate(Device::cuda());
     for (const StencilCell& cell : stencil_cells(stencil_filters(), stencil_boundaries())) {
-      if (stencil_support(cell, stencil)) run_and_judge(*stencil_contender(cell, task, stream), stream);
+      if (stencil_support(cell, stencil, Device::cuda()))
+        run_and_judge(*stencil_contender(cell, task, stream), stream);
     }
   }
 }

@@ -5,7 +5,7 @@ set_tests_properties(sanitize_script PROPERTIES LABELS tree)
 
 if(LENSLET_BUILD_APPS AND LENSLET_HAS_CUDA)
   lenslet_test(sanitize_kernels SOURCES sanitize/kernels_test.cpp
-               DEPENDS lenslet_conv lenslet_conv_ladder lenslet_gemm_study lenslet_stencil_study GPU SHARDS 6)
+               DEPENDS lenslet_conv lenslet_conv_ladder lenslet_bench GPU SHARDS 6)
   get_property(sanitize_modules GLOBAL PROPERTY LENSLET_MODULES)
   foreach(module IN LISTS sanitize_modules)
     add_dependencies(test_sanitize_kernels lenslet_module_${module})

@@ -41,10 +41,10 @@ class SeparableBlocks : public testing::TestWithParam<TensorLayout> {
   Verdict judged(const ConvBackend& depthwise, const ConvBackend& pointwise, reference::Fill fill) {
     BenchOptions options;
     options.fill = fill;
-    SeparableBlock block("block", {2, 5, 7}, GetParam(), depthwise, pointwise, options, stream_);
+    SeparableBlock block({2, 5, 7}, GetParam(), depthwise, pointwise, options, stream_);
     block.load(1, stream_);
     block.run(stream_);
-    return block.judge(1, {block.output(), block.output() + block.output_count()});
+    return block.judge(1, {block.output(), block.output() + block.output_count()}, stream_);
   }
 
   Stream stream_{Device::cpu()};
@@ -65,14 +65,14 @@ TEST_P(SeparableBlocks, AreJudgedThroughBothConvolutions) {
 }
 
 TEST_P(SeparableBlocks, AnotherInputGivesAnotherOutput) {
-  SeparableBlock block("block", {1, 3, 6}, GetParam(), direct_, direct_, {}, stream_);
+  SeparableBlock block({1, 3, 6}, GetParam(), direct_, direct_, {}, stream_);
   block.load(0, stream_);
   block.run(stream_);
   const std::vector<float> first(block.output(), block.output() + block.output_count());
-  EXPECT_TRUE(block.judge(0, first).passed);
+  EXPECT_TRUE(block.judge(0, first, stream_).passed);
   block.load(1, stream_);
-  EXPECT_FALSE(block.judge(1, first).passed);
-  EXPECT_FALSE(block.judge(0, first).passed) << "input 0 is no longer there";
+  EXPECT_FALSE(block.judge(1, first, stream_).passed);
+  EXPECT_FALSE(block.judge(0, first, stream_).passed) << "input 0 is no longer there";
 }
 
 TEST(SeparableShapes, CountTheirWork) {

@@ -17,14 +17,15 @@ std::vector<GemmCell> all_gemm_cells() {
   return gemm_cells(gemm_memory_modes(), {8, 16, 32}, gemm_partitions(), {16, 32, 64});
 }
 
-std::vector<float> multiply(const MatrixArgs& args) {
-  const auto rows = static_cast<size_t>(args.shape.rows), columns = static_cast<size_t>(args.shape.columns);
-  const auto inner = static_cast<size_t>(args.shape.inner);
+std::vector<float> multiply(const MatrixTask& task) {
+  const auto rows = static_cast<size_t>(task.shape().rows),
+             columns = static_cast<size_t>(task.shape().columns);
+  const auto inner = static_cast<size_t>(task.shape().inner);
   std::vector<float> c(rows * columns, 0.0f);
   for (size_t i = 0; i < rows; ++i) {
     for (size_t k = 0; k < inner; ++k) {
       for (size_t j = 0; j < columns; ++j)
-        c[i * columns + j] += args.a[i * inner + k] * args.b[k * columns + j];
+        c[i * columns + j] += task.a()[i * inner + k] * task.b()[k * columns + j];
     }
   }
   return c;
@@ -37,7 +38,7 @@ TEST(MatrixTask, JudgesEveryElementOfSmallProducts) {
     task.allocate(Device::cpu(), 0);
     for (int round : {0, 1}) {
       task.load(round, stream);
-      const std::vector<float> c = multiply(task.args());
+      const std::vector<float> c = multiply(task);
       const Verdict right = task.judge(round, c, stream);
       EXPECT_TRUE(right.passed) << right.reason;
       EXPECT_EQ(right.error.checked, 5 * 37);
@@ -59,7 +60,7 @@ TEST(MatrixTask, SamplesLargeProductsAndSeesEveryNan) {
   MatrixTask task({3, kColumns, 27}, Fill::kRandom, 1);
   task.allocate(Device::cpu(), 0);
   task.load(0, stream);
-  std::vector<float> c = multiply(task.args());
+  std::vector<float> c = multiply(task);
   const Verdict right = task.judge(0, c, stream);
   EXPECT_TRUE(right.passed) << right.reason;
   EXPECT_GT(right.error.checked, 100000);
@@ -80,14 +81,14 @@ TEST(MatrixTask, SeesWhatIsWrittenOutside) {
   MatrixTask task({5, 5, 4}, Fill::kIntegers, 1);
   task.allocate(Device::cpu(), 0);
   task.load(0, stream);
-  const std::vector<float> c = multiply(task.args());
-  task.args().c[25] = 7;
+  const std::vector<float> c = multiply(task);
+  task.output()[25] = 7;
   const Verdict verdict = task.judge(0, c, stream);
   EXPECT_FALSE(verdict.passed);
   EXPECT_NE(verdict.reason.find("wrote behind block 2"), std::string::npos) << verdict.reason;
   // The next contender gets intact canaries.
   task.load(0, stream);
-  EXPECT_TRUE(task.judge(0, multiply(task.args()), stream).passed);
+  EXPECT_TRUE(task.judge(0, multiply(task), stream).passed);
 }
 
 TEST(GemmStudy, NamesItsCells) {
@@ -121,16 +122,17 @@ TEST(Studies, LaunchErrorsNameTheKernel) {
     }
     return "nothing was thrown";
   };
-  const MatrixKernel matrix = kernel_of({GemmCell::Table::kPartition, "element", 64});
-  const std::string of_matrix = message_of([&] {
-    matrix_enqueue(matrix, {{64, 64, 64}, nullptr, nullptr, nullptr}, stream);
-  });
+  const MatrixShape shape{64, 64, 64};
+  const auto matrix = kernel_of({GemmCell::Table::kPartition, "element", 64}, shape);
+  const std::string of_matrix =
+      message_of([&] { study_enqueue(matrix, shape, nullptr, nullptr, nullptr, stream); });
   EXPECT_NE(of_matrix.find(concat("launch of ", matrix.name, " failed")), std::string::npos) << of_matrix;
   const Stencil stencil{1, 1, 100, 7};
   StencilKernel kernel = kernel_of({"tiled", Boundary::kZero}, stencil);
   kernel.threads_x = 4096;
-  const std::string of_stencil =
-      message_of([&] { stencil_enqueue(kernel, stencil, nullptr, nullptr, nullptr, stream); });
+  const std::string of_stencil = message_of([&] {
+    study_enqueue(kernel, StencilShape{1, 100, 7, 3}, nullptr, nullptr, nullptr, stream);
+  });
   EXPECT_NE(of_stencil.find(concat("launch of ", kernel.name, " failed")), std::string::npos) << of_stencil;
 }
 

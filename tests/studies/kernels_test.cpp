@@ -55,7 +55,7 @@ TEST_F(StudyKernels, MultiplyRightlyAtEverySize) {
         std::printf("without cuBLAS: %s\n", error.what());
       }
       for (const GemmCell& cell : all_gemm_cells()) {
-        if (!matrix_support(kernel_of(cell), Device::cuda())) continue;
+        if (!study_support(kernel_of(cell, shape), Device::cuda())) continue;
         contenders.push_back(matrix_contender(cell, task, *stream_));
         ++launched;
       }
@@ -74,22 +74,24 @@ TEST_F(StudyKernels, MultiplyRightlyAtEverySize) {
 
 TEST_F(StudyKernels, RefuseBlocksThatNoCardLaunches) {
   const GemmCell cell{GemmCell::Table::kPartition, "element", 64};
-  const Support support = matrix_support(kernel_of(cell), Device::cuda());
+  const MatrixShape shape{64, 64, 64};
+  const Support support = study_support(kernel_of(cell, shape), Device::cuda());
   ASSERT_FALSE(support);
   const std::string reason = refusal_of(cell, support);
   for (const char* part : {"64 x 64 = 4096 threads", "up to 1024", "0.0025 ms", "never launched"}) {
     EXPECT_NE(reason.find(part), std::string::npos) << reason;
   }
   // The launch itself is also refused with an error.
-  MatrixTask task({64, 64, 64}, Fill::kRandom, 1);
+  MatrixTask task(shape, Fill::kRandom, 1);
   task.allocate(Device::cuda(), 0);
   task.load(0, *stream_);
-  EXPECT_THROW(matrix_enqueue(kernel_of(cell), task.args(), *stream_), DeviceError);
+  EXPECT_THROW(matrix_contender(cell, task, *stream_)->run(*stream_), DeviceError);
   for (int tile : {12, 64}) {
     const GemmCell odd{GemmCell::Table::kMemory, "shared", tile};
-    EXPECT_FALSE(matrix_support(kernel_of(odd), Device::cuda())) << tile;
+    EXPECT_FALSE(study_support(kernel_of(odd, shape), Device::cuda())) << tile;
   }
-  EXPECT_TRUE(matrix_support(kernel_of({GemmCell::Table::kMemory, "global", 12}), Device::cuda()));
+  const auto any_tile = kernel_of({GemmCell::Table::kMemory, "global", 12}, shape);
+  EXPECT_TRUE(study_support(any_tile, Device::cuda()));
 }
 
 TEST_F(StudyKernels, ConvolveRightlyAtEverySize) {
@@ -119,7 +121,7 @@ TEST_F(StudyKernels, ConvolveRightlyAtEverySize) {
       StencilTask task(stencil, fill, 11);
       task.allocate(Device::cuda());
       for (const StencilCell& cell : stencil_cells(stencil_filters(), stencil_boundaries())) {
-        if (const Support support = stencil_support(cell, stencil); !support) {
+        if (const Support support = stencil_support(cell, stencil, Device::cuda()); !support) {
           EXPECT_NE(support.reason(), "");
           ++refused;
           continue;

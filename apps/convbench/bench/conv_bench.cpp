@@ -7,6 +7,7 @@
 
 #include "apps/common/attempt.h"
 #include "apps/common/text.h"
+#include "apps/convbench/bench/study_bench.h"
 #include "framework/error.h"
 
 namespace lenslet {
@@ -49,21 +50,15 @@ void add_repro(ResultRow& row, const ConvBenchRequest& request, const ConvCandid
                               " --stag=", layout, " --dtag=", layout, " '", row.problem, "'");
 }
 
-/// One candidate, from preparation to its rows.
-struct Entry {
-  const ConvCandidate* candidate = nullptr;
-  ResultRow base;
-  std::unique_ptr<ConvContender> contender;
-  std::string status, reason;  // without a contender
-};
-
-void refuse(Entry& entry, BenchSession& session, const Refusal& refusal) {
+void refuse(StudyEntry& entry, const ConvCandidate& candidate, BenchSession& session,
+            const Refusal& refusal) {
   entry.contender.reset();
   entry.status = refusal.status;
   entry.reason = refusal.reason;
-  session.refuse(entry.candidate->by_name ? entry.candidate->name : std::string(), refusal.code,
-                 refusal.reason);
+  session.refuse(candidate.by_name ? candidate.name : std::string(), refusal.code, refusal.reason);
 }
+
+ConvContender& contender_of(const StudyEntry& entry) { return static_cast<ConvContender&>(*entry.contender); }
 
 std::unique_ptr<ConvArena> make_arena(const ConvBenchRequest& request, TensorLayout layout,
                                       const BenchOptions& options, Device device) {
@@ -75,23 +70,21 @@ std::unique_ptr<ConvArena> make_arena(const ConvBenchRequest& request, TensorLay
 }
 
 /// Prepares the candidate in the arena of its layout. The first candidate of a layout creates the arena.
-void prepare(Entry& entry, std::unique_ptr<ConvArena>& arena, const ConvBenchRequest& request,
-             BenchSession& session, Stream& stream) {
-  const ConvCandidate& candidate = *entry.candidate;
+void prepare(StudyEntry& entry, const ConvCandidate& candidate, std::unique_ptr<ConvArena>& arena,
+             const ConvBenchRequest& request, BenchSession& session, Stream& stream) {
   const auto refusal = attempt(stream, [&] {
     if (!arena) arena = make_arena(request, candidate.layout, session.options(), stream.device());
     const ConvBackend& backend = candidate.open();
     if (const Support support = backend.supports(arena->problem(), candidate.math); !support)
       throw UnavailableError(support.reason());
-    entry.contender = std::make_unique<ConvContender>(candidate.name, backend, candidate.math, *arena,
-                                                      session.options().workspace_limit, stream);
-    if (session.options().measure.verify != Verify::kOff) entry.contender->prepare_variants();
-    entry.base.detail = entry.contender->kernel().detail();
-    entry.base.launches = entry.contender->kernel().launches();
-    entry.base.setup_ns = entry.contender->prepare_ns();
-    entry.base.workspace_bytes = static_cast<int64_t>(entry.contender->workspace_bytes());
+    auto contender = std::make_unique<ConvContender>(candidate.name, backend, candidate.math, *arena,
+                                                     session.options().workspace_limit, stream);
+    if (session.options().measure.verify != Verify::kOff) contender->prepare_variants();
+    contender->describe(entry.base);
+    entry.saved = contender->kernel().products_saved();
+    entry.contender = std::move(contender);
   });
-  if (refusal) refuse(entry, session, *refusal);
+  if (refusal) refuse(entry, candidate, session, *refusal);
 }
 
 // The CPU's row beside a GPU's is hot only, and the GPU's ceilings do not apply to it.
@@ -116,19 +109,20 @@ ResultRow base_row(const ConvBenchRequest& request, const ConvCandidate& candida
 }
 
 /// Allocates an arena's memory; if that fails, refuses the candidates that use it, with the reason.
-void allocate(ConvArena& arena, std::vector<Entry>& entries, bool end_to_end, BenchSession& session,
-              Stream& stream) {
+void allocate(ConvArena& arena, std::vector<StudyEntry>& entries, const ConvBenchRequest& request,
+              BenchSession& session, Stream& stream) {
   size_t workspace = 0;
-  std::vector<Entry*> users;
-  for (Entry& entry : entries) {
-    if (!entry.contender || &entry.contender->arena() != &arena) continue;
-    users.push_back(&entry);
-    workspace = std::max(workspace, entry.contender->most_workspace_bytes());
+  std::vector<size_t> users;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (!entries[i].contender || &contender_of(entries[i]).arena() != &arena) continue;
+    users.push_back(i);
+    workspace = std::max(workspace, contender_of(entries[i]).most_workspace_bytes());
   }
   if (users.empty()) return;
-  const auto refusal = attempt(stream, [&] { arena.allocate(stream.device(), workspace, end_to_end); });
+  const auto refusal =
+      attempt(stream, [&] { arena.allocate(stream.device(), workspace, request.end_to_end); });
   if (!refusal) return;
-  for (Entry* entry : users) refuse(*entry, session, *refusal);
+  for (size_t i : users) refuse(entries[i], request.candidates[i], session, *refusal);
 }
 
 }  // namespace
@@ -170,51 +164,34 @@ std::vector<ResultRow> bench_conv(const ConvBenchRequest& request, BenchSession&
   DeviceGuard guard(session.device());
   Stream cpu(Device::cpu());
   Stream& stream = request.on_cpu ? cpu : session.stream();
-  std::vector<Entry> entries;
+  std::vector<StudyEntry> entries;
   std::map<TensorLayout, std::unique_ptr<ConvArena>> arenas;
   for (const ConvCandidate& candidate : request.candidates) {
-    Entry entry;
-    entry.candidate = &candidate;
+    StudyEntry& entry = entries.emplace_back();
     entry.base = base_row(request, candidate, session);
-    prepare(entry, arenas[candidate.layout], request, session, stream);
-    entries.push_back(std::move(entry));
+    entry.work = {request.problem.flops(), request.problem.bytes()};
+    entry.math = candidate.math;
+    prepare(entry, candidate, arenas[candidate.layout], request, session, stream);
   }
   for (auto& [layout, arena] : arenas) {
     // Null if creating it failed or was interrupted: then no entry of that layout is left.
-    if (arena) allocate(*arena, entries, request.end_to_end, session, stream);
+    if (arena) allocate(*arena, entries, request, session, stream);
   }
 
-  std::vector<Contender*> contenders;
-  for (Entry& entry : entries) {
-    if (entry.contender) contenders.push_back(entry.contender.get());
-  }
   MeasureOptions options = session.measure_options();
   options.end_to_end = request.end_to_end;
   const RowContext context = context_of(request, session);
   options.hot = context.hot;
   options.cold = context.cold;
-  std::vector<Measurement> measurements = measure(contenders, stream, options);
+  std::vector<Measurement> measurements = measure(contenders_of(entries), stream, options);
   if (request.together) {
     std::vector<ConvRival> rivals;
-    for (Entry& entry : entries) {
-      if (entry.contender) rivals.push_back({*entry.contender, measurements[rivals.size()]});
+    for (StudyEntry& entry : entries) {
+      if (entry.contender) rivals.push_back({contender_of(entry), measurements[rivals.size()]});
     }
     request.together(rivals, stream);
   }
-
-  const Work work{request.problem.flops(), request.problem.bytes()};
-  std::vector<ResultRow> rows;
-  size_t next = 0;
-  for (Entry& entry : entries) {
-    std::vector<ResultRow> some;
-    if (entry.contender) {
-      some = rows_of(entry.base, measurements[next++], context, work, entry.candidate->math,
-                     entry.contender->kernel().products_saved());
-    } else {
-      some = rows_without_time(entry.base, entry.status, entry.reason, context);
-    }
-    rows.insert(rows.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
-  }
+  std::vector<ResultRow> rows = rows_of(entries, measurements, context);
   add_ratios_to_cudnn(rows);
   return rows;
 }
@@ -232,7 +209,7 @@ void add_ratios_to_cudnn(std::vector<ResultRow>& rows) {
   }
 }
 
-void bench_conv_into(const ConvBenchRequest& request, BenchSession& session) {
+std::vector<ResultRow> bench_conv_into(const ConvBenchRequest& request, BenchSession& session) {
   std::vector<ResultRow> wanted;
   for (const ConvCandidate& candidate : request.candidates) {
     for (ResultRow& row : rows_without_time(base_row(request, candidate, session), "SKIPPED",
@@ -249,7 +226,9 @@ void bench_conv_into(const ConvBenchRequest& request, BenchSession& session) {
       session.refuse(by_name ? row.backend : std::string(), ExitCode::kUnavailable, row.reason);
     }
   }
-  session.add(rows.empty() ? bench_conv(request, session) : std::move(rows));
+  if (rows.empty()) rows = bench_conv(request, session);
+  session.add(rows);
+  return rows;
 }
 
 }  // namespace lenslet

@@ -63,7 +63,7 @@ std::vector<ConvCandidate> registry_candidates(DeviceKind kind, const std::vecto
 std::vector<ResultRow> bench_conv(const ConvBenchRequest& request, BenchSession& session);
 
 /// The same, and adds the rows to the session. Takes them from the resumed file if it has all of them.
-void bench_conv_into(const ConvBenchRequest& request, BenchSession& session);
+std::vector<ResultRow> bench_conv_into(const ConvBenchRequest& request, BenchSession& session);
 
 /// Fills ratio_to_cudnn of the rows of one problem from the fastest cuDNN row, in either layout, of the same math mode
 /// and cache state.

@@ -57,6 +57,13 @@ size_t ConvContender::most_workspace_bytes() const noexcept {
   return most;
 }
 
+void ConvContender::describe(ResultRow& row) const {
+  row.detail = kernel_->detail();
+  row.launches = kernel_->launches();
+  row.setup_ns = prepare_ns_;
+  row.workspace_bytes = static_cast<int64_t>(workspace_bytes_);
+}
+
 void ConvContender::run(Stream& stream) {
   RunContext context{stream, workspace_bytes_ > 0 ? arena_.workspace() : nullptr, nullptr};
   kernel_->run({arena_.x(), arena_.y()}, context);

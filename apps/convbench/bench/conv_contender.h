@@ -40,7 +40,8 @@ class ConvContender : public Contender {
   /// How far a correct result may be from the exact one.
   const ConvAccuracy& accuracy() const noexcept { return accuracy_; }
   const ConvKernel& kernel() const noexcept { return *kernel_; }
-  double prepare_ns() const noexcept { return prepare_ns_; }
+  /// Fills what is known before the first run: the choice inside, launches, workspace and setup time.
+  void describe(ResultRow& row) const;
   size_t workspace_bytes() const noexcept { return workspace_bytes_; }
   /// The largest workspace of this contender and its variants.
   size_t most_workspace_bytes() const noexcept;

@@ -1,4 +1,4 @@
-// Measures the kernels of a study outside a network: one group of candidates, one row per kernel and cache state.
+// Measures the candidates of one case in turns: one row per candidate and cache state.
 #pragma once
 
 #include <functional>
@@ -10,18 +10,28 @@
 
 namespace lenslet {
 
-/// One row of a study, before it is measured.
+/// One candidate, before it is measured.
 struct StudyEntry {
   ResultRow base;
   Work work;
+  MathMode math = MathMode::kFp32;
+  double saved = 1;                      // products_saved of its rows
   std::unique_ptr<Contender> contender;  // null: not measured, for the reason below
   std::string status, reason;            // "UNSUPPORTED", "64 x 64 = 4096 threads a block, …"
 };
 
-/// Adds the rows of all entries to the session. Takes them from the resumed file if it has all of them; otherwise
-/// `allocate` allocates the contenders' shared memory, and they are measured in turns. Entries that do not fit are
-/// SKIPPED with the reason. Throws DeviceError if the device is lost.
-void bench_study_into(const std::vector<StudyEntry>& entries, const std::function<void()>& allocate,
-                      BenchSession& session);
+/// The contenders of the entries that have one, in order.
+std::vector<Contender*> contenders_of(const std::vector<StudyEntry>& entries);
+/// The rows of all entries, in order. `measured` has one element for each of contenders_of().
+std::vector<ResultRow> rows_of(const std::vector<StudyEntry>& entries,
+                               const std::vector<Measurement>& measured, const RowContext& context);
+
+/// Adds the rows of all entries to the session and returns them. Takes them from the resumed file if it has all of
+/// them; otherwise `allocate` allocates the contenders' shared memory, and they are measured in turns. Entries that do
+/// not fit are SKIPPED with the reason. `finish` may be empty; it completes the measured rows. Throws DeviceError if
+/// the device is lost.
+std::vector<ResultRow> bench_study_into(std::vector<StudyEntry> entries,
+                                        const std::function<void()>& allocate, BenchSession& session,
+                                        const std::function<void(std::vector<ResultRow>&)>& finish = {});
 
 }  // namespace lenslet

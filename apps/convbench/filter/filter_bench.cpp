@@ -88,30 +88,31 @@ ConvBenchRequest filter_request(FilterTask& task, std::optional<Image>& picture)
 
 void filter_study_into(const std::vector<int>& sizes, const std::vector<int>& strides,
                        BenchSession& session) {
-  session.begin(static_cast<int64_t>(sizes.size() * strides.size()), "study C");
+  std::vector<std::pair<int, int>> cases;
   for (int size : sizes) {
-    for (int stride : strides) {
-      if (session.stopped()) return;
-      FilterTask task(noise_picture(size, size, static_cast<uint64_t>(session.options().seed)),
-                      find_filter("edge"), stride);
-      std::optional<Image> picture;
-      ConvBenchRequest request = filter_request(task, picture);
-      for (ConvCandidate& candidate :
-           registry_candidates(session.device().kind, {}, kMath, {TensorLayout::kNhwc})) {
-        const ConvBackendEntry& row = find_conv_backend(session.device().kind, candidate.name);
-        if (!row.supports(task.problem(TensorLayout::kNhwc), kMath)) candidate.layout = TensorLayout::kNchw;
-        request.candidates.push_back(std::move(candidate));
-      }
-      request.study = "c";
-      request.labels = {
-          {"table", "filter"}, {"size", std::to_string(size)}, {"stride", std::to_string(stride)}};
-      request.published = [size, stride](const ResultRow& row) {
-        return published_filter(row.backend, size, stride);
-      };
-      request.repro = concat("convbench reproduce c --device ", session.device().to_string());
-      bench_conv_into(request, session);
-    }
+    for (int stride : strides) cases.emplace_back(size, stride);
   }
+  const DeviceKind kind = session.device().kind;
+  session.each("study C", cases, [&](const std::pair<int, int>& one) {
+    const auto& [size, stride] = one;
+    FilterTask task(noise_picture(size, size, static_cast<uint64_t>(session.options().seed)),
+                    find_filter("edge"), stride);
+    std::optional<Image> picture;
+    ConvBenchRequest request = filter_request(task, picture);
+    request.candidates = registry_candidates(kind, {}, kMath, {TensorLayout::kNhwc});
+    for (ConvCandidate& candidate : request.candidates) {
+      if (!find_conv_backend(kind, candidate.name).supports(task.problem(TensorLayout::kNhwc), kMath))
+        candidate.layout = TensorLayout::kNchw;
+    }
+    const std::string stride_text = std::to_string(stride);
+    request.study = "c";
+    request.labels = {{"table", "filter"}, {"size", std::to_string(size)}, {"stride", stride_text}};
+    request.published = [edge = size, &stride_text](const ResultRow& row) {
+      return published_figure("filter", row.backend, edge, stride_text);
+    };
+    request.repro = concat("convbench reproduce c --device ", session.device().to_string());
+    bench_conv_into(request, session);
+  });
 }
 
 }  // namespace lenslet

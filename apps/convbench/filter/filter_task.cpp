@@ -10,6 +10,7 @@
 #include "layers/reference/choose_outputs.h"
 #include "layers/reference/compare.h"
 #include "layers/reference/conv_judge.h"
+#include "layers/reference/reference.h"
 
 namespace lenslet {
 namespace {
@@ -53,21 +54,6 @@ std::vector<float> FilterTask::input(int round, TensorLayout layout) const {
   return nhwc_to_nchw(variant.values, {1, kColors, picture_.height, picture_.width});
 }
 
-double FilterTask::sum_at(const Picture& input, int64_t p, int64_t q, int64_t color) const {
-  double sum = 0;
-  for (int64_t r = 0; r < filter_.r; ++r) {
-    const int64_t h = p * stride_ - filter_.r / 2 + r;
-    if (h < 0 || h >= input.height) continue;
-    for (int64_t s = 0; s < filter_.s; ++s) {
-      const int64_t w = q * stride_ - filter_.s / 2 + s;
-      if (w < 0 || w >= input.width) continue;
-      sum += double{filter_.taps[static_cast<size_t>(r * filter_.s + s)]} *
-             double{input.values[static_cast<size_t>((h * input.width + w) * kColors + color)]};
-    }
-  }
-  return sum;
-}
-
 uint8_t FilterTask::byte_of(double sum) const {
   const double value = std::floor((exact_ ? std::nearbyint(sum) : sum) * filter_.scale + 0.5);
   return static_cast<uint8_t>(std::min(std::max(value, 0.0), kLargestByte));
@@ -77,7 +63,9 @@ const std::vector<FilterTask::Sample>& FilterTask::samples(int round) {
   if (samples_round_ == round) return samples_;
   const Conv2dProblem shape = problem(TensorLayout::kNchw);
   const int64_t pixels = int64_t{shape.p()} * shape.q();
-  const Picture variant = variant_of(picture_, round);
+  const std::vector<float> planes = input(round, TensorLayout::kNchw);  // an image of one channel each
+  Conv2dProblem plane = shape;
+  plane.c = plane.k = 1;
   const std::vector<int64_t> chosen =
       reference::choose_outputs(kColors, shape.p(), shape.q(), kJudgedMacs / (int64_t{shape.r} * shape.s),
                                 static_cast<uint64_t>(round) + 1);
@@ -86,8 +74,9 @@ const std::vector<FilterTask::Sample>& FilterTask::samples(int round) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t color = chosen[static_cast<size_t>(i)] / pixels,
                     pixel = chosen[static_cast<size_t>(i)] % pixels;
-      samples_[static_cast<size_t>(i)] = {color, pixel,
-                                          sum_at(variant, pixel / shape.q(), pixel % shape.q(), color)};
+      const reference::Term term = reference::conv2d_at(plane, planes.data(), filter_.taps.data(), color, 0,
+                                                        pixel / shape.q(), pixel % shape.q());
+      samples_[static_cast<size_t>(i)] = {color, pixel, term.value};
     }
   });
   samples_round_ = round;

@@ -47,7 +47,6 @@ class FilterTask {
   };
   /// The samples of input number `round`.
   const std::vector<Sample>& samples(int round);
-  double sum_at(const Picture& input, int64_t p, int64_t q, int64_t color) const;
   uint8_t byte_of(double sum) const;
 
   Picture picture_;

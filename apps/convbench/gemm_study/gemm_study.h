@@ -23,15 +23,15 @@ struct GemmCell {
 };
 
 /// The names that --memory and --partition accept.
-const std::vector<std::string>& gemm_memory_modes();
-const std::vector<std::string>& gemm_partitions();
+std::vector<std::string> gemm_memory_modes();
+std::vector<std::string> gemm_partitions();
 /// All cells of these lists. Throws UsageError for an unknown name.
 std::vector<GemmCell> gemm_cells(const std::vector<std::string>& memory, const std::vector<int>& tiles,
                                  const std::vector<std::string>& partitions, const std::vector<int>& blocks);
 
 /// The matrix product of im2col for one image of size x size, 3 channels, 3x3, padding 1, stride 1.
 MatrixShape im2col_shape(int size, int out_channels);
-MatrixKernel kernel_of(const GemmCell& cell);
+StudyKernel<MatrixShape> kernel_of(const GemmCell& cell, const MatrixShape& shape);
 /// One kernel, prepared for the task. The task must have memory before the kernel runs.
 std::unique_ptr<Contender> matrix_contender(const GemmCell& cell, MatrixTask& task, Stream& stream);
 /// cuBLAS for the same task; `workspace_bytes` receives its workspace. Throws UnavailableError.

@@ -1,81 +1,30 @@
 #include "apps/convbench/stencil/stencil_study.h"
 
-#include <algorithm>
-
-#include "apps/common/text.h"
+#include "apps/common/option_values.h"
 #include "framework/error.h"
 
 namespace lenslet {
 namespace {
 
-constexpr Boundary kBoundaries[] = {Boundary::kZero, Boundary::kClamp, Boundary::kReflect};
-
-class StencilContender : public Contender {
- public:
-  StencilContender(const StencilCell& cell, StencilTask& task, Stream& stream)
-      : name_(concat(cell.filter, " ", to_string(cell.boundary))),
-        boundary_(cell.boundary),
-        task_(task),
-        stream_(stream),
-        kernel_(kernel_of(cell, task.stencil())) {}
-
-  std::string name() const override { return name_; }
-  void load(int round, Stream& stream) override {
-    task_.load(round, stream);
-    const std::vector<float>& filter = task_.filter();
-    // Copied before each load: another stencil may have replaced the filter.
-    if (kernel_.upload) kernel_.upload(filter.data(), static_cast<int>(filter.size()), stream);
-    stream.synchronize();
-  }
-  void run(Stream& stream) override {
-    stencil_enqueue(kernel_, task_.stencil(), task_.x(), task_.device_filter(), task_.y(), stream);
-  }
-  float* output() override { return task_.y(); }
-  size_t output_count() const override { return static_cast<size_t>(task_.stencil().elements()); }
-  Verdict judge(int round, const std::vector<float>& output) override {
-    return task_.judge(round, boundary_, output, stream_);
-  }
-
- private:
-  std::string name_;
-  Boundary boundary_;
-  StencilTask& task_;
-  Stream& stream_;
-  StencilKernel kernel_;
-};
-
-void demand_known(const char* option, const std::string& name, const std::vector<std::string>& known) {
-  if (std::find(known.begin(), known.end(), name) != known.end()) return;
-  throw UsageError(concat(option, " accepts ", comma_list(known), ", found '", printable(name), "'"));
-}
+const Words<StencilKernel (*)(const Stencil&, Boundary)> kFilters = {{{"global", stencil_global_kernel},
+                                                                      {"constant", stencil_constant_kernel},
+                                                                      {"tiled", stencil_tiled_kernel},
+                                                                      {"vector", stencil_vector_kernel}}};
+const Words<Boundary> kBoundaries = {
+    {{"zero", Boundary::kZero}, {"clamp", Boundary::kClamp}, {"reflect", Boundary::kReflect}}};
 
 }  // namespace
 
-const std::vector<std::string>& stencil_filters() {
-  static const std::vector<std::string> names = {"global", "constant", "tiled", "vector"};
-  return names;
-}
-
-const std::vector<std::string>& stencil_boundaries() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all;
-    for (Boundary boundary : kBoundaries) all.emplace_back(to_string(boundary));
-    return all;
-  }();
-  return names;
-}
+std::vector<std::string> stencil_filters() { return kFilters.words(); }
+std::vector<std::string> stencil_boundaries() { return kBoundaries.words(); }
 
 std::vector<StencilCell> stencil_cells(const std::vector<std::string>& filters,
                                        const std::vector<std::string>& boundaries) {
   std::vector<StencilCell> cells;
   for (const std::string& filter : filters) {
-    demand_known("--filter", filter, stencil_filters());
-    for (const std::string& name : boundaries) {
-      demand_known("--boundary", name, stencil_boundaries());
-      for (Boundary boundary : kBoundaries) {
-        if (name == to_string(boundary)) cells.push_back({filter, boundary});
-      }
-    }
+    kFilters.parse("--filter", filter);
+    for (const std::string& name : boundaries)
+      cells.push_back({filter, kBoundaries.parse("--boundary", name)});
   }
   if (cells.empty())
     throw UsageError("there is nothing to measure: give --filter and --boundary a name each");
@@ -83,20 +32,28 @@ std::vector<StencilCell> stencil_cells(const std::vector<std::string>& filters,
 }
 
 StencilKernel kernel_of(const StencilCell& cell, const Stencil& stencil) {
-  if (cell.filter == "global") return stencil_global_kernel(stencil, cell.boundary);
-  if (cell.filter == "constant") return stencil_constant_kernel(stencil, cell.boundary);
-  if (cell.filter == "tiled") return stencil_tiled_kernel(stencil, cell.boundary);
-  return stencil_vector_kernel(stencil, cell.boundary);
+  return kFilters.parse("--filter", cell.filter)(stencil, cell.boundary);
 }
 
-Support stencil_support(const StencilCell& cell, const Stencil& stencil) {
-  if (const Support support = stencil.supports(cell.boundary); !support) return support;
-  const StencilKernel kernel = kernel_of(cell, stencil);
-  return kernel.function ? Support::yes() : Support::no(kernel.refusal);
+Support stencil_support(const StencilCell& cell, const Stencil& stencil, Device device) {
+  const Support support = stencil.supports(cell.boundary);
+  return support ? study_support(kernel_of(cell, stencil), device) : support;
 }
 
 std::unique_ptr<Contender> stencil_contender(const StencilCell& cell, StencilTask& task, Stream& stream) {
-  return std::make_unique<StencilContender>(cell, task, stream);
+  const StencilKernel kernel = kernel_of(cell, task.stencil());
+  const auto upload = [kernel, &task](Stream& on) {
+    // Before each load: another stencil may have replaced the filter.
+    const std::vector<float>& filter = task.filter();
+    if (kernel.upload) kernel.upload(filter.data(), static_cast<int>(filter.size()), on);
+  };
+  const auto run = [kernel, &task](Stream& on) {
+    const Stencil& stencil = task.stencil();
+    const StencilShape shape{stencil.height, stencil.width, stencil.taps, stencil.before()};
+    study_enqueue(kernel, shape, task.x(), task.device_filter(), task.output(), on);
+  };
+  return std::make_unique<TaskContender>(concat(cell.filter, " ", to_string(cell.boundary)), task, stream,
+                                         run, upload, static_cast<int>(cell.boundary));
 }
 
 ResultRow stencil_row(const StencilCell& cell, const Stencil& stencil, int64_t seed) {
@@ -118,27 +75,26 @@ ResultRow stencil_row(const StencilCell& cell, const Stencil& stencil, int64_t s
   return row;
 }
 
-void bench_stencil_into(const Stencil& stencil, const std::vector<StencilCell>& cells,
-                        BenchSession& session) {
+std::vector<ResultRow> bench_stencil_into(const Stencil& stencil, const std::vector<StencilCell>& cells,
+                                          BenchSession& session) {
   DeviceGuard guard(session.device());
   const int64_t seed = session.options().seed;
   StencilTask task(stencil, session.options().fill, static_cast<uint64_t>(seed));
   std::vector<StudyEntry> entries;
   for (const StencilCell& cell : cells) {
-    StudyEntry entry;
+    StudyEntry& entry = entries.emplace_back();
     entry.base = stencil_row(cell, stencil, seed);
     entry.work = {stencil.flops(), stencil.bytes()};
-    if (const Support support = stencil_support(cell, stencil); !support) {
+    if (const Support support = stencil_support(cell, stencil, session.device()); !support) {
       entry.status = "UNSUPPORTED";
       entry.reason = support.reason();
     } else {
-      entry.base.launches = {stencil_launch_resources(kernel_of(cell, stencil))};
+      entry.base.launches = {study_launch_resources(kernel_of(cell, stencil))};
       entry.contender = stencil_contender(cell, task, session.stream());
     }
-    entries.push_back(std::move(entry));
   }
-  bench_study_into(
-      entries, [&] { task.allocate(session.device()); }, session);
+  return bench_study_into(
+      std::move(entries), [&] { task.allocate(session.device()); }, session);
 }
 
 }  // namespace lenslet

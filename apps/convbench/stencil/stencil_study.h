@@ -21,21 +21,22 @@ struct StencilCell {
 };
 
 /// The names that --filter and --boundary accept.
-const std::vector<std::string>& stencil_filters();
-const std::vector<std::string>& stencil_boundaries();
+std::vector<std::string> stencil_filters();
+std::vector<std::string> stencil_boundaries();
 /// All cells of these lists. Throws UsageError for an unknown name.
 std::vector<StencilCell> stencil_cells(const std::vector<std::string>& filters,
                                        const std::vector<std::string>& boundaries);
 
 StencilKernel kernel_of(const StencilCell& cell, const Stencil& stencil);
-/// Whether the cell has a kernel; if not, the reason.
-Support stencil_support(const StencilCell& cell, const Stencil& stencil);
+/// Whether the device can launch the cell's kernel; if not, the reason.
+Support stencil_support(const StencilCell& cell, const Stencil& stencil, Device device);
 /// The cell's kernel, prepared for the task. The task must have memory before the kernel runs.
 std::unique_ptr<Contender> stencil_contender(const StencilCell& cell, StencilTask& task, Stream& stream);
 
 /// The row of a cell, without a time.
 ResultRow stencil_row(const StencilCell& cell, const Stencil& stencil, int64_t seed);
-/// Measures all cells of one stencil as one group and adds the rows to the session.
-void bench_stencil_into(const Stencil& stencil, const std::vector<StencilCell>& cells, BenchSession& session);
+/// Measures all cells of one stencil as one group, adds the rows to the session and returns them.
+std::vector<ResultRow> bench_stencil_into(const Stencil& stencil, const std::vector<StencilCell>& cells,
+                                          BenchSession& session);
 
 }  // namespace lenslet

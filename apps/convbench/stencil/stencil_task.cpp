@@ -3,19 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/convbench/bench/verdict.h"
 #include "framework/error.h"
-#include "framework/tensor.h"
 
 namespace lenslet {
 namespace {
 
 using reference::GuardedMemory;
 
-constexpr int64_t kReferenceMacs = int64_t{1} << 22;  // about a hundredth of a second in fp64
 constexpr int64_t kFewestSamples = 1024;
-constexpr int kEdge = 40;          // judged outputs next to an edge: more than a row of a tile
-constexpr double kUnit = 0x1p-24;  // unit roundoff of fp32
+constexpr int kEdge = 40;  // judged outputs next to an edge: more than a row of a tile
 
 /// The source of element i of n, computed in another way than in the kernels; -1 means zero.
 int64_t source(int64_t i, int64_t n, Boundary boundary) {
@@ -30,46 +26,21 @@ int64_t source(int64_t i, int64_t n, Boundary boundary) {
 }  // namespace
 
 StencilTask::StencilTask(const Stencil& stencil, reference::Fill fill, uint64_t seed)
-    : stencil_(stencil),
-      fill_(fill),
-      seed_(seed),
+    : StudyTask(fill, seed),
+      stencil_(stencil),
       filter_(values(static_cast<size_t>(stencil.filter_size()), seed * 1000)) {}
 
-std::vector<float> StencilTask::values(size_t count, uint64_t seed) const {
-  if (fill_ == reference::Fill::kIntegers) return reference::small_integers(count, seed);
-  if (fill_ == reference::Fill::kNormal) return reference::normal_values(count, seed);
-  return reference::uniform_values(count, seed);
-}
-
-const std::vector<float>& StencilTask::input(int round) {
-  if (input_round_ == round) return input_;
-  input_ = values(static_cast<size_t>(stencil_.elements()),
-                  seed_ * 1000 + 100 * (static_cast<uint64_t>(round) + 1));
-  input_round_ = round;
-  return input_;
-}
-
 void StencilTask::allocate(Device device) {
-  const size_t tensor = static_cast<size_t>(stencil_.elements()) * sizeof(float);
-  const size_t filter = filter_.size() * sizeof(float);
-  const size_t needed = 2 * tensor + filter + 4 * GuardedMemory::kCanaryBytes;
-  const size_t free = free_memory_bytes(device);
-  if (needed > free) {
-    throw MemoryError(concat(stencil_.to_string(), " need ", needed, " bytes on ", device.to_string(), ", ",
-                             free, " are free: use fewer elements"));
-  }
-  memory_.emplace(device, std::vector<size_t>{tensor, filter, tensor});
-  loaded_ = -1;
+  const size_t bytes = output_count() * sizeof(float);
+  StudyTask::allocate(device, concat("a stencil of ", stencil_.to_string()),
+                      {{"input", bytes}, {"filter", filter_.size() * sizeof(float)}, {"output", bytes}});
 }
 
-void StencilTask::load(int round, Stream& stream) {
-  if (loaded_ == round) return;
-  byte_ = round % 2 == 0 ? GuardedMemory::kNanByte : GuardedMemory::kMarkByte;
-  memory_->poison(byte_, stream);
-  memory_->upload(0, input(round).data(), stream);
-  memory_->upload(1, filter_.data(), stream);
-  stream.synchronize();
-  loaded_ = round;
+void StencilTask::fill(int round, Stream& stream) {
+  poison(round % 2 == 0 ? GuardedMemory::kNanByte : GuardedMemory::kMarkByte, stream);
+  x_ = values(output_count(), seed() * 1000 + 100 * (static_cast<uint64_t>(round) + 1));
+  upload(kX, x_, stream);
+  upload(kFilter, filter_, stream);
 }
 
 std::vector<size_t> StencilTask::chosen() const {
@@ -92,7 +63,7 @@ std::vector<size_t> StencilTask::chosen() const {
       add(row, column);
     }
   }
-  reference::Random random(seed_);
+  reference::Random random(seed());
   const auto below = [&](int64_t n) { return static_cast<int64_t>(random.below(static_cast<uint64_t>(n))); };
   for (int64_t i = 0; i < affordable / 4 && height > 1; ++i) {
     add(i % 2 == 0 ? below(std::min<int64_t>(height, kEdge))
@@ -105,52 +76,28 @@ std::vector<size_t> StencilTask::chosen() const {
   return indices;
 }
 
-const std::vector<StencilTask::Sample>& StencilTask::samples(int round, Boundary boundary) {
-  std::vector<Sample>& found = samples_[{round, boundary}];
-  if (!found.empty()) return found;
-  const std::vector<float>& x = input(round);
+std::vector<StudyTask::Expected> StencilTask::answers(int variant) const {
+  const auto boundary = static_cast<Boundary>(variant);
   const int64_t width = stencil_.width, taps = stencil_.taps, rows = stencil_.dimensions == 1 ? 1 : taps;
   const int64_t before = stencil_.before(), rows_before = stencil_.dimensions == 1 ? 0 : before;
+  std::vector<Expected> expected;
   for (size_t index : chosen()) {
     const int64_t p = static_cast<int64_t>(index) / width, q = static_cast<int64_t>(index) % width;
-    Sample sample{index, 0, 0};
+    double value = 0, magnitude = 0;
     for (int64_t s = 0; s < rows; ++s) {
       const int64_t h = source(p + s - rows_before, stencil_.height, boundary);
       for (int64_t t = 0; t < taps; ++t) {
         const int64_t w = source(q + t - before, width, boundary);
         if (h < 0 || w < 0) continue;
         const double product = double{filter_[static_cast<size_t>(s * taps + t)]} *
-                               double{x[static_cast<size_t>(h * width + w)]};
-        sample.value += product;
-        sample.magnitude += std::fabs(product);
+                               double{x_[static_cast<size_t>(h * width + w)]};
+        value += product;
+        magnitude += std::fabs(product);
       }
     }
-    found.push_back(sample);
+    expected.push_back(sum(index, value, magnitude, stencil_.filter_size()));
   }
-  return found;
-}
-
-Verdict StencilTask::judge(int round, Boundary boundary, const std::vector<float>& y, Stream& stream) {
-  // |error| <= ((1 + u)^terms - 1) * sum of |w| * |x|, for any order of summation (N. Higham, "Accuracy and Stability
-  // of Numerical Algorithms", 2nd ed., 2002, section 3.1). Integer sums stay below 2^24: 4095 terms up to 16.
-  const double growth = std::expm1(1.01 * kUnit * stencil_.filter_size());
-  const bool exact = fill_ == reference::Fill::kIntegers;
-  reference::Comparison comparison;
-  for (const Sample& sample : samples(round, boundary)) {
-    comparison.add(static_cast<int64_t>(sample.index), y[sample.index], sample.value,
-                   exact ? 0 : growth * sample.magnitude);
-  }
-  Verdict verdict = verdict_of(comparison);
-  const auto nan = std::find_if(y.begin(), y.end(), [](float value) { return std::isnan(value); });
-  if (verdict.reason.empty() && nan != y.end()) {
-    verdict.reason = concat("element ", nan - y.begin(), " is not a number");
-  }
-  if (verdict.reason.empty()) {
-    verdict.reason = memory_->damage(byte_, stream);
-    if (!verdict.reason.empty()) loaded_ = -1;  // the next contender gets intact canaries
-  }
-  verdict.passed = verdict.reason.empty() && comparison.passed();
-  return verdict;
+  return expected;
 }
 
 }  // namespace lenslet
