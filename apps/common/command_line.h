@@ -16,9 +16,10 @@
 namespace lenslet {
 
 /// Names a member of a command's options, also of a nested struct: LENSLET_MEMBER(measure.cold).
-// NOLINTNEXTLINE(bugprone-macro-parentheses): a name of a member takes none
+// NOLINTBEGIN(bugprone-macro-parentheses): a name of a member takes none
 #define LENSLET_MEMBER(member) \
   [](auto& options) -> auto& { return options.member; }
+// NOLINTEND(bugprone-macro-parentheses)
 
 /// The subcommands that have an option, each with its options struct: `eval | profile`.
 template <typename... Options>

@@ -53,6 +53,7 @@ BenchSession::BenchSession(const BenchOptions& options, const std::string& subco
 
 std::vector<NamedFile> files_named(const char* option, const std::vector<std::string>& files) {
   std::vector<NamedFile> named;
+  named.reserve(files.size());
   for (const std::string& file : files) named.emplace_back(option, file);
   return named;
 }

@@ -130,6 +130,7 @@ void allocate(ConvArena& arena, std::vector<StudyEntry>& entries, const ConvBenc
 std::vector<Conv2dProblem> problems_from(const std::vector<std::string>& texts,
                                          const std::vector<std::string>& files) {
   std::vector<Conv2dProblem> problems;
+  problems.reserve(texts.size());
   for (const std::string& text : texts) problems.push_back(Conv2dProblem::parse(text));
   for (const std::string& path : files) {
     const std::vector<Conv2dProblem> listed = read_problem_list(path);
@@ -142,6 +143,7 @@ std::vector<Conv2dProblem> problems_from(const std::vector<std::string>& texts,
 std::vector<ConvCandidate> registry_candidates(DeviceKind kind, const std::vector<std::string>& names,
                                                MathMode math, const std::vector<TensorLayout>& layouts) {
   std::vector<const ConvBackendEntry*> entries;
+  entries.reserve(names.size());
   for (const std::string& name : names) entries.push_back(&find_conv_backend(kind, name));
   if (names.empty()) {
     for (const ConvBackendEntry& entry : conv_backend_rows(kind)) entries.push_back(&entry);
