@@ -29,6 +29,7 @@ void expect_image(const Bytes& file, int width, int height, int channels, const 
 TEST(Image, NamesTheFormatAndThoseItReads) {
   const Bytes rest(100, 0);
   const auto file = [&](const char* magic, size_t length) { return Bytes(magic, magic + length) + rest; };
+  // NOLINTBEGIN(bugprone-string-literal-with-embedded-nul): the length stands beside each literal
   expect_refused(file("RIFF\x10\0\0\0WEBPVP8 ", 16),
                  "expected a picture (PNG, JPEG, BMP and PNM (PBM, PGM, PPM)), found a WebP file");
   expect_refused(file("GIF89a", 6), "found a GIF file");
@@ -44,6 +45,7 @@ TEST(Image, NamesTheFormatAndThoseItReads) {
   expect_refused(file("MM\0*", 4), "found a TIFF file");
   expect_refused(file("%PDF-1.7", 8), "found a PDF file");
   expect_refused(file("\0\0\x08\x03", 4), "found an IDX file");
+  // NOLINTEND(bugprone-string-literal-with-embedded-nul)
   expect_refused(bytes_of("P7\nWIDTH 1\n"), "found a PAM file");
   expect_refused(bytes_of("this is no picture at all\n"), "found text");
   expect_refused(bytes_of("BMW is a maker of cars.\n"), "found text");
