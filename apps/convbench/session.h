@@ -27,15 +27,16 @@ class BenchSession : public Run {
   /// Measures as the options say; ceilings are those of this run.
   RowContext row_context() const { return {options_.measure.hot, options_.measure.cold, &ceilings()}; }
 
-  /// Calls `measure` for each case until a signal arrives. Returns the rows of all. `groups`: calls of add() per case.
+  /// Calls `measure` for each case until a signal arrives, and for the first in any case: an interrupted run has rows.
+  /// Returns the rows of all. `groups`: calls of add() per case.
   template <class Case, class Measure>
   std::vector<ResultRow> each(const std::string& label, const std::vector<Case>& cases, Measure&& measure,
                               int64_t groups = 1) {
     begin(groups * static_cast<int64_t>(cases.size()), label);
     const size_t before = rows().size();
     for (const Case& one : cases) {
-      if (stopped()) break;
       measure(one);
+      if (stopped()) break;
     }
     return rows_from(before);
   }

@@ -5,6 +5,7 @@
 
 namespace lenslet {
 
+/// Height and width of an input plane and of an output plane.
 template <typename Shape>
 void set_planes(Shape& shape, const Conv2dProblem& problem) {
   shape.h = problem.h;
@@ -23,6 +24,7 @@ void set_unit_stride_sizes(Shape& shape, const Conv2dProblem& problem) {
   shape.pad_w = problem.pad_w;
 }
 
+/// Strides and padding.
 template <typename Shape>
 void set_strides(Shape& shape, const Conv2dProblem& problem) {
   shape.stride_h = problem.stride_h;
