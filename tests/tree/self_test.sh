@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# The checks bite: each one passes on a copy of the tree, and turns red, with the right words, for what is planted
-# there.
+# The checks bite: each passes on a copy of the tree, and fails with the right message for a planted violation.
 #   self_test.sh PART ROOT GENERATED_DIR CXX NVCC [PROGRAM…]
-# PART is `dev`, the check of ./dev, which takes as long as the others together, or `others`.
+# PART is `dev` (check_dev.sh alone, which takes as long as the others together) or `others`.
 # NVCC is empty if this build has no GPU side; PROGRAM are lenslet and convbench.
 # shellcheck disable=SC2016  # backticks are planted as they are
 set -euo pipefail
