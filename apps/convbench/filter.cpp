@@ -62,8 +62,7 @@ ExitCode run_filter(const FilterOptions& options) {
     session.console().line(describe(task));
     std::optional<Image> picture;
     ConvBenchRequest request = filter_request(task, picture);
-    request.candidates =
-        registry_candidates(session.device().kind, options.backends, MathMode::kFp32, options.layouts);
+    request.specs = registry_specs(session.device().kind, options.backends, MathMode::kFp32, options.layouts);
     request.labels = {{"table", "filter"}, {"filter", task.filter().name}};
     request.repro =
         concat("convbench filter --input ", quoted(options.input), " --filter ", quoted(options.filter),

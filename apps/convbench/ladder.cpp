@@ -34,40 +34,40 @@ std::optional<PublishedFigure> printed_for(const ResultRow& row, const Conv2dPro
                           concat("C", problem.c, " K", problem.k));
 }
 
-std::vector<ConvCandidate> rungs_of(const std::string& algorithm) {
-  std::vector<ConvCandidate> candidates;
+std::vector<ConvSpec> rungs_of(const std::string& algorithm) {
+  std::vector<ConvSpec> specs;
   for (const ConvRung& rung : conv_ladder(algorithm)) {
-    candidates.push_back(
-        {rung.name,
-         rung.getter,
-         MathMode::kFp32,
-         TensorLayout::kNchw,
-         false,
-         {{"rung", rung.is_product ? "product" : rung_of(rung.name)}, {"change", rung.change}}});
+    specs.push_back({rung.name,
+                     rung.getter,
+                     MathMode::kFp32,
+                     TensorLayout::kNchw,
+                     false,
+                     {{"rung", rung.is_product ? "product" : rung_of(rung.name)}, {"change", rung.change}}});
   }
-  return candidates;
+  return specs;
 }
 
 // What the rungs are compared with.
-struct LadderRival {
+struct BackendBeside {
   const char* backend;
   std::vector<TensorLayout> layouts;
 };
 const std::vector<TensorLayout> kBothLayouts = {TensorLayout::kNchw, TensorLayout::kNhwc};
-const std::vector<LadderRival> kFp32Rivals = {{"cudnn", kBothLayouts}, {"winograd", {TensorLayout::kNchw}}};
-const std::vector<LadderRival> kTensorCoreRivals = {{"tensor_core", kBothLayouts}, {"cudnn", kBothLayouts}};
+const std::vector<BackendBeside> kBesideFp32 = {{"cudnn", kBothLayouts}, {"winograd", {TensorLayout::kNchw}}};
+const std::vector<BackendBeside> kBesideTensorCores = {{"tensor_core", kBothLayouts},
+                                                       {"cudnn", kBothLayouts}};
 
-std::vector<ConvCandidate> rivals_of(const std::vector<LadderRival>& rivals, MathMode math) {
-  std::vector<ConvCandidate> candidates;
-  for (const LadderRival& rival : rivals) {
-    for (ConvCandidate& candidate :
-         registry_candidates(DeviceKind::kCuda, {rival.backend}, math, rival.layouts)) {
-      candidate.labels = {{"rung", "rival"}};
-      candidate.by_name = false;  // an unavailable candidate gives a row with a reason, no error
-      candidates.push_back(std::move(candidate));
+std::vector<ConvSpec> specs_beside(const std::vector<BackendBeside>& backends, MathMode math) {
+  std::vector<ConvSpec> specs;
+  for (const BackendBeside& beside : backends) {
+    for (ConvSpec& spec : registry_specs(DeviceKind::kCuda, {beside.backend}, math, beside.layouts)) {
+      spec.labels = {
+          {"rung", "rival"}};  // the word of older result files; compare pairs rows by their labels
+      spec.by_name = false;    // an unavailable candidate gives a row with a reason, no error
+      specs.push_back(std::move(spec));
     }
   }
-  return candidates;
+  return specs;
 }
 
 void print_climb(Console& console, const std::vector<ResultRow>& all) {
@@ -117,13 +117,13 @@ void ladder_into(const LadderOptions& options, BenchSession& session) {
   session.begin(groups, "ladder");
   for (const std::string& algorithm : algorithms) {
     const LadderShapes& shapes = ladder_shapes_of(algorithm);
-    std::vector<ConvCandidate> climb = rungs_of(algorithm);
-    for (ConvCandidate& rival : rivals_of(kFp32Rivals, MathMode::kFp32)) climb.push_back(std::move(rival));
-    std::vector<ConvCandidate> on_tensor_cores;
+    std::vector<ConvSpec> climb = rungs_of(algorithm);
+    for (ConvSpec& spec : specs_beside(kBesideFp32, MathMode::kFp32)) climb.push_back(std::move(spec));
+    std::vector<ConvSpec> on_tensor_cores;
     if (shapes.with_tensor_cores) {
       for (const MathMode math : {MathMode::kTf32, MathMode::kFp16}) {
-        for (ConvCandidate& rival : rivals_of(kTensorCoreRivals, math))
-          on_tensor_cores.push_back(std::move(rival));
+        for (ConvSpec& spec : specs_beside(kBesideTensorCores, math))
+          on_tensor_cores.push_back(std::move(spec));
       }
     }
     for (const Conv2dProblem& problem : problems_of(options, algorithm)) {
@@ -136,16 +136,16 @@ void ladder_into(const LadderOptions& options, BenchSession& session) {
       request.published = [&problem](const ResultRow& row) { return printed_for(row, problem); };
       // The CPU's row comes first.
       request.on_cpu = true;
-      request.candidates =
-          registry_candidates(DeviceKind::kCpu, {shapes.cpu_backend}, MathMode::kFp32, {TensorLayout::kNchw});
-      request.candidates.front().name = concat("cpu.", shapes.cpu_backend);
-      request.candidates.front().labels = {{"rung", "cpu"}, {"change", "the processor's version"}};
+      request.specs =
+          registry_specs(DeviceKind::kCpu, {shapes.cpu_backend}, MathMode::kFp32, {TensorLayout::kNchw});
+      request.specs.front().name = concat("cpu.", shapes.cpu_backend);
+      request.specs.front().labels = {{"rung", "cpu"}, {"change", "the processor's version"}};
       bench_conv_into(request, session);
       request.on_cpu = false;
       request.end_to_end = true;
-      for (const std::vector<ConvCandidate>& candidates : {climb, on_tensor_cores}) {
-        if (candidates.empty()) continue;
-        request.candidates = candidates;
+      for (const std::vector<ConvSpec>& specs : {climb, on_tensor_cores}) {
+        if (specs.empty()) continue;
+        request.specs = specs;
         bench_conv_into(request, session);
       }
       print_climb(session.console(), session.rows_from(before));

@@ -10,8 +10,7 @@ ExitCode run_run(const RunOptions& options) {
   const std::vector<Conv2dProblem> problems = problems_from(options.problems, options.problem_files);
   const auto measure_problems = [&](BenchSession& session) {
     ConvBenchRequest request;
-    request.candidates =
-        registry_candidates(session.device().kind, options.backends, options.math, options.layouts);
+    request.specs = registry_specs(session.device().kind, options.backends, options.math, options.layouts);
     request.end_to_end = true;
     session.each("problems", problems, [&](const Conv2dProblem& problem) {
       request.problem = problem;

@@ -13,7 +13,7 @@
 #include "apps/common/table.h"
 #include "apps/common/text.h"
 #include "apps/convbench/bench/conv_bench.h"
-#include "apps/convbench/bench/conv_contender.h"
+#include "apps/convbench/bench/conv_candidate.h"
 #include "apps/convbench/bench/study_bench.h"
 #include "apps/convbench/commands.h"
 #include "apps/convbench/separable/block.h"
@@ -84,18 +84,18 @@ Pair fastest_pair(const std::vector<ResultRow>& depthwise, const std::vector<Res
 
 /// The candidates that support one of the three convolutions.
 std::vector<ResultRow> measure_part(const Case& task, const char* part, const Conv2dProblem& problem,
-                                    const std::vector<ConvCandidate>& candidates, BenchSession& session) {
+                                    const std::vector<ConvSpec>& specs, BenchSession& session) {
   ConvBenchRequest request;
   request.problem = problem;
   request.problem.name = part;
   request.study = "d";
   request.labels = task.labels;
   request.labels.push_back({"part", part});
-  for (const ConvCandidate& candidate : candidates) {
+  for (const ConvSpec& spec : specs) {
     Conv2dProblem laid_out = problem;
-    laid_out.layout = candidate.layout;
-    if (find_conv_backend(session.device().kind, candidate.name).supports(laid_out, kMath))
-      request.candidates.push_back(candidate);
+    laid_out.layout = spec.layout;
+    if (find_conv_backend(session.device().kind, spec.name).supports(laid_out, kMath))
+      request.specs.push_back(spec);
   }
   return bench_conv_into(request, session);
 }
@@ -122,20 +122,20 @@ const ConvBackend& open(const BenchSession& session, const Choice& choice) {
   return find_conv_backend(session.device().kind, choice.backend).open();
 }
 
-StudyEntry entry_of(const Case& task, const char* part, const std::string& backend, TensorLayout layout,
-                    const Work& work) {
-  StudyEntry entry;
-  entry.base.name = part;
-  entry.base.problem = task.shape.standard().to_string();
-  entry.base.backend = backend;
-  entry.base.math = to_string(kMath);
-  entry.base.layout = to_string(layout);
-  entry.base.study = "d";
-  entry.base.labels = task.labels;
-  entry.base.labels.push_back({"part", part});
-  entry.base.repro = task.repro;
-  entry.work = work;
-  return entry;
+StudyCandidate candidate_of(const Case& task, const char* part, const std::string& backend,
+                            TensorLayout layout, const Work& work) {
+  StudyCandidate candidate;
+  candidate.base.name = part;
+  candidate.base.problem = task.shape.standard().to_string();
+  candidate.base.backend = backend;
+  candidate.base.math = to_string(kMath);
+  candidate.base.layout = to_string(layout);
+  candidate.base.study = "d";
+  candidate.base.labels = task.labels;
+  candidate.base.labels.push_back({"part", part});
+  candidate.base.repro = task.repro;
+  candidate.work = work;
+  return candidate;
 }
 
 /// Times standard convolutions and blocks in turns.
@@ -148,39 +148,39 @@ void measure_blocks(Outcome& outcome, BenchSession& session) {
                         shape.depthwise().bytes() + shape.pointwise().bytes()};
   std::vector<std::unique_ptr<ConvArena>> arenas;
   std::vector<std::unique_ptr<SeparableBlock>> blocks;
-  std::vector<StudyEntry> entries;
+  std::vector<StudyCandidate> candidates;
   const auto add_standard = [&](const Choice& choice) {
     if (!choice) return;
-    StudyEntry& entry =
-        entries.emplace_back(entry_of(outcome.task, kBeside, choice.backend, choice.layout, standard_work));
-    attempt(entry, session.stream(), [&] {
+    StudyCandidate& candidate = candidates.emplace_back(
+        candidate_of(outcome.task, kBeside, choice.backend, choice.layout, standard_work));
+    attempt(candidate, session.stream(), [&] {
       Conv2dProblem problem = shape.standard();
       problem.layout = choice.layout;
       arenas.push_back(
           std::make_unique<ReferenceArena>(problem, options.fill, static_cast<uint64_t>(options.seed)));
-      auto contender =
-          std::make_unique<ConvContender>(choice.backend, open(session, choice), kMath, *arenas.back(),
+      auto prepared =
+          std::make_unique<ConvCandidate>(choice.backend, open(session, choice), kMath, *arenas.back(),
                                           options.workspace_limit, session.stream());
-      arenas.back()->allocate(session.device(), contender->workspace_bytes(), false);
-      contender->describe(entry.base);
-      entry.saved = contender->kernel().products_saved();
-      entry.contender = std::move(contender);
+      arenas.back()->allocate(session.device(), prepared->workspace_bytes(), false);
+      prepared->describe(candidate.base);
+      candidate.saved = prepared->kernel().products_saved();
+      candidate.prepared = std::move(prepared);
     });
   };
   const auto add_block = [&](const Pair& pair) {
     if (!std::isfinite(pair.ns())) return;
-    StudyEntry& entry =
-        entries.emplace_back(entry_of(outcome.task, kBlock, pair.name(), pair.depthwise.layout, block_work));
-    attempt(entry, session.stream(), [&] {
+    StudyCandidate& candidate = candidates.emplace_back(
+        candidate_of(outcome.task, kBlock, pair.name(), pair.depthwise.layout, block_work));
+    attempt(candidate, session.stream(), [&] {
       blocks.push_back(
           std::make_unique<SeparableBlock>(shape, pair.depthwise.layout, open(session, pair.depthwise),
                                            open(session, pair.pointwise), options, session.stream()));
       SeparableBlock& block = *blocks.back();
-      entry.base.launches = block.launches();
-      entry.base.detail = block.detail();
-      entry.base.workspace_bytes = static_cast<int64_t>(block.workspace_bytes());
-      entry.contender = std::make_unique<TaskContender>(pair.name(), block, session.stream(),
-                                                        [&block](Stream& stream) { block.run(stream); });
+      candidate.base.launches = block.launches();
+      candidate.base.detail = block.detail();
+      candidate.base.workspace_bytes = static_cast<int64_t>(block.workspace_bytes());
+      candidate.prepared = std::make_unique<TaskCandidate>(pair.name(), block, session.stream(),
+                                                           [&block](Stream& stream) { block.run(stream); });
     });
   };
   add_standard(outcome.standard);
@@ -189,7 +189,7 @@ void measure_blocks(Outcome& outcome, BenchSession& session) {
   if (outcome.vendor_block.name() != outcome.block.name()) add_block(outcome.vendor_block);
 
   outcome.rows = bench_study_into(
-      std::move(entries), [] {}, session,
+      std::move(candidates), [] {}, session,
       [&](std::vector<ResultRow>& rows) {
         const double standard_ns = ns_of(rows, kBeside, outcome.standard.backend);
         const double vendor_ns = ns_of(rows, kBlock, outcome.vendor_block.name());
@@ -235,8 +235,8 @@ std::string table_of(const std::vector<Outcome>& outcomes, const std::string& ve
 
 void separable_into(const SeparableOptions& options, BenchSession& session) {
   const std::string vendor = vendor_of(session);
-  const std::vector<ConvCandidate> candidates = registry_candidates(
-      session.device().kind, options.backends, kMath, {TensorLayout::kNchw, TensorLayout::kNhwc});
+  const std::vector<ConvSpec> specs = registry_specs(session.device().kind, options.backends, kMath,
+                                                     {TensorLayout::kNchw, TensorLayout::kNhwc});
   std::vector<Outcome> outcomes;
   std::vector<SeparableShape> shapes;
   for (int channels : options.channels) {
@@ -251,9 +251,9 @@ void separable_into(const SeparableOptions& options, BenchSession& session) {
     outcome.task.repro =
         concat("convbench separable --device ", session.device().to_string(), " --channels ", shape.channels,
                " --sizes ", shape.size, " --batch-size ", shape.batch, " --seed ", options.seed);
-    const auto standard = measure_part(outcome.task, "standard", shape.standard(), candidates, session);
-    const auto depthwise = measure_part(outcome.task, "depthwise", shape.depthwise(), candidates, session);
-    const auto pointwise = measure_part(outcome.task, "pointwise", shape.pointwise(), candidates, session);
+    const auto standard = measure_part(outcome.task, "standard", shape.standard(), specs, session);
+    const auto depthwise = measure_part(outcome.task, "depthwise", shape.depthwise(), specs, session);
+    const auto pointwise = measure_part(outcome.task, "pointwise", shape.pointwise(), specs, session);
     outcome.standard = fastest_of_both(standard, "");
     outcome.vendor_standard = fastest_of_both(standard, vendor);
     outcome.block = fastest_pair(depthwise, pointwise, "");

@@ -27,20 +27,19 @@ Conv2dProblem problem_of(int size, int stride, int out_channels) {
 }
 
 // Pictures are stored in NHWC, so backends that support NHWC are measured in both layouts.
-std::vector<ConvCandidate> candidates_of(const SweepOptions& options, const BenchSession& session) {
+std::vector<ConvSpec> specs_of(const SweepOptions& options, const BenchSession& session) {
   const DeviceKind kind = session.device().kind;
-  std::vector<ConvCandidate> candidates =
-      registry_candidates(kind, options.backends, MathMode::kFp32, {TensorLayout::kNchw});
+  std::vector<ConvSpec> specs =
+      registry_specs(kind, options.backends, MathMode::kFp32, {TensorLayout::kNchw});
   Conv2dProblem picture =
       problem_of(options.sizes.front(), options.strides.front(), options.out_channels.front());
   picture.layout = TensorLayout::kNhwc;
-  for (ConvCandidate& candidate :
-       registry_candidates(kind, options.backends, MathMode::kFp32, {TensorLayout::kNhwc})) {
-    if (find_conv_backend(kind, candidate.name).supports(picture, MathMode::kFp32)) {
-      candidates.push_back(std::move(candidate));
+  for (ConvSpec& spec : registry_specs(kind, options.backends, MathMode::kFp32, {TensorLayout::kNhwc})) {
+    if (find_conv_backend(kind, spec.name).supports(picture, MathMode::kFp32)) {
+      specs.push_back(std::move(spec));
     }
   }
-  return candidates;
+  return specs;
 }
 
 std::string column_of(const ResultRow& row) {
@@ -133,7 +132,7 @@ void sweep_into(const SweepOptions& options, BenchSession& session) {
     }
   }
   ConvBenchRequest request;
-  request.candidates = candidates_of(options, session);
+  request.specs = specs_of(options, session);
   request.study = "a";
   request.end_to_end = true;
   const auto measure_problem = [&](const Conv2dProblem& problem) {

@@ -14,7 +14,7 @@
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/eval_report.h"
 #include "apps/lenslet/mnist_folder.h"
-#include "apps/lenslet/plan_contender.h"
+#include "apps/lenslet/plan_candidate.h"
 #include "apps/measuring/run.h"
 #include "models/lenet5.h"
 
@@ -32,11 +32,11 @@ std::optional<ImageDataset> read_mnist(const std::string& asked) {
 }
 
 /// One configuration, before it is measured.
-struct Entry {
+struct BenchCandidate {
   BenchConfig config;
   ResultRow base;
   BuildOptions build;
-  PlanContender* contender;  // null if it cannot be prepared
+  PlanCandidate* prepared;  // null if it cannot be prepared
 };
 
 // The class of each image, -1 for an answer that is not a number; nullopt after a signal.
@@ -103,34 +103,34 @@ class ModelBench {
  private:
   std::vector<ResultRow> measure_batch(const std::vector<BenchConfig>& configs) {
     PlanContest contest(session_.graph(), pictures_, stream_);
-    std::vector<Entry> entries;
+    std::vector<BenchCandidate> candidates;
     for (const BenchConfig& config : configs) {
-      Entry entry{config, bench_row(config, options_, session_), config.build_options(session_, stream_),
-                  nullptr};
-      const PlanContest::Prepared& plan = contest.add(config.key(), entry.build);
-      entry.contender = plan.contender.get();
-      if (!entry.contender) {
+      BenchCandidate candidate{config, bench_row(config, options_, session_),
+                               config.build_options(session_, stream_), nullptr};
+      const PlanContest::Prepared& plan = contest.add(config.key(), candidate.build);
+      candidate.prepared = plan.candidate.get();
+      if (!candidate.prepared) {
         run_.refuse(config.by_name ? config.variant : std::string(), plan.refusal.code,
-                    concat("batch ", config.batch, ", ", entry.base.backend, " ", entry.base.math, ": ",
-                           plan.refusal.reason));
+                    concat("batch ", config.batch, ", ", candidate.base.backend, " ", candidate.base.math,
+                           ": ", plan.refusal.reason));
       } else {
-        const Executable& executable = entry.contender->executable();
-        entry.base.setup_ns = executable.build_ns();
-        entry.base.workspace_bytes = static_cast<int64_t>(executable.plan().workspace_bytes);
-        entry.base.detail =
+        const Executable& executable = candidate.prepared->executable();
+        candidate.base.setup_ns = executable.build_ns();
+        candidate.base.workspace_bytes = static_cast<int64_t>(executable.plan().workspace_bytes);
+        candidate.base.detail =
             config.plan == Plan::kFused ? executable.steps()[0].detail : describe_backends(executable.plan());
       }
-      entries.push_back(std::move(entry));
+      candidates.push_back(std::move(candidate));
     }
     MeasureOptions measure_options = options_.measure;
     measure_options.min_samples = kWindows;
     const std::vector<Measurement> measured = contest.measure(measure_options);
     std::vector<ResultRow> all;
-    for (size_t i = 0; i < entries.size(); ++i) {
-      std::vector<ResultRow> rows =
-          options_.latency ? latency_rows(entries[i], measured[i]) : plain_rows(entries[i], measured[i]);
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      std::vector<ResultRow> rows = options_.latency ? latency_rows(candidates[i], measured[i])
+                                                     : plain_rows(candidates[i], measured[i]);
       for (ResultRow& row : rows) {
-        if (row.status == "PASSED" || row.status == "SUSPECT") add_accuracy(entries[i], row);
+        if (row.status == "PASSED" || row.status == "SUSPECT") add_accuracy(candidates[i], row);
         all.push_back(std::move(row));
       }
     }
@@ -142,17 +142,18 @@ class ModelBench {
         {session_.device(), config.batch, config.math, config.input, config.output});
   }
 
-  std::vector<ResultRow> plain_rows(const Entry& entry, const Measurement& measured) const {
+  std::vector<ResultRow> plain_rows(const BenchCandidate& candidate, const Measurement& measured) const {
     const RowContext context{options_.measure.hot, options_.measure.cold, &run_.ceilings()};
-    if (!entry.contender) return rows_without_time(entry.base, measured.status, measured.reason, context);
-    return rows_of(entry.base, measured, context, work_of(entry.config), entry.config.math,
-                   entry.contender->products_saved());
+    if (!candidate.prepared)
+      return rows_without_time(candidate.base, measured.status, measured.reason, context);
+    return rows_of(candidate.base, measured, context, work_of(candidate.config), candidate.config.math,
+                   candidate.prepared->products_saved());
   }
 
   // Counted once per configuration, for any batch size; nullopt without data and after a signal.
-  std::optional<ResultAccuracy> accuracy_of(const Entry& entry) {
+  std::optional<ResultAccuracy> accuracy_of(const BenchCandidate& candidate) {
     if (!data_) return std::nullopt;
-    const std::string key = entry.config.key();
+    const std::string key = candidate.config.key();
     if (const auto found = counted_.find(key); found != counted_.end()) return found->second;
     if (!fp32_classes_) {
       BuildOptions build = session_.build_options(std::min(kStandardBatch, data_->count));
@@ -161,7 +162,7 @@ class ModelBench {
       Executable standard(session_.graph(), build);
       fp32_classes_ = classes_of(standard, *data_);
     }
-    const std::optional<std::vector<int>> classes = classes_of(entry.contender->executable(), *data_);
+    const std::optional<std::vector<int>> classes = classes_of(candidate.prepared->executable(), *data_);
     if (!classes || !fp32_classes_) return std::nullopt;
     ResultAccuracy accuracy;
     accuracy.count = data_->count;
@@ -174,23 +175,23 @@ class ModelBench {
     return counted_[key] = accuracy;
   }
 
-  void add_accuracy(const Entry& entry, ResultRow& row) {
-    row.accuracy = accuracy_of(entry);
+  void add_accuracy(const BenchCandidate& candidate, ResultRow& row) {
+    row.accuracy = accuracy_of(candidate);
     const std::string wrong = row.accuracy ? judge_accuracy(*row.accuracy) : std::string();
     if (wrong.empty()) return;
     row.status = "FAILED";
     row.reason = wrong;
   }
 
-  std::vector<ResultRow> latency_rows(const Entry& entry, const Measurement& measured) const {
+  std::vector<ResultRow> latency_rows(const BenchCandidate& candidate, const Measurement& measured) const {
     if (measured.status != "PASSED")
-      return rows_without_time(entry.base, measured.status, measured.reason, {true, false, nullptr});
-    Executable& executable = entry.contender->executable();
-    ResultRow base = entry.base;
+      return rows_without_time(candidate.base, measured.status, measured.reason, {true, false, nullptr});
+    Executable& executable = candidate.prepared->executable();
+    ResultRow base = candidate.base;
     base.stages_ns = pass_times(executable, measured.hot.median);
     base.first_call_ns = measured.first_call_ns;
-    return measure_latency(executable, entry.build, load_lenet5_weights(options_.weights), pictures_, base,
-                           options_.calls);
+    return measure_latency(executable, candidate.build, load_lenet5_weights(options_.weights), pictures_,
+                           base, options_.calls);
   }
 
   const ModelBenchOptions& options_;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "apps/common/result_file.h"
-#include "apps/lenslet/plan_contender.h"
+#include "apps/lenslet/plan_candidate.h"
 #include "framework/executable.h"
 #include "framework/io/safetensors.h"
 

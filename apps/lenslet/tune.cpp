@@ -11,8 +11,8 @@
 #include "apps/common/signals.h"
 #include "apps/common/text.h"
 #include "apps/lenslet/commands.h"
-#include "apps/lenslet/layer_contender.h"
-#include "apps/lenslet/plan_contender.h"
+#include "apps/lenslet/layer_candidate.h"
+#include "apps/lenslet/plan_candidate.h"
 #include "apps/lenslet/session.h"
 #include "apps/lenslet/tune_report.h"
 #include "apps/measuring/measure.h"
@@ -46,31 +46,31 @@ void measure_layers(const TuneOptions& options, LayerStage& stage, std::vector<T
   const auto regions = tune_regions(candidates);
   ProgressBar bar("layers", static_cast<int64_t>(candidates.size()));
   for (const auto& region : regions) {
-    std::vector<std::unique_ptr<LayerContender>> contenders;
-    std::vector<Contender*> rivals;
+    std::vector<std::unique_ptr<LayerCandidate>> prepared;
+    std::vector<Candidate*> timed;
     std::vector<TuneCandidate*> rows;
     for (size_t i = region.first; i < region.second && !interrupted(); ++i) {
       TuneCandidate& candidate = candidates[i];
       if (candidate.status == "UNSUPPORTED") continue;
       attempt(candidate, stage.stream(), [&] {
-        auto contender = std::make_unique<LayerContender>(candidate, stage);
-        candidate.choice = contender->op().choice();
-        candidate.detail = contender->op().detail();
-        candidate.workspace_bytes = contender->op().workspace_bytes();
+        auto layer = std::make_unique<LayerCandidate>(candidate, stage);
+        candidate.choice = layer->op().choice();
+        candidate.detail = layer->op().detail();
+        candidate.workspace_bytes = layer->op().workspace_bytes();
         stage.book(largest, candidate.workspace_bytes);
-        rivals.push_back(contender.get());
+        timed.push_back(layer.get());
         rows.push_back(&candidate);
-        contenders.push_back(std::move(contender));
+        prepared.push_back(std::move(layer));
       });
     }
-    if (rivals.empty()) continue;
-    const std::vector<Measurement> measured = measure(rivals, stage.stream(), measure_options(options));
+    if (timed.empty()) continue;
+    const std::vector<Measurement> measured = measure(timed, stage.stream(), measure_options(options));
     for (size_t i = 0; i < rows.size(); ++i) take_over(measured[i], *rows[i]);
     bar.update(static_cast<int64_t>(region.second));
   }
 }
 
-/// The rows of a report, with their contenders.
+/// The rows of a report, with their candidates.
 class PlanRows {
  public:
   PlanRows(const Session& session, const BatchPictures& pictures, Stream& stream, std::vector<PlanRow>& rows)
@@ -79,15 +79,15 @@ class PlanRows {
   void add(const std::string& name, const BuildOptions& build) {
     PlanRow& row = rows_.emplace_back();
     row.name = name;
-    PlanContender* const contender = contest_.add(name, build).contender.get();
-    if (contender) row.backends = describe_backends(contender->executable().plan());
-    contenders_.push_back(contender);
+    PlanCandidate* const candidate = contest_.add(name, build).candidate.get();
+    if (candidate) row.backends = describe_backends(candidate->executable().plan());
+    candidates_.push_back(candidate);
   }
 
   void refuse(const std::string& name, const std::string& reason) {
     contest_.refuse(reason);
     rows_.emplace_back().name = name;
-    contenders_.push_back(nullptr);
+    candidates_.push_back(nullptr);
   }
 
   void measure_all(const TuneOptions& options) {
@@ -115,13 +115,13 @@ class PlanRows {
                                          : concat(format_short(times[i].median / least), " x the fastest");
       if (row.chosen && times[i].median > least) row.why = "tied, first in rank";
     }
-    return &contenders_[passed[chosen]]->executable();
+    return &candidates_[passed[chosen]]->executable();
   }
 
  private:
   PlanContest contest_;
   std::vector<PlanRow>& rows_;
-  std::vector<PlanContender*> contenders_;  // by row; null if it cannot be prepared
+  std::vector<PlanCandidate*> candidates_;  // by row; null if it cannot be prepared
 };
 
 // Times the layers and builds a plan of the fastest; nullopt after a signal.

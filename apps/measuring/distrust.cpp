@@ -72,18 +72,18 @@ void sleep_ns(double ns) { std::this_thread::sleep_for(std::chrono::nanoseconds(
 }  // namespace
 
 void Distrust::poison() {
-  fill_bytes(contender_.output(), stream_.device(), kPoisonByte, contender_.output_count() * sizeof(float),
+  fill_bytes(candidate_.output(), stream_.device(), kPoisonByte, candidate_.output_count() * sizeof(float),
              stream_);
 }
 
 const std::vector<float>& Distrust::download(int round) {
   size_t count = 0;
-  const std::vector<Contender::Part> parts = contender_.judged(round);
-  for (const Contender::Part& part : parts) count += part.count;
+  const std::vector<Candidate::Part> parts = candidate_.judged(round);
+  for (const Candidate::Part& part : parts) count += part.count;
   scratch_.resize(count);
   float* place = scratch_.data();
-  for (const Contender::Part& part : parts) {
-    copy_bytes(place, Device::cpu(), contender_.output() + part.first, stream_.device(),
+  for (const Candidate::Part& part : parts) {
+    copy_bytes(place, Device::cpu(), candidate_.output() + part.first, stream_.device(),
                part.count * sizeof(float), stream_);
     place += part.count;
   }
@@ -100,7 +100,7 @@ std::string Distrust::judge(int round, const std::vector<float>& output) {
   const bool repeated = last_round_ >= 0 && last_round_ != round && now == last_digest_;
   last_digest_ = now;
   last_round_ = round;
-  const Verdict verdict = contender_.judge(round, output);
+  const Verdict verdict = candidate_.judge(round, output);
   error_.max_abs = std::max(error_.max_abs, verdict.error.max_abs);
   error_.max_rel = std::max(error_.max_rel, verdict.error.max_rel);
   error_.bound = std::max(error_.bound, verdict.error.bound);
@@ -120,7 +120,7 @@ std::string Distrust::judge_output(int round) {
 }
 
 std::string Distrust::check(int round, int64_t calls, double usual_ns) {
-  contender_.load(round, stream_);
+  candidate_.load(round, stream_);
   poison();
   stream_.synchronize();
   const bool on_cpu = !stream_.device().is_cuda();
@@ -129,7 +129,7 @@ std::string Distrust::check(int round, int64_t calls, double usual_ns) {
     if (output_changed(stream_)) return "used another thread: the output changed after run() had returned";
   }
   if (on_cpu || std::isnan(usual_ns)) {
-    contender_.run(stream_);
+    candidate_.run(stream_);
     throw_on_unreported_error(stream_.device());
     stream_.synchronize();
   } else if (changes_while_held_back(usual_ns)) {
@@ -150,17 +150,17 @@ std::string Distrust::check(int round, int64_t calls, double usual_ns) {
 }
 
 std::string Distrust::check_over(int standing, int round) {
-  const std::vector<Contender::Part> parts = contender_.judged(standing);
+  const std::vector<Candidate::Part> parts = candidate_.judged(standing);
   const std::vector<float> answer = download(standing);  // load() may poison the output
-  contender_.load(round, stream_);
+  candidate_.load(round, stream_);
   const float* from = answer.data();
-  for (const Contender::Part& part : parts) {
-    copy_bytes(contender_.output() + part.first, stream_.device(), from, Device::cpu(),
+  for (const Candidate::Part& part : parts) {
+    copy_bytes(candidate_.output() + part.first, stream_.device(), from, Device::cpu(),
                part.count * sizeof(float), stream_);
     from += part.count;
   }
   stream_.synchronize();
-  contender_.run(stream_);
+  candidate_.run(stream_);
   throw_on_unreported_error(stream_.device());
   stream_.synchronize();
   const std::string wrong = judge_output(round);
@@ -169,12 +169,12 @@ std::string Distrust::check_over(int standing, int round) {
 
 std::string Distrust::check_end_to_end(int round) {
   poison();
-  float* const host = contender_.host_output();
-  const size_t count = contender_.output_count();
+  float* const host = candidate_.host_output();
+  const size_t count = candidate_.output_count();
   std::memset(host, kPoisonByte, count * sizeof(float));
-  contender_.copy_in(stream_);
-  contender_.run(stream_);
-  contender_.copy_out(stream_);
+  candidate_.copy_in(stream_);
+  candidate_.run(stream_);
+  candidate_.copy_out(stream_);
   throw_on_unreported_error(stream_.device());
   stream_.synchronize();
   scratch_.assign(host, host + count);
@@ -182,11 +182,11 @@ std::string Distrust::check_end_to_end(int round) {
 }
 
 std::vector<float> Distrust::peek(Stream& stream) {
-  const size_t count = contender_.output_count(), part = std::min(count, kPeekCount);
+  const size_t count = candidate_.output_count(), part = std::min(count, kPeekCount);
   std::vector<float> seen(3 * part);
   float* place = seen.data();
   for (const size_t first : {size_t{0}, (count - part) / 2, count - part}) {
-    copy_bytes(place, Device::cpu(), contender_.output() + first, stream.device(), part * sizeof(float),
+    copy_bytes(place, Device::cpu(), candidate_.output() + first, stream.device(), part * sizeof(float),
                stream);
     place += part;
   }
@@ -207,7 +207,7 @@ bool Distrust::still_poisoned() {
 bool Distrust::changes_while_held_back(double usual_ns) {
   Stream other(stream_.device());
   StreamGate gate(stream_);
-  contender_.run(stream_);
+  candidate_.run(stream_);
   throw_on_unreported_error(stream_.device());
   sleep_ns(std::clamp(3 * usual_ns, kShortestWaitNs, kLongestWaitNs));
   const bool changed = output_changed(other);

@@ -1,20 +1,20 @@
-// Distrust: checks of a contender apart from its time. measure.cpp and all other timing code use them.
+// Distrust: checks of a candidate apart from its time. measure.cpp and all other timing code use them.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "apps/measuring/contender.h"
+#include "apps/measuring/candidate.h"
 
 namespace lenslet {
 
-/// Judges one contender repeatedly and remembers its earlier outputs.
+/// Judges one candidate repeatedly and remembers its earlier outputs.
 class Distrust {
  public:
   /// `scratch` holds outputs on the host. Candidates share it, because allocating memory costs more than the copy.
-  Distrust(Contender& contender, Stream& stream, std::vector<float>& scratch)
-      : contender_(contender), stream_(stream), scratch_(scratch) {}
+  Distrust(Candidate& candidate, Stream& stream, std::vector<float>& scratch)
+      : candidate_(candidate), stream_(stream), scratch_(scratch) {}
 
   /// Loads input `round`, poisons the output, runs once and judges. Returns the fault, empty if there is none. `calls`:
   /// runs so far, for the message. `usual_ns`: duration of a run. On a GPU the stream is held back for some of these
@@ -47,7 +47,7 @@ class Distrust {
   bool output_changed(Stream& stream);
   bool changes_while_held_back(double usual_ns);
 
-  Contender& contender_;
+  Candidate& candidate_;
   Stream& stream_;
   std::vector<float>& scratch_;
   ResultError error_;

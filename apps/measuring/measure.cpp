@@ -33,16 +33,16 @@ constexpr double kCopiesShare = 0.25;  // share of the requested time: copies va
 // further runs are taken, because a busy machine delays single runs.
 constexpr int kAloneATurn = 3, kMostAlone = 60;
 constexpr double kStandingRatio = 2, kStandingWindows = 2;
-enum Input { kBefore, kTimed, kAfter };  // rounds of Contender::load
+enum Input { kBefore, kTimed, kAfter };  // rounds of Candidate::load
 
 // With fewer samples the noise is unknown.
 constexpr size_t kLeastForNoise = 3;
 
 /// One candidate during the measurement.
-struct Rival {
-  Rival(Contender& which, Stream& stream, std::vector<float>& scratch)
-      : contender(which), distrust(which, stream, scratch) {}
-  Contender& contender;
+struct CandidateState {
+  CandidateState(Candidate& which, Stream& stream, std::vector<float>& scratch)
+      : candidate(which), distrust(which, stream, scratch) {}
+  Candidate& candidate;
   Distrust distrust;
   Measurement result;
   bool alive = true;      // not failed and not skipped
@@ -65,16 +65,16 @@ struct Rival {
 
 class Contest {
  public:
-  Contest(const std::vector<Contender*>& contenders, Stream& stream, const MeasureOptions& options)
+  Contest(const std::vector<Candidate*>& candidates, Stream& stream, const MeasureOptions& options)
       : stream_(stream), options_(options), begin_(stream.device()), end_(stream.device()) {
-    for (Contender* contender : contenders)
-      rivals_.push_back(std::make_unique<Rival>(*contender, stream, scratch_));
+    for (Candidate* candidate : candidates)
+      states_.push_back(std::make_unique<CandidateState>(*candidate, stream, scratch_));
   }
 
   std::vector<Measurement> run() {
     DeviceGuard guard(stream_.device());
-    for (auto& rival : rivals_) guarded(*rival, [&] { prepare(*rival); });
-    for (auto& rival : rivals_) guarded(*rival, [&] { rival->contender.load(kTimed, stream_); });
+    for (auto& state : states_) guarded(*state, [&] { prepare(*state); });
+    for (auto& state : states_) guarded(*state, [&] { state->candidate.load(kTimed, stream_); });
     if (options_.capture) profiler_start();
     {
       NvtxRange range("measure");
@@ -82,20 +82,20 @@ class Contest {
     }
     if (options_.capture) profiler_stop();
     if (options_.verify == Verify::kBoth) {
-      for (auto& rival : rivals_) guarded(*rival, [&] { check_after(*rival); });
+      for (auto& state : states_) guarded(*state, [&] { check_after(*state); });
     }
     std::vector<Measurement> results;
-    for (auto& rival : rivals_) results.push_back(finish(*rival));
+    for (auto& state : states_) results.push_back(finish(*state));
     return results;
   }
 
  private:
   // An error of one candidate ends its own measurement; a lost device ends all of them.
   template <typename Step>
-  void guarded(Rival& rival, Step&& step) {
-    if (!rival.alive) return;
-    const std::optional<Refusal> refusal = attempt_run(rival.contender.name(), stream_, step);
-    if (refusal) rival.fail(refusal->status, refusal->reason);
+  void guarded(CandidateState& state, Step&& step) {
+    if (!state.alive) return;
+    const std::optional<Refusal> refusal = attempt_run(state.candidate.name(), stream_, step);
+    if (refusal) state.fail(refusal->status, refusal->reason);
   }
 
   static int batch_of(double once_ns) {
@@ -103,62 +103,62 @@ class Contest {
     return runs < 2 ? 1 : static_cast<int>(std::clamp(runs, double{kMinBatch}, double{kMaxBatch}));
   }
 
-  void run_once(Rival& rival) {
-    rival.contender.run(stream_);
-    ++rival.calls;
+  void run_once(CandidateState& state) {
+    state.candidate.run(stream_);
+    ++state.calls;
   }
 
   // The first call, verification, and the duration of a run.
-  void prepare(Rival& rival) {
-    rival.contender.load(kBefore, stream_);
+  void prepare(CandidateState& state) {
+    state.candidate.load(kBefore, stream_);
     const double start = host_now_ns();
-    run_once(rival);
+    run_once(state);
     throw_on_unreported_error(stream_.device());
     stream_.synchronize();
-    rival.result.first_call_ns = host_now_ns() - start;
+    state.result.first_call_ns = host_now_ns() - start;
     throw_if_interrupted();  // a run of a large problem takes seconds
     // NaN at most once: a run that the gate cannot hold back is timed without it.
     do {
-      rival.once_ns = time_batch(rival, 1, nullptr);
-    } while (std::isnan(rival.once_ns));
+      state.once_ns = time_batch(state, 1, nullptr);
+    } while (std::isnan(state.once_ns));
     throw_if_interrupted();
     if (options_.verify != Verify::kOff) {
-      const std::string wrong = rival.distrust.check(kBefore, 0, rival.once_ns);
-      if (!wrong.empty()) return rival.fail("FAILED", wrong);
-      for (Contender* variant : rival.contender.variants()) check_variant(rival, *variant);
-      if (!rival.alive) return;
-      const std::string standing = rival.distrust.check_over(kBefore, kTimed);
-      if (!standing.empty()) return rival.fail("FAILED", standing);
+      const std::string wrong = state.distrust.check(kBefore, 0, state.once_ns);
+      if (!wrong.empty()) return state.fail("FAILED", wrong);
+      for (Candidate* variant : state.candidate.variants()) check_variant(state, *variant);
+      if (!state.alive) return;
+      const std::string standing = state.distrust.check_over(kBefore, kTimed);
+      if (!standing.empty()) return state.fail("FAILED", standing);
     }
     NvtxRange range("warmup");
     const double end = host_now_ns() + options_.warmup_ms * 1e6;
-    rival.batch = batch_of(rival.once_ns);
+    state.batch = batch_of(state.once_ns);
     // A run longer than the warm-up was warmed up by the runs before.
-    while (host_now_ns() + rival.once_ns < end && !interrupted()) {
-      const double ns = time_batch(rival, rival.batch, nullptr);
+    while (host_now_ns() + state.once_ns < end && !interrupted()) {
+      const double ns = time_batch(state, state.batch, nullptr);
       if (std::isnan(ns)) continue;
-      rival.once_ns = ns;
-      rival.batch = batch_of(ns);
+      state.once_ns = ns;
+      state.batch = batch_of(ns);
     }
-    const double turn_ns = std::max(rival.once_ns * rival.batch, 1.0);
-    rival.turns =
+    const double turn_ns = std::max(state.once_ns * state.batch, 1.0);
+    state.turns =
         static_cast<int>(std::clamp(kPatience * options_.min_time_ms * 1e6 / turn_ns, 1.0, double{kRounds}));
-    if (options_.hot && rival.batch > 1 && stream_.device().is_cuda()) capture_batch(rival);
+    if (options_.hot && state.batch > 1 && stream_.device().is_cuda()) capture_batch(state);
   }
 
-  void check_variant(Rival& rival, Contender& variant) {
-    if (!rival.alive) return;
-    const std::string wrong = Distrust(variant, stream_, scratch_).check(kBefore, 0, rival.once_ns);
-    if (!wrong.empty()) rival.fail("FAILED", concat(variant.name(), ": ", wrong));
+  void check_variant(CandidateState& state, Candidate& variant) {
+    if (!state.alive) return;
+    const std::string wrong = Distrust(variant, stream_, scratch_).check(kBefore, 0, state.once_ns);
+    if (!wrong.empty()) state.fail("FAILED", concat(variant.name(), ": ", wrong));
   }
 
   // Separate launches leave gaps that matter between short kernels; nodes of a CUDA graph leave smaller ones. Each run
   // of the batch is captured by its own call of the candidate.
-  void capture_batch(Rival& rival) {
+  void capture_batch(CandidateState& state) {
     try {
-      rival.single = CapturedGraph::capture(stream_, [&] { run_once(rival); });
-      rival.replay = CapturedGraph::capture(stream_, [&] {
-        for (int i = 0; i < rival.batch; ++i) run_once(rival);
+      state.single = CapturedGraph::capture(stream_, [&] { run_once(state); });
+      state.replay = CapturedGraph::capture(stream_, [&] {
+        for (int i = 0; i < state.batch; ++i) run_once(state);
       });
     } catch (const DeviceError&) {
       // Some libraries do what a capture forbids: their runs are enqueued one by one, and the row records it.
@@ -168,34 +168,35 @@ class Contest {
 
   // Nanoseconds per run of `count` consecutive runs, with the stream held back until all are enqueued; NaN if the gate
   // opened early. `replay`: these runs as one launch. With verification, the output is poisoned before the window.
-  double time_batch(Rival& rival, int count, CacheFlush* flush, const CapturedGraph* replay = nullptr) {
-    return time_window(rival, count, flush, [&] {
+  double time_batch(CandidateState& state, int count, CacheFlush* flush,
+                    const CapturedGraph* replay = nullptr) {
+    return time_window(state, count, flush, [&] {
       if (replay) {
         replay->launch(stream_);
-        rival.calls += count;
+        state.calls += count;
       } else {
-        for (int i = 0; i < count; ++i) run_once(rival);
+        for (int i = 0; i < count; ++i) run_once(state);
       }
     });
   }
 
   template <typename Enqueue>
-  double time_window(Rival& rival, int count, CacheFlush* flush, Enqueue&& runs) {
+  double time_window(CandidateState& state, int count, CacheFlush* flush, Enqueue&& runs) {
     const auto enqueue = [&] {
-      if (options_.verify == Verify::kBoth) rival.distrust.poison();
+      if (options_.verify == Verify::kBoth) state.distrust.poison();
       if (flush) flush->enqueue(stream_);
       begin_.record(stream_);
       runs();
       end_.record(stream_);
     };
-    if (rival.held_back) {
+    if (state.held_back) {
       if (!run_held_back(
               stream_,
               enqueue)) {  // too many launches or a slow host: fewer runs a batch, in the end one, not held back
-        if (count == 1) rival.held_back = false;
-        rival.batch = std::max(1, rival.batch / 4);
-        rival.replay = {};
-        rival.single = {};
+        if (count == 1) state.held_back = false;
+        state.batch = std::max(1, state.batch / 4);
+        state.replay = {};
+        state.single = {};
         throw_on_unreported_error(stream_.device());
         return NAN;
       }
@@ -211,21 +212,23 @@ class Contest {
     for (int go = 0; go <= kNoiseRetries; ++go) {
       bool noisy = false;
       for (int round = 0; round < kRounds; ++round) {
-        if (options_.hot) turn(go, round, [&](Rival& rival, double time_ms) { time_hot(rival, time_ms); });
+        if (options_.hot)
+          turn(go, round, [&](CandidateState& state, double time_ms) { time_hot(state, time_ms); });
       }
       if (options_.cold) {
         flush_ = std::make_unique<CacheFlush>(stream_.device());
         for (int round = 0; round < kRounds; ++round) {
-          turn(go, round, [&](Rival& rival, double time_ms) { time_cold(rival, time_ms); });
+          turn(go, round, [&](CandidateState& state, double time_ms) { time_cold(state, time_ms); });
         }
         flush_.reset();
       }
-      for (auto& rival : rivals_) noisy = noisy || (rival->alive && too_noisy(*rival));
+      for (auto& state : states_) noisy = noisy || (state->alive && too_noisy(*state));
       if (!noisy || interrupted()) break;
     }
     if (options_.end_to_end) {
       for (int round = 0; round < kRounds; ++round) {
-        turn(0, round, [&](Rival& rival, double time_ms) { time_end_to_end(rival, kCopiesShare * time_ms); });
+        turn(0, round,
+             [&](CandidateState& state, double time_ms) { time_end_to_end(state, kCopiesShare * time_ms); });
       }
     }
   }
@@ -233,95 +236,96 @@ class Contest {
   // One turn per candidate; extra turns only for those that are still too noisy.
   template <typename Time>
   void turn(int go, int round, Time&& time) {
-    for (auto& rival : rivals_) {
-      if (round >= rival->turns || (go > 0 && !too_noisy(*rival))) continue;
-      rival->last_turn = round + 1 == rival->turns;
-      guarded(*rival, [&] { time(*rival, options_.min_time_ms / rival->turns); });
+    for (auto& state : states_) {
+      if (round >= state->turns || (go > 0 && !too_noisy(*state))) continue;
+      state->last_turn = round + 1 == state->turns;
+      guarded(*state, [&] { time(*state, options_.min_time_ms / state->turns); });
     }
   }
 
   template <typename Sample>
-  void sample_for(const Rival& rival, std::vector<double>& samples, double time_ms, Sample&& sample) {
-    const int least = (options_.min_samples + rival.turns - 1) / rival.turns;
+  void sample_for(const CandidateState& state, std::vector<double>& samples, double time_ms,
+                  Sample&& sample) {
+    const int least = (options_.min_samples + state.turns - 1) / state.turns;
     Sampler sampler(time_ms, least, kSamplesATurn, interrupted);
     while (sampler.next()) {
       if (const double ns = sample(); !std::isnan(ns)) samples.push_back(ns);
     }
   }
 
-  void time_hot(Rival& rival, double time_ms) {
-    if (rival.once_ns < kLongNs) run_once(rival);  // the candidate before left its data in the caches
-    sample_for(rival, rival.hot, time_ms, [&] {
-      return time_batch(rival, rival.batch, nullptr, rival.replay ? &rival.replay : nullptr);
+  void time_hot(CandidateState& state, double time_ms) {
+    if (state.once_ns < kLongNs) run_once(state);  // the candidate before left its data in the caches
+    sample_for(state, state.hot, time_ms, [&] {
+      return time_batch(state, state.batch, nullptr, state.replay ? &state.replay : nullptr);
     });
-    judge_timed(rival);
-    if (rival.alive && rival.batch > 1 && options_.verify == Verify::kBoth) time_alone(rival);
+    judge_timed(state);
+    if (state.alive && state.batch > 1 && options_.verify == Verify::kBoth) time_alone(state);
   }
 
   // Single runs on a poisoned output, timed like the batches; see kStandingRatio.
-  void time_alone(Rival& rival) {
-    const CapturedGraph* const single = rival.single ? &rival.single : nullptr;
+  void time_alone(CandidateState& state) {
+    const CapturedGraph* const single = state.single ? &state.single : nullptr;
     const auto take = [&](int count) {
       for (int i = 0; i < count && !interrupted(); ++i) {
-        const double ns = time_batch(rival, 1, nullptr, single);
-        if (!std::isnan(ns)) rival.alone_ns = std::min(rival.alone_ns, ns);
+        const double ns = time_batch(state, 1, nullptr, single);
+        if (!std::isnan(ns)) state.alone_ns = std::min(state.alone_ns, ns);
       }
     };
     take(kAloneATurn);
-    if (!rival.last_turn || !std::isfinite(rival.alone_ns) || rival.hot.empty()) return;
-    if (rival.distrust.still_poisoned())
-      return rival.fail("FAILED", "skipped work: a single run left its output unwritten");
+    if (!state.last_turn || !std::isfinite(state.alone_ns) || state.hot.empty()) return;
+    if (state.distrust.still_poisoned())
+      return state.fail("FAILED", "skipped work: a single run left its output unwritten");
     double window_ns = INFINITY;
     for (int i = 0; i < kAloneATurn; ++i) {
-      const double ns = time_window(rival, 1, nullptr, [&] {
-        fill_bytes(rival.contender.output(), stream_.device(), 0, sizeof(float), stream_);
+      const double ns = time_window(state, 1, nullptr, [&] {
+        fill_bytes(state.candidate.output(), stream_.device(), 0, sizeof(float), stream_);
       });
       if (!std::isnan(ns)) window_ns = std::min(window_ns, ns);
     }
-    const double batch_ns = summarize(rival.hot).median;
+    const double batch_ns = summarize(state.hot).median;
     const double most = kStandingRatio * batch_ns + kStandingWindows * window_ns;
-    for (int i = 0; i < kMostAlone && rival.alone_ns > most && !interrupted(); ++i) take(1);
-    if (rival.alone_ns > most && !interrupted()) {
-      rival.fail("FAILED", concat("skips work where its output stands: a run takes ", format_time(batch_ns),
-                                  " behind another, ", format_time(rival.alone_ns), " on a poisoned output"));
+    for (int i = 0; i < kMostAlone && state.alone_ns > most && !interrupted(); ++i) take(1);
+    if (state.alone_ns > most && !interrupted()) {
+      state.fail("FAILED", concat("skips work where its output stands: a run takes ", format_time(batch_ns),
+                                  " behind another, ", format_time(state.alone_ns), " on a poisoned output"));
     }
   }
 
-  void time_cold(Rival& rival, double time_ms) {
-    sample_for(rival, rival.cold, time_ms, [&] { return time_batch(rival, 1, flush_.get()); });
-    judge_timed(rival);
+  void time_cold(CandidateState& state, double time_ms) {
+    sample_for(state, state.cold, time_ms, [&] { return time_batch(state, 1, flush_.get()); });
+    judge_timed(state);
   }
 
-  void time_end_to_end(Rival& rival, double time_ms) {
-    if (!rival.contender.end_to_end()) return;
-    sample_for(rival, rival.end_to_end, time_ms, [&] {
+  void time_end_to_end(CandidateState& state, double time_ms) {
+    if (!state.candidate.end_to_end()) return;
+    sample_for(state, state.end_to_end, time_ms, [&] {
       if (options_.verify == Verify::kBoth) {
-        rival.distrust.poison();
+        state.distrust.poison();
         stream_.synchronize();
       }
       const double start = host_now_ns();
-      rival.contender.copy_in(stream_);
-      run_once(rival);
-      rival.contender.copy_out(stream_);
+      state.candidate.copy_in(stream_);
+      run_once(state);
+      state.candidate.copy_out(stream_);
       stream_.synchronize();
       return host_now_ns() - start;
     });
-    if (options_.verify != Verify::kBoth || !rival.last_turn) return;
-    const std::string wrong = rival.distrust.check_end_to_end(kTimed);
-    if (!wrong.empty()) rival.fail("FAILED", concat("from host to host: ", wrong));
+    if (options_.verify != Verify::kBoth || !state.last_turn) return;
+    const std::string wrong = state.distrust.check_end_to_end(kTimed);
+    if (!wrong.empty()) state.fail("FAILED", concat("from host to host: ", wrong));
   }
 
   // Judges the output of the last turn's runs; judging every turn would take longer than the turns.
-  void judge_timed(Rival& rival) {
-    if (options_.verify != Verify::kBoth || !rival.last_turn) return;
-    const std::string wrong = rival.distrust.judge_output(kTimed);
+  void judge_timed(CandidateState& state) {
+    if (options_.verify != Verify::kBoth || !state.last_turn) return;
+    const std::string wrong = state.distrust.judge_output(kTimed);
     if (!wrong.empty())
-      rival.fail("FAILED", concat("wrong after ", rival.calls, " calls, while it was timed: ", wrong));
+      state.fail("FAILED", concat("wrong after ", state.calls, " calls, while it was timed: ", wrong));
   }
 
-  void check_after(Rival& rival) {
-    const std::string wrong = rival.distrust.check(kAfter, rival.calls, rival.once_ns);
-    if (!wrong.empty()) rival.fail("FAILED", wrong);
+  void check_after(CandidateState& state) {
+    const std::string wrong = state.distrust.check(kAfter, state.calls, state.once_ns);
+    if (!wrong.empty()) state.fail("FAILED", wrong);
   }
 
   static double noise(const std::vector<double>& samples) {
@@ -330,24 +334,24 @@ class Contest {
     const TimeStats stats = summarize(samples);
     return (stats.p90 - stats.p10) / stats.median;
   }
-  double noise(const Rival& rival) const { return std::max(noise(rival.hot), noise(rival.cold)); }
-  bool too_noisy(const Rival& rival) const { return noise(rival) > options_.max_noise; }
+  double noise(const CandidateState& state) const { return std::max(noise(state.hot), noise(state.cold)); }
+  bool too_noisy(const CandidateState& state) const { return noise(state) > options_.max_noise; }
 
-  Measurement finish(Rival& rival) {
-    Measurement& result = rival.result;
-    if (options_.verify != Verify::kOff) result.error = rival.distrust.error();
-    if (!rival.alive) return result;  // an unverified candidate gets no time
-    result.hot = summarize(rival.hot);
-    result.cold = summarize(rival.cold);
-    result.end_to_end = summarize(rival.end_to_end);
-    result.replayed = static_cast<bool>(rival.replay);
-    if (too_noisy(rival)) {
-      const double found = noise(rival);
+  Measurement finish(CandidateState& state) {
+    Measurement& result = state.result;
+    if (options_.verify != Verify::kOff) result.error = state.distrust.error();
+    if (!state.alive) return result;  // an unverified candidate gets no time
+    result.hot = summarize(state.hot);
+    result.cold = summarize(state.cold);
+    result.end_to_end = summarize(state.end_to_end);
+    result.replayed = static_cast<bool>(state.replay);
+    if (too_noisy(state)) {
+      const double found = noise(state);
       result.note = std::isfinite(found) ? concat("noise ", format_percent(found, 1), " after ",
                                                   kNoiseRetries + 1, " times the requested time")
                                          : concat("noise unknown: fewer than ", kLeastForNoise, " samples");
     }
-    if (!rival.held_back) {
+    if (!state.held_back) {
       result.note += concat(result.note.empty() ? "" : "; ",
                             "more launches than a stream can hold back, or a host too slow to ",
                             "enqueue them in time: the time includes the host's launch rate");
@@ -359,7 +363,7 @@ class Contest {
   const MeasureOptions& options_;
   Event begin_, end_;
   std::vector<float> scratch_;
-  std::vector<std::unique_ptr<Rival>> rivals_;
+  std::vector<std::unique_ptr<CandidateState>> states_;
   std::unique_ptr<CacheFlush> flush_;
 };
 
@@ -377,9 +381,9 @@ const char* to_string(Verify verify) noexcept {
   return "both";
 }
 
-std::vector<Measurement> measure(const std::vector<Contender*>& rivals, Stream& stream,
+std::vector<Measurement> measure(const std::vector<Candidate*>& candidates, Stream& stream,
                                  const MeasureOptions& options) {
-  return Contest(rivals, stream, options).run();
+  return Contest(candidates, stream, options).run();
 }
 
 }  // namespace lenslet

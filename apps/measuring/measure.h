@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/measuring/contender.h"
+#include "apps/measuring/candidate.h"
 #include "framework/statistics.h"
 
 namespace lenslet {
@@ -27,7 +27,7 @@ struct MeasureOptions {
   int min_samples = 1;      // per candidate and cache state, however long they take
   bool hot = true;          // repeated runs
   bool cold = true;         // caches flushed before each run
-  bool end_to_end = false;  // also with copies, if the contender has them; host clock
+  bool end_to_end = false;  // also with copies, if the candidate has them; host clock
   Verify verify = Verify::kBoth;
   bool capture = false;  // bracket the timed part with cudaProfilerStart/Stop
 };
@@ -45,7 +45,7 @@ struct Measurement {
 
 /// One measurement per candidate, in order. Throws DeviceError only if the device is lost, and never InterruptedError:
 /// after a signal, candidates without a measurement are SKIPPED.
-std::vector<Measurement> measure(const std::vector<Contender*>& rivals, Stream& stream,
+std::vector<Measurement> measure(const std::vector<Candidate*>& candidates, Stream& stream,
                                  const MeasureOptions& options);
 
 }  // namespace lenslet

@@ -1,7 +1,7 @@
 """Figures of studies C and E, of single measurements, and the roofline of everything."""
 
 from results import Rows
-from selection import contender
+from selection import candidate
 from style import BACK, DOTTED, SOFT, bar, drawing, legend_below, log_axis, one_panel, panels, series, size_panels
 from words import per_second, shape
 
@@ -74,11 +74,11 @@ def singles(rows):
     left_out = max(0, len(subjects) - 24)
     subjects = subjects[:24]
     kept = Rows(row for row in table if subject(row) in subjects)
-    names = list(kept.by(contender))
+    names = list(kept.by(candidate))
     styles = series(names)
     figure, axes = one_panel(8.4, 1.0 + 0.36 * len(subjects))
     for row in kept:
-        name = contender(row)
+        name = candidate(row)
         y = subjects.index(subject(row)) + 0.6 * ((names.index(name) + 0.5) / len(names) - 0.5)
         spread = [(row.p10 or row.ns) / 1e3, (row.p90 or row.ns) / 1e3]
         axes.plot(spread, [y, y], color=styles[name]["color"], linewidth=1.4)

@@ -1,7 +1,7 @@
 """Figures of study D: overlapped copies, and depthwise-separable blocks."""
 
 from results import Rows, natural
-from selection import contender
+from selection import candidate
 from style import DOTTED, bar, bars_across, drawing, legend_below, one_panel, panels, plt
 from words import short, time_text
 
@@ -100,7 +100,7 @@ def separable(rows):
             gain = f", ×{short(first / row.ns)}" if part == "block" else ""
             gains += [first / row.ns] if part == "block" else []
             bar(axes, j, row.ns / 1e3, 0.72, KINDS.index(part), f"{short(row.ns / 1e3)}{gain}", across=True, label=part)
-        bars_across(axes, [contender(row) for _, row in bars], fontsize=7.5)
+        bars_across(axes, [candidate(row) for _, row in bars], fontsize=7.5)
         axes.set(title=f"C = K = {channels}, {size}²", xlabel="time, µs")
         axes.set_xlim(0, 1.35 * max(row.ns for _, row in bars) / 1e3)
     legend_below(figure, flat)

@@ -6,7 +6,7 @@ import figures_study_a
 import figures_study_d
 import style
 from results import geometric_mean
-from selection import HOW, algorithms, contender, deep_pairs, heat_cells, rgb_bandwidth
+from selection import HOW, algorithms, candidate, deep_pairs, heat_cells, rgb_bandwidth
 from tables import Footnotes, all_rows_table, beside_table, ceiling_cell, deep_table, details, esc, head, ladder_tables
 from tables import rate_cell, table, without_figure
 from words import per_second, short, time_text
@@ -74,7 +74,7 @@ def study_a(group):
         figures(group, "rgb-", "gemm-"),
         sources(row for row in rows if row.table in ("rgb", "gemm_memory", "gemm_partition")),
         *(
-            beside_table(rgb.where(out_channels=k), ["size", "stride"], contender,
+            beside_table(rgb.where(out_channels=k), ["size", "stride"], candidate,
                          f"3×3, C = 3, K = {k}, one image, kernel time, hot")
             for k in rgb.values("out_channels")
         ),
@@ -101,7 +101,7 @@ def study_b(group):
 def study_c(group):
     some = group.rows.where(table="filter").prefer("hot")
     caption = "An RGB picture, 3 filters of 3×3, hot"
-    speeds = beside_table(some, ["stride", "size"], contender, caption, copies_as_rate=True)
+    speeds = beside_table(some, ["stride", "size"], candidate, caption, copies_as_rate=True)
     return section("study-c", "Study C: filtering a picture", figures(group, "filter-"), sources(some), speeds)
 
 

@@ -95,7 +95,7 @@ def layers(rows):
     return [row for row in rows.where(cache="hot") if row.backend]
 
 
-def contender(row):
+def candidate(row):
     """The title of a column or tick: the backend, with math and layout unless they are the defaults."""
     extra = [row.text("math")] if row.text("math") not in ("", "fp32") else []
     extra += [row.text("layout")] if row.text("layout") not in ("", "NCHW") else []

@@ -7,7 +7,7 @@ import html
 from dataclasses import dataclass
 
 from results import Row, Rows, natural, number
-from selection import contender, deep_rows
+from selection import candidate, deep_rows
 from words import bytes_text, percent, rounded_rate, shape, short, time_text
 
 esc = html.escape
@@ -157,7 +157,7 @@ def ladder_tables(name, rows):
             launch = max(row.launches, key=lambda entry: number(entry.get("registers_per_thread")) or 0, default={})
             rate = row.gflops / 1e3 if row.drawn and row.gflops else None
             lines.append([
-                head(contender(row)),
+                head(candidate(row)),
                 notes.cell(row),
                 rate_cell(rate, "TFLOP/s", effective=row.effective),
                 numeric(percent(row.ratio), row.ratio) if row.drawn and row.ratio else numeric("–"),

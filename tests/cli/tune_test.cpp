@@ -62,11 +62,11 @@ TEST(Tune, TimesEveryOperatorAndWritesAPlanThatIsReplayed) {
   EXPECT_EQ(read_json("{dir}/out/replayed.json"), plan);
 }
 
-TEST(Tune, TheLayeredPlanAndTheFusedOneAreRivals) {
-  expect_run(run_line(kQuick + "--json {dir}/out/rivals.json"), kOk);
+TEST(Tune, TheLayeredPlanAndTheFusedOneAreCandidates) {
+  expect_run(run_line(kQuick + "--json {dir}/out/candidates.json"), kOk);
   std::set<std::string> plans;
   size_t chosen = 0;
-  const json document = read_json("{dir}/out/rivals.json");
+  const json document = read_json("{dir}/out/candidates.json");
   for (const json& plan : document.at("plans")) {
     plans.insert(plan.at("name"));
     chosen += plan.at("chosen").get<bool>() ? 1 : 0;
@@ -88,7 +88,7 @@ TEST(Tune, BytesAreReadByTheFusedPlanAlone) {
   expect_run(lenslet("eval --plan {dir}/out/bytes_plan.json --data {dir}/data"), kOk, "uint8 in");
 }
 
-TEST(Tune, ABackendThatIsGivenHasNoRivals) {
+TEST(Tune, ABackendThatIsGivenHasNoOtherCandidates) {
   expect_run(run_line(kQuick + "--backend conv1=im2col_gemm --json {dir}/out/pinned.json"), kOk);
   const json document = read_json("{dir}/out/pinned.json");
   for (const json& candidate : document.at("candidates")) {

@@ -33,7 +33,7 @@ class Cheats : public testing::Test {
     BenchSession session(options_, "run");
     ConvBenchRequest request;
     request.problem = Conv2dProblem::parse(problem);
-    request.candidates = {
+    request.specs = {
         {"cheat", [&]() -> const ConvBackend& { return backend; }, MathMode::kFp32, {}, false, {}}};
     return bench_conv(request, session);
   }
@@ -238,9 +238,9 @@ TEST_F(Cheats, HidingBehindTheBoundOfAnotherChoice) {
 TEST_F(Cheats, FailingToLaunch) { expect_caught(fail_to_launch, "ERROR", "launch"); }
 
 /// Copies its input in, but does not copy its output back to the host.
-class ForgetfulContender : public Contender {
+class ForgetfulCandidate : public Candidate {
  public:
-  ForgetfulContender(Device device, bool forgetful)
+  ForgetfulCandidate(Device device, bool forgetful)
       : forgetful_(forgetful),
         device_(device),
         x_(device, kBytes),
@@ -286,7 +286,7 @@ class ForgetfulContender : public Contender {
 TEST_F(Cheats, LeavingResultsOnTheDevice) {
   const Device device = kDevice == DeviceKind::kCuda ? Device::cuda(0) : Device::cpu();
   Stream stream(device);
-  ForgetfulContender honest(device, false), forgetful(device, true);
+  ForgetfulCandidate honest(device, false), forgetful(device, true);
   MeasureOptions options = options_.measure;
   options.end_to_end = true;
   const std::vector<Measurement> measured = measure({&honest, &forgetful}, stream, options);
@@ -298,7 +298,7 @@ TEST_F(Cheats, LeavingResultsOnTheDevice) {
   EXPECT_EQ(measured[1].end_to_end.samples, 0u) << "a cheat has a time";
 }
 
-// Timed replays run exactly what the contender enqueued while it was captured, so skipped work is detected there too.
+// Timed replays run exactly what the candidate enqueued while it was captured, so skipped work is detected there too.
 TEST_F(Cheats, ShortRunsOnTheGpuAreReplayed) {
   if (kDevice == DeviceKind::kCpu) GTEST_SKIP() << "the CPU has no graphs to replay";
   for (const ResultRow& row : rows_of(work)) EXPECT_EQ(row.replayed, row.cache == "hot") << row.cache;

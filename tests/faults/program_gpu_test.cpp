@@ -54,7 +54,7 @@ TEST(ProgramFaultsGpu, ALateOneKeepsWhatWasDone) {
   EXPECT_GE(marked_file("eval.json", kLayer).at("count"), 8);
 }
 
-TEST(ProgramFaultsGpu, RivalsAndSelfTestsAreNamed) {
+TEST(ProgramFaultsGpu, CandidatesAndSelfTestsAreNamed) {
   LENSLET_SKIP_WITHOUT_GPU();
   expect_fault(
       run_with(

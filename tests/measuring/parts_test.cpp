@@ -1,4 +1,4 @@
-// A contender whose output is judged in parts, other parts in each round.
+// A candidate whose output is judged in parts, other parts in each round.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kCount = 1000;
 
 /// Writes i + round at place i, except for the elements that the test omits.
-class Counter : public Contender {
+class Counter : public Candidate {
  public:
   explicit Counter(size_t left_out) : left_out_(left_out) {}
   std::string name() const override { return "counter"; }

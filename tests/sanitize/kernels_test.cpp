@@ -136,15 +136,15 @@ INSTANTIATE_TEST_SUITE_P(Rungs, RungOnce,
                                           testing::Values("lenet", "regress", "tiles")),
                          name_of);
 
-void run_and_judge(Contender& contender, Stream& stream) {
-  contender.load(0, stream);
-  contender.run(stream);
-  std::vector<float> output(contender.output_count());
-  copy_bytes(output.data(), Device::cpu(), contender.output(), stream.device(), output.size() * sizeof(float),
+void run_and_judge(Candidate& candidate, Stream& stream) {
+  candidate.load(0, stream);
+  candidate.run(stream);
+  std::vector<float> output(candidate.output_count());
+  copy_bytes(output.data(), Device::cpu(), candidate.output(), stream.device(), output.size() * sizeof(float),
              stream);
   stream.synchronize();
-  const Verdict verdict = contender.judge(0, output);
-  EXPECT_TRUE(verdict.passed) << contender.name() << ": " << verdict.reason;
+  const Verdict verdict = candidate.judge(0, output);
+  EXPECT_TRUE(verdict.passed) << candidate.name() << ": " << verdict.reason;
 }
 
 TEST(StudiesOnce, MatrixKernels) {
@@ -153,13 +153,13 @@ TEST(StudiesOnce, MatrixKernels) {
   Stream stream(Device::cuda());
   for (const MatrixShape& shape : {MatrixShape{3, 257, 27}, MatrixShape{33, 65, 31}}) {
     MatrixTask task(shape, reference::Fill::kRandom, 7);
-    std::vector<std::unique_ptr<Contender>> contenders;
+    std::vector<std::unique_ptr<Candidate>> candidates;
     for (const GemmCell& cell : gemm_cells(gemm_memory_modes(), {8, 16, 32}, gemm_partitions(), {16, 32})) {
       if (study_support(kernel_of(cell, shape), Device::cuda()))
-        contenders.push_back(matrix_contender(cell, task, stream));
+        candidates.push_back(matrix_candidate(cell, task, stream));
     }
     task.allocate(Device::cuda(), 0);
-    for (const auto& contender : contenders) run_and_judge(*contender, stream);
+    for (const auto& candidate : candidates) run_and_judge(*candidate, stream);
   }
 }
 
@@ -175,7 +175,7 @@ TEST(StudiesOnce, StencilKernels) {
     task.allocate(Device::cuda());
     for (const StencilCell& cell : stencil_cells(stencil_filters(), stencil_boundaries())) {
       if (stencil_support(cell, stencil, Device::cuda()))
-        run_and_judge(*stencil_contender(cell, task, stream), stream);
+        run_and_judge(*stencil_candidate(cell, task, stream), stream);
     }
   }
 }

@@ -86,7 +86,7 @@ TEST(MatrixTask, SeesWhatIsWrittenOutside) {
   const Verdict verdict = task.judge(0, c, stream);
   EXPECT_FALSE(verdict.passed);
   EXPECT_NE(verdict.reason.find("wrote behind block 2"), std::string::npos) << verdict.reason;
-  // The next contender gets intact canaries.
+  // The next candidate gets intact canaries.
   task.load(0, stream);
   EXPECT_TRUE(task.judge(0, multiply(task), stream).passed);
 }

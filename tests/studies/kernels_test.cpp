@@ -24,15 +24,15 @@ class StudyKernels : public testing::Test {
     guard_ = std::make_unique<DeviceGuard>(Device::cuda());
   }
 
-  Verdict run(Contender& contender, int round) {
-    contender.load(round, *stream_);
-    std::vector<float> output(contender.output_count());
+  Verdict run(Candidate& candidate, int round) {
+    candidate.load(round, *stream_);
+    std::vector<float> output(candidate.output_count());
     const size_t bytes = output.size() * sizeof(float);
-    fill_bytes(contender.output(), Device::cuda(), 0xff, bytes, *stream_);
-    contender.run(*stream_);
-    copy_bytes(output.data(), Device::cpu(), contender.output(), Device::cuda(), bytes, *stream_);
+    fill_bytes(candidate.output(), Device::cuda(), 0xff, bytes, *stream_);
+    candidate.run(*stream_);
+    copy_bytes(output.data(), Device::cpu(), candidate.output(), Device::cuda(), bytes, *stream_);
     stream_->synchronize();
-    return contender.judge(round, output);
+    return candidate.judge(round, output);
   }
 
   std::unique_ptr<Stream> stream_;
@@ -48,22 +48,22 @@ TEST_F(StudyKernels, MultiplyRightlyAtEverySize) {
     for (Fill fill : {Fill::kIntegers, Fill::kRandom}) {
       MatrixTask task(shape, fill, 7);
       size_t workspace_bytes = 0;
-      std::vector<std::unique_ptr<Contender>> contenders;
+      std::vector<std::unique_ptr<Candidate>> candidates;
       try {
-        contenders.push_back(cublas_contender(task, *stream_, workspace_bytes));
+        candidates.push_back(cublas_candidate(task, *stream_, workspace_bytes));
       } catch (const UnavailableError& error) {
         std::printf("without cuBLAS: %s\n", error.what());
       }
       for (const GemmCell& cell : all_gemm_cells()) {
         if (!study_support(kernel_of(cell, shape), Device::cuda())) continue;
-        contenders.push_back(matrix_contender(cell, task, *stream_));
+        candidates.push_back(matrix_candidate(cell, task, *stream_));
         ++launched;
       }
       task.allocate(Device::cuda(), workspace_bytes);
       for (int round : {0, 1}) {
-        for (const auto& contender : contenders) {
-          const Verdict verdict = run(*contender, round);
-          EXPECT_TRUE(verdict.passed) << contender->name() << " at " << shape.rows << " x " << shape.columns
+        for (const auto& candidate : candidates) {
+          const Verdict verdict = run(*candidate, round);
+          EXPECT_TRUE(verdict.passed) << candidate->name() << " at " << shape.rows << " x " << shape.columns
                                       << " x " << shape.inner << ": " << verdict.reason;
         }
       }
@@ -85,7 +85,7 @@ TEST_F(StudyKernels, RefuseBlocksThatNoCardLaunches) {
   MatrixTask task(shape, Fill::kRandom, 1);
   task.allocate(Device::cuda(), 0);
   task.load(0, *stream_);
-  EXPECT_THROW(matrix_contender(cell, task, *stream_)->run(*stream_), DeviceError);
+  EXPECT_THROW(matrix_candidate(cell, task, *stream_)->run(*stream_), DeviceError);
   for (int tile : {12, 64}) {
     const GemmCell odd{GemmCell::Table::kMemory, "shared", tile};
     EXPECT_FALSE(study_support(kernel_of(odd, shape), Device::cuda())) << tile;
@@ -126,9 +126,9 @@ TEST_F(StudyKernels, ConvolveRightlyAtEverySize) {
           ++refused;
           continue;
         }
-        const auto contender = stencil_contender(cell, task, *stream_);
-        const Verdict verdict = run(*contender, 0);
-        EXPECT_TRUE(verdict.passed) << contender->name() << ", " << stencil.to_string() << ": "
+        const auto candidate = stencil_candidate(cell, task, *stream_);
+        const Verdict verdict = run(*candidate, 0);
+        EXPECT_TRUE(verdict.passed) << candidate->name() << ", " << stencil.to_string() << ": "
                                     << verdict.reason;
         ++verified;
       }
@@ -146,8 +146,8 @@ TEST_F(StudyKernels, ConvolveTwoStencilsInTurn) {
   second.allocate(Device::cuda());
   for (const char* filter : {"constant", "tiled", "vector"}) {
     const StencilCell cell{filter, Boundary::kClamp};
-    const auto one = stencil_contender(cell, first, *stream_),
-               two = stencil_contender(cell, second, *stream_);
+    const auto one = stencil_candidate(cell, first, *stream_),
+               two = stencil_candidate(cell, second, *stream_);
     for (int round : {0, 1}) {
       EXPECT_TRUE(run(*one, round).passed) << filter;
       EXPECT_TRUE(run(*two, round).passed) << filter;

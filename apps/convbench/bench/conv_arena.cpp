@@ -71,7 +71,7 @@ void ConvArena::poison(Stream& stream) {
 std::string ConvArena::damage(Stream& stream) {
   std::string found = memory_->damage(byte_, stream);
   if (found.empty()) return found;
-  loaded_ = -1;  // the next contender gets intact canaries
+  loaded_ = -1;  // the next candidate gets intact canaries
   return found + " (blocks: 0 input, 1 output, 2 workspace)";
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/measuring/contender.h"
+#include "apps/measuring/candidate.h"
 #include "layers/conv/conv_accuracy.h"
 #include "layers/reference/conv_judge.h"
 #include "layers/reference/guarded_memory.h"

@@ -27,38 +27,39 @@ std::string chosen_options(const BenchOptions& options) {
 }
 
 // The commands that repeat a measurement: ours, and oneDNN's benchmark for the same problem string.
-void add_repro(ResultRow& row, const ConvBenchRequest& request, const ConvCandidate& candidate,
+void add_repro(ResultRow& row, const ConvBenchRequest& request, const ConvSpec& spec,
                const BenchSession& session) {
   if (!request.repro.empty()) {
     row.repro = request.repro;
     return;
   }
   const Device device = request.on_cpu ? Device::cpu() : session.device();
-  const std::string layout = lower(to_string(candidate.layout));
-  const size_t dot = candidate.name.find('.');  // "cpu.direct", "implicit_gemm.03_thread_tile"
+  const std::string layout = lower(to_string(spec.layout));
+  const size_t dot = spec.name.find('.');  // "cpu.direct", "implicit_gemm.03_thread_tile"
   const std::string backend =
-      request.on_cpu && dot != std::string::npos ? candidate.name.substr(dot + 1) : candidate.name;
+      request.on_cpu && dot != std::string::npos ? spec.name.substr(dot + 1) : spec.name;
   const std::string what =
       backend.find('.') != std::string::npos
           ? concat("ladder ", backend.substr(0, dot))
-          : concat("run --backend ", backend, " --math ", to_string(candidate.math), " --layout ", layout);
+          : concat("run --backend ", backend, " --math ", to_string(spec.math), " --layout ", layout);
   row.repro = concat("convbench ", what, " --device ", device.to_string(), chosen_options(session.options()),
                      " --problem '", row.problem, "'");
-  if (candidate.math == MathMode::kFp16) return;  // benchdnn would use fp16 tensors instead
+  if (spec.math == MathMode::kFp16) return;  // benchdnn would use fp16 tensors instead
   row.repro_benchdnn = concat("benchdnn --conv --mode=P --dir=FWD_I", device.is_cuda() ? " --engine=gpu" : "",
-                              candidate.math == MathMode::kTf32 ? " --attr-fpmath=tf32" : "",
-                              " --stag=", layout, " --dtag=", layout, " '", row.problem, "'");
+                              spec.math == MathMode::kTf32 ? " --attr-fpmath=tf32" : "", " --stag=", layout,
+                              " --dtag=", layout, " '", row.problem, "'");
 }
 
-void refuse(StudyEntry& entry, const ConvCandidate& candidate, BenchSession& session,
-            const Refusal& refusal) {
-  entry.contender.reset();
-  entry.status = refusal.status;
-  entry.reason = refusal.reason;
-  session.refuse(candidate.by_name ? candidate.name : std::string(), refusal.code, refusal.reason);
+void refuse(StudyCandidate& candidate, const ConvSpec& spec, BenchSession& session, const Refusal& refusal) {
+  candidate.prepared.reset();
+  candidate.status = refusal.status;
+  candidate.reason = refusal.reason;
+  session.refuse(spec.by_name ? spec.name : std::string(), refusal.code, refusal.reason);
 }
 
-ConvContender& contender_of(const StudyEntry& entry) { return static_cast<ConvContender&>(*entry.contender); }
+ConvCandidate& conv_of(const StudyCandidate& candidate) {
+  return static_cast<ConvCandidate&>(*candidate.prepared);
+}
 
 std::unique_ptr<ConvArena> make_arena(const ConvBenchRequest& request, TensorLayout layout,
                                       const BenchOptions& options, Device device) {
@@ -70,21 +71,21 @@ std::unique_ptr<ConvArena> make_arena(const ConvBenchRequest& request, TensorLay
 }
 
 /// Prepares the candidate in the arena of its layout. The first candidate of a layout creates the arena.
-void prepare(StudyEntry& entry, const ConvCandidate& candidate, std::unique_ptr<ConvArena>& arena,
+void prepare(StudyCandidate& candidate, const ConvSpec& spec, std::unique_ptr<ConvArena>& arena,
              const ConvBenchRequest& request, BenchSession& session, Stream& stream) {
   const auto refusal = attempt(stream, [&] {
-    if (!arena) arena = make_arena(request, candidate.layout, session.options(), stream.device());
-    const ConvBackend& backend = candidate.open();
-    if (const Support support = backend.supports(arena->problem(), candidate.math); !support)
+    if (!arena) arena = make_arena(request, spec.layout, session.options(), stream.device());
+    const ConvBackend& backend = spec.open();
+    if (const Support support = backend.supports(arena->problem(), spec.math); !support)
       throw UnavailableError(support.reason());
-    auto contender = std::make_unique<ConvContender>(candidate.name, backend, candidate.math, *arena,
-                                                     session.options().workspace_limit, stream);
-    if (session.options().measure.verify != Verify::kOff) contender->prepare_variants();
-    contender->describe(entry.base);
-    entry.saved = contender->kernel().products_saved();
-    entry.contender = std::move(contender);
+    auto prepared = std::make_unique<ConvCandidate>(spec.name, backend, spec.math, *arena,
+                                                    session.options().workspace_limit, stream);
+    if (session.options().measure.verify != Verify::kOff) prepared->prepare_variants();
+    prepared->describe(candidate.base);
+    candidate.saved = prepared->kernel().products_saved();
+    candidate.prepared = std::move(prepared);
   });
-  if (refusal) refuse(entry, candidate, session, *refusal);
+  if (refusal) refuse(candidate, spec, session, *refusal);
 }
 
 // The CPU's row beside a GPU's is hot only, and the GPU's ceilings do not apply to it.
@@ -92,37 +93,36 @@ RowContext context_of(const ConvBenchRequest& request, const BenchSession& sessi
   return request.on_cpu ? RowContext{true, false, nullptr} : session.row_context();
 }
 
-ResultRow base_row(const ConvBenchRequest& request, const ConvCandidate& candidate,
-                   const BenchSession& session) {
+ResultRow base_row(const ConvBenchRequest& request, const ConvSpec& spec, const BenchSession& session) {
   ResultRow row;
   row.name = request.name.empty() ? request.problem.name : request.name;
   row.problem = request.problem.to_string();
-  row.backend = candidate.name;
-  row.math = to_string(candidate.math);
-  row.layout = to_string(candidate.layout);
+  row.backend = spec.name;
+  row.math = to_string(spec.math);
+  row.layout = to_string(spec.layout);
   row.study = request.study;
   row.labels = request.labels;
-  row.labels.insert(row.labels.end(), candidate.labels.begin(), candidate.labels.end());
-  add_repro(row, request, candidate, session);
+  row.labels.insert(row.labels.end(), spec.labels.begin(), spec.labels.end());
+  add_repro(row, request, spec, session);
   if (request.published) row.published = request.published(row);
   return row;
 }
 
 /// Allocates an arena's memory; if that fails, refuses the candidates that use it, with the reason.
-void allocate(ConvArena& arena, std::vector<StudyEntry>& entries, const ConvBenchRequest& request,
+void allocate(ConvArena& arena, std::vector<StudyCandidate>& candidates, const ConvBenchRequest& request,
               BenchSession& session, Stream& stream) {
   size_t workspace = 0;
   std::vector<size_t> users;
-  for (size_t i = 0; i < entries.size(); ++i) {
-    if (!entries[i].contender || &contender_of(entries[i]).arena() != &arena) continue;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (!candidates[i].prepared || &conv_of(candidates[i]).arena() != &arena) continue;
     users.push_back(i);
-    workspace = std::max(workspace, contender_of(entries[i]).most_workspace_bytes());
+    workspace = std::max(workspace, conv_of(candidates[i]).most_workspace_bytes());
   }
   if (users.empty()) return;
   const auto refusal =
       attempt(stream, [&] { arena.allocate(stream.device(), workspace, request.end_to_end); });
   if (!refusal) return;
-  for (size_t i : users) refuse(entries[i], request.candidates[i], session, *refusal);
+  for (size_t i : users) refuse(candidates[i], request.specs[i], session, *refusal);
 }
 
 }  // namespace
@@ -140,44 +140,44 @@ std::vector<Conv2dProblem> problems_from(const std::vector<std::string>& texts,
   return problems;
 }
 
-std::vector<ConvCandidate> registry_candidates(DeviceKind kind, const std::vector<std::string>& names,
-                                               MathMode math, const std::vector<TensorLayout>& layouts) {
+std::vector<ConvSpec> registry_specs(DeviceKind kind, const std::vector<std::string>& names, MathMode math,
+                                     const std::vector<TensorLayout>& layouts) {
   std::vector<const ConvBackendEntry*> entries;
   entries.reserve(names.size());
   for (const std::string& name : names) entries.push_back(&find_conv_backend(kind, name));
   if (names.empty()) {
     for (const ConvBackendEntry& entry : conv_backend_rows(kind)) entries.push_back(&entry);
   }
-  std::vector<ConvCandidate> candidates;
+  std::vector<ConvSpec> specs;
   for (TensorLayout layout : layouts) {
     for (const ConvBackendEntry* entry : entries) {
-      candidates.push_back({entry->name(),
-                            [entry]() -> const ConvBackend& { return entry->open(); },
-                            math,
-                            layout,
-                            !names.empty(),
-                            {}});
+      specs.push_back({entry->name(),
+                       [entry]() -> const ConvBackend& { return entry->open(); },
+                       math,
+                       layout,
+                       !names.empty(),
+                       {}});
     }
   }
-  return candidates;
+  return specs;
 }
 
 std::vector<ResultRow> bench_conv(const ConvBenchRequest& request, BenchSession& session) {
   DeviceGuard guard(session.device());
   Stream cpu(Device::cpu());
   Stream& stream = request.on_cpu ? cpu : session.stream();
-  std::vector<StudyEntry> entries;
+  std::vector<StudyCandidate> candidates;
   std::map<TensorLayout, std::unique_ptr<ConvArena>> arenas;
-  for (const ConvCandidate& candidate : request.candidates) {
-    StudyEntry& entry = entries.emplace_back();
-    entry.base = base_row(request, candidate, session);
-    entry.work = {request.problem.flops(), request.problem.bytes()};
-    entry.math = candidate.math;
-    prepare(entry, candidate, arenas[candidate.layout], request, session, stream);
+  for (const ConvSpec& spec : request.specs) {
+    StudyCandidate& candidate = candidates.emplace_back();
+    candidate.base = base_row(request, spec, session);
+    candidate.work = {request.problem.flops(), request.problem.bytes()};
+    candidate.math = spec.math;
+    prepare(candidate, spec, arenas[spec.layout], request, session, stream);
   }
   for (auto& [layout, arena] : arenas) {
-    // Null if creating it failed or was interrupted: then no entry of that layout is left.
-    if (arena) allocate(*arena, entries, request, session, stream);
+    // Null if creating it failed or was interrupted: then no candidate of that layout is left.
+    if (arena) allocate(*arena, candidates, request, session, stream);
   }
 
   MeasureOptions options = session.measure_options();
@@ -185,15 +185,15 @@ std::vector<ResultRow> bench_conv(const ConvBenchRequest& request, BenchSession&
   const RowContext context = context_of(request, session);
   options.hot = context.hot;
   options.cold = context.cold;
-  std::vector<Measurement> measurements = measure(contenders_of(entries), stream, options);
+  std::vector<Measurement> measurements = measure(prepared_of(candidates), stream, options);
   if (request.together) {
-    std::vector<ConvRival> rivals;
-    for (StudyEntry& entry : entries) {
-      if (entry.contender) rivals.push_back({contender_of(entry), measurements[rivals.size()]});
+    std::vector<MeasuredConv> all;
+    for (StudyCandidate& candidate : candidates) {
+      if (candidate.prepared) all.push_back({conv_of(candidate), measurements[all.size()]});
     }
-    request.together(rivals, stream);
+    request.together(all, stream);
   }
-  std::vector<ResultRow> rows = rows_of(entries, measurements, context);
+  std::vector<ResultRow> rows = rows_of(candidates, measurements, context);
   add_ratios_to_cudnn(rows);
   return rows;
 }
@@ -201,10 +201,10 @@ std::vector<ResultRow> bench_conv(const ConvBenchRequest& request, BenchSession&
 void add_ratios_to_cudnn(std::vector<ResultRow>& rows) {
   for (ResultRow& row : rows) {
     double best = INFINITY;
-    for (const ResultRow& rival : rows) {
-      if (rival.backend == "cudnn" && rival.math == row.math && rival.cache == row.cache &&
-          rival.time.samples > 0) {
-        best = std::min(best, rival.time.median);
+    for (const ResultRow& other : rows) {
+      if (other.backend == "cudnn" && other.math == row.math && other.cache == row.cache &&
+          other.time.samples > 0) {
+        best = std::min(best, other.time.median);
       }
     }
     if (std::isfinite(best) && row.time.samples > 0) row.ratio_to_cudnn = best / row.time.median;
@@ -213,17 +213,17 @@ void add_ratios_to_cudnn(std::vector<ResultRow>& rows) {
 
 std::vector<ResultRow> bench_conv_into(const ConvBenchRequest& request, BenchSession& session) {
   std::vector<ResultRow> wanted;
-  for (const ConvCandidate& candidate : request.candidates) {
-    for (ResultRow& row : rows_without_time(base_row(request, candidate, session), "SKIPPED",
-                                            "not measured yet", context_of(request, session))) {
+  for (const ConvSpec& spec : request.specs) {
+    for (ResultRow& row : rows_without_time(base_row(request, spec, session), "SKIPPED", "not measured yet",
+                                            context_of(request, session))) {
       wanted.push_back(std::move(row));
     }
   }
   std::vector<ResultRow> rows = session.resumed(wanted);
   for (const ResultRow& row : rows) {  // a refusal counts again
-    const bool by_name = std::any_of(
-        request.candidates.begin(), request.candidates.end(),
-        [&](const auto& candidate) { return candidate.by_name && candidate.name == row.backend; });
+    const bool by_name = std::any_of(request.specs.begin(), request.specs.end(), [&](const auto& spec) {
+      return spec.by_name && spec.name == row.backend;
+    });
     if (row.status == "UNSUPPORTED") {
       session.refuse(by_name ? row.backend : std::string(), ExitCode::kUnavailable, row.reason);
     }

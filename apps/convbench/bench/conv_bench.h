@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/convbench/bench/conv_contender.h"
+#include "apps/convbench/bench/conv_candidate.h"
 #include "apps/convbench/session.h"
 #include "apps/measuring/measure.h"
 #include "layers/conv/conv_backend.h"
@@ -16,7 +16,7 @@
 namespace lenslet {
 
 /// One way of computing the problem.
-struct ConvCandidate {
+struct ConvSpec {
   std::string name;                          // in its rows: "winograd", "implicit_gemm.03_thread_tile"
   std::function<const ConvBackend&()> open;  // throws UnavailableError with the reason
   MathMode math = MathMode::kFp32;
@@ -26,15 +26,15 @@ struct ConvCandidate {
 };
 
 /// A candidate that was measured.
-struct ConvRival {
-  ConvContender& contender;
+struct MeasuredConv {
+  ConvCandidate& candidate;
   Measurement& measured;
 };
 
 struct ConvBenchRequest {
   Conv2dProblem problem;
   std::string name;  // in its rows; empty: the problem's name
-  std::vector<ConvCandidate> candidates;
+  std::vector<ConvSpec> specs;
   std::string study;
   std::vector<std::pair<std::string, std::string>> labels;
   bool end_to_end = false;  // also time with copies from and to the host
@@ -44,7 +44,7 @@ struct ConvBenchRequest {
   /// Creates data and judge for candidates of one layout; empty: random data by the options, and the fp64 reference.
   std::function<std::unique_ptr<ConvArena>(TensorLayout)> arena;
   /// Called after all are measured; may fail a candidate whose result contradicts the others. May be empty.
-  std::function<void(const std::vector<ConvRival>&, Stream&)> together;
+  std::function<void(const std::vector<MeasuredConv>&, Stream&)> together;
 };
 
 /// The problems of --problem and --problems, in order. Throws UsageError for an invalid string, DataError for a list
@@ -54,8 +54,8 @@ std::vector<Conv2dProblem> problems_from(const std::vector<std::string>& texts,
 
 /// Candidates from the registry for that kind of device: the named ones or all, one per layout. Throws UsageError for
 /// an unknown name.
-std::vector<ConvCandidate> registry_candidates(DeviceKind kind, const std::vector<std::string>& names,
-                                               MathMode math, const std::vector<TensorLayout>& layouts);
+std::vector<ConvSpec> registry_specs(DeviceKind kind, const std::vector<std::string>& names, MathMode math,
+                                     const std::vector<TensorLayout>& layouts);
 
 /// Rows for every candidate and cache state, in order: measured in turns, or with the reason why not. Fills
 /// ratio_to_cudnn from the fastest cuDNN row of the same math mode and cache state. A candidate that fails in

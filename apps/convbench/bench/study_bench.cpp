@@ -12,19 +12,21 @@ void append(std::vector<ResultRow>& rows, std::vector<ResultRow> some) {
   rows.insert(rows.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
 }
 
-/// The rows of the resumed file; empty if it lacks a row of an entry with a contender.
-std::vector<ResultRow> earlier_rows(const std::vector<StudyEntry>& entries, const BenchSession& session) {
+/// The rows of the resumed file; empty if it lacks a row of a prepared candidate.
+std::vector<ResultRow> earlier_rows(const std::vector<StudyCandidate>& candidates,
+                                    const BenchSession& session) {
   const RowContext context = session.row_context();
   std::vector<ResultRow> rows, wanted;
-  for (const StudyEntry& entry : entries) {
-    if (entry.contender) append(wanted, rows_without_time(entry.base, "", "", context));
+  for (const StudyCandidate& candidate : candidates) {
+    if (candidate.prepared) append(wanted, rows_without_time(candidate.base, "", "", context));
   }
   const std::vector<ResultRow> earlier = session.resumed(wanted);
   if (earlier.empty()) return {};
   auto next = earlier.begin();
-  for (const StudyEntry& entry : entries) {
-    std::vector<ResultRow> some = rows_without_time(entry.base, entry.status, entry.reason, context);
-    if (entry.contender) {
+  for (const StudyCandidate& candidate : candidates) {
+    std::vector<ResultRow> some =
+        rows_without_time(candidate.base, candidate.status, candidate.reason, context);
+    if (candidate.prepared) {
       for (ResultRow& row : some) row = *next++;
     }
     append(rows, std::move(some));
@@ -34,39 +36,41 @@ std::vector<ResultRow> earlier_rows(const std::vector<StudyEntry>& entries, cons
 
 }  // namespace
 
-std::vector<Contender*> contenders_of(const std::vector<StudyEntry>& entries) {
-  std::vector<Contender*> contenders;
-  for (const StudyEntry& entry : entries) {
-    if (entry.contender) contenders.push_back(entry.contender.get());
+std::vector<Candidate*> prepared_of(const std::vector<StudyCandidate>& candidates) {
+  std::vector<Candidate*> prepared;
+  for (const StudyCandidate& candidate : candidates) {
+    if (candidate.prepared) prepared.push_back(candidate.prepared.get());
   }
-  return contenders;
+  return prepared;
 }
 
-std::vector<ResultRow> rows_of(const std::vector<StudyEntry>& entries,
+std::vector<ResultRow> rows_of(const std::vector<StudyCandidate>& candidates,
                                const std::vector<Measurement>& measured, const RowContext& context) {
   std::vector<ResultRow> rows;
   auto next = measured.begin();
-  for (const StudyEntry& entry : entries) {
-    append(rows, entry.contender ? rows_of(entry.base, *next++, context, entry.work, entry.math, entry.saved)
-                                 : rows_without_time(entry.base, entry.status, entry.reason, context));
+  for (const StudyCandidate& candidate : candidates) {
+    append(rows,
+           candidate.prepared
+               ? rows_of(candidate.base, *next++, context, candidate.work, candidate.math, candidate.saved)
+               : rows_without_time(candidate.base, candidate.status, candidate.reason, context));
   }
   return rows;
 }
 
-std::vector<ResultRow> bench_study_into(std::vector<StudyEntry> entries,
+std::vector<ResultRow> bench_study_into(std::vector<StudyCandidate> candidates,
                                         const std::function<void()>& allocate, BenchSession& session,
                                         const std::function<void(std::vector<ResultRow>&)>& finish) {
-  std::vector<ResultRow> rows = earlier_rows(entries, session);
+  std::vector<ResultRow> rows = earlier_rows(candidates, session);
   if (rows.empty()) {
     DeviceGuard guard(session.device());
     if (const std::optional<Refusal> no_memory = attempt(session.stream(), allocate)) {
-      for (StudyEntry& entry : entries) {
-        if (!std::exchange(entry.contender, nullptr)) continue;
-        entry.status = no_memory->status;
-        entry.reason = no_memory->reason;
+      for (StudyCandidate& candidate : candidates) {
+        if (!std::exchange(candidate.prepared, nullptr)) continue;
+        candidate.status = no_memory->status;
+        candidate.reason = no_memory->reason;
       }
     }
-    rows = rows_of(entries, measure(contenders_of(entries), session.stream(), session.measure_options()),
+    rows = rows_of(candidates, measure(prepared_of(candidates), session.stream(), session.measure_options()),
                    session.row_context());
     if (finish) finish(rows);
   }

@@ -11,26 +11,26 @@
 namespace lenslet {
 
 /// One candidate, before it is measured.
-struct StudyEntry {
+struct StudyCandidate {
   ResultRow base;
   Work work;
   MathMode math = MathMode::kFp32;
-  double saved = 1;                      // products_saved of its rows
-  std::unique_ptr<Contender> contender;  // null: not measured, for the reason below
-  std::string status, reason;            // "UNSUPPORTED", "64 x 64 = 4096 threads a block, …"
+  double saved = 1;                     // products_saved of its rows
+  std::unique_ptr<Candidate> prepared;  // null: not measured, for the reason below
+  std::string status, reason;           // "UNSUPPORTED", "64 x 64 = 4096 threads a block, …"
 };
 
-/// The contenders of the entries that have one, in order.
-std::vector<Contender*> contenders_of(const std::vector<StudyEntry>& entries);
-/// The rows of all entries, in order. `measured` has one element for each of contenders_of().
-std::vector<ResultRow> rows_of(const std::vector<StudyEntry>& entries,
+/// The prepared ones of these, in order.
+std::vector<Candidate*> prepared_of(const std::vector<StudyCandidate>& candidates);
+/// The rows of all candidates, in order. `measured` has one element for each of prepared_of().
+std::vector<ResultRow> rows_of(const std::vector<StudyCandidate>& candidates,
                                const std::vector<Measurement>& measured, const RowContext& context);
 
-/// Adds the rows of all entries to the session and returns them. Takes them from the resumed file if it has all of
-/// them; otherwise `allocate` allocates the contenders' shared memory, and they are measured in turns. Entries that do
+/// Adds the rows of all candidates to the session and returns them. Takes them from the resumed file if it has all of
+/// them; otherwise `allocate` allocates their shared memory, and they are measured in turns. Candidates that do
 /// not fit are SKIPPED with the reason. `finish` may be empty; it completes the measured rows. Throws DeviceError if
 /// the device is lost.
-std::vector<ResultRow> bench_study_into(std::vector<StudyEntry> entries,
+std::vector<ResultRow> bench_study_into(std::vector<StudyCandidate> candidates,
                                         const std::function<void()>& allocate, BenchSession& session,
                                         const std::function<void(std::vector<ResultRow>&)>& finish = {});
 

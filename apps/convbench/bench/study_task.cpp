@@ -77,7 +77,7 @@ Verdict StudyTask::judge(int round, const std::vector<float>& output, Stream& st
     verdict.reason = concat("found ", *odd, " at ", odd - output.begin());
   if (verdict.reason.empty()) {
     if (const std::string damage = memory_->damage(byte_, stream); !damage.empty()) {
-      loaded_ = -1;  // the next contender gets intact canaries
+      loaded_ = -1;  // the next candidate gets intact canaries
       std::string names;
       for (size_t i = 0; i < blocks_.size(); ++i)
         names += concat(i == 0 ? "" : ", ", i, " ", blocks_[i].name);

@@ -1,4 +1,4 @@
-// StudyTask: one case of a study: the memory, inputs and fp64 judge that its contenders share.
+// StudyTask: one case of a study: the memory, inputs and fp64 judge that its candidates share.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/measuring/contender.h"
+#include "apps/measuring/candidate.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/guarded_memory.h"
 
@@ -71,12 +71,12 @@ class StudyTask {
   int loaded_ = -1, byte_ = 0;
 };
 
-/// One way of computing the output of a task. The task must have memory before the contender runs.
-class TaskContender : public Contender {
+/// One way of computing the output of a task. The task must have memory before the candidate runs.
+class TaskCandidate : public Candidate {
  public:
   using Step = std::function<void(Stream&)>;
-  /// `run` enqueues. `after_load` may be empty; it uploads what only this contender needs.
-  TaskContender(std::string name, StudyTask& task, Stream& stream, Step run, Step after_load = {},
+  /// `run` enqueues. `after_load` may be empty; it uploads what only this candidate needs.
+  TaskCandidate(std::string name, StudyTask& task, Stream& stream, Step run, Step after_load = {},
                 int variant = 0)
       : name_(std::move(name)),
         task_(task),

@@ -1,7 +1,7 @@
 // The result of comparing an output with the reference.
 #pragma once
 
-#include "apps/measuring/contender.h"
+#include "apps/measuring/candidate.h"
 #include "layers/reference/compare.h"
 
 namespace lenslet {

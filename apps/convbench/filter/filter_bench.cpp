@@ -32,29 +32,29 @@ class FilterArena : public ConvArena {
 };
 
 /// The picture as the backend computes it.
-Image picture_by(ConvContender& contender, const FilterTask& task, Stream& stream) {
+Image picture_by(ConvCandidate& candidate, const FilterTask& task, Stream& stream) {
   constexpr int kNanByte = reference::GuardedMemory::kNanByte;
-  std::vector<float> y(contender.output_count());
+  std::vector<float> y(candidate.output_count());
   const size_t bytes = y.size() * sizeof(float);
-  contender.load(0, stream);
-  fill_bytes(contender.output(), stream.device(), kNanByte, bytes, stream);
-  contender.run(stream);
-  copy_bytes(y.data(), Device::cpu(), contender.output(), stream.device(), bytes, stream);
+  candidate.load(0, stream);
+  fill_bytes(candidate.output(), stream.device(), kNanByte, bytes, stream);
+  candidate.run(stream);
+  copy_bytes(y.data(), Device::cpu(), candidate.output(), stream.device(), bytes, stream);
   stream.synchronize();
-  return task.image_of(contender.arena().problem().layout, y);
+  return task.image_of(candidate.arena().problem().layout, y);
 }
 
 /// Compares the pictures of the candidates that passed with the picture of the first.
-void compare_pictures(const FilterTask& task, const std::vector<ConvRival>& rivals, Stream& stream,
+void compare_pictures(const FilterTask& task, const std::vector<MeasuredConv>& all, Stream& stream,
                       std::optional<Image>& first) {
   std::string first_name;
-  for (const ConvRival& rival : rivals) {
-    Measurement& measured = rival.measured;
+  for (const MeasuredConv& one : all) {
+    Measurement& measured = one.measured;
     if (measured.status != "PASSED") continue;
-    Image image = picture_by(rival.contender, task, stream);
+    Image image = picture_by(one.candidate, task, stream);
     if (!first) {
       first = std::move(image);
-      first_name = concat(rival.contender.name(), " ", to_string(rival.contender.arena().problem().layout));
+      first_name = concat(one.candidate.name(), " ", to_string(one.candidate.arena().problem().layout));
       continue;
     }
     const ByteDifference difference = difference_of(*first, image);
@@ -80,8 +80,8 @@ ConvBenchRequest filter_request(FilterTask& task, std::optional<Image>& picture)
   request.name = task.filter().name;
   request.end_to_end = true;
   request.arena = [&task](TensorLayout layout) { return std::make_unique<FilterArena>(task, layout); };
-  request.together = [&task, &picture](const std::vector<ConvRival>& rivals, Stream& stream) {
-    compare_pictures(task, rivals, stream, picture);
+  request.together = [&task, &picture](const std::vector<MeasuredConv>& all, Stream& stream) {
+    compare_pictures(task, all, stream, picture);
   };
   return request;
 }
@@ -99,10 +99,10 @@ void filter_study_into(const std::vector<int>& sizes, const std::vector<int>& st
                     find_filter("edge"), stride);
     std::optional<Image> picture;
     ConvBenchRequest request = filter_request(task, picture);
-    request.candidates = registry_candidates(kind, {}, kMath, {TensorLayout::kNhwc});
-    for (ConvCandidate& candidate : request.candidates) {
-      if (!find_conv_backend(kind, candidate.name).supports(task.problem(TensorLayout::kNhwc), kMath))
-        candidate.layout = TensorLayout::kNchw;
+    request.specs = registry_specs(kind, {}, kMath, {TensorLayout::kNhwc});
+    for (ConvSpec& spec : request.specs) {
+      if (!find_conv_backend(kind, spec.name).supports(task.problem(TensorLayout::kNhwc), kMath))
+        spec.layout = TensorLayout::kNchw;
     }
     const std::string stride_text = std::to_string(stride);
     request.study = "c";

@@ -12,7 +12,7 @@
 
 #include "apps/convbench/filter/filter.h"
 #include "apps/convbench/filter/picture.h"
-#include "apps/measuring/contender.h"
+#include "apps/measuring/candidate.h"
 #include "layers/conv/conv_accuracy.h"
 #include "layers/conv/conv_problem.h"
 

@@ -105,17 +105,17 @@ StudyKernel<MatrixShape> kernel_of(const GemmCell& cell, const MatrixShape& shap
   return kernel;
 }
 
-std::unique_ptr<Contender> matrix_contender(const GemmCell& cell, MatrixTask& task, Stream& stream) {
+std::unique_ptr<Candidate> matrix_candidate(const GemmCell& cell, MatrixTask& task, Stream& stream) {
   const auto run = [kernel = kernel_of(cell, task.shape()), &task](Stream& on) {
     study_enqueue(kernel, task.shape(), task.a(), task.b(), task.output(), on);
   };
-  return std::make_unique<TaskContender>(concat(cell.kind, " ", cell.edge), task, stream, run);
+  return std::make_unique<TaskCandidate>(concat(cell.kind, " ", cell.edge), task, stream, run);
 }
 
-std::unique_ptr<Contender> cublas_contender(MatrixTask& task, Stream& stream, size_t& workspace_bytes) {
+std::unique_ptr<Candidate> cublas_candidate(MatrixTask& task, Stream& stream, size_t& workspace_bytes) {
   const std::shared_ptr<Gemm> gemm = gemm_provider(stream.device().kind).prepare(MathMode::kFp32, stream);
   workspace_bytes = gemm->workspace_bytes();
-  return std::make_unique<TaskContender>("cublas", task, stream, [gemm, &task](Stream& on) {
+  return std::make_unique<TaskCandidate>("cublas", task, stream, [gemm, &task](Stream& on) {
     GemmProblem problem;
     problem.m = task.shape().rows;
     problem.ldb = problem.ldc = problem.n = task.shape().columns;
@@ -159,39 +159,39 @@ void bench_gemm_into(int size, int out_channels, const std::vector<GemmCell>& ce
   DeviceGuard guard(session.device());
   const int64_t seed = session.options().seed;
   MatrixTask task(im2col_shape(size, out_channels), session.options().fill, static_cast<uint64_t>(seed));
-  std::vector<StudyEntry> entries;
-  const auto add = [&](const GemmCell& cell) -> StudyEntry& {
-    StudyEntry& entry = entries.emplace_back();
-    entry.base = gemm_row(cell, size, out_channels, seed);
-    entry.work = task.work();
-    return entry;
+  std::vector<StudyCandidate> candidates;
+  const auto add = [&](const GemmCell& cell) -> StudyCandidate& {
+    StudyCandidate& candidate = candidates.emplace_back();
+    candidate.base = gemm_row(cell, size, out_channels, seed);
+    candidate.work = task.work();
+    return candidate;
   };
   size_t workspace_bytes = 0;
   for (size_t i = 0; i < cells.size(); ++i) {
     const GemmCell& cell = cells[i];
     if (i == 0 || cells[i - 1].table != cell.table) {  // the vendor's library before each table
-      StudyEntry& reference = add({cell.table, "cublas", 0});
+      StudyCandidate& reference = add({cell.table, "cublas", 0});
       attempt(reference, session.stream(), [&] {
-        reference.contender = cublas_contender(task, session.stream(), workspace_bytes);
+        reference.prepared = cublas_candidate(task, session.stream(), workspace_bytes);
         reference.base.workspace_bytes = static_cast<int64_t>(workspace_bytes);
       });
     }
-    StudyEntry& entry = add(cell);
+    StudyCandidate& candidate = add(cell);
     const StudyKernel<MatrixShape> kernel = kernel_of(cell, task.shape());
     if (const Support support = study_support(kernel, session.device()); !support) {
-      entry.status = "UNSUPPORTED";
-      entry.reason = refusal_of(cell, support);
+      candidate.status = "UNSUPPORTED";
+      candidate.reason = refusal_of(cell, support);
     } else if (const std::string repeats = repetition(cell, cells, size, out_channels); !repeats.empty()) {
-      entry.status = "SKIPPED";
-      entry.reason = repeats;
+      candidate.status = "SKIPPED";
+      candidate.reason = repeats;
     } else {
-      entry.base.launches = {study_launch_resources(kernel)};
-      entry.base.workspace_bytes = 0;
-      entry.contender = matrix_contender(cell, task, session.stream());
+      candidate.base.launches = {study_launch_resources(kernel)};
+      candidate.base.workspace_bytes = 0;
+      candidate.prepared = matrix_candidate(cell, task, session.stream());
     }
   }
   bench_study_into(
-      std::move(entries), [&] { task.allocate(session.device(), workspace_bytes); }, session);
+      std::move(candidates), [&] { task.allocate(session.device(), workspace_bytes); }, session);
 }
 
 }  // namespace lenslet

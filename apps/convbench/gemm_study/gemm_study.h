@@ -33,9 +33,9 @@ std::vector<GemmCell> gemm_cells(const std::vector<std::string>& memory, const s
 MatrixShape im2col_shape(int size, int out_channels);
 StudyKernel<MatrixShape> kernel_of(const GemmCell& cell, const MatrixShape& shape);
 /// One kernel, prepared for the task. The task must have memory before the kernel runs.
-std::unique_ptr<Contender> matrix_contender(const GemmCell& cell, MatrixTask& task, Stream& stream);
+std::unique_ptr<Candidate> matrix_candidate(const GemmCell& cell, MatrixTask& task, Stream& stream);
 /// cuBLAS for the same task; `workspace_bytes` receives its workspace. Throws UnavailableError.
-std::unique_ptr<Contender> cublas_contender(MatrixTask& task, Stream& stream, size_t& workspace_bytes);
+std::unique_ptr<Candidate> cublas_candidate(MatrixTask& task, Stream& stream, size_t& workspace_bytes);
 
 /// The row of a cell, without a time: labels, the study's figure, the command that repeats it.
 ResultRow gemm_row(const GemmCell& cell, int size, int out_channels, int64_t seed);

@@ -1,4 +1,4 @@
-// A depthwise-separable block as a contender: a 3x3 convolution per channel, then a 1x1 convolution across channels.
+// A depthwise-separable block as a candidate: a 3x3 convolution per channel, then a 1x1 convolution across channels.
 #pragma once
 
 #include <memory>

@@ -40,7 +40,7 @@ Support stencil_support(const StencilCell& cell, const Stencil& stencil, Device 
   return support ? study_support(kernel_of(cell, stencil), device) : support;
 }
 
-std::unique_ptr<Contender> stencil_contender(const StencilCell& cell, StencilTask& task, Stream& stream) {
+std::unique_ptr<Candidate> stencil_candidate(const StencilCell& cell, StencilTask& task, Stream& stream) {
   const StencilKernel kernel = kernel_of(cell, task.stencil());
   const auto upload = [kernel, &task](Stream& on) {
     // Before each load: another stencil may have replaced the filter.
@@ -52,7 +52,7 @@ std::unique_ptr<Contender> stencil_contender(const StencilCell& cell, StencilTas
     const StencilShape shape{stencil.height, stencil.width, stencil.taps, stencil.before()};
     study_enqueue(kernel, shape, task.x(), task.device_filter(), task.output(), on);
   };
-  return std::make_unique<TaskContender>(concat(cell.filter, " ", to_string(cell.boundary)), task, stream,
+  return std::make_unique<TaskCandidate>(concat(cell.filter, " ", to_string(cell.boundary)), task, stream,
                                          run, upload, static_cast<int>(cell.boundary));
 }
 
@@ -80,21 +80,21 @@ std::vector<ResultRow> bench_stencil_into(const Stencil& stencil, const std::vec
   DeviceGuard guard(session.device());
   const int64_t seed = session.options().seed;
   StencilTask task(stencil, session.options().fill, static_cast<uint64_t>(seed));
-  std::vector<StudyEntry> entries;
+  std::vector<StudyCandidate> candidates;
   for (const StencilCell& cell : cells) {
-    StudyEntry& entry = entries.emplace_back();
-    entry.base = stencil_row(cell, stencil, seed);
-    entry.work = {stencil.flops(), stencil.bytes()};
+    StudyCandidate& candidate = candidates.emplace_back();
+    candidate.base = stencil_row(cell, stencil, seed);
+    candidate.work = {stencil.flops(), stencil.bytes()};
     if (const Support support = stencil_support(cell, stencil, session.device()); !support) {
-      entry.status = "UNSUPPORTED";
-      entry.reason = support.reason();
+      candidate.status = "UNSUPPORTED";
+      candidate.reason = support.reason();
     } else {
-      entry.base.launches = {study_launch_resources(kernel_of(cell, stencil))};
-      entry.contender = stencil_contender(cell, task, session.stream());
+      candidate.base.launches = {study_launch_resources(kernel_of(cell, stencil))};
+      candidate.prepared = stencil_candidate(cell, task, session.stream());
     }
   }
   return bench_study_into(
-      std::move(entries), [&] { task.allocate(session.device()); }, session);
+      std::move(candidates), [&] { task.allocate(session.device()); }, session);
 }
 
 }  // namespace lenslet

@@ -31,7 +31,7 @@ StencilKernel kernel_of(const StencilCell& cell, const Stencil& stencil);
 /// Whether the device can launch the cell's kernel; if not, the reason.
 Support stencil_support(const StencilCell& cell, const Stencil& stencil, Device device);
 /// The cell's kernel, prepared for the task. The task must have memory before the kernel runs.
-std::unique_ptr<Contender> stencil_contender(const StencilCell& cell, StencilTask& task, Stream& stream);
+std::unique_ptr<Candidate> stencil_candidate(const StencilCell& cell, StencilTask& task, Stream& stream);
 
 /// The row of a cell, without a time.
 ResultRow stencil_row(const StencilCell& cell, const Stencil& stencil, int64_t seed);

@@ -21,9 +21,9 @@ Lane::Lane(const std::string& name, const ConvBackend& backend, const Conv2dProb
            const BenchOptions& options, Device device, const std::string& choice, bool with_variants)
     : stream(device),
       arena(part, options.fill, static_cast<uint64_t>(options.seed)),
-      contender(name, backend, Pipeline::kMath, arena, options.workspace_limit, stream, choice) {
-  if (with_variants) contender.prepare_variants();
-  arena.allocate(device, contender.most_workspace_bytes(), false);
+      candidate(name, backend, Pipeline::kMath, arena, options.workspace_limit, stream, choice) {
+  if (with_variants) candidate.prepare_variants();
+  arena.allocate(device, candidate.most_workspace_bytes(), false);
 }
 
 Pipeline::Pipeline(const std::string& name, const ConvBackend& backend, const Conv2dProblem& part, int parts,
@@ -50,7 +50,7 @@ void Pipeline::copy_in(Lane& lane, int part) {
 }
 
 void Pipeline::compute(Lane& lane) {
-  lane.contender.run(lane.stream);
+  lane.candidate.run(lane.stream);
   ++lane.calls;
 }
 
@@ -156,7 +156,7 @@ Verdict Pipeline::judge(int round, int streams, const std::vector<float>& output
     verdict.reason = concat("input ", round, " is not loaded");
     return verdict;
   }
-  const ConvAccuracy& accuracy = lanes_.front()->contender.accuracy();
+  const ConvAccuracy& accuracy = lanes_.front()->candidate.accuracy();
   verdict = verdict_of(judge_.compare(data_, output, accuracy, false, false));
   for (int i = 0; i < streams && verdict.reason.empty(); ++i) {
     Lane& lane = *lanes_[static_cast<size_t>(i)];
@@ -167,6 +167,6 @@ Verdict Pipeline::judge(int round, int streams, const std::vector<float>& output
   return verdict;
 }
 
-std::string PassContender::name() const { return concat(streams_, streams_ == 1 ? " stream" : " streams"); }
+std::string PassCandidate::name() const { return concat(streams_, streams_ == 1 ? " stream" : " streams"); }
 
 }  // namespace lenslet

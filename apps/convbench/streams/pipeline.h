@@ -7,19 +7,19 @@
 #include <string>
 #include <vector>
 
-#include "apps/convbench/bench/conv_contender.h"
+#include "apps/convbench/bench/conv_candidate.h"
 #include "apps/convbench/options.h"
 #include "framework/chrome_trace.h"
 
 namespace lenslet {
 
-/// One stream with memory for one part and the backend prepared for it: a contender.
+/// One stream with memory for one part and the backend prepared for it: a candidate.
 struct Lane {
   Lane(const std::string& name, const ConvBackend& backend, const Conv2dProblem& part,
        const BenchOptions& options, Device device, const std::string& choice, bool with_variants);
   Stream stream;
   ReferenceArena arena;
-  ConvContender contender;
+  ConvCandidate candidate;
   int64_t calls = 0;
 };
 
@@ -33,7 +33,7 @@ class Pipeline {
            int lanes, const BenchOptions& options, Device device);
 
   std::vector<std::unique_ptr<Lane>>& lanes() noexcept { return lanes_; }
-  const ConvKernel& kernel() const noexcept { return lanes_.front()->contender.kernel(); }
+  const ConvKernel& kernel() const noexcept { return lanes_.front()->candidate.kernel(); }
 
   /// Runs the whole batch on the first `streams` lanes and waits for it. Throws DeviceError, also for an unchecked
   /// failed launch.
@@ -74,10 +74,10 @@ class Pipeline {
 };
 
 /// The whole batch on some streams, from host to host: a
-/// contender that returns when it is done, as on the CPU.
-class PassContender : public Contender {
+/// candidate that returns when it is done, as on the CPU.
+class PassCandidate : public Candidate {
  public:
-  PassContender(Pipeline& pipeline, int streams) : pipeline_(pipeline), streams_(streams) {}
+  PassCandidate(Pipeline& pipeline, int streams) : pipeline_(pipeline), streams_(streams) {}
   std::string name() const override;
   void load(int round, Stream&) override { pipeline_.load(round); }
   void run(Stream&) override { pipeline_.pass(streams_); }

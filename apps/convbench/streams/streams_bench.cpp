@@ -15,7 +15,7 @@ namespace lenslet {
 namespace {
 
 constexpr int kTurns = 5;
-enum Input { kBefore, kTimed, kAfter };  // rounds of Contender::load
+enum Input { kBefore, kTimed, kAfter };  // rounds of Candidate::load
 
 /// One step of all parts alone, timed beside the candidates.
 struct Alone {
@@ -30,7 +30,7 @@ struct Variant {
   Variant(Pipeline& pipeline, int count, Stream& host, std::vector<float>& scratch)
       : streams(count), pass(pipeline, count), distrust(pass, host, scratch) {}
   int streams;
-  PassContender pass;
+  PassCandidate pass;
   Distrust distrust;
   std::optional<Refusal> fault;
   std::vector<double> samples;
@@ -44,7 +44,7 @@ class StreamsContest {
     for (int count : streams)
       variants_.push_back(std::make_unique<Variant>(pipeline, count, host_, scratch_));
     for (auto& lane : pipeline.lanes())
-      lane_distrust_.push_back(std::make_unique<Distrust>(lane->contender, lane->stream, scratch_));
+      lane_distrust_.push_back(std::make_unique<Distrust>(lane->candidate, lane->stream, scratch_));
   }
 
   void run() {
@@ -68,7 +68,7 @@ class StreamsContest {
     std::string wrong;
     Lane& lane = *pipeline_.lanes().front();
     const std::optional<Refusal> refusal =
-        attempt_run(lane.contender.name(), lane.stream, [&] { wrong = step(); });
+        attempt_run(lane.candidate.name(), lane.stream, [&] { wrong = step(); });
     if (refusal || wrong.empty()) return refusal;
     return Refusal{"FAILED", ExitCode::kCheckFailed, wrong};
   }
@@ -96,18 +96,18 @@ class StreamsContest {
 
   std::string check_lane(size_t index, int round) {
     Lane& lane = *pipeline_.lanes()[index];
-    lane.contender.load(round, lane.stream);
+    lane.candidate.load(round, lane.stream);
     double once_ns = 0;
     for (int i = 0; i < 2; ++i) {  // the first run may include one-time set-up
       const double start = host_now_ns();
-      lane.contender.run(lane.stream);
+      lane.candidate.run(lane.stream);
       throw_on_unreported_error(lane.stream.device());
       lane.stream.synchronize();
       once_ns = host_now_ns() - start;
     }
     std::string wrong = lane_distrust_[index]->check(round, lane.calls, once_ns);
     if (!wrong.empty() || round != kBefore) return wrong;
-    for (Contender* variant : lane.contender.variants()) {
+    for (Candidate* variant : lane.candidate.variants()) {
       wrong = Distrust(*variant, lane.stream, scratch_).check(round, 0, once_ns);
       if (!wrong.empty()) return concat(variant->name(), ": ", wrong);
     }

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/lenslet/plan_contender.h"
-#include "apps/measuring/contender.h"
+#include "apps/lenslet/plan_candidate.h"
+#include "apps/measuring/candidate.h"
 #include "framework/executable.h"
 #include "framework/tuner.h"
 #include "layers/reference/reference.h"
@@ -51,10 +51,10 @@ class LayerStage {
   std::map<std::pair<size_t, int>, Answer> answers_;
 };
 
-class LayerContender : public Contender {
+class LayerCandidate : public Candidate {
  public:
   /// Prepares the operator. The text of an exception is the candidate's reason.
-  LayerContender(const TuneCandidate& candidate, LayerStage& stage);
+  LayerCandidate(const TuneCandidate& candidate, LayerStage& stage);
 
   const Operator& op() const noexcept { return *operator_; }
   size_t output_bytes() const noexcept { return candidate_.request.output.bytes(); }

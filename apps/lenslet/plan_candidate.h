@@ -50,9 +50,9 @@ class BatchPictures {
 };
 
 /// An executable, which must run on the stream that is timed (BuildOptions::stream).
-class PlanContender : public Contender {
+class PlanCandidate : public Candidate {
  public:
-  PlanContender(std::string name, std::unique_ptr<Executable> executable, const BatchPictures& pictures)
+  PlanCandidate(std::string name, std::unique_ptr<Executable> executable, const BatchPictures& pictures)
       : name_(std::move(name)),
         executable_(std::move(executable)),
         pictures_(pictures),
@@ -84,7 +84,7 @@ class PlanContest {
       : graph_(graph), pictures_(pictures), stream_(stream) {}
 
   struct Prepared {
-    std::unique_ptr<PlanContender> contender;  // null if it cannot be prepared
+    std::unique_ptr<PlanCandidate> candidate;  // null if it cannot be prepared
     Refusal refusal;                           // why
   };
 

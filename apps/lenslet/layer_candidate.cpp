@@ -1,4 +1,4 @@
-#include "apps/lenslet/layer_contender.h"
+#include "apps/lenslet/layer_candidate.h"
 
 #include <algorithm>
 #include <array>
@@ -126,7 +126,7 @@ const LayerStage::Answer& LayerStage::answer(size_t node, int round) {
   return answers_.emplace(std::make_pair(node, round), std::move(answer)).first->second;
 }
 
-LayerContender::LayerContender(const TuneCandidate& candidate, LayerStage& stage)
+LayerCandidate::LayerCandidate(const TuneCandidate& candidate, LayerStage& stage)
     : candidate_(candidate),
       stage_(stage),
       operator_(stage.graph().nodes()[candidate.nodes[0]].layer->prepare(*candidate.entry, candidate.request,
@@ -135,14 +135,14 @@ LayerContender::LayerContender(const TuneCandidate& candidate, LayerStage& stage
   stage_.stream().synchronize();
 }
 
-void LayerContender::load(int round, Stream&) { stage_.load(round); }
+void LayerCandidate::load(int round, Stream&) { stage_.load(round); }
 
-void LayerContender::run(Stream& stream) {
+void LayerCandidate::run(Stream& stream) {
   RunContext context{stream, stage_.workspace(), nullptr};
   operator_->run(inputs_, {stage_.output(), candidate_.request.output, stream.device()}, context);
 }
 
-std::vector<Contender::Part> LayerContender::judged(int round) const {
+std::vector<Candidate::Part> LayerCandidate::judged(int round) const {
   const int64_t batch = candidate_.request.output[0];
   const size_t a_slot = output_count() / static_cast<size_t>(batch);
   std::vector<Part> parts;
@@ -153,7 +153,7 @@ std::vector<Contender::Part> LayerContender::judged(int round) const {
 }
 
 // Layers without sums are exact.
-std::vector<double> LayerContender::bounds(const LayerStage::Answer& answer) const {
+std::vector<double> LayerCandidate::bounds(const LayerStage::Answer& answer) const {
   const Layer& layer = *stage_.graph().nodes()[candidate_.nodes[0]].layer;
   if (const auto* conv = dynamic_cast<const Conv2dLayer*>(&layer))
     return conv_bounds(*conv, candidate_, answer);
@@ -167,7 +167,7 @@ std::vector<double> LayerContender::bounds(const LayerStage::Answer& answer) con
   return bounds;
 }
 
-Verdict LayerContender::judge(int round, const std::vector<float>& output) {
+Verdict LayerCandidate::judge(int round, const std::vector<float>& output) {
   const LayerStage::Answer& answer = stage_.answer(candidate_.nodes[0], round);
   reference::Result expected = answer.result;
   std::vector<double> allowed = bounds(answer);

@@ -1,4 +1,4 @@
-// A convolution backend as a contender.
+// A convolution backend as a candidate.
 #pragma once
 
 #include <memory>
@@ -6,21 +6,21 @@
 #include <vector>
 
 #include "apps/convbench/bench/conv_arena.h"
-#include "apps/measuring/contender.h"
+#include "apps/measuring/candidate.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/prepare_services.h"
 
 namespace lenslet {
 
 /// One backend prepared for the arena's problem: the convolution alone, which is timed, or with fused operations.
-class ConvContender : public Contender {
+class ConvCandidate : public Candidate {
  public:
   /// Prepares the backend; `choice` repeats the choice of an earlier kernel(). Throws UnavailableError with the reason,
   /// or MemoryError if the workspace limit excludes it.
-  ConvContender(std::string name, const ConvBackend& backend, MathMode math, ConvArena& arena,
+  ConvCandidate(std::string name, const ConvBackend& backend, MathMode math, ConvArena& arena,
                 size_t workspace_limit, Stream& stream, const std::string& choice = {},
                 const ConvEpilogue& epilogue = {});
-  /// Prepares the contenders of variants(), if the arena has a bias: with bias, with ReLU and with max pooling, as far
+  /// Prepares the candidates of variants(), if the arena has a bias: with bias, with ReLU and with max pooling, as far
   /// as the backend fuses them. Call it before the arena is allocated. Throws the errors of the constructor.
   void prepare_variants();
 
@@ -30,7 +30,7 @@ class ConvContender : public Contender {
   float* output() override { return arena_.y(); }
   size_t output_count() const override { return output_count_; }
   Verdict judge(int round, const std::vector<float>& output) override;
-  std::vector<Contender*> variants() override;
+  std::vector<Candidate*> variants() override;
   bool end_to_end() const override { return arena_.end_to_end(); }
   void copy_in(Stream& stream) override { arena_.copy_in(stream); }
   void copy_out(Stream& stream) override { arena_.copy_out(stream); }
@@ -43,7 +43,7 @@ class ConvContender : public Contender {
   /// Fills what is known before the first run: the choice inside, launches, workspace and setup time.
   void describe(ResultRow& row) const;
   size_t workspace_bytes() const noexcept { return workspace_bytes_; }
-  /// The largest workspace of this contender and its variants.
+  /// The largest workspace of this candidate and its variants.
   size_t most_workspace_bytes() const noexcept;
 
  private:
@@ -59,7 +59,7 @@ class ConvContender : public Contender {
   std::unique_ptr<ConvKernel> kernel_;
   size_t workspace_bytes_ = 0;
   double prepare_ns_ = 0;
-  std::vector<std::unique_ptr<ConvContender>> variants_;
+  std::vector<std::unique_ptr<ConvCandidate>> variants_;
 };
 
 }  // namespace lenslet

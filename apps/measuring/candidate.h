@@ -1,4 +1,4 @@
-// Contender: one implementation of a task, prepared and ready to be enqueued repeatedly.
+// Candidate: one implementation of a task, prepared and ready to be enqueued repeatedly.
 //
 // Convolution backends, rungs, matrix products and stencils are all measured through this interface, by the same code
 // and with the same checks (measure.h).
@@ -19,9 +19,9 @@ struct Verdict {
   std::string reason;  // why it did not pass
 };
 
-class Contender {
+class Candidate {
  public:
-  virtual ~Contender() = default;
+  virtual ~Candidate() = default;
   /// For messages: "winograd".
   virtual std::string name() const = 0;
   /// Uploads input number `round` for the following runs; each
@@ -42,9 +42,9 @@ class Contender {
   /// Compares `output`, a host copy of the parts judged(round)
   /// in order, with the reference of input number `round`.
   virtual Verdict judge(int round, const std::vector<float>& output) = 0;
-  /// Variants that must be correct too before the contender is timed: the same code with bias, ReLU or pooling fused.
-  /// They read the same inputs and are judged once, on the first. The contender owns them.
-  virtual std::vector<Contender*> variants() { return {}; }
+  /// Variants that must be correct too before the candidate is timed: the same code with bias, ReLU or pooling fused.
+  /// They read the same inputs and are judged once, on the first. The candidate owns them.
+  virtual std::vector<Candidate*> variants() { return {}; }
   /// Enqueues copies from and to page-locked host memory.
   /// They are timed as part of a run if end_to_end() is true.
   virtual bool end_to_end() const { return false; }

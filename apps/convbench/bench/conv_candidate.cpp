@@ -1,4 +1,4 @@
-#include "apps/convbench/bench/conv_contender.h"
+#include "apps/convbench/bench/conv_candidate.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 
 namespace lenslet {
 
-ConvContender::ConvContender(std::string name, const ConvBackend& backend, MathMode math, ConvArena& arena,
+ConvCandidate::ConvCandidate(std::string name, const ConvBackend& backend, MathMode math, ConvArena& arena,
                              size_t workspace_limit, Stream& stream, const std::string& choice,
                              const ConvEpilogue& epilogue)
     : name_(std::move(name)),
@@ -33,43 +33,43 @@ ConvContender::ConvContender(std::string name, const ConvBackend& backend, MathM
   accuracy_ = accuracy_of(backend, *kernel_, problem, math);
 }
 
-void ConvContender::prepare_variants() {
+void ConvCandidate::prepare_variants() {
   if (arena_.bias() == nullptr) return;
   const Pool2dWindow window = Pool2dWindow::square(2, 2);
   std::vector<ConvEpilogue> epilogues = {{true, backend_.fuses_relu(), {}}};
   if (backend_.fuses_max_pool(arena_.problem(), math_, window))
     epilogues.push_back({true, backend_.fuses_relu(), window});
   for (const ConvEpilogue& epilogue : epilogues) {
-    variants_.push_back(std::make_unique<ConvContender>(
+    variants_.push_back(std::make_unique<ConvCandidate>(
         epilogue.name(), backend_, math_, arena_, workspace_limit_, stream_, kernel_->choice(), epilogue));
   }
 }
 
-std::vector<Contender*> ConvContender::variants() {
-  std::vector<Contender*> variants;
+std::vector<Candidate*> ConvCandidate::variants() {
+  std::vector<Candidate*> variants;
   for (const auto& variant : variants_) variants.push_back(variant.get());
   return variants;
 }
 
-size_t ConvContender::most_workspace_bytes() const noexcept {
+size_t ConvCandidate::most_workspace_bytes() const noexcept {
   size_t most = workspace_bytes_;
   for (const auto& variant : variants_) most = std::max(most, variant->workspace_bytes_);
   return most;
 }
 
-void ConvContender::describe(ResultRow& row) const {
+void ConvCandidate::describe(ResultRow& row) const {
   row.detail = kernel_->detail();
   row.launches = kernel_->launches();
   row.setup_ns = prepare_ns_;
   row.workspace_bytes = static_cast<int64_t>(workspace_bytes_);
 }
 
-void ConvContender::run(Stream& stream) {
+void ConvCandidate::run(Stream& stream) {
   RunContext context{stream, workspace_bytes_ > 0 ? arena_.workspace() : nullptr, nullptr};
   kernel_->run({arena_.x(), arena_.y()}, context);
 }
 
-Verdict ConvContender::judge(int round, const std::vector<float>& output) {
+Verdict ConvCandidate::judge(int round, const std::vector<float>& output) {
   Verdict verdict = arena_.judge(round, output, accuracy_, epilogue_);
   if (const std::string damage = arena_.damage(stream_); verdict.passed && !damage.empty()) {
     verdict.passed = false;

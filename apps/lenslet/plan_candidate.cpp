@@ -1,4 +1,4 @@
-#include "apps/lenslet/plan_contender.h"
+#include "apps/lenslet/plan_candidate.h"
 
 #include <algorithm>
 #include <cstring>
@@ -103,7 +103,7 @@ std::vector<BatchPictures::Slots> BatchPictures::judged_slots(int64_t batch, int
   return {{0, kEnd}, {middle, kBetween}, {batch - kEnd, kEnd}};
 }
 
-double PlanContender::products_saved() const {
+double PlanCandidate::products_saved() const {
   double direct = 0, multiplied = 0;
   for (const Executable::Step& step : executable_->steps()) {
     direct += step.work.flops;
@@ -112,7 +112,7 @@ double PlanContender::products_saved() const {
   return direct / multiplied;
 }
 
-Verdict PlanContender::judge(int round, const std::vector<float>& output) {
+Verdict PlanCandidate::judge(int round, const std::vector<float>& output) {
   std::vector<int32_t> picture_of(static_cast<size_t>(executable_->batch()));
   for (size_t slot = 0; slot < picture_of.size(); ++slot) {
     picture_of[slot] = pictures_.picture_of(static_cast<int64_t>(slot), round);
@@ -129,14 +129,14 @@ const PlanContest::Prepared& PlanContest::add(const std::string& name, BuildOpti
   build.stream = &stream_;
   const auto refusal = attempt(stream_, [&] {
     try {
-      plan.contender =
-          std::make_unique<PlanContender>(name, std::make_unique<Executable>(graph_, build), pictures_);
+      plan.candidate =
+          std::make_unique<PlanCandidate>(name, std::make_unique<Executable>(graph_, build), pictures_);
     } catch (const UsageError& error) {  // a batch too large for one layer may suit another plan
       throw UnavailableError(error.what());
     }
   });
   if (refusal) {
-    plan.contender.reset();
+    plan.candidate.reset();
     plan.refusal = *refusal;
   }
   return plan;
@@ -147,14 +147,14 @@ void PlanContest::refuse(const std::string& reason) {
 }
 
 std::vector<Measurement> PlanContest::measure(const MeasureOptions& options) const {
-  std::vector<Contender*> rivals;
+  std::vector<Candidate*> candidates;
   for (const Prepared& plan : plans_) {
-    if (plan.contender) rivals.push_back(plan.contender.get());
+    if (plan.candidate) candidates.push_back(plan.candidate.get());
   }
-  const std::vector<Measurement> measured = lenslet::measure(rivals, stream_, options);
+  const std::vector<Measurement> measured = lenslet::measure(candidates, stream_, options);
   std::vector<Measurement> results(plans_.size());
   for (size_t i = 0, next = 0; i < plans_.size(); ++i) {
-    if (plans_[i].contender) {
+    if (plans_[i].candidate) {
       results[i] = measured[next++];
     } else {
       results[i].status = plans_[i].refusal.status;
