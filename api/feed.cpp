@@ -6,6 +6,7 @@
 
 #include "framework/nvtx.h"
 #include "models/lenet5.h"
+#include "models/prediction.h"
 
 namespace lenslet {
 namespace {
@@ -39,7 +40,7 @@ size_t Lane::image_bytes(ElementType type) noexcept {
 }
 
 size_t Lane::answer_bytes(ElementType type) noexcept {
-  return type == ElementType::kPrediction ? sizeof(Prediction) : kLenet5Classes * sizeof(float);
+  return type == ElementType::kClass ? sizeof(Prediction) : kLenet5Classes * sizeof(float);
 }
 
 void Lane::take(const void* images, int64_t count, ElementType given, void* to) const {

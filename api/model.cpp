@@ -20,7 +20,7 @@ constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
 constexpr size_t kPassesKept = 4;
 // Small passes fit the CPU's caches; a GPU needs large ones.
 constexpr int64_t kDefaultCpuBatch = 1024, kDefaultGpuBatch = 65536;
-constexpr InputOutput kBytesToPredictions{ElementType::kUint8, ElementType::kPrediction};
+constexpr InputOutput kBytesToPredictions{ElementType::kUint8, ElementType::kClass};
 
 Choices choices_of(const ModelOptions& options, const std::string& weights) {
   Choices choices;
@@ -202,7 +202,7 @@ void Model::predict(const uint8_t* pixels, int64_t count, Prediction* prediction
 }
 
 void Model::predict(const float* images, int64_t count, Prediction* predictions) {
-  state_->answer(images, count, predictions, 1, {ElementType::kFp32, ElementType::kPrediction});
+  state_->answer(images, count, predictions, 1, {ElementType::kFp32, ElementType::kClass});
 }
 
 int64_t Model::logits(const uint8_t* pixels, int64_t count, float* logits, const Progress& progress) {

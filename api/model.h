@@ -14,6 +14,7 @@
 #include "framework/normalization.h"
 #include "framework/plan.h"
 #include "framework/tensor.h"
+#include "models/prediction.h"
 
 namespace lenslet {
 

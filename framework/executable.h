@@ -30,7 +30,7 @@ struct BuildOptions {
   std::string execution = Plan::kLayered;
   std::string fused_variant;                // of the FusedModel; empty: its preferred one. Only with kFused
   ElementType input = ElementType::kFp32;   // kUint8 only with kFused
-  ElementType output = ElementType::kFp32;  // kPrediction only with kFused
+  ElementType output = ElementType::kFp32;  // kClass only with kFused
   /// Input and output are in page-locked host memory that the device reads and writes over the bus, without copies. For
   /// small batches. Refused on the CPU.
   bool mapped_io = false;

@@ -79,8 +79,8 @@ void Executable::build_fused(const BuildOptions& options) {
 
   const auto [input_shape, output_shape] = graph_.end_shapes(batch_);
   TensorView input{nullptr, input_shape, device_, request.input};
-  TensorView output{nullptr, request.output == ElementType::kPrediction ? Shape{batch_} : output_shape,
-                    device_, request.output};
+  TensorView output{nullptr, request.output == ElementType::kClass ? Shape{batch_} : output_shape, device_,
+                    request.output};
   const size_t output_offset = align_up(input.bytes(), Buffer::kAlignment);
   plan_.activation_bytes =
       options.mapped_io ? 0 : output_offset + align_up(output.bytes(), Buffer::kAlignment);

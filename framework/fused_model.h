@@ -19,7 +19,7 @@ struct FusedRequest {
   MathMode math = MathMode::kFp32;         // arithmetic of the products
   ElementType input = ElementType::kFp32;  // kFp32: normalised, as the graph reads it; kUint8: raw pixels
   ElementType output =
-      ElementType::kFp32;  // kFp32: the graph's output (logits); kPrediction: class and probability
+      ElementType::kFp32;  // kFp32: the graph's output (logits); kClass: class and probability
 };
 
 class FusedModel {

@@ -28,8 +28,8 @@ size_t element_bytes(ElementType type) noexcept {
   switch (type) {
     case ElementType::kUint8:
       return 1;
-    case ElementType::kPrediction:
-      return sizeof(Prediction);
+    case ElementType::kClass:
+      return sizeof(int32_t) + sizeof(float);
     case ElementType::kFp32:
       break;
   }
@@ -40,7 +40,7 @@ const char* to_string(ElementType type) noexcept {
   switch (type) {
     case ElementType::kUint8:
       return "uint8";
-    case ElementType::kPrediction:
+    case ElementType::kClass:
       return "prediction";
     case ElementType::kFp32:
       break;

@@ -16,20 +16,14 @@ namespace lenslet {
 /// other types.
 enum class ElementType {
   kFp32,
-  kUint8,      // a pixel, 0..255, not normalised
-  kPrediction  // a Prediction: class and probability
+  kUint8,  // a pixel, 0..255, not normalised
+  kClass   // one for each sample: its class, int32, and the probability of that class, fp32
 };
 
 /// Bytes of one element.
 size_t element_bytes(ElementType type) noexcept;
-/// "fp32", "uint8" or "prediction".
+/// "fp32", "uint8" or, for kClass, "prediction", as plans and result files name it.
 const char* to_string(ElementType type) noexcept;
-
-/// The answer of a classifier for one sample.
-struct Prediction {
-  int32_t label = 0;      // the class of the largest logit; the first if several are equal
-  float probability = 0;  // its softmax
-};
 
 /// Borrowed read-only values.
 struct ConstTensorView {

@@ -118,7 +118,7 @@ void list_types(const FusedModel& model, const FusedRequest& request, BackendRow
     other.input = type;
     if (model.supports(row.backend, other)) row.reads.emplace_back(to_string(type));
   }
-  for (const ElementType type : {ElementType::kFp32, ElementType::kPrediction}) {
+  for (const ElementType type : {ElementType::kFp32, ElementType::kClass}) {
     FusedRequest other = request;
     other.output = type;
     if (model.supports(row.backend, other)) {

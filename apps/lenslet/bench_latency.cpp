@@ -188,7 +188,7 @@ LatencyPaths latency_paths(Executable& executable, const BuildOptions& build, co
   offered.push_back(std::make_unique<MappedPath>(executable.graph(), mapped));
   const Plan& plan = executable.plan();
   const bool for_polling = plan.execution == Plan::kFused && plan.input == ElementType::kUint8 &&
-                           plan.output == ElementType::kPrediction &&
+                           plan.output == ElementType::kClass &&
                            executable.batch() <= PolledLenet5::kMaxBatch;
   if (!for_polling) return paths;
   const MathMode math = executable.steps().back().math;

@@ -82,8 +82,7 @@ CommandLine lenslet_command_line() {
 
   const auto maths = words({MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}, to_string);
   const auto inputs = words({ElementType::kFp32, ElementType::kUint8}, to_string);
-  const Words<ElementType> outputs = {
-      {{"logits", ElementType::kFp32}, {"prediction", ElementType::kPrediction}}};
+  const Words<ElementType> outputs = {{{"logits", ElementType::kFp32}, {"prediction", ElementType::kClass}}};
 
   // The device and its use.
   line.arguments(

@@ -8,6 +8,7 @@
 #include "apps/common/text.h"
 #include "framework/error.h"
 #include "framework/parallel.h"
+#include "models/prediction.h"
 
 namespace lenslet {
 namespace {

@@ -11,6 +11,7 @@
 #include "framework/graph.h"
 #include "framework/math_mode.h"
 #include "layers/reference/reference.h"
+#include "models/prediction.h"
 
 namespace lenslet {
 

@@ -58,7 +58,7 @@ struct ModelBenchOptions : CommonOptions {
   std::vector<std::string> variants;  // of the fused plan; empty: the one that auto takes; "all": every one
   std::vector<MathMode> maths;        // empty: depends on the device
   std::vector<ElementType> inputs = {ElementType::kFp32, ElementType::kUint8};
-  std::vector<ElementType> outputs = {ElementType::kFp32, ElementType::kPrediction};
+  std::vector<ElementType> outputs = {ElementType::kFp32, ElementType::kClass};
   MeasureOptions measure;
   bool latency = false;  // time single calls from host memory to host memory
   int64_t calls = 2000;

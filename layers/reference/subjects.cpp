@@ -220,7 +220,7 @@ std::vector<FusedSubject> fused_subjects(const FusedModel& model, Device device,
     for (const MathMode math : kMathModes) {
       for (const int64_t batch : batches) {
         for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
-          for (const ElementType output : {ElementType::kFp32, ElementType::kPrediction})
+          for (const ElementType output : {ElementType::kFp32, ElementType::kClass})
             subjects.push_back({variant, {device, batch, math, input, output}});
         }
       }

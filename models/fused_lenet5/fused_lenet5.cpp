@@ -50,7 +50,7 @@ class FusedLenet5 : public FusedModel {
 
   Work work(const FusedRequest& request) const override {
     const double images = static_cast<double>(request.batch);
-    const double output = request.output == ElementType::kPrediction ? 1 : kClasses;
+    const double output = request.output == ElementType::kClass ? 1 : kClasses;
     return {2 * kMultiplyAdds * images,
             images * (kPixels * static_cast<double>(element_bytes(request.input)) +
                       output * static_cast<double>(element_bytes(request.output))) +

@@ -36,11 +36,10 @@ PolledLenet5::PolledLenet5(const Safetensors& weights, Device device, MathMode m
       answers_(device, batch_ * sizeof(Prediction)) {
   const std::shared_ptr<const FusedModel> model = make_fused_lenet5(weights);
   operator_ =
-      model->prepare(kVariant, {device, batch, math, ElementType::kUint8, ElementType::kPrediction}, stream_);
+      model->prepare(kVariant, {device, batch, math, ElementType::kUint8, ElementType::kClass}, stream_);
   const ConstTensorView input{
       static_cast<const float*>(images_.data()), {batch, 1, 28, 28}, Device::cpu(), ElementType::kUint8};
-  const TensorView output{
-      static_cast<float*>(answers_.data()), {batch}, Device::cpu(), ElementType::kPrediction};
+  const TensorView output{static_cast<float*>(answers_.data()), {batch}, Device::cpu(), ElementType::kClass};
   stream_.synchronize();
   graph_ = CapturedGraph::capture(stream_, [&] {
     RunContext context{stream_};

@@ -12,7 +12,7 @@
 #include "framework/layer.h"
 #include "framework/math_mode.h"
 #include "framework/stream.h"
-#include "framework/tensor.h"
+#include "models/prediction.h"
 
 namespace lenslet {
 

@@ -9,7 +9,7 @@
 
 #include "framework/device.h"
 #include "framework/io/safetensors.h"
-#include "framework/tensor.h"
+#include "models/prediction.h"
 
 namespace lenslet {
 

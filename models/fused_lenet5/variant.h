@@ -10,6 +10,7 @@
 #include "framework/io/safetensors.h"
 #include "framework/normalization.h"
 #include "framework/tensor.h"
+#include "models/prediction.h"
 
 namespace lenslet {
 

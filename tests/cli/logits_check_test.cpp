@@ -39,7 +39,7 @@ class Predictions : public testing::Test {
   bool accepts(int32_t label, double probability, double bound = kWideBound) const {
     const Prediction answer{label, static_cast<float>(probability)};
     ResultError error;
-    return reference_.compare(ElementType::kPrediction, &answer, {0}, bound, error).empty();
+    return reference_.compare(ElementType::kClass, &answer, {0}, bound, error).empty();
   }
 
   Graph graph_;

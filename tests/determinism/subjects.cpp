@@ -135,7 +135,7 @@ Subject fused_subject(const std::string& variant, const FusedRequest& request) {
   subject.prepare = [&model, variant, at](int64_t batch) {
     const FusedRequest here = at(batch);
     const auto [input, output] = lenet5().end_shapes(batch);
-    const Shape written = here.output == ElementType::kPrediction ? Shape{batch} : output;
+    const Shape written = here.output == ElementType::kClass ? Shape{batch} : output;
     return std::make_unique<Prepared>(
         here.device, ConstTensorView{nullptr, input, here.device, here.input},
         TensorView{nullptr, written, here.device, here.output},

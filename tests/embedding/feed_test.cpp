@@ -18,7 +18,7 @@ using test::pictures;
 
 constexpr int64_t kBatch = 7, kCount = 20;  // two full chunks and a part of one
 constexpr InputOutput kBytesToLogits{ElementType::kUint8, ElementType::kFp32};
-constexpr InputOutput kBytesToPredictions{ElementType::kUint8, ElementType::kPrediction};
+constexpr InputOutput kBytesToPredictions{ElementType::kUint8, ElementType::kClass};
 
 const Graph& graph() {
   static const Graph built = make_lenet5(builtin_lenet5_weights(), "built in");

@@ -60,7 +60,7 @@ LENSLET_FUZZ_SEEDS(plan) {
   plan.device = "cpu";
   plan.execution = Plan::kFused;
   plan.input = ElementType::kUint8;
-  plan.output = ElementType::kPrediction;
+  plan.output = ElementType::kClass;
   plan.layers = {{"lenet5", "fused", "simd", MathMode::kFp16, "", ""}};
   const std::string fused = plan.to_json();
   std::string twice = layered;

@@ -63,7 +63,7 @@ std::vector<float> run(const SimdKernels& kernels, const Safetensors& parameters
   const std::unique_ptr<Operator> op = make_simd_operator(lenet5_parameters(parameters), request, kernels);
   EXPECT_EQ(op->detail(), kernels.isa);
   const Shape output_shape =
-      request.output == ElementType::kPrediction ? Shape{request.batch} : Shape{request.batch, 10};
+      request.output == ElementType::kClass ? Shape{request.batch} : Shape{request.batch, 10};
   const reference::GuardedRun run = reference::run_guarded(
       stream, *op, {nullptr, {request.batch, 1, 28, 28}, request.device, request.input}, input,
       {nullptr, output_shape, request.device, request.output});
@@ -158,9 +158,8 @@ TEST(FusedCpu, PredictionsAreArgmaxAndSoftmaxOfTheLogits) {
       for (const int64_t batch : kBatches) {
         const auto logits =
             elements<float>(run(kernels, random_parameters(), request_of(batch, input), pixels_of(input)));
-        const auto predictions =
-            elements<Prediction>(run(kernels, random_parameters(),
-                                     request_of(batch, input, ElementType::kPrediction), pixels_of(input)));
+        const auto predictions = elements<Prediction>(run(
+            kernels, random_parameters(), request_of(batch, input, ElementType::kClass), pixels_of(input)));
         for (size_t i = 0; i < predictions.size(); ++i) {
           const float* const row = logits.data() + i * kClasses;
           double probabilities[kClasses];
@@ -179,9 +178,9 @@ TEST(FusedCpu, EqualLogitsGiveTheFirstClass) {
   parameters.tensors["fc3.bias"].data()[3] = 2;
   parameters.tensors["fc3.bias"].data()[7] = 2;
   for_each_instruction_set([&](const SimdKernels& kernels) {
-    const auto prediction = elements<Prediction>(
-        run(kernels, parameters, request_of(1, ElementType::kUint8, ElementType::kPrediction),
-            images().pixels.data()));
+    const auto prediction =
+        elements<Prediction>(run(kernels, parameters, request_of(1, ElementType::kUint8, ElementType::kClass),
+                                 images().pixels.data()));
     EXPECT_EQ(prediction[0].label, 3);
     EXPECT_NEAR(prediction[0].probability, 1 / (2 + 8 * std::exp(-2.0)), 1e-6);
   });
@@ -218,7 +217,7 @@ TEST(FusedCpu, ANanAmongTheWeightsReachesTheLogitsItHasAPartIn) {
             ASSERT_EQ(std::isnan(logits[i]), reached) << "logit " << i % kClasses;
           }
           const auto predictions = elements<Prediction>(
-              run(kernels, parameters, request_of(3, input, ElementType::kPrediction), pixels_of(input)));
+              run(kernels, parameters, request_of(3, input, ElementType::kClass), pixels_of(input)));
           for (const Prediction& prediction : predictions) ASSERT_TRUE(std::isnan(prediction.probability));
         }
       });
@@ -234,12 +233,11 @@ TEST(FusedCpu, RunningAllocatesNothing) {
                                                 {batch, 1, 28, 28},
                                                 Device::cpu(),
                                                 ElementType::kUint8}};
-  const TensorView out{
-      reinterpret_cast<float*>(output.data()), {batch}, Device::cpu(), ElementType::kPrediction};
+  const TensorView out{reinterpret_cast<float*>(output.data()), {batch}, Device::cpu(), ElementType::kClass};
   for_each_instruction_set([&](const SimdKernels& kernels) {
     const std::unique_ptr<Operator> op =
         make_simd_operator(lenet5_parameters(random_parameters()),
-                           request_of(batch, ElementType::kUint8, ElementType::kPrediction), kernels);
+                           request_of(batch, ElementType::kUint8, ElementType::kClass), kernels);
     RunContext context{stream};
     op->run(inputs, out, context);  // starts the threads
     const AllocationCounter counter;

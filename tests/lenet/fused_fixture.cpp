@@ -12,6 +12,7 @@
 #include "layers/reference/subjects.h"
 #include "models/fused_lenet5/fused_lenet5.h"
 #include "models/lenet5.h"
+#include "models/prediction.h"
 #include "tests/lenet/fused_reference.h"
 
 namespace lenslet {
@@ -77,7 +78,7 @@ std::vector<uint8_t> run_batch(const Subject& subject, const std::string& varian
   const std::unique_ptr<Operator> op = subject.model->prepare(variant, request, stream);
   const size_t image_bytes = static_cast<size_t>(kPixels) * element_bytes(request.input);
   const size_t input_bytes = image_bytes * static_cast<size_t>(request.batch);
-  const size_t values = request.output == ElementType::kPrediction ? 1 : 10;
+  const size_t values = request.output == ElementType::kClass ? 1 : 10;
   std::vector<uint8_t> input(input_bytes);
   const auto* const source =
       request.input == ElementType::kUint8
@@ -104,7 +105,7 @@ std::vector<uint8_t> run_repeated(const Subject& subject, const std::string& var
   const size_t distinct_bytes = static_cast<size_t>(kImages * kPixels) * pixel_bytes;
   const Shape input_shape{request.batch, 1, 28, 28};
   const Shape output_shape =
-      request.output == ElementType::kPrediction ? Shape{request.batch} : Shape{request.batch, 10};
+      request.output == ElementType::kClass ? Shape{request.batch} : Shape{request.batch, 10};
   const size_t image_bytes = element_bytes(request.output) * (output_shape.rank() == 1 ? 1 : 10);
   std::vector<uint8_t> output(image_bytes * static_cast<size_t>(request.batch));
   const Buffer input(kDevice, static_cast<size_t>(input_shape.num_elements()) * pixel_bytes);

@@ -38,7 +38,7 @@ TEST_F(Fused, SeesPlantedFaults) {
   // A multiple of the largest accepted error, because this batch lacks the largest logits.
   constexpr double kBeyond = 20;
   int judged = 0;
-  for (const ElementType output : {ElementType::kFp32, ElementType::kPrediction}) {
+  for (const ElementType output : {ElementType::kFp32, ElementType::kClass}) {
     for_each_offer(trained(), kBatch, output, [&](const std::string& variant, const FusedRequest& request) {
       expect_faults_seen("the judge", kBeyond * largest_error(request.math), [&](const Fault& fault) {
         Subject subject = trained();

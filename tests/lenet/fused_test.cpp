@@ -8,6 +8,7 @@
 #include <map>
 
 #include "framework/executable.h"
+#include "models/prediction.h"
 #include "tests/lenet/fused_fixture.h"
 #include "tests/lenet/fused_reference.h"
 #include "tests/lenet/lenet_fixture.h"
@@ -28,7 +29,7 @@ TEST_F(Fused, EveryMathModeIsOffered) {
   for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
     if (!kDevice.is_cuda() && math != MathMode::kFp32) continue;  // the CPU computes only in fp32
     for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
-      for (const ElementType output : {ElementType::kFp32, ElementType::kPrediction}) {
+      for (const ElementType output : {ElementType::kFp32, ElementType::kClass}) {
         for (const int64_t batch : {1, 64, 100000})
           EXPECT_NE(trained().model->preferred({kDevice, batch, math, input, output}), "") << to_string(math);
       }
@@ -72,7 +73,7 @@ TEST_F(Fused, ThePositionInABatchDoesNotMatter) {
 class FusedBatch : public Fused, public testing::WithParamInterface<int64_t> {};
 
 TEST_P(FusedBatch, PredictionsAreTheLogitsOwn) {
-  for_each_offer(trained(), GetParam(), ElementType::kPrediction,
+  for_each_offer(trained(), GetParam(), ElementType::kClass,
                  [](const std::string& variant, const FusedRequest& request) {
                    judge_predictions(trained(), variant, request);
                  });
@@ -141,7 +142,7 @@ TEST_F(Fused, LargeBatchesRepeatEveryImage) {
                      const std::vector<float> logits = as_logits(run_repeated(trained(), variant, request));
                      judge_first_logits(trained(), variant, request, logits);
                    });
-    for_each_offer(trained(), batch, ElementType::kPrediction,
+    for_each_offer(trained(), batch, ElementType::kClass,
                    [&](const std::string& variant, const FusedRequest& request) {
                      if (request.input == ElementType::kUint8) run_repeated(trained(), variant, request);
                    });
@@ -169,7 +170,7 @@ TEST_F(Fused, TheLowestOfEqualClassesWins) {
     for (const float logit : tie.bias)
       sum += std::exp(double{logit} - double{tie.bias[static_cast<size_t>(tie.label)]});
     for (const int64_t batch : {1, 19, 67}) {
-      for_each_offer(subject, batch, ElementType::kPrediction,
+      for_each_offer(subject, batch, ElementType::kClass,
                      [&](const std::string& variant, const FusedRequest& request) {
                        const std::vector<uint8_t> bytes = run_batch(subject, variant, request, 0);
                        for (size_t i = 0; i < static_cast<size_t>(batch); ++i) {
@@ -187,14 +188,14 @@ TEST_F(Fused, TheLowestOfEqualClassesWins) {
 TEST_F(Fused, NanStaysVisible) {
   std::vector<float> images = trained().normalised;
   images[static_cast<size_t>(5 * kPixels + 14 * 28 + 14)] = NAN;
-  for (const ElementType output : {ElementType::kFp32, ElementType::kPrediction}) {
+  for (const ElementType output : {ElementType::kFp32, ElementType::kClass}) {
     for_each_offer(trained(), 9, output, [&](const std::string& variant, const FusedRequest& request) {
       if (request.input == ElementType::kUint8) return;
       const std::vector<uint8_t> bytes = run_batch(trained(), variant, request, 0, &images);
       const size_t row = bytes.size() / 9;
       for (size_t i = 0; i < 9; ++i) {
         bool nan = false;
-        if (output == ElementType::kPrediction) {
+        if (output == ElementType::kClass) {
           Prediction prediction;
           std::memcpy(&prediction, bytes.data() + i * row, sizeof prediction);
           nan = std::isnan(prediction.probability);
@@ -219,7 +220,7 @@ TEST_F(Fused, ReadsTheMnistTestSetAsPyTorchDoes) {
   int64_t right = 0;
   for (int64_t i = 0; i < data.count; ++i)
     right += digits[static_cast<size_t>(i)] - '0' == data.labels[static_cast<size_t>(i)];
-  for_each_offer(trained(), data.count, ElementType::kPrediction,
+  for_each_offer(trained(), data.count, ElementType::kClass,
                  [&](const std::string& variant, const FusedRequest& offered) {
                    BuildOptions options;
                    options.device = kDevice;
@@ -262,7 +263,7 @@ TEST_F(Fused, APlanReplaysTheVariant) {
   options.batch = 12;
   options.execution = Plan::kFused;
   options.input = ElementType::kUint8;
-  options.output = ElementType::kPrediction;
+  options.output = ElementType::kClass;
   const Executable first(lenet5(), options);
   const Plan saved = Plan::from_json(first.plan().to_json(), "plan.json");
   BuildOptions replay;
@@ -273,7 +274,7 @@ TEST_F(Fused, APlanReplaysTheVariant) {
   EXPECT_EQ(again.plan().to_json(), first.plan().to_json());
   EXPECT_EQ(again.steps().at(0).backend, first.steps().at(0).backend);
   EXPECT_EQ(again.input().type, ElementType::kUint8);
-  EXPECT_EQ(again.output().type, ElementType::kPrediction);
+  EXPECT_EQ(again.output().type, ElementType::kClass);
 }
 
 TEST_F(Fused, RefusesWhatItCannotDo) {

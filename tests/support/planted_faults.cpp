@@ -1,4 +1,5 @@
 #include "tests/support/planted_faults.h"
+#include "models/prediction.h"
 
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
@@ -43,7 +44,7 @@ void spoil(const FaultyRun& run, ChangeValue&& change_value, ChangePrediction&& 
   run.run_rightly();
   edit(run.output.data, run.output.bytes(), run.context, [&](uint8_t* bytes) {
     const auto count = static_cast<size_t>(run.output.shape.num_elements());
-    if (run.output.type == ElementType::kPrediction) {
+    if (run.output.type == ElementType::kClass) {
       Prediction prediction;
       uint8_t* const last = bytes + (count - 1) * sizeof prediction;
       std::memcpy(&prediction, last, sizeof prediction);

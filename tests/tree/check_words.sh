@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# framework/ serves any layer, any model and any caller: its code names no kind of layer and no model, and its
-# texts name no option of a command line. Comments may give examples.
+# framework/ serves any layer, any model and any caller: its code names no kind of layer, no model and no classifier's
+# answer, and its texts name no option of a command line. Comments may give examples, and a file's key may be any word.
 #   check_words.sh ROOT
 set -euo pipefail
 cd "$1"
@@ -22,10 +22,11 @@ awk '
       refuse("a kind of layer or a model")
     for (texts = ""; match(code, /"([^"\\]|\\.)*"/); code = substr(code, 1, RSTART - 1) substr(code, RSTART + RLENGTH))
       texts = texts substr(code, RSTART, RLENGTH)
+    if (tolower(code) ~ /predict|logit/) refuse("the answer of a classifier")
     if (texts ~ /--[a-z]/) refuse("an option of a command line")
   }
   END {
     if (failed) exit 1
-    printf "%d files of framework/ name no layer, no model and no option\n", ARGC - 1
+    printf "%d files of framework/ name no layer, no model, no answer and no option\n", ARGC - 1
   }
 ' "${sources[@]}"

@@ -101,6 +101,7 @@ words=(bash "$here/check_words.sh" "$copy")
 green "${words[@]}"
 red framework/planted.h 'bool is_relu();' 'names a kind of layer' "${words[@]}"
 red framework/io/planted.cpp 'struct Lenet5Reader {};' 'or a model' "${words[@]}"
+red framework/planted.h 'struct Prediction { int label; };' 'the answer of a classifier' "${words[@]}"
 red framework/planted.cpp 'throw UsageError("leave out --math");' 'an option of a command line' "${words[@]}"
 
 public=(bash "$here/check_public_headers.sh" "$copy")

@@ -47,7 +47,7 @@ class SimdOperator : public Operator {
     parallel_for(request_.batch, kImagesPerThread, [&](int64_t begin, int64_t end) {
       for (int64_t first = begin; first < end; first += SimdKernels::kGroup) {
         const int count = static_cast<int>(std::min<int64_t>(SimdKernels::kGroup, end - first));
-        if (request_.output == ElementType::kPrediction) {
+        if (request_.output == ElementType::kClass) {
           float logits[SimdKernels::kGroup * kClasses];
           kernel(parameters_, images + first * kPixels, count, logits);
           for (int i = 0; i < count; ++i) output.as<Prediction>()[first + i] = predict(logits + i * kClasses);

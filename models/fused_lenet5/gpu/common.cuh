@@ -1,7 +1,7 @@
 // Internal: common parts of the GPU variants of the fused LeNet-5.
 #pragma once
 
-#include "framework/tensor.h"
+#include "models/prediction.h"
 
 namespace lenslet::fused_lenet5 {
 

@@ -156,7 +156,7 @@ class Fp32 : public FusedLenet5Variant {
   template <typename Pixel>
   static std::unique_ptr<Operator> prepare_for(const Lenet5Parameters& parameters,
                                                const FusedRequest& request, Stream& stream) {
-    if (request.output == ElementType::kPrediction)
+    if (request.output == ElementType::kClass)
       return std::make_unique<Fp32Operator<Pixel, Prediction>>(parameters, request, stream);
     return std::make_unique<Fp32Operator<Pixel, float>>(parameters, request, stream);
   }

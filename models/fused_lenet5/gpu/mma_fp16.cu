@@ -13,8 +13,7 @@ MmaKernel kernel() {
 
 template <typename Pixel, int kWarps>
 MmaKernel kernel_for(ElementType output) {
-  return output == ElementType::kPrediction ? kernel<Pixel, Prediction, kWarps>()
-                                            : kernel<Pixel, float, kWarps>();
+  return output == ElementType::kClass ? kernel<Pixel, Prediction, kWarps>() : kernel<Pixel, float, kWarps>();
 }
 
 // With 12 warps a lane has the 168 registers that it needs. 6 warps are for the 163 KB of compute capability 8.0.

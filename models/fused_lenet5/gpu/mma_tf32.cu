@@ -14,7 +14,7 @@ MmaKernel kernel() {
 
 template <typename Pixel>
 MmaKernel kernel_for(ElementType output) {
-  return output == ElementType::kPrediction ? kernel<Pixel, Prediction>() : kernel<Pixel, float>();
+  return output == ElementType::kClass ? kernel<Pixel, Prediction>() : kernel<Pixel, float>();
 }
 
 }  // namespace
