@@ -47,7 +47,7 @@ void Lane::take(const void* images, int64_t count, ElementType given, void* to) 
   if (given == ends().input) {
     std::memcpy(to, images, input_bytes(count));
   } else {
-    executable_.graph().normalization().apply(static_cast<const uint8_t*>(images), count * kPixels,
+    executable_.graph().normalisation().apply(static_cast<const uint8_t*>(images), count * kPixels,
                                               static_cast<float*>(to));
   }
 }
@@ -76,7 +76,7 @@ void Lane::run(const void* images, int64_t count, void* answers, InputOutput cal
   if (!same_output && logits_.empty()) logits_.resize(static_cast<size_t>(batch() * kLenet5Classes));
   void* const written = same_output ? answers : logits_.data();
   enqueue(images, count, written);
-  if (!on_host) executable_.stream().synchronize();
+  if (!on_host) executable_.stream().synchronise();
   if (!same_output) give(written, count, call.output, answers);
 }
 
@@ -97,7 +97,7 @@ void Lane::load(const uint8_t* pixels) {
   std::vector<float> host((input_bytes(batch()) + sizeof(float) - 1) / sizeof(float));
   take(pixels, batch(), ElementType::kUint8, host.data());
   copy_in(host.data(), batch());
-  executable_.stream().synchronize();
+  executable_.stream().synchronise();
 }
 
 void Lane::copy_in(const void* images, int64_t count) {
@@ -118,7 +118,7 @@ void Lane::run_on_host_memory(const void* images, int64_t count, void* answers) 
   float* const input = executable_.input().data;
   if (images != input) std::memcpy(input, images, input_bytes(count));
   executable_.run_first_checked();
-  executable_.stream().synchronize();
+  executable_.stream().synchronise();
   std::memcpy(answers, executable_.output().data, output_bytes(count));
 }
 

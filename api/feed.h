@@ -129,7 +129,7 @@ class Feed {
     const auto move_on = [&](Slot& slot, Chunk next) {
       const Chunk before = slot.chunk;
       char* const answers = slot.answers();
-      if (before.images > 0) slot.done.synchronize();
+      if (before.images > 0) slot.done.synchronise();
       slot.chunk = next;
       slot.half = 1 - slot.half;
       try {

@@ -218,7 +218,7 @@ Device Model::device() const noexcept { return state_->setup().device(); }
 
 std::string Model::device_name() const { return state_->setup().device_name(); }
 
-const Normalization& Model::normalization() const noexcept { return state_->setup().graph().normalization(); }
+const Normalisation& Model::normalisation() const noexcept { return state_->setup().graph().normalisation(); }
 
 Plan Model::plan(int64_t batch) {
   check_batch(batch);

@@ -11,7 +11,7 @@
 
 #include "framework/device.h"
 #include "framework/math_mode.h"
-#include "framework/normalization.h"
+#include "framework/normalisation.h"
 #include "framework/plan.h"
 #include "framework/tensor.h"
 #include "models/prediction.h"
@@ -87,7 +87,7 @@ class Model {
   /// Writes class 0..9 and its probability of each image to `predictions` [count]; count may be 0. `pixels` [count, 28,
   /// 28] is host memory, bright ink on 0; on the CPU it is read in place. Throws MemoryError, DeviceError.
   void predict(const uint8_t* pixels, int64_t count, Prediction* predictions);
-  /// `images` [count, 28, 28] are normalised with normalization(); for the built-in weights (x / 255 - 0.1307) /
+  /// `images` [count, 28, 28] are normalised with normalisation(); for the built-in weights (x / 255 - 0.1307) /
   /// 0.3081.
   void predict(const float* images, int64_t count, Prediction* predictions);
   /// Writes the values before softmax to `logits` [count, 10], host memory. Arguments and errors as for predict().
@@ -108,7 +108,7 @@ class Model {
   /// "NVIDIA H200", or the CPU's model.
   std::string device_name() const;
   /// The normalisation of the weights file's metadata; default MNIST's, 0.1307 and 0.3081.
-  const Normalization& normalization() const noexcept;
+  const Normalisation& normalisation() const noexcept;
   /// The plan of a pass of `batch` images, bytes in and predictions out. Prepares the pass if it is new.
   Plan plan(int64_t batch);
   /// Allocates the memory of a single-pass model's calls, so that the first call can be timed. Throws MemoryError.

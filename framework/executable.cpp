@@ -86,9 +86,9 @@ Executable::Executable(const Graph& graph, const BuildOptions& options)
   const double start = host_now_ns();
   try {
     build(options);
-    stream_.synchronize();
+    stream_.synchronise();
   } catch (const OutOfDeviceMemory& error) {
-    stream_.synchronize();  // wait: enqueued work may still use the old buffers
+    stream_.synchronise();  // wait: enqueued work may still use the old buffers
     steps_.clear();
     activations_ = Buffer();
     workspace_ = Buffer();
@@ -325,7 +325,7 @@ void Executable::run_checked() {
   DeviceGuard guard(device_);
   if (captured_) {  // its layers ran one by one before it was captured
     run();
-    stream_.synchronize();
+    stream_.synchronise();
   } else {
     NvtxRange range("run");
     for (size_t i = 0; i < steps_.size(); ++i) run_step_and_wait(i, nullptr);
@@ -352,7 +352,7 @@ void Executable::run_step(size_t index, Tracer* tracer) {
 void Executable::run_step_and_wait(size_t index, Tracer* tracer) {
   enqueue_step(index, tracer);
   try {
-    stream_.synchronize();
+    stream_.synchronise();
   } catch (const DeviceError& error) {
     throw DeviceError(concat(describe(steps_[index]), ": ", error.what()));
   }

@@ -8,7 +8,7 @@
 
 #include "framework/fused_model.h"
 #include "framework/layer.h"
-#include "framework/normalization.h"
+#include "framework/normalisation.h"
 #include "framework/shape.h"
 
 namespace lenslet {
@@ -43,8 +43,8 @@ class Graph {
   std::vector<int> consumers(int index) const;
 
   /// Sets how pixels are converted to this graph's input.
-  void set_normalization(const Normalization& normalization) { normalization_ = normalization; }
-  const Normalization& normalization() const noexcept { return normalization_; }  ///< Default x / 255.
+  void set_normalisation(const Normalisation& normalisation) { normalisation_ = normalisation; }
+  const Normalisation& normalisation() const noexcept { return normalisation_; }  ///< Default x / 255.
 
   /// Attaches a model that computes this whole graph at once.
   void set_fused(std::shared_ptr<const FusedModel> fused) { fused_ = std::move(fused); }
@@ -56,7 +56,7 @@ class Graph {
 
   std::string name_;
   Shape input_shape_;
-  Normalization normalization_;
+  Normalisation normalisation_;
   std::vector<Node> nodes_;
   std::shared_ptr<const FusedModel> fused_;
 };

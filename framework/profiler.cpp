@@ -106,7 +106,7 @@ class PassProfiler {
       for (size_t i = 0; i < steps_; ++i) executable_.run_step(i, &recorder_);
       recorder_.clear();
       executable_.run();
-      stream_.synchronize();
+      stream_.synchronise();
     } while (host_now_ns() < end && !(options_.stop && options_.stop()));
     pass(true, &recorder_);  // the longest kind of pass shows whether the stream can be held back
     recorder_.clear();
@@ -117,7 +117,7 @@ class PassProfiler {
   void held(Enqueue&& enqueue) {
     if (!held_back_) {
       enqueue();
-      stream_.synchronize();
+      stream_.synchronise();
       return;
     }
     held_back_ = run_held_back(stream_, enqueue);
@@ -154,14 +154,14 @@ class PassProfiler {
       events.push_back(events_only());
       const double start = host_now_ns();
       executable_.run();
-      stream_.synchronize();
+      stream_.synchronise();
       wall.push_back(host_now_ns() - start);
     }
-    profile.unprofiled = summarize(unprofiled);
-    profile.profiled = summarize(profiled);
-    profile.wall = summarize(wall);
-    profile.event_ns = summarize(events).median;
-    for (size_t i = 0; i < steps_; ++i) profile.layers[i].hot = summarize(layers[i]);
+    profile.unprofiled = summarise(unprofiled);
+    profile.profiled = summarise(profiled);
+    profile.wall = summarise(wall);
+    profile.event_ns = summarise(events).median;
+    for (size_t i = 0; i < steps_; ++i) profile.layers[i].hot = summarise(layers[i]);
   }
 
   // Passes with stage events are slower, so they give the stages and the trace, but not the layers' times.
@@ -207,7 +207,7 @@ class PassProfiler {
       traces.emplace_back(total, std::move(spans));
     }
     for (size_t i = 0; i < steps_; ++i) {
-      for (auto& [name, samples] : stages[i]) profile.layers[i].stages.push_back({name, summarize(samples)});
+      for (auto& [name, samples] : stages[i]) profile.layers[i].stages.push_back({name, summarise(samples)});
     }
     const auto middle = traces.begin() + static_cast<std::ptrdiff_t>(traces.size() / 2);
     std::nth_element(traces.begin(), middle, traces.end(),
@@ -231,7 +231,7 @@ class PassProfiler {
         });
         samples.push_back(events_[1].ns_since(events_[0]));
       }
-      profile.layers[i].cold = summarize(samples);
+      profile.layers[i].cold = summarise(samples);
     }
   }
 
@@ -243,7 +243,7 @@ class PassProfiler {
     PinnedBuffer host_in(input.device, profile.h2d_bytes), host_out(input.device, profile.d2h_bytes);
     // The input must stay unchanged, so the host side is first filled from the device.
     copy_bytes(host_in.data(), Device::cpu(), input.data, input.device, profile.h2d_bytes, stream_);
-    stream_.synchronize();
+    stream_.synchronise();
     const auto timed = [&](const char* name, void* dst, Device to, const void* src, Device from,
                            size_t bytes) {
       held([&] {
@@ -264,8 +264,8 @@ class PassProfiler {
       out.push_back(
           timed("d2h", host_out.data(), Device::cpu(), output.data, output.device, profile.d2h_bytes));
     }
-    profile.h2d = summarize(in);
-    profile.d2h = summarize(out);
+    profile.h2d = summarise(in);
+    profile.d2h = summarise(out);
   }
 
   void account(Profile& profile) const {

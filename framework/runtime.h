@@ -33,12 +33,12 @@ void throw_on_unreported_error();
 
 void* create_stream();
 void destroy_stream(void* stream) noexcept;
-void synchronize_stream(void* stream);
+void synchronise_stream(void* stream);
 
 void* create_event();
 void destroy_event(void* event) noexcept;
 void record_event(void* event, void* stream);
-void synchronize_event(void* event);
+void synchronise_event(void* event);
 double elapsed_ns(void* from, void* to);
 
 void begin_capture(void* stream);

@@ -361,7 +361,7 @@ void destroy_stream(void* stream) noexcept {
   if (!device_lost()) (void)cudaStreamDestroy(static_cast<cudaStream_t>(stream));
 }
 
-void synchronize_stream(void* stream) { wait_for_stream(static_cast<cudaStream_t>(stream)); }
+void synchronise_stream(void* stream) { wait_for_stream(static_cast<cudaStream_t>(stream)); }
 
 void* create_event() {
   throw_if_device_lost();
@@ -379,7 +379,7 @@ void record_event(void* event, void* stream) {
   LENSLET_CUDA_CHECK(cudaEventRecord(static_cast<cudaEvent_t>(event), static_cast<cudaStream_t>(stream)));
 }
 
-void synchronize_event(void* event) {
+void synchronise_event(void* event) {
   wait_until_ready("an event", [&] { return cudaEventQuery(static_cast<cudaEvent_t>(event)); });
 }
 

@@ -30,11 +30,11 @@ void fill_shared_async(int, void*) { refuse(); }
 void throw_on_unreported_error() {}
 void* create_stream() { refuse(); }
 void destroy_stream(void*) noexcept {}
-void synchronize_stream(void*) { refuse(); }
+void synchronise_stream(void*) { refuse(); }
 void* create_event() { refuse(); }
 void destroy_event(void*) noexcept {}
 void record_event(void*, void*) { refuse(); }
-void synchronize_event(void*) { refuse(); }
+void synchronise_event(void*) { refuse(); }
 double elapsed_ns(void*, void*) { refuse(); }
 void begin_capture(void*) { refuse(); }
 void* end_capture(void*, bool) { refuse(); }

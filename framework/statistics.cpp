@@ -14,7 +14,7 @@ double percentile(const std::vector<double>& sorted, double fraction) {
 }
 }  // namespace
 
-TimeStats summarize(std::vector<double> samples_ns) {
+TimeStats summarise(std::vector<double> samples_ns) {
   TimeStats stats;
   if (samples_ns.empty()) return stats;
   std::sort(samples_ns.begin(), samples_ns.end());

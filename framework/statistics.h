@@ -13,7 +13,7 @@ struct TimeStats {
 };
 
 /// The quantiles of the samples; all zero if there are none.
-TimeStats summarize(std::vector<double> samples_ns);
+TimeStats summarise(std::vector<double> samples_ns);
 
 /// Steady clock, nanoseconds.
 double host_now_ns() noexcept;

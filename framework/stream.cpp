@@ -38,8 +38,8 @@ Stream& Stream::operator=(Stream&& other) noexcept {
   return *this;
 }
 
-void Stream::synchronize() {
-  if (handle_) runtime::synchronize_stream(handle_);
+void Stream::synchronise() {
+  if (handle_) runtime::synchronise_stream(handle_);
 }
 
 Event::Event(Device device) : device_(device) {
@@ -70,8 +70,8 @@ void Event::record(Stream& stream) {
   }
 }
 
-void Event::synchronize() {
-  if (handle_) runtime::synchronize_event(handle_);
+void Event::synchronise() {
+  if (handle_) runtime::synchronise_event(handle_);
 }
 
 double Event::ns_since(const Event& earlier) const {

@@ -24,7 +24,7 @@ class Stream {
   /// The cudaStream_t, as void* so that no CUDA type is needed here; nullptr on the CPU.
   void* native_handle() const noexcept { return handle_; }
   /// Waits for all enqueued work. Throws DeviceError if any of it failed or device_timeout_s() passed.
-  void synchronize();
+  void synchronise();
 
  private:
   Device device_;
@@ -44,8 +44,8 @@ class Event {
 
   /// Records the event after the work enqueued so far.
   void record(Stream& stream);
-  /// Waits until the stream has passed it. Throws like Stream::synchronize().
-  void synchronize();
+  /// Waits until the stream has passed it. Throws like Stream::synchronise().
+  void synchronise();
   /// Nanoseconds from `earlier` to this event. Both must be recorded and completed.
   double ns_since(const Event& earlier) const;
 

@@ -35,7 +35,7 @@ bool run_held_back(Stream& stream, Enqueue&& enqueue) {
   StreamGate gate(stream);
   enqueue();
   gate.open();
-  stream.synchronize();
+  stream.synchronise();
   return !gate.gave_up();
 }
 

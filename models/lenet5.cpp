@@ -120,7 +120,7 @@ Graph make_lenet5(const Safetensors& weights, const std::string& origin) {
   graph.add("fc2", linear("fc2"), {"relu3"});
   graph.add("relu4", relu(), {"fc2"});
   graph.add("fc3", linear("fc3"), {"relu4"});
-  graph.set_normalization(lenet5_normalization(weights, origin));
+  graph.set_normalisation(lenet5_normalisation(weights, origin));
   graph.set_fused(make_fused_lenet5(weights));
   return graph;
 }
@@ -129,8 +129,8 @@ Safetensors builtin_lenet5_weights() {
   return parse_safetensors(embedded::lenet5_weights, embedded::lenet5_weights_size, "the built-in weights");
 }
 
-void normalize_mnist(const uint8_t* pixels, int64_t count, float* out) {
-  static const Normalization mnist(kMnistMean, kMnistStd);
+void normalise_mnist(const uint8_t* pixels, int64_t count, float* out) {
+  static const Normalisation mnist(kMnistMean, kMnistStd);
   mnist.apply(pixels, count * kLenet5Side * kLenet5Side, out);
 }
 

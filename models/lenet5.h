@@ -26,8 +26,8 @@ Graph make_lenet5(const Safetensors& weights, const std::string& origin);
 Safetensors builtin_lenet5_weights();
 
 /// Normalises `count` images of 28x28 bytes for the built-in weights, with MNIST's mean and std. Other weights may need
-/// Graph::normalization().
-void normalize_mnist(const uint8_t* pixels, int64_t count, float* out);
+/// Graph::normalisation().
+void normalise_mnist(const uint8_t* pixels, int64_t count, float* out);
 
 /// Softmax of one row of `classes` logits, computed in fp64.
 void softmax(const float* logits, int classes, double* probabilities);

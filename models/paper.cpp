@@ -184,11 +184,11 @@ GreyPlanes grey_planes(const Image& image, const Box& part, int max_side) {
   result.factor = factor;
   const int width = (part.width() + factor - 1) / factor, height = (part.height() + factor - 1) / factor;
   const auto channels = static_cast<size_t>(image.channels);
-  const bool colored = channels >= 3, has_alpha = channels % 2 == 0;
+  const bool coloured = channels >= 3, has_alpha = channels % 2 == 0;
 
   // Sums over factor x factor pixels of each colour times alpha, and of alpha.
-  Plane colors[3], alpha(width, height);
-  for (size_t c = 0; c < (colored ? 3 : 1); ++c) colors[c] = Plane(width, height);
+  Plane colours[3], alpha(width, height);
+  for (size_t c = 0; c < (coloured ? 3 : 1); ++c) colours[c] = Plane(width, height);
   std::vector<float> count(alpha.values.size(), 0);
   for (int y = 0; y < part.height(); ++y) {
     const size_t first = static_cast<size_t>(part.y0 + y) * static_cast<size_t>(image.width);
@@ -196,19 +196,19 @@ GreyPlanes grey_planes(const Image& image, const Box& part, int max_side) {
     for (int x = 0; x < part.width(); ++x, pixel += channels) {
       const size_t i = alpha.index(x / factor, y / factor);
       const float a = has_alpha ? static_cast<float>(pixel[channels - 1]) / 255 : 1;
-      for (size_t c = 0; c < (colored ? 3 : 1); ++c) colors[c].values[i] += a * pixel[c];
+      for (size_t c = 0; c < (coloured ? 3 : 1); ++c) colours[c].values[i] += a * pixel[c];
       alpha.values[i] += a;
       count[i] += 1;
     }
   }
   const auto over = [&](float background) {
-    std::vector<Plane> planes(colored ? 4 : 1, Plane(width, height));
+    std::vector<Plane> planes(coloured ? 4 : 1, Plane(width, height));
     size_t vivid = 0;
     for (size_t i = 0; i < count.size(); ++i) {
       float rgb[3];
-      for (size_t c = 0; c < (colored ? 3 : 1); ++c)
-        rgb[c] = (colors[c].values[i] + (count[i] - alpha.values[i]) * background) / count[i];
-      if (!colored) {
+      for (size_t c = 0; c < (coloured ? 3 : 1); ++c)
+        rgb[c] = (colours[c].values[i] + (count[i] - alpha.values[i]) * background) / count[i];
+      if (!coloured) {
         planes[0].values[i] = rgb[0];
         continue;
       }

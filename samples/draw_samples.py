@@ -182,7 +182,7 @@ def paint(name):
 
 def write_png(path, width, height, channels, pixels):
     """Writes 8-bit PNG: 1 grey, 3 RGB, 4 RGBA. Each row is stored as the difference to the pixel on its left."""
-    color = {1: 0, 3: 2, 4: 6}[channels]
+    colour = {1: 0, 3: 2, 4: 6}[channels]
     rows = bytearray()
     stride = width * channels
     for y in range(height):
@@ -193,7 +193,7 @@ def write_png(path, width, height, channels, pixels):
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
-    header = struct.pack(">IIBBBBB", width, height, 8, color, 0, 0, 0)
+    header = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
     data = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(
         b"IDAT", zlib.compress(bytes(rows), 9)) + chunk(b"IEND", b"")
     Path(path).write_bytes(data)

@@ -25,10 +25,10 @@ const char* status_of(ExitCode code) {
 
 bool device_is_lost(Stream& stream) {
   try {
-    stream.synchronize();
+    stream.synchronise();
     Buffer probe(stream.device(), 4);
     fill_bytes(probe.data(), probe.device(), 0, probe.bytes(), stream);
-    stream.synchronize();
+    stream.synchronise();
     return false;
   } catch (const DeviceError&) {
     return true;

@@ -37,7 +37,7 @@ constexpr size_t kMovedByThread = 64 * kMiB, kMostMoved = 1024 * kMiB, kMovedByG
 // so the least disturbed run is the result.
 double best_ns(Stream& stream, int repeats, double budget_ns, const std::function<void()>& enqueue) {
   enqueue();
-  stream.synchronize();
+  stream.synchronise();
   Event begin(stream.device()), end(stream.device());
   double best = INFINITY;
   double spent = 0;
@@ -45,7 +45,7 @@ double best_ns(Stream& stream, int repeats, double budget_ns, const std::functio
     begin.record(stream);
     enqueue();
     end.record(stream);
-    stream.synchronize();
+    stream.synchronise();
     const double ns = end.ns_since(begin);
     best = std::min(best, ns);
     spent += ns;

@@ -61,7 +61,7 @@ class Repeater {
     op.run(inputs_, output, context);
     std::vector<uint8_t> result(output_.bytes());
     copy_bytes(result.data(), Device::cpu(), output_.data(), device_, result.size(), stream_);
-    stream_.synchronize();
+    stream_.synchronise();
     return result;
   }
 

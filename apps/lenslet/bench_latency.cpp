@@ -69,7 +69,7 @@ class CopyPath : public LatencyPath {
     } else {
       enqueue();
     }
-    executable_.stream().synchronize();
+    executable_.stream().synchronise();
   }
 
  private:
@@ -100,7 +100,7 @@ class MappedPath : public LatencyPath {
   TensorView output() override { return executable_.steps().back().output; }
   void call() override {
     executable_.run();
-    executable_.stream().synchronize();
+    executable_.stream().synchronise();
   }
 
  private:
@@ -255,7 +255,7 @@ double median_between_events(Stream& stream, Enqueue&& enqueue) {
     });
     if (i >= kInOrderWarmUp && held_back) samples.push_back(end.ns_since(begin));
   }
-  return samples.empty() ? NAN : summarize(samples).median;
+  return samples.empty() ? NAN : summarise(samples).median;
 }
 
 }  // namespace
@@ -298,7 +298,7 @@ std::vector<ResultRow> measure_latency(Executable& executable, const BuildOption
     row.error = runner.error;
     row.replayed = runner.path.mode() == "graph";
     if (runner.wrong.empty()) {
-      row.time = summarize(runner.samples);
+      row.time = summarise(runner.samples);
       row.p99_ns = percentile_99(runner.samples);
       if (runner.samples.empty()) {
         row.status = "SKIPPED";

@@ -38,12 +38,12 @@ double device_resident_rate(Executable& executable, double min_time_ms) {
   DeviceGuard guard(executable.device());
   Stream& stream = executable.stream();
   executable.run();
-  stream.synchronize();
+  stream.synchronise();
   // Enqueues groups of passes, each twice as long, until one lasts long enough: no synchronisation inside a group.
   for (int64_t passes = 1;; passes *= 2) {
     const double start = host_now_ns();
     for (int64_t i = 0; i < passes; ++i) executable.run();
-    stream.synchronize();
+    stream.synchronise();
     const double ns = host_now_ns() - start;
     if (ns >= min_time_ms * 1e6 || interrupted())
       return static_cast<double>(passes * executable.batch()) / ns * 1e9;
@@ -70,7 +70,7 @@ void run_passes(Model& model, const ImageDataset& data, int64_t count, EvalOutco
     passes.push_back(again.wall_ns);
     spent += again.wall_ns;
   }
-  outcome.speed.pass = summarize(passes);
+  outcome.speed.pass = summarise(passes);
   if (outcome.run.count > 0)
     outcome.speed.images_per_s = static_cast<double>(outcome.run.count) / outcome.speed.pass.median * 1e9;
   if (!interrupted()) outcome.speed.resident_per_s = device_resident_rate(model.executable(), kThroughputMs);

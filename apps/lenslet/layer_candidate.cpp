@@ -85,7 +85,7 @@ void LayerStage::load(int round) {
   if (loaded_ == round) return;
   pictures_.load(executable_, round);
   executable_.run();
-  stream_.synchronize();
+  stream_.synchronise();
   loaded_ = round;
 }
 
@@ -118,7 +118,7 @@ const LayerStage::Answer& LayerStage::answer(size_t node, int round) {
                static_cast<size_t>(part.count) * slot_size * sizeof(float), stream_);
     slots += part.count;
   }
-  stream_.synchronize();
+  stream_.synchronise();
   std::array<int64_t, Shape::kMaxRank> dims{slots};
   for (int i = 1; i < input.shape.rank(); ++i) dims[static_cast<size_t>(i)] = input.shape[i];
   answer.input = Shape(dims.data(), input.shape.rank());
@@ -132,7 +132,7 @@ LayerCandidate::LayerCandidate(const TuneCandidate& candidate, LayerStage& stage
       operator_(stage.graph().nodes()[candidate.nodes[0]].layer->prepare(*candidate.entry, candidate.request,
                                                                          stage.stream())),
       inputs_(stage.inputs_of(candidate.nodes[0])) {
-  stage_.stream().synchronize();
+  stage_.stream().synchronise();
 }
 
 void LayerCandidate::load(int round, Stream&) { stage_.load(round); }

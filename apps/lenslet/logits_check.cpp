@@ -74,7 +74,7 @@ ReferenceLogits::ReferenceLogits(const Graph& graph, const uint8_t* pixels, int6
   std::vector<Value> computed(1);  // by node; node 0 is the input
   computed[0].shape = {count, 1, kLenet5Side, kLenet5Side};
   computed[0].data.resize(static_cast<size_t>(count * kPixels));
-  graph.normalization().apply(pixels, count * kPixels, computed[0].data.data());
+  graph.normalisation().apply(pixels, count * kPixels, computed[0].data.data());
   for (size_t i = 1; i < graph.nodes().size(); ++i) {
     const Graph::Node& node = graph.nodes()[i];
     const Value& x = computed[static_cast<size_t>(node.inputs.at(0))];
@@ -181,7 +181,7 @@ std::vector<float> first_of(ConstTensorView view, int64_t count, Stream& stream)
   const int64_t values = view.shape.num_elements() / view.shape[0] * count;
   std::vector<float> host(static_cast<size_t>(values));
   copy_bytes(host.data(), Device::cpu(), view.data, view.device, host.size() * sizeof(float), stream);
-  stream.synchronize();
+  stream.synchronise();
   return host;
 }
 
@@ -225,7 +225,7 @@ std::string LogitsCheck::run(Executable& executable) {
   const ConstTensorView output = executable.output();
   std::vector<float> answers(output.bytes() / sizeof(float));
   copy_bytes(answers.data(), Device::cpu(), output.data, executable.device(), output.bytes(), stream);
-  stream.synchronize();
+  stream.synchronise();
   error_.checked = 0;
   return expected_.compare(output.type, answers.data(), picture_of_, expected_.bound(executable), error_);
 }

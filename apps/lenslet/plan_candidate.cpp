@@ -48,7 +48,7 @@ BatchPictures::BatchPictures(const Graph& graph, std::vector<uint8_t> pixels, ui
       normalised_(pixels_.size()),
       order_(random_order(static_cast<int64_t>(pixels_.size()) / kPixels, seed)),
       expected_(graph, pixels_.data(), static_cast<int64_t>(pixels_.size()) / kPixels) {
-  graph.normalization().apply(pixels_.data(), count() * kPixels, normalised_.data());
+  graph.normalisation().apply(pixels_.data(), count() * kPixels, normalised_.data());
 }
 
 BatchPictures::BatchPictures(const Graph& graph, uint64_t seed)
@@ -92,7 +92,7 @@ void BatchPictures::load(Executable& executable, int round) const {
     copy_bytes(input.as<char>() + static_cast<size_t>(slots) * image_bytes, input.device, input.data,
                input.device, static_cast<size_t>(more) * image_bytes, executable.stream());
   }
-  executable.stream().synchronize();
+  executable.stream().synchronise();
 }
 
 std::vector<BatchPictures::Slots> BatchPictures::judged_slots(int64_t batch, int round) {

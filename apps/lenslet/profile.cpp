@@ -48,10 +48,10 @@ TimeStats time_passes(Executable& executable, double min_time_ms) {
   while (sampler.next()) {
     const double start = host_now_ns();
     executable.run();
-    executable.stream().synchronize();
+    executable.stream().synchronise();
     samples.push_back(host_now_ns() - start);
   }
-  return summarize(samples);
+  return summarise(samples);
 }
 
 void measure(Executable& executable, const Session& session, const ProfileCommandOptions& options,

@@ -105,7 +105,7 @@ struct PicturedModel {
         pixels(drawn_digits(kPictures, seed)),
         normalised(pixels.size()),
         expected(graph, pixels.data(), kPictures) {
-    graph.normalization().apply(pixels.data(), kPictures * kPixels, normalised.data());
+    graph.normalisation().apply(pixels.data(), kPictures * kPixels, normalised.data());
   }
   Graph graph;
   std::vector<uint8_t> pixels;

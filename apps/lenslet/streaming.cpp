@@ -27,7 +27,7 @@ class StreamSource {
  public:
   /// `sets`: the number of data sets to stream, 0 if unknown; no more than these are stored.
   StreamSource(Device device, const ImageDataset& data, int64_t count, int64_t sets, int64_t chunk,
-               ElementType type, const Normalization& normalization)
+               ElementType type, const Normalisation& normalisation)
       : image_bytes_(Lane::image_bytes(type)),
         stored_(stored_sets(count, sets, static_cast<int64_t>(image_bytes_)) * count),
         memory_(device, static_cast<size_t>(stored_ + chunk) * image_bytes_) {
@@ -37,7 +37,7 @@ class StreamSource {
       if (type == ElementType::kUint8) {
         std::memcpy(place, data.images.data(), static_cast<size_t>(pixels));
       } else {
-        normalization.apply(data.images.data(), pixels, static_cast<float*>(place));
+        normalisation.apply(data.images.data(), pixels, static_cast<float*>(place));
       }
     }
   }
@@ -127,7 +127,7 @@ class Streaming {
       : chunk_(options.batch),
         count_(count),
         source_(options.device, data, count, request.passes, chunk_, options.input,
-                session.graph().normalization()),
+                session.graph().normalisation()),
         answers_(data, count, options.output),
         feed_(session.graph(), options, feed_options(request)) {}
 
@@ -144,7 +144,7 @@ class Streaming {
       for (int64_t first = 0; first < images && !interrupted(); first += chunk_) {
         slot.chunk = {first, std::min(chunk_, images - first)};
         enqueue(slot);
-        slot.lane.executable().stream().synchronize();
+        slot.lane.executable().stream().synchronise();
         if (plain) answers_.keep(first, slot.chunk.images, slot.answers());
       }
       std::memset(slot.both.data(), kPoisonByte, slot.both.bytes());
@@ -184,7 +184,7 @@ class Streaming {
           if (progress) progress(report.images);
         });
     report.wall_ns = host_now_ns() - start;
-    report.window_ns = summarize(windows);
+    report.window_ns = summarise(windows);
   }
 
  private:

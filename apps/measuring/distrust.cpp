@@ -87,7 +87,7 @@ const std::vector<float>& Distrust::download(int round) {
                part.count * sizeof(float), stream_);
     place += part.count;
   }
-  stream_.synchronize();
+  stream_.synchronise();
   return scratch_;
 }
 
@@ -122,7 +122,7 @@ std::string Distrust::judge_output(int round) {
 std::string Distrust::check(int round, int64_t calls, double usual_ns) {
   candidate_.load(round, stream_);
   poison();
-  stream_.synchronize();
+  stream_.synchronise();
   const bool on_cpu = !stream_.device().is_cuda();
   if (on_cpu) {
     sleep_ns(kStragglersNs);
@@ -131,7 +131,7 @@ std::string Distrust::check(int round, int64_t calls, double usual_ns) {
   if (on_cpu || std::isnan(usual_ns)) {
     candidate_.run(stream_);
     throw_on_unreported_error(stream_.device());
-    stream_.synchronize();
+    stream_.synchronise();
   } else if (changes_while_held_back(usual_ns)) {
     return "used another stream: the output changed while the stream it was given was held back";
   }
@@ -159,10 +159,10 @@ std::string Distrust::check_over(int standing, int round) {
                part.count * sizeof(float), stream_);
     from += part.count;
   }
-  stream_.synchronize();
+  stream_.synchronise();
   candidate_.run(stream_);
   throw_on_unreported_error(stream_.device());
-  stream_.synchronize();
+  stream_.synchronise();
   const std::string wrong = judge_output(round);
   return wrong.empty() ? wrong : concat("wrong where the output of another input stood: ", wrong);
 }
@@ -176,7 +176,7 @@ std::string Distrust::check_end_to_end(int round) {
   candidate_.run(stream_);
   candidate_.copy_out(stream_);
   throw_on_unreported_error(stream_.device());
-  stream_.synchronize();
+  stream_.synchronise();
   scratch_.assign(host, host + count);
   return judge(round, scratch_);
 }
@@ -190,7 +190,7 @@ std::vector<float> Distrust::peek(Stream& stream) {
                stream);
     place += part;
   }
-  stream.synchronize();
+  stream.synchronise();
   return seen;
 }
 
@@ -214,7 +214,7 @@ bool Distrust::changes_while_held_back(double usual_ns) {
   // If the gate opened early (run() has more launches than a stream holds back), the check is inconclusive.
   const bool held_back = !gate.gave_up();
   gate.open();
-  stream_.synchronize();
+  stream_.synchronise();
   return changed && held_back;
 }
 

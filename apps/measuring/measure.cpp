@@ -114,7 +114,7 @@ class Contest {
     const double start = host_now_ns();
     run_once(state);
     throw_on_unreported_error(stream_.device());
-    stream_.synchronize();
+    stream_.synchronise();
     state.result.first_call_ns = host_now_ns() - start;
     throw_if_interrupted();  // a run of a large problem takes seconds
     // NaN at most once: a run that the gate cannot hold back is timed without it.
@@ -202,7 +202,7 @@ class Contest {
       }
     } else {
       enqueue();
-      stream_.synchronize();
+      stream_.synchronise();
     }
     throw_on_unreported_error(stream_.device());
     return end_.ns_since(begin_) / count;
@@ -282,7 +282,7 @@ class Contest {
       });
       if (!std::isnan(ns)) window_ns = std::min(window_ns, ns);
     }
-    const double batch_ns = summarize(state.hot).median;
+    const double batch_ns = summarise(state.hot).median;
     const double most = kStandingRatio * batch_ns + kStandingWindows * window_ns;
     for (int i = 0; i < kMostAlone && state.alone_ns > most && !interrupted(); ++i) take(1);
     if (state.alone_ns > most && !interrupted()) {
@@ -301,13 +301,13 @@ class Contest {
     sample_for(state, state.end_to_end, time_ms, [&] {
       if (options_.verify == Verify::kBoth) {
         state.distrust.poison();
-        stream_.synchronize();
+        stream_.synchronise();
       }
       const double start = host_now_ns();
       state.candidate.copy_in(stream_);
       run_once(state);
       state.candidate.copy_out(stream_);
-      stream_.synchronize();
+      stream_.synchronise();
       return host_now_ns() - start;
     });
     if (options_.verify != Verify::kBoth || !state.last_turn) return;
@@ -331,7 +331,7 @@ class Contest {
   static double noise(const std::vector<double>& samples) {
     if (samples.size() < kLeastForNoise)
       return samples.empty() ? 0 : HUGE_VAL;  // unknown noise counts as too high
-    const TimeStats stats = summarize(samples);
+    const TimeStats stats = summarise(samples);
     return (stats.p90 - stats.p10) / stats.median;
   }
   double noise(const CandidateState& state) const { return std::max(noise(state.hot), noise(state.cold)); }
@@ -341,9 +341,9 @@ class Contest {
     Measurement& result = state.result;
     if (options_.verify != Verify::kOff) result.error = state.distrust.error();
     if (!state.alive) return result;  // an unverified candidate gets no time
-    result.hot = summarize(state.hot);
-    result.cold = summarize(state.cold);
-    result.end_to_end = summarize(state.end_to_end);
+    result.hot = summarise(state.hot);
+    result.cold = summarise(state.cold);
+    result.end_to_end = summarise(state.end_to_end);
     result.replayed = static_cast<bool>(state.replay);
     if (too_noisy(state)) {
       const double found = noise(state);

@@ -66,7 +66,7 @@ Image decode_bmp(const std::vector<uint8_t>& bytes, const std::string& origin, c
   }
   const uint32_t planes = little(&bytes[core ? 22 : 26], 2), bits = little(&bytes[core ? 24 : 28], 2);
   const uint32_t compression = core ? 0 : little(&bytes[30], 4),
-                 stated_colors = core ? 0 : little(&bytes[46], 4);
+                 stated_colours = core ? 0 : little(&bytes[46], 4);
   const bool top_down = height < 0;
   if (top_down) height = -height;
   if (width < 0) throw bad("width ", width, ", expected at least 1");
@@ -105,17 +105,17 @@ Image decode_bmp(const std::vector<uint8_t>& bytes, const std::string& origin, c
   }
 
   std::array<std::array<uint8_t, 3>, 256> palette{};
-  uint32_t colors = 0;
+  uint32_t colours = 0;
   if (bits <= 8) {
-    colors = stated_colors == 0 ? 1u << bits : stated_colors;
-    if (colors > 1u << bits) throw bad(colors, " palette colours, expected at most ", 1u << bits);
+    colours = stated_colours == 0 ? 1u << bits : stated_colours;
+    if (colours > 1u << bits) throw bad(colours, " palette colours, expected at most ", 1u << bits);
     const size_t entry_bytes = core ? 3 : 4;
-    need(after_header + colors * entry_bytes, "the palette");
-    for (size_t i = 0; i < colors; ++i) {
+    need(after_header + colours * entry_bytes, "the palette");
+    for (size_t i = 0; i < colours; ++i) {
       const uint8_t* p = &bytes[after_header + i * entry_bytes];
       palette[i] = {p[2], p[1], p[0]};
     }
-    after_header += colors * entry_bytes;
+    after_header += colours * entry_bytes;
   }
   if (data_offset < after_header)
     throw bad("the pixels begin at byte ", data_offset, ", expected at least ", after_header,
@@ -143,8 +143,8 @@ Image decode_bmp(const std::vector<uint8_t>& bytes, const std::string& origin, c
       if (bits <= 8) {
         const size_t bit = x * bits;
         const uint32_t index = row[bit / 8] >> (8 - bits - bit % 8) & ((1u << bits) - 1);
-        if (index >= colors)
-          throw bad("palette index ", index, " in row ", y, ", the palette has ", colors, " colours");
+        if (index >= colours)
+          throw bad("palette index ", index, " in row ", y, ", the palette has ", colours, " colours");
         std::copy(palette[index].begin(), palette[index].end(), out);
       } else if (bits == 24) {
         out[0] = row[3 * x + 2];

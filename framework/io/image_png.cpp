@@ -36,10 +36,10 @@ void put_chunk(std::vector<uint8_t>& out, const char* type, const std::vector<ui
 
 struct Header {
   uint32_t width = 0, height = 0;
-  int depth = 0, color = 0;
+  int depth = 0, colour = 0;
   bool interlaced = false;
-  bool palette() const { return color == 3; }
-  uint64_t samples() const { return color == 2 ? 3 : color == 6 ? 4 : color == 4 ? 2 : 1; }
+  bool palette() const { return colour == 3; }
+  uint64_t samples() const { return colour == 2 ? 3 : colour == 6 ? 4 : colour == 4 ? 2 : 1; }
 };
 
 struct Chunks {
@@ -52,15 +52,15 @@ Header parse_header(const uint8_t* p, const std::string& origin) {
   h.width = big(p);
   h.height = big(p + 4);
   h.depth = p[8];
-  h.color = p[9];
-  const bool depth_fits = h.color == 0
+  h.colour = p[9];
+  const bool depth_fits = h.colour == 0
                               ? h.depth == 1 || h.depth == 2 || h.depth == 4 || h.depth == 8 || h.depth == 16
-                          : h.color == 3 ? h.depth == 1 || h.depth == 2 || h.depth == 4 || h.depth == 8
-                          : h.color == 2 || h.color == 4 || h.color == 6 ? h.depth == 8 || h.depth == 16
+                          : h.colour == 3 ? h.depth == 1 || h.depth == 2 || h.depth == 4 || h.depth == 8
+                          : h.colour == 2 || h.colour == 4 || h.colour == 6 ? h.depth == 8 || h.depth == 16
                                                                          : false;
   if (!depth_fits)
     throw DataError(
-        concat(origin, ": PNG: colour type ", h.color, " with ", h.depth, " bits is invalid in PNG"));
+        concat(origin, ": PNG: colour type ", h.colour, " with ", h.depth, " bits is invalid in PNG"));
   if (p[10] != 0 || p[11] != 0 || p[12] > 1) {
     throw DataError(concat(origin, ": PNG: compression ", int{p[10]}, ", filter ", int{p[11]}, ", interlace ",
                            int{p[12]}, ", expected 0, 0 and 0 or 1"));
@@ -109,7 +109,7 @@ Chunks read_chunks(const std::vector<uint8_t>& bytes, const std::string& origin)
       const uint64_t limit =
           chunks.header.palette() ? chunks.palette.size() / 3 : 2 * chunks.header.samples();
       const bool fits = chunks.header.palette() ? length >= 1 && length <= limit
-                                                : chunks.header.color < 3 && length == limit;
+                                                : chunks.header.colour < 3 && length == limit;
       if (!fits || !chunks.transparency.empty() || !chunks.data.empty())
         throw bad("transparency chunk of ", length,
                   " bytes; expected one of the colour type's size, before the data");

@@ -26,7 +26,7 @@ void append_chunk(std::string& out, const std::string& type, const std::string& 
 }
 
 // Colour types by number of channels (section 11.2.2).
-char color_type(int channels) {
+char colour_type(int channels) {
   constexpr char kTypes[] = {0, 4, 2, 6};
   return kTypes[channels - 1];
 }
@@ -87,7 +87,7 @@ std::string encode_png(const Image& image) {
   append_big_endian(header, static_cast<uint32_t>(image.width));
   append_big_endian(header, static_cast<uint32_t>(image.height));
   header += '\x08';  // bits a channel
-  header += color_type(image.channels);
+  header += colour_type(image.channels);
   header += std::string(3, '\0');  // deflate, the five row filters, not interlaced
   std::string out = "\x89PNG\r\n\x1a\n";
   append_chunk(out, "IHDR", header);

@@ -42,12 +42,12 @@ double DevicePrepareServices::time_ns(const std::function<void()>& enqueue) {
     for (int i = 0; i < runs; ++i) enqueue();
     end.record(stream_);
     if (gate) gate->open();
-    end.synchronize();
+    end.synchronise();
     if (gate && gate->gave_up()) held_back = false;  // more launches than a stream can hold back
     return end.ns_since(begin);
   };
   enqueue();  // the first run loads code and touches pages
-  stream_.synchronize();
+  stream_.synchronise();
   const double once_ns = std::max(block_ns(1), 1.0);
   if (timing_ == Timing::kOnce) return once_ns;
   const int runs = static_cast<int>(std::clamp(kBlockNs / once_ns, 1.0, double{kMaxRunsInBlock}));
@@ -56,12 +56,12 @@ double DevicePrepareServices::time_ns(const std::function<void()>& enqueue) {
   const int blocks = static_cast<int>(std::clamp(kBudgetNs / (once_ns * runs), double{kMinBlocks}, most));
   std::vector<double> samples;
   for (int i = 0; i < blocks; ++i) samples.push_back(block_ns(runs) / runs);
-  return summarize(samples).median;
+  return summarise(samples).median;
 }
 
 void DevicePrepareServices::download(float* host, const float* device, size_t count) {
   copy_bytes(host, Device::cpu(), device, stream_.device(), count * sizeof(float), stream_);
-  stream_.synchronize();
+  stream_.synchronise();
 }
 
 }  // namespace lenslet

@@ -81,7 +81,7 @@ void ConvVerifier::run_variant(const FillCase& fill, Variant variant, const Conv
         backend.prepare({problem_, math, weights.data(), variant.bias ? bias.data() : nullptr, variant.relu,
                          options_.workspace_limit, services, stream, choice, options_.max_pool});
     choice = kernel->choice();
-    stream.synchronize();
+    stream.synchronise();
     std::fill(weights.begin(), weights.end(), NAN);
     std::fill(bias.begin(), bias.end(), NAN);
   }

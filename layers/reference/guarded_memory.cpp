@@ -59,7 +59,7 @@ void GuardedMemory::upload(size_t index, const void* host, Stream& stream) {
 
 void GuardedMemory::download(size_t index, void* host, Stream& stream) const {
   copy_bytes(host, Device::cpu(), block(index), device_, sizes_[index], stream);
-  stream.synchronize();
+  stream.synchronise();
 }
 
 std::string GuardedMemory::damage(int byte, Stream& stream) const {
@@ -71,7 +71,7 @@ std::string GuardedMemory::damage(int byte, Stream& stream) const {
     canary.resize(end - begin);
     copy_bytes(canary.data(), Device::cpu(), memory_.as<unsigned char>() + begin, device_, canary.size(),
                stream);
-    stream.synchronize();
+    stream.synchronise();
     const auto changed =
         std::find_if(canary.begin(), canary.end(), [byte](unsigned char found) { return found != byte; });
     if (changed != canary.end()) {

@@ -71,12 +71,12 @@ class Blocks {
   float* begin_of(size_t block) const { return static_cast<float*>(memory_.block(block)) + operands_.shift; }
   void upload(size_t block, const void* host, size_t bytes) {
     copy_bytes(begin_of(block), device(), host, Device::cpu(), bytes, stream_);
-    stream_.synchronize();
+    stream_.synchronise();
   }
   void download(void* host, const void* from, size_t bytes) {
     if (bytes == 0) return;
     copy_bytes(host, Device::cpu(), from, device(), bytes, stream_);
-    stream_.synchronize();
+    stream_.synchronise();
   }
 
   Stream& stream_;
@@ -97,7 +97,7 @@ GuardedRun run_guarded(Stream& stream, const GuardedOperands& operands,
   for (const int poison : {GuardedMemory::kNanByte, GuardedMemory::kMarkByte}) {
     blocks.load(poison);
     enqueue(places);
-    stream.synchronize();
+    stream.synchronise();
     run.output = blocks.result(poison, run.fault);
     if (!run.fault.empty()) return run;
     if (poison == GuardedMemory::kNanByte) first.swap(run.output);

@@ -101,7 +101,7 @@ std::vector<std::vector<double>> probes() {
 
 double lenet5_logit_bound(const Lenet5Parameters& parameters, const std::array<LayerRounding, 5>& rounding) {
   const Layers layers = layers_of(parameters);
-  const double mean = parameters.normalization.mean(), deviation = parameters.normalization.std();
+  const double mean = parameters.normalisation.mean(), deviation = parameters.normalisation.std();
   double largest = 0;
   for (const std::vector<double>& pixels : probes()) {
     Values at;

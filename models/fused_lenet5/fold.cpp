@@ -25,7 +25,7 @@ float number_of(const std::string& key, const std::string& text, float least, fl
 
 }  // namespace
 
-Normalization lenet5_normalization(const Safetensors& weights, const std::string& origin) {
+Normalisation lenet5_normalisation(const Safetensors& weights, const std::string& origin) {
   const auto mean = weights.metadata.find("mean"), deviation = weights.metadata.find("std");
   const auto none = weights.metadata.end();
   if (mean == none && deviation == none) return {kMnistMean, kMnistStd};
@@ -37,9 +37,9 @@ Normalization lenet5_normalization(const Safetensors& weights, const std::string
           number_of("std", deviation->second, kMinStd, kMaxStd, origin)};
 }
 
-FoldedConv1 fold_normalization(const Lenet5Parameters& parameters) {
-  // In fp32, as Normalization has them.
-  const double mean = parameters.normalization.mean(), deviation = parameters.normalization.std();
+FoldedConv1 fold_normalisation(const Lenet5Parameters& parameters) {
+  // In fp32, as Normalisation has them.
+  const double mean = parameters.normalisation.mean(), deviation = parameters.normalisation.std();
   FoldedConv1 folded{};
   for (size_t k = 0; k < folded.bias.size(); ++k) {
     double sum = 0;

@@ -20,8 +20,8 @@ struct FoldedConv1 {
 
 /// The metadata `mean` and `std` of a weights file (weights/FORMAT.md); MNIST's if it has neither. Throws DataError for
 /// one without the other, an invalid decimal number, a mean outside 0..1, or a std outside 0.001..10.
-Normalization lenet5_normalization(const Safetensors& weights, const std::string& origin);
+Normalisation lenet5_normalisation(const Safetensors& weights, const std::string& origin);
 
-FoldedConv1 fold_normalization(const Lenet5Parameters& parameters);
+FoldedConv1 fold_normalisation(const Lenet5Parameters& parameters);
 
 }  // namespace lenslet

@@ -125,7 +125,7 @@ Lenet5Parameters lenet5_parameters(const Safetensors& weights) {
           clone(weights, "fc2.bias"),
           clone(weights, "fc3.weight"),
           clone(weights, "fc3.bias"),
-          lenet5_normalization(weights, "the weights")};
+          lenet5_normalisation(weights, "the weights")};
 }
 
 std::shared_ptr<const FusedModel> make_fused_lenet5(const Safetensors& weights) {

@@ -40,7 +40,7 @@ PolledLenet5::PolledLenet5(const Safetensors& weights, Device device, MathMode m
   const ConstTensorView input{
       static_cast<const float*>(images_.data()), {batch, 1, 28, 28}, Device::cpu(), ElementType::kUint8};
   const TensorView output{static_cast<float*>(answers_.data()), {batch}, Device::cpu(), ElementType::kClass};
-  stream_.synchronize();
+  stream_.synchronise();
   graph_ = CapturedGraph::capture(stream_, [&] {
     RunContext context{stream_};
     operator_->run({input}, output, context);
@@ -68,7 +68,7 @@ uint64_t PolledLenet5::await(const uint64_t& word) {
                const double now = host_now_ns();
                if (began == 0) began = now;
                if (now - began < kPatienceNs) return;
-               stream_.synchronize();  // throws if the kernel failed or hangs
+               stream_.synchronise();  // throws if the kernel failed or hangs
                if (load_word(word) == kNoAnswer) throw DeviceError("the kernel ended without an answer");
              });
   return value;

@@ -111,7 +111,7 @@ class ResidentLenet5::Kernel {
   }
   void stop() {
     store_word(memory_->images[submitted_ % resident::kSlots][0], resident::kStopTag << 56);
-    stream_.synchronize();
+    stream_.synchronise();
   }
 
   uint64_t await(const uint64_t& word) {

@@ -8,7 +8,7 @@
 
 #include "framework/fused_model.h"
 #include "framework/io/safetensors.h"
-#include "framework/normalization.h"
+#include "framework/normalisation.h"
 #include "framework/tensor.h"
 #include "models/prediction.h"
 
@@ -26,10 +26,10 @@ struct Lenet5Parameters {
   Tensor fc2_bias;              // [84]
   Tensor fc3_weight;            // [10, 84]
   Tensor fc3_bias;              // [10]
-  Normalization normalization;  // of the pixels they were trained on
+  Normalisation normalisation;  // of the pixels they were trained on
 };
 
-/// Copies of the tensors of a complete LeNet-5, with lenet5_normalization().
+/// Copies of the tensors of a complete LeNet-5, with lenet5_normalisation().
 Lenet5Parameters lenet5_parameters(const Safetensors& weights);
 
 class FusedLenet5Variant {

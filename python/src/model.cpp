@@ -261,7 +261,7 @@ void add_model(nb::module_& module) {
       .def_prop_ro(
           "normalization",
           [](const SharedModel& self) {
-            return nb::make_tuple(self.normalization().mean(), self.normalization().std());
+            return nb::make_tuple(self.normalisation().mean(), self.normalisation().std());
           },
           nb::sig("def normalization(self) -> tuple[float, float]"),
           "Mean and std to normalise pixels with for these weights: those of their file, else MNIST's.")

@@ -20,7 +20,7 @@ namespace nb = nanobind;
 namespace lenslet::python {
 namespace {
 
-nb::object normalize(nb::handle images, double mean, double std) {
+nb::object normalise(nb::handle images, double mean, double std) {
   const ImageArray input(images);
   if (!input.holds_bytes()) throw nb::type_error("images: expected uint8 (pixels 0 to 255), found float32");
   if (!std::isfinite(mean) || !std::isfinite(std) || !(static_cast<float>(std) > 0))
@@ -29,14 +29,14 @@ nb::object normalize(nb::handle images, double mean, double std) {
   {
     const nb::gil_scoped_release no_gil;
     std::vector<uint8_t> room;
-    const Normalization normalization(static_cast<float>(mean), static_cast<float>(std));
-    normalization.apply(input.slice(0, input.count(), room), input.count() * kLenet5Side * kLenet5Side,
+    const Normalisation normalisation(static_cast<float>(mean), static_cast<float>(std));
+    normalisation.apply(input.slice(0, input.count(), room), input.count() * kLenet5Side * kLenet5Side,
                         values.data());
   }
   return values.to_python();
 }
 
-constexpr const char* kNormalizeDoc =
+constexpr const char* kNormaliseDoc =
     R"(Normalises pixels for the network: (x / 255 - mean) / std, each step rounded to float32.
 
 Args:
@@ -73,10 +73,10 @@ NB_MODULE(_core, module) {
   add_model(module);
   add_backends(module);
   module.def(
-      "normalize", &normalize, nb::arg("images").none(), nb::arg("mean") = 0.1307, nb::arg("std") = 0.3081,
+      "normalize", &normalise, nb::arg("images").none(), nb::arg("mean") = 0.1307, nb::arg("std") = 0.3081,
       nb::sig("def normalize(images: lenslet._types.Images, mean: float = 0.1307, std: float = 0.3081) -> "
               "numpy.typing.NDArray[numpy.float32]"),
-      kNormalizeDoc);
+      kNormaliseDoc);
   module.def("num_threads", &lenslet::num_threads, kNumThreadsDoc);
   module.def("set_num_threads", &set_threads, nb::arg("count"), nb::call_guard<nb::gil_scoped_release>(),
              kSetNumThreadsDoc);

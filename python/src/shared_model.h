@@ -29,7 +29,7 @@ class SharedModel {
 
   const ModelOptions& options() const noexcept { return options_; }
   Device device() const noexcept { return device_; }
-  const Normalization& normalization() const noexcept { return model_.normalization(); }
+  const Normalisation& normalisation() const noexcept { return model_.normalisation(); }
 
   /// `labels` [count], `probabilities` [count].
   void predict(const ImageArray& images, const Choices& choices, int32_t* labels, float* probabilities,

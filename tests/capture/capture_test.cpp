@@ -38,7 +38,7 @@ int64_t kept_bytes(Prepared& prepared) {
   for (int go = 0; go < kGoes && least > 0; ++go) {
     const MemoryInUse before;
     for (int i = 0; i < kRuns; ++i) prepared.enqueue();
-    prepared.stream().synchronize();
+    prepared.stream().synchronise();
     const MemoryInUse after;
     if (after.buffers > before.buffers) return after.buffers - before.buffers;
     least = std::min(least, after.device - before.device);
@@ -114,7 +114,7 @@ TEST_F(PlantedRun, ThatWaitsIsSeen) {
   expect_caught(
       [](const FaultyRun& run) {
         run.run_rightly();
-        run.context.stream.synchronize();
+        run.context.stream.synchronise();
       },
       "run() allocates or waits");
 }

@@ -141,7 +141,7 @@ TEST_P(ConvSizes, AgreeWithTheReference) {
   LENSLET_CUDA_CHECK_LAUNCH("count_odd_kernel");
   unsigned long long odd_count = 1;
   copy_bytes(&odd_count, Device::cpu(), odd.data(), stream.device(), sizeof odd_count, stream);
-  stream.synchronize();
+  stream.synchronise();
   EXPECT_EQ(odd_count, 0u) << "outputs are no numbers, " << kernel->detail();
   EXPECT_EQ(memory.damage(reference::GuardedMemory::kNanByte, stream), "");
 
@@ -166,7 +166,7 @@ TEST_P(ConvSizes, AgreeWithTheReference) {
                             device_found.as<float>());
   LENSLET_CUDA_CHECK_LAUNCH("gather_kernel");
   copy_bytes(found.data(), Device::cpu(), device_found.data(), stream.device(), device_found.bytes(), stream);
-  stream.synchronize();
+  stream.synchronise();
 
   const ConvAccuracy accuracy = accuracy_of(backend, *kernel, problem, at.math);
   const double factor = accuracy.factor(conv_terms(problem));

@@ -251,7 +251,7 @@ class ForgetfulCandidate : public Candidate {
   void load(int round, Stream& stream) override {
     for (size_t i = 0; i < kCount; ++i) static_cast<float*>(host_x_.data())[i] = value(round, i);
     copy_in(stream);
-    stream.synchronize();
+    stream.synchronise();
   }
   void run(Stream& stream) override { copy_bytes(y_.data(), device_, x_.data(), device_, kBytes, stream); }
   float* output() override { return y_.as<float>(); }

@@ -64,7 +64,7 @@ TEST(Compare, IntervalHoldsTheMedianAsOftenAsItSays) {
       for (int run = 0; run < kRuns; ++run) {
         std::vector<double> samples(n);
         for (double& sample : samples) sample = 100 + (is_skewed ? skewed(random) : even(random));
-        const Interval interval = median_interval(summarize(samples));
+        const Interval interval = median_interval(summarise(samples));
         held += interval.low <= 101 && 101 <= interval.high;
       }
       EXPECT_GE(held, 0.95 * kRuns) << n << " samples, skewed: " << is_skewed;

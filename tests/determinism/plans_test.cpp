@@ -36,11 +36,11 @@ std::vector<float> logits(Executable& executable, int64_t first) {
   for (int run = 0; run < 2; ++run) {  // with mapped input and output both are host memory
     copy_bytes(input.data, input.device, images().data() + first * kPixels, Device::cpu(), input.bytes(),
                stream);
-    stream.synchronize();
+    stream.synchronise();
     executable.run();
-    stream.synchronize();
+    stream.synchronise();
     copy_bytes(values.data(), Device::cpu(), output.data, output.device, output.bytes(), stream);
-    stream.synchronize();
+    stream.synchronise();
   }
   return values;
 }

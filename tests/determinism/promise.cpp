@@ -62,7 +62,7 @@ void Prepared::enqueue() {
 Bytes Prepared::result() {
   Bytes bytes(output_.bytes());
   copy_bytes(bytes.data(), Device::cpu(), output_.data(), stream_.device(), bytes.size(), stream_);
-  stream_.synchronize();
+  stream_.synchronise();
   return bytes;
 }
 

@@ -120,7 +120,7 @@ Subject fused_subject(const std::string& variant, const FusedRequest& request) {
       continue;
     }
     std::vector<float> values(kPixels);
-    normalize_mnist(pixels.data(), 1, values.data());
+    normalise_mnist(pixels.data(), 1, values.data());
     const auto* first = reinterpret_cast<const uint8_t*>(values.data());
     subject.samples.emplace_back(first, first + kPixels * sizeof(float));
   }

@@ -81,12 +81,12 @@ TEST(ModelGpu, NormalisesAsTheWeightsFileSays) {
   ModelOptions cpu;
   cpu.device = "cpu";
   Model::built_in(cpu).logits(pictures().images.data(), 20, expected.data());
-  for (const auto& said : test::said_normalizations()) {
-    const std::string path = test::write_weights(test::metadata_of(said.mean, said.std), said.normalization);
+  for (const auto& said : test::said_normalisations()) {
+    const std::string path = test::write_weights(test::metadata_of(said.mean, said.std), said.normalisation);
     std::vector<float> manual(pictures().pixels.size());
     for (size_t i = 0; i < manual.size(); ++i) {
       const float scaled = static_cast<float>(pictures().pixels[i]) / 255.0f;
-      manual[i] = (scaled - said.normalization.mean()) / said.normalization.std();
+      manual[i] = (scaled - said.normalisation.mean()) / said.normalisation.std();
     }
     for (const char* plan : {"auto", "layered", "fused"}) {
       for (const auto& [math, tolerance] : maths) {

@@ -107,18 +107,18 @@ TEST(Model, NormalisesAsTheWeightsFileSays) {
   const int64_t count = pictures().count();
   std::vector<float> expected(200), logits(200);
   Model::built_in(on_cpu()).logits(pictures().pixels.data(), count, expected.data());
-  for (const auto& said : test::said_normalizations()) {
-    const std::string path = test::write_weights(test::metadata_of(said.mean, said.std), said.normalization);
+  for (const auto& said : test::said_normalisations()) {
+    const std::string path = test::write_weights(test::metadata_of(said.mean, said.std), said.normalisation);
     std::vector<float> manual(pictures().pixels.size());
     for (size_t i = 0; i < manual.size(); ++i) {
       const float scaled = static_cast<float>(pictures().pixels[i]) / 255.0f;
-      manual[i] = (scaled - said.normalization.mean()) / said.normalization.std();
+      manual[i] = (scaled - said.normalisation.mean()) / said.normalisation.std();
     }
     for (const auto& [plan, backend] : ways()) {
       SCOPED_TRACE(std::string("mean ") + said.mean + ", std " + said.std + ", " + plan + " " + backend);
       Model model = Model::load(path, on_cpu(plan, backend));
-      EXPECT_EQ(model.normalization().mean(), said.normalization.mean());
-      EXPECT_EQ(model.normalization().std(), said.normalization.std());
+      EXPECT_EQ(model.normalisation().mean(), said.normalisation.mean());
+      EXPECT_EQ(model.normalisation().std(), said.normalisation.std());
       std::vector<Prediction> of_bytes(20), of_floats(20);
       model.predict(pictures().pixels.data(), count, of_bytes.data());
       model.predict(manual.data(), count, of_floats.data());
@@ -136,7 +136,7 @@ TEST(Model, NormalisesAsTheWeightsFileSays) {
 }
 
 TEST(Model, RefusesMetadataThatItCannotObey) {
-  const Normalization plain(0, 1);
+  const Normalisation plain(0, 1);
   const auto refused = [&](const std::string& metadata, const std::string& fragment) {
     const std::string path = test::write_weights(metadata, plain);
     expect_error<DataError>([&] { Model::load(path, on_cpu()); }, fragment);
@@ -156,7 +156,7 @@ TEST(Model, RefusesMetadataThatItCannotObey) {
     refused(test::metadata_of("0", number), std::string("std \"") + number + "\", expected a decimal number");
   }
   Model none = Model::load(test::write_weights("\"format\":\"pt\"", {kMnistMean, kMnistStd}), on_cpu());
-  EXPECT_EQ(none.normalization().mean(), kMnistMean);
+  EXPECT_EQ(none.normalisation().mean(), kMnistMean);
 }
 
 TEST(Model, TellsANaNInItsOwnPictureAlone) {

@@ -11,8 +11,8 @@
 namespace lenslet::test {
 
 /// Writes a file with that metadata (members of an object, as JSON), and with conv1 changed to accept pixels normalised
-/// by `normalization`. Returns its path.
-inline std::string write_weights(const std::string& metadata, const Normalization& normalization) {
+/// by `normalisation`. Returns its path.
+inline std::string write_weights(const std::string& metadata, const Normalisation& normalisation) {
   const Safetensors weights = builtin_lenet5_weights();
   std::string header = "{\"__metadata__\":{" + metadata + "}", data;
   for (const auto& [name, tensor] : weights.tensors) {
@@ -22,8 +22,8 @@ inline std::string write_weights(const std::string& metadata, const Normalizatio
     const size_t count = static_cast<size_t>(tensor.shape().num_elements());
     std::vector<float> values(tensor.data(), tensor.data() + count);
     // x1 = (x2 std2 + mean2 - mean1) / std1, in conv1, which has no padding.
-    const double scale = normalization.std() / double{kMnistStd};
-    const double shift = (normalization.mean() - double{kMnistMean}) / double{kMnistStd};
+    const double scale = normalisation.std() / double{kMnistStd};
+    const double shift = (normalisation.mean() - double{kMnistMean}) / double{kMnistStd};
     for (size_t i = 0; i < count; ++i) {
       if (name == "conv1.weight") values[i] = static_cast<float>(values[i] * scale);
       if (name != "conv1.bias") continue;
@@ -49,12 +49,12 @@ inline std::string metadata_of(const std::string& mean, const std::string& std) 
   return "\"model\":\"lenet5\",\"mean\":\"" + mean + "\",\"std\":\"" + std + "\"";
 }
 
-struct SaidNormalization {
+struct SaidNormalisation {
   const char *mean, *std;
-  Normalization normalization;
+  Normalisation normalisation;
 };
 
-inline std::vector<SaidNormalization> said_normalizations() {
+inline std::vector<SaidNormalisation> said_normalisations() {
   return {{"0", "1", {0, 1}}, {"0.5", "5e-1", {0.5f, 0.5f}}, {"0.0", "0.00392156862745098", {0, 1 / 255.0f}}};
 }
 

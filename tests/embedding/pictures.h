@@ -33,7 +33,7 @@ inline const Pictures& pictures() {
       }
     }
     made.images.resize(made.pixels.size());
-    normalize_mnist(made.pixels.data(), made.count(), made.images.data());
+    normalise_mnist(made.pixels.data(), made.count(), made.images.data());
     return made;
   }();
   return all;

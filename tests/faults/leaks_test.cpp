@@ -124,9 +124,9 @@ TEST_F(Leaks, RunsLeaveNothingBehind) {
     expect_flat(name, kRuns, [&](int times) {
       for (int i = 0; i < times; ++i) {
         executable.run();
-        if (i % 100 == 0) executable.stream().synchronize();
+        if (i % 100 == 0) executable.stream().synchronise();
       }
-      executable.stream().synchronize();
+      executable.stream().synchronise();
     });
   }
 }

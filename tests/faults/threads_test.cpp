@@ -36,7 +36,7 @@ class Worker {
   Worker(const BuildOptions& options, uint32_t seed)
       : executable_(lenet5(), options), pixels_(pictures(seed)) {
     normalised_.resize(pixels_.size());
-    normalize_mnist(pixels_.data(), kBatch, normalised_.data());
+    normalise_mnist(pixels_.data(), kBatch, normalised_.data());
   }
   std::vector<float> logits() {
     const TensorView input = executable_.input();
@@ -49,7 +49,7 @@ class Worker {
     std::vector<float> logits(output.bytes() / sizeof(float));
     copy_bytes(logits.data(), Device::cpu(), output.data, output.device, output.bytes(),
                executable_.stream());
-    executable_.stream().synchronize();
+    executable_.stream().synchronise();
     return logits;
   }
   const Plan& plan() const { return executable_.plan(); }

@@ -70,7 +70,7 @@ TEST(FilterByName, KnowsThree) {
   expect_error<DataError>([] { find_filter("emboss"); }, "edge, blur, sharpen or a file");
 }
 
-TEST(FilterBank, KeepsColorsApart) {
+TEST(FilterBank, KeepsColoursApart) {
   const std::vector<float> bank = parse_filter("1 2 3", "some.txt").bank();
   ASSERT_EQ(bank.size(), 27u);
   for (size_t i = 0; i < bank.size(); ++i) {
@@ -79,7 +79,7 @@ TEST(FilterBank, KeepsColorsApart) {
   }
 }
 
-TEST(Pictures, GreyBecomesThreeColorsAndAlphaLiesOverWhite) {
+TEST(Pictures, GreyBecomesThreeColoursAndAlphaLiesOverWhite) {
   EXPECT_EQ(picture_of({1, 1, 1, {7}, ""}).values, (std::vector<float>{7, 7, 7}));
   EXPECT_EQ(picture_of({1, 1, 2, {0, 0}, ""}).values, (std::vector<float>{255, 255, 255}));
   EXPECT_EQ(picture_of({1, 1, 3, {1, 2, 3}, ""}).values, (std::vector<float>{1, 2, 3}));
@@ -138,24 +138,24 @@ TEST_P(FilterTasks, LargeOnesAreJudgedAnywhere) {
   EXPECT_GT(right.error.checked, outputs / 4);
   EXPECT_LT(right.error.checked, outputs * 3 / 4);
   const auto expect_seen = [&](const char* what,
-                               const std::function<bool(int64_t p, int64_t q, int64_t color)>& wrong) {
+                               const std::function<bool(int64_t p, int64_t q, int64_t colour)>& wrong) {
     std::vector<float> spoilt = y;
     for (int64_t i = 0; i < outputs; ++i) {
       const bool nhwc = GetParam() == TensorLayout::kNhwc;
-      const int64_t color = nhwc ? i % 3 : i / pixels, pixel = nhwc ? i / 3 : i % pixels;
-      if (wrong(pixel / problem.q(), pixel % problem.q(), color)) spoilt[static_cast<size_t>(i)] += 2;
+      const int64_t colour = nhwc ? i % 3 : i / pixels, pixel = nhwc ? i / 3 : i % pixels;
+      if (wrong(pixel / problem.q(), pixel % problem.q(), colour)) spoilt[static_cast<size_t>(i)] += 2;
     }
     EXPECT_FALSE(task.judge(1, GetParam(), spoilt, accuracy_).passed) << what;
   };
   expect_seen("odd rows", [](int64_t p, int64_t, int64_t) { return p % 2 == 1; });
   expect_seen("even rows", [](int64_t p, int64_t, int64_t) { return p % 2 == 0; });
   expect_seen("odd columns of one colour",
-              [](int64_t, int64_t q, int64_t color) { return q % 2 == 1 && color == 1; });
-  expect_seen("the last row of blue but its end", [&](int64_t p, int64_t q, int64_t color) {
-    return p == problem.p() - 1 && q < problem.q() - 1 && color == 2;
+              [](int64_t, int64_t q, int64_t colour) { return q % 2 == 1 && colour == 1; });
+  expect_seen("the last row of blue but its end", [&](int64_t p, int64_t q, int64_t colour) {
+    return p == problem.p() - 1 && q < problem.q() - 1 && colour == 2;
   });
   expect_seen("the first column of green",
-              [](int64_t, int64_t q, int64_t color) { return q == 0 && color == 1; });
+              [](int64_t, int64_t q, int64_t colour) { return q == 0 && colour == 1; });
 }
 
 // An algorithm with rounding errors still gives the

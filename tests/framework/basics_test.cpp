@@ -127,15 +127,15 @@ TEST(ParallelFor, PassesTheFirstExceptionOnAndServesAgain) {
 TEST(Statistics, InterpolatesPercentiles) {
   std::vector<double> samples(101);
   std::iota(samples.rbegin(), samples.rend(), 0.0);
-  const TimeStats stats = summarize(samples);
+  const TimeStats stats = summarise(samples);
   EXPECT_EQ(stats.samples, 101u);
   EXPECT_DOUBLE_EQ(stats.min, 0);
   EXPECT_DOUBLE_EQ(stats.p10, 10);
   EXPECT_DOUBLE_EQ(stats.median, 50);
   EXPECT_DOUBLE_EQ(stats.p90, 90);
   EXPECT_DOUBLE_EQ(stats.max, 100);
-  EXPECT_DOUBLE_EQ(summarize({1, 2}).median, 1.5);
-  EXPECT_EQ(summarize({}).samples, 0u);
+  EXPECT_DOUBLE_EQ(summarise({1, 2}).median, 1.5);
+  EXPECT_EQ(summarise({}).samples, 0u);
 }
 
 TEST(Module, SaysWhatIsMissingAndWhereItLooked) {

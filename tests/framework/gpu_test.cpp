@@ -15,7 +15,7 @@ namespace {
 std::vector<unsigned char> read_back(const Buffer& buffer, Stream& stream) {
   std::vector<unsigned char> bytes(buffer.bytes());
   copy_bytes(bytes.data(), Device::cpu(), buffer.data(), buffer.device(), bytes.size(), stream);
-  stream.synchronize();
+  stream.synchronise();
   return bytes;
 }
 
@@ -27,7 +27,7 @@ TEST(GpuTensor, CopiesThereAndBack) {
   for (int i = 0; i < 15; ++i) host.data()[i] = static_cast<float>(i) + 0.5f;
   copy(host.view(), device.view(), stream);
   copy(device.view(), back.view(), stream);
-  stream.synchronize();
+  stream.synchronise();
   for (int i = 0; i < 15; ++i) EXPECT_EQ(back.data()[i], host.data()[i]);
 }
 
@@ -51,14 +51,14 @@ TEST(GpuStream, EventsMeasureWorkAndGatesHoldIt) {
   Buffer buffer(gpu, size_t{256} << 20);
   Event begin(gpu), end(gpu);
   fill_bytes(buffer.data(), gpu, 1, buffer.bytes(), stream);
-  stream.synchronize();
+  stream.synchronise();
   {
     StreamGate gate(stream);
     begin.record(stream);
     fill_bytes(buffer.data(), gpu, 2, buffer.bytes(), stream);
     end.record(stream);
     gate.open();
-    stream.synchronize();
+    stream.synchronise();
   }
   const double ns = end.ns_since(begin);
   EXPECT_GT(ns, 256.0 * (1 << 20) / 20e3) << "faster than 20 TB/s: the fill did not run between the events";
@@ -72,7 +72,7 @@ TEST(GpuStream, CapturedWorkRunsOnlyWhenLaunched) {
   Stream stream(gpu);
   Buffer buffer(gpu, 4096);
   fill_bytes(buffer.data(), gpu, 1, buffer.bytes(), stream);
-  stream.synchronize();
+  stream.synchronise();
   const CapturedGraph graph =
       CapturedGraph::capture(stream, [&] { fill_bytes(buffer.data(), gpu, 7, buffer.bytes(), stream); });
   EXPECT_EQ(read_back(buffer, stream)[0], 1);

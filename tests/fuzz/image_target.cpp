@@ -61,7 +61,7 @@ LENSLET_FUZZ_SEEDS(image) {
   test::PngSpec palette, interlaced, wide, bits;
   palette.width = palette.height = 8;
   palette.depth = 4;
-  palette.color = 3;
+  palette.colour = 3;
   palette.palette = Bytes(30, 77);
   palette.transparency = Bytes(5, 100);
   Bytes palette_rows;
@@ -72,7 +72,7 @@ LENSLET_FUZZ_SEEDS(image) {
   wide.width = 3;
   wide.height = 2;
   wide.depth = 16;
-  wide.color = 2;
+  wide.colour = 2;
   bits.width = 9;
   bits.height = 3;
   bits.depth = 1;

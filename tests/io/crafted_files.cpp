@@ -119,7 +119,7 @@ Bytes png(const PngSpec& spec, const Bytes& rows) {
   Bytes header;
   put(header, spec.width, 4, true);
   put(header, spec.height, 4, true);
-  header = header + Bytes{static_cast<uint8_t>(spec.depth), static_cast<uint8_t>(spec.color), 0, 0,
+  header = header + Bytes{static_cast<uint8_t>(spec.depth), static_cast<uint8_t>(spec.colour), 0, 0,
                           static_cast<uint8_t>(spec.interlaced)};
   Bytes out = bytes_of("\x89PNG\r\n\x1a\n") + png_chunk("IHDR", header);
   if (!spec.palette.empty()) out = out + png_chunk("PLTE", spec.palette);
@@ -128,11 +128,11 @@ Bytes png(const PngSpec& spec, const Bytes& rows) {
 }
 
 Bytes png(const Image& image) {
-  constexpr int kColors[] = {0, 0, 4, 2, 6};
+  constexpr int kColours[] = {0, 0, 4, 2, 6};
   PngSpec spec;
   spec.width = static_cast<uint32_t>(image.width);
   spec.height = static_cast<uint32_t>(image.height);
-  spec.color = kColors[image.channels];
+  spec.colour = kColours[image.channels];
   Bytes rows;
   const auto row_bytes = static_cast<std::ptrdiff_t>(image.width) * image.channels;
   for (int y = 0; y < image.height; ++y) {

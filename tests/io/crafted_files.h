@@ -46,7 +46,7 @@ std::string tensor_entry(const std::string& name, const std::string& dtype, cons
 
 struct PngSpec {
   uint32_t width = 0, height = 0;
-  int depth = 8, color = 0;
+  int depth = 8, colour = 0;
   bool interlaced = false;
   Bytes palette, transparency;  // chunks; empty ones are left out
 };

@@ -85,7 +85,7 @@ TEST(Image, ReadsUpToAStatedNumberOfPixels) {
   spec.width = 2500;
   spec.height = 2000;
   spec.depth = 16;
-  spec.color = 6;
+  spec.colour = 6;
   const Bytes wide = png(spec, Bytes(size_t{2000} * (1 + 2500 * 8), 0));
   expect_error<DataError>([&] { decode_image(wide, "picture"); },
                           "bytes to decode, expected at most 96468992");

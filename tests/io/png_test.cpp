@@ -22,12 +22,12 @@ void expect_pixels(const PngSpec& spec, const Bytes& rows, int channels, const B
   EXPECT_EQ(image.pixels, pixels);
 }
 
-PngSpec spec_of(uint32_t width, uint32_t height, int depth, int color) {
+PngSpec spec_of(uint32_t width, uint32_t height, int depth, int colour) {
   PngSpec spec;
   spec.width = width;
   spec.height = height;
   spec.depth = depth;
-  spec.color = color;
+  spec.colour = colour;
   return spec;
 }
 

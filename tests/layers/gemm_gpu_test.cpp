@@ -96,7 +96,7 @@ TEST_F(CublasGemm, CanBeCaptured) {
       device_c(Device::cuda(), 64 * 32 * 4), workspace(Device::cuda(), gemm->workspace_bytes());
   copy_bytes(device_a.data(), Device::cuda(), a.data(), Device::cpu(), device_a.bytes(), *stream_);
   copy_bytes(device_b.data(), Device::cuda(), b.data(), Device::cpu(), device_b.bytes(), *stream_);
-  stream_->synchronize();
+  stream_->synchronise();
   RunContext context{*stream_, nullptr, nullptr};
   const auto enqueue = [&] {
     gemm->run(p, {device_a.as<float>(), device_b.as<float>(), device_c.as<float>()}, workspace.data(),
@@ -105,12 +105,12 @@ TEST_F(CublasGemm, CanBeCaptured) {
   std::vector<float> eager(64 * 32), replayed(64 * 32);
   enqueue();
   copy_bytes(eager.data(), Device::cpu(), device_c.data(), Device::cuda(), device_c.bytes(), *stream_);
-  stream_->synchronize();
+  stream_->synchronise();
   const CapturedGraph graph = CapturedGraph::capture(*stream_, enqueue);
   fill_bytes(device_c.data(), Device::cuda(), 0xff, device_c.bytes(), *stream_);
   graph.launch(*stream_);
   copy_bytes(replayed.data(), Device::cpu(), device_c.data(), Device::cuda(), device_c.bytes(), *stream_);
-  stream_->synchronize();
+  stream_->synchronise();
   EXPECT_EQ(std::memcmp(eager.data(), replayed.data(), device_c.bytes()), 0);
 }
 

@@ -57,7 +57,7 @@ class Large : public testing::Test {
     RunContext context{*stream_, workspace.data(), nullptr};
     op->run({{x.as<float>(), input, Device::cuda()}}, {y.as<float>(), request.output, Device::cuda()},
             context);
-    stream_->synchronize();
+    stream_->synchronise();
     return y;
   }
 
@@ -83,7 +83,7 @@ class Large : public testing::Test {
       const int64_t first = std::min(std::max<int64_t>(centre - kRun / 2, 0), count - kRun);
       copy_bytes(found.data(), Device::cpu(), y.as<float>() + first, Device::cuda(), kRun * sizeof(float),
                  *stream_);
-      stream_->synchronize();
+      stream_->synchronise();
       for (int64_t i = 0; i < kRun; ++i) {
         const Value right = expected(first + i);
         comparison.add(first + i, found[static_cast<size_t>(i)], right.value, right.bound);

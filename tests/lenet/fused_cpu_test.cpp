@@ -36,7 +36,7 @@ struct Images {
   Images() : pixels(kImages * kPixels), normalised(pixels.size()) {
     reference::Random random(7);
     for (uint8_t& pixel : pixels) pixel = static_cast<uint8_t>(random.below(256));
-    normalize_mnist(pixels.data(), kImages, normalised.data());
+    normalise_mnist(pixels.data(), kImages, normalised.data());
   }
   std::vector<uint8_t> pixels;
   std::vector<float> normalised;

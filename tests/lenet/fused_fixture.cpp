@@ -55,7 +55,7 @@ std::vector<uint8_t> make_images() {
 
 Subject::Subject(const Safetensors& parameters)
     : model(make_fused_lenet5(parameters)), pixels(make_images()), normalised(pixels.size()) {
-  normalize_mnist(pixels.data(), kImages, normalised.data());
+  normalise_mnist(pixels.data(), kImages, normalised.data());
   logits = reference_logits(parameters, normalised);
   for (const double logit : logits) largest = std::max(largest, std::abs(logit));
 }

@@ -232,7 +232,7 @@ TEST_F(Fused, ReadsTheMnistTestSetAsPyTorchDoes) {
                    options.output = offered.output;
                    Executable executable(lenet5(), options);
                    std::vector<float> normalised(static_cast<size_t>(data.count * kPixels));
-                   normalize_mnist(data.images.data(), data.count, normalised.data());
+                   normalise_mnist(data.images.data(), data.count, normalised.data());
                    const void* const source = offered.input == ElementType::kUint8
                                                   ? static_cast<const void*>(data.images.data())
                                                   : static_cast<const void*>(normalised.data());
@@ -242,7 +242,7 @@ TEST_F(Fused, ReadsTheMnistTestSetAsPyTorchDoes) {
                    std::vector<Prediction> read(static_cast<size_t>(data.count));
                    copy_bytes(read.data(), Device::cpu(), executable.output().data, kDevice,
                               executable.output().bytes(), executable.stream());
-                   executable.stream().synchronize();
+                   executable.stream().synchronise();
                    int64_t correct = 0, differ = 0;
                    for (size_t i = 0; i < read.size(); ++i) {
                      correct += read[i].label == data.labels[i];
@@ -313,7 +313,7 @@ TEST_F(Fused, MappedMemoryGivesTheSameBits) {
   Executable mapped(lenet5(), options);
   std::memcpy(mapped.input().data, trained().normalised.data(), bytes);
   mapped.run();
-  mapped.stream().synchronize();
+  mapped.stream().synchronise();
   options.mapped_io = false;
   Executable copied(lenet5(), options);
   copy_bytes(copied.input().data, kDevice, trained().normalised.data(), Device::cpu(), bytes,
@@ -322,7 +322,7 @@ TEST_F(Fused, MappedMemoryGivesTheSameBits) {
   std::vector<float> logits(70);
   copy_bytes(logits.data(), Device::cpu(), copied.output().data, kDevice, logits.size() * sizeof(float),
              copied.stream());
-  copied.stream().synchronize();
+  copied.stream().synchronise();
   EXPECT_EQ(std::memcmp(mapped.output().data, logits.data(), logits.size() * sizeof(float)), 0);
 }
 

@@ -66,7 +66,7 @@ TEST(GoldenGpu, ACapturedGraphGivesTheSameBits) {
       out.resize(static_cast<size_t>(executable.output().shape.num_elements()));
       copy_bytes(out.data(), Device::cpu(), executable.output().data, Device::cuda(),
                  out.size() * sizeof(float), executable.stream());
-      executable.stream().synchronize();
+      executable.stream().synchronise();
     }
     if (pair.find("cudnn") != std::string::npos) continue;  // its algorithm is chosen by timing, once a build
     EXPECT_EQ(std::memcmp(results[0].data(), results[1].data(), results[0].size() * sizeof(float)), 0)

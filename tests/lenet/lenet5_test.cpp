@@ -71,7 +71,7 @@ TEST(Lenet5, NormalisesAsTheTrainingDid) {
   std::vector<uint8_t> pixels(static_cast<size_t>(bytes.shape().num_elements()));
   for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(bytes.data()[i]);
   std::vector<float> actual(pixels.size());
-  normalize_mnist(pixels.data(), bytes.shape()[0], actual.data());
+  normalise_mnist(pixels.data(), bytes.shape()[0], actual.data());
   EXPECT_EQ(std::memcmp(actual.data(), expected.data(), expected.shape().bytes()), 0)
       << "must agree bit for bit";
 }

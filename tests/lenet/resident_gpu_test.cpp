@@ -54,9 +54,9 @@ const std::vector<float>& expected_logits() {
     BuildOptions options;
     options.batch = kImages;
     Executable executable(lenet5(), options);
-    normalize_mnist(images().data(), kImages, executable.input().data);
+    normalise_mnist(images().data(), kImages, executable.input().data);
     executable.run();
-    executable.stream().synchronize();
+    executable.stream().synchronise();
     const float* const out = executable.output().data;
     return std::vector<float>(out, out + kImages * kClasses);
   }();
@@ -178,7 +178,7 @@ TEST(Resident, StartsOnSharedMemoryFullOfNans) {
   Stream stream(Device::cuda());
   for (int64_t i = 0; i < 3; ++i) {
     runtime::fill_shared_async(0xff, stream.native_handle());
-    stream.synchronize();
+    stream.synchronise();
     ResidentLenet5 resident(builtin_lenet5_weights());
     Prediction prediction;
     resident.classify(images().data() + i * kPixels, 1, &prediction);

@@ -33,9 +33,9 @@ class Samples : public ::testing::Test {
     static Executable model(graph, options);
     const DigitImage digit = prepare_digit(image);
     EXPECT_FALSE(digit.blank);
-    normalize_mnist(digit.pixels.data(), 1, model.input().data);
+    normalise_mnist(digit.pixels.data(), 1, model.input().data);
     model.run();
-    model.stream().synchronize();
+    model.stream().synchronise();
     const float* logits = model.output().data;
     return static_cast<int>(std::max_element(logits, logits + kLenet5Classes) - logits);
   }

@@ -47,7 +47,7 @@ void run_once(const ConvBackend& backend, const Conv2dProblem& problem, MathMode
   RunContext context{stream, workspace.data(), nullptr};
   kernel->run({device_x.as<float>(), device_y.as<float>()}, context);
   copy_bytes(y.data(), Device::cpu(), device_y.data(), stream.device(), device_y.bytes(), stream);
-  stream.synchronize();
+  stream.synchronise();
   for (const float value : y)
     ASSERT_TRUE(std::isfinite(value)) << problem.to_string() << " " << to_string(math);
 }
@@ -142,7 +142,7 @@ void run_and_judge(Candidate& candidate, Stream& stream) {
   std::vector<float> output(candidate.output_count());
   copy_bytes(output.data(), Device::cpu(), candidate.output(), stream.device(), output.size() * sizeof(float),
              stream);
-  stream.synchronize();
+  stream.synchronise();
   const Verdict verdict = candidate.judge(0, output);
   EXPECT_TRUE(verdict.passed) << candidate.name() << ": " << verdict.reason;
 }

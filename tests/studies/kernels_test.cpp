@@ -31,7 +31,7 @@ class StudyKernels : public testing::Test {
     fill_bytes(candidate.output(), Device::cuda(), 0xff, bytes, *stream_);
     candidate.run(*stream_);
     copy_bytes(output.data(), Device::cpu(), candidate.output(), Device::cuda(), bytes, *stream_);
-    stream_->synchronize();
+    stream_->synchronise();
     return candidate.judge(round, output);
   }
 

@@ -32,10 +32,10 @@ void edit(void* memory, size_t bytes, RunContext& context, Change&& change) {
   const Device device = context.stream.device();
   std::vector<uint8_t> values(bytes);
   copy_bytes(values.data(), Device::cpu(), memory, device, bytes, context.stream);
-  context.stream.synchronize();
+  context.stream.synchronise();
   change(values.data());
   copy_bytes(memory, device, values.data(), Device::cpu(), bytes, context.stream);
-  context.stream.synchronize();
+  context.stream.synchronise();
 }
 
 /// Runs correctly, then changes one value: the largest logit, or the last prediction.

@@ -58,7 +58,7 @@ void ConvArena::load(int round, Stream& stream) {
   memory_->poison(byte_, stream);
   memory_->upload(kInput, x.data(), stream);
   if (host_x_) std::copy(x.begin(), x.end(), static_cast<float*>(host_x_->data()));
-  stream.synchronize();
+  stream.synchronise();
   loaded_ = round;
 }
 

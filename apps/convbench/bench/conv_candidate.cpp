@@ -27,7 +27,7 @@ ConvCandidate::ConvCandidate(std::string name, const ConvBackend& backend, MathM
   const double start = host_now_ns();
   kernel_ = backend.prepare({problem, math, arena.weights().data(), epilogue.bias ? arena.bias() : nullptr,
                              epilogue.relu, workspace_limit, services_, stream, choice, epilogue.max_pool});
-  stream.synchronize();
+  stream.synchronise();
   prepare_ns_ = host_now_ns() - start;
   workspace_bytes_ = kernel_->workspace_bytes();
   accuracy_ = accuracy_of(backend, *kernel_, problem, math);

@@ -55,7 +55,7 @@ StudyTask::Expected StudyTask::sum(size_t index, double value, double magnitude,
 void StudyTask::load(int round, Stream& stream) {
   if (loaded_ == round) return;
   fill(round, stream);
-  stream.synchronize();
+  stream.synchronise();
   loaded_ = round;
 }
 

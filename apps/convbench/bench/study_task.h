@@ -89,7 +89,7 @@ class TaskCandidate : public Candidate {
   void load(int round, Stream& stream) override {
     task_.load(round, stream);
     if (after_load_) after_load_(stream);
-    stream.synchronize();
+    stream.synchronise();
   }
   void run(Stream& stream) override { run_(stream); }
   float* output() override { return task_.output(); }

@@ -96,11 +96,11 @@ double Filter::magnitude() const {
 }
 
 std::vector<float> Filter::bank() const {
-  constexpr size_t kColors = 3;
-  std::vector<float> bank(kColors * kColors * taps.size(), 0.0f);
-  for (size_t k = 0; k < kColors; ++k) {
+  constexpr size_t kColours = 3;
+  std::vector<float> bank(kColours * kColours * taps.size(), 0.0f);
+  for (size_t k = 0; k < kColours; ++k) {
     std::copy(taps.begin(), taps.end(),
-              bank.begin() + static_cast<std::ptrdiff_t>((k * kColors + k) * taps.size()));
+              bank.begin() + static_cast<std::ptrdiff_t>((k * kColours + k) * taps.size()));
   }
   return bank;
 }

@@ -40,7 +40,7 @@ Image picture_by(ConvCandidate& candidate, const FilterTask& task, Stream& strea
   fill_bytes(candidate.output(), stream.device(), kNanByte, bytes, stream);
   candidate.run(stream);
   copy_bytes(y.data(), Device::cpu(), candidate.output(), stream.device(), bytes, stream);
-  stream.synchronize();
+  stream.synchronise();
   return task.image_of(candidate.arena().problem().layout, y);
 }
 

@@ -15,7 +15,7 @@
 namespace lenslet {
 namespace {
 
-constexpr int64_t kColors = 3;
+constexpr int64_t kColours = 3;
 constexpr double kLargestByte = 255;
 // Multiply-adds of the judge per output picture.
 constexpr int64_t kJudgedMacs = int64_t{1} << 23;
@@ -36,7 +36,7 @@ FilterTask::FilterTask(Picture picture, Filter filter, int stride)
 
 Conv2dProblem FilterTask::problem(TensorLayout layout) const {
   Conv2dProblem problem;
-  problem.c = problem.k = kColors;
+  problem.c = problem.k = kColours;
   problem.h = picture_.height;
   problem.w = picture_.width;
   problem.r = filter_.r;
@@ -51,7 +51,7 @@ Conv2dProblem FilterTask::problem(TensorLayout layout) const {
 std::vector<float> FilterTask::input(int round, TensorLayout layout) const {
   Picture variant = variant_of(picture_, round);
   if (layout == TensorLayout::kNhwc) return std::move(variant.values);
-  return nhwc_to_nchw(variant.values, {1, kColors, picture_.height, picture_.width});
+  return nhwc_to_nchw(variant.values, {1, kColours, picture_.height, picture_.width});
 }
 
 uint8_t FilterTask::byte_of(double sum) const {
@@ -67,16 +67,16 @@ const std::vector<FilterTask::Sample>& FilterTask::samples(int round) {
   Conv2dProblem plane = shape;
   plane.c = plane.k = 1;
   const std::vector<int64_t> chosen =
-      reference::choose_outputs(kColors, shape.p(), shape.q(), kJudgedMacs / (int64_t{shape.r} * shape.s),
+      reference::choose_outputs(kColours, shape.p(), shape.q(), kJudgedMacs / (int64_t{shape.r} * shape.s),
                                 static_cast<uint64_t>(round) + 1);
   samples_.resize(chosen.size());
   parallel_for(static_cast<int64_t>(chosen.size()), kPixelsPerThread, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t color = chosen[static_cast<size_t>(i)] / pixels,
+      const int64_t colour = chosen[static_cast<size_t>(i)] / pixels,
                     pixel = chosen[static_cast<size_t>(i)] % pixels;
-      const reference::Term term = reference::conv2d_at(plane, planes.data(), filter_.taps.data(), color, 0,
+      const reference::Term term = reference::conv2d_at(plane, planes.data(), filter_.taps.data(), colour, 0,
                                                         pixel / shape.q(), pixel % shape.q());
-      samples_[static_cast<size_t>(i)] = {color, pixel, term.value};
+      samples_[static_cast<size_t>(i)] = {colour, pixel, term.value};
     }
   });
   samples_round_ = round;
@@ -93,8 +93,8 @@ Verdict FilterTask::judge(int round, TensorLayout layout, const std::vector<floa
   reference::Comparison comparison;
   std::string other_byte;
   for (const Sample& sample : samples(round)) {
-    const int64_t index = layout == TensorLayout::kNhwc ? sample.pixel * kColors + sample.color
-                                                        : sample.color * pixels + sample.pixel;
+    const int64_t index = layout == TensorLayout::kNhwc ? sample.pixel * kColours + sample.colour
+                                                        : sample.colour * pixels + sample.pixel;
     const float found = output[static_cast<size_t>(index)];
     comparison.add(index, found, sample.sum, bound);
     if (!other_byte.empty() || !std::isfinite(found)) continue;
@@ -109,14 +109,14 @@ Verdict FilterTask::judge(int round, TensorLayout layout, const std::vector<floa
 
 Image FilterTask::image_of(TensorLayout layout, const std::vector<float>& output) const {
   const Conv2dProblem shape = problem(layout);
-  Image image{shape.q(), shape.p(), static_cast<int>(kColors), {}, "PNG"};
+  Image image{shape.q(), shape.p(), static_cast<int>(kColours), {}, "PNG"};
   const int64_t pixels = int64_t{shape.p()} * shape.q();
-  image.pixels.resize(static_cast<size_t>(pixels * kColors));
+  image.pixels.resize(static_cast<size_t>(pixels * kColours));
   parallel_for(pixels, kPixelsPerThread, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      for (int64_t color = 0; color < kColors; ++color) {
-        const int64_t from = layout == TensorLayout::kNhwc ? i * kColors + color : color * pixels + i;
-        image.pixels[static_cast<size_t>(i * kColors + color)] =
+      for (int64_t colour = 0; colour < kColours; ++colour) {
+        const int64_t from = layout == TensorLayout::kNhwc ? i * kColours + colour : colour * pixels + i;
+        image.pixels[static_cast<size_t>(i * kColours + colour)] =
             byte_of(double{output[static_cast<size_t>(from)]});
       }
     }
@@ -132,10 +132,10 @@ ByteDifference difference_of(const Image& a, const Image& b) {
     const int by = std::abs(a.pixels[i] - b.pixels[i]);
     if (by == 0) continue;
     if (difference.count++ == 0) {
-      const size_t pixel = i / static_cast<size_t>(kColors), width = static_cast<size_t>(a.width);
+      const size_t pixel = i / static_cast<size_t>(kColours), width = static_cast<size_t>(a.width);
       difference.first =
           concat("at row ", pixel / width, ", column ", pixel % width, ", ",
-                 kNames[i % static_cast<size_t>(kColors)], ": ", int{a.pixels[i]}, " and ", int{b.pixels[i]});
+                 kNames[i % static_cast<size_t>(kColours)], ": ", int{a.pixels[i]}, " and ", int{b.pixels[i]});
     }
     difference.largest = std::max(difference.largest, by);
   }

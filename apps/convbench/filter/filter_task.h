@@ -42,7 +42,7 @@ class FilterTask {
  private:
   /// One judged output.
   struct Sample {
-    int64_t color = 0, pixel = 0;
+    int64_t colour = 0, pixel = 0;
     double sum = 0;
   };
   /// The samples of input number `round`.

@@ -61,7 +61,7 @@ void MatrixTask::upload_b(Stream& stream) {
   for (size_t k = 0; k < inner; ++k, to += columns) {
     const std::vector<float> row = values(columns, seed() * 1000 + 500 + k);
     copy_bytes(to, stream.device(), row.data(), Device::cpu(), columns * sizeof(float), stream);
-    stream.synchronize();
+    stream.synchronise();
     for (size_t i = 0; i < judged_.size(); ++i)
       judged_b_[i * inner + k] = row[static_cast<size_t>(judged_[i])];
   }

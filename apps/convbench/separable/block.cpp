@@ -49,7 +49,7 @@ SeparableBlock::SeparableBlock(const SeparableShape& shape, TensorLayout layout,
   };
   depthwise_kernel_ = prepare(depthwise, depthwise_, depthwise_judge_);
   pointwise_kernel_ = prepare(pointwise, pointwise_, pointwise_judge_);
-  stream.synchronize();
+  stream.synchronise();
   depthwise_accuracy_ = accuracy_of(depthwise, *depthwise_kernel_, depthwise_, kMath);
   pointwise_accuracy_ = accuracy_of(pointwise, *pointwise_kernel_, pointwise_, kMath);
   const size_t bytes = depthwise_.input_shape().bytes();

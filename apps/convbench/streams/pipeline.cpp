@@ -60,7 +60,7 @@ void Pipeline::copy_out(Lane& lane, int part) {
 }
 
 void Pipeline::wait(int streams) {
-  for (int i = 0; i < streams; ++i) lanes_[static_cast<size_t>(i)]->stream.synchronize();
+  for (int i = 0; i < streams; ++i) lanes_[static_cast<size_t>(i)]->stream.synchronise();
 }
 
 void Pipeline::pass(int streams) {
@@ -81,7 +81,7 @@ double Pipeline::alone_ns(const std::function<void(Lane&, int)>& step) {
   for (int part = 0; part < parts_; ++part) step(lane, part);
   end.record(lane.stream);
   throw_on_unreported_error(lane.stream.device());
-  end.synchronize();
+  end.synchronise();
   return end.ns_since(begin);
 }
 
@@ -146,7 +146,7 @@ void Pipeline::load(int round) {
 void Pipeline::poison_lanes() {
   for (auto& lane : lanes_) {
     lane->arena.poison(lane->stream);
-    lane->stream.synchronize();
+    lane->stream.synchronise();
   }
 }
 

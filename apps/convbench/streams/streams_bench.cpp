@@ -22,7 +22,7 @@ struct Alone {
   const char* name;
   double (Pipeline::*once_ns)();
   std::vector<double> samples;
-  double median() const { return summarize(samples).median; }
+  double median() const { return summarise(samples).median; }
 };
 
 /// A candidate: one number of streams.
@@ -102,7 +102,7 @@ class StreamsContest {
       const double start = host_now_ns();
       lane.candidate.run(lane.stream);
       throw_on_unreported_error(lane.stream.device());
-      lane.stream.synchronize();
+      lane.stream.synchronise();
       once_ns = host_now_ns() - start;
     }
     std::string wrong = lane_distrust_[index]->check(round, lane.calls, once_ns);
@@ -221,7 +221,7 @@ std::vector<ResultRow> bench_streams(const StreamsRequest& request, BenchSession
       row.status = variant->fault ? variant->fault->status : "SKIPPED";
       row.reason = variant->fault ? variant->fault->reason : kInterrupted;
     } else {
-      row.time = summarize(variant->samples);
+      row.time = summarise(variant->samples);
       row.end_to_end = row.time;
       row.bound_by = longest->first;
       row.ceiling_fraction = longest->second / row.time.median;

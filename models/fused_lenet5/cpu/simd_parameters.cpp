@@ -53,7 +53,7 @@ SimdLenet5Parameters::SimdLenet5Parameters(const Lenet5Parameters& parameters, E
       fc2(panels_of(parameters.fc2_weight, parameters.fc2_bias, 1, lanes)),
       fc3(panels_of(parameters.fc3_weight, parameters.fc3_bias, 1, lanes)) {
   if (input != ElementType::kUint8) return;
-  const FoldedConv1 folded = fold_normalization(parameters);
+  const FoldedConv1 folded = fold_normalisation(parameters);
   const std::vector<float> weight(folded.weight.begin(), folded.weight.end());
   conv1_weight = transposed(weight.data(), 6, 25, {5, 5, 6});
   std::copy(folded.bias.begin(), folded.bias.end(), conv1_bias.data());

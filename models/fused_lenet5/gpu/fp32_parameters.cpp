@@ -20,7 +20,7 @@ float transform(int point, const Value* taps) {
 
 Fp32Constants pack_fp32_constants(const Lenet5Parameters& parameters, ElementType input) {
   Fp32Constants packed{};
-  const FoldedConv1 folded = fold_normalization(parameters);
+  const FoldedConv1 folded = fold_normalisation(parameters);
   const bool bytes = input == ElementType::kUint8;
   for (int k = 0; k < 6; ++k) {
     for (int point = 0; point < WinogradF45::kPoints; ++point) {

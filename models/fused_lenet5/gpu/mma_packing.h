@@ -30,7 +30,7 @@ class MmaPacker {
 
 /// conv1 on pixels as the kernel reads them: bytes with the normalisation folded in, or normalised values.
 inline FoldedConv1 conv1_for(const Lenet5Parameters& parameters, ElementType input) {
-  if (input == ElementType::kUint8) return fold_normalization(parameters);
+  if (input == ElementType::kUint8) return fold_normalisation(parameters);
   FoldedConv1 plain{};
   for (size_t i = 0; i < plain.weight.size(); ++i) plain.weight[i] = parameters.conv1_weight.data()[i];
   for (size_t i = 0; i < plain.bias.size(); ++i) plain.bias[i] = parameters.conv1_bias.data()[i];

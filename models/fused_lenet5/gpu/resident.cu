@@ -32,7 +32,7 @@ ResidentLaunch::ResidentLaunch(const Lenet5Parameters& parameters, Stream& strea
   const std::vector<float> packed = pack_parameters(parameters, blocks_, MathMode::kFp32);
   packed_ = Buffer(device, packed.size() * sizeof(float));
   copy_bytes(packed_.data(), device, packed.data(), Device::cpu(), packed_.bytes(), stream);
-  stream.synchronize();
+  stream.synchronise();
 }
 
 void ResidentLaunch::enqueue(resident::Memory* memory, uint64_t launch, uint64_t first, int64_t idle_ns,

@@ -1,4 +1,4 @@
-// Normalization: converts a pixel 0..255 to the input value of a graph.
+// Normalisation: converts a pixel 0..255 to the input value of a graph.
 #pragma once
 
 #include <array>
@@ -7,12 +7,12 @@
 namespace lenslet {
 
 /// (x / 255 - mean) / std of a pixel x; every step is rounded to fp32.
-class Normalization {
+class Normalisation {
  public:
   /// x / 255.
-  Normalization() : Normalization(0, 1) {}
+  Normalisation() : Normalisation(0, 1) {}
   /// `mean` and `std` are those of x / 255.
-  Normalization(float mean, float std) noexcept;
+  Normalisation(float mean, float std) noexcept;
 
   /// Subtracted from x / 255.
   float mean() const noexcept { return mean_; }

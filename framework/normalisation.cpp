@@ -1,4 +1,4 @@
-#include "framework/normalization.h"
+#include "framework/normalisation.h"
 
 #include <cstddef>
 
@@ -6,14 +6,14 @@
 
 namespace lenslet {
 
-Normalization::Normalization(float mean, float std) noexcept : mean_(mean), std_(std) {
+Normalisation::Normalisation(float mean, float std) noexcept : mean_(mean), std_(std) {
   for (size_t i = 0; i < values_.size(); ++i) {
     const float scaled = static_cast<float>(i) / 255.0f;
     values_[i] = (scaled - mean) / std;
   }
 }
 
-void Normalization::apply(const uint8_t* pixels, int64_t count, float* out) const {
+void Normalisation::apply(const uint8_t* pixels, int64_t count, float* out) const {
   constexpr int64_t kPixelsPerTask = 64 * 784;
   const float* const values = values_.data();
   parallel_for(count, kPixelsPerTask, [=](int64_t begin, int64_t end) {
