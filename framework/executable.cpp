@@ -10,7 +10,7 @@
 #include "framework/error.h"
 #include "framework/fitting_batch.h"
 #include "framework/integer_math.h"
-#include "framework/memory_plan.h"
+#include "framework/memory_layout.h"
 #include "framework/nvtx.h"
 #include "framework/statistics.h"
 #include "framework/version.h"
@@ -171,7 +171,7 @@ void Executable::build(const BuildOptions& options) {
   }
 
   const std::vector<OperatorRequest> requests = choose_steps(options);
-  const MemoryPlan memory = place_activations(options.keep_activations);
+  const MemoryLayout memory = place_activations(options.keep_activations);
   demand_memory(memory.total_bytes);
   prepare_steps(requests, options.workspace_limit);
   book_memory(memory, options.mapped_io);
@@ -179,7 +179,7 @@ void Executable::build(const BuildOptions& options) {
 }
 
 // A pass keeps the bytes of its input, so that it can be repeated; its output has its own memory too.
-MemoryPlan Executable::place_activations(bool keep_all) {
+MemoryLayout Executable::place_activations(bool keep_all) {
   keep_activations_ = keep_all;
   const int last_step = static_cast<int>(steps_.size());
   std::vector<BufferLifetime> lifetimes(shapes_.size());
@@ -192,7 +192,7 @@ MemoryPlan Executable::place_activations(bool keep_all) {
       life.last = std::max(life.last, step_of_[static_cast<size_t>(reader)]);
     }
   }
-  return plan_memory(lifetimes, Buffer::kAlignment);
+  return lay_out_memory(lifetimes, Buffer::kAlignment);
 }
 
 void Executable::prepare_steps(const std::vector<OperatorRequest>& requests, size_t workspace_limit) {
@@ -206,7 +206,7 @@ void Executable::prepare_steps(const std::vector<OperatorRequest>& requests, siz
 }
 
 // One block for the activations, and one workspace of the largest size that a step needs.
-void Executable::book_memory(const MemoryPlan& memory, bool mapped_io) {
+void Executable::book_memory(const MemoryLayout& memory, bool mapped_io) {
   plan_.activation_bytes = memory.total_bytes;
   demand_memory(memory.total_bytes + plan_.workspace_bytes);
   activations_ = Buffer(device_, memory.total_bytes);
@@ -228,7 +228,7 @@ void Executable::book_memory(const MemoryPlan& memory, bool mapped_io) {
   fill_bytes(activations_.data(), device_, 0, activations_.bytes(), stream_);
 }
 
-// Input and output: at their places in the memory plan, or in one block of page-locked host memory that the device
+// Input and output: at their places in the memory layout, or in one block of page-locked host memory that the device
 // addresses directly.
 void Executable::place_io(TensorView& input, TensorView& output, bool mapped_io) {
   if (mapped_io) {

@@ -11,7 +11,7 @@
 
 #include "framework/backend_spec.h"
 #include "framework/graph.h"
-#include "framework/memory_plan.h"
+#include "framework/memory_layout.h"
 #include "framework/plan.h"
 #include "framework/tracer.h"
 
@@ -122,9 +122,9 @@ class Executable {
   void finish_step(Step& step, size_t workspace_limit);
   std::vector<OperatorRequest> choose_steps(const BuildOptions& options);  // executable_layered.cpp
   void fuse_readers(Step& step, OperatorRequest& request, const BuildOptions& options);
-  MemoryPlan place_activations(bool keep_all);
+  MemoryLayout place_activations(bool keep_all);
   void prepare_steps(const std::vector<OperatorRequest>& requests, size_t workspace_limit);
-  void book_memory(const MemoryPlan& memory, bool mapped_io);
+  void book_memory(const MemoryLayout& memory, bool mapped_io);
   void demand_memory(size_t needed) const;
   void place_io(TensorView& input, TensorView& output, bool mapped_io);
   /// Where a pass begins and ends.

@@ -73,28 +73,28 @@ class Repeater {
   Buffer output_;
 };
 
-std::string problem_of(const Subject& subject) {
-  const auto* conv = dynamic_cast<const Conv2dLayer*>(subject.layer);
-  return conv == nullptr ? std::string() : conv->problem_for(subject.inputs.at(0)).to_string();
+std::string problem_of(const ShapedLayer& shaped) {
+  const auto* conv = dynamic_cast<const Conv2dLayer*>(shaped.layer);
+  return conv == nullptr ? std::string() : conv->problem_for(shaped.inputs.at(0)).to_string();
 }
 
 // Without the device the operator cannot be prepared, but a convolution still has an upper bound.
-void bound_workspace(const Subject& subject, const OperatorRequest& request, BackendRow& row) {
-  const auto* conv = dynamic_cast<const Conv2dLayer*>(subject.layer);
+void bound_workspace(const ShapedLayer& shaped, const OperatorRequest& request, BackendRow& row) {
+  const auto* conv = dynamic_cast<const Conv2dLayer*>(shaped.layer);
   if (conv == nullptr) return;
   const ConvBackendEntry& entry = find_conv_backend(request.device.kind, row.backend);
   row.workspace_bytes =
-      static_cast<int64_t>(entry.open().workspace_bytes(conv->problem_for(subject.inputs[0]), request.math));
+      static_cast<int64_t>(entry.open().workspace_bytes(conv->problem_for(shaped.inputs[0]), request.math));
   row.workspace = "<= " + format_bytes(static_cast<double>(row.workspace_bytes));
 }
 
-Task layer_task(const Subject& subject, const std::string& backend, const OperatorRequest& request) {
+Task layer_task(const ShapedLayer& shaped, const std::string& backend, const OperatorRequest& request) {
   Task task;
-  for (const Shape& shape : subject.inputs) task.inputs.push_back({nullptr, shape, request.device});
-  task.output = {nullptr, subject.output, request.device};
-  task.flops = subject.layer->work(subject.inputs).flops;
-  task.prepare = [&subject, backend, request](Stream& stream) {
-    return subject.layer->prepare(backend, request, stream);
+  for (const Shape& shape : shaped.inputs) task.inputs.push_back({nullptr, shape, request.device});
+  task.output = {nullptr, shaped.output, request.device};
+  task.flops = shaped.layer->work(shaped.inputs).flops;
+  task.prepare = [&shaped, backend, request](Stream& stream) {
+    return shaped.layer->prepare(backend, request, stream);
   };
   return task;
 }
@@ -136,37 +136,37 @@ std::vector<float> random_values(int64_t count, unsigned seed) {
   return values;
 }
 
-std::vector<BackendRow> layer_rows(const Subject& subject, const BackendQuery& query) {
+std::vector<BackendRow> layer_rows(const ShapedLayer& shaped, const BackendQuery& query) {
   OperatorRequest request;
   request.device = query.device;
-  request.inputs = subject.inputs;
-  request.output = subject.output;
-  request.math = subject.layer->uses_math() ? query.math : MathMode::kFp32;
+  request.inputs = shaped.inputs;
+  request.output = shaped.output;
+  request.math = shaped.layer->uses_math() ? query.math : MathMode::kFp32;
   request.workspace_limit = query.workspace_limit;
-  const std::string preferred = subject.layer->preferred(request);
+  const std::string preferred = shaped.layer->preferred(request);
   std::vector<BackendRow> rows;
-  for (const std::string& backend : subject.layer->backends(query.device.kind)) {
+  for (const std::string& backend : shaped.layer->backends(query.device.kind)) {
     BackendRow row;
-    row.subject = subject.name;
-    row.problem = problem_of(subject);
-    row.type = subject.layer->type();
+    row.layer = shaped.name;
+    row.problem = problem_of(shaped);
+    row.type = shaped.layer->type();
     row.backend = backend;
     row.device = query.device;
     row.rank = static_cast<int>(rows.size()) + 1;
-    row.uses_math = subject.layer->uses_math();
+    row.uses_math = shaped.layer->uses_math();
     row.is_auto = backend == preferred;
     for (const MathMode math : kMathModes) {
       OperatorRequest asked = request;
       asked.math = math;
-      row.supports.push_back(subject.layer->supports(backend, asked));
+      row.supports.push_back(shaped.layer->supports(backend, asked));
     }
     attempt(row, [&] {
-      if (const Support support = subject.layer->supports(backend, request); !support)
+      if (const Support support = shaped.layer->supports(backend, request); !support)
         throw UnavailableError(support.reason());
-      row.determinism = to_string(subject.layer->determinism(backend, request));
+      row.determinism = to_string(shaped.layer->determinism(backend, request));
       row.repro = "not run";
-      if (!query.usable) return bound_workspace(subject, request, row);
-      Repeater(layer_task(subject, backend, request), query.device).fill(row);
+      if (!query.usable) return bound_workspace(shaped, request, row);
+      Repeater(layer_task(shaped, backend, request), query.device).fill(row);
     });
     rows.push_back(std::move(row));
     throw_if_interrupted();
@@ -183,7 +183,7 @@ std::vector<BackendRow> fused_rows(const Graph& graph, int64_t batch, const Back
   const std::string preferred = model->preferred(request);
   for (const std::string& variant : model->variants(query.device.kind)) {
     BackendRow row;
-    row.subject = "--plan fused";
+    row.layer = "--plan fused";
     row.type = "network";
     row.backend = variant;
     row.device = query.device;

@@ -15,7 +15,7 @@ namespace lenslet {
 inline constexpr std::array<MathMode, 3> kMathModes = {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16};
 
 /// A layer for given input shapes.
-struct Subject {
+struct ShapedLayer {
   std::string name;
   const Layer* layer = nullptr;
   std::vector<Shape> inputs;
@@ -23,7 +23,7 @@ struct Subject {
 };
 
 struct BackendRow {
-  std::string subject, problem, type, backend;
+  std::string layer, problem, type, backend;
   Device device;
   int rank = 0;
   bool uses_math = false;
@@ -47,7 +47,7 @@ struct BackendQuery {
 };
 
 /// One row per backend, in rank order. After a fault the rows end with it, and the device is lost.
-std::vector<BackendRow> layer_rows(const Subject& subject, const BackendQuery& query);
+std::vector<BackendRow> layer_rows(const ShapedLayer& shaped, const BackendQuery& query);
 /// One row per variant of the graph's fused form; none if the graph has no fused form.
 std::vector<BackendRow> fused_rows(const Graph& graph, int64_t batch, const BackendQuery& query);
 

@@ -49,7 +49,7 @@ struct Fields<BackendRow> {
     std::vector<std::pair<std::string, bool>> math;
     for (size_t i = 0; i < row.supports.size(); ++i)
       math.emplace_back(to_string(kMathModes[i]), static_cast<bool>(row.supports[i]));
-    v("device", row.device)("layer", row.subject)("type", row.type)("problem", row.problem);
+    v("device", row.device)("layer", row.layer)("type", row.type)("problem", row.problem);
     v("rank", row.rank)("backend", row.backend);
     v("status", row.status)("can", can)("auto", row.is_auto);
     v("math", math)("reads", row.reads)("writes", row.writes).column("math_modes", math_modes(row));
@@ -62,12 +62,12 @@ struct Fields<BackendRow> {
 namespace {
 
 std::string table_of(const std::vector<BackendRow>& rows) {
-  const auto subject = [last = std::string()](const BackendRow& row) mutable {
-    return std::exchange(last, row.subject) == row.subject ? "" : row.subject;
+  const auto layer_once = [last = std::string()](const BackendRow& row) mutable {
+    return std::exchange(last, row.layer) == row.layer ? "" : row.layer;
   };
   const auto can = [](const BackendRow& row) { return row.status == "PASSED"; };
   TableOf<BackendRow> table;
-  table.words("layer", subject).number("rank", [](const BackendRow& row) {
+  table.words("layer", layer_once).number("rank", [](const BackendRow& row) {
     return std::to_string(row.rank);
   });
   table.words("backend", &BackendRow::backend);
@@ -80,7 +80,7 @@ std::string table_of(const std::vector<BackendRow>& rows) {
   table.words("promises", &BackendRow::determinism);
   table.words("repeats", [=](const BackendRow& row) { return can(row) ? row.repro : "-"; });
   table.words("reason", [](const BackendRow& row) { return printable(row.reason); });
-  return table.of(rows, &BackendRow::subject);
+  return table.of(rows, &BackendRow::layer);
 }
 
 // Checked before anything is allocated: the numbers come from the user and may be huge.
@@ -111,13 +111,13 @@ ExitCode run_backends(const BackendsOptions& options) {
                               cuda_status().built ? "; its backends are listed, nothing is run" : ""));
   }
 
-  std::vector<Subject> subjects;
+  std::vector<ShapedLayer> layers;
   std::vector<std::unique_ptr<Layer>> own_layers;
   for (const Conv2dProblem& problem : problems) {
     check_memory(problem, targets);
     own_layers.push_back(std::make_unique<Conv2dLayer>(problem, random_tensor(problem.weight_shape(), 1),
                                                        random_tensor(Shape{problem.k}, 2)));
-    subjects.push_back(
+    layers.push_back(
         {problem.to_string(), own_layers.back().get(), {problem.input_shape()}, problem.output_shape()});
   }
   if (problems.empty()) {
@@ -125,9 +125,9 @@ ExitCode run_backends(const BackendsOptions& options) {
     const std::vector<Shape> shapes = graph.infer_shapes(options.batch_size.value_or(1));
     for (size_t i = 0; i < nodes.size(); ++i) {
       if (!nodes[i].layer) continue;
-      Subject subject{nodes[i].name, nodes[i].layer.get(), {}, shapes[i]};
-      for (const int input : nodes[i].inputs) subject.inputs.push_back(shapes[static_cast<size_t>(input)]);
-      subjects.push_back(std::move(subject));
+      ShapedLayer shaped{nodes[i].name, nodes[i].layer.get(), {}, shapes[i]};
+      for (const int input : nodes[i].inputs) shaped.inputs.push_back(shapes[static_cast<size_t>(input)]);
+      layers.push_back(std::move(shaped));
     }
   }
 
@@ -142,10 +142,10 @@ ExitCode run_backends(const BackendsOptions& options) {
     const auto add = [&](std::vector<BackendRow> some) {
       rows.insert(rows.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
       if (rows.empty() || rows.back().status != "ERROR") return;
-      throw DeviceError(concat(rows.back().subject, " by ", rows.back().backend, ": ", rows.back().reason));
+      throw DeviceError(concat(rows.back().layer, " by ", rows.back().backend, ": ", rows.back().reason));
     };
     run.guard([&] {
-      for (const Subject& subject : subjects) add(layer_rows(subject, query));
+      for (const ShapedLayer& shaped : layers) add(layer_rows(shaped, query));
       if (problems.empty()) add(fused_rows(graph, options.batch_size.value_or(1), query));
     });
     run.console().line(

@@ -57,7 +57,7 @@ Header parse_header(const uint8_t* p, const std::string& origin) {
                               ? h.depth == 1 || h.depth == 2 || h.depth == 4 || h.depth == 8 || h.depth == 16
                           : h.colour == 3 ? h.depth == 1 || h.depth == 2 || h.depth == 4 || h.depth == 8
                           : h.colour == 2 || h.colour == 4 || h.colour == 6 ? h.depth == 8 || h.depth == 16
-                                                                         : false;
+                                                                            : false;
   if (!depth_fits)
     throw DataError(
         concat(origin, ": PNG: colour type ", h.colour, " with ", h.depth, " bits is invalid in PNG"));

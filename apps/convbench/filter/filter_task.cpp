@@ -133,9 +133,9 @@ ByteDifference difference_of(const Image& a, const Image& b) {
     if (by == 0) continue;
     if (difference.count++ == 0) {
       const size_t pixel = i / static_cast<size_t>(kColours), width = static_cast<size_t>(a.width);
-      difference.first =
-          concat("at row ", pixel / width, ", column ", pixel % width, ", ",
-                 kNames[i % static_cast<size_t>(kColours)], ": ", int{a.pixels[i]}, " and ", int{b.pixels[i]});
+      difference.first = concat("at row ", pixel / width, ", column ", pixel % width, ", ",
+                                kNames[i % static_cast<size_t>(kColours)], ": ", int{a.pixels[i]}, " and ",
+                                int{b.pixels[i]});
     }
     difference.largest = std::max(difference.largest, by);
   }

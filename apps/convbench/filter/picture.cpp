@@ -26,7 +26,8 @@ Picture picture_of(const Image& image) {
     const uint8_t* pixel = image.pixels.data() + i * channels;
     const int alpha = has_alpha ? pixel[channels - 1] : kWhite;
     for (size_t colour = 0; colour < kColours; ++colour) {
-      picture.values[i * kColours + colour] = static_cast<float>(over_white(pixel[coloured ? colour : 0], alpha));
+      picture.values[i * kColours + colour] =
+          static_cast<float>(over_white(pixel[coloured ? colour : 0], alpha));
     }
   }
   return picture;

@@ -17,8 +17,9 @@ Conv2dProblem whole_of(Conv2dProblem part, int parts) {
 
 }  // namespace
 
-Lane::Lane(const std::string& name, const ConvBackend& backend, const Conv2dProblem& part,
-           const BenchOptions& options, Device device, const std::string& choice, bool with_variants)
+StreamLane::StreamLane(const std::string& name, const ConvBackend& backend, const Conv2dProblem& part,
+                       const BenchOptions& options, Device device, const std::string& choice,
+                       bool with_variants)
     : stream(device),
       arena(part, options.fill, static_cast<uint64_t>(options.seed)),
       candidate(name, backend, Pipeline::kMath, arena, options.workspace_limit, stream, choice) {
@@ -38,23 +39,24 @@ Pipeline::Pipeline(const std::string& name, const ConvBackend& backend, const Co
   std::string choice;
   for (int i = 0; i < lanes; ++i) {
     const bool with_variants = i == 0 && options.measure.verify != Verify::kOff;
-    lanes_.push_back(std::make_unique<Lane>(name, backend, part, options, device, choice, with_variants));
+    lanes_.push_back(
+        std::make_unique<StreamLane>(name, backend, part, options, device, choice, with_variants));
     choice = kernel().choice();  // all lanes compute in the same way
   }
 }
 
-void Pipeline::copy_in(Lane& lane, int part) {
+void Pipeline::copy_in(StreamLane& lane, int part) {
   const auto* from =
       static_cast<const unsigned char*>(host_x_.data()) + static_cast<size_t>(part) * part_x_bytes_;
   copy_bytes(lane.arena.x_to_fill(), lane.stream.device(), from, Device::cpu(), part_x_bytes_, lane.stream);
 }
 
-void Pipeline::compute(Lane& lane) {
+void Pipeline::compute(StreamLane& lane) {
   lane.candidate.run(lane.stream);
   ++lane.calls;
 }
 
-void Pipeline::copy_out(Lane& lane, int part) {
+void Pipeline::copy_out(StreamLane& lane, int part) {
   auto* to = static_cast<unsigned char*>(host_y_.data()) + static_cast<size_t>(part) * part_y_bytes_;
   copy_bytes(to, Device::cpu(), lane.arena.y(), lane.stream.device(), part_y_bytes_, lane.stream);
 }
@@ -65,7 +67,7 @@ void Pipeline::wait(int streams) {
 
 void Pipeline::pass(int streams) {
   for (int part = 0; part < parts_; ++part) {
-    Lane& lane = lane_of(part, streams);
+    StreamLane& lane = lane_of(part, streams);
     copy_in(lane, part);
     compute(lane);
     copy_out(lane, part);
@@ -74,8 +76,8 @@ void Pipeline::pass(int streams) {
   wait(streams);
 }
 
-double Pipeline::alone_ns(const std::function<void(Lane&, int)>& step) {
-  Lane& lane = *lanes_.front();
+double Pipeline::alone_ns(const std::function<void(StreamLane&, int)>& step) {
+  StreamLane& lane = *lanes_.front();
   Event begin(lane.stream.device()), end(lane.stream.device());
   begin.record(lane.stream);
   for (int part = 0; part < parts_; ++part) step(lane, part);
@@ -86,13 +88,13 @@ double Pipeline::alone_ns(const std::function<void(Lane&, int)>& step) {
 }
 
 double Pipeline::copy_in_ns() {
-  return alone_ns([this](Lane& lane, int part) { copy_in(lane, part); });
+  return alone_ns([this](StreamLane& lane, int part) { copy_in(lane, part); });
 }
 double Pipeline::compute_ns() {
-  return alone_ns([this](Lane& lane, int) { compute(lane); });
+  return alone_ns([this](StreamLane& lane, int) { compute(lane); });
 }
 double Pipeline::copy_out_ns() {
-  return alone_ns([this](Lane& lane, int part) { copy_out(lane, part); });
+  return alone_ns([this](StreamLane& lane, int part) { copy_out(lane, part); });
 }
 
 std::vector<TraceStream> Pipeline::timeline(int streams, double offset_ns, double* end_ns) {
@@ -106,7 +108,7 @@ std::vector<TraceStream> Pipeline::timeline(int streams, double offset_ns, doubl
   Event origin(device);
   origin.record(lanes_.front()->stream);
   for (int part = 0; part < parts_; ++part) {
-    Lane& lane = lane_of(part, streams);
+    StreamLane& lane = lane_of(part, streams);
     Marks& mark = marks[static_cast<size_t>(part)];
     mark.begin.record(lane.stream);
     copy_in(lane, part);
@@ -159,7 +161,7 @@ Verdict Pipeline::judge(int round, int streams, const std::vector<float>& output
   const ConvAccuracy& accuracy = lanes_.front()->candidate.accuracy();
   verdict = verdict_of(judge_.compare(data_, output, accuracy, false, false));
   for (int i = 0; i < streams && verdict.reason.empty(); ++i) {
-    Lane& lane = *lanes_[static_cast<size_t>(i)];
+    StreamLane& lane = *lanes_[static_cast<size_t>(i)];
     if (const std::string damage = lane.arena.damage(lane.stream); !damage.empty())
       verdict.reason = concat("stream ", i, " ", damage);
   }

@@ -14,9 +14,9 @@
 namespace lenslet {
 
 /// One stream with memory for one part and the backend prepared for it: a candidate.
-struct Lane {
-  Lane(const std::string& name, const ConvBackend& backend, const Conv2dProblem& part,
-       const BenchOptions& options, Device device, const std::string& choice, bool with_variants);
+struct StreamLane {
+  StreamLane(const std::string& name, const ConvBackend& backend, const Conv2dProblem& part,
+             const BenchOptions& options, Device device, const std::string& choice, bool with_variants);
   Stream stream;
   ReferenceArena arena;
   ConvCandidate candidate;
@@ -32,7 +32,7 @@ class Pipeline {
   Pipeline(const std::string& name, const ConvBackend& backend, const Conv2dProblem& part, int parts,
            int lanes, const BenchOptions& options, Device device);
 
-  std::vector<std::unique_ptr<Lane>>& lanes() noexcept { return lanes_; }
+  std::vector<std::unique_ptr<StreamLane>>& lanes() noexcept { return lanes_; }
   const ConvKernel& kernel() const noexcept { return lanes_.front()->candidate.kernel(); }
 
   /// Runs the whole batch on the first `streams` lanes and waits for it. Throws DeviceError, also for an unchecked
@@ -56,11 +56,11 @@ class Pipeline {
   Verdict judge(int round, int streams, const std::vector<float>& output);
 
  private:
-  void copy_in(Lane& lane, int part);
-  void compute(Lane& lane);
-  void copy_out(Lane& lane, int part);
-  double alone_ns(const std::function<void(Lane&, int)>& step);
-  Lane& lane_of(int part, int streams) { return *lanes_[static_cast<size_t>(part % streams)]; }
+  void copy_in(StreamLane& lane, int part);
+  void compute(StreamLane& lane);
+  void copy_out(StreamLane& lane, int part);
+  double alone_ns(const std::function<void(StreamLane&, int)>& step);
+  StreamLane& lane_of(int part, int streams) { return *lanes_[static_cast<size_t>(part % streams)]; }
   void wait(int streams);
 
   int parts_;
@@ -68,7 +68,7 @@ class Pipeline {
   uint64_t seed_;
   ConvJudge judge_;  // of the whole batch, with the weights of the lanes' judges
   PinnedBuffer host_x_, host_y_;
-  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<std::unique_ptr<StreamLane>> lanes_;
   ConvCase data_;
   int loaded_ = -1;
 };

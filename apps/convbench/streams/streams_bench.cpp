@@ -66,7 +66,7 @@ class StreamsContest {
   /// Returns the fault that `step` finds or throws; rethrows if the device is lost.
   std::optional<Refusal> fault_of(const std::function<std::string()>& step) {
     std::string wrong;
-    Lane& lane = *pipeline_.lanes().front();
+    StreamLane& lane = *pipeline_.lanes().front();
     const std::optional<Refusal> refusal =
         attempt_run(lane.candidate.name(), lane.stream, [&] { wrong = step(); });
     if (refusal || wrong.empty()) return refusal;
@@ -95,7 +95,7 @@ class StreamsContest {
   }
 
   std::string check_lane(size_t index, int round) {
-    Lane& lane = *pipeline_.lanes()[index];
+    StreamLane& lane = *pipeline_.lanes()[index];
     lane.candidate.load(round, lane.stream);
     double once_ns = 0;
     for (int i = 0; i < 2; ++i) {  // the first run may include one-time set-up

@@ -63,12 +63,12 @@ struct PaddedBatch {
 };
 
 /// Division of shared memory for a problem: the input ring gets the memory that the filters do not need.
-struct SharedPlan {
+struct SharedLayout {
   bool fits = false;
   int pitch = 0, blocks = 0, input_depth = 0, filter_depth = 0;
   int ring_offset = 0, staging_offset = 0, barrier_offset = 0, bytes = 0;
 
-  SharedPlan(const Conv2dProblem& problem, const Variant& choice, const PaddedBatch& batch) {
+  SharedLayout(const Conv2dProblem& problem, const Variant& choice, const PaddedBatch& batch) {
     if (problem.r * problem.s % choice.stage_taps != 0) return;
     const int64_t wanted_blocks = ceil_div(choice.pixels + batch.halo, 32);
     const int64_t wanted_pitch = round_up(choice.pixels + batch.halo + 4, 8) - 4;  // see HopperBlock::store()
@@ -114,7 +114,7 @@ Choice choose_variant(const Conv2dProblem& problem, MathMode math, int multiproc
   const PaddedBatch batch(problem);
   Choice best{nullptr, INFINITY};
   for (const Variant& candidate : kVariants[math == MathMode::kFp16]) {
-    if (!SharedPlan(problem, candidate, batch).fits) continue;
+    if (!SharedLayout(problem, candidate, batch).fits) continue;
     const double cost = cycles(problem, math, candidate, multiprocessor_count);
     if (cost < best.cycles) best = {&candidate, cost};
   }
@@ -129,7 +129,7 @@ class TensorCoreHopper
     const Conv2dProblem& problem = request.problem;
     const bool nhwc = problem.layout == TensorLayout::kNhwc;
     const PaddedBatch batch(problem);
-    const SharedPlan plan(problem, choice, batch);
+    const SharedLayout shared(problem, choice, batch);
     set_unit_stride_sizes(shape_, problem);
     shape_.channel_pitch = nhwc ? 1 : problem.h * problem.w;
     shape_.image = problem.c * problem.h * problem.w;
@@ -139,15 +139,15 @@ class TensorCoreHopper
     shape_.s = problem.s;
     shape_.tap_row = static_cast<int>(problem.dilation_h * batch.width);
     shape_.tap_column = problem.dilation_w;
-    shape_.pitch = plan.pitch;
-    shape_.blocks = plan.blocks;
+    shape_.pitch = shared.pitch;
+    shape_.blocks = shared.blocks;
     shape_.slices = static_cast<int>(ceil_div(problem.c, choice.channels));
     shape_.tiles = static_cast<int>(tile_count(problem, choice));
-    shape_.input_depth = plan.input_depth;
-    shape_.filter_depth = plan.filter_depth;
-    shape_.ring_offset = plan.ring_offset;
-    shape_.staging_offset = plan.staging_offset;
-    shape_.barrier_offset = plan.barrier_offset;
+    shape_.input_depth = shared.input_depth;
+    shape_.filter_depth = shared.filter_depth;
+    shape_.ring_offset = shared.ring_offset;
+    shape_.staging_offset = shared.staging_offset;
+    shape_.barrier_offset = shared.barrier_offset;
     shape_.by_padded_row = FastDivide(static_cast<int>(batch.width));
     shape_.by_padded_image = FastDivide(static_cast<int>(batch.height * batch.width));
     shape_.by_filter_tiles = FastDivide(static_cast<int>(ceil_div(problem.k, choice.filters)));
@@ -155,7 +155,7 @@ class TensorCoreHopper
     upload_filters(request);
     launch_ = {"conv_tensor_core_wgmma_kernel", choice.kernel[nhwc],
                static_cast<unsigned>(std::min(shape_.tiles, multiprocessor_count)),
-               static_cast<unsigned>(choice.threads[nhwc]), static_cast<size_t>(plan.bytes)};
+               static_cast<unsigned>(choice.threads[nhwc]), static_cast<size_t>(shared.bytes)};
     detail_ =
         concat("wgmma, ", choice.pixels, " positions x ", choice.filters, " filters, ", shape_.input_depth,
                " slices of inputs, ", shape_.filter_depth, " stages of ", choice.stage_taps, " taps");

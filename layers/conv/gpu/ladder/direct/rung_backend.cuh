@@ -58,16 +58,16 @@ inline Support serves_compiled_windows(const char* name, const Conv2dProblem& pr
 }
 
 /// Shape, block and shared memory of a problem; `shared_bytes` exceeds the limit if not even the smallest block fits.
-struct RungPlan {
+struct RungLaunch {
   RungShape shape{};
   dim3 block;
   int64_t blocks = 0;
   size_t shared_bytes = 0;
 };
 
-inline RungPlan plan_rung(const Conv2dProblem& problem, const RungDesign& design) {
-  RungPlan plan;
-  RungShape& shape = plan.shape;
+inline RungLaunch launch_of(const Conv2dProblem& problem, const RungDesign& design) {
+  RungLaunch launch;
+  RungShape& shape = launch.shape;
   set_all_sizes(shape, problem);
   shape.n = problem.n;
   int x = std::min<int>(design.threads_x, static_cast<int>(ceil_div(shape.q, design.columns)));
@@ -93,7 +93,7 @@ inline RungPlan plan_rung(const Conv2dProblem& problem, const RungDesign& design
     if (channel_bytes <= GpuLimits::kSharedBytes || x * y == 1) break;
     (y > 1 ? y : x) /= 2;
   }
-  plan.block = dim3(static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z));
+  launch.block = dim3(static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z));
   shape.tile_k = z * design.filters;
   const int column_tiles = static_cast<int>(ceil_div(shape.q, shape.tile_q));
   const int row_tiles = static_cast<int>(ceil_div(shape.p, shape.tile_p));
@@ -101,7 +101,7 @@ inline RungPlan plan_rung(const Conv2dProblem& problem, const RungDesign& design
   shape.by_column_tiles = FastDivide(column_tiles);
   shape.by_row_tiles = FastDivide(row_tiles);
   shape.by_filter_tiles = FastDivide(filter_tiles);
-  plan.blocks = int64_t{column_tiles} * row_tiles * filter_tiles * problem.n;
+  launch.blocks = int64_t{column_tiles} * row_tiles * filter_tiles * problem.n;
   // Beyond eight channels a longer stage costs occupancy and saves little waiting.
   constexpr int64_t kMostChannels = 8;
   shape.chunk = 1;
@@ -110,8 +110,8 @@ inline RungPlan plan_rung(const Conv2dProblem& problem, const RungDesign& design
     shape.chunk =
         static_cast<int>(std::max<int64_t>(1, std::min({fitting, kMostChannels, int64_t{shape.c}})));
   }
-  plan.shared_bytes = channel_bytes * static_cast<size_t>(shape.chunk);
-  return plan;
+  launch.shared_bytes = channel_bytes * static_cast<size_t>(shape.chunk);
+  return launch;
 }
 
 class RungConv : public ConvKernel {
@@ -126,22 +126,22 @@ class RungConv : public ConvKernel {
       return Support::no(concat(design.name, " keeps up to ", LargeBank::kCapacity,
                                 " weights and biases in constant memory, found ", weights, ": use direct"));
     }
-    const RungPlan plan = plan_rung(problem, design);
-    if (plan.shared_bytes > GpuLimits::kSharedBytes) {
-      return Support::no(concat(design.name, " would need ", plan.shared_bytes,
+    const RungLaunch launch = launch_of(problem, design);
+    if (launch.shared_bytes > GpuLimits::kSharedBytes) {
+      return Support::no(concat(design.name, " would need ", launch.shared_bytes,
                                 " bytes of shared memory for one window, the limit is ",
                                 GpuLimits::kSharedBytes, ": use direct"));
     }
-    if (plan.blocks > GpuLimits::kGridX) {
-      return Support::no(concat(design.name, " would need ", plan.blocks, " thread blocks, the limit is ",
+    if (launch.blocks > GpuLimits::kGridX) {
+      return Support::no(concat(design.name, " would need ", launch.blocks, " thread blocks, the limit is ",
                                 GpuLimits::kGridX, ": use a smaller batch"));
     }
     return Support::yes();
   }
 
   RungConv(const ConvPrepare& request, const RungDesign& design)
-      : design_(design), plan_(plan_rung(request.problem, design)) {
-    plan_.shape.relu = request.relu;
+      : design_(design), launch_(launch_of(request.problem, design)) {
+    launch_.shape.relu = request.relu;
     const Conv2dProblem& problem = request.problem;
     const RungKernels kernels = design.kernels(problem);
     const size_t weights = size_t{1} * problem.k * problem.c * problem.r * problem.s;
@@ -160,31 +160,31 @@ class RungConv : public ConvKernel {
     small ? prepare_launch(small_, kernels.small) : prepare_launch(large_, kernels.large);
   }
   std::string detail() const override {
-    return concat(plan_.block.x, "x", plan_.block.y, "x", plan_.block.z, " threads, ", design_.rows, "x",
-                  design_.columns, " positions x ", design_.filters, " filters a thread");
+    return concat(launch_.block.x, "x", launch_.block.y, "x", launch_.block.z, " threads, ", design_.rows,
+                  "x", design_.columns, " positions x ", design_.filters, " filters a thread");
   }
   std::vector<LaunchResources> launches() const override {
     return {global_ ? global_.resources() : small_ ? small_.resources() : large_.resources()};
   }
   void run(const ConvArgs& args, RunContext& context) override {
     if (global_) {
-      global_(context.stream, plan_.shape, args.x, filters_.get(), bias_.get(), args.y);
+      global_(context.stream, launch_.shape, args.x, filters_.get(), bias_.get(), args.y);
     } else if (small_) {
-      small_(context.stream, small_bank_, plan_.shape, args.x, args.y);
+      small_(context.stream, small_bank_, launch_.shape, args.x, args.y);
     } else {
-      large_(context.stream, *large_bank_, plan_.shape, args.x, args.y);
+      large_(context.stream, *large_bank_, launch_.shape, args.x, args.y);
     }
   }
 
  private:
   template <class Launch>
   void prepare_launch(Launch& launch, typename Launch::Function kernel) {
-    launch = {design_.kernel_name, kernel, static_cast<unsigned>(plan_.blocks), plan_.block,
-              plan_.shared_bytes};
+    launch = {design_.kernel_name, kernel, static_cast<unsigned>(launch_.blocks), launch_.block,
+              launch_.shared_bytes};
   }
 
   RungDesign design_;
-  RungPlan plan_;
+  RungLaunch launch_;
   GlobalLaunch global_;
   BankLaunch<SmallBank> small_;
   BankLaunch<LargeBank> large_;

@@ -1,4 +1,4 @@
-#include "framework/memory_plan.h"
+#include "framework/memory_layout.h"
 
 #include <gtest/gtest.h>
 
@@ -10,29 +10,29 @@ namespace {
 
 constexpr size_t kAlign = 256;
 
-void expect_valid(const std::vector<BufferLifetime>& buffers, const MemoryPlan& plan) {
+void expect_valid(const std::vector<BufferLifetime>& buffers, const MemoryLayout& layout) {
   for (size_t i = 0; i < buffers.size(); ++i) {
-    EXPECT_EQ(plan.offsets[i] % kAlign, 0u);
-    EXPECT_LE(plan.offsets[i] + buffers[i].bytes, plan.total_bytes);
+    EXPECT_EQ(layout.offsets[i] % kAlign, 0u);
+    EXPECT_LE(layout.offsets[i] + buffers[i].bytes, layout.total_bytes);
     for (size_t j = 0; j < i; ++j) {
       const bool together = buffers[i].first <= buffers[j].last && buffers[j].first <= buffers[i].last;
       if (!together || buffers[i].bytes == 0 || buffers[j].bytes == 0) continue;
-      const bool apart = plan.offsets[i] + buffers[i].bytes <= plan.offsets[j] ||
-                         plan.offsets[j] + buffers[j].bytes <= plan.offsets[i];
+      const bool apart = layout.offsets[i] + buffers[i].bytes <= layout.offsets[j] ||
+                         layout.offsets[j] + buffers[j].bytes <= layout.offsets[i];
       EXPECT_TRUE(apart) << "buffers " << i << " and " << j << " are alive together and overlap";
     }
   }
 }
 
-TEST(MemoryPlan, AChainNeedsTwoBuffers) {
+TEST(MemoryLayout, AChainNeedsTwoBuffers) {
   std::vector<BufferLifetime> chain;
   for (int i = 0; i < 6; ++i) chain.push_back({1024, i, i + 1});
-  const MemoryPlan plan = plan_memory(chain, kAlign);
-  expect_valid(chain, plan);
-  EXPECT_EQ(plan.total_bytes, 2048u);
+  const MemoryLayout layout = lay_out_memory(chain, kAlign);
+  expect_valid(chain, layout);
+  EXPECT_EQ(layout.total_bytes, 2048u);
 }
 
-TEST(MemoryPlan, NeverOverlapsWhatIsAliveTogether) {
+TEST(MemoryLayout, NeverOverlapsWhatIsAliveTogether) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
     std::vector<BufferLifetime> buffers(1 + random() % 30);
@@ -43,9 +43,9 @@ TEST(MemoryPlan, NeverOverlapsWhatIsAliveTogether) {
       buffer.last = buffer.first + static_cast<int>(random() % 6);
       sum += (buffer.bytes + kAlign - 1) / kAlign * kAlign;
     }
-    const MemoryPlan plan = plan_memory(buffers, kAlign);
-    expect_valid(buffers, plan);
-    EXPECT_LE(plan.total_bytes, sum);
+    const MemoryLayout layout = lay_out_memory(buffers, kAlign);
+    expect_valid(buffers, layout);
+    EXPECT_LE(layout.total_bytes, sum);
   }
 }
 

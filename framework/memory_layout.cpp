@@ -1,13 +1,13 @@
-#include "framework/memory_plan.h"
+#include "framework/memory_layout.h"
 
 #include <algorithm>
 #include <numeric>
 
 namespace lenslet {
 
-MemoryPlan plan_memory(const std::vector<BufferLifetime>& buffers, size_t alignment) {
-  MemoryPlan plan;
-  plan.offsets.assign(buffers.size(), 0);
+MemoryLayout lay_out_memory(const std::vector<BufferLifetime>& buffers, size_t alignment) {
+  MemoryLayout layout;
+  layout.offsets.assign(buffers.size(), 0);
   const auto rounded = [&](size_t i) { return (buffers[i].bytes + alignment - 1) / alignment * alignment; };
 
   std::vector<size_t> order(buffers.size());
@@ -23,16 +23,16 @@ MemoryPlan plan_memory(const std::vector<BufferLifetime>& buffers, size_t alignm
       const bool together =
           buffers[other].first <= buffers[i].last && buffers[i].first <= buffers[other].last;
       if (!together) continue;
-      if (offset + rounded(i) <= plan.offsets[other]) break;  // fits into the gap before it
-      offset = std::max(offset, plan.offsets[other] + rounded(other));
+      if (offset + rounded(i) <= layout.offsets[other]) break;  // fits into the gap before it
+      offset = std::max(offset, layout.offsets[other] + rounded(other));
     }
-    plan.offsets[i] = offset;
-    plan.total_bytes = std::max(plan.total_bytes, offset + rounded(i));
+    layout.offsets[i] = offset;
+    layout.total_bytes = std::max(layout.total_bytes, offset + rounded(i));
     placed.insert(std::upper_bound(placed.begin(), placed.end(), i,
-                                   [&](size_t a, size_t b) { return plan.offsets[a] < plan.offsets[b]; }),
+                                   [&](size_t a, size_t b) { return layout.offsets[a] < layout.offsets[b]; }),
                   i);
   }
-  return plan;
+  return layout;
 }
 
 }  // namespace lenslet
