@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
-# framework/ serves any layer, any model and any caller: its code names no kind of layer, no model and no classifier's
-# answer, and its texts name no option of a command line. Comments may give examples, and a file's key may be any word.
+# Words.
 #   check_words.sh ROOT
+# 1. framework/ serves any layer, any model and any caller: its code names no kind of layer, no model and no
+#    classifier's answer, and its texts name no option of a command line. Comments may give examples, and a file's key
+#    may be any word.
+# 2. One dictionary: one word for one thing, in one spelling (British, like the documents'). Names of other projects'
+#    interfaces, titles of papers and the Python package's own names keep their spelling.
 set -euo pipefail
 cd "$1"
 
@@ -30,3 +34,53 @@ awk '
     printf "%d files of framework/ name no layer, no model, no answer and no option\n", ARGC - 1
   }
 ' "${sources[@]}"
+
+# Measured results keep the words of their time; this file and its test list the wrong words.
+mapfile -t texts < <(find README.md CONTRIBUTING.md framework layers models api apps python weights samples docs tests \
+  -type f \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name '*.c' -o -name '*.md' \
+  -o -name '*.py' -o -name '*.pyi' -o -name '*.sh' -o -name '*.awk' \) \
+  ! -path 'docs/results/2*' ! -path 'tests/fuzz/corpus/*' \
+  ! -path 'tests/tree/check_words.sh' ! -path 'tests/tree/self_test.sh' | sort)
+
+awk '
+  # `wrong`: a regular expression for the text in lower case.
+  function word(wrong, right) { rights[++count] = right; wrongs[count] = wrong }
+  BEGIN {
+    word("contender|(^|[^a-z])rival", "candidate")
+    word("memory_? ?plan", "memory layout")
+    word("normaliz|synchroniz|summariz|initializ|optimiz|minimiz|maximiz|vectoriz|quantiz|recogniz|specializ" \
+         "|generaliz|serializ|randomiz|parameteriz", "an s: -ise, -isation")
+    word("behavior|favor[^i]|favorite|neighbor|honor", "-our")
+    word("analyz(e|ing)", "analyse")
+    word("artifact", "artefact")
+    word("gray", "grey")
+    word("labeled|canceled|modeled|signaled", "a double l")
+    drawn = count  # names of drawing libraries and of CSS in Python
+    word("color", "colour")
+    word("(^|[^a-z])center", "centre")
+  }
+  FNR == 1 {
+    python = FILENAME ~ /\.pyi?$/ || FILENAME ~ /^(python\/|docs\/python\.md)/
+  }
+  {
+    text = $0
+    gsub(/"rival"/, "", text)  # the label of ladder rows in result files
+    gsub(/cu(da|dnn|blas)[A-Z][A-Za-z]*|[A-Z]+_[A-Z_]+|(jpeg|in|out)_color_space/, "", text)
+    gsub(/initializer(s|_list)?|programmaticStreamSerialization/, "", text)
+    gsub(/UndefinedBehaviorSanitizer|artifact_prefix|WIFSIGNALED/, "", text)
+    gsub(/"Numerical behavior of|"Optimizing batched|S\. Gray|Lavin and Gray|^[^A-Za-z]*Gray, arXiv/, "", text)
+    if (python) gsub(/normaliz|\.synchronize\(|[Oo]ptimiz(er|ation)|runner\.summarize|SerializeToString/, "", text)
+    text = tolower(text)
+    for (i = 1; i <= (python ? drawn : count); ++i)
+      if (text ~ wrongs[i]) {
+        match(text, wrongs[i])
+        printf "%s:%d: \"%s\": the word or spelling of this project is %s\n", FILENAME, FNR,
+               substr(text, RSTART, RLENGTH), rights[i]
+        failed = 1
+      }
+  }
+  END {
+    if (failed) exit 1
+    printf "%d files keep to one dictionary\n", ARGC - 1
+  }
+' "${texts[@]}"
