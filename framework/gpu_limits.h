@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <mutex>
 
 #include "framework/cuda_check.h"
 #include "framework/device.h"
@@ -66,8 +67,10 @@ inline Support needs_capability(const std::string& who, int least, Device device
 }
 
 /// Lets a block of the kernel have `bytes` of dynamic shared memory. Never lowers its limit: another operator may
-/// launch the same kernel with more. Throws DeviceError.
+/// launch the same kernel with more. Threads may call it at once. Throws DeviceError.
 inline void allow_shared_bytes(const void* kernel, size_t bytes) {
+  static std::mutex reading_and_raising;
+  const std::lock_guard<std::mutex> lock(reading_and_raising);
   cudaFuncAttributes attributes{};
   LENSLET_CUDA_CHECK(cudaFuncGetAttributes(&attributes, kernel));
   if (attributes.sharedSizeBytes + bytes <= GpuLimits::kSharedBytes) return;

@@ -6,13 +6,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <future>
 #include <map>
 #include <regex>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "framework/gpu_limits.h"
 #include "framework/integer_math.h"
 #include "layers/conv/gpu/depthwise.cuh"
 #include "layers/conv/gpu/depthwise_channels.cuh"
@@ -470,6 +474,29 @@ TEST(ConvLaunches, KeepTheirSharedMemoryBesideOthers) {
       EXPECT_NO_THROW(run(*kernel, stream));
     }
   }
+}
+
+__global__ void shared_by_two_operators_kernel() {}
+
+// While one thread raises a kernel's limit, another asks for more: the higher limit stays.
+TEST(ConvLaunches, KeepTheirSharedMemoryBesideOtherThreads) {
+  constexpr size_t kLess = 64 * 1024, kMore = 128 * 1024;
+  simulated_gpu::insert({132, 90, 227 * 1024});
+  simulated_gpu::on_launch(nullptr);
+  const auto* const kernel = reinterpret_cast<const void*>(shared_by_two_operators_kernel);
+  std::future<void> other;
+  std::atomic<bool> first{true};
+  simulated_gpu::on_attributes([&] {
+    if (!first.exchange(false)) return;
+    other = std::async(std::launch::async, [&] { allow_shared_bytes(kernel, kMore); });
+    other.wait_for(std::chrono::milliseconds(200));  // it must wait for this thread
+  });
+  allow_shared_bytes(kernel, kLess);
+  other.get();
+  simulated_gpu::on_attributes(nullptr);
+  cudaFuncAttributes attributes{};
+  LENSLET_CUDA_CHECK(cudaFuncGetAttributes(&attributes, kernel));
+  EXPECT_EQ(attributes.maxDynamicSharedSizeBytes, static_cast<int>(kMore));
 }
 
 }  // namespace

@@ -50,6 +50,7 @@ int& shared_limit(const void* kernel) {
 }
 
 cudaError_t last_error = cudaSuccess;
+std::function<void()> attributes_visitor;
 
 cudaError_t launch(const void* kernel, dim3 grid, dim3 block, void** arguments, size_t shared_bytes) {
   if (shared_bytes > static_cast<size_t>(shared_limit(kernel))) return last_error = cudaErrorInvalidValue;
@@ -61,6 +62,7 @@ cudaError_t launch(const void* kernel, dim3 grid, dim3 block, void** arguments, 
 
 void insert(const Card& inserted) { card = inserted; }
 void on_launch(void (*visit)(const Launch&)) { visitor = visit; }
+void on_attributes(std::function<void()> visit) { attributes_visitor = std::move(visit); }
 const std::vector<Kernel>& kernels() { return registered(); }
 
 }  // namespace lenslet::simulated_gpu
@@ -152,6 +154,7 @@ cudaError_t __wrap_cudaPointerGetAttributes(cudaPointerAttributes* attributes, c
 cudaError_t __wrap_cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel) {
   *attributes = {};
   attributes->maxDynamicSharedSizeBytes = shared_limit(kernel);
+  if (attributes_visitor) attributes_visitor();
   return cudaSuccess;
 }
 cudaError_t __wrap_cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {

@@ -5,6 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,8 @@ struct Kernel {
 void insert(const Card& card);
 /// Sets the function that is called for each launch.
 void on_launch(void (*visit)(const Launch& launch));
+/// Sets the function that is called after each read of a kernel's attributes, before the caller sees them.
+void on_attributes(std::function<void()> visit);
 /// The kernels in the order in which the program registers them.
 const std::vector<Kernel>& kernels();
 

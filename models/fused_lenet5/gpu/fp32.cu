@@ -136,7 +136,7 @@ class Fp32 : public FusedLenet5Variant {
           concat("fp32 rounds no operand, unlike ", to_string(request.math), ": use --math fp32"));
     }
     return needs_capability("fp32 copies to shared memory asynchronously: it needs", GpuLimits::kAsyncCopies,
-                            request.device, "use --plan layered");
+                            request.device, "use the layered plan");
   }
 
   // A transformed filter has been rounded once, a transformed input three times.

@@ -77,7 +77,7 @@ class Mma : public FusedLenet5Variant {
     const auto needed = static_cast<size_t>(kernel_for(request, limit).shared_bytes);
     if (needed > limit) {
       return Support::no(concat("mma needs ", needed, " bytes of shared memory a block, this GPU has ", limit,
-                                ": use --plan layered"));
+                                ": use the layered plan"));
     }
     return Support::yes();
   }
