@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "framework/error.h"
-#include "framework/normalization.h"
+#include "framework/normalisation.h"
 #include "framework/parallel.h"
 #include "framework/version.h"
 #include "models/lenet5.h"
