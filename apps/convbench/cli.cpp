@@ -1,6 +1,6 @@
 #include "apps/convbench/cli.h"
 
-#include "apps/common/shared_options.h"
+#include "apps/common/command_line/shared_options.h"
 #include "apps/convbench/commands.h"
 #include "apps/convbench/compare.h"
 #include "apps/convbench/gemm_study/gemm_study.h"

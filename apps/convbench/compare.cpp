@@ -4,10 +4,10 @@
 #include <cmath>
 #include <map>
 
-#include "apps/common/document.h"
-#include "apps/common/output.h"
-#include "apps/common/table.h"
-#include "apps/common/text.h"
+#include "apps/common/output/output.h"
+#include "apps/common/output/text.h"
+#include "apps/common/results/document.h"
+#include "apps/common/results/table.h"
 
 namespace lenslet {
 namespace {

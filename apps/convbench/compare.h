@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/result_reader.h"
+#include "apps/common/results/result_reader.h"
 #include "apps/convbench/options.h"
 #include "framework/error.h"
 

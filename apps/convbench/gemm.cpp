@@ -1,7 +1,7 @@
 // convbench gemm: the matrix product of im2col by memory mode and by partition into threads: tables 3 and 4 of study A.
 #include <cmath>
 
-#include "apps/common/text.h"
+#include "apps/common/output/text.h"
 #include "apps/convbench/commands.h"
 #include "apps/convbench/gemm_study/gemm_study.h"
 #include "apps/measuring/row_table.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/common/text.h"
+#include "apps/common/output/text.h"
 #include "apps/convbench/bench/conv_bench.h"
 #include "apps/convbench/commands.h"
 #include "apps/convbench/ladder_shapes.h"

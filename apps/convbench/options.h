@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/output_options.h"
+#include "apps/common/command_line/output_options.h"
 #include "apps/measuring/measure.h"
 #include "framework/io/image.h"
 #include "framework/math_mode.h"

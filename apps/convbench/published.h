@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "apps/common/result_file.h"
+#include "apps/common/results/result_file.h"
 
 namespace lenslet {
 

@@ -1,5 +1,5 @@
 // convbench run: any convolutions on any backends, one row each.
-#include "apps/common/text.h"
+#include "apps/common/output/text.h"
 #include "apps/convbench/bench/conv_bench.h"
 #include "apps/convbench/commands.h"
 #include "apps/measuring/row_table.h"

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "apps/common/environment.h"
-#include "apps/common/signals.h"
-#include "apps/common/text.h"
+#include "apps/common/output/text.h"
+#include "apps/common/system/environment.h"
+#include "apps/common/system/signals.h"
 #include "framework/parallel.h"
 #include "layers/reference/interruption.h"
 

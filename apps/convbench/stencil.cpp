@@ -1,7 +1,7 @@
 // convbench stencil: 1D and 2D convolution by the memory of the filter and the staging of the input: study E.
 #include <algorithm>
 
-#include "apps/common/text.h"
+#include "apps/common/output/text.h"
 #include "apps/convbench/commands.h"
 #include "apps/convbench/stencil/stencil_study.h"
 #include "apps/measuring/row_table.h"

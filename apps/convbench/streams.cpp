@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/common/text.h"
+#include "apps/common/output/text.h"
 #include "apps/convbench/commands.h"
 #include "apps/convbench/streams/streams_bench.h"
 #include "apps/measuring/row_table.h"

@@ -5,9 +5,9 @@
 #include <memory>
 #include <random>
 
-#include "apps/common/attempt.h"
-#include "apps/common/signals.h"
-#include "apps/common/text.h"
+#include "apps/common/output/text.h"
+#include "apps/common/results/attempt.h"
+#include "apps/common/system/signals.h"
 #include "framework/error.h"
 #include "framework/stream.h"
 #include "layers/conv/conv_layer.h"

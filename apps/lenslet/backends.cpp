@@ -2,7 +2,7 @@
 #include <cstring>
 #include <memory>
 
-#include "apps/common/text.h"
+#include "apps/common/output/text.h"
 #include "apps/lenslet/backend_rows.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/session.h"

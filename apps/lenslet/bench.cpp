@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "api/feed.h"
-#include "apps/common/signals.h"
-#include "apps/common/text.h"
+#include "apps/common/output/text.h"
+#include "apps/common/system/signals.h"
 #include "apps/lenslet/bench_config.h"
 #include "apps/lenslet/bench_latency.h"
 #include "apps/lenslet/bench_report.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "apps/common/text.h"
+#include "apps/common/output/text.h"
 #include "framework/error.h"
 
 namespace lenslet {

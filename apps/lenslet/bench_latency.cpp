@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "apps/common/attempt.h"
-#include "apps/common/signals.h"
+#include "apps/common/results/attempt.h"
+#include "apps/common/system/signals.h"
 #include "framework/error.h"
 #include "framework/statistics.h"
 #include "framework/stream_gate.h"

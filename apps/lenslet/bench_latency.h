@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/common/result_file.h"
+#include "apps/common/results/result_file.h"
 #include "apps/lenslet/plan_candidate.h"
 #include "framework/executable.h"
 #include "framework/io/safetensors.h"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "apps/common/text.h"
+#include "apps/common/output/text.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/digit_inputs.h"
 #include "apps/lenslet/session.h"

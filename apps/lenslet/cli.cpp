@@ -1,7 +1,7 @@
 #include "apps/lenslet/cli.h"
 
 #include "api/model_setup.h"
-#include "apps/common/shared_options.h"
+#include "apps/common/command_line/shared_options.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/suggestions.h"
 #include "apps/measuring/cache_option.h"

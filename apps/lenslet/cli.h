@@ -1,7 +1,7 @@
 // The command line of `lenslet`.
 #pragma once
 
-#include "apps/common/command_line.h"
+#include "apps/common/command_line/command_line.h"
 
 namespace lenslet {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/common/output.h"
-#include "apps/common/text.h"
+#include "apps/common/output/output.h"
+#include "apps/common/output/text.h"
 #include "framework/error.h"
 #include "framework/io/png_writer.h"
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "apps/common/text.h"
+#include "apps/common/output/text.h"
 #include "framework/error.h"
 #include "framework/io/file.h"
 #include "framework/parallel.h"

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <set>
 
-#include "apps/common/attempt.h"
-#include "apps/common/environment.h"
-#include "apps/common/loaded_libraries.h"
-#include "apps/common/table.h"
-#include "apps/common/text.h"
+#include "apps/common/output/text.h"
+#include "apps/common/results/attempt.h"
+#include "apps/common/results/table.h"
+#include "apps/common/system/environment.h"
+#include "apps/common/system/loaded_libraries.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/self_test.h"
 #include "apps/lenslet/session.h"

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "apps/common/progress.h"
-#include "apps/common/signals.h"
-#include "apps/common/text.h"
+#include "apps/common/output/progress.h"
+#include "apps/common/output/text.h"
+#include "apps/common/system/signals.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/contact_sheet.h"
 #include "apps/lenslet/eval_output.h"

@@ -3,10 +3,10 @@
 #include <cstdlib>
 #include <utility>
 
-#include "apps/common/attempt.h"
-#include "apps/common/progress.h"
-#include "apps/common/signals.h"
-#include "apps/common/text.h"
+#include "apps/common/output/progress.h"
+#include "apps/common/output/text.h"
+#include "apps/common/results/attempt.h"
+#include "apps/common/system/signals.h"
 #include "apps/lenslet/eval.h"
 #include "apps/measuring/row_table.h"
 #include "framework/tuner.h"

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "apps/common/text.h"
+#include "apps/common/output/text.h"
 #include "apps/lenslet/eval.h"
 
 namespace lenslet {

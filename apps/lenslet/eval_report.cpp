@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/common/fields.h"
-#include "apps/common/table.h"
-#include "apps/common/text.h"
+#include "apps/common/output/text.h"
+#include "apps/common/results/fields.h"
+#include "apps/common/results/table.h"
 #include "framework/error.h"
 #include "framework/parallel.h"
 #include "models/prediction.h"

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "apps/common/text.h"
+#include "apps/common/output/text.h"
 #include "framework/parallel.h"
 #include "layers/conv/conv_layer.h"
 #include "layers/linear/linear_layer.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/result_file.h"
+#include "apps/common/results/result_file.h"
 #include "framework/executable.h"
 #include "framework/graph.h"
 #include "framework/math_mode.h"

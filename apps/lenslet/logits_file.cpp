@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "apps/common/output.h"
-#include "apps/common/text.h"
+#include "apps/common/output/output.h"
+#include "apps/common/output/text.h"
 #include "framework/error.h"
 
 namespace lenslet {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/output.h"
+#include "apps/common/output/output.h"
 
 namespace lenslet {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "api/model_setup.h"
-#include "apps/common/output_options.h"
+#include "apps/common/command_line/output_options.h"
 #include "apps/measuring/measure.h"
 #include "framework/io/image.h"
 

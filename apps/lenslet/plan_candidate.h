@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/common/attempt.h"
+#include "apps/common/results/attempt.h"
 #include "apps/lenslet/logits_check.h"
 #include "apps/measuring/measure.h"
 #include "framework/executable.h"

@@ -5,9 +5,9 @@
 #include <random>
 
 #include "api/feed.h"
-#include "apps/common/signals.h"
-#include "apps/common/table.h"
-#include "apps/common/text.h"
+#include "apps/common/output/text.h"
+#include "apps/common/results/table.h"
+#include "apps/common/system/signals.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/logits_check.h"
 #include "apps/lenslet/session.h"

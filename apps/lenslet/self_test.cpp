@@ -1,12 +1,12 @@
 #include "apps/lenslet/self_test.h"
-#include "apps/common/attempt.h"
+#include "apps/common/results/attempt.h"
 
 #include <iterator>
 #include <map>
 #include <memory>
 #include <numeric>
 
-#include "apps/common/signals.h"
+#include "apps/common/system/signals.h"
 #include "apps/lenslet/drawn_digits.h"
 #include "apps/lenslet/logits_check.h"
 #include "framework/stream.h"

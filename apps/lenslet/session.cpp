@@ -1,6 +1,6 @@
 #include "apps/lenslet/session.h"
 
-#include "apps/common/text.h"
+#include "apps/common/output/text.h"
 #include "framework/parallel.h"
 
 namespace lenslet {

@@ -7,8 +7,8 @@
 
 #include "api/model.h"
 #include "api/model_setup.h"
-#include "apps/common/environment.h"
-#include "apps/common/output.h"
+#include "apps/common/output/output.h"
+#include "apps/common/system/environment.h"
 #include "apps/lenslet/options.h"
 #include "framework/executable.h"
 #include "framework/plan.h"

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "api/feed.h"
-#include "apps/common/signals.h"
-#include "apps/common/text.h"
+#include "apps/common/output/text.h"
+#include "apps/common/system/signals.h"
 #include "apps/lenslet/eval_report.h"
 #include "framework/nvtx.h"
 

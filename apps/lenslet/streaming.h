@@ -7,8 +7,8 @@
 #include <functional>
 #include <string>
 
-#include "apps/common/fields.h"
-#include "apps/common/output.h"
+#include "apps/common/output/output.h"
+#include "apps/common/results/fields.h"
 #include "apps/lenslet/session.h"
 #include "framework/io/idx.h"
 #include "framework/statistics.h"

@@ -1,7 +1,7 @@
 // Completions for --backend: the backends of the model's layers and the variants of its fused plan in this build.
 #pragma once
 
-#include "apps/common/cli_description.h"
+#include "apps/common/command_line/cli_description.h"
 
 namespace lenslet {
 

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "apps/common/attempt.h"
-#include "apps/common/progress.h"
-#include "apps/common/signals.h"
-#include "apps/common/text.h"
+#include "apps/common/output/progress.h"
+#include "apps/common/output/text.h"
+#include "apps/common/results/attempt.h"
+#include "apps/common/system/signals.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/layer_candidate.h"
 #include "apps/lenslet/plan_candidate.h"

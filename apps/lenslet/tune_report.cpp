@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/common/text.h"
+#include "apps/common/output/text.h"
 #include "apps/measuring/row_table.h"
 
 namespace lenslet {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "apps/common/option_values.h"
+#include "apps/common/command_line/option_values.h"
 #include "apps/measuring/measure.h"
 
 namespace lenslet {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/result_file.h"
+#include "apps/common/results/result_file.h"
 #include "framework/stream.h"
 
 namespace lenslet {

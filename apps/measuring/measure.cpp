@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "apps/common/attempt.h"
-#include "apps/common/signals.h"
-#include "apps/common/text.h"
+#include "apps/common/output/text.h"
+#include "apps/common/results/attempt.h"
+#include "apps/common/system/signals.h"
 #include "apps/measuring/distrust.h"
 #include "framework/cache_flush.h"
 #include "framework/error.h"

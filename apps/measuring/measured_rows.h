@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/ceilings.h"
-#include "apps/common/result_file.h"
+#include "apps/common/ceilings/ceilings.h"
+#include "apps/common/results/result_file.h"
 #include "apps/measuring/measure.h"
 #include "framework/layer.h"
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <set>
 
-#include "apps/common/text.h"
+#include "apps/common/output/text.h"
 #include "framework/error.h"
 
 namespace lenslet {

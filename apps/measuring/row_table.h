@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "apps/common/result_file.h"
-#include "apps/common/table.h"
-#include "apps/common/text.h"
+#include "apps/common/output/text.h"
+#include "apps/common/results/result_file.h"
+#include "apps/common/results/table.h"
 
 namespace lenslet {
 

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <set>
 
-#include "apps/common/attempt.h"
-#include "apps/common/environment.h"
-#include "apps/common/loaded_libraries.h"
-#include "apps/common/report_page.h"
-#include "apps/common/result_reader.h"
-#include "apps/common/signals.h"
-#include "apps/common/text.h"
+#include "apps/common/output/text.h"
+#include "apps/common/results/attempt.h"
+#include "apps/common/results/report_page.h"
+#include "apps/common/results/result_reader.h"
+#include "apps/common/system/environment.h"
+#include "apps/common/system/loaded_libraries.h"
+#include "apps/common/system/signals.h"
 #include "layers/conv/conv_registry.h"
 
 namespace lenslet {

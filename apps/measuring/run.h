@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "apps/common/ceilings.h"
-#include "apps/common/document.h"
-#include "apps/common/file_lock.h"
-#include "apps/common/output.h"
-#include "apps/common/output_options.h"
-#include "apps/common/progress.h"
-#include "apps/common/result_file.h"
+#include "apps/common/ceilings/ceilings.h"
+#include "apps/common/command_line/output_options.h"
+#include "apps/common/output/file_lock.h"
+#include "apps/common/output/output.h"
+#include "apps/common/output/progress.h"
+#include "apps/common/results/document.h"
+#include "apps/common/results/result_file.h"
 #include "apps/measuring/measured_rows.h"
 
 namespace lenslet {
@@ -64,7 +64,7 @@ class Run {
   const std::vector<ResultRow>& rows() const noexcept { return results_.rows; }
   std::vector<ResultRow> rows_from(size_t first) const;
   /// The rows of the resumed file, if it has all of `wanted`; else none. Rows are matched by their identifying members
-  /// (apps/common/result_reader.h). Rows that this run does not add stay in the file.
+  /// (apps/common/results/result_reader.h). Rows that this run does not add stay in the file.
   std::vector<ResultRow> resumed(const std::vector<ResultRow>& wanted) const;
   /// Whether a signal arrived: leave the loop; finish() writes the rows so far.
   bool stopped() const noexcept;

@@ -1,6 +1,6 @@
 // The report's script is found and run without a shell, and its failures become errors of this project. A shell script
 // replaces it here.
-#include "apps/common/report_page.h"
+#include "apps/common/results/report_page.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // Result files: what was written is read back unchanged, and invalid files are refused by name.
-#include "apps/common/result_reader.h"
+#include "apps/common/results/result_reader.h"
 
 #include <gtest/gtest.h>
 

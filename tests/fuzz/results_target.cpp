@@ -1,5 +1,5 @@
 // Result files read back, and compared with themselves.
-#include "apps/common/result_reader.h"
+#include "apps/common/results/result_reader.h"
 
 #include "apps/convbench/compare.h"
 #include "framework/text.h"

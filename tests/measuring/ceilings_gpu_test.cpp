@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "apps/common/ceilings.h"
-#include "apps/common/conditions.h"
+#include "apps/common/ceilings/ceilings.h"
+#include "apps/common/system/conditions.h"
 #include "tests/support/gpu.h"
 
 namespace lenslet {

@@ -1,9 +1,9 @@
 // From a placeholder to completions, and from any help text to scripts and a page with exactly that text.
-#include "apps/common/cli_description.h"
+#include "apps/common/command_line/cli_description.h"
 
 #include <gtest/gtest.h>
 
-#include "apps/common/option_values.h"
+#include "apps/common/command_line/option_values.h"
 
 namespace lenslet {
 namespace {

@@ -90,7 +90,7 @@ red framework/planted.cpp '#include "layers/conv/conv_problem.h"' 'points up' "$
 red framework/planted.h '#include "framework/io/idx.h"' 'points up' "${includes[@]}"
 red layers/relu/planted.cpp '#include "models/lenet5.h"' 'points up' "${includes[@]}"
 red models/planted.cpp '  #  include "apps/lenslet/anything.h"' 'points up' "${includes[@]}"
-red python/src/planted.cpp '#include "apps/common/text.h"' 'side by side' "${includes[@]}"
+red python/src/planted.cpp '#include "apps/common/output/text.h"' 'side by side' "${includes[@]}"
 red api/planted.cpp '#include "python/src/images.h"' 'points up' "${includes[@]}"
 red layers/relu/planted.cu '#include "layers/conv/conv_layer.h"' 'no such neighbour' "${includes[@]}"
 red layers/reference/planted.cpp '#include "layers/conv/conv_backend.h"' 'the judge shares nothing' "${includes[@]}"

@@ -5,8 +5,8 @@
 #include <memory>
 #include <optional>
 
-#include "apps/common/attempt.h"
-#include "apps/common/text.h"
+#include "apps/common/output/text.h"
+#include "apps/common/results/attempt.h"
 #include "apps/convbench/bench/study_bench.h"
 #include "framework/error.h"
 

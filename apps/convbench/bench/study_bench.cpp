@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "apps/common/attempt.h"
+#include "apps/common/results/attempt.h"
 
 namespace lenslet {
 namespace {

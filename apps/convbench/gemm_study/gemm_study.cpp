@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "apps/common/attempt.h"
-#include "apps/common/option_values.h"
-#include "apps/common/text.h"
+#include "apps/common/command_line/option_values.h"
+#include "apps/common/output/text.h"
+#include "apps/common/results/attempt.h"
 #include "apps/convbench/published.h"
 #include "framework/error.h"
 #include "framework/integer_math.h"

@@ -1,6 +1,6 @@
 #include "apps/convbench/stencil/stencil_study.h"
 
-#include "apps/common/option_values.h"
+#include "apps/common/command_line/option_values.h"
 #include "framework/error.h"
 
 namespace lenslet {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <optional>
 
-#include "apps/common/attempt.h"
-#include "apps/common/signals.h"
+#include "apps/common/results/attempt.h"
+#include "apps/common/system/signals.h"
 #include "apps/measuring/distrust.h"
 #include "framework/nvtx.h"
 #include "framework/sampler.h"

@@ -1,0 +1,89 @@
+#include "apps/common/command_line/cli_description.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "framework/error.h"
+#include "framework/text.h"
+
+namespace lenslet {
+namespace {
+
+void read_part(const std::string& part, ValueChoices& choices) {
+  const size_t dot = part.find('.');
+  if (part == "FILE") {
+    choices.files = true;
+  } else if (part == "DIR") {
+    choices.folders = true;
+  } else if (part == "LIST" || part == "SPEC") {
+    choices.list = true;
+  } else if (std::isupper(static_cast<unsigned char>(part[0])) == 0) {
+    add_new(choices.words, {part.substr(0, part.find('['))});
+  } else if (dot != std::string::npos) {
+    choices.files = true;
+    choices.ending = part.substr(dot);
+  }
+}
+
+}  // namespace
+
+ValueChoices value_choices(const Option& option) {
+  ValueChoices choices;
+  size_t begin = 0;
+  while (begin < option.placeholder.size()) {
+    const size_t end = std::min(option.placeholder.find_first_of("| ", begin), option.placeholder.size());
+    if (end > begin) read_part(option.placeholder.substr(begin, end - begin), choices);
+    begin = end + 1;
+  }
+  if (option.value) {
+    const Suggestions more = option.value->suggestions();
+    add_new(choices.words, more.words);
+    choices.keys = more.keys;
+  }
+  return choices;
+}
+
+const std::vector<std::pair<int, std::string>>& exit_codes() {
+  static const std::vector<std::pair<int, std::string>> codes = {{0, "ok"},
+                                                                 {1, "a check failed"},
+                                                                 {2, "usage"},
+                                                                 {3, "input, model or data file"},
+                                                                 {4, "device or backend unavailable"},
+                                                                 {5, "CUDA or library error"},
+                                                                 {6, "out of memory or workspace"},
+                                                                 {7, "output could not be written"},
+                                                                 {130, "interrupted"}};
+  return codes;
+}
+
+std::string closing_words(const Program& program) {
+  constexpr size_t kWidth = 100, kColumn = 32;
+  std::string text =
+      concat("Every command has --help with examples, such as: ", program.example, "\n\nEnvironment:\n");
+  for (const auto& [variable, meaning] : program.environment) {
+    text += concat("  ", variable, std::string(kColumn - std::min(variable.size(), kColumn - 2), ' '),
+                   meaning, "\n");
+  }
+  text += "\n";
+  std::string line = "Exit codes:";
+  for (const auto& [code, meaning] : exit_codes()) {
+    const std::string item =
+        concat(" ", code, " ", meaning, &meaning == &exit_codes().back().second ? "." : ",");
+    if (line.size() + item.size() > kWidth) {
+      text += line + "\n";
+      line = item.substr(1);
+    } else {
+      line += item;
+    }
+  }
+  return text + line;
+}
+
+std::string replace_all(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,301 @@
+#include "apps/common/command_line/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "apps/common/output/output.h"
+#include "apps/common/output/text.h"
+#include "apps/common/system/environment.h"
+#include "framework/backend_spec.h"
+#include "framework/choice_trace.h"
+#include "framework/device_health.h"
+#include "framework/device_memory.h"
+
+namespace lenslet {
+namespace {
+
+constexpr size_t kHelpColumn = 34, kHelpWidth = 100;
+
+// The options of `completion`, and of `man`, which has none.
+struct OwnOptions {
+  std::vector<std::string> shells;
+};
+ExitCode run_nothing(const OwnOptions&) { return ExitCode::kOk; }
+
+std::function<ExitCode()> printing(const std::string& text) {
+  return [text] {
+    write_standard_output(text);
+    return ExitCode::kOk;
+  };
+}
+
+std::string nearest_hint(const std::string& word, const std::vector<std::string>& candidates) {
+  const std::string nearest = nearest_match(word, candidates);
+  return nearest.empty() ? std::string() : concat("; did you mean ", nearest, "?");
+}
+
+// Suggests the nearest match, if there is one, and points to --help.
+std::string hint_and_help(const std::string& word, const std::vector<std::string>& candidates,
+                          const std::string& command) {
+  const std::string hint = nearest_hint(word, candidates);
+  return concat(hint, hint.empty() ? "; see " : " See ", command, " --help");
+}
+
+// CLI11's messages quote arguments, whose length is unlimited.
+std::string one_line(std::string text) {
+  constexpr size_t kLongest = 300;
+  text = printable(text);
+  return text.size() > kLongest ? text.substr(0, kLongest) + "..." : text;
+}
+
+// Wraps the text to the column behind the option names.
+std::string wrapped(const std::string& text) {
+  std::string result;
+  size_t used = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    const size_t length = end - begin;
+    if (used > 0) {
+      const bool fits = used + 1 + length <= kHelpWidth - kHelpColumn;
+      result += fits ? ' ' : '\n';
+      used = fits ? used + 1 : 0;
+    }
+    result.append(text, begin, length);
+    used += length;
+    begin = end + 1;
+  }
+  return result;
+}
+
+// Reports the words that CLI11 could not assign. The nearest match is found by an option's name, without its value.
+[[noreturn]] void throw_unexpected(const std::vector<std::string>& extras, const Program& program,
+                                   const Command& command) {
+  const auto flag = std::find_if(extras.begin(), extras.end(), [](const std::string& extra) {
+    return extra.size() > 1 && extra[0] == '-';
+  });
+  if (flag == extras.end()) {
+    throw UsageError(concat(command.name, " does not take the argument '", one_line(extras.front()), "'"));
+  }
+  const std::string word = flag->substr(0, flag->find('='));
+  std::vector<std::string> names;
+  for (const Option& option : command.options) names.push_back(option.names.back());
+  throw UsageError(concat(command.name, " has no option ", one_line(word),
+                          hint_and_help(word, names, concat(program.name, " ", command.name))));
+}
+
+void add_to_parser(CLI::App& parser, const std::string& command, const Option& option) {
+  const std::string& name = option.names.front();
+  if (option.flag) {
+    parser.add_flag(name, *option.flag, wrapped(option.help));
+    return;
+  }
+  if (!option.value) return;  // --help, which CLI11 adds to every parser
+  const bool positional = name[0] != '-';
+  const auto read = [&option, about = positional ? command : name, positional](const std::string& text) {
+    // A file may have any name; the code that opens it reports an empty one.
+    if (text.empty() && !positional)
+      throw UsageError(concat(about, " expects ", option.placeholder, ", found an empty text"));
+    option.value->read(about, text);
+  };
+  if (!option.repeated) {
+    parser.add_option_function<std::string>(name, read, wrapped(option.help))
+        ->type_name(option.placeholder)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    return;
+  }
+  CLI::Option* const added = parser.add_option_function<std::vector<std::string>>(
+      name,
+      [read](const std::vector<std::string>& values) {
+        for (const std::string& value : values) read(value);
+      },
+      wrapped(option.help));
+  added->type_name(option.placeholder);
+  if (!positional) {
+    added->type_size(1)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  }
+}
+
+Option help_row() {
+  Option row;
+  row.names = {"-h", "--help"};
+  row.help = "Print this help and exit";
+  return row;
+}
+
+// Validates the environment variables, also those that this command does not use, so that a wrong value is reported.
+void check_settings() {
+  (void)device_timeout_s();
+  (void)device_memory_limit();
+  (void)checks_layers();
+  (void)traces_choices();
+}
+
+}  // namespace
+
+CommandLine::CommandLine(const std::string& program, const std::string& help, const std::string& example) {
+  program_.name = program;
+  program_.help = help;
+  program_.version = program_version();
+  program_.date = program_date();
+  program_.example = example;
+  Option version;
+  version.names = {"--version"};
+  version.help = "Print the version and exit";
+  program_.options = {help_row(), version};
+  environment("LENSLET_NUM_THREADS", "CPU threads, unless --threads is given");
+  environment("LENSLET_MODULE_PATH", "folder of the modules for cuBLAS, cuDNN and oneDNN");
+  environment("LENSLET_DEVICE_MEMORY_LIMIT",
+              "most bytes to allocate on each device, such as 2G; the CPU is one");
+  environment("LENSLET_DEVICE_TIMEOUT",
+              "seconds to wait for a GPU before it counts as lost [120]; 0: no limit");
+  environment("LENSLET_TRACE", "1: print every choice to stderr: device, plan, backend, library, algorithm");
+  environment("LENSLET_CHECK_LAYERS", "1: wait after every layer, so that an error on a GPU names its layer");
+}
+
+void CommandLine::environment(const std::string& variable, const std::string& meaning) {
+  program_.environment.emplace_back(variable, meaning);
+}
+
+Command& CommandLine::add_command(const std::string& name, const std::string& help,
+                                  const std::string& footer) {
+  Command command;
+  command.name = name;
+  command.help = help;
+  command.footer = footer;
+  command.options = {help_row()};
+  program_.commands.push_back(std::move(command));
+  return program_.commands.back();
+}
+
+void CommandLine::add_own_commands() {
+  const std::string& name = program_.name;
+  const auto shell =
+      command("completion", "Print a completion script for bash or zsh", run_nothing,
+              concat("Examples:\n  ", name, " completion bash > ~/.local/share/bash-completion/completions/",
+                     name, "\n  ", name, " completion zsh > ~/.zfunc/_", name,
+                     "\nThe folder for zsh has to be in $fpath before compinit runs."));
+  arguments("shell", words({"bash", "zsh"}), LENSLET_MEMBER(shells), "the shell that reads the script", shell,
+            1, 1);
+  program_.commands.back().print = [this, shells = &std::get<0>(shell.entries).second->shells] {
+    return shells->front() == "bash" ? bash_completion(program_) : zsh_completion(program_);
+  };
+  command("man", "Print the manual page", run_nothing, concat("Example:\n  ", name, " man | man -l -"));
+  program_.commands.back().print = [this] { return man_page(program_); };
+}
+
+void CommandLine::add_option(Command& command, const std::string& name, const std::string& placeholder,
+                             const std::string& help, std::shared_ptr<OptionValue> value) {
+  add_repeated(command.options, name, placeholder, help, std::move(value));
+  Option& row = command.options.back();
+  row.repeated = false;
+  if (!help.empty() && help.back() == ']') return;
+  const std::string usual = row.value->show();
+  if (!usual.empty()) row.help += concat(" [", usual, "]");
+}
+
+void CommandLine::add_repeated(std::vector<Option>& rows, const std::string& name,
+                               const std::string& placeholder, const std::string& help,
+                               std::shared_ptr<OptionValue> value) {
+  Option row;
+  row.names = {name};
+  row.placeholder = placeholder;
+  row.help = help;
+  row.repeated = true;
+  row.value = std::move(value);
+  rows.push_back(std::move(row));
+}
+
+void CommandLine::add_flag(Command& command, const std::string& name, const std::string& help, bool& target) {
+  Option row;
+  row.names = {name};
+  row.help = help;
+  row.flag = &target;
+  command.options.push_back(std::move(row));
+}
+
+void CommandLine::demand_count(const std::string& command, const std::string& placeholder, size_t count,
+                               size_t least, size_t most) {
+  if (count >= least && count <= most) return;
+  throw UsageError(
+      concat(command, " expects ", placeholder, ", found ", count, count == 1 ? " argument" : " arguments"));
+}
+
+std::function<ExitCode()> CommandLine::parse(int argc, const char* const* argv) {
+  add_own_commands();
+  const std::string& program = program_.name;
+  std::vector<std::string> names;
+  for (const Command& command : program_.commands) names.push_back(command.name);
+  const std::string first = argc > 1 ? argv[1] : "";
+  if (first.empty()) {
+    std::string listed;
+    for (const std::string& name : names)
+      listed += (listed.empty() ? "" : name == names.back() ? " or " : ", ") + name;
+    throw UsageError(concat("expected a command: ", listed, "; see ", program, " --help"));
+  }
+  if (first[0] != '-' && std::find(names.begin(), names.end(), first) == names.end()) {
+    throw UsageError(
+        concat("there is no command '", one_line(first), "'", hint_and_help(first, names, program)));
+  }
+  if (first[0] == '-' && first != "--help" && first != "-h" && first != "--version") {
+    const std::string hint = nearest_hint(first.substr(0, first.find('=')), {"--help", "--version"});
+    throw UsageError(concat("there is no option ", one_line(first), " before the command", hint,
+                            hint.empty() ? "; options" : " Options",
+                            " follow the command: ", program_.example));
+  }
+
+  CLI::App parser(program_.help, program);
+  parser.set_help_flag("-h,--help", program_.options.front().help);
+  parser.set_version_flag("--version", version_line(program), program_.options.back().help);
+  parser.require_subcommand(1);
+  parser.get_formatter()->column_width(kHelpColumn);
+  parser.footer(closing_words(program_));
+  std::vector<CLI::App*> parsers;
+  for (const Command& command : program_.commands) {
+    parsers.push_back(parser.add_subcommand(command.name, command.help));
+    if (first[0] != '-' && command.name != first) continue;
+    parsers.back()->footer(command.footer);
+    for (const Option& argument : command.arguments) add_to_parser(*parsers.back(), command.name, argument);
+    for (const Option& option : command.options) add_to_parser(*parsers.back(), command.name, option);
+  }
+  const auto parsed = [&]() -> size_t {
+    return static_cast<size_t>(
+        std::find_if(parsers.begin(), parsers.end(), [](const CLI::App* app) { return app->parsed(); }) -
+        parsers.begin());
+  };
+  try {
+    parser.parse(argc, argv);
+  } catch (const CLI::CallForVersion&) {
+    return printing(version_line(program) + "\n");
+  } catch (const CLI::Success&) {  // --help
+    const size_t at = parsed();
+    return printing(at == parsers.size() ? parser.help() : parsers[at]->help(program));
+  } catch (const CLI::ArgumentMismatch& error) {  // "--limit: 1 required N missing"
+    const Command& command = program_.commands[parsed()];
+    const std::string name = std::string(error.what()).substr(0, std::string(error.what()).find(':'));
+    for (const Option& option : command.options) {
+      if (option.names.back() == name)
+        throw UsageError(concat(name, " expects ", option.placeholder, ", found no value; see ", program, " ",
+                                command.name, " --help"));
+    }
+    throw UsageError(concat(command.name, ": ", one_line(error.what())));
+  } catch (const CLI::ParseError& error) {
+    const size_t at = parsed();
+    if (at == parsers.size()) throw UsageError(concat(one_line(error.what()), "; see ", program, " --help"));
+    const Command& command = program_.commands[at];
+    const std::vector<std::string> extras = parser.remaining(true);
+    if (!extras.empty()) throw_unexpected(extras, program_, command);
+    throw UsageError(
+        concat(command.name, ": ", one_line(error.what()), "; see ", program, " ", command.name, " --help"));
+  }
+  const Command& command = program_.commands[parsed()];  // one is required
+  try {
+    for (const auto& rule : command.rules) rule();
+  } catch (const UsageError& error) {
+    throw UsageError(concat(error.what(), "; see ", program, " ", command.name, " --help"));
+  }
+  if (command.print) return printing(command.print());
+  check_settings();
+  return command.run;
+}
+
+}  // namespace lenslet

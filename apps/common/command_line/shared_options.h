@@ -1,0 +1,30 @@
+// Rows of the option table that both programs share.
+#pragma once
+
+#include "apps/common/command_line/command_line.h"
+
+namespace lenslet {
+
+/// --device, --threads and --workspace-limit; `what` owns the workspace: "layer".
+template <typename... Options>
+void add_execution_options(CommandLine& line, const std::string& what, const Commands<Options...>& commands) {
+  constexpr int64_t kMaxThreads = 1024;
+  line.option("--device", Text{"auto|cpu|cuda[:N]"}, LENSLET_MEMBER(device),
+              "auto selects a usable GPU, else the CPU", commands);
+  line.option("--threads", Integer{1, kMaxThreads}, LENSLET_MEMBER(threads),
+              "CPU threads [LENSLET_NUM_THREADS, else all cores]", commands);
+  line.option("--workspace-limit", ByteCount{}, LENSLET_MEMBER(workspace_limit),
+              concat("most workspace of a ", what, ", such as 64M [no limit; for cudnn 512M]"), commands);
+}
+
+/// --max-image-pixels, for commands that read pictures.
+template <typename... Options>
+void add_image_limits(CommandLine& line, const Commands<Options...>& commands) {
+  line.option("--max-image-pixels", Integer{1, ImageLimits::kMostPixels}, LENSLET_MEMBER(image_limits),
+              concat("read pictures of up to N pixels and take the memory that they need [",
+                     ImageLimits::kDefaultPixels, " pixels and ", ImageLimits{}.max_decode_bytes >> 20,
+                     " MiB to decode]"),
+              commands);
+}
+
+}  // namespace lenslet

@@ -1,0 +1,112 @@
+#include "apps/common/output/output.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <map>
+
+#include "apps/common/output/text.h"
+#include "framework/text.h"
+
+namespace lenslet {
+
+void prepare_standard_streams() {
+  for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(descriptor, F_GETFD) >= 0) continue;
+    // Opened in the wrong direction, so that reading or writing a stream that the caller closed still fails.
+    const int placeholder = ::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    if (placeholder >= 0 && placeholder != descriptor) {
+      ::dup2(placeholder, descriptor);
+      ::close(placeholder);
+    }
+  }
+}
+
+void write_standard_output(const std::string& text) {
+  const int error = write_all(STDOUT_FILENO, text.data(), text.size());
+  if (error == EPIPE) throw ClosedPipe();
+  if (error != 0) throw OutputError(concat("standard output: cannot be written: ", std::strerror(error)));
+}
+
+void write_standard_error(const std::string& text) noexcept {
+  write_all(STDERR_FILENO, text.data(), text.size());
+}
+
+Console::Console(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs) {
+  for (const NamedFile& output : outputs) {
+    if (output.second.empty() || !is_standard_output(output.second)) continue;
+    if (to_stderr_)
+      throw UsageError("only one output can be '-' (standard output); give the others a file name");
+    to_stderr_ = true;
+  }
+  demand_different_files(outputs, inputs);
+  demand_writable(outputs);
+}
+
+void Console::print(const std::string& text) {
+  const std::string shown = printable_lines(text);
+  if (to_stderr_) {
+    write_standard_error(shown);
+  } else {
+    write_standard_output(shown);
+  }
+}
+
+void demand_different_files(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs) {
+  const auto same = [](const NamedFile& a, const NamedFile& b, const char* rest) {
+    return UsageError(
+        concat(a.first, " and ", b.first, " name the same file, '", printable_excerpt(b.second), "'", rest));
+  };
+  std::map<std::string, const NamedFile*> names;                 // with links resolved
+  std::map<std::pair<dev_t, ino_t>, const NamedFile*> existing;  // regular files only
+  for (const NamedFile& output : outputs) {
+    if (output.second.empty()) continue;
+    struct stat status = {};
+    if (output.second == "-") {
+      if (::fstat(STDOUT_FILENO, &status) == 0 && S_ISREG(status.st_mode))
+        existing.emplace(std::pair(status.st_dev, status.st_ino), &output);
+      continue;
+    }
+    std::string place = resolved_path(output.second);
+    if (place.empty()) place = output.second;  // a loop of links: opening the file reports it
+    const auto [first, added] = names.emplace(place, &output);
+    const bool there = ::stat(output.second.c_str(), &status) == 0;
+    if (!added && (!there || S_ISREG(status.st_mode)))
+      throw same(*first->second, output, ": give each its own");
+    if (there && S_ISREG(status.st_mode)) existing.emplace(std::pair(status.st_dev, status.st_ino), &output);
+  }
+  if (existing.empty()) return;
+  for (const NamedFile& input : inputs) {
+    struct stat status = {};
+    if (input.second.empty()) continue;
+    if ((input.second == "-" ? ::fstat(STDIN_FILENO, &status) : ::stat(input.second.c_str(), &status)) != 0)
+      continue;
+    const auto found = existing.find(std::pair(status.st_dev, status.st_ino));
+    if (found != existing.end()) {
+      throw same(input, *found->second,
+                 ", which is read and would be written over: give the output another name");
+    }
+  }
+}
+
+void demand_writable(const std::vector<NamedFile>& outputs) {
+  for (const NamedFile& output : outputs) {
+    // A FIFO is not opened for trial: closing it would signal the end of data to its reader.
+    if (output.second.empty() || is_stream(output.second)) continue;
+    const OutputFile tried(output.second);
+  }
+}
+
+void write_result(const std::string& path, const std::string& text) {
+  if (path.empty()) return;
+  OutputFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+}  // namespace lenslet

@@ -1,0 +1,76 @@
+#include "apps/common/results/attempt.h"
+
+#include "apps/common/system/signals.h"
+#include "framework/tensor.h"
+
+namespace lenslet {
+namespace {
+
+// Null for an error that concerns the whole run.
+const char* status_of(ExitCode code) {
+  switch (code) {
+    case ExitCode::kUnavailable:
+      return "UNSUPPORTED";
+    case ExitCode::kMemory:
+    case ExitCode::kInterrupted:
+      return "SKIPPED";
+    case ExitCode::kDevice:
+      return "ERROR";
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+bool device_is_lost(Stream& stream) {
+  try {
+    stream.synchronise();
+    Buffer probe(stream.device(), 4);
+    fill_bytes(probe.data(), probe.device(), 0, probe.bytes(), stream);
+    stream.synchronise();
+    return false;
+  } catch (const DeviceError&) {
+    return true;
+  }
+}
+
+std::optional<Refusal> attempt(const std::function<void()>& prepare) {
+  try {
+    if (interrupted()) throw InterruptedError(kInterrupted);
+    prepare();
+    return std::nullopt;
+  } catch (const Error& error) {
+    const ExitCode code = error.exit_code();
+    const char* const status = status_of(code);
+    if (!status) throw;
+    return Refusal{status, code, code == ExitCode::kInterrupted ? kInterrupted : error.what()};
+  }
+}
+
+std::optional<Refusal> attempt(Stream& stream, const std::function<void()>& prepare) {
+  std::optional<Refusal> refusal = attempt([&] {
+    prepare();
+    throw_on_unreported_error(stream.device());
+  });
+  if (refusal && refusal->code == ExitCode::kDevice && device_is_lost(stream))
+    throw DeviceError(refusal->reason);
+  return refusal;
+}
+
+std::optional<Refusal> attempt_run(const std::string& name, Stream& stream,
+                                   const std::function<void()>& run) {
+  try {
+    if (interrupted()) throw InterruptedError(kInterrupted);
+    run();
+    return std::nullopt;
+  } catch (const InterruptedError& error) {
+    return Refusal{"SKIPPED", error.exit_code(), kInterrupted};
+  } catch (const Error& error) {
+    if (error.exit_code() == ExitCode::kDevice && device_is_lost(stream))
+      throw DeviceError(concat(name, ": ", error.what()));
+    return Refusal{"ERROR", error.exit_code(), error.what()};
+  }
+}
+
+}  // namespace lenslet

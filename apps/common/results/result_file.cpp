@@ -1,0 +1,55 @@
+#include "apps/common/results/result_file.h"
+
+#include "apps/common/output/text.h"
+#include "apps/common/results/document.h"
+
+namespace lenslet {
+namespace {
+
+// Width of the noise band above a ceiling: ceiling and row are separate measurements, each with its own spread.
+constexpr double kCeilingNoise = 0.1;
+
+}  // namespace
+
+std::string ResultRow::label(std::string_view of) const {
+  for (const auto& [name_of, text] : labels) {
+    if (name_of == of) return text;
+  }
+  return {};
+}
+
+void apply_ceiling(ResultRow& row, const Ceilings& ceilings, const Work& work, MathMode math) {
+  const Bound bound =
+      binding_ceiling(ceilings, {work.flops / row.products_saved, work.bytes}, math, row.cache == "hot");
+  row.bound_by = bound.by;
+  if (row.time.median > 0) row.ceiling_fraction = bound.best_ns / row.time.median;
+  if (row.status == "PASSED" && row.ceiling_fraction > 1 + kCeilingNoise) {
+    row.status = "SUSPECT";
+    row.reason = concat(format_percent(row.ceiling_fraction, 0), " of the measured ceiling (", bound.by, ")");
+  }
+}
+
+std::string format_gflops(const ResultRow& row, double unit, double ns) {
+  const std::string rate = format_short((std::isnan(ns) ? row.gflops() : row.flops / ns) / unit);
+  return row.products_saved > 1 && rate != "-" ? rate + " effective" : rate;
+}
+
+std::string ResultFile::to_json(const std::function<void(JsonObject&)>& extra) const {
+  std::string text;
+  Document document([&](const std::string& part) { text += part; }, kSchema,
+                    this_environment(tool, with_gpus, settings));
+  document.status(interrupted, error);
+  JsonObject& json = document.members();
+  json("ceilings", ceilings != nullptr ? std::optional<Ceilings>(*ceilings) : std::nullopt);
+  if (before) {
+    json.group("conditions", [&](JsonObject& conditions) {
+      conditions("before", *before)("after", read_conditions(before->device));
+    });
+  }
+  if (extra) extra(json);
+  document.list("results", rows);
+  document.finish();
+  return text;
+}
+
+}  // namespace lenslet

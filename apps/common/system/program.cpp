@@ -1,0 +1,83 @@
+#include "apps/common/system/program.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <system_error>
+#include <thread>
+
+#include "apps/common/output/output.h"
+#include "apps/common/output/text.h"
+#include "apps/common/system/environment.h"
+#include "apps/common/system/signals.h"
+#include "framework/device_health.h"
+#include "framework/interruption.h"
+
+namespace lenslet {
+namespace {
+
+void report(const std::string& program, const std::string& what) noexcept {
+  try {
+    write_standard_error(program + ": error: " + printable_line(what) + "\n");
+  } catch (...) {  // out of memory while reporting
+    write_standard_error({});
+  }
+}
+
+std::string the_program;  // for messages from another thread
+
+// With a hanging GPU a library's tear-down may never return, so the process would never end, although its files are
+// written.
+constexpr std::chrono::seconds kPatience(30);
+void force_exit_later() {
+  try {
+    std::thread([] {
+      std::this_thread::sleep_for(kPatience);
+      report(the_program, device_lost_reason());
+      std::_Exit(static_cast<int>(ExitCode::kDevice));
+    }).detach();
+  } catch (const std::system_error&) {
+    // No thread could be started; the program still reports why the device was lost.
+  }
+}
+
+}  // namespace
+
+int run_program(const std::string& name, const std::string& memory_hint, int argc, char** argv,
+                const std::function<std::function<ExitCode()>(int, const char* const*)>& parse) noexcept {
+  ExitCode code = ExitCode::kDevice;
+  try {
+    prepare_standard_streams();
+    install_signal_handlers(name);
+    stop_reading_when(interrupted);
+    remember_command_line(argc, argv);
+    the_program = name;
+    on_device_lost(force_exit_later);
+    code = parse(argc, argv)();
+  } catch (const ClosedPipe& closed) {
+    code = closed.exit_code();
+  } catch (const InterruptedError& error) {
+    code = error.exit_code();
+  } catch (const Error& error) {
+    report(name, error.what());
+    code = error.exit_code();
+  } catch (const std::bad_alloc&) {
+    report(name, "out of memory; " + memory_hint);
+    code = ExitCode::kMemory;
+  } catch (const std::exception& error) {
+    report(name, error.what());
+  }
+  if (code == ExitCode::kInterrupted) {
+    write_standard_error(name + ": interrupted by " + interrupting_signal() +
+                         ": every file that was written is whole\n");
+  }
+  if (device_lost()) {
+    std::fflush(nullptr);
+    std::_Exit(static_cast<int>(code));  // the runtime's tear-down would call the lost device or wait for it
+  }
+  return static_cast<int>(code);
+}
+
+}  // namespace lenslet
