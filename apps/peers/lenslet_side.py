@@ -10,7 +10,7 @@ from side import NotMeasured, Pass, Side
 
 # `lenslet bench` takes at least 20 windows per turn, however short the requested time is.
 LEAST_MS, WARMUP_MS, CALLS = 30, 10, 1000
-IN_ORDER = 200  # single passes behind a median (apps/lenslet/bench_latency.cpp)
+IN_ORDER = 200  # single passes behind a median (apps/lenslet/bench/bench_latency.cpp)
 
 
 def _run(program, arguments):

@@ -1,5 +1,5 @@
 // The conclusions of `lenslet eval` from logits and labels.
-#include "apps/lenslet/eval_report.h"
+#include "apps/lenslet/eval/eval_report.h"
 
 #include <gtest/gtest.h>
 

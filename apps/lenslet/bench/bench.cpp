@@ -1,0 +1,217 @@
+// lenslet bench: images per second by batch size, plan, math mode, input and output. Configurations are verified, timed
+// in turns, and their accuracy is counted; --latency adds the time of single calls.
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <optional>
+
+#include "api/feed.h"
+#include "apps/common/output/text.h"
+#include "apps/common/system/signals.h"
+#include "apps/lenslet/bench/bench_config.h"
+#include "apps/lenslet/bench/bench_latency.h"
+#include "apps/lenslet/bench/bench_report.h"
+#include "apps/lenslet/bench/plan_candidate.h"
+#include "apps/lenslet/commands.h"
+#include "apps/lenslet/eval/eval_report.h"
+#include "apps/lenslet/eval/mnist_folder.h"
+#include "apps/measuring/run.h"
+#include "models/lenet5.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int kWindows = 20;              // minimum per configuration
+constexpr int64_t kStandardBatch = 1000;  // of the layered plan in fp32
+constexpr int64_t kMostDigitsOff = 3;     // by which another configuration may differ from it
+
+std::optional<ImageDataset> read_mnist(const std::string& asked) {
+  const std::string folder = find_mnist_folder(asked);
+  if (folder.empty()) return std::nullopt;
+  return read_image_dataset(folder, "t10k", kLenet5Side, kLenet5Side);
+}
+
+/// One configuration, before it is measured.
+struct BenchCandidate {
+  BenchConfig config;
+  ResultRow base;
+  BuildOptions build;
+  PlanCandidate* prepared;  // null if it cannot be prepared
+};
+
+// The class of each image, -1 for an answer that is not a number; nullopt after a signal.
+std::optional<std::vector<int>> classes_of(Executable& executable, const ImageDataset& data) {
+  Lane lane(executable);
+  const InputOutput call{ElementType::kUint8, lane.ends().output};
+  const int64_t most = std::min(lane.batch(), data.count);
+  std::vector<float> answers(static_cast<size_t>(most * kLenet5Classes));
+  std::vector<int> classes;
+  for (int64_t first = 0; first < data.count; first += most) {
+    if (interrupted()) return std::nullopt;
+    const int64_t images = std::min(most, data.count - first);
+    lane.run(data.images.data() + first * kLenet5Side * kLenet5Side, images, answers.data(), call);
+    for (int64_t i = 0; i < images; ++i) classes.push_back(class_of(call.output, answers.data(), i));
+  }
+  return classes;
+}
+
+// The fault; empty if there is none.
+std::string judge_accuracy(const ResultAccuracy& accuracy) {
+  if (std::abs(accuracy.correct - accuracy.fp32_correct) <= kMostDigitsOff) return {};
+  return concat("reads ", format_count(accuracy.correct), " of ", format_count(accuracy.count),
+                " digits correctly, the layered plan in fp32 ", format_count(accuracy.fp32_correct),
+                "; at most ", kMostDigitsOff, " may differ");
+}
+
+class ModelBench {
+ public:
+  ModelBench(const ModelBenchOptions& options, const std::vector<NamedFile>& read)
+      : options_(options),
+        run_("lenslet bench", options, {}, read),
+        session_(options),
+        data_(read_mnist(options.data)),
+        pictures_(data_ ? BatchPictures(session_.graph(), *data_, options.seed)
+                        : BatchPictures(session_.graph(), options.seed)),
+        guard_(session_.device()),
+        stream_(session_.device()) {
+    for (const int64_t batch : bench_batches(options, session_.device())) {
+      batches_.push_back(bench_configs(options, session_, batch));
+    }
+    run_.console().line(
+        concat("LeNet-5, ", printable(session_.weights_origin()), " on ", session_.describe_device()));
+    run_.console().line(concat("pictures:   ", pictures_.count(), ", ",
+                               data_ ? concat("from ", printable(data_->images_path))
+                                     : std::string("drawn: no MNIST here, so nothing is counted")));
+    run_.on(session_.device(), {{"seed", std::to_string(options.seed)},
+                                {"weights", session_.weights_origin()},
+                                {"pictures", data_ ? "MNIST" : "drawn"},
+                                {"min_time_ms", format_short(options.measure.min_time_ms)}});
+  }
+
+  ExitCode run() {
+    return run_.complete([&] {
+      run_.begin(static_cast<int64_t>(batches_.size()), "batch sizes");
+      for (const std::vector<BenchConfig>& batch : batches_) {
+        run_.add(measure_batch(batch));  // after a signal the rows are SKIPPED
+        if (interrupted()) break;
+      }
+      run_.console().line();
+      run_.console().print(options_.latency ? latency_table(run_.rows()) : bench_table(run_.rows()));
+    });
+  }
+
+ private:
+  std::vector<ResultRow> measure_batch(const std::vector<BenchConfig>& configs) {
+    PlanContest contest(session_.graph(), pictures_, stream_);
+    std::vector<BenchCandidate> candidates;
+    for (const BenchConfig& config : configs) {
+      BenchCandidate candidate{config, bench_row(config, options_, session_),
+                               config.build_options(session_, stream_), nullptr};
+      const PlanContest::Prepared& plan = contest.add(config.key(), candidate.build);
+      candidate.prepared = plan.candidate.get();
+      if (!candidate.prepared) {
+        run_.refuse(config.by_name ? config.variant : std::string(), plan.refusal.code,
+                    concat("batch ", config.batch, ", ", candidate.base.backend, " ", candidate.base.math,
+                           ": ", plan.refusal.reason));
+      } else {
+        const Executable& executable = candidate.prepared->executable();
+        candidate.base.setup_ns = executable.build_ns();
+        candidate.base.workspace_bytes = static_cast<int64_t>(executable.plan().workspace_bytes);
+        candidate.base.detail =
+            config.plan == Plan::kFused ? executable.steps()[0].detail : describe_backends(executable.plan());
+      }
+      candidates.push_back(std::move(candidate));
+    }
+    MeasureOptions measure_options = options_.measure;
+    measure_options.min_samples = kWindows;
+    const std::vector<Measurement> measured = contest.measure(measure_options);
+    std::vector<ResultRow> all;
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      std::vector<ResultRow> rows = options_.latency ? latency_rows(candidates[i], measured[i])
+                                                     : plain_rows(candidates[i], measured[i]);
+      for (ResultRow& row : rows) {
+        if (row.status == "PASSED" || row.status == "SUSPECT") add_accuracy(candidates[i], row);
+        all.push_back(std::move(row));
+      }
+    }
+    return all;
+  }
+
+  Work work_of(const BenchConfig& config) const {
+    return session_.graph().fused()->work(
+        {session_.device(), config.batch, config.math, config.input, config.output});
+  }
+
+  std::vector<ResultRow> plain_rows(const BenchCandidate& candidate, const Measurement& measured) const {
+    const RowContext context{options_.measure.hot, options_.measure.cold, &run_.ceilings()};
+    if (!candidate.prepared)
+      return rows_without_time(candidate.base, measured.status, measured.reason, context);
+    return rows_of(candidate.base, measured, context, work_of(candidate.config), candidate.config.math,
+                   candidate.prepared->products_saved());
+  }
+
+  // Counted once per configuration, for any batch size; nullopt without data and after a signal.
+  std::optional<ResultAccuracy> accuracy_of(const BenchCandidate& candidate) {
+    if (!data_) return std::nullopt;
+    const std::string key = candidate.config.key();
+    if (const auto found = counted_.find(key); found != counted_.end()) return found->second;
+    if (!fp32_classes_) {
+      BuildOptions build = session_.build_options(std::min(kStandardBatch, data_->count));
+      build.execution = Plan::kLayered;
+      build.stream = &stream_;
+      Executable standard(session_.graph(), build);
+      fp32_classes_ = classes_of(standard, *data_);
+    }
+    const std::optional<std::vector<int>> classes = classes_of(candidate.prepared->executable(), *data_);
+    if (!classes || !fp32_classes_) return std::nullopt;
+    ResultAccuracy accuracy;
+    accuracy.count = data_->count;
+    for (size_t i = 0; i < classes->size(); ++i) {
+      const int here = (*classes)[i], in_fp32 = (*fp32_classes_)[i];
+      accuracy.correct += here == data_->labels[i];
+      accuracy.fp32_correct += in_fp32 == data_->labels[i];
+      accuracy.differing += here != in_fp32;
+    }
+    return counted_[key] = accuracy;
+  }
+
+  void add_accuracy(const BenchCandidate& candidate, ResultRow& row) {
+    row.accuracy = accuracy_of(candidate);
+    const std::string wrong = row.accuracy ? judge_accuracy(*row.accuracy) : std::string();
+    if (wrong.empty()) return;
+    row.status = "FAILED";
+    row.reason = wrong;
+  }
+
+  std::vector<ResultRow> latency_rows(const BenchCandidate& candidate, const Measurement& measured) const {
+    if (measured.status != "PASSED")
+      return rows_without_time(candidate.base, measured.status, measured.reason, {true, false, nullptr});
+    Executable& executable = candidate.prepared->executable();
+    ResultRow base = candidate.base;
+    base.stages_ns = pass_times(executable, measured.hot.median);
+    base.first_call_ns = measured.first_call_ns;
+    return measure_latency(executable, candidate.build, load_lenet5_weights(options_.weights), pictures_,
+                           base, options_.calls);
+  }
+
+  const ModelBenchOptions& options_;
+  Run run_;
+  Session session_;
+  std::optional<ImageDataset> data_;
+  BatchPictures pictures_;
+  DeviceGuard guard_;
+  Stream stream_;
+  std::optional<std::vector<int>> fp32_classes_;
+  std::map<std::string, ResultAccuracy> counted_;  // by BenchConfig::key()
+  std::vector<std::vector<BenchConfig>> batches_;
+};
+
+}  // namespace
+
+ExitCode run_bench(const ModelBenchOptions& options) {
+  std::vector<NamedFile> read = files_read(options);
+  for (NamedFile& file : mnist_files(options.data)) read.push_back(std::move(file));
+  return ModelBench(options, read).run();
+}
+
+}  // namespace lenslet

@@ -1,0 +1,120 @@
+#include "apps/lenslet/bench/bench_config.h"
+
+#include <algorithm>
+
+#include "apps/common/output/text.h"
+#include "framework/error.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int64_t kLargestOnGpu = 1 << 20, kLargestOnCpu = 1 << 14;
+constexpr const char* kAllVariants = "all";
+
+template <typename T>
+bool holds(const std::vector<T>& list, const T& value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+std::vector<MathMode> maths_of(const ModelBenchOptions& options, Device device) {
+  if (!options.maths.empty()) return options.maths;
+  if (!device.is_cuda()) return {MathMode::kFp32};
+  return {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16};
+}
+
+// One configuration per variant: the named ones, all, or the one that `auto` takes.
+void add_fused(const ModelBenchOptions& options, const FusedModel& model, const BenchConfig& base,
+               Device device, std::vector<BenchConfig>& configs) {
+  std::vector<std::string> names = options.variants;
+  const bool all = names == std::vector<std::string>{kAllVariants};
+  if (all) names = model.variants(device.kind);
+  if (names.empty()) names = {model.preferred({device, base.batch, base.math, base.input, base.output})};
+  for (const std::string& name : names) {
+    configs.push_back(base);
+    configs.back().plan = Plan::kFused;
+    configs.back().variant = name;
+    configs.back().by_name = !all && !options.variants.empty();
+  }
+}
+
+}  // namespace
+
+const char* output_name(ElementType output) noexcept {
+  return output == ElementType::kFp32 ? "logits" : to_string(output);
+}
+
+std::string BenchConfig::key() const {
+  return concat(plan, " ", variant, " ", to_string(math), " ", to_string(input), " ", output_name(output));
+}
+
+BuildOptions BenchConfig::build_options(const Session& session, Stream& stream) const {
+  BuildOptions build = session.build_options(batch);
+  build.execution = plan;
+  build.fused_variant = variant;
+  build.math = math;
+  build.input = input;
+  build.output = output;
+  build.stream = &stream;
+  return build;
+}
+
+std::vector<int64_t> bench_batches(const ModelBenchOptions& options, Device device) {
+  if (!options.batch_sizes.empty()) return options.batch_sizes;
+  if (options.latency) return {1, 8, 64};
+  std::vector<int64_t> batches;
+  const int64_t largest = device.is_cuda() ? kLargestOnGpu : kLargestOnCpu;
+  for (int64_t batch = 1; batch <= largest; batch *= 4) batches.push_back(batch);
+  return batches;
+}
+
+std::vector<BenchConfig> bench_configs(const ModelBenchOptions& options, const Session& session,
+                                       int64_t batch) {
+  const Device device = session.device();
+  const FusedModel* const model = session.graph().fused();
+  for (const std::string& name : options.variants) {
+    if (name != kAllVariants || options.variants.size() > 1)
+      check_variant(name, session.graph(), device.kind);
+  }
+  std::vector<BenchConfig> configs;
+  for (const MathMode math : maths_of(options, device)) {
+    for (const ElementType input : options.inputs) {
+      for (const ElementType output : options.outputs) {
+        const BenchConfig base{batch, Plan::kLayered, "", false, math, input, output};
+        const bool layered = input == ElementType::kFp32 && output == ElementType::kFp32;
+        if (layered && holds<std::string>(options.plans, Plan::kLayered)) configs.push_back(base);
+        if (model && holds<std::string>(options.plans, Plan::kFused))
+          add_fused(options, *model, base, device, configs);
+      }
+    }
+  }
+  if (configs.empty()) {
+    throw UsageError(
+        "nothing is left to measure: the layered plan reads and writes only fp32; add --plan fused, or "
+        "--input fp32 and --output logits");
+  }
+  return configs;
+}
+
+ResultRow bench_row(const BenchConfig& config, const ModelBenchOptions& options, const Session& session) {
+  const bool fused = config.plan == Plan::kFused;
+  ResultRow row;
+  row.name = session.graph().name();
+  row.backend = fused ? config.variant : config.plan;
+  row.math = to_string(config.math);
+  row.layout.clear();
+  row.images = config.batch;
+  row.labels = {{"plan", config.plan},
+                {"variant", config.variant},
+                {"input", to_string(config.input)},
+                {"output", output_name(config.output)},
+                {"batch", std::to_string(config.batch)}};
+  row.repro = concat("lenslet bench --device ", session.device().to_string(), " --batch-sizes ", config.batch,
+                     " --plan ", config.plan, config.variant.empty() ? "" : " --backend ", config.variant,
+                     " --math ", row.math, " --input ", to_string(config.input), " --output ",
+                     output_name(config.output), " --seed ", options.seed);
+  if (options.latency) row.repro += " --latency";
+  if (options.threads) row.repro += concat(" --threads ", *options.threads);
+  return row;
+}
+
+}  // namespace lenslet

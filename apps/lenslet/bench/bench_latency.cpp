@@ -1,0 +1,321 @@
+#include "apps/lenslet/bench/bench_latency.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "apps/common/results/attempt.h"
+#include "apps/common/system/signals.h"
+#include "framework/error.h"
+#include "framework/statistics.h"
+#include "framework/stream_gate.h"
+#include "models/fused_lenet5/polled.h"
+#include "models/fused_lenet5/resident.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int kTurns = 5;
+constexpr int64_t kWarmUp = 100;  // untimed calls at the start
+constexpr int kNanByte = 0xff;
+constexpr const char *kPolled = "polled", *kResident = "resident";
+constexpr int kInOrderPasses = 200, kInOrderWarmUp = 20;
+
+/// One way to call the model with a batch and get the answers back.
+class LatencyPath {
+ public:
+  virtual ~LatencyPath() = default;
+  /// "copy", "graph", "mapped", …
+  virtual std::string mode() const = 0;
+  /// Variant and detail; empty if they are the configuration's own.
+  virtual std::string variant() const { return {}; }
+  virtual std::string detail() const { return {}; }
+  /// Where the caller's pictures are, in the model's format, and where its answers go.
+  virtual TensorView input() = 0;
+  virtual TensorView output() = 0;
+  /// The timed call: returns when the answers are in output().
+  virtual void call() = 0;
+};
+
+// The CPU works directly in the executable's memory.
+class CallPath : public LatencyPath {
+ public:
+  explicit CallPath(Executable& executable) : executable_(executable) {}
+  std::string mode() const override { return "call"; }
+  TensorView input() override { return executable_.input(); }
+  TensorView output() override { return executable_.steps().back().output; }
+  void call() override { executable_.run(); }
+
+ private:
+  Executable& executable_;
+};
+
+// Copies in, runs, copies out and waits: enqueued one by one, or captured and replayed as one CUDA graph.
+class CopyPath : public LatencyPath {
+ public:
+  CopyPath(Executable& executable, bool captured)
+      : executable_(executable),
+        host_in_(executable.device(), executable.input().bytes()),
+        host_out_(executable.device(), executable.output().bytes()) {
+    if (!captured) return;
+    graph_ = CapturedGraph::capture(executable.stream(), [this] { enqueue(); });
+  }
+  std::string mode() const override { return graph_ ? "graph" : "copy"; }
+  TensorView input() override { return on_host(executable_.input(), host_in_); }
+  TensorView output() override { return on_host(executable_.steps().back().output, host_out_); }
+  void call() override {
+    if (graph_) {
+      graph_.launch(executable_.stream());
+    } else {
+      enqueue();
+    }
+    executable_.stream().synchronise();
+  }
+
+ private:
+  static TensorView on_host(TensorView view, const PinnedBuffer& memory) {
+    view.data = static_cast<float*>(memory.data());
+    view.device = Device::cpu();
+    return view;
+  }
+  void enqueue() {
+    const TensorView in = executable_.input();
+    const ConstTensorView out = executable_.output();
+    copy_bytes(in.data, in.device, host_in_.data(), Device::cpu(), in.bytes(), executable_.stream());
+    executable_.run();
+    copy_bytes(host_out_.data(), Device::cpu(), out.data, out.device, out.bytes(), executable_.stream());
+  }
+
+  Executable& executable_;
+  PinnedBuffer host_in_, host_out_;
+  CapturedGraph graph_;
+};
+
+// The kernels access page-locked host memory over the bus.
+class MappedPath : public LatencyPath {
+ public:
+  MappedPath(const Graph& graph, const BuildOptions& build) : executable_(graph, build) {}
+  std::string mode() const override { return "mapped"; }
+  TensorView input() override { return executable_.input(); }
+  TensorView output() override { return executable_.steps().back().output; }
+  void call() override {
+    executable_.run();
+    executable_.stream().synchronise();
+  }
+
+ private:
+  Executable executable_;
+};
+
+// Bytes in, predictions out, both in pageable memory; waits for no stream.
+class BytesPath : public LatencyPath {
+ public:
+  explicit BytesPath(const Executable& executable)
+      : input_(executable.steps().back().inputs.front()),
+        output_(executable.output()),
+        pixels_(input_.bytes()),
+        predictions_(static_cast<size_t>(executable.batch())) {}
+  TensorView input() override {
+    return {reinterpret_cast<float*>(pixels_.data()), input_.shape, Device::cpu(), input_.type};
+  }
+  TensorView output() override {
+    return {reinterpret_cast<float*>(predictions_.data()), output_.shape, Device::cpu(), output_.type};
+  }
+
+ protected:
+  ConstTensorView input_, output_;
+  std::vector<uint8_t> pixels_;
+  std::vector<Prediction> predictions_;
+};
+
+// Launches a kernel per call; the host polls for its answers.
+class PolledPath : public BytesPath {
+ public:
+  PolledPath(const Safetensors& weights, const Executable& executable, MathMode math)
+      : BytesPath(executable), runner_(weights, executable.device(), math, executable.batch()) {}
+  std::string mode() const override { return kPolled; }
+  std::string variant() const override { return "small"; }
+  std::string detail() const override { return runner_.detail(); }
+  void call() override { runner_.run(pixels_.data(), predictions_.data()); }
+
+ private:
+  PolledLenet5 runner_;
+};
+
+// A resident kernel polls for pictures, the host for answers.
+class ResidentPath : public BytesPath {
+ public:
+  ResidentPath(const Safetensors& weights, const Executable& executable, MathMode math)
+      : BytesPath(executable), kernel_(weights, options(executable.device(), math)) {}
+  std::string mode() const override { return kResident; }
+  std::string variant() const override { return "resident"; }
+  std::string detail() const override {
+    return concat("resident, a cluster of ", kernel_.blocks(), " blocks");
+  }
+  void call() override {
+    kernel_.classify(pixels_.data(), static_cast<int64_t>(predictions_.size()), predictions_.data());
+  }
+
+ private:
+  static ResidentOptions options(Device device, MathMode math) {
+    if (math != MathMode::kFp32)
+      throw UnavailableError(concat("a resident kernel computes in fp32, not in ", to_string(math)));
+    ResidentOptions options;
+    options.device = device;
+    return options;
+  }
+
+  ResidentLenet5 kernel_;
+};
+
+struct LatencyPaths {
+  std::vector<std::unique_ptr<LatencyPath>> offered;
+  std::vector<std::pair<std::string, Refusal>> refused;  // by mode
+};
+
+// The paths that the executable's configuration supports on its device.
+LatencyPaths latency_paths(Executable& executable, const BuildOptions& build, const Safetensors& weights) {
+  LatencyPaths paths;
+  auto& offered = paths.offered;
+  if (!executable.device().is_cuda()) {
+    offered.push_back(std::make_unique<CallPath>(executable));
+    return paths;
+  }
+  offered.push_back(std::make_unique<CopyPath>(executable, false));
+  offered.push_back(std::make_unique<CopyPath>(executable, true));
+  BuildOptions mapped = build;
+  mapped.mapped_io = true;
+  offered.push_back(std::make_unique<MappedPath>(executable.graph(), mapped));
+  const Plan& plan = executable.plan();
+  const bool for_polling = plan.execution == Plan::kFused && plan.input == ElementType::kUint8 &&
+                           plan.output == ElementType::kClass &&
+                           executable.batch() <= PolledLenet5::kMaxBatch;
+  if (!for_polling) return paths;
+  const MathMode math = executable.steps().back().math;
+  const auto offer = [&](const char* mode, const auto& make) {
+    const auto refusal = attempt(executable.stream(), [&] { offered.push_back(make()); });
+    if (refusal) paths.refused.emplace_back(mode, *refusal);
+  };
+  offer(kPolled, [&] { return std::make_unique<PolledPath>(weights, executable, math); });
+  offer(kResident, [&] { return std::make_unique<ResidentPath>(weights, executable, math); });
+  return paths;
+}
+
+double percentile_99(std::vector<double> samples) {
+  if (samples.empty()) return NAN;
+  const auto last = static_cast<double>(samples.size() - 1);
+  const auto at = samples.begin() + static_cast<std::ptrdiff_t>(std::ceil(0.99 * last));
+  std::nth_element(samples.begin(), at, samples.end());
+  return *at;
+}
+
+ResultRow row_of(const ResultRow& base, const std::string& mode) {
+  ResultRow row = base;
+  row.name = "latency";
+  row.labels.emplace_back("mode", mode);
+  return row;
+}
+
+/// A path, before it becomes a row.
+struct Runner {
+  explicit Runner(LatencyPath& which) : path(which), in(which.input()), out(which.output()) {}
+  LatencyPath& path;
+  TensorView in, out;
+  std::vector<double> samples;
+  ResultError error;
+  std::string wrong;
+  int64_t calls = 0;
+
+  // Times one call, with other pictures than the previous one; nanoseconds.
+  double call(const BatchPictures& pictures, double bound) {
+    const int round = static_cast<int>(calls++ % INT32_MAX);
+    pictures.fill(in, round);
+    std::memset(out.data, kNanByte, out.bytes());
+    const double start = host_now_ns();
+    path.call();
+    const double ns = host_now_ns() - start;
+    std::vector<int32_t> picture_of;
+    for (int64_t slot = 0; slot < in.shape[0]; ++slot) picture_of.push_back(pictures.picture_of(slot, round));
+    const std::string found = pictures.expected().compare(out.type, out.data, picture_of, bound, error);
+    if (wrong.empty() && !found.empty()) wrong = concat("call ", calls, ": ", found);
+    return ns;
+  }
+};
+
+// Median nanoseconds between two events around `enqueue`, on a stream that is held back until all is enqueued.
+template <typename Enqueue>
+double median_between_events(Stream& stream, Enqueue&& enqueue) {
+  Event begin(stream.device()), end(stream.device());
+  std::vector<double> samples;
+  for (int i = 0; i < kInOrderWarmUp + kInOrderPasses; ++i) {
+    const bool held_back = run_held_back(stream, [&] {
+      begin.record(stream);
+      enqueue();
+      end.record(stream);
+    });
+    if (i >= kInOrderWarmUp && held_back) samples.push_back(end.ns_since(begin));
+  }
+  return samples.empty() ? NAN : summarise(samples).median;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, double>> pass_times(Executable& executable, double back_to_back_ns) {
+  if (!executable.device().is_cuda()) return {{"cpu", back_to_back_ns}};
+  Stream& stream = executable.stream();
+  return {{"pipelined", back_to_back_ns},
+          {"in_order", median_between_events(stream, [&] { executable.run(); })},
+          {"between_events", median_between_events(stream, [] {})}};
+}
+
+std::vector<ResultRow> measure_latency(Executable& executable, const BuildOptions& build,
+                                       const Safetensors& weights, const BatchPictures& pictures,
+                                       const ResultRow& base, int64_t calls) {
+  const LatencyPaths paths = latency_paths(executable, build, weights);
+  const double bound = pictures.expected().bound(executable);
+  std::vector<Runner> runners;
+  for (const auto& path : paths.offered) runners.emplace_back(*path);
+  for (Runner& runner : runners) {
+    for (int64_t i = 0; i < kWarmUp && runner.wrong.empty(); ++i) runner.call(pictures, bound);
+  }
+  for (int turn = 0; turn < kTurns; ++turn) {
+    for (Runner& runner : runners) {
+      for (int64_t i = 0; i < (calls + kTurns - 1) / kTurns && !interrupted() && runner.wrong.empty(); ++i) {
+        runner.samples.push_back(runner.call(pictures, bound));
+      }
+    }
+  }
+  std::vector<ResultRow> rows;
+  for (Runner& runner : runners) {
+    ResultRow row = row_of(base, runner.path.mode());
+    if (const std::string variant = runner.path.variant(); !variant.empty()) {
+      for (auto& [label, text] : row.labels) {
+        if (label == "variant") text = variant;
+      }
+      row.detail = runner.path.detail();
+      row.stages_ns.clear();  // the GPU's time belongs to another variant
+    }
+    row.error = runner.error;
+    row.replayed = runner.path.mode() == "graph";
+    if (runner.wrong.empty()) {
+      row.time = summarise(runner.samples);
+      row.p99_ns = percentile_99(runner.samples);
+      if (runner.samples.empty()) {
+        row.status = "SKIPPED";
+        row.reason = kInterrupted;
+      }
+    } else {
+      row.status = "FAILED";
+      row.reason = runner.wrong;
+    }
+    rows.push_back(std::move(row));
+  }
+  for (const auto& [mode, refusal] : paths.refused) {
+    ResultRow& row = rows.emplace_back(row_of(base, mode));
+    row.status = refusal.status;
+    row.reason = refusal.reason;
+  }
+  return rows;
+}
+
+}  // namespace lenslet

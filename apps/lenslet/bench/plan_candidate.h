@@ -1,0 +1,105 @@
+// The whole model as a candidate: executables of different plans on one stream, with the same pictures and the same
+// judge.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/common/results/attempt.h"
+#include "apps/lenslet/bench/logits_check.h"
+#include "apps/measuring/measure.h"
+#include "framework/executable.h"
+#include "framework/io/idx.h"
+
+namespace lenslet {
+
+/// A few hundred pictures for batches of any size, with the judge's logits. Slots get them in a random order that
+/// repeats after a prime number of slots, so that no tile of a kernel sees the same pictures again. Each round gives
+/// every slot another picture.
+class BatchPictures {
+ public:
+  /// Drawn digits.
+  BatchPictures(const Graph& graph, uint64_t seed);
+  /// Images of the data set, chosen by the seed.
+  BatchPictures(const Graph& graph, const ImageDataset& data, uint64_t seed);
+
+  int64_t count() const noexcept { return expected_.count(); }
+  int32_t picture_of(int64_t slot, int round) const noexcept;
+  /// Fills `input`, in host memory, with the first slots of batch number `round`.
+  void fill(TensorView input, int round) const;
+  /// Fills the executable's input with batch number `round`. Synchronises.
+  void load(Executable& executable, int round) const;
+  const ReferenceLogits& expected() const noexcept { return expected_; }
+
+  /// Slots of a batch for which judging every value between the layers is quick: all of a small batch, else both ends
+  /// and some between them, which change every round.
+  struct Slots {
+    int64_t first = 0, count = 0;
+  };
+  static std::vector<Slots> judged_slots(int64_t batch, int round);
+
+ private:
+  BatchPictures(const Graph& graph, std::vector<uint8_t> pixels, uint64_t seed);
+
+  std::vector<uint8_t> pixels_;  // [count, 28, 28]
+  std::vector<float> normalised_;
+  std::vector<int32_t> order_;  // by slot, in round 0
+  ReferenceLogits expected_;
+};
+
+/// An executable, which must run on the stream that is timed (BuildOptions::stream).
+class PlanCandidate : public Candidate {
+ public:
+  PlanCandidate(std::string name, std::unique_ptr<Executable> executable, const BatchPictures& pictures)
+      : name_(std::move(name)),
+        executable_(std::move(executable)),
+        pictures_(pictures),
+        bound_(pictures.expected().bound(*executable_)) {}
+
+  Executable& executable() noexcept { return *executable_; }
+  /// For the whole pass, what Operator::products_saved() is for one layer.
+  double products_saved() const;
+  std::string name() const override { return name_; }
+  void load(int round, Stream&) override { pictures_.load(*executable_, round); }
+  /// The first run waits after every layer, so that a failing layer is reported by name.
+  void run(Stream&) override { executable_->run_first_checked(); }
+  float* output() override { return executable_->steps().back().output.data; }
+  size_t output_count() const override { return executable_->output().bytes() / sizeof(float); }
+  /// Judges every slot.
+  Verdict judge(int round, const std::vector<float>& output) override;
+
+ private:
+  std::string name_;
+  std::unique_ptr<Executable> executable_;
+  const BatchPictures& pictures_;
+  double bound_;
+};
+
+/// Whole plans, prepared to be timed against each other on one stream.
+class PlanContest {
+ public:
+  PlanContest(const Graph& graph, const BatchPictures& pictures, Stream& stream)
+      : graph_(graph), pictures_(pictures), stream_(stream) {}
+
+  struct Prepared {
+    std::unique_ptr<PlanCandidate> candidate;  // null if it cannot be prepared
+    Refusal refusal;                           // why
+  };
+
+  /// Prepares a plan. The reference is valid until the next call. Throws DeviceError if the device is lost.
+  const Prepared& add(const std::string& name, BuildOptions build);
+  /// Adds a plan that cannot run.
+  void refuse(const std::string& reason);
+  /// One measurement per plan, in order.
+  std::vector<Measurement> measure(const MeasureOptions& options) const;
+
+ private:
+  const Graph& graph_;
+  const BatchPictures& pictures_;
+  Stream& stream_;
+  std::vector<Prepared> plans_;
+};
+
+}  // namespace lenslet

@@ -1,0 +1,213 @@
+#include "apps/lenslet/doctor/backend_rows.h"
+
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <random>
+
+#include "apps/common/output/text.h"
+#include "apps/common/results/attempt.h"
+#include "apps/common/system/signals.h"
+#include "framework/error.h"
+#include "framework/stream.h"
+#include "layers/conv/conv_layer.h"
+#include "layers/conv/conv_registry.h"
+
+namespace lenslet {
+namespace {
+
+// Above this limit a plain CPU loop takes seconds per run, so it is not repeated.
+constexpr double kMostFlopsToRepeat = 2e10;
+
+/// Something to prepare: an operator with its inputs and its output (without data).
+struct Task {
+  std::vector<ConstTensorView> inputs;
+  TensorView output;
+  double flops = 0;
+  std::function<std::unique_ptr<Operator>(Stream&)> prepare;
+};
+
+/// Prepares the operator twice and runs each twice on the same random input.
+class Repeater {
+ public:
+  Repeater(const Task& task, Device device) : task_(task), device_(device), stream_(device) {
+    for (ConstTensorView view : task.inputs) {
+      Buffer& input = buffers_.emplace_back(device, view.bytes());
+      const std::vector<float> values = random_values(static_cast<int64_t>(view.bytes() / sizeof(float)), 7);
+      copy_bytes(input.data(), device, values.data(), Device::cpu(), values.size() * sizeof(float), stream_);
+      view.data = input.as<float>();
+      inputs_.push_back(view);
+    }
+    output_ = Buffer(device, task.output.bytes());
+  }
+
+  void fill(BackendRow& row) {
+    const std::unique_ptr<Operator> first = task_.prepare(stream_);
+    row.workspace_bytes = static_cast<int64_t>(first->workspace_bytes());
+    row.workspace = format_bytes(static_cast<double>(row.workspace_bytes));
+    if (task_.flops > kMostFlopsToRepeat) return;
+    const std::vector<uint8_t> a = result_of(*first), b = result_of(*first);
+    const std::unique_ptr<Operator> second = task_.prepare(stream_);
+    row.repro = a != b ? "no" : a == result_of(*second) ? "bitwise" : "per preparation";
+  }
+
+ private:
+  std::vector<uint8_t> result_of(Operator& op) {
+    Buffer workspace(device_, op.workspace_bytes());
+    fill_bytes(output_.data(), device_, 0xff, output_.bytes(), stream_);
+    RunContext context{stream_, workspace.data(), nullptr};
+    TensorView output = task_.output;
+    output.data = output_.as<float>();
+    op.run(inputs_, output, context);
+    std::vector<uint8_t> result(output_.bytes());
+    copy_bytes(result.data(), Device::cpu(), output_.data(), device_, result.size(), stream_);
+    stream_.synchronise();
+    return result;
+  }
+
+  const Task& task_;
+  Device device_;
+  Stream stream_;
+  std::vector<Buffer> buffers_;
+  std::vector<ConstTensorView> inputs_;
+  Buffer output_;
+};
+
+std::string problem_of(const ShapedLayer& shaped) {
+  const auto* conv = dynamic_cast<const Conv2dLayer*>(shaped.layer);
+  return conv == nullptr ? std::string() : conv->problem_for(shaped.inputs.at(0)).to_string();
+}
+
+// Without the device the operator cannot be prepared, but a convolution still has an upper bound.
+void bound_workspace(const ShapedLayer& shaped, const OperatorRequest& request, BackendRow& row) {
+  const auto* conv = dynamic_cast<const Conv2dLayer*>(shaped.layer);
+  if (conv == nullptr) return;
+  const ConvBackendEntry& entry = find_conv_backend(request.device.kind, row.backend);
+  row.workspace_bytes =
+      static_cast<int64_t>(entry.open().workspace_bytes(conv->problem_for(shaped.inputs[0]), request.math));
+  row.workspace = "<= " + format_bytes(static_cast<double>(row.workspace_bytes));
+}
+
+Task layer_task(const ShapedLayer& shaped, const std::string& backend, const OperatorRequest& request) {
+  Task task;
+  for (const Shape& shape : shaped.inputs) task.inputs.push_back({nullptr, shape, request.device});
+  task.output = {nullptr, shaped.output, request.device};
+  task.flops = shaped.layer->work(shaped.inputs).flops;
+  task.prepare = [&shaped, backend, request](Stream& stream) {
+    return shaped.layer->prepare(backend, request, stream);
+  };
+  return task;
+}
+
+Task fused_task(const Graph& graph, const std::string& variant, const FusedRequest& request) {
+  const auto [input, output] = graph.end_shapes(request.batch);
+  Task task;
+  task.inputs = {{nullptr, input, request.device, request.input}};
+  task.output = {nullptr, output, request.device, request.output};
+  task.flops = graph.fused()->work(request).flops;
+  task.prepare = [&graph, variant, request](Stream& stream) {
+    return graph.fused()->prepare(variant, request, stream);
+  };
+  return task;
+}
+
+// Lists the input types that the variant supports with the requested output, and the output types with the input.
+void list_types(const FusedModel& model, const FusedRequest& request, BackendRow& row) {
+  for (const ElementType type : {ElementType::kFp32, ElementType::kUint8}) {
+    FusedRequest other = request;
+    other.input = type;
+    if (model.supports(row.backend, other)) row.reads.emplace_back(to_string(type));
+  }
+  for (const ElementType type : {ElementType::kFp32, ElementType::kClass}) {
+    FusedRequest other = request;
+    other.output = type;
+    if (model.supports(row.backend, other)) {
+      row.writes.emplace_back(type == ElementType::kFp32 ? "logits" : to_string(type));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<float> random_values(int64_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& value : values) value = static_cast<float>(random() >> 8) * 0x1p-23f - 1.0f;
+  return values;
+}
+
+std::vector<BackendRow> layer_rows(const ShapedLayer& shaped, const BackendQuery& query) {
+  OperatorRequest request;
+  request.device = query.device;
+  request.inputs = shaped.inputs;
+  request.output = shaped.output;
+  request.math = shaped.layer->uses_math() ? query.math : MathMode::kFp32;
+  request.workspace_limit = query.workspace_limit;
+  const std::string preferred = shaped.layer->preferred(request);
+  std::vector<BackendRow> rows;
+  for (const std::string& backend : shaped.layer->backends(query.device.kind)) {
+    BackendRow row;
+    row.layer = shaped.name;
+    row.problem = problem_of(shaped);
+    row.type = shaped.layer->type();
+    row.backend = backend;
+    row.device = query.device;
+    row.rank = static_cast<int>(rows.size()) + 1;
+    row.uses_math = shaped.layer->uses_math();
+    row.is_auto = backend == preferred;
+    for (const MathMode math : kMathModes) {
+      OperatorRequest asked = request;
+      asked.math = math;
+      row.supports.push_back(shaped.layer->supports(backend, asked));
+    }
+    attempt(row, [&] {
+      if (const Support support = shaped.layer->supports(backend, request); !support)
+        throw UnavailableError(support.reason());
+      row.determinism = to_string(shaped.layer->determinism(backend, request));
+      row.repro = "not run";
+      if (!query.usable) return bound_workspace(shaped, request, row);
+      Repeater(layer_task(shaped, backend, request), query.device).fill(row);
+    });
+    rows.push_back(std::move(row));
+    throw_if_interrupted();
+    if (rows.back().status == "ERROR") break;  // after a CUDA fault every later call also fails
+  }
+  return rows;
+}
+
+std::vector<BackendRow> fused_rows(const Graph& graph, int64_t batch, const BackendQuery& query) {
+  const FusedModel* const model = graph.fused();
+  std::vector<BackendRow> rows;
+  if (!model) return rows;
+  const FusedRequest request{query.device, batch, query.math, ElementType::kFp32, ElementType::kFp32};
+  const std::string preferred = model->preferred(request);
+  for (const std::string& variant : model->variants(query.device.kind)) {
+    BackendRow row;
+    row.layer = "--plan fused";
+    row.type = "network";
+    row.backend = variant;
+    row.device = query.device;
+    row.rank = static_cast<int>(rows.size()) + 1;
+    row.uses_math = true;
+    row.is_auto = variant == preferred;
+    for (const MathMode math : kMathModes) {
+      FusedRequest asked = request;
+      asked.math = math;
+      row.supports.push_back(model->supports(variant, asked));
+    }
+    list_types(*model, request, row);
+    attempt(row, [&] {
+      if (const Support support = model->supports(variant, request); !support)
+        throw UnavailableError(support.reason());
+      row.determinism = to_string(model->determinism(variant, request));
+      row.repro = "not run";
+      if (query.usable) Repeater(fused_task(graph, variant, request), query.device).fill(row);
+    });
+    rows.push_back(std::move(row));
+    throw_if_interrupted();
+    if (rows.back().status == "ERROR") break;
+  }
+  return rows;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,164 @@
+// lenslet backends: which backends support which layers, and for the others the reason.
+#include <cstring>
+#include <memory>
+
+#include "apps/common/output/text.h"
+#include "apps/lenslet/commands.h"
+#include "apps/lenslet/doctor/backend_rows.h"
+#include "apps/lenslet/session.h"
+#include "apps/measuring/row_table.h"
+#include "apps/measuring/run.h"
+#include "framework/device.h"
+#include "framework/graph.h"
+#include "framework/parallel.h"
+#include "layers/conv/conv_layer.h"
+#include "models/lenet5.h"
+
+namespace lenslet {
+namespace {
+
+constexpr const char* kSchema = "lenslet.backends/1";
+
+Tensor random_tensor(const Shape& shape, unsigned seed) {
+  Tensor tensor(shape);
+  const std::vector<float> values = random_values(shape.num_elements(), seed);
+  std::memcpy(tensor.data(), values.data(), shape.bytes());
+  return tensor;
+}
+
+std::string math_modes(const BackendRow& row) {
+  if (row.supports.empty()) return "-";
+  if (!row.uses_math) return row.supports[0] ? "any" : "-";
+  std::string modes;
+  for (size_t i = 0; i < std::size(kMathModes); ++i) {
+    if (row.supports[i]) modes += concat(modes.empty() ? "" : " ", to_string(kMathModes[i]));
+  }
+  if (modes.empty()) return "-";
+  if (!row.reads.empty())
+    modes += concat("; reads ", joined(row.reads, " "), "; writes ", joined(row.writes, " "));
+  return modes;
+}
+
+}  // namespace
+
+template <>
+struct Fields<BackendRow> {
+  template <class Self, class V>
+  static void of(Self& row, V&& v) {
+    const bool can = row.status == "PASSED";
+    std::vector<std::pair<std::string, bool>> math;
+    for (size_t i = 0; i < row.supports.size(); ++i)
+      math.emplace_back(to_string(kMathModes[i]), static_cast<bool>(row.supports[i]));
+    v("device", row.device)("layer", row.layer)("type", row.type)("problem", row.problem);
+    v("rank", row.rank)("backend", row.backend);
+    v("status", row.status)("can", can)("auto", row.is_auto);
+    v("math", math)("reads", row.reads)("writes", row.writes).column("math_modes", math_modes(row));
+    v("workspace_bytes", row.workspace_bytes >= 0 ? std::optional(row.workspace_bytes) : std::nullopt);
+    v("determinism", row.determinism == "-" ? std::string() : row.determinism);
+    v("repro", row.repro)("reason", row.reason);
+  }
+};
+
+namespace {
+
+std::string table_of(const std::vector<BackendRow>& rows) {
+  const auto layer_once = [last = std::string()](const BackendRow& row) mutable {
+    return std::exchange(last, row.layer) == row.layer ? "" : row.layer;
+  };
+  const auto can = [](const BackendRow& row) { return row.status == "PASSED"; };
+  TableOf<BackendRow> table;
+  table.words("layer", layer_once).number("rank", [](const BackendRow& row) {
+    return std::to_string(row.rank);
+  });
+  table.words("backend", &BackendRow::backend);
+  table.words("can", [=](const BackendRow& row) {
+    return row.status == "ERROR" ? "ERROR" : can(row) ? "yes" : "no";
+  });
+  table.words("auto", [](const BackendRow& row) { return row.is_auto ? "<-" : ""; });
+  table.words("math modes", math_modes);
+  table.number("workspace", [=](const BackendRow& row) { return can(row) ? row.workspace : "-"; });
+  table.words("promises", &BackendRow::determinism);
+  table.words("repeats", [=](const BackendRow& row) { return can(row) ? row.repro : "-"; });
+  table.words("reason", [](const BackendRow& row) { return printable(row.reason); });
+  return table.of(rows, &BackendRow::layer);
+}
+
+// Checked before anything is allocated: the numbers come from the user and may be huge.
+void check_memory(const Conv2dProblem& problem, const std::vector<Target>& targets) {
+  constexpr double kCopies = 3;  // random values, the operator's own, what it runs on
+  for (const Target& target : targets) {
+    const double needed = kCopies * problem.bytes();
+    const auto free = static_cast<double>(free_memory_bytes(target.usable ? target.device : Device::cpu()));
+    if (needed > free) {
+      throw MemoryError(concat("--problem ", problem.to_string(), " needs about ", format_bytes(needed),
+                               " on ", target.device.to_string(), ", ", format_bytes(free), " are free"));
+    }
+  }
+}
+
+}  // namespace
+
+ExitCode run_backends(const BackendsOptions& options) {
+  Run run("lenslet backends", options, {}, files_read(options));
+  if (options.threads) set_num_threads(*options.threads);
+  std::vector<Conv2dProblem> problems;
+  for (const std::string& text : options.problems) problems.push_back(Conv2dProblem::parse(text));
+  const Graph graph = make_lenet5(load_lenet5_weights(options.weights),
+                                  options.weights.empty() ? "built-in weights" : options.weights);
+  const std::vector<Target> targets = targets_for(options.device);
+  if (options.device == ModelSetup::kAuto && !cuda_status().usable) {
+    run.console().line(concat("GPU: ", cuda_status().reason,
+                              cuda_status().built ? "; its backends are listed, nothing is run" : ""));
+  }
+
+  std::vector<ShapedLayer> layers;
+  std::vector<std::unique_ptr<Layer>> own_layers;
+  for (const Conv2dProblem& problem : problems) {
+    check_memory(problem, targets);
+    own_layers.push_back(std::make_unique<Conv2dLayer>(problem, random_tensor(problem.weight_shape(), 1),
+                                                       random_tensor(Shape{problem.k}, 2)));
+    layers.push_back(
+        {problem.to_string(), own_layers.back().get(), {problem.input_shape()}, problem.output_shape()});
+  }
+  if (problems.empty()) {
+    const std::vector<Graph::Node>& nodes = graph.nodes();
+    const std::vector<Shape> shapes = graph.infer_shapes(options.batch_size.value_or(1));
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (!nodes[i].layer) continue;
+      ShapedLayer shaped{nodes[i].name, nodes[i].layer.get(), {}, shapes[i]};
+      for (const int input : nodes[i].inputs) shaped.inputs.push_back(shapes[static_cast<size_t>(input)]);
+      layers.push_back(std::move(shaped));
+    }
+  }
+
+  std::vector<BackendRow> all;
+  for (const Target& target : targets) {
+    const Device device = target.usable ? target.device : Device::cpu();
+    DeviceGuard guard(device);
+    run.on(device);  // the GPU comes last, if one is used
+    const BackendQuery query{target.device, target.usable, options.math.value_or(MathMode::kFp32),
+                             options.workspace_limit};
+    std::vector<BackendRow> rows;
+    const auto add = [&](std::vector<BackendRow> some) {
+      rows.insert(rows.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
+      if (rows.empty() || rows.back().status != "ERROR") return;
+      throw DeviceError(concat(rows.back().layer, " by ", rows.back().backend, ": ", rows.back().reason));
+    };
+    run.guard([&] {
+      for (const ShapedLayer& shaped : layers) add(layer_rows(shaped, query));
+      if (problems.empty()) add(fused_rows(graph, options.batch_size.value_or(1), query));
+    });
+    run.console().line(
+        concat(all.empty() ? "" : "\n", "on ", target.device.to_string(), ", ",
+               to_string(options.math.value_or(MathMode::kFp32)), problems.empty() ? ", batch " : "",
+               problems.empty() ? std::to_string(options.batch_size.value_or(1)) : std::string(), ":"));
+    run.console().print(table_of(rows));
+    all.insert(all.end(), rows.begin(), rows.end());
+    if (!run.fault().empty()) break;
+  }
+  run.write(
+      kSchema, [&](Document& document) { document.list("rows", all); }, csv_of(all));
+  return run.end();
+}
+
+}  // namespace lenslet

@@ -1,0 +1,199 @@
+#include "apps/lenslet/doctor/self_test.h"
+#include "apps/common/results/attempt.h"
+
+#include <iterator>
+#include <map>
+#include <memory>
+#include <numeric>
+
+#include "apps/common/system/signals.h"
+#include "apps/lenslet/bench/drawn_digits.h"
+#include "apps/lenslet/bench/logits_check.h"
+#include "framework/stream.h"
+#include "layers/reference/guarded_run.h"
+#include "layers/reference/subjects.h"
+#include "models/lenet5.h"
+
+namespace lenslet {
+namespace {
+
+using reference::FusedSubject;
+using reference::Subject;
+
+constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
+constexpr int64_t kPictures = 67;  // more than a tile, with a tail
+
+ResultRow row_for(Device device, const Subject& subject, const std::string& backend) {
+  ResultRow row;
+  row.name = concat(device.to_string(), " ", subject.operation(), " ", backend);
+  row.backend = backend;
+  return row;
+}
+
+ResultRow verified_row(const Subject& subject, const std::string& backend, MathMode math, Stream& stream) {
+  ResultRow row = row_for(stream.device(), subject, backend);
+  row.problem = subject.problem();
+  if (subject.uses_math()) row.math = to_string(math);
+  if (!subject.fused().empty()) row.name += concat(", ", subject.fused(), " fused");
+  attempt(row, [&] {
+    const VerifyResult result = subject.verify(backend, math, stream);
+    row.status = result.passed ? "PASSED" : "FAILED";
+    row.reason = result.reason;
+    row.detail = result.detail;
+    row.error = ResultError{result.max_abs, result.max_rel, result.bound, result.checked};
+    if (result.passed) row.repro = "bitwise";  // the verifier runs everything twice and compares bit for bit
+  });
+  return row;
+}
+
+/// Reports each unavailable backend once.
+class Openings {
+ public:
+  Openings(const SelfTestOptions& options, std::vector<ResultRow>& rows) : options_(options), rows_(rows) {}
+  /// Whether the backend is available; if not, the first call adds a SKIPPED row.
+  bool open(const Subject& subject, const std::string& backend) {
+    const auto [known, first] = known_.emplace(std::string(subject.operation()) + " " + backend, true);
+    if (first) known->second = opens(subject, backend);
+    return known->second;
+  }
+
+ private:
+  bool opens(const Subject& subject, const std::string& backend) {
+    std::string reason = options_.target.why_not;
+    if (options_.target.usable) {
+      const auto refusal = attempt([&] { subject.open(options_.target.device.kind, backend); });
+      if (!refusal) return true;
+      reason = refusal->reason;
+    }
+    rows_.push_back(row_for(options_.target.device, subject, backend));
+    rows_.back().status = "SKIPPED";
+    rows_.back().reason = reason;
+    return false;
+  }
+
+  const SelfTestOptions& options_;
+  std::vector<ResultRow>& rows_;
+  std::map<std::string, bool> known_;  // by operation and backend
+};
+
+std::vector<ResultRow> subjects_self_test(const SelfTestOptions& options) {
+  std::vector<ResultRow> rows;
+  Openings openings(options, rows);
+  const Device device = options.target.usable ? options.target.device : Device::cpu();
+  DeviceGuard guard(device);
+  Stream stream(device);
+  for (const auto& subject : reference::short_subjects({options.seed, options.workspace_limit})) {
+    for (const std::string& backend : subject->backends(options.target.device.kind)) {
+      if (!openings.open(*subject, backend)) continue;
+      for (const MathMode math : reference::kMathModes) {
+        if (interrupted()) return rows;
+        if (math != MathMode::kFp32 && !subject->uses_math()) continue;
+        if (!subject->offered(options.target.device.kind, backend, math)) continue;
+        rows.push_back(verified_row(*subject, backend, math, stream));
+        // After a CUDA fault every later call also fails, so further rows would only repeat it.
+        if (rows.back().status == "ERROR") return rows;
+      }
+    }
+  }
+  return rows;
+}
+
+/// The model, its input pictures and the judge's logits.
+struct PicturedModel {
+  explicit PicturedModel(uint64_t seed)
+      : graph(make_lenet5(builtin_lenet5_weights(), "built-in weights")),
+        pixels(drawn_digits(kPictures, seed)),
+        normalised(pixels.size()),
+        expected(graph, pixels.data(), kPictures) {
+    graph.normalisation().apply(pixels.data(), kPictures * kPixels, normalised.data());
+  }
+  Graph graph;
+  std::vector<uint8_t> pixels;
+  std::vector<float> normalised;
+  ReferenceLogits expected;
+};
+
+ResultRow row_for(const FusedSubject& subject) {
+  const FusedRequest& request = subject.request;
+  ResultRow row;
+  row.name = concat(request.device.to_string(), " fused ", subject.variant);
+  row.backend = subject.variant;
+  row.math = to_string(request.math);
+  row.layout.clear();
+  row.problem = concat("batch ", request.batch, ", ", to_string(request.input), " in, ",
+                       request.output == ElementType::kFp32 ? "logits" : to_string(request.output), " out");
+  return row;
+}
+
+void verify(const PicturedModel& model, const FusedSubject& subject, Stream& stream, ResultRow& row) {
+  const FusedRequest& request = subject.request;
+  const FusedModel& fused = *model.graph.fused();
+  const std::unique_ptr<Operator> op = fused.prepare(subject.variant, request, stream);
+  const void* const pictures = request.input == ElementType::kUint8
+                                   ? static_cast<const void*>(model.pixels.data())
+                                   : model.normalised.data();
+  const bool logits = request.output == ElementType::kFp32;
+  const reference::GuardedRun run = reference::run_guarded(
+      stream, *op, {nullptr, {request.batch, 1, kLenet5Side, kLenet5Side}, request.device, request.input},
+      pictures,
+      {nullptr, logits ? Shape{request.batch, kLenet5Classes} : Shape{request.batch}, request.device,
+       request.output});
+  row.reason = run.fault;
+  if (!row.reason.empty()) return;
+  std::vector<int32_t> picture_of(static_cast<size_t>(request.batch));
+  std::iota(picture_of.begin(), picture_of.end(), 0);
+  row.error.emplace();
+  row.reason = model.expected.compare(request.output, run.output.data(), picture_of,
+                                      fused.output_bound(subject.variant, request), *row.error);
+}
+
+ResultRow verified_row(const PicturedModel& model, const FusedSubject& subject,
+                       const SelfTestOptions& options, Stream& stream) {
+  ResultRow row = row_for(subject);
+  if (const Support support = model.graph.fused()->supports(subject.variant, subject.request); !support) {
+    row.status = "UNSUPPORTED";
+    row.reason = support.reason();
+    return row;
+  }
+  if (!options.target.usable) {
+    row.status = "SKIPPED";
+    row.reason = options.target.why_not;
+    return row;
+  }
+  attempt(row, [&] {
+    verify(model, subject, stream, row);
+    row.status = row.reason.empty() ? "PASSED" : "FAILED";
+    if (row.reason.empty()) row.repro = "bitwise";
+  });
+  return row;
+}
+
+// One row per variant, math mode, batch, input and output: the built-in model's answers for some pictures.
+std::vector<ResultRow> fused_self_test(const SelfTestOptions& options) {
+  const PicturedModel model(options.seed);
+  const Device device = options.target.usable ? options.target.device : Device::cpu();
+  DeviceGuard guard(device);
+  Stream stream(device);
+  std::vector<ResultRow> rows;
+  for (const FusedSubject& subject :
+       reference::fused_subjects(*model.graph.fused(), options.target.device, {1, kPictures})) {
+    if (interrupted()) return rows;
+    rows.push_back(verified_row(model, subject, options, stream));
+    if (rows.back().status == "ERROR") return rows;
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<ResultRow> self_test(const SelfTestOptions& options) {
+  std::vector<ResultRow> rows;
+  for (const auto& test : {subjects_self_test, fused_self_test}) {
+    std::vector<ResultRow> more = test(options);
+    rows.insert(rows.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+    if (interrupted() || (!rows.empty() && rows.back().status == "ERROR")) break;
+  }
+  return rows;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,223 @@
+// lenslet eval: counts the digits of a data set that the model reads correctly, and measures the speed.
+#include "apps/lenslet/eval/eval.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "apps/common/output/progress.h"
+#include "apps/common/output/text.h"
+#include "apps/common/system/signals.h"
+#include "apps/lenslet/commands.h"
+#include "apps/lenslet/eval/contact_sheet.h"
+#include "apps/lenslet/eval/eval_output.h"
+#include "apps/lenslet/eval/logits_file.h"
+#include "apps/lenslet/eval/mnist_folder.h"
+#include "framework/parallel.h"
+#include "framework/statistics.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int64_t kCpuBatchPerThread = 128;
+constexpr int64_t kGpuBatch = 10000;
+constexpr double kThroughputMs = 300;
+constexpr size_t kSheetLimit = 1000;
+constexpr int64_t kDefaultStreams = 3;  // one is copied, one computed, one waits
+
+std::string data_folder(const EvalOptions& options) {
+  const std::string folder = find_mnist_folder(options.data);
+  if (!folder.empty()) return folder;
+  throw DataError(
+      "no MNIST here: LENSLET_MNIST_DIR is not set and there is no ./data; get it with ./dev mnist, or name "
+      "its folder "
+      "with --data");
+}
+
+// Images per second with the input on the device: consecutive passes for `min_time_ms`.
+double device_resident_rate(Executable& executable, double min_time_ms) {
+  DeviceGuard guard(executable.device());
+  Stream& stream = executable.stream();
+  executable.run();
+  stream.synchronise();
+  // Enqueues groups of passes, each twice as long, until one lasts long enough: no synchronisation inside a group.
+  for (int64_t passes = 1;; passes *= 2) {
+    const double start = host_now_ns();
+    for (int64_t i = 0; i < passes; ++i) executable.run();
+    stream.synchronise();
+    const double ns = host_now_ns() - start;
+    if (ns >= min_time_ms * 1e6 || interrupted())
+      return static_cast<double>(passes * executable.batch()) / ns * 1e9;
+  }
+}
+
+void run_passes(Model& model, const ImageDataset& data, int64_t count, EvalOutcome& outcome) {
+  const double start = host_now_ns();
+  model.executable().run_checked();
+  outcome.speed.first_call_ns = host_now_ns() - start;
+  {
+    ProgressBar bar("evaluating", count);
+    run_images(model, data, count, outcome.run, [&](int64_t done) { bar.update(done); });
+  }
+  std::vector<double> passes = {outcome.run.wall_ns};
+  double spent = outcome.run.wall_ns;
+  while (spent < kThroughputMs * 1e6 && !interrupted()) {
+    BatchRun again;
+    run_images(model, data, count, again);
+    if (again.count < count) break;
+    outcome.speed.bitwise =
+        outcome.speed.bitwise && again.logits.size() == outcome.run.logits.size() &&
+        std::memcmp(again.logits.data(), outcome.run.logits.data(), again.logits.size() * sizeof(float)) == 0;
+    passes.push_back(again.wall_ns);
+    spent += again.wall_ns;
+  }
+  outcome.speed.pass = summarise(passes);
+  if (outcome.run.count > 0)
+    outcome.speed.images_per_s = static_cast<double>(outcome.run.count) / outcome.speed.pass.median * 1e9;
+  if (!interrupted()) outcome.speed.resident_per_s = device_resident_rate(model.executable(), kThroughputMs);
+}
+
+// The same images in fp32, if `executable` uses another math mode: with the same kind of plan if it supports fp32, else
+// layer by layer.
+std::optional<Fp32Beside> read_in_fp32(const Session& session, const Executable& executable,
+                                       const ImageDataset& data, const BatchRun& run) {
+  const std::vector<PlanLayer>& layers = executable.plan().layers;
+  const auto reduced = [](const PlanLayer& layer) { return layer.math != MathMode::kFp32; };
+  if (std::none_of(layers.begin(), layers.end(), reduced)) return std::nullopt;
+  BuildOptions build = session.build_options(executable.batch());
+  build.plan = nullptr;
+  build.math = MathMode::kFp32;
+  build.backends = {};
+  build.fused_variant.clear();
+  build.input = executable.plan().input;
+  build.execution = executable.plan().execution;
+  const FusedRequest request{build.device, build.batch, build.math, build.input, build.output};
+  if (build.execution == Plan::kFused && session.graph().fused()->preferred(request).empty()) {
+    build.execution = Plan::kLayered;
+    build.input = ElementType::kFp32;
+  }
+  Model fp32 = session.model(build);
+  BatchRun exact;
+  run_images(fp32, data, run.count, exact);
+  Fp32Beside beside;
+  beside.backends = describe_backends(fp32.executable().plan());
+  beside.correct = evaluate(exact.logits, data, exact.count).correct;
+  for (size_t i = 0; i < exact.logits.size(); i += kLenet5Classes) {
+    beside.read_differently += predicted_class(exact.logits.data() + i, kLenet5Classes) !=
+                               predicted_class(run.logits.data() + i, kLenet5Classes);
+  }
+  if (exact.count < run.count) return std::nullopt;  // interrupted
+  return beside;
+}
+
+StreamingReport stream(const EvalOptions& options, const Session& session, const Executable& executable,
+                       const ImageDataset& data, int64_t count) {
+  const bool gpu = session.device().is_cuda();
+  StreamingRequest request;
+  request.lanes = static_cast<int>(options.streams.value_or(gpu ? kDefaultStreams : 1));
+  request.chunk = executable.batch();
+  request.passes = options.repeat.value_or(0);
+  ProgressBar bar("streaming", request.passes * count);
+  return stream_images(session, data, count, request, [&](int64_t done) { bar.update(done); });
+}
+
+}  // namespace
+
+void run_images(Model& model, const ImageDataset& data, int64_t count, BatchRun& run,
+                const std::function<void(int64_t)>& progress) {
+  run.logits.assign(static_cast<size_t>(count * kLenet5Classes), 0.0f);
+  // Also after an error `logits` has only the images that were computed.
+  struct Cut {
+    BatchRun& run;
+    ~Cut() { run.logits.resize(static_cast<size_t>(run.count * kLenet5Classes)); }
+  };
+  const Cut cut{run};
+  model.prepare();
+  const double start = host_now_ns();
+  model.logits(data.images.data(), count, run.logits.data(), [&](int64_t done) {
+    run.count = done;
+    if (progress) progress(done);
+    return !interrupted();
+  });
+  run.wall_ns = host_now_ns() - start;
+}
+
+int64_t eval_batch(const Session& session, int64_t count) {
+  const int64_t fallback = session.device().is_cuda() ? kGpuBatch : kCpuBatchPerThread * num_threads();
+  return session.batch_or(std::min(count, fallback));
+}
+
+ExitCode run_eval(const EvalOptions& options) {
+  std::vector<NamedFile> read = files_read(options);
+  for (NamedFile& file : mnist_files(options.data)) read.push_back(std::move(file));
+  Run run(options.backend_matrix ? "lenslet eval --backend-matrix" : "lenslet eval", options,
+          {{"--misses", options.misses},
+           {"--logits", options.logits},
+           {"--contact-sheet", options.contact_sheet},
+           {"--save-plan", options.save_plan}},
+          read);
+  Console& console = run.console();
+  Session session(options);
+  session.demand_logits();
+  if (options.streams && !session.device().is_cuda()) {
+    throw UsageError(
+        "--streams overlaps the copies and kernels of a GPU, and the CPU needs no copies: leave it out; "
+        "--repeat works without it");
+  }
+  const ImageDataset data = read_image_dataset(data_folder(options), options.split, kLenet5Side, kLenet5Side);
+  const int64_t count = std::min(data.count, options.limit.value_or(data.count));
+  console.line(concat("LeNet-5, ", printable(session.weights_origin()), ", ", to_string(session.math()),
+                      " on ", session.describe_device()));
+  console.line(concat("data:       ", printable(data.images_path), ", ", format_count(count), " of ",
+                      format_count(data.count), " images"));
+  run.on(session.device());
+  if (options.backend_matrix) return run_backend_matrix(options, session, data, count, run);
+
+  Model model = session.model(eval_batch(session, count));
+  const Executable& executable = model.executable();
+  EvalOutcome outcome;
+  run.guard([&] {
+    run_passes(model, data, count, outcome);
+    if (!interrupted()) outcome.fp32 = read_in_fp32(session, executable, data, outcome.run);
+    if ((options.streams || options.repeat) && !interrupted()) {
+      outcome.streaming = stream(options, session, executable, data, count);
+    }
+  });
+  outcome.evaluation = evaluate(outcome.run.logits, data, outcome.run.count);
+  const Evaluation& evaluation = outcome.evaluation;
+  print_eval(console, options, session, executable, outcome);
+  write_eval_files(run, options, session, executable, data, outcome);
+  if (!options.misses.empty()) write_result(options.misses, misses_csv(evaluation));
+  if (!options.logits.empty()) write_logits(options.logits, outcome.run.logits, kLenet5Classes);
+  if (!options.contact_sheet.empty()) {
+    const size_t shown = std::min(evaluation.misses.size(), kSheetLimit);
+    write_contact_sheet(
+        options.contact_sheet, data,
+        {evaluation.misses.begin(), evaluation.misses.begin() + static_cast<std::ptrdiff_t>(shown)});
+    if (shown < evaluation.misses.size()) {
+      console.line(
+          concat("the contact sheet shows the first ", shown, " of ", evaluation.misses.size(), " misses"));
+    }
+  }
+  if (!run.fault().empty()) {
+    throw DeviceError(concat("after ", evaluation.count, " of ", count, " images: ", run.fault()));
+  }
+  if (interrupted()) {
+    console.line(concat("interrupted after ", evaluation.count, " of ", count, " images"));
+    return ExitCode::kInterrupted;
+  }
+  if (evaluation.not_numbers > 0) {
+    throw CheckError(concat(evaluation.not_numbers, " of ", evaluation.count,
+                            " images have logits that are not numbers; look at the weights' values"));
+  }
+  if (outcome.streaming && outcome.streaming->differing > 0) {
+    throw CheckError(concat(outcome.streaming->differing, " of ", outcome.streaming->images,
+                            " results that were streamed are not, bit for bit, those of a plain pass"));
+  }
+  if (options.min_accuracy && evaluation.accuracy() < *options.min_accuracy) {
+    throw CheckError(concat("accuracy ", format_fixed(evaluation.accuracy(), 6), " is below --min-accuracy ",
+                            format_fixed(*options.min_accuracy, 6)));
+  }
+  return ExitCode::kOk;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,112 @@
+#include "apps/lenslet/eval/eval_output.h"
+
+#include <cstdlib>
+
+#include "apps/common/output/text.h"
+#include "apps/lenslet/eval/eval.h"
+
+namespace lenslet {
+
+template <>
+struct Fields<PlanLayer> {
+  template <class Self, class V>
+  static void of(Self& layer, V&& v) {
+    v("name", layer.name)("backend", layer.backend)("math", layer.math);
+  }
+};
+
+namespace {
+
+constexpr const char* kSchema = "lenslet.eval/1";
+constexpr size_t kMissesShown = 10;
+
+/// Everything that the files contain.
+struct EvalFile {
+  const EvalOptions& options;
+  const Session& session;
+  const Executable& executable;
+  const ImageDataset& data;
+  const EvalOutcome& outcome;
+
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    const Executable& executable = self.executable;
+    const EvalOutcome& outcome = self.outcome;
+    const Evaluation& evaluation = outcome.evaluation;
+    const Interval interval = wilson_95(evaluation.correct, evaluation.count);
+    evaluated_fields(v, self.session, self.data, self.options.split);
+    v("batch", executable.batch())("cuda_graph", self.options.cuda_graph);
+    v("layers", executable.plan().layers).column("backends", describe_backends(executable.plan()));
+    v("count", evaluation.count)("correct", evaluation.correct)("accuracy", evaluation.accuracy());
+    v("accuracy_interval_95", std::vector<double>{interval.low, interval.high});
+    v.column("low_95", interval.low).column("high_95", interval.high);
+    v("loss", evaluation.loss)("not_numbers", evaluation.not_numbers);
+    v("fp32", outcome.fp32)("confusion", evaluation.confusion)("misses", evaluation.misses);
+    v.group("throughput", [&](auto& speed) {
+      speed({"images_per_s", "images_per_s"}, outcome.speed.images_per_s);
+      speed({"device_resident_images_per_s", "resident_images_per_s"}, outcome.speed.resident_per_s);
+      speed.time({"pass_ns", "pass_ns"}, {"passes", "pass_samples"}, outcome.speed.pass);
+      speed({"build_ns", "build_ns"}, executable.build_ns());
+      speed({"first_call_ns", "first_call_ns"}, outcome.speed.first_call_ns);
+      speed({"bitwise_repeatable", "bitwise_repeatable"}, outcome.speed.bitwise);
+    });
+    v("sustained", outcome.streaming);
+  }
+};
+
+}  // namespace
+
+void print_eval(Console& console, const EvalOptions& options, const Session& session,
+                const Executable& executable, const EvalOutcome& outcome) {
+  const Evaluation& evaluation = outcome.evaluation;
+  const Interval interval = wilson_95(evaluation.correct, evaluation.count);
+  console.line(concat("backends:   ", describe_backends(executable.plan())));
+  console.line(concat("accuracy:   ", format_count(evaluation.correct), " of ",
+                      format_count(evaluation.count), " = ", format_percent(evaluation.accuracy()),
+                      "  (95 % interval ", format_percent(interval.low), " to ",
+                      format_percent(interval.high), ")"));
+  if (outcome.fp32) {
+    const Fp32Beside& fp32 = *outcome.fp32;
+    const int64_t more = fp32.correct - evaluation.correct;
+    console.line(concat(
+        "fp32:       ", format_count(fp32.correct), " of ", format_count(evaluation.count), " = ",
+        format_percent(static_cast<double>(fp32.correct) / static_cast<double>(evaluation.count)),
+        more == 0 ? std::string(", as many") : concat(", ", std::abs(more), more > 0 ? " more" : " fewer"),
+        "; ", fp32.read_differently, " read differently (", fp32.backends, ")"));
+  }
+  console.line(concat("loss:       ", format_fixed(evaluation.loss, 6), " (mean negative log-likelihood)"));
+  console.line(concat("throughput: ", format_rate(outcome.speed.images_per_s),
+                      " images/s from bytes to logits (", format_time(outcome.speed.pass.median),
+                      " a pass, p10 ", format_time(outcome.speed.pass.p10), ", p90 ",
+                      format_time(outcome.speed.pass.p90), ", ", outcome.speed.pass.samples, " passes), ",
+                      format_rate(outcome.speed.resident_per_s), " images/s with the input on ",
+                      session.device().to_string()));
+  console.line(
+      concat("set-up:     ", format_time(executable.build_ns()), " to build, first call ",
+             format_time(outcome.speed.first_call_ns), ", logits ",
+             outcome.speed.bitwise ? "bit for bit the same in every pass" : "NOT the same in every pass"));
+  if (outcome.streaming) print_streaming(console, *outcome.streaming);
+  console.line();
+  console.print(confusion_text(evaluation));
+  if (evaluation.misses.empty() || is_standard_output(options.misses)) return;
+  console.line();
+  std::string shown;
+  for (size_t i = 0; i < evaluation.misses.size() && i < kMissesShown; ++i) {
+    const Miss& miss = evaluation.misses[i];
+    shown += concat(i == 0 ? "" : ", ", "#", miss.index, " ", miss.label, ">",
+                    miss.predicted < 0 ? std::string("?") : std::to_string(miss.predicted));
+  }
+  console.line(concat("misses:     ", shown, evaluation.misses.size() > kMissesShown ? ", ..." : "",
+                      "  (all: --misses FILE, pictures: --contact-sheet FILE.png)"));
+}
+
+void write_eval_files(const Run& run, const EvalOptions& options, const Session& session,
+                      const Executable& executable, const ImageDataset& data, const EvalOutcome& outcome) {
+  const EvalFile file{options, session, executable, data, outcome};
+  const CsvRow row = csv_row(file);
+  run.write(
+      kSchema, [&](Document& document) { EvalFile::fields(file, document.members()); },
+      csv_line(row.columns) + csv_line(row.cells));
+}
+
+}  // namespace lenslet

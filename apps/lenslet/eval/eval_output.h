@@ -1,0 +1,53 @@
+// The output of eval: text, JSON, CSV.
+#pragma once
+
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "apps/lenslet/eval/eval.h"
+#include "apps/lenslet/eval/eval_report.h"
+#include "apps/lenslet/eval/streaming.h"
+#include "apps/lenslet/options.h"
+#include "apps/lenslet/session.h"
+#include "apps/measuring/run.h"
+
+namespace lenslet {
+
+/// Throughput from bytes to logits.
+struct Throughput {
+  TimeStats pass;             // ns for all images
+  double images_per_s = NAN;  // at the median pass
+  double resident_per_s = NAN;
+  bool bitwise = true;  // every pass gave identical logits
+  double first_call_ns = 0;
+};
+
+/// The result for the same images in fp32, beside a run in another math mode.
+struct Fp32Beside {
+  std::string backends;
+  int64_t correct = 0;
+  int64_t read_differently = 0;  // images that the two classify differently
+
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    v("backends", self.backends)("correct", self.correct)("read_differently", self.read_differently);
+  }
+};
+
+struct EvalOutcome {
+  BatchRun run;
+  Evaluation evaluation;
+  Throughput speed;
+  std::optional<Fp32Beside> fp32;
+  std::optional<StreamingReport> streaming;
+};
+
+void print_eval(Console& console, const EvalOptions& options, const Session& session,
+                const Executable& executable, const EvalOutcome& outcome);
+/// Writes the files of --json and --csv, if given. The CSV file has a heading and one line, so that files of several
+/// runs can be joined.
+void write_eval_files(const Run& run, const EvalOptions& options, const Session& session,
+                      const Executable& executable, const ImageDataset& data, const EvalOutcome& outcome);
+
+}  // namespace lenslet

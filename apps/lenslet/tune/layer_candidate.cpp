@@ -1,0 +1,192 @@
+#include "apps/lenslet/tune/layer_candidate.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "layers/conv/conv_layer.h"
+#include "layers/conv/conv_registry.h"
+#include "layers/linear/linear_layer.h"
+#include "layers/pool/pool_layer.h"
+#include "layers/reference/compare.h"
+#include "layers/relu/relu_layer.h"
+
+namespace lenslet {
+namespace {
+
+constexpr double kRoundoff = 0x1p-24;  // of fp32, to which the reference rounds before pooling
+
+BuildOptions all_kept(BuildOptions build, Stream& stream) {
+  build.fuse = false;
+  build.keep_activations = true;
+  build.stream = &stream;
+  return build;
+}
+
+// The error bound of each output of a convolution, as its backend derived it.
+std::vector<double> conv_bounds(const Conv2dLayer& layer, const TuneCandidate& candidate,
+                                const LayerStage::Answer& answer) {
+  const Conv2dProblem problem = layer.problem_for(answer.input);
+  const ConvBackend& backend = static_cast<const ConvBackendEntry&>(*candidate.entry).open();
+  const ConvAccuracy accuracy = backend.accuracy(problem, candidate.request.math);
+  const double factor = accuracy.factor(answer.terms);
+  std::vector<double> bounds = answer.result.magnitudes;
+  if (accuracy.by_image_maximum) {
+    const size_t images = static_cast<size_t>(problem.n), filters = static_cast<size_t>(problem.k);
+    const size_t filter_size = static_cast<size_t>(layer.weights().shape().num_elements()) / filters;
+    const size_t image_size = answer.x.size() / images, plane = bounds.size() / images / filters;
+    const float* const weights = layer.weights().data();
+    const auto larger = [](double sum, float value) { return std::max(sum, std::fabs(double{value})); };
+    const auto sum = [](double total, float value) { return total + std::fabs(double{value}); };
+    for (size_t n = 0; n < images; ++n) {
+      const float* const image = answer.x.data() + n * image_size;
+      const double largest = std::accumulate(image, image + image_size, 0.0, larger);
+      for (size_t k = 0; k < filters; ++k) {
+        const float* const filter = weights + k * filter_size;
+        const double bias = layer.bias().data() ? std::fabs(double{layer.bias().data()[k]}) : 0;
+        const double magnitude = largest * std::accumulate(filter, filter + filter_size, 0.0, sum) + bias;
+        std::fill_n(bounds.begin() + static_cast<std::ptrdiff_t>((n * filters + k) * plane), plane,
+                    magnitude);
+      }
+    }
+  }
+  for (double& bound : bounds) bound *= factor;
+  return bounds;
+}
+
+// Applies a fused layer to the judge's values and their bounds: a maximum's error is at most that of its operands.
+void apply_fused(const Layer& layer, reference::Result& result, std::vector<double>& bounds) {
+  if (dynamic_cast<const ReluLayer*>(&layer)) {
+    for (double& value : result.values) value = std::max(value, 0.0);
+    return;
+  }
+  const Pool2dWindow& w = dynamic_cast<const MaxPool2dLayer&>(layer).window();
+  const reference::PoolWindow window{w.kernel_h, w.kernel_w, w.stride_h, w.stride_w, w.pad_h, w.pad_w};
+  const std::vector<float> values(result.values.begin(), result.values.end());
+  const std::vector<float> limits(bounds.begin(), bounds.end());
+  bounds = reference::max_pool2d(result.shape, limits.data(), window).values;
+  result = reference::max_pool2d(result.shape, values.data(), window);
+  for (size_t i = 0; i < bounds.size(); ++i)
+    bounds[i] += kRoundoff * (std::fabs(result.values[i]) + bounds[i]);
+}
+
+}  // namespace
+
+LayerStage::LayerStage(const Graph& graph, const BuildOptions& build, const BatchPictures& pictures,
+                       Stream& stream)
+    : graph_(graph),
+      pictures_(pictures),
+      stream_(stream),
+      batch_(build.batch),
+      executable_(graph, all_kept(build, stream)) {}
+
+void LayerStage::load(int round) {
+  if (loaded_ == round) return;
+  pictures_.load(executable_, round);
+  executable_.run();
+  stream_.synchronise();
+  loaded_ = round;
+}
+
+std::vector<ConstTensorView> LayerStage::inputs_of(size_t node) {
+  std::vector<ConstTensorView> inputs;
+  for (const int input : graph_.nodes()[node].inputs) {
+    const Graph::Node& read = graph_.nodes()[static_cast<size_t>(input)];
+    inputs.push_back(read.layer ? executable_.activation(read.name) : ConstTensorView(executable_.input()));
+  }
+  return inputs;
+}
+
+void LayerStage::book(size_t output_bytes, size_t workspace_bytes) {
+  if (output_.bytes() < output_bytes) output_ = Buffer(executable_.device(), output_bytes);
+  if (workspace_.bytes() < workspace_bytes) workspace_ = Buffer(executable_.device(), workspace_bytes);
+}
+
+const LayerStage::Answer& LayerStage::answer(size_t node, int round) {
+  const auto known = answers_.find({node, round});
+  if (known != answers_.end()) return known->second;
+  load(round);
+  const ConstTensorView input = inputs_of(node).at(0);
+  const size_t slot_size = static_cast<size_t>(input.shape.num_elements() / batch_);
+  Answer answer;
+  int64_t slots = 0;
+  for (const BatchPictures::Slots& part : BatchPictures::judged_slots(batch_, round)) {
+    answer.x.resize(static_cast<size_t>(slots + part.count) * slot_size);
+    copy_bytes(answer.x.data() + static_cast<size_t>(slots) * slot_size, Device::cpu(),
+               input.data + static_cast<size_t>(part.first) * slot_size, input.device,
+               static_cast<size_t>(part.count) * slot_size * sizeof(float), stream_);
+    slots += part.count;
+  }
+  stream_.synchronise();
+  std::array<int64_t, Shape::kMaxRank> dims{slots};
+  for (int i = 1; i < input.shape.rank(); ++i) dims[static_cast<size_t>(i)] = input.shape[i];
+  answer.input = Shape(dims.data(), input.shape.rank());
+  answer.result = reference_layer(*graph_.nodes()[node].layer, answer.input, answer.x, answer.terms);
+  return answers_.emplace(std::make_pair(node, round), std::move(answer)).first->second;
+}
+
+LayerCandidate::LayerCandidate(const TuneCandidate& candidate, LayerStage& stage)
+    : candidate_(candidate),
+      stage_(stage),
+      operator_(stage.graph().nodes()[candidate.nodes[0]].layer->prepare(*candidate.entry, candidate.request,
+                                                                         stage.stream())),
+      inputs_(stage.inputs_of(candidate.nodes[0])) {
+  stage_.stream().synchronise();
+}
+
+void LayerCandidate::load(int round, Stream&) { stage_.load(round); }
+
+void LayerCandidate::run(Stream& stream) {
+  RunContext context{stream, stage_.workspace(), nullptr};
+  operator_->run(inputs_, {stage_.output(), candidate_.request.output, stream.device()}, context);
+}
+
+std::vector<Candidate::Part> LayerCandidate::judged(int round) const {
+  const int64_t batch = candidate_.request.output[0];
+  const size_t a_slot = output_count() / static_cast<size_t>(batch);
+  std::vector<Part> parts;
+  for (const BatchPictures::Slots& slots : BatchPictures::judged_slots(batch, round)) {
+    parts.push_back({static_cast<size_t>(slots.first) * a_slot, static_cast<size_t>(slots.count) * a_slot});
+  }
+  return parts;
+}
+
+// Layers without sums are exact.
+std::vector<double> LayerCandidate::bounds(const LayerStage::Answer& answer) const {
+  const Layer& layer = *stage_.graph().nodes()[candidate_.nodes[0]].layer;
+  if (const auto* conv = dynamic_cast<const Conv2dLayer*>(&layer))
+    return conv_bounds(*conv, candidate_, answer);
+  std::vector<double> bounds(answer.result.values.size(), 0);
+  if (answer.terms == 0) return bounds;
+  // A linear layer is a convolution of single pixels: the same sum, the same bound.
+  Conv2dProblem problem;
+  problem.c = static_cast<int>(answer.terms - 1);
+  const double factor = accuracy_of_sums(problem, candidate_.request.math).factor(answer.terms);
+  for (size_t i = 0; i < bounds.size(); ++i) bounds[i] = factor * answer.result.magnitudes[i];
+  return bounds;
+}
+
+Verdict LayerCandidate::judge(int round, const std::vector<float>& output) {
+  const LayerStage::Answer& answer = stage_.answer(candidate_.nodes[0], round);
+  reference::Result expected = answer.result;
+  std::vector<double> allowed = bounds(answer);
+  for (size_t i = 1; i < candidate_.nodes.size(); ++i) {
+    apply_fused(*stage_.graph().nodes()[candidate_.nodes[i]].layer, expected, allowed);
+  }
+  reference::Comparison comparison;
+  Verdict verdict;
+  if (output.size() != expected.values.size()) {
+    verdict.reason = concat("the reference has ", expected.values.size(), " outputs, found ", output.size());
+    return verdict;
+  }
+  for (size_t i = 0; i < output.size(); ++i) {
+    comparison.add(static_cast<int64_t>(i), output[i], expected.values[i], allowed[i]);
+  }
+  verdict.passed = comparison.passed();
+  verdict.error = {comparison.max_abs(), comparison.max_rel(), comparison.bound(), comparison.checked()};
+  verdict.reason = comparison.reason();
+  return verdict;
+}
+
+}  // namespace lenslet

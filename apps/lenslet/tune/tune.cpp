@@ -1,0 +1,241 @@
+// lenslet tune: finds the fastest plan for a batch by timing.
+//
+// First it times every operator of every layer, alone and with what it can fuse, on its inputs within a pass. Then it
+// times the layered plan of the fastest operators against the fused variants. Candidates take turns on one stream, and
+// the fp64 reference judges each before and after it is timed; a wrong candidate gets no time and is never chosen.
+#include <algorithm>
+#include <optional>
+
+#include "apps/common/output/progress.h"
+#include "apps/common/output/text.h"
+#include "apps/common/results/attempt.h"
+#include "apps/common/system/signals.h"
+#include "apps/lenslet/bench/plan_candidate.h"
+#include "apps/lenslet/commands.h"
+#include "apps/lenslet/session.h"
+#include "apps/lenslet/tune/layer_candidate.h"
+#include "apps/lenslet/tune/tune_report.h"
+#include "apps/measuring/measure.h"
+
+namespace lenslet {
+namespace {
+
+constexpr double kMaxNoise =
+    0.1;  // above it a candidate is measured longer: a wide spread ties with everything
+
+MeasureOptions measure_options(const TuneOptions& options) {
+  MeasureOptions measure;
+  measure.warmup_ms = options.warmup_ms;
+  measure.min_time_ms = options.min_time_ms;
+  measure.max_noise = kMaxNoise;
+  measure.cold = false;
+  return measure;
+}
+
+template <typename Row>
+void take_over(const Measurement& measured, Row& row) {
+  row.status = measured.status;
+  row.reason = measured.reason.empty() ? measured.note : measured.reason;
+  row.time = measured.hot;
+}
+
+void measure_layers(const TuneOptions& options, LayerStage& stage, std::vector<TuneCandidate>& candidates) {
+  size_t largest = 0;
+  for (const TuneCandidate& candidate : candidates)
+    largest = std::max(largest, candidate.request.output.bytes());
+  const auto regions = tune_regions(candidates);
+  ProgressBar bar("layers", static_cast<int64_t>(candidates.size()));
+  for (const auto& region : regions) {
+    std::vector<std::unique_ptr<LayerCandidate>> prepared;
+    std::vector<Candidate*> timed;
+    std::vector<TuneCandidate*> rows;
+    for (size_t i = region.first; i < region.second && !interrupted(); ++i) {
+      TuneCandidate& candidate = candidates[i];
+      if (candidate.status == "UNSUPPORTED") continue;
+      attempt(candidate, stage.stream(), [&] {
+        auto layer = std::make_unique<LayerCandidate>(candidate, stage);
+        candidate.choice = layer->op().choice();
+        candidate.detail = layer->op().detail();
+        candidate.workspace_bytes = layer->op().workspace_bytes();
+        stage.book(largest, candidate.workspace_bytes);
+        timed.push_back(layer.get());
+        rows.push_back(&candidate);
+        prepared.push_back(std::move(layer));
+      });
+    }
+    if (timed.empty()) continue;
+    const std::vector<Measurement> measured = measure(timed, stage.stream(), measure_options(options));
+    for (size_t i = 0; i < rows.size(); ++i) take_over(measured[i], *rows[i]);
+    bar.update(static_cast<int64_t>(region.second));
+  }
+}
+
+/// The rows of a report, with their candidates.
+class PlanRows {
+ public:
+  PlanRows(const Session& session, const BatchPictures& pictures, Stream& stream, std::vector<PlanRow>& rows)
+      : contest_(session.graph(), pictures, stream), rows_(rows) {}
+
+  void add(const std::string& name, const BuildOptions& build) {
+    PlanRow& row = rows_.emplace_back();
+    row.name = name;
+    PlanCandidate* const candidate = contest_.add(name, build).candidate.get();
+    if (candidate) row.backends = describe_backends(candidate->executable().plan());
+    candidates_.push_back(candidate);
+  }
+
+  void refuse(const std::string& name, const std::string& reason) {
+    contest_.refuse(reason);
+    rows_.emplace_back().name = name;
+    candidates_.push_back(nullptr);
+  }
+
+  void measure_all(const TuneOptions& options) {
+    const std::vector<Measurement> measured = contest_.measure(measure_options(options));
+    for (size_t i = 0; i < rows_.size(); ++i) take_over(measured[i], rows_[i]);
+  }
+
+  /// The executable of the chosen plan; null if none passed.
+  const Executable* choose() {
+    std::vector<TimeStats> times;
+    std::vector<size_t> passed;
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      if (rows_[i].status != "PASSED") continue;
+      times.push_back(rows_[i].time);
+      passed.push_back(i);
+    }
+    if (passed.empty()) return nullptr;
+    const size_t chosen = choose_tied(times);
+    double least = times[chosen].median;
+    for (const TimeStats& time : times) least = std::min(least, time.median);
+    for (size_t i = 0; i < passed.size(); ++i) {
+      PlanRow& row = rows_[passed[i]];
+      row.chosen = i == chosen;
+      row.why = times[i].median == least ? "fastest"
+                                         : concat(format_short(times[i].median / least), " x the fastest");
+      if (row.chosen && times[i].median > least) row.why = "tied, first in rank";
+    }
+    return &candidates_[passed[chosen]]->executable();
+  }
+
+ private:
+  PlanContest contest_;
+  std::vector<PlanRow>& rows_;
+  std::vector<PlanCandidate*> candidates_;  // by row; null if it cannot be prepared
+};
+
+// Times the layers and builds a plan of the fastest; nullopt after a signal.
+std::optional<Plan> tune_layers(const TuneOptions& options, const Session& session,
+                                const BatchPictures& pictures, Stream& stream, Console& console,
+                                TuneReport& report) {
+  BuildOptions build = session.build_options(report.batch);
+  build.execution = Plan::kLayered;
+  report.layers = tune_candidates(session.graph(), build);
+  LayerStage stage(session.graph(), build, pictures, stream);
+  measure_layers(options, stage, report.layers);
+  if (interrupted()) return std::nullopt;
+  try {
+    choose_candidates(session.graph(), report.layers);
+  } catch (const UnavailableError&) {
+    print_tuned_layers(console, session.graph(), report);
+    throw;
+  }
+  print_tuned_layers(console, session.graph(), report);
+  return tuned_plan(session.graph(), build, report.layers);
+}
+
+void add_fused(const TuneOptions& options, const Session& session, PlanRows& plans, int64_t batch) {
+  BuildOptions build = session.build_options(batch);
+  build.execution = Plan::kFused;
+  build.backends = {};
+  for (const std::string& variant : session.graph().fused()->variants(session.device().kind)) {
+    if (options.plan == Plan::kFused && !options.backend.empty() && options.backend != variant) continue;
+    build.fused_variant = variant;
+    plans.add("fused " + variant, build);
+  }
+}
+
+// The first row with that status, or null.
+const std::string* first_reason(const TuneReport& report, const char* status) {
+  for (const TuneCandidate& row : report.layers) {
+    if (row.status == status) return &row.reason;
+  }
+  for (const PlanRow& row : report.plans) {
+    if (row.status == status) return &row.reason;
+  }
+  return nullptr;
+}
+
+void tune(const TuneOptions& options, const Session& session, Console& console, TuneReport& report) {
+  const Device device = session.device();
+  DeviceGuard guard(device);
+  Stream stream(device);
+  const BatchPictures pictures(session.graph(), options.seed);
+  PlanRows plans(session, pictures, stream, report.plans);
+  std::optional<Plan> tuned;
+  std::string not_layered = options.fp32_ends() ? "" : "it reads and writes only fp32";
+  if (options.plan != Plan::kFused && options.fp32_ends()) {
+    try {
+      tuned = tune_layers(options, session, pictures, stream, console, report);
+    } catch (const Error& error) {  // a fused variant may still be usable
+      const ExitCode code = error.exit_code();
+      const bool cannot = code == ExitCode::kUnavailable || code == ExitCode::kMemory;
+      if (!cannot || options.plan == Plan::kLayered) throw;
+      not_layered = error.what();
+    }
+    if (interrupted()) return;
+  }
+  if (options.plan != Plan::kLayered && session.graph().fused() &&
+      (options.plan == Plan::kFused || options.backend.empty())) {
+    add_fused(options, session, plans, report.batch);
+  }
+  if (tuned) {
+    BuildOptions build = session.build_options(report.batch);
+    build.execution = Plan::kLayered;
+    BuildOptions replay = build;
+    replay.plan = &*tuned;
+    plans.add("layered, tuned", replay);
+    plans.add("layered, auto", build);
+  } else if (options.plan != Plan::kFused) {
+    plans.refuse("layered", not_layered);
+  }
+  plans.measure_all(options);
+  const Executable* const chosen = interrupted() ? nullptr : plans.choose();
+  print_tuned_plans(console, report);
+  if (interrupted()) return;
+  if (!chosen) throw UnavailableError("no plan could be chosen; the table says why");
+  write_result(options.save_plan, options.save_plan.empty() ? std::string() : chosen->plan().to_json());
+  console.line();
+  console.line(concat("chosen: ", describe_backends(chosen->plan())));
+  if (!options.save_plan.empty()) {
+    console.line(concat("written to ", printable(options.save_plan), "; --plan ",
+                        printable(options.save_plan), " replays it"));
+  }
+}
+
+}  // namespace
+
+ExitCode run_tune(const TuneOptions& options) {
+  Run run("lenslet tune", options, {{"--save-plan", options.save_plan}}, files_read(options));
+  const Session session(options);
+  TuneReport report;
+  report.batch = session.batch_or(1);
+  run.console().line(concat("LeNet-5, ", printable(session.weights_origin()), ", batch ",
+                            format_count(report.batch), ", ", to_string(session.math()), ", ",
+                            to_string(options.ends().input), " in, on ", session.describe_device()));
+  run.on(session.device());
+  try {
+    run.guard([&] {
+      tune(options, session, run.console(), report);
+      // The other backends keep their times, but the run ends with an error.
+      if (const std::string* const error = first_reason(report, "ERROR")) throw DeviceError(*error);
+    });
+  } catch (const UnavailableError&) {
+    write_tune_files(run, options, session, report);
+    throw;
+  }
+  write_tune_files(run, options, session, report);
+  return run.end(first_reason(report, "FAILED") ? ExitCode::kCheckFailed : ExitCode::kOk);
+}
+
+}  // namespace lenslet
