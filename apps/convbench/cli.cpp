@@ -1,8 +1,8 @@
 #include "apps/convbench/cli.h"
 
 #include "apps/common/command_line/shared_options.h"
-#include "apps/convbench/commands.h"
-#include "apps/convbench/compare.h"
+#include "apps/convbench/commands/commands.h"
+#include "apps/convbench/commands/compare.h"
 #include "apps/convbench/gemm_study/gemm_study.h"
 #include "apps/convbench/stencil/stencil_study.h"
 #include "apps/measuring/cache_option.h"

@@ -1,5 +1,5 @@
 // Comparing result files: verdicts follow from intervals; rows without an interval get none.
-#include "apps/convbench/compare.h"
+#include "apps/convbench/commands/compare.h"
 
 #include <gtest/gtest.h>
 

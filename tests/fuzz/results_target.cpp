@@ -1,7 +1,7 @@
 // Result files read back, and compared with themselves.
 #include "apps/common/results/result_reader.h"
 
-#include "apps/convbench/compare.h"
+#include "apps/convbench/commands/compare.h"
 #include "framework/text.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/io/crafted_files.h"

@@ -8,7 +8,7 @@ if(LENSLET_BUILD_APPS)
   # The command lines, without the code of their commands.
   list(APPEND fuzz_targets results filter arguments)
   list(APPEND fuzz_depends lenslet_bench)
-  list(APPEND fuzz_sources fuzz/command_stand_ins.cpp ../apps/lenslet/cli.cpp ../apps/convbench/cli.cpp ../apps/convbench/compare.cpp)
+  list(APPEND fuzz_sources fuzz/command_stand_ins.cpp ../apps/lenslet/cli.cpp ../apps/convbench/cli.cpp ../apps/convbench/commands/compare.cpp)
 endif()
 set(fuzz_rows "")
 foreach(target IN LISTS fuzz_targets)

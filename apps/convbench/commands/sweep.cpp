@@ -5,7 +5,7 @@
 #include "apps/common/output/text.h"
 #include "apps/common/results/table.h"
 #include "apps/convbench/bench/conv_bench.h"
-#include "apps/convbench/commands.h"
+#include "apps/convbench/commands/commands.h"
 #include "apps/convbench/published.h"
 #include "apps/measuring/row_table.h"
 

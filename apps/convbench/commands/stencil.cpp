@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "apps/common/output/text.h"
-#include "apps/convbench/commands.h"
+#include "apps/convbench/commands/commands.h"
 #include "apps/convbench/stencil/stencil_study.h"
 #include "apps/measuring/row_table.h"
 

@@ -15,7 +15,7 @@
 #include "apps/convbench/bench/conv_bench.h"
 #include "apps/convbench/bench/conv_candidate.h"
 #include "apps/convbench/bench/study_bench.h"
-#include "apps/convbench/commands.h"
+#include "apps/convbench/commands/commands.h"
 #include "apps/convbench/separable/block.h"
 #include "apps/measuring/row_table.h"
 

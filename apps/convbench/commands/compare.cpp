@@ -1,4 +1,4 @@
-#include "apps/convbench/compare.h"
+#include "apps/convbench/commands/compare.h"
 
 #include <algorithm>
 #include <cmath>

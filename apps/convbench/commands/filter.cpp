@@ -4,7 +4,7 @@
 
 #include "apps/common/output/text.h"
 #include "apps/common/results/table.h"
-#include "apps/convbench/commands.h"
+#include "apps/convbench/commands/commands.h"
 #include "apps/convbench/filter/filter_bench.h"
 #include "apps/measuring/row_table.h"
 #include "framework/io/png_writer.h"

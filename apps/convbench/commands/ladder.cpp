@@ -4,7 +4,7 @@
 
 #include "apps/common/output/text.h"
 #include "apps/convbench/bench/conv_bench.h"
-#include "apps/convbench/commands.h"
+#include "apps/convbench/commands/commands.h"
 #include "apps/convbench/ladder_shapes.h"
 #include "apps/convbench/published.h"
 #include "apps/measuring/row_table.h"
