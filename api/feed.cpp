@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "framework/nvtx.h"
+#include "framework/measuring/nvtx.h"
 #include "models/lenet5.h"
 #include "models/prediction.h"
 

@@ -17,7 +17,7 @@
 
 #include "api/model.h"
 #include "api/model_setup.h"
-#include "framework/executable.h"
+#include "framework/execution/executable.h"
 
 namespace lenslet {
 

@@ -8,10 +8,10 @@
 #include <string>
 
 #include "api/model.h"
-#include "framework/error.h"
+#include "framework/base/error.h"
+#include "framework/base/parallel.h"
+#include "framework/base/text.h"
 #include "framework/io/image.h"
-#include "framework/parallel.h"
-#include "framework/text.h"
 #include "framework/version.h"
 #include "models/digit_image.h"
 #include "models/lenet5.h"

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "framework/device.h"
-#include "framework/math_mode.h"
-#include "framework/normalisation.h"
-#include "framework/plan.h"
-#include "framework/tensor.h"
+#include "framework/device/device.h"
+#include "framework/execution/plan.h"
+#include "framework/tensor/math_mode.h"
+#include "framework/tensor/normalisation.h"
+#include "framework/tensor/tensor.h"
 #include "models/prediction.h"
 
 namespace lenslet {
@@ -45,7 +45,7 @@ struct LayerTime {
   double p90_ns = 0;     // a tenth were slower
 };
 
-/// The times of a pass, layer by layer, measured as described in framework/profiler.h.
+/// The times of a pass, layer by layer, measured as described in framework/measuring/profiler.h.
 struct ModelProfile {
   std::string device;             // "cuda:0"
   std::string plan;               // "layered" or "fused"

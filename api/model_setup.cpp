@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "framework/base/text.h"
+#include "framework/device/other_device.h"
 #include "framework/io/file.h"
-#include "framework/other_device.h"
-#include "framework/text.h"
 #include "models/lenet5.h"
 
 namespace lenslet {

@@ -7,10 +7,10 @@
 #include <optional>
 #include <string>
 
-#include "framework/executable.h"
-#include "framework/graph.h"
+#include "framework/execution/executable.h"
+#include "framework/execution/plan.h"
+#include "framework/graph/graph.h"
 #include "framework/io/safetensors.h"
-#include "framework/plan.h"
 
 namespace lenslet {
 

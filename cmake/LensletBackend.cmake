@@ -81,7 +81,7 @@ function(lenslet_operation kind)
   set(table "${PROJECT_BINARY_DIR}/generated/layers/${kind}/${kind}_table.cpp")
   file(CONFIGURE OUTPUT "${table}" @ONLY CONTENT
 "// Generated from the rows of layers/${kind}/CMakeLists.txt, in rank order.
-#include \"framework/backend_table.h\"
+#include \"framework/graph/backend_table.h\"
 #include \"layers/${kind}/${kind}_backend.h\"
 
 namespace lenslet {

@@ -71,6 +71,16 @@ foreach(header IN LISTS lenslet_headers)
   get_filename_component(folder "${header}" DIRECTORY)
   install(FILES "${header}" DESTINATION "${lenslet_cxx_headers_dir}/${folder}" COMPONENT development)
 endforeach()
+# In 0.1 the headers of framework/ stood beside each other: what includes them by those paths still compiles.
+foreach(header IN LISTS lenslet_headers)
+  get_filename_component(folder "${header}" DIRECTORY)
+  get_filename_component(name "${header}" NAME)
+  if(folder MATCHES "^framework/" AND NOT folder STREQUAL framework/io)
+    set(forward "${PROJECT_BINARY_DIR}/forward/framework/${name}")
+    file(CONFIGURE OUTPUT "${forward}" CONTENT "// Moved to ${header}.\n#pragma once\n#include \"${header}\"\n" @ONLY)
+    install(FILES "${forward}" DESTINATION "${lenslet_cxx_headers_dir}/framework" COMPONENT development)
+  endif()
+endforeach()
 install(FILES "${PROJECT_BINARY_DIR}/generated/framework/version.h" DESTINATION "${lenslet_cxx_headers_dir}/framework"
         COMPONENT development)
 

@@ -1,4 +1,4 @@
-# Modules: shared objects opened on first use (framework/module.h), each linked to one vendor library.
+# Modules: shared objects opened on first use (framework/graph/module.h), each linked to one vendor library.
 
 # lenslet_module(<name> SOURCES … LIBRARIES … [DEPENDS …]) builds lib/lenslet_<name>.so.
 function(lenslet_module name)

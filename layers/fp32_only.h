@@ -1,8 +1,8 @@
 // The refusal of tf32 and fp16 by backends that compute only in fp32.
 #pragma once
 
-#include "framework/error.h"
-#include "framework/math_mode.h"
+#include "framework/base/error.h"
+#include "framework/tensor/math_mode.h"
 
 namespace lenslet {
 

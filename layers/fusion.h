@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "framework/layer.h"
+#include "framework/graph/layer.h"
 #include "layers/pool/pool_layer.h"
 #include "layers/relu/relu_layer.h"
 

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "models/ink.h"
 #include "models/plane.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "models/paper.h"
 
 namespace lenslet {

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <vector>
 
-#include "framework/error.h"
-#include "framework/text.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "layers/conv/conv_layer.h"
 #include "layers/linear/linear_layer.h"
 #include "layers/pool/pool_layer.h"

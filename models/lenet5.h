@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "framework/graph.h"
+#include "framework/graph/graph.h"
 #include "framework/io/safetensors.h"
 
 namespace lenslet {

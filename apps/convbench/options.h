@@ -9,7 +9,7 @@
 #include "apps/common/command_line/output_options.h"
 #include "apps/measuring/measure.h"
 #include "framework/io/image.h"
-#include "framework/math_mode.h"
+#include "framework/tensor/math_mode.h"
 #include "layers/conv/conv_problem.h"
 #include "layers/reference/fill.h"
 

@@ -5,7 +5,7 @@
 #include "apps/common/output/text.h"
 #include "apps/common/system/environment.h"
 #include "apps/common/system/signals.h"
-#include "framework/parallel.h"
+#include "framework/base/parallel.h"
 #include "layers/reference/interruption.h"
 
 namespace lenslet {

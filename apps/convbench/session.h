@@ -7,7 +7,7 @@
 
 #include "apps/convbench/options.h"
 #include "apps/measuring/run.h"
-#include "framework/stream.h"
+#include "framework/device/stream.h"
 
 namespace lenslet {
 

@@ -5,7 +5,7 @@
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/suggestions.h"
 #include "apps/measuring/cache_option.h"
-#include "framework/plan.h"
+#include "framework/execution/plan.h"
 
 namespace lenslet {
 namespace {

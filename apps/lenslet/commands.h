@@ -2,7 +2,7 @@
 #pragma once
 
 #include "apps/lenslet/options.h"
-#include "framework/error.h"
+#include "framework/base/error.h"
 
 namespace lenslet {
 

@@ -1,7 +1,7 @@
 #include "apps/lenslet/session.h"
 
 #include "apps/common/output/text.h"
-#include "framework/parallel.h"
+#include "framework/base/parallel.h"
 
 namespace lenslet {
 namespace {

@@ -10,8 +10,8 @@
 #include "apps/common/output/output.h"
 #include "apps/common/system/environment.h"
 #include "apps/lenslet/options.h"
-#include "framework/executable.h"
-#include "framework/plan.h"
+#include "framework/execution/executable.h"
+#include "framework/execution/plan.h"
 
 namespace lenslet {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "framework/text.h"
+#include "framework/base/text.h"
 #include "models/lenet5.h"
 
 namespace lenslet {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "apps/common/results/result_file.h"
-#include "framework/stream.h"
+#include "framework/device/stream.h"
 
 namespace lenslet {
 

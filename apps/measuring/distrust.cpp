@@ -7,10 +7,10 @@
 #include <cstring>
 #include <thread>
 
-#include "framework/error.h"
-#include "framework/parallel.h"
-#include "framework/stream_gate.h"
-#include "framework/tensor.h"
+#include "framework/base/error.h"
+#include "framework/base/parallel.h"
+#include "framework/measuring/stream_gate.h"
+#include "framework/tensor/tensor.h"
 
 namespace lenslet {
 namespace {

@@ -7,12 +7,12 @@
 #include "apps/common/results/attempt.h"
 #include "apps/common/system/signals.h"
 #include "apps/measuring/distrust.h"
-#include "framework/cache_flush.h"
-#include "framework/error.h"
-#include "framework/nvtx.h"
-#include "framework/sampler.h"
-#include "framework/stream_gate.h"
-#include "framework/tensor.h"
+#include "framework/base/error.h"
+#include "framework/measuring/cache_flush.h"
+#include "framework/measuring/nvtx.h"
+#include "framework/measuring/sampler.h"
+#include "framework/measuring/stream_gate.h"
+#include "framework/tensor/tensor.h"
 
 namespace lenslet {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "apps/measuring/candidate.h"
-#include "framework/statistics.h"
+#include "framework/measuring/statistics.h"
 
 namespace lenslet {
 

@@ -7,7 +7,7 @@
 #include "apps/common/ceilings/ceilings.h"
 #include "apps/common/results/result_file.h"
 #include "apps/measuring/measure.h"
-#include "framework/layer.h"
+#include "framework/graph/layer.h"
 
 namespace lenslet {
 

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "apps/common/output/text.h"
-#include "framework/error.h"
+#include "framework/base/error.h"
 
 namespace lenslet {
 

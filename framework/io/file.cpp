@@ -14,8 +14,8 @@
 #include <cstring>
 #include <memory>
 
-#include "framework/interruption.h"
-#include "framework/text.h"
+#include "framework/base/interruption.h"
+#include "framework/base/text.h"
 
 namespace lenslet {
 namespace {

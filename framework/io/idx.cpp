@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "framework/io/file.h"
 #include "framework/io/gzip.h"
-#include "framework/text.h"
 
 namespace lenslet {
 namespace {

@@ -4,10 +4,10 @@
 #include <cctype>
 #include <cstring>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "framework/io/file.h"
 #include "framework/io/image_decoders.h"
-#include "framework/text.h"
 
 namespace lenslet {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "framework/io/image_decoders.h"
 
 namespace lenslet {

@@ -16,7 +16,7 @@
 
 #include <algorithm>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "framework/io/image_decoders.h"
 
 namespace lenslet {

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "framework/io/image_decoders.h"
 #include "framework/io/stb_png.h"
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cctype>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "framework/io/image_decoders.h"
-#include "framework/text.h"
 
 namespace lenslet {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 
 namespace lenslet {
 namespace {

@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
+#include "framework/base/strict_json.h"
+#include "framework/base/text.h"
 #include "framework/io/file.h"
-#include "framework/strict_json.h"
-#include "framework/text.h"
 
 namespace lenslet {
 namespace {

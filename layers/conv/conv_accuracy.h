@@ -16,7 +16,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "framework/math_mode.h"
+#include "framework/tensor/math_mode.h"
 #include "layers/conv/conv_problem.h"
 
 namespace lenslet {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "framework/launch_resources.h"
-#include "framework/layer.h"
+#include "framework/device/launch_resources.h"
+#include "framework/graph/layer.h"
 #include "layers/conv/conv_accuracy.h"
 #include "layers/conv/conv_problem.h"
 #include "layers/pool/pool_window.h"

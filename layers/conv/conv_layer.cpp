@@ -1,6 +1,6 @@
 #include "layers/conv/conv_layer.h"
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/conv/prepare_services.h"
 #include "layers/fusion.h"

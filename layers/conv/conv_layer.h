@@ -1,7 +1,7 @@
 // Conv2d: a convolution layer, computed by any backend of the registry.
 #pragma once
 
-#include "framework/layer.h"
+#include "framework/graph/layer.h"
 #include "layers/conv/conv_problem.h"
 
 namespace lenslet {

@@ -1,7 +1,7 @@
 // Refusals that several backends share.
 #pragma once
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "layers/conv/conv_problem.h"
 #include "layers/fp32_only.h"
 #include "layers/pool/pool_window.h"

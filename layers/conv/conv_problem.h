@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "framework/shape.h"
+#include "framework/tensor/shape.h"
 
 namespace lenslet {
 

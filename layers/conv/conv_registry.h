@@ -1,7 +1,7 @@
 // The convolution backends of this build, in rank order, from the rows of layers/conv/CMakeLists.txt.
 #pragma once
 
-#include "framework/backend_table.h"
+#include "framework/graph/backend_table.h"
 #include "layers/conv/conv_backend.h"
 
 namespace lenslet {

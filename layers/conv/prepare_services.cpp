@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "framework/statistics.h"
-#include "framework/stream_gate.h"
+#include "framework/measuring/statistics.h"
+#include "framework/measuring/stream_gate.h"
 
 namespace lenslet {
 namespace {

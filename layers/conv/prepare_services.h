@@ -1,7 +1,7 @@
 // Services for a convolution backend while it is prepared: device memory, uploads and timing, on any kind of device.
 #pragma once
 
-#include "framework/layer.h"
+#include "framework/graph/layer.h"
 
 namespace lenslet {
 

@@ -8,9 +8,9 @@
 #include <memory>
 #include <string>
 
-#include "framework/backend_table.h"
-#include "framework/error.h"
-#include "framework/layer.h"
+#include "framework/base/error.h"
+#include "framework/graph/backend_table.h"
+#include "framework/graph/layer.h"
 
 namespace lenslet {
 

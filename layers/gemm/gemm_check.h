@@ -1,7 +1,7 @@
 // The one check of a GemmProblem that every provider makes before it touches memory.
 #pragma once
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "layers/gemm/gemm_backend.h"
 
 namespace lenslet {

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "framework/backend_table.h"
-#include "framework/layer.h"
+#include "framework/graph/backend_table.h"
+#include "framework/graph/layer.h"
 #include "layers/fp32_only.h"
 
 namespace lenslet {

@@ -1,6 +1,6 @@
 #include "layers/linear/linear_layer.h"
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "layers/fusion.h"
 
 namespace lenslet {

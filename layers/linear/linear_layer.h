@@ -4,7 +4,7 @@
 // y [N, O]; all fp32.
 #pragma once
 
-#include "framework/layer.h"
+#include "framework/graph/layer.h"
 #include "layers/linear/linear_backend.h"
 
 namespace lenslet {

@@ -1,6 +1,6 @@
 #include "layers/pool/pool_layer.h"
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "layers/pool/pool_backend.h"
 
 namespace lenslet {

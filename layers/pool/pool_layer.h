@@ -5,7 +5,7 @@
 // the kernel, so that every window holds at least one input value.
 #pragma once
 
-#include "framework/layer.h"
+#include "framework/graph/layer.h"
 #include "layers/pool/pool_window.h"
 
 namespace lenslet {

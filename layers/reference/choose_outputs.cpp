@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "framework/integer_math.h"
+#include "framework/base/integer_math.h"
 #include "layers/reference/fill.h"
 
 namespace lenslet::reference {

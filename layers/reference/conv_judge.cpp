@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "framework/error.h"
-#include "framework/parallel.h"
+#include "framework/base/error.h"
+#include "framework/base/parallel.h"
 #include "layers/reference/choose_outputs.h"
 #include "layers/reference/interruption.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/stream.h"
+#include "framework/device/stream.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/prepare_services.h"
 #include "layers/reference/conv_judge.h"

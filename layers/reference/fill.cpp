@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "framework/parallel.h"
+#include "framework/base/parallel.h"
 #include "layers/reference/interruption.h"
 
 namespace lenslet::reference {

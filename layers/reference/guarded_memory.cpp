@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "framework/error.h"
-#include "framework/runtime.h"
+#include "framework/base/error.h"
+#include "framework/device/runtime.h"
 
 namespace lenslet::reference {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/layer.h"
+#include "framework/graph/layer.h"
 
 namespace lenslet::reference {
 

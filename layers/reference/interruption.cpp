@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 
 namespace lenslet::reference {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/layer.h"
+#include "framework/graph/layer.h"
 #include "layers/pool/pool_window.h"
 #include "layers/reference/reference.h"
 #include "layers/reference/subjects.h"

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "framework/shape.h"
+#include "framework/tensor/shape.h"
 #include "layers/conv/conv_problem.h"
 
 namespace lenslet::reference {

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "framework/fused_model.h"
-#include "framework/layer.h"
+#include "framework/graph/fused_model.h"
+#include "framework/graph/layer.h"
 #include "layers/reference/verify_result.h"
 
 namespace lenslet::reference {

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "framework/backend_table.h"
-#include "framework/stream.h"
+#include "framework/device/stream.h"
+#include "framework/graph/backend_table.h"
 
 namespace lenslet {
 

@@ -1,6 +1,6 @@
 #include "layers/relu/relu_layer.h"
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "layers/relu/relu_backend.h"
 
 namespace lenslet {

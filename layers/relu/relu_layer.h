@@ -1,7 +1,7 @@
 // ReLU: y = max(x, 0), any shape. A NaN stays a NaN.
 #pragma once
 
-#include "framework/layer.h"
+#include "framework/graph/layer.h"
 
 namespace lenslet {
 

@@ -1,6 +1,6 @@
 #include "layers/softmax/softmax_layer.h"
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "layers/softmax/softmax_backend.h"
 
 namespace lenslet {

@@ -2,7 +2,7 @@
 // x[j], so that no exponential overflows. A row that contains a NaN, or only -infinity, becomes NaN.
 #pragma once
 
-#include "framework/layer.h"
+#include "framework/graph/layer.h"
 
 namespace lenslet {
 

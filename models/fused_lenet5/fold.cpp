@@ -2,8 +2,8 @@
 
 #include <charconv>
 
-#include "framework/error.h"
-#include "framework/text.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "models/lenet5.h"
 
 namespace lenslet {

@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "framework/error.h"
-#include "framework/text.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "models/fused_lenet5/fold.h"
 #include "models/fused_lenet5/variant.h"
 

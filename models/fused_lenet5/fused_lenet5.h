@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "framework/fused_model.h"
+#include "framework/graph/fused_model.h"
 #include "framework/io/safetensors.h"
 
 namespace lenslet {

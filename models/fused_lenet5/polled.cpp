@@ -2,9 +2,9 @@
 
 #include <cstring>
 
-#include "framework/error.h"
-#include "framework/fused_model.h"
-#include "framework/statistics.h"
+#include "framework/base/error.h"
+#include "framework/graph/fused_model.h"
+#include "framework/measuring/statistics.h"
 #include "models/fused_lenet5/fused_lenet5.h"
 #include "models/fused_lenet5/spin_wait.h"
 

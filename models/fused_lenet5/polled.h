@@ -7,11 +7,11 @@
 #include <memory>
 #include <string>
 
-#include "framework/device.h"
+#include "framework/device/device.h"
+#include "framework/device/stream.h"
+#include "framework/graph/layer.h"
 #include "framework/io/safetensors.h"
-#include "framework/layer.h"
-#include "framework/math_mode.h"
-#include "framework/stream.h"
+#include "framework/tensor/math_mode.h"
 #include "models/prediction.h"
 
 namespace lenslet {

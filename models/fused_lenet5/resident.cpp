@@ -7,9 +7,9 @@
 
 #include <cstring>
 
-#include "framework/device_health.h"
-#include "framework/error.h"
-#include "framework/statistics.h"
+#include "framework/base/error.h"
+#include "framework/device/device_health.h"
+#include "framework/measuring/statistics.h"
 #include "models/fused_lenet5/gpu/resident_launch.h"
 #include "models/fused_lenet5/spin_wait.h"
 

@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "framework/device.h"
+#include "framework/device/device.h"
 #include "framework/io/safetensors.h"
 #include "models/prediction.h"
 

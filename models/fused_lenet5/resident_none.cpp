@@ -1,5 +1,5 @@
 // ResidentLenet5 in a build without CUDA: refused.
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "models/fused_lenet5/resident.h"
 
 namespace lenslet {

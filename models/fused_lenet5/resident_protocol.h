@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "framework/keep_nan.h"
+#include "framework/tensor/keep_nan.h"
 
 namespace lenslet::resident {
 

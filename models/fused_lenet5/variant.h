@@ -6,10 +6,10 @@
 
 #include <memory>
 
-#include "framework/fused_model.h"
+#include "framework/graph/fused_model.h"
 #include "framework/io/safetensors.h"
-#include "framework/normalisation.h"
-#include "framework/tensor.h"
+#include "framework/tensor/normalisation.h"
+#include "framework/tensor/tensor.h"
 #include "models/prediction.h"
 
 namespace lenslet {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "framework/determinism.h"
-#include "framework/device.h"
-#include "framework/error.h"
-#include "framework/stream.h"
+#include "framework/base/error.h"
+#include "framework/device/device.h"
+#include "framework/device/stream.h"
+#include "framework/graph/determinism.h"
 #include "models/lenet5.h"
 #include "python/src/bindings.h"
 #include "python/src/process.h"

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "framework/error.h"
-#include "framework/text.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
 
 namespace nb = nanobind;
 

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <string>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "models/lenet5.h"
 
 namespace nb = nanobind;

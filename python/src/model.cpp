@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "models/lenet5.h"
 #include "python/src/bindings.h"
 #include "python/src/owned_array.h"

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <vector>
 
-#include "framework/error.h"
-#include "framework/normalisation.h"
-#include "framework/parallel.h"
+#include "framework/base/error.h"
+#include "framework/base/parallel.h"
+#include "framework/tensor/normalisation.h"
 #include "framework/version.h"
 #include "models/lenet5.h"
 #include "python/src/bindings.h"

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "framework/parallel.h"
+#include "framework/base/parallel.h"
 
 namespace lenslet::python {
 namespace {

@@ -29,7 +29,7 @@ build other.o: CXX_COMPILER__test_Release {ROOT}/tests/other.cpp
 '''
 HEADERS = f'''one.o: #deps 2, deps mtime 1 (VALID)
     {ROOT}/framework/one.cpp
-    {ROOT}/framework/shape.h
+    {ROOT}/framework/tensor/shape.h
 
 other.o: #deps 1, deps mtime 1 (VALID)
     {ROOT}/framework/other.h
@@ -55,7 +55,7 @@ class SmallGraph(unittest.TestCase):
         return affected.select(self.graph, self.tests, changed)[0]
 
     def test_sources_headers_and_forced_headers_reach_the_tests_that_are_made_of_them(self):
-        framework = ('framework/one.cpp', 'framework/two.cpp', 'framework/shape.h', 'framework/forced.h')
+        framework = ('framework/one.cpp', 'framework/two.cpp', 'framework/tensor/shape.h', 'framework/forced.h')
         for file in (*framework, 'tests/test.cpp'):
             self.assertEqual(self.names(file), ['one', 'whole'], file)
         self.assertEqual(self.names('framework/other.h'), ['two', 'whole'])
@@ -118,7 +118,7 @@ class ThisBuild(unittest.TestCase):
         return sentence, set(pattern.removeprefix('^(').removesuffix(')$').split('|'))
 
     def test_a_source_of_the_framework_reaches_library_and_programs(self):
-        sentence, names = self.answer('framework/statistics.cpp')
+        sentence, names = self.answer('framework/measuring/statistics.cpp')
         self.assertRegex(sentence, r'^\d+ of \d+ tests are affected by 1 changed files$')
         self.assertLessEqual({'framework', 'embedding_errors', 'faults_programs', 'tree_includes'}, names)
         self.assertFalse(names & {'peers', 'sanitize_script', 'mutate_script'}, names)
@@ -143,9 +143,10 @@ class ThisBuild(unittest.TestCase):
             self.assertEqual(names, {'.'})
 
     def test_changed_sources_and_a_source_for_a_changed_header(self):
-        found = subprocess.run([sys.executable, SCRIPT, '--build', BUILD, '--sources', '--changed', 'framework/shape.h',
-                                'framework/text.cpp', 'README.md', 'dev'], text=True, capture_output=True, check=True)
-        self.assertEqual(found.stdout.split(), ['framework/shape.cpp', 'framework/text.cpp'])
+        found = subprocess.run([sys.executable, SCRIPT, '--build', BUILD, '--sources', '--changed',
+                                'framework/tensor/shape.h', 'framework/base/text.cpp', 'README.md', 'dev'],
+                               text=True, capture_output=True, check=True)
+        self.assertEqual(found.stdout.split(), ['framework/base/text.cpp', 'framework/tensor/shape.cpp'])
 
 
 if __name__ == '__main__':

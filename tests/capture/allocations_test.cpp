@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "tests/capture/planted_relu.h"
 #include "tests/determinism/subjects.h"
 #include "tests/support/allocation_counter.h"

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "framework/device_memory.h"
-#include "framework/error.h"
+#include "framework/base/error.h"
+#include "framework/device/device_memory.h"
 #include "tests/capture/planted_relu.h"
 #include "tests/determinism/subjects.h"
 #include "tests/support/gpu.h"

@@ -19,9 +19,9 @@
 #include "apps/common/results/table.h"
 #include "apps/common/system/conditions.h"
 #include "apps/common/system/program.h"
-#include "framework/error.h"
-#include "framework/math_mode.h"
-#include "framework/parallel.h"
+#include "framework/base/error.h"
+#include "framework/base/parallel.h"
+#include "framework/tensor/math_mode.h"
 
 namespace lenslet {
 namespace {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "framework/device.h"
+#include "framework/device/device.h"
 #include "tests/cli/bad_input.h"
 
 namespace lenslet::test {

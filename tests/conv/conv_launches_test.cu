@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "framework/gpu_limits.h"
-#include "framework/integer_math.h"
+#include "framework/base/integer_math.h"
+#include "framework/device/gpu_limits.h"
 #include "layers/conv/gpu/depthwise.cuh"
 #include "layers/conv/gpu/depthwise_channels.cuh"
 #include "layers/conv/gpu/direct/any.cuh"

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "framework/other_device.h"
-#include "framework/parallel.h"
+#include "framework/base/parallel.h"
+#include "framework/device/other_device.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/reference.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <optional>
 
-#include "framework/keep_nan.h"
+#include "framework/tensor/keep_nan.h"
 #include "layers/reference/conv_verify.h"
 #include "tests/conv/conv_fixture.h"
 

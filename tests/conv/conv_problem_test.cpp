@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/reference/reference.h"
 #include "tests/support/expect_error.h"

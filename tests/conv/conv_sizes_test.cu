@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "framework/cuda_check.h"
-#include "framework/device_memory.h"
-#include "framework/integer_math.h"
+#include "framework/base/integer_math.h"
+#include "framework/device/cuda_check.h"
+#include "framework/device/device_memory.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/conv/prepare_services.h"
 #include "layers/reference/choose_outputs.h"

@@ -1,4 +1,4 @@
-#include "framework/cuda_check.h"
+#include "framework/device/cuda_check.h"
 #include "tests/convbench/bad_launch.h"
 
 namespace lenslet {

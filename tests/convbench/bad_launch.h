@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "framework/stream.h"
+#include "framework/device/stream.h"
 
 #if defined(__CUDACC__)
 #define LENSLET_TEST_HOST_DEVICE __host__ __device__

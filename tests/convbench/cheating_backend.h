@@ -6,8 +6,8 @@
 #include <memory>
 #include <thread>
 
-#include "framework/error.h"
-#include "framework/tensor.h"
+#include "framework/base/error.h"
+#include "framework/tensor/tensor.h"
 #include "layers/conv/conv_registry.h"
 #include "tests/convbench/bad_launch.h"
 #include "tests/support/wrapped_backend.h"

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <regex>
 
-#include "framework/parallel.h"
+#include "framework/base/parallel.h"
 #include "tests/support/programs.h"
 
 namespace lenslet::test {

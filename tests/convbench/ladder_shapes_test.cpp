@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "apps/convbench/ladder_shapes.h"
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "layers/conv/conv_problem.h"
 #include "layers/conv/gpu/ladder/conv_ladder.h"
 #include "tests/support/expect_error.h"

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "tests/support/expect_error.h"
 
 namespace lenslet {

@@ -13,7 +13,7 @@
 #include <regex>
 #include <set>
 
-#include "framework/interruption.h"
+#include "framework/base/interruption.h"
 #include "tests/support/expect_error.h"
 
 namespace lenslet {

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "tests/determinism/subjects.h"
 #include "tests/support/gpu.h"
 #include "tests/support/subprocess.h"

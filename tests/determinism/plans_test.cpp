@@ -4,8 +4,8 @@
 
 #include <cstring>
 
-#include "framework/error.h"
-#include "framework/executable.h"
+#include "framework/base/error.h"
+#include "framework/execution/executable.h"
 #include "layers/reference/fill.h"
 #include "models/lenet5.h"
 #include "tests/support/gpu.h"

@@ -4,8 +4,8 @@
 
 #include <atomic>
 
-#include "framework/parallel.h"
-#include "framework/tensor.h"
+#include "framework/base/parallel.h"
+#include "framework/tensor/tensor.h"
 #include "tests/determinism/subjects.h"
 
 namespace lenslet::determinism {

@@ -4,9 +4,9 @@
 #include <array>
 #include <atomic>
 
-#include "framework/error.h"
-#include "framework/parallel.h"
-#include "framework/tensor.h"
+#include "framework/base/error.h"
+#include "framework/base/parallel.h"
+#include "framework/tensor/tensor.h"
 
 namespace lenslet::determinism {
 namespace {

@@ -1,4 +1,4 @@
-// Checks a backend's promise of repeated bits (framework/determinism.h).
+// Checks a backend's promise of repeated bits (framework/graph/determinism.h).
 //
 // A subject is anything that computes samples in batches. The checks run it with outputs and workspaces poisoned
 // differently each time, and return the first broken promise, or an empty text. Planted subjects show that each check
@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "framework/determinism.h"
-#include "framework/layer.h"
+#include "framework/graph/determinism.h"
+#include "framework/graph/layer.h"
 
 namespace lenslet::determinism {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "layers/pool/pool_layer.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/subjects.h"

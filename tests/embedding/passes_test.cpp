@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "api/model.h"
-#include "framework/executable.h"
+#include "framework/execution/executable.h"
 #include "tests/embedding/pictures.h"
 #include "tests/support/allocation_counter.h"
 #include "tests/support/expect_error.h"

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string>
 
-#include "framework/cuda_check.h"
+#include "framework/device/cuda_check.h"
 #include "tests/support/faulty_module.h"
 
 namespace lenslet {

@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <vector>
 
-#include "framework/device_health.h"
-#include "framework/error.h"
-#include "framework/tensor.h"
+#include "framework/base/error.h"
+#include "framework/device/device_health.h"
+#include "framework/tensor/tensor.h"
 #include "models/fused_lenet5/polled.h"
 #include "models/fused_lenet5/resident.h"
 #include "models/lenet5.h"

@@ -1,5 +1,5 @@
-#include "framework/cuda_check.h"
-#include "framework/gpu_limits.h"
+#include "framework/device/cuda_check.h"
+#include "framework/device/gpu_limits.h"
 #include "tests/faults/hanging_kernel.h"
 
 namespace lenslet {

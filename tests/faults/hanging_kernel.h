@@ -1,7 +1,7 @@
 // Kernels that do not end while a test waits for them.
 #pragma once
 
-#include "framework/stream.h"
+#include "framework/device/stream.h"
 
 namespace lenslet {
 

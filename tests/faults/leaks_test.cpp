@@ -9,8 +9,8 @@
 #include <functional>
 #include <stdexcept>
 
-#include "framework/device_memory.h"
-#include "framework/executable.h"
+#include "framework/device/device_memory.h"
+#include "framework/execution/executable.h"
 #include "layers/conv/conv_registry.h"
 #include "models/fused_lenet5/resident.h"
 #include "models/lenet5.h"

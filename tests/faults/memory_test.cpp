@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <regex>
 
-#include "framework/device_memory.h"
-#include "framework/executable.h"
+#include "framework/device/device_memory.h"
+#include "framework/execution/executable.h"
 #include "models/lenet5.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/gpu.h"

@@ -1,8 +1,8 @@
 // The programs on a GPU whose kernel writes out of bounds, traps, hangs or cannot be launched: the message names the
 // layer, the exit code is 5, and earlier results are kept. A process with a lost device ends by itself with one line.
-#include "framework/device.h"
-#include "framework/error.h"
-#include "framework/tensor.h"
+#include "framework/base/error.h"
+#include "framework/device/device.h"
+#include "framework/tensor/tensor.h"
 #include "tests/faults/program_faults.h"
 #include "tests/support/gpu.h"
 

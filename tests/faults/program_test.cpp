@@ -1,6 +1,6 @@
 // The programs on the CPU: a backend that fails in the middle, too little memory, an absent device. Earlier results are
 // written and marked, and the exit code is 5. The GPU's tests are in program_gpu_test.cpp.
-#include "framework/device.h"
+#include "framework/device/device.h"
 #include "tests/faults/program_faults.h"
 
 namespace lenslet::test {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <thread>
 
-#include "framework/executable.h"
+#include "framework/execution/executable.h"
 #include "layers/conv/conv_registry.h"
 #include "models/fused_lenet5/resident.h"
 #include "models/lenet5.h"

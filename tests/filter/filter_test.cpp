@@ -8,7 +8,7 @@
 
 #include "apps/convbench/filter/filter_task.h"
 #include "apps/convbench/filter/picture.h"
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "layers/reference/conv_judge.h"
 #include "layers/reference/reference.h"
 #include "tests/support/expect_error.h"

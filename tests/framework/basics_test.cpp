@@ -5,14 +5,14 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "framework/backend_spec.h"
-#include "framework/device.h"
-#include "framework/math_mode.h"
-#include "framework/module.h"
-#include "framework/parallel.h"
-#include "framework/shape.h"
-#include "framework/statistics.h"
-#include "framework/tensor.h"
+#include "framework/base/parallel.h"
+#include "framework/device/device.h"
+#include "framework/graph/backend_spec.h"
+#include "framework/graph/module.h"
+#include "framework/measuring/statistics.h"
+#include "framework/tensor/math_mode.h"
+#include "framework/tensor/shape.h"
+#include "framework/tensor/tensor.h"
 #include "tests/framework/toy_layers.h"
 #include "tests/support/expect_error.h"
 

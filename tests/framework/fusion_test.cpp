@@ -1,7 +1,7 @@
 // Fusion of ReLU and max pooling into the layer before: what is fused, what is not, and plans with fusions.
 #include <gtest/gtest.h>
 
-#include "framework/executable.h"
+#include "framework/execution/executable.h"
 #include "tests/framework/toy_layers.h"
 #include "tests/support/expect_error.h"
 

@@ -3,10 +3,10 @@
 
 #include <vector>
 
-#include "framework/device.h"
-#include "framework/stream.h"
-#include "framework/stream_gate.h"
-#include "framework/tensor.h"
+#include "framework/device/device.h"
+#include "framework/device/stream.h"
+#include "framework/measuring/stream_gate.h"
+#include "framework/tensor/tensor.h"
 #include "tests/support/gpu.h"
 
 namespace lenslet {

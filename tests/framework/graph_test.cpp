@@ -1,9 +1,9 @@
 // Graph and Executable on the CPU, with layers whose results are known by hand.
-#include "framework/graph.h"
+#include "framework/graph/graph.h"
 
 #include <gtest/gtest.h>
 
-#include "framework/executable.h"
+#include "framework/execution/executable.h"
 #include "tests/framework/toy_layers.h"
 #include "tests/support/allocation_counter.h"
 #include "tests/support/expect_error.h"

@@ -1,4 +1,4 @@
-#include "framework/memory_layout.h"
+#include "framework/execution/memory_layout.h"
 
 #include <gtest/gtest.h>
 

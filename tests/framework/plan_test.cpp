@@ -1,11 +1,11 @@
-#include "framework/plan.h"
+#include "framework/execution/plan.h"
 
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 
 namespace lenslet {
 namespace {

@@ -1,4 +1,4 @@
-#include "framework/profiler.h"
+#include "framework/measuring/profiler.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "framework/chrome_trace.h"
+#include "framework/measuring/chrome_trace.h"
 #include "tests/framework/toy_layers.h"
 
 namespace lenslet {

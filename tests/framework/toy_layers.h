@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "framework/graph.h"
-#include "framework/layer.h"
+#include "framework/graph/graph.h"
+#include "framework/graph/layer.h"
 
 namespace lenslet::toys {
 

@@ -1,11 +1,11 @@
 // The tuner's choice among candidates with times set by the test, and the resulting plan.
-#include "framework/tuner.h"
+#include "framework/execution/tuner.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "framework/executable.h"
+#include "framework/execution/executable.h"
 #include "tests/framework/toy_layers.h"
 #include "tests/support/expect_error.h"
 

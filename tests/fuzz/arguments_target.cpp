@@ -7,7 +7,7 @@
 
 #include "apps/convbench/cli.h"
 #include "apps/lenslet/cli.h"
-#include "framework/device.h"
+#include "framework/device/device.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/io/crafted_files.h"
 

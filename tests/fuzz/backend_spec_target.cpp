@@ -1,5 +1,5 @@
 // The values of --backend, resolved against a small graph.
-#include "framework/backend_spec.h"
+#include "framework/graph/backend_spec.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // Saved plans.
-#include "framework/plan.h"
+#include "framework/execution/plan.h"
 
-#include "framework/text.h"
+#include "framework/base/text.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/io/crafted_files.h"
 

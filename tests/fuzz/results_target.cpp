@@ -2,7 +2,7 @@
 #include "apps/common/results/result_reader.h"
 
 #include "apps/convbench/commands/compare.h"
-#include "framework/text.h"
+#include "framework/base/text.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/io/crafted_files.h"
 

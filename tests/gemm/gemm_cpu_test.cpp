@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "framework/parallel.h"
+#include "framework/base/parallel.h"
 #include "layers/gemm/cpu/blocked.h"
 #include "layers/gemm/cpu/tile_kernel.h"
 #include "layers/gemm/gemm_backend.h"

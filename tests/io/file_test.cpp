@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <string>
 
-#include "framework/error.h"
-#include "framework/interruption.h"
-#include "framework/text.h"
+#include "framework/base/error.h"
+#include "framework/base/interruption.h"
+#include "framework/base/text.h"
 #include "tests/io/crafted_files.h"
 #include "tests/support/expect_error.h"
 

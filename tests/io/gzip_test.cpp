@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "tests/io/crafted_files.h"
 #include "tests/support/expect_error.h"
 

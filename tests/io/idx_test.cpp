@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "tests/io/crafted_files.h"
 #include "tests/support/expect_error.h"
 

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "tests/io/crafted_files.h"
 #include "tests/support/expect_error.h"
 

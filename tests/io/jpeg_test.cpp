@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <tuple>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "framework/io/image.h"
 #include "tests/io/crafted_files.h"
 #include "tests/support/expect_error.h"

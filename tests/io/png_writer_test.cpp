@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "tests/support/expect_error.h"
 
 namespace lenslet::test {

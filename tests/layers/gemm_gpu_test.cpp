@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "framework/stream.h"
+#include "framework/device/stream.h"
 #include "layers/gemm/gemm_backend.h"
 #include "layers/gemm/gpu/bias_relu.h"
 #include "layers/reference/fill.h"

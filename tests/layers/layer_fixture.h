@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/layer.h"
+#include "framework/graph/layer.h"
 #include "layers/reference/fill.h"
 #include "tests/support/gpu.h"
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <sstream>
 
-#include "framework/error.h"
-#include "framework/module.h"
+#include "framework/base/error.h"
+#include "framework/graph/module.h"
 
 namespace lenslet {
 namespace {

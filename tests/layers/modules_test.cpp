@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "framework/module.h"
+#include "framework/graph/module.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/gemm/gemm_backend.h"
 #include "layers/linear/linear_layer.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "framework/parallel.h"
+#include "framework/base/parallel.h"
 #include "layers/reference/layer_subject.h"
 #include "tests/layers/layer_fixture.h"
 #include "tests/support/planted_faults.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <functional>
 
-#include "framework/parallel.h"
+#include "framework/base/parallel.h"
 #include "layers/reference/compare.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/guarded_run.h"

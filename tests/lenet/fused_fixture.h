@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/fused_model.h"
+#include "framework/graph/fused_model.h"
 #include "framework/io/safetensors.h"
 #include "tests/support/gpu.h"
 

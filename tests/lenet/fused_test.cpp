@@ -7,7 +7,7 @@
 #include <fstream>
 #include <map>
 
-#include "framework/executable.h"
+#include "framework/execution/executable.h"
 #include "models/prediction.h"
 #include "tests/lenet/fused_fixture.h"
 #include "tests/lenet/fused_reference.h"

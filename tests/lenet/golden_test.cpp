@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "framework/parallel.h"
+#include "framework/base/parallel.h"
 #include "layers/softmax/softmax_layer.h"
 #include "tests/lenet/lenet_fixture.h"
 #include "tests/support/allocation_counter.h"

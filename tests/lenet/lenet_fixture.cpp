@@ -8,7 +8,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "framework/tensor.h"
+#include "framework/tensor/tensor.h"
 
 namespace lenslet {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/executable.h"
+#include "framework/execution/executable.h"
 #include "framework/io/idx.h"
 #include "framework/io/safetensors.h"
 #include "models/lenet5.h"

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <thread>
 
-#include "framework/runtime.h"
+#include "framework/device/runtime.h"
 #include "models/fused_lenet5/polled.h"
 #include "models/fused_lenet5/resident.h"
 #include "tests/lenet/lenet_fixture.h"

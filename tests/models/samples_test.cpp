@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/executable.h"
+#include "framework/execution/executable.h"
 #include "framework/io/image.h"
 #include "models/digit_image.h"
 #include "models/lenet5.h"

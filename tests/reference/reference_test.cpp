@@ -9,8 +9,8 @@
 #include <cstring>
 #include <set>
 
-#include "framework/error.h"
-#include "framework/parallel.h"
+#include "framework/base/error.h"
+#include "framework/base/parallel.h"
 #include "layers/reference/choose_outputs.h"
 #include "layers/reference/compare.h"
 #include "layers/reference/fill.h"

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "framework/tensor.h"
+#include "framework/tensor/tensor.h"
 #include "layers/conv/conv_registry.h"
 #include "tests/support/wrapped_backend.h"
 

@@ -6,7 +6,7 @@
 
 #include "apps/convbench/gemm_study/gemm_study.h"
 #include "apps/convbench/stencil/stencil_study.h"
-#include "framework/error.h"
+#include "framework/base/error.h"
 
 namespace lenslet {
 namespace {

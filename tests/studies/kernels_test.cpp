@@ -3,8 +3,8 @@
 
 #include "apps/convbench/gemm_study/gemm_study.h"
 #include "apps/convbench/stencil/stencil_study.h"
-#include "framework/error.h"
-#include "framework/tensor.h"
+#include "framework/base/error.h"
+#include "framework/tensor/tensor.h"
 #include "tests/support/gpu.h"
 
 namespace lenslet {

@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "framework/module.h"
+#include "framework/graph/module.h"
 #include "layers/conv/conv_backend.h"
 
 namespace lenslet {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "framework/device.h"
+#include "framework/device/device.h"
 
 /// The first statement of a GPU test (or of a fixture's SetUp).
 #define LENSLET_SKIP_WITHOUT_GPU()                                          \

@@ -36,7 +36,7 @@ expect 2 '--tool needs a value' ./dev sanitize --tool
 expect 2 "mutate: unknown option '--bogus'" ./dev mutate --bogus
 expect 2 '--build-only needs a value' ./dev mutate --build-only
 expect 2 'no fault has a name with nonesuch' ./dev mutate --list --only nonesuch
-expect 0 '^cpu executable_keeps_no_input in framework/executable.cpp: ' ./dev mutate --list
+expect 0 '^cpu executable_keeps_no_input in framework/execution/executable.cpp: ' ./dev mutate --list
 expect 2 '--dir needs a folder' ./dev mnist --dir
 expect 2 "format: unknown option '--fix'" ./dev format --fix
 expect 2 "lint: unknown option '--fix'" ./dev lint --fix

@@ -119,11 +119,12 @@ red layers/conv/planted.h '#pragma once\n#include "dnnl.hpp"' 'vendor type' "${p
 red layers/conv/planted.h '#pragma once\nvoid run(cudaStream_t stream);' 'vendor type' "${public[@]}"
 red layers/conv/planted.h '/* a\n comment */ void run(cudnnHandle_t handle);' 'vendor type' "${public[@]}"
 red layers/gemm/planted.h '// About. Public.\n#pragma once\n#include <dnnl.h>' 'vendor type' "${public[@]}"
-red models/planted.h '// About.\n#pragma once\n#include "framework/cuda_check.h"' 'reaches a vendor type' "${public[@]}"
+red models/planted.h '// About.\n#pragma once\n#include "framework/device/cuda_check.h"' 'reaches a vendor type' \
+  "${public[@]}"
 red models/planted.h '#pragma once\n__global__ void kernel();' 'vendor type' "${public[@]}"
 
 alone=(bash "$here/check_headers_alone.sh" "$copy" "$generated" "$cxx" -)
-green "${alone[@]}" framework/error.h
+green "${alone[@]}" framework/base/error.h
 red framework/planted.h '#pragma once\nstd::string text();' 'does not compile alone' "${alone[@]}" framework/planted.h
 red framework/planted.h 'struct Twice {};' 'redefinition' "${alone[@]}" framework/planted.h
 red framework/planted.h '#pragma once\ninline int narrow(int a) { int a2; return a; }' 'unused variable' "${alone[@]}" \
@@ -237,7 +238,8 @@ if command -v python3 >/dev/null 2>&1; then
   mv "$work/readme" "$copy/README.md"
   faults=(python3 "$root/tests/mutate/mutate.py" check "$copy")
   green "${faults[@]}"
-  red framework/statistics.cpp '// fraction * static_cast<double>(sorted.size() - 1);' 'stands 2 times' "${faults[@]}"
+  red framework/measuring/statistics.cpp '// fraction * static_cast<double>(sorted.size() - 1);' 'stands 2 times' \
+    "${faults[@]}"
 else
   echo 'skipped: python3 is not installed (./dev setup --tests): results and planted faults were not checked'
 fi
@@ -255,7 +257,7 @@ fi
 # Checks of every header and every source file run in a tree with few files.
 copy=$work/small
 mkdir -p "$copy/models"
-(cd "$root" && tar -cf - dev dev.d .clang-format framework/error.h models/lenet5.cpp) | tar -xf - -C "$copy"
+(cd "$root" && tar -cf - dev dev.d .clang-format framework/base/error.h models/lenet5.cpp) | tar -xf - -C "$copy"
 mkdir "$copy/layers" "$copy/api"
 alone=(bash "$here/check_headers_alone.sh" "$copy" "$generated" "$cxx" -)
 green "${alone[@]}"

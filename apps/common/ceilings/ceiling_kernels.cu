@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "framework/cuda_check.h"
-#include "framework/gpu_limits.h"
+#include "framework/device/cuda_check.h"
+#include "framework/device/gpu_limits.h"
 #include "layers/conv/gpu/tensor_core/mma.cuh"
 
 namespace lenslet {

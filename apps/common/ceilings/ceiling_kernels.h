@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "framework/math_mode.h"
-#include "framework/stream.h"
+#include "framework/device/stream.h"
+#include "framework/tensor/math_mode.h"
 
 namespace lenslet {
 

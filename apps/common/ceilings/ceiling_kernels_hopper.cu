@@ -2,7 +2,7 @@
 #include <cuda_runtime.h>
 
 #include "apps/common/ceilings/ceiling_kernels.h"
-#include "framework/cuda_check.h"
+#include "framework/device/cuda_check.h"
 #include "layers/conv/gpu/tensor_core/wgmma.cuh"
 
 namespace lenslet {

@@ -12,10 +12,10 @@
 #include "apps/common/ceilings/ceiling_kernels.h"
 #include "apps/common/ceilings/peak_rates.h"
 #include "apps/common/output/text.h"
-#include "framework/parallel.h"
-#include "framework/statistics.h"
-#include "framework/stream.h"
-#include "framework/tensor.h"
+#include "framework/base/parallel.h"
+#include "framework/device/stream.h"
+#include "framework/measuring/statistics.h"
+#include "framework/tensor/tensor.h"
 #include "layers/gemm/gemm_backend.h"
 
 namespace lenslet {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "apps/common/results/fields.h"
-#include "framework/device.h"
-#include "framework/layer.h"
-#include "framework/math_mode.h"
+#include "framework/device/device.h"
+#include "framework/graph/layer.h"
+#include "framework/tensor/math_mode.h"
 
 namespace lenslet {
 

@@ -1,6 +1,6 @@
 #include "apps/common/ceilings/peak_rates.h"
 
-#include "framework/simd.h"
+#include "framework/base/simd.h"
 
 namespace lenslet {
 namespace {

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "apps/common/command_line/cli_description.h"
-#include "framework/text.h"
+#include "framework/base/text.h"
 
 namespace lenslet {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
-#include "framework/error.h"
-#include "framework/text.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
 
 namespace lenslet {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 
 namespace lenslet {
 

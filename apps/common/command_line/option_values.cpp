@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "apps/common/output/text.h"
-#include "framework/byte_count.h"
+#include "framework/base/byte_count.h"
 
 namespace lenslet {
 namespace {

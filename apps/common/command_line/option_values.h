@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "apps/common/command_line/cli_description.h"
-#include "framework/error.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "framework/io/image.h"
-#include "framework/text.h"
 
 namespace lenslet {
 

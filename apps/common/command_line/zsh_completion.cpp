@@ -1,6 +1,6 @@
 // The script passes one specification per option to zsh's _arguments; zsh handles the rest, including `--flag=value`.
 #include "apps/common/command_line/cli_description.h"
-#include "framework/text.h"
+#include "framework/base/text.h"
 
 namespace lenslet {
 namespace {

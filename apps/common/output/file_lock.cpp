@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "framework/error.h"
-#include "framework/text.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
 
 namespace lenslet {
 

@@ -10,7 +10,7 @@
 #include <map>
 
 #include "apps/common/output/text.h"
-#include "framework/text.h"
+#include "framework/base/text.h"
 
 namespace lenslet {
 

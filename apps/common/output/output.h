@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "framework/io/file.h"
 
 namespace lenslet {

@@ -7,7 +7,7 @@
 
 #include "apps/common/output/output.h"
 #include "apps/common/output/text.h"
-#include "framework/statistics.h"
+#include "framework/measuring/statistics.h"
 
 namespace lenslet {
 namespace {

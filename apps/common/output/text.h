@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "framework/text.h"  // ends_with(), printable()
+#include "framework/base/text.h"  // ends_with(), printable()
 
 namespace lenslet {
 

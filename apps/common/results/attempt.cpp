@@ -1,7 +1,7 @@
 #include "apps/common/results/attempt.h"
 
 #include "apps/common/system/signals.h"
-#include "framework/tensor.h"
+#include "framework/tensor/tensor.h"
 
 namespace lenslet {
 namespace {

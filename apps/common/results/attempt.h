@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "framework/error.h"
-#include "framework/stream.h"
+#include "framework/base/error.h"
+#include "framework/device/stream.h"
 
 namespace lenslet {
 

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "apps/common/output/text.h"
-#include "framework/error.h"
+#include "framework/base/error.h"
 
 namespace lenslet {
 

@@ -33,11 +33,11 @@
 #include <utility>
 #include <vector>
 
-#include "framework/device.h"
-#include "framework/launch_resources.h"
-#include "framework/math_mode.h"
-#include "framework/statistics.h"
-#include "framework/tensor.h"
+#include "framework/device/device.h"
+#include "framework/device/launch_resources.h"
+#include "framework/measuring/statistics.h"
+#include "framework/tensor/math_mode.h"
+#include "framework/tensor/tensor.h"
 
 namespace lenslet {
 

@@ -9,9 +9,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "framework/error.h"
-#include "framework/module.h"
-#include "framework/text.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+#include "framework/graph/module.h"
 
 // POSIX defines it, but no header declares it without extensions.
 extern char** environ;  // NOLINT

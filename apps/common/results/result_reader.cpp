@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "framework/error.h"
-#include "framework/interruption.h"
+#include "framework/base/error.h"
+#include "framework/base/interruption.h"
+#include "framework/base/strict_json.h"
+#include "framework/base/text.h"
 #include "framework/io/file.h"
-#include "framework/strict_json.h"
-#include "framework/text.h"
 
 namespace lenslet {
 namespace {

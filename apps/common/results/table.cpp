@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "framework/text.h"
+#include "framework/base/text.h"
 
 namespace lenslet {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "apps/common/output/text.h"
 #include "apps/common/system/pci_bus.h"
-#include "framework/error.h"
+#include "framework/base/error.h"
 
 namespace lenslet {
 namespace {

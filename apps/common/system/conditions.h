@@ -5,7 +5,7 @@
 #include <string>
 
 #include "apps/common/results/fields.h"
-#include "framework/device.h"
+#include "framework/device/device.h"
 
 namespace lenslet {
 

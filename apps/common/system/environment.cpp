@@ -8,10 +8,10 @@
 #include <map>
 
 #include "apps/common/system/build_info.h"
-#include "framework/device.h"
-#include "framework/error.h"
-#include "framework/parallel.h"
-#include "framework/text.h"
+#include "framework/base/error.h"
+#include "framework/base/parallel.h"
+#include "framework/base/text.h"
+#include "framework/device/device.h"
 
 namespace lenslet {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "framework/module.h"
+#include "framework/graph/module.h"
 
 namespace lenslet {
 namespace {

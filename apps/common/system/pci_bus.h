@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "framework/device.h"
+#include "framework/device/device.h"
 
 namespace lenslet {
 

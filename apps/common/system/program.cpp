@@ -12,8 +12,8 @@
 #include "apps/common/output/text.h"
 #include "apps/common/system/environment.h"
 #include "apps/common/system/signals.h"
-#include "framework/device_health.h"
-#include "framework/interruption.h"
+#include "framework/base/interruption.h"
+#include "framework/device/device_health.h"
 
 namespace lenslet {
 namespace {

@@ -8,7 +8,7 @@
 #include <ctime>
 
 #include "apps/common/output/output.h"
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "framework/io/file.h"
 
 namespace lenslet {

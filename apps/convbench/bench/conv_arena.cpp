@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "apps/convbench/bench/verdict.h"
-#include "framework/error.h"
+#include "framework/base/error.h"
 
 namespace lenslet {
 namespace {

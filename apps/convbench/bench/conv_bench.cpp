@@ -8,7 +8,7 @@
 #include "apps/common/output/text.h"
 #include "apps/common/results/attempt.h"
 #include "apps/convbench/bench/study_bench.h"
-#include "framework/error.h"
+#include "framework/base/error.h"
 
 namespace lenslet {
 namespace {

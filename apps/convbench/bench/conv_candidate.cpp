@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "framework/statistics.h"
+#include "framework/measuring/statistics.h"
 
 namespace lenslet {
 

@@ -1,8 +1,8 @@
 // The studies' kernels: whether a card can launch them, and the launch.
 #include "apps/convbench/bench/study_kernel.h"
-#include "framework/cuda_check.h"
-#include "framework/launch_check.h"
-#include "framework/launch_resources.cuh"
+#include "framework/device/cuda_check.h"
+#include "framework/device/launch_check.h"
+#include "framework/device/launch_resources.cuh"
 
 namespace lenslet {
 

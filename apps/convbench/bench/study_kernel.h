@@ -3,10 +3,10 @@
 
 #include <string>
 
-#include "framework/error.h"
-#include "framework/launch_resources.h"
-#include "framework/layer.h"
-#include "framework/stream.h"
+#include "framework/base/error.h"
+#include "framework/device/launch_resources.h"
+#include "framework/device/stream.h"
+#include "framework/graph/layer.h"
 
 namespace lenslet {
 

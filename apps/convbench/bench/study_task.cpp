@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "apps/convbench/bench/verdict.h"
-#include "framework/error.h"
-#include "framework/tensor.h"
+#include "framework/base/error.h"
+#include "framework/tensor/tensor.h"
 
 namespace lenslet {
 

@@ -3,7 +3,7 @@
 
 #include "apps/convbench/options.h"
 #include "apps/convbench/session.h"
-#include "framework/error.h"
+#include "framework/base/error.h"
 
 namespace lenslet {
 

@@ -12,7 +12,7 @@
 
 #include "apps/common/results/result_reader.h"
 #include "apps/convbench/options.h"
-#include "framework/error.h"
+#include "framework/base/error.h"
 
 namespace lenslet {
 

@@ -4,9 +4,9 @@
 #include <charconv>
 #include <cmath>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "framework/io/file.h"
-#include "framework/text.h"
 
 namespace lenslet {
 namespace {

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "apps/convbench/published.h"
-#include "framework/error.h"
+#include "framework/base/error.h"
 
 namespace lenslet {
 namespace {

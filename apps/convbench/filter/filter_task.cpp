@@ -5,8 +5,8 @@
 #include <cstdlib>
 
 #include "apps/convbench/bench/verdict.h"
-#include "framework/error.h"
-#include "framework/parallel.h"
+#include "framework/base/error.h"
+#include "framework/base/parallel.h"
 #include "layers/reference/choose_outputs.h"
 #include "layers/reference/compare.h"
 #include "layers/reference/conv_judge.h"

@@ -6,8 +6,8 @@
 #include "apps/common/output/text.h"
 #include "apps/common/results/attempt.h"
 #include "apps/convbench/published.h"
-#include "framework/error.h"
-#include "framework/integer_math.h"
+#include "framework/base/error.h"
+#include "framework/base/integer_math.h"
 #include "layers/gemm/gemm_backend.h"
 
 namespace lenslet {

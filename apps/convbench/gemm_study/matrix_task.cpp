@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "framework/error.h"
-#include "framework/tensor.h"
+#include "framework/base/error.h"
+#include "framework/tensor/tensor.h"
 
 namespace lenslet {
 namespace {

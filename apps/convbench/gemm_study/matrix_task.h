@@ -6,7 +6,7 @@
 
 #include "apps/convbench/bench/study_task.h"
 #include "apps/convbench/gemm_study/matrix_kernels.h"
-#include "framework/layer.h"
+#include "framework/graph/layer.h"
 
 namespace lenslet {
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "apps/convbench/stencil/stencil_kernels.h"
-#include "framework/cuda_check.h"
-#include "framework/stream.h"
+#include "framework/device/cuda_check.h"
+#include "framework/device/stream.h"
 
 namespace lenslet {
 

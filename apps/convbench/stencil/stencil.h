@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-#include "framework/layer.h"
+#include "framework/graph/layer.h"
 
 namespace lenslet {
 

@@ -1,7 +1,7 @@
 #include "apps/convbench/stencil/stencil_study.h"
 
 #include "apps/common/command_line/option_values.h"
-#include "framework/error.h"
+#include "framework/base/error.h"
 
 namespace lenslet {
 namespace {

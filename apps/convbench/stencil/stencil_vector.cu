@@ -8,7 +8,7 @@
 
 #include "apps/convbench/stencil/constant_filter.cuh"
 #include "apps/convbench/stencil/edges.cuh"
-#include "framework/error.h"
+#include "framework/base/error.h"
 
 namespace lenslet {
 namespace {

@@ -7,9 +7,9 @@
 #include "apps/common/results/attempt.h"
 #include "apps/common/system/signals.h"
 #include "apps/measuring/distrust.h"
-#include "framework/nvtx.h"
-#include "framework/sampler.h"
-#include "framework/statistics.h"
+#include "framework/measuring/nvtx.h"
+#include "framework/measuring/sampler.h"
+#include "framework/measuring/statistics.h"
 
 namespace lenslet {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "apps/common/results/attempt.h"
 #include "apps/common/system/signals.h"
-#include "framework/error.h"
-#include "framework/statistics.h"
-#include "framework/stream_gate.h"
+#include "framework/base/error.h"
+#include "framework/measuring/statistics.h"
+#include "framework/measuring/stream_gate.h"
 #include "models/fused_lenet5/polled.h"
 #include "models/fused_lenet5/resident.h"
 

@@ -7,7 +7,7 @@
 
 #include "apps/common/results/result_file.h"
 #include "apps/lenslet/bench/plan_candidate.h"
-#include "framework/executable.h"
+#include "framework/execution/executable.h"
 #include "framework/io/safetensors.h"
 
 namespace lenslet {

@@ -5,7 +5,7 @@
 
 #include "apps/common/output/text.h"
 #include "apps/measuring/row_table.h"
-#include "framework/error.h"
+#include "framework/base/error.h"
 
 namespace lenslet {
 namespace {

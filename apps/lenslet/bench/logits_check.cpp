@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "apps/common/output/text.h"
-#include "framework/parallel.h"
+#include "framework/base/parallel.h"
 #include "layers/conv/conv_layer.h"
 #include "layers/linear/linear_layer.h"
 #include "layers/pool/pool_layer.h"

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "apps/common/results/result_file.h"
-#include "framework/executable.h"
-#include "framework/graph.h"
-#include "framework/math_mode.h"
+#include "framework/execution/executable.h"
+#include "framework/graph/graph.h"
+#include "framework/tensor/math_mode.h"
 #include "layers/reference/reference.h"
 #include "models/prediction.h"
 

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "apps/lenslet/bench/drawn_digits.h"
-#include "framework/parallel.h"
+#include "framework/base/parallel.h"
 #include "layers/reference/fill.h"
 #include "models/lenet5.h"
 

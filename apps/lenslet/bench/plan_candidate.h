@@ -10,7 +10,7 @@
 #include "apps/common/results/attempt.h"
 #include "apps/lenslet/bench/logits_check.h"
 #include "apps/measuring/measure.h"
-#include "framework/executable.h"
+#include "framework/execution/executable.h"
 #include "framework/io/idx.h"
 
 namespace lenslet {

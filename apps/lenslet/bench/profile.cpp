@@ -13,9 +13,9 @@
 #include "apps/lenslet/session.h"
 #include "apps/measuring/row_table.h"
 #include "apps/measuring/run.h"
-#include "framework/chrome_trace.h"
-#include "framework/profiler.h"
-#include "framework/sampler.h"
+#include "framework/measuring/chrome_trace.h"
+#include "framework/measuring/profiler.h"
+#include "framework/measuring/sampler.h"
 #include "layers/conv/conv_layer.h"
 #include "models/lenet5.h"
 

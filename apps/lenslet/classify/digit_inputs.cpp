@@ -8,9 +8,9 @@
 #include <filesystem>
 
 #include "apps/common/output/text.h"
-#include "framework/error.h"
+#include "framework/base/error.h"
+#include "framework/base/parallel.h"
 #include "framework/io/file.h"
-#include "framework/parallel.h"
 #include "models/lenet5.h"
 
 namespace lenslet {

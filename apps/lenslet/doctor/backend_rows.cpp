@@ -8,8 +8,8 @@
 #include "apps/common/output/text.h"
 #include "apps/common/results/attempt.h"
 #include "apps/common/system/signals.h"
-#include "framework/error.h"
-#include "framework/stream.h"
+#include "framework/base/error.h"
+#include "framework/device/stream.h"
 #include "layers/conv/conv_layer.h"
 #include "layers/conv/conv_registry.h"
 

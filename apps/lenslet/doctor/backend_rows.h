@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "framework/device.h"
-#include "framework/graph.h"
-#include "framework/layer.h"
+#include "framework/device/device.h"
+#include "framework/graph/graph.h"
+#include "framework/graph/layer.h"
 
 namespace lenslet {
 
@@ -30,11 +30,11 @@ struct BackendRow {
   bool is_auto = false;           // `auto` takes this backend in the requested math mode
   std::vector<Support> supports;  // by kMathModes
   std::vector<std::string> reads,
-      writes;                             // of a fused variant: element types in the requested math mode
-  std::string workspace = "-";            // formatted for people
-  int64_t workspace_bytes = -1;           // -1: unknown
-  std::string determinism = "-";          // the promised determinism (framework/determinism.h), if supported
-  std::string repro;                      // the repetition that was observed
+      writes;                     // of a fused variant: element types in the requested math mode
+  std::string workspace = "-";    // formatted for people
+  int64_t workspace_bytes = -1;   // -1: unknown
+  std::string determinism = "-";  // the promised determinism (framework/graph/determinism.h), if supported
+  std::string repro;              // the repetition that was observed
   std::string status = "PASSED", reason;  // ERROR: the device failed
 };
 

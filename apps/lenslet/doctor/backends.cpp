@@ -8,9 +8,9 @@
 #include "apps/lenslet/session.h"
 #include "apps/measuring/row_table.h"
 #include "apps/measuring/run.h"
-#include "framework/device.h"
-#include "framework/graph.h"
-#include "framework/parallel.h"
+#include "framework/base/parallel.h"
+#include "framework/device/device.h"
+#include "framework/graph/graph.h"
 #include "layers/conv/conv_layer.h"
 #include "models/lenet5.h"
 

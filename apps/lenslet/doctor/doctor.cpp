@@ -11,8 +11,8 @@
 #include "apps/lenslet/doctor/self_test.h"
 #include "apps/lenslet/session.h"
 #include "apps/measuring/run.h"
-#include "framework/parallel.h"
-#include "framework/stream.h"
+#include "framework/base/parallel.h"
+#include "framework/device/stream.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/gemm/gemm_backend.h"
 

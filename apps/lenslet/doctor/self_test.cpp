@@ -9,7 +9,7 @@
 #include "apps/common/system/signals.h"
 #include "apps/lenslet/bench/drawn_digits.h"
 #include "apps/lenslet/bench/logits_check.h"
-#include "framework/stream.h"
+#include "framework/device/stream.h"
 #include "layers/reference/guarded_run.h"
 #include "layers/reference/subjects.h"
 #include "models/lenet5.h"

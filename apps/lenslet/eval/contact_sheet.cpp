@@ -5,7 +5,7 @@
 
 #include "apps/common/output/output.h"
 #include "apps/common/output/text.h"
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "framework/io/png_writer.h"
 
 namespace lenslet {

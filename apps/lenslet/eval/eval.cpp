@@ -12,8 +12,8 @@
 #include "apps/lenslet/eval/eval_output.h"
 #include "apps/lenslet/eval/logits_file.h"
 #include "apps/lenslet/eval/mnist_folder.h"
-#include "framework/parallel.h"
-#include "framework/statistics.h"
+#include "framework/base/parallel.h"
+#include "framework/measuring/statistics.h"
 
 namespace lenslet {
 namespace {

@@ -9,7 +9,7 @@
 #include "apps/common/system/signals.h"
 #include "apps/lenslet/eval/eval.h"
 #include "apps/measuring/row_table.h"
-#include "framework/tuner.h"
+#include "framework/execution/tuner.h"
 
 namespace lenslet {
 namespace {

@@ -6,8 +6,8 @@
 #include "apps/common/output/text.h"
 #include "apps/common/results/fields.h"
 #include "apps/common/results/table.h"
-#include "framework/error.h"
-#include "framework/parallel.h"
+#include "framework/base/error.h"
+#include "framework/base/parallel.h"
 #include "models/prediction.h"
 
 namespace lenslet {

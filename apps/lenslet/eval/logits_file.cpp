@@ -4,7 +4,7 @@
 
 #include "apps/common/output/output.h"
 #include "apps/common/output/text.h"
-#include "framework/error.h"
+#include "framework/base/error.h"
 
 namespace lenslet {
 namespace {

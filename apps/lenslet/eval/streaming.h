@@ -11,7 +11,7 @@
 #include "apps/common/results/fields.h"
 #include "apps/lenslet/session.h"
 #include "framework/io/idx.h"
-#include "framework/statistics.h"
+#include "framework/measuring/statistics.h"
 
 namespace lenslet {
 

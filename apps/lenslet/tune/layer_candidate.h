@@ -8,8 +8,8 @@
 
 #include "apps/lenslet/bench/plan_candidate.h"
 #include "apps/measuring/candidate.h"
-#include "framework/executable.h"
-#include "framework/tuner.h"
+#include "framework/execution/executable.h"
+#include "framework/execution/tuner.h"
 #include "layers/reference/reference.h"
 
 namespace lenslet {

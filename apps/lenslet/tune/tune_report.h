@@ -7,7 +7,7 @@
 #include "apps/lenslet/options.h"
 #include "apps/lenslet/session.h"
 #include "apps/measuring/run.h"
-#include "framework/tuner.h"
+#include "framework/execution/tuner.h"
 
 namespace lenslet {
 

@@ -17,8 +17,8 @@
 #include <cstring>
 #include <optional>
 
-#include "framework/integer_math.h"
-#include "framework/parallel.h"
+#include "framework/base/integer_math.h"
+#include "framework/base/parallel.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/cpu/direct_pool.h"

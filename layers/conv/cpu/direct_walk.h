@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "framework/integer_math.h"
+#include "framework/base/integer_math.h"
 #include "layers/conv/conv_problem.h"
 #include "layers/gemm/cpu/tile_kernel.h"
 #include "layers/pool/pool_window.h"

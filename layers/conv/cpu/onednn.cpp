@@ -10,8 +10,8 @@
 
 #include <algorithm>
 
-#include "framework/integer_math.h"
-#include "framework/module.h"
+#include "framework/base/integer_math.h"
+#include "framework/graph/module.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/fp32_only.h"
 #include "layers/gemm/cpu/onednn_library.h"

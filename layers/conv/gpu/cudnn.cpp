@@ -16,10 +16,10 @@
 #include <utility>
 #include <vector>
 
-#include "framework/error.h"
-#include "framework/integer_math.h"
-#include "framework/module.h"
-#include "framework/shared_per_stream.h"
+#include "framework/base/error.h"
+#include "framework/base/integer_math.h"
+#include "framework/device/shared_per_stream.h"
+#include "framework/graph/module.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/gpu/cudnn/candidates.h"
 #include "layers/conv/gpu/cudnn/libraries.h"

@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "framework/integer_math.h"
+#include "framework/base/integer_math.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/conv_sizes.h"
 #include "layers/conv/gpu/depthwise.cuh"

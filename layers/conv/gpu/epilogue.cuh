@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "framework/keep_nan.h"
+#include "framework/tensor/keep_nan.h"
 
 namespace lenslet {
 

@@ -12,11 +12,11 @@
 
 #include <algorithm>
 
-#include "framework/cuda_check.h"
-#include "framework/error.h"
-#include "framework/gpu_limits.h"
-#include "framework/integer_math.h"
-#include "framework/launch_resources.cuh"
+#include "framework/base/error.h"
+#include "framework/base/integer_math.h"
+#include "framework/device/cuda_check.h"
+#include "framework/device/gpu_limits.h"
+#include "framework/device/launch_resources.cuh"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/fast_divide.cuh"

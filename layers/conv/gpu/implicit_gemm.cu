@@ -10,7 +10,7 @@
 #include <cmath>
 #include <vector>
 
-#include "framework/integer_math.h"
+#include "framework/base/integer_math.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/conv_sizes.h"
 #include "layers/conv/gpu/implicit_gemm/kernel.cuh"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/kernel_launch.cuh"
+#include "framework/device/kernel_launch.cuh"
 #include "layers/conv/conv_backend.h"
 
 namespace lenslet {

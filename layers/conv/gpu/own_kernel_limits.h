@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "framework/error.h"
-#include "framework/gpu_limits.h"
-#include "framework/integer_math.h"
+#include "framework/base/error.h"
+#include "framework/base/integer_math.h"
+#include "framework/device/gpu_limits.h"
 #include "layers/conv/conv_problem.h"
 
 namespace lenslet {

@@ -12,7 +12,7 @@
 #include <cmath>
 #include <vector>
 
-#include "framework/integer_math.h"
+#include "framework/base/integer_math.h"
 #include "layers/conv/gpu/conv_sizes.h"
 #include "layers/conv/gpu/kernel_host.cuh"
 #include "layers/conv/gpu/own_kernel_limits.h"

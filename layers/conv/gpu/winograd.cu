@@ -12,7 +12,7 @@
 #include <cmath>
 #include <vector>
 
-#include "framework/integer_math.h"
+#include "framework/base/integer_math.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/own_kernel_limits.h"
 #include "layers/conv/gpu/winograd/fused_plan.cuh"

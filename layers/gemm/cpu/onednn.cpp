@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "framework/module.h"
+#include "framework/graph/module.h"
 #include "layers/fp32_only.h"
 #include "layers/gemm/cpu/onednn_library.h"
 #include "layers/gemm/cpu/onednn_threads.h"

@@ -1,11 +1,12 @@
-// The library information of modules that use oneDNN (framework/module.h). Internal: only these modules include it.
+// The library information of modules that use oneDNN (framework/graph/module.h). Internal: only these modules include
+// it.
 #pragma once
 
 #include <dlfcn.h>
 #include <dnnl.h>
 
-#include "framework/error.h"
-#include "framework/module.h"
+#include "framework/base/error.h"
+#include "framework/graph/module.h"
 
 namespace lenslet {
 

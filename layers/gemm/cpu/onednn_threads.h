@@ -8,8 +8,8 @@
 
 #include <atomic>
 
-#include "framework/error.h"
-#include "framework/parallel.h"
+#include "framework/base/error.h"
+#include "framework/base/parallel.h"
 
 #if DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_OMP
 // Weak: resolved when the module is opened, to the OpenMP runtime of libdnnl.

@@ -2,9 +2,9 @@
 // (2008), without packing of b: here b is an image read at shifted places, whose rows are contiguous already.
 #include "layers/gemm/cpu/tile_kernel.h"
 
-#include "framework/float_vector.h"
-#include "framework/keep_nan.h"
-#include "framework/simd.h"
+#include "framework/base/simd.h"
+#include "framework/tensor/float_vector.h"
+#include "framework/tensor/keep_nan.h"
 
 namespace lenslet {
 namespace {

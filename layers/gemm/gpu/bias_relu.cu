@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "framework/cuda_check.h"
-#include "framework/keep_nan.h"
-#include "framework/launch_resources.cuh"
+#include "framework/device/cuda_check.h"
+#include "framework/device/launch_resources.cuh"
+#include "framework/tensor/keep_nan.h"
 #include "layers/gemm/gpu/bias_relu.h"
 
 namespace lenslet {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "framework/launch_resources.h"
+#include "framework/device/launch_resources.h"
 
 namespace lenslet {
 

@@ -11,9 +11,9 @@
 #include <climits>
 #include <utility>
 
-#include "framework/error.h"
-#include "framework/module.h"
-#include "framework/shared_per_stream.h"
+#include "framework/base/error.h"
+#include "framework/device/shared_per_stream.h"
+#include "framework/graph/module.h"
 #include "layers/gemm/gemm_backend.h"
 #include "layers/gemm/gemm_check.h"
 #include "layers/gemm/gpu/cublas_workspace.h"

@@ -5,16 +5,16 @@
 // last panel is narrowed to a multiple of 16. A register tile of some samples by some vectors of outputs moves down a
 // panel. Each step of i loads the panel's row once, broadcasts one value per sample and computes multiply-adds. One
 // image reads the weights exactly once, in order; that is its bound. The sum over i runs in order, in one chain per
-// value. The tile is a template over the vector width, instantiated for each instruction set (framework/simd.h).
+// value. The tile is a template over the vector width, instantiated for each instruction set (framework/base/simd.h).
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
-#include "framework/error.h"
-#include "framework/float_vector.h"
-#include "framework/integer_math.h"
-#include "framework/parallel.h"
-#include "framework/simd.h"
+#include "framework/base/error.h"
+#include "framework/base/integer_math.h"
+#include "framework/base/parallel.h"
+#include "framework/base/simd.h"
+#include "framework/tensor/float_vector.h"
 #include "layers/linear/linear_backend.h"
 
 namespace lenslet {

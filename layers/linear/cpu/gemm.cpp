@@ -1,8 +1,8 @@
 // Linear on the CPU as one matrix product: Y [N, O] = X [N, I] * W [O, I]^T, added to a Y that contains the bias.
 #include <cstring>
 
-#include "framework/keep_nan.h"
-#include "framework/parallel.h"
+#include "framework/base/parallel.h"
+#include "framework/tensor/keep_nan.h"
 #include "layers/gemm/gemm_backend.h"
 #include "layers/linear/linear_backend.h"
 

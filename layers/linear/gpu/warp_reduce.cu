@@ -7,11 +7,11 @@
 // a lane keeps), which takes 6 shuffles instead of 20.
 #include <cuda_runtime.h>
 
-#include "framework/cuda_check.h"
-#include "framework/error.h"
-#include "framework/gpu_limits.h"
-#include "framework/integer_math.h"
-#include "framework/keep_nan.h"
+#include "framework/base/error.h"
+#include "framework/base/integer_math.h"
+#include "framework/device/cuda_check.h"
+#include "framework/device/gpu_limits.h"
+#include "framework/tensor/keep_nan.h"
 #include "layers/linear/linear_backend.h"
 
 namespace lenslet {

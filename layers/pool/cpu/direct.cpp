@@ -5,9 +5,9 @@
 // The inner loop has no bounds check and vectorises. The common 2x2 window with stride 2 has its own path.
 #include <algorithm>
 
-#include "framework/keep_nan.h"
-#include "framework/parallel.h"
-#include "framework/simd.h"
+#include "framework/base/parallel.h"
+#include "framework/base/simd.h"
+#include "framework/tensor/keep_nan.h"
 #include "layers/pool/cpu/max_pool_part.h"
 #include "layers/pool/pool_backend.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "framework/keep_nan.h"
-#include "framework/simd.h"
+#include "framework/base/simd.h"
+#include "framework/tensor/keep_nan.h"
 
 namespace lenslet {
 namespace {

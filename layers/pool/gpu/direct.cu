@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-#include "framework/cuda_check.h"
-#include "framework/keep_nan.h"
+#include "framework/device/cuda_check.h"
+#include "framework/tensor/keep_nan.h"
 #include "layers/pool/pool_backend.h"
 
 namespace lenslet {

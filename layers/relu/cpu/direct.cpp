@@ -1,7 +1,7 @@
 // ReLU on the CPU: y[i] = max(x[i], 0).
-#include "framework/keep_nan.h"
-#include "framework/parallel.h"
-#include "framework/simd.h"
+#include "framework/base/parallel.h"
+#include "framework/base/simd.h"
+#include "framework/tensor/keep_nan.h"
 #include "layers/relu/relu_backend.h"
 
 namespace lenslet {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "framework/cuda_check.h"
-#include "framework/keep_nan.h"
+#include "framework/device/cuda_check.h"
+#include "framework/tensor/keep_nan.h"
 #include "layers/relu/relu_backend.h"
 
 namespace lenslet {

@@ -9,9 +9,9 @@
 #include <cstring>
 #include <limits>
 
-#include "framework/keep_nan.h"
-#include "framework/parallel.h"
-#include "framework/simd.h"
+#include "framework/base/parallel.h"
+#include "framework/base/simd.h"
+#include "framework/tensor/keep_nan.h"
 #include "layers/softmax/softmax_backend.h"
 
 namespace lenslet {

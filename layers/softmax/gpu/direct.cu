@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "framework/cuda_check.h"
-#include "framework/keep_nan.h"
+#include "framework/device/cuda_check.h"
+#include "framework/tensor/keep_nan.h"
 #include "layers/softmax/softmax_backend.h"
 
 namespace lenslet {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "framework/parallel.h"
+#include "framework/base/parallel.h"
 #include "models/fused_lenet5/cpu/simd_kernels.h"
 #include "models/fused_lenet5/error_bound.h"
 

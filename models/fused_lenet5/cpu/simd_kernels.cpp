@@ -13,8 +13,8 @@
 
 #include <algorithm>
 
-#include "framework/float_vector.h"
-#include "framework/simd.h"
+#include "framework/base/simd.h"
+#include "framework/tensor/float_vector.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "framework/tensor.h"
+#include "framework/tensor/tensor.h"
 #include "models/fused_lenet5/variant.h"
 
 namespace lenslet {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "framework/integer_math.h"
+#include "framework/base/integer_math.h"
 #include "models/fused_lenet5/cpu/simd_kernels.h"
 #include "models/fused_lenet5/fold.h"
 

@@ -9,9 +9,9 @@
 // has the counts.
 #include <algorithm>
 
-#include "framework/cuda_check.h"
-#include "framework/gpu_limits.h"
-#include "framework/integer_math.h"
+#include "framework/base/integer_math.h"
+#include "framework/device/cuda_check.h"
+#include "framework/device/gpu_limits.h"
 #include "models/fused_lenet5/error_bound.h"
 #include "models/fused_lenet5/gpu/fp32_conv.cuh"
 #include "models/fused_lenet5/gpu/fp32_linear.cuh"

@@ -10,10 +10,10 @@
 // derives it.
 #include <algorithm>
 
-#include "framework/cuda_check.h"
-#include "framework/gpu_limits.h"
-#include "framework/integer_math.h"
-#include "framework/launch_check.h"
+#include "framework/base/integer_math.h"
+#include "framework/device/cuda_check.h"
+#include "framework/device/gpu_limits.h"
+#include "framework/device/launch_check.h"
 #include "models/fused_lenet5/error_bound.h"
 #include "models/fused_lenet5/gpu/mma_kernels.h"
 

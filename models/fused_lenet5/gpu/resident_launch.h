@@ -1,7 +1,7 @@
 // Internal: the GPU side of ResidentLenet5.
 #pragma once
 
-#include "framework/tensor.h"
+#include "framework/tensor/tensor.h"
 #include "models/fused_lenet5/gpu/small_tile.h"
 #include "models/fused_lenet5/resident_protocol.h"
 #include "models/fused_lenet5/variant.h"

@@ -15,7 +15,7 @@
 // neither bytes nor products limit the time, so activations need not be rounded.
 #include <algorithm>
 
-#include "framework/cuda_check.h"
+#include "framework/device/cuda_check.h"
 #include "models/fused_lenet5/error_bound.h"
 #include "models/fused_lenet5/gpu/small_kernel.cuh"
 #include "models/fused_lenet5/gpu/small_launch.cuh"

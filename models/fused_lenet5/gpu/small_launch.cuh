@@ -3,9 +3,9 @@
 
 #include <cuda_runtime.h>
 
-#include "framework/gpu_limits.h"
-#include "framework/launch_check.h"
-#include "framework/stream.h"
+#include "framework/device/gpu_limits.h"
+#include "framework/device/launch_check.h"
+#include "framework/device/stream.h"
 #include "models/fused_lenet5/gpu/small_tile.h"
 
 namespace lenslet::small_lenet5 {

@@ -1,6 +1,6 @@
 #include "models/fused_lenet5/gpu/small_parameters.h"
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "models/fused_lenet5/gpu/mma_packing.h"
 
 namespace lenslet::small_lenet5 {

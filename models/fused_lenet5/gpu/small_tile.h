@@ -7,7 +7,7 @@
 // of every sum.
 #pragma once
 
-#include "framework/keep_nan.h"
+#include "framework/tensor/keep_nan.h"
 
 namespace lenslet::small_lenet5 {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/gpu/cudnn/objects.h"
 #include "layers/conv/gpu/cudnn/plans.h"

@@ -3,7 +3,7 @@
 
 #include <cudnn.h>
 
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "layers/conv/conv_problem.h"
 
 namespace lenslet {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/math_mode.h"
+#include "framework/tensor/math_mode.h"
 #include "layers/conv/gpu/cudnn/objects.h"
 
 namespace lenslet {

@@ -6,7 +6,7 @@
 // that the lanes read contiguous weights and store contiguous sums.
 #pragma once
 
-#include "framework/keep_nan.h"
+#include "framework/tensor/keep_nan.h"
 #include "layers/conv/gpu/direct/rows.cuh"
 #include "layers/conv/gpu/fast_divide.cuh"
 

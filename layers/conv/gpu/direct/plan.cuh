@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "framework/integer_math.h"
+#include "framework/base/integer_math.h"
 #include "layers/conv/gpu/conv_sizes.h"
 #include "layers/conv/gpu/direct/rows.cuh"
 #include "layers/conv/gpu/kernel_host.cuh"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "framework/integer_math.h"
+#include "framework/base/integer_math.h"
 #include "layers/conv/gpu/fast_divide.cuh"
 #include "layers/conv/gpu/kernel_host.cuh"
 

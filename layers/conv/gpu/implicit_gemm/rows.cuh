@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "framework/keep_nan.h"
+#include "framework/tensor/keep_nan.h"
 #include "layers/conv/gpu/async_copy.cuh"
 #include "layers/conv/gpu/fast_divide.cuh"
 #include "layers/conv/gpu/sgemm_tile.cuh"

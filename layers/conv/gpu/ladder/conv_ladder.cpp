@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "framework/device.h"
-#include "framework/error.h"
-#include "framework/text.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+#include "framework/device/device.h"
 
 namespace lenslet {
 

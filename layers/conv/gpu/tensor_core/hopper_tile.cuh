@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "framework/math_mode.h"
+#include "framework/tensor/math_mode.h"
 #include "layers/conv/gpu/fast_divide.cuh"
 
 namespace lenslet {

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "framework/keep_nan.h"
-#include "framework/math_mode.h"
+#include "framework/tensor/keep_nan.h"
+#include "framework/tensor/math_mode.h"
 #include "layers/conv/gpu/fast_divide.cuh"
 
 namespace lenslet {

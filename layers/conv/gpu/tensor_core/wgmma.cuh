@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "framework/math_mode.h"
+#include "framework/tensor/math_mode.h"
 
 namespace lenslet::hopper {
 

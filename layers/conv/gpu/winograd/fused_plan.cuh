@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/integer_math.h"
+#include "framework/base/integer_math.h"
 #include "layers/conv/gpu/conv_sizes.h"
 #include "layers/conv/gpu/kernel_host.cuh"
 #include "layers/conv/gpu/winograd/fused.cuh"

@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "api/model.h"
-#include "framework/error.h"
+#include "framework/base/error.h"
 #include "models/digit_image.h"
 
 int main(int argc, char** argv) {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "framework/integer_math.h"
+#include "framework/base/integer_math.h"
 #include "layers/conv/gpu/conv_sizes.h"
 #include "layers/conv/gpu/ladder/direct/rung_kernel.cuh"
 #include "layers/conv/gpu/ladder/ladder_backend.cuh"

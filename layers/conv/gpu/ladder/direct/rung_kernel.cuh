@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "framework/keep_nan.h"
+#include "framework/tensor/keep_nan.h"
 #include "layers/conv/gpu/fast_divide.cuh"
 
 namespace lenslet {

@@ -1,0 +1,222 @@
+#include "framework/base/parallel.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/base/settings.h"
+#include "framework/execution/choice_trace.h"
+
+namespace lenslet {
+
+namespace {
+
+constexpr int kMaxThreads = 1024;
+
+int default_threads() {
+  if (const auto count = number_setting("LENSLET_NUM_THREADS", "a number", 1, kMaxThreads)) return *count;
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::clamp(CPU_COUNT(&set), 1, kMaxThreads);
+  return 1;
+}
+
+thread_local bool inside_loop = false;
+
+// Workers sleep between loops. One mutex guards the loop number and the range bounds. A worker takes part in a loop at
+// most once, with the part of its index, so that the split does not depend on timing.
+class Pool {
+ public:
+  /// Throws MemoryError if the system refuses a thread, after the started ones have ended.
+  explicit Pool(int threads) : threads_(threads) {
+    const auto refused = [&](const char* reason) {
+      const size_t started = workers_.size();
+      end_workers();
+      return MemoryError(concat("thread ", started + 2, " of ", threads, " could not be started (", reason,
+                                "): use fewer threads (LENSLET_NUM_THREADS, set_num_threads), or raise the "
+                                "limits on address space and processes (ulimit -v, ulimit -u)"));
+    };
+    try {
+      workers_.reserve(static_cast<size_t>(threads - 1));
+      for (int index = 1; index < threads; ++index) {
+        workers_.emplace_back([this, index] { work(index); });
+      }
+    } catch (const std::system_error& error) {
+      throw refused(error.code().message().c_str());
+    } catch (const std::bad_alloc&) {
+      throw refused("out of memory");
+    }
+  }
+
+  ~Pool() { end_workers(); }
+
+  int threads() const noexcept { return threads_; }
+
+  /// In a forked child: the parent's pool, whose threads do not exist in the child. It can be neither used nor
+  /// destroyed, and stays reachable here.
+  Pool* next_abandoned = nullptr;
+
+  void run(int64_t count, int64_t part, RangeBody body) {
+    std::lock_guard<std::mutex> one_loop_at_a_time(loop_mutex_);
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      count_ = count;
+      part_ = part;
+      body_ = &body;
+      pending_ = threads_ - 1;
+      failure_ = nullptr;
+      ++loop_;
+    }
+    start_.notify_all();
+    take_part(0);
+    std::unique_lock<std::mutex> lock(mutex_);
+    done_.wait(lock, [this] { return pending_ == 0; });
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  void end_workers() {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      stop_ = true;
+    }
+    start_.notify_all();
+    for (std::thread& worker : workers_) worker.join();
+    workers_.clear();
+  }
+
+  void work(int index) {
+    uint64_t seen = 0;
+    for (;;) {
+      {
+        std::unique_lock<std::mutex> lock(mutex_);
+        start_.wait(lock, [&] { return stop_ || loop_ != seen; });
+        if (stop_) return;
+        seen = loop_;
+      }
+      take_part(index);
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (--pending_ == 0) done_.notify_one();
+    }
+  }
+
+  void take_part(int index) {
+    const int64_t begin = std::min(count_, index * part_), end = std::min(count_, begin + part_);
+    if (begin >= end) return;
+    inside_loop = true;
+    try {
+      (*body_)(begin, end);
+    } catch (...) {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (!failure_) failure_ = std::current_exception();
+    }
+    inside_loop = false;
+  }
+
+  const int threads_;
+  std::vector<std::thread> workers_;
+  std::mutex loop_mutex_, mutex_;
+  std::condition_variable start_, done_;
+  bool stop_ = false;
+  uint64_t loop_ = 0;
+  int pending_ = 0;
+  int64_t count_ = 0, part_ = 0;
+  const RangeBody* body_ = nullptr;
+  std::exception_ptr failure_;
+};
+
+std::atomic<int>& thread_count() {
+  static std::atomic<int> count{default_threads()};
+  return count;
+}
+
+// Set only in a module.
+ParallelHost& parallel_host() {
+  static ParallelHost host{};
+  return host;
+}
+
+// The pool of this process. A forked child has a copy without the threads, possibly locked by one of them. The child
+// does not use it, and starts its own threads when it first needs them.
+class ProcessPool {
+ public:
+  static ProcessPool& get() {
+    static ProcessPool instance;
+    return instance;
+  }
+
+  /// Shared, so that a loop that runs while the number changes ends on the threads that it began on.
+  std::shared_ptr<Pool> with_threads(int count) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!pool_ || pool_->threads() != count) {
+      pool_.reset();
+      pool_ = std::make_shared<Pool>(count);
+      trace_choice("threads", count, " for the CPU side");
+    }
+    return pool_;
+  }
+
+ private:
+  ProcessPool() {
+    if (::pthread_atfork(nullptr, nullptr, [] { get().abandon(); }) != 0)
+      throw MemoryError("pthread_atfork failed: out of memory");
+  }
+
+  // Runs in the child, which has one thread; allocates nothing.
+  void abandon() {
+    new (&mutex_) std::mutex;
+    if (!pool_) return;
+    pool_->next_abandoned = abandoned_;
+    abandoned_ = pool_.get();
+    new (never_destroyed_) std::shared_ptr<Pool>(std::move(pool_));
+  }
+
+  std::mutex mutex_;
+  std::shared_ptr<Pool> pool_;
+  Pool* abandoned_ = nullptr;
+  alignas(std::shared_ptr<Pool>) unsigned char never_destroyed_[sizeof(std::shared_ptr<Pool>)] = {};
+};
+
+}  // namespace
+
+void use_parallel_host(const ParallelHost& chosen) { parallel_host() = chosen; }
+
+int num_threads() {
+  return parallel_host().num_threads ? parallel_host().num_threads() : thread_count().load();
+}
+
+void set_num_threads(int count) {
+  if (count < 1 || count > kMaxThreads) {
+    throw UsageError(concat("the number of threads must be 1 to ", kMaxThreads, ", found ", count));
+  }
+  thread_count() = count;
+}
+
+void demand_startable_threads(int count) { const Pool tried(count); }
+
+void parallel_for(int64_t count, int64_t grain, RangeBody body) {
+  if (count <= 0) return;
+  if (parallel_host().parallel_for) return parallel_host().parallel_for(count, grain, body);
+  grain = std::max<int64_t>(grain, 1);
+  const int threads = thread_count();
+  // Whole grains, split evenly; the last part may be short.
+  const int64_t grains = (count + grain - 1) / grain;
+  const int64_t part = (grains + threads - 1) / threads * grain;
+  if (inside_loop || threads == 1 || part >= count) {
+    body(0, count);
+    return;
+  }
+  ProcessPool::get().with_threads(threads)->run(count, part, body);
+}
+
+}  // namespace lenslet

@@ -1,0 +1,50 @@
+// Threads of the CPU side: one pool per process, and parallel loops.
+#pragma once
+
+#include <cstdint>
+
+namespace lenslet {
+
+/// A borrowed callable (begin, end). Unlike std::function it does not allocate, which run() must not do. Create it in
+/// the call of parallel_for, so that it does not outlive the callable.
+class RangeBody {
+ public:
+  template <typename Body>
+  /// Borrows `body`, which must outlive this object.
+  RangeBody(const Body& body)
+      : body_(&body), call_([](const void* object, int64_t begin, int64_t end) {
+          (*static_cast<const Body*>(object))(begin, end);
+        }) {}
+  /// Calls it on [begin, end).
+  void operator()(int64_t begin, int64_t end) const { call_(body_, begin, end); }
+
+ private:
+  const void* body_;
+  void (*call_)(const void*, int64_t, int64_t);
+};
+
+/// Number of threads of parallel_for, including the caller. Default: LENSLET_NUM_THREADS, else the cores that this
+/// process may run on.
+int num_threads();
+/// Sets it, 1 to 1024, for the next loop. Throws UsageError for any other number.
+void set_num_threads(int count);
+
+/// Calls body(begin, end) on disjoint ranges that cover [0, count); each except the last is at least `grain` long.
+/// Returns when all are done. The split depends only on count, grain and num_threads(). Rethrows the first exception. A
+/// nested call runs in the calling thread. Throws MemoryError if the system refuses to start a thread. A forked process
+/// starts its own threads; a thread that forks within a loop must not return into it.
+void parallel_for(int64_t count, int64_t grain, RangeBody body);
+
+/// Throws MemoryError unless the system can start that many threads now. Call it before a library that would otherwise
+/// end the process.
+void demand_startable_threads(int count);
+
+/// The pool of a program, for a module. A module has its own copy of this code and must not start a second pool.
+struct ParallelHost {
+  int (*num_threads)();                               // lenslet::num_threads of the program
+  void (*parallel_for)(int64_t, int64_t, RangeBody);  // lenslet::parallel_for of the program
+};
+/// Makes the functions above use the program's pool. framework/graph/module.h calls it in a module.
+void use_parallel_host(const ParallelHost& host);
+
+}  // namespace lenslet

@@ -1,0 +1,52 @@
+// A kernel and how it is launched. Internal: only for files that include CUDA headers.
+#pragma once
+
+#include "framework/device/gpu_limits.h"
+#include "framework/device/launch_check.h"
+#include "framework/device/launch_resources.cuh"
+#include "framework/device/stream.h"
+
+namespace lenslet {
+
+inline cudaStream_t native(const Stream& stream) { return static_cast<cudaStream_t>(stream.native_handle()); }
+
+/// One kernel with its name, grid, block and dynamic shared memory.
+template <typename... Parameters>
+class KernelLaunch {
+ public:
+  using Function = void (*)(Parameters...);
+  KernelLaunch() = default;
+  /// On the current device. Throws DeviceError.
+  KernelLaunch(const char* name, Function kernel, dim3 grid, dim3 block, size_t shared_bytes = 0)
+      : name_(name), kernel_(kernel), grid_(grid), block_(block), shared_bytes_(shared_bytes) {
+    if (shared_bytes > 0) allow_shared_bytes(reinterpret_cast<const void*>(kernel), shared_bytes);
+  }
+  /// Whether it has a kernel.
+  explicit operator bool() const noexcept { return kernel_ != nullptr; }
+  /// Enqueues it. Throws DeviceError.
+  void operator()(const Stream& stream, const Parameters&... parameters) const {
+    kernel_<<<grid_, block_, shared_bytes_, native(stream)>>>(parameters...);
+    LENSLET_CUDA_CHECK_LAUNCH_OF(name_);
+  }
+  /// Not for run().
+  LaunchResources resources() const {
+    return launch_resources(name_, reinterpret_cast<const void*>(kernel_),
+                            static_cast<int>(block_.x * block_.y * block_.z), shared_bytes_);
+  }
+  /// The same with another grid.
+  KernelLaunch with_grid(dim3 grid) const {
+    KernelLaunch other = *this;
+    other.grid_ = grid;
+    return other;
+  }
+  dim3 block() const noexcept { return block_; }
+  size_t shared_bytes() const noexcept { return shared_bytes_; }
+
+ private:
+  const char* name_ = nullptr;
+  Function kernel_ = nullptr;
+  dim3 grid_, block_;
+  size_t shared_bytes_ = 0;
+};
+
+}  // namespace lenslet

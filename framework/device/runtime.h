@@ -1,0 +1,53 @@
+// The interface between the framework and the CUDA runtime. Internal: runtime_cuda.cpp implements it with CUDA;
+// runtime_none.cpp, in a build without CUDA, throws UnavailableError. Handles are void*, so that no CUDA type appears.
+// All functions except the noexcept ones throw DeviceError, MemoryError or UnavailableError.
+#pragma once
+
+#include <cstddef>
+
+#include "framework/device/device.h"
+
+namespace lenslet::runtime {
+
+CudaStatus query_status() noexcept;
+/// Makes a device current for this thread; returns the previous one.
+int set_device(int ordinal);
+void restore_device(int ordinal) noexcept;
+size_t free_memory();
+
+/// On the current device.
+void* allocate(size_t bytes);
+void release(void* data) noexcept;
+/// Page-locked host memory.
+void* allocate_pinned(size_t bytes);
+void release_pinned(void* data) noexcept;
+
+void copy_async(void* dst, const void* src, size_t bytes, void* stream);
+void fill_async(void* dst, int byte, size_t bytes, void* stream);
+/// Fills the shared memory of every multiprocessor of the current device, so that a kernel that reads it before writing
+/// does not find zeros.
+void fill_shared_async(int byte, void* stream);
+
+/// Throws if an earlier call or launch of this thread failed unchecked.
+void throw_on_unreported_error();
+
+void* create_stream();
+void destroy_stream(void* stream) noexcept;
+void synchronise_stream(void* stream);
+
+void* create_event();
+void destroy_event(void* event) noexcept;
+void record_event(void* event, void* stream);
+void synchronise_event(void* event);
+double elapsed_ns(void* from, void* to);
+
+void begin_capture(void* stream);
+/// The captured work as an executable graph; with `discard`, null without an error.
+void* end_capture(void* stream, bool discard);
+void launch_graph(void* graph, void* stream);
+void destroy_graph(void* graph) noexcept;
+
+/// Enqueues the host function wait(argument), which holds the stream back until it returns.
+void hold_stream(void* stream, void (*wait)(void*), void* argument);
+
+}  // namespace lenslet::runtime

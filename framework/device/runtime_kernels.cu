@@ -1,0 +1,44 @@
+// The functions of framework/device/runtime.h that need a kernel.
+#include "framework/device/cuda_check.h"
+#include "framework/device/device_health.h"
+#include "framework/device/gpu_limits.h"
+#include "framework/device/runtime.h"
+
+// Outside the namespace lenslet: racecheck and synccheck check only kernels of that namespace (tests/sanitize), and
+// would take minutes for this kernel, which runs before every judged run.
+namespace {
+
+constexpr int kFillThreads = 1024;
+
+// computes    nothing; fills the shared memory of the multiprocessors that its blocks run on with `word`
+// work split  a block fills all shared memory that it may have, so that one block fits on a multiprocessor at a time
+// memory      `words` words of dynamic shared memory
+// requires    the kernel's limit raised to that (fill_shared_async)
+// measured    not measured: it precedes verified runs, never timed ones
+__global__ void __launch_bounds__(kFillThreads) fill_shared_kernel(unsigned word, int words) {
+  extern __shared__ unsigned shared_words[];
+  volatile unsigned* const kept = shared_words;  // volatile, because no thread reads the stores
+  for (int i = static_cast<int>(threadIdx.x); i < words; i += kFillThreads) kept[i] = word;
+}
+
+}  // namespace
+
+namespace lenslet::runtime {
+
+void fill_shared_async(int byte, void* stream) {
+  throw_if_device_lost();
+  int device = 0, bytes = 0;
+  LENSLET_CUDA_CHECK(cudaGetDevice(&device));
+  LENSLET_CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  LENSLET_CUDA_CHECK(
+      cudaFuncSetAttribute(fill_shared_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+  constexpr unsigned kRounds =
+      2;  // so that every multiprocessor gets a block, even if another one finishes first
+  const auto blocks = kRounds * static_cast<unsigned>(multiprocessor_count({DeviceKind::kCuda, device}));
+  const unsigned word = 0x01010101u * static_cast<unsigned>(byte & 0xff);
+  fill_shared_kernel<<<blocks, kFillThreads, static_cast<size_t>(bytes), static_cast<cudaStream_t>(stream)>>>(
+      word, bytes / static_cast<int>(sizeof(unsigned)));
+  LENSLET_CUDA_CHECK_LAUNCH("fill_shared_kernel");
+}
+
+}  // namespace lenslet::runtime

@@ -1,0 +1,375 @@
+#include "framework/execution/executable.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "framework/base/error.h"
+#include "framework/base/integer_math.h"
+#include "framework/device/device_health.h"
+#include "framework/device/device_memory.h"
+#include "framework/execution/choice_trace.h"
+#include "framework/execution/fitting_batch.h"
+#include "framework/execution/memory_layout.h"
+#include "framework/measuring/nvtx.h"
+#include "framework/measuring/statistics.h"
+#include "framework/version.h"
+
+namespace lenslet {
+
+namespace {
+
+// Makes the stages of an uninstrumented pass visible to Nsight.
+class NvtxTracer : public Tracer {
+ public:
+  void begin(const char* name) override { nvtx_push(name); }
+  void end() noexcept override { nvtx_pop(); }
+};
+
+std::string describe(const Executable::Step& step) {
+  return concat("layer ", step.name, " (", step.backend, ")");
+}
+
+std::string device_name(Device device) {
+  return device.is_cuda() ? cuda_status().devices[static_cast<size_t>(device.ordinal)].name : "CPU";
+}
+
+// Checks what a replay depends on; version and device name are informative only.
+void check_plan_fits(const Plan& plan, const Graph& graph, Device device) {
+  const auto wrong = [&](const std::string& what) { return DataError(concat(plan.origin, ": ", what)); };
+  if (plan.model != graph.name()) {
+    throw wrong(concat("the plan is for model ", plan.model, ", this one is ", graph.name()));
+  }
+  if ((plan.device != "cpu") != device.is_cuda()) {
+    throw UnavailableError(concat(plan.origin, ": the plan is for ", plan.device, ", the device is ",
+                                  device.to_string(), "; choose that device, or another plan"));
+  }
+  if (plan.execution == Plan::kFused) return;  // build_fused checks its single entry
+  for (const Graph::Node& node : graph.nodes()) {
+    if (!node.layer) continue;
+    const PlanLayer* layer = plan.find(node.name);
+    if (!layer) throw wrong(concat("the plan has no entry for layer ", node.name));
+    if (layer->type != node.layer->type()) {
+      throw wrong(concat("layer ", node.name, " is ", layer->type, " in the plan, ", node.layer->type(),
+                         " in the model"));
+    }
+    if (layer->backend != "fused") continue;
+    // Fused into the node that it reads, or into the node that computes that one.
+    const Graph::Node& producer = graph.nodes()[static_cast<size_t>(node.inputs[0])];
+    const PlanLayer* before = plan.find(producer.name);
+    const std::string& into = before && before->backend == "fused" ? before->fused_into : producer.name;
+    if (!producer.layer || layer->fused_into != into) {
+      throw wrong(concat("the plan fuses ", node.name, " into '", layer->fused_into,
+                         "'; a layer can only be fused into the one that computes its input, here ", into));
+    }
+  }
+  for (const PlanLayer& layer : plan.layers) {
+    const auto& nodes = graph.nodes();
+    const bool known = std::any_of(nodes.begin(), nodes.end(), [&](const Graph::Node& node) {
+      return node.layer && node.name == layer.name;
+    });
+    if (!known)
+      throw wrong(concat("the plan names layer ", layer.name, ", which ", graph.name(), " does not have"));
+  }
+}
+
+}  // namespace
+
+Executable::Executable(const Graph& graph, const BuildOptions& options)
+    : graph_(graph),
+      device_(options.device),
+      batch_(options.batch),
+      own_stream_(options.stream ? nullptr : std::make_unique<Stream>(options.device)),
+      stream_(options.stream ? *options.stream : *own_stream_) {
+  (void)checks_layers();  // refuse an invalid value before anything is built
+  DeviceGuard guard(device_);
+  const double start = host_now_ns();
+  try {
+    build(options);
+    stream_.synchronise();
+  } catch (const OutOfDeviceMemory& error) {
+    stream_.synchronise();  // wait: enqueued work may still use the old buffers
+    steps_.clear();
+    activations_ = Buffer();
+    workspace_ = Buffer();
+    throw_with_fitting_batch(graph, options, error);
+  }
+  build_ns_ = host_now_ns() - start;
+}
+
+Executable::~Executable() {
+  // The tear-down of a library would call the lost device or wait for it, so the operators are leaked.
+  if (!device_.is_cuda() || !device_lost()) return;
+  for (Step& step : steps_) (void)step.op.release();
+}
+
+// Throws if the device has less than `needed` free bytes; only they grow with the batch.
+void Executable::demand_memory(size_t needed) const {
+  const size_t free_bytes = free_memory_bytes(device_);
+  if (needed <= free_bytes) return;
+  throw OutOfDeviceMemory(concat("batch ", batch_, " needs ", needed, " bytes on ", device_.to_string(), ", ",
+                                 free_bytes, " are free"),
+                          needed, free_bytes);
+}
+
+// Fills in what is known once a step is prepared.
+void Executable::finish_step(Step& step, size_t workspace_limit) {
+  step.detail = step.op->detail();
+  step.workspace_bytes = step.op->workspace_bytes();
+  trace_choice("algorithm", step.name, ": ", step.backend,
+               step.detail.empty() ? "" : " (" + step.detail + ")",
+               step.op->choice().empty() ? "" : ", chosen by timing: " + step.op->choice(), ", ",
+               step.workspace_bytes, " bytes of workspace");
+  if (step.workspace_bytes > workspace_limit) {
+    throw MemoryError(concat("layer ", step.name, ": backend ", step.backend, " needs ", step.workspace_bytes,
+                             " bytes of workspace, the limit is ", workspace_limit));
+  }
+  plan_.workspace_bytes = std::max(plan_.workspace_bytes, step.workspace_bytes);
+  for (PlanLayer& layer : plan_.layers) {
+    if (layer.name == step.name) layer.choice = step.op->choice();
+  }
+}
+
+void Executable::build(const BuildOptions& options) {
+  if (options.cuda_graph && !device_.is_cuda()) {
+    throw UsageError("a CUDA graph needs a CUDA device; the CPU has no graphs to capture");
+  }
+  if (stream_.device() != device_) {
+    throw UsageError(concat("BuildOptions::stream belongs to ", stream_.device().to_string(),
+                            ", the executable is for ", device_.to_string()));
+  }
+  if (options.mapped_io && !device_.is_cuda()) {
+    throw UsageError(
+        "mapped_io needs a CUDA device; switch it off on the CPU, which always reads host memory");
+  }
+  if (options.plan) {
+    check_plan_fits(*options.plan, graph_, device_);
+  } else {
+    requested_ = options.backends.resolve(graph_, device_.kind);
+  }
+  const bool fused = (options.plan ? options.plan->execution : options.execution) == Plan::kFused;
+  if (!fused) shapes_ = graph_.infer_shapes(batch_);  // a fused plan has no intermediate values
+  plan_.model = graph_.name();
+  plan_.version = kVersion;
+  plan_.device = device_.to_string();
+  plan_.device_name = device_name(device_);
+  plan_.batch = batch_;
+  plan_.execution = fused ? Plan::kFused : Plan::kLayered;
+  plan_.input = options.plan ? options.plan->input : options.input;
+  plan_.output = options.plan ? options.plan->output : options.output;
+  trace_choice("plan", plan_.execution, options.plan ? " of " + options.plan->origin : "", ": ", plan_.model,
+               ", batch ", batch_, ", ", to_string(plan_.input), " in, ", to_string(plan_.output),
+               " out, on ", plan_.device, " (", plan_.device_name, ")");
+  if (fused) {
+    build_fused(options);
+    if (options.cuda_graph) capture();
+    return;
+  }
+  if (plan_.input != ElementType::kFp32 || plan_.output != ElementType::kFp32) {
+    throw UnavailableError(concat("the layered plan reads and writes fp32, not ", to_string(plan_.input),
+                                  " in and ", to_string(plan_.output), " out; use the fused plan"));
+  }
+
+  const std::vector<OperatorRequest> requests = choose_steps(options);
+  const MemoryLayout memory = place_activations(options.keep_activations);
+  demand_memory(memory.total_bytes);
+  prepare_steps(requests, options.workspace_limit);
+  book_memory(memory, options.mapped_io);
+  if (options.cuda_graph) capture();
+}
+
+// A pass keeps the bytes of its input, so that it can be repeated; its output has its own memory too.
+MemoryLayout Executable::place_activations(bool keep_all) {
+  keep_activations_ = keep_all;
+  const int last_step = static_cast<int>(steps_.size());
+  std::vector<BufferLifetime> lifetimes(shapes_.size());
+  for (size_t i = 0; i < shapes_.size(); ++i) {
+    if (buffer_of_[i] != static_cast<int>(i)) continue;
+    const bool lasting = i == 0 || i + 1 == shapes_.size() || keep_all;
+    BufferLifetime& life = lifetimes[i];
+    life = {shapes_[i].bytes(), lasting ? 0 : step_of_[i], lasting ? last_step : step_of_[i]};
+    for (int reader : graph_.consumers(static_cast<int>(i))) {
+      life.last = std::max(life.last, step_of_[static_cast<size_t>(reader)]);
+    }
+  }
+  return lay_out_memory(lifetimes, Buffer::kAlignment);
+}
+
+void Executable::prepare_steps(const std::vector<OperatorRequest>& requests, size_t workspace_limit) {
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    Step& step = steps_[i];
+    const double start = host_now_ns();
+    step.op = graph_.nodes()[step.node].layer->prepare(*step.entry, requests[i], stream_);
+    step.prepare_ns = host_now_ns() - start;
+    finish_step(step, workspace_limit);
+  }
+}
+
+// One block for the activations, and one workspace of the largest size that a step needs.
+void Executable::book_memory(const MemoryLayout& memory, bool mapped_io) {
+  plan_.activation_bytes = memory.total_bytes;
+  demand_memory(memory.total_bytes + plan_.workspace_bytes);
+  activations_ = Buffer(device_, memory.total_bytes);
+  workspace_ = Buffer(device_, plan_.workspace_bytes);
+  node_outputs_.resize(shapes_.size());
+  for (size_t i = 0; i < shapes_.size(); ++i) {
+    if (buffer_of_[i] != static_cast<int>(i)) continue;
+    node_outputs_[i] = {reinterpret_cast<float*>(activations_.as<char>() + memory.offsets[i]), shapes_[i],
+                        device_};
+  }
+  place_io(node_outputs_.front(), node_outputs_.back(), mapped_io);
+  for (Step& step : steps_) {
+    for (int input : graph_.nodes()[step.node].inputs) {
+      step.inputs.push_back(node_outputs_[static_cast<size_t>(buffer_of_[static_cast<size_t>(input)])]);
+    }
+    step.output = node_outputs_[static_cast<size_t>(buffer_of_[step.node])];
+  }
+  // Zero-filled, so that unset input gives reproducible results.
+  fill_bytes(activations_.data(), device_, 0, activations_.bytes(), stream_);
+}
+
+// Input and output: at their places in the memory layout, or in one block of page-locked host memory that the device
+// addresses directly.
+void Executable::place_io(TensorView& input, TensorView& output, bool mapped_io) {
+  if (mapped_io) {
+    const size_t output_offset = align_up(input.bytes(), Buffer::kAlignment);
+    mapped_ = std::make_unique<PinnedBuffer>(device_, output_offset + output.bytes());
+    char* const base = static_cast<char*>(mapped_->data());
+    std::memset(base, 0, mapped_->bytes());
+    input.data = reinterpret_cast<float*>(base);
+    output.data = reinterpret_cast<float*>(base + output_offset);
+    input.device = output.device = Device::cpu();
+  }
+  input_ = input;
+  output_ = output;
+}
+
+void Executable::capture() {
+  run_checked();  // libraries initialise themselves on their first call, which must not be captured
+  captured_ = CapturedGraph::capture(stream_, [this] {
+    for (size_t i = 0; i < steps_.size(); ++i) enqueue_step(i, nullptr);
+  });
+}
+
+ConstTensorView Executable::activation(const std::string& node) const {
+  const Graph::Node& found = graph_.node(node);
+  const size_t index = static_cast<size_t>(&found - graph_.nodes().data());
+  if (!keep_activations_) throw UsageError("activation() needs an executable built with keep_activations");
+  if (!node_outputs_[index].data) {
+    throw UsageError(concat("the output of ", node,
+                            " is not stored, because a later layer is fused into it; build with fuse off"));
+  }
+  return node_outputs_[index];
+}
+
+Determinism Executable::determinism() const noexcept {
+  Determinism weakest = Determinism::kPosition;
+  for (const Step& step : steps_) weakest = weaker(weakest, step.determinism);
+  return weakest;
+}
+
+void Executable::run() {
+  DeviceGuard guard(device_);
+  NvtxRange range("run");
+  if (captured_) {
+    captured_.launch(stream_);
+    return;
+  }
+  for (size_t i = 0; i < steps_.size(); ++i) run_step(i);
+}
+
+void Executable::run(ConstTensorView input, TensorView output) {
+  if (captured_ || mapped_ || keep_activations_) {
+    throw UsageError(
+        "run(input, output) does not work with cuda_graph, mapped_io or keep_activations; use run() without "
+        "arguments");
+  }
+  demand_place(input, input_, "input");
+  demand_place(output, output_, "output");
+  const Ends own{input_.data, output_.data}, given{input.data, output.data};
+  struct Restore {
+    Executable& executable;
+    Ends from, to;
+    ~Restore() { executable.move_ends(from, to); }
+  };
+  move_ends(own, given);
+  const Restore restore{*this, given, own};
+  run();
+}
+
+void Executable::demand_place(ConstTensorView given, ConstTensorView own, const char* role) const {
+  if (!given.data || given.shape != own.shape || given.type != own.type || given.device != device_) {
+    throw UsageError(concat("the ", role, " of run() must be ", to_string(own.type), " [",
+                            own.shape.to_string(), "] on ", device_.to_string(), ", found ",
+                            given.data ? "" : "no memory for ", to_string(given.type), " [",
+                            given.shape.to_string(), "] on ", given.device.to_string()));
+  }
+  const size_t alignment =
+      device_.is_cuda() ? Buffer::kAlignment : std::min(element_bytes(own.type), sizeof(float));
+  if (reinterpret_cast<uintptr_t>(given.data) % alignment != 0) {
+    throw UsageError(concat("the ", role, " of run() must be aligned to ", alignment, " bytes"));
+  }
+}
+
+// A pass overwrites neither input nor output, so no other buffer shares their addresses.
+void Executable::move_ends(Ends from, Ends to) noexcept {
+  for (Step& step : steps_) {
+    for (ConstTensorView& view : step.inputs) {
+      if (view.data == from.input) view.data = to.input;
+    }
+    if (step.output.data == from.output) step.output.data = to.output;
+  }
+}
+
+void Executable::run_checked() {
+  DeviceGuard guard(device_);
+  if (captured_) {  // its layers ran one by one before it was captured
+    run();
+    stream_.synchronise();
+  } else {
+    NvtxRange range("run");
+    for (size_t i = 0; i < steps_.size(); ++i) run_step_and_wait(i, nullptr);
+  }
+  checked_ = true;
+}
+
+void Executable::run_first_checked() {
+  if (checked_) {
+    run();
+  } else {
+    run_checked();
+  }
+}
+
+void Executable::run_step(size_t index, Tracer* tracer) {
+  if (checks_layers()) {
+    run_step_and_wait(index, tracer);
+  } else {
+    enqueue_step(index, tracer);
+  }
+}
+
+void Executable::run_step_and_wait(size_t index, Tracer* tracer) {
+  enqueue_step(index, tracer);
+  try {
+    stream_.synchronise();
+  } catch (const DeviceError& error) {
+    throw DeviceError(concat(describe(steps_[index]), ": ", error.what()));
+  }
+}
+
+void Executable::enqueue_step(size_t index, Tracer* tracer) {
+  static NvtxTracer nvtx_tracer;
+  Step& step = steps_[index];
+  NvtxRange range(step.range.c_str()), backend_range(step.backend_range.c_str());
+  RunContext context{stream_, workspace_.data(), tracer ? tracer : &nvtx_tracer};
+  try {
+    step.op->run(step.inputs, step.output, context);
+  } catch (const DeviceError& error) {
+    // A kernel of an earlier layer may have failed; this launch would be the first to report it.
+    const char* const which = device_.is_cuda() && device_lost() ? " or before it" : "";
+    throw DeviceError(concat(describe(step), which, ": ", error.what()));
+  }
+}
+
+}  // namespace lenslet

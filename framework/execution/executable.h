@@ -1,0 +1,168 @@
+// Executable: a graph built for one device, one batch size and one choice of backends; it can run many times.
+//
+// Building infers shapes, chooses a backend for each layer, fuses layers into their producer if its backend offers
+// it, places activation buffers by lifetime, allocates one workspace and prepares the weights. run()
+// then only enqueues.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/execution/memory_layout.h"
+#include "framework/execution/plan.h"
+#include "framework/graph/backend_spec.h"
+#include "framework/graph/graph.h"
+#include "framework/measuring/tracer.h"
+
+namespace lenslet {
+
+/// Options of an Executable.
+struct BuildOptions {
+  Device device;                    // the device that runs it
+  int64_t batch = 1;                // images per pass
+  MathMode math = MathMode::kFp32;  // of every layer that multiplies
+  BackendSpec backends;             // those requested by name; the others are chosen in rank order
+  /// Replays these choices exactly, instead of math and backends. Borrowed while building.
+  const Plan* plan = nullptr;
+  size_t workspace_limit = SIZE_MAX;  // bytes, for each layer
+  /// Plan::kLayered, or Plan::kFused: the graph's FusedModel. A plan brings its own.
+  std::string execution = Plan::kLayered;
+  std::string fused_variant;                // of the FusedModel; empty: its preferred one. Only with kFused
+  ElementType input = ElementType::kFp32;   // kUint8 only with kFused
+  ElementType output = ElementType::kFp32;  // kClass only with kFused
+  /// Input and output are in page-locked host memory that the device reads and writes over the bus, without copies. For
+  /// small batches. Refused on the CPU.
+  bool mapped_io = false;
+  bool fuse = true;  // fuse layers into their producer if it supports that, except those named in `backends`
+  bool keep_activations = false;  // every node has its own buffer, for activation()
+  bool cuda_graph = false;        // capture once, replay with one launch (CUDA only)
+  /// Runs on this stream of the device instead of its own, so that candidates can take turns on it. Borrowed: it must
+  /// outlive the executable.
+  Stream* stream = nullptr;
+};
+
+class Executable {
+ public:
+  /// One operator and what it reads and writes.
+  struct Step {
+    std::string name;                                 // the layer; stages and ranges are named after it
+    std::string type;                                 // "conv2d"
+    std::string backend;                              // the code that runs
+    std::string detail;                               // the algorithm that a library chose
+    MathMode math = MathMode::kFp32;                  // of every layer that multiplies
+    bool uses_math = false;                           // whether `math` affects this layer
+    Determinism determinism = Determinism::kBounded;  // the promise of the step
+    std::vector<std::string> fused;       // nodes this operator computes besides its own ("relu1", "pool1")
+    Work work;                            // of the step, including the nodes fused into it
+    size_t workspace_bytes = 0;           // of the step alone
+    double prepare_ns = 0;                // time to prepare it, once
+    size_t node = 0;                      // index into the graph's nodes
+    std::string range;                    // NVTX range: "layer.conv1"
+    std::string backend_range;            // NVTX range inside it: "conv.winograd"
+    std::vector<ConstTensorView> inputs;  // what it reads
+    TensorView output;                    // what it writes
+    const BackendEntry* entry = nullptr;  // the backend; null for the whole network
+    std::unique_ptr<Operator> op;         // what computes it
+  };
+
+  /// The graph must outlive this. Throws UsageError, UnavailableError (a backend requested by name does not support its
+  /// layer: with its reason), MemoryError (with the bytes needed and free, and the largest batch that fits),
+  /// DeviceError.
+  Executable(const Graph& graph, const BuildOptions& options);
+  ~Executable();
+  Executable(const Executable&) = delete;
+  Executable& operator=(const Executable&) = delete;
+
+  /// The memory that a run reads, [N, ...]. The caller fills it (framework/tensor/tensor.h: copy) on stream(). With
+  /// mapped_io its device is the CPU, and the caller writes it when the previous run is done.
+  TensorView input() noexcept { return input_; }
+  /// The memory that a run writes: the last node's output, or [N] predictions. With mapped_io its device is the CPU.
+  ConstTensorView output() const noexcept { return output_; }
+  /// A node's output after a run. Needs keep_activations, and `fuse` off for a node that would be fused.
+  ConstTensorView activation(const std::string& node) const;
+
+  /// The stream on which run() enqueues.
+  Stream& stream() noexcept { return stream_; }
+  /// The device that runs it.
+  Device device() const noexcept { return device_; }
+  /// Images per pass.
+  int64_t batch() const noexcept { return batch_; }
+  /// The graph that it was built from.
+  const Graph& graph() const noexcept { return graph_; }
+  /// The choices; replaying them gives the same executable.
+  const Plan& plan() const noexcept { return plan_; }
+  /// The steps in order of execution.
+  const std::vector<Step>& steps() const noexcept { return steps_; }
+  /// The weakest promise of the steps.
+  Determinism determinism() const noexcept;
+  /// Time to build it in nanoseconds, including preparation.
+  double build_ns() const noexcept { return build_ns_; }
+
+  /// Enqueues one pass on stream(): the captured graph if there is one, else step by step. Neither allocates nor
+  /// synchronises.
+  void run();
+  /// Enqueues one pass step by step that reads `input` and writes `output` in place, instead of input() and output().
+  /// Both must have the shape, element type and device of those views, must not overlap, and on a GPU must be aligned
+  /// to Buffer::kAlignment. Throws UsageError otherwise, and with a captured graph, mapped_io or keep_activations.
+  void run(ConstTensorView input, TensorView output);
+  /// Runs one pass and waits after each layer, so that a DeviceError names the layer that failed. For the first pass
+  /// and for finding faults.
+  void run_checked();
+  /// run_checked() until one such pass succeeded, then run(): a layer that fails does so in the first pass, and is
+  /// named.
+  void run_first_checked();
+  /// Enqueues one step within its NVTX range. Stages are reported to `tracer`, which may be null, and to NVTX. With
+  /// LENSLET_CHECK_LAYERS=1 it also waits, so that an error names its layer; times are then meaningless.
+  void run_step(size_t index, Tracer* tracer = nullptr);
+
+ private:
+  void build(const BuildOptions& options);
+  void build_fused(const BuildOptions& options);  // executable_fused.cpp
+  void finish_step(Step& step, size_t workspace_limit);
+  std::vector<OperatorRequest> choose_steps(const BuildOptions& options);  // executable_layered.cpp
+  void fuse_readers(Step& step, OperatorRequest& request, const BuildOptions& options);
+  MemoryLayout place_activations(bool keep_all);
+  void prepare_steps(const std::vector<OperatorRequest>& requests, size_t workspace_limit);
+  void book_memory(const MemoryLayout& memory, bool mapped_io);
+  void demand_memory(size_t needed) const;
+  void place_io(TensorView& input, TensorView& output, bool mapped_io);
+  /// Where a pass begins and ends.
+  struct Ends {
+    const float* input;
+    float* output;
+  };
+  void demand_place(ConstTensorView given, ConstTensorView own, const char* role) const;
+  void move_ends(Ends from, Ends to) noexcept;
+  void capture();
+  void enqueue_step(size_t index, Tracer* tracer);
+  void run_step_and_wait(size_t index, Tracer* tracer);
+  const BackendEntry& choose_backend(size_t node, OperatorRequest& request,
+                                     const BuildOptions& options) const;
+
+  const Graph& graph_;
+  Device device_;
+  int64_t batch_;
+  std::unique_ptr<Stream> own_stream_;  // null if the stream is borrowed
+  Stream& stream_;
+  Buffer activations_;
+  Buffer workspace_;
+  std::unique_ptr<PinnedBuffer> mapped_;  // with mapped_io: the input, then the output
+  TensorView input_;
+  TensorView output_;
+  std::vector<Shape> shapes_;  // of each node's output; empty for a fused plan
+  std::vector<const BackendEntry*>
+      requested_;             // by node, from BuildOptions::backends; empty if a plan is replayed
+  std::vector<int> step_of_;  // the step that computes each node; -1 for the input
+  std::vector<int>
+      buffer_of_;  // the node whose buffer holds each node's output; for a producer, the last node fused into it
+  std::vector<TensorView> node_outputs_;  // by node; data is null for a node fused away
+  bool keep_activations_ = false;
+  std::vector<Step> steps_;
+  Plan plan_;
+  CapturedGraph captured_;
+  bool checked_ = false;  // run_checked() has returned
+  double build_ns_ = 0;
+};
+
+}  // namespace lenslet

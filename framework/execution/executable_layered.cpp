@@ -1,0 +1,157 @@
+// The layered side of Executable: chooses the backend of each layer, and the layers that another layer's operator
+// computes before it stores its output.
+#include <numeric>
+
+#include "framework/base/error.h"
+#include "framework/execution/choice_trace.h"
+#include "framework/execution/executable.h"
+
+namespace lenslet {
+
+namespace {
+
+constexpr const char* kFirst = "the first that supports it";
+
+// "conv" of "conv2d", as ranges name it.
+std::string short_type(std::string_view type) {
+  const size_t end = type.size() >= 2 && type.substr(type.size() - 2) == "2d" ? type.size() - 2 : type.size();
+  return std::string(type.substr(0, end));
+}
+
+// Traces the backend of a step, the reason for it, and why `auto` skipped those with a higher rank.
+void trace_step(const Executable::Step& step, const Layer& layer, const OperatorRequest& request,
+                const char* why) {
+  if (!traces_choices()) return;
+  std::string nodes = step.name;
+  for (const std::string& fused : step.fused) nodes += "+" + fused;
+  for (const BackendEntry* entry : layer.backend_entries(request.device.kind)) {
+    if (why != kFirst || entry == step.entry) break;
+    const Support support = layer.supports(*entry, request);
+    print_choice("backend", concat(nodes, ": not ", entry->name(), ": ",
+                                   support ? "another suits this request better" : support.reason()));
+  }
+  print_choice("backend", concat(nodes, ": ", step.backend, ", ", to_string(step.math), ", ", why));
+}
+
+}  // namespace
+
+const BackendEntry& Executable::choose_backend(size_t node, OperatorRequest& request,
+                                               const BuildOptions& options) const {
+  const std::string& name = graph_.nodes()[node].name;
+  const Layer& layer = *graph_.nodes()[node].layer;
+  const auto cannot = [&name](const std::string& backend, const Support& support) {
+    const std::string message =
+        concat("layer ", name, ": backend ", backend, " cannot serve: ", support.reason());
+    if (support.code() == ExitCode::kMemory) throw MemoryError(message);
+    throw UnavailableError(message);
+  };
+  const BackendEntry* asked = nullptr;
+  if (options.plan) {
+    const PlanLayer& planned = *options.plan->find(name);
+    request.math = planned.math;
+    request.choice = planned.choice;
+    asked = layer.find_backend(planned.backend, device_.kind);
+    if (!asked) cannot(planned.backend, layer.supports(planned.backend, request));
+  } else {
+    request.math = layer.uses_math() ? options.math : MathMode::kFp32;
+    asked = requested_[node];
+  }
+  if (asked) {
+    if (const Support support = layer.supports(*asked, request); !support) cannot(asked->name(), support);
+    return *asked;
+  }
+  if (const BackendEntry* preferred = layer.preferred_entry(request)) return *preferred;
+  std::string reasons;
+  for (const BackendEntry* entry : layer.backend_entries(device_.kind)) {
+    reasons +=
+        concat(reasons.empty() ? "" : "; ", entry->name(), ": ", layer.supports(*entry, request).reason());
+  }
+  throw UnavailableError(concat("layer ", name, ": no backend supports ", to_string(request.math), " on ",
+                                device_.to_string(), ": ", reasons));
+}
+
+// Fuses the only reader of a node's output into its step, and the only reader of that one, if the plan or the options
+// request it and the backend supports it.
+void Executable::fuse_readers(Step& step, OperatorRequest& request, const BuildOptions& options) {
+  const std::vector<Graph::Node>& nodes = graph_.nodes();
+  const Layer& layer = *nodes[step.node].layer;
+  size_t last = step.node;
+  for (;;) {
+    const std::vector<int> readers = graph_.consumers(static_cast<int>(last));
+    if (readers.size() != 1) break;
+    const auto reader = static_cast<size_t>(readers[0]);
+    const Graph::Node& next = nodes[reader];
+    const bool wanted = options.plan ? options.plan->find(next.name)->backend == "fused"
+                                     : options.fuse && !requested_[reader];
+    if (!wanted) break;
+    OperatorRequest longer = request;
+    if (const Support fused = fuse(layer, *step.entry, *next.layer, longer); !fused) {
+      if (!options.plan) break;
+      throw DataError(concat(options.plan->origin, ": the plan fuses ", next.name, " into ", step.name,
+                             ", which is unsupported: ", fused.reason()));
+    }
+    if (!options.plan && !layer.suits(*step.entry, longer)) break;
+    request = std::move(longer);
+    // A layer that keeps the shape adds no traffic: the step stores as many values.
+    if (shapes_[reader] != shapes_[last]) {
+      step.work.flops += next.layer->work({shapes_[last]}).flops;
+      step.work.bytes +=
+          static_cast<double>(shapes_[reader].bytes()) - static_cast<double>(shapes_[last].bytes());
+    }
+    step.fused.push_back(next.name);
+    step_of_[reader] = step_of_[step.node];
+    plan_.layers.push_back(
+        {next.name, std::string(next.layer->type()), "fused", MathMode::kFp32, "", step.name});
+    last = reader;
+  }
+  // The step writes to the buffer of the last node that it computes.
+  for (size_t node = step.node; node < last; ++node) {
+    if (step_of_[node] == step_of_[step.node]) buffer_of_[node] = static_cast<int>(last);
+  }
+}
+
+// One step per node, except for nodes that their producer's step computes.
+std::vector<OperatorRequest> Executable::choose_steps(const BuildOptions& options) {
+  const std::vector<Graph::Node>& nodes = graph_.nodes();
+  step_of_.assign(nodes.size(), -1);
+  buffer_of_.resize(nodes.size());
+  std::iota(buffer_of_.begin(), buffer_of_.end(), 0);
+  std::vector<OperatorRequest> requests;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (!nodes[i].layer || step_of_[i] >= 0) continue;
+    if (const PlanLayer* planned = options.plan ? options.plan->find(nodes[i].name) : nullptr;
+        planned && planned->backend == "fused") {
+      throw DataError(concat(options.plan->origin, ": the plan fuses ", nodes[i].name, " into ",
+                             planned->fused_into, ", whose output other layers also read"));
+    }
+    const Layer& layer = *nodes[i].layer;
+    OperatorRequest request;
+    request.device = device_;
+    for (int input : nodes[i].inputs) request.inputs.push_back(shapes_[static_cast<size_t>(input)]);
+    request.output = shapes_[i];
+    request.workspace_limit = options.workspace_limit;
+
+    Step step;
+    step.node = i;
+    step.name = nodes[i].name;
+    step.type = layer.type();
+    step.entry = &choose_backend(i, request, options);
+    step.backend = step.entry->name();
+    step.math = request.math;
+    step.uses_math = layer.uses_math();
+    step.work = layer.work(request.inputs);
+    step.range = "layer." + step.name;
+    step.backend_range = short_type(step.type) + "." + step.backend;
+    step_of_[i] = static_cast<int>(steps_.size());
+    plan_.layers.push_back({step.name, step.type, step.backend, step.math, "", ""});
+
+    fuse_readers(step, request, options);
+    trace_step(step, layer, request, options.plan ? "as planned" : requested_[i] ? "requested" : kFirst);
+    step.determinism = layer.determinism(*step.entry, request);
+    requests.push_back(std::move(request));
+    steps_.push_back(std::move(step));
+  }
+  return requests;
+}
+
+}  // namespace lenslet

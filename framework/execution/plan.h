@@ -1,0 +1,52 @@
+// Plan: the choices for a graph on a device, saved as JSON and replayed exactly.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "framework/tensor/math_mode.h"
+#include "framework/tensor/tensor.h"
+
+namespace lenslet {
+
+/// The choice for one layer.
+struct PlanLayer {
+  std::string name;     // the graph node
+  std::string type;     // "conv2d"
+  std::string backend;  // the one that runs; "fused" if another layer's operator computes this node
+  MathMode math = MathMode::kFp32;  // of the backend's products
+  std::string choice;  // what the backend chose by timing (Operator::choice); empty if there was no choice
+  std::string fused_into;  // the layer that computes this node, if backend is "fused"
+};
+
+struct Plan {
+  static constexpr const char* kSchema = "lenslet.plan/1";  // of the JSON
+  static constexpr const char* kLayered = "layered";        // execution step by step
+  static constexpr const char* kFused =
+      "fused";  // all at once; `layers` then has one entry: model and variant
+
+  std::string model;                        // the graph's name
+  std::string version;                      // of Lenslet
+  std::string device;                       // "cuda:0"
+  std::string device_name;                  // "NVIDIA H200"
+  std::string execution = kLayered;         // kLayered or kFused
+  ElementType input = ElementType::kFp32;   // type that a run reads
+  ElementType output = ElementType::kFp32;  // type that a run writes
+  int64_t batch = 0;                        // images per pass
+  std::vector<PlanLayer> layers;            // every layer of the graph, in order
+  size_t workspace_bytes = 0;               // shared by all layers
+  size_t activation_bytes = 0;              // of the block that the activations share
+  std::string origin;                       // the file it was read from, for messages; not part of the JSON
+
+  /// The choice for that layer; null if there is none.
+  const PlanLayer* find(const std::string& layer) const noexcept;
+  /// The least exact math mode of all layers.
+  MathMode math() const noexcept;
+  /// The text of a plan file.
+  std::string to_json() const;
+  /// Inverse of to_json(). Throws DataError naming `origin` and the fault.
+  static Plan from_json(const std::string& text, const std::string& origin);
+};
+
+}  // namespace lenslet

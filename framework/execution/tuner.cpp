@@ -1,0 +1,200 @@
+#include "framework/execution/tuner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "framework/base/error.h"
+
+namespace lenslet {
+
+namespace {
+
+constexpr const char* kPassed = "PASSED";
+constexpr double kWidestBand =
+    0.1;  // to either side of the median; samples further out come from other load on the machine
+
+// The candidates of a backend: the layer alone and with each run of layers that it can fuse, the longest first.
+void add_with_fusions(const Graph& graph, const std::vector<const BackendEntry*>& requested,
+                      TuneCandidate candidate, std::vector<TuneCandidate>& candidates) {
+  std::vector<TuneCandidate> grown = {candidate};
+  for (;;) {
+    const std::vector<int> readers = graph.consumers(static_cast<int>(candidate.nodes.back()));
+    if (readers.size() != 1) break;
+    const auto reader = static_cast<size_t>(readers[0]);
+    if (requested[reader]) break;
+    const Layer& head = *graph.nodes()[candidate.nodes[0]].layer;
+    if (!fuse(head, *candidate.entry, *graph.nodes()[reader].layer, candidate.request)) break;
+    candidate.nodes.push_back(reader);
+    grown.push_back(candidate);
+  }
+  candidates.insert(candidates.end(), grown.rbegin(), grown.rend());
+}
+
+/// Candidates, as indices into the list, that together compute each node of a region once.
+struct Way {
+  std::vector<size_t> candidates;
+  TimeStats time;  // sum of the candidates' times
+};
+
+// Lists every way to compute the remaining nodes `nodes`, in rank order.
+void find_ways(const std::vector<TuneCandidate>& candidates, std::pair<size_t, size_t> region,
+               const std::set<size_t>& nodes, Way& so_far, std::vector<Way>& ways) {
+  if (nodes.empty()) {
+    ways.push_back(so_far);
+    return;
+  }
+  for (size_t i = region.first; i < region.second; ++i) {
+    const TuneCandidate& candidate = candidates[i];
+    if (candidate.status != kPassed || candidate.nodes[0] != *nodes.begin()) continue;
+    std::set<size_t> left = nodes;
+    for (const size_t node : candidate.nodes) left.erase(node);
+    const Way before = so_far;
+    so_far.candidates.push_back(i);
+    so_far.time.p10 += candidate.time.p10;
+    so_far.time.median += candidate.time.median;
+    so_far.time.p90 += candidate.time.p90;
+    find_ways(candidates, region, left, so_far, ways);
+    so_far = before;
+  }
+}
+
+bool overlap(const TimeStats& a, const TimeStats& b) {
+  const auto low = [](const TimeStats& time) { return std::max(time.p10, (1 - kWidestBand) * time.median); };
+  const auto high = [](const TimeStats& time) { return std::min(time.p90, (1 + kWidestBand) * time.median); };
+  return low(a) <= high(b) && low(b) <= high(a);
+}
+
+UnavailableError no_way(const Graph& graph, const std::vector<TuneCandidate>& candidates,
+                        std::pair<size_t, size_t> region) {
+  std::string reasons;
+  for (size_t i = region.first; i < region.second; ++i) {
+    const TuneCandidate& candidate = candidates[i];
+    if (candidate.status == kPassed) continue;
+    reasons += concat(reasons.empty() ? "" : "; ", graph.nodes()[candidate.nodes[0]].name, " ",
+                      candidate.backend, ": ", candidate.reason);
+  }
+  return UnavailableError(concat("no backend can be chosen for layer ",
+                                 graph.nodes()[candidates[region.first].nodes[0]].name, ": ", reasons));
+}
+
+void choose_in_region(const Graph& graph, std::vector<TuneCandidate>& candidates,
+                      std::pair<size_t, size_t> region) {
+  std::set<size_t> nodes;
+  for (size_t i = region.first; i < region.second; ++i) {
+    nodes.insert(candidates[i].nodes.begin(), candidates[i].nodes.end());
+  }
+  std::vector<Way> ways;
+  Way start;
+  find_ways(candidates, region, nodes, start, ways);
+  if (ways.empty()) throw no_way(graph, candidates, region);
+  std::vector<TimeStats> times;
+  for (const Way& way : ways) times.push_back(way.time);
+  const Way& chosen = ways[choose_tied(times)];
+  const auto less = [](const Way& a, const Way& b) { return a.time.median < b.time.median; };
+  const Way& fastest = *std::min_element(ways.begin(), ways.end(), less);
+  for (const size_t i : chosen.candidates) candidates[i].chosen = true;
+  for (size_t i = region.first; i < region.second; ++i) {
+    TuneCandidate& candidate = candidates[i];
+    if (candidate.status != kPassed) continue;
+    const Way* best = nullptr;  // of the ways that contain this candidate
+    for (const Way& way : ways) {
+      const bool takes = std::find(way.candidates.begin(), way.candidates.end(), i) != way.candidates.end();
+      if (takes && (!best || less(way, *best))) best = &way;
+    }
+    if (!best) {
+      candidate.why = "what would go with it cannot be had";
+      candidate.behind_ns = NAN;
+      continue;
+    }
+    candidate.behind_ns = best->time.median - fastest.time.median;
+    const bool tied = overlap(best->time, fastest.time);
+    if (candidate.chosen) {
+      candidate.why = &chosen == &fastest ? "fastest" : "tied, first in rank";
+    } else {
+      candidate.why = tied ? "tied, later in rank" : "slower";
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<TuneCandidate> tune_candidates(const Graph& graph, const BuildOptions& build) {
+  const std::vector<Shape> shapes = graph.infer_shapes(build.batch);
+  const std::vector<const BackendEntry*> requested = build.backends.resolve(graph, build.device.kind);
+  std::vector<TuneCandidate> candidates;
+  for (size_t i = 0; i < graph.nodes().size(); ++i) {
+    const Graph::Node& node = graph.nodes()[i];
+    if (!node.layer) continue;
+    TuneCandidate candidate;
+    candidate.nodes = {i};
+    candidate.request.device = build.device;
+    for (const int input : node.inputs)
+      candidate.request.inputs.push_back(shapes[static_cast<size_t>(input)]);
+    candidate.request.output = shapes[i];
+    candidate.request.math = node.layer->uses_math() ? build.math : MathMode::kFp32;
+    candidate.request.workspace_limit = build.workspace_limit;
+    for (const BackendEntry* entry : node.layer->backend_entries(build.device.kind)) {
+      if (requested[i] && requested[i] != entry) continue;
+      candidate.entry = entry;
+      candidate.backend = entry->name();
+      if (const Support support = node.layer->supports(*entry, candidate.request); !support) {
+        TuneCandidate refused = candidate;
+        refused.status = "UNSUPPORTED";
+        refused.reason = support.reason();
+        candidates.push_back(std::move(refused));
+        continue;
+      }
+      add_with_fusions(graph, requested, candidate, candidates);
+    }
+  }
+  return candidates;
+}
+
+std::vector<std::pair<size_t, size_t>> tune_regions(const std::vector<TuneCandidate>& candidates) {
+  std::vector<std::pair<size_t, size_t>> regions;
+  size_t last_node = 0;  // of the region that is being collected
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (regions.empty() || candidates[i].nodes[0] > last_node) regions.emplace_back(i, i);
+    regions.back().second = i + 1;
+    last_node = std::max(last_node, candidates[i].nodes.back());
+  }
+  return regions;
+}
+
+size_t choose_tied(const std::vector<TimeStats>& times) {
+  const auto less = [](const TimeStats& a, const TimeStats& b) { return a.median < b.median; };
+  const TimeStats& fastest = *std::min_element(times.begin(), times.end(), less);
+  const auto tied = [&](const TimeStats& time) { return overlap(time, fastest); };
+  return static_cast<size_t>(std::find_if(times.begin(), times.end(), tied) - times.begin());
+}
+
+void choose_candidates(const Graph& graph, std::vector<TuneCandidate>& candidates) {
+  for (TuneCandidate& candidate : candidates) {
+    candidate.chosen = false;
+    candidate.why.clear();
+  }
+  for (const auto& region : tune_regions(candidates)) choose_in_region(graph, candidates, region);
+}
+
+Plan tuned_plan(const Graph& graph, const BuildOptions& build, const std::vector<TuneCandidate>& candidates) {
+  Plan plan;
+  plan.model = graph.name();
+  plan.device = build.device.to_string();
+  plan.batch = build.batch;
+  plan.origin = "the tuned plan";
+  for (const TuneCandidate& candidate : candidates) {
+    if (!candidate.chosen) continue;
+    const Graph::Node& head = graph.nodes()[candidate.nodes[0]];
+    plan.layers.push_back({head.name, std::string(head.layer->type()), candidate.backend,
+                           candidate.request.math, candidate.choice, ""});
+    for (size_t i = 1; i < candidate.nodes.size(); ++i) {
+      const Graph::Node& node = graph.nodes()[candidate.nodes[i]];
+      plan.layers.push_back(
+          {node.name, std::string(node.layer->type()), "fused", MathMode::kFp32, "", head.name});
+    }
+  }
+  return plan;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,59 @@
+// Tuner: selects the backend of each layer, and the layers it fuses, by measured times.
+//
+// tune_candidates() lists every operator that can compute a node, alone or with the layers behind it. The caller
+// measures and verifies them, and sets status and times. choose_candidates() takes the fastest set that computes each
+// node once.
+//
+// Times vary, but a plan should be the same in the next run. So the candidate with the smallest median is tied with
+// every candidate whose band overlaps its own, and the first in rank of these is taken. Backends rank as the layer
+// lists them; for one backend, more fusion ranks first. A band reaches from p10 to p90, but at most a tenth from the
+// median, because on a busy machine all candidates would be tied.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "framework/execution/executable.h"
+#include "framework/measuring/statistics.h"
+
+namespace lenslet {
+
+/// One operator: a layer, alone or with layers behind it, prepared with one backend.
+struct TuneCandidate {
+  std::vector<size_t> nodes;  // of the graph, in order: the layer itself, then what is fused into it
+  const BackendEntry* entry = nullptr;  // the backend
+  std::string backend;                  // its name
+  OperatorRequest request;              // what prepare() takes
+  // Set by measuring:
+  std::string status = "SKIPPED";  // PASSED, FAILED (wrong), UNSUPPORTED, ERROR; only PASSED may be chosen
+  std::string reason = "not measured";  // why it has no time; empty if it has one
+  TimeStats time;                       // ns
+  std::string choice;                   // Operator::choice
+  std::string detail;                   // Operator::detail
+  size_t workspace_bytes = 0;           // required
+  // Set by choose_candidates():
+  bool chosen = false;
+  double behind_ns = 0;  // how much longer the fastest pass with it takes than the fastest of all, by medians
+  std::string why;       // "fastest", "tied, first in rank", "tied, later in rank", "slower"
+};
+
+/// All candidates by node and in rank order, including unsupported ones (UNSUPPORTED, with the reason). Device, batch,
+/// math, backends and workspace limit of `build` count; a layer with a requested backend has no other candidates and is
+/// not fused.
+std::vector<TuneCandidate> tune_candidates(const Graph& graph, const BuildOptions& build);
+
+/// Ranges [first, last) of the list whose nodes can share an operator. Each range is measured and chosen independently.
+std::vector<std::pair<size_t, size_t>> tune_regions(const std::vector<TuneCandidate>& candidates);
+
+/// The index of the candidate to take: the first in rank order whose band overlaps that of the smallest median. `times`
+/// must not be empty.
+size_t choose_tied(const std::vector<TimeStats>& times);
+
+/// Sets `chosen` and `why`. Throws UnavailableError with the status of each candidate if no PASSED one computes a
+/// layer.
+void choose_candidates(const Graph& graph, std::vector<TuneCandidate>& candidates);
+
+/// The layered plan of the chosen candidates; an Executable built from it fills in the rest.
+Plan tuned_plan(const Graph& graph, const BuildOptions& build, const std::vector<TuneCandidate>& candidates);
+
+}  // namespace lenslet

@@ -1,0 +1,131 @@
+#include "framework/graph/graph.h"
+
+#include <algorithm>
+
+#include "framework/base/error.h"
+
+namespace lenslet {
+
+namespace {
+
+int find_index(const std::vector<Graph::Node>& nodes, const std::string& name) {
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].name == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+std::string names_of(const std::vector<Graph::Node>& nodes) {
+  std::string names;
+  for (const Graph::Node& node : nodes) names += (names.empty() ? "" : ", ") + node.name;
+  return names;
+}
+
+Shape with_batch(int64_t batch, const Shape& sample) {
+  std::array<int64_t, Shape::kMaxRank> dims{};
+  dims[0] = batch;
+  for (int i = 0; i < sample.rank(); ++i) dims[static_cast<size_t>(i + 1)] = sample[i];
+  return Shape(dims.data(), sample.rank() + 1);
+}
+
+}  // namespace
+
+Graph::Graph(std::string name, std::string input_name, Shape input_shape)
+    : name_(std::move(name)), input_shape_(input_shape) {
+  if (input_shape.rank() >= Shape::kMaxRank) {
+    throw DataError(concat("graph ", name_, ": a sample has at most ", Shape::kMaxRank - 1,
+                           " dimensions, so that the batch can be added; found ", input_shape.rank()));
+  }
+  nodes_.push_back({std::move(input_name), nullptr, {}});
+}
+
+void Graph::add(std::string name, std::unique_ptr<Layer> layer, const std::vector<std::string>& inputs) {
+  if (name.empty() || find_index(nodes_, name) >= 0) {
+    throw UsageError(
+        concat("graph ", name_, ": a node's name must be unique and not empty, found '", name, "'"));
+  }
+  Node node{std::move(name), std::move(layer), {}};
+  for (const std::string& input : inputs) {
+    const int index = find_index(nodes_, input);
+    if (index < 0) {
+      throw UsageError(concat("graph ", name_, ": node ", node.name, " reads '", input,
+                              "', which does not exist; there are: ", names_of(nodes_)));
+    }
+    node.inputs.push_back(index);
+  }
+  nodes_.push_back(std::move(node));
+  try {
+    infer_shapes(1);
+  } catch (...) {
+    nodes_.pop_back();
+    throw;
+  }
+}
+
+const Graph::Node& Graph::node(const std::string& name) const {
+  const int index = find_index(nodes_, name);
+  if (index < 0)
+    throw UsageError(concat("model ", name_, " has no layer '", name, "'; there are: ", names_of(nodes_)));
+  return nodes_[static_cast<size_t>(index)];
+}
+
+std::vector<Shape> Graph::infer_shapes(int64_t batch) const {
+  if (batch < 1) throw UsageError(concat("the batch size must be at least 1, found ", batch));
+  try {
+    return shapes_for(batch);
+  } catch (const DataError& error) {
+    if (batch == 1) throw;
+    // If only the batch is too large, report the largest possible one.
+    shapes_for(1);
+    int64_t most = 1, too_many = batch;
+    while (too_many - most > 1) {
+      const int64_t middle = most + (too_many - most) / 2;
+      try {
+        shapes_for(middle);
+        most = middle;
+      } catch (const DataError&) {
+        too_many = middle;
+      }
+    }
+    throw UsageError(concat("the batch size must be 1 to ", most, " for ", name_, ", found ", batch, " (",
+                            error.what(), ")"));
+  }
+}
+
+std::pair<Shape, Shape> Graph::end_shapes(int64_t batch) const {
+  if (batch < 1) throw UsageError(concat("the batch size must be at least 1, found ", batch));
+  const Shape one = shapes_for(1).back();
+  std::array<int64_t, Shape::kMaxRank> sample{};
+  for (int i = 1; i < one.rank(); ++i) sample[static_cast<size_t>(i - 1)] = one[i];
+  return {with_batch(batch, input_shape_), with_batch(batch, Shape(sample.data(), one.rank() - 1))};
+}
+
+std::vector<Shape> Graph::shapes_for(int64_t batch) const {
+  std::vector<Shape> shapes;
+  for (const Node& node : nodes_) {
+    if (!node.layer) {
+      shapes.push_back(with_batch(batch, input_shape_));
+      continue;
+    }
+    std::vector<Shape> inputs;
+    for (int index : node.inputs) inputs.push_back(shapes[static_cast<size_t>(index)]);
+    try {
+      shapes.push_back(node.layer->infer_shape(inputs));
+    } catch (const DataError& error) {
+      throw DataError(concat("layer ", node.name, ": ", error.what()));
+    }
+  }
+  return shapes;
+}
+
+std::vector<int> Graph::consumers(int index) const {
+  std::vector<int> readers;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    const std::vector<int>& inputs = nodes_[i].inputs;
+    if (std::find(inputs.begin(), inputs.end(), index) != inputs.end())
+      readers.push_back(static_cast<int>(i));
+  }
+  return readers;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,99 @@
+#include "framework/graph/layer.h"
+
+#include "framework/base/text.h"
+
+namespace lenslet {
+
+std::vector<std::string> Layer::backends(DeviceKind kind) const {
+  std::vector<std::string> names;
+  for (const BackendEntry* entry : backend_entries(kind)) names.push_back(entry->name());
+  return names;
+}
+
+const BackendEntry* Layer::find_backend(const std::string& name, DeviceKind kind) const {
+  for (const BackendEntry* entry : backend_entries(kind)) {
+    if (entry->name() == name) return entry;
+  }
+  return nullptr;
+}
+
+const BackendEntry& Layer::demand_backend(const std::string& name, DeviceKind kind) const {
+  if (const BackendEntry* found = find_backend(name, kind)) return *found;
+  throw UnavailableError(concat(type(), " has no backend '", name, "' for ", lenslet::to_string(kind),
+                                "; there are: ", comma_list(backends(kind))));
+}
+
+Support Layer::check(const BackendEntry& backend, const OperatorRequest& request) const {
+  if (!request.fused.empty()) return Support::no(concat(type(), " fuses nothing"));
+  return backend.available();
+}
+
+Support Layer::supports(const BackendEntry& backend, const OperatorRequest& request) const {
+  try {
+    return check(backend, request);
+  } catch (const Error& error) {
+    return Support::no(error.what(), error.exit_code());
+  }
+}
+
+const BackendEntry* Layer::preferred_entry(const OperatorRequest& request) const {
+  const BackendEntry* first = nullptr;
+  for (const BackendEntry* entry : backend_entries(request.device.kind)) {
+    if (!supports(*entry, request)) continue;
+    if (suits(*entry, request)) return entry;
+    if (!first) first = entry;
+  }
+  return first;
+}
+
+std::unique_ptr<Operator> Layer::prepare(const BackendEntry& backend, const OperatorRequest& request,
+                                         Stream& stream) const {
+  const Support support = supports(backend, request);
+  if (!support && support.code() == ExitCode::kMemory) throw MemoryError(support.reason());
+  if (!support) throw UnavailableError(support.reason());
+  infer_shape(request.inputs);
+  std::unique_ptr<Operator> op = make_operator(backend, request, stream);
+  if (op->workspace_bytes() > request.workspace_limit) {
+    throw MemoryError(concat("backend ", backend.name(), " needs ", op->workspace_bytes(),
+                             " bytes of workspace, the limit is ", request.workspace_limit));
+  }
+  if (!request.choice.empty() && op->choice() != request.choice) {
+    throw UnavailableError(concat("backend ", backend.name(), " cannot take the planned choice '",
+                                  request.choice, "': it chooses nothing; remove it from the plan"));
+  }
+  return op;
+}
+
+Support Layer::supports(const std::string& backend, const OperatorRequest& request) const {
+  try {
+    return supports(demand_backend(backend, request.device.kind), request);
+  } catch (const UnavailableError& error) {
+    return Support::no(error.what());
+  }
+}
+
+Determinism Layer::determinism(const std::string& backend, const OperatorRequest& request) const {
+  return promise(demand_backend(backend, request.device.kind), request);
+}
+
+std::string Layer::preferred(const OperatorRequest& request) const {
+  const BackendEntry* entry = preferred_entry(request);
+  return entry ? entry->name() : std::string();
+}
+
+std::unique_ptr<Operator> Layer::prepare(const std::string& backend, const OperatorRequest& request,
+                                         Stream& stream) const {
+  return prepare(demand_backend(backend, request.device.kind), request, stream);
+}
+
+Support fuse(const Layer& layer, const BackendEntry& backend, const Layer& next, OperatorRequest& request) {
+  request.fused.push_back(&next);
+  if (const Support support = layer.supports(backend, request); !support) {
+    request.fused.pop_back();
+    return support;
+  }
+  request.output = next.infer_shape({request.output});
+  return Support::yes();
+}
+
+}  // namespace lenslet

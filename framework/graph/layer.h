@@ -1,0 +1,150 @@
+// Layer and Operator: a computation, and one prepared way to execute it.
+//
+// A Layer is a description with its weights. It infers shapes, lists its backends and returns the reason why one does
+// not support a request. A request may contain the following layers, which the backend then computes before it stores.
+// An Operator is that layer prepared with one backend for fixed shapes on one device. Its run() enqueues work and
+// neither allocates nor synchronises.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/device/stream.h"
+#include "framework/graph/backend_table.h"
+#include "framework/graph/determinism.h"
+#include "framework/measuring/tracer.h"
+#include "framework/tensor/math_mode.h"
+#include "framework/tensor/shape.h"
+#include "framework/tensor/tensor.h"
+
+namespace lenslet {
+
+/// Resources that the caller lends to an operator for one run.
+struct RunContext {
+  Stream& stream;             // to enqueue on
+  void* workspace = nullptr;  // at least Operator::workspace_bytes(), aligned to Buffer::kAlignment
+  Tracer* tracer = nullptr;   // may be null
+};
+
+/// Operations and minimal memory traffic of one layer for its whole batch.
+struct Work {
+  double flops = 0;  // 2 per multiply-add, counted for the direct algorithm with every backend
+  double bytes = 0;  // inputs + weights + outputs, each once
+};
+
+class Layer;
+
+/// The request that an operator is prepared for.
+struct OperatorRequest {
+  Device device;                      // the device that runs it
+  std::vector<Shape> inputs;          // with batch, outermost first
+  Shape output;                       // of the last layer that the operator computes
+  MathMode math = MathMode::kFp32;    // arithmetic of its products
+  size_t workspace_limit = SIZE_MAX;  // bytes
+  std::string choice;                 // an Operator::choice() to replay; empty: the backend chooses
+  // Layers computed before the output is stored, in order, each the only reader of the one before. Borrowed.
+  std::vector<const Layer*> fused = {};
+};
+
+/// Services for a backend while it is prepared, never while it runs. Virtual, so that modules can call them.
+class PrepareServices {
+ public:
+  virtual ~PrepareServices() = default;
+  /// Device memory that lives as long as the pointer. Throws MemoryError.
+  virtual std::shared_ptr<void> allocate(size_t bytes) = 0;
+  /// Copies `count` fp32 values to new device memory, which lives as long as the pointer. Throws MemoryError.
+  virtual std::shared_ptr<float> upload(const float* host, size_t count) = 0;
+  /// Median nanoseconds of `enqueue` on the stream given to prepare, after a warm-up.
+  virtual double time_ns(const std::function<void()>& enqueue) = 0;
+  /// Copies `count` fp32 values from the device to the host, after all work enqueued before.
+  virtual void download(float* host, const float* device, size_t count) = 0;
+};
+
+/// A layer prepared with one backend for fixed shapes on one device.
+class Operator {
+ public:
+  virtual ~Operator() = default;
+  /// Bytes of workspace that run() needs.
+  virtual size_t workspace_bytes() const { return 0; }
+  /// The algorithm that a library chose inside the backend ("IMPLICIT_PRECOMP_GEMM"); empty if there was no choice.
+  virtual std::string detail() const { return {}; }
+  /// What the backend chose by timing, as text for OperatorRequest::choice; empty if there was no choice.
+  virtual std::string choice() const { return {}; }
+  /// Multiplications of the direct algorithm over those of this one: above 1 for Winograd and FFT. It distinguishes an
+  /// effective rate above the ceiling from a wrong time.
+  virtual double products_saved() const { return 1; }
+  /// Enqueues the computation. Inputs and output have the requested shapes and are on the requested device.
+  virtual void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) = 0;
+};
+
+/// A computation with its weights, independent of the backend.
+class Layer {
+ public:
+  virtual ~Layer() = default;
+  /// "conv2d", "max_pool2d", "relu", "linear", …
+  virtual std::string_view type() const = 0;
+  /// One line of text: "6@5x5 stride 1 pad 0".
+  virtual std::string describe() const = 0;
+  /// The output's shape. Throws DataError with the expected and the actual input shapes.
+  virtual Shape infer_shape(const std::vector<Shape>& inputs) const = 0;
+  /// Whether the math mode changes how this layer computes (convolutions and matrix products).
+  virtual bool uses_math() const { return false; }
+  /// Operations and bytes at these input shapes, by the direct algorithm.
+  virtual Work work(const std::vector<Shape>& inputs) const = 0;
+  /// The backends for that kind of device, in rank order.
+  virtual std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const = 0;
+
+  /// Their names.
+  std::vector<std::string> backends(DeviceKind kind) const;
+  /// The backend of that name; null if there is none.
+  const BackendEntry* find_backend(const std::string& name, DeviceKind kind) const;
+  /// Yes, or no with the reason: whether that backend computes this layer and those fused behind it. Cheap, works
+  /// without the device.
+  Support supports(const BackendEntry& backend, const OperatorRequest& request) const;
+  /// The promise of that backend for a supported request.
+  Determinism determinism(const BackendEntry& backend, const OperatorRequest& request) const {
+    return promise(backend, request);
+  }
+  /// Whether `auto` should take that backend for a supported request, and not a later one or fewer fused layers.
+  bool suits(const BackendEntry& backend, const OperatorRequest& request) const {
+    return is_suited(backend, request);
+  }
+  /// The backend that `auto` takes: the first that supports the request and suits it, else the first that supports it.
+  /// Null if there is none.
+  const BackendEntry* preferred_entry(const OperatorRequest& request) const;
+  /// Uploads and transforms weights, and chooses algorithms. Checks supports(), the workspace limit and the planned
+  /// choice. Throws UnavailableError, or MemoryError if the workspace is the reason.
+  std::unique_ptr<Operator> prepare(const BackendEntry& backend, const OperatorRequest& request,
+                                    Stream& stream) const;
+
+  /// The same for a caller that has the backend's name. An unknown name is refused with the legal names.
+  Support supports(const std::string& backend, const OperatorRequest& request) const;
+  Determinism determinism(const std::string& backend, const OperatorRequest& request) const;  ///< By name.
+  std::string preferred(const OperatorRequest& request) const;  ///< Empty if there is none.
+  std::unique_ptr<Operator> prepare(const std::string& backend, const OperatorRequest& request,
+                                    Stream& stream) const;  ///< By name.
+
+ private:
+  /// supports(), without catching errors. By default a backend supports every shape and fuses nothing.
+  virtual Support check(const BackendEntry& backend, const OperatorRequest& request) const;
+  virtual bool is_suited(const BackendEntry& /*backend*/, const OperatorRequest& /*request*/) const {
+    return true;
+  }
+  virtual Determinism promise(const BackendEntry& /*backend*/, const OperatorRequest& /*request*/) const {
+    return Determinism::kPosition;
+  }
+  /// prepare(), for a supported request.
+  virtual std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,
+                                                  Stream& stream) const = 0;
+  const BackendEntry& demand_backend(const std::string& name, DeviceKind kind) const;
+};
+
+/// Adds `next`, the only reader of the output, to the request for that backend of `layer`. Returns no with the reason,
+/// and leaves the request unchanged, if the backend cannot compute `next` before it stores the output.
+Support fuse(const Layer& layer, const BackendEntry& backend, const Layer& next, OperatorRequest& request);
+
+}  // namespace lenslet

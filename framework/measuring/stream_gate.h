@@ -1,0 +1,42 @@
+// StreamGate: holds a CUDA stream back until all timed work is enqueued, so that events measure the GPU and not the
+// host's launch rate. Internal.
+#pragma once
+
+#include <memory>
+
+#include "framework/device/stream.h"
+
+namespace lenslet {
+
+class StreamGate {
+ public:
+  /// Work enqueued from now on waits for open(). On the CPU it does nothing. All work must have run once before,
+  /// because a library that initialises itself behind a closed gate would wait forever.
+  explicit StreamGate(Stream& stream);
+  ~StreamGate() { open(); }
+  StreamGate(const StreamGate&) = delete;
+  StreamGate& operator=(const StreamGate&) = delete;
+  void open() noexcept;
+  /// Whether the gate opened before open(); valid after synchronising. The driver's queue holds about a thousand
+  /// launches, so a pass with more of them would wait forever behind a closed gate. Intervals then include the host's
+  /// time.
+  bool gave_up() const noexcept;
+
+ private:
+  struct State;
+  static void wait(void* argument);
+  std::shared_ptr<State> state_;  // shared with the host function, which never runs in a lost context
+};
+
+/// Runs the work that `enqueue` puts on the stream, held back until all of it is enqueued, and waits for it. Returns
+/// whether it was: false if the gate gave up.
+template <typename Enqueue>
+bool run_held_back(Stream& stream, Enqueue&& enqueue) {
+  StreamGate gate(stream);
+  enqueue();
+  gate.open();
+  stream.synchronise();
+  return !gate.gave_up();
+}
+
+}  // namespace lenslet

@@ -1,0 +1,24 @@
+#include "framework/tensor/normalisation.h"
+
+#include <cstddef>
+
+#include "framework/base/parallel.h"
+
+namespace lenslet {
+
+Normalisation::Normalisation(float mean, float std) noexcept : mean_(mean), std_(std) {
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const float scaled = static_cast<float>(i) / 255.0f;
+    values_[i] = (scaled - mean) / std;
+  }
+}
+
+void Normalisation::apply(const uint8_t* pixels, int64_t count, float* out) const {
+  constexpr int64_t kPixelsPerTask = 64 * 784;
+  const float* const values = values_.data();
+  parallel_for(count, kPixelsPerTask, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) out[i] = values[pixels[i]];
+  });
+}
+
+}  // namespace lenslet
