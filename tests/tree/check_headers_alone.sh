@@ -15,24 +15,27 @@ trap 'rm -rf "$work"' EXIT
 if [ "$#" -gt 0 ]; then printf '%s\n' "$@"; else all_headers; fi >"$work/headers"
 [ -s "$work/headers" ] || { echo 'no headers found: wrong folder?' >&2; exit 1; }
 
-flags=(-std=c++17 -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror -fsyntax-only -I "$root" -I "$generated")
+flags=(-std=c++17 -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror -I "$root" -I "$generated")
 [ "$cuda" = - ] || flags+=(-isystem "$cuda")
 
 # Whether the vendors' headers that this header includes are installed.
 vendors_are_here() {
   if ! grep -q -F "$1"$'\t' "$work/vendors"; then return 0; fi
   awk -F '\t' -v header="$1" '$1 == header { printf "#if !__has_include(<%s>)\n#error\n#endif\n", $2 }' \
-    "$work/vendors" | "$cxx" "${flags[@]}" -x c++ - 2>/dev/null
+    "$work/vendors" | "$cxx" "${flags[@]}" -fsyntax-only -x c++ - 2>/dev/null
 }
 
 mapfile -t headers <"$work/headers"
 vendor_includes "${headers[@]}" >"$work/vendors"
 while read -r header; do
   vendors_are_here "$header" || continue
-  unit=$work/${header//\//_}.cpp
-  printf '#include "%s"\n#include "%s"\n' "$header" "$header" >"$unit"
+  unit=${header//\//_}
+  printf '#include "%s"\n#include "%s"\n' "$header" "$header" >"$work/$unit.cpp"
   printf '%s\n' "$unit"
 done <"$work/headers" >"$work/units"
-xargs -P "$(nproc)" -n 1 "$cxx" "${flags[@]}" <"$work/units" ||
+# Compiled, not only parsed, and under names that do not change: the compiler cache then has the units of the last run.
+launcher=()
+if command -v ccache >/dev/null; then launcher=(ccache); fi
+(cd "$work" && xargs -P "$(nproc)" -I @ "${launcher[@]}" "$cxx" "${flags[@]}" -c @.cpp -o @.o <units) ||
   { echo 'a header does not compile alone (above): add the includes that it needs' >&2; exit 1; }
 printf '%d headers compile alone\n' "$(wc -l <"$work/units")"
