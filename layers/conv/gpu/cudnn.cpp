@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -104,8 +105,8 @@ class CudnnKernel : public ConvKernel {
         descriptors_.convolution, request.math == MathMode::kFp32 ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH));
     const size_t limit =
         request.workspace_limit == SIZE_MAX ? kDefaultWorkspaceLimit : request.workspace_limit;
-    const std::vector<CudnnCandidate> offered = cudnn_candidates(*handle_, descriptors_, request, limit);
-    request.choice.empty() ? choose(offered, request) : replay(offered, request.choice);
+    request.choice.empty() ? choose(cudnn_candidates(*handle_, descriptors_, request, limit), request)
+                           : replay(request, limit);
   }
 
   size_t workspace_bytes() const override { return choice_.workspace_bytes; }
@@ -204,17 +205,20 @@ class CudnnKernel : public ConvKernel {
   }
 
   // Uses the candidate of an earlier choice() without timing it.
-  void replay(const std::vector<CudnnCandidate>& offered, const std::string& choice) {
-    std::string legal;
-    for (const CudnnCandidate& candidate : offered) {
-      const std::string name = candidate_name(candidate, layout_);
-      if (choice == name || (!candidate.plan && choice == name + kFusedMark)) {
-        take(candidate, choice != name);
-        how_chosen_ = "as planned";
-        return;
-      }
-      legal += (legal.empty() ? "" : ", ") + name;
+  void replay(const ConvPrepare& request, size_t limit) {
+    const std::string& choice = request.choice;
+    const size_t mark = choice.rfind(kFusedMark);
+    const bool fused = mark != std::string::npos && mark + std::strlen(kFusedMark) == choice.size();
+    const auto found =
+        cudnn_candidate(*handle_, descriptors_, request, limit, fused ? choice.substr(0, mark) : choice);
+    if (found && !(fused && found->plan)) {
+      take(*found, fused);
+      how_chosen_ = "as planned";
+      return;
     }
+    std::string legal;
+    for (const CudnnCandidate& candidate : cudnn_candidates(*handle_, descriptors_, request, limit))
+      legal += (legal.empty() ? "" : ", ") + candidate_name(candidate, layout_);
     throw UnavailableError(
         concat("cudnn does not offer the planned algorithm '", choice, "' here; it offers: ", legal));
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,9 +60,14 @@ struct CudnnCandidate {
   size_t workspace_bytes = 0;
 };
 
+/// Ends the name of a candidate whose filters have another layout than the data.
+inline const char* filter_mark(TensorLayout filter, TensorLayout layout) {
+  return filter == layout ? "" : "/kcrs";
+}
+
 /// The name of a candidate, unique for one problem and math mode.
 inline std::string candidate_name(const CudnnCandidate& candidate, TensorLayout layout) {
-  const std::string filter = candidate.filter == layout ? "" : "/kcrs";
+  const std::string filter = filter_mark(candidate.filter, layout);
   if (candidate.plan) return candidate.plan->name() + filter;
   return concat(algorithm_name(candidate.algorithm), candidate.math == CUDNN_DEFAULT_MATH ? "/default" : "",
                 filter);
@@ -73,39 +79,54 @@ inline bool serves_math(cudnnMathType_t offered, MathMode asked) {
                                   : offered == CUDNN_TENSOR_OP_MATH || offered == CUDNN_DEFAULT_MATH;
 }
 
+/// The layouts of filters that are tried.
+inline std::vector<TensorLayout> filter_layouts(TensorLayout layout) {
+  if (layout == TensorLayout::kNchw) return {layout};
+  return {layout, TensorLayout::kNchw};
+}
+
+/// The algorithms of the old interface that this backend accepts.
+inline std::vector<CudnnCandidate> cudnn_algorithms(cudnnHandle_t handle, const Descriptors& descriptors,
+                                                    const ConvPrepare& request, TensorLayout filter) {
+  int count = 0;
+  LENSLET_CUDNN_CHECK(cudnnGetConvolutionForwardAlgorithmMaxCount(handle, &count));
+  std::vector<cudnnConvolutionFwdAlgoPerf_t> offers(static_cast<size_t>(count));
+  if (cudnnGetConvolutionForwardAlgorithm_v7(handle, descriptors.x, descriptors.filter(filter),
+                                             descriptors.convolution, descriptors.y, count, &count,
+                                             offers.data()) != CUDNN_STATUS_SUCCESS) {
+    count = 0;
+  }
+  offers.resize(static_cast<size_t>(count));
+  std::vector<CudnnCandidate> accepted;
+  for (const cudnnConvolutionFwdAlgoPerf_t& offer : offers) {
+    if (offer.status != CUDNN_STATUS_SUCCESS || offer.determinism != CUDNN_DETERMINISTIC ||
+        !serves_math(offer.mathType, request.math) ||
+        (transforms_tiles(offer.algo) && !may_transform(request.problem, request.math))) {
+      continue;
+    }
+    accepted.push_back({nullptr, offer.algo, offer.mathType, filter, offer.memory});
+  }
+  return accepted;
+}
+
 /// The candidates that cuDNN offers and this backend accepts, the heuristic's best guess first. Throws UnavailableError
 /// or MemoryError if there is none.
 inline std::vector<CudnnCandidate> cudnn_candidates(cudnnHandle_t handle, const Descriptors& descriptors,
                                                     const ConvPrepare& request, size_t limit) {
   const TensorLayout layout = request.problem.layout;
-  std::vector<TensorLayout> filters = {layout};
-  if (layout == TensorLayout::kNhwc) filters.push_back(TensorLayout::kNchw);
+  const bool tiles = may_transform(request.problem, request.math);
   std::vector<CudnnCandidate> taken;
   size_t least_needed = SIZE_MAX;
-  for (const TensorLayout filter : filters) {
-    int count = 0;
-    LENSLET_CUDNN_CHECK(cudnnGetConvolutionForwardAlgorithmMaxCount(handle, &count));
-    std::vector<cudnnConvolutionFwdAlgoPerf_t> offers(static_cast<size_t>(count));
-    if (cudnnGetConvolutionForwardAlgorithm_v7(handle, descriptors.x, descriptors.filter(filter),
-                                               descriptors.convolution, descriptors.y, count, &count,
-                                               offers.data()) != CUDNN_STATUS_SUCCESS) {
-      count = 0;
-    }
-    offers.resize(static_cast<size_t>(count));
-    for (const cudnnConvolutionFwdAlgoPerf_t& offer : offers) {
-      if (offer.status != CUDNN_STATUS_SUCCESS || offer.determinism != CUDNN_DETERMINISTIC ||
-          !serves_math(offer.mathType, request.math) ||
-          (transforms_tiles(offer.algo) && !may_transform(request.problem, request.math))) {
-        continue;
-      }
-      least_needed = std::min(least_needed, offer.memory);
-      if (offer.memory <= limit) taken.push_back({nullptr, offer.algo, offer.mathType, filter, offer.memory});
-    }
-    const bool tiles = may_transform(request.problem, request.math);
+  const auto consider = [&](CudnnCandidate candidate) {
+    least_needed = std::min(least_needed, candidate.workspace_bytes);
+    if (candidate.workspace_bytes <= limit) taken.push_back(std::move(candidate));
+  };
+  for (const TensorLayout filter : filter_layouts(layout)) {
+    for (CudnnCandidate& candidate : cudnn_algorithms(handle, descriptors, request, filter))
+      consider(std::move(candidate));
     for (auto& plan : cudnn_plans(handle, request.problem, request.math, filter, tiles)) {
-      least_needed = std::min(least_needed, plan->workspace_bytes());
       const size_t bytes = plan->workspace_bytes();
-      if (bytes <= limit) taken.push_back({std::move(plan), {}, {}, filter, bytes});
+      consider({std::move(plan), {}, {}, filter, bytes});
     }
   }
   if (!taken.empty()) return taken;
@@ -115,6 +136,30 @@ inline std::vector<CudnnCandidate> cudnn_candidates(cudnnHandle_t handle, const 
   }
   throw UnavailableError(concat("cudnn offers no deterministic ", to_string(request.math), " algorithm for ",
                                 request.problem.to_string(), " in ", to_string(layout), " on this device"));
+}
+
+/// The candidate of that name; nullopt if cuDNN does not offer it here or it exceeds `limit`. Builds no other plan:
+/// building one takes longer than asking for the names of all.
+inline std::optional<CudnnCandidate> cudnn_candidate(cudnnHandle_t handle, const Descriptors& descriptors,
+                                                     const ConvPrepare& request, size_t limit,
+                                                     const std::string& name) {
+  const TensorLayout layout = request.problem.layout;
+  for (const TensorLayout filter : filter_layouts(layout)) {
+    for (CudnnCandidate& candidate : cudnn_algorithms(handle, descriptors, request, filter)) {
+      if (candidate_name(candidate, layout) == name && candidate.workspace_bytes <= limit)
+        return std::move(candidate);
+    }
+    const std::string mark = filter_mark(filter, layout);
+    if (name.size() < mark.size() || name.compare(name.size() - mark.size(), mark.size(), mark) != 0)
+      continue;
+    const std::string plan_name = name.substr(0, name.size() - mark.size());
+    const bool tiles = may_transform(request.problem, request.math);
+    for (auto& plan : cudnn_plans(handle, request.problem, request.math, filter, tiles, plan_name)) {
+      const size_t bytes = plan->workspace_bytes();
+      if (bytes <= limit) return CudnnCandidate{std::move(plan), {}, {}, filter, bytes};
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace lenslet

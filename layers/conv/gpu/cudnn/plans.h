@@ -198,13 +198,14 @@ inline std::string name_of(const CudnnNode& engine, const CudnnNode& config) {
 }  // namespace cudnn_graph
 
 /// The plans that cuDNN's heuristic recommends, best guess first, with x and y in the problem's layout and filters in
-/// `filter`. Empty if cuDNN has none.
+/// `filter`; with `only` no other than the plan of that name, and the others are not built. Empty if cuDNN has none.
 inline std::vector<std::shared_ptr<CudnnPlan>> cudnn_plans(cudnnHandle_t handle, const Conv2dProblem& problem,
                                                            MathMode math, TensorLayout filter,
-                                                           bool may_transform) {
+                                                           bool may_transform, const std::string& only = {}) {
   using namespace cudnn_graph;
   constexpr int64_t kMostConfigs = 24;  // candidates examined
-  constexpr size_t kMostPlans = 8;      // plans used: the best is rarely further down the heuristic's list
+  // Plans used: the best is rarely further down the heuristic's list.
+  const size_t most_plans = only.empty() ? 8 : 1;
   constexpr int64_t kMostNotes = CUDNN_NUMERICAL_NOTE_TYPE_COUNT;
   const CudnnNode x = tensor(kCudnnX, problem.layout, problem.n, problem.c, problem.h, problem.w);
   const CudnnNode w = tensor(kCudnnW, filter, problem.k, problem.c / problem.groups, problem.r, problem.s);
@@ -232,7 +233,7 @@ inline std::vector<std::shared_ptr<CudnnPlan>> cudnn_plans(cudnnHandle_t handle,
     std::vector<CudnnNode> configs;
     for (int64_t i = 0; i < kMostConfigs; ++i) configs.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
     const int64_t count = heuristic.read_into(CUDNN_ATTR_ENGINEHEUR_RESULTS, configs);
-    for (int64_t i = 0; i < count && plans.size() < kMostPlans; ++i) {
+    for (int64_t i = 0; i < count && plans.size() < most_plans; ++i) {
       const CudnnNode& config = configs[static_cast<size_t>(i)];
       std::vector<CudnnNode> engine;
       engine.emplace_back(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
@@ -243,7 +244,7 @@ inline std::vector<std::shared_ptr<CudnnPlan>> cudnn_plans(cudnnHandle_t handle,
       const std::string name = name_of(engine[0], config);
       const bool known =
           std::any_of(plans.begin(), plans.end(), [&](const auto& plan) { return plan->name() == name; });
-      if (known) continue;
+      if (known || !(only.empty() || name == only)) continue;
       CudnnNode plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
       plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, std::vector<cudnnHandle_t>{handle})
           .set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
