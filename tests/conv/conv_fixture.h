@@ -32,8 +32,9 @@ inline std::vector<std::string> backend_names() {
   return names;
 }
 
-/// Longer lists are split into parts of this size, so that the shards of a program take similar times.
-constexpr size_t kPartProblems = 32;
+/// Longer lists are split into parts of this size, so that the shards of a program take similar times. On a GPU cudnn
+/// takes seconds for a problem, most of them to build its plans.
+constexpr size_t kPartProblems = kDevice == DeviceKind::kCuda ? 8 : 32;
 
 /// The folder of problem lists.
 inline const std::string kProblems = LENSLET_SOURCE_DIR "/layers/conv/problems";

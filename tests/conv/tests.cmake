@@ -13,7 +13,7 @@ foreach(shard 0 1)
   set_tests_properties(conv_cpu_deep_${shard} PROPERTIES SKIP_RETURN_CODE 77
     ENVIRONMENT "GTEST_FILTER=${deep};GTEST_TOTAL_SHARDS=2;GTEST_SHARD_INDEX=${shard}")
 endforeach()
-lenslet_test(conv_gpu SOURCES conv/conv_backends_test.cpp conv/conv_pooling_test.cpp DEPENDS lenslet_conv_verify GPU SHARDS 16)
+lenslet_test(conv_gpu SOURCES conv/conv_backends_test.cpp conv/conv_pooling_test.cpp DEPENDS lenslet_conv_verify GPU SHARDS 32)
 target_compile_definitions(test_conv_gpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCuda)
 
 if(LENSLET_HAS_CUDA)
