@@ -1,6 +1,6 @@
 #include "framework/measuring/cache_flush.h"
 
-#include <unistd.h>
+#include "framework/measuring/cpu_caches.h"
 
 namespace lenslet {
 namespace {
@@ -9,8 +9,8 @@ constexpr size_t kCpuCacheFallbackBytes = 64u << 20;
 
 size_t flush_bytes(Device device) {
   if (device.is_cuda()) return 2 * cuda_status().devices[static_cast<size_t>(device.ordinal)].l2_bytes;
-  const long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return 2 * (l3 > 0 ? static_cast<size_t>(l3) : kCpuCacheFallbackBytes);
+  const CpuCaches l3 = cpu_caches(3);
+  return 2 * (l3.count > 0 ? l3.bytes * static_cast<size_t>(l3.count) : kCpuCacheFallbackBytes);
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include "apps/common/system/program.h"
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
+#include "framework/measuring/cpu_caches.h"
 #include "framework/tensor/math_mode.h"
 
 namespace lenslet {
@@ -391,6 +392,10 @@ TEST(Ceilings, OfTheCpuAreMeasured) {
   const Ceilings ceilings = measure_ceilings(Device::cpu());
   ASSERT_EQ(ceilings.peaks.size(), fma_loops().size());
   EXPECT_EQ(ceilings.caches.size(), 3u);
+  if (const CpuCaches l3 = cpu_caches(3); l3.count > 0) {
+    EXPECT_LE(ceilings.caches.back().capacity_bytes, static_cast<double>(l3.bytes) * l3.count)
+        << "the package's, not these cores'";
+  }
   for (const CacheCeiling& cache : ceilings.caches) {
     EXPECT_GT(cache.copy_bytes_per_s, 1e8) << cache.name;
     EXPECT_GT(cache.read_bytes_per_s, 1e8) << cache.name;

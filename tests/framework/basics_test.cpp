@@ -1,14 +1,19 @@
-// Shapes, devices, backend specs, threads, statistics, modules.
+// Shapes, devices, backend specs, threads, caches, statistics, modules.
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 
 #include "framework/base/parallel.h"
 #include "framework/device/device.h"
 #include "framework/graph/backend_spec.h"
 #include "framework/graph/module.h"
+#include "framework/measuring/cpu_caches.h"
 #include "framework/measuring/statistics.h"
 #include "framework/tensor/math_mode.h"
 #include "framework/tensor/shape.h"
@@ -122,6 +127,39 @@ TEST(ParallelFor, PassesTheFirstExceptionOnAndServesAgain) {
   }
   set_num_threads(before);
   EXPECT_THROW(set_num_threads(0), UsageError);
+}
+
+// Every core has an L1 of its own, two cores share an L3, and there is no L2.
+TEST(CpuCaches, AreThoseOfTheCoresThatMayBeUsed) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / concat("lenslet_caches_", ::getpid());
+  const auto describe = [&](int core, int index, const char* level, const char* type, const char* size,
+                            const std::string& shared_by) {
+    const std::filesystem::path cache = folder / concat("cpu", core) / "cache" / concat("index", index);
+    std::filesystem::create_directories(cache);
+    std::ofstream(cache / "level") << level << '\n';
+    std::ofstream(cache / "type") << type << '\n';
+    std::ofstream(cache / "size") << size << '\n';
+    std::ofstream(cache / "shared_cpu_list") << shared_by << '\n';
+  };
+  cpu_set_t allowed;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  int cores = 0;
+  describe(CPU_SETSIZE - 1, 0, "1", "Data", "48K", "not a core of this process");
+  for (int core = 0; core < CPU_SETSIZE - 1; ++core) {
+    if (!CPU_ISSET(core, &allowed)) continue;
+    describe(core, 0, "1", "Data", "48K", std::to_string(core));
+    describe(core, 1, "1", "Instruction", "64K", std::to_string(core));
+    describe(core, 2, "3", "Unified", "2048K", std::to_string(cores++ / 2));
+  }
+  const auto found = [&](int level) {
+    const CpuCaches caches = cpu_caches(level, folder);
+    return std::pair(caches.bytes, caches.count);
+  };
+  EXPECT_EQ(found(1), std::pair(size_t{48} << 10, cores));
+  EXPECT_EQ(found(2), std::pair(size_t{0}, 0));
+  EXPECT_EQ(found(3), std::pair(size_t{2} << 20, (cores + 1) / 2));
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Statistics, InterpolatesPercentiles) {

@@ -1,19 +1,19 @@
 #include "apps/common/ceilings/ceilings.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <functional>
 #include <random>
 #include <vector>
 
+#include "apps/common/ceilings/best_time.h"
 #include "apps/common/ceilings/ceiling_kernels.h"
+#include "apps/common/ceilings/memory_ceilings.h"
 #include "apps/common/ceilings/peak_rates.h"
 #include "apps/common/output/text.h"
 #include "framework/base/parallel.h"
 #include "framework/device/stream.h"
+#include "framework/measuring/cpu_caches.h"
 #include "framework/measuring/statistics.h"
 #include "framework/tensor/tensor.h"
 #include "layers/gemm/gemm_backend.h"
@@ -29,120 +29,27 @@ constexpr int kLaunches = 200;
 // A few tenths of a millisecond: long enough that starting the threads is negligible, short enough that some windows
 // are undisturbed on a busy machine.
 constexpr int64_t kFmaRounds = int64_t{1} << 17;
-// Least bytes moved in one window: on the CPU per thread, so that starting the threads is negligible, with kMostMoved
-// as the limit of the total; on a GPU in total.
-constexpr size_t kMovedByThread = 64 * kMiB, kMostMoved = 1024 * kMiB, kMovedByGpu = 1024 * kMiB;
-
-// The best of repeated runs, at least `repeats` of them and about `budget_ns`. A ceiling is what the machine can reach,
-// so the least disturbed run is the result.
-double best_ns(Stream& stream, int repeats, double budget_ns, const std::function<void()>& enqueue) {
-  enqueue();
-  stream.synchronise();
-  Event begin(stream.device()), end(stream.device());
-  double best = INFINITY;
-  double spent = 0;
-  for (int i = 0; i < repeats || (spent < budget_ns && i < 50); ++i) {
-    begin.record(stream);
-    enqueue();
-    end.record(stream);
-    stream.synchronise();
-    const double ns = end.ns_since(begin);
-    best = std::min(best, ns);
-    spent += ns;
-  }
-  return best;
-}
 
 void note(Ceilings& ceilings, const std::string& text) {
   ceilings.notes += (ceilings.notes.empty() ? "" : "; ") + text;
 }
 
-size_t sysconf_bytes(int name, size_t fallback) {
-  const long bytes = ::sysconf(name);
-  return bytes > 0 ? static_cast<size_t>(bytes) : fallback;
+// A level of the CPU's caches, as large as all that the copying threads can fill; `fallback` per thread where Linux
+// does not describe them.
+CacheCeiling cpu_cache(int level, size_t fallback) {
+  const CpuCaches caches = cpu_caches(level);
+  const double bytes = static_cast<double>(caches.count > 0 ? caches.bytes : fallback);
+  const int filled = caches.count > 0 ? std::min(caches.count, num_threads()) : level < 3 ? num_threads() : 1;
+  return {concat("L", level), bytes * filled};
 }
 
-// Caches by name and capacity, nearest first. A cache private to a core counts once per copying thread.
+// Caches by name and capacity, nearest first.
 std::vector<CacheCeiling> caches_of(Device device) {
   if (device.is_cuda()) {
     const CudaDeviceInfo& gpu = cuda_status().devices.at(static_cast<size_t>(device.ordinal));
     return {{"L2", static_cast<double>(gpu.l2_bytes)}};
   }
-  const double threads = num_threads();
-  return {{"L1", threads * static_cast<double>(sysconf_bytes(_SC_LEVEL1_DCACHE_SIZE, 32 * 1024))},
-          {"L2", threads * static_cast<double>(sysconf_bytes(_SC_LEVEL2_CACHE_SIZE, 512 * 1024))},
-          {"L3", static_cast<double>(sysconf_bytes(_SC_LEVEL3_CACHE_SIZE, 8 * kMiB))}};
-}
-
-// Each thread's share of `bytes`, rounded down to whole steps of the reading loop.
-size_t slice_of(size_t bytes) {
-  constexpr size_t kStepBytes = 512;
-  return bytes / static_cast<size_t>(num_threads()) / kStepBytes * kStepBytes;
-}
-
-// Each thread calls `body` on its own slice `times` times, without dispatching in between.
-template <typename Body>
-void on_slices(size_t slice, int times, const Body& body) {
-  const int64_t threads = num_threads();
-  parallel_for(threads, 1, [&](int64_t first, int64_t last) {
-    for (int64_t thread = first; thread < last; ++thread) {
-      for (int i = 0; i < times; ++i) {
-        body(static_cast<size_t>(thread) * slice);
-        asm volatile("" : : : "memory");  // keeps the compiler from merging the repetitions
-      }
-    }
-  });
-}
-
-/// Bytes per second. A copy counts bytes read and written, a read counts bytes read.
-struct MemoryRates {
-  double copy = NAN, read = NAN;
-};
-
-// The rates for two buffers of `bytes`; a short operation is repeated within one window.
-MemoryRates memory_rates(size_t bytes, Stream& stream) {
-  constexpr double kBudgetNs = 2e7;
-  const bool on_gpu = stream.device().is_cuda();
-  const size_t slice = slice_of(bytes);
-  if (!on_gpu) bytes = slice * static_cast<size_t>(num_threads());
-  Buffer from(stream.device(), bytes), to(stream.device(), bytes);
-  fill_bytes(from.data(), from.device(), 1, bytes, stream);
-  fill_bytes(to.data(), to.device(), 0, bytes, stream);
-  const auto size = static_cast<double>(bytes);
-  MemoryRates rates;
-  if (on_gpu) {
-    const int copies = static_cast<int>(std::clamp<size_t>(64 * kMiB / bytes, 1, 20));
-    const double ns = best_ns(stream, 5, kBudgetNs, [&] {
-      for (int i = 0; i < copies; ++i)
-        copy_bytes(to.data(), to.device(), from.data(), from.device(), bytes, stream);
-    });
-    rates.copy = 2.0 * copies * size / ns * 1e9;
-#ifdef LENSLET_HAS_CUDA
-    const int passes = static_cast<int>(std::max<size_t>(kMovedByGpu / bytes, 1));
-    double read_bytes = 0;
-    const double read_ns = best_ns(stream, 5, kBudgetNs, [&] {
-      read_bytes = launch_read(stream, from.data(), bytes, passes, to.as<float>());
-    });
-    if (read_bytes > 0) rates.read = read_bytes / read_ns * 1e9;
-#endif
-    return rates;
-  }
-  const size_t moved = std::min(kMovedByThread * static_cast<size_t>(num_threads()), kMostMoved);
-  const int times = static_cast<int>(std::clamp<size_t>(moved / bytes, 1, 65536));
-  const double copy_ns = best_ns(stream, 5, kBudgetNs, [&] {
-    on_slices(slice, times,
-              [&](size_t offset) { std::memcpy(to.as<char>() + offset, from.as<char>() + offset, slice); });
-  });
-  rates.copy = 2.0 * times * size / copy_ns * 1e9;
-  std::atomic<uint32_t> sink{0};
-  const double read_ns = best_ns(stream, 5, kBudgetNs, [&] {
-    on_slices(slice, times, [&](size_t offset) {
-      sink += read_words(from.as<uint32_t>() + offset / sizeof(uint32_t),
-                         static_cast<int64_t>(slice / sizeof(uint32_t)));
-    });
-  });
-  rates.read = times * size / read_ns * 1e9;
-  return rates;
+  return {cpu_cache(1, 32 * 1024), cpu_cache(2, 512 * 1024), cpu_cache(3, 8 * kMiB)};
 }
 
 // On all threads: many busy cores clock lower than a single one.
@@ -200,7 +107,7 @@ double gemm_rate(MathMode math, Stream& stream, std::string& library) {
   problem.m = problem.n = problem.k = side;
   problem.lda = problem.ldb = problem.ldc = side;
   RunContext context{stream, workspace.data(), nullptr};
-  const double ns = best_ns(stream, 3, 1.5e8, [&] {
+  const double ns = best_ns(stream, 3, on_gpu ? 1.5e8 : 5e7, [&] {
     gemm->run(problem, {a.as<float>(), b.as<float>(), c.as<float>()}, workspace.data(), context);
   });
   return 2.0 * side * static_cast<double>(count) / ns * 1e9;
@@ -257,19 +164,21 @@ Ceilings measure_ceilings(Device device) {
   Stream stream(device);
   const size_t affordable = free_memory_bytes(device) / 8;
   ceilings.caches = caches_of(device);
-  for (CacheCeiling& cache : ceilings.caches) {
-    // Two buffers that fill half of the cache: other data share it.
-    const auto bytes = static_cast<size_t>(cache.capacity_bytes / 4);
-    const MemoryRates rates = memory_rates(std::min(bytes, affordable), stream);
-    cache.copy_bytes_per_s = rates.copy;
-    cache.read_bytes_per_s = rates.read;
-  }
   const auto largest_cache = static_cast<size_t>(ceilings.caches.back().capacity_bytes);
   const size_t large =
       device.is_cuda() ? 512 * kMiB : std::clamp<size_t>(2 * largest_cache, 64 * kMiB, 256 * kMiB);
-  const MemoryRates rates = memory_rates(std::min(large, affordable), stream);
-  ceilings.copy_bytes_per_s = rates.copy;
-  ceilings.read_bytes_per_s = rates.read;
+  {
+    MemoryCeilings memory(std::min(large, affordable), stream);
+    for (CacheCeiling& cache : ceilings.caches) {
+      // Two buffers that fill half of the cache: other data share it.
+      const MemoryRates rates = memory.rates(static_cast<size_t>(cache.capacity_bytes / 4));
+      cache.copy_bytes_per_s = rates.copy;
+      cache.read_bytes_per_s = rates.read;
+    }
+    const MemoryRates rates = memory.rates(large);
+    ceilings.copy_bytes_per_s = rates.copy;
+    ceilings.read_bytes_per_s = rates.read;
+  }
   measure_gemm(ceilings, MathMode::kFp32, ceilings.fp32_flops_per_s, stream);
   if (device.is_cuda()) {
     measure_gemm(ceilings, MathMode::kTf32, ceilings.tf32_flops_per_s, stream);
