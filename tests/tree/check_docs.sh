@@ -69,16 +69,20 @@ extract() {
     }' "${documents[@]}"
 }
 
+# The loops below use bash's own patterns: a process for every flag of every command would take seconds.
 dev_help=$(./dev help)
 declare -A known_help=()
-# help_of PROGRAM SUBCOMMAND; an option instead of a subcommand gives the program's own.
+help='' flags_help=''
+# help_of PROGRAM SUBCOMMAND sets help, and flags_help, which lacks the examples; an option instead of a subcommand
+# gives the program's own.
 help_of() {
   local key="$1 $2"
   if [ -z "${known_help[$key]+set}" ]; then
     # shellcheck disable=SC2086  # empty for the program's own help
     known_help[$key]=$("${programs[$1]}" ${2/#-*/} --help 2>&1) || known_help[$key]=none
+    known_help[flags $key]=$(sed "/^  $1 /d" <<<"${known_help[$key]}")
   fi
-  printf '%s\n' "${known_help[$key]}"
+  help=${known_help[$key]} flags_help=${known_help[flags $key]}
 }
 
 # check_flags PLACE PROGRAM HELP WORDS…: each --flag is a word of the help.
@@ -91,12 +95,13 @@ check_flags() {
       --[a-z]*)
         flag=${word%%=*}
         flag=${flag%%[!a-z0-9-]*}
-        grep -Eq -- "(^|[^a-z0-9-])$flag([^a-z0-9-]|\$)" <<<"$help" || bad "$place" "$program has no $flag"
+        [[ $help =~ (^|[^a-z0-9-])$flag([^a-z0-9-]|$) ]] || bad "$place" "$program has no $flag"
         ;;
     esac
   done
 }
 
+presets=$(<CMakePresets.json)
 check_command() {
   local place=$1 i word
   shift
@@ -105,7 +110,7 @@ check_command() {
     word=${words[i]}
     case $word in
       ./dev)
-        grep -Eq "^  \./dev ${words[i + 1]:-}( |\$)" <<<"$dev_help" ||
+        [[ $dev_help =~ $'\n'"  ./dev ${words[i + 1]:-}"([[:space:]]|$) ]] ||
           bad "$place" "there is no ./dev ${words[i + 1]:-}"
         check_flags "$place" ./dev "$dev_help" "${words[@]:i + 2}"
         return
@@ -118,12 +123,13 @@ check_command() {
         local program=${word##*/}
         [ -n "${programs[$program]:-}" ] || return 0
         local sub=${words[i + 1]:---help}
-        [ "$(help_of "$program" "$sub")" != none ] || { bad "$place" "there is no $program $sub"; return; }
-        check_flags "$place" "$program $sub" "$(help_of "$program" "$sub" | sed "/^  $program /d")" "${words[@]:i + 2}"
+        help_of "$program" "$sub"
+        [ "$help" != none ] || { bad "$place" "there is no $program $sub"; return; }
+        check_flags "$place" "$program $sub" "$flags_help" "${words[@]:i + 2}"
         return
         ;;
       --preset)
-        grep -q "\"name\": \"${words[i + 1]:-}\"" CMakePresets.json ||
+        [[ $presets == *"\"name\": \"${words[i + 1]:-}\""* ]] ||
           bad "$place" "there is no preset ${words[i + 1]:-}"
         ;;
       weights/* | tests/* | .ci/* | ./.ci/* | docs/* | layers/* | apps/*)
@@ -146,18 +152,20 @@ done < <(sed -n '/^## Two commands$/,/^## [^T]/s/^\(\.\/dev [^#]*[^# ]\) *#.*/\1
 options=
 for program in "${!programs[@]}"; do
   while read -r sub; do
-    options+=$(help_of "$program" "$sub" | grep '^  -')$'\n'
+    help_of "$program" "$sub"
+    options+=$(grep '^  -' <<<"$help")$'\n'
     while read -ra words; do
       check_command "$program $sub --help" "${words[@]}"
-    done < <(help_of "$program" "$sub" | grep -oE "(^  |: )$program [a-z].*" | sed 's/^[: ]*//')
+    done < <(grep -oE "(^  |: )$program [a-z].*" <<<"$help" | sed 's/^[: ]*//')
   done < <(printf -- '--help\n'; "${programs[$program]}" --help |
     sed -nE '/^(Sub)?[Cc]ommands:/,/^$/s/^  ([a-z]+) .*/\1/p')
 done
 
 if [ -n "${programs[lenslet]:-}" ]; then
+  help_of lenslet --help
   while IFS= read -r row; do
     grep -qF -- "$row" docs/cli.md || bad docs/cli.md "no row begins with '$row', as lenslet --help has it"
-  done < <(help_of lenslet --help | sed '1,/^Exit codes: /{s/^Exit codes: //;t;d}' | tr '\n' ' ' |
+  done < <(sed '1,/^Exit codes: /{s/^Exit codes: //;t;d}' <<<"$help" | tr '\n' ' ' |
     sed -E 's/\. *$//; s/, ([0-9])/\n\1/g' | sed -E 's/^ *([0-9]+) (.*)/| \1 | \2/'; echo)
 fi
 
@@ -166,22 +174,25 @@ while IFS=$'\t' read -r place kind text; do
   seen=$((seen + 1))
   case $kind in
     command)
-      while IFS= read -r segment; do
+      text=${text//&&/;}
+      IFS='|;' read -ra segments <<<"$text"
+      for segment in "${segments[@]}"; do
         read -ra words <<<"$segment"
         [ "${#words[@]}" -eq 0 ] || check_command "$place" "${words[@]}"
-      done < <(sed -E 's/(\|\||&&|[|;])/\n/g' <<<"$text")
+      done
       ;;
     option)
-      [ "${#programs[@]}" -eq 0 ] || grep -E '^  -' <<<"$options" | grep -F -- "  $text " >/dev/null ||
+      [ "${#programs[@]}" -eq 0 ] || [[ $options == *"  $text "* ]] ||
         bad "$place" "no --help has '$text'"
       ;;
     file) is_there "$text" || bad "$place" "there is no $text" ;;
     link)
       document=${place%:*}
-      [ -e "$(dirname "$document")/$text" ] || bad "$place" "the link leads nowhere: $text"
+      [ -e "${document%/*}/$text" ] || bad "$place" "the link leads nowhere: $text"
       ;;
   esac
 done < <(extract)
+declare -A headings=()  # of each page, a line each
 while IFS= read -r hit; do
   seen=$((seen + 1))
   place=${hit%%:docs/*}
@@ -189,8 +200,11 @@ while IFS= read -r hit; do
   page=${page%%,*} heading=${heading%\"}
   if ! [ -e "$page" ]; then
     bad "$place" "there is no $page"
-  elif ! sed -nE 's/^#+ +(.*)$/\1/p; s/^\*\*([^*]+)\*\*.*/\1/p' "$page" | sed 's/[.:]$//' |
-    grep -xF -- "$heading" >/dev/null; then
+    continue
+  fi
+  [ -n "${headings[$page]+set}" ] || headings[$page]=$'\n'$(
+    sed -nE 's/^#+ +(.*)$/\1/p; s/^\*\*([^*]+)\*\*.*/\1/p' "$page" | sed 's/[.:]$//')$'\n'
+  if [[ ${headings[$page]} != *$'\n'"$heading"$'\n'* ]]; then
     bad "$place" "$page has no heading \"$heading\""
   fi
 done < <(grep -rnoE --include='*.h' --include='*.cpp' --include='*.cu' --include='*.cuh' --include='*.inc' \
