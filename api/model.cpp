@@ -119,20 +119,38 @@ class Model::State {
   /// Builds a lane on first use and drops the least recently used one.
   Lane& lane(int64_t batch, InputOutput call) {
     if (feed_) return feed_->lane();
-    const InputOutput pass = pass_for(batch, call);
-    const auto found = std::find_if(lanes_.begin(), lanes_.end(), [&](const std::unique_ptr<Lane>& kept) {
-      return kept->batch() == batch && kept->ends().input == pass.input && kept->ends().output == pass.output;
-    });
-    if (found != lanes_.end()) {
-      std::rotate(lanes_.begin(), found, found + 1);
-    } else {
-      if (lanes_.size() == kPassesKept) lanes_.pop_back();
-      lanes_.insert(lanes_.begin(), build(batch, pass));
+    const auto find = [&](auto&& fits) {
+      return std::find_if(lanes_.begin(), lanes_.end(),
+                          [&](const KeptLane& kept) { return kept.lane->batch() == batch && fits(kept); });
+    };
+    auto found = find([&](const KeptLane& kept) { return (kept.calls & bit_of(call)) != 0; });
+    if (found == lanes_.end()) {
+      const InputOutput pass = pass_for(batch, call);
+      found = find([&](const KeptLane& kept) {
+        return kept.lane->ends().input == pass.input && kept.lane->ends().output == pass.output;
+      });
+      if (found == lanes_.end()) {
+        if (lanes_.size() == kPassesKept) lanes_.pop_back();
+        std::unique_ptr<Lane> built = build(batch, pass);
+        found = lanes_.insert(lanes_.begin(), {std::move(built), 0});
+      }
+      found->calls |= bit_of(call);
     }
-    return *lanes_.front();
+    std::rotate(lanes_.begin(), found, found + 1);
+    return *lanes_.front().lane;
   }
 
  private:
+  /// A lane, and the types of calls that it serves, found without asking the backends again.
+  struct KeptLane {
+    std::unique_ptr<Lane> lane;
+    unsigned calls = 0;  // of bit_of()
+  };
+  static unsigned bit_of(InputOutput call) {
+    return 1u << (2 * static_cast<int>(call.input == ElementType::kUint8) +
+                  static_cast<int>(call.output == ElementType::kClass));
+  }
+
   static FeedOptions feed_options(Device device) {
     FeedOptions options;
     options.depth = device.is_cuda() ? 2 : 1;  // the host prepares one chunk while another computes
@@ -172,7 +190,7 @@ class Model::State {
   // For a single-pass model.
   std::optional<BuildOptions> pass_;
   std::unique_ptr<Feed> feed_;
-  std::vector<std::unique_ptr<Lane>> lanes_;  // for any other model, most recently used first
+  std::vector<KeptLane> lanes_;  // for any other model, most recently used first
 };
 
 Model Model::load(const std::string& path, const ModelOptions& options) {
@@ -238,15 +256,18 @@ std::vector<BackendChoice> Model::backends(int64_t batch) const {
   build.batch = batch;
   build.math = setup.math();
   std::vector<BackendChoice> choices;
-  for (const TuneCandidate& candidate : tune_candidates(graph, build)) {
-    if (candidate.nodes.size() > 1) continue;
-    const bool refused = candidate.status == "UNSUPPORTED";
-    choices.push_back({graph.nodes()[candidate.nodes[0]].name, candidate.backend,
-                       refused ? candidate.reason : std::string()});
-  }
-  const FusedRequest request = setup.fused_request(batch, kBytesToPredictions);
-  for (const std::string& variant : graph.fused()->variants(build.device.kind))
-    choices.push_back({graph.name(), variant, graph.fused()->supports(variant, request).reason()});
+  const auto add = [&](const Graph& listed, InputOutput ends) {
+    build.input = ends.input;
+    build.output = ends.output;
+    for (const TuneCandidate& candidate : tune_candidates(listed, build)) {
+      if (candidate.nodes.size() > 1) continue;
+      const bool refused = candidate.status == "UNSUPPORTED";
+      choices.push_back({listed.nodes()[candidate.nodes[0]].name, candidate.backend,
+                         refused ? candidate.reason : std::string()});
+    }
+  };
+  add(graph, {});
+  if (graph.whole()) add(*graph.whole(), kBytesToPredictions);
   return choices;
 }
 

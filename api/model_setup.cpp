@@ -1,6 +1,5 @@
 #include "api/model_setup.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "framework/base/text.h"
@@ -47,23 +46,16 @@ Safetensors load_lenet5_weights(const std::string& path) {
   return path.empty() ? builtin_lenet5_weights() : read_safetensors(path);
 }
 
-// The fused plan has one backend, so the option must be the name of a variant.
-void check_variant(const std::string& name, const Graph& graph, DeviceKind kind, const std::string& prefix) {
-  const auto variants = [&graph](DeviceKind of) {
-    return graph.fused() ? graph.fused()->variants(of) : std::vector<std::string>();
-  };
-  const std::vector<std::string> names = variants(kind), others = variants(other_kind(kind));
-  if (std::find(names.begin(), names.end(), name) != names.end()) return;
-  const std::string known = comma_list(names);
-  if (std::find(others.begin(), others.end(), name) != others.end())
-    throw only_on_other_device(concat("variant '", name, "' of the fused plan"), kind, known);
-  const bool by_layer = name.find_first_of("=,") != std::string::npos;
-  const std::string near = nearest_match(name, names);
-  throw UsageError(concat(by_layer ? concat(prefix, "plan fused computes all layers at once, so ", prefix,
-                                            "backend names one variant, found '")
-                                   : "no variant of the fused plan is called '",
-                          printable_excerpt(name), by_layer ? "'; " : concat("' on ", to_string(kind), "; "),
-                          near.empty() ? "" : concat("did you mean '", near, "'? "), "there are: ", known));
+BackendSpec network_backend(const std::string& name, const Graph& graph, DeviceKind kind,
+                            const std::string& prefix) {
+  if (graph.network() && name.find_first_of("=,") != std::string::npos) {
+    throw UsageError(concat(prefix, "plan fused computes all layers at once, so ", prefix,
+                            "backend names one variant, found '", printable_excerpt(name),
+                            "'; there are: ", comma_list(graph.network()->backends(kind))));
+  }
+  BackendSpec spec = BackendSpec::parse(name);
+  if (graph.whole()) (void)spec.resolve(*graph.whole(), kind);
+  return spec;
 }
 
 ModelSetup::ModelSetup(const Choices& choices)
@@ -83,13 +75,13 @@ ModelSetup::ModelSetup(const Choices& choices, std::string weights_origin, std::
   const DeviceChoice choice = device_for(choices, saved_);
   device_ = choice.device;
   if (choices.device == kAuto) device_reason_ = choice.reason;
+  if (choices.backend.empty()) return;
   if (choices.plan == Plan::kFused) {
-    if (!choices.backend.empty())
-      check_variant(choices.backend, *graph_, device_.kind, choices.option_prefix);
-    return;
+    backends_ = network_backend(choices.backend, *graph_, device_.kind, choices.option_prefix);
+  } else {
+    backends_ = BackendSpec::parse(choices.backend);
+    (void)backends_.resolve(*graph_, device_.kind);  // an invalid name is refused before anything is built
   }
-  if (!choices.backend.empty()) backends_ = BackendSpec::parse(choices.backend);
-  (void)backends_.resolve(*graph_, device_.kind);  // an invalid name is refused before anything is built
 }
 
 std::string ModelSetup::device_name() const {
@@ -97,23 +89,13 @@ std::string ModelSetup::device_name() const {
   return cuda_status().devices.at(static_cast<size_t>(device_.ordinal)).name;
 }
 
-FusedRequest ModelSetup::fused_request(int64_t batch, InputOutput io) const {
-  FusedRequest request;
-  request.device = device_;
-  request.batch = batch;
-  request.math = math();
-  request.input = io.input;
-  request.output = io.output;
-  return request;
-}
-
 bool ModelSetup::fused_serves(int64_t batch, InputOutput io) const {
-  const FusedModel* const fused = graph_->fused();
-  if (!fused) return false;
-  const FusedRequest request = fused_request(batch, io);
+  const Layer* const network = graph_->network();
+  if (!network) return false;
+  const OperatorRequest request = graph_->network_request(device_, batch, math(), io.input, io.output);
   if (choices_.plan == Plan::kFused && !choices_.backend.empty())
-    return static_cast<bool>(fused->supports(choices_.backend, request));
-  return !fused->preferred(request).empty();
+    return static_cast<bool>(network->supports(choices_.backend, request));
+  return network->preferred_entry(request) != nullptr;
 }
 
 std::string ModelSetup::execution(int64_t batch, InputOutput io) const {
@@ -131,7 +113,6 @@ BuildOptions ModelSetup::build_options(int64_t batch, InputOutput io) const {
   build.math = math();
   build.backends = backends_;
   build.execution = execution(batch, io);
-  if (choices_.plan == Plan::kFused) build.fused_variant = choices_.backend;
   build.input = io.input;
   build.output = io.output;
   build.plan = saved_plan();

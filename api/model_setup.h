@@ -68,8 +68,6 @@ class ModelSetup {
   /// The replayed plan; null if there is none.
   const Plan* saved_plan() const noexcept { return saved_ ? &*saved_ : nullptr; }
 
-  /// The request for a variant of the fused plan.
-  FusedRequest fused_request(int64_t batch, InputOutput io) const;
   /// Whether a variant of the fused plan supports that: the requested one, else any.
   bool fused_serves(int64_t batch, InputOutput io) const;
   /// Plan::kLayered or Plan::kFused, from the plan file or the choices. `auto` takes layered if a backend is requested;
@@ -94,9 +92,9 @@ class ModelSetup {
 /// The weights of that file; the built-in ones for an empty path. Throws DataError.
 Safetensors load_lenet5_weights(const std::string& path);
 
-/// Throws UsageError if `name` is no variant of the graph's fused form, with the nearest match and all variants;
+/// The backend `name` of the whole network. Throws UsageError if there is none, with the nearest match and all of them;
 /// UnavailableError if only the other kind of device has it. `prefix` as Choices::option_prefix.
-void check_variant(const std::string& name, const Graph& graph, DeviceKind kind,
-                   const std::string& prefix = "--");
+BackendSpec network_backend(const std::string& name, const Graph& graph, DeviceKind kind,
+                            const std::string& prefix = "--");
 
 }  // namespace lenslet

@@ -78,11 +78,12 @@ function(lenslet_operation kind)
   get_property(getters GLOBAL PROPERTY LENSLET_${kind}_GETTERS)
   get_property(sources GLOBAL PROPERTY LENSLET_${kind}_SOURCES)
   lenslet_backend_class(${kind} class)
-  set(table "${PROJECT_BINARY_DIR}/generated/layers/${kind}/${kind}_table.cpp")
+  file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
+  set(table "${PROJECT_BINARY_DIR}/generated/${folder}/${kind}_table.cpp")
   file(CONFIGURE OUTPUT "${table}" @ONLY CONTENT
-"// Generated from the rows of layers/${kind}/CMakeLists.txt, in rank order.
+"// Generated from the rows of ${folder}/CMakeLists.txt, in rank order.
 #include \"framework/graph/backend_table.h\"
-#include \"layers/${kind}/${kind}_backend.h\"
+#include \"${folder}/${kind}_backend.h\"
 
 namespace lenslet {
 namespace ${kind}_backends {

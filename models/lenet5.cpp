@@ -121,7 +121,7 @@ Graph make_lenet5(const Safetensors& weights, const std::string& origin) {
   graph.add("relu4", relu(), {"fc2"});
   graph.add("fc3", linear("fc3"), {"relu4"});
   graph.set_normalisation(lenet5_normalisation(weights, origin));
-  graph.set_fused(make_fused_lenet5(weights));
+  graph.set_network(make_fused_lenet5(weights));
   return graph;
 }
 

@@ -32,6 +32,8 @@ class Session {
   /// "cuda:0 (NVIDIA H200), taken because …".
   std::string describe_device() const { return lenslet::describe_device(device(), setup_->device_reason()); }
 
+  /// ModelSetup::fused_serves().
+  bool fused_serves(int64_t batch, InputOutput io) const { return setup_->fused_serves(batch, io); }
   /// Throws DataError if the replayed plan does not write logits.
   void demand_logits() const;
   /// The batch size of --batch-size or of the plan, else `fallback`.

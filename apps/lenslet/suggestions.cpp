@@ -11,9 +11,9 @@ namespace {
 Graph model() { return make_lenet5(builtin_lenet5_weights(), "the built-in weights"); }
 
 void add_variants(std::vector<std::string>& words, const Graph& graph) {
-  if (graph.fused() == nullptr) return;
+  if (graph.network() == nullptr) return;
   for (const DeviceKind kind : {DeviceKind::kCpu, DeviceKind::kCuda})
-    add_new(words, graph.fused()->variants(kind));
+    add_new(words, graph.network()->backends(kind));
 }
 
 }  // namespace

@@ -44,7 +44,6 @@ void check_plan_fits(const Plan& plan, const Graph& graph, Device device) {
     throw UnavailableError(concat(plan.origin, ": the plan is for ", plan.device, ", the device is ",
                                   device.to_string(), "; choose that device, or another plan"));
   }
-  if (plan.execution == Plan::kFused) return;  // build_fused checks its single entry
   for (const Graph::Node& node : graph.nodes()) {
     if (!node.layer) continue;
     const PlanLayer* layer = plan.find(node.name);
@@ -73,10 +72,18 @@ void check_plan_fits(const Plan& plan, const Graph& graph, Device device) {
   }
 }
 
+// The graph that a plan or the options request: the layers, or the one layer that computes them all.
+const Graph& graph_to_run(const Graph& graph, const BuildOptions& options) {
+  if ((options.plan ? options.plan->execution : options.execution) != Plan::kFused) return graph;
+  if (graph.whole()) return *graph.whole();
+  throw UnavailableError(concat("the model ", graph.name(), " has no fused plan; use the layered plan"));
+}
+
 }  // namespace
 
 Executable::Executable(const Graph& graph, const BuildOptions& options)
-    : graph_(graph),
+    : model_(graph),
+      graph_(graph_to_run(graph, options)),
       device_(options.device),
       batch_(options.batch),
       own_stream_(options.stream ? nullptr : std::make_unique<Stream>(options.device)),
@@ -147,47 +154,48 @@ void Executable::build(const BuildOptions& options) {
   } else {
     requested_ = options.backends.resolve(graph_, device_.kind);
   }
-  const bool fused = (options.plan ? options.plan->execution : options.execution) == Plan::kFused;
-  if (!fused) shapes_ = graph_.infer_shapes(batch_);  // a fused plan has no intermediate values
+  shapes_ = graph_.infer_shapes(batch_);
   plan_.model = graph_.name();
   plan_.version = kVersion;
   plan_.device = device_.to_string();
   plan_.device_name = device_name(device_);
   plan_.batch = batch_;
-  plan_.execution = fused ? Plan::kFused : Plan::kLayered;
+  plan_.execution = &graph_ == &model_ ? Plan::kLayered : Plan::kFused;
   plan_.input = options.plan ? options.plan->input : options.input;
   plan_.output = options.plan ? options.plan->output : options.output;
   trace_choice("plan", plan_.execution, options.plan ? " of " + options.plan->origin : "", ": ", plan_.model,
                ", batch ", batch_, ", ", to_string(plan_.input), " in, ", to_string(plan_.output),
                " out, on ", plan_.device, " (", plan_.device_name, ")");
-  if (fused) {
-    build_fused(options);
-    if (options.cuda_graph) capture();
-    return;
-  }
-  if (plan_.input != ElementType::kFp32 || plan_.output != ElementType::kFp32) {
-    throw UnavailableError(concat("the layered plan reads and writes fp32, not ", to_string(plan_.input),
-                                  " in and ", to_string(plan_.output), " out; use the fused plan"));
-  }
-
   const std::vector<OperatorRequest> requests = choose_steps(options);
-  const MemoryLayout memory = place_activations(options.keep_activations);
+  shape_outputs();
+  const MemoryLayout memory = place_activations(options.keep_activations, options.mapped_io);
   demand_memory(memory.total_bytes);
   prepare_steps(requests, options.workspace_limit);
   book_memory(memory, options.mapped_io);
   if (options.cuda_graph) capture();
 }
 
-// A pass keeps the bytes of its input, so that it can be repeated; its output has its own memory too.
-MemoryLayout Executable::place_activations(bool keep_all) {
+// The views of the nodes' outputs, still without data.
+void Executable::shape_outputs() {
+  for (const Shape& shape : shapes_) node_outputs_.push_back({nullptr, shape, device_});
+  node_outputs_.front().type = plan_.input;
+  node_outputs_.back().type = plan_.output;
+  if (plan_.output == ElementType::kClass) node_outputs_.back().shape = {batch_};
+}
+
+// A pass keeps the bytes of its input, so that it can be repeated; its output has its own memory too. With mapped_io
+// neither has a place in the block.
+MemoryLayout Executable::place_activations(bool keep_all, bool mapped_io) {
   keep_activations_ = keep_all;
   const int last_step = static_cast<int>(steps_.size());
   std::vector<BufferLifetime> lifetimes(shapes_.size());
   for (size_t i = 0; i < shapes_.size(); ++i) {
     if (buffer_of_[i] != static_cast<int>(i)) continue;
-    const bool lasting = i == 0 || i + 1 == shapes_.size() || keep_all;
+    const bool end = i == 0 || i + 1 == shapes_.size();
+    const bool lasting = end || keep_all;
     BufferLifetime& life = lifetimes[i];
-    life = {shapes_[i].bytes(), lasting ? 0 : step_of_[i], lasting ? last_step : step_of_[i]};
+    life = {end && mapped_io ? 0 : node_outputs_[i].bytes(), lasting ? 0 : step_of_[i],
+            lasting ? last_step : step_of_[i]};
     for (int reader : graph_.consumers(static_cast<int>(i))) {
       life.last = std::max(life.last, step_of_[static_cast<size_t>(reader)]);
     }
@@ -199,7 +207,7 @@ void Executable::prepare_steps(const std::vector<OperatorRequest>& requests, siz
   for (size_t i = 0; i < steps_.size(); ++i) {
     Step& step = steps_[i];
     const double start = host_now_ns();
-    step.op = graph_.nodes()[step.node].layer->prepare(*step.entry, requests[i], stream_);
+    step.op = step.layer->prepare(*step.entry, requests[i], stream_);
     step.prepare_ns = host_now_ns() - start;
     finish_step(step, workspace_limit);
   }
@@ -211,11 +219,9 @@ void Executable::book_memory(const MemoryLayout& memory, bool mapped_io) {
   demand_memory(memory.total_bytes + plan_.workspace_bytes);
   activations_ = Buffer(device_, memory.total_bytes);
   workspace_ = Buffer(device_, plan_.workspace_bytes);
-  node_outputs_.resize(shapes_.size());
   for (size_t i = 0; i < shapes_.size(); ++i) {
     if (buffer_of_[i] != static_cast<int>(i)) continue;
-    node_outputs_[i] = {reinterpret_cast<float*>(activations_.as<char>() + memory.offsets[i]), shapes_[i],
-                        device_};
+    node_outputs_[i].data = reinterpret_cast<float*>(activations_.as<char>() + memory.offsets[i]);
   }
   place_io(node_outputs_.front(), node_outputs_.back(), mapped_io);
   for (Step& step : steps_) {

@@ -22,15 +22,15 @@ struct BuildOptions {
   Device device;                    // the device that runs it
   int64_t batch = 1;                // images per pass
   MathMode math = MathMode::kFp32;  // of every layer that multiplies
-  BackendSpec backends;             // those requested by name; the others are chosen in rank order
+  BackendSpec
+      backends;  // those requested by name, of the layers or of the whole network; the others are chosen
   /// Replays these choices exactly, instead of math and backends. Borrowed while building.
   const Plan* plan = nullptr;
   size_t workspace_limit = SIZE_MAX;  // bytes, for each layer
-  /// Plan::kLayered, or Plan::kFused: the graph's FusedModel. A plan brings its own.
+  /// Plan::kLayered, or Plan::kFused: the graph's whole(). A plan brings its own.
   std::string execution = Plan::kLayered;
-  std::string fused_variant;                // of the FusedModel; empty: its preferred one. Only with kFused
-  ElementType input = ElementType::kFp32;   // kUint8 only with kFused
-  ElementType output = ElementType::kFp32;  // kClass only with kFused
+  ElementType input = ElementType::kFp32;   // kUint8 only if the first layer converts it
+  ElementType output = ElementType::kFp32;  // kClass only if the last layer converts to it
   /// Input and output are in page-locked host memory that the device reads and writes over the bus, without copies. For
   /// small batches. Refused on the CPU.
   bool mapped_io = false;
@@ -53,16 +53,17 @@ class Executable {
     MathMode math = MathMode::kFp32;                  // of every layer that multiplies
     bool uses_math = false;                           // whether `math` affects this layer
     Determinism determinism = Determinism::kBounded;  // the promise of the step
-    std::vector<std::string> fused;       // nodes this operator computes besides its own ("relu1", "pool1")
-    Work work;                            // of the step, including the nodes fused into it
-    size_t workspace_bytes = 0;           // of the step alone
-    double prepare_ns = 0;                // time to prepare it, once
-    size_t node = 0;                      // index into the graph's nodes
-    std::string range;                    // NVTX range: "layer.conv1"
-    std::string backend_range;            // NVTX range inside it: "conv.winograd"
+    std::vector<std::string> fused;  // nodes this operator computes besides its own ("relu1", "pool1")
+    Work work;                       // of the step, including the nodes fused into it
+    size_t workspace_bytes = 0;      // of the step alone
+    double prepare_ns = 0;           // time to prepare it, once
+    const Layer* layer = nullptr;    // the layer
+    size_t node = 0;                 // index into the nodes of the graph that runs: graph() or its whole()
+    std::string range;               // NVTX range: "layer.conv1"
+    std::string backend_range;       // NVTX range inside it: "conv.winograd"
     std::vector<ConstTensorView> inputs;  // what it reads
     TensorView output;                    // what it writes
-    const BackendEntry* entry = nullptr;  // the backend; null for the whole network
+    const BackendEntry* entry = nullptr;  // the backend
     std::unique_ptr<Operator> op;         // what computes it
   };
 
@@ -89,7 +90,7 @@ class Executable {
   /// Images per pass.
   int64_t batch() const noexcept { return batch_; }
   /// The graph that it was built from.
-  const Graph& graph() const noexcept { return graph_; }
+  const Graph& graph() const noexcept { return model_; }
   /// The choices; replaying them gives the same executable.
   const Plan& plan() const noexcept { return plan_; }
   /// The steps in order of execution.
@@ -118,11 +119,11 @@ class Executable {
 
  private:
   void build(const BuildOptions& options);
-  void build_fused(const BuildOptions& options);  // executable_fused.cpp
   void finish_step(Step& step, size_t workspace_limit);
-  std::vector<OperatorRequest> choose_steps(const BuildOptions& options);  // executable_layered.cpp
+  std::vector<OperatorRequest> choose_steps(const BuildOptions& options);  // executable_steps.cpp
   void fuse_readers(Step& step, OperatorRequest& request, const BuildOptions& options);
-  MemoryLayout place_activations(bool keep_all);
+  void shape_outputs();
+  MemoryLayout place_activations(bool keep_all, bool mapped_io);
   void prepare_steps(const std::vector<OperatorRequest>& requests, size_t workspace_limit);
   void book_memory(const MemoryLayout& memory, bool mapped_io);
   void demand_memory(size_t needed) const;
@@ -140,7 +141,8 @@ class Executable {
   const BackendEntry& choose_backend(size_t node, OperatorRequest& request,
                                      const BuildOptions& options) const;
 
-  const Graph& graph_;
+  const Graph& model_;
+  const Graph& graph_;  // what runs: model_, or its whole()
   Device device_;
   int64_t batch_;
   std::unique_ptr<Stream> own_stream_;  // null if the stream is borrowed
@@ -150,13 +152,13 @@ class Executable {
   std::unique_ptr<PinnedBuffer> mapped_;  // with mapped_io: the input, then the output
   TensorView input_;
   TensorView output_;
-  std::vector<Shape> shapes_;  // of each node's output; empty for a fused plan
+  std::vector<Shape> shapes_;  // of each node's output
   std::vector<const BackendEntry*>
       requested_;             // by node, from BuildOptions::backends; empty if a plan is replayed
   std::vector<int> step_of_;  // the step that computes each node; -1 for the input
   std::vector<int>
       buffer_of_;  // the node whose buffer holds each node's output; for a producer, the last node fused into it
-  std::vector<TensorView> node_outputs_;  // by node; data is null for a node fused away
+  std::vector<TensorView> node_outputs_;  // by node; without data for a node fused away
   bool keep_activations_ = false;
   std::vector<Step> steps_;
   Plan plan_;
@@ -164,5 +166,10 @@ class Executable {
   bool checked_ = false;  // run_checked() has returned
   double build_ns_ = 0;
 };
+
+/// The request for a node of that graph, before another layer is fused into it. `shapes` as Graph::infer_shapes() has
+/// them.
+OperatorRequest node_request(const Graph& graph, size_t node, const std::vector<Shape>& shapes,
+                             const BuildOptions& options);
 
 }  // namespace lenslet

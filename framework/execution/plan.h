@@ -24,7 +24,7 @@ struct Plan {
   static constexpr const char* kSchema = "lenslet.plan/1";  // of the JSON
   static constexpr const char* kLayered = "layered";        // execution step by step
   static constexpr const char* kFused =
-      "fused";  // all at once; `layers` then has one entry: model and variant
+      "fused";  // all at once; `layers` then has one entry: the model's name, and the backend of Graph::network()
 
   std::string model;                        // the graph's name
   std::string version;                      // of Lenslet

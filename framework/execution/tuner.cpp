@@ -128,12 +128,7 @@ std::vector<TuneCandidate> tune_candidates(const Graph& graph, const BuildOption
     if (!node.layer) continue;
     TuneCandidate candidate;
     candidate.nodes = {i};
-    candidate.request.device = build.device;
-    for (const int input : node.inputs)
-      candidate.request.inputs.push_back(shapes[static_cast<size_t>(input)]);
-    candidate.request.output = shapes[i];
-    candidate.request.math = node.layer->uses_math() ? build.math : MathMode::kFp32;
-    candidate.request.workspace_limit = build.workspace_limit;
+    candidate.request = node_request(graph, i, shapes, build);
     for (const BackendEntry* entry : node.layer->backend_entries(build.device.kind)) {
       if (requested[i] && requested[i] != entry) continue;
       candidate.entry = entry;

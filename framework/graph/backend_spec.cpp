@@ -115,7 +115,8 @@ std::vector<const BackendEntry*> BackendSpec::resolve(const Graph& graph, Device
     const std::vector<std::string> others = all_backends(graph, other_kind(kind));
     if (std::find(others.begin(), others.end(), rest_) != others.end())
       throw only_on_other_device(concat("backend '", printable_excerpt(rest_), "'"), kind, comma_list(names));
-    throw UsageError(concat("no backend '", printable_excerpt(rest_), "' for any layer of ", graph.name(),
+    throw UsageError(concat("no backend '", printable_excerpt(rest_), "' for ",
+                            layers.size() == 1 ? "layer " + layers[0] : "any layer of " + graph.name(),
                             " on ", to_string(kind), "; ", with_hint(rest_, names)));
   }
   std::vector<const BackendEntry*> requested;

@@ -92,12 +92,14 @@ std::vector<Shape> Graph::infer_shapes(int64_t batch) const {
   }
 }
 
-std::pair<Shape, Shape> Graph::end_shapes(int64_t batch) const {
-  if (batch < 1) throw UsageError(concat("the batch size must be at least 1, found ", batch));
-  const Shape one = shapes_for(1).back();
-  std::array<int64_t, Shape::kMaxRank> sample{};
-  for (int i = 1; i < one.rank(); ++i) sample[static_cast<size_t>(i - 1)] = one[i];
-  return {with_batch(batch, input_shape_), with_batch(batch, Shape(sample.data(), one.rank() - 1))};
+void Graph::set_network(std::unique_ptr<Layer> network) {
+  whole_ = std::make_unique<Graph>(name_, nodes_[0].name, input_shape_);
+  whole_->add(name_, std::move(network), {nodes_[0].name});
+}
+
+OperatorRequest Graph::network_request(Device device, int64_t batch, MathMode math, ElementType input,
+                                       ElementType output) const {
+  return request_for(*network(), {with_batch(batch, input_shape_)}, device, math, input, output);
 }
 
 std::vector<Shape> Graph::shapes_for(int64_t batch) const {

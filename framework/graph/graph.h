@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "framework/graph/fused_model.h"
 #include "framework/graph/layer.h"
 #include "framework/tensor/normalisation.h"
 #include "framework/tensor/shape.h"
@@ -37,8 +36,6 @@ class Graph {
   const Node& node(const std::string& name) const;
   /// Shape of every node's output for that batch, in the order of nodes().
   std::vector<Shape> infer_shapes(int64_t batch) const;
-  /// Shapes of the input and the output. Unlike infer_shapes(), it works for batches too large for the layers between.
-  std::pair<Shape, Shape> end_shapes(int64_t batch) const;
   /// Nodes that read node `index`.
   std::vector<int> consumers(int index) const;
 
@@ -46,10 +43,16 @@ class Graph {
   void set_normalisation(const Normalisation& normalisation) { normalisation_ = normalisation; }
   const Normalisation& normalisation() const noexcept { return normalisation_; }  ///< Default x / 255.
 
-  /// Attaches a model that computes this whole graph at once.
-  void set_fused(std::shared_ptr<const FusedModel> fused) { fused_ = std::move(fused); }
-  /// Null if the graph has no fused form.
-  const FusedModel* fused() const noexcept { return fused_.get(); }
+  /// Attaches a layer that computes this whole graph at once. Throws DataError if it rejects the input's shape.
+  void set_network(std::unique_ptr<Layer> network);
+  /// That layer; null if there is none.
+  const Layer* network() const noexcept { return whole_ ? whole_->nodes_.back().layer.get() : nullptr; }
+  /// A graph of that layer alone, named like this one, as its node is; null if there is none.
+  const Graph* whole() const noexcept { return whole_.get(); }
+  /// The request for that layer, which must be there.
+  OperatorRequest network_request(Device device, int64_t batch, MathMode math,
+                                  ElementType input = ElementType::kFp32,
+                                  ElementType output = ElementType::kFp32) const;
 
  private:
   std::vector<Shape> shapes_for(int64_t batch) const;
@@ -58,7 +61,7 @@ class Graph {
   Shape input_shape_;
   Normalisation normalisation_;
   std::vector<Node> nodes_;
-  std::shared_ptr<const FusedModel> fused_;
+  std::unique_ptr<Graph> whole_;
 };
 
 }  // namespace lenslet

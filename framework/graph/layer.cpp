@@ -1,5 +1,7 @@
 #include "framework/graph/layer.h"
 
+#include <cmath>
+
 #include "framework/base/text.h"
 
 namespace lenslet {
@@ -29,6 +31,11 @@ Support Layer::check(const BackendEntry& backend, const OperatorRequest& request
 }
 
 Support Layer::supports(const BackendEntry& backend, const OperatorRequest& request) const {
+  if (!converts_ends() &&
+      (request.input_type != ElementType::kFp32 || request.output_type != ElementType::kFp32)) {
+    return Support::no(concat("reads and writes fp32, not ", to_string(request.input_type), " in and ",
+                              to_string(request.output_type), " out; use the fused plan"));
+  }
   try {
     return check(backend, request);
   } catch (const Error& error) {
@@ -44,6 +51,27 @@ const BackendEntry* Layer::preferred_entry(const OperatorRequest& request) const
     if (!first) first = entry;
   }
   return first;
+}
+
+Work Layer::work_of(const OperatorRequest& request) const {
+  Work total = work(request.inputs);
+  const auto bytes = [](const Shape& shape, ElementType type) {
+    return static_cast<double>(shape.num_elements()) * static_cast<double>(element_bytes(type));
+  };
+  for (const Shape& input : request.inputs)
+    total.bytes += bytes(input, request.input_type) - bytes(input, ElementType::kFp32);
+  Shape shape = infer_shape(request.inputs);
+  total.bytes += bytes(request.output, request.output_type) - bytes(shape, ElementType::kFp32);
+  for (const Layer* next : request.fused) {
+    const Shape output = next->infer_shape({shape});
+    if (output != shape) total.flops += next->work({shape}).flops;
+    shape = output;
+  }
+  return total;
+}
+
+double Layer::bound(const BackendEntry& /*backend*/, const OperatorRequest& /*request*/) const {
+  return INFINITY;
 }
 
 std::unique_ptr<Operator> Layer::prepare(const BackendEntry& backend, const OperatorRequest& request,
@@ -76,6 +104,10 @@ Determinism Layer::determinism(const std::string& backend, const OperatorRequest
   return promise(demand_backend(backend, request.device.kind), request);
 }
 
+double Layer::output_bound(const std::string& backend, const OperatorRequest& request) const {
+  return bound(demand_backend(backend, request.device.kind), request);
+}
+
 std::string Layer::preferred(const OperatorRequest& request) const {
   const BackendEntry* entry = preferred_entry(request);
   return entry ? entry->name() : std::string();
@@ -84,6 +116,19 @@ std::string Layer::preferred(const OperatorRequest& request) const {
 std::unique_ptr<Operator> Layer::prepare(const std::string& backend, const OperatorRequest& request,
                                          Stream& stream) const {
   return prepare(demand_backend(backend, request.device.kind), request, stream);
+}
+
+OperatorRequest request_for(const Layer& layer, std::vector<Shape> inputs, Device device, MathMode math,
+                            ElementType input, ElementType output) {
+  OperatorRequest request;
+  request.device = device;
+  request.output = layer.infer_shape(inputs);
+  if (output == ElementType::kClass) request.output = {request.output[0]};
+  request.inputs = std::move(inputs);
+  request.math = layer.uses_math() ? math : MathMode::kFp32;
+  request.input_type = input;
+  request.output_type = output;
+  return request;
 }
 
 Support fuse(const Layer& layer, const BackendEntry& backend, const Layer& next, OperatorRequest& request) {

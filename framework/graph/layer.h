@@ -48,6 +48,11 @@ struct OperatorRequest {
   std::string choice;                 // an Operator::choice() to replay; empty: the backend chooses
   // Layers computed before the output is stored, in order, each the only reader of the one before. Borrowed.
   std::vector<const Layer*> fused = {};
+  ElementType input_type = ElementType::kFp32;   // of every input; another one only at the graph's input
+  ElementType output_type = ElementType::kFp32;  // another one only at the graph's output
+
+  /// Samples: the first dimension of the first input.
+  int64_t batch() const { return inputs.at(0)[0]; }
 };
 
 /// Services for a backend while it is prepared, never while it runs. Virtual, so that modules can call them.
@@ -97,6 +102,8 @@ class Layer {
   virtual Work work(const std::vector<Shape>& inputs) const = 0;
   /// The backends for that kind of device, in rank order.
   virtual std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const = 0;
+  /// Whether its backends may read bytes and write classes. Those of other layers read and write fp32 only.
+  virtual bool converts_ends() const { return false; }
 
   /// Their names.
   std::vector<std::string> backends(DeviceKind kind) const;
@@ -113,6 +120,8 @@ class Layer {
   bool suits(const BackendEntry& backend, const OperatorRequest& request) const {
     return is_suited(backend, request);
   }
+  /// Operations and bytes of a request, with the layers fused into it and the types of its ends.
+  Work work_of(const OperatorRequest& request) const;
   /// The backend that `auto` takes: the first that supports the request and suits it, else the first that supports it.
   /// Null if there is none.
   const BackendEntry* preferred_entry(const OperatorRequest& request) const;
@@ -124,6 +133,9 @@ class Layer {
   /// The same for a caller that has the backend's name. An unknown name is refused with the legal names.
   Support supports(const std::string& backend, const OperatorRequest& request) const;
   Determinism determinism(const std::string& backend, const OperatorRequest& request) const;  ///< By name.
+  /// Absolute error bound of an output element for inputs of the kind that the weights were trained for; infinite if
+  /// the layer derives none.
+  double output_bound(const std::string& backend, const OperatorRequest& request) const;
   std::string preferred(const OperatorRequest& request) const;  ///< Empty if there is none.
   std::unique_ptr<Operator> prepare(const std::string& backend, const OperatorRequest& request,
                                     Stream& stream) const;  ///< By name.
@@ -137,11 +149,16 @@ class Layer {
   virtual Determinism promise(const BackendEntry& /*backend*/, const OperatorRequest& /*request*/) const {
     return Determinism::kPosition;
   }
+  virtual double bound(const BackendEntry& backend, const OperatorRequest& request) const;
   /// prepare(), for a supported request.
   virtual std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,
                                                   Stream& stream) const = 0;
   const BackendEntry& demand_backend(const std::string& name, DeviceKind kind) const;
 };
+
+/// The request for that layer alone, which computes in fp32 unless the math mode affects it.
+OperatorRequest request_for(const Layer& layer, std::vector<Shape> inputs, Device device, MathMode math,
+                            ElementType input = ElementType::kFp32, ElementType output = ElementType::kFp32);
 
 /// Adds `next`, the only reader of the output, to the request for that backend of `layer`. Returns no with the reason,
 /// and leaves the request unchanged, if the backend cannot compute `next` before it stores the output.

@@ -213,15 +213,15 @@ Subjects repeated_subjects(const std::string& folder) {
   return subjects;
 }
 
-std::vector<FusedSubject> fused_subjects(const FusedModel& model, Device device,
+std::vector<FusedSubject> fused_subjects(const Graph& model, Device device,
                                          const std::vector<int64_t>& batches) {
   std::vector<FusedSubject> subjects;
-  for (const std::string& variant : model.variants(device.kind)) {
+  for (const std::string& variant : model.network()->backends(device.kind)) {
     for (const MathMode math : kMathModes) {
       for (const int64_t batch : batches) {
         for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
           for (const ElementType output : {ElementType::kFp32, ElementType::kClass})
-            subjects.push_back({variant, {device, batch, math, input, output}});
+            subjects.push_back({variant, model.network_request(device, batch, math, input, output)});
         }
       }
     }

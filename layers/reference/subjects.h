@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "framework/graph/fused_model.h"
+#include "framework/graph/graph.h"
 #include "framework/graph/layer.h"
 #include "layers/reference/verify_result.h"
 
@@ -72,11 +72,11 @@ double sum_factor(int64_t terms, MathMode math);
 
 /// One request for the whole network.
 struct FusedSubject {
-  std::string variant;   // of FusedModel::variants()
-  FusedRequest request;  // device, batch, math mode, input and output
+  std::string variant;      // a backend of Graph::network()
+  OperatorRequest request;  // device, batch, math mode, input and output
 };
 /// Every variant, math mode, input and output at each of these batches, including those that a variant refuses.
-std::vector<FusedSubject> fused_subjects(const FusedModel& model, Device device,
+std::vector<FusedSubject> fused_subjects(const Graph& model, Device device,
                                          const std::vector<int64_t>& batches);
 
 /// In the order of verification.

@@ -18,7 +18,7 @@
 
 #include <array>
 
-#include "models/fused_lenet5/variant.h"
+#include "models/fused_lenet5/network_backend.h"
 
 namespace lenslet {
 

@@ -3,38 +3,19 @@
 #include <cstring>
 
 #include "framework/base/error.h"
-#include "framework/base/text.h"
 #include "models/fused_lenet5/fold.h"
-#include "models/fused_lenet5/variant.h"
+#include "models/fused_lenet5/network_backend.h"
 
 namespace lenslet {
-
-namespace fused_lenet5 {  // one getter per variant, in the file of that name
-const FusedLenet5Variant& cpu_simd();
-#ifdef LENSLET_HAS_CUDA
-const FusedLenet5Variant& gpu_mma();
-const FusedLenet5Variant& gpu_fp32();
-const FusedLenet5Variant& gpu_small();
-#endif
-}  // namespace fused_lenet5
 
 namespace {
 
 constexpr double kMultiplyAdds = 281640;  // per image: 86400 + 153600 + 30720 + 10080 + 840
 constexpr double kParameters = 44426;
-constexpr double kPixels = 28 * 28, kClasses = 10;
+constexpr int64_t kClasses = 10;
 
-// In rank order for each kind of device: `auto` takes the first that supports a request and suits it.
-const std::vector<const FusedLenet5Variant*>& all_variants() {
-  static const std::vector<const FusedLenet5Variant*> variants = {
-      &fused_lenet5::cpu_simd(),
-#ifdef LENSLET_HAS_CUDA
-      &fused_lenet5::gpu_small(),
-      &fused_lenet5::gpu_mma(),
-      &fused_lenet5::gpu_fp32(),
-#endif
-  };
-  return variants;
+const NetworkBackend& open(const BackendEntry& backend) {
+  return static_cast<const BackendEntryOf<NetworkBackend>&>(backend).open();
 }
 
 Tensor clone(const Safetensors& weights, const char* name) {
@@ -44,69 +25,50 @@ Tensor clone(const Safetensors& weights, const char* name) {
   return copy;
 }
 
-class FusedLenet5 : public FusedModel {
+class FusedLenet5 : public Layer {
  public:
   explicit FusedLenet5(const Safetensors& weights) : parameters_(lenet5_parameters(weights)) {}
 
-  Work work(const FusedRequest& request) const override {
-    const double images = static_cast<double>(request.batch);
-    const double output = request.output == ElementType::kClass ? 1 : kClasses;
-    return {2 * kMultiplyAdds * images,
-            images * (kPixels * static_cast<double>(element_bytes(request.input)) +
-                      output * static_cast<double>(element_bytes(request.output))) +
-                kParameters * sizeof(float)};
+  std::string_view type() const override { return "network"; }
+  std::string describe() const override { return "28x28 -> 10, all layers at once"; }
+  bool uses_math() const override { return true; }
+  bool converts_ends() const override { return true; }
+
+  Shape infer_shape(const std::vector<Shape>& inputs) const override {
+    if (inputs.size() != 1 || inputs[0].rank() != 4 || inputs[0] != Shape{inputs[0][0], 1, 28, 28})
+      throw DataError(concat("LeNet-5 expected one input [N, 1, 28, 28], found ",
+                             inputs.empty() ? "none" : inputs[0].to_string()));
+    return {inputs[0][0], kClasses};
   }
 
-  std::vector<std::string> variants(DeviceKind kind) const override {
-    std::vector<std::string> names;
-    for (const FusedLenet5Variant* variant : all_variants()) {
-      if (variant->device_kind() == kind) names.push_back(variant->name());
-    }
-    return names;
+  Work work(const std::vector<Shape>& inputs) const override {
+    const Shape output = infer_shape(inputs);
+    return {2 * kMultiplyAdds * static_cast<double>(output[0]), static_cast<double>(inputs[0].bytes()) +
+                                                                    static_cast<double>(output.bytes()) +
+                                                                    kParameters * sizeof(float)};
   }
 
-  Support supports(const std::string& name, const FusedRequest& request) const override {
-    const FusedLenet5Variant* const variant = find(name, request.device.kind);
-    return variant ? variant->supports(request) : Support::no(unknown(name, request.device.kind));
-  }
-
-  std::string preferred(const FusedRequest& request) const override {
-    for (const FusedLenet5Variant* variant : all_variants()) {
-      const bool legal = variant->device_kind() == request.device.kind && variant->supports(request);
-      if (legal && variant->suits(request)) return variant->name();
-    }
-    return FusedModel::preferred(request);
-  }
-
-  double output_bound(const std::string& name, const FusedRequest& request) const override {
-    const FusedLenet5Variant* const variant = find(name, request.device.kind);
-    if (!variant) throw UnavailableError(unknown(name, request.device.kind));
-    return variant->logit_bound(parameters_, request);
-  }
-
-  Determinism determinism(const std::string& name, const FusedRequest& request) const override {
-    const FusedLenet5Variant* const variant = find(name, request.device.kind);
-    if (!variant) throw UnavailableError(unknown(name, request.device.kind));
-    return variant->determinism(request);
-  }
-
-  std::unique_ptr<Operator> prepare(const std::string& name, const FusedRequest& request,
-                                    Stream& stream) const override {
-    const Support support = supports(name, request);
-    if (!support) throw UnavailableError(concat("fused LeNet-5, variant ", name, ": ", support.reason()));
-    return find(name, request.device.kind)->prepare(parameters_, request, stream);
+  std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const override {
+    return network_table().entries(kind);
   }
 
  private:
-  static const FusedLenet5Variant* find(const std::string& name, DeviceKind kind) {
-    for (const FusedLenet5Variant* variant : all_variants()) {
-      if (variant->device_kind() == kind && variant->name() == name) return variant;
-    }
-    return nullptr;
+  Support check(const BackendEntry& backend, const OperatorRequest& request) const override {
+    if (!request.fused.empty()) return Support::no("LeNet-5 has no layer behind it to fuse");
+    return open(backend).supports(request);
   }
-
-  std::string unknown(const std::string& name, DeviceKind kind) const {
-    return concat("no variant '", name, "'; there are: ", comma_list(variants(kind)));
+  bool is_suited(const BackendEntry& backend, const OperatorRequest& request) const override {
+    return open(backend).suits(request);
+  }
+  Determinism promise(const BackendEntry& backend, const OperatorRequest& request) const override {
+    return open(backend).determinism(request);
+  }
+  double bound(const BackendEntry& backend, const OperatorRequest& request) const override {
+    return open(backend).logit_bound(parameters_, request);
+  }
+  std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,
+                                          Stream& stream) const override {
+    return open(backend).prepare(parameters_, request, stream);
   }
 
   Lenet5Parameters parameters_;
@@ -128,8 +90,8 @@ Lenet5Parameters lenet5_parameters(const Safetensors& weights) {
           lenet5_normalisation(weights, "the weights")};
 }
 
-std::shared_ptr<const FusedModel> make_fused_lenet5(const Safetensors& weights) {
-  return std::make_shared<FusedLenet5>(weights);
+std::unique_ptr<Layer> make_fused_lenet5(const Safetensors& weights) {
+  return std::make_unique<FusedLenet5>(weights);
 }
 
 }  // namespace lenslet

@@ -3,12 +3,13 @@
 
 #include <memory>
 
-#include "framework/graph/fused_model.h"
+#include "framework/graph/layer.h"
 #include "framework/io/safetensors.h"
 
 namespace lenslet {
 
-/// The fused form of the model that make_lenet5 builds from the same weights, which must be complete.
-std::shared_ptr<const FusedModel> make_fused_lenet5(const Safetensors& weights);
+/// The graph that make_lenet5 builds from the same weights, which must be complete, as one layer of type "network". It
+/// reads normalised values or bytes and writes logits or classes.
+std::unique_ptr<Layer> make_fused_lenet5(const Safetensors& weights);
 
 }  // namespace lenslet

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "framework/base/error.h"
-#include "framework/graph/fused_model.h"
 #include "framework/measuring/statistics.h"
 #include "models/fused_lenet5/fused_lenet5.h"
 #include "models/fused_lenet5/spin_wait.h"
@@ -11,7 +10,7 @@
 namespace lenslet {
 namespace {
 
-constexpr const char* kVariant = "small";  // stores a prediction as one word
+constexpr const char* kBackend = "small";  // stores a prediction as one word
 constexpr size_t kImageBytes = 28 * 28;
 constexpr uint64_t kNoAnswer = ~uint64_t{0};  // no prediction has these bits: a label is 0..9
 constexpr double kPatienceNs = 10e6;  // of polling; then the stream, which has a time limit, is waited for
@@ -34,11 +33,13 @@ PolledLenet5::PolledLenet5(const Safetensors& weights, Device device, MathMode m
       stream_(checked(device, batch)),
       images_(device, batch_ * kImageBytes),
       answers_(device, batch_ * sizeof(Prediction)) {
-  const std::shared_ptr<const FusedModel> model = make_fused_lenet5(weights);
-  operator_ =
-      model->prepare(kVariant, {device, batch, math, ElementType::kUint8, ElementType::kClass}, stream_);
-  const ConstTensorView input{
-      static_cast<const float*>(images_.data()), {batch, 1, 28, 28}, Device::cpu(), ElementType::kUint8};
+  const std::unique_ptr<Layer> network = make_fused_lenet5(weights);
+  const Shape shape{batch, 1, 28, 28};
+  operator_ = network->prepare(
+      kBackend, request_for(*network, {shape}, device, math, ElementType::kUint8, ElementType::kClass),
+      stream_);
+  const ConstTensorView input{static_cast<const float*>(images_.data()), shape, Device::cpu(),
+                              ElementType::kUint8};
   const TensorView output{static_cast<float*>(answers_.data()), {batch}, Device::cpu(), ElementType::kClass};
   stream_.synchronise();
   graph_ = CapturedGraph::capture(stream_, [&] {
@@ -58,7 +59,7 @@ void PolledLenet5::run(const uint8_t* images, Prediction* predictions) {
   }
 }
 
-std::string PolledLenet5::detail() const { return concat(kVariant, ", ", operator_->detail()); }
+std::string PolledLenet5::detail() const { return concat(kBackend, ", ", operator_->detail()); }
 
 uint64_t PolledLenet5::await(const uint64_t& word) {
   uint64_t value = kNoAnswer;

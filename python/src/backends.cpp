@@ -59,19 +59,6 @@ LayerBackends layer_backends(const Layer& layer, const std::string& name, const 
   return row;
 }
 
-LayerBackends fused_variants(const FusedModel& model, const std::string& name, const FusedRequest& request,
-                             Stream& stream) {
-  LayerBackends row{name, {}};
-  for (const std::string& variant : model.variants(request.device.kind)) {
-    row.backends.push_back({variant, std::nullopt});
-    try_out(row.backends.back(), model.supports(variant, request), [&] {
-      model.prepare(variant, request, stream);
-      return model.determinism(variant, request);
-    });
-  }
-  return row;
-}
-
 std::vector<LayerBackends> list_backends(const std::string& device_name, const std::string& math_name) {
   const Computation computation;
   const Device device = choose_device(device_name).device;
@@ -81,18 +68,15 @@ std::vector<LayerBackends> list_backends(const std::string& device_name, const s
   const Graph graph = make_lenet5(builtin_lenet5_weights(), "built-in weights");
   const std::vector<Shape> shapes = graph.infer_shapes(1);
   std::vector<LayerBackends> rows;
-  for (size_t i = 0; i < graph.nodes().size(); ++i) {
-    const Graph::Node& node = graph.nodes()[i];
+  for (const Graph::Node& node : graph.nodes()) {
     if (!node.layer) continue;
-    OperatorRequest request;
-    request.device = device;
-    for (const int input : node.inputs) request.inputs.push_back(shapes[static_cast<size_t>(input)]);
-    request.output = shapes[i];
-    request.math = node.layer->uses_math() ? math : MathMode::kFp32;
-    rows.push_back(layer_backends(*node.layer, node.name, request, stream));
+    std::vector<Shape> inputs;
+    for (const int input : node.inputs) inputs.push_back(shapes[static_cast<size_t>(input)]);
+    rows.push_back(layer_backends(*node.layer, node.name,
+                                  request_for(*node.layer, std::move(inputs), device, math), stream));
   }
-  const FusedRequest request{device, 1, math, ElementType::kFp32, ElementType::kFp32};
-  rows.push_back(fused_variants(*graph.fused(), graph.name(), request, stream));
+  rows.push_back(
+      layer_backends(*graph.network(), graph.name(), graph.network_request(device, 1, math), stream));
   return rows;
 }
 

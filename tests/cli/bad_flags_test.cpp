@@ -68,10 +68,8 @@ constexpr BadInput kFlags[] = {
     {"variant_by_layer", "{eval} --plan fused --backend conv1=direct", kUsage,
      "names one variant|conv1=direct|there are"},
     {"variant_unknown", "{eval} --plan fused --backend zzzzzz", kUsage, "zzzzzz|cpu|there are"},
-#ifdef LENSLET_HAS_CUDA
     {"variant_of_other_device", "lenslet profile --device cpu --plan fused --backend mma", kUnavailable,
-     "'mma' of the fused plan runs on cuda"},
-#endif
+     "'mma' runs on cuda|there are: simd"},
     {"variant_without_its_plan", "lenslet profile --device cpu --backend zzzzzz", kUsage, "zzzzzz"},
     {"matrix_of_the_fused_plan", "{eval} --backend-matrix --plan fused", kUsage, "--backend-matrix|--plan"},
     {"matrix_of_bytes", "{eval} --backend-matrix --input uint8", kUsage, "--backend-matrix|--input"},

@@ -67,10 +67,10 @@ std::vector<Way> ways(Device device, int64_t batch) {
   base.batch = batch;
   for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
     base.math = math;
-    for (const std::string& variant : lenet5().fused()->variants(device.kind)) {
+    for (const std::string& variant : lenet5().network()->backends(device.kind)) {
       Way way{concat("fused ", variant, " ", to_string(math)), base};
       way.options.execution = Plan::kFused;
-      way.options.fused_variant = variant;
+      way.options.backends = BackendSpec::parse(variant);
       all.push_back(std::move(way));
     }
     for (const std::string& backend : lenet5().node("conv1").layer->backends(device.kind)) {
@@ -125,7 +125,6 @@ TEST_F(DeterminismOfPlans, ReplayedAfreshAPlanGivesTheSameBits) {
       const Plan plan = executable.plan();  // with what libraries chose by timing
       BuildOptions replay = way.options;
       replay.backends = BackendSpec();
-      replay.fused_variant.clear();
       replay.plan = &plan;
       EXPECT_TRUE(same_bits(logits(replay), expected)) << "batch " << batch;
     });
@@ -138,7 +137,6 @@ TEST_F(DeterminismOfPlans, APlanGivesAnImageTheSameLogitsAloneAndInABatch) {
     const Plan plan = single.plan();
     BuildOptions replay = way.options;
     replay.backends = BackendSpec();
-    replay.fused_variant.clear();
     replay.plan = &plan;
     for (const int64_t batch : {2, 7, 64, 65}) {
       replay.batch = batch;
@@ -179,7 +177,6 @@ TEST_F(DeterminismOfPlans, ACudaGraphAndMappedMemoryChangeNoBit) {
       for (const bool mapped : {false, true}) {
         BuildOptions other = way.options;
         other.backends = BackendSpec();
-        other.fused_variant.clear();
         other.plan = &plan;
         other.cuda_graph = !mapped;
         other.mapped_io = mapped;

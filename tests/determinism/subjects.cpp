@@ -101,13 +101,11 @@ void add_layer_subjects(const LayerCase& entry, const std::string& backend, Devi
   }
 }
 
-Subject fused_subject(const std::string& variant, const FusedRequest& request) {
-  const FusedModel& model = *lenet5().fused();
-  Subject subject;
+Subject fused_subject(const std::string& variant, const OperatorRequest& request) {
+  constexpr int64_t kLargest = 1 << 20;
+  Subject subject = layer_subject(*lenet5().network(), variant, request, 0, kLargest);
   subject.name = concat("the fused plan by ", variant, ", ", to_string(request.math), ", ",
-                        to_string(request.input), " in, ", to_string(request.output), " out");
-  subject.promise = model.determinism(variant, request);
-  subject.device = request.device;
+                        to_string(request.input_type), " in, ", to_string(request.output_type), " out");
   constexpr size_t kPixels = 28 * 28;
   reference::Random random(9);
   for (int i = 0; i < kSamples; ++i) {
@@ -115,7 +113,7 @@ Subject fused_subject(const std::string& variant, const FusedRequest& request) {
     for (uint8_t& pixel : pixels) {  // a third of them ink, as in a digit
       pixel = random.below(3) == 0 ? static_cast<uint8_t>(random.below(256)) : uint8_t{0};
     }
-    if (request.input == ElementType::kUint8) {
+    if (request.input_type == ElementType::kUint8) {
       subject.samples.push_back(pixels);
       continue;
     }
@@ -124,31 +122,14 @@ Subject fused_subject(const std::string& variant, const FusedRequest& request) {
     const auto* first = reinterpret_cast<const uint8_t*>(values.data());
     subject.samples.emplace_back(first, first + kPixels * sizeof(float));
   }
-  const auto at = [request](int64_t batch) {
-    FusedRequest other = request;
-    other.batch = batch;
-    return other;
-  };
-  subject.serves = [&model, variant, at](int64_t batch) {
-    return static_cast<bool>(model.supports(variant, at(batch)));
-  };
-  subject.prepare = [&model, variant, at](int64_t batch) {
-    const FusedRequest here = at(batch);
-    const auto [input, output] = lenet5().end_shapes(batch);
-    const Shape written = here.output == ElementType::kClass ? Shape{batch} : output;
-    return std::make_unique<Prepared>(
-        here.device, ConstTensorView{nullptr, input, here.device, here.input},
-        TensorView{nullptr, written, here.device, here.output},
-        [&model, variant, here](Stream& stream) { return model.prepare(variant, here, stream); });
-  };
   return subject;
 }
 
 void add_fused_subjects(const std::string& variant, Device device, std::vector<Subject>& all,
                         std::string& why_not) {
-  for (const reference::FusedSubject& offered : reference::fused_subjects(*lenet5().fused(), device, {1})) {
+  for (const reference::FusedSubject& offered : reference::fused_subjects(lenet5(), device, {1})) {
     if (offered.variant != variant) continue;
-    const Support support = lenet5().fused()->supports(variant, offered.request);
+    const Support support = lenet5().network()->supports(variant, offered.request);
     if (support) {
       all.push_back(fused_subject(variant, offered.request));
     } else {
@@ -188,8 +169,8 @@ Subject layer_subject(const Layer& layer, const std::string& backend, const Oper
   subject.prepare = [&layer, backend, at](int64_t batch) {
     const OperatorRequest here = at(batch);
     return std::make_unique<Prepared>(
-        here.device, ConstTensorView{nullptr, here.inputs[0], here.device},
-        TensorView{nullptr, here.output, here.device},
+        here.device, ConstTensorView{nullptr, here.inputs[0], here.device, here.input_type},
+        TensorView{nullptr, here.output, here.device, here.output_type},
         [&layer, backend, here](Stream& stream) { return layer.prepare(backend, here, stream); });
   };
   return subject;
@@ -205,7 +186,7 @@ std::vector<Family> families(DeviceKind kind) {
   for (const LayerCase& entry : layer_cases()) {
     add(std::string(entry.layer->type()), entry.layer->backends(kind));
   }
-  add("fused", lenet5().fused()->variants(kind));
+  add("fused", lenet5().network()->backends(kind));
   return all;
 }
 

@@ -90,13 +90,13 @@ std::vector<std::pair<std::string, BuildOptions>> ways() {
     } catch (const UnavailableError&) {  // no backend for these shapes, or an unavailable library
     }
   }
-  for (const std::string& variant : lenet5().fused()->variants(kDevice.kind)) {
+  for (const std::string& variant : lenet5().network()->backends(kDevice.kind)) {
     BuildOptions options = layered;
     options.execution = Plan::kFused;
-    options.fused_variant = variant;
+    options.backends = BackendSpec::parse(variant);
     for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
       options.math = math;
-      if (lenet5().fused()->supports(variant, {kDevice, kBatch, math})) {
+      if (lenet5().network()->supports(variant, lenet5().network_request(kDevice, kBatch, math))) {
         all.emplace_back(concat("fused ", variant, " ", to_string(math)), options);
       }
     }

@@ -51,22 +51,21 @@ const Safetensors& random_parameters() {
   return parameters;
 }
 
-FusedRequest request_of(int64_t batch, ElementType input = ElementType::kFp32,
-                        ElementType output = ElementType::kFp32) {
-  return {Device::cpu(), batch, MathMode::kFp32, input, output};
+OperatorRequest request_of(int64_t batch, ElementType input = ElementType::kFp32,
+                           ElementType output = ElementType::kFp32) {
+  static const std::unique_ptr<Layer> network = make_fused_lenet5(random_parameters());
+  return request_for(*network, {{batch, 1, 28, 28}}, Device::cpu(), MathMode::kFp32, input, output);
 }
 
 /// Runs a batch in guarded memory; returns the bytes of the output, four per value.
-std::vector<float> run(const SimdKernels& kernels, const Safetensors& parameters, const FusedRequest& request,
-                       const void* input) {
+std::vector<float> run(const SimdKernels& kernels, const Safetensors& parameters,
+                       const OperatorRequest& request, const void* input) {
   Stream stream(Device::cpu());
   const std::unique_ptr<Operator> op = make_simd_operator(lenet5_parameters(parameters), request, kernels);
   EXPECT_EQ(op->detail(), kernels.isa);
-  const Shape output_shape =
-      request.output == ElementType::kClass ? Shape{request.batch} : Shape{request.batch, 10};
-  const reference::GuardedRun run = reference::run_guarded(
-      stream, *op, {nullptr, {request.batch, 1, 28, 28}, request.device, request.input}, input,
-      {nullptr, output_shape, request.device, request.output});
+  const reference::GuardedRun run =
+      reference::run_guarded(stream, *op, {nullptr, request.inputs[0], request.device, request.input_type},
+                             input, {nullptr, request.output, request.device, request.output_type});
   EXPECT_EQ(run.fault, "");
   return run.output;
 }
@@ -93,11 +92,11 @@ void for_each_instruction_set(const std::function<void(const SimdKernels&)>& vis
 
 TEST(FusedCpu, LogitsAgreeWithTheJudgeForPixelsReadEitherWay) {
   const std::vector<double> expected = reference_logits(random_parameters(), images().normalised);
-  const std::shared_ptr<const FusedModel> model = make_fused_lenet5(random_parameters());
+  const std::unique_ptr<Layer> model = make_fused_lenet5(random_parameters());
   for_each_instruction_set([&](const SimdKernels& kernels) {
     for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
       for (const int64_t batch : kBatches) {
-        const FusedRequest request = request_of(batch, input);
+        const OperatorRequest request = request_of(batch, input);
         const double bound = model->output_bound("simd", request);
         const auto logits = elements<float>(run(kernels, random_parameters(), request, pixels_of(input)));
         reference::Comparison comparison;

@@ -10,7 +10,6 @@
 #include "layers/reference/guarded_memory.h"
 #include "layers/reference/guarded_run.h"
 #include "layers/reference/subjects.h"
-#include "models/fused_lenet5/fused_lenet5.h"
 #include "models/lenet5.h"
 #include "models/prediction.h"
 #include "tests/lenet/fused_reference.h"
@@ -54,7 +53,10 @@ std::vector<uint8_t> make_images() {
 }  // namespace
 
 Subject::Subject(const Safetensors& parameters)
-    : model(make_fused_lenet5(parameters)), pixels(make_images()), normalised(pixels.size()) {
+    : model(std::make_shared<Graph>(make_lenet5(parameters, "the test"))),
+      network(model, model->network()),
+      pixels(make_images()),
+      normalised(pixels.size()) {
   normalise_mnist(pixels.data(), kImages, normalised.data());
   logits = reference_logits(parameters, normalised);
   for (const double logit : logits) largest = std::max(largest, std::abs(logit));
@@ -73,43 +75,40 @@ const Subject& untrained() {
 double largest_error(MathMode math) { return math == MathMode::kFp32 ? 1e-5 : 1e-2; }
 
 std::vector<uint8_t> run_batch(const Subject& subject, const std::string& variant,
-                               const FusedRequest& request, int64_t shift, const std::vector<float>* images) {
+                               const OperatorRequest& request, int64_t shift,
+                               const std::vector<float>* images) {
   Stream stream(kDevice);
-  const std::unique_ptr<Operator> op = subject.model->prepare(variant, request, stream);
-  const size_t image_bytes = static_cast<size_t>(kPixels) * element_bytes(request.input);
-  const size_t input_bytes = image_bytes * static_cast<size_t>(request.batch);
-  const size_t values = request.output == ElementType::kClass ? 1 : 10;
+  const std::unique_ptr<Operator> op = subject.network->prepare(variant, request, stream);
+  const size_t image_bytes = static_cast<size_t>(kPixels) * element_bytes(request.input_type);
+  const size_t input_bytes = image_bytes * static_cast<size_t>(request.batch());
   std::vector<uint8_t> input(input_bytes);
   const auto* const source =
-      request.input == ElementType::kUint8
+      request.input_type == ElementType::kUint8
           ? subject.pixels.data()
           : reinterpret_cast<const uint8_t*>((images ? *images : subject.normalised).data());
-  for (int64_t i = 0; i < request.batch; ++i) {
+  for (int64_t i = 0; i < request.batch(); ++i) {
     std::memcpy(input.data() + static_cast<size_t>(i) * image_bytes,
                 source + static_cast<size_t>((i + shift) % kImages) * image_bytes, image_bytes);
   }
-  const Shape output_shape = values == 1 ? Shape{request.batch} : Shape{request.batch, 10};
   const reference::GuardedRun run =
-      reference::run_guarded(stream, *op, {nullptr, {request.batch, 1, 28, 28}, kDevice, request.input},
-                             input.data(), {nullptr, output_shape, kDevice, request.output});
+      reference::run_guarded(stream, *op, {nullptr, request.inputs[0], kDevice, request.input_type},
+                             input.data(), {nullptr, request.output, kDevice, request.output_type});
   EXPECT_EQ(run.fault, "");
   const auto* const bytes = reinterpret_cast<const uint8_t*>(run.output.data());
   return {bytes, bytes + run.output.size() * sizeof(float)};
 }
 
 std::vector<uint8_t> run_repeated(const Subject& subject, const std::string& variant,
-                                  const FusedRequest& request) {
+                                  const OperatorRequest& request) {
   Stream stream(kDevice);
-  const std::unique_ptr<Operator> op = subject.model->prepare(variant, request, stream);
-  const size_t pixel_bytes = element_bytes(request.input);
+  const std::unique_ptr<Operator> op = subject.network->prepare(variant, request, stream);
+  const size_t pixel_bytes = element_bytes(request.input_type);
   const size_t distinct_bytes = static_cast<size_t>(kImages * kPixels) * pixel_bytes;
-  const Shape input_shape{request.batch, 1, 28, 28};
-  const Shape output_shape =
-      request.output == ElementType::kClass ? Shape{request.batch} : Shape{request.batch, 10};
-  const size_t image_bytes = element_bytes(request.output) * (output_shape.rank() == 1 ? 1 : 10);
-  std::vector<uint8_t> output(image_bytes * static_cast<size_t>(request.batch));
+  const Shape& input_shape = request.inputs[0];
+  const size_t image_bytes = element_bytes(request.output_type) * (request.output.rank() == 1 ? 1 : 10);
+  std::vector<uint8_t> output(image_bytes * static_cast<size_t>(request.batch()));
   const Buffer input(kDevice, static_cast<size_t>(input_shape.num_elements()) * pixel_bytes);
-  const void* const source = request.input == ElementType::kUint8
+  const void* const source = request.input_type == ElementType::kUint8
                                  ? static_cast<const void*>(subject.pixels.data())
                                  : static_cast<const void*>(subject.normalised.data());
   copy_bytes(input.data(), kDevice, source, Device::cpu(), distinct_bytes, stream);
@@ -120,15 +119,15 @@ std::vector<uint8_t> run_repeated(const Subject& subject, const std::string& var
   GuardedMemory memory(kDevice, {output.size(), op->workspace_bytes()});
   memory.poison(GuardedMemory::kNanByte, stream);
   RunContext context{stream, memory.block(1), nullptr};
-  op->run({{input.as<float>(), input_shape, kDevice, request.input}},
-          {static_cast<float*>(memory.block(0)), output_shape, kDevice, request.output}, context);
+  op->run({{input.as<float>(), input_shape, kDevice, request.input_type}},
+          {static_cast<float*>(memory.block(0)), request.output, kDevice, request.output_type}, context);
   memory.download(0, output.data(), stream);
   EXPECT_EQ(memory.damage(GuardedMemory::kNanByte, stream), "") << "blocks: 0 output, 1 workspace";
-  for (int64_t i = kImages; i < request.batch; ++i) {
+  for (int64_t i = kImages; i < request.batch(); ++i) {
     const uint8_t* const here = output.data() + static_cast<size_t>(i) * image_bytes;
     const uint8_t* const there = output.data() + static_cast<size_t>(i % kImages) * image_bytes;
     if (std::memcmp(here, there, image_bytes) == 0) continue;
-    ADD_FAILURE() << "image " << i << " of " << request.batch << " is not as image " << i % kImages;
+    ADD_FAILURE() << "image " << i << " of " << request.batch() << " is not as image " << i % kImages;
     break;
   }
   return output;
@@ -140,22 +139,22 @@ std::vector<float> as_logits(const std::vector<uint8_t>& bytes) {
   return logits;
 }
 
-void judge_first_logits(const Subject& subject, const std::string& variant, const FusedRequest& request,
+void judge_first_logits(const Subject& subject, const std::string& variant, const OperatorRequest& request,
                         const std::vector<float>& logits) {
-  const double bound = subject.model->output_bound(variant, request);
+  const double bound = subject.network->output_bound(variant, request);
   for (size_t i = 0; i < subject.logits.size(); ++i)
     ASSERT_LE(std::abs(double{logits[i]} - subject.logits[i]), bound)
         << "image " << i / 10 << " logit " << i % 10;
 }
 
-double judge_logits(const Subject& subject, const std::string& variant, const FusedRequest& request) {
-  const double bound = subject.model->output_bound(variant, request);
+double judge_logits(const Subject& subject, const std::string& variant, const OperatorRequest& request) {
+  const double bound = subject.network->output_bound(variant, request);
   EXPECT_GT(bound, 0);
   EXPECT_LE(bound, kLargestBound.at(request.math) * subject.largest);
-  const int64_t shift = request.batch % 5;
+  const int64_t shift = request.batch() % 5;
   const std::vector<float> logits = as_logits(run_batch(subject, variant, request, shift));
   double largest = 0;
-  for (int64_t i = 0; i < request.batch; ++i) {
+  for (int64_t i = 0; i < request.batch(); ++i) {
     for (int64_t k = 0; k < 10; ++k) {
       const double expected = subject.logits[static_cast<size_t>((i + shift) % kImages * 10 + k)];
       const double found = logits[static_cast<size_t>(i * 10 + k)];
@@ -171,13 +170,13 @@ double judge_logits(const Subject& subject, const std::string& variant, const Fu
   return largest;
 }
 
-void judge_predictions(const Subject& subject, const std::string& variant, const FusedRequest& request) {
-  FusedRequest for_logits = request;
-  for_logits.output = ElementType::kFp32;
-  ASSERT_TRUE(subject.model->supports(variant, for_logits));
+void judge_predictions(const Subject& subject, const std::string& variant, const OperatorRequest& request) {
+  const OperatorRequest for_logits =
+      subject.model->network_request(kDevice, request.batch(), request.math, request.input_type);
+  ASSERT_TRUE(subject.network->supports(variant, for_logits));
   const std::vector<uint8_t> bytes = run_batch(subject, variant, request, 2);
   const std::vector<float> logits = as_logits(run_batch(subject, variant, for_logits, 2));
-  for (int64_t i = 0; i < request.batch; ++i) {
+  for (int64_t i = 0; i < request.batch(); ++i) {
     Prediction prediction;
     std::memcpy(&prediction, bytes.data() + static_cast<size_t>(i) * sizeof prediction, sizeof prediction);
     const float* const row = logits.data() + i * 10;
@@ -190,11 +189,11 @@ void judge_predictions(const Subject& subject, const std::string& variant, const
 }
 
 void for_each_offer(const Subject& subject, int64_t batch, ElementType output,
-                    const std::function<void(const std::string&, const FusedRequest&)>& visit) {
+                    const std::function<void(const std::string&, const OperatorRequest&)>& visit) {
   for (const auto& [variant, request] : reference::fused_subjects(*subject.model, kDevice, {batch})) {
-    if (request.output != output || !subject.model->supports(variant, request)) continue;
+    if (request.output_type != output || !subject.network->supports(variant, request)) continue;
     SCOPED_TRACE(
-        concat(variant, " ", to_string(request.math), " ", to_string(request.input), " batch ", batch));
+        concat(variant, " ", to_string(request.math), " ", to_string(request.input_type), " batch ", batch));
     visit(variant, request);
   }
 }

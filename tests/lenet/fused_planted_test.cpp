@@ -7,28 +7,33 @@ namespace lenslet {
 namespace {
 
 /// A fault in a correct operator, for one kind of output.
-class FaultyModel : public FusedModel {
+class FaultyNetwork : public Layer {
  public:
-  FaultyModel(const FusedModel& right, ElementType struck, Fault fault)
+  FaultyNetwork(const Layer& right, ElementType struck, Fault fault)
       : right_(right), struck_(struck), fault_(std::move(fault)) {}
-  Work work(const FusedRequest& request) const override { return right_.work(request); }
-  std::vector<std::string> variants(DeviceKind kind) const override { return right_.variants(kind); }
-  Support supports(const std::string& variant, const FusedRequest& request) const override {
-    return right_.supports(variant, request);
-  }
-  double output_bound(const std::string& variant, const FusedRequest& request) const override {
-    return right_.output_bound(variant, request);
-  }
-  Determinism determinism(const std::string& variant, const FusedRequest& request) const override {
-    return right_.determinism(variant, request);
-  }
-  std::unique_ptr<Operator> prepare(const std::string& variant, const FusedRequest& request,
-                                    Stream& stream) const override {
-    return with_fault(right_.prepare(variant, request, stream), request.output == struck_ ? fault_ : nullptr);
+  std::string_view type() const override { return right_.type(); }
+  std::string describe() const override { return right_.describe(); }
+  bool converts_ends() const override { return true; }
+  Shape infer_shape(const std::vector<Shape>& inputs) const override { return right_.infer_shape(inputs); }
+  Work work(const std::vector<Shape>& inputs) const override { return right_.work(inputs); }
+  std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const override {
+    return right_.backend_entries(kind);
   }
 
  private:
-  const FusedModel& right_;
+  Support check(const BackendEntry& backend, const OperatorRequest& request) const override {
+    return right_.supports(backend, request);
+  }
+  double bound(const BackendEntry& backend, const OperatorRequest& request) const override {
+    return right_.output_bound(backend.name(), request);
+  }
+  std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,
+                                          Stream& stream) const override {
+    return with_fault(right_.prepare(backend, request, stream),
+                      request.output_type == struck_ ? fault_ : nullptr);
+  }
+
+  const Layer& right_;
   ElementType struck_;
   Fault fault_;
 };
@@ -39,18 +44,19 @@ TEST_F(Fused, SeesPlantedFaults) {
   constexpr double kBeyond = 20;
   int judged = 0;
   for (const ElementType output : {ElementType::kFp32, ElementType::kClass}) {
-    for_each_offer(trained(), kBatch, output, [&](const std::string& variant, const FusedRequest& request) {
-      expect_faults_seen("the judge", kBeyond * largest_error(request.math), [&](const Fault& fault) {
-        Subject subject = trained();
-        subject.model = std::make_shared<FaultyModel>(*trained().model, output, fault);
-        if (output == ElementType::kFp32) {
-          judge_logits(subject, variant, request);
-        } else {
-          judge_predictions(subject, variant, request);
-        }
-      });
-      ++judged;
-    });
+    for_each_offer(
+        trained(), kBatch, output, [&](const std::string& variant, const OperatorRequest& request) {
+          expect_faults_seen("the judge", kBeyond * largest_error(request.math), [&](const Fault& fault) {
+            Subject subject = trained();
+            subject.network = std::make_shared<FaultyNetwork>(*trained().network, output, fault);
+            if (output == ElementType::kFp32) {
+              judge_logits(subject, variant, request);
+            } else {
+              judge_predictions(subject, variant, request);
+            }
+          });
+          ++judged;
+        });
   }
   EXPECT_GT(judged, 0);
 }

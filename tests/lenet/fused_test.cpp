@@ -31,7 +31,10 @@ TEST_F(Fused, EveryMathModeIsOffered) {
     for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
       for (const ElementType output : {ElementType::kFp32, ElementType::kClass}) {
         for (const int64_t batch : {1, 64, 100000})
-          EXPECT_NE(trained().model->preferred({kDevice, batch, math, input, output}), "") << to_string(math);
+          EXPECT_NE(trained().network->preferred_entry(
+                        trained().model->network_request(kDevice, batch, math, input, output)),
+                    nullptr)
+              << to_string(math);
       }
     }
   }
@@ -42,7 +45,7 @@ TEST_F(Fused, LogitsAgreeWithTheJudge) {
     std::map<std::string, double> worst;
     for (const int64_t batch : batches()) {
       for_each_offer(*subject, batch, ElementType::kFp32,
-                     [&](const std::string& variant, const FusedRequest& request) {
+                     [&](const std::string& variant, const OperatorRequest& request) {
                        double& known = worst[variant + "_" + to_string(request.math)];
                        known = std::max(known, judge_logits(*subject, variant, request));
                      });
@@ -58,7 +61,8 @@ TEST_F(Fused, LogitsAgreeWithTheJudge) {
 TEST_F(Fused, ThePositionInABatchDoesNotMatter) {
   for (const int64_t batch : {3, 64, 129}) {
     for_each_offer(
-        trained(), batch, ElementType::kFp32, [&](const std::string& variant, const FusedRequest& request) {
+        trained(), batch, ElementType::kFp32,
+        [&](const std::string& variant, const OperatorRequest& request) {
           const std::vector<float> at_start = as_logits(run_batch(trained(), variant, request, 0));
           const std::vector<float> moved = as_logits(run_batch(trained(), variant, request, 1));
           for (int64_t i = 0; i + 1 < std::min(batch, kImages); ++i) {
@@ -74,7 +78,7 @@ class FusedBatch : public Fused, public testing::WithParamInterface<int64_t> {};
 
 TEST_P(FusedBatch, PredictionsAreTheLogitsOwn) {
   for_each_offer(trained(), GetParam(), ElementType::kClass,
-                 [](const std::string& variant, const FusedRequest& request) {
+                 [](const std::string& variant, const OperatorRequest& request) {
                    judge_predictions(trained(), variant, request);
                  });
 }
@@ -110,8 +114,8 @@ TEST_P(FusedTurns, BlocksTakeSeveralTurns) {
   int judged = 0;
   for_each_offer(
       trained(), blocks * turn.images + 5, ElementType::kFp32,
-      [&](const std::string& variant, const FusedRequest& offered) {
-        if (offered.input != ElementType::kUint8 || variant != turn.variant || offered.math != turn.math)
+      [&](const std::string& variant, const OperatorRequest& offered) {
+        if (offered.input_type != ElementType::kUint8 || variant != turn.variant || offered.math != turn.math)
           return;
         judge_logits(trained(), variant, offered);
         ++judged;
@@ -124,7 +128,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, FusedTurns, testing::ValuesIn(turns()),
 
 TEST_F(Fused, EveryKernelTakesSeveralTurns) {
   for_each_offer(trained(), 300, ElementType::kFp32,
-                 [](const std::string& variant, const FusedRequest& offered) {
+                 [](const std::string& variant, const OperatorRequest& offered) {
                    EXPECT_TRUE(std::any_of(turns().begin(), turns().end(), [&](const Turn& turn) {
                      return variant == turn.variant && offered.math == turn.math;
                    })) << "no row of turns()";
@@ -138,13 +142,13 @@ TEST_F(Fused, LargeBatchesRepeatEveryImage) {
   static_assert(kPast2To31 * kPixels > int64_t{1} << 31);
   for (const int64_t batch : {kChunks, kPast2To31}) {
     for_each_offer(trained(), batch, ElementType::kFp32,
-                   [&](const std::string& variant, const FusedRequest& request) {
+                   [&](const std::string& variant, const OperatorRequest& request) {
                      const std::vector<float> logits = as_logits(run_repeated(trained(), variant, request));
                      judge_first_logits(trained(), variant, request, logits);
                    });
     for_each_offer(trained(), batch, ElementType::kClass,
-                   [&](const std::string& variant, const FusedRequest& request) {
-                     if (request.input == ElementType::kUint8) run_repeated(trained(), variant, request);
+                   [&](const std::string& variant, const OperatorRequest& request) {
+                     if (request.input_type == ElementType::kUint8) run_repeated(trained(), variant, request);
                    });
   }
 }
@@ -171,7 +175,7 @@ TEST_F(Fused, TheLowestOfEqualClassesWins) {
       sum += std::exp(double{logit} - double{tie.bias[static_cast<size_t>(tie.label)]});
     for (const int64_t batch : {1, 19, 67}) {
       for_each_offer(subject, batch, ElementType::kClass,
-                     [&](const std::string& variant, const FusedRequest& request) {
+                     [&](const std::string& variant, const OperatorRequest& request) {
                        const std::vector<uint8_t> bytes = run_batch(subject, variant, request, 0);
                        for (size_t i = 0; i < static_cast<size_t>(batch); ++i) {
                          Prediction prediction;
@@ -189,8 +193,8 @@ TEST_F(Fused, NanStaysVisible) {
   std::vector<float> images = trained().normalised;
   images[static_cast<size_t>(5 * kPixels + 14 * 28 + 14)] = NAN;
   for (const ElementType output : {ElementType::kFp32, ElementType::kClass}) {
-    for_each_offer(trained(), 9, output, [&](const std::string& variant, const FusedRequest& request) {
-      if (request.input == ElementType::kUint8) return;
+    for_each_offer(trained(), 9, output, [&](const std::string& variant, const OperatorRequest& request) {
+      if (request.input_type == ElementType::kUint8) return;
       const std::vector<uint8_t> bytes = run_batch(trained(), variant, request, 0, &images);
       const size_t row = bytes.size() / 9;
       for (size_t i = 0; i < 9; ++i) {
@@ -221,19 +225,19 @@ TEST_F(Fused, ReadsTheMnistTestSetAsPyTorchDoes) {
   for (int64_t i = 0; i < data.count; ++i)
     right += digits[static_cast<size_t>(i)] - '0' == data.labels[static_cast<size_t>(i)];
   for_each_offer(trained(), data.count, ElementType::kClass,
-                 [&](const std::string& variant, const FusedRequest& offered) {
+                 [&](const std::string& variant, const OperatorRequest& offered) {
                    BuildOptions options;
                    options.device = kDevice;
                    options.batch = data.count;
                    options.math = offered.math;
                    options.execution = Plan::kFused;
-                   options.fused_variant = variant;
-                   options.input = offered.input;
-                   options.output = offered.output;
+                   options.backends = BackendSpec::parse(variant);
+                   options.input = offered.input_type;
+                   options.output = offered.output_type;
                    Executable executable(lenet5(), options);
                    std::vector<float> normalised(static_cast<size_t>(data.count * kPixels));
                    normalise_mnist(data.images.data(), data.count, normalised.data());
-                   const void* const source = offered.input == ElementType::kUint8
+                   const void* const source = offered.input_type == ElementType::kUint8
                                                   ? static_cast<const void*>(data.images.data())
                                                   : static_cast<const void*>(normalised.data());
                    copy_bytes(executable.input().data, kDevice, source, Device::cpu(),
@@ -252,8 +256,9 @@ TEST_F(Fused, ReadsTheMnistTestSetAsPyTorchDoes) {
                      EXPECT_EQ(differ, 0) << "predictions unlike PyTorch's";
                    }
                    EXPECT_LE(std::abs(static_cast<double>(correct - right)), kMostDigitsOff);
-                   RecordProperty(variant + "_" + to_string(offered.math) + "_" + to_string(offered.input),
-                                  std::to_string(correct));
+                   RecordProperty(
+                       variant + "_" + to_string(offered.math) + "_" + to_string(offered.input_type),
+                       std::to_string(correct));
                  });
 }
 
@@ -281,16 +286,17 @@ TEST_F(Fused, RefusesWhatItCannotDo) {
   BuildOptions options;
   options.device = kDevice;
   options.execution = Plan::kFused;
-  options.fused_variant = "direct";
-  expect_error<UnavailableError>([&] { Executable(lenet5(), options); }, "no variant 'direct'; there are: ");
-  options.fused_variant.clear();
+  options.backends = BackendSpec::parse("direct");
+  expect_error<UsageError>([&] { Executable(lenet5(), options); }, "no backend 'direct' for layer lenet5");
+  options.backends = {};
   options.keep_activations = true;
-  expect_error<UsageError>([&] { Executable(lenet5(), options); }, "stores no activations");
+  Executable whole(lenet5(), options);
+  expect_error<UsageError>([&] { whole.activation("conv1"); }, "no layer 'conv1'; there are: input, lenet5");
   options = {};
   options.device = kDevice;
   options.input = ElementType::kUint8;
   expect_error<UnavailableError>([&] { Executable(lenet5(), options); },
-                                 "the layered plan reads and writes fp32");
+                                 "reads and writes fp32, not uint8 in and fp32 out; use the fused plan");
   Graph other("other", "input", {1, 28, 28});
   options = {};
   options.device = kDevice;

@@ -138,8 +138,9 @@ class ModelBench {
   }
 
   Work work_of(const BenchConfig& config) const {
-    return session_.graph().fused()->work(
-        {session_.device(), config.batch, config.math, config.input, config.output});
+    const Graph& graph = session_.graph();
+    return graph.network()->work_of(
+        graph.network_request(session_.device(), config.batch, config.math, config.input, config.output));
   }
 
   std::vector<ResultRow> plain_rows(const BenchCandidate& candidate, const Measurement& measured) const {

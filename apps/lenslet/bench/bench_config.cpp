@@ -23,12 +23,15 @@ std::vector<MathMode> maths_of(const ModelBenchOptions& options, Device device) 
 }
 
 // One configuration per variant: the named ones, all, or the one that `auto` takes.
-void add_fused(const ModelBenchOptions& options, const FusedModel& model, const BenchConfig& base,
-               Device device, std::vector<BenchConfig>& configs) {
+void add_fused(const ModelBenchOptions& options, const Graph& graph, const BenchConfig& base, Device device,
+               std::vector<BenchConfig>& configs) {
   std::vector<std::string> names = options.variants;
   const bool all = names == std::vector<std::string>{kAllVariants};
-  if (all) names = model.variants(device.kind);
-  if (names.empty()) names = {model.preferred({device, base.batch, base.math, base.input, base.output})};
+  if (all) names = graph.network()->backends(device.kind);
+  if (names.empty()) {
+    names = {graph.network()->preferred(
+        graph.network_request(device, base.batch, base.math, base.input, base.output))};
+  }
   for (const std::string& name : names) {
     configs.push_back(base);
     configs.back().plan = Plan::kFused;
@@ -50,7 +53,7 @@ std::string BenchConfig::key() const {
 BuildOptions BenchConfig::build_options(const Session& session, Stream& stream) const {
   BuildOptions build = session.build_options(batch);
   build.execution = plan;
-  build.fused_variant = variant;
+  if (!variant.empty()) build.backends.set(session.graph().name(), variant);
   build.math = math;
   build.input = input;
   build.output = output;
@@ -70,10 +73,9 @@ std::vector<int64_t> bench_batches(const ModelBenchOptions& options, Device devi
 std::vector<BenchConfig> bench_configs(const ModelBenchOptions& options, const Session& session,
                                        int64_t batch) {
   const Device device = session.device();
-  const FusedModel* const model = session.graph().fused();
   for (const std::string& name : options.variants) {
     if (name != kAllVariants || options.variants.size() > 1)
-      check_variant(name, session.graph(), device.kind);
+      (void)network_backend(name, session.graph(), device.kind);
   }
   std::vector<BenchConfig> configs;
   for (const MathMode math : maths_of(options, device)) {
@@ -82,8 +84,8 @@ std::vector<BenchConfig> bench_configs(const ModelBenchOptions& options, const S
         const BenchConfig base{batch, Plan::kLayered, "", false, math, input, output};
         const bool layered = input == ElementType::kFp32 && output == ElementType::kFp32;
         if (layered && holds<std::string>(options.plans, Plan::kLayered)) configs.push_back(base);
-        if (model && holds<std::string>(options.plans, Plan::kFused))
-          add_fused(options, *model, base, device, configs);
+        if (session.graph().network() && holds<std::string>(options.plans, Plan::kFused))
+          add_fused(options, session.graph(), base, device, configs);
       }
     }
   }

@@ -96,8 +96,9 @@ double ReferenceLogits::bound(const Executable& executable) const {
   const Plan& plan = executable.plan();
   if (plan.execution == Plan::kFused) {
     const Executable::Step& step = executable.steps().at(0);
-    const FusedRequest request{executable.device(), executable.batch(), step.math, plan.input, plan.output};
-    return executable.graph().fused()->output_bound(step.backend, request);
+    return step.layer->output_bound(
+        step.backend, executable.graph().network_request(executable.device(), executable.batch(), step.math,
+                                                         plan.input, plan.output));
   }
   double operand = 0;
   for (const Executable::Step& step : executable.steps()) {

@@ -34,7 +34,7 @@ class ReferenceLogits {
 
   int64_t count() const noexcept { return count_; }
   /// The largest accepted error of a logit that `executable` computes. For a fused plan its variant derives it
-  /// (FusedModel::output_bound). For a layered plan it is, relative to the largest of the judge's logits,
+  /// (Layer::output_bound). For a layered plan it is, relative to the largest of the judge's logits,
   ///   sum over the layers that sum products of  cancellation * (terms * 2^-24 + 2 * operand),
   /// cancellation = largest sum of |term| / largest |sum| in that layer of the judge; operand = relative error of each
   /// factor before it is multiplied: 2^-10 in tf32, 2^-11 in fp16, 0 in fp32. This is a first-order estimate. It

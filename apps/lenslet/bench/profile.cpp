@@ -83,14 +83,12 @@ void measure(Executable& executable, const Session& session, const ProfileComman
   if (measured.wrong_step) measured.wrong = concat(measured.wrong_step->what, "; ", measured.wrong);
 }
 
-ResultRow layer_row(const Executable::Step& step, const Graph& graph, const Ceilings& ceilings, bool hot,
+ResultRow layer_row(const Executable::Step& step, const Ceilings& ceilings, bool hot,
                     const LayerProfile& layer) {
   ResultRow row;
   row.name = step.name;
-  const auto* const conv = dynamic_cast<const Conv2dLayer*>(graph.nodes()[step.node].layer.get());
-  if (conv && step.type == conv->type()) {  // null if the step computes the whole graph
+  if (const auto* const conv = dynamic_cast<const Conv2dLayer*>(step.layer))
     row.problem = conv->problem_for(step.inputs.at(0).shape).to_string();
-  }
   row.backend = step.backend;
   row.detail = step.detail;
   if (step.uses_math) row.math = to_string(step.math);
@@ -136,7 +134,7 @@ std::vector<ResultRow> all_rows(const Executable& executable, const Measured& me
   for (const bool hot : {true, false}) {
     if (options.cache == (hot ? "cold" : "hot")) continue;
     for (const LayerProfile& layer : profile.layers) {
-      rows.push_back(layer_row(executable.steps()[layer.step], executable.graph(), ceilings, hot, layer));
+      rows.push_back(layer_row(executable.steps()[layer.step], ceilings, hot, layer));
     }
   }
   rows.push_back(plain_row("unprofiled", profile.unprofiled, "one pass, device time"));

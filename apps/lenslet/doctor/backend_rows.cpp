@@ -91,7 +91,7 @@ void bound_workspace(const ShapedLayer& shaped, const OperatorRequest& request, 
 Task layer_task(const ShapedLayer& shaped, const std::string& backend, const OperatorRequest& request) {
   Task task;
   for (const Shape& shape : shaped.inputs) task.inputs.push_back({nullptr, shape, request.device});
-  task.output = {nullptr, shaped.output, request.device};
+  task.output = {nullptr, request.output, request.device};
   task.flops = shaped.layer->work(shaped.inputs).flops;
   task.prepare = [&shaped, backend, request](Stream& stream) {
     return shaped.layer->prepare(backend, request, stream);
@@ -99,29 +99,17 @@ Task layer_task(const ShapedLayer& shaped, const std::string& backend, const Ope
   return task;
 }
 
-Task fused_task(const Graph& graph, const std::string& variant, const FusedRequest& request) {
-  const auto [input, output] = graph.end_shapes(request.batch);
-  Task task;
-  task.inputs = {{nullptr, input, request.device, request.input}};
-  task.output = {nullptr, output, request.device, request.output};
-  task.flops = graph.fused()->work(request).flops;
-  task.prepare = [&graph, variant, request](Stream& stream) {
-    return graph.fused()->prepare(variant, request, stream);
-  };
-  return task;
-}
-
-// Lists the input types that the variant supports with the requested output, and the output types with the input.
-void list_types(const FusedModel& model, const FusedRequest& request, BackendRow& row) {
+// Lists the input types that the backend supports with the requested output, and the output types with the input.
+void list_types(const Layer& layer, const OperatorRequest& request, BackendRow& row) {
   for (const ElementType type : {ElementType::kFp32, ElementType::kUint8}) {
-    FusedRequest other = request;
-    other.input = type;
-    if (model.supports(row.backend, other)) row.reads.emplace_back(to_string(type));
+    OperatorRequest other = request;
+    other.input_type = type;
+    if (layer.supports(row.backend, other)) row.reads.emplace_back(to_string(type));
   }
   for (const ElementType type : {ElementType::kFp32, ElementType::kClass}) {
-    FusedRequest other = request;
-    other.output = type;
-    if (model.supports(row.backend, other)) {
+    OperatorRequest other = request;
+    other.output_type = type;
+    if (layer.supports(row.backend, other)) {
       row.writes.emplace_back(type == ElementType::kFp32 ? "logits" : to_string(type));
     }
   }
@@ -137,11 +125,7 @@ std::vector<float> random_values(int64_t count, unsigned seed) {
 }
 
 std::vector<BackendRow> layer_rows(const ShapedLayer& shaped, const BackendQuery& query) {
-  OperatorRequest request;
-  request.device = query.device;
-  request.inputs = shaped.inputs;
-  request.output = shaped.output;
-  request.math = shaped.layer->uses_math() ? query.math : MathMode::kFp32;
+  OperatorRequest request = request_for(*shaped.layer, shaped.inputs, query.device, query.math);
   request.workspace_limit = query.workspace_limit;
   const std::string preferred = shaped.layer->preferred(request);
   std::vector<BackendRow> rows;
@@ -160,6 +144,7 @@ std::vector<BackendRow> layer_rows(const ShapedLayer& shaped, const BackendQuery
       asked.math = math;
       row.supports.push_back(shaped.layer->supports(backend, asked));
     }
+    if (shaped.layer->converts_ends()) list_types(*shaped.layer, request, row);
     attempt(row, [&] {
       if (const Support support = shaped.layer->supports(backend, request); !support)
         throw UnavailableError(support.reason());
@@ -171,41 +156,6 @@ std::vector<BackendRow> layer_rows(const ShapedLayer& shaped, const BackendQuery
     rows.push_back(std::move(row));
     throw_if_interrupted();
     if (rows.back().status == "ERROR") break;  // after a CUDA fault every later call also fails
-  }
-  return rows;
-}
-
-std::vector<BackendRow> fused_rows(const Graph& graph, int64_t batch, const BackendQuery& query) {
-  const FusedModel* const model = graph.fused();
-  std::vector<BackendRow> rows;
-  if (!model) return rows;
-  const FusedRequest request{query.device, batch, query.math, ElementType::kFp32, ElementType::kFp32};
-  const std::string preferred = model->preferred(request);
-  for (const std::string& variant : model->variants(query.device.kind)) {
-    BackendRow row;
-    row.layer = "--plan fused";
-    row.type = "network";
-    row.backend = variant;
-    row.device = query.device;
-    row.rank = static_cast<int>(rows.size()) + 1;
-    row.uses_math = true;
-    row.is_auto = variant == preferred;
-    for (const MathMode math : kMathModes) {
-      FusedRequest asked = request;
-      asked.math = math;
-      row.supports.push_back(model->supports(variant, asked));
-    }
-    list_types(*model, request, row);
-    attempt(row, [&] {
-      if (const Support support = model->supports(variant, request); !support)
-        throw UnavailableError(support.reason());
-      row.determinism = to_string(model->determinism(variant, request));
-      row.repro = "not run";
-      if (query.usable) Repeater(fused_task(graph, variant, request), query.device).fill(row);
-    });
-    rows.push_back(std::move(row));
-    throw_if_interrupted();
-    if (rows.back().status == "ERROR") break;
   }
   return rows;
 }

@@ -1,4 +1,4 @@
-// Rows of `lenslet backends`: what each backend of a layer and each variant of the fused plan supports on this machine.
+// Rows of `lenslet backends`: what each backend of a layer, and of the whole network, supports on this machine.
 #pragma once
 
 #include <array>
@@ -19,7 +19,6 @@ struct ShapedLayer {
   std::string name;
   const Layer* layer = nullptr;
   std::vector<Shape> inputs;
-  Shape output;
 };
 
 struct BackendRow {
@@ -30,7 +29,7 @@ struct BackendRow {
   bool is_auto = false;           // `auto` takes this backend in the requested math mode
   std::vector<Support> supports;  // by kMathModes
   std::vector<std::string> reads,
-      writes;                     // of a fused variant: element types in the requested math mode
+      writes;                     // of the whole network: element types in the requested math mode
   std::string workspace = "-";    // formatted for people
   int64_t workspace_bytes = -1;   // -1: unknown
   std::string determinism = "-";  // the promised determinism (framework/graph/determinism.h), if supported
@@ -48,8 +47,6 @@ struct BackendQuery {
 
 /// One row per backend, in rank order. After a fault the rows end with it, and the device is lost.
 std::vector<BackendRow> layer_rows(const ShapedLayer& shaped, const BackendQuery& query);
-/// One row per variant of the graph's fused form; none if the graph has no fused form.
-std::vector<BackendRow> fused_rows(const Graph& graph, int64_t batch, const BackendQuery& query);
 
 /// Values in [-1, 1].
 std::vector<float> random_values(int64_t count, unsigned seed);

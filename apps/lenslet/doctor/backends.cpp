@@ -117,18 +117,18 @@ ExitCode run_backends(const BackendsOptions& options) {
     check_memory(problem, targets);
     own_layers.push_back(std::make_unique<Conv2dLayer>(problem, random_tensor(problem.weight_shape(), 1),
                                                        random_tensor(Shape{problem.k}, 2)));
-    layers.push_back(
-        {problem.to_string(), own_layers.back().get(), {problem.input_shape()}, problem.output_shape()});
+    layers.push_back({problem.to_string(), own_layers.back().get(), {problem.input_shape()}});
   }
   if (problems.empty()) {
     const std::vector<Graph::Node>& nodes = graph.nodes();
     const std::vector<Shape> shapes = graph.infer_shapes(options.batch_size.value_or(1));
     for (size_t i = 0; i < nodes.size(); ++i) {
       if (!nodes[i].layer) continue;
-      ShapedLayer shaped{nodes[i].name, nodes[i].layer.get(), {}, shapes[i]};
+      ShapedLayer shaped{nodes[i].name, nodes[i].layer.get(), {}};
       for (const int input : nodes[i].inputs) shaped.inputs.push_back(shapes[static_cast<size_t>(input)]);
       layers.push_back(std::move(shaped));
     }
+    if (graph.network()) layers.push_back({"--plan fused", graph.network(), {shapes[0]}});
   }
 
   std::vector<BackendRow> all;
@@ -146,7 +146,6 @@ ExitCode run_backends(const BackendsOptions& options) {
     };
     run.guard([&] {
       for (const ShapedLayer& shaped : layers) add(layer_rows(shaped, query));
-      if (problems.empty()) add(fused_rows(graph, options.batch_size.value_or(1), query));
     });
     run.console().line(
         concat(all.empty() ? "" : "\n", "on ", target.device.to_string(), ", ",

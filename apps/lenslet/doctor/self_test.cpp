@@ -114,43 +114,41 @@ struct PicturedModel {
 };
 
 ResultRow row_for(const FusedSubject& subject) {
-  const FusedRequest& request = subject.request;
+  const OperatorRequest& request = subject.request;
   ResultRow row;
   row.name = concat(request.device.to_string(), " fused ", subject.variant);
   row.backend = subject.variant;
   row.math = to_string(request.math);
   row.layout.clear();
-  row.problem = concat("batch ", request.batch, ", ", to_string(request.input), " in, ",
-                       request.output == ElementType::kFp32 ? "logits" : to_string(request.output), " out");
+  row.problem =
+      concat("batch ", request.batch(), ", ", to_string(request.input_type), " in, ",
+             request.output_type == ElementType::kFp32 ? "logits" : to_string(request.output_type), " out");
   return row;
 }
 
 void verify(const PicturedModel& model, const FusedSubject& subject, Stream& stream, ResultRow& row) {
-  const FusedRequest& request = subject.request;
-  const FusedModel& fused = *model.graph.fused();
-  const std::unique_ptr<Operator> op = fused.prepare(subject.variant, request, stream);
-  const void* const pictures = request.input == ElementType::kUint8
+  const OperatorRequest& request = subject.request;
+  const Layer& network = *model.graph.network();
+  const std::unique_ptr<Operator> op = network.prepare(subject.variant, request, stream);
+  const void* const pictures = request.input_type == ElementType::kUint8
                                    ? static_cast<const void*>(model.pixels.data())
                                    : model.normalised.data();
-  const bool logits = request.output == ElementType::kFp32;
-  const reference::GuardedRun run = reference::run_guarded(
-      stream, *op, {nullptr, {request.batch, 1, kLenet5Side, kLenet5Side}, request.device, request.input},
-      pictures,
-      {nullptr, logits ? Shape{request.batch, kLenet5Classes} : Shape{request.batch}, request.device,
-       request.output});
+  const reference::GuardedRun run =
+      reference::run_guarded(stream, *op, {nullptr, request.inputs[0], request.device, request.input_type},
+                             pictures, {nullptr, request.output, request.device, request.output_type});
   row.reason = run.fault;
   if (!row.reason.empty()) return;
-  std::vector<int32_t> picture_of(static_cast<size_t>(request.batch));
+  std::vector<int32_t> picture_of(static_cast<size_t>(request.batch()));
   std::iota(picture_of.begin(), picture_of.end(), 0);
   row.error.emplace();
-  row.reason = model.expected.compare(request.output, run.output.data(), picture_of,
-                                      fused.output_bound(subject.variant, request), *row.error);
+  row.reason = model.expected.compare(request.output_type, run.output.data(), picture_of,
+                                      network.output_bound(subject.variant, request), *row.error);
 }
 
 ResultRow verified_row(const PicturedModel& model, const FusedSubject& subject,
                        const SelfTestOptions& options, Stream& stream) {
   ResultRow row = row_for(subject);
-  if (const Support support = model.graph.fused()->supports(subject.variant, subject.request); !support) {
+  if (const Support support = model.graph.network()->supports(subject.variant, subject.request); !support) {
     row.status = "UNSUPPORTED";
     row.reason = support.reason();
     return row;
@@ -176,7 +174,7 @@ std::vector<ResultRow> fused_self_test(const SelfTestOptions& options) {
   Stream stream(device);
   std::vector<ResultRow> rows;
   for (const FusedSubject& subject :
-       reference::fused_subjects(*model.graph.fused(), options.target.device, {1, kPictures})) {
+       reference::fused_subjects(model.graph, options.target.device, {1, kPictures})) {
     if (interrupted()) return rows;
     rows.push_back(verified_row(model, subject, options, stream));
     if (rows.back().status == "ERROR") return rows;

@@ -87,11 +87,12 @@ std::optional<Fp32Beside> read_in_fp32(const Session& session, const Executable&
   build.plan = nullptr;
   build.math = MathMode::kFp32;
   build.backends = {};
-  build.fused_variant.clear();
   build.input = executable.plan().input;
   build.execution = executable.plan().execution;
-  const FusedRequest request{build.device, build.batch, build.math, build.input, build.output};
-  if (build.execution == Plan::kFused && session.graph().fused()->preferred(request).empty()) {
+  const Graph& graph = session.graph();
+  if (build.execution == Plan::kFused &&
+      !graph.network()->preferred_entry(
+          graph.network_request(build.device, build.batch, build.math, build.input, build.output))) {
     build.execution = Plan::kLayered;
     build.input = ElementType::kFp32;
   }

@@ -65,16 +65,17 @@ void add_layered(const Session& session, int64_t batch, std::vector<MatrixCase>&
 // Every variant of the fused plan in every math mode, with every input that it supports.
 void add_fused(const Session& session, int64_t batch, std::vector<MatrixCase>& cases,
                std::vector<MatrixCase>& refused) {
-  const FusedModel& model = *session.graph().fused();
+  const Graph& graph = session.graph();
   BuildOptions build = session.build_options(batch);
   build.execution = Plan::kFused;
-  for (const std::string& variant : model.variants(session.device().kind)) {
-    build.fused_variant = variant;
+  for (const std::string& variant : graph.network()->backends(session.device().kind)) {
+    build.backends.set(graph.name(), variant);
     for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
       build.math = math;
       for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
         build.input = input;
-        const Support support = model.supports(variant, {build.device, batch, math, input, build.output});
+        const Support support = graph.network()->supports(
+            variant, graph.network_request(build.device, batch, math, input, build.output));
         (support ? cases : refused)
             .push_back({concat("fused ", variant, ", ", to_string(input), " in"), build, support.reason()});
       }
@@ -91,7 +92,7 @@ std::vector<MatrixCase> matrix_cases(const EvalOptions& options, const Session& 
     cases.back().build.math = MathMode::kFp32;
     cases.back().build.backends = {};
   }
-  const bool fused = options.plan != Plan::kLayered && options.backend.empty() && session.graph().fused();
+  const bool fused = options.plan != Plan::kLayered && options.backend.empty() && session.graph().network();
   try {
     add_layered(session, batch, cases, refused);
   } catch (const UnavailableError& error) {

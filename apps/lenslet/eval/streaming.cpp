@@ -207,13 +207,10 @@ class Streaming {
 // Predictions need a fifth of the bytes of logits; a saved plan decides itself.
 ElementType result_type(const Session& session, const BuildOptions& options) {
   if (options.plan) return options.plan->output;
-  if (options.execution != Plan::kFused || !session.graph().fused()) return ElementType::kFp32;
-  const FusedModel& model = *session.graph().fused();
-  const FusedRequest request{options.device, options.batch, options.math, options.input, ElementType::kClass};
-  const bool offered = options.fused_variant.empty()
-                           ? !model.preferred(request).empty()
-                           : static_cast<bool>(model.supports(options.fused_variant, request));
-  return offered ? ElementType::kClass : ElementType::kFp32;
+  return session.fused_serves(options.batch, {options.input, ElementType::kClass}) &&
+                 options.execution == Plan::kFused
+             ? ElementType::kClass
+             : ElementType::kFp32;
 }
 
 }  // namespace

@@ -148,9 +148,10 @@ void add_fused(const TuneOptions& options, const Session& session, PlanRows& pla
   BuildOptions build = session.build_options(batch);
   build.execution = Plan::kFused;
   build.backends = {};
-  for (const std::string& variant : session.graph().fused()->variants(session.device().kind)) {
+  const Graph& graph = session.graph();
+  for (const std::string& variant : graph.network()->backends(session.device().kind)) {
     if (options.plan == Plan::kFused && !options.backend.empty() && options.backend != variant) continue;
-    build.fused_variant = variant;
+    build.backends.set(graph.name(), variant);
     plans.add("fused " + variant, build);
   }
 }
@@ -185,7 +186,7 @@ void tune(const TuneOptions& options, const Session& session, Console& console, 
     }
     if (interrupted()) return;
   }
-  if (options.plan != Plan::kLayered && session.graph().fused() &&
+  if (options.plan != Plan::kLayered && session.graph().network() &&
       (options.plan == Plan::kFused || options.backend.empty())) {
     add_fused(options, session, plans, report.batch);
   }

@@ -28,13 +28,13 @@ Prediction predict(const float* logits) {
 
 class SimdOperator : public Operator {
  public:
-  SimdOperator(const Lenet5Parameters& parameters, const FusedRequest& request, const SimdKernels& kernels)
-      : parameters_(parameters, request.input, kernels.lanes), request_(request), kernels_(kernels) {}
+  SimdOperator(const Lenet5Parameters& parameters, const OperatorRequest& request, const SimdKernels& kernels)
+      : parameters_(parameters, request.input_type, kernels.lanes), request_(request), kernels_(kernels) {}
 
   std::string detail() const override { return kernels_.isa; }
 
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& /*context*/) override {
-    if (request_.input == ElementType::kUint8) {
+    if (request_.input_type == ElementType::kUint8) {
       run_batch(inputs[0].as<uint8_t>(), kernels_.run_uint8, output);
     } else {
       run_batch(inputs[0].data, kernels_.run_fp32, output);
@@ -44,10 +44,10 @@ class SimdOperator : public Operator {
  private:
   template <typename Pixel>
   void run_batch(const Pixel* images, SimdKernels::Run<Pixel> kernel, const TensorView& output) const {
-    parallel_for(request_.batch, kImagesPerThread, [&](int64_t begin, int64_t end) {
+    parallel_for(request_.batch(), kImagesPerThread, [&](int64_t begin, int64_t end) {
       for (int64_t first = begin; first < end; first += SimdKernels::kGroup) {
         const int count = static_cast<int>(std::min<int64_t>(SimdKernels::kGroup, end - first));
-        if (request_.output == ElementType::kClass) {
+        if (request_.output_type == ElementType::kClass) {
           float logits[SimdKernels::kGroup * kClasses];
           kernel(parameters_, images + first * kPixels, count, logits);
           for (int i = 0; i < count; ++i) output.as<Prediction>()[first + i] = predict(logits + i * kClasses);
@@ -59,30 +59,28 @@ class SimdOperator : public Operator {
   }
 
   SimdLenet5Parameters parameters_;
-  FusedRequest request_;
+  OperatorRequest request_;
   const SimdKernels& kernels_;
 };
 
-class SimdVariant : public FusedLenet5Variant {
+class SimdBackend : public NetworkBackend {
  public:
-  const char* name() const override { return "simd"; }
-  DeviceKind device_kind() const override { return DeviceKind::kCpu; }
-
-  Support supports(const FusedRequest& request) const override {
+  Support supports(const OperatorRequest& request) const override {
     if (request.math == MathMode::kFp32) return Support::yes();
     return Support::no(
         concat("the CPU computes in fp32 only, not in ", to_string(request.math), ": use --math fp32"));
   }
 
-  double logit_bound(const Lenet5Parameters& parameters, const FusedRequest& request) const override {
+  double logit_bound(const Lenet5Parameters& parameters, const OperatorRequest& request) const override {
     // Without fused multiply-add every product is rounded, which is the same as rounding its weight.
     std::array<LayerRounding, 5> layers;
     for (LayerRounding& layer : layers) layer.weight = kUnitFp32;
-    if (request.input == ElementType::kUint8) layers[0].weight = 2 * kUnitFp32;  // folded and rounded once
+    if (request.input_type == ElementType::kUint8)
+      layers[0].weight = 2 * kUnitFp32;  // folded and rounded once
     return lenet5_logit_bound(parameters, layers);
   }
 
-  std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const FusedRequest& request,
+  std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const OperatorRequest& request,
                                     Stream& /*stream*/) const override {
     return make_simd_operator(parameters, request, *all_simd_kernels().front());
   }
@@ -90,17 +88,11 @@ class SimdVariant : public FusedLenet5Variant {
 
 }  // namespace
 
-std::unique_ptr<Operator> make_simd_operator(const Lenet5Parameters& parameters, const FusedRequest& request,
-                                             const SimdKernels& kernels) {
+std::unique_ptr<Operator> make_simd_operator(const Lenet5Parameters& parameters,
+                                             const OperatorRequest& request, const SimdKernels& kernels) {
   return std::make_unique<SimdOperator>(parameters, request, kernels);
 }
 
-namespace fused_lenet5 {
-const FusedLenet5Variant& cpu_simd();
-const FusedLenet5Variant& cpu_simd() {
-  static const SimdVariant variant;
-  return variant;
-}
-}  // namespace fused_lenet5
+LENSLET_BACKEND(network, cpu_simd, SimdBackend())
 
 }  // namespace lenslet

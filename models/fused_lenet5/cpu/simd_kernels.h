@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "framework/tensor/tensor.h"
-#include "models/fused_lenet5/variant.h"
+#include "models/fused_lenet5/network_backend.h"
 
 namespace lenslet {
 
@@ -47,7 +47,7 @@ struct SimdKernels {
 const std::vector<const SimdKernels*>& all_simd_kernels();
 
 /// The variant's operator with the kernels of one instruction set; the variant itself takes the best.
-std::unique_ptr<Operator> make_simd_operator(const Lenet5Parameters& parameters, const FusedRequest& request,
-                                             const SimdKernels& kernels);
+std::unique_ptr<Operator> make_simd_operator(const Lenet5Parameters& parameters,
+                                             const OperatorRequest& request, const SimdKernels& kernels);
 
 }  // namespace lenslet

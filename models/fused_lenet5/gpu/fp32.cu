@@ -25,9 +25,9 @@ constexpr int64_t kChunk = 131072;  // images; a multiple of Fp32Conv::kTile
 template <typename Pixel, typename Output>
 class Fp32Operator : public Operator {
  public:
-  Fp32Operator(const Lenet5Parameters& parameters, const FusedRequest& request, Stream& stream)
-      : count_(request.batch),
-        constants_(pack_fp32_constants(parameters, request.input)),
+  Fp32Operator(const Lenet5Parameters& parameters, const OperatorRequest& request, Stream& stream)
+      : count_(request.batch()),
+        constants_(pack_fp32_constants(parameters, request.input_type)),
         conv2_(upload(pack_fp32_conv2(parameters), request.device, stream)),
         linear_(upload(pack_fp32_linear(parameters), request.device, stream)) {
     const auto conv = fused_lenet5_fp32_conv_kernel<Pixel>;
@@ -125,12 +125,9 @@ class Fp32Operator : public Operator {
   int most_each_ = 1;    // images per thread of the linear kernel, limited by shared memory
 };
 
-class Fp32 : public FusedLenet5Variant {
+class Fp32 : public NetworkBackend {
  public:
-  const char* name() const override { return "fp32"; }
-  DeviceKind device_kind() const override { return DeviceKind::kCuda; }
-
-  Support supports(const FusedRequest& request) const override {
+  Support supports(const OperatorRequest& request) const override {
     if (request.math != MathMode::kFp32) {
       return Support::no(
           concat("fp32 rounds no operand, unlike ", to_string(request.math), ": use --math fp32"));
@@ -140,23 +137,23 @@ class Fp32 : public FusedLenet5Variant {
   }
 
   // A transformed filter has been rounded once, a transformed input three times.
-  double logit_bound(const Lenet5Parameters& parameters, const FusedRequest& /*request*/) const override {
+  double logit_bound(const Lenet5Parameters& parameters, const OperatorRequest& /*request*/) const override {
     constexpr double kUnit = WinogradF45::kDeviation * kUnitFp32;
     const LayerRounding convolution{kUnit, 3 * kUnit, kUnit}, direct{0, 0, kUnitFp32};
     return lenet5_logit_bound(parameters, {convolution, convolution, direct, direct, direct});
   }
 
-  std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const FusedRequest& request,
+  std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const OperatorRequest& request,
                                     Stream& stream) const override {
-    return request.input == ElementType::kUint8 ? prepare_for<uint8_t>(parameters, request, stream)
-                                                : prepare_for<float>(parameters, request, stream);
+    return request.input_type == ElementType::kUint8 ? prepare_for<uint8_t>(parameters, request, stream)
+                                                     : prepare_for<float>(parameters, request, stream);
   }
 
  private:
   template <typename Pixel>
   static std::unique_ptr<Operator> prepare_for(const Lenet5Parameters& parameters,
-                                               const FusedRequest& request, Stream& stream) {
-    if (request.output == ElementType::kClass)
+                                               const OperatorRequest& request, Stream& stream) {
+    if (request.output_type == ElementType::kClass)
       return std::make_unique<Fp32Operator<Pixel, Prediction>>(parameters, request, stream);
     return std::make_unique<Fp32Operator<Pixel, float>>(parameters, request, stream);
   }
@@ -164,10 +161,8 @@ class Fp32 : public FusedLenet5Variant {
 
 }  // namespace
 
-const FusedLenet5Variant& gpu_fp32() {
-  static const Fp32 variant;
-  return variant;
-}
-
 }  // namespace fused_lenet5
+
+LENSLET_BACKEND(network, gpu_fp32, fused_lenet5::Fp32())
+
 }  // namespace lenslet

@@ -23,9 +23,9 @@ namespace {
 
 class MmaOperator : public Operator {
  public:
-  MmaOperator(const MmaKernel& kernel, const std::vector<unsigned char>& packed, const FusedRequest& request,
-              Stream& stream)
-      : kernel_(kernel), count_(request.batch), packed_(request.device, packed.size()) {
+  MmaOperator(const MmaKernel& kernel, const std::vector<unsigned char>& packed,
+              const OperatorRequest& request, Stream& stream)
+      : kernel_(kernel), count_(request.batch()), packed_(request.device, packed.size()) {
     copy_bytes(packed_.data(), request.device, packed.data(), Device::cpu(), packed.size(), stream);
     allow_shared_bytes(kernel_.function, static_cast<size_t>(kernel_.shared_bytes));
     // The smallest number of rounds, with rounds as short as possible, so that the warps end together.
@@ -56,16 +56,13 @@ class MmaOperator : public Operator {
   Buffer packed_;
 };
 
-MmaKernel kernel_for(const FusedRequest& request, size_t shared_limit) {
+MmaKernel kernel_for(const OperatorRequest& request, size_t shared_limit) {
   return request.math == MathMode::kTf32 ? mma_tf32_kernel(request) : mma_fp16_kernel(request, shared_limit);
 }
 
-class Mma : public FusedLenet5Variant {
+class Mma : public NetworkBackend {
  public:
-  const char* name() const override { return "mma"; }
-  DeviceKind device_kind() const override { return DeviceKind::kCuda; }
-
-  Support supports(const FusedRequest& request) const override {
+  Support supports(const OperatorRequest& request) const override {
     if (request.math == MathMode::kFp32) {
       return Support::no("mma rounds its operands to tf32 or fp16, not fp32: use --math tf32 or fp16");
     }
@@ -84,32 +81,30 @@ class Mma : public FusedLenet5Variant {
 
   // Tensor cores multiply exactly and truncate their sums, one or two bits below fp32's last place. In conv1 on bytes
   // they sum 1024 + x (tf32: 256 + x), five times the x in the model of the bound.
-  double logit_bound(const Lenet5Parameters& parameters, const FusedRequest& request) const override {
+  double logit_bound(const Lenet5Parameters& parameters, const OperatorRequest& request) const override {
     constexpr double kSum = 4 * kUnitFp32;
     const double unit = request.math == MathMode::kTf32 ? kUnitTf32 : kUnitFp16;
     const LayerRounding layer{unit, unit, kSum};
     LayerRounding first = layer;
-    if (request.input == ElementType::kUint8) first = {unit, 0, 5 * kSum};
+    if (request.input_type == ElementType::kUint8) first = {unit, 0, 5 * kSum};
     return lenet5_logit_bound(parameters, {first, layer, layer, layer, layer});
   }
 
-  std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const FusedRequest& request,
+  std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const OperatorRequest& request,
                                     Stream& stream) const override {
     const CudaDeviceInfo* const gpu = find_gpu(request.device);
     const MmaKernel kernel = kernel_for(request, gpu ? gpu->shared_bytes_per_block_optin : 0);
     const std::vector<unsigned char> packed = request.math == MathMode::kTf32
-                                                  ? pack_mma_tf32(parameters, request.input)
-                                                  : pack_mma_fp16(parameters, request.input);
+                                                  ? pack_mma_tf32(parameters, request.input_type)
+                                                  : pack_mma_fp16(parameters, request.input_type);
     return std::make_unique<MmaOperator>(kernel, packed, request, stream);
   }
 };
 
 }  // namespace
 
-const FusedLenet5Variant& gpu_mma() {
-  static const Mma variant;
-  return variant;
-}
-
 }  // namespace fused_lenet5
+
+LENSLET_BACKEND(network, gpu_mma, fused_lenet5::Mma())
+
 }  // namespace lenslet

@@ -25,9 +25,9 @@ MmaKernel kernel_for(ElementType output, size_t shared_limit) {
 
 }  // namespace
 
-MmaKernel mma_fp16_kernel(const FusedRequest& request, size_t shared_limit) {
-  return request.input == ElementType::kUint8 ? kernel_for<uint8_t>(request.output, shared_limit)
-                                              : kernel_for<float>(request.output, shared_limit);
+MmaKernel mma_fp16_kernel(const OperatorRequest& request, size_t shared_limit) {
+  return request.input_type == ElementType::kUint8 ? kernel_for<uint8_t>(request.output_type, shared_limit)
+                                                   : kernel_for<float>(request.output_type, shared_limit);
 }
 
 }  // namespace lenslet::fused_lenet5

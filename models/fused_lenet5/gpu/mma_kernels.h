@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "models/fused_lenet5/variant.h"
+#include "models/fused_lenet5/network_backend.h"
 
 namespace lenslet::fused_lenet5 {
 
@@ -20,8 +20,8 @@ struct MmaKernel {
 };
 
 /// The kernel for that input, output and shared memory per block. If none fits, its shared_bytes exceed `shared_limit`.
-MmaKernel mma_fp16_kernel(const FusedRequest& request, size_t shared_limit);
-MmaKernel mma_tf32_kernel(const FusedRequest& request);
+MmaKernel mma_fp16_kernel(const OperatorRequest& request, size_t shared_limit);
+MmaKernel mma_tf32_kernel(const OperatorRequest& request);
 
 /// The parameters in the kernel's order.
 std::vector<unsigned char> pack_mma_fp16(const Lenet5Parameters& parameters, ElementType input);

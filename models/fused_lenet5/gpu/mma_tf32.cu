@@ -19,9 +19,9 @@ MmaKernel kernel_for(ElementType output) {
 
 }  // namespace
 
-MmaKernel mma_tf32_kernel(const FusedRequest& request) {
-  return request.input == ElementType::kUint8 ? kernel_for<uint8_t>(request.output)
-                                              : kernel_for<float>(request.output);
+MmaKernel mma_tf32_kernel(const OperatorRequest& request) {
+  return request.input_type == ElementType::kUint8 ? kernel_for<uint8_t>(request.output_type)
+                                                   : kernel_for<float>(request.output_type);
 }
 
 }  // namespace lenslet::fused_lenet5

@@ -3,8 +3,8 @@
 
 #include "framework/tensor/tensor.h"
 #include "models/fused_lenet5/gpu/small_tile.h"
+#include "models/fused_lenet5/network_backend.h"
 #include "models/fused_lenet5/resident_protocol.h"
-#include "models/fused_lenet5/variant.h"
 
 namespace lenslet::small_lenet5 {
 

@@ -49,11 +49,11 @@ std::vector<SmallChoice> all_choices() {
 
 class SmallOperator : public Operator {
  public:
-  SmallOperator(const Lenet5Parameters& parameters, const FusedRequest& request, Stream& stream) {
-    arguments_.count = request.batch;
-    arguments_.logits = request.output == ElementType::kFp32;
-    arguments_.conv1 = pack_conv1(parameters, request.input, request.math);
-    choose(request.input == ElementType::kUint8 ? all_choices<uint8_t>() : all_choices<float>());
+  SmallOperator(const Lenet5Parameters& parameters, const OperatorRequest& request, Stream& stream) {
+    arguments_.count = request.batch();
+    arguments_.logits = request.output_type == ElementType::kFp32;
+    arguments_.conv1 = pack_conv1(parameters, request.input_type, request.math);
+    choose(request.input_type == ElementType::kUint8 ? all_choices<uint8_t>() : all_choices<float>());
     const std::vector<float> packed = pack_parameters(parameters, choice_.blocks, request.math);
     parameters_ = Buffer(request.device, packed.size() * sizeof(float));
     copy_bytes(parameters_.data(), request.device, packed.data(), Device::cpu(), parameters_.bytes(), stream);
@@ -96,28 +96,25 @@ class SmallOperator : public Operator {
   Buffer parameters_;
 };
 
-class Small : public FusedLenet5Variant {
+class Small : public NetworkBackend {
  public:
-  const char* name() const override { return "small"; }
-  DeviceKind device_kind() const override { return DeviceKind::kCuda; }
-
-  Support supports(const FusedRequest& request) const override {
+  Support supports(const OperatorRequest& request) const override {
     if (request.math == MathMode::kTf32) {
       return Support::no("small computes in fp32, or with fp16 weights, not in tf32: use mma");
     }
     return clusters_supported(request.device);
   }
   // Beyond that, clusters take turns, and other variants use more of the GPU.
-  bool suits(const FusedRequest& request) const override {
-    return request.batch <= (request.math == MathMode::kFp32 ? 66 : 16);
+  bool suits(const OperatorRequest& request) const override {
+    return request.batch() <= (request.math == MathMode::kFp32 ? 66 : 16);
   }
   // The number of blocks per image, and so the split of its sums, depends on the batch size.
-  Determinism determinism(const FusedRequest& /*request*/) const override { return Determinism::kBitwise; }
-  double logit_bound(const Lenet5Parameters& parameters, const FusedRequest& request) const override {
+  Determinism determinism(const OperatorRequest& /*request*/) const override { return Determinism::kBitwise; }
+  double logit_bound(const Lenet5Parameters& parameters, const OperatorRequest& request) const override {
     const LayerRounding layer{request.math == MathMode::kFp16 ? kUnitFp16 : kUnitFp32, 0, kUnitFp32};
     return lenet5_logit_bound(parameters, {layer, layer, layer, layer, layer});
   }
-  std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const FusedRequest& request,
+  std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const OperatorRequest& request,
                                     Stream& stream) const override {
     return std::make_unique<SmallOperator>(parameters, request, stream);
   }
@@ -125,10 +122,8 @@ class Small : public FusedLenet5Variant {
 
 }  // namespace
 
-const FusedLenet5Variant& gpu_small() {
-  static const Small variant;
-  return variant;
-}
-
 }  // namespace fused_lenet5
+
+LENSLET_BACKEND(network, gpu_small, fused_lenet5::Small())
+
 }  // namespace lenslet

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "models/fused_lenet5/gpu/small_tile.h"
-#include "models/fused_lenet5/variant.h"
+#include "models/fused_lenet5/network_backend.h"
 
 namespace lenslet::small_lenet5 {
 

@@ -1,5 +1,5 @@
-// The layered side of Executable: chooses the backend of each layer, and the layers that another layer's operator
-// computes before it stores its output.
+// The steps of an Executable: chooses the backend of each layer, and the layers that another layer's operator computes
+// before it stores its output.
 #include <numeric>
 
 #include "framework/base/error.h"
@@ -33,7 +33,38 @@ void trace_step(const Executable::Step& step, const Layer& layer, const Operator
   print_choice("backend", concat(nodes, ": ", step.backend, ", ", to_string(step.math), ", ", why));
 }
 
+// Why each backend refuses the request; backends with the same reason stand together.
+std::string refusals(const Layer& layer, const OperatorRequest& request) {
+  std::string text, last;
+  for (const BackendEntry* entry : layer.backend_entries(request.device.kind)) {
+    const std::string reason = layer.supports(*entry, request).reason();
+    if (!last.empty()) text += reason == last ? ", " : concat(": ", last, "; ");
+    text += entry->name();
+    last = reason;
+  }
+  return last.empty() ? text : concat(text, ": ", last);
+}
+
 }  // namespace
+
+OperatorRequest node_request(const Graph& graph, size_t node, const std::vector<Shape>& shapes,
+                             const BuildOptions& options) {
+  const Graph::Node& here = graph.nodes()[node];
+  std::vector<Shape> inputs;
+  bool reads_input = false;
+  for (const int input : here.inputs) {
+    inputs.push_back(shapes[static_cast<size_t>(input)]);
+    reads_input = reads_input || input == 0;
+  }
+  const bool is_output = node + 1 == graph.nodes().size();
+  const Plan* const plan = options.plan;
+  OperatorRequest request =
+      request_for(*here.layer, std::move(inputs), options.device, options.math,
+                  reads_input ? plan ? plan->input : options.input : ElementType::kFp32,
+                  is_output ? plan ? plan->output : options.output : ElementType::kFp32);
+  request.workspace_limit = options.workspace_limit;
+  return request;
+}
 
 const BackendEntry& Executable::choose_backend(size_t node, OperatorRequest& request,
                                                const BuildOptions& options) const {
@@ -53,7 +84,6 @@ const BackendEntry& Executable::choose_backend(size_t node, OperatorRequest& req
     asked = layer.find_backend(planned.backend, device_.kind);
     if (!asked) cannot(planned.backend, layer.supports(planned.backend, request));
   } else {
-    request.math = layer.uses_math() ? options.math : MathMode::kFp32;
     asked = requested_[node];
   }
   if (asked) {
@@ -61,20 +91,15 @@ const BackendEntry& Executable::choose_backend(size_t node, OperatorRequest& req
     return *asked;
   }
   if (const BackendEntry* preferred = layer.preferred_entry(request)) return *preferred;
-  std::string reasons;
-  for (const BackendEntry* entry : layer.backend_entries(device_.kind)) {
-    reasons +=
-        concat(reasons.empty() ? "" : "; ", entry->name(), ": ", layer.supports(*entry, request).reason());
-  }
   throw UnavailableError(concat("layer ", name, ": no backend supports ", to_string(request.math), " on ",
-                                device_.to_string(), ": ", reasons));
+                                device_.to_string(), ": ", refusals(layer, request)));
 }
 
 // Fuses the only reader of a node's output into its step, and the only reader of that one, if the plan or the options
 // request it and the backend supports it.
 void Executable::fuse_readers(Step& step, OperatorRequest& request, const BuildOptions& options) {
   const std::vector<Graph::Node>& nodes = graph_.nodes();
-  const Layer& layer = *nodes[step.node].layer;
+  const Layer& layer = *step.layer;
   size_t last = step.node;
   for (;;) {
     const std::vector<int> readers = graph_.consumers(static_cast<int>(last));
@@ -85,6 +110,7 @@ void Executable::fuse_readers(Step& step, OperatorRequest& request, const BuildO
                                      : options.fuse && !requested_[reader];
     if (!wanted) break;
     OperatorRequest longer = request;
+    longer.output_type = reader + 1 == nodes.size() ? plan_.output : ElementType::kFp32;
     if (const Support fused = fuse(layer, *step.entry, *next.layer, longer); !fused) {
       if (!options.plan) break;
       throw DataError(concat(options.plan->origin, ": the plan fuses ", next.name, " into ", step.name,
@@ -92,12 +118,6 @@ void Executable::fuse_readers(Step& step, OperatorRequest& request, const BuildO
     }
     if (!options.plan && !layer.suits(*step.entry, longer)) break;
     request = std::move(longer);
-    // A layer that keeps the shape adds no traffic: the step stores as many values.
-    if (shapes_[reader] != shapes_[last]) {
-      step.work.flops += next.layer->work({shapes_[last]}).flops;
-      step.work.bytes +=
-          static_cast<double>(shapes_[reader].bytes()) - static_cast<double>(shapes_[last].bytes());
-    }
     step.fused.push_back(next.name);
     step_of_[reader] = step_of_[step.node];
     plan_.layers.push_back(
@@ -125,21 +145,16 @@ std::vector<OperatorRequest> Executable::choose_steps(const BuildOptions& option
                              planned->fused_into, ", whose output other layers also read"));
     }
     const Layer& layer = *nodes[i].layer;
-    OperatorRequest request;
-    request.device = device_;
-    for (int input : nodes[i].inputs) request.inputs.push_back(shapes_[static_cast<size_t>(input)]);
-    request.output = shapes_[i];
-    request.workspace_limit = options.workspace_limit;
-
+    OperatorRequest request = node_request(graph_, i, shapes_, options);
     Step step;
     step.node = i;
+    step.layer = &layer;
     step.name = nodes[i].name;
     step.type = layer.type();
     step.entry = &choose_backend(i, request, options);
     step.backend = step.entry->name();
     step.math = request.math;
     step.uses_math = layer.uses_math();
-    step.work = layer.work(request.inputs);
     step.range = "layer." + step.name;
     step.backend_range = short_type(step.type) + "." + step.backend;
     step_of_[i] = static_cast<int>(steps_.size());
@@ -147,6 +162,7 @@ std::vector<OperatorRequest> Executable::choose_steps(const BuildOptions& option
 
     fuse_readers(step, request, options);
     trace_step(step, layer, request, options.plan ? "as planned" : requested_[i] ? "requested" : kFirst);
+    step.work = layer.work_of(request);
     step.determinism = layer.determinism(*step.entry, request);
     requests.push_back(std::move(request));
     steps_.push_back(std::move(step));
