@@ -137,7 +137,7 @@ CommandLine convbench_command_line() {
   line.option("--problem", Text{"STR"}, LENSLET_MEMBER(problem), "a convolution with the whole batch",
               streams);
   line.repeated("--problems", Text{"FILE"}, LENSLET_MEMBER(problem_files),
-                "a list of convolutions, one per line; may be given repeatedly", run | ladder);
+                "a list of convolutions, also of benchdnn; may be given repeatedly", run | ladder);
   line.option("--input", Text{"FILE"}, LENSLET_MEMBER(input),
               concat("the picture: ", image_formats(), "; '-' is standard input"), filter);
   line.option("--output", Text{"FILE.png", nullptr, {".png"}}, LENSLET_MEMBER(output),

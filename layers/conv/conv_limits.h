@@ -17,6 +17,16 @@ inline Support nchw_only(const char* backend, const Conv2dProblem& problem) {
              "groups of one channel, tensor_core in tf32 and fp16; on the CPU direct or onednn"));
 }
 
+/// No, with a reason, for a problem that needs more or fewer zeros after the input than before it.
+inline Support symmetric_padding(const char* backend, const Conv2dProblem& problem) {
+  if (!problem.asymmetric()) return Support::yes();
+  return Support::no(concat("asymmetric padding: ", backend, " pads both ends alike, this output needs ",
+                            problem.pad_h, "x", problem.pad_w, " before and ",
+                            int64_t{problem.pad_h} + problem.more_pad_h, "x",
+                            int64_t{problem.pad_w} + problem.more_pad_w,
+                            " after; use im2col_gemm, or on the CPU direct or onednn"));
+}
+
 /// No, with a reason, if no window fits into the output or a window would lie completely in the padding.
 inline Support windows_fit(const Conv2dProblem& problem, const Pool2dWindow& window) {
   const bool touch = window.stride_h >= 1 && window.stride_w >= 1 && 2 * window.pad_h <= window.kernel_h &&

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "framework/tensor/shape.h"
 
@@ -28,12 +27,14 @@ struct Conv2dProblem {
   int n = 1, c = 0, h = 0, w = 0;  // input
   int k = 0, r = 0, s = 0;         // filters
   int stride_h = 1, stride_w = 1;  // from one output to the next, in input rows and columns
-  int pad_h = 0, pad_w = 0;        // zeros before; the same after, or fewer if the output size needs fewer
+  int pad_h = 0, pad_w = 0;        // zeros before, and as many after
+  int more_pad_h = 0,
+      more_pad_w = 0;  // asymmetric padding: more zeros after than before, or fewer (negative)
   int dilation_h = 1, dilation_w = 1;  // PyTorch's meaning: 1 = dense
   int groups = 1;                      // G; filters of a group read C/G channels
   /// Order of x and y; w is always [K, C/G, R, S]. Not part of the problem string.
   TensorLayout layout = TensorLayout::kNchw;
-  std::string name;  // for output; empty or one word
+  std::string name;  // for output: printable text without a double quote; may be empty
 
   /// Output height; < 1 if the kernel does not fit.
   int p() const noexcept;
@@ -54,18 +55,22 @@ struct Conv2dProblem {
   /// divisible by groups, the kernel inside the padded input, every element count below 2^31.
   void validate() const;
 
+  /// Whether more or fewer zeros follow the input than precede it. A backend that cannot pad so refuses the problem
+  /// (symmetric_padding of layers/conv/conv_limits.h).
+  bool asymmetric() const noexcept { return more_pad_h != 0 || more_pad_w != 0; }
+
   /// Canonical benchdnn string, always with mb and without defaults: `mb1ic1ih28oc6oh24kh5n"conv1"`.
   /// `dh` is benchdnn's dilation (PyTorch's minus one).
   std::string to_string() const;
-  /// Parses `[gG][mbN]icC ihH [iwW] ocK [ohP owQ] khR [kwS] [shX swY] [phA pwB] [dhD dwE] [nNAME]` (no spaces;
-  /// a missing w copies h). Throws UsageError for a malformed or inconsistent string; oh/ph that disagree
-  /// name both values.
+  /// The same problem with both directions and the padding written out: benchdnn copies no single field, and takes half
+  /// of what the output needs for a padding that is not written.
+  std::string to_benchdnn() const;
+  /// Parses `[gG][mbN]icC ihH [iwW] ocK [ohP owQ] khR [kwS] [shX swY] [phA pwB] [dhD dwE] [nNAME]` in any order,
+  /// with `_` between fields or not. docs/convbench.md tells what missing fields mean and how oh and ow decide the
+  /// padding. Throws UsageError for a malformed or inconsistent string, UnavailableError for a 3-D convolution.
   static Conv2dProblem parse(std::string_view text);
 
   friend bool operator==(const Conv2dProblem& a, const Conv2dProblem& b) noexcept;  // ignores the name
 };
-
-/// Reads a problem list: one string per line, `#` starts a comment. Throws DataError with file and line.
-std::vector<Conv2dProblem> read_problem_list(const std::string& path);
 
 }  // namespace lenslet

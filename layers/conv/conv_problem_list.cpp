@@ -1,57 +1,229 @@
 #include "layers/conv/conv_problem_list.h"
 
 #include <algorithm>
+#include <climits>
 #include <filesystem>
 #include <string_view>
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/io/file.h"
+#include "layers/conv/conv_problem_options.h"
 
 namespace lenslet {
 namespace {
 
 constexpr size_t kMaxFileBytes = 1 << 20;
 constexpr size_t kMaxProblems = 10'000;
+constexpr int kMaxFiles = 64;
+constexpr size_t kMaxFaults = 1000;  // more are not read
+constexpr size_t kExplainedFaults =
+    5;  // the message gives the reasons of the first, and the lines of the others
+constexpr size_t kNamedFaults = 80;  // and counts the rest
+constexpr size_t kReasonBytes = 220;
+constexpr std::string_view kBlanks = " \t\r";
+
+/// The part of a line before its comment. A `#` inside a quoted name starts none.
+std::string_view without_comment(std::string_view line) {
+  bool quoted = false;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '"') quoted = !quoted;
+    if (line[i] == '#' && !quoted) return line.substr(0, i);
+  }
+  return line;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
+/// Words divided by blanks outside quotes.
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  bool quoted = false, inside = false;
+  size_t begin = 0;
+  for (size_t i = 0; i <= line.size(); ++i) {
+    const bool blank = i == line.size() || (!quoted && kBlanks.find(line[i]) != std::string_view::npos);
+    if (blank && inside) words.push_back(line.substr(begin, i - begin));
+    if (!blank && !inside) begin = i;
+    inside = !blank;
+    if (i < line.size() && line[i] == '"') quoted = !quoted;
+  }
+  return words;
+}
+
+class ListReader {
+ public:
+  ListReader(const std::string& origin, const ReadList& read) : origin_(origin), read_(read) {}
+
+  std::vector<ListedProblem> read(const std::string& text) {
+    read_text(text, origin_);
+    if (!faults_.empty()) throw DataError(faults_text());
+    return std::move(problems_);
+  }
+
+ private:
+  struct Fault {
+    std::string origin;
+    size_t line;
+    std::string reason;  // of the first kExplainedFaults
+  };
+
+  void read_text(const std::string& text, const std::string& origin) {
+    const std::string_view all = text;
+    std::string line;  // with the lines that continue it
+    size_t number = 0, first = 1;
+    for (size_t at = 0; at < all.size();) {
+      const size_t end = std::min(all.find('\n', at), all.size());
+      const std::string_view part = trimmed(without_comment(all.substr(at, end - at)));
+      at = end + 1;
+      ++number;
+      if (line.empty()) first = number;
+      line += part;
+      if (!line.empty() && line.back() == '\\' && at < all.size()) {
+        line.pop_back();
+        // A blank before the `\` divides words, unless a comma before it says that the value goes on.
+        const size_t length = trimmed(line).size();
+        const bool divides = length < line.size() && length > 0 && line[length - 1] != ',';
+        line.resize(length);
+        if (divides) line += ' ';
+        continue;
+      }
+      read_line(line, origin, first);
+      line.clear();
+    }
+  }
+
+  void read_line(const std::string& line, const std::string& origin, size_t number) {
+    for (const std::string_view word : words_of(line)) {
+      try {
+        if (word.front() != '-') {
+          add(word, origin, number);
+        } else if (const std::string file = options_.take(word); !file.empty()) {
+          read_file_of(file, origin);
+        }
+      } catch (const UsageError& error) {
+        add_fault(origin, number, error.what());
+      }
+    }
+  }
+
+  void add(std::string_view word, const std::string& origin, size_t number) {
+    ListedProblem listed = listed_problem(word);
+    const std::string refused = options_.refused();
+    if (!refused.empty()) {
+      listed.text = concat(refused, " ", listed.text);
+      if (listed.unsupported.empty()) listed.unsupported = concat("Lenslet does not measure ", refused);
+    }
+    for (const int batch : options_.batches()) {
+      if (problems_.size() == kMaxProblems)
+        throw DataError(concat(through(origin), printable_excerpt(origin, 200), ":", number,
+                               ": a list has at most ", kMaxProblems, " problems"));
+      ListedProblem& one = problems_.emplace_back(listed);
+      if (batch == 0 || !one.unsupported.empty()) continue;
+      one.problem.n = batch;
+      one.problem.validate();
+      one.text = one.problem.to_string();
+    }
+  }
+
+  void read_file_of(const std::string& file, const std::string& origin) {
+    if (++files_ > kMaxFiles)
+      throw UsageError(concat("a list names at most ", kMaxFiles, " files by --batch"));
+    const std::string path = (std::filesystem::path(origin).parent_path() / file).string();
+    std::string text;
+    try {
+      text = read_(path);
+    } catch (const DataError& error) {
+      throw UsageError(concat("--batch: ", error.what()));
+    }
+    read_text(text, path);
+  }
+
+  void add_fault(const std::string& origin, size_t line, const std::string& reason) {
+    faults_.push_back({origin, line, faults_.size() < kExplainedFaults ? reason : std::string()});
+    if (faults_.size() == kMaxFaults) throw DataError(faults_text());
+  }
+
+  /// "list.txt: " if `origin` is a file that the list names, so that every message names the list.
+  std::string through(const std::string& origin) const {
+    return origin == origin_ ? std::string() : concat(printable_excerpt(origin_, 200), ": ");
+  }
+
+  /// One line: the reasons of the first faults, the places of the next, the number of the others.
+  std::string faults_text() const {
+    const auto place = [this](size_t i) {
+      const Fault& fault = faults_[i];
+      const bool same = i > 0 && faults_[i - 1].origin == fault.origin;
+      return same ? concat("line ", fault.line)
+                  : concat(printable_excerpt(fault.origin, 200), ":", fault.line);
+    };
+    const size_t explained = std::min(faults_.size(), kExplainedFaults);
+    std::vector<std::string> parts;
+    for (size_t i = 0; i < explained; ++i) {
+      const std::string& reason = faults_[i].reason;
+      parts.push_back(
+          concat(place(i), ": ", faults_.size() == 1 ? reason : printable_excerpt(reason, kReasonBytes)));
+    }
+    std::string text = through(faults_[0].origin) + joined(parts, "; ");
+    if (faults_.size() == explained) return text;
+    text += "; also malformed: ";
+    size_t named = explained;
+    // A message of kMaxLineBytes would lose its middle.
+    for (; named < std::min(faults_.size(), kNamedFaults) && text.size() < kMaxLineBytes - 300; ++named)
+      text += concat(named == explained ? "" : ", ", place(named));
+    if (named < faults_.size()) text += concat(" and ", faults_.size() - named, " or more others");
+    return text;
+  }
+
+  const std::string& origin_;
+  const ReadList& read_;
+  ProblemOptions options_;
+  std::vector<ListedProblem> problems_;
+  std::vector<Fault> faults_;
+  int files_ = 0;
+};
+
+std::string file_text(const std::string& path) {
+  const std::vector<uint8_t> bytes = read_file(path, kMaxFileBytes);
+  return {bytes.begin(), bytes.end()};
+}
 
 }  // namespace
 
-std::vector<Conv2dProblem> parse_problem_list(const std::string& text, const std::string& origin) {
-  constexpr const char* kBlanks = " \t\r";
-  std::vector<Conv2dProblem> problems;
-  const std::string_view all = text;
-  size_t number = 0;
-  for (size_t at = 0; at < all.size();) {
-    const size_t end_of_line = std::min(all.find('\n', at), all.size());
-    std::string_view line = all.substr(at, end_of_line - at);
-    at = end_of_line + 1;
-    ++number;
-    line = line.substr(0, line.find('#'));
-    const size_t begin = line.find_first_not_of(kBlanks);
-    if (begin == std::string_view::npos) continue;
-    if (problems.size() == kMaxProblems)
-      throw DataError(concat(origin, ":", number, ": a list has at most ", kMaxProblems, " problems"));
-    const size_t end = line.find_last_not_of(kBlanks);
-    try {
-      problems.push_back(Conv2dProblem::parse(line.substr(begin, end - begin + 1)));
-    } catch (const UsageError& error) {
-      throw DataError(concat(origin, ":", number, ": ", error.what()));
-    }
+ListedProblem listed_problem(std::string_view text) {
+  try {
+    Conv2dProblem problem = Conv2dProblem::parse(text);
+    std::string canonical = problem.to_string();
+    return {std::move(problem), std::move(canonical), {}};
+  } catch (const UnavailableError& error) {
+    return {{}, printable_excerpt(text), error.what()};
   }
-  return problems;
 }
 
-std::vector<Conv2dProblem> read_problem_list(const std::string& path) {
-  const std::vector<uint8_t> bytes = read_file(path, kMaxFileBytes);
-  return parse_problem_list(std::string(bytes.begin(), bytes.end()), printable_excerpt(path));
+std::vector<ListedProblem> parse_problem_list(const std::string& text, const std::string& origin,
+                                              const ReadList& read) {
+  return ListReader(origin, read).read(text);
+}
+
+std::vector<ListedProblem> read_problem_list(const std::string& path) {
+  return parse_problem_list(file_text(path), path, file_text);
 }
 
 std::vector<Conv2dProblem> listed_problems(const std::string& folder, const std::string& list,
                                            const std::string& backend) {
   const bool own = list == "launches";
   const std::string path = concat(folder, "/", list, own ? "_" + backend : "", ".txt");
-  if (own && !std::filesystem::exists(path)) return {};
-  return read_problem_list(path);
+  std::vector<Conv2dProblem> problems;
+  if (own && !std::filesystem::exists(path)) return problems;
+  for (ListedProblem& listed : read_problem_list(path)) {
+    if (!listed.unsupported.empty())
+      throw DataError(concat(path, ": ", listed.text, ": ", listed.unsupported));
+    problems.push_back(std::move(listed.problem));
+  }
+  return problems;
 }
 
 }  // namespace lenslet

@@ -43,10 +43,11 @@ Shape pooled_shape(const Shape& input, const PoolWindow& window) {
 
 }  // namespace
 
-int64_t output_size(int64_t in, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation) {
+int64_t output_size(int64_t in, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation,
+                    int64_t more_pad) {
   int64_t count = 0;
   // The last cell of the window at output `count` is at first + (kernel - 1) * dilation.
-  for (int64_t first = -pad; first + (kernel - 1) * dilation < in + pad; first += stride) ++count;
+  for (int64_t first = -pad; first + (kernel - 1) * dilation < in + pad + more_pad; first += stride) ++count;
   return count;
 }
 
@@ -75,9 +76,10 @@ Term conv2d_at(const Conv2dProblem& problem, const float* x, const float* w, int
 }
 
 Result conv2d(const Conv2dProblem& problem, const float* x, const float* w, const float* bias, bool relu) {
-  const int64_t rows = output_size(problem.h, problem.r, problem.stride_h, problem.pad_h, problem.dilation_h);
-  const int64_t columns =
-      output_size(problem.w, problem.s, problem.stride_w, problem.pad_w, problem.dilation_w);
+  const int64_t rows = output_size(problem.h, problem.r, problem.stride_h, problem.pad_h, problem.dilation_h,
+                                   problem.more_pad_h);
+  const int64_t columns = output_size(problem.w, problem.s, problem.stride_w, problem.pad_w,
+                                      problem.dilation_w, problem.more_pad_w);
   Result result = make_result({problem.n, problem.k, rows, columns});
   parallel_for(int64_t{problem.n} * problem.k * rows, 1, [&](int64_t begin, int64_t end) {
     for (int64_t line = begin; line < end; ++line) {

@@ -27,9 +27,10 @@ struct Term {
   double magnitude = 0;  // the sum of |term|
 };
 
-/// Output size along one axis by trial: counts the positions of the window inside the padded input. The extent of the
-/// window is 1 to `in + 2 * pad`; 0 if no position fits.
-int64_t output_size(int64_t in, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation);
+/// Output size along one axis by trial: counts the positions of the window inside the padded input, which ends with
+/// `pad + more_pad` zeros. The extent of the window is 1 to `in + 2 * pad + more_pad`; 0 if no position fits.
+int64_t output_size(int64_t in, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation,
+                    int64_t more_pad = 0);
 
 /// y[n, k, p, q], without bias and ReLU. x [N, C, H, W], w [K, C/G, R, S].
 Term conv2d_at(const Conv2dProblem& problem, const float* x, const float* w, int64_t n, int64_t k, int64_t p,

@@ -55,6 +55,7 @@ constexpr BadInput kConvbench[] = {
     {"compare_no_results", "{compare}/other.json {results}/other.json", kData, "other.json"},
     {"problem_long", "{bench} {long}", kUsage, "xxx"},
     {"problem_bytes", "{bench} ic1{bytes}", kUsage, "\\xff\\xfe"},
+    {"list_of_bad_lines", "convbench run --problems {dir}/problems/bad_lines.txt", kData, "line 3: --mb"},
     {"list_binary", "convbench run --device cpu --problems {dir}/problems/binary.txt", kData, "binary.txt:1"},
     {"list_long", "convbench run --device cpu --problems {dir}/problems/long.txt", kData, "long.txt:1"},
     {"list_is_folder", "convbench run --problems {dir}/problems", kData, "a directory"},

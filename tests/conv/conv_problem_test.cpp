@@ -5,14 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 
 #include "framework/base/error.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/reference/reference.h"
-#include "tests/support/expect_error.h"
 
 namespace lenslet {
 namespace {
@@ -96,6 +92,14 @@ TEST(ConvProblem, ReadsAndWritesTheCanonicalForm) {
   EXPECT_EQ(dilated.p(), 20);
 }
 
+// benchdnn refuses a width without a kernel width, and would take a padding of -1 for a stride that leaves inputs out.
+TEST(ConvProblem, WritesBothDirectionsForBenchdnn) {
+  EXPECT_EQ(Conv2dProblem::parse("ic4ih14iw9oc6kh3ph1n\"x\"").to_benchdnn(),
+            "mb1ic4ih14iw9oc6oh14ow9kh3kw3ph1pw1n\"x\"");
+  EXPECT_EQ(Conv2dProblem::parse("ic4ih28oc6kh1sh4").to_benchdnn(),
+            "mb1ic4ih28iw28oc6oh7ow7kh1kw1sh4sw4ph0pw0");
+}
+
 TEST(ConvProblem, EveryFieldReachesItsPlace) {
   const Conv2dProblem p = Conv2dProblem::parse("g2mb3ic4ih30iw31oc6kh3kw5sh2sw3ph1pw4dh1dw2");
   EXPECT_EQ(p.groups, 2);
@@ -113,6 +117,87 @@ TEST(ConvProblem, EveryFieldReachesItsPlace) {
   EXPECT_EQ(p.dilation_h, 2);
   EXPECT_EQ(p.dilation_w, 3);
   EXPECT_EQ(p, Conv2dProblem::parse(p.to_string()));
+}
+
+std::string canonical(const std::string& text) { return Conv2dProblem::parse(text).to_string(); }
+
+TEST(ConvProblem, AcceptsWhatBenchdnnAccepts) {
+  // `_` between fields, a field repeated, a name with any characters, an empty one.
+  EXPECT_EQ(canonical("g1_mb2_ic3oc16_ih5oh5_kh3kh3_ph1_n\"a:b/c *1 #2\""),
+            "mb2ic3ih5oc16oh5kh3ph1n\"a:b/c *1 #2\"");
+  EXPECT_EQ(canonical("ic3ih5oc4kh3nplain:1_x"), "mb1ic3ih5oc4oh3kh3n\"plain:1_x\"");
+  EXPECT_EQ(canonical("ic3ih5oc4kh3n"), "mb1ic3ih5oc4oh3kh3");
+  EXPECT_EQ(canonical("ic3ih5oc4kh3n\"\""), "mb1ic3ih5oc4oh3kh3");
+  EXPECT_EQ(Conv2dProblem::parse("ic3ih5oc4kh3n\"a\tb\"").name, "a\\tb");
+  // A missing height or width copies the other; padding only where it gives the output size.
+  EXPECT_EQ(canonical("ic3ih9iw1oc4oh9ow1kh3kw1ph1"), "mb1ic3ih9iw1oc4oh9ow1kh3kw1ph1pw0");
+  EXPECT_EQ(canonical("ic3ih5iw9oc4kw3"), "mb1ic3ih5iw9oc4oh3ow7kh3");
+  EXPECT_EQ(canonical("ic3iw9oc4kh3kw5"), "mb1ic3ih9oc4oh7ow5kh3kw5");
+  EXPECT_EQ(canonical("ic3ih9iw9oc4kw3sw2pw1"), "mb1ic3ih9oc4oh5kh3sh2ph1");
+  // One dimension: the other has one row and no stride, padding or dilation.
+  EXPECT_EQ(canonical("g2ic4iw9oc4ow5kw3sw2pw1dw0"), "g2mb1ic4ih1iw9oc4oh1ow5kh1kw3sh1sw2ph0pw1");
+  EXPECT_EQ(canonical("ic4iw9sh1ph0oc4kw3"), "mb1ic4ih1iw9oc4oh1ow7kh1kw3");
+  // A depth of one.
+  EXPECT_EQ(canonical("ic4id1ih9oc4od1kd1kh3sd2pd0dd1"), "mb1ic4ih9oc4oh7kh3");
+}
+
+TEST(ConvProblem, RefusesThreeDimensions) {
+  for (const char* text : {"ic3oc4id5kd3", "ic3oc4id5ih5oc4kd3kh3pd1ph1", "ic3ih5oc4id1kd3pd1kh3"}) {
+    try {
+      Conv2dProblem::parse(text);
+      ADD_FAILURE() << text;
+    } catch (const UnavailableError& error) {
+      EXPECT_NE(std::string(error.what()).find("3-D convolution"), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(ConvProblem, TheOutputSizeDecidesThePadding) {
+  // Without padding half of the zeros that the output needs go before the input.
+  EXPECT_EQ(canonical("ic3ih256oc3oh256kh3"), "mb1ic3ih256oc3oh256kh3ph1");
+  EXPECT_EQ(canonical("ic3ih9iw7oc3oh9ow7kh3kw5"), "mb1ic3ih9iw7oc3oh9ow7kh3kw5ph1pw2");
+  EXPECT_EQ(canonical("ic3ih28oc3oh13kh3sh2"), "mb1ic3ih28oc3oh13kh3sh2");
+  const auto after = [](const char* text) {
+    const Conv2dProblem problem = Conv2dProblem::parse(text);
+    EXPECT_EQ(Conv2dProblem::parse(problem.to_string()), problem) << problem.to_string();
+    EXPECT_EQ(Conv2dProblem::parse(problem.to_string()).to_string(), problem.to_string());
+    EXPECT_TRUE(problem.asymmetric()) << text;
+    return std::pair(problem.pad_h + problem.more_pad_h, problem.pad_w + problem.more_pad_w);
+  };
+  EXPECT_EQ(after("ic3ih300oc32oh150kh3sh2"), std::pair(1, 1));
+  EXPECT_EQ(after("ic32oc32_ih7oh11kh3ph2"), std::pair(4, 4));
+  EXPECT_EQ(after("ic64ih31iw1oc64oh32ow1kh1kw1ph0pw0"), std::pair(1, 0));
+  EXPECT_EQ(after("ic16ih1iw1oc16oh2ow1kh3kw1dh1ph1"), std::pair(4, 0));
+  EXPECT_EQ(after("ic3ih28oc3oh26kh5ph0"), std::pair(2, 2));
+  // Fewer zeros after than before, down to a stride of inputs that no output reads.
+  EXPECT_EQ(after("ic16ih7iw1oc16oh1ow1kh11kw1sh2sw1ph5pw0"), std::pair(-1, 0));
+  EXPECT_EQ(after("ic1ih28oc6oh23kh5"), std::pair(-1, -1));
+  // Sizes that need no asymmetry have none.
+  EXPECT_FALSE(Conv2dProblem::parse("ic9oc3_ih32oh10kh5sh3dh0ph1").asymmetric());
+  EXPECT_FALSE(Conv2dProblem::parse("ic3ih10oc3oh9kh2sh2ph4").asymmetric());
+}
+
+TEST(ConvProblem, CountsTheOutputsOfAsymmetricPadding) {
+  for (int in = 1; in <= 9; ++in) {
+    for (int out = 1; out <= 12; ++out) {
+      for (int kernel = 1; kernel <= 4; ++kernel) {
+        for (int stride = 1; stride <= 3; ++stride) {
+          for (int pad = 0; pad <= 2; ++pad) {
+            const std::string text = concat("ic1ih", in, "oc1oh", out, "kh", kernel, "sh", stride, "ph", pad);
+            const int needed_after = (out - 1) * stride + kernel - in - pad;
+            if (needed_after < -stride && reference::output_size(in, kernel, stride, pad, 1) != out) {
+              EXPECT_NE(refusal(text), "accepted") << text;
+              continue;
+            }
+            const Conv2dProblem problem = Conv2dProblem::parse(text);
+            EXPECT_EQ(problem.p(), out) << text;
+            EXPECT_EQ(problem.q(), out) << text;
+            EXPECT_EQ(reference::output_size(in, kernel, stride, pad, 1, problem.more_pad_h), out) << text;
+          }
+        }
+      }
+    }
+  }
 }
 
 TEST(ConvProblem, CountsWork) {
@@ -149,8 +234,10 @@ TEST(ConvProblem, RefusesValuesOutOfRange) {
 }
 
 TEST(ConvProblem, RefusesWhatDoesNotFitTogether) {
-  expect_refused("ic1ih28oc6oh23kh5", {"oh=23", "24"});
+  expect_refused("ic1ih28oc6oh22kh5", {"oh=22", "24"});
   expect_refused("ic1ih28oc6oh24ow20kh5", {"ow=20", "24"});
+  expect_refused("ic1ih28oc6oh22kh5ph0", {"oh=22", "24"});
+  expect_refused("ic1ih28oc6oh9kh5ph9", {"oh=9", "42"});
   expect_refused("ic1ih4oc6kh5", {"does not fit", "kh=5", "4", "size 0"});
   expect_refused("ic1ih28iw3oc6kh5", {"does not fit", "kw=5", "size -1"});
   expect_refused("ic1ih4oc6kh3dh3", {"does not fit", "spans 9"});
@@ -173,62 +260,16 @@ TEST(ConvProblem, RefusesProductsFrom2To31On) {
 TEST(ConvProblem, RefusesMalformedStrings) {
   expect_refused("", {"lacks ic"});
   expect_refused("ic1ih28oc6", {"lacks kh"});
-  expect_refused("ic1ih28oc6kh5kh5", {"kh twice"});
+  expect_refused("ic1iw28oc6", {"lacks kh"});
+  expect_refused("ic1oc6kh5", {"lacks ih"});
+  expect_refused("ic1id9oc6ih9kh5", {"lacks kd"});
+  expect_refused("ic1ih28oc6kh5_kh3", {"kh twice, 5 and 3"});
   expect_refused("ic1ih28oc6kh5zz3", {"'zz'", "none of"});
   expect_refused("ic1 ih28 oc6 kh5", {"ic"});
-  expect_refused("ic1ih28oc6kh5n", {"name"});
-  expect_refused("ic1ih28oc6kh5n\"a b\"", {"one word"});
-  expect_refused("ic1ih28oc6kh5n\"a", {"n"});
-  expect_refused("id1ic1ih28oc6kh5", {"'id'"});
+  expect_refused("ic1ih28oc6kh5na b", {"one word", "a b"});
+  expect_refused("ic1ih28oc6kh5n\"a", {"closing quote"});
+  expect_refused("ic1ih28oc6kh5n\"a\"ph1", {"a name ends", "'ph1'"});
   expect_refused("28", {"none of"});
-}
-
-class ProblemList : public testing::Test {
- protected:
-  std::string write(const std::string& text) {
-    path_ = testing::TempDir() + "lenslet_problem_list.txt";
-    std::ofstream(path_) << text;
-    return path_;
-  }
-  void TearDown() override { std::remove(path_.c_str()); }
-  std::string path_;
-};
-
-TEST_F(ProblemList, SkipsCommentsAndBlankLines) {
-  const auto problems = read_problem_list(write("# heading\n\n  ic1ih28oc6kh5  # conv1\r\nic6ih12oc16kh5"));
-  ASSERT_EQ(problems.size(), 2u);
-  EXPECT_EQ(problems[1].c, 6);
-}
-
-TEST_F(ProblemList, NamesFileAndLine) {
-  try {
-    read_problem_list(write("ic1ih28oc6kh5\nic1ih28oc6kh55\n"));
-    FAIL() << "a kernel larger than its input was accepted";
-  } catch (const DataError& error) {
-    EXPECT_NE(std::string(error.what()).find(path_ + ":2: "), std::string::npos) << error.what();
-  }
-}
-
-TEST_F(ProblemList, RefusesAMissingFile) {
-  EXPECT_THROW(read_problem_list("/nonexistent/list.txt"), DataError);
-  EXPECT_THROW(read_problem_list("/dev/zero"), DataError);
-  EXPECT_THROW(read_problem_list(testing::TempDir()), DataError);
-  std::string many;
-  for (int i = 0; i <= 10'000; ++i) many += "ic1ih5oc1kh3\n";
-  expect_error<DataError>([&] { read_problem_list(write(many)); },
-                          ":10001: a list has at most 10000 problems");
-  expect_error<DataError>([&] { read_problem_list(write(std::string(2 << 20, '#'))); },
-                          "at most 1048576 bytes");
-  expect_error<DataError>([&] { read_problem_list(write("\n" + std::string(100'000, 'x'))); }, "xx…xx");
-}
-
-TEST(ProblemLists, OfTheTreeAreCanonicalOrParse) {
-  const std::string folder = std::string(LENSLET_SOURCE_DIR) + "/layers/conv/problems";
-  for (const auto& list : std::filesystem::directory_iterator(folder)) {
-    for (const Conv2dProblem& p : read_problem_list(list.path().string())) {
-      EXPECT_EQ(Conv2dProblem::parse(p.to_string()), p) << p.to_string();
-    }
-  }
 }
 
 // Found by fuzzing: padding is unlimited, so problems of a

@@ -42,7 +42,7 @@ TEST_F(ConvbenchTest, RunGivesEveryBackendARow) {
     EXPECT_LE(row["error"]["max_abs"], row["error"]["bound"]);
     EXPECT_DOUBLE_EQ(row["flops"], 2.0 * 3 * 3 * 9 * 32 * 32);
     expect_words(row["repro"], "convbench run");
-    expect_words(row["repro_benchdnn"], "mb1ic3ih32oc3oh32kh3ph1");
+    expect_words(row["repro_benchdnn"], "mb1ic3ih32iw32oc3oh32ow32kh3kw3ph1pw1");
   }
   EXPECT_GE(passed, 4);       // direct in two layouts, im2col_gemm; hot and cold
   EXPECT_GE(unsupported, 2);  // im2col_gemm, NHWC
@@ -59,6 +59,32 @@ TEST_F(ConvbenchTest, ARowsReproLineRuns) {
   const Json before = json("r.json")["results"][0], after = json("again.json")["results"][0];
   for (const char* key : {"problem", "backend", "math", "layout", "cache"})
     EXPECT_EQ(before[key], after[key]);
+}
+
+// Every problem of such a list has rows, in any case with a reason.
+TEST_F(ConvbenchTest, RunMeasuresBenchdnnsListsAsTheyAre) {
+  const std::string list = LENSLET_SOURCE_DIR "/tests/conv/benchdnn_form.txt";
+  expect_run(bench("run --problems " + list + " --backend direct,im2col_gemm --cache hot --json r.json"), kOk,
+             "asymmetric:stride");
+  const Json rows = json("r.json")["results"];
+  EXPECT_EQ(rows.size(), 2 * 42u);
+  int unsupported = 0;
+  for (const Json& row : rows) {
+    if (row["status"] != "UNSUPPORTED") {
+      EXPECT_TRUE(row["status"] == "PASSED" || row["status"] == "SUSPECT") << row;
+      continue;
+    }
+    ++unsupported;
+    EXPECT_EQ(row["repro"], nullptr);
+    const std::string reason = row["reason"];
+    EXPECT_TRUE(reason.find("3-D convolution") == 0 || reason.find("Lenslet does not measure --") == 0)
+        << row;
+  }
+  EXPECT_EQ(unsupported, 2 * 7);
+  // Nothing in it can be measured.
+  write("volumes.txt", "ic3oc4_id5od5kd3pd1_n\"3d\"\n");
+  expect_run(bench("run --problems volumes.txt --json r.json"), kUnavailable, "", "3-D convolution");
+  EXPECT_EQ(json("r.json")["results"][0]["problem"], "ic3oc4_id5od5kd3pd1_n\"3d\"");
 }
 
 TEST_F(ConvbenchTest, RunTakesListsAndNamesEveryWayToAskForData) {

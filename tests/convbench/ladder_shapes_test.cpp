@@ -3,7 +3,7 @@
 
 #include "apps/convbench/ladder_shapes.h"
 #include "framework/base/error.h"
-#include "layers/conv/conv_problem.h"
+#include "layers/conv/conv_problem_list.h"
 #include "layers/conv/gpu/ladder/conv_ladder.h"
 #include "tests/support/expect_error.h"
 
@@ -15,8 +15,8 @@ TEST(LadderShapes, OfImplicitGemmAreTheListDeep3x3) {
   for (const char* text : ladder_shapes_of("implicit_gemm").problems) {
     here.push_back(Conv2dProblem::parse(text).to_string());
   }
-  const std::string list = concat(LENSLET_SOURCE_DIR, "/layers/conv/problems/deep3x3.txt");
-  for (const Conv2dProblem& problem : read_problem_list(list)) listed.push_back(problem.to_string());
+  for (const Conv2dProblem& problem : listed_problems(LENSLET_SOURCE_DIR "/layers/conv/problems", "deep3x3"))
+    listed.push_back(problem.to_string());
   ASSERT_FALSE(listed.empty());
   EXPECT_EQ(here, listed);
 }

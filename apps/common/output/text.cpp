@@ -70,6 +70,12 @@ std::string format_share(double fraction) {
   return std::isfinite(fraction) ? format_fixed(fraction * 100, fraction < 0.1 ? 1 : 0) + " %" : "-";
 }
 
+std::string shell_word(std::string_view text) {
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
 std::string csv_field(std::string_view text) {
   std::string safe = printable(text);
   if (!safe.empty() && std::string_view("=+-@'").find(safe[0]) != std::string_view::npos)

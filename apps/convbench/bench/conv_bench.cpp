@@ -29,6 +29,7 @@ std::string chosen_options(const BenchOptions& options) {
 // The commands that repeat a measurement: ours, and oneDNN's benchmark for the same problem string.
 void add_repro(ResultRow& row, const ConvBenchRequest& request, const ConvSpec& spec,
                const BenchSession& session) {
+  if (!request.unsupported.empty()) return;  // no command measures it
   if (!request.repro.empty()) {
     row.repro = request.repro;
     return;
@@ -43,11 +44,11 @@ void add_repro(ResultRow& row, const ConvBenchRequest& request, const ConvSpec& 
           ? concat("ladder ", backend.substr(0, dot))
           : concat("run --backend ", backend, " --math ", to_string(spec.math), " --layout ", layout);
   row.repro = concat("convbench ", what, " --device ", device.to_string(), chosen_options(session.options()),
-                     " --problem '", row.problem, "'");
+                     " --problem ", shell_word(row.problem));
   if (spec.math == MathMode::kFp16) return;  // benchdnn would use fp16 tensors instead
   row.repro_benchdnn = concat("benchdnn --conv --mode=P --dir=FWD_I", device.is_cuda() ? " --engine=gpu" : "",
                               spec.math == MathMode::kTf32 ? " --attr-fpmath=tf32" : "", " --stag=", layout,
-                              " --dtag=", layout, " '", row.problem, "'");
+                              " --dtag=", layout, " ", shell_word(request.problem.to_benchdnn()));
 }
 
 void refuse(StudyCandidate& candidate, const ConvSpec& spec, BenchSession& session, const Refusal& refusal) {
@@ -74,6 +75,7 @@ std::unique_ptr<ConvArena> make_arena(const ConvBenchRequest& request, TensorLay
 void prepare(StudyCandidate& candidate, const ConvSpec& spec, std::unique_ptr<ConvArena>& arena,
              const ConvBenchRequest& request, BenchSession& session, Stream& stream) {
   const auto refusal = attempt(stream, [&] {
+    if (!request.unsupported.empty()) throw UnavailableError(request.unsupported);
     if (!arena) arena = make_arena(request, spec.layout, session.options(), stream.device());
     const ConvBackend& backend = spec.open();
     if (const Support support = backend.supports(arena->problem(), spec.math); !support)
@@ -96,7 +98,7 @@ RowContext context_of(const ConvBenchRequest& request, const BenchSession& sessi
 ResultRow base_row(const ConvBenchRequest& request, const ConvSpec& spec, const BenchSession& session) {
   ResultRow row;
   row.name = request.name.empty() ? request.problem.name : request.name;
-  row.problem = request.problem.to_string();
+  row.problem = request.problem_text.empty() ? request.problem.to_string() : request.problem_text;
   row.backend = spec.name;
   row.math = to_string(spec.math);
   row.layout = to_string(spec.layout);
@@ -127,17 +129,23 @@ void allocate(ConvArena& arena, std::vector<StudyCandidate>& candidates, const C
 
 }  // namespace
 
-std::vector<Conv2dProblem> problems_from(const std::vector<std::string>& texts,
+std::vector<ListedProblem> problems_from(const std::vector<std::string>& texts,
                                          const std::vector<std::string>& files) {
-  std::vector<Conv2dProblem> problems;
+  std::vector<ListedProblem> problems;
   problems.reserve(texts.size());
-  for (const std::string& text : texts) problems.push_back(Conv2dProblem::parse(text));
+  for (const std::string& text : texts) problems.push_back(listed_problem(text));
   for (const std::string& path : files) {
-    const std::vector<Conv2dProblem> listed = read_problem_list(path);
+    const std::vector<ListedProblem> listed = read_problem_list(path);
     if (listed.empty()) throw DataError(concat("problem list '", printable(path), "' holds no problem"));
     problems.insert(problems.end(), listed.begin(), listed.end());
   }
   return problems;
+}
+
+void set_problem(ConvBenchRequest& request, const ListedProblem& listed) {
+  request.problem = listed.problem;
+  request.unsupported = listed.unsupported;
+  request.problem_text = listed.text;
 }
 
 std::vector<ConvSpec> registry_specs(DeviceKind kind, const std::vector<std::string>& names, MathMode math,

@@ -11,6 +11,7 @@
 #include "apps/convbench/session.h"
 #include "apps/measuring/measure.h"
 #include "layers/conv/conv_backend.h"
+#include "layers/conv/conv_problem_list.h"
 #include "layers/conv/conv_registry.h"
 
 namespace lenslet {
@@ -33,7 +34,9 @@ struct MeasuredConv {
 
 struct ConvBenchRequest {
   Conv2dProblem problem;
-  std::string name;  // in its rows; empty: the problem's name
+  std::string unsupported;   // why no candidate can be measured; empty: they can
+  std::string problem_text;  // in its rows; empty: the problem's canonical string
+  std::string name;          // in its rows; empty: the problem's name
   std::vector<ConvSpec> specs;
   std::string study;
   std::vector<std::pair<std::string, std::string>> labels;
@@ -48,9 +51,12 @@ struct ConvBenchRequest {
 };
 
 /// The problems of --problem and --problems, in order. Throws UsageError for an invalid string, DataError for a list
-/// that is unreadable or empty.
-std::vector<Conv2dProblem> problems_from(const std::vector<std::string>& texts,
+/// that is unreadable, malformed or empty.
+std::vector<ListedProblem> problems_from(const std::vector<std::string>& texts,
                                          const std::vector<std::string>& files);
+
+/// Makes `listed` the problem of the request.
+void set_problem(ConvBenchRequest& request, const ListedProblem& listed);
 
 /// Candidates from the registry for that kind of device: the named ones or all, one per layout. Throws UsageError for
 /// an unknown name.

@@ -12,13 +12,6 @@
 namespace lenslet {
 namespace {
 
-// Quoted for a shell.
-std::string quoted(const std::string& text) {
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 std::string describe(const FilterTask& task) {
   const Filter& filter = task.filter();
   const Conv2dProblem problem = task.problem(TensorLayout::kNchw);
@@ -64,9 +57,9 @@ ExitCode run_filter(const FilterOptions& options) {
     ConvBenchRequest request = filter_request(task, picture);
     request.specs = registry_specs(session.device().kind, options.backends, MathMode::kFp32, options.layouts);
     request.labels = {{"table", "filter"}, {"filter", task.filter().name}};
-    request.repro =
-        concat("convbench filter --input ", quoted(options.input), " --filter ", quoted(options.filter),
-               " --stride ", options.stride, " --device ", session.device().to_string());
+    request.repro = concat("convbench filter --input ", shell_word(options.input), " --filter ",
+                           shell_word(options.filter), " --stride ", options.stride, " --device ",
+                           session.device().to_string());
     session.begin(1, "filter");
     session.add(bench_conv(request, session));
     session.console().print(table_of(session.rows()));

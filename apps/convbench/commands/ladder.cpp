@@ -13,11 +13,10 @@
 namespace lenslet {
 namespace {
 
-std::vector<Conv2dProblem> problems_of(const LadderOptions& options, const std::string& algorithm) {
-  std::vector<Conv2dProblem> problems = problems_from(options.problems, options.problem_files);
+std::vector<ListedProblem> problems_of(const LadderOptions& options, const std::string& algorithm) {
+  std::vector<ListedProblem> problems = problems_from(options.problems, options.problem_files);
   if (!problems.empty()) return problems;
-  for (const char* text : ladder_shapes_of(algorithm).problems)
-    problems.push_back(Conv2dProblem::parse(text));
+  for (const char* text : ladder_shapes_of(algorithm).problems) problems.push_back(listed_problem(text));
   return problems;
 }
 
@@ -126,14 +125,14 @@ void ladder_into(const LadderOptions& options, BenchSession& session) {
           on_tensor_cores.push_back(std::move(spec));
       }
     }
-    for (const Conv2dProblem& problem : problems_of(options, algorithm)) {
+    for (const ListedProblem& listed : problems_of(options, algorithm)) {
       if (session.stopped()) return;
       const size_t before = session.rows().size();
       ConvBenchRequest request;
-      request.problem = problem;
+      set_problem(request, listed);
       request.study = shapes.study;
       request.labels = {{"table", "ladder"}, {"algorithm", algorithm}};
-      request.published = [&problem](const ResultRow& row) { return printed_for(row, problem); };
+      request.published = [&listed](const ResultRow& row) { return printed_for(row, listed.problem); };
       // The CPU's row comes first.
       request.on_cpu = true;
       request.specs =

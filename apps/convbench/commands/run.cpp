@@ -7,16 +7,19 @@
 namespace lenslet {
 
 ExitCode run_run(const RunOptions& options) {
-  const std::vector<Conv2dProblem> problems = problems_from(options.problems, options.problem_files);
+  const std::vector<ListedProblem> problems = problems_from(options.problems, options.problem_files);
   const auto measure_problems = [&](BenchSession& session) {
     ConvBenchRequest request;
     request.specs = registry_specs(session.device().kind, options.backends, options.math, options.layouts);
     request.end_to_end = true;
-    session.each("problems", problems, [&](const Conv2dProblem& problem) {
-      request.problem = problem;
+    session.each("problems", problems, [&](const ListedProblem& listed) {
+      set_problem(request, listed);
       const std::vector<ResultRow> rows = bench_conv_into(request, session);
-      session.console().line(concat("\n", problem.to_string(), ": ", format_short(problem.flops() / 1e6),
-                                    " MFLOP, ", format_bytes(problem.bytes())));
+      const std::string work = listed.unsupported.empty()
+                                   ? concat(format_short(listed.problem.flops() / 1e6), " MFLOP, ",
+                                            format_bytes(listed.problem.bytes()))
+                                   : listed.unsupported;
+      session.console().line(concat("\n", listed.text, ": ", work));
       session.console().print(row_table(rows));
     });
   };

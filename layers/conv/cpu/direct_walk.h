@@ -19,13 +19,13 @@ constexpr int64_t kBandBytes = 256 * 1024;
 struct Walk {
   static bool packs(const Conv2dProblem& problem) {
     return problem.layout == TensorLayout::kNhwc || problem.stride_h != 1 || problem.stride_w != 1 ||
-           problem.pad_h != 0 || problem.pad_w != 0;
+           problem.pad_h != 0 || problem.pad_w != 0 || problem.asymmetric();
   }
   /// Elements of a group's padded image, divided into residues of whole strides; 0 if it is not packed. Padding has no
   /// limit, so a problem of a few elements may need more than there is memory.
   static double packed_elements(const Conv2dProblem& problem) {
-    const double height = problem.h + 2.0 * problem.pad_h + 2.0 * problem.stride_h;
-    const double width = problem.w + 2.0 * problem.pad_w + 2.0 * problem.stride_w;
+    const double height = problem.h + 2.0 * problem.pad_h + problem.more_pad_h + 2.0 * problem.stride_h;
+    const double width = problem.w + 2.0 * problem.pad_w + problem.more_pad_w + 2.0 * problem.stride_w;
     return packs(problem) ? problem.c / problem.groups * height * width : 0;
   }
   /// Whether these are less than 2^31: then no product here overflows.

@@ -62,11 +62,12 @@ Convolution::primitive_desc describe_convolution(const Conv2dProblem& p, int64_t
   const memory::desc b =
       bias ? memory::desc({p.k}, memory::data_type::f32, memory::format_tag::x) : memory::desc();
   const memory::dims strides = {p.stride_h, p.stride_w}, pads = {p.pad_h, p.pad_w};
+  const memory::dims pads_after = {int64_t{p.pad_h} + p.more_pad_h, int64_t{p.pad_w} + p.more_pad_w};
   const memory::dims dilations = {p.dilation_h - 1, p.dilation_w - 1};
   const bool blocked = layout == Layout::kBlocked;
   const Convolution::desc desc(dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
                                blocked ? any(x) : x, w, b, blocked ? any(y) : y, strides, dilations, pads,
-                               pads);
+                               pads_after);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   return {desc, attributes, cpu_engine(), true};

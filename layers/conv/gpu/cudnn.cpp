@@ -22,6 +22,7 @@
 #include "framework/device/shared_per_stream.h"
 #include "framework/graph/module.h"
 #include "layers/conv/conv_backend.h"
+#include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/cudnn/candidates.h"
 #include "layers/conv/gpu/cudnn/libraries.h"
 #include "layers/conv/gpu/cudnn/objects.h"
@@ -312,6 +313,7 @@ class CudnnBackend : public ConvBackend {
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
     if (math == MathMode::kFp16)
       return Support::no("cudnn convolves fp32 data here, in fp32 or tf32, not fp16");
+    if (const Support symmetric = symmetric_padding("cudnn", problem); !symmetric) return symmetric;
     for (const Shape& shape : {problem.input_shape(), problem.weight_shape(), problem.output_shape()}) {
       if (shape.num_elements() > INT_MAX) {
         return Support::no(

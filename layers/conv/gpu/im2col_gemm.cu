@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(kThreads)
 using Unroll = void (*)(const float*, float*, Window, FastDivide, int, int, int, int);
 
 Unroll unroll_for(const Conv2dProblem& problem) {
-  const bool padded = problem.pad_h > 0 || problem.pad_w > 0;
+  const bool padded = problem.pad_h > 0 || problem.pad_w > 0 || problem.asymmetric();
   if (problem.r == 3 && problem.s == 3) {
     return padded ? conv_im2col_gemm_unroll_kernel<3, 3, true> : conv_im2col_gemm_unroll_kernel<3, 3, false>;
   }
@@ -107,7 +107,7 @@ int block_threads(int64_t pixels) {
 
 bool is_plain_1x1(const Conv2dProblem& problem) {
   return problem.r == 1 && problem.s == 1 && problem.stride_h == 1 && problem.stride_w == 1 &&
-         problem.pad_h == 0 && problem.pad_w == 0;
+         problem.pad_h == 0 && problem.pad_w == 0 && !problem.asymmetric();
 }
 
 /// How much of the problem one round does.

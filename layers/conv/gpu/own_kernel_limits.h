@@ -7,12 +7,14 @@
 #include "framework/base/error.h"
 #include "framework/base/integer_math.h"
 #include "framework/device/gpu_limits.h"
+#include "layers/conv/conv_limits.h"
 #include "layers/conv/conv_problem.h"
 
 namespace lenslet {
 
-/// Elements are counted in 32 bits inside an image, images in 64; grids are one-dimensional.
+/// Both ends are padded alike. Elements are counted in 32 bits inside an image, images in 64; grids have one dimension.
 inline Support own_kernel_limits(const char* backend, const Conv2dProblem& problem) {
+  if (const Support symmetric = symmetric_padding(backend, problem); !symmetric) return symmetric;
   constexpr int64_t kMax = GpuLimits::kElements;
   const int64_t pixels = int64_t{problem.p()} * problem.q();
   const int64_t counts[] = {int64_t{problem.n} * problem.c * problem.h * problem.w,

@@ -1,0 +1,122 @@
+#include "layers/conv/conv_problem_options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <climits>
+#include <cstdint>
+
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+
+namespace lenslet {
+namespace {
+
+// They change how benchdnn measures, or the layout and algorithm that it asks oneDNN for, not what is computed.
+constexpr std::string_view kWithoutEffect[] = {"--alg",
+                                               "--allow-enum-tags-only",
+                                               "--attr-scratchpad",
+                                               "--canonical",
+                                               "--cold-cache",
+                                               "--conv",
+                                               "--ctx-exe",
+                                               "--ctx-init",
+                                               "--dtag",
+                                               "--engine",
+                                               "--fast-ref",
+                                               "--fix-times-per-prb",
+                                               "--impl",
+                                               "--max-ms-per-prb",
+                                               "--mode",
+                                               "--mode-modifier",
+                                               "--perf-template",
+                                               "--skip-impl",
+                                               "--stag",
+                                               "--wtag"};
+
+/// One of the values of an option is measured; the others of a list like `f32,bf16` are not.
+struct Measured {
+  std::string_view key;
+  std::vector<std::string_view> values;  // in lower case
+};
+const std::vector<Measured>& measured_values() {
+  static const std::vector<Measured> all = {{"--dir", {"fwd_b", "fwd_d", "fwd_i"}},
+                                            {"--dt", {"f32", "f32:f32:f32"}},
+                                            {"--cfg", {"f32"}},
+                                            {"--bia-dt", {"undef", "f32"}}};
+  return all;
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return result;
+}
+
+std::vector<std::string_view> split(std::string_view text) {
+  std::vector<std::string_view> parts;
+  for (size_t at = 0;;) {
+    const size_t comma = text.find(',', at);
+    parts.push_back(text.substr(at, comma - at));
+    if (comma == std::string_view::npos) return parts;
+    at = comma + 1;
+  }
+}
+
+bool measures(std::string_view key, std::string_view value) {
+  const std::vector<Measured>& all = measured_values();
+  const auto known =
+      std::find_if(all.begin(), all.end(), [&](const Measured& one) { return one.key == key; });
+  const std::vector<std::string_view> parts = split(value);
+  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
+    // An empty value is the default: no post-operation, no scale, no filter.
+    if (part.empty()) return true;
+    return known != all.end() &&
+           std::find(known->values.begin(), known->values.end(), lower(part)) != known->values.end();
+  });
+}
+
+std::vector<int> batches_of(std::string_view option, std::string_view value) {
+  std::vector<int> batches;
+  for (const std::string_view part : split(value)) {
+    int batch = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), batch);
+    if (error != std::errc() || end != part.data() + part.size() || batch < 0) {
+      throw UsageError(concat("--mb must be a list of integers from 0 to ", INT_MAX, ", found '",
+                              printable_excerpt(option), "'"));
+    }
+    batches.push_back(batch);
+  }
+  return batches;
+}
+
+}  // namespace
+
+std::string ProblemOptions::take(std::string_view option) {
+  const size_t equals = option.find('=');
+  const bool has_value = equals != std::string_view::npos;
+  const std::string_view key = option.substr(0, equals);
+  const std::string_view value = has_value ? option.substr(equals + 1) : std::string_view();
+  if (key == "--reset") {
+    *this = ProblemOptions();
+  } else if (key == "--mb") {
+    batches_ = batches_of(option, value);
+  } else if (key == "--batch") {
+    if (value.empty()) throw UsageError("--batch needs a file: --batch=FILE");
+    return std::string(value);
+  } else if (std::find(std::begin(kWithoutEffect), std::end(kWithoutEffect), key) ==
+                 std::end(kWithoutEffect) &&
+             option.substr(0, 2) != "-v") {
+    const auto earlier = refused_.find(key);
+    if (earlier != refused_.end()) refused_.erase(earlier);
+    if (!has_value || !measures(key, value)) refused_.emplace(key, printable_excerpt(option, 80));
+  }
+  return {};
+}
+
+std::string ProblemOptions::refused() const {
+  std::vector<std::string> options;
+  for (const auto& [key, option] : refused_) options.push_back(option);
+  return joined(options, " ");
+}
+
+}  // namespace lenslet
