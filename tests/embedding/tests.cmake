@@ -45,3 +45,15 @@ if(LENSLET_INSTALL AND NOT LENSLET_SANITIZE)
   add_test(NAME embedding_subdirectory COMMAND "${LENSLET_BASH}" "${CMAKE_CURRENT_LIST_DIR}/subdirectory_test.sh"
            "${PROJECT_SOURCE_DIR}" "${CMAKE_COMMAND}" "${CMAKE_C_COMPILER}" "${CMAKE_CXX_COMPILER}" Debug ${options})
 endif()
+
+# The C++ program of docs/embedding.md that has a main(), as a header of the test that runs it.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/docs/embedding.md")
+file(READ "${PROJECT_SOURCE_DIR}/docs/embedding.md" page)
+string(REGEX MATCH "## A network of your own.*" page "${page}")
+string(FIND "${page}" "```cpp\n" begin)
+string(SUBSTRING "${page}" ${begin} -1 page)
+string(FIND "${page}" "\n```\n" end)
+math(EXPR length "${end} - 6")  # behind the first line, with the last line's end
+string(SUBSTRING "${page}" 7 ${length} page)
+file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/tests/embedding_page.h" CONTENT "${page}" @ONLY)
+lenslet_test(embedding_own_graph SOURCES embedding/own_graph_test.cpp DEPENDS lenslet_api lenslet_reference)
