@@ -32,6 +32,23 @@ function(lenslet_backend_class kind result)
   set(${result} "${initial}${rest}Backend" PARENT_SCOPE)
 endfunction()
 
+# Ends with an error unless the file of a row makes the backend of that name. Without this check a misspelt name would be
+# an undefined symbol of the generated table, found by the linker.
+function(lenslet_demand_backend kind where name file)
+  set(row "lenslet_backend(${kind} ${where} ${name})")
+  file(RELATIVE_PATH shown "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/${file}")
+  if(NOT EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${file}")
+    message(FATAL_ERROR "${row}: there is no ${shown}, and none with the ending .cu")
+  endif()
+  file(STRINGS "${CMAKE_CURRENT_SOURCE_DIR}/${file}" found REGEX "^LENSLET_BACKEND\\(")
+  if(NOT "${found}" MATCHES "LENSLET_BACKEND\\(${kind}, *${where}_${name},")
+    if(NOT found)
+      set(found "no LENSLET_BACKEND")
+    endif()
+    message(FATAL_ERROR "${row}: ${shown} must have LENSLET_BACKEND(${kind}, ${where}_${name}, …), found ${found}")
+  endif()
+endfunction()
+
 # lenslet_backend(<kind> <cpu|gpu> <name> [HOPPER] [MODULE LIBRARY <target> [SOURCES …]]): adds <where>/<name>.{cpp,cu} of this
 # folder and one row of its generated table, which layers, listings, tests and tuner iterate. The order is the rank.
 # HOPPER: also builds <name>_hopper.cu, for sm_90a only and only if the build includes that card; LENSLET_HAS_HOPPER is
@@ -46,6 +63,9 @@ function(lenslet_backend kind where name)
   set(file "${where}/${name}.cpp")
   if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${where}/${name}.cu")
     set(file "${where}/${name}.cu")
+  endif()
+  if(NOT arg_MODULE)
+    lenslet_demand_backend(${kind} ${where} ${name} "${file}")
   endif()
   set(place "BackendEntry::Kind::kNotBuilt, ")
   if(where STREQUAL "gpu" AND NOT LENSLET_HAS_CUDA)

@@ -1,4 +1,5 @@
-"""Performs docs/add_a_backend.md in a copy of the tree: its files written, its row inserted, its commands run.
+"""Performs docs/add_a_backend.md in a copy of the tree: its files written, its row inserted, its commands run. Then
+builds and runs what `./dev new-backend` writes.
 
     python3 tests/add_backend/add_backend_test.py ROOT BINARY_DIR
 
@@ -10,6 +11,7 @@ skipped, because BINARY_DIR has no programs.
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -82,6 +84,23 @@ SHOWN = {
 }
 
 
+def new_backend(tree, environment, release):
+    """Builds and runs the test of the CPU's backend, which the page wrote. Compiles one for a GPU if nvcc is there."""
+    must(["./dev", "new-backend", "first_try", "--gpu"], tree, environment, "./dev new-backend --gpu")
+    must(["cmake", "--build", release, "--target", "test_conv_first_try_cpu"], tree, environment, "build its test")
+    output = must([release / "tests" / "test_conv_first_try_cpu"], tree, environment, "its first test")
+    if not re.search(r"\[  PASSED  \] 1 test", output):
+        sys.exit(f"{output}\nthe first test of a new backend did not run")
+    nvcc = shutil.which("nvcc", path=environment.get("PATH", "") + ":/usr/local/cuda/bin")
+    if not nvcc:
+        print("skipped: the new GPU backend was not compiled, there is no nvcc")
+        return
+    source = "layers/conv/gpu/first_try.cu"
+    include = ["-I", tree, "-I", release / "generated"]
+    command = [nvcc, "-std=c++17", "-arch=sm_90", *include, "-c", source, "-o", tree / "first_try.o"]
+    must(command, tree, environment, "compile the new GPU backend")
+
+
 def main():
     root, build = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
     cache = cache_of(build)
@@ -118,6 +137,7 @@ def main():
                 sys.exit(f"{block.place}: a block that this test does not perform: say where it goes, or mark it")
         if not files or performed < len(SHOWN):
             sys.exit(f"{PAGE}: {len(files)} files and {performed} blocks of commands found, expected more")
+        new_backend(tree, environment, release)
         print(f"{PAGE}: {len(files)} file written, {performed} blocks performed as the page says")
     return 0
 

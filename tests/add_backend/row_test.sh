@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Rows whose file does not make the backend of that name end in an error of CMake that tells both names.
+#   row_test.sh ROOT CMAKE
+set -euo pipefail
+root=$1 cmake=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/layers/conv/cpu"
+cat >"$work/CMakeLists.txt" <<PROJECT
+cmake_minimum_required(VERSION 3.24)
+project(rows LANGUAGES NONE)
+include($root/cmake/LensletBackend.cmake)
+add_subdirectory(layers/conv)
+PROJECT
+
+# row ROW CONTENT PATTERN: configures with that row and that file fancy.cpp. PATTERN is in the error; empty: no error.
+row() {
+  local status=0
+  printf '%s\n' "$1" >"$work/layers/conv/CMakeLists.txt"
+  printf '%s\n' "$2" >"$work/layers/conv/cpu/fancy.cpp"
+  "$cmake" -S "$work" -B "$work/build" >"$work/log" 2>&1 || status=$?
+  # CMake breaks long lines.
+  if [ -z "$3" ]; then
+    [ "$status" -eq 0 ] && return
+  elif [ "$status" -ne 0 ] && tr -s ' \n' ' ' <"$work/log" | grep -F -e "$3" >/dev/null; then
+    return
+  fi
+  cat "$work/log" >&2
+  printf "row_test: '%s' with '%s': expected '%s'\n" "$1" "$2" "$3" >&2
+  exit 1
+}
+row 'lenslet_backend(conv cpu fancy)' 'LENSLET_BACKEND(conv, cpu_fancy, FancyBackend())' ''
+row 'lenslet_backend(conv cpu fancy)' 'LENSLET_BACKEND(conv, cpu_fanci, FancyBackend())' \
+  'layers/conv/cpu/fancy.cpp must have LENSLET_BACKEND(conv, cpu_fancy, …), found LENSLET_BACKEND(conv, cpu_fanci,'
+row 'lenslet_backend(conv cpu fancy)' 'LENSLET_BACKEND(pool, cpu_fancy, FancyBackend())' \
+  'found LENSLET_BACKEND(pool, cpu_fancy,'
+row 'lenslet_backend(conv cpu fancy)' '// nothing' 'found no LENSLET_BACKEND'
+row 'lenslet_backend(conv cpu fanci)' '' 'lenslet_backend(conv cpu fanci): there is no layers/conv/cpu/fanci.cpp'
+printf 'five rows of backends: the right one is accepted, four misspelt ones are named\n'
