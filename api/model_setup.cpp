@@ -6,6 +6,7 @@
 #include "framework/device/other_device.h"
 #include "framework/io/file.h"
 #include "models/lenet5.h"
+#include "models/onnx/lenet5_weights.h"
 
 namespace lenslet {
 namespace {
@@ -43,7 +44,8 @@ DeviceChoice device_for(const Choices& choices, const std::optional<Plan>& plan)
 }  // namespace
 
 Safetensors load_lenet5_weights(const std::string& path) {
-  return path.empty() ? builtin_lenet5_weights() : read_safetensors(path);
+  if (path.empty()) return builtin_lenet5_weights();
+  return ends_with(path, ".onnx") ? onnx::read_lenet5_weights(path) : read_safetensors(path);
 }
 
 BackendSpec network_backend(const std::string& name, const Graph& graph, DeviceKind kind,
@@ -59,7 +61,7 @@ BackendSpec network_backend(const std::string& name, const Graph& graph, DeviceK
 }
 
 ModelSetup::ModelSetup(const Choices& choices)
-    : ModelSetup(choices, choices.weights.empty() ? kBuiltIn : choices.weights, nullptr) {}
+    : ModelSetup(choices, choices.weights_file().empty() ? kBuiltIn : choices.weights_file(), nullptr) {}
 
 ModelSetup::ModelSetup(const Choices& choices, const ModelSetup& weights)
     : ModelSetup(choices, weights.weights_origin_, weights.graph_) {}
@@ -71,7 +73,7 @@ ModelSetup::ModelSetup(const Choices& choices, std::string weights_origin, std::
       graph_(std::move(graph)) {
   if (!graph_)
     graph_ = std::make_shared<Graph>(
-        make_lenet5(load_lenet5_weights(choices.weights), printable_excerpt(weights_origin_)));
+        make_lenet5(load_lenet5_weights(choices.weights_file()), printable_excerpt(weights_origin_)));
   const DeviceChoice choice = device_for(choices, saved_);
   device_ = choice.device;
   if (choices.device == kAuto) device_reason_ = choice.reason;

@@ -31,9 +31,12 @@ struct Choices {
   std::optional<MathMode> math;  // none: fp32, or the plan file's mode
   std::optional<ElementType> input, output;  // none: fp32, or the plan file's types
   std::string weights;                       // path of a safetensors file; empty: the built-in ones
+  std::string model;                         // path of an ONNX file, instead of weights
   size_t workspace_limit = SIZE_MAX;         // bytes, for each layer
   std::string option_prefix = "--";          // precedes the names of options in messages
 
+  /// The file that the weights are read from; empty: the built-in ones.
+  const std::string& weights_file() const { return model.empty() ? weights : model; }
   InputOutput ends() const {
     return {input.value_or(ElementType::kFp32), output.value_or(ElementType::kFp32)};
   }
@@ -48,7 +51,7 @@ class ModelSetup {
   /// Loads the plan's file and the weights, chooses the device; starts CUDA only for a CUDA device. Throws UsageError,
   /// DataError or UnavailableError.
   explicit ModelSetup(const Choices& choices);
-  /// Shares the weights of another one; ignores choices.weights.
+  /// Shares the weights of another one; ignores choices.weights_file().
   ModelSetup(const Choices& choices, const ModelSetup& weights);
   ModelSetup(const ModelSetup&) = delete;  // executables refer to its graph
   ModelSetup& operator=(const ModelSetup&) = delete;
@@ -89,7 +92,8 @@ class ModelSetup {
   BackendSpec backends_;
 };
 
-/// The weights of that file; the built-in ones for an empty path. Throws DataError.
+/// The weights of that file: ONNX if its name ends in .onnx, else safetensors; the built-in ones for an empty path.
+/// Throws DataError.
 Safetensors load_lenet5_weights(const std::string& path);
 
 /// The backend `name` of the whole network. Throws UsageError if there is none, with the nearest match and all of them;

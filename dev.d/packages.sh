@@ -12,6 +12,7 @@ readonly required=(
   'header CLI/CLI.hpp|libcli11-dev'
   'header nlohmann/json.hpp|nlohmann-json3-dev'
   'header zlib.h|zlib1g-dev'
+  'header protozero/pbf_reader.hpp|libprotozero-dev'
 )
 # Optional: oneDNN's CPU kernels, faster rebuilds.
 readonly optional=(

@@ -57,6 +57,11 @@ constexpr const char* kDoctorExamples = R"(Examples:
 Without a GPU the GPU backends are SKIPPED, which is not a failure. A FAILED backend gives exit
 code 1.)";
 
+constexpr const char* kInspectExamples = R"(Examples:
+  lenslet inspect model.onnx
+  lenslet inspect model.onnx --json model.json
+A model that Lenslet cannot run is described too, with all reasons, and gives exit code 0.)";
+
 }  // namespace
 
 CommandLine lenslet_command_line() {
@@ -76,6 +81,9 @@ CommandLine lenslet_command_line() {
       line.command("backends", "Show which backends support which layer", run_backends, kBackendsExamples);
   const auto doctor = line.command("doctor", "Check the driver, the libraries and every backend", run_doctor,
                                    kDoctorExamples);
+  const auto inspect =
+      line.command("inspect", "Show what an ONNX model contains and what Lenslet can run of it", run_inspect,
+                   kInspectExamples);
   const auto replaying = classify | eval | profile;
   const auto model = replaying | tune;
   const auto all = model | bench | backends | doctor;
@@ -90,6 +98,7 @@ CommandLine lenslet_command_line() {
       "pictures (PNG, JPEG, BMP, PGM, PPM), IDX files, folders of pictures, or '-' for one picture "
       "from standard input",
       classify, 1);
+  line.arguments("file", Text{"FILE"}, LENSLET_MEMBER(files), "ONNX model", inspect, 1, 1);
   line.flag("--explain", LENSLET_MEMBER(explain), "show each step from the picture to the model's input",
             classify);
   line.option("--data", Text{"DIR"}, LENSLET_MEMBER(data),
@@ -163,6 +172,8 @@ CommandLine lenslet_command_line() {
   // The model and its execution.
   line.option("--weights", Text{"FILE"}, LENSLET_MEMBER(weights), "weights as safetensors [built in]",
               model | bench | backends);
+  line.option("--model", Text{"FILE", nullptr, {".onnx"}}, LENSLET_MEMBER(model),
+              "LeNet-5 as ONNX (.onnx), instead of --weights", model | bench | backends);
   line.option("--plan", Text{"auto|layered|fused|FILE"}, LENSLET_MEMBER(plan),
               "layer by layer (layered), the whole network at once (fused), or the choices in a saved plan "
               "(.json); auto: layered with --backend, else fused for bytes, for predictions, and on the CPU "
@@ -202,9 +213,14 @@ CommandLine lenslet_command_line() {
   line.option("--save-plan", Text{"FILE"}, LENSLET_MEMBER(save_plan),
               "write the choices that were made; --plan FILE replays them", model);
   add_execution_options(line, "layer", all);
-  line.option("--json", Text{"FILE"}, LENSLET_MEMBER(json), "result as JSON; '-' is standard output", all);
-  line.option("--csv", Text{"FILE"}, LENSLET_MEMBER(csv), "result as CSV; '-' is standard output", all);
+  line.option("--json", Text{"FILE"}, LENSLET_MEMBER(json), "result as JSON; '-' is standard output",
+              all | inspect);
+  line.option("--csv", Text{"FILE"}, LENSLET_MEMBER(csv), "result as CSV; '-' is standard output",
+              all | inspect);
 
+  line.refuse(
+      "--model and --weights exclude each other; leave one out",
+      [](const auto& o) { return !o.model.empty() && !o.weights.empty(); }, model | bench | backends);
   line.refuse(
       "--index and --limit exclude each other; leave one out",
       [](const auto& o) { return o.index && o.limit; }, classify);

@@ -13,5 +13,6 @@ ExitCode run_tune(const TuneOptions& options);
 ExitCode run_bench(const ModelBenchOptions& options);
 ExitCode run_backends(const BackendsOptions& options);
 ExitCode run_doctor(const DoctorOptions& options);
+ExitCode run_inspect(const InspectOptions& options);
 
 }  // namespace lenslet

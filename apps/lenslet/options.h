@@ -70,4 +70,8 @@ struct BackendsOptions : CommonOptions {
 
 struct DoctorOptions : CommonOptions {};
 
+struct InspectOptions : OutputOptions {
+  std::vector<std::string> files;  // one ONNX file
+};
+
 }  // namespace lenslet

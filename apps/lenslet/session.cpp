@@ -19,7 +19,7 @@ void warn_about_plan(const Plan& saved, const Plan& here) {
 }  // namespace
 
 std::vector<NamedFile> files_read(const CommonOptions& options) {
-  std::vector<NamedFile> files = {{"--weights", options.weights}};
+  std::vector<NamedFile> files = {{"--weights", options.weights}, {"--model", options.model}};
   if (options.plan != ModelSetup::kAuto && options.plan != Plan::kLayered && options.plan != Plan::kFused)
     files.emplace_back("--plan", options.plan);
   return files;

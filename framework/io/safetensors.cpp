@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -19,6 +18,7 @@
 #include "framework/base/strict_json.h"
 #include "framework/base/text.h"
 #include "framework/io/file.h"
+#include "framework/io/float_formats.h"
 
 namespace lenslet {
 namespace {
@@ -230,31 +230,15 @@ size_t element_bytes(const std::string& dtype) {
   return dtype == "F32" ? 4 : dtype == "F16" || dtype == "BF16" ? 2 : 0;
 }
 
-float from_bits(uint32_t bits) {
-  float value;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-float half_to_float(uint16_t half) {
-  const uint32_t sign = uint32_t{half & 0x8000u} << 16, exponent = (half >> 10) & 31u,
-                 fraction = half & 0x3ffu;
-  if (exponent == 31) return from_bits(sign | 0x7f800000u | fraction << 13);
-  if (exponent == 0) {  // zero and subnormals: fraction * 2^-24, exact in fp32
-    const float magnitude = std::ldexp(static_cast<float>(fraction), -24);
-    return sign ? -magnitude : magnitude;
-  }
-  return from_bits(sign | (exponent + 112) << 23 | fraction << 13);
-}
-
 void convert(const uint8_t* in, const std::string& dtype, size_t count, float* out) {
   for (size_t i = 0; i < count; ++i) {
     if (dtype == "F32") {
       const uint8_t* p = in + 4 * i;
-      out[i] = from_bits(uint32_t{p[0]} | uint32_t{p[1]} << 8 | uint32_t{p[2]} << 16 | uint32_t{p[3]} << 24);
+      out[i] =
+          float_from_bits(uint32_t{p[0]} | uint32_t{p[1]} << 8 | uint32_t{p[2]} << 16 | uint32_t{p[3]} << 24);
     } else {
       const auto bits = static_cast<uint16_t>(in[2 * i] | in[2 * i + 1] << 8);
-      out[i] = dtype == "F16" ? half_to_float(bits) : from_bits(uint32_t{bits} << 16);
+      out[i] = dtype == "F16" ? half_to_float(bits) : bfloat16_to_float(bits);
     }
   }
 }

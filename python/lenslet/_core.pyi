@@ -23,7 +23,7 @@ class Model:
     @staticmethod
     def load(path: str | os.PathLike[str], *, device: str = 'auto', plan: str | os.PathLike[str] = 'auto', backend: str | None = None, math: str = 'fp32', max_batch: int | None = None, workspace_limit: int | None = None) -> Model:
         """
-        Reads the weights from a safetensors file (weights/FORMAT.md).
+        Reads the weights from a safetensors file (weights/FORMAT.md) or an ONNX file (docs/models.md).
 
         Args:
             path: The file.
@@ -37,7 +37,7 @@ class Model:
 
         Raises:
             UsageError: An invalid option value.
-            DataError: The file is missing, is no safetensors file, or has no LeNet-5.
+            DataError: The file is missing, is of neither format, or has no LeNet-5.
             UnavailableError: The device is unavailable, or the backend or math mode unsupported; the message has the reason.
             OutOfMemoryError: The device has too little memory.
         """

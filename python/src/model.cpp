@@ -126,7 +126,8 @@ Make one with `Model.load` or `Model.built_in`. Threads may share a model: they 
 the interpreter's lock. A signal handler may call the model that it interrupted. A model cannot be pickled or copied,
 and no model computes in a process forked after the first call.)";
 
-constexpr const char* kLoadDoc = R"(Reads the weights from a safetensors file (weights/FORMAT.md).
+constexpr const char* kLoadDoc =
+    R"(Reads the weights from a safetensors file (weights/FORMAT.md) or an ONNX file (docs/models.md).
 
 Args:
     path: The file.
@@ -140,7 +141,7 @@ Args:
 
 Raises:
     UsageError: An invalid option value.
-    DataError: The file is missing, is no safetensors file, or has no LeNet-5.
+    DataError: The file is missing, is of neither format, or has no LeNet-5.
     UnavailableError: The device is unavailable, or the backend or math mode unsupported; the message has the reason.
     OutOfMemoryError: The device has too little memory.)";
 

@@ -26,6 +26,7 @@ class Folder {
     path_ = pattern;
     write_data_sets(path_);
     write_weights(path_);
+    write_models(path_);
     write_pictures(path_);
     write_bench_files(path_);
     for (const char* name : {"out", "away", "full", "read_only", "locked"})
@@ -52,6 +53,8 @@ class Folder {
 // Common beginnings and parts of command lines.
 const Names kBeginnings = {
     {"{weights}", "{eval} --weights {dir}/w"},
+    {"{model}", "{eval} --model {dir}/m"},
+    {"{inspect}", "lenslet inspect {dir}/m"},
     {"{eval}", "{eval_of}/data"},
     {"{eval_of}", "lenslet eval --device cpu --data {dir}"},
     {"{classify}", "lenslet classify --device cpu"},

@@ -17,6 +17,8 @@ Bytes bar_pixels(int count);
 void write_data_sets(const std::filesystem::path& dir);
 /// w/: safetensors files and similar formats. plans/: files for --plan.
 void write_weights(const std::filesystem::path& dir);
+/// m/: ONNX files, each with one fault.
+void write_models(const std::filesystem::path& dir);
 /// pics/, bits/, kinds/, large/, odd/ are valid; bad/ and bombs/ are not.
 void write_pictures(const std::filesystem::path& dir);
 /// problems/, filters/, results/: files for convbench; modules/, driver/: invalid libraries.

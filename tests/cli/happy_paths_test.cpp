@@ -50,7 +50,8 @@ void expect_result_rows(const json& rows) {
 TEST(Global, VersionAndHelp) {
   EXPECT_EQ(expect_run(lenslet("--version"), kOk).out.rfind("lenslet ", 0), 0u);
   expect_run(lenslet("--help"), kOk, "Exit codes");
-  for (const std::string command : {"classify", "eval", "profile", "bench", "tune", "backends", "doctor"}) {
+  for (const std::string command :
+       {"classify", "eval", "profile", "bench", "tune", "backends", "doctor", "inspect"}) {
     const ProgramRun about = expect_run(lenslet(command + " --help"), kOk, "  lenslet " + command);
     EXPECT_TRUE(about.err.empty());
   }

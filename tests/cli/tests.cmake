@@ -1,13 +1,13 @@
 if(LENSLET_BUILD_APPS)
   # The folder of valid and invalid files, and the programs that run in it.
   add_library(lenslet_cli_fixtures STATIC cli/fixture_files.cpp cli/fixture_bench_files.cpp cli/fixture_data_sets.cpp
-              cli/fixture_pictures.cpp cli/fixture_weights.cpp)
+              cli/fixture_models.cpp cli/fixture_pictures.cpp cli/fixture_weights.cpp)
   target_link_libraries(lenslet_cli_fixtures PRIVATE lenslet_own_flags PUBLIC lenslet_test_programs)
   target_compile_definitions(lenslet_cli_fixtures PRIVATE LENSLET_SOURCE_DIR="${LENSLET_TEST_SOURCE_DIR}"
     LENSLET_STUB_DRIVER="${CUDAToolkit_LIBRARY_DIR}/stubs/libcuda.so")
   # LENSLET_TEST_PREFIX in the environment runs the same rows with the programs of an installation.
   lenslet_test(bad_input
-    SOURCES cli/bad_input_test.cpp cli/host_test.cpp cli/bad_flags_test.cpp cli/bad_data_test.cpp cli/bad_weights_test.cpp cli/bad_pictures_test.cpp cli/bad_devices_test.cpp cli/bad_outputs_test.cpp cli/bad_convbench_test.cpp
+    SOURCES cli/bad_input_test.cpp cli/host_test.cpp cli/bad_flags_test.cpp cli/bad_data_test.cpp cli/bad_weights_test.cpp cli/bad_models_test.cpp cli/bad_pictures_test.cpp cli/bad_devices_test.cpp cli/bad_outputs_test.cpp cli/bad_convbench_test.cpp
     DEPENDS lenslet_framework lenslet_cli_fixtures)
   add_library(lenslet_test_denied_stat MODULE cli/denied_stat.cpp)
   target_link_libraries(lenslet_test_denied_stat PRIVATE lenslet_options ${CMAKE_DL_LIBS})
@@ -28,7 +28,7 @@ if(LENSLET_BUILD_APPS)
   target_compile_definitions(test_interruption PRIVATE "LENSLET_SIGNAL_AT=\"$<TARGET_FILE:lenslet_test_signal_at>\"")
   add_dependencies(test_interruption lenslet_test_signal_at)
   lenslet_test(cli
-    SOURCES cli/happy_paths_test.cpp cli/bench_test.cpp cli/plan_test.cpp cli/streaming_test.cpp cli/tune_test.cpp
+    SOURCES cli/happy_paths_test.cpp cli/inspect_test.cpp cli/bench_test.cpp cli/plan_test.cpp cli/streaming_test.cpp cli/tune_test.cpp
     DEPENDS lenslet_framework lenslet_cli_fixtures)
   if(TARGET DNNL::dnnl)  # only then a row opens the module
     add_library(lenslet_test_faulty_backend MODULE cli/faulty_backend.cpp)

@@ -16,7 +16,7 @@ import tempfile
 FREE = {"meta", "host", "devices", "libs", "settings", "labels", "stages_ns"}
 QUANTILES = {"min", "p10", "median", "p90", "max"}
 CONVBENCH = "convbench run --device cpu --problem mb1ic1ih8oc1kh3 --min-time-ms 1 --warmup-ms 0"
-# Write run, again, compare, backends, classify, tune, plan and doctor.json.
+# Write run, again, compare, backends, classify, tune, plan, doctor and inspect.json.
 COMMANDS = (
     f"{CONVBENCH} --json run.json",
     f"{CONVBENCH} --json again.json",
@@ -25,6 +25,7 @@ COMMANDS = (
     "lenslet classify --device cpu --explain {root}/samples/digit_3_a.png missing.png --json classify.json",
     "lenslet tune --device cpu --batch-size 2 --min-time-ms 1 --warmup-ms 0 --json tune.json --save-plan plan.json",
     "lenslet doctor --device cpu --json doctor.json",
+    "lenslet inspect {root}/tests/models/onnx/separable.onnx --json inspect.json",
 )
 
 
@@ -61,8 +62,8 @@ def main():
             subprocess.run([programs / name, *arguments], cwd=folder, stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL, timeout=300, check=False)
         made = sorted(pathlib.Path(folder).glob("*.json"))
-        if len(made) != 8:
-            faults.append(f"expected 8 files of the commands, found {[path.name for path in made]}")
+        if len(made) != 9:
+            faults.append(f"expected 9 files of the commands, found {[path.name for path in made]}")
         for path in [*made, *sorted(root.glob("docs/results/20*/*.json"))]:
             document = json.loads(path.read_text(encoding="utf-8"))
             schema = document["schema"]

@@ -31,6 +31,7 @@ TARGETS = {
     "idx": (4096, 16, "pictures"),
     "gzip": (4096, 16, "pictures"),
     "safetensors": (4096, 16, "json"),
+    "onnx": (8192, 16, "onnx"),
     "image": (8192, 8, "pictures"),
     "digit": (16384, 8, None),
     "problem": (1024, 16, "problem"),

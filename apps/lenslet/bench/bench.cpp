@@ -191,8 +191,8 @@ class ModelBench {
     ResultRow base = candidate.base;
     base.stages_ns = pass_times(executable, measured.hot.median);
     base.first_call_ns = measured.first_call_ns;
-    return measure_latency(executable, candidate.build, load_lenet5_weights(options_.weights), pictures_,
-                           base, options_.calls);
+    return measure_latency(executable, candidate.build, load_lenet5_weights(options_.weights_file()),
+                           pictures_, base, options_.calls);
   }
 
   const ModelBenchOptions& options_;

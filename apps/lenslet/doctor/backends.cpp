@@ -103,8 +103,9 @@ ExitCode run_backends(const BackendsOptions& options) {
   if (options.threads) set_num_threads(*options.threads);
   std::vector<Conv2dProblem> problems;
   for (const std::string& text : options.problems) problems.push_back(Conv2dProblem::parse(text));
-  const Graph graph = make_lenet5(load_lenet5_weights(options.weights),
-                                  options.weights.empty() ? "built-in weights" : options.weights);
+  const Graph graph =
+      make_lenet5(load_lenet5_weights(options.weights_file()),
+                  options.weights_file().empty() ? "built-in weights" : options.weights_file());
   const std::vector<Target> targets = targets_for(options.device);
   if (options.device == ModelSetup::kAuto && !cuda_status().usable) {
     run.console().line(concat("GPU: ", cuda_status().reason,

@@ -1,0 +1,115 @@
+// lenslet inspect: what an ONNX file contains, and which of its nodes Lenslet has a layer for.
+#include <cmath>
+
+#include "apps/common/output/text.h"
+#include "apps/lenslet/commands.h"
+#include "apps/measuring/row_table.h"
+#include "apps/measuring/run.h"
+#include "framework/device/device.h"
+#include "models/onnx/lenet5_weights.h"
+#include "models/onnx/reader.h"
+#include "models/onnx/summary.h"
+
+namespace lenslet {
+
+template <>
+struct Fields<onnx::NodeSummary> {
+  template <class Self, class V>
+  static void of(Self& row, V&& v) {
+    v("node", row.node)("operator", row.op)("output", row.output);
+    v("parameters", row.parameters)("macs", row.macs)("layer", row.layer)("reason", row.reason);
+  }
+};
+
+namespace {
+
+constexpr const char* kSchema = "lenslet.inspect/1";
+
+/// An input or output of the graph.
+struct EndRow {
+  std::string name, type, shape;
+  template <class Self, class V>
+  static void fields(Self& row, V&& v) {
+    v("name", row.name)("type", row.type)("shape", row.shape);
+  }
+};
+
+std::vector<EndRow> ends_of(const std::vector<onnx::ValueInfo>& values) {
+  std::vector<EndRow> rows;
+  for (const onnx::ValueInfo& value : values)
+    rows.push_back({value.name, onnx::to_string(value.type), value.shape_text()});
+  return rows;
+}
+
+std::string text_of(const char* what, const std::vector<EndRow>& ends) {
+  std::string text;
+  for (const EndRow& end : ends)
+    text += concat(text.empty() ? what : "       ", "  ", end.name, ": ", end.type, " ", end.shape, "\n");
+  return text;
+}
+
+std::string macs_text(const std::optional<double>& macs) {
+  return macs ? format_count(std::llround(*macs)) : "-";
+}
+
+std::string table_of(const onnx::Summary& summary) {
+  TableOf<onnx::NodeSummary> table;
+  table.words("node", &onnx::NodeSummary::node).words("operator", &onnx::NodeSummary::op);
+  table.words("output", [](const auto& row) { return row.output.empty() ? "?" : row.output; });
+  table.number("parameters",
+               [](const auto& row) { return row.parameters > 0 ? format_count(row.parameters) : ""; });
+  table.number("MACs", [](const auto& row) { return row.macs && *row.macs == 0 ? "" : macs_text(row.macs); });
+  table.words("layer", [](const auto& row) { return row.layer.empty() ? "-" : row.layer; });
+  return table.of(summary.nodes);
+}
+
+// Whether the other commands run the model, and all the reasons against it.
+std::string verdict_of(const onnx::Summary& summary, const std::string& difference) {
+  if (difference.empty()) return "Lenslet runs this model: it is LeNet-5 (lenslet classify --model).\n";
+  std::string text = "Lenslet does not run this model.\n";
+  for (const onnx::NodeSummary& node : summary.nodes)
+    if (!node.reason.empty()) text += concat("  ", node.node, ": ", node.reason, "\n");
+  return text + concat("  Lenslet runs LeNet-5 from ONNX, and this is another network: ", difference, "\n");
+}
+
+}  // namespace
+
+ExitCode run_inspect(const InspectOptions& options) {
+  const std::string& path = options.files.at(0);
+  Run run("lenslet inspect", options, {}, {{"FILE", path}});
+  run.on(Device::cpu());
+  const std::string origin = printable_excerpt(path);
+  const onnx::Model model = onnx::read_model(path);
+  const onnx::Values values = onnx::infer_values(model, origin);
+  const onnx::Summary summary = onnx::summarise(model, values);
+  const std::string difference = onnx::match_lenet5(model, values, origin).difference;
+  const std::vector<EndRow> inputs = ends_of(model.inputs), outputs = ends_of(model.outputs);
+
+  const std::string producer =
+      concat(model.producer, model.producer_version.empty() ? "" : " ", model.producer_version);
+  run.console().line(concat(origin, ": ONNX, operator set ", model.opset, ", IR version ", model.ir_version,
+                            producer.empty() ? "" : ", by ", producer));
+  run.console().print(text_of("input  ", inputs) + text_of("output ", outputs) + "\n");
+  run.console().print(table_of(summary));
+  run.console().line(concat("\n", format_count(summary.parameters), " parameters (",
+                            format_bytes(static_cast<double>(summary.parameters) * sizeof(float)),
+                            " as fp32), ", macs_text(summary.macs), " multiply-adds (MACs) per sample; ",
+                            summary.constant_nodes, " nodes compute constants"));
+  run.console().print(verdict_of(summary, difference));
+  run.write(
+      kSchema,
+      [&](Document& document) {
+        document.members()("file", path)("opset", model.opset)("ir_version", model.ir_version);
+        document.members()("producer", model.producer)("producer_version", model.producer_version);
+        document.members()("graph", model.graph_name)("parameters", summary.parameters);
+        document.members()("macs", summary.macs)("constant_nodes", summary.constant_nodes);
+        document.members()("runs", difference.empty())("difference", difference);
+        document.list("inputs", inputs);
+        document.list("outputs", outputs);
+        document.list("nodes", summary.nodes);
+      },
+      csv_of(summary.nodes));
+  return run.end();
+}
+
+}  // namespace lenslet

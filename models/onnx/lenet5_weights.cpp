@@ -1,0 +1,298 @@
+#include "models/onnx/lenet5_weights.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+#include "models/onnx/reader.h"
+#include "models/onnx/summary.h"
+#include "models/onnx/tensor_values.h"
+
+namespace lenslet::onnx {
+namespace {
+
+struct Difference {
+  std::string text;
+};
+
+std::string described(const Node& node) {
+  return concat(printable_excerpt(node.op, 40), " \"", printable_excerpt(node.name, 60), "\"");
+}
+
+bool is_one_of(const std::string& op, std::initializer_list<const char*> ops) {
+  return std::any_of(ops.begin(), ops.end(), [&](const char* each) { return op == each; });
+}
+
+class Matcher {
+ public:
+  Matcher(const Model& model, const Values& values, const std::string& origin)
+      : model_(model), values_(values), origin_(origin) {
+    for (const Node& node : model.nodes)
+      for (const std::string& output : node.outputs) producers_[output] = &node;
+  }
+
+  Safetensors match() {
+    follow_data();
+    reshape_to({1, 1, 28, 28}, "the input");
+    conv("conv1", 6, 1, {1, 6, 24, 24});
+    relu_and_pool("conv1", {1, 6, 12, 12});
+    conv("conv2", 16, 6, {1, 16, 8, 8});
+    relu_and_pool("conv2", {1, 16, 4, 4});
+    reshape_to({1, 256}, "the output of the convolutions");
+    linear("fc1", 120, 256);
+    take("Relu", "after fc1");
+    linear("fc2", 84, 120);
+    take("Relu", "after fc2");
+    linear("fc3", 10, 84);
+    skip_same_shape();
+    if (at_ < chain_.size())
+      throw Difference{concat("after fc3 comes ", described(*chain_[at_]),
+                              "; export the model with logits as its output")};
+    for (const char* key : {"mean", "std"})
+      if (const auto entry = model_.metadata.find(key); entry != model_.metadata.end())
+        weights_.metadata[key] = entry->second;
+    return std::move(weights_);
+  }
+
+ private:
+  // The nodes between the input and the output, which must be one chain.
+  void follow_data() {
+    if (model_.inputs.size() != 1 || model_.outputs.size() != 1)
+      throw Difference{concat("it has ", model_.inputs.size(), " inputs and ", model_.outputs.size(),
+                              " outputs, expected one of each")};
+    if (model_.inputs[0].type != ValueType::kFloat)
+      throw Difference{"its input is " + to_string(model_.inputs[0].type) + ", expected float"};
+    std::string name = model_.outputs[0].name;
+    while (name != model_.inputs[0].name) {
+      const auto producer = producers_.find(name);
+      if (producer == producers_.end()) throw Difference{"its output does not depend on its input"};
+      const Node& node = *producer->second;
+      if (node.outputs[0] != name) throw Difference{concat("it uses the second output of ", described(node))};
+      chain_.push_back(&node);
+      std::vector<std::string> data;
+      for (const std::string& input : node.inputs)
+        if (!input.empty() && !values_.at(input).is_constant) data.push_back(input);
+      if (data.empty()) throw Difference{"its output does not depend on its input"};
+      if (data.size() > 1) throw Difference{concat(described(node), " joins branches")};
+      name = data[0];
+    }
+    std::reverse(chain_.begin(), chain_.end());
+  }
+
+  const Shape* shape_before(size_t at) const {
+    const std::string& name = at == 0 ? model_.inputs[0].name : chain_[at - 1]->outputs[0];
+    const Value& value = values_.at(name);
+    return value.shape ? &*value.shape : nullptr;
+  }
+
+  // Nodes that change nothing.
+  void skip_same_shape() {
+    const auto changes_nothing = [this](const Node& node) {
+      if (is_one_of(node.op, {"Identity", "Dropout"})) return true;
+      const Shape *before = shape_before(at_), *after = shape_before(at_ + 1);
+      return is_one_of(node.op, {"Reshape", "Flatten", "Squeeze", "Unsqueeze"}) && before && after &&
+             *before == *after;
+    };
+    while (at_ < chain_.size() && changes_nothing(*chain_[at_])) ++at_;
+  }
+
+  void reshape_to(const Shape& wanted, const char* what) {
+    while (at_ < chain_.size() &&
+           is_one_of(chain_[at_]->op, {"Identity", "Dropout", "Reshape", "Flatten", "Squeeze", "Unsqueeze"}))
+      ++at_;
+    demand_shape(wanted, what);
+  }
+
+  void demand_shape(const Shape& wanted, const std::string& what) const {
+    const Shape* const found = shape_before(at_);
+    if (!found || *found != wanted)
+      throw Difference{concat(what, " is ", found ? found->to_string() : "of unknown shape", ", expected ",
+                              wanted.to_string())};
+  }
+
+  bool next_is(const char* op) {
+    skip_same_shape();
+    return at_ < chain_.size() && chain_[at_]->op == op;
+  }
+
+  const Node& take(const char* op, const std::string& where) {
+    if (!next_is(op))
+      throw Difference{concat(where, " comes ", at_ < chain_.size() ? described(*chain_[at_]) : "the output",
+                              ", expected ", op)};
+    return *chain_[at_++];
+  }
+
+  void demand_integers(const Node& node, const char* attribute, const std::vector<int64_t>& fallback,
+                       const std::vector<int64_t>& wanted) const {
+    if (node.integers_or(attribute, fallback) != wanted)
+      throw Difference{concat(described(node), " has other ", attribute, " than LeNet-5")};
+  }
+
+  void conv(const std::string& name, int64_t k, int64_t c, const Shape& output) {
+    const Node& node = take("Conv", "before " + name);
+    const std::vector<int64_t> ones(2, 1), zeros(4, 0);
+    demand_integers(node, "strides", ones, ones);
+    demand_integers(node, "dilations", ones, ones);
+    demand_integers(node, "pads", zeros, zeros);
+    const Shape wanted{k, c, 5, 5};
+    const std::optional<Shape>& weights = values_.at(node.inputs.at(1)).shape;
+    if (node.integer_or("group", 1) != 1 || !weights || *weights != wanted)
+      throw Difference{concat(described(node), " has weights ", weights ? weights->to_string() : "unknown",
+                              ", expected ", wanted.to_string())};
+    demand_shape(output, "the output of " + described(node));
+    add_tensor(name + ".weight", wanted, constants(node.inputs[1]));
+    bias(name, k, node, {Shape{k, 1, 1}, Shape{1, k, 1, 1}});
+  }
+
+  // The bias of the node's third input, or of an Add behind it.
+  void bias(const std::string& name, int64_t count, const Node& node,
+            const std::vector<Shape>& added_shapes) {
+    std::vector<float> values(static_cast<size_t>(count), 0.0f);
+    const bool own = node.inputs.size() > 2 && !node.inputs[2].empty();
+    if (own) {
+      values = constants(node.inputs[2]);
+    } else if (next_is("Add")) {
+      const Node& add = *chain_[at_++];
+      if (add.inputs.size() != 2)
+        throw Difference{concat(described(add), " has another number of inputs than 2")};
+      const std::string& term = add.inputs.at(values_.at(add.inputs.at(0)).is_constant ? 0 : 1);
+      const std::optional<Shape>& shape = values_.at(term).shape;
+      if (!shape || std::find(added_shapes.begin(), added_shapes.end(), *shape) == added_shapes.end())
+        throw Difference{concat(described(add), " adds ", shape ? shape->to_string() : "an unknown shape",
+                                ", expected a bias of ", count, " values")};
+      values = constants(term);
+    }
+    if (static_cast<int64_t>(values.size()) != count)
+      throw Difference{
+          concat(described(node), " has a bias of ", values.size(), " values, expected ", count)};
+    add_tensor(name + ".bias", Shape{count}, values);
+  }
+
+  // max(x, 0) and the maximum of a window give the same bits in either order.
+  void relu_and_pool(const std::string& after, const Shape& output) {
+    const bool pool_first = next_is("MaxPool");
+    if (!pool_first) take("Relu", "after " + after);
+    const Node& pool = take("MaxPool", "after " + after);
+    demand_integers(pool, "kernel_shape", {}, {2, 2});
+    demand_integers(pool, "strides", {1, 1}, {2, 2});
+    demand_integers(pool, "dilations", {1, 1}, {1, 1});
+    demand_integers(pool, "pads", {0, 0, 0, 0}, {0, 0, 0, 0});
+    demand_shape(output, "the output of " + described(pool));
+    if (pool_first) take("Relu", "after " + after);
+  }
+
+  void linear(const std::string& name, int64_t outputs, int64_t inputs) {
+    const bool is_matmul = next_is("MatMul");
+    const Node& node = is_matmul ? *chain_[at_++] : take("Gemm", "before " + name);
+    if (values_.at(node.inputs.at(0)).is_constant || node.integer_or("transA", 0) != 0 ||
+        node.real_or("alpha", 1) != 1 || node.real_or("beta", 1) != 1)
+      throw Difference{concat(described(node), " is not x times weights plus bias")};
+    const bool as_ours = !is_matmul && node.integer_or("transB", 0) != 0;
+    const Shape wanted = as_ours ? Shape{outputs, inputs} : Shape{inputs, outputs};
+    const std::optional<Shape>& found = values_.at(node.inputs.at(1)).shape;
+    if (!found || *found != wanted)
+      throw Difference{concat(described(node), " has weights ", found ? found->to_string() : "unknown",
+                              ", expected ", wanted.to_string())};
+    std::vector<float> values = constants(node.inputs[1]);
+    if (!as_ours) values = transposed(values, {inputs, outputs}, {1, 0});
+    add_tensor(name + ".weight", {outputs, inputs}, values);
+    bias(name, outputs, node, {Shape{outputs}, Shape{1, outputs}});
+  }
+
+  static std::vector<float> transposed(const std::vector<float>& values, const std::vector<int64_t>& dims,
+                                       const std::vector<int64_t>& order) {
+    std::vector<int64_t> strides(dims.size(), 1), index(dims.size(), 0);
+    for (size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * dims[i];
+    std::vector<float> out;
+    out.reserve(values.size());
+    while (out.size() < values.size()) {
+      int64_t from = 0;
+      for (size_t i = 0; i < order.size(); ++i) from += index[i] * strides[static_cast<size_t>(order[i])];
+      out.push_back(values[static_cast<size_t>(from)]);
+      for (size_t i = order.size(); i-- > 0;) {
+        if (++index[i] < dims[static_cast<size_t>(order[i])]) break;
+        index[i] = 0;
+      }
+    }
+    return out;
+  }
+
+  // The values of a constant; nodes that move values are applied, all others are refused.
+  std::vector<float> constants(const std::string& name) const {
+    std::vector<const Node*> moves;
+    const TensorData* tensor = nullptr;
+    for (std::string from = name; !tensor;) {
+      if (const auto found = model_.initializers.find(from); found != model_.initializers.end()) {
+        tensor = &found->second;
+        break;
+      }
+      const auto producer = producers_.find(from);
+      if (producer == producers_.end()) throw Difference{"a weight is an input of the graph"};
+      const Node& node = *producer->second;
+      if (const Attribute* const value = node.find("value");
+          node.op == "Constant" && value && value->tensor) {
+        tensor = &*value->tensor;
+      } else if (is_one_of(node.op, {"Identity", "Transpose", "Reshape", "Squeeze", "Unsqueeze"})) {
+        moves.push_back(&node);
+        from = node.inputs.at(0);
+      } else {
+        throw Difference{concat("weights computed by ", described(node))};
+      }
+    }
+    if (!is_floating(tensor->type)) throw Difference{"weights of " + to_string(tensor->type)};
+    std::vector<float> values = float_values(*tensor, origin_);
+    for (auto node = moves.rbegin(); node != moves.rend(); ++node) {
+      if ((*node)->op != "Transpose") continue;
+      const std::optional<Shape>& shape = values_.at((*node)->inputs[0]).shape;
+      if (!shape) throw Difference{concat("weights of unknown shape in ", described(**node))};
+      std::vector<int64_t> dims, order;
+      for (int i = 0; i < shape->rank(); ++i) {
+        dims.push_back((*shape)[i]);
+        order.push_back(shape->rank() - 1 - i);
+      }
+      values = transposed(values, dims, (*node)->integers_or("perm", order));
+    }
+    return values;
+  }
+
+  void add_tensor(const std::string& name, const Shape& shape, const std::vector<float>& values) {
+    Tensor tensor(shape);
+    std::memcpy(tensor.data(), values.data(), shape.bytes());
+    weights_.tensors.emplace(name, std::move(tensor));
+  }
+
+  const Model& model_;
+  const Values& values_;
+  const std::string& origin_;
+  std::unordered_map<std::string, const Node*> producers_;
+  std::vector<const Node*> chain_;
+  size_t at_ = 0;
+  Safetensors weights_;
+};
+
+}  // namespace
+
+Lenet5Match match_lenet5(const Model& model, const Values& values, const std::string& origin) {
+  try {
+    return {Matcher(model, values, origin).match(), ""};
+  } catch (const Difference& difference) {
+    return {{}, difference.text};
+  }
+}
+
+Safetensors read_lenet5_weights(const std::string& path) {
+  const std::string origin = printable_excerpt(path);
+  const Model model = read_model(path);
+  const Values values = infer_values(model, origin);
+  const std::string unsupported = unsupported_nodes(summarise(model, values));
+  if (!unsupported.empty()) throw DataError(concat(origin, ": ", unsupported));
+  Lenet5Match match = match_lenet5(model, values, origin);
+  if (!match.difference.empty())
+    throw DataError(
+        concat(origin, ": Lenslet runs LeNet-5 from ONNX, and this is another network: ", match.difference));
+  return std::move(match.weights);
+}
+
+}  // namespace lenslet::onnx

@@ -1,0 +1,26 @@
+// Internal: LeNet-5 in an ONNX graph, whatever its nodes are called.
+#pragma once
+
+#include <string>
+
+#include "framework/io/safetensors.h"
+#include "models/onnx/shapes.h"
+
+namespace lenslet::onnx {
+
+/// Either the weights, under the names of weights/FORMAT.md, or what the graph has instead of LeNet-5.
+struct Lenet5Match {
+  Safetensors weights;     // with the model's metadata `mean` and `std`
+  std::string difference;  // empty if the graph is LeNet-5
+};
+
+/// Compares the graph with LeNet-5: convolutions, ReLU and max pooling in either order, linear layers as Gemm or MatMul
+/// with a bias of their own or added behind, weights transposed or reshaped by nodes, flattening of any form. A batch
+/// frozen to 1 is a free batch, because each of these computes every sample alone.
+Lenet5Match match_lenet5(const Model& model, const Values& values, const std::string& origin);
+
+/// Reads the weights from an ONNX file. Throws DataError with all nodes that Lenslet has no layer for, or what makes
+/// the graph another network than LeNet-5.
+Safetensors read_lenet5_weights(const std::string& path);
+
+}  // namespace lenslet::onnx

@@ -1,0 +1,100 @@
+// Internal: an ONNX model as its file states it. Every length and count is checked when it is read (reader.h).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lenslet::onnx {
+
+/// TensorProto.DataType, as far as Lenslet reads values of it.
+enum class ValueType : int {
+  kFloat = 1,
+  kUint8 = 2,
+  kInt8 = 3,
+  kInt32 = 6,
+  kInt64 = 7,
+  kString = 8,
+  kBool = 9,
+  kFloat16 = 10,
+  kDouble = 11,
+  kBfloat16 = 16
+};
+/// "float", "int64"; "type 17" for one that Lenslet does not read.
+std::string to_string(ValueType type);
+/// Whether it is read as fp32.
+bool is_floating(ValueType type) noexcept;
+
+/// A constant tensor. Its values stay in the file's bytes until they are read (tensor_values.h).
+struct TensorData {
+  std::string name;
+  ValueType type = ValueType::kFloat;
+  std::vector<int64_t> dims;  // outermost first
+  int64_t count = 1;          // product of dims
+  bool is_raw = false;        // values in `raw`, little-endian; else in the typed fields of `message`
+  std::string_view raw;       // raw_data, or its part of an external file
+  std::string_view message;   // the TensorProto
+  std::string location;       // of the external file, relative to the model's folder; empty: in the model
+  uint64_t offset = 0;        // in the external file, bytes
+  std::optional<uint64_t> length;  // in the external file, bytes; none: to its end
+};
+
+/// An attribute of a node. Only the member of its kind is set.
+struct Attribute {
+  std::string name;
+  std::optional<float> real;
+  std::optional<int64_t> integer;
+  std::optional<std::string> text;
+  std::vector<float> reals;
+  std::vector<int64_t> integers;
+  std::optional<TensorData> tensor;
+  bool has_graph = false;  // a branch or a loop body, which is not read
+};
+
+struct Node {
+  std::string name;                          // "Conv_3" if the file has none
+  std::string op;                            // "Conv"
+  std::vector<std::string> inputs, outputs;  // names of values; empty: left out
+  std::vector<Attribute> attributes;
+
+  /// Null if the node has no attribute of that name.
+  const Attribute* find(std::string_view attribute) const;
+  int64_t integer_or(std::string_view attribute, int64_t fallback) const;       ///< Fallback if it is absent.
+  float real_or(std::string_view attribute, float fallback) const;              ///< Fallback if it is absent.
+  std::string text_or(std::string_view attribute, const char* fallback) const;  ///< Fallback if it is absent.
+  std::vector<int64_t> integers_or(std::string_view attribute,
+                                   std::vector<int64_t> fallback) const;  ///< Likewise.
+};
+
+/// An input or output of the graph.
+struct ValueInfo {
+  /// A size, or -1 and the file's name for it, which may be empty.
+  struct Dim {
+    int64_t size = -1;
+    std::string symbol;
+  };
+  std::string name;
+  ValueType type = ValueType::kFloat;
+  bool has_shape = false;
+  std::vector<Dim> dims;
+  /// "1x1x28x28", "Nx1x28x28", "?" without a shape.
+  std::string shape_text() const;
+};
+
+struct Model {
+  int64_t ir_version = 0;
+  int64_t opset = 0;  // of the default operator set
+  std::string producer, producer_version, graph_name;
+  std::map<std::string, std::string> metadata;
+  std::vector<Node> nodes;                         // each reads only what stands before it
+  std::map<std::string, TensorData> initializers;  // by name
+  std::vector<ValueInfo> inputs;                   // without those that an initializer sets
+  std::vector<ValueInfo> outputs;
+  std::vector<std::shared_ptr<const std::vector<uint8_t>>> files;  // own the bytes that tensors view
+};
+
+}  // namespace lenslet::onnx

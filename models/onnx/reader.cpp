@@ -1,0 +1,250 @@
+// ModelProto: ir_version 1, producer_name 2, producer_version 3, graph 7, opset_import 8, metadata_props 14.
+// GraphProto: node 1, name 2, initializer 5, input 11, output 12, sparse_initializer 15.
+// NodeProto: input 1, output 2, name 3, op_type 4, attribute 5, domain 7.
+
+#include "models/onnx/reader.h"
+
+#include <utility>
+
+#include "framework/base/text.h"
+#include "models/onnx/check_graph.h"
+#include "models/onnx/read_tensor.h"
+#include "models/onnx/wire.h"
+
+namespace lenslet::onnx {
+namespace {
+
+constexpr size_t kMaxText = 64 << 10;
+constexpr size_t kMostListed = 8;
+
+bool is_default_domain(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
+
+template <class List, class Value>
+void append(List& list, Value value, size_t most, const char* what, const WireMessage& message) {
+  if (list.size() == most) message.fail(concat("more than ", most, " ", what));
+  list.push_back(std::move(value));
+}
+
+// What the nodes of a graph may still have.
+struct Left {
+  size_t parts = kMaxNodeParts, numbers = kMaxNumbers;
+};
+
+template <class List, class Value>
+void append_part(List& list, Value value, Left& left, const WireMessage& message) {
+  if (left.parts-- == 0)
+    message.fail(concat("more than ", kMaxNodeParts, " inputs, outputs and attributes of nodes"));
+  list.push_back(std::move(value));
+}
+
+template <class List, class Value>
+void append_number(List& list, Value value, Left& left, const WireMessage& message) {
+  if (left.numbers-- == 0) message.fail(concat("more than ", kMaxNumbers, " numbers in attributes"));
+  list.push_back(value);
+}
+
+Attribute read_attribute(std::string_view bytes, Left& left, const std::string& origin) {
+  WireMessage message(bytes, "AttributeProto", origin);
+  Attribute attribute;
+  while (message.next()) {
+    switch (message.field()) {
+      case 1:
+        attribute.name = message.text(kMaxName);
+        break;
+      case 2:
+        attribute.real = message.real();
+        break;
+      case 3:
+        attribute.integer = message.integer();
+        break;
+      case 4:
+        attribute.text = message.text(kMaxText);
+        break;
+      case 5:
+        attribute.tensor = read_tensor(message.bytes(), origin);
+        break;
+      case 6:
+      case 11:
+        attribute.has_graph = true;
+        message.skip();
+        break;
+      case 7:
+        message.each<float>([&](float value) { append_number(attribute.reals, value, left, message); });
+        break;
+      case 8:
+        message.each<int64_t>(
+            [&](int64_t value) { append_number(attribute.integers, value, left, message); });
+        break;
+      default:
+        message.skip();
+    }
+  }
+  return attribute;
+}
+
+struct NodeOfDomain {
+  Node node;
+  std::string domain;
+};
+
+NodeOfDomain read_node(std::string_view bytes, size_t index, Left& left, const std::string& origin) {
+  WireMessage message(bytes, "NodeProto", origin);
+  Node node;
+  std::string domain;
+  while (message.next()) {
+    switch (message.field()) {
+      case 1:
+        append_part(node.inputs, message.text(kMaxName), left, message);
+        break;
+      case 2:
+        append_part(node.outputs, message.text(kMaxName), left, message);
+        break;
+      case 3:
+        node.name = message.text(kMaxName);
+        break;
+      case 4:
+        node.op = message.text(kMaxName);
+        break;
+      case 5:
+        append_part(node.attributes, read_attribute(message.bytes(), left, origin), left, message);
+        break;
+      case 7:
+        domain = message.text(kMaxName);
+        break;
+      default:
+        message.skip();
+    }
+  }
+  if (node.op.empty()) message.fail(concat("node ", index, " has no operator"));
+  if (node.name.empty()) node.name = concat(node.op, "_", index);
+  return {std::move(node), std::move(domain)};
+}
+
+void read_graph(std::string_view bytes, Model& model, const std::string& origin) {
+  WireMessage message(bytes, "GraphProto", origin);
+  std::vector<std::string> foreign;
+  size_t foreign_count = 0;
+  Left left;
+  while (message.next()) {
+    switch (message.field()) {
+      case 1: {
+        NodeOfDomain read = read_node(message.bytes(), model.nodes.size(), left, origin);
+        if (!is_default_domain(read.domain) && ++foreign_count <= kMostListed)
+          foreign.push_back(concat(printable_excerpt(read.node.name, 60), " (",
+                                   printable_excerpt(read.domain, 40), ".",
+                                   printable_excerpt(read.node.op, 40), ")"));
+        append(model.nodes, std::move(read.node), kMaxNodes, "nodes", message);
+        break;
+      }
+      case 2:
+        model.graph_name = message.text(kMaxText);
+        break;
+      case 5: {
+        TensorData tensor = read_tensor(message.bytes(), origin);
+        if (tensor.name.empty()) message.fail("an initializer without a name");
+        if (model.initializers.size() == kMaxValues)
+          message.fail(concat("more than ", kMaxValues, " initializers"));
+        const std::string name = tensor.name;
+        if (!model.initializers.emplace(name, std::move(tensor)).second)
+          message.fail(concat("two initializers are called \"", printable_excerpt(name), "\""));
+        break;
+      }
+      case 11:
+        append(model.inputs, read_value(message.bytes(), origin), kMaxValues, "inputs", message);
+        break;
+      case 12:
+        append(model.outputs, read_value(message.bytes(), origin), kMaxValues, "outputs", message);
+        break;
+      case 15:
+        message.fail("a sparse initializer; Lenslet reads dense tensors only");
+      default:
+        message.skip();
+    }
+  }
+  if (!foreign.empty()) {
+    throw DataError(concat(origin, ": ", foreign_count,
+                           " nodes use operators outside the ONNX operator set: ", comma_list(foreign),
+                           foreign_count > foreign.size() ? ", …" : ""));
+  }
+}
+
+std::pair<std::string, std::string> read_entry(std::string_view bytes, const std::string& origin) {
+  WireMessage message(bytes, "StringStringEntryProto", origin);
+  std::pair<std::string, std::string> entry;
+  while (message.next()) {
+    if (message.field() == 1) {
+      entry.first = message.text(kMaxName);
+    } else if (message.field() == 2) {
+      entry.second = message.text(kMaxText);
+    } else {
+      message.skip();
+    }
+  }
+  return entry;
+}
+
+// The version of the default operator set; others may be imported, as long as no node uses them.
+int64_t read_opset(std::string_view bytes, const std::string& origin) {
+  WireMessage message(bytes, "OperatorSetIdProto", origin);
+  std::string domain;
+  int64_t version = 0;
+  while (message.next()) {
+    if (message.field() == 1) {
+      domain = message.text(kMaxName);
+    } else if (message.field() == 2) {
+      version = message.integer();
+    } else {
+      message.skip();
+    }
+  }
+  if (!is_default_domain(domain)) return 0;
+  if (version < kFirstOpset || version > kLastOpset)
+    throw DataError(concat(origin, ": expected an ONNX operator set from ", kFirstOpset, " to ", kLastOpset,
+                           ", found ", version, "; export the model with opset_version=18"));
+  return version;
+}
+
+}  // namespace
+
+Model parse_model(std::vector<uint8_t> bytes, const std::string& origin, const ExternalFiles& external) {
+  if (bytes.empty()) throw DataError(concat(origin, ": the file is empty, expected an ONNX model"));
+  Model model;
+  const auto owned = std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
+  model.files.push_back(owned);
+  WireMessage message({reinterpret_cast<const char*>(owned->data()), owned->size()}, "ModelProto", origin);
+  bool has_graph = false;
+  while (message.next()) {
+    switch (message.field()) {
+      case 1:
+        model.ir_version = message.integer();
+        break;
+      case 2:
+        model.producer = message.text(kMaxName);
+        break;
+      case 3:
+        model.producer_version = message.text(kMaxName);
+        break;
+      case 7:
+        if (std::exchange(has_graph, true)) message.fail("two graphs");
+        read_graph(message.bytes(), model, origin);
+        break;
+      case 8:
+        if (const int64_t version = read_opset(message.bytes(), origin)) model.opset = version;
+        break;
+      case 14:
+        if (model.metadata.size() == kMaxMetadata)
+          message.fail(concat("more than ", kMaxMetadata, " entries of metadata"));
+        model.metadata.insert(read_entry(message.bytes(), origin));
+        break;
+      default:
+        message.skip();
+    }
+  }
+  if (!has_graph) message.fail("it has no graph; the file is cut, or of another kind");
+  if (model.opset == 0) message.fail("it states no version of the ONNX operator set");
+  attach_values(model, origin, external);
+  check_graph(model, origin);
+  return model;
+}
+
+}  // namespace lenslet::onnx

@@ -1,0 +1,31 @@
+// Internal: shapes of every value of a graph for one sample, and the whole numbers that shapes are computed from.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "framework/tensor/shape.h"
+#include "models/onnx/model.h"
+
+namespace lenslet::onnx {
+
+/// What is known of a value before anything runs.
+struct Value {
+  std::optional<Shape> shape;
+  std::optional<std::vector<int64_t>>
+      integers;              // its values, if they are few whole numbers that do not depend on data
+  bool is_constant = false;  // depends on no input of the graph
+  int64_t parameters = 0;    // of a constant: the floating values that it is made of
+};
+
+using Values = std::unordered_map<std::string, Value>;
+
+/// Infers in the order of the nodes. A free first dimension of an input becomes 1. The outputs of operators without a
+/// rule have no shape, nor has what depends on them. Throws DataError, with the node's name, for shapes that do not fit
+/// each other and for outputs of more than 2^31 - 1 values.
+Values infer_values(const Model& model, const std::string& origin);
+
+}  // namespace lenslet::onnx

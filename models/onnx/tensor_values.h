@@ -1,0 +1,24 @@
+// Internal: values of a constant tensor: converted to fp32, or whole numbers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/onnx/model.h"
+
+namespace lenslet::onnx {
+
+/// Whether this reader has the type: numbers of 64 bits at most, and bool.
+bool is_readable(ValueType type) noexcept;
+
+/// Throws DataError unless the tensor has as many values as its dims state and every number is finite. Reads the values
+/// in place.
+void check_values(const TensorData& tensor, const std::string& origin);
+
+/// The values as fp32, in C order. Only for a checked tensor of a floating type.
+std::vector<float> float_values(const TensorData& tensor, const std::string& origin);
+/// The values of a checked tensor of any other type.
+std::vector<int64_t> integer_values(const TensorData& tensor, const std::string& origin);
+
+}  // namespace lenslet::onnx

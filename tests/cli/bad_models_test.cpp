@@ -1,0 +1,37 @@
+// ONNX models.
+#include "tests/cli/bad_input.h"
+
+namespace lenslet::test {
+namespace {
+
+constexpr BadInput kModels[] = {
+    {"missing_file", "{inspect}/none.onnx", kData, "m/none.onnx"},
+    {"folder", "{inspect}", kData, "directory"},
+    {"device_zero", "lenslet inspect /dev/zero", kData, "/dev/zero|a device"},
+    {"no_file", "lenslet inspect", kUsage, "FILE"},
+    {"empty", "{inspect}/empty.onnx", kData, "empty"},
+    {"cut", "{inspect}/cut.onnx", kData, "cut.onnx|cut or damaged"},
+    {"flipped", "{inspect}/flipped.onnx", kData, "flipped.onnx|damaged"},
+    {"cyclic", "{inspect}/cyclic.onnx", kData, "\"sum_node\"|cycle"},
+    {"missing_initializer", "{inspect}/missing.onnx", kData, "\"b\"|no initializer"},
+    {"bomb", "{inspect}/bomb.onnx", kData, "\"b\"|2^40"},
+    {"large", "{inspect}/large.onnx", kData, "17179869184 bytes, found 4"},
+    {"nan", "{inspect}/nan.onnx", kData, "\"b\"|1 of its 2 values"},
+    {"strings", "{inspect}/strings.onnx", kData, "\"b\"|string"},
+    {"outside", "{inspect}/outside.onnx", kData, "../w/good.safetensors|relative path inside"},
+    {"linked", "{inspect}/linked.onnx", kData, "lead out of the model's folder"},
+    {"endless", "{inspect}/endless.onnx", kData, "lead out of the model's folder"},
+    {"domain", "{inspect}/domain.onnx", kData, "y_node|com.example.Relu"},
+    {"many_nodes", "{inspect}/many.onnx", kData, "more than 20000 nodes"},
+    {"deep", "{model}/deep.onnx", kData, "z_node|operator If is not supported"},
+    {"model_cut", "{model}/cut.onnx", kData, "cut.onnx|cut or damaged"},
+    {"other_network", "{model}/many.onnx", kData, "more than 20000 nodes"},
+    {"model_and_weights", "{model}/lenet5.onnx --weights {dir}/w/good.safetensors", kUsage,
+     "--model|--weights"},
+    {"output_over_model", "{model}/lenet5.onnx --logits {dir}/m/lenet5.onnx", kUsage, "--model|--logits"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Models, BadInputTest, testing::ValuesIn(kModels), name_of);
+
+}  // namespace
+}  // namespace lenslet::test

@@ -1,0 +1,66 @@
+#include <cmath>
+#include <fstream>
+#include <iterator>
+
+#include "tests/cli/fixture_parts.h"
+#include "tests/models/onnx/onnx_writer.h"
+
+namespace lenslet::test {
+
+void write_models(const std::filesystem::path& dir) {
+  using namespace onnx;
+  const std::filesystem::path folder = dir / "m";
+  const auto write = [&](const char* name, const GraphParts& parts) {
+    write_fixture(folder / name, model_of(parts).file());
+  };
+  std::ifstream file(std::string(LENSLET_SOURCE_DIR) + "/tests/models/onnx/lenet5.onnx", std::ios::binary);
+  Bytes lenet5{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  write_fixture(folder / "lenet5.onnx", lenet5);
+  write_fixture(folder / "cut.onnx", {lenet5.begin(), lenet5.begin() + static_cast<long>(lenet5.size() / 2)});
+  lenet5[1] ^= 0x80;  // the version becomes the beginning of a longer number
+  write_fixture(folder / "flipped.onnx", lenet5);
+  write_fixture(folder / "empty.onnx", {});
+
+  GraphParts parts = small_graph();
+  parts.nodes = {node("Add", {"x", "y"}, "sum"), node("Relu", {"sum"}, "y")};
+  write("cyclic.onnx", parts);
+  parts = small_graph();
+  parts.initializers.clear();
+  write("missing.onnx", parts);
+  const auto write_tensor = [&](const char* name, const Message& bad) {
+    parts = small_graph();
+    parts.initializers = {bad};
+    write(name, parts);
+  };
+  const int64_t large = int64_t{1} << 32;
+  write_tensor("bomb.onnx", tensor("b", kFloat, {large, large}).text(9, "1234"));
+  write_tensor("large.onnx", tensor("b", kFloat, {large}).text(9, "1234"));
+  write_tensor("nan.onnx", floats("b", {2}, {1, NAN}));
+  write_tensor("strings.onnx", tensor("b", kString, {1}).text(6, "word"));
+  const auto outside = [](const char* location) {
+    return tensor("b", kFloat, {2})
+        .integer(14, 1)
+        .message(13, Message().text(1, "location").text(2, location));
+  };
+  write_tensor("outside.onnx", outside("../w/good.safetensors"));
+  write_tensor("linked.onnx", outside("link"));
+  write_tensor("endless.onnx", outside("zero"));
+  std::filesystem::create_symlink("../w/good.safetensors", folder / "link");
+  std::filesystem::create_symlink("/dev/zero", folder / "zero");
+  parts = small_graph();
+  parts.nodes[1].text(7, "com.example");
+  write("domain.onnx", parts);
+  parts = small_graph();
+  parts.nodes.assign(1000000, Message().text(4, "Relu"));
+  write("many.onnx", parts);
+  Message deep;
+  for (int i = 0; i < 2000; ++i)
+    deep = Message().message(
+        1, Message().text(4, "If").message(5, Message().text(1, "then_branch").message(6, deep)));
+  parts = small_graph();
+  parts.nodes.push_back(node("If", {"x"}, "z", {Message().text(1, "then_branch").message(6, deep)}));
+  parts.outputs.push_back(value("z", {1}));
+  write("deep.onnx", parts);
+}
+
+}  // namespace lenslet::test

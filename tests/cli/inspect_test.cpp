@@ -1,0 +1,45 @@
+// lenslet inspect, and --model with a file that PyTorch wrote.
+#include "tests/cli/fixture_files.h"
+
+namespace lenslet::test {
+namespace {
+
+using nlohmann::json;
+
+TEST(Inspect, DescribesLenet5) {
+  const ProgramRun run = expect_run(run_line("{inspect}/lenet5.onnx --json {dir}/out/inspect.json"), kOk,
+                                    "Lenslet runs this model");
+  EXPECT_NE(run.out.find("input: float batchx1x28x28"), std::string::npos) << run.out;
+  const json document = read_json("{dir}/out/inspect.json");
+  expect_members(document, {{"schema", "lenslet.inspect/1"},
+                            {"opset", 13},
+                            {"parameters", 44426},
+                            {"macs", 281640.0},
+                            {"runs", true},
+                            {"difference", nullptr}});
+  expect_members(document.at("nodes").at(0), {{"operator", "Conv"},
+                                              {"output", "1x6x24x24"},
+                                              {"parameters", 156},
+                                              {"macs", 86400.0},
+                                              {"layer", "conv2d"}});
+}
+
+TEST(Inspect, ListsWhatLensletCannotRun) {
+  const ProgramRun run =
+      expect_run(lenslet("inspect " LENSLET_SOURCE_DIR "/tests/models/onnx/separable.onnx"), kOk,
+                 "does not run this model");
+  for (const char* text :
+       {"operator Clip is not supported", "operator ReduceMean is not supported", "another network"})
+    EXPECT_NE(run.out.find(text), std::string::npos) << text << " in\n" << run.out;
+}
+
+TEST(Inspect, AnOnnxFileGivesTheAnswersOfItsWeights) {
+  expect_run(run_line("{eval} --logits {dir}/out/built_in.npy"), kOk);
+  expect_run(run_line("{model}/lenet5.onnx --logits {dir}/out/onnx.npy"), kOk);
+  EXPECT_EQ(read_text(expand("{dir}/out/onnx.npy")), read_text(expand("{dir}/out/built_in.npy")));
+  expect_run(run_line("{classify} --model {dir}/m/lenet5.onnx " LENSLET_SOURCE_DIR "/samples/digit_3_a.png"),
+             kOk, ": 3 ");
+}
+
+}  // namespace
+}  // namespace lenslet::test

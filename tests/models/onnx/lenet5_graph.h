@@ -1,0 +1,86 @@
+// LeNet-5 with the built-in weights as an ONNX graph.
+#pragma once
+
+#include "models/lenet5.h"
+#include "tests/models/onnx/onnx_writer.h"
+
+namespace lenslet::test::onnx {
+
+struct Lenet5Form {
+  bool matmul = false;              // linear layers as MatMul and Add, else Gemm
+  bool transposed_by_node = false;  // their weights go through a Transpose
+  bool pool_first = false;          // max pooling before ReLU
+  int64_t padding = 0;              // of conv1
+  bool softmax = false;             // at the end
+};
+
+inline Message lenet5_graph(const Lenet5Form& form) {
+  const Safetensors weights = builtin_lenet5_weights();
+  GraphParts parts;
+  parts.inputs = {value("image", {-1, 1, 28, 28})};
+  const auto values = [&](const std::string& name) {
+    const Tensor& tensor = weights.tensors.at(name);
+    return std::vector<float>(tensor.data(), tensor.data() + tensor.shape().num_elements());
+  };
+  const auto constant = [&](const std::string& name) {
+    const Shape& shape = weights.tensors.at(name).shape();
+    std::vector<int64_t> dims;
+    for (int i = 0; i < shape.rank(); ++i) dims.push_back(shape[i]);
+    parts.initializers.push_back(floats(name, dims, values(name)));
+    return name;
+  };
+  std::string last = "image";
+  const auto add = [&](const std::string& op, const std::string& output,
+                       const std::vector<std::string>& constants = {},
+                       const std::vector<Message>& attributes = {}) {
+    std::vector<std::string> inputs = {last};
+    inputs.insert(inputs.end(), constants.begin(), constants.end());
+    parts.nodes.push_back(node(op, inputs, output, attributes));
+    last = output;
+  };
+  for (const std::string number : {"1", "2"}) {
+    const int64_t pad = number == "1" ? form.padding : 0;
+    add("Conv", "c" + number, {constant("conv" + number + ".weight"), constant("conv" + number + ".bias")},
+        {attribute("pads", {pad, pad, pad, pad}), attribute("kernel_shape", {5, 5})});
+    const auto pool = [&] {
+      add("MaxPool", "p" + number, {}, {attribute("kernel_shape", {2, 2}), attribute("strides", {2, 2})});
+    };
+    if (form.pool_first) pool();
+    add("Relu", "r" + number);
+    if (!form.pool_first) pool();
+  }
+  add("Flatten", "flat");
+  for (const std::string number : {"1", "2", "3"}) {
+    const std::string weight = "fc" + number + ".weight", bias = constant("fc" + number + ".bias");
+    const Shape& shape = weights.tensors.at(weight).shape();
+    const bool stored_transposed = form.matmul != form.transposed_by_node;  // as [I, O]
+    std::string name = weight;
+    if (stored_transposed) {
+      const std::vector<float> ours = values(weight);
+      std::vector<float> turned(ours.size());
+      for (int64_t o = 0; o < shape[0]; ++o)
+        for (int64_t i = 0; i < shape[1]; ++i)
+          turned[static_cast<size_t>(i * shape[0] + o)] = ours[static_cast<size_t>(o * shape[1] + i)];
+      parts.initializers.push_back(floats(weight, {shape[1], shape[0]}, turned));
+    } else {
+      constant(weight);
+    }
+    if (form.transposed_by_node) {
+      name = weight + "_turned";
+      parts.nodes.push_back(
+          node("Transpose", {weight}, name, {attribute("perm", std::vector<int64_t>{1, 0})}));
+    }
+    if (form.matmul) {
+      add("MatMul", "m" + number, {name});
+      add("Add", "f" + number, {bias});
+    } else {
+      add("Gemm", "f" + number, {name, bias}, {attribute("transB", 1)});
+    }
+    if (number != "3") add("Relu", "a" + number);
+  }
+  if (form.softmax) add("Softmax", "out");
+  parts.outputs = {value(last, {-1, 10})};
+  return model_of(parts);
+}
+
+}  // namespace lenslet::test::onnx

@@ -1,0 +1,227 @@
+// The ONNX reader: what it accepts, and each kind of damage with its message.
+#include "models/onnx/reader.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <functional>
+
+#include "framework/base/error.h"
+#include "models/onnx/shapes.h"
+#include "models/onnx/summary.h"
+#include "models/onnx/tensor_values.h"
+#include "tests/io/crafted_files.h"
+#include "tests/models/onnx/onnx_writer.h"
+
+namespace lenslet::test::onnx {
+namespace {
+
+using lenslet::onnx::Model;
+using lenslet::onnx::parse_model;
+
+Model parse(const GraphParts& parts, int64_t opset = 13) {
+  return parse_model(model_of(parts, opset).file(), "m.onnx");
+}
+
+void expect_refused(const std::function<void()>& read, const std::string& fragment) {
+  try {
+    read();
+    ADD_FAILURE() << "accepted; expected a message with " << fragment;
+  } catch (const DataError& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find(fragment), std::string::npos) << message;
+    EXPECT_NE(message.find("m.onnx"), std::string::npos) << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+  }
+}
+
+void expect_refused(const GraphParts& parts, const std::string& fragment) {
+  expect_refused([&] { parse(parts); }, fragment);
+}
+
+// The first values of the initializer `b` of a graph with that tensor.
+std::vector<float> values_of(const Message& tensor) {
+  GraphParts parts = small_graph();
+  parts.initializers = {tensor};
+  return lenslet::onnx::float_values(parse(parts).initializers.at("b"), "m.onnx");
+}
+
+TEST(OnnxReader, ReadsAGraph) {
+  const Model model = parse(small_graph());
+  EXPECT_EQ(model.opset, 13);
+  EXPECT_EQ(model.producer, "test");
+  ASSERT_EQ(model.nodes.size(), 2u);
+  EXPECT_EQ(model.nodes[1].op, "Relu");
+  EXPECT_EQ(model.inputs.at(0).shape_text(), "Nx2");
+  EXPECT_EQ(lenslet::onnx::infer_values(model, "m.onnx").at("y").shape->to_string(), "1x2");
+}
+
+TEST(OnnxReader, ReadsWeightsOfEveryFloatingType) {
+  const std::vector<float> wanted = {1.5f, -2.0f};
+  EXPECT_EQ(values_of(floats("b", {2}, wanted)), wanted);
+  EXPECT_EQ(values_of(tensor("b", kFloat, {2}).numbers<float>(4, wanted)), wanted);
+  EXPECT_EQ(values_of(tensor("b", kFloat, {2}).real(4, 1.5f).real(4, -2.0f)), wanted);
+  EXPECT_EQ(values_of(tensor("b", kDouble, {2}).numbers<double>(10, {1.5, -2.0})), wanted);
+  EXPECT_EQ(values_of(tensor("b", kDouble, {2}).text(9, Message::raw<double>({1.5, -2.0}))), wanted);
+  EXPECT_EQ(values_of(tensor("b", kFloat16, {2}).integers(5, {0x3e00, 0xc000})), wanted);
+  EXPECT_EQ(values_of(tensor("b", kFloat16, {2}).text(9, Message::raw<uint16_t>({0x3e00, 0xc000}))), wanted);
+  EXPECT_EQ(values_of(tensor("b", kBfloat16, {2}).text(9, Message::raw<uint16_t>({0x3fc0, 0xc000}))), wanted);
+}
+
+TEST(OnnxReader, TreatsAnInputWithAValueAsAConstant) {
+  GraphParts parts = small_graph();
+  parts.inputs.push_back(value("b", {2}));
+  const Model model = parse(parts, 7);
+  ASSERT_EQ(model.inputs.size(), 1u);
+  EXPECT_EQ(model.inputs[0].name, "x");
+}
+
+TEST(OnnxReader, RefusesOtherOperatorSets) {
+  expect_refused([] { parse(small_graph(), 6); }, "from 7 to 23, found 6");
+  expect_refused([] { parse(small_graph(), 24); }, "found 24");
+}
+
+TEST(OnnxReader, RefusesEveryTruncation) {
+  const std::vector<uint8_t> whole = model_of(small_graph()).file();
+  for (size_t size = 0; size < whole.size(); ++size)
+    EXPECT_THROW(parse_model({whole.begin(), whole.begin() + static_cast<long>(size)}, "m.onnx"), DataError)
+        << size;
+}
+
+TEST(OnnxReader, RefusesGraphsThatAreNotWhole) {
+  GraphParts cyclic = small_graph();
+  cyclic.nodes = {node("Add", {"x", "y"}, "sum"), node("Relu", {"sum"}, "y")};
+  expect_refused(cyclic, "produces later; the graph has a cycle");
+  GraphParts missing = small_graph();
+  missing.initializers.clear();
+  expect_refused(missing, "reads \"b\", which is no input");
+  GraphParts twice = small_graph();
+  twice.nodes.push_back(node("Relu", {"x"}, "y"));
+  expect_refused(twice, "a value has one producer");
+  GraphParts no_output = small_graph();
+  no_output.outputs = {value("z", {1})};
+  expect_refused(no_output, "the graph's output reads \"z\"");
+}
+
+TEST(OnnxReader, RefusesBadTensors) {
+  const auto with = [](const Message& bad) {
+    GraphParts parts = small_graph();
+    parts.initializers = {bad};
+    return parts;
+  };
+  const int64_t large = int64_t{1} << 32;
+  expect_refused(with(tensor("b", kFloat, {large, large}).text(9, "")), "exceeds 2^40");
+  expect_refused(with(tensor("b", kFloat, {0, large, large}).text(9, "")), "exceeds 2^40");
+  expect_refused(with(tensor("b", kFloat, {-2}).text(9, "")), "a dimension of -2");
+  expect_refused(with(tensor("b", kFloat, {1 << 30}).text(9, "1234")), "take 4294967296 bytes, found 4");
+  expect_refused(with(tensor("b", kFloat, {3}).numbers<float>(4, {1, 2})), "state 3 values, found 2");
+  expect_refused(with(floats("b", {2}, {1, NAN})), "1 of its 2 values are NaN or infinite");
+  expect_refused(with(tensor("b", kDouble, {1}).numbers<double>(10, {1e300})), "NaN or infinite");
+  expect_refused(with(tensor("b", kString, {1}).text(6, "word")), "found string");
+  expect_refused(with(tensor("b", kFloat, {2}).text(4, "12345")), "a multiple of 4");
+  expect_refused(with(tensor("b", kFloat, {1, 1, 1, 1, 1, 1, 1, 1, 1})), "more than 8 dimensions");
+}
+
+TEST(OnnxReader, ListsNodesOfOtherDomains) {
+  GraphParts parts = small_graph();
+  parts.nodes[1].text(7, "com.example");
+  expect_refused(parts, "1 nodes use operators outside the ONNX operator set: y_node (com.example.Relu)");
+}
+
+TEST(OnnxReader, RefusesAMillionNodesAndDeepNestingQuickly) {
+  const auto start = std::chrono::steady_clock::now();
+  GraphParts many = small_graph();
+  many.nodes.assign(1000000, node("Relu", {"x"}, ""));
+  expect_refused(many, "more than 20000 nodes");
+  Message deep;
+  for (int i = 0; i < 3000; ++i) {
+    const Message inner =
+        Message().text(4, "If").message(5, Message().text(1, "then_branch").message(6, deep));
+    deep = Message().message(1, inner);
+  }
+  GraphParts nested = small_graph();
+  nested.nodes.push_back(node("If", {"x"}, "z", {Message().text(1, "then_branch").message(6, deep)}));
+  EXPECT_EQ(parse(nested).nodes.size(), 3u);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  EXPECT_LT(seconds.count(), 10);
+}
+
+TEST(OnnxReader, ReadsExternalDataInsideTheFolderOnly) {
+  const TemporaryFolder folder;
+  const auto with_location = [&](const std::string& location, const std::string& offset = "4") {
+    GraphParts parts = small_graph();
+    Message external = tensor("b", kFloat, {2}).integer(14, 1);
+    external.message(13, Message().text(1, "location").text(2, location));
+    external.message(13, Message().text(1, "offset").text(2, offset));
+    external.message(13, Message().text(1, "length").text(2, "8"));
+    parts.initializers = {external};
+    return folder.write("m.onnx", model_of(parts).file());
+  };
+  const std::string raw = Message::raw<float>({9, 1.5f, -2});
+  folder.write("w.data", {raw.begin(), raw.end()});
+  using lenslet::onnx::read_model;
+  const Model model = read_model(with_location("w.data"));
+  EXPECT_EQ(lenslet::onnx::float_values(model.initializers.at("b"), ""), (std::vector<float>{1.5f, -2}));
+  expect_refused([&] { read_model(with_location("w.data", "8")); },
+                 "8 bytes at offset 8 of \"w.data\", which has 12");
+  expect_refused([&] { read_model(with_location("w.data", "-4")); }, "expected a whole number");
+  expect_refused([&] { read_model(with_location("../w.data")); }, "expected a relative path inside");
+  expect_refused([&] { read_model(with_location("/etc/passwd")); }, "expected a relative path inside");
+  expect_refused([&] { read_model(with_location("")); }, "expected a relative path inside");
+  ASSERT_EQ(symlink("/etc/passwd", (folder / "link.data").c_str()), 0);
+  expect_refused([&] { read_model(with_location("link.data")); }, "lead out of the model's folder");
+  EXPECT_THROW(read_model(with_location("none.data")), DataError);
+}
+
+TEST(OnnxShapes, FollowTheNumbersOfAReshape) {
+  // x.view(x.size(0), -1) as PyTorch's tracing exporter writes it.
+  GraphParts parts{
+      {node("Shape", {"x"}, "s"), node("Gather", {"s", "zero"}, "n"), node("Unsqueeze", {"n", "axes"}, "n1"),
+       node("Concat", {"n1", "minus"}, "to", {attribute("axis", 0)}), node("Reshape", {"x", "to"}, "y")},
+      {tensor("zero", kInt64, {}).integers(7, {0}), int64s("axes", {0}), int64s("minus", {-1})},
+      {value("x", {-1, 16, 4, 4})},
+      {value("y", {-1, 256})}};
+  const Model model = parse(parts);
+  const auto values = lenslet::onnx::infer_values(model, "m.onnx");
+  EXPECT_EQ(values.at("y").shape->to_string(), "1x256");
+  const auto summary = lenslet::onnx::summarise(model, values);
+  EXPECT_EQ(summary.constant_nodes, 4);
+  ASSERT_EQ(summary.nodes.size(), 1u);
+  EXPECT_EQ(summary.nodes[0].layer, "none");
+}
+
+TEST(OnnxShapes, RefuseWindowsAndSizesThatDoNotFit) {
+  const auto conv = [](const std::vector<int64_t>& x, const std::vector<int64_t>& pads) {
+    GraphParts parts{{node("Conv", {"x", "w"}, "y", {attribute("pads", pads)})},
+                     {floats("w", {1, 1, 5, 5}, std::vector<float>(25))},
+                     {value("x", x)},
+                     {value("y", {-1})}};
+    return lenslet::onnx::infer_values(parse(parts), "m.onnx").at("y").shape->to_string();
+  };
+  EXPECT_EQ(conv({-1, 1, 28, 28}, {0, 0, 0, 0}), "1x1x24x24");
+  EXPECT_EQ(conv({-1, 1, 28, 28}, {1, 2, 2, 2}), "1x1x27x28");
+  expect_refused([&] { conv({1, 1, 4, 4}, {0, 0, 0, 0}); }, "is larger than the padded input");
+  expect_refused([&] { conv({1, 2, 28, 28}, {0, 0, 0, 0}); }, "do not fit input");
+  expect_refused([&] { conv({1, 1, 28, 28}, {0, 0, 0, 1 << 30}); }, "expected pads from 0");
+  expect_refused([&] { conv({1, 1, int64_t{1} << 40, int64_t{1} << 40}, {0, 0, 0, 0}); }, "2^31 - 1 values");
+}
+
+TEST(OnnxSummary, NamesEveryNodeWithoutALayer) {
+  GraphParts parts = small_graph();
+  parts.nodes = {
+      node("Resize", {"x"}, "big"),
+      node("MaxPool", {"image"}, "p", {attribute("ceil_mode", 1), attribute("kernel_shape", {2, 2})}),
+      node("Add", {"big", "p"}, "y")};
+  parts.inputs.push_back(value("image", {1, 1, 4, 4}));
+  const Model model = parse(parts);
+  const auto summary = lenslet::onnx::summarise(model, lenslet::onnx::infer_values(model, "m.onnx"));
+  EXPECT_EQ(lenslet::onnx::unsupported_nodes(summary),
+            "big_node: operator Resize is not supported; p_node: ceil_mode 1 is not supported; y_node: "
+            "operator Add "
+            "is not supported");
+}
+
+}  // namespace
+}  // namespace lenslet::test::onnx
