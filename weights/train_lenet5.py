@@ -14,6 +14,11 @@ every combination is trained --replicates times.
 
 Example: python3 weights/train_lenet5.py --data data --out out
 
+With --robust glyphs.npz (make_glyphs.py) the set for pictures is trained instead: the bank then also holds corrupted
+digits (corruptions.py) and what is no digit (outliers.py). No digit is an eleventh class. Teachers have a logit for it;
+a student's is 0, so that the energy of its ten logits, log(sum(exp)), is its log odds of "digit". Temperature and the
+energy under which a picture is refused are fitted on the validation split.
+
 Sources: distillation after Hinton, Vinyals, Dean (2015, arXiv:1503.02531) and, for the long schedule on distorted
 images without labels, Beyer et al. (2022, arXiv:2106.05237). Teachers M3, M5, M7 after An et al. (2020,
 arXiv:2008.10400). Elastic distortion after Simard, Steinkraus, Platt (ICDAR 2003).
@@ -28,15 +33,19 @@ import os
 import time
 from pathlib import Path
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
 
+import corruptions
+import outliers
 from lenet5 import (
     MEAN,
     PARAMETER_COUNT,
     PARAMETER_SHAPES,
     STD,
+    load_safetensors,
     normalisation_table,
     read_mnist,
     save_safetensors,
@@ -44,6 +53,7 @@ from lenet5 import (
 )
 
 START = time.monotonic()
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"  # without a GPU only the smallest runs end
 
 # Students of one chunk share their batches and one block-diagonal second convolution. With 8 students, the arithmetic
 # on zero blocks still costs less than a grouped convolution with 6 input channels per group.
@@ -62,15 +72,15 @@ class Data:
 
     def __init__(self, folder, validation):
         images, labels = read_mnist(folder, "train")
-        images = torch.tensor(images).reshape(-1, 784).cuda()
-        labels = torch.tensor(labels).long().cuda()
+        images = torch.tensor(images).reshape(-1, 784).to(DEVICE)
+        labels = torch.tensor(labels).long().to(DEVICE)
         self.images, self.valid_images = images[:-validation], images[-validation:]
         self.labels, self.valid_labels = labels[:-validation], labels[-validation:]
-        self.table = torch.from_numpy(normalisation_table()).cuda()
+        self.table = torch.from_numpy(normalisation_table()).to(DEVICE)
 
     def normalise(self, pixels):
         """Maps uint8 [N, 784] to normalised float32 [N, 1, 28, 28]."""
-        return self.table[pixels.int()].view(-1, 1, 28, 28)
+        return self.table[pixels.long()].view(-1, 1, 28, 28)
 
 
 def distort(pixels, strength):
@@ -109,14 +119,14 @@ def distort(pixels, strength):
 # ------------------------------------------------------------------------------------------------------ teachers
 
 
-def make_teacher(kernel, channels):
+def make_teacher(kernel, channels, classes):
     """Builds one network of An et al.: unpadded convolutions, batch norm, ReLU; linear and batch norm on top."""
     layers, size, c = [], 28, 1
     for k in channels:
         layers += [nn.Conv2d(c, k, kernel, bias=False), nn.BatchNorm2d(k), nn.ReLU(inplace=True)]
         size, c = size - kernel + 1, k
-    layers += [nn.Flatten(), nn.Linear(c * size * size, 10, bias=False), nn.BatchNorm1d(10)]
-    return nn.Sequential(*layers).cuda().to(memory_format=torch.channels_last)
+    layers += [nn.Flatten(), nn.Linear(c * size * size, classes, bias=False), nn.BatchNorm1d(classes)]
+    return nn.Sequential(*layers).to(DEVICE).to(memory_format=torch.channels_last)
 
 
 TEACHERS = {
@@ -127,11 +137,13 @@ TEACHERS = {
 
 
 def autocast():
-    return torch.autocast("cuda", torch.bfloat16, cache_enabled=False)  # a cached cast would be frozen in a graph
+    return torch.autocast(DEVICE, torch.bfloat16, cache_enabled=False)  # a cached cast would be frozen in a graph
 
 
 def capture(step, warmup=5):
     """Runs `step` a few times on a side stream, then records it as a CUDA graph and returns the graph."""
+    if DEVICE == "cpu":
+        return argparse.Namespace(replay=step)
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -147,7 +159,7 @@ def capture(step, warmup=5):
 
 @torch.no_grad()
 def teacher_logits(teachers, data, pixels, batch=16384):
-    """Returns the mean logits float32 [N, 10] of the teachers for uint8 images [N, 784]."""
+    """Returns the mean logits float32 [N, classes] of the teachers for uint8 images [N, 784]."""
     parts = []
     for chunk in pixels.split(batch):
         x = data.normalise(chunk).contiguous(memory_format=torch.channels_last)
@@ -156,13 +168,13 @@ def teacher_logits(teachers, data, pixels, batch=16384):
     return torch.cat(parts)
 
 
-def train_teacher(name, data, args):
-    """Trains one teacher on distorted images with labels and returns the moving average of its weights."""
+def train_teacher(name, bank, data, args):
+    """Trains one teacher on the bank with labels and returns the moving average of its weights."""
     torch.manual_seed(args.seed)
-    model = make_teacher(*TEACHERS[name])
+    model = make_teacher(*TEACHERS[name], args.classes)
     average = copy.deepcopy(model).requires_grad_(False).eval()
     steps = args.teacher_epochs * len(data.images) // args.teacher_batch
-    lr = torch.zeros((), device="cuda")  # a tensor, so that the captured graph reads each step's rate
+    lr = torch.zeros((), device=DEVICE)  # a tensor, so that the captured graph reads each step's rate
     optimizer = torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=0.01, fused=True, capturable=True)
     pairs = [
         (a, p)
@@ -171,13 +183,12 @@ def train_teacher(name, data, args):
     ]
 
     def step():
-        index = torch.randint(len(data.images), (args.teacher_batch,), device="cuda")
-        pixels = distort(data.images[index], torch.rand(args.teacher_batch, device="cuda"))
-        x = data.normalise(pixels).contiguous(memory_format=torch.channels_last)
+        index = bank.draw(args.teacher_batch)
+        x = data.normalise(bank.pixels[index]).contiguous(memory_format=torch.channels_last)
         optimizer.zero_grad(set_to_none=True)
         with autocast():
             logits = model(x)
-        F.cross_entropy(logits.float(), data.labels[index]).backward()
+        F.cross_entropy(logits.float(), bank.labels[index].long()).backward()
         optimizer.step()
         with torch.no_grad():
             torch._foreach_lerp_([a for a, _ in pairs], [p for _, p in pairs], 1 - 0.998)
@@ -187,26 +198,30 @@ def train_teacher(name, data, args):
         cosine = 0.5 * (1 + math.cos(math.pi * i / steps))
         optimizer.param_groups[0]["lr"].fill_(args.teacher_lr * min(1, (i + 1) / 500) * cosine)
         graph.replay()
-    wrong = int((teacher_logits([average], data, data.valid_images).argmax(1) != data.valid_labels).sum())
+    wrong = count_wrong([average], data)
     log(f"teacher {name}: {steps} steps, {wrong} wrong of {len(data.valid_labels)} validation images")
     return average
 
 
-def get_teachers(data, args):
+def count_wrong(teachers, data):
+    return int((teacher_logits(teachers, data, data.valid_images)[:, :10].argmax(1) != data.valid_labels).sum())
+
+
+def get_teachers(bank, data, args):
     """Trains the teachers, or loads them from --teachers where that file exists."""
     if args.teachers and args.teachers.is_file():
-        states = torch.load(args.teachers, map_location="cuda")
-        teachers = [make_teacher(*TEACHERS[name]).requires_grad_(False).eval() for name in TEACHERS]
+        states = torch.load(args.teachers, map_location=DEVICE)
+        teachers = [make_teacher(*TEACHERS[name], args.classes).requires_grad_(False).eval() for name in TEACHERS]
         for teacher, name in zip(teachers, TEACHERS):
             teacher.load_state_dict(states[name])
     else:
-        teachers = [train_teacher(name, data, args) for name in TEACHERS]
+        teachers = [train_teacher(name, bank, data, args) for name in TEACHERS]
         states = {
             name: {k: v.half() if v.is_floating_point() else v for k, v in teacher.state_dict().items()}
             for name, teacher in zip(TEACHERS, teachers)
         }
         torch.save(states, args.out / "teachers.pt")
-    wrong = int((teacher_logits(teachers, data, data.valid_images).argmax(1) != data.valid_labels).sum())
+    wrong = count_wrong(teachers, data)
     log(f"ensemble: {wrong} wrong of {len(data.valid_labels)} validation images")
     return teachers, wrong
 
@@ -214,23 +229,82 @@ def get_teachers(data, args):
 # ---------------------------------------------------------------------------------------------------------- bank
 
 
-def make_bank(teachers, data, args, batch=65536):
-    """Returns (uint8 [B, 784], float16 [B, 10]): distorted training images and the teachers' logits for them.
+class Bank:
+    """uint8 images [B, 784], labels [B] and float16 targets [B, classes] of B images in parts.
 
-    Image i is drawn with strength i / B, so that a prefix of the bank holds the weaker distortions.
+    A part is (begin, size, share of every batch). The first is ordered by the strength of its distortion, so that a
+    prefix holds the weaker ones.
     """
+
+    def __init__(self, size, classes, shares):
+        self.pixels = torch.empty(size, 784, dtype=torch.uint8, device=DEVICE)
+        self.labels = torch.empty(size, dtype=torch.uint8, device=DEVICE)
+        self.targets = torch.empty(size, classes, dtype=torch.float16, device=DEVICE)
+        ends = [round(size * sum(shares[:k])) for k in range(len(shares) + 1)]
+        self.parts = [(begin, end - begin, share) for begin, end, share in zip(ends, ends[1:], shares)]
+
+    def draw(self, batch, reach=1.0):
+        """Returns indices [batch] of random images, each part by its share; of the first, from the prefix `reach`."""
+        parts, left = [], batch
+        for position, (begin, size, share) in enumerate(self.parts):
+            count = left if position == len(self.parts) - 1 else round(batch * share)
+            left -= count
+            limit = reach * size if position == 0 else size
+            parts.append(begin + (torch.rand(count, device=DEVICE) * limit).long().clamp(max=size - 1))
+        return torch.cat(parts)
+
+    def fill_targets(self, teachers, data, batch=65536):
+        """Asks the teachers; without any, the target is the label, nearly certain."""
+        for begin in range(0, len(self.pixels), batch):
+            rows = slice(begin, begin + batch)
+            if teachers:
+                self.targets[rows] = teacher_logits(teachers, data, self.pixels[rows]).half()
+            else:
+                self.targets[rows] = 12 * F.one_hot(self.labels[rows].long(), self.targets.shape[1]).half()
+
+
+def to_bytes(images):
+    return (images.flatten(1) * 255).round().clamp(0, 255).to(torch.uint8)
+
+
+def fill_digits(bank, data, part, glyphs=None, corrupted=False, batch=65536):
+    """Fills a part with distorted training images: image i of n with strength i / n, corrupted ones up to a half.
+
+    With glyphs, every twentieth image is a digit of a text font.
+    """
+    first, size, _ = bank.parts[part]
+    for begin in range(0, size, batch):
+        end = min(begin + batch, size)
+        n, rows = end - begin, slice(first + begin, first + end)
+        strength = torch.rand(n, device=DEVICE) * 0.5 if corrupted else torch.arange(begin, end, device=DEVICE) / size
+        index = torch.randint(len(data.images), (n,), device=DEVICE)
+        pixels, labels = data.images[index], data.labels[index]
+        if glyphs:
+            printed, index = outliers.pick(glyphs.digits, len(pixels[::20]))
+            pixels[::20], labels[::20] = to_bytes(outliers.by_hand(printed)), glyphs.labels[index]
+        pixels = distort(pixels, strength)
+        if corrupted:
+            pixels = to_bytes(corruptions.corrupt(pixels.view(n, 28, 28).float() / 255))
+        bank.pixels[rows], bank.labels[rows] = pixels, labels.to(torch.uint8)
+
+
+def fill_outliers(bank, data, part, glyphs, batch=65536):
+    first, size, _ = bank.parts[part]
+    for begin in range(first, first + size, batch):
+        end = min(begin + batch, first + size)
+        images = outliers.outliers(end - begin, glyphs.letters, data.images)
+        bank.pixels[begin:end], bank.labels[begin:end] = to_bytes(images), 10
+
+
+def make_bank(data, glyphs, args):
     torch.manual_seed(args.seed + 1)
-    pixels = torch.empty(args.bank, 784, dtype=torch.uint8, device="cuda")
-    logits = torch.empty(args.bank, 10, dtype=torch.float16, device="cuda")
-    for begin in range(0, args.bank, batch):
-        end = min(begin + batch, args.bank)
-        strength = torch.arange(begin, end, device="cuda") / args.bank
-        index = torch.randint(len(data.images), (end - begin,), device="cuda")
-        pixels[begin:end] = distort(data.images[index], strength)
-        logits[begin:end] = teacher_logits(teachers, data, pixels[begin:end]).half()
-    torch.cuda.synchronize()
+    bank = Bank(args.bank, args.classes, args.shares if glyphs else [1.0])
+    fill_digits(bank, data, 0, glyphs)
+    if glyphs:
+        fill_digits(bank, data, 1, glyphs, corrupted=True)
+        fill_outliers(bank, data, 2, glyphs)
     log(f"bank: {args.bank} images")
-    return pixels, logits
+    return bank
 
 
 # ------------------------------------------------------------------------------------------------------ students
@@ -242,8 +316,11 @@ def unpack(flat):
     return {name: part.unflatten(1, shape) for (name, shape), part in zip(PARAMETER_SHAPES.items(), parts)}
 
 
-def initial_parameters(seed):
-    """Returns PyTorch's default initialisation, U(-1/sqrt(fan in), 1/sqrt(fan in)), as float32 [44426]."""
+def initial_parameters(seed, path=None):
+    """Returns the weights of a file, else PyTorch's default U(-1/sqrt(fan in), 1/sqrt(fan in)), as float32 [44426]."""
+    if path:
+        tensors = load_safetensors(path)[0]
+        return torch.cat([torch.tensor(tensors[name]).flatten() for name in PARAMETER_SHAPES])
     generator = torch.Generator().manual_seed(seed)
     parts, bound = [], 0.0
     for name, shape in PARAMETER_SHAPES.items():
@@ -277,12 +354,14 @@ def shift_copies(pixels):
 
 
 @torch.no_grad()
-def evaluate_students(flat, data):
+def evaluate_students(flat, data, trial=None):
     """Scores S students on the validation split in true fp32; returns a list of S dictionaries.
 
     wrong          misclassified validation images
     wrong_shifted  the same, averaged over the nine copies shifted by up to one pixel
     score          their sum, to be minimised: the shifted copies make it less noisy than the bare count
+
+    With a trial the score is the trial's instead, see Trial.judge.
     """
     flags = torch.backends.cuda.matmul, torch.backends.cudnn
     for flag in flags:
@@ -295,30 +374,102 @@ def evaluate_students(flat, data):
             for x in copies
         ]
     ).sum(2)  # [9, S]
-    for flag in flags:
-        flag.allow_tf32 = True
     rows = []
     for i in range(len(flat)):
         bare, shifted = int(wrong[4, i]), float(wrong[:, i].float().mean())
         rows.append({"wrong": bare, "wrong_shifted": shifted, "score": bare + shifted})
+    if trial:
+        trial.judge(flat, data, rows)
+    for flag in flags:
+        flag.allow_tf32 = True
     return rows
 
 
-def train_students(configs, bank, data, args):
+class Trial:
+    """What a robust student is judged on besides validation images: made of them, and of fonts kept apart."""
+
+    def __init__(self, data, glyphs, n):
+        torch.manual_seed(0)
+
+        def all_of(kind):
+            return torch.full((n,), kind, device=DEVICE)
+
+        images = data.valid_images[-n:].view(n, 28, 28).float() / 255
+        self.labels = data.valid_labels[-n:]
+        self.families = {
+            family.__name__: to_bytes(corruptions.corrupt(images.clone(), only=all_of(kind)))
+            for kind, family in enumerate(corruptions.FAMILIES)
+        }
+        copies = torch.arange(n, device=DEVICE) % len(glyphs.valid_digits)
+        self.printed = to_bytes(outliers.by_hand(glyphs.valid_digits[copies].view(n, 28, 28).float() / 255))
+        self.printed_labels = glyphs.valid_labels[copies]
+        self.outliers = {
+            name: to_bytes(outliers.outliers(n, glyphs.valid_letters, data.valid_images, kind=all_of(kind)))
+            for kind, name in enumerate(("letters", "doodles", "textures", "pairs"))
+        }
+
+    def judge(self, flat, data, rows):
+        """Adds to each row, in percent: wrong per family and on average; outliers accepted at 99 % of digits kept.
+
+        The score is a sum of percentages: twice what is wrong of the validation images, bare and shifted, the mean
+        wrong of the corrupted, a quarter of the printed, half of the textures accepted, a tenth of other outliers.
+        """
+
+        def logits(pixels):
+            return torch.cat([forward_students(c, data.normalise(pixels)) for c in flat.split(CHUNK)])
+
+        def wrong(pixels, labels):
+            return 100 * (logits(pixels).argmax(2) != labels).float().mean(1)
+
+        energy = logits(data.valid_images).logsumexp(2)  # [S, N]
+        least = energy.kthvalue(max(1, energy.shape[1] // 100), dim=1).values
+        families = {name: wrong(pixels, self.labels) for name, pixels in self.families.items()}
+        printed = wrong(self.printed, self.printed_labels)
+        accepted = {
+            name: 100 * (logits(pixels).logsumexp(2) > least[:, None]).float().mean(1)
+            for name, pixels in self.outliers.items()
+        }
+        for i, row in enumerate(rows):
+            row["families"] = {name: round(float(value[i]), 3) for name, value in families.items()}
+            row["accepted"] = {name: round(float(value[i]), 3) for name, value in accepted.items()}
+            row["corrupted"] = round(sum(row["families"].values()) / len(families), 4)
+            row["printed"] = round(float(printed[i]), 3)
+            bare, others = 100 * row["score"] / energy.shape[1], row["accepted"]
+            row["score"] = 2 * bare + row["corrupted"] + 0.25 * row["printed"] + 0.5 * others["textures"]
+            row["score"] += 0.1 * (others["letters"] + others["doodles"] + others["pairs"])
+
+
+@torch.no_grad()
+def calibrate(flat, data):
+    """Fits one student to the validation images: returns (parameters, temperature, energy threshold).
+
+    The temperature, in steps of 0.01, has the lowest log loss; fc3 is divided by it, so that the logits need no more.
+    The threshold keeps 99 % of the images.
+    """
+    logits = forward_students(flat[None], data.normalise(data.valid_images))[0].double()
+    steps = [t / 100 for t in range(20, 500)]
+    losses = [float(F.cross_entropy(logits / t, data.valid_labels)) for t in steps]
+    temperature = steps[losses.index(min(losses))]
+    flat = flat.clone()
+    flat[-sum(math.prod(PARAMETER_SHAPES[f"fc3.{kind}"]) for kind in ("weight", "bias")) :] /= temperature
+    energy = (logits / temperature).logsumexp(1)
+    return flat, temperature, float(energy.kthvalue(max(1, len(energy) // 100)).values)
+
+
+def train_students(configs, bank, trial, data, args):
     """Trains one student for each configuration and returns (parameters [S, 44426], validation rows).
 
     Loss: T^2 KL(teachers at temperature T || student at T). Adam with a linear warm-up, a cosine to zero, and a
     moving average of the weights, which is what is kept. One replay of the graph is one step of every student.
     """
-    pixels, targets = bank
     count, steps = len(configs), args.steps
     torch.manual_seed(args.seed + 2)
-    flat = torch.stack([initial_parameters(config["seed"]) for config in configs]).cuda()
+    flat = torch.stack([initial_parameters(config["seed"], args.init) for config in configs]).to(DEVICE)
     mean, square, average = torch.zeros_like(flat), torch.zeros_like(flat), flat.clone()
-    lr = torch.tensor([[config["lr"]] for config in configs], device="cuda")
-    temperature = torch.tensor([config["temperature"] for config in configs], device="cuda").view(-1, 1, 1)
-    clock = torch.zeros((), device="cuda")  # steps done
-    total = torch.full((), float(steps), device="cuda")
+    lr = torch.tensor([[config["lr"]] for config in configs], device=DEVICE)
+    temperature = torch.tensor([config["temperature"] for config in configs], device=DEVICE).view(-1, 1, 1)
+    clock = torch.zeros((), device=DEVICE)  # steps done
+    total = torch.full((), float(steps), device=DEVICE)
     chunks = [slice(begin, begin + CHUNK) for begin in range(0, count, CHUNK)]
     flat.requires_grad_(True)
 
@@ -330,10 +481,12 @@ def train_students(configs, bank, data, args):
         losses = []
         for chunk in chunks:
             ends = {config["curriculum_end"] for config in configs[chunk]}
-            index = (torch.rand(args.batch, device="cuda") * reach(*ends) * len(pixels)).long()
-            logits = forward_students(flat[chunk], data.normalise(pixels[index]))
+            index = bank.draw(args.batch, reach(*ends))
+            logits = forward_students(flat[chunk], data.normalise(bank.pixels[index]))
+            if args.robust:
+                logits = F.pad(logits, (0, 1))  # the logit of "no digit" is 0
             t = temperature[chunk]
-            soft = F.log_softmax(targets[index].float() / t, dim=2)  # [S, N, 10]
+            soft = F.log_softmax(bank.targets[index].float() / t, dim=2)  # [S, N, classes]
             kl = F.kl_div(F.log_softmax(logits / t, dim=2), soft, reduction="none", log_target=True)
             losses.append((t * t * kl).sum() / args.batch)
         (gradient,) = torch.autograd.grad(sum(losses), flat)
@@ -344,32 +497,30 @@ def train_students(configs, bank, data, args):
             schedule = (clock / 1000).clamp(max=1) * 0.5 * (1 + torch.cos(math.pi * (clock / total).clamp(max=1)))
             update = (mean / (1 - 0.9**clock)) / ((square / (1 - 0.999**clock)).sqrt() + 1e-8)
             flat.sub_(lr * schedule * update)
-            average.lerp_(flat, 1 - 0.9995)
+            average.lerp_(flat, 1 - args.average)
 
     graph = capture(step)
-    begin, timed, i = time.monotonic(), 0, 0
+    begin, i = time.monotonic(), 0
     while i < steps:
         graph.replay()
         i += 1
-        if i == 200:
-            torch.cuda.synchronize()
-            timed = time.monotonic()
-        if i == 1200:
-            torch.cuda.synchronize()
-            rate = 1000 / (time.monotonic() - timed)
-            fitting = i + rate * (args.max_seconds - (time.monotonic() - START))
-            log(f"students: {rate:.0f} steps/s, {rate * args.batch / len(data.images):.2f} epochs/s each")
-            if fitting < steps:
-                log(f"students: only {fitting:.0f} of {steps} steps fit into --max-seconds")
-                steps = int(fitting)
-                total.fill_(float(steps))
-        if i % max(1, steps // 10) == 0:
-            rows = evaluate_students(average, data)
+        if i % 500 == 0 and args.max_seconds < math.inf:  # the schedule ends when the time does
+            if DEVICE == "cuda":
+                torch.cuda.synchronize()
+            now = time.monotonic()
+            rate = i / (now - begin)
+            steps = min(args.steps, max(i + 1, int(i + rate * (args.max_seconds - (now - START)))))
+            total.fill_(float(steps))
+            if i == 1000:
+                epochs = rate * args.batch / len(data.images)
+                log(f"students: {rate:.0f} steps/s, {epochs:.2f} epochs/s each, {steps} steps")
+        if i % max(1, steps // args.checks) == 0:
+            rows = evaluate_students(average, data, trial)
             best = min(range(count), key=lambda s: rows[s]["score"])
             log(f"students: step {i}, wrong {[row['wrong'] for row in rows]}, best {best}: {rows[best]}")
             write_weights(args.out / "lenet5.safetensors", average[best], {"note": f"unfinished, step {i}"})
     log(f"students: {steps} steps in {time.monotonic() - begin:.1f} s")
-    return average, evaluate_students(average, data), steps
+    return average, evaluate_students(average, data, trial), steps
 
 
 def write_weights(path, flat, metadata):
@@ -383,8 +534,8 @@ def count_test_errors(flat, data, folder):
     """Reads the test images, for the first and only time, and returns (correct, total) of one student in fp32."""
     images, labels = read_mnist(folder, "t10k")
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    x = data.normalise(torch.tensor(images).reshape(-1, 784).cuda())
-    right = forward_students(flat[None], x)[0].argmax(1) == torch.tensor(labels).cuda()
+    x = data.normalise(torch.tensor(images).reshape(-1, 784).to(DEVICE))
+    right = forward_students(flat[None], x)[0].argmax(1) == torch.tensor(labels).to(DEVICE)
     return int(right.sum()), len(right)
 
 
@@ -405,6 +556,13 @@ def parse_arguments():
                         help="of teachers, bank and first student (default: %(default)s)")
     parser.add_argument("--validation", type=int, default=5000, metavar="N", help="size of the validation split")
     parser.add_argument("--teachers", type=Path, metavar="FILE", help="load the teachers from here if it exists")
+    parser.add_argument("--robust", type=Path, metavar="GLYPHS", help="train the set for pictures, with these glyphs")
+    parser.add_argument("--shares", type=float, nargs=3, default=[0.45, 0.35, 0.2], metavar="S",
+                        help="of digits, corrupted digits and outliers, with --robust (default: %(default)s)")
+    parser.add_argument("--init", type=Path, metavar="FILE", help="start the students from these weights")
+    parser.add_argument("--trial", type=int, default=2000, metavar="N",
+                        help="images of each kind that a robust student is judged on (default: %(default)s)")
+    parser.add_argument("--no-teachers", action="store_true", help="students learn from the labels")
     parser.add_argument("--teacher-epochs", type=int, default=50)
     parser.add_argument("--teacher-batch", type=int, default=500)
     parser.add_argument("--teacher-lr", type=float, default=2e-3)
@@ -414,10 +572,14 @@ def parse_arguments():
     parser.add_argument("--replicates", type=int, default=8, help="students a configuration, seeds counting up")
     parser.add_argument("--lr", type=float, nargs="+", default=[3e-3, 6e-3])
     parser.add_argument("--temperature", type=float, nargs="+", default=[4.0])
+    parser.add_argument("--average", type=float, default=0.9995, help="decay of the moving average of the weights")
+    parser.add_argument("--checks", type=int, default=10, metavar="N", help="validate N times (default: %(default)s)")
     parser.add_argument("--curriculum-end", type=float, nargs="+", default=[0.3], help="strength at the end")
     parser.add_argument("--max-seconds", type=float, default=math.inf, help="shorten the students' run to end by then")
     parser.add_argument("--no-test", action="store_true", help="a search: leave the test images unread")
-    return parser.parse_args()
+    args = parser.parse_args()
+    args.classes = 11 if args.robust else 10
+    return args
 
 
 def main():
@@ -436,14 +598,20 @@ def main():
             raise SystemExit(f"the students of one --curriculum-end must fill whole chunks of {CHUNK}")
 
     data = Data(args.data, args.validation)
-    log(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {len(data.images)} images to learn from")
-    teachers, ensemble_wrong = get_teachers(data, args)
-    bank = make_bank(teachers, data, args)
-    flat, rows, steps = train_students(configs, bank, data, args)
+    device = torch.cuda.get_device_name() if DEVICE == "cuda" else "CPU"
+    log(f"{device}, torch {torch.__version__}, {len(data.images)} images to learn from")
+    glyphs = outliers.Glyphs(args.robust, DEVICE) if args.robust else None
+    trial = Trial(data, glyphs, min(args.trial, args.validation)) if args.robust else None
+    bank = make_bank(data, glyphs, args)
+    teachers, ensemble_wrong = ([], None) if args.no_teachers else get_teachers(bank, data, args)
+    bank.fill_targets(teachers, data)
+    log("targets made")
+    flat, rows, steps = train_students(configs, bank, trial, data, args)
+    np.save(args.out / "students.npy", flat.detach().cpu().numpy())
 
     best = min(range(len(rows)), key=lambda s: rows[s]["score"])
     report = {
-        "device": torch.cuda.get_device_name(),
+        "device": device,
         "torch": torch.__version__,
         "arguments": {k: v for k, v in vars(args).items() if not isinstance(v, Path) and v != math.inf},
         "parameters": PARAMETER_COUNT,
@@ -460,13 +628,18 @@ def main():
         "validation_accuracy": f"{1 - rows[best]['wrong'] / args.validation:.4f}",
         "seed": str(configs[best]["seed"]),
     }
+    chosen = flat.detach()[best]
+    if args.robust:
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+        chosen, report["temperature"], threshold = calibrate(chosen, data)
+        metadata["temperature"], metadata["energy_threshold"] = "1", f"{threshold:.4f}"
     if not args.no_test:
-        correct, total = count_test_errors(flat.detach()[best], data, args.data)
+        correct, total = count_test_errors(chosen, data, args.data)
         low, high = wilson_interval(correct, total)
         log(f"test: {correct} of {total} correct, 95 % interval {100 * low:.2f} to {100 * high:.2f} %")
         report["test_correct"], report["test_total"] = correct, total
         metadata["accuracy"] = f"{correct / total:.4f}"
-    write_weights(args.out / "lenet5.safetensors", flat[best], metadata)
+    write_weights(args.out / "lenet5.safetensors", chosen, metadata)
     report["seconds"] = round(time.monotonic() - START, 1)
     (args.out / "training.json").write_text(json.dumps(report, indent=1) + "\n")
     log("done")

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Renders letters and digits of fonts as MNIST-like pictures, for the robust training: writes glyphs.npz.
+
+Letters and other marks teach the network what is no digit; digits of text fonts are a few more digits. Each glyph is
+placed as models/digit_image.cpp places a digit: longer side 20 pixels, centre of mass on pixel (14, 14). Marks that
+look like a digit of their own font (O, l, Cyrillic ze ...) are dropped. No font that imitates handwriting may be
+among the fonts: those are what the result is judged on.
+
+    letters        uint8 [L, 784]   letter_font  int32 [L]
+    digits         uint8 [D, 784]   digit_font   int32 [D]   digit_labels uint8 [D]
+    fonts          names, by index
+
+Example: apt-get download fonts-dejavu-core ...; dpkg -x each fonts; python3 weights/make_glyphs.py fonts glyphs.npz
+"""
+
+import argparse
+import random
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+LATIN = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz"  # without O, I, o and l
+OTHERS = (
+    "&%@#?*+=<>()[]{}$~^_\"'ÄÅÆÇÈÉÊËÌÍÎÏÐÑÖØÙÚÛÜÝÞßàáâãäåæçèéêëìíîïðñöøùúûüýþÿĀāĂăĄąĆćČčĎďĐđĒēĘęĚěĞğĠġĦħĪī"
+    "ĶķĻļŁłŃńŇňŐőŒœŘřŚśŞşŠšŢţŤťŪūŮůŰűŽžΓΔΘΛΞΠΣΦΨΩαβγδεζηθκλμνξπρςστφχψωБГДЖИЙЛПУФЦШЩЪЫЬЭЮЯбвгджийклмнптфц"
+    "шщъыьэюяאבגהחטלמםנסעפצקשת€£¥§¶©®±×÷µ¤∂∆∏∑√∞≈≠≤≥◊←↑→↓"
+)
+LOOKALIKE = 0.88  # cosine of the angle between two pictures
+
+
+def render(font, char):
+    """Returns the glyph as float32 [28, 28] in 0 to 1, or None where it has no ink."""
+    left, top, right, bottom = font.getbbox(char)
+    if right <= left or bottom <= top or right - left > 400 or bottom - top > 400:
+        return None
+    picture = Image.new("L", (right - left + 4, bottom - top + 4))
+    ImageDraw.Draw(picture).text((2 - left, 2 - top), char, font=font, fill=255)
+    box = picture.getbbox()
+    if box is None:
+        return None
+    picture = picture.crop(box)
+    factor = 20 / max(picture.size)
+    size = [max(1, round(side * factor)) for side in picture.size]
+    small = np.asarray(picture.resize(size, Image.BOX), np.float32) / 255
+    mass = small.sum()
+    if mass < 4:
+        return None
+    y, x = np.mgrid[: small.shape[0], : small.shape[1]]
+    row = int(np.clip(round(14 - float((small * y).sum() / mass)), 0, 28 - small.shape[0]))
+    column = int(np.clip(round(14 - float((small * x).sum() / mass)), 0, 28 - small.shape[1]))
+    out = np.zeros((28, 28), np.float32)
+    out[row : row + small.shape[0], column : column + small.shape[1]] = small
+    return out
+
+
+def unit(picture):
+    blurred = picture.copy()  # a pixel of tolerance
+    for axis in (0, 1):
+        blurred = blurred + np.roll(blurred, 1, axis) + np.roll(blurred, -1, axis)
+    return blurred.ravel() / np.linalg.norm(blurred)
+
+
+def glyphs_of(path, draw):
+    """Returns (digits by label, letters) of one font, or None if it lacks digits or Latin letters."""
+    try:
+        font = ImageFont.truetype(str(path), 96)
+        missing = render(font, "\U0010fffd")
+        digits = [render(font, char) for char in "0123456789"]
+        if any(digit is None for digit in digits):
+            return None
+        shapes = np.stack([unit(digit) for digit in digits])
+        if any(float(unit(digits[i]) @ unit(digits[j])) > 0.97 for i in range(10) for j in range(i)):
+            return None  # the font shows a box for every character, or dots
+        letters = []
+        for char in LATIN + "".join(draw.sample(OTHERS, 60)):
+            picture = render(font, char)
+            if picture is None or (missing is not None and np.abs(picture - missing).sum() < 1):
+                continue
+            if float((shapes @ unit(picture)).max()) < LOOKALIKE:
+                letters.append(picture)
+    except (OSError, ValueError):
+        return None
+    return (digits, letters) if len(letters) > 20 else None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="searched for .ttf and .otf files")
+    parser.add_argument("out", type=Path, help="the file to write")
+    parser.add_argument("--fonts", type=int, default=320, help="at most (default: %(default)s)")
+    args = parser.parse_args()
+    draw = random.Random(1)
+    paths = sorted(path for path in args.folder.rglob("*") if path.suffix.lower() in (".ttf", ".otf"))
+    draw.shuffle(paths)
+    fonts, letters, letter_font, digits, digit_font, labels = [], [], [], [], [], []
+    for path in paths:
+        found = glyphs_of(path, draw)
+        if found is None:
+            continue
+        for label, picture in enumerate(found[0]):
+            digits.append(picture)
+            digit_font.append(len(fonts))
+            labels.append(label)
+        letters += found[1]
+        letter_font += [len(fonts)] * len(found[1])
+        fonts.append(path.stem)
+        if len(fonts) == args.fonts:
+            break
+
+    def pixels(pictures):
+        return np.rint(255 * np.stack(pictures)).astype(np.uint8).reshape(-1, 784)
+
+    np.savez_compressed(
+        args.out,
+        letters=pixels(letters),
+        letter_font=np.array(letter_font, np.int32),
+        digits=pixels(digits),
+        digit_font=np.array(digit_font, np.int32),
+        digit_labels=np.array(labels, np.uint8),
+        fonts=np.array(fonts),
+    )
+    print(f"{len(fonts)} fonts, {len(letters)} letters, {len(digits)} digits")
+
+
+if __name__ == "__main__":
+    main()

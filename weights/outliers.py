@@ -1,0 +1,195 @@
+"""What is no digit, for the robust training: letters, doodles, noise, blobs, pairs of digits; and digits of text fonts.
+
+Functions return images float [N, 28, 28] in 0 to 1. Doodles and noise are this project's own generators; what measures
+the result is drawn by others, outside of the tree.
+"""
+
+import math
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from corruptions import (
+    SIDE, affine, blur, coordinates, corrupt, sample, smooth_field, stroke, uniform,
+)  # fmt: skip
+
+
+class Glyphs:
+    """Letters and digits of fonts from make_glyphs.py; each tenth font is kept for validation."""
+
+    def __init__(self, path, device):
+        with np.load(path) as file:
+            arrays = {name: file[name] for name in file.files}
+
+        def part(name, held):
+            keep = (arrays[f"{name[:-1]}_font"] % 10 == 0) == held
+            return torch.tensor(arrays[name][keep]).to(device), keep
+
+        self.letters, self.valid_letters = part("letters", False)[0], part("letters", True)[0]
+        (self.digits, keep), (self.valid_digits, held) = part("digits", False), part("digits", True)
+        self.labels = torch.tensor(arrays["digit_labels"][keep]).long().to(device)
+        self.valid_labels = torch.tensor(arrays["digit_labels"][held]).long().to(device)
+
+
+def pick(pixels, n):
+    index = torch.randint(len(pixels), (n,), device=pixels.device)
+    return pixels[index].view(n, SIDE, SIDE).float() / 255, index
+
+
+def by_hand(images):
+    """Bends printed glyphs as a hand would: slant, aspect, waves, width of the pen; then centres them again."""
+    n, device = len(images), images.device
+    x, y = coordinates(device)
+    nodes = torch.randn(n, 2, 5, 5, device=device) * uniform(n, 0, 1.6, device)[:, None]
+    bend = F.interpolate(nodes, size=(SIDE, SIDE), mode="bicubic", align_corners=True)
+    images = sample(images, x + bend[:, 0], y + bend[:, 1])
+    unit = torch.exp(uniform(n, -0.25, 0.25, device))
+    images = affine(
+        images, uniform(n, -0.3, 0.3, device), uniform(n, -0.35, 0.35, device), unit, 1 / unit,
+        uniform(n, 0, 0, device), uniform(n, 0, 0, device),
+    )  # fmt: skip
+    for _ in range(2):
+        images = torch.where(uniform(n, 0, 1, device) < 0.6, stroke(images), images)
+    images = centred(images)
+    return ((images - 0.5) * uniform(n, 1, 2.2, device) + 0.5).clamp(0, 1)  # as sharp as a pen or less
+
+
+def centred(images):
+    """Scales the box of the ink to 20 pixels and puts the centre of mass on pixel (14, 14), as for MNIST."""
+    n, device = len(images), images.device
+    x, y = coordinates(device)
+    line = torch.arange(SIDE, device=device).float()
+    ink = images > 0.3
+
+    def ends(marked):  # [N, 28] of rows or columns with ink
+        first = torch.where(marked, line, torch.full_like(line, SIDE)).amin(1)
+        last = torch.where(marked, line, torch.full_like(line, -1)).amax(1)
+        return first, last
+
+    (left, right), (top, bottom) = ends(ink.any(1)), ends(ink.any(2))
+    longer = torch.maximum(right - left, bottom - top) + 1
+    factor = (longer.clamp(min=6) / 20).view(-1, 1, 1)
+    middle_x, middle_y = ((left + right) / 2 - 13.5).view(-1, 1, 1), ((top + bottom) / 2 - 13.5).view(-1, 1, 1)
+    images = sample(images, x * factor + middle_x, y * factor + middle_y)
+    mass = images.sum((1, 2), keepdim=True) + 1e-3
+    shift_x, shift_y = (images * x).sum((1, 2), keepdim=True) / mass, (images * y).sum((1, 2), keepdim=True) / mass
+    return sample(images, x + (shift_x - 0.5).round(), y + (shift_y - 0.5).round())
+
+
+def letters(pixels, n):
+    return by_hand(pick(pixels, n)[0])
+
+
+def doodles(n, device):
+    """Strokes of a pen: two to six pieces, each a straight line, an arc, a wave or a wandering curve."""
+    points = 24
+    t = torch.linspace(0, 1, points, device=device).view(1, 1, points)
+    strokes = 6
+
+    def draw(low, high):
+        return low + (high - low) * torch.rand(n, strokes, 1, device=device)
+
+    kind = torch.randint(4, (n, strokes, 1), device=device)
+    heading, turn = draw(0, 2 * math.pi), draw(-7, 7) * (kind == 1) + draw(-2, 2) * (kind > 1)
+    wave, waves = draw(0.5, 2.5) * (kind == 2), draw(2, 14)
+    wander = torch.randn(n, strokes, points, device=device).cumsum(2) * 0.5 * (kind == 3)
+    angle = heading + turn * t + wave * torch.sin(waves * t) + wander
+    length = draw(5, 26) / points
+    px = (length * torch.cos(angle)).cumsum(2)
+    py = (length * torch.sin(angle)).cumsum(2)
+    px, py = px - px.mean(2, keepdim=True) + draw(-7, 7), py - py.mean(2, keepdim=True) + draw(-7, 7)
+    joined = draw(0, 1) < 0.4  # starts where the one before ends
+    for index in range(1, strokes):
+        for p in (px, py):
+            moved = p[:, index] - p[:, index, :1] + p[:, index - 1, -1:]
+            p[:, index] = torch.where(joined[:, index], moved, p[:, index])
+    count = torch.randint(2, strokes + 1, (n, 1, 1), device=device)
+    used = torch.arange(strokes, device=device).view(1, -1, 1) < count
+    px = torch.where(used, px, torch.full_like(px, 1e3)).flatten(1)
+    py = torch.where(used, py, torch.full_like(py, 1e3)).flatten(1)
+    x, y = coordinates(device)
+    distance = torch.full((n, SIDE, SIDE), 1e6, device=device)
+    for index in range(points * strokes):
+        dx, dy = x - px[:, index].view(-1, 1, 1), y - py[:, index].view(-1, 1, 1)
+        distance = torch.minimum(distance, dx * dx + dy * dy)
+    width = uniform(n, 0.7, 1.8, device)
+    return centred((width + 0.5 - distance.sqrt()).clamp(0, 1))
+
+
+def pairs(pixels, n):
+    """Two digits side by side, as a picture of a two-digit number reads when it is scaled to one."""
+    device = pixels.device
+    apart = uniform(n, 6.5, 9.5, device)
+    zero = torch.zeros_like(apart)
+    out = torch.zeros(n, SIDE, SIDE, device=device)
+    for side in (-1, 1):
+        one, size = pick(pixels, n)[0], uniform(n, 1.5, 2.1, device)
+        # affine samples at scale * position + shift: the shift is in pixels of the source
+        out = torch.maximum(out, affine(one, zero, zero, size, size, -side * apart / 1.7 * size, zero))
+    return centred(out)
+
+
+def textures(n, device):
+    """Noise, blobs, gratings, tiles, bars, flat grey and nothing."""
+    x, y = coordinates(device)
+    flat = uniform(n, 0, 1, device).expand(n, SIDE, SIDE)
+    field = smooth_field(n, device)
+    low, high = uniform(n, 0, 0.9, device), uniform(n, 0, 1, device)
+    angle, period = uniform(n, 0, math.pi, device), uniform(n, 2, 16, device)
+    wave = 0.5 + 0.5 * torch.sin((x * torch.cos(angle) + y * torch.sin(angle)) * 6.2832 / period + 6.3 * low)
+    tiles = ((torch.floor(x / period + 9) + torch.floor(y / period + 9)) % 2).abs()
+    from_middle = torch.sqrt((x - 6 * low) ** 2 + ((y - 6 * high) * (0.5 + low)) ** 2)
+    disc = (uniform(n, 2, 11, device) - from_middle).clamp(0, 1)
+    speck = (torch.rand(n, SIDE, SIDE, device=device) < uniform(n, 0.002, 0.5, device)).float()
+    wide, tall = uniform(n, 3, 14, device), uniform(n, 3, 14, device)
+    box = (((x - 8 * low).abs() < wide) & ((y + 8 * high).abs() < tall)).float()
+    choices = (
+        torch.rand(n, SIDE, SIDE, device=device),
+        (torch.randn(n, SIDE, SIDE, device=device) * uniform(n, 0.02, 0.6, device) + flat).clamp(0, 1),
+        field,
+        ((field - low) * 40).clamp(0, 1),
+        wave,
+        (wave > high).float(),
+        tiles * flat,
+        disc,
+        speck,
+        blur(speck, 0.4, 1.5) * 3,
+        box,
+        flat,
+        torch.zeros_like(field),
+        1 - box,
+    )
+    kind = torch.randint(len(choices), (n,), device=device)
+    out = torch.empty(n, SIDE, SIDE, device=device)
+    for index, images in enumerate(choices):
+        rows = kind == index
+        out[rows] = images.clamp(0, 1)[rows]
+    return out
+
+
+def spoil(images, share):
+    """Corrupts some of the images, so that a corruption alone tells nothing."""
+    n, device = len(images), images.device
+    rows = (torch.rand(n, device=device) < share).nonzero()[:, 0]
+    images[rows] = corrupt(images[rows])
+    return images
+
+
+def outliers(n, letter_pixels, digit_pixels, kind=None):
+    """Returns n outliers: letters half of the time, doodles, textures and pairs of digits the other half."""
+    device = digit_pixels.device
+    if kind is None:
+        kind = torch.multinomial(torch.tensor([0.5, 0.25, 0.15, 0.1], device=device), n, replacement=True)
+    out = torch.empty(n, SIDE, SIDE, device=device)
+    parts = (
+        lambda count: spoil(letters(letter_pixels, count), 0.15),
+        lambda count: spoil(doodles(count, device), 0.1),
+        lambda count: textures(count, device),
+        lambda count: spoil(pairs(digit_pixels, count), 0.1),
+    )
+    for index, part in enumerate(parts):
+        rows = (kind == index).nonzero()[:, 0]
+        if len(rows):
+            out[rows] = part(len(rows))
+    return out
