@@ -2,6 +2,7 @@
 #include "api/lenslet.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <new>
@@ -207,6 +208,10 @@ const char* lenslet_model_device(const lenslet_model* model) {
 
 const char* lenslet_model_device_name(const lenslet_model* model) {
   return model ? model->device_name.c_str() : nullptr;
+}
+
+double lenslet_model_energy_threshold(const lenslet_model* model) {
+  return model ? model->model.energy_threshold() : NAN;
 }
 
 lenslet_status lenslet_read_digit(const char* path, uint8_t* pixels) {

@@ -91,8 +91,10 @@ LENSLET_API const char* lenslet_last_error(void);
 LENSLET_API lenslet_status lenslet_options_init(lenslet_options* options, size_t size);
 
 /**
- * Makes a model from a safetensors or ONNX file, or from the weights compiled into the library. A null `options`
- * selects all defaults. On failure *model is null.
+ * Makes a model from a safetensors or ONNX file, or from the weights compiled into the library. These are two sets: "mnist",
+ * which lenslet_model_built_in() takes, and "robust", which reads pictures of people better and can tell what is no
+ * digit. The path of lenslet_model_load() may be such a name. A null `options` selects all
+ * defaults. On failure *model is null.
  */
 LENSLET_API lenslet_status lenslet_model_load(const char* path, const lenslet_options* options,
                                               lenslet_model** model);
@@ -103,6 +105,12 @@ LENSLET_API void lenslet_model_destroy(lenslet_model* model);
 /** "cpu" or "cuda:0"; "NVIDIA H200" or the CPU's model. Valid as long as the model; null for a null pointer. */
 LENSLET_API const char* lenslet_model_device(const lenslet_model* model);
 LENSLET_API const char* lenslet_model_device_name(const lenslet_model* model);
+
+/**
+ * The energy of a picture is the log of the sum of its logits' exponentials. A picture of less energy than this shows
+ * no digit. From the weights file's metadata; NaN if it has none, and for a null pointer.
+ */
+LENSLET_API double lenslet_model_energy_threshold(const lenslet_model* model);
 
 /**
  * Reads a picture of one digit and converts it to the form of MNIST. The file is PNG, JPEG, BMP, PBM, PGM or PPM, up to

@@ -1,6 +1,7 @@
 #include "api/model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <random>
 #include <utility>
@@ -237,6 +238,8 @@ Device Model::device() const noexcept { return state_->setup().device(); }
 std::string Model::device_name() const { return state_->setup().device_name(); }
 
 const Normalisation& Model::normalisation() const noexcept { return state_->setup().graph().normalisation(); }
+
+double Model::energy_threshold() const noexcept { return state_->setup().energy_threshold().value_or(NAN); }
 
 Plan Model::plan(int64_t batch) {
   check_batch(batch);

@@ -65,11 +65,11 @@ struct BackendChoice {
 /// device.
 class Model {
  public:
-  /// `path` is a safetensors file (weights/FORMAT.md), or LeNet-5 as ONNX (.onnx; docs/models.md). Throws DataError for
-  /// an invalid file, UsageError for an invalid option value, UnavailableError for an unavailable device or an
-  /// unsupported backend or math mode.
+  /// `path` is a safetensors file (weights/FORMAT.md), LeNet-5 as ONNX (.onnx; docs/models.md), or the name of a built-in
+  /// set: "robust" for pictures of people, "mnist". Throws DataError for an invalid file, UsageError for an invalid
+  /// option value, UnavailableError for an unavailable device or an unsupported backend or math mode.
   static Model load(const std::string& path, const ModelOptions& options = {});
-  /// Uses the weights compiled into the library. Throws like load().
+  /// Uses the weights compiled into the library that are best for MNIST's images. Throws like load().
   static Model built_in(const ModelOptions& options = {});
 
   /// A model with a single pass, built with `pass`. A call is cut into chunks of its batch; the last chunk may be
@@ -109,6 +109,9 @@ class Model {
   std::string device_name() const;
   /// The normalisation of the weights file's metadata; default MNIST's, 0.1307 and 0.3081.
   const Normalisation& normalisation() const noexcept;
+  /// The log(sum(exp(logits))) below which a picture shows no digit, from the weights file's metadata; NaN if the
+  /// weights cannot tell.
+  double energy_threshold() const noexcept;
   /// The plan of a pass of `batch` images, bytes in and predictions out. Prepares the pass if it is new.
   Plan plan(int64_t batch);
   /// Allocates the memory of a single-pass model's calls, so that the first call can be timed. Throws MemoryError.

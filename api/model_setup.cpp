@@ -11,7 +11,6 @@
 namespace lenslet {
 namespace {
 
-constexpr const char* kBuiltIn = "built-in weights";
 constexpr size_t kMaxPlanBytes = 1 << 20;
 
 std::optional<Plan> load_plan(const Choices& choices) {
@@ -43,9 +42,15 @@ DeviceChoice device_for(const Choices& choices, const std::optional<Plan>& plan)
 
 }  // namespace
 
-Safetensors load_lenet5_weights(const std::string& path) {
-  if (path.empty()) return builtin_lenet5_weights();
-  return ends_with(path, ".onnx") ? onnx::read_lenet5_weights(path) : read_safetensors(path);
+Safetensors load_lenet5_weights(const std::string& weights) {
+  if (weights == kRobustWeights) return builtin_lenet5_weights(BuiltinWeights::kRobust);
+  if (names_builtin_weights(weights)) return builtin_lenet5_weights();
+  return ends_with(weights, ".onnx") ? onnx::read_lenet5_weights(weights) : read_safetensors(weights);
+}
+
+std::string lenet5_weights_origin(const std::string& weights) {
+  if (weights == kRobustWeights) return "built-in weights, robust set";
+  return names_builtin_weights(weights) ? "built-in weights" : weights;
 }
 
 BackendSpec network_backend(const std::string& name, const Graph& graph, DeviceKind kind,
@@ -60,29 +65,31 @@ BackendSpec network_backend(const std::string& name, const Graph& graph, DeviceK
   return spec;
 }
 
-ModelSetup::ModelSetup(const Choices& choices)
-    : ModelSetup(choices, choices.weights_file().empty() ? kBuiltIn : choices.weights_file(), nullptr) {}
+std::shared_ptr<const ModelSetup::Weights> ModelSetup::load(const std::string& weights) {
+  const Safetensors tensors = load_lenet5_weights(weights);
+  const std::string origin = lenet5_weights_origin(weights), shown = printable_excerpt(origin);
+  return std::make_shared<Weights>(
+      Weights{origin, lenet5_energy_threshold(tensors, shown), make_lenet5(tensors, shown)});
+}
+
+ModelSetup::ModelSetup(const Choices& choices) : ModelSetup(choices, nullptr) {}
 
 ModelSetup::ModelSetup(const Choices& choices, const ModelSetup& weights)
-    : ModelSetup(choices, weights.weights_origin_, weights.graph_) {}
+    : ModelSetup(choices, weights.weights_) {}
 
-ModelSetup::ModelSetup(const Choices& choices, std::string weights_origin, std::shared_ptr<const Graph> graph)
+ModelSetup::ModelSetup(const Choices& choices, std::shared_ptr<const Weights> weights)
     : choices_(choices),
       saved_(load_plan(choices)),
-      weights_origin_(std::move(weights_origin)),
-      graph_(std::move(graph)) {
-  if (!graph_)
-    graph_ = std::make_shared<Graph>(
-        make_lenet5(load_lenet5_weights(choices.weights_file()), printable_excerpt(weights_origin_)));
+      weights_(weights ? std::move(weights) : load(choices.weights_file())) {
   const DeviceChoice choice = device_for(choices, saved_);
   device_ = choice.device;
   if (choices.device == kAuto) device_reason_ = choice.reason;
   if (choices.backend.empty()) return;
   if (choices.plan == Plan::kFused) {
-    backends_ = network_backend(choices.backend, *graph_, device_.kind, choices.option_prefix);
+    backends_ = network_backend(choices.backend, graph(), device_.kind, choices.option_prefix);
   } else {
     backends_ = BackendSpec::parse(choices.backend);
-    (void)backends_.resolve(*graph_, device_.kind);  // an invalid name is refused before anything is built
+    (void)backends_.resolve(graph(), device_.kind);  // an invalid name is refused before anything is built
   }
 }
 
@@ -92,9 +99,9 @@ std::string ModelSetup::device_name() const {
 }
 
 bool ModelSetup::fused_serves(int64_t batch, InputOutput io) const {
-  const Layer* const network = graph_->network();
+  const Layer* const network = graph().network();
   if (!network) return false;
-  const OperatorRequest request = graph_->network_request(device_, batch, math(), io.input, io.output);
+  const OperatorRequest request = graph().network_request(device_, batch, math(), io.input, io.output);
   if (choices_.plan == Plan::kFused && !choices_.backend.empty())
     return static_cast<bool>(network->supports(choices_.backend, request));
   return network->preferred_entry(request) != nullptr;

@@ -17,6 +17,14 @@ namespace lenslet {
 /// Largest batch that a user may request.
 inline constexpr int64_t kMaxModelBatch = 1 << 20;
 
+/// The names of the built-in sets of weights, where a file may stand; a file of that name is "./robust". An empty one
+/// means the first.
+inline constexpr const char* kMnistWeights = "mnist";
+inline constexpr const char* kRobustWeights = "robust";
+inline bool names_builtin_weights(const std::string& weights) {
+  return weights.empty() || weights == kMnistWeights || weights == kRobustWeights;
+}
+
 /// What a run reads and writes.
 struct InputOutput {
   ElementType input = ElementType::kFp32;   // what a pass reads
@@ -30,7 +38,7 @@ struct Choices {
   std::string backend;           // a BackendSpec, or with plan "fused" one of its variants; empty: auto
   std::optional<MathMode> math;  // none: fp32, or the plan file's mode
   std::optional<ElementType> input, output;  // none: fp32, or the plan file's types
-  std::string weights;                       // path of a safetensors file; empty: the built-in ones
+  std::string weights;                       // path of a safetensors file, or a set's name (kMnistWeights)
   std::string model;                         // path of an ONNX file, instead of weights
   size_t workspace_limit = SIZE_MAX;         // bytes, for each layer
   std::string option_prefix = "--";          // precedes the names of options in messages
@@ -63,9 +71,11 @@ class ModelSetup {
   /// "NVIDIA H200" or the CPU's model.
   std::string device_name() const;
   /// The network, shared with models of other options.
-  const Graph& graph() const noexcept { return *graph_; }
-  /// "built-in weights" or the file's name.
-  const std::string& weights_origin() const noexcept { return weights_origin_; }
+  const Graph& graph() const noexcept { return weights_->graph; }
+  /// "built-in weights", "built-in weights, robust set" or the file's name.
+  const std::string& weights_origin() const noexcept { return weights_->origin; }
+  /// The energy below which a picture shows no digit; none if the weights cannot tell.
+  std::optional<double> energy_threshold() const noexcept { return weights_->energy_threshold; }
   /// The requested mode; of a replayed plan the least exact mode of its layers.
   MathMode math() const noexcept { return saved_ ? saved_->math() : choices_.math.value_or(MathMode::kFp32); }
   /// The replayed plan; null if there is none.
@@ -81,20 +91,26 @@ class ModelSetup {
   BuildOptions build_options(int64_t batch, InputOutput io) const;
 
  private:
-  ModelSetup(const Choices& choices, std::string weights_origin, std::shared_ptr<const Graph> graph);
+  struct Weights {
+    std::string origin;
+    std::optional<double> energy_threshold;
+    Graph graph;
+  };
+  static std::shared_ptr<const Weights> load(const std::string& weights);
+  ModelSetup(const Choices& choices, std::shared_ptr<const Weights> weights);
 
   Choices choices_;
   std::optional<Plan> saved_;
-  std::string weights_origin_;
-  std::shared_ptr<const Graph> graph_;
+  std::shared_ptr<const Weights> weights_;
   Device device_;
   std::string device_reason_;
   BackendSpec backends_;
 };
 
-/// The weights of that file: ONNX if its name ends in .onnx, else safetensors; the built-in ones for an empty path.
-/// Throws DataError.
-Safetensors load_lenet5_weights(const std::string& path);
+/// The weights of that built-in set or file: ONNX if its name ends in .onnx, else safetensors. Throws DataError.
+Safetensors load_lenet5_weights(const std::string& weights);
+/// What messages and results call them: "built-in weights", "built-in weights, robust set", or the file's name.
+std::string lenet5_weights_origin(const std::string& weights);
 
 /// The backend `name` of the whole network. Throws UsageError if there is none, with the nearest match and all of them;
 /// UnavailableError if only the other kind of device has it. `prefix` as Choices::option_prefix.

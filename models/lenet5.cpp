@@ -19,6 +19,8 @@ namespace lenslet {
 namespace embedded {  // weights/CMakeLists.txt
 extern const unsigned char lenet5_weights[];
 extern const std::size_t lenet5_weights_size;
+extern const unsigned char lenet5_robust_weights[];
+extern const std::size_t lenet5_robust_weights_size;
 }  // namespace embedded
 
 namespace {
@@ -80,6 +82,14 @@ void check_model(const Safetensors& weights, const std::string& origin) {
   }
 }
 
+// A temperature belongs into fc3, where every plan, device and interface obeys it.
+void check_temperature(const Safetensors& weights, const std::string& origin) {
+  const auto found = weights.metadata.find("temperature");
+  if (found == weights.metadata.end() || metadata_number(*found, 0.01f, 100, origin) == 1) return;
+  throw DataError(concat(origin, ": its metadata have temperature \"", printable_excerpt(found->second),
+                         "\", expected 1 or none: divide fc3.weight and fc3.bias by it"));
+}
+
 Tensor clone(const Tensor& source) {
   Tensor copy(source.shape());
   std::memcpy(copy.data(), source.data(), source.shape().bytes());
@@ -90,6 +100,7 @@ Tensor clone(const Tensor& source) {
 
 Graph make_lenet5(const Safetensors& weights, const std::string& origin) {
   check_model(weights, origin);
+  check_temperature(weights, origin);
   check_tensors(weights, origin);
   const auto tensor = [&](const std::string& name) { return clone(weights.tensors.at(name)); };
   const auto conv = [&](const std::string& name) {
@@ -125,13 +136,30 @@ Graph make_lenet5(const Safetensors& weights, const std::string& origin) {
   return graph;
 }
 
-Safetensors builtin_lenet5_weights() {
-  return parse_safetensors(embedded::lenet5_weights, embedded::lenet5_weights_size, "the built-in weights");
+Safetensors builtin_lenet5_weights(BuiltinWeights set) {
+  return set == BuiltinWeights::kMnist
+             ? parse_safetensors(embedded::lenet5_weights, embedded::lenet5_weights_size,
+                                 "the built-in weights")
+             : parse_safetensors(embedded::lenet5_robust_weights, embedded::lenet5_robust_weights_size,
+                                 "the built-in robust weights");
+}
+
+std::optional<double> lenet5_energy_threshold(const Safetensors& weights, const std::string& origin) {
+  const auto found = weights.metadata.find("energy_threshold");
+  if (found == weights.metadata.end()) return std::nullopt;
+  return metadata_number(*found, -1000, 1000, origin);
 }
 
 void normalise_mnist(const uint8_t* pixels, int64_t count, float* out) {
   static const Normalisation mnist(kMnistMean, kMnistStd);
   mnist.apply(pixels, count * kLenet5Side * kLenet5Side, out);
+}
+
+double energy(const float* logits, int classes) {
+  const double largest = *std::max_element(logits, logits + classes);
+  double sum = 0;
+  for (int i = 0; i < classes; ++i) sum += std::exp(logits[i] - largest);
+  return largest + std::log(sum);
 }
 
 void softmax(const float* logits, int classes, double* probabilities) {

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "framework/graph/graph.h"
 #include "framework/io/safetensors.h"
@@ -19,15 +21,25 @@ inline constexpr float kMnistStd = 0.3081f;   // of MNIST's training pixels, x/2
 
 /// Builds the graph from conv1, conv2, fc1, fc2, fc3 (.weight and .bias, PyTorch's shapes). The normalisation comes
 /// from the metadata `mean` and `std`; default MNIST's. Throws DataError with all missing, unexpected and mis-shaped
-/// tensors at once, for metadata of another `model`, and for an invalid normalisation.
+/// tensors at once, for metadata of another `model`, an invalid normalisation, and a `temperature` other than 1.
 Graph make_lenet5(const Safetensors& weights, const std::string& origin);
 
-/// The weights compiled into the program.
-Safetensors builtin_lenet5_weights();
+/// The sets of weights compiled into the program (weights/README.md): the best for MNIST's images, and one that reads
+/// pictures of people and knows what is no digit.
+enum class BuiltinWeights { kMnist, kRobust };
+Safetensors builtin_lenet5_weights(BuiltinWeights set = BuiltinWeights::kMnist);
+
+/// The metadata `energy_threshold`: what has less energy() is no digit. None: the weights cannot tell. Throws DataError
+/// for anything but a decimal number from -1000 to 1000.
+std::optional<double> lenet5_energy_threshold(const Safetensors& weights, const std::string& origin);
 
 /// Normalises `count` images of 28x28 bytes for the built-in weights, with MNIST's mean and std. Other weights may need
 /// Graph::normalisation().
 void normalise_mnist(const uint8_t* pixels, int64_t count, float* out);
+
+/// log(sum(exp(logits))) of one row, computed in fp64: high for a digit, low for anything else, if the weights were
+/// trained for that.
+double energy(const float* logits, int classes);
 
 /// Softmax of one row of `classes` logits, computed in fp64.
 void softmax(const float* logits, int classes, double* probabilities);

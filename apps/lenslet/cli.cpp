@@ -170,7 +170,8 @@ CommandLine lenslet_command_line() {
   line.option("--seed", Integer{0}, LENSLET_MEMBER(seed), "seed of the self-test's data", doctor);
 
   // The model and its execution.
-  line.option("--weights", Text{"FILE"}, LENSLET_MEMBER(weights), "weights as safetensors [built in]",
+  line.option("--weights", Text{"FILE"}, LENSLET_MEMBER(weights),
+              "weights as safetensors, or a built-in set: mnist or robust [mnist; classify: robust]",
               model | bench | backends);
   line.option("--model", Text{"FILE", nullptr, {".onnx"}}, LENSLET_MEMBER(model),
               "LeNet-5 as ONNX (.onnx), instead of --weights", model | bench | backends);

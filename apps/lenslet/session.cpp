@@ -19,7 +19,8 @@ void warn_about_plan(const Plan& saved, const Plan& here) {
 }  // namespace
 
 std::vector<NamedFile> files_read(const CommonOptions& options) {
-  std::vector<NamedFile> files = {{"--weights", options.weights}, {"--model", options.model}};
+  std::vector<NamedFile> files = {{"--model", options.model}};
+  if (!names_builtin_weights(options.weights)) files.emplace_back("--weights", options.weights);
   if (options.plan != ModelSetup::kAuto && options.plan != Plan::kLayered && options.plan != Plan::kFused)
     files.emplace_back("--plan", options.plan);
   return files;

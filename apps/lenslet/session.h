@@ -29,6 +29,7 @@ class Session {
   const Graph& graph() const noexcept { return setup_->graph(); }
   MathMode math() const noexcept { return setup_->math(); }
   const std::string& weights_origin() const noexcept { return setup_->weights_origin(); }
+  std::optional<double> energy_threshold() const noexcept { return setup_->energy_threshold(); }
   /// "cuda:0 (NVIDIA H200), taken because …".
   std::string describe_device() const { return lenslet::describe_device(device(), setup_->device_reason()); }
 

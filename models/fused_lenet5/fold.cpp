@@ -11,19 +11,21 @@ namespace {
 
 // x / 255 lies in 0..1, and so does its mean; beyond these deviations fp16 has no digits left for the folded weights.
 constexpr float kMaxMean = 1, kMinStd = 1e-3f, kMaxStd = 10;
+constexpr const char* kOfPixels = " (of pixels / 255)";
 
-float number_of(const std::string& key, const std::string& text, float least, float most,
-                const std::string& origin) {
+}  // namespace
+
+float metadata_number(const std::pair<const std::string, std::string>& metadata, float least, float most,
+                      const std::string& origin, const char* note) {
+  const std::string& text = metadata.second;
   float value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !(value >= least && value <= most)) {
-    throw DataError(concat(origin, ": its metadata have ", key, " \"", printable_excerpt(text),
-                           "\", expected a decimal number from ", least, " to ", most, " (of pixels / 255)"));
+    throw DataError(concat(origin, ": its metadata have ", metadata.first, " \"", printable_excerpt(text),
+                           "\", expected a decimal number from ", least, " to ", most, note));
   }
   return value;
 }
-
-}  // namespace
 
 Normalisation lenet5_normalisation(const Safetensors& weights, const std::string& origin) {
   const auto mean = weights.metadata.find("mean"), deviation = weights.metadata.find("std");
@@ -33,8 +35,8 @@ Normalisation lenet5_normalisation(const Safetensors& weights, const std::string
     throw DataError(concat(origin, ": its metadata have ", mean == none ? "std" : "mean", " without ",
                            mean == none ? "mean" : "std", ", expected both or neither"));
   }
-  return {number_of("mean", mean->second, 0, kMaxMean, origin),
-          number_of("std", deviation->second, kMinStd, kMaxStd, origin)};
+  return {metadata_number(*mean, 0, kMaxMean, origin, kOfPixels),
+          metadata_number(*deviation, kMinStd, kMaxStd, origin, kOfPixels)};
 }
 
 FoldedConv1 fold_normalisation(const Lenet5Parameters& parameters) {

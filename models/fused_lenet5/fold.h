@@ -7,6 +7,8 @@
 #pragma once
 
 #include <array>
+#include <string>
+#include <utility>
 
 #include "models/fused_lenet5/network_backend.h"
 
@@ -17,6 +19,11 @@ struct FoldedConv1 {
   std::array<double, 150> weight;  // [6, 1, 5, 5]
   std::array<double, 6> bias;      // [6]
 };
+
+/// The number in one of a weights file's metadata. Throws DataError unless it is a decimal number in that range; `note`
+/// ends the message.
+float metadata_number(const std::pair<const std::string, std::string>& metadata, float least, float most,
+                      const std::string& origin, const char* note = "");
 
 /// The metadata `mean` and `std` of a weights file (weights/FORMAT.md); MNIST's if it has neither. Throws DataError for
 /// one without the other, an invalid decimal number, a mean outside 0..1, or a std outside 0.001..10.

@@ -26,7 +26,7 @@ class Model:
         Reads the weights from a safetensors file (weights/FORMAT.md) or an ONNX file (docs/models.md).
 
         Args:
-            path: The file.
+            path: The file, or a built-in set: "robust" for pictures, or "mnist".
             device: "cpu", "cuda" or "cuda:N"; "auto" takes a usable GPU, else the CPU.
             plan: "layered", layer by layer; "fused", the whole network at once; "auto"; or the path of a plan saved as JSON.
             backend: One name for all layers that have it, or by layer: "conv1=direct,conv2=winograd". With plan "fused" one
@@ -109,6 +109,12 @@ class Model:
     def normalization(self) -> tuple[float, float]:
         """
         Mean and std to normalise pixels with for these weights: those of their file, else MNIST's.
+        """
+
+    @property
+    def energy_threshold(self) -> float:
+        """
+        An image whose `log(sum(exp(logits)))` is less shows no digit. NaN if the weights cannot tell.
         """
 
     def __repr__(self) -> str: ...

@@ -130,7 +130,7 @@ constexpr const char* kLoadDoc =
     R"(Reads the weights from a safetensors file (weights/FORMAT.md) or an ONNX file (docs/models.md).
 
 Args:
-    path: The file.
+    path: The file, or a built-in set: "robust" for pictures, or "mnist".
     device: "cpu", "cuda" or "cuda:N"; "auto" takes a usable GPU, else the CPU.
     plan: "layered", layer by layer; "fused", the whole network at once; "auto"; or the path of a plan saved as JSON.
     backend: One name for all layers that have it, or by layer: "conv1=direct,conv2=winograd". With plan "fused" one
@@ -266,6 +266,9 @@ void add_model(nb::module_& module) {
           },
           nb::sig("def normalization(self) -> tuple[float, float]"),
           "Mean and std to normalise pixels with for these weights: those of their file, else MNIST's.")
+      .def_prop_ro(
+          "energy_threshold", [](const SharedModel& self) { return self.energy_threshold(); },
+          "An image whose `log(sum(exp(logits)))` is less shows no digit. NaN if the weights cannot tell.")
       .def("__repr__", &describe)
       .def("__reduce__", &refuse_pickling, nb::sig("def __reduce__(self) -> typing.NoReturn"));
 }

@@ -30,6 +30,7 @@ class SharedModel {
   const ModelOptions& options() const noexcept { return options_; }
   Device device() const noexcept { return device_; }
   const Normalisation& normalisation() const noexcept { return model_.normalisation(); }
+  double energy_threshold() const noexcept { return model_.energy_threshold(); }
 
   /// `labels` [count], `probabilities` [count].
   void predict(const ImageArray& images, const Choices& choices, int32_t* labels, float* probabilities,

@@ -82,10 +82,18 @@ def test_pixels_are_normalised_as_the_file_says(tmp_path, weights_file, device, 
     assert lenslet.Model.built_in(device="cpu").normalization == (np.float32(0.1307), np.float32(0.3081))
 
 
+def test_the_threshold_of_the_energy_is_told(tmp_path, weights_file):
+    arrays, metadata = load_safetensors(weights_file)
+    file = tmp_path / "other.safetensors"
+    save_safetensors(file, arrays, {**metadata, "energy_threshold": "2.5"})
+    assert lenslet.Model.load(file, device="cpu").energy_threshold == 2.5
+    assert np.isnan(lenslet.Model.load(weights_file, device="cpu").energy_threshold)
+
+
 def test_metadata_that_cannot_be_obeyed_are_refused(tmp_path, weights_file):
     arrays, metadata = load_safetensors(weights_file)
     file = tmp_path / "other.safetensors"
-    for wrong in ({"model": "resnet"}, {"std": "0"}, {"mean": "many"}):
+    for wrong in ({"model": "resnet"}, {"std": "0"}, {"mean": "many"}, {"temperature": "2"}, {"energy_threshold": "-"}):
         save_safetensors(file, arrays, {**metadata, **wrong})
         with pytest.raises(lenslet.DataError, match=next(iter(wrong))):
             lenslet.Model.load(file, device="cpu")

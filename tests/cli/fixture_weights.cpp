@@ -91,6 +91,8 @@ void write_other_tensors(const fs::path& folder) {
   said("other_model", "\"model\":\"resnet\"");
   said("std_zero", "\"mean\":\"0\",\"std\":\"0\"");
   said("mean_alone", "\"mean\":\"0.5\"");
+  said("temperature", "\"temperature\":\"1.5\"");
+  said("threshold_word", "\"energy_threshold\":\"low\"");
   changed("many", [](auto& entries) {  // whose names are half a megabyte
     for (int i = 0; i < 3000; ++i)
       entries.push_back({"t" + std::to_string(i) + std::string(150, 'x'), "0", "F32", {}});

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -67,6 +68,39 @@ TEST(Classify, FlagsABlankPicture) {
   expect_run(run_line("{classify} {dir}/pics/blank.pgm --json {dir}/out/blank.json"), kOk, "blank");
   expect_members(read_json("{dir}/out/blank.json").at("results").at(0),
                  {{"blank", true}, {"digit", nullptr}});
+}
+
+// The bytes of the shipped weights, whose metadata say that everything, or nothing, is a digit.
+std::string weights_with_threshold(const std::string& threshold) {
+  const std::string shipped = read_text(expand("{source}/weights/lenet5.safetensors"));
+  uint64_t length = 0;
+  std::memcpy(&length, shipped.data(), sizeof length);  // tests run on little-endian machines
+  json header = json::parse(shipped.substr(sizeof length, length));
+  header["__metadata__"]["energy_threshold"] = threshold;
+  const std::string text = header.dump(), path = expand("{dir}/out/threshold.safetensors");
+  length = text.size();
+  std::string bytes(reinterpret_cast<const char*>(&length), sizeof length);
+  bytes += text + shipped.substr(shipped.size() - 44426 * sizeof(float));
+  std::ofstream(path, std::ios::binary) << bytes;
+  return path;
+}
+
+TEST(Classify, RefusesWhatTheWeightsCallNoDigit) {
+  const std::string line = "{classify} {dir}/pics/one.pgm {dir}/pics/blank.pgm --json {dir}/out/refused.json";
+  const std::string refusing = " --weights " + weights_with_threshold("500");
+  expect_run(run_line(line + refusing), kOk, "one.pgm: no digit: 1 is the nearest, |blank.pgm: blank");
+  const json document = read_json("{dir}/out/refused.json");
+  expect_members(document, {{"failures", 0}});
+  const json& row = document.at("results").at(0);
+  expect_members(row, {{"digit", nullptr}, {"probability", nullptr}, {"error", nullptr}, {"blank", false}});
+  EXPECT_EQ(row.at("top").at(0).at("digit"), 1);
+  EXPECT_LT(row.at("energy").get<double>(), 500);
+  EXPECT_EQ(row.at("reason").get<std::string>().rfind("no digit: 1 is the nearest, ", 0), 0u);
+  expect_members(document.at("results").at(1), {{"energy", nullptr}});  // blank: not computed
+
+  const std::string accepting = " --weights " + weights_with_threshold("-500");
+  const ProgramRun run = expect_run(run_line(line + accepting), kOk, "one.pgm: 1 ");
+  EXPECT_EQ(run.out.find("no digit"), std::string::npos) << run.out;
 }
 
 TEST(Classify, AFolderIsReadInOrderOfNames) {

@@ -28,6 +28,8 @@ static void check(int line, int holds, const char* what) {
 #define CHECK(what) check(__LINE__, what, #what)
 
 /* Options for the CPU, which is always available. */
+static int is_nan(double value) { return !(value < 0) && !(value >= 0); } /* C89 has no isnan() */
+
 static lenslet_options cpu(void) {
   lenslet_options options;
   EXPECT(lenslet_options_init(&options, sizeof options), LENSLET_OK, "");
@@ -127,6 +129,7 @@ static void refuse_calls(lenslet_model* model) {
   EXPECT(lenslet_read_digit(LENSLET_HEADER, pixels), LENSLET_ERROR_DATA, "lenslet.h");
   EXPECT(lenslet_set_num_threads(0), LENSLET_ERROR_USAGE, "threads");
   CHECK(lenslet_model_device(NULL) == NULL && lenslet_model_device_name(NULL) == NULL);
+  CHECK(is_nan(lenslet_model_energy_threshold(NULL)));
   CHECK(strcmp(lenslet_status_text((lenslet_status)99), "unknown status") == 0);
 }
 
@@ -170,6 +173,7 @@ static void use(lenslet_model* model) {
         layers[0].p10_ns <= layers[0].p90_ns);
   CHECK(total_ns > 0);
   EXPECT(lenslet_profile(model, 2, 1, NULL, 0, NULL, NULL), LENSLET_OK, "");
+  CHECK(is_nan(lenslet_model_energy_threshold(model)));
   CHECK(strcmp(lenslet_model_device(model), "cpu") == 0 && strlen(lenslet_model_device_name(model)) > 0);
 }
 

@@ -135,6 +135,17 @@ TEST(Model, NormalisesAsTheWeightsFileSays) {
   }
 }
 
+TEST(Model, TellsTheThresholdOfTheWeightsFile) {
+  const auto threshold = [](const std::string& metadata) {
+    Model model = Model::load(test::write_weights(metadata, {kMnistMean, kMnistStd}), on_cpu());
+    EXPECT_TRUE(std::isnan(model.energy_threshold()) ==
+                std::isnan(model.with_options(on_cpu()).energy_threshold()));
+    return model.energy_threshold();
+  };
+  EXPECT_EQ(threshold("\"energy_threshold\":\"2.5\""), 2.5);
+  EXPECT_TRUE(std::isnan(threshold("\"model\":\"lenet5\"")));
+}
+
 TEST(Model, RefusesMetadataThatItCannotObey) {
   const Normalisation plain(0, 1);
   const auto refused = [&](const std::string& metadata, const std::string& fragment) {
@@ -145,6 +156,8 @@ TEST(Model, RefusesMetadataThatItCannotObey) {
   refused("\"model\":\"resnet\\u001b[2J\"", "model \"resnet\\x1b[2J\", expected \"lenet5\" or none");
   refused("\"mean\":\"0.5\"", "mean without std");
   refused("\"std\":\"0.5\"", "std without mean");
+  refused("\"temperature\":\"2\"", "temperature \"2\", expected 1 or none");
+  refused("\"energy_threshold\":\"x\"", "energy_threshold \"x\", expected a decimal number");
   for (const char* number :
        {"", "zero", "0,5", " 0.5", "0.5 ", "0x1", "nan", "inf", "-0.1", "1.5", "1e999"}) {
     SCOPED_TRACE(number);

@@ -76,6 +76,37 @@ TEST(Lenet5, NormalisesAsTheTrainingDid) {
       << "must agree bit for bit";
 }
 
+TEST(Lenet5, ObeysNoTemperatureButOne) {
+  Safetensors weights = default_weights();
+  for (const char* said : {"1", "1.0", "1e0"}) {
+    weights.metadata["temperature"] = said;
+    EXPECT_NO_THROW(make_lenet5(weights, "file")) << said;
+  }
+  for (const char* said : {"0.99", "2", "0", "", "warm", "nan"}) {
+    weights.metadata["temperature"] = said;
+    expect_error<DataError>([&] { make_lenet5(weights, "file"); },
+                            std::string("file: its metadata have temperature \"") + said + "\", expected ");
+  }
+}
+
+TEST(Lenet5, ReadsTheThresholdOfTheEnergy) {
+  Safetensors weights = default_weights();
+  EXPECT_FALSE(lenet5_energy_threshold(weights, "file"));
+  weights.metadata["energy_threshold"] = "-4.25";
+  EXPECT_EQ(lenet5_energy_threshold(weights, "file"), -4.25);
+  for (const char* said : {"", "4,2", "1001", "-1001", "inf", "nan", " 4"}) {
+    weights.metadata["energy_threshold"] = said;
+    expect_error<DataError>([&] { lenet5_energy_threshold(weights, "file"); },
+                            std::string("energy_threshold \"") + said + "\", expected a decimal number");
+  }
+}
+
+TEST(Lenet5, EnergyIsTheLogOfTheSum) {
+  const float equal[4] = {1000, 1000, 1000, 1000}, one[3] = {-2, -1000, -1000};
+  EXPECT_NEAR(energy(equal, 4), 1000 + std::log(4.0), 1e-12);
+  EXPECT_NEAR(energy(one, 3), -2, 1e-12);
+}
+
 TEST(Lenet5, SoftmaxIsStableAndSumsToOne) {
   const float logits[4] = {1000, 999, -1000, 1000};
   double p[4];

@@ -35,26 +35,28 @@ struct Answer {
   std::optional<int64_t> index;  // in an IDX file
   std::string error;             // why it could not be read; nothing else is then known
   std::string reason;            // why it has no digit
-  std::vector<Guess> top;        // most likely first; none where there is an error or a reason
+  std::vector<Guess> top;        // most likely first; none where it was not computed
+  double energy = NAN;           // compared with the threshold of the weights
   bool blank = false;
   std::vector<std::string> warnings, steps;  // steps: with --explain
 
   template <class Self, class V>
   static void fields(Self& self, V&& v) {
+    const size_t known = self.reason.empty() ? self.top.size() : 0;
     const auto digit = [&](size_t i) {
-      return i < self.top.size() ? std::optional<int>(self.top[i].digit) : std::nullopt;
+      return i < known ? std::optional<int>(self.top[i].digit) : std::nullopt;
     };
-    const auto probability = [&](size_t i) { return i < self.top.size() ? self.top[i].probability : NAN; };
+    const auto probability = [&](size_t i) { return i < known ? self.top[i].probability : NAN; };
     v("file", self.file)("index", self.index);
     v("digit", digit(0))("probability", probability(0));
     v.column("second", digit(1)).column("second_probability", probability(1));
     v.column("third", digit(2)).column("third_probability", probability(2));
     v("blank", self.blank)("error", self.error)("reason", self.reason);
-    v("top", self.top)("warnings", self.warnings)("steps", self.steps);
+    v("energy", self.energy)("top", self.top)("warnings", self.warnings)("steps", self.steps);
   }
 };
 
-Answer answer_from(const DigitInput& input, const float* logits) {
+Answer answer_from(const DigitInput& input, const float* logits, std::optional<double> threshold) {
   Answer answer;
   answer.file = input.file;
   if (input.index >= 0) answer.index = input.index;
@@ -74,11 +76,17 @@ Answer answer_from(const DigitInput& input, const float* logits) {
     std::stable_sort(answer.top.begin(), answer.top.end(),
                      [&](const Guess& a, const Guess& b) { return logits[a.digit] > logits[b.digit]; });
     answer.top.resize(kTop);
+    answer.energy = energy(logits, kLenet5Classes);
+    if (threshold && !(answer.energy > *threshold)) {
+      answer.reason = concat("no digit: ", answer.top[0].digit, " is the nearest, ",
+                             format_percent(answer.top[0].probability));
+    }
   }
   return answer;
 }
 
-std::vector<Answer> answers_to(Model& model, const std::vector<DigitInput>& inputs) {
+std::vector<Answer> answers_to(Model& model, std::optional<double> threshold,
+                               const std::vector<DigitInput>& inputs) {
   std::vector<uint8_t> pixels(inputs.size() * kPixels);
   std::vector<float> logits(inputs.size() * kLenet5Classes);
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -86,17 +94,21 @@ std::vector<Answer> answers_to(Model& model, const std::vector<DigitInput>& inpu
   model.logits(pixels.data(), static_cast<int64_t>(inputs.size()), logits.data());
   std::vector<Answer> answers;
   for (size_t i = 0; i < inputs.size(); ++i)
-    answers.push_back(answer_from(inputs[i], &logits[i * kLenet5Classes]));
+    answers.push_back(answer_from(inputs[i], &logits[i * kLenet5Classes], threshold));
   return answers;
 }
 
 std::string text_line(const Answer& answer) {
   std::string line =
       printable(answer.index ? concat(answer.file, "[", *answer.index, "]") : answer.file) + ": ";
-  if (answer.top.empty()) return line + answer.reason;
-  line += concat(answer.top[0].digit, "  ", format_percent(answer.top[0].probability));
-  line += concat("   then ", answer.top[1].digit, " ", format_percent(answer.top[1].probability), ", ",
-                 answer.top[2].digit, " ", format_percent(answer.top[2].probability));
+  if (!answer.reason.empty()) {
+    line += answer.reason;
+  } else {
+    line += concat(answer.top[0].digit, "  ", format_percent(answer.top[0].probability));
+    line += concat("   then ", answer.top[1].digit, " ", format_percent(answer.top[1].probability), ", ",
+                   answer.top[2].digit, " ", format_percent(answer.top[2].probability));
+  }
+  if (answer.top.empty()) return line;
   for (const std::string& warning : answer.warnings) line += "   warning: " + printable(warning);
   return line;
 }
@@ -129,7 +141,9 @@ std::string explanation(const DigitInput& input) {
 
 }  // namespace
 
-ExitCode run_classify(const ClassifyOptions& options) {
+ExitCode run_classify(const ClassifyOptions& given) {
+  ClassifyOptions options = given;
+  if (options.weights_file().empty()) options.weights = kRobustWeights;
   std::vector<NamedFile> read = files_read(options);
   if (!options.json.empty() || !options.csv.empty() || !options.save_plan.empty()) {
     for (std::string& file : pictures_named(options.inputs)) read.emplace_back("a picture", std::move(file));
@@ -153,7 +167,9 @@ ExitCode run_classify(const ClassifyOptions& options) {
   while (!run.stopped()) {
     const std::vector<DigitInput> group = inputs.next(static_cast<size_t>(batch));
     std::vector<Answer> answers;
-    run.guard([&] { answers = answers_to(model, group); });  // earlier answers are still written
+    run.guard([&] {
+      answers = answers_to(model, session.energy_threshold(), group);
+    });  // earlier answers are still written
     if (answers.empty()) break;
     std::string text;
     for (size_t i = 0; i < group.size(); ++i) {

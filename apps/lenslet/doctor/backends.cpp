@@ -104,8 +104,7 @@ ExitCode run_backends(const BackendsOptions& options) {
   std::vector<Conv2dProblem> problems;
   for (const std::string& text : options.problems) problems.push_back(Conv2dProblem::parse(text));
   const Graph graph =
-      make_lenet5(load_lenet5_weights(options.weights_file()),
-                  options.weights_file().empty() ? "built-in weights" : options.weights_file());
+      make_lenet5(load_lenet5_weights(options.weights_file()), lenet5_weights_origin(options.weights_file()));
   const std::vector<Target> targets = targets_for(options.device);
   if (options.device == ModelSetup::kAuto && !cuda_status().usable) {
     run.console().line(concat("GPU: ", cuda_status().reason,
