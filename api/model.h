@@ -65,9 +65,9 @@ struct BackendChoice {
 /// device.
 class Model {
  public:
-  /// `path` is a safetensors file (weights/FORMAT.md), LeNet-5 as ONNX (.onnx; docs/models.md), or the name of a built-in
-  /// set: "robust" for pictures of people, "mnist". Throws DataError for an invalid file, UsageError for an invalid
-  /// option value, UnavailableError for an unavailable device or an unsupported backend or math mode.
+  /// `path` is a safetensors file (weights/FORMAT.md), LeNet-5 as ONNX (.onnx; docs/models.md), or the name of a
+  /// built-in set: "robust" for pictures of people, "mnist". Throws DataError for an invalid file, UsageError for an
+  /// invalid option value, UnavailableError for an unavailable device or an unsupported backend or math mode.
   static Model load(const std::string& path, const ModelOptions& options = {});
   /// Uses the weights compiled into the library that are best for MNIST's images. Throws like load().
   static Model built_in(const ModelOptions& options = {});
