@@ -203,6 +203,7 @@ CommandLine convbench_command_line() {
                                                 {"both", {TensorLayout::kNchw, TensorLayout::kNhwc}}}},
               LENSLET_MEMBER(layouts), "order of input and output in memory", run | filter);
   add_execution_options(line, "backend", measured);
+  add_table_options(line, measured | compare);
 
   // How it is measured.
   line.option("--cache", cache_states(), LENSLET_MEMBER(measure),

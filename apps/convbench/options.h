@@ -104,6 +104,7 @@ struct CompareOptions {
   bool strict = false;
   double threshold_percent = 3;  // a difference up to this share is SAME
   std::string json;              // empty: none
+  TableOptions tables;
 };
 
 }  // namespace lenslet

@@ -46,7 +46,7 @@ BenchSession::BenchSession(const BenchOptions& options, const std::string& subco
       options_(options),
       stream_(chosen_device(options, device_reason_)) {
   if (needs == Needs::kGpu) require_gpu(device(), subcommand);
-  console().line(describe_device(device(), device_reason_));
+  console().prose(describe_device(device(), device_reason_));
   reference::stop_when([] { return interrupted(); });
   on(device(), settings_of(options));
 }

@@ -62,6 +62,11 @@ constexpr const char* kInspectExamples = R"(Examples:
   lenslet inspect model.onnx --json model.json
 A model that Lenslet cannot run is described too, with all reasons, and gives exit code 0.)";
 
+constexpr const char* kExplainExamples = R"(Examples:
+  lenslet explain winograd
+  lenslet explain nearest ceiling
+  lenslet explain)";
+
 }  // namespace
 
 CommandLine lenslet_command_line() {
@@ -84,6 +89,9 @@ CommandLine lenslet_command_line() {
   const auto inspect =
       line.command("inspect", "Show what an ONNX model contains and what Lenslet can run of it", run_inspect,
                    kInspectExamples);
+  const auto explain =
+      line.command("explain", "Explain a word of the tables: a backend, column, status or ceiling",
+                   run_explain, kExplainExamples);
   const auto replaying = classify | eval | profile;
   const auto model = replaying | tune;
   const auto all = model | bench | backends | doctor;
@@ -99,6 +107,8 @@ CommandLine lenslet_command_line() {
       "from standard input",
       classify, 1);
   line.arguments("file", Text{"FILE"}, LENSLET_MEMBER(files), "ONNX model", inspect, 1, 1);
+  line.arguments("word", Text{"WORD", glossary_suggestions}, LENSLET_MEMBER(words),
+                 "a word of a table, result file or report; none: list them", explain);
   line.flag("--explain", LENSLET_MEMBER(explain), "show each step from the picture to the model's input",
             classify);
   line.option("--data", Text{"DIR"}, LENSLET_MEMBER(data),
@@ -214,6 +224,9 @@ CommandLine lenslet_command_line() {
   line.option("--save-plan", Text{"FILE"}, LENSLET_MEMBER(save_plan),
               "write the choices that were made; --plan FILE replays them", model);
   add_execution_options(line, "layer", all);
+  add_table_options(line, eval | profile | tune | bench | backends | doctor | inspect);
+  line.flag("--verbose", LENSLET_MEMBER(verbose),
+            "also the libraries, every backend, and what a missing GPU would offer", backends | doctor);
   line.option("--json", Text{"FILE"}, LENSLET_MEMBER(json), "result as JSON; '-' is standard output",
               all | inspect);
   line.option("--csv", Text{"FILE"}, LENSLET_MEMBER(csv), "result as CSV; '-' is standard output",

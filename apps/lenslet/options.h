@@ -65,10 +65,17 @@ struct ModelBenchOptions : CommonOptions {
 };
 
 struct BackendsOptions : CommonOptions {
+  bool verbose = false;               // also the backends of a GPU that is not there
   std::vector<std::string> problems;  // empty: the layers of the model
 };
 
-struct DoctorOptions : CommonOptions {};
+struct DoctorOptions : CommonOptions {
+  bool verbose = false;  // also the libraries' paths and a row for every backend
+};
+
+struct ExplainOptions {
+  std::vector<std::string> words;  // of one entry; empty: list all
+};
 
 struct InspectOptions : OutputOptions {
   std::vector<std::string> files;  // one ONNX file

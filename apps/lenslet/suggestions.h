@@ -10,4 +10,7 @@ Suggestions backend_suggestions();
 /// Variants of the fused plan, for both kinds of device, and "all".
 Suggestions variant_suggestions();
 
+/// The words of the glossary.
+Suggestions glossary_suggestions();
+
 }  // namespace lenslet

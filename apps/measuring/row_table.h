@@ -25,35 +25,52 @@ class TableOf {
   TableOf& number(const char* title, Words cell) {
     return add({title, Table::Align::kRight, std::move(cell)});
   }
+  /// Text that is printed below the table, once, under a number.
+  TableOf& note(const char* title, Words cell) {
+    words(title, std::move(cell));
+    columns_.back().use = Table::Use::kNote;
+    return *this;
+  }
+  /// The column added last may be left out of a narrow terminal.
+  TableOf& if_it_fits() {
+    columns_.back().use = Table::Use::kIfItFits;
+    return *this;
+  }
+  /// The row with the lowest number in the column added last is coloured, by group.
+  TableOf& lowest_is_best() {
+    marked_ = columns_.size();
+    return *this;
+  }
   TableOf& number(const char* title, Number value, std::string (*show)(double)) {
     return number(title, [value = std::move(value), show](const Row& row) { return show(value(row)); });
   }
-  /// Median, p10 and p90 of Row::time in microseconds.
-  TableOf& times(const char* title = "median us") {
-    const auto quantile = [this](const char* name, double TimeStats::*which) {
-      number(
-          name, [which](const Row& row) { return row.time.samples > 0 ? row.time.*which : NAN; }, format_us);
-    };
-    quantile(title, &TimeStats::median);
-    quantile("p10", &TimeStats::p10);
-    quantile("p90", &TimeStats::p90);
-    return *this;
+  /// Median of Row::time in microseconds; the lowest is best.
+  TableOf& median(const char* title = "median us") {
+    return quantile(title, &TimeStats::median).lowest_is_best();
+  }
+  /// p10 and p90 of Row::time in microseconds, if they fit.
+  TableOf& spread() {
+    quantile("p10", &TimeStats::p10).if_it_fits();
+    return quantile("p90", &TimeStats::p90).if_it_fits();
   }
 
   // Of ResultRow alone:
 
   /// The median including copies from and to the host.
   TableOf& with_copies();
-  /// "of ceiling", and the ceiling that binds.
+  /// "of ceiling", the share of the nearest ceiling, and that ceiling.
   TableOf& share();
-  TableOf& bound_by();
+  TableOf& nearest_ceiling();
+  /// Why the row did not pass, as a note.
+  TableOf& reason();
   /// Registers, shared memory and occupancy of the first kernel.
   TableOf& launch();
 
   /// `group`: draws a rule wherever its text changes; may be empty.
-  std::string of(const std::vector<Row>& rows, const Words& group = {}) const {
+  Table of(const std::vector<Row>& rows, const Words& group = {}) const {
     Table table;
-    for (const Column& column : columns_) table.column(column.title, column.align);
+    for (const Column& column : columns_) table.column(column.title, column.align, column.use);
+    if (marked_ > 0) table.mark_lowest_of_column(marked_ - 1);
     std::string last;
     for (const Row& row : rows) {
       const std::string now = group ? group(row) : std::string();
@@ -63,7 +80,7 @@ class TableOf {
       for (const Column& column : columns_) cells.push_back(column.cell(row));
       table.row(std::move(cells));
     }
-    return table.to_string();
+    return table;
   }
 
  private:
@@ -71,12 +88,18 @@ class TableOf {
     const char* title;
     Table::Align align;
     Words cell;
+    Table::Use use = Table::Use::kAlways;
   };
+  TableOf& quantile(const char* title, double TimeStats::*which) {
+    return number(
+        title, [which](const Row& row) { return row.time.samples > 0 ? row.time.*which : NAN; }, format_us);
+  }
   TableOf& add(Column column) {
     columns_.push_back(std::move(column));
     return *this;
   }
   std::vector<Column> columns_;
+  size_t marked_ = 0;  // index + 1; 0: none
 };
 
 using RowTable = TableOf<ResultRow>;
@@ -85,7 +108,9 @@ RowTable& RowTable::with_copies();
 template <>
 RowTable& RowTable::share();
 template <>
-RowTable& RowTable::bound_by();
+RowTable& RowTable::nearest_ceiling();
+template <>
+RowTable& RowTable::reason();
 template <>
 RowTable& RowTable::launch();
 
@@ -93,11 +118,8 @@ RowTable& RowTable::launch();
 double median_ns(const ResultRow& row);
 double end_to_end_ns(const ResultRow& row);
 
-/// Lines below a table: why rows did not pass, each reason once. `about` names the row.
-std::string row_notes(const std::vector<ResultRow>& rows, const RowTable::Words& about);
-
 /// Medians, spread, rates, share of the ceiling, ratio to cuDNN, workspace, error and bound; reasons below.
-std::string row_table(const std::vector<ResultRow>& rows);
+Table row_table(const std::vector<ResultRow>& rows);
 
 /// A ratio such as "0.83" as text; "-" if unknown.
 std::string format_ratio(double ratio);

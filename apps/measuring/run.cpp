@@ -51,8 +51,9 @@ std::vector<NamedFile> with_files_of(const OutputOptions& options, std::vector<N
 
 Run::Run(std::string tool, const OutputOptions& options, std::vector<NamedFile> outputs,
          const std::vector<NamedFile>& inputs)
-    : options_(options), console_(with_files_of(options, std::move(outputs)), inputs) {
+    : options_(options), console_(with_files_of(options, std::move(outputs)), inputs, options.tables) {
   results_.tool = std::move(tool);
+  if (!options_.report.empty()) demand_report();
 }
 
 void Run::on(Device device, std::vector<std::pair<std::string, std::string>> settings) {
@@ -131,9 +132,9 @@ void Run::take_ceilings() {
     return;
   }
   ceilings_ = measure_ceilings(device_);
-  console().line(describe(ceilings_));
+  console().prose(describe(ceilings_), 4);
   if (!ceilings_.notes.empty() && device_.is_cuda())
-    console().line("not measured: " + printable(ceilings_.notes));
+    console().prose("not measured: " + printable(ceilings_.notes));
 }
 
 void Run::begin(int64_t groups, const std::string& label) {

@@ -55,8 +55,8 @@ class Run {
   /// Reads the conditions, measures the ceilings unless the resumed file has them, and prints them.
   void take_ceilings();
   const Ceilings& ceilings() const noexcept { return ceilings_; }
-  /// Call once all requested work is known to be possible: the first call measures the ceilings. Shows the progress on
-  /// a terminal; `groups` is the total.
+  /// Call once all requested work is known to be possible: the first call measures the ceilings. Shows the progress;
+  /// `groups` is the total.
   void begin(int64_t groups, const std::string& label);
   /// Stores rows, writes them to the file (a run that ends early keeps them), and advances the progress by one group.
   void add(std::vector<ResultRow> rows);

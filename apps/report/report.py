@@ -46,25 +46,8 @@ def write(path, text):
         fail(7, f"cannot write {path}: {error.strerror}")
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(
-        prog="report.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("files", nargs="+", metavar="FILE.json")
-    parser.add_argument("--html", metavar="FILE", help="the page")
-    parser.add_argument("--figures", metavar="DIR", help="each figure as an SVG file")
-    parser.add_argument("--only", metavar="NAMES", help="of the figures, those with these names")
-    options = parser.parse_args(arguments)
-    if not options.html and not options.figures:
-        parser.error("give --html, --figures or both")
-    files, problems = [], []
-    for path in options.files:
-        try:
-            files.append(load(path))
-        except BadFile as error:
-            problems.append(str(error))
-    if not any(isinstance(file, File) for file in files):
-        fail(3, problems[0] if problems else f"{files[0].path}: a trace alone; give the result file of its run as well")
+def modules():
+    """The modules that draw, page, sections and style, which need matplotlib."""
     try:
         import page
         import sections
@@ -77,6 +60,35 @@ def main(arguments=None):
             f"matplotlib is not installed for {sys.executable}: apt-get install python3-matplotlib, or pip install"
             " matplotlib",
         )
+    return page, sections, style
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(
+        prog="report.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("files", nargs="*", metavar="FILE.json")
+    parser.add_argument("--check", action="store_true", help="only check that a page could be drawn")
+    parser.add_argument("--html", metavar="FILE", help="the page")
+    parser.add_argument("--figures", metavar="DIR", help="each figure as an SVG file")
+    parser.add_argument("--only", metavar="NAMES", help="of the figures, those with these names")
+    options = parser.parse_args(arguments)
+    if options.check:
+        modules()
+        return
+    if not options.files:
+        parser.error("give at least one FILE.json")
+    if not options.html and not options.figures:
+        parser.error("give --html, --figures or both")
+    files, problems = [], []
+    for path in options.files:
+        try:
+            files.append(load(path))
+        except BadFile as error:
+            problems.append(str(error))
+    if not any(isinstance(file, File) for file in files):
+        fail(3, problems[0] if problems else f"{files[0].path}: a trace alone; give the result file of its run as well")
+    page, sections, style = modules()
     devices = groups(files)
     if options.html:
         write(options.html, page.render(devices, problems))

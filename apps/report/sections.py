@@ -117,7 +117,7 @@ def study_e(group):
         labels = " ".join(v if k != "dimensions" else v + "D" for k, v in row.labels.items() if k != "table")
         rate = rate_cell(row.gbytes if row.drawn else None, "GB/s")
         lines.append([head(labels), notes.cell(row), rate, ceiling_cell(row)])
-    heads = ["variant", "time", "effective bandwidth", "of its ceiling"]
+    heads = ["variant", "time", "effective bandwidth", "of nearest ceiling"]
     speeds = table(heads, lines, "Hot", notes=notes)
     return section("study-e", "Study E: 1D and 2D convolution", figures(group, "stencil"), speeds)
 

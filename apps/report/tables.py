@@ -6,6 +6,7 @@ In HTML each cell keeps the value that the file has, shown on hover.
 import html
 from dataclasses import dataclass
 
+from glossary import meaning
 from results import Row, Rows, natural, number
 from selection import candidate, deep_rows
 from words import bytes_text, percent, rounded_rate, shape, short, time_text
@@ -57,13 +58,19 @@ def printed_cell(row):
     return rate_cell(row.published_gflops if row is not None else None, "GFLOP/s", "n theirs")
 
 
+def column_head(text, right_aligned):
+    """The head of a column; pointing at it shows what the glossary says."""
+    explained = f' title="{esc(meaning(text))}"' if meaning(text) else ""
+    return f"<th scope='col'{' class=n' if right_aligned else ''}{explained}>{esc(text)}</th>"
+
+
 def table(heads, lines, caption="", css="", notes=None):
     """An HTML table with its footnotes; `lines` are lists of cells. Empty if there are none."""
     if not lines:
         return ""
     # A heading is right-aligned like the numbers below it.
     right = [any(line[i].css.startswith("n") for line in lines if i < len(line)) for i in range(len(heads))]
-    top = "".join(f"<th scope='col'{' class=n' if n else ''}>{esc(text)}</th>" for text, n in zip(heads, right))
+    top = "".join(column_head(text, n) for text, n in zip(heads, right))
     body = "\n".join("<tr>" + "".join(cell.html() for cell in line) + "</tr>" for line in lines)
     title = f"<caption>{esc(caption)}</caption>" if caption else ""
     return (
@@ -146,7 +153,7 @@ def beside_table(rows, labels, column_of, caption, copies_as_rate=False):
     return table(heads, lines, caption, notes=notes)
 
 
-LADDER_HEADS = ("rung", "time", "rate", "of cuDNN", "of its ceiling", "registers", "shared", "occupancy", "printed",
+LADDER_HEADS = ("rung", "time", "rate", "of cuDNN", "of nearest ceiling", "registers", "shared", "occupancy", "printed",
                 "the one change")
 
 
@@ -206,7 +213,7 @@ ALL_COLUMNS = {
     "with copies": lambda row: time_cell(row.end_to_end_ns),
     "rate": lambda row: rate_cell(row.gflops, "GFLOP/s", effective=row.effective),
     "bandwidth": lambda row: rate_cell(row.gbytes, "GB/s"),
-    "of its ceiling": lambda row: numeric(_with(percent(row.ceiling_fraction), row.text("bound_by"), " ({})")),
+    "of nearest ceiling": lambda row: numeric(_with(percent(row.ceiling_fraction), row.text("bound_by"), " ({})")),
     "over cuDNN": lambda row: numeric(f"×{short(row.ratio)}" if row.ratio else "–", row.ratio),
     "largest error": lambda row: _error(row, "max_abs"),
     "allowed": lambda row: _error(row, "bound"),

@@ -212,7 +212,7 @@ def profile(gpu):
     return markdown(
         f"**Where a pass of {document['batch']:,} goes** (`lenslet profile`, {sums['unprofiled'] / 1e3:.0f} µs,"
         f" residual {abs(sums['residual']) / sums['unprofiled']:.1%}):",
-        ["layer", "backend", "µs, hot", "of the ceiling", "bound by"],
+        ["layer", "backend", "µs, hot", "of the ceiling", "nearest ceiling"],
         (
             [row["name"], row.backend, f"{row.ns / 1e3:.1f}", f"{row['ceiling_fraction']:.0%}", row["bound_by"]]
             for row in layers(document.rows)

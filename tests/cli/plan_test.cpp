@@ -85,7 +85,7 @@ TEST_F(FusedPlan, ClassifyReadsBytes) {
 }
 
 TEST_F(FusedPlan, DoctorTestsEveryVariant) {
-  expect_run(lenslet("doctor --device cpu"), kOk, "cpu fused " + variant_);
+  expect_run(lenslet("doctor --device cpu --verbose"), kOk, "cpu fused " + variant_);
 }
 
 TEST_F(FusedPlan, AMathModeThatNoVariantOffersIsRefusedWithTheReasons) {

@@ -13,8 +13,10 @@ ExitCode run_bench(const ModelBenchOptions&) { return ExitCode::kOk; }
 ExitCode run_backends(const BackendsOptions&) { return ExitCode::kOk; }
 ExitCode run_doctor(const DoctorOptions&) { return ExitCode::kOk; }
 ExitCode run_inspect(const InspectOptions&) { return ExitCode::kOk; }
+ExitCode run_explain(const ExplainOptions&) { return ExitCode::kOk; }
 Suggestions backend_suggestions() { return {}; }
 Suggestions variant_suggestions() { return {}; }
+Suggestions glossary_suggestions() { return {}; }
 
 ExitCode run_run(const RunOptions&) { return ExitCode::kOk; }
 ExitCode run_sweep(const SweepOptions&) { return ExitCode::kOk; }

@@ -397,6 +397,14 @@ class ReportTest(unittest.TestCase):
         run = self.run_report(good, "--html", self.folder / "out.html", environment={"PYTHONPATH": str(hidden)})
         self.assertEqual(run.returncode, 4)
         self.assertIn("apt-get install python3-matplotlib", run.stderr)
+        self.assertEqual(self.run_report("--check", environment={"PYTHONPATH": str(hidden)}).returncode, 4)
+        self.assertEqual(self.run_report("--check").returncode, 0)
+
+    def test_heads_of_columns_are_explained_from_the_glossary(self):
+        heads = re.findall(r"<th scope='col'[^>]*>", self.page(synthetic.everything()))
+        explained = [head for head in heads if "title=" in head]
+        self.assertGreater(len(explained), 30, heads)
+        self.assertTrue(any("limit, not a diagnosis" in head or "nearest ceiling" in head for head in explained))
 
     def test_readme_is_written_from_the_files(self):
         tree = self.folder / "tree"

@@ -17,6 +17,16 @@ void add_execution_options(CommandLine& line, const std::string& what, const Com
               concat("most workspace of a ", what, ", such as 64M [no limit; for cudnn 512M]"), commands);
 }
 
+/// --wide and --legend, for commands that print a table.
+template <typename... Options>
+void add_table_options(CommandLine& line, const Commands<Options...>& commands) {
+  line.flag("--wide", LENSLET_MEMBER(tables.wide),
+            "tables with all columns, uncut [fitted to the terminal, to COLUMNS, or to 100 columns]",
+            commands);
+  line.flag("--legend", LENSLET_MEMBER(tables.legend), "explain the columns and words below each table",
+            commands);
+}
+
 /// --max-image-pixels, for commands that read pictures.
 template <typename... Options>
 void add_image_limits(CommandLine& line, const Commands<Options...>& commands) {

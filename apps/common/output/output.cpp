@@ -4,11 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <map>
 
+#include "apps/common/output/glossary.h"
 #include "apps/common/output/text.h"
 #include "framework/base/text.h"
 
@@ -37,7 +39,9 @@ void write_standard_error(const std::string& text) noexcept {
   write_all(STDERR_FILENO, text.data(), text.size());
 }
 
-Console::Console(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs) {
+Console::Console(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs,
+                 TableOptions tables)
+    : legend_(tables.legend) {
   for (const NamedFile& output : outputs) {
     if (output.second.empty() || !is_standard_output(output.second)) continue;
     if (to_stderr_)
@@ -46,15 +50,38 @@ Console::Console(const std::vector<NamedFile>& outputs, const std::vector<NamedF
   }
   demand_different_files(outputs, inputs);
   demand_writable(outputs);
+  look_ = TableLook::of(to_stderr_ ? STDERR_FILENO : STDOUT_FILENO, tables.wide);
 }
 
-void Console::print(const std::string& text) {
-  const std::string shown = printable_lines(text);
+void Console::write(const std::string& text) const {
   if (to_stderr_) {
-    write_standard_error(shown);
+    write_standard_error(text);
   } else {
-    write_standard_output(shown);
+    write_standard_output(text);
   }
+}
+
+void Console::print(const std::string& text) { write(printable_lines(text)); }
+
+void Console::prose(const std::string& text, size_t indent) {
+  if (look_.wide) return line(text);
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.size(), text.find('\n', begin));
+    for (const std::string& one : wrapped(printable(text.substr(begin, end - begin)), look_.width, indent))
+      line(one);
+    begin = end + 1;
+  }
+}
+
+void Console::print(const Table& table) {
+  write(table.to_string(look_));
+  if (!legend_) return;
+  std::vector<std::string> fresh;
+  for (const std::string& word : table.words()) {
+    if (std::find(explained_.begin(), explained_.end(), word) == explained_.end()) fresh.push_back(word);
+  }
+  add_new(explained_, fresh);
+  for (const auto& [word, meaning] : legend_of(fresh)) prose(concat("  ", word, ": ", meaning), 4);
 }
 
 void demand_different_files(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs) {

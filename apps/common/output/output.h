@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/common/results/table.h"
 #include "framework/base/error.h"
 #include "framework/io/file.h"
 
@@ -36,15 +37,26 @@ void demand_writable(const std::vector<NamedFile>& outputs);
 class Console {
  public:
   /// `outputs` are machine-readable, such as --json and --csv. At most one may be standard output, all are writable,
-  /// and each must differ from the others and from `inputs`. Throws UsageError and the errors of demand_writable().
-  explicit Console(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs = {});
+  /// and each must differ from the others and from `inputs`. Throws UsageError and the errors of
+  /// demand_writable().
+  explicit Console(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs = {},
+                   TableOptions tables = {});
   /// Prints lines, with control characters escaped (printable_lines): text from a file must not control the terminal.
   void print(const std::string& text);
   /// print() and a newline.
   void line(const std::string& text = {}) { print(text + "\n"); }
+  /// Prints a line of prose, wrapped to the width of the tables; later lines are indented by `indent`.
+  void prose(const std::string& text, size_t indent = 0);
+  /// Prints a table, fitted to the terminal.
+  void print(const Table& table);
 
  private:
+  void write(const std::string& text) const;
+
   bool to_stderr_ = false;
+  TableLook look_;
+  bool legend_;
+  std::vector<std::string> explained_;  // by a legend
 };
 
 /// Opens `path`, writes and commits; does nothing if the path is empty.

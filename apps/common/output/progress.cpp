@@ -32,8 +32,13 @@ bool on_terminal() {
 
 }  // namespace
 
-ProgressBar::ProgressBar(std::string label, int64_t total)
-    : label_(std::move(label)), total_(total), active_(total > 0 && on_terminal()), start_ns_(host_now_ns()) {
+ProgressBar::ProgressBar(std::string label, int64_t total, double line_ns)
+    : label_(std::move(label)),
+      total_(total),
+      active_(total > 0),
+      on_terminal_(on_terminal()),
+      line_ns_(line_ns),
+      start_ns_(host_now_ns()) {
   last_ns_ = start_ns_;
 }
 
@@ -46,17 +51,18 @@ void ProgressBar::clear() {
 
 void ProgressBar::update(int64_t done) {
   const double now = active_ ? host_now_ns() : 0;
-  if (!active_ || now - last_ns_ < kRedrawNs) return;
+  if (!active_ || now - last_ns_ < (on_terminal_ ? kRedrawNs : line_ns_)) return;
   last_ns_ = now;
-  drawn_ = true;
+  drawn_ = on_terminal_;
   const auto filled = static_cast<size_t>(kWidth * done / total_);
   const double ns_each = (now - start_ns_) / static_cast<double>(done);
-  std::string text = "\r\x1b[K" + label_ + " [" + std::string(filled, '=') +
-                     std::string(kWidth - filled, ' ') + "] " + format_count(done) + "/" +
-                     format_count(total_);
+  const std::string bar =
+      concat("\r\x1b[K", label_, " [", std::string(filled, '='), std::string(kWidth - filled, ' '), "]");
+  std::string text =
+      concat(on_terminal_ ? bar : label_ + ":", " ", format_count(done), "/", format_count(total_));
   if (done > 0) text += ", " + clock(ns_each * static_cast<double>(total_ - done)) + " left";
   if (done > 0 && ns_each < kFastNs) text += ", " + format_short(1e6 / ns_each) + " k/s";
-  write_standard_error(text);
+  write_standard_error(on_terminal_ ? text : text + "\n");
 }
 
 }  // namespace lenslet

@@ -122,9 +122,8 @@ std::string last_line(const std::string& text) {
   return line.rfind(own, 0) == 0 ? line.substr(own.size()) : line;
 }
 
-}  // namespace
-
-void write_report(const std::vector<std::string>& json_files, const std::string& html) {
+// Runs the script with the first interpreter that has what it needs.
+void run_script(const std::vector<std::string>& arguments) {
   const std::string script = find_script();
   const std::string chosen = environment("LENSLET_PYTHON");
   const std::vector<std::string> interpreters = chosen.empty()
@@ -132,8 +131,8 @@ void write_report(const std::vector<std::string>& json_files, const std::string&
                                                     : std::vector<std::string>{chosen};
   Finished finished;
   for (const std::string& python : interpreters) {
-    std::vector<std::string> command = {python, script, "--html", html, "--"};
-    command.insert(command.end(), json_files.begin(), json_files.end());
+    std::vector<std::string> command = {python, script};
+    command.insert(command.end(), arguments.begin(), arguments.end());
     const Finished attempt = run(command);
     // The message of an interpreter that ran explains more than that of a missing one.
     if (attempt.status != kNotFound || finished.last_words.empty()) finished = attempt;
@@ -156,6 +155,16 @@ void write_report(const std::vector<std::string>& json_files, const std::string&
       throw OutputError(
           concat("the report's script ended with ", finished.status, " and without a page: ", words));
   }
+}
+
+}  // namespace
+
+void demand_report() { run_script({"--check"}); }
+
+void write_report(const std::vector<std::string>& json_files, const std::string& html) {
+  std::vector<std::string> arguments = {"--html", html, "--"};
+  arguments.insert(arguments.end(), json_files.begin(), json_files.end());
+  run_script(arguments);
 }
 
 }  // namespace lenslet

@@ -6,6 +6,10 @@
 
 namespace lenslet {
 
+/// Throws UnavailableError, as write_report() would, if script, interpreter or matplotlib is missing. Call it before
+/// anything is measured.
+void demand_report();
+
 /// Runs apps/report/report.py on `json_files` and writes one self-contained page to `html`. The script is
 /// LENSLET_REPORT_SCRIPT, else share/lenslet/report/report.py of the program's installation or build. The interpreter
 /// is LENSLET_PYTHON, else the first of python3 on PATH and /usr/bin/python3 that has matplotlib. Throws

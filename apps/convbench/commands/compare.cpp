@@ -112,7 +112,7 @@ std::string describe(const ResultRow& row) {
 void print_header(Console& console, const ReadResults& before, const ReadResults& after) {
   for (const auto& [file, where] : {std::make_pair(&before, "old"), std::make_pair(&after, "new")}) {
     const ResultEnvironment& e = file->environment;
-    console.line(
+    console.prose(
         printable_line(concat(where, ": ", file->path, " (", printable_excerpt(e.tool), ", ",
                               printable_excerpt(e.git), e.dirty ? ", modified" : "", ", ", e.device_name(),
                               ", ", printable_excerpt(e.time_utc), ", ", file->rows.size(), " rows)")));
@@ -121,8 +121,8 @@ void print_header(Console& console, const ReadResults& before, const ReadResults
 
 void print_rows(Console& console, const Comparison& comparison) {
   Table table;
-  table.column("").column("what", Table::Align::kLeft).column("old").column("new").column("change");
-  table.column("95 % interval", Table::Align::kLeft);
+  table.column("verdict").column("what", Table::Align::kLeft).column("old").column("new").column("change");
+  table.column("95 % interval", Table::Align::kLeft).column("reason", Table::Align::kLeft, Table::Use::kNote);
   bool any = false;
   for (const Change wanted : {Change::kSlower, Change::kUnclear, Change::kFaster, Change::kSame}) {
     for (const ComparedRow& row : comparison.rows) {
@@ -130,13 +130,15 @@ void print_rows(Console& console, const Comparison& comparison) {
       any = true;
       const std::string interval =
           std::isnan(row.ratio_interval.low)
-              ? row.reason
+              ? "-"
               : percent(row.ratio_interval.low) + " to " + percent(row.ratio_interval.high);
       table.row({to_string(row.change), describe(*row.after), format_time(row.before->time.median),
-                 format_time(row.after->time.median), percent(row.ratio), interval});
+                 format_time(row.after->time.median), percent(row.ratio), interval, row.reason});
     }
   }
-  if (any) console.print("\n" + table.to_string());
+  if (!any) return;
+  console.line();
+  console.print(table);
 }
 
 void print_uncompared(Console& console, const Comparison& comparison) {
@@ -144,7 +146,7 @@ void print_uncompared(Console& console, const Comparison& comparison) {
   console.line("\nnot compared:");
   for (const UncomparedRow& row : comparison.uncompared) {
     const ResultRow& shown = row.after != nullptr ? *row.after : *row.before;
-    console.line(concat("  ", printable_excerpt(describe(shown)), ": ", printable_line(row.reason)));
+    console.prose(concat("  ", printable_excerpt(describe(shown)), ": ", printable_line(row.reason)), 4);
   }
 }
 
@@ -276,21 +278,22 @@ Comparison compare_results(const ReadResults& before, const ReadResults& after, 
 
 ExitCode run_compare(const CompareOptions& options) {
   Console console({{"--json", options.json}},
-                  {{"the old file", options.files[0]}, {"the new file", options.files[1]}});
+                  {{"the old file", options.files[0]}, {"the new file", options.files[1]}}, options.tables);
   const ReadResults before = read_results(options.files[0]), after = read_results(options.files[1]);
   const double threshold = options.threshold_percent / 100;
   const Comparison comparison = compare_results(before, after, threshold);
   if (comparison.rows.empty() && comparison.uncompared.empty())
     throw DataError(concat(before.path, " and ", after.path, " have no rows: nothing to compare"));
   print_header(console, before, after);
-  for (const std::string& warning : comparison.warnings) console.line(printable_line("warning: " + warning));
+  for (const std::string& warning : comparison.warnings) console.prose(printable_line("warning: " + warning));
   print_rows(console, comparison);
   print_uncompared(console, comparison);
-  console.line(concat("\n", comparison.count(Change::kSame), " SAME, ", comparison.count(Change::kFaster),
-                      " FASTER, ", comparison.count(Change::kSlower), " SLOWER, ",
-                      comparison.count(Change::kUnclear), " UNCLEAR (threshold ",
-                      format_short(options.threshold_percent), " %), ", comparison.uncompared.size(),
-                      " not compared, ", comparison.broken(), " of them broke"));
+  console.line();
+  console.prose(concat(comparison.count(Change::kSame), " SAME, ", comparison.count(Change::kFaster),
+                       " FASTER, ", comparison.count(Change::kSlower), " SLOWER, ",
+                       comparison.count(Change::kUnclear), " UNCLEAR (threshold ",
+                       format_short(options.threshold_percent), " %), ", comparison.uncompared.size(),
+                       " not compared, ", comparison.broken(), " of them broke"));
   // Repeated at the end of the output, where readers notice it.
   if (before.environment.device_name() != after.environment.device_name())
     console.line("DIFFERENT DEVICES: see the warning above");

@@ -28,21 +28,20 @@ std::string describe(const FilterTask& task) {
          "two of them";
 }
 
-std::string table_of(const std::vector<ResultRow>& rows) {
+Table table_of(const std::vector<ResultRow>& rows) {
   const auto rate_with_copies = [](const ResultRow& row) {
     return row.end_to_end.samples > 0 ? format_gflops(row, 1, row.end_to_end.median) : std::string("-");
   };
   RowTable table;
   table.words("backend", &ResultRow::backend).words("layout", &ResultRow::layout);
-  table.words("cache", &ResultRow::cache).words("status", &ResultRow::status).times();
+  table.words("cache", &ResultRow::cache).words("status", &ResultRow::status).median();
   table.number("GFLOP/s", [](const ResultRow& row) { return format_gflops(row); });
-  table.with_copies().number("GFLOP/s", rate_with_copies);
+  table.with_copies().number("GFLOP/s with copies", rate_with_copies).if_it_fits();
   table.number("x cuDNN", &ResultRow::ratio_to_cudnn, format_ratio);
   table.number(
       "max error", [](const ResultRow& row) { return row.error ? row.error->max_abs : NAN; }, format_short);
-  table.words("chosen inside", &ResultRow::detail);
-  return table.of(rows) +
-         row_notes(rows, [](const ResultRow& row) { return concat(row.backend, " ", row.layout); });
+  table.spread().reason().note("implementation", [](const ResultRow& row) { return row.detail; });
+  return table.of(rows);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ void print_table(Console& console, const std::vector<ResultRow>& all, const std:
   const auto printed_ns = [](const ResultRow& row) { return row.published ? row.published->time_ns : NAN; };
   RowTable table;
   table.number("size", [](const ResultRow& row) { return row.label("size"); });
-  table.words(name == "gemm_memory" ? "memory" : "partition", &ResultRow::backend);
+  table.words(name == "gemm_memory" ? "memory mode" : "partition", &ResultRow::backend);
   table.number(edge, [&](const ResultRow& row) { return row.label(edge); });
   table.words("status", &ResultRow::status).number("us", median_ns, format_us);
   table.number("TFLOP/s", [](const ResultRow& row) { return format_gflops(row, 1e3); }).share();
@@ -42,9 +42,7 @@ void print_table(Console& console, const std::vector<ResultRow>& all, const std:
   console.line(concat("\nim2col's matrix product by ",
                       name == "gemm_memory" ? "memory and tile" : "partition and block", ", ",
                       rows.front().cache));
-  console.print(table.of(rows) + row_notes(rows, [&](const ResultRow& row) {
-                  return concat(row.backend, " ", row.label(edge));
-                }));
+  console.print(table.reason().of(rows));
 }
 
 }  // namespace

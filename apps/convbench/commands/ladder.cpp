@@ -88,17 +88,16 @@ void print_climb(Console& console, const std::vector<ResultRow>& all) {
   };
   RowTable table;
   table.words("rung", &ResultRow::backend).words("layout", &ResultRow::layout);
-  table.words("math", &ResultRow::math)
-      .words("status", &ResultRow::status)
-      .number("us", median_ns, format_us);
+  table.words("math", &ResultRow::math).words("status", &ResultRow::status).median("us");
   table.number("TFLOP/s", [](const ResultRow& row) { return format_gflops(row, 1e3); });
   table.number("of cuDNN", &ResultRow::ratio_to_cudnn, format_share).share().launch();
   table.number("cold us", cold_ns, format_us).with_copies();
   table.number(
       "printed us", [](const ResultRow& row) { return row.published ? row.published->time_ns : NAN; },
       format_us);
-  table.words("the one change",
-              [](const ResultRow& row) { return row.status == "PASSED" ? row.label("change") : row.reason; });
+  table.reason().note("the one change", [](const ResultRow& row) {
+    return row.status == "PASSED" ? row.label("change") : std::string();
+  });
   console.line(concat("\n", all.front().problem));
   console.print(table.of(rows));
 }

@@ -115,7 +115,7 @@ void print_beside(Console& console, const std::vector<ResultRow>& rows) {
   }
   if (!any) return;
   console.line("\nwhat it printed, and this card, hot:");
-  console.print(table.to_string());
+  console.print(table);
 }
 
 void print_summary(Console& console, const std::vector<ResultRow>& rows) {

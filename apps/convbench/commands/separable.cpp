@@ -205,7 +205,7 @@ void measure_blocks(Outcome& outcome, BenchSession& session) {
       });
 }
 
-std::string table_of(const std::vector<Outcome>& outcomes, const std::string& vendor) {
+Table table_of(const std::vector<Outcome>& outcomes, const std::string& vendor) {
   Table table;
   const auto left = Table::Align::kLeft;
   table.column("C = K").column("H = W").column("operations");
@@ -228,7 +228,7 @@ std::string table_of(const std::vector<Outcome>& outcomes, const std::string& ve
                format_ratio(standard_ns / block_ns), format_us(vendor_standard_ns),
                format_us(vendor_block_ns), format_ratio(vendor_standard_ns / vendor_block_ns)});
   }
-  return table.to_string();
+  return table;
 }
 
 }  // namespace

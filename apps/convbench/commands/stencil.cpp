@@ -33,12 +33,10 @@ void print_stencil(Console& console, std::vector<ResultRow> rows, double copy_by
   const auto boundary = [](const ResultRow& row) { return row.label("boundary"); };
   RowTable table;
   table.words("filter", &ResultRow::backend).words("boundary", boundary).words("status", &ResultRow::status);
-  table.times("us").number("GB/s", &ResultRow::gbytes_per_s, format_short);
-  table.number("of copying", of_copying, format_share).bound_by().launch();
+  table.median("us").number("GB/s", &ResultRow::gbytes_per_s, format_short);
+  table.number("of copying", of_copying, format_share).nearest_ceiling().spread().launch();
   console.line(concat("\n", rows.front().name, ", effective bandwidth: input and output once, ", cache));
-  console.print(table.of(rows) + row_notes(rows, [&](const ResultRow& row) {
-                  return concat(row.backend, " ", boundary(row));
-                }));
+  console.print(table.reason().of(rows));
 }
 
 }  // namespace

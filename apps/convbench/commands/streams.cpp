@@ -57,13 +57,13 @@ double overlap_of(const ResultRow& row) {
   return sum > longest ? (sum - median_ns(row)) / (sum - longest) : NAN;
 }
 
-std::string table_of(const std::vector<ResultRow>& rows, int images) {
+Table table_of(const std::vector<ResultRow>& rows, int images) {
   const auto one = std::find_if(rows.begin(), rows.end(),
                                 [](const ResultRow& row) { return row.label("streams") == "1"; });
   const double one_ns = one == rows.end() ? NAN : median_ns(*one);
   const auto streams = [](const ResultRow& row) { return row.label("streams"); };
   RowTable table;
-  table.number("streams", streams).words("status", &ResultRow::status).times();
+  table.number("streams", streams).words("status", &ResultRow::status).median().spread();
   table.number(
       "images/s", [&](const ResultRow& row) { return images * 1e9 / median_ns(row); }, format_rate);
   table.number("GB/s", &ResultRow::gbytes_per_s, format_short);
@@ -71,7 +71,7 @@ std::string table_of(const std::vector<ResultRow>& rows, int images) {
   table.number("overlap", overlap_of, format_share);
   table.number(
       "x one stream", [&](const ResultRow& row) { return one_ns / median_ns(row); }, format_ratio);
-  return table.of(rows) + row_notes(rows, streams);
+  return table.reason().of(rows);
 }
 
 void write_trace(const std::string& path, Pipeline& pipeline, const std::vector<int>& streams,

@@ -48,7 +48,7 @@ std::string column_of(const ResultRow& row) {
 
 // One line per size and stride, one column per backend; `value` of the first row that has one.
 template <typename Value>
-std::string grid(const std::vector<ResultRow>& rows, Value&& value) {
+Table grid(const std::vector<ResultRow>& rows, bool best_is_lowest, Value&& value) {
   std::vector<std::string> columns;
   for (const ResultRow& row : rows) {
     const bool any = std::any_of(rows.begin(), rows.end(), [&](const ResultRow& other) {
@@ -59,6 +59,7 @@ std::string grid(const std::vector<ResultRow>& rows, Value&& value) {
     }
   }
   Table table;
+  if (best_is_lowest) table.mark_lowest_of_rows();
   table.column("problem", Table::Align::kLeft);
   for (const std::string& column : columns) table.column(column);
   std::vector<std::string> problems;
@@ -76,7 +77,7 @@ std::string grid(const std::vector<ResultRow>& rows, Value&& value) {
     }
     table.row(std::move(cells));
   }
-  return table.to_string();
+  return table;
 }
 
 /// What a headline needs: the time of a cell with hot caches, with cold caches, and from host to host.
@@ -103,23 +104,23 @@ void print_sweep(Console& console, const std::vector<ResultRow>& rows) {
     }
     if (!any) continue;
     console.line(concat("\n", way.name, ", us"));
-    console.print(grid(rows, [&](const ResultRow& row) { return format_us(way.ns(row)); }));
+    console.print(grid(rows, true, [&](const ResultRow& row) { return format_us(way.ns(row)); }));
     if (cudnn_ns.empty()) continue;
     console.line("times faster than cuDNN in its better layout, in the same way");
-    console.print(grid(rows, [&](const ResultRow& row) {
+    console.print(grid(rows, false, [&](const ResultRow& row) {
       const auto theirs = cudnn_ns.find(row.problem);
       return format_ratio(theirs == cudnn_ns.end() ? NAN : theirs->second / way.ns(row));
     }));
   }
-  console.line("\nshare of the binding ceiling");
-  console.print(grid(rows, [&](const ResultRow& row) {
+  console.line("\nshare of the nearest ceiling");
+  console.print(grid(rows, false, [&](const ResultRow& row) {
     return row.time.samples > 0 ? format_share(row.ceiling_fraction) : std::string("-");
   }));
   std::map<std::string, std::string> reasons;
   for (const ResultRow& row : rows) {
     if (!row.reason.empty()) reasons.emplace(concat(column_of(row), " ", row.status), row.reason);
   }
-  for (const auto& [what, reason] : reasons) console.line(concat("  ", what, ": ", printable(reason)));
+  for (const auto& [what, reason] : reasons) console.prose(concat("  ", what, ": ", reason), 4);
 }
 
 }  // namespace

@@ -13,18 +13,18 @@
 namespace lenslet {
 namespace {
 
-using Table = GemmCell::Table;
+using StudyTable = GemmCell::Table;
 
 /// One of the study's tables: its kernels, and their names in rows and options.
 struct TableOfStudy {
-  Table table;
+  StudyTable table;
   const char *name, *kind, *edge;                      // labels of a row
   const char *kind_option, *edge_option, *not_others;  // of the command that repeats a row
   Words<MatrixKernel (*)(int edge)> kernels;
 };
-const TableOfStudy& describe(Table table) {
+const TableOfStudy& describe(StudyTable table) {
   static const TableOfStudy tables[] = {
-      {Table::kMemory,
+      {StudyTable::kMemory,
        "gemm_memory",
        "memory",
        "tile",
@@ -32,7 +32,7 @@ const TableOfStudy& describe(Table table) {
        "--tiles",
        "--partition none",
        {{{"global", matrix_element}, {"shared", matrix_shared}, {"register", matrix_register}}}},
-      {Table::kPartition,
+      {StudyTable::kPartition,
        "gemm_partition",
        "partition",
        "block",
@@ -40,7 +40,7 @@ const TableOfStudy& describe(Table table) {
        "--blocks",
        "--memory none",
        {{{"row", matrix_row}, {"column", matrix_column}, {"element", matrix_element}}}}};
-  return tables[table == Table::kMemory ? 0 : 1];
+  return tables[table == StudyTable::kMemory ? 0 : 1];
 }
 
 std::optional<PublishedFigure> printed_for(const GemmCell& cell, int size) {
@@ -65,20 +65,21 @@ std::string repetition(const GemmCell& cell, const std::vector<GemmCell>& cells,
 
 }  // namespace
 
-std::vector<std::string> gemm_memory_modes() { return describe(Table::kMemory).kernels.words(); }
-std::vector<std::string> gemm_partitions() { return describe(Table::kPartition).kernels.words(); }
+std::vector<std::string> gemm_memory_modes() { return describe(StudyTable::kMemory).kernels.words(); }
+std::vector<std::string> gemm_partitions() { return describe(StudyTable::kPartition).kernels.words(); }
 
 std::vector<GemmCell> gemm_cells(const std::vector<std::string>& memory, const std::vector<int>& tiles,
                                  const std::vector<std::string>& partitions, const std::vector<int>& blocks) {
   std::vector<GemmCell> cells;
-  const auto add = [&](Table table, const std::vector<std::string>& kinds, const std::vector<int>& edges) {
+  const auto add = [&](StudyTable table, const std::vector<std::string>& kinds,
+                       const std::vector<int>& edges) {
     for (const std::string& kind : kinds) {
       describe(table).kernels.parse(describe(table).kind_option, kind);
       for (int edge : edges) cells.push_back({table, kind, edge});
     }
   };
-  add(Table::kMemory, memory, tiles);
-  add(Table::kPartition, partitions, blocks);
+  add(StudyTable::kMemory, memory, tiles);
+  add(StudyTable::kPartition, partitions, blocks);
   return cells;
 }
 

@@ -77,7 +77,7 @@ class ModelBench {
     for (const int64_t batch : bench_batches(options, session_.device())) {
       batches_.push_back(bench_configs(options, session_, batch));
     }
-    run_.console().line(
+    run_.console().prose(
         concat("LeNet-5, ", printable(session_.weights_origin()), " on ", session_.describe_device()));
     run_.console().line(concat("pictures:   ", pictures_.count(), ", ",
                                data_ ? concat("from ", printable(data_->images_path))
@@ -96,7 +96,7 @@ class ModelBench {
         if (interrupted()) break;
       }
       run_.console().line();
-      run_.console().print(options_.latency ? latency_table(run_.rows()) : bench_table(run_.rows()));
+      (options_.latency ? print_latency : print_bench)(run_.console(), run_.rows());
     });
   }
 

@@ -25,10 +25,14 @@ RowTable first_columns() {
   return table;
 }
 
-std::string accuracy_of(const ResultRow& row) {
-  if (!row.accuracy) return "-";
-  return concat(format_count(row.accuracy->correct), " (fp32 ", format_count(row.accuracy->fp32_correct),
-                ", ", row.accuracy->differing, " differ)");
+std::string correct_of(const ResultRow& row) {
+  return row.accuracy ? format_count(row.accuracy->correct) : "-";
+}
+std::string fp32_correct_of(const ResultRow& row) {
+  return row.accuracy ? format_count(row.accuracy->fp32_correct) : "-";
+}
+std::string differing_of(const ResultRow& row) {
+  return row.accuracy ? format_count(row.accuracy->differing) : "-";
 }
 
 // The time of the first stage with one of these names (GPU and CPU differ); NaN without one.
@@ -39,37 +43,39 @@ double pass_ns(const ResultRow& row, const std::vector<std::string>& names) {
   return NAN;
 }
 
-// The table without UNSUPPORTED rows, then every reason once, with the first batch that it applies to.
-std::string shown(const RowTable& table, const std::vector<ResultRow>& rows) {
+// The table without UNSUPPORTED rows, then each of their reasons once, with the first batch that it applies to.
+void print_rows(Console& console, const RowTable& table, const std::vector<ResultRow>& rows) {
   std::vector<ResultRow> listed;
-  std::vector<std::string> told;
-  std::string text;
+  std::vector<std::string> printed;
   for (const ResultRow& row : rows) {
     if (row.status != "UNSUPPORTED") listed.push_back(row);
-    if (row.status == "PASSED" || row.reason.empty()) continue;
-    const std::string about =
-        concat(row.status, ": ", or_dash(row.backend), ", ", row.math, ": ", printable(row.reason));
-    if (std::find(told.begin(), told.end(), about) != told.end()) continue;
-    told.push_back(about);
-    text += concat("batch ", batch_of(row), ", ", about, "\n");
   }
-  return table.of(listed, batch_of) + text;
+  console.print(table.of(listed, batch_of));
+  for (const ResultRow& row : rows) {
+    if (row.status != "UNSUPPORTED") continue;
+    const std::string about =
+        concat(row.status, ": ", or_dash(row.backend), ", ", row.math, ": ", row.reason);
+    if (std::find(printed.begin(), printed.end(), about) != printed.end()) continue;
+    printed.push_back(about);
+    console.prose(concat("batch ", batch_of(row), ", ", about));
+  }
 }
 
 }  // namespace
 
-std::string bench_table(const std::vector<ResultRow>& rows) {
+void print_bench(Console& console, const std::vector<ResultRow>& rows) {
   const bool both =
       std::any_of(rows.begin(), rows.end(), [](const ResultRow& row) { return row.cache == "cold"; });
   RowTable table = first_columns();
   if (both) table.words("cache", &ResultRow::cache);
-  table.times("us").number("images/s", &ResultRow::images_per_s, format_rate).share();
-  table.words("bound by", [](const ResultRow& row) { return or_dash(row.bound_by); });
-  table.number("accuracy", accuracy_of).words("status", &ResultRow::status);
-  return shown(table, rows);
+  table.words("status", &ResultRow::status).median("us");
+  table.number("images/s", &ResultRow::images_per_s, format_rate).share().nearest_ceiling();
+  table.number("correct", correct_of).number("fp32 correct", fp32_correct_of).if_it_fits();
+  table.number("differ", differing_of).spread().reason();
+  print_rows(console, table, rows);
 }
 
-std::string latency_table(const std::vector<ResultRow>& rows) {
+void print_latency(Console& console, const std::vector<ResultRow>& rows) {
   const auto pass = [](std::vector<std::string> names) {
     return [names = std::move(names)](const ResultRow& row) { return pass_ns(row, names); };
   };
@@ -77,8 +83,9 @@ std::string latency_table(const std::vector<ResultRow>& rows) {
   table.words("mode", [](const ResultRow& row) { return row.label("mode"); });
   table.number("pipelined us", pass({"pipelined", "cpu"}), format_us);
   table.number("in order us", pass({"in_order"}), format_us);
-  table.times("wall us").number("p99", &ResultRow::p99_ns, format_us).words("status", &ResultRow::status);
-  return shown(table, rows);
+  table.median("wall us").spread().number("p99", &ResultRow::p99_ns, format_us);
+  table.words("status", &ResultRow::status).reason();
+  print_rows(console, table, rows);
 }
 
 }  // namespace lenslet

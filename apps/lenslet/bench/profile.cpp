@@ -165,7 +165,7 @@ std::vector<ResultRow> all_rows(const Executable& executable, const Measured& me
   return rows;
 }
 
-std::string layer_table(const Executable& executable, const std::vector<ResultRow>& rows, bool both) {
+Table layer_table(const Executable& executable, const std::vector<ResultRow>& rows, bool both) {
   std::vector<ResultRow> of_layers;
   for (const ResultRow& row : rows) {
     if (!row.cache.empty()) of_layers.push_back(row);
@@ -183,25 +183,26 @@ std::string layer_table(const Executable& executable, const std::vector<ResultRo
     for (const auto& [stage, ns] : row.stages_ns)
       text += concat(text.empty() ? "" : ", ", stage, " ", format_us(ns));
     if (!row.detail.empty()) text = concat(row.detail, text.empty() ? "" : "; ", text);
-    return row.status == "PASSED" ? text : concat(row.reason, text.empty() ? "" : "; ", text);
+    return text;
   };
   RowTable table;
   table.words("layer", layer).words("backend", &ResultRow::backend);
   table.words("math", [](const ResultRow& row) { return row.math.empty() ? "-" : row.math; });
   if (both) table.words("cache", &ResultRow::cache);
-  table.times().number(
-      "GFLOP/s", [](const ResultRow& row) { return row.flops > 0 ? format_gflops(row) : std::string("-"); });
-  table.number("GB/s", &ResultRow::gbytes_per_s, format_short).share().bound_by();
+  table.number("median us", median_ns, format_us).spread().number("GFLOP/s", [](const ResultRow& row) {
+    return row.flops > 0 ? format_gflops(row) : std::string("-");
+  });
+  table.number("GB/s", &ResultRow::gbytes_per_s, format_short).if_it_fits().share().nearest_ceiling();
   table.number(
       "workspace", [](const ResultRow& row) { return static_cast<double>(row.workspace_bytes.value_or(0)); },
       format_bytes);
-  table.words("status", &ResultRow::status).words("stages", stages);
+  table.if_it_fits().words("status", &ResultRow::status).reason().note("stages in us", stages);
   return table.of(of_layers, &ResultRow::cache);
 }
 
 // The sum to be checked: the layers' times minus the cost of the events between them, compared with a pass without
 // those events.
-std::string sum_table(const Executable& executable, const Measured& measured) {
+Table sum_table(const Executable& executable, const Measured& measured) {
   const Profile& profile = measured.profile;
   const double total = profile.unprofiled.median;
   Table table;
@@ -230,7 +231,7 @@ std::string sum_table(const Executable& executable, const Measured& measured) {
   }
   row("first call (once)", measured.first_call_ns);
   row("set-up (once)", executable.build_ns());
-  return table.to_string();
+  return table;
 }
 
 // The program explains a residual above this share of the total.
@@ -264,17 +265,17 @@ void print_report(Console& console, const Executable& executable, const std::vec
                       " images/s with the input on the device; residual ",
                       format_share(measured.profile.residual_ns / total)));
   if (std::fabs(measured.profile.residual_ns) > kSmallResidual * total) {
-    console.line(explain_residual(executable, measured.profile));
+    console.prose(explain_residual(executable, measured.profile));
   }
   if (!measured.profile.held_back) {
-    console.line(
+    console.prose(
         "a pass has more launches than a stream can hold back: times include the host's launch rate");
   }
-  console.line(measured.wrong.empty()
-                   ? concat(executable.output().type == ElementType::kFp32 ? "logits" : "probabilities",
-                            " within ", format_short(measured.error.max_abs), " of the fp64 reference, ",
-                            format_short(measured.error.bound), " allowed")
-                   : "FAILED: " + measured.wrong);
+  console.prose(measured.wrong.empty()
+                    ? concat(executable.output().type == ElementType::kFp32 ? "logits" : "probabilities",
+                             " within ", format_short(measured.error.max_abs), " of the fp64 reference, ",
+                             format_short(measured.error.bound), " allowed")
+                    : "FAILED: " + measured.wrong);
 }
 
 // The members of --json besides rows, if the device did not fail.
@@ -297,8 +298,8 @@ ExitCode run_profile(const ProfileCommandOptions& options) {
   Model model = session.model(session.batch_or(1));
   Executable& executable = model.executable();
   Console& console = run.console();
-  console.line(concat("LeNet-5, ", printable(session.weights_origin()), ", batch ", executable.batch(),
-                      " on ", session.describe_device()));
+  console.prose(concat("LeNet-5, ", printable(session.weights_origin()), ", batch ", executable.batch(),
+                       " on ", session.describe_device()));
   if (executable.plan().execution == Plan::kFused) {
     console.line(concat("plan: ", describe_backends(executable.plan())));
   }

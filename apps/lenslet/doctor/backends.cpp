@@ -33,10 +33,7 @@ std::string math_modes(const BackendRow& row) {
   for (size_t i = 0; i < std::size(kMathModes); ++i) {
     if (row.supports[i]) modes += concat(modes.empty() ? "" : " ", to_string(kMathModes[i]));
   }
-  if (modes.empty()) return "-";
-  if (!row.reads.empty())
-    modes += concat("; reads ", joined(row.reads, " "), "; writes ", joined(row.writes, " "));
-  return modes;
+  return modes.empty() ? "-" : modes;
 }
 
 }  // namespace
@@ -52,7 +49,11 @@ struct Fields<BackendRow> {
     v("device", row.device)("layer", row.layer)("type", row.type)("problem", row.problem);
     v("rank", row.rank)("backend", row.backend);
     v("status", row.status)("can", can)("auto", row.is_auto);
-    v("math", math)("reads", row.reads)("writes", row.writes).column("math_modes", math_modes(row));
+    v("math", math)("reads", row.reads)("writes", row.writes)
+        .column("math_modes", math_modes(row) + (row.reads.empty() || math_modes(row) == "-"
+                                                     ? ""
+                                                     : concat("; reads ", joined(row.reads, " "), "; writes ",
+                                                              joined(row.writes, " "))));
     v("workspace_bytes", row.workspace_bytes >= 0 ? std::optional(row.workspace_bytes) : std::nullopt);
     v("determinism", row.determinism == "-" ? std::string() : row.determinism);
     v("repro", row.repro)("reason", row.reason);
@@ -61,12 +62,13 @@ struct Fields<BackendRow> {
 
 namespace {
 
-std::string table_of(const std::vector<BackendRow>& rows) {
+Table table_of(const std::vector<BackendRow>& rows) {
   const auto layer_once = [last = std::string()](const BackendRow& row) mutable {
     return std::exchange(last, row.layer) == row.layer ? "" : row.layer;
   };
   const auto can = [](const BackendRow& row) { return row.status == "PASSED"; };
   TableOf<BackendRow> table;
+  // The layer's name once, above its rows.
   table.words("layer", layer_once).number("rank", [](const BackendRow& row) {
     return std::to_string(row.rank);
   });
@@ -77,9 +79,11 @@ std::string table_of(const std::vector<BackendRow>& rows) {
   table.words("auto", [](const BackendRow& row) { return row.is_auto ? "<-" : ""; });
   table.words("math modes", math_modes);
   table.number("workspace", [=](const BackendRow& row) { return can(row) ? row.workspace : "-"; });
-  table.words("promises", &BackendRow::determinism);
-  table.words("repeats", [=](const BackendRow& row) { return can(row) ? row.repro : "-"; });
-  table.words("reason", [](const BackendRow& row) { return printable(row.reason); });
+  table.words("determinism", &BackendRow::determinism);
+  table.words("observed", [=](const BackendRow& row) { return can(row) ? row.repro : "-"; });
+  table.words("reads", [](const BackendRow& row) { return joined(row.reads, " "); }).if_it_fits();
+  table.words("writes", [](const BackendRow& row) { return joined(row.writes, " "); }).if_it_fits();
+  table.note("reason", [](const BackendRow& row) { return row.reason; });
   return table.of(rows, &BackendRow::layer);
 }
 
@@ -107,8 +111,10 @@ ExitCode run_backends(const BackendsOptions& options) {
       make_lenet5(load_lenet5_weights(options.weights_file()), lenet5_weights_origin(options.weights_file()));
   const std::vector<Target> targets = targets_for(options.device);
   if (options.device == ModelSetup::kAuto && !cuda_status().usable) {
-    run.console().line(concat("GPU: ", cuda_status().reason,
-                              cuda_status().built ? "; its backends are listed, nothing is run" : ""));
+    run.console().prose(concat("GPU: ", cuda_status().reason,
+                               !cuda_status().built ? ""
+                               : options.verbose    ? "; its backends are listed, nothing is run"
+                                                    : "; --verbose lists its backends"));
   }
 
   std::vector<ShapedLayer> layers;
@@ -147,11 +153,14 @@ ExitCode run_backends(const BackendsOptions& options) {
     run.guard([&] {
       for (const ShapedLayer& shaped : layers) add(layer_rows(shaped, query));
     });
-    run.console().line(
-        concat(all.empty() ? "" : "\n", "on ", target.device.to_string(), ", ",
-               to_string(options.math.value_or(MathMode::kFp32)), problems.empty() ? ", batch " : "",
-               problems.empty() ? std::to_string(options.batch_size.value_or(1)) : std::string(), ":"));
-    run.console().print(table_of(rows));
+    const bool shown = target.usable || options.verbose;
+    if (shown) {
+      run.console().line(
+          concat(all.empty() ? "" : "\n", "on ", target.device.to_string(), ", ",
+                 to_string(options.math.value_or(MathMode::kFp32)), problems.empty() ? ", batch " : "",
+                 problems.empty() ? std::to_string(options.batch_size.value_or(1)) : std::string(), ":"));
+      run.console().print(table_of(rows));
+    }
     all.insert(all.end(), rows.begin(), rows.end());
     if (!run.fault().empty()) break;
   }

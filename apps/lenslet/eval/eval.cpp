@@ -166,10 +166,10 @@ ExitCode run_eval(const EvalOptions& options) {
   }
   const ImageDataset data = read_image_dataset(data_folder(options), options.split, kLenet5Side, kLenet5Side);
   const int64_t count = std::min(data.count, options.limit.value_or(data.count));
-  console.line(concat("LeNet-5, ", printable(session.weights_origin()), ", ", to_string(session.math()),
-                      " on ", session.describe_device()));
-  console.line(concat("data:       ", printable(data.images_path), ", ", format_count(count), " of ",
-                      format_count(data.count), " images"));
+  console.prose(concat("LeNet-5, ", printable(session.weights_origin()), ", ", to_string(session.math()),
+                       " on ", session.describe_device()));
+  console.prose(concat("data:       ", printable(data.images_path), ", ", format_count(count), " of ",
+                       format_count(data.count), " images"));
   run.on(session.device());
   if (options.backend_matrix) return run_backend_matrix(options, session, data, count, run);
 

@@ -208,16 +208,14 @@ void print_rows(Console& console, const std::vector<MatrixRow>& rows) {
   table.number("max |logit diff|",
                where_it_ran([](const MatrixRow& row) { return format_short(row.max_logit_difference); }));
   table.number("images/s", &MatrixRow::images_per_s, format_rate);
-  table.words("status", [](const MatrixRow& row) {
-    return row.reason.empty() ? row.status : concat(row.status, ": ", printable(row.reason));
-  });
+  table.words("status", &MatrixRow::status).note("reason", [](const MatrixRow& row) { return row.reason; });
   console.print(table.of(rows));
   for (const MatrixRow& row : rows) {
     for (size_t i = 0; i < row.differences.size() && i < kDifferencesShown; ++i) {
       const Difference& d = row.differences[i];
-      console.line(concat(row.spec, ", ", to_string(row.math), ": image ", d.index, " (label ", d.label,
-                          ") read as ", d.this_class, " with margin ", format_short(d.this_margin),
-                          ", the first row ", d.first_class, " with margin ", format_short(d.first_margin)));
+      console.prose(concat(row.spec, ", ", to_string(row.math), ": image ", d.index, " (label ", d.label,
+                           ") read as ", d.this_class, " with margin ", format_short(d.this_margin),
+                           ", the first row ", d.first_class, " with margin ", format_short(d.first_margin)));
     }
   }
 }

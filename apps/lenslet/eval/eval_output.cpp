@@ -19,6 +19,7 @@ namespace {
 
 constexpr const char* kSchema = "lenslet.eval/1";
 constexpr size_t kMissesShown = 10;
+constexpr size_t kLabel = 12;  // width of "accuracy:   "
 
 /// Everything that the files contain.
 struct EvalFile {
@@ -60,34 +61,40 @@ void print_eval(Console& console, const EvalOptions& options, const Session& ses
                 const Executable& executable, const EvalOutcome& outcome) {
   const Evaluation& evaluation = outcome.evaluation;
   const Interval interval = wilson_95(evaluation.correct, evaluation.count);
-  console.line(concat("backends:   ", describe_backends(executable.plan())));
-  console.line(concat("accuracy:   ", format_count(evaluation.correct), " of ",
-                      format_count(evaluation.count), " = ", format_percent(evaluation.accuracy()),
-                      "  (95 % interval ", format_percent(interval.low), " to ",
-                      format_percent(interval.high), ")"));
+  console.prose(concat("backends:   ", describe_backends(executable.plan())), kLabel);
+  console.prose(
+      concat("accuracy:   ", format_count(evaluation.correct), " of ", format_count(evaluation.count), " = ",
+             format_percent(evaluation.accuracy()), "  (95 % interval ", format_percent(interval.low), " to ",
+             format_percent(interval.high), ")"),
+      kLabel);
   if (outcome.fp32) {
     const Fp32Beside& fp32 = *outcome.fp32;
     const int64_t more = fp32.correct - evaluation.correct;
-    console.line(concat(
-        "fp32:       ", format_count(fp32.correct), " of ", format_count(evaluation.count), " = ",
-        format_percent(static_cast<double>(fp32.correct) / static_cast<double>(evaluation.count)),
-        more == 0 ? std::string(", as many") : concat(", ", std::abs(more), more > 0 ? " more" : " fewer"),
-        "; ", fp32.read_differently, " read differently (", fp32.backends, ")"));
+    console.prose(
+        concat("fp32:       ", format_count(fp32.correct), " of ", format_count(evaluation.count), " = ",
+               format_percent(static_cast<double>(fp32.correct) / static_cast<double>(evaluation.count)),
+               more == 0 ? std::string(", as many")
+                         : concat(", ", std::abs(more), more > 0 ? " more" : " fewer"),
+               "; ", fp32.read_differently, " read differently (", fp32.backends, ")"),
+        kLabel);
   }
-  console.line(concat("loss:       ", format_fixed(evaluation.loss, 6), " (mean negative log-likelihood)"));
-  console.line(concat("throughput: ", format_rate(outcome.speed.images_per_s),
-                      " images/s from bytes to logits (", format_time(outcome.speed.pass.median),
-                      " a pass, p10 ", format_time(outcome.speed.pass.p10), ", p90 ",
-                      format_time(outcome.speed.pass.p90), ", ", outcome.speed.pass.samples, " passes), ",
-                      format_rate(outcome.speed.resident_per_s), " images/s with the input on ",
-                      session.device().to_string()));
-  console.line(
+  console.prose(concat("loss:       ", format_fixed(evaluation.loss, 6), " (mean negative log-likelihood)"),
+                kLabel);
+  console.prose(
+      concat("throughput: ", format_rate(outcome.speed.images_per_s), " images/s from bytes to logits (",
+             format_time(outcome.speed.pass.median), " a pass, p10 ", format_time(outcome.speed.pass.p10),
+             ", p90 ", format_time(outcome.speed.pass.p90), ", ", outcome.speed.pass.samples, " passes), ",
+             format_rate(outcome.speed.resident_per_s), " images/s with the input on ",
+             session.device().to_string()),
+      kLabel);
+  console.prose(
       concat("set-up:     ", format_time(executable.build_ns()), " to build, first call ",
              format_time(outcome.speed.first_call_ns), ", logits ",
-             outcome.speed.bitwise ? "bit for bit the same in every pass" : "NOT the same in every pass"));
+             outcome.speed.bitwise ? "bit for bit the same in every pass" : "NOT the same in every pass"),
+      kLabel);
   if (outcome.streaming) print_streaming(console, *outcome.streaming);
   console.line();
-  console.print(confusion_text(evaluation));
+  console.print(confusion_table(evaluation));
   if (evaluation.misses.empty() || is_standard_output(options.misses)) return;
   console.line();
   std::string shown;
@@ -96,8 +103,9 @@ void print_eval(Console& console, const EvalOptions& options, const Session& ses
     shown += concat(i == 0 ? "" : ", ", "#", miss.index, " ", miss.label, ">",
                     miss.predicted < 0 ? std::string("?") : std::to_string(miss.predicted));
   }
-  console.line(concat("misses:     ", shown, evaluation.misses.size() > kMissesShown ? ", ..." : "",
-                      "  (all: --misses FILE, pictures: --contact-sheet FILE.png)"));
+  console.prose(concat("misses:     ", shown, evaluation.misses.size() > kMissesShown ? ", ..." : "",
+                       "  (all: --misses FILE, pictures: --contact-sheet FILE.png)"),
+                kLabel);
 }
 
 void write_eval_files(const Run& run, const EvalOptions& options, const Session& session,

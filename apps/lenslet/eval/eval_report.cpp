@@ -5,7 +5,6 @@
 
 #include "apps/common/output/text.h"
 #include "apps/common/results/fields.h"
-#include "apps/common/results/table.h"
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
 #include "models/prediction.h"
@@ -94,7 +93,7 @@ Evaluation evaluate(const std::vector<float>& logits, const ImageDataset& data, 
   return total;
 }
 
-std::string confusion_text(const Evaluation& evaluation) {
+Table confusion_table(const Evaluation& evaluation) {
   Table table;
   table.column("label \\ read as");
   for (int digit = 0; digit < kLenet5Classes; ++digit) table.column(std::to_string(digit));
@@ -104,7 +103,7 @@ std::string confusion_text(const Evaluation& evaluation) {
       cells.push_back(count == 0 ? "." : std::to_string(count));
     table.row(std::move(cells));
   }
-  return table.to_string();
+  return table;
 }
 
 std::string misses_csv(const Evaluation& evaluation) { return csv_of(evaluation.misses); }

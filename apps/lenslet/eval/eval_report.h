@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/results/table.h"
 #include "framework/io/idx.h"
 #include "models/lenet5.h"
 
@@ -55,7 +56,7 @@ int class_of(ElementType type, const void* answers, int64_t index);
 Evaluation evaluate(const std::vector<float>& logits, const ImageDataset& data, int64_t count);
 
 /// Text for people.
-std::string confusion_text(const Evaluation& evaluation);
+Table confusion_table(const Evaluation& evaluation);
 /// A heading, and one line per misclassified digit.
 std::string misses_csv(const Evaluation& evaluation);
 

@@ -52,7 +52,7 @@ std::string macs_text(const std::optional<double>& macs) {
   return macs ? format_count(std::llround(*macs)) : "-";
 }
 
-std::string table_of(const onnx::Summary& summary) {
+Table table_of(const onnx::Summary& summary) {
   TableOf<onnx::NodeSummary> table;
   table.words("node", &onnx::NodeSummary::node).words("operator", &onnx::NodeSummary::op);
   table.words("output", [](const auto& row) { return row.output.empty() ? "?" : row.output; });

@@ -207,7 +207,7 @@ void tune(const TuneOptions& options, const Session& session, Console& console, 
   if (!chosen) throw UnavailableError("no plan could be chosen; the table says why");
   write_result(options.save_plan, options.save_plan.empty() ? std::string() : chosen->plan().to_json());
   console.line();
-  console.line(concat("chosen: ", describe_backends(chosen->plan())));
+  console.prose(concat("chosen: ", describe_backends(chosen->plan())));
   if (!options.save_plan.empty()) {
     console.line(concat("written to ", printable(options.save_plan), "; --plan ",
                         printable(options.save_plan), " replays it"));
@@ -221,9 +221,9 @@ ExitCode run_tune(const TuneOptions& options) {
   const Session session(options);
   TuneReport report;
   report.batch = session.batch_or(1);
-  run.console().line(concat("LeNet-5, ", printable(session.weights_origin()), ", batch ",
-                            format_count(report.batch), ", ", to_string(session.math()), ", ",
-                            to_string(options.ends().input), " in, on ", session.describe_device()));
+  run.console().prose(concat("LeNet-5, ", printable(session.weights_origin()), ", batch ",
+                             format_count(report.batch), ", ", to_string(session.math()), ", ",
+                             to_string(options.ends().input), " in, on ", session.describe_device()));
   run.on(session.device());
   try {
     run.guard([&] {

@@ -18,11 +18,11 @@ std::string nodes_of(const Graph& graph, const TuneCandidate& candidate) {
   return text;
 }
 
+// What became of a candidate: its status, or why it was chosen or not.
 template <class Row>
 std::string verdict(const Row& row) {
-  if (row.status != "PASSED") return concat(row.status, ": ", printable(row.reason));
-  return concat(row.chosen ? "CHOSEN: " : "", row.why,
-                row.reason.empty() ? "" : concat("; ", printable(row.reason)));
+  if (row.status != "PASSED") return row.status;
+  return concat(row.chosen ? "CHOSEN, " : "", row.why);
 }
 
 double images_per_s(const TuneReport& report, const PlanRow& plan) {
@@ -99,24 +99,25 @@ void print_tuned_layers(Console& console, const Graph& graph, const TuneReport& 
   };
   TableOf<TuneCandidate> table;
   table.words("layers", [&](const TuneCandidate& candidate) { return nodes_of(graph, candidate); });
-  table.words("backend", &TuneCandidate::backend).times();
+  table.words("backend", &TuneCandidate::backend).median();
   table.number(
-      "behind us",
+      "us slower",
       [](const TuneCandidate& candidate) { return candidate.why.empty() ? NAN : candidate.behind_ns; },
       format_us);
-  table.words("", [](const TuneCandidate& candidate) {
-    return verdict(candidate) + (candidate.detail.empty() ? "" : "; " + printable(candidate.detail));
-  });
+  table.words("verdict", verdict<TuneCandidate>).spread();
+  table.note("reason", [](const TuneCandidate& candidate) { return candidate.reason; });
+  table.note("implementation", [](const TuneCandidate& candidate) { return candidate.detail; });
   console.line();
   console.print(table.of(report.layers, region));
 }
 
 void print_tuned_plans(Console& console, const TuneReport& report) {
   TableOf<PlanRow> table;
-  table.words("plan", &PlanRow::name).times();
+  table.words("plan", &PlanRow::name).median();
   table.number(
       "images/s", [&](const PlanRow& plan) { return images_per_s(report, plan); }, format_rate);
-  table.words("", verdict<PlanRow>);
+  table.words("verdict", verdict<PlanRow>).spread();
+  table.note("reason", [](const PlanRow& plan) { return plan.reason; });
   console.line();
   console.print(table.of(report.plans));
 }

@@ -1,0 +1,107 @@
+#include "apps/common/output/glossary.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <sstream>
+
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+#include "framework/graph/backend_spec.h"
+
+namespace lenslet {
+namespace embedded {
+extern const unsigned char glossary[];
+extern const size_t glossary_size;
+}  // namespace embedded
+
+namespace {
+
+std::string lower(std::string word) {
+  for (char& c : word) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return word;
+}
+
+// The parts of `text` between occurrences of `separator`.
+std::vector<std::string> parts_of(const std::string& text, const std::string& separator) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.size(), text.find(separator, begin));
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + separator.size();
+  }
+  return parts;
+}
+
+// "word; other word | kind | where to read on", then the indented lines of the text. '#' begins a comment.
+std::vector<GlossaryEntry> parse() {
+  std::vector<GlossaryEntry> entries;
+  std::istringstream text(std::string(embedded::glossary, embedded::glossary + embedded::glossary_size));
+  for (std::string line; std::getline(text, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    if (line[0] == ' ') {
+      entries.back().lines.push_back(line.substr(line.find_first_not_of(' ')));
+      continue;
+    }
+    const std::vector<std::string> fields = parts_of(line, " | ");
+    entries.push_back({parts_of(fields.at(0), "; "), fields.at(1), fields.at(2), {}});
+  }
+  return entries;
+}
+
+}  // namespace
+
+const std::vector<GlossaryEntry>& glossary() {
+  static const std::vector<GlossaryEntry> entries = parse();
+  return entries;
+}
+
+const GlossaryEntry* find_in_glossary(const std::string& word) {
+  for (const GlossaryEntry& entry : glossary()) {
+    for (const std::string& known : entry.words) {
+      if (lower(known) == lower(word)) return &entry;
+    }
+  }
+  return nullptr;
+}
+
+std::string explain(const std::string& word) {
+  const GlossaryEntry* const entry = find_in_glossary(word);
+  if (entry == nullptr) {
+    std::vector<std::string> known;
+    for (const GlossaryEntry& one : glossary()) {
+      for (const std::string& its : one.words) known.push_back(lower(its));
+    }
+    const std::string nearest = nearest_match(lower(word), known);
+    throw UsageError(concat(
+        "no entry for '", printable_excerpt(word), "'",
+        nearest.empty() ? "; lenslet explain lists the words" : concat("; did you mean ", nearest, "?")));
+  }
+  std::string text = concat(joined(entry->words, ", "), ": ", entry->kind, "\n");
+  for (const std::string& line : entry->lines) text += concat("  ", line, "\n");
+  return text + concat("Read on: ", entry->see, "\n");
+}
+
+std::string glossary_index() {
+  std::string text;
+  for (const char* kind : {"backend", "ceiling", "status", "column", "term"}) {
+    std::vector<std::string> words;
+    for (const GlossaryEntry& entry : glossary()) {
+      if (entry.kind == kind) add_new(words, entry.words);
+    }
+    text += concat(kind, ": ", comma_list(words), "\n");
+  }
+  return text;
+}
+
+std::vector<std::pair<std::string, std::string>> legend_of(const std::vector<std::string>& words) {
+  std::vector<std::pair<std::string, std::string>> legend;
+  for (const std::string& word : words) {
+    if (const GlossaryEntry* const entry = find_in_glossary(word))
+      legend.emplace_back(word, entry->lines.at(0));
+  }
+  return legend;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,28 @@
+// The glossary: what the words in tables, result files and the report mean. Its text is apps/report/glossary.txt, which
+// the report reads too.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lenslet {
+
+struct GlossaryEntry {
+  std::vector<std::string> words;  // the first is the usual one
+  std::string kind;                // "backend", "column", "status", "ceiling", "term"
+  std::string see;                 // where to read on, such as "docs/measuring.md, Ceilings"
+  std::vector<std::string> lines;  // the first is a sentence of its own
+};
+
+const std::vector<GlossaryEntry>& glossary();
+/// The entry of a word in any case; null if there is none.
+const GlossaryEntry* find_in_glossary(const std::string& word);
+/// The word, what it is, its lines, and where to read on. Throws UsageError with the nearest word for an unknown one.
+std::string explain(const std::string& word);
+/// Every word by kind.
+std::string glossary_index();
+/// The words that have an entry, with the entry's first line.
+std::vector<std::pair<std::string, std::string>> legend_of(const std::vector<std::string>& words);
+
+}  // namespace lenslet

@@ -1,0 +1,223 @@
+// Tables fit the width that COLUMNS states; `lenslet explain` knows their words.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+
+#include "tests/cli/fixture_files.h"
+
+namespace lenslet::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kShort = " --device cpu --warmup-ms 0 --min-time-ms 1";
+
+struct TableCommand {
+  const char* name;
+  std::string line;
+};
+
+// Every command that prints a table on the CPU.
+std::vector<TableCommand> table_commands() {
+  const std::string problem = "convbench run --problem mb1ic3ih12oc3kh3ph1",
+                    both = problem + " --layout both";
+  run_line(problem + kShort + " --json {dir}/out/old.json");
+  run_line(problem + kShort + " --json {dir}/out/new.json");
+  return {{"backends", "lenslet backends --device cpu --verbose"},
+          {"doctor", "lenslet doctor --device cpu"},
+          {"doctor --verbose", "lenslet doctor --device cpu --verbose"},
+          {"eval", "{eval} --plan layered"},
+          {"matrix", "{eval} --backend-matrix --backend fc1=direct,fc2=direct,fc3=direct --limit 2"},
+          {"inspect", "lenslet inspect " LENSLET_SOURCE_DIR "/tests/models/onnx/separable.onnx"},
+          {"tune", std::string("lenslet tune") + kShort},
+          {"bench", std::string("lenslet bench --batch-sizes 1,2") + kShort},
+          {"latency", "lenslet bench --device cpu --latency --batch-sizes 1 --calls 10"},
+          {"profile", std::string("lenslet profile --plan layered") + kShort},
+          {"run", both + kShort},
+          {"compare", "convbench compare {dir}/out/old.json {dir}/out/new.json"},
+          {"sweep", std::string("convbench sweep --sizes 8 --strides 1,2 --out-channels 3") + kShort},
+          {"separable", std::string("convbench separable --channels 4 --sizes 8 --batch-size 1") + kShort}};
+}
+
+ProgramRun run_in(const std::string& line, const std::string& columns,
+                  const std::map<std::string, std::string>& environment = {}) {
+  ProgramOptions options;
+  options.environment = environment;
+  options.environment["COLUMNS"] = columns;
+  return run_line(line, options);
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// Characters: bytes that do not continue a UTF-8 sequence.
+long width_of(const std::string& line) {
+  return std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xc0) != 0x80; });
+}
+
+TEST(Tables, FitTheWidth) {
+  for (const TableCommand& command : table_commands()) {
+    for (const int width : {100, 80}) {
+      const ProgramRun run = run_in(command.line, std::to_string(width));
+      EXPECT_EQ(run.exit_code, kOk) << command.name << ": " << run.err;
+      for (const std::string& line : lines_of(run.out)) {
+        EXPECT_LE(width_of(line), width) << command.name << ", COLUMNS=" << width << "\n" << run.out;
+        EXPECT_EQ(line.find('\x1b'), std::string::npos) << "colour off a terminal: " << command.name;
+      }
+    }
+  }
+}
+
+TEST(Tables, WideAddsTheColumnsThatDidNotFit) {
+  const std::string line =
+      std::string("convbench run --problem mb1ic3ih12oc3kh3ph1 --backend direct") + kShort;
+  const ProgramRun narrow = run_in(line, "80"), wide = run_in(line + " --wide", "80");
+  EXPECT_EQ(narrow.out.find("allowed  "), std::string::npos) << narrow.out;
+  expect_words(narrow.out, "--wide adds: |allowed");
+  expect_words(wide.out, "p10|p90|workspace|max error|allowed|x cuDNN");
+}
+
+TEST(Tables, TheDefaultIs100ColumnsAndNonsenseIsIgnored) {
+  const std::string line = "lenslet backends --device cpu";
+  const std::string expected = run_in(line, "100").out;
+  for (const char* const nonsense : {"", "wide", "-5", "100x"})
+    EXPECT_EQ(run_in(line, nonsense).out, expected);
+}
+
+TEST(Tables, ALegendExplainsTheColumns) {
+  expect_words(run_in("lenslet backends --device cpu --legend", "100").out,
+               "  determinism: Which bits the backend promises to repeat|  rank: ");
+}
+
+TEST(Doctor, IsShortUnlessAsked) {
+  const ProgramRun brief = run_in("lenslet doctor --device cpu", "100");
+  const ProgramRun verbose = run_in("lenslet doctor --device cpu --verbose", "100");
+  EXPECT_LE(count_lines(brief.out), 12) << brief.out;
+  expect_words(brief.out, "self-test: |PASSED|every backend that can run here computes correctly|--verbose");
+  EXPECT_GT(count_lines(verbose.out), 25) << verbose.out;
+  expect_words(verbose.out, "cpu conv|worst error");
+}
+
+TEST(Doctor, WithoutAGpuItsBlocksArePrintedOnRequestOnly) {
+  const std::map<std::string, std::string> hidden = {{"CUDA_VISIBLE_DEVICES", "-1"}};
+  for (const std::string command : {"lenslet doctor", "lenslet backends"}) {
+    const ProgramRun run = run_in(command, "100", hidden);
+    EXPECT_EQ(run.exit_code, kOk) << run.err;
+    for (const char* const backend : {"winograd ", "tensor_core", "warp_reduce"})
+      EXPECT_EQ(run.out.find(backend), std::string::npos) << command << ":\n" << run.out;
+  }
+}
+
+// The titles that a source gives to a table's columns, and the statuses that rows have.
+std::set<std::string> words_in(const std::string& folder, const std::regex& pattern) {
+  std::set<std::string> words;
+  for (const auto& entry : fs::recursive_directory_iterator(LENSLET_SOURCE_DIR + folder)) {
+    const std::string name = entry.path().filename().string();
+    const bool table = entry.path().extension() == ".cpp" || name == "row_table.h";
+    if (!table || name.find("fields") == 0) continue;
+    const std::string text = read_text(entry.path().string());
+    for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at)
+      words.insert((*at)[1].str());
+  }
+  return words;
+}
+
+TEST(Explain, KnowsEveryColumn) {
+  const std::regex title(
+      "(?:\\.|  |\\b)(?:column|words|number|note|median|quantile|of_launch)\\(\\s*\"([^\"]+)\"[,)]\\s*"
+      "(?!row\\.|self\\.|where|images|high|low|math)");
+  // Keys of files, from Fields, which have underscores; titles that end in a number or a name.
+  int columns = 0;
+  for (const std::string& word : words_in("/apps", title)) {
+    if (word.find('_') != std::string::npos || word.back() == ' ' || word == "third" || word == "second" ||
+        word == "flops" || word == "differing")
+      continue;
+    const std::string plain = std::regex_replace(word, std::regex("\\\\\\\\"), "\\");
+    ++columns;
+    ProgramOptions options;
+    EXPECT_EQ(run_program({program_path("lenslet"), "explain", plain}, options).exit_code, kOk) << plain;
+  }
+  EXPECT_GT(columns, 60);
+}
+
+TEST(Explain, KnowsEveryBackendStatusAndCeiling) {
+  std::set<std::string> words = {"PASSED",    "FAILED",    "UNSUPPORTED", "SKIPPED",   "SUSPECT",
+                                 "ERROR",     "SAME",      "FASTER",      "SLOWER",    "UNCLEAR",
+                                 "CHOSEN",    "memory",    "L1",          "L2",        "L3",
+                                 "launch",    "fp32 gemm", "tf32 gemm",   "fp16 gemm", "fp32 peak",
+                                 "tf32 peak", "fp16 peak", "bounded",     "bitwise",   "position"};
+  // The tables of backends, of both kinds of device whatever this build has.
+  // The rows of the tables of backends, for both kinds of device whatever this build has.
+  const std::regex row("\nlenslet_backend\\([a-z0-9_]+ [a-z]+ ([a-z0-9_]+)");
+  const size_t others = words.size();
+  for (const char* const folder : {"/layers", "/models"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(LENSLET_SOURCE_DIR + std::string(folder))) {
+      if (entry.path().filename() != "CMakeLists.txt") continue;
+      const std::string text = "\n" + read_text(entry.path().string());
+      for (std::sregex_iterator at(text.begin(), text.end(), row), end; at != end; ++at)
+        words.insert((*at)[1].str());
+    }
+  }
+  EXPECT_GE(words.size(), others + 12);
+  const nlohmann::json document = nlohmann::json::parse(run_line("lenslet backends --json - --verbose").out);
+  for (const auto& backend : document.at("rows")) words.insert(backend.at("backend").get<std::string>());
+  for (const std::string& word : words) {
+    const ProgramRun run = run_program({program_path("lenslet"), "explain", word});
+    EXPECT_EQ(run.exit_code, kOk) << word << ": " << run.err;
+    const long lines = count_lines(run.out);
+    EXPECT_TRUE(lines >= 3 && lines <= 7) << run.out;
+    expect_words(run.out, "Read on: ");
+  }
+}
+
+TEST(Explain, AnUnknownWordIsAnErrorWithTheNearest) {
+  expect_run(lenslet("explain winogard"), kUsage, "", "no entry for 'winogard'; did you mean winograd?");
+  expect_run(lenslet("explain nearest ceiling"), kOk, "not a diagnosis");
+  expect_run(lenslet("explain"), kOk, "winograd|PASSED|nearest ceiling");
+}
+
+TEST(Explain, EveryEntryNamesAPageAndHasFiveLinesAtMost) {
+  const std::string text = read_text(LENSLET_SOURCE_DIR "/apps/report/glossary.txt");
+  std::string entry;
+  int lines = 0;
+  for (const std::string& line : lines_of(text + "\nend | term | docs/cli.md\n  .\n")) {
+    if (line.empty() || line[0] == '#') continue;
+    if (line[0] == ' ') {
+      ++lines;
+      continue;
+    }
+    if (!entry.empty()) {
+      EXPECT_TRUE(lines >= 1 && lines <= 5) << entry << ": " << lines << " lines";
+      const size_t page = entry.rfind(" | ") + 3;
+      const size_t comma = entry.find(", ", page);
+      const std::string file = LENSLET_SOURCE_DIR "/" + entry.substr(page, comma - page);
+      ASSERT_TRUE(fs::exists(file)) << entry;
+      if (comma != std::string::npos) {
+        EXPECT_NE(read_text(file).find("# " + entry.substr(comma + 2) + "\n"), std::string::npos) << entry;
+      }
+    }
+    entry = line;
+    lines = 0;
+  }
+}
+
+TEST(Report, WhatItNeedsIsCheckedBeforeAnythingIsMeasured) {
+  ProgramOptions options;
+  options.environment["LENSLET_PYTHON"] = "/nonexistent/python3";
+  const ProgramRun run = run_line(
+      std::string("convbench sweep --sizes 8 --json {dir}/out/s.json --report {dir}/out/s.html") + kShort,
+      options);
+  EXPECT_EQ(run.exit_code, kUnavailable);
+  expect_words(run.err, "the report needs Python|apt-get install");
+  EXPECT_EQ(run.out, "") << "nothing was measured";
+  EXPECT_FALSE(fs::exists(expand("{dir}/out/s.json")));
+}
+
+}  // namespace
+}  // namespace lenslet::test
