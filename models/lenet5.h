@@ -27,6 +27,7 @@ Graph make_lenet5(const Safetensors& weights, const std::string& origin);
 /// The sets of weights compiled into the program (weights/README.md): the best for MNIST's images, and one that reads
 /// pictures of people and knows what is no digit.
 enum class BuiltinWeights { kMnist, kRobust };
+/// The tensors and metadata of a built-in set.
 Safetensors builtin_lenet5_weights(BuiltinWeights set = BuiltinWeights::kMnist);
 
 /// The metadata `energy_threshold`: what has less energy() is no digit. None: the weights cannot tell. Throws DataError

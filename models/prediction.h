@@ -5,9 +5,10 @@
 
 namespace lenslet {
 
+/// A class and how probable it is.
 struct Prediction {
-  int32_t label = 0;      // the class of the largest logit; the first if several are equal
-  float probability = 0;  // its softmax
+  int32_t label = 0;      ///< The class of the largest logit; the first if several are equal.
+  float probability = 0;  ///< Its softmax.
 };
 
 }  // namespace lenslet

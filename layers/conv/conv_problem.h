@@ -24,12 +24,11 @@ enum class TensorLayout {
 const char* to_string(TensorLayout layout) noexcept;
 
 struct Conv2dProblem {
-  int n = 1, c = 0, h = 0, w = 0;  // input
-  int k = 0, r = 0, s = 0;         // filters
-  int stride_h = 1, stride_w = 1;  // from one output to the next, in input rows and columns
-  int pad_h = 0, pad_w = 0;        // zeros before, and as many after
-  int more_pad_h = 0,
-      more_pad_w = 0;  // asymmetric padding: more zeros after than before, or fewer (negative)
+  int n = 1, c = 0, h = 0, w = 0;      // input
+  int k = 0, r = 0, s = 0;             // filters
+  int stride_h = 1, stride_w = 1;      // from one output to the next, in input rows and columns
+  int pad_h = 0, pad_w = 0;            // zeros before, and as many after
+  int more_pad_h = 0, more_pad_w = 0;  // zeros after less those before, where padding is asymmetric
   int dilation_h = 1, dilation_w = 1;  // PyTorch's meaning: 1 = dense
   int groups = 1;                      // G; filters of a group read C/G channels
   /// Order of x and y; w is always [K, C/G, R, S]. Not part of the problem string.

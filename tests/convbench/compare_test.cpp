@@ -272,9 +272,11 @@ TEST_F(CompareCommand, ShowsForeignTextWithoutItsEscapes) {
     options.files.push_back(path);
   }
   options.json = "-";
+  ::setenv("COLUMNS", "1000", 1);  // no line is wrapped
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
   EXPECT_EQ(run_compare(options), ExitCode::kOk);
+  ::unsetenv("COLUMNS");
   const std::string json = testing::internal::GetCapturedStdout();
   const std::string table = testing::internal::GetCapturedStderr();
   for (const std::string& text : {json, table}) {

@@ -89,7 +89,7 @@ TEST(Trace, NamesDevicePlanBackendsAndAlgorithmsOfALayeredPlan) {
 TEST(Trace, NamesTheVariantOfAFusedPlan) {
   expect_choices(classify("1", "fused", ""),
                  {"plan: fused: lenet5, batch 1, uint8 in, prediction out, on cpu",
-                  "backend: lenet5: simd, fp32, preferred", "algorithm: lenet5: simd"});
+                  "backend: lenet5: simd, fp32, the first that supports it", "algorithm: lenet5: simd"});
 }
 
 TEST(Trace, PrintsNothingUnlessItIsAskedFor) {

@@ -84,6 +84,7 @@ TEST(ProgramFaults, ConvbenchNamesWhatFailed) {
 constexpr int kWrongAnswers = 1'000'000'000;  // runs: the backend answers with zeros and does not fail
 
 TEST(ProgramFaults, ProfileNamesTheFirstLayerThatIsWrongAndNoOther) {
+  ::setenv("COLUMNS", "1000", 1);  // no line is wrapped
   expect_run(after(kWrongAnswers,
                    "lenslet profile --device cpu --backend conv2=onednn --batch-size 3 --cache hot "
                    "--min-time-ms 5 --warmup-ms 0 --json {dir}/wrong.json"),

@@ -41,11 +41,13 @@ std::vector<EndRow> ends_of(const std::vector<onnx::ValueInfo>& values) {
   return rows;
 }
 
-std::string text_of(const char* what, const std::vector<EndRow>& ends) {
-  std::string text;
-  for (const EndRow& end : ends)
-    text += concat(text.empty() ? what : "       ", "  ", end.name, ": ", end.type, " ", end.shape, "\n");
-  return text;
+constexpr size_t kIndent = 9;  // of the second line of an entry
+
+void print_ends(Console& console, const char* what, const std::vector<EndRow>& ends) {
+  for (const EndRow& end : ends) {
+    console.prose(concat(what, "  ", end.name, ": ", end.type, " ", end.shape), kIndent);
+    what = "       ";
+  }
 }
 
 std::string macs_text(const std::optional<double>& macs) {
@@ -64,12 +66,13 @@ Table table_of(const onnx::Summary& summary) {
 }
 
 // Whether the other commands run the model, and all the reasons against it.
-std::string verdict_of(const onnx::Summary& summary, const std::string& difference) {
-  if (difference.empty()) return "Lenslet runs this model: it is LeNet-5 (lenslet classify --model).\n";
-  std::string text = "Lenslet does not run this model.\n";
+void print_verdict(Console& console, const onnx::Summary& summary, const std::string& difference) {
+  if (difference.empty())
+    return console.prose("Lenslet runs this model: it is LeNet-5 (lenslet classify --model).");
+  console.prose("Lenslet does not run this model.");
   for (const onnx::NodeSummary& node : summary.nodes)
-    if (!node.reason.empty()) text += concat("  ", node.node, ": ", node.reason, "\n");
-  return text + concat("  Lenslet runs LeNet-5 from ONNX, and this is another network: ", difference, "\n");
+    if (!node.reason.empty()) console.prose(concat("  ", node.node, ": ", node.reason), 4);
+  console.prose(concat("  Lenslet runs LeNet-5 from ONNX, and this is another network: ", difference), 4);
 }
 
 }  // namespace
@@ -87,15 +90,20 @@ ExitCode run_inspect(const InspectOptions& options) {
 
   const std::string producer =
       concat(model.producer, model.producer_version.empty() ? "" : " ", model.producer_version);
-  run.console().line(concat(origin, ": ONNX, operator set ", model.opset, ", IR version ", model.ir_version,
-                            producer.empty() ? "" : ", by ", producer));
-  run.console().print(text_of("input  ", inputs) + text_of("output ", outputs) + "\n");
-  run.console().print(table_of(summary));
-  run.console().line(concat("\n", format_count(summary.parameters), " parameters (",
-                            format_bytes(static_cast<double>(summary.parameters) * sizeof(float)),
-                            " as fp32), ", macs_text(summary.macs), " multiply-adds (MACs) per sample; ",
-                            summary.constant_nodes, " nodes compute constants"));
-  run.console().print(verdict_of(summary, difference));
+  Console& console = run.console();
+  console.prose(concat(origin, ": ONNX, operator set ", model.opset, ", IR version ", model.ir_version,
+                       producer.empty() ? "" : ", by ", producer),
+                kIndent);
+  print_ends(console, "input  ", inputs);
+  print_ends(console, "output ", outputs);
+  console.line();
+  console.print(table_of(summary));
+  console.line();
+  console.prose(concat(format_count(summary.parameters), " parameters (",
+                       format_bytes(static_cast<double>(summary.parameters) * sizeof(float)), " as fp32), ",
+                       macs_text(summary.macs), " multiply-adds (MACs) per sample; ", summary.constant_nodes,
+                       " nodes compute constants"));
+  print_verdict(console, summary, difference);
   run.write(
       kSchema,
       [&](Document& document) {

@@ -149,8 +149,10 @@ void add_fused(const TuneOptions& options, const Session& session, PlanRows& pla
   build.execution = Plan::kFused;
   build.backends = {};
   const Graph& graph = session.graph();
+  const std::string& named = options.backend;
   for (const std::string& variant : graph.network()->backends(session.device().kind)) {
-    if (options.plan == Plan::kFused && !options.backend.empty() && options.backend != variant) continue;
+    if (options.plan == Plan::kFused && !named.empty() && named != ModelSetup::kAuto && named != variant)
+      continue;
     build.backends.set(graph.name(), variant);
     plans.add("fused " + variant, build);
   }
