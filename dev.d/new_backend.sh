@@ -6,8 +6,10 @@ cmd_new_backend() {
   local name='' side='' layer=conv
   while [ "$#" -gt 0 ]; do
     case $1 in
-      --cpu) side=cpu ;;
-      --gpu) side=gpu ;;
+      --cpu | --gpu)
+        [ -z "$side" ] || usage_error "new-backend: one device expected, found --$side and $1"
+        side=${1#--}
+        ;;
       --layer)
         [ "$#" -ge 2 ] || usage_error '--layer needs a value'
         layer=$2
@@ -28,6 +30,10 @@ cmd_new_backend() {
     usage_error "new-backend writes backends of conv, not of '$layer' (docs/add_a_backend.md tells what those need)"
   [[ $name =~ ^[a-z][a-z0-9_]*$ ]] ||
     usage_error "new-backend: a name has lower-case letters, digits and _, and begins with a letter, found '$name'"
+
+  [[ $name != auto && $name != all ]] ||
+    usage_error "new-backend: '$name' has a meaning for --backend; choose another name"
+  [ "${#name}" -le 60 ] || usage_error 'new-backend: a name has at most 60 characters'
 
   local rows=layers/conv/CMakeLists.txt tests=tests/conv/tests.cmake source=layers/conv/$side/$name.cpp
   [ "$side" = cpu ] || source=layers/conv/gpu/$name.cu

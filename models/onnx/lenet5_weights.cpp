@@ -13,6 +13,8 @@
 namespace lenslet::onnx {
 namespace {
 
+constexpr size_t kMostMoves = 64;  // nodes that transpose or reshape one weight; each may move all its values
+
 struct Difference {
   std::string text;
 };
@@ -235,6 +237,7 @@ class Matcher {
           node.op == "Constant" && value && value->tensor) {
         tensor = &*value->tensor;
       } else if (is_one_of(node.op, {"Identity", "Transpose", "Reshape", "Squeeze", "Unsqueeze"})) {
+        if (moves.size() == kMostMoves) throw Difference{"weights that more than 64 nodes move"};
         moves.push_back(&node);
         from = node.inputs.at(0);
       } else {
@@ -287,8 +290,10 @@ Safetensors read_lenet5_weights(const std::string& path) {
   const Model model = read_model(path);
   const Values values = infer_values(model, origin);
   const std::string unsupported = unsupported_nodes(summarise(model, values));
-  if (!unsupported.empty()) throw DataError(concat(origin, ": ", unsupported));
   Lenet5Match match = match_lenet5(model, values, origin);
+  if (!unsupported.empty())
+    throw DataError(concat(origin, ": ", unsupported,
+                           match.difference.empty() ? "" : "; not LeNet-5: ", match.difference));
   if (!match.difference.empty())
     throw DataError(
         concat(origin, ": Lenslet runs LeNet-5 from ONNX, and this is another network: ", match.difference));

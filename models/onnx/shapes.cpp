@@ -145,7 +145,9 @@ Values infer_values(const Model& model, const std::string& origin) {
   for (const auto& [name, tensor] : model.initializers) values[name] = constant_value(tensor, origin);
   for (const ValueInfo& input : model.inputs) values[input.name] = input_value(input, origin);
   for (const Node& node : model.nodes) {
-    for (const std::string& output : node.outputs) values[output];
+    for (const std::string& output : node.outputs) {
+      if (!output.empty()) values[output];
+    }
     Inference inference(node, model.opset, origin, values);
     if (node.outputs.empty() || node.outputs[0].empty()) inference.fail("it has no output");
     Rule rule = layer_rule(node.op);
@@ -159,7 +161,9 @@ Values infer_values(const Model& model, const std::string& origin) {
     } catch (const Inference::Unknown&) {  // the outputs stay unknown
     }
     if (node.op == "Constant") continue;
-    bool constant = true;
+    // What a branch reads from around it is not among the inputs.
+    bool constant = std::none_of(node.attributes.begin(), node.attributes.end(),
+                                 [](const Attribute& attribute) { return attribute.has_graph; });
     int64_t parameters = 0;
     for (const std::string& input : node.inputs) {
       if (input.empty()) continue;
@@ -168,6 +172,7 @@ Values infer_values(const Model& model, const std::string& origin) {
       parameters += value.is_constant ? value.parameters : 0;
     }
     for (const std::string& output : node.outputs) {
+      if (output.empty()) continue;
       Value& value = values[output];
       const bool follows = constant && !node.inputs.empty();
       value.is_constant = follows || value.integers;

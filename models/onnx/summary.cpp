@@ -25,7 +25,8 @@ LayerOf pool_layer(const Node& node, const Value& x, const char* layer) {
   if (x.shape && x.shape->rank() != 4) return no_layer("Lenslet pools [N, C, H, W] only");
   if (node.integer_or("ceil_mode", 0) != 0) return no_layer("ceil_mode 1 is not supported");
   if (!all_are(node.integers_or("dilations", {}), 1)) return no_layer("dilations are not supported");
-  if (node.outputs.size() > 1) return no_layer("the output of indices is not supported");
+  if (node.outputs.size() > 1 && !node.outputs[1].empty())
+    return no_layer("the output of indices is not supported");
   const auto pads = node.integers_or("pads", {0, 0, 0, 0});
   if (pads.size() == 4 && (pads[0] != pads[2] || pads[1] != pads[3]))
     return no_layer("asymmetric pads are not supported");
@@ -38,7 +39,7 @@ LayerOf pool_layer(const Node& node, const Value& x, const char* layer) {
 // Which layer computes a node, by its attributes and by which of its inputs are constant.
 LayerOf layer_of(const Node& node, const Values& values, bool follows_product) {
   const auto input = [&](size_t i) {
-    return i < node.inputs.size() ? values.find(node.inputs[i]) : values.end();
+    return i < node.inputs.size() && !node.inputs[i].empty() ? values.find(node.inputs[i]) : values.end();
   };
   const auto constant = [&](size_t i) { return input(i) == values.end() || input(i)->second.is_constant; };
   static const Value none;
@@ -131,7 +132,7 @@ std::string unsupported_nodes(const Summary& summary) {
     if (node.reason.empty() || ++count > kMostListed) continue;
     text += concat(text.empty() ? "" : "; ", printable_excerpt(node.node, 60), ": ", node.reason);
   }
-  if (count > kMostListed) text += concat("; and ", count - kMostListed, " more");
+  if (count > kMostListed) text += concat("; and ", count - kMostListed, " more: lenslet inspect lists all");
   return text;
 }
 

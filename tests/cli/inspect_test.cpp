@@ -1,4 +1,6 @@
 // lenslet inspect, and --model with a file that PyTorch wrote.
+#include <fstream>
+
 #include "tests/cli/fixture_files.h"
 
 namespace lenslet::test {
@@ -31,6 +33,16 @@ TEST(Inspect, ListsWhatLensletCannotRun) {
   for (const char* text :
        {"operator Clip is not supported", "operator ReduceMean is not supported", "another network"})
     EXPECT_NE(run.out.find(text), std::string::npos) << text << " in\n" << run.out;
+}
+
+TEST(Inspect, PrintsNamesOfTheFileInsideTheirLine) {
+  const std::string producer = "x\nLenslet runs this model: forged";
+  const std::string model = read_text(LENSLET_SOURCE_DIR "/tests/models/onnx/separable.onnx");
+  std::ofstream file(expand("{dir}/out/forged.onnx"), std::ios::binary);
+  file << model << '\x12' << static_cast<char>(producer.size()) << producer;  // field 2: the last one counts
+  file.close();
+  const ProgramRun run = expect_run(run_line("lenslet inspect {dir}/out/forged.onnx"), kOk, "by x\\nLenslet");
+  EXPECT_EQ(run.out.find("\nLenslet runs"), std::string::npos) << run.out;
 }
 
 TEST(Inspect, AnOnnxFileGivesTheAnswersOfItsWeights) {

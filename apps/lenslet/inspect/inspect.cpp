@@ -5,7 +5,10 @@
 #include "apps/lenslet/commands.h"
 #include "apps/measuring/row_table.h"
 #include "apps/measuring/run.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "framework/device/device.h"
+#include "models/lenet5.h"
 #include "models/onnx/lenet5_weights.h"
 #include "models/onnx/reader.h"
 #include "models/onnx/summary.h"
@@ -41,11 +44,14 @@ std::vector<EndRow> ends_of(const std::vector<onnx::ValueInfo>& values) {
   return rows;
 }
 
+// A name of the file, as a table or a sentence shows it.
+std::string shown(const std::string& name) { return printable_excerpt(name, 60); }
+
 constexpr size_t kIndent = 9;  // of the second line of an entry
 
 void print_ends(Console& console, const char* what, const std::vector<EndRow>& ends) {
   for (const EndRow& end : ends) {
-    console.prose(concat(what, "  ", end.name, ": ", end.type, " ", end.shape), kIndent);
+    console.prose(concat(what, "  ", shown(end.name), ": ", end.type, " ", end.shape), kIndent);
     what = "       ";
   }
 }
@@ -56,7 +62,8 @@ std::string macs_text(const std::optional<double>& macs) {
 
 Table table_of(const onnx::Summary& summary) {
   TableOf<onnx::NodeSummary> table;
-  table.words("node", &onnx::NodeSummary::node).words("operator", &onnx::NodeSummary::op);
+  table.words("node", [](const auto& row) { return shown(row.node); });
+  table.words("operator", [](const auto& row) { return shown(row.op); });
   table.words("output", [](const auto& row) { return row.output.empty() ? "?" : row.output; });
   table.number("parameters",
                [](const auto& row) { return row.parameters > 0 ? format_count(row.parameters) : ""; });
@@ -65,14 +72,38 @@ Table table_of(const onnx::Summary& summary) {
   return table.of(summary.nodes);
 }
 
-// Whether the other commands run the model, and all the reasons against it.
-void print_verdict(Console& console, const onnx::Summary& summary, const std::string& difference) {
-  if (difference.empty())
+/// Whether the other commands run the model.
+struct Acceptance {
+  bool runs = false;
+  std::string difference;  // from LeNet-5
+  std::string metadata;    // what is wrong with it
+};
+
+Acceptance acceptance_of(const onnx::Model& model, const onnx::Values& values, const onnx::Summary& summary,
+                         const std::string& origin) {
+  const onnx::Lenet5Match match = onnx::match_lenet5(model, values, origin);
+  Acceptance acceptance{false, match.difference, ""};
+  if (!acceptance.difference.empty() || !onnx::unsupported_nodes(summary).empty()) return acceptance;
+  try {
+    (void)make_lenet5(match.weights, origin);
+    acceptance.runs = true;
+  } catch (const DataError& error) {
+    acceptance.metadata = error.what();
+  }
+  return acceptance;
+}
+
+// The acceptance with all the reasons against it.
+void print_acceptance(Console& console, const onnx::Summary& summary, const Acceptance& acceptance) {
+  if (acceptance.runs)
     return console.prose("Lenslet runs this model: it is LeNet-5 (lenslet classify --model).");
   console.prose("Lenslet does not run this model.");
   for (const onnx::NodeSummary& node : summary.nodes)
-    if (!node.reason.empty()) console.prose(concat("  ", node.node, ": ", node.reason), 4);
-  console.prose(concat("  Lenslet runs LeNet-5 from ONNX, and this is another network: ", difference), 4);
+    if (!node.reason.empty()) console.prose(concat("  ", shown(node.node), ": ", node.reason), 4);
+  if (!acceptance.difference.empty())
+    console.prose(
+        concat("  Lenslet runs LeNet-5 from ONNX, and this is another network: ", acceptance.difference), 4);
+  if (!acceptance.metadata.empty()) console.prose("  " + acceptance.metadata, 4);
 }
 
 }  // namespace
@@ -85,11 +116,11 @@ ExitCode run_inspect(const InspectOptions& options) {
   const onnx::Model model = onnx::read_model(path);
   const onnx::Values values = onnx::infer_values(model, origin);
   const onnx::Summary summary = onnx::summarise(model, values);
-  const std::string difference = onnx::match_lenet5(model, values, origin).difference;
+  const Acceptance acceptance = acceptance_of(model, values, summary, origin);
   const std::vector<EndRow> inputs = ends_of(model.inputs), outputs = ends_of(model.outputs);
 
   const std::string producer =
-      concat(model.producer, model.producer_version.empty() ? "" : " ", model.producer_version);
+      shown(concat(model.producer, model.producer_version.empty() ? "" : " ", model.producer_version));
   Console& console = run.console();
   console.prose(concat(origin, ": ONNX, operator set ", model.opset, ", IR version ", model.ir_version,
                        producer.empty() ? "" : ", by ", producer),
@@ -103,7 +134,7 @@ ExitCode run_inspect(const InspectOptions& options) {
                        format_bytes(static_cast<double>(summary.parameters) * sizeof(float)), " as fp32), ",
                        macs_text(summary.macs), " multiply-adds (MACs) per sample; ", summary.constant_nodes,
                        " nodes compute constants"));
-  print_verdict(console, summary, difference);
+  print_acceptance(console, summary, acceptance);
   run.write(
       kSchema,
       [&](Document& document) {
@@ -111,7 +142,7 @@ ExitCode run_inspect(const InspectOptions& options) {
         document.members()("producer", model.producer)("producer_version", model.producer_version);
         document.members()("graph", model.graph_name)("parameters", summary.parameters);
         document.members()("macs", summary.macs)("constant_nodes", summary.constant_nodes);
-        document.members()("runs", difference.empty())("difference", difference);
+        document.members()("runs", acceptance.runs)("difference", acceptance.difference);
         document.list("inputs", inputs);
         document.list("outputs", outputs);
         document.list("nodes", summary.nodes);

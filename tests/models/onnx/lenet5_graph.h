@@ -12,6 +12,7 @@ struct Lenet5Form {
   bool pool_first = false;          // max pooling before ReLU
   int64_t padding = 0;              // of conv1
   bool softmax = false;             // at the end
+  bool left_out = false;            // nodes name optional inputs and outputs that they do not have
 };
 
 inline Message lenet5_graph(const Lenet5Form& form) {
@@ -48,6 +49,10 @@ inline Message lenet5_graph(const Lenet5Form& form) {
     if (form.pool_first) pool();
     add("Relu", "r" + number);
     if (!form.pool_first) pool();
+    if (!form.left_out) continue;
+    parts.nodes.back().text(2, "");
+    add("Dropout", "d" + number, {"", ""});
+    parts.nodes.back().text(2, "");
   }
   add("Flatten", "flat");
   for (const std::string number : {"1", "2", "3"}) {

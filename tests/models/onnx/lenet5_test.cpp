@@ -6,6 +6,7 @@
 #include "models/lenet5.h"
 #include "models/onnx/lenet5_weights.h"
 #include "models/onnx/reader.h"
+#include "models/onnx/summary.h"
 #include "tests/io/crafted_files.h"
 #include "tests/models/onnx/lenet5_graph.h"
 
@@ -38,6 +39,15 @@ TEST(OnnxLenet5, FindsTheWeightsInEveryForm) {
         EXPECT_EQ(found.difference, "");
         expect_the_built_in_weights(found.weights);
       }
+}
+
+TEST(OnnxLenet5, TakesWhatIsLeftOutForAbsent) {
+  Lenet5Form form;
+  form.left_out = true;
+  const lenslet::onnx::Model model = lenslet::onnx::parse_model(lenet5_graph(form).file(), "m.onnx");
+  const lenslet::onnx::Values values = lenslet::onnx::infer_values(model, "m.onnx");
+  EXPECT_EQ(lenslet::onnx::unsupported_nodes(lenslet::onnx::summarise(model, values)), "");
+  EXPECT_EQ(lenslet::onnx::match_lenet5(model, values, "m.onnx").difference, "");
 }
 
 TEST(OnnxLenet5, NamesWhatMakesAGraphAnotherNetwork) {

@@ -223,5 +223,14 @@ TEST(OnnxSummary, NamesEveryNodeWithoutALayer) {
             "is not supported");
 }
 
+TEST(OnnxSummary, NamesBranchesWhoseConditionIsConstant) {
+  GraphParts parts = small_graph();
+  parts.initializers.push_back(int64s("condition", {1}));
+  parts.nodes = {node("If", {"condition"}, "y", {Message().text(1, "then_branch").message(6, Message())})};
+  const Model model = parse(parts);
+  const auto summary = lenslet::onnx::summarise(model, lenslet::onnx::infer_values(model, "m.onnx"));
+  EXPECT_EQ(lenslet::onnx::unsupported_nodes(summary), "y_node: operator If is not supported");
+}
+
 }  // namespace
 }  // namespace lenslet::test::onnx
