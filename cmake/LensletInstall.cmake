@@ -70,10 +70,7 @@ lenslet_public_headers(lenslet_headers)
 foreach(header IN LISTS lenslet_headers)
   get_filename_component(folder "${header}" DIRECTORY)
   install(FILES "${header}" DESTINATION "${lenslet_cxx_headers_dir}/${folder}" COMPONENT development)
-endforeach()
-# In 0.1 the headers of framework/ stood beside each other: what includes them by those paths still compiles.
-foreach(header IN LISTS lenslet_headers)
-  get_filename_component(folder "${header}" DIRECTORY)
+  # In 0.1 the headers of framework/ stood beside each other: what includes them by those paths still compiles.
   get_filename_component(name "${header}" NAME)
   if(folder MATCHES "^framework/" AND NOT folder STREQUAL framework/io)
     set(forward "${PROJECT_BINARY_DIR}/forward/framework/${name}")

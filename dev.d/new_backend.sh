@@ -30,7 +30,6 @@ cmd_new_backend() {
     usage_error "new-backend writes backends of conv, not of '$layer' (docs/add_a_backend.md tells what those need)"
   [[ $name =~ ^[a-z][a-z0-9_]*$ ]] ||
     usage_error "new-backend: a name has lower-case letters, digits and _, and begins with a letter, found '$name'"
-
   [[ $name != auto && $name != all ]] ||
     usage_error "new-backend: '$name' has a meaning for --backend; choose another name"
   [ "${#name}" -le 60 ] || usage_error 'new-backend: a name has at most 60 characters'
@@ -71,7 +70,7 @@ new_backend_file() {
   fi
   sed -e "s/@NAME@/$name/g; s/@CLASS@/$class/g; s/@DEVICE@/${side^^}/g; s/@PROGRAM@/$program/g; s/@KIND@/$kind/g" \
     -e "s|@INCLUDE@|$include|; s|@SKIP@|$skip|" "$1" >"$2"
-  # The length of the name decides side lines break.
+  # The length of the name decides where lines break.
   local tool
   if tool=$(find_clang format); then "$tool" -i --style=file "$2"; fi
 }

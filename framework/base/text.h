@@ -39,6 +39,8 @@ void add_new(std::vector<std::string>& words, const std::vector<std::string>& mo
 /// "direct, winograd"; "none" for no names.
 std::string comma_list(const std::vector<std::string>& names);
 
+/// ASCII letters in lower case; other bytes stay.
+std::string lower_case(std::string_view text);
 /// Whether `text` ends with `end`.
 bool ends_with(std::string_view text, std::string_view end) noexcept;
 

@@ -56,12 +56,6 @@ const std::vector<Measured>& measured_values() {
   return all;
 }
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  return result;
-}
-
 std::vector<std::string_view> split(std::string_view text) {
   std::vector<std::string_view> parts;
   for (size_t at = 0;;) {
@@ -81,7 +75,7 @@ bool measures(std::string_view key, std::string_view value) {
     // An empty value is the default: no post-operation, no scale, no filter.
     if (part.empty()) return true;
     return known != all.end() &&
-           std::find(known->values.begin(), known->values.end(), lower(part)) != known->values.end();
+           std::find(known->values.begin(), known->values.end(), lower_case(part)) != known->values.end();
   });
 }
 

@@ -237,7 +237,8 @@ class Matcher {
           node.op == "Constant" && value && value->tensor) {
         tensor = &*value->tensor;
       } else if (is_one_of(node.op, {"Identity", "Transpose", "Reshape", "Squeeze", "Unsqueeze"})) {
-        if (moves.size() == kMostMoves) throw Difference{"weights that more than 64 nodes move"};
+        if (moves.size() == kMostMoves)
+          throw Difference{concat("weights that more than ", kMostMoves, " nodes move")};
         moves.push_back(&node);
         from = node.inputs.at(0);
       } else {

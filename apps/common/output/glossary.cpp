@@ -16,13 +16,6 @@ extern const size_t glossary_size;
 
 namespace {
 
-std::string lower(std::string word) {
-  for (char& c : word) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return word;
-}
-
 // The parts of `text` between occurrences of `separator`.
 std::vector<std::string> parts_of(const std::string& text, const std::string& separator) {
   std::vector<std::string> parts;
@@ -60,7 +53,7 @@ const std::vector<GlossaryEntry>& glossary() {
 const GlossaryEntry* find_in_glossary(const std::string& word) {
   for (const GlossaryEntry& entry : glossary()) {
     for (const std::string& known : entry.words) {
-      if (lower(known) == lower(word)) return &entry;
+      if (lower_case(known) == lower_case(word)) return &entry;
     }
   }
   return nullptr;
@@ -71,9 +64,9 @@ std::string explain(const std::string& word) {
   if (entry == nullptr) {
     std::vector<std::string> known;
     for (const GlossaryEntry& one : glossary()) {
-      for (const std::string& its : one.words) known.push_back(lower(its));
+      for (const std::string& its : one.words) known.push_back(lower_case(its));
     }
-    const std::string nearest = nearest_match(lower(word), known);
+    const std::string nearest = nearest_match(lower_case(word), known);
     throw UsageError(concat(
         "no entry for '", printable_excerpt(word), "'",
         nearest.empty() ? "; lenslet explain lists the words" : concat("; did you mean ", nearest, "?")));

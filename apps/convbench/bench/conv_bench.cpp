@@ -9,14 +9,10 @@
 #include "apps/common/results/attempt.h"
 #include "apps/convbench/bench/study_bench.h"
 #include "framework/base/error.h"
+#include "framework/base/text.h"
 
 namespace lenslet {
 namespace {
-
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  return text;
-}
 
 // Options of this run that differ from the defaults and change what a row measures.
 std::string chosen_options(const BenchOptions& options) {
@@ -35,7 +31,7 @@ void add_repro(ResultRow& row, const ConvBenchRequest& request, const ConvSpec& 
     return;
   }
   const Device device = request.on_cpu ? Device::cpu() : session.device();
-  const std::string layout = lower(to_string(spec.layout));
+  const std::string layout = lower_case(to_string(spec.layout));
   const size_t dot = spec.name.find('.');  // "cpu.direct", "implicit_gemm.03_thread_tile"
   const std::string backend =
       request.on_cpu && dot != std::string::npos ? spec.name.substr(dot + 1) : spec.name;
