@@ -31,15 +31,9 @@ void add_with_fusions(const Graph& graph, const std::vector<const BackendEntry*>
   candidates.insert(candidates.end(), grown.rbegin(), grown.rend());
 }
 
-/// Candidates, as indices into the list, that together compute each node of a region once.
-struct Way {
-  std::vector<size_t> candidates;
-  TimeStats time;  // sum of the candidates' times
-};
-
 // Lists every way to compute the remaining nodes `nodes`, in rank order.
 void find_ways(const std::vector<TuneCandidate>& candidates, std::pair<size_t, size_t> region,
-               const std::set<size_t>& nodes, Way& so_far, std::vector<Way>& ways) {
+               const std::set<size_t>& nodes, TuneWay& so_far, std::vector<TuneWay>& ways) {
   if (nodes.empty()) {
     ways.push_back(so_far);
     return;
@@ -49,7 +43,7 @@ void find_ways(const std::vector<TuneCandidate>& candidates, std::pair<size_t, s
     if (candidate.status != kPassed || candidate.nodes[0] != *nodes.begin()) continue;
     std::set<size_t> left = nodes;
     for (const size_t node : candidate.nodes) left.erase(node);
-    const Way before = so_far;
+    const TuneWay before = so_far;
     so_far.candidates.push_back(i);
     so_far.time.p10 += candidate.time.p10;
     so_far.time.median += candidate.time.median;
@@ -80,25 +74,19 @@ UnavailableError no_way(const Graph& graph, const std::vector<TuneCandidate>& ca
 
 void choose_in_region(const Graph& graph, std::vector<TuneCandidate>& candidates,
                       std::pair<size_t, size_t> region) {
-  std::set<size_t> nodes;
-  for (size_t i = region.first; i < region.second; ++i) {
-    nodes.insert(candidates[i].nodes.begin(), candidates[i].nodes.end());
-  }
-  std::vector<Way> ways;
-  Way start;
-  find_ways(candidates, region, nodes, start, ways);
+  const std::vector<TuneWay> ways = tune_ways(candidates, region);
   if (ways.empty()) throw no_way(graph, candidates, region);
   std::vector<TimeStats> times;
-  for (const Way& way : ways) times.push_back(way.time);
-  const Way& chosen = ways[choose_tied(times)];
-  const auto less = [](const Way& a, const Way& b) { return a.time.median < b.time.median; };
-  const Way& fastest = *std::min_element(ways.begin(), ways.end(), less);
+  for (const TuneWay& way : ways) times.push_back(way.time);
+  const TuneWay& chosen = ways[choose_tied(times)];
+  const auto less = [](const TuneWay& a, const TuneWay& b) { return a.time.median < b.time.median; };
+  const TuneWay& fastest = *std::min_element(ways.begin(), ways.end(), less);
   for (const size_t i : chosen.candidates) candidates[i].chosen = true;
   for (size_t i = region.first; i < region.second; ++i) {
     TuneCandidate& candidate = candidates[i];
     if (candidate.status != kPassed) continue;
-    const Way* best = nullptr;  // of the ways that contain this candidate
-    for (const Way& way : ways) {
+    const TuneWay* best = nullptr;  // of the ways that contain this candidate
+    for (const TuneWay& way : ways) {
       const bool takes = std::find(way.candidates.begin(), way.candidates.end(), i) != way.candidates.end();
       if (takes && (!best || less(way, *best))) best = &way;
     }
@@ -155,6 +143,18 @@ std::vector<std::pair<size_t, size_t>> tune_regions(const std::vector<TuneCandid
     last_node = std::max(last_node, candidates[i].nodes.back());
   }
   return regions;
+}
+
+std::vector<TuneWay> tune_ways(const std::vector<TuneCandidate>& candidates,
+                               std::pair<size_t, size_t> region) {
+  std::set<size_t> nodes;
+  for (size_t i = region.first; i < region.second; ++i) {
+    nodes.insert(candidates[i].nodes.begin(), candidates[i].nodes.end());
+  }
+  std::vector<TuneWay> ways;
+  TuneWay start;
+  find_ways(candidates, region, nodes, start, ways);
+  return ways;
 }
 
 size_t choose_tied(const std::vector<TimeStats>& times) {

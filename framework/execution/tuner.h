@@ -45,6 +45,16 @@ std::vector<TuneCandidate> tune_candidates(const Graph& graph, const BuildOption
 /// Ranges [first, last) of the list whose nodes can share an operator. Each range is measured and chosen independently.
 std::vector<std::pair<size_t, size_t>> tune_regions(const std::vector<TuneCandidate>& candidates);
 
+/// Candidates that together compute each node of a region once.
+struct TuneWay {
+  std::vector<size_t> candidates;  // indices into the list
+  TimeStats time;                  // sum of their times
+};
+
+/// Every way to compute a region with PASSED candidates, in rank order.
+std::vector<TuneWay> tune_ways(const std::vector<TuneCandidate>& candidates,
+                               std::pair<size_t, size_t> region);
+
 /// The index of the candidate to take: the first in rank order whose band overlaps that of the smallest median. `times`
 /// must not be empty.
 size_t choose_tied(const std::vector<TimeStats>& times);

@@ -43,5 +43,7 @@ if(LENSLET_BUILD_APPS)
   lenslet_test(eval_report SOURCES cli/eval_report_test.cpp ../apps/lenslet/eval/eval_report.cpp DEPENDS lenslet_apps_common lenslet_models)
   lenslet_test(logits_check SOURCES cli/logits_check_test.cpp lenet/fused_reference.cpp ../apps/lenslet/bench/logits_check.cpp
                DEPENDS lenslet_apps_common lenslet_models lenslet_reference)
+  lenslet_test(tune_why SOURCES cli/tune_why_test.cpp ../apps/lenslet/tune/tune_why.cpp
+               DEPENDS lenslet_apps_common lenslet_framework)
   lenslet_test(apps_common SOURCES cli/apps_common_test.cpp DEPENDS lenslet_apps_common nlohmann_json::nlohmann_json)
 endif()

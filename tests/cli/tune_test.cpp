@@ -27,7 +27,7 @@ TEST(Tune, TimesEveryOperatorAndWritesAPlanThatIsReplayed) {
   expect_run(
       run_line(kQuick + "--plan layered --save-plan {dir}/out/tuned.json --json {dir}/out/tune.json --csv "
                         "{dir}/out/tune.csv"),
-      kOk, "CHOSEN");
+      kOk, "CHOSEN|of ceiling|Why, next to|  conv1|fast as|  fc3|fast as");
   const json document = read_json("{dir}/out/tune.json"), plan = read_json("{dir}/out/tuned.json");
   expect_members(document, {{"schema", "lenslet.tune/1"}, {"status", "COMPLETE"}, {"batch", 4}});
   EXPECT_EQ(chosen_layers(document).size(), 11u) << "every layer of the model once";
@@ -39,6 +39,10 @@ TEST(Tune, TimesEveryOperatorAndWritesAPlanThatIsReplayed) {
     }
     EXPECT_GT(candidate.at("time_ns").at("median").get<double>(), 0);
     EXPECT_FALSE(candidate.at("why").get<std::string>().empty());
+    EXPECT_GT(candidate.at("bytes_ideal").get<double>(), 0);
+    EXPECT_GE(candidate.at("products_saved").get<double>(), 1);
+    EXPECT_GT(candidate.at("ceiling_fraction").get<double>(), 0);
+    EXPECT_FALSE(candidate.at("bound_by").get<std::string>().empty());
     if (!candidate.at("chosen").get<bool>()) continue;
     // The plan lists what each chosen operator computes.
     const std::string head = candidate.at("layers").at(0);
@@ -71,8 +75,10 @@ TEST(Tune, TheLayeredPlanAndTheFusedOneAreCandidates) {
     plans.insert(plan.at("name"));
     chosen += plan.at("chosen").get<bool>() ? 1 : 0;
     EXPECT_EQ(plan.at("status"), "PASSED") << plan;
+    EXPECT_GT(plan.at("ceiling_fraction").get<double>(), 0);
   }
   EXPECT_EQ(chosen, 1u);
+  EXPECT_GT(document.at("ceilings").at("copy_bytes_per_s").get<double>(), 0);
   for (const char* name : {"fused simd", "layered, tuned", "layered, auto"})
     EXPECT_EQ(plans.count(name), 1u) << name;
 }

@@ -39,7 +39,9 @@ void take_over(const Measurement& measured, Row& row) {
   row.time = measured.hot;
 }
 
-void measure_layers(const TuneOptions& options, LayerStage& stage, std::vector<TuneCandidate>& candidates) {
+// `efforts` gets the work of each candidate that can be prepared.
+void measure_layers(const TuneOptions& options, const Ceilings& ceilings, LayerStage& stage,
+                    std::vector<TuneCandidate>& candidates, std::vector<Effort>& efforts) {
   size_t largest = 0;
   for (const TuneCandidate& candidate : candidates)
     largest = std::max(largest, candidate.request.output.bytes());
@@ -57,6 +59,9 @@ void measure_layers(const TuneOptions& options, LayerStage& stage, std::vector<T
         candidate.choice = layer->op().choice();
         candidate.detail = layer->op().detail();
         candidate.workspace_bytes = layer->op().workspace_bytes();
+        const Layer& head = *stage.graph().nodes()[candidate.nodes[0]].layer;
+        efforts[i].add(head.work_of(candidate.request), layer->op().products_saved(), candidate.request.math,
+                       ceilings);
         stage.book(largest, candidate.workspace_bytes);
         timed.push_back(layer.get());
         rows.push_back(&candidate);
@@ -73,14 +78,18 @@ void measure_layers(const TuneOptions& options, LayerStage& stage, std::vector<T
 /// The rows of a report, with their candidates.
 class PlanRows {
  public:
-  PlanRows(const Session& session, const BatchPictures& pictures, Stream& stream, std::vector<PlanRow>& rows)
-      : contest_(session.graph(), pictures, stream), rows_(rows) {}
+  PlanRows(const Session& session, const Ceilings& ceilings, const BatchPictures& pictures, Stream& stream,
+           std::vector<PlanRow>& rows)
+      : ceilings_(ceilings), contest_(session.graph(), pictures, stream), rows_(rows) {}
 
   void add(const std::string& name, const BuildOptions& build) {
     PlanRow& row = rows_.emplace_back();
     row.name = name;
     PlanCandidate* const candidate = contest_.add(name, build).candidate.get();
-    if (candidate) row.backends = describe_backends(candidate->executable().plan());
+    if (candidate) {
+      row.backends = describe_backends(candidate->executable().plan());
+      row.effort = effort_of(candidate->executable(), ceilings_);
+    }
     candidates_.push_back(candidate);
   }
 
@@ -119,20 +128,22 @@ class PlanRows {
   }
 
  private:
+  const Ceilings& ceilings_;
   PlanContest contest_;
   std::vector<PlanRow>& rows_;
   std::vector<PlanCandidate*> candidates_;  // by row; null if it cannot be prepared
 };
 
 // Times the layers and builds a plan of the fastest; nullopt after a signal.
-std::optional<Plan> tune_layers(const TuneOptions& options, const Session& session,
+std::optional<Plan> tune_layers(const TuneOptions& options, const Session& session, const Ceilings& ceilings,
                                 const BatchPictures& pictures, Stream& stream, Console& console,
                                 TuneReport& report) {
   BuildOptions build = session.build_options(report.batch);
   build.execution = Plan::kLayered;
   report.layers = tune_candidates(session.graph(), build);
+  report.efforts.resize(report.layers.size());
   LayerStage stage(session.graph(), build, pictures, stream);
-  measure_layers(options, stage, report.layers);
+  measure_layers(options, ceilings, stage, report.layers, report.efforts);
   if (interrupted()) return std::nullopt;
   try {
     choose_candidates(session.graph(), report.layers);
@@ -169,17 +180,18 @@ const std::string* first_reason(const TuneReport& report, const char* status) {
   return nullptr;
 }
 
-void tune(const TuneOptions& options, const Session& session, Console& console, TuneReport& report) {
+void tune(const TuneOptions& options, const Session& session, const Ceilings& ceilings, Console& console,
+          TuneReport& report) {
   const Device device = session.device();
   DeviceGuard guard(device);
   Stream stream(device);
   const BatchPictures pictures(session.graph(), options.seed);
-  PlanRows plans(session, pictures, stream, report.plans);
+  PlanRows plans(session, ceilings, pictures, stream, report.plans);
   std::optional<Plan> tuned;
   std::string not_layered = options.fp32_ends() ? "" : "it reads and writes only fp32";
   if (options.plan != Plan::kFused && options.fp32_ends()) {
     try {
-      tuned = tune_layers(options, session, pictures, stream, console, report);
+      tuned = tune_layers(options, session, ceilings, pictures, stream, console, report);
     } catch (const Error& error) {  // a fused variant may still be usable
       const ExitCode code = error.exit_code();
       const bool cannot = code == ExitCode::kUnavailable || code == ExitCode::kMemory;
@@ -229,7 +241,9 @@ ExitCode run_tune(const TuneOptions& options) {
   run.on(session.device());
   try {
     run.guard([&] {
-      tune(options, session, run.console(), report);
+      run.take_ceilings();  // first: measuring them warms the clocks up, and every candidate is compared with them
+      if (interrupted()) return;
+      tune(options, session, run.ceilings(), run.console(), report);
       // The other backends keep their times, but the run ends with an error.
       if (const std::string* const error = first_reason(report, "ERROR")) throw DeviceError(*error);
     });

@@ -6,6 +6,7 @@
 
 #include "apps/lenslet/options.h"
 #include "apps/lenslet/session.h"
+#include "apps/lenslet/tune/tune_why.h"
 #include "apps/measuring/run.h"
 #include "framework/execution/tuner.h"
 
@@ -17,6 +18,7 @@ struct PlanRow {
   std::string backends;  // text of describe_backends()
   std::string status = "SKIPPED", reason = "not measured";
   TimeStats time;  // ns per pass
+  Effort effort;
   bool chosen = false;
   std::string why;
 };
@@ -24,9 +26,11 @@ struct PlanRow {
 struct TuneReport {
   int64_t batch = 1;
   std::vector<TuneCandidate> layers;  // empty if only fused plans were requested
+  std::vector<Effort> efforts;        // of the layers, one each; empty ones of what could not be prepared
   std::vector<PlanRow> plans;         // in rank order
 };
 
+/// Tables, and below each why the chosen one is faster than what comes next.
 void print_tuned_layers(Console& console, const Graph& graph, const TuneReport& report);
 void print_tuned_plans(Console& console, const TuneReport& report);
 /// Writes the files of --json and --csv.
