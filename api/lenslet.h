@@ -133,7 +133,8 @@ LENSLET_API lenslet_status lenslet_logits_f32(lenslet_model* model, const float*
                                               float* logits);
 
 /**
- * Times passes of `batch` (1 to 1,048,576) pictures for at least `min_time_ms` (0 to 600,000). Writes the first
+ * Times the layers in passes of `batch` (1 to 1,048,576) pictures, for at least `min_time_ms` (0 to 600,000). With
+ * options.plan "auto" the pass is layered; with "fused" the whole network is the only layer. Writes the first
  * `capacity` layers to `layers`, the number of layers to *layer_count and the median time of a whole pass to *total_ns.
  * `layers` may be null if the capacity is 0; the other two may be null. LeNet-5 has at most 11 layers.
  */

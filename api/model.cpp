@@ -117,6 +117,13 @@ class Model::State {
     return options;
   }
 
+  /// What a profile times: layers if the caller left the plan to the library, else the pass of build_options().
+  BuildOptions profile_options(int64_t batch) const {
+    if (pass_) return build_options(batch);
+    const BuildOptions plain = setup_->profile_options(batch, {});
+    return plain.execution == Plan::kLayered ? plain : build_options(batch);
+  }
+
   /// Builds a lane on first use and drops the least recently used one.
   Lane& lane(int64_t batch, InputOutput call) {
     if (feed_) return feed_->lane();
@@ -279,7 +286,7 @@ ModelProfile Model::profile(int64_t batch, double min_time_ms, std::function<boo
   if (!(min_time_ms >= 0 && min_time_ms <= kMaxProfileMs))
     throw UsageError(concat("min_time_ms must be 0 to ", kMaxProfileMs, ", found ", min_time_ms));
   // A separate executable: the profile shows a pass whose input and output are in the device's memory.
-  Executable executable(state_->setup().graph(), state_->build_options(batch));
+  Executable executable(state_->setup().graph(), state_->profile_options(batch));
   Lane(executable).load(random_pixels(batch).data());
   ProfileOptions options;
   options.min_time_ms = min_time_ms;

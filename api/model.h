@@ -98,7 +98,8 @@ class Model {
 
   /// Largest `min_time_ms` of profile(): ten minutes.
   static constexpr double kMaxProfileMs = 600000;
-  /// Times passes of `batch` random images with plan(batch), for at least `min_time_ms`. Throws UsageError for a batch
+  /// Times the layers in passes of `batch` random images, for at least `min_time_ms`. With plan "fused", or a plan file
+  /// of that kind, the whole network is the only layer; "auto" takes layered here. Throws UsageError for a batch
   /// outside 1..1,048,576 and a time outside 0..kMaxProfileMs. `stop` is called between passes: it returns true to end
   /// with the passes so far, or throws.
   ModelProfile profile(int64_t batch, double min_time_ms = 100, std::function<bool()> stop = {}) const;

@@ -129,4 +129,11 @@ BuildOptions ModelSetup::build_options(int64_t batch, InputOutput io) const {
   return build;
 }
 
+BuildOptions ModelSetup::profile_options(int64_t batch, InputOutput io) const {
+  BuildOptions build = build_options(batch, io);
+  const bool plain = io.input == ElementType::kFp32 && io.output == ElementType::kFp32;
+  if (!saved_ && choices_.plan == kAuto && plain) build.execution = Plan::kLayered;
+  return build;
+}
+
 }  // namespace lenslet

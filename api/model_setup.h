@@ -89,6 +89,9 @@ class ModelSetup {
   std::string execution(int64_t batch, InputOutput io) const;
   /// Options for an Executable. They refer to this object, which must live while the Executable is built.
   BuildOptions build_options(int64_t batch, InputOutput io) const;
+  /// The same for a profile: if plan and backend are `auto` and the pass reads and writes fp32, it is layered, because
+  /// the whole network at once has a single time.
+  BuildOptions profile_options(int64_t batch, InputOutput io) const;
 
  private:
   struct Weights {

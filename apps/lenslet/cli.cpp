@@ -92,8 +92,7 @@ CommandLine lenslet_command_line() {
   const auto explain =
       line.command("explain", "Explain a word of the tables: a backend, column, status or ceiling",
                    run_explain, kExplainExamples);
-  const auto replaying = classify | eval | profile;
-  const auto model = replaying | tune;
+  const auto model = classify | eval | profile | tune;
   const auto all = model | bench | backends | doctor;
 
   const auto maths = words({MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}, to_string);
@@ -189,7 +188,11 @@ CommandLine lenslet_command_line() {
               "layer by layer (layered), the whole network at once (fused), or the choices in a saved plan "
               "(.json); auto: layered with --backend, else fused for bytes, for predictions, and on the CPU "
               "where a variant supports it, else layered",
-              replaying);
+              classify | eval);
+  line.option("--plan", Text{"auto|layered|fused|FILE"}, LENSLET_MEMBER(plan),
+              "layer by layer (layered), the whole network at once (fused), or the choices in a saved plan "
+              "(.json); auto: layered, but fused for bytes and for predictions",
+              profile);
   line.option("--plan", words({"auto", "layered", "fused"}), LENSLET_MEMBER(plan),
               "choose among plans layer by layer (layered), variants of the whole network (fused), or both; "
               "auto with --backend: layered only",

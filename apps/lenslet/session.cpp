@@ -48,13 +48,20 @@ void Session::demand_logits() const {
 }
 
 BuildOptions Session::build_options(int64_t batch) const {
-  BuildOptions build = setup_->build_options(batch, options_.ends());
+  return with_graph(setup_->build_options(batch, options_.ends()));
+}
+
+Model Session::profiled_model(int64_t batch) const {
+  return saving_plan(with_graph(setup_->profile_options(batch, options_.ends())));
+}
+
+BuildOptions Session::with_graph(BuildOptions build) const {
   build.cuda_graph = options_.cuda_graph;
   return build;
 }
 
-Model Session::model(int64_t batch) const {
-  Model model = this->model(build_options(batch));
+Model Session::saving_plan(const BuildOptions& build) const {
+  Model model = this->model(build);
   const Plan& plan = model.executable().plan();
   write_result(options_.save_plan, options_.save_plan.empty() ? std::string() : plan.to_json());
   if (setup_->saved_plan()) warn_about_plan(*setup_->saved_plan(), plan);

@@ -44,9 +44,14 @@ class Session {
   /// A single-pass model built with `pass`.
   Model model(const BuildOptions& pass) const { return Model(setup_, pass); }
   /// A single-pass model built with the options for `batch` images. Writes the plan if --save-plan is given.
-  Model model(int64_t batch) const;
+  Model model(int64_t batch) const { return saving_plan(build_options(batch)); }
+  /// The same for a profile (ModelSetup::profile_options).
+  Model profiled_model(int64_t batch) const;
 
  private:
+  BuildOptions with_graph(BuildOptions build) const;
+  Model saving_plan(const BuildOptions& build) const;
+
   const CommonOptions& options_;
   std::shared_ptr<const ModelSetup> setup_;
 };

@@ -178,7 +178,7 @@ constexpr const char* kProfileDoc = R"(Times one pass of `batch` random images, 
 Args:
     batch: Images in the pass, 1 to 1,048,576.
     min_time_ms: Least time to measure, up to 600,000.
-    plan, backend, math: As for `predict`.
+    plan, backend, math: As for `predict`, except that plan "auto" is "layered" here.
 
 Returns:
     A dict with "device", "plan", "batch", "total_ns" (a pass without events between the layers) and "layers". These

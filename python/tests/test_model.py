@@ -147,12 +147,12 @@ def test_a_model_says_what_it_is(cpu_model):
         cpu_model.device = "cuda"
 
 
-@pytest.mark.parametrize("plan", ["layered", "fused"])
+@pytest.mark.parametrize("plan", ["auto", "layered", "fused"])
 @pytest.mark.parametrize("batch", [1, 64])
 def test_profile_times_every_layer(model, plan, batch):
     profile = model.profile(batch, min_time_ms=20, plan=plan)
     assert profile["device"].split(":")[0] == model.device.split(":")[0]
-    assert profile["plan"] == plan and profile["batch"] == batch
+    assert profile["plan"] == ("fused" if plan == "fused" else "layered") and profile["batch"] == batch
     layers = profile["layers"]
     if plan == "fused":
         assert list(layers) == ["lenet5"]

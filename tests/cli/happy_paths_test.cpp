@@ -377,7 +377,7 @@ TEST(Eval, Mnist) {
 
 TEST(Profile, RowsAddUpAndFilesAreValid) {
   const ProgramRun run = lenslet(
-      "profile --device cpu --plan layered --strict --batch-size 16 --min-time-ms 20 --warmup-ms 5 --json "
+      "profile --device cpu --strict --batch-size 16 --min-time-ms 20 --warmup-ms 5 --json "
       "{dir}/out/profile.json --csv {dir}/out/profile.csv --trace {dir}/out/trace.json");
   const json document = read_json("{dir}/out/profile.json");
   bool suspect = false;  // a busy machine may slow down the ceilings only
@@ -413,10 +413,9 @@ TEST(Profile, RowsAddUpAndFilesAreValid) {
 TEST(Profile, LayersExplainThePass) {
   double share = 0;
   for (int i = 0; i < 10 && std::abs(share - 1) > 0.5; ++i) {
-    expect_run(
-        lenslet("profile --device cpu --plan layered --batch-size 16 --min-time-ms 20 --warmup-ms 5 --cache "
-                "hot --json {dir}/out/sums.json"),
-        kOk);
+    expect_run(lenslet("profile --device cpu --batch-size 16 --min-time-ms 20 --warmup-ms 5 --cache "
+                       "hot --json {dir}/out/sums.json"),
+               kOk);
     const json sums = read_json("{dir}/out/sums.json").at("sums_ns");
     share = (sums.at("layers").get<double>() - sums.at("events").get<double>()) /
             sums.at("unprofiled").get<double>();

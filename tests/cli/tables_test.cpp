@@ -34,7 +34,7 @@ std::vector<TableCommand> table_commands() {
           {"tune", std::string("lenslet tune") + kShort},
           {"bench", std::string("lenslet bench --batch-sizes 1,2") + kShort},
           {"latency", "lenslet bench --device cpu --latency --batch-sizes 1 --calls 10"},
-          {"profile", std::string("lenslet profile --plan layered") + kShort},
+          {"profile", std::string("lenslet profile") + kShort},
           {"run", both + kShort},
           {"compare", "convbench compare {dir}/out/old.json {dir}/out/new.json"},
           {"sweep", std::string("convbench sweep --sizes 8 --strides 1,2 --out-channels 3") + kShort},

@@ -168,7 +168,7 @@ static void use(lenslet_model* model) {
   free(whole);
 
   EXPECT(lenslet_profile(model, 2, 1, layers, 2, &count, &total_ns), LENSLET_OK, "");
-  CHECK(count == 1 && strcmp(layers[0].name, "lenet5") == 0 && strcmp(layers[0].backend, "simd") == 0);
+  CHECK(count > 4 && strcmp(layers[0].name, "conv1") == 0 && strlen(layers[0].backend) > 0);
   CHECK(strcmp(layers[0].math, "fp32") == 0 && layers[0].median_ns > 0 &&
         layers[0].p10_ns <= layers[0].p90_ns);
   CHECK(total_ns > 0);

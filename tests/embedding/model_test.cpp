@@ -232,12 +232,14 @@ TEST(Model, TellsItsTimesAndBackends) {
   Model fused = Model::built_in(on_cpu());
   EXPECT_EQ(fused.device(), Device::cpu());
   EXPECT_EQ(fused.device_name(), cpu_model());
-  const ModelProfile whole = fused.profile(4, 1);
+  EXPECT_EQ(fused.plan(4).execution, Plan::kFused);
+  const ModelProfile whole = Model::built_in(on_cpu("fused")).profile(4, 1);
   EXPECT_EQ(whole.plan, Plan::kFused);
   ASSERT_EQ(whole.layers.size(), 1u);
   EXPECT_EQ(whole.layers[0].backend, "simd");
 
-  const ModelProfile layers = Model::built_in(on_cpu("layered")).profile(4, 1);
+  const ModelProfile layers = fused.profile(4, 1);  // "auto" explains the layers
+  EXPECT_EQ(layers.plan, Plan::kLayered);
   EXPECT_EQ(layers.device, "cpu");
   EXPECT_EQ(layers.batch, 4);
   EXPECT_GT(layers.layers.size(), 4u);

@@ -295,13 +295,18 @@ ExitCode run_profile(const ProfileCommandOptions& options) {
   Run run("lenslet profile", options, {{"--trace", options.trace}, {"--save-plan", options.save_plan}},
           files_read(options));
   Session session(options);
-  Model model = session.model(session.batch_or(1));
+  Model model = session.profiled_model(session.batch_or(1));
   Executable& executable = model.executable();
   Console& console = run.console();
   console.prose(concat("LeNet-5, ", printable(session.weights_origin()), ", batch ", executable.batch(),
                        " on ", session.describe_device()));
   if (executable.plan().execution == Plan::kFused) {
     console.line(concat("plan: ", describe_backends(executable.plan())));
+  }
+  if (session.build_options(executable.batch()).execution != executable.plan().execution) {
+    console.prose(
+        "the layers are timed one by one; eval computes such a batch with the whole network at once, which "
+        "--plan fused times");
   }
   if (options.cuda_graph) {
     console.line(
