@@ -92,17 +92,6 @@ std::vector<Component> find_marks(Ink& ink, float sigma, std::vector<int32_t>& l
   return marks;
 }
 
-// Whether the ink fills its box more than a stroke can: then it is a sheet of paper on a background.
-bool is_sheet(const Ink& ink) {
-  const double area = static_cast<double>(ink.box.width()) * ink.box.height();
-  if (area < 0.1 * static_cast<double>(ink.depth.values.size())) return false;
-  double filled = 0;
-  for (int y = ink.box.y0; y < ink.box.y1; ++y) {
-    for (int x = ink.box.x0; x < ink.box.x1; ++x) filled += ink.depth.at(x, y) > 0.5f * ink.level;
-  }
-  return filled > 0.65 * area;
-}
-
 // The ink of the picture reduced by `factor`, or of a part of it at a higher resolution: a sheet of paper that was
 // taken for ink, or a digit so small that details were lost.
 Ink look_closer(const Image& image, int factor, Ink ink, std::vector<std::string>& steps) {
@@ -117,15 +106,6 @@ Ink look_closer(const Image& image, int factor, Ink ink, std::vector<std::string
   };
   const std::string place = concat("the ", at.width(), "x", at.height(), " pixels at ", at.x0, ", ", at.y0);
 
-  const int shorter = std::min(at.width(), at.height());
-  if (shorter >= kFewPixels && is_sheet(ink)) {
-    Ink on_sheet = look(-std::max(2, shorter / 16));
-    // A thick stroke is solid too, but contains nothing; the gaps of a thick digit reach its edge.
-    if (on_sheet.level > 0.3f * ink.level && on_sheet.clear_edge && !is_sheet(on_sheet)) {
-      steps.push_back("a sheet of paper on something else: read from " + place);
-      return on_sheet;
-    }
-  }
   constexpr int kEnoughPixels = 4 * kFewPixels;
   if (factor > 1 && ink.box.longer() < kEnoughPixels) {
     Ink closer = look(at.longer() / 2);

@@ -4,14 +4,15 @@
 #include <cmath>
 
 #include "framework/base/error.h"
+#include "models/paper_areas.h"
 
 namespace lenslet {
 namespace {
 
-constexpr float kClearContrast = 70;  // grey levels
-constexpr float kMaxShadow = 0.75f;   // of the ink's depth
-constexpr float kMaxLight = 3;        // largest factor by which dark paper is brightened
-constexpr int kMaxSamples = 96;       // along a side
+constexpr float kClearContrast = 70;          // grey levels
+constexpr float kMaxLight = 3;                // largest factor by which dark paper is brightened
+constexpr int kMaxSamples = 96;               // along a side
+constexpr int kSoftEdge = 1, kSoftReach = 2;  // samples: around the border of an area, within a soft shadow
 
 // A picture's grey plane, and every stride-th pixel of it, which are enough to fit the paper.
 struct Sampled {
@@ -82,158 +83,155 @@ Paper fit_paper(const Sampled& grey, const std::vector<uint8_t>& region) {
   }
 }
 
+struct Separation {
+  int side;  // -1: the ink is darker than the paper, +1: lighter
+  Paper paper;
+  PaperAreas areas;
+  double contrast;  // mean depth of the samples that are not paper
+};
+
 // Sum of the squared differences from the paper, of samples on its dark (-1) or light (+1) side.
-double deviation(const Paper& paper, int side) {
+double deviation(const Paper& paper, const PaperAreas& areas, int side) {
   const float gate = std::max(3 * paper.sigma, 2 * kMinGate);
   double sum = 0;
-  for (const float difference : paper.difference) {
-    const double d = static_cast<double>(side) * difference;
+  for (size_t i = 0; i < paper.difference.size(); ++i) {
+    const double d = static_cast<double>(side) * paper.difference[i];
+    if (!areas.on_paper(i)) continue;
     if (d > gate) sum += d * d;
   }
   return sum;
 }
 
-struct Separation {
-  int side;  // -1: the ink is darker than the paper, +1: lighter
-  Paper paper;
-  double contrast;  // mean depth of the samples that are not paper
-};
-
 Separation separate(const Plane& plane) {
   const Sampled grey(plane);
-  Paper paper = fit_paper(grey, edge_region(grey.samples));
-  const int side = deviation(paper, -1) >= deviation(paper, +1) ? -1 : +1;
+  PaperAreas areas = find_paper_areas(grey.samples);
+  Paper paper = fit_paper(grey, areas.main_share > 0 ? areas.main() : edge_region(grey.samples));
+  const int side = deviation(paper, areas, -1) >= deviation(paper, areas, +1) ? -1 : +1;
   // Fit again with all samples now classified as paper, also inside.
   for (int round = 0; round < 2; ++round) {
     const float gate = std::max(4 * paper.sigma, 2 * kMinGate);
     std::vector<float> marked;
-    for (const float difference : paper.difference) {
-      if (static_cast<float>(side) * difference > gate)
-        marked.push_back(static_cast<float>(side) * difference);
+    for (size_t i = 0; i < paper.difference.size(); ++i) {
+      const float depth = static_cast<float>(side) * paper.difference[i];
+      if (depth > gate && areas.on_paper(i)) marked.push_back(depth);
     }
     const float limit = std::max(gate, 0.3f * percentile(marked, 0.9));
     std::vector<uint8_t> region(grey.samples.values.size());
     size_t count = 0;
-    for (size_t i = 0; i < region.size(); ++i) count += region[i] = std::abs(paper.difference[i]) < limit;
-    if (count < region.size() / 4) break;  // hardly any paper: the fit to the edges is better
+    for (size_t i = 0; i < region.size(); ++i)
+      count += region[i] = std::abs(paper.difference[i]) < limit && areas.on_paper(i);
+    if (count < region.size() / 4) break;  // hardly any paper: the first fit is better
     paper = fit_paper(grey, region);
   }
   double sum = 0, count = 1;
-  for (const float difference : paper.difference) {
-    const float depth = static_cast<float>(side) * difference;
-    if (depth <= std::max(4 * paper.sigma, kMinGate)) continue;
+  for (size_t i = 0; i < paper.difference.size(); ++i) {
+    const float depth = static_cast<float>(side) * paper.difference[i];
+    if (depth <= std::max(4 * paper.sigma, kMinGate) || !areas.on_paper(i)) continue;
     sum += depth;
     ++count;
   }
-  return {side, std::move(paper), sum / count};
+  return {side, std::move(paper), std::move(areas), sum / count};
 }
 
-// Shadows: the edge of a shadow does not fit a smooth surface. An area that is darker than the paper, wider than any
-// stroke and lighter than the ink is a shadow. `side` is the side of the smallest such area.
-bool is_shadowed(const Plane& samples, const Separation& separation, int side) {
-  constexpr int kMinSide = 32;  // smaller pictures are drawn or cut out tightly, not photographed
-  if (std::min(samples.width, samples.height) < kMinSide) return false;
-  Plane depth(samples.width, samples.height);
-  std::vector<float> marked;
+// What is known of the paper at each sample: by how much its level differs from the surface, in a shadow or in sunlight
+// (grey levels), and whether it lies beside the sheet. Samples of ink have the values of the nearest sample of paper.
+struct Uneven {
+  Plane level;
+  std::vector<uint8_t> beside;
+  bool any_level = false, any_beside = false;
+};
+
+Uneven uneven_light(const Plane& samples, const Separation& separation) {
+  const std::vector<uint8_t>& kind = separation.areas.kind;
+  const std::vector<float>& difference = separation.paper.difference;
   const float gate = std::max(3 * separation.paper.sigma, 2 * kMinGate);
-  for (size_t i = 0; i < depth.values.size(); ++i) {
-    depth.values[i] = static_cast<float>(separation.side) * separation.paper.difference[i];
-    if (depth.values[i] > gate) marked.push_back(depth.values[i]);
+  Uneven uneven{Plane(samples.width, samples.height), std::vector<uint8_t>(kind.size())};
+  std::vector<uint8_t> known(kind.size());
+  std::vector<size_t> order;
+  const auto set = [&](size_t i, float level, uint8_t beside) {
+    known[i] = 1;
+    uneven.level.values[i] = level;
+    uneven.beside[i] = beside;
+    uneven.any_level = uneven.any_level || level != 0;
+    uneven.any_beside = uneven.any_beside || beside;
+    order.push_back(i);
+  };
+  for (size_t i = 0; i < kind.size(); ++i) {
+    const bool near = std::abs(difference[i]) <= gate;
+    if (kind[i] == PaperAreas::kBeside || kind[i] == PaperAreas::kOther ||
+        (kind[i] == PaperAreas::kMain && near))
+      set(i, near ? 0 : difference[i], kind[i] == PaperAreas::kBeside);
   }
-  const float strongest = percentile(marked, 0.98);
-  const Plane shadow = wide_part(depth, side);
-  const float deepest = *std::max_element(shadow.values.begin(), shadow.values.end());
-  return deepest > gate && deepest < kMaxShadow * strongest;
+  // Main paper far from the surface: a soft shadow where all around it is the same, else the soft edge of a stroke.
+  for (int y = 0; y < samples.height; ++y) {
+    for (int x = 0; x < samples.width; ++x) {
+      const size_t i = samples.index(x, y);
+      if (known[i] || kind[i] != PaperAreas::kMain) continue;
+      bool soft = true;
+      for (int ny = std::max(y - kSoftReach, 0); ny <= std::min(y + kSoftReach, samples.height - 1); ++ny) {
+        for (int nx = std::max(x - kSoftReach, 0); nx <= std::min(x + kSoftReach, samples.width - 1); ++nx) {
+          const size_t k = samples.index(nx, ny);
+          soft = soft && kind[k] != PaperAreas::kMark && difference[k] * difference[i] > 0;
+        }
+      }
+      if (soft) set(i, difference[i], 0);
+    }
+  }
+  for (size_t next = 0; next < order.size(); ++next) {  // breadth first, so from the nearest
+    const size_t from = order[next];
+    const int x = static_cast<int>(from) % samples.width, y = static_cast<int>(from) / samples.width;
+    for (int ny = std::max(y - 1, 0); ny <= std::min(y + 1, samples.height - 1); ++ny) {
+      for (int nx = std::max(x - 1, 0); nx <= std::min(x + 1, samples.width - 1); ++nx) {
+        const size_t i = samples.index(nx, ny);
+        if (!known[i]) set(i, uneven.level.values[from], uneven.beside[from]);
+      }
+    }
+  }
+  return uneven;
 }
 
-// The depth of each pixel: its difference from the paper towards the ink, without shadows. For dark ink it is scaled to
-// the light of the paper's brightest part, since less light makes paper and ink differ less.
+// The depth of each pixel: its difference from the paper towards the ink, without shadows and without what lies beside
+// the sheet. For dark ink it is scaled to the light of the paper's brightest part, since less light makes paper and ink
+// differ less.
 Plane depth_of(const Plane& grey, const Separation& separation, std::vector<std::string>& steps) {
   const auto side = static_cast<float>(separation.side);
+  const Sampled sampled(grey);
+  const Uneven uneven = uneven_light(sampled.samples, separation);
   Plane paper(grey.width, grey.height), depth(grey.width, grey.height);
+  std::vector<uint8_t> left_out(depth.values.size());
+  float brightest = 0;
   for (int y = 0; y < depth.height; ++y) {
     for (int x = 0; x < depth.width; ++x) {
-      paper.at(x, y) = separation.paper.surface.at(x, y);
-      depth.at(x, y) = side * (grey.at(x, y) - paper.at(x, y));
+      // Of the samples around, the level nearest to the ink's, because the border of an area lies between samples.
+      float level = uneven.level.at(x / sampled.stride, y / sampled.stride);
+      bool beside = false;
+      for (int ny = y / sampled.stride - kSoftEdge; ny <= y / sampled.stride + kSoftEdge; ++ny) {
+        for (int nx = x / sampled.stride - kSoftEdge; nx <= x / sampled.stride + kSoftEdge; ++nx) {
+          if (nx < 0 || ny < 0 || nx >= uneven.level.width || ny >= uneven.level.height) continue;
+          const float value = uneven.level.at(nx, ny);
+          if (side * value > side * level) level = value;
+          beside = beside || uneven.beside[uneven.level.index(nx, ny)];
+        }
+      }
+      left_out[paper.index(x, y)] = beside;
+      if (beside) continue;
+      paper.at(x, y) = separation.paper.surface.at(x, y) + level;
+      brightest = std::max(brightest, paper.at(x, y));
     }
   }
-  const Sampled sampled(grey);
-  const int area = std::max({5, sampled.samples.width / 4, sampled.samples.height / 4});
-  if (is_shadowed(sampled.samples, separation, area)) {
-    const Plane shadow = wide_part(depth, area * sampled.stride);
-    for (size_t i = 0; i < depth.values.size(); ++i) {
-      depth.values[i] -= shadow.values[i];
-      paper.values[i] += side * shadow.values[i];
-    }
-    steps.push_back("light: a shadow, evened out");
-  }
-  const float brightest = *std::max_element(paper.values.begin(), paper.values.end());
   for (size_t i = 0; i < depth.values.size(); ++i) {
+    if (left_out[i]) continue;
+    depth.values[i] = side * (grey.values[i] - paper.values[i]);
     if (separation.side < 0)
       depth.values[i] *= std::min(brightest / std::max(paper.values[i], 1.0f), kMaxLight);
     if (depth.values[i] < 0.5f) depth.values[i] = 0;
   }
+  if (uneven.any_beside) steps.push_back("paper: what lies beside it was left out");
+  if (uneven.any_level) steps.push_back("light: a shadow, evened out");
   return depth;
 }
 
 }  // namespace
-
-GreyPlanes grey_planes(const Image& image, const Box& part, int max_side) {
-  GreyPlanes result;
-  const int factor = (part.longer() + max_side - 1) / max_side;
-  result.factor = factor;
-  const int width = (part.width() + factor - 1) / factor, height = (part.height() + factor - 1) / factor;
-  const auto channels = static_cast<size_t>(image.channels);
-  const bool coloured = channels >= 3, has_alpha = channels % 2 == 0;
-
-  // Sums over factor x factor pixels of each colour times alpha, and of alpha.
-  Plane colours[3], alpha(width, height);
-  for (size_t c = 0; c < (coloured ? 3 : 1); ++c) colours[c] = Plane(width, height);
-  std::vector<float> count(alpha.values.size(), 0);
-  for (int y = 0; y < part.height(); ++y) {
-    const size_t first = static_cast<size_t>(part.y0 + y) * static_cast<size_t>(image.width);
-    const uint8_t* pixel = image.pixels.data() + (first + static_cast<size_t>(part.x0)) * channels;
-    for (int x = 0; x < part.width(); ++x, pixel += channels) {
-      const size_t i = alpha.index(x / factor, y / factor);
-      const float a = has_alpha ? static_cast<float>(pixel[channels - 1]) / 255 : 1;
-      for (size_t c = 0; c < (coloured ? 3 : 1); ++c) colours[c].values[i] += a * pixel[c];
-      alpha.values[i] += a;
-      count[i] += 1;
-    }
-  }
-  const auto over = [&](float background) {
-    std::vector<Plane> planes(coloured ? 4 : 1, Plane(width, height));
-    size_t vivid = 0;
-    for (size_t i = 0; i < count.size(); ++i) {
-      float rgb[3];
-      for (size_t c = 0; c < (coloured ? 3 : 1); ++c)
-        rgb[c] = (colours[c].values[i] + (count[i] - alpha.values[i]) * background) / count[i];
-      if (!coloured) {
-        planes[0].values[i] = rgb[0];
-        continue;
-      }
-      // Luma of ITU-R BT.601.
-      planes[0].values[i] = 0.299f * rgb[0] + 0.587f * rgb[1] + 0.114f * rgb[2];
-      for (size_t c = 0; c < 3; ++c) planes[c + 1].values[i] = rgb[c];
-      vivid += std::max({rgb[0], rgb[1], rgb[2]}) - std::min({rgb[0], rgb[1], rgb[2]}) > 30;
-    }
-    if (vivid * 500 < count.size()) planes.resize(1);  // no colour: all four planes are the same
-    return planes;
-  };
-  const auto range = [](const Plane& plane) {
-    const auto [low, high] = std::minmax_element(plane.values.begin(), plane.values.end());
-    return *high - *low;
-  };
-  result.planes = over(255);
-  if (has_alpha && range(result.planes[0]) < kFaintLevel) {
-    std::vector<Plane> black = over(0);
-    if (range(black[0]) > 2 * range(result.planes[0])) {
-      result.planes = std::move(black);
-      result.over_black = true;
-    }
-  }
-  return result;
-}
 
 Depth depth_on_paper(const GreyPlanes& grey, std::vector<std::string>& steps) {
   constexpr const char* kNames[] = {"luma", "red", "green", "blue"};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <utility>
 
 namespace lenslet {
@@ -125,36 +124,6 @@ float percentile(std::vector<float>& values, double p) {
   const auto k = std::min(static_cast<size_t>(p * static_cast<double>(values.size())), values.size() - 1);
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(k), values.end());
   return values[k];
-}
-
-Plane wide_part(const Plane& in, int side) {
-  Plane out = in;
-  const int reach = side / 2;
-  std::vector<float> line;
-  std::vector<int> best;  // positions of candidates, each better than all later ones: a queue from `head` on
-  const auto filter = [&](int count, size_t stride, size_t start, const auto& better) {
-    line.resize(static_cast<size_t>(count));
-    for (size_t i = 0; i < line.size(); ++i) line[i] = out.values[start + i * stride];
-    best.clear();
-    size_t head = 0;
-    for (int i = 0, next = 0; i < count; ++i) {
-      for (; next < count && next <= i + reach; ++next) {
-        const float value = line[static_cast<size_t>(next)];
-        while (best.size() > head && !better(line[static_cast<size_t>(best.back())], value)) best.pop_back();
-        best.push_back(next);
-      }
-      while (best[head] < i - reach) ++head;
-      out.values[start + static_cast<size_t>(i) * stride] = line[static_cast<size_t>(best[head])];
-    }
-  };
-  const auto both = [&](const auto& better) {
-    for (int y = 0; y < out.height; ++y) filter(out.width, 1, out.index(0, y), better);
-    for (int x = 0; x < out.width; ++x)
-      filter(out.height, static_cast<size_t>(out.width), out.index(x, 0), better);
-  };
-  both(std::less<float>());
-  both(std::greater<float>());
-  return out;
 }
 
 Plane sample(const Plane& in, int stride) {

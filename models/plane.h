@@ -49,10 +49,6 @@ Plane distance_to(const Plane& in, float threshold);
 /// The `p` quantile (0 to 1) of the values; 0 if there are none. Reorders them.
 float percentile(std::vector<float>& values, double p);
 
-/// Morphological opening by a square of `side` pixels: the smallest value around each pixel, then the largest of those.
-/// Removes strokes narrower than the square and keeps wide areas.
-Plane wide_part(const Plane& in, int side);
-
 /// Every stride-th pixel of a plane in both directions.
 Plane sample(const Plane& in, int stride);
 

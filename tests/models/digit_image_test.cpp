@@ -275,19 +275,44 @@ TEST(DigitImage, ReadsFromASheetThatLiesOnSomething) {
     return x < 30 || y < 24 || x > 172 || y > 202 ? 60 + (x + y) % 9 : 225 - 180 * ink;
   });
   expect_like_clean(photo, "white card on a dark table");
-  EXPECT_TRUE(has(prepare_digit(photo).steps, "a sheet of paper"));
+  EXPECT_TRUE(has(prepare_digit(photo).steps, "paper: what lies beside it"));
   // A thick stroke is not a sheet of paper.
   const Image bar = paint({40, 60, std::vector<double>(2400, 0)}, [](double, int x, int y) {
     return x > 12 && x < 28 && y > 8 && y < 52 ? 10 : 240;
   });
-  EXPECT_FALSE(has(prepare_digit(bar).steps, "a sheet of paper"));
+  EXPECT_FALSE(has(prepare_digit(bar).steps, "paper: what lies beside it"));
   EXPECT_FALSE(prepare_digit(bar).blank);
   // Neither is a thick ring, although it encloses something.
   const Image ring = paint({90, 90, std::vector<double>(8100, 0)}, [](double, int x, int y) {
     const double radius = std::hypot(x - 45, y - 45);
     return radius > 10 && radius < 36 ? 10 : 240;
   });
-  EXPECT_FALSE(has(prepare_digit(ring).steps, "a sheet of paper"));
+  EXPECT_FALSE(has(prepare_digit(ring).steps, "paper: what lies beside it"));
+}
+
+// What is not paper is left out, wherever it lies at the edge and whatever share of the edge it has.
+TEST(DigitImage, JudgesPaperByItsMainArea) {
+  Noise noise(4);
+  const auto on_table = [&](const std::function<bool(int, int)>& table) {
+    return paint(kTwo, [&](double ink, int x, int y) {
+      return table(x, y) ? 45 + 2 * noise() : (215 - 0.2 * x) * (1 - 0.7 * ink) + noise();
+    });
+  };
+  const auto round = [](int x, int y) { return x < 8 || y < 9 || x >= 192 || y >= 211; };
+  const auto corner = [](int x, int y) { return x + y < 70; };
+  const auto turned = [](int x, int y) { return 6 * x + y < 130 || 6 * y - x < 20 || 7 * x - y > 1260; };
+  for (const std::function<bool(int, int)>& table :
+       std::vector<std::function<bool(int, int)>>{round, corner, turned}) {
+    const Image photo = on_table(table);
+    expect_like_clean(photo, "photo");
+    EXPECT_TRUE(has(prepare_digit(photo).steps, "polarity: dark ink"));
+  }
+  // Lines cut the paper of an exercise book into squares.
+  expect_like_clean(paint(kTwo,
+                          [&](double ink, int x, int y) {
+                            return 235 - 130 * std::max(ink, x % 13 < 2 || y % 13 < 2 ? 0.2 : 0) + noise();
+                          }),
+                    "squared paper", 0.2);
 }
 
 TEST(DigitImage, WarnsOfWhatMayBeWrong) {

@@ -76,18 +76,6 @@ TEST(Plane, DistancesEqualThoseCountedOneByOne) {
   EXPECT_GT(distance_to(Plane(5, 5), 1).at(2, 2), 7);
 }
 
-TEST(Plane, WidePartDropsStrokesAndKeepsAreas) {
-  Plane plane(40, 40);
-  for (int y = 0; y < 40; ++y) {
-    for (int x = 25; x < 40; ++x) plane.at(x, y) = 50;  // a shadow
-    plane.at(10, y) = plane.at(11, y) = 200;            // a stroke
-  }
-  const Plane wide = wide_part(plane, 9);
-  EXPECT_EQ(wide.at(10, 20), 0);
-  EXPECT_EQ(wide.at(30, 20), 50);
-  EXPECT_EQ(wide.at(25, 0), 50);
-}
-
 TEST(Plane, FitsAQuadraticExactly) {
   Plane plane(30, 20);
   for (int y = 0; y < 20; ++y) {
