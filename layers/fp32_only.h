@@ -1,4 +1,4 @@
-// The refusal of tf32 and fp16 by backends that compute only in fp32.
+// For backends that compute in fp32 only: refuses every other math mode.
 #pragma once
 
 #include "framework/base/error.h"
@@ -6,7 +6,7 @@
 
 namespace lenslet {
 
-/// Yes for fp32; else no. `who` begins the reason: "the CPU".
+/// Accepts fp32 and refuses every other mode. `who` is the subject of the reason: a backend's name, or "the CPU".
 inline Support fp32_only(const std::string& who, MathMode math) {
   if (math == MathMode::kFp32) return Support::yes();
   return Support::no(concat(who, " computes in fp32 only, not in ", to_string(math), ": use --math fp32"));

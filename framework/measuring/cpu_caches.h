@@ -8,13 +8,12 @@ namespace lenslet {
 
 /// The caches of one level.
 struct CpuCaches {
-  size_t bytes = 0;  // of one
-  int count = 0;     // as many as these cores have; cores may share one
+  size_t bytes = 0;  // size of each
+  int count = 0;     // number that these cores use; several cores may share one
 };
 
-/// Data and unified caches of level 1 to 3, from the description of the cores in `folder`; count 0 if that is missing.
-/// Sizes that processors state themselves, as sysconf() returns them, may be the sum of a whole package, most of which
-/// these cores do not reach.
+/// The data or unified caches of a level, 1 to 3, read from the core descriptions in `folder`. If those are missing,
+/// `count` is 0. sysconf() is not used: it may return the sum over a package, most of which these cores cannot reach.
 CpuCaches cpu_caches(int level, const std::string& folder = "/sys/devices/system/cpu");
 
 }  // namespace lenslet

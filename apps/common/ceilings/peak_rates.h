@@ -1,4 +1,4 @@
-// Loops of one CPU thread that measure ceilings: multiply-adds between registers, and reads.
+// Loops that one CPU thread runs to measure ceilings: multiply-adds on registers, and reads from memory.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,18 @@
 
 namespace lenslet {
 
-/// Multiply-adds of one instruction set. On x86-64 without FMA one is a multiplication and an addition.
+/// A loop of multiply-adds in one instruction set. Without FMA a multiply-add is two instructions.
 struct FmaLoop {
-  std::string instruction;                                   // "AVX-512", "AVX2", "SSE2", "NEON", "plain C++"
-  double flops_a_round = 0;                                  // two for each multiply-add
-  float (*run)(int64_t rounds, float factor, float addend);  // use its result: unused, the loop is removed
+  std::string instruction;   // "AVX-512", "AVX2", "SSE2", "NEON", "plain C++"
+  double flops_a_round = 0;  // two for each multiply-add
+  float (*run)(int64_t rounds, float factor,
+               float addend);  // the compiler removes the loop if its result is unused
 };
 /// The instruction sets that this processor supports, the widest first.
 std::vector<FmaLoop> fma_loops();
 
-/// Adds up `count` words with the widest loads of this processor; `data` is aligned to 64 bytes, `count` a multiple of
-/// 128.
+/// The sum of `count` words, read with the widest loads of this processor. `data` must be aligned to 64 bytes, and
+/// `count` a multiple of 128.
 uint32_t read_words(const uint32_t* data, int64_t count);
 
 }  // namespace lenslet

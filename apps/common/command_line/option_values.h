@@ -1,7 +1,7 @@
-// Kinds of option values: objects in the option table that describe what an option accepts.
+// Kinds of option values: each row of the option table has one, which describes what the option accepts.
 //
-// A kind has the placeholder for --help, parses text strictly (1e3, 0x10, +5 and 12x are not numbers), checks the range
-// of a value, prints a value in a form that it can parse again, and suggests words for completion.
+// placeholder() is the text for --help. parse() is strict: 1e3, 0x10, +5 and 12x are not numbers. holds() checks the
+// range of a value. show() prints a value so that parse() accepts it. suggestions() are words for completion.
 #pragma once
 
 #include <cmath>
@@ -27,7 +27,7 @@ struct Integer {
   int64_t min = 0, max = std::numeric_limits<int64_t>::max();
 
   std::string placeholder() const { return "N"; }
-  /// Throws UsageError that names the option, the text and the legal range; the other kinds do the same.
+  /// Throws UsageError with the option, the text and the legal range, as every other kind does.
   Value parse(const std::string& option, const std::string& text) const;
   bool holds(Value value) const { return value >= min && value <= max; }
   std::string show(Value value) const { return std::to_string(value); }
@@ -38,7 +38,7 @@ struct Integer {
 struct Number {
   using Value = double;
   double min = 0, max = 1;
-  const char* name = "X";  // the placeholder
+  const char* name = "X";  // its placeholder
 
   std::string placeholder() const { return name; }
   Value parse(const std::string& option, const std::string& text) const;
@@ -50,7 +50,7 @@ struct Number {
 /// Milliseconds, at most an hour.
 inline Number milliseconds() { return {0, 3.6e6, "MS"}; }
 
-/// Bytes: digits with K, M, G or T as powers of 1024; not 0.
+/// A number of bytes above 0: an integer, optionally with K, M, G or T (powers of 1024).
 struct ByteCount {
   using Value = size_t;
 
@@ -61,12 +61,12 @@ struct ByteCount {
   Suggestions suggestions() const { return {}; }
 };
 
-/// Any text. The command parses it.
+/// Any text; the command itself parses it.
 struct Text {
   using Value = std::string;
-  std::string name;  // the placeholder, as Option explains it
-  std::function<Suggestions()> suggest = nullptr;
-  std::vector<std::string> endings = {};  // the text must have one of these endings; if empty, any
+  std::string name;                                // its placeholder
+  std::function<Suggestions()> suggest = nullptr;  // words for completion; null: none
+  std::vector<std::string> endings = {};  // accepted endings of the text; empty: every text is accepted
 
   std::string placeholder() const { return name; }
   Value parse(const std::string& option, const std::string& text) const;
