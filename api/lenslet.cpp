@@ -14,7 +14,7 @@
 #include "framework/base/text.h"
 #include "framework/io/image.h"
 #include "framework/version.h"
-#include "models/digit_image.h"
+#include "models/digit/digit_image.h"
 #include "models/lenet5.h"
 
 struct lenslet_model {

@@ -8,8 +8,8 @@
 
 #include "api/feed.h"
 #include "api/model_setup.h"
+#include "framework/execution/profiler.h"
 #include "framework/execution/tuner.h"
-#include "framework/measuring/profiler.h"
 #include "models/fused_lenet5/polled.h"
 #include "models/lenet5.h"
 

@@ -45,7 +45,7 @@ struct LayerTime {
   double p90_ns = 0;     // a tenth were slower
 };
 
-/// The times of a pass, layer by layer, measured as described in framework/measuring/profiler.h.
+/// The times of a pass, layer by layer, measured as described in framework/execution/profiler.h.
 struct ModelProfile {
   std::string device;             // "cuda:0"
   std::string plan;               // "layered" or "fused"

@@ -51,7 +51,7 @@ endfunction()
 
 # lenslet_backend(<kind> <cpu|gpu> <name> [HOPPER] [MODULE LIBRARY <target> [SOURCES …]]): adds <where>/<name>.{cpp,cu} of this
 # folder and one row of its generated table, which layers, listings, tests and tuner iterate. The order is the rank.
-# HOPPER: also builds <name>_hopper.cu, for sm_90a only and only if the build includes that card; LENSLET_HAS_HOPPER is
+# HOPPER: also builds <name>/hopper.cu, for sm_90a only and only if the build includes that card; LENSLET_HAS_HOPPER is
 # then defined in both files.
 # MODULE: a shared object, opened on first use and linked to LIBRARY; if that is absent, the row has no code.
 function(lenslet_backend kind where name)
@@ -77,7 +77,7 @@ function(lenslet_backend kind where name)
     set_property(GLOBAL APPEND_STRING PROPERTY LENSLET_${kind}_GETTERS "const ${class}& ${where}_${name}();\n")
     set_property(GLOBAL APPEND PROPERTY LENSLET_${kind}_SOURCES "${file}")
     if(arg_HOPPER)
-      lenslet_hopper_object(lenslet_${kind}_${where}_${name}_hopper "${where}/${name}_hopper.cu" objects "${file}")
+      lenslet_hopper_object(lenslet_${kind}_${where}_${name}_hopper "${where}/${name}/hopper.cu" objects "${file}")
       set_property(GLOBAL APPEND PROPERTY LENSLET_${kind}_SOURCES ${objects})
     endif()
   elseif(TARGET ${arg_LIBRARY})

@@ -70,12 +70,12 @@ lenslet_public_headers(lenslet_headers)
 foreach(header IN LISTS lenslet_headers)
   get_filename_component(folder "${header}" DIRECTORY)
   install(FILES "${header}" DESTINATION "${lenslet_cxx_headers_dir}/${folder}" COMPONENT development)
-  # In 0.1 the headers of framework/ stood beside each other: what includes them by those paths still compiles.
+  # In 0.1 the headers of framework/ and of models/ stood beside each other: what includes them by those paths still compiles.
   get_filename_component(name "${header}" NAME)
-  if(folder MATCHES "^framework/" AND NOT folder STREQUAL framework/io)
-    set(forward "${PROJECT_BINARY_DIR}/forward/framework/${name}")
+  if(NOT folder MATCHES "^(framework/io|models/fused_lenet5|models/onnx)$" AND folder MATCHES "^(framework|models)/")
+    set(forward "${PROJECT_BINARY_DIR}/forward/${CMAKE_MATCH_1}/${name}")
     file(CONFIGURE OUTPUT "${forward}" CONTENT "// Moved to ${header}.\n#pragma once\n#include \"${header}\"\n" @ONLY)
-    install(FILES "${forward}" DESTINATION "${lenslet_cxx_headers_dir}/framework" COMPONENT development)
+    install(FILES "${forward}" DESTINATION "${lenslet_cxx_headers_dir}/${CMAKE_MATCH_1}" COMPONENT development)
   endif()
 endforeach()
 install(FILES "${PROJECT_BINARY_DIR}/generated/framework/version.h" DESTINATION "${lenslet_cxx_headers_dir}/framework"

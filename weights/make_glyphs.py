@@ -2,8 +2,8 @@
 """Renders letters and digits of fonts as MNIST-like pictures, for the robust training: writes glyphs.npz.
 
 Letters and other marks teach the network what is no digit; digits of text fonts are a few more digits. Each glyph is
-placed as models/digit_image.cpp places a digit: longer side 20 pixels, centre of mass on pixel (14, 14). Marks that
-look like a digit of their own font (O, l, Cyrillic ze ...) are dropped. No font that imitates handwriting may be
+placed as models/digit/digit_image.cpp places a digit: longer side 20 pixels, centre of mass on pixel (14, 14). Marks
+that look like a digit of their own font (O, l, Cyrillic ze ...) are dropped. No font that imitates handwriting may be
 among the fonts: those are what the result is judged on.
 
     letters        uint8 [L, 784]   letter_font  int32 [L]

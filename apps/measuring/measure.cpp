@@ -7,6 +7,7 @@
 #include "apps/common/results/attempt.h"
 #include "apps/common/system/signals.h"
 #include "apps/measuring/distrust.h"
+#include "framework/base/clock.h"
 #include "framework/base/error.h"
 #include "framework/measuring/cache_flush.h"
 #include "framework/measuring/nvtx.h"

@@ -14,9 +14,9 @@
 #include <thread>
 #include <vector>
 
+#include "framework/base/choice_trace.h"
 #include "framework/base/error.h"
 #include "framework/base/settings.h"
-#include "framework/execution/choice_trace.h"
 
 namespace lenslet {
 

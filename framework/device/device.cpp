@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <fstream>
 
+#include "framework/base/choice_trace.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/device/device_memory.h"
 #include "framework/device/runtime.h"
 #include "framework/device/stream.h"
-#include "framework/execution/choice_trace.h"
 
 namespace lenslet {
 

@@ -3,17 +3,18 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "framework/base/clock.h"
 #include "framework/base/error.h"
 #include "framework/device/cuda_check.h"
 #include "framework/device/device_health.h"
 #include "framework/device/device_memory.h"
 #include "framework/device/runtime.h"
-#include "framework/measuring/statistics.h"
 
 namespace lenslet {
 
@@ -164,9 +165,9 @@ class LiveStreams {
   }
   /// Waits for the work that every stream received before this call. Throws DeviceError.
   void wait() {
-    for (cudaEvent_t mark : mark_unfinished()) {
-      wait_until_ready("work that may use the memory to be freed", [mark] { return cudaEventQuery(mark); });
-      (void)cudaEventDestroy(mark);
+    for (const Event& mark : mark_unfinished()) {
+      wait_until_ready("work that may use the memory to be freed",
+                       [&] { return cudaEventQuery(mark.get()); });
     }
   }
 
@@ -176,10 +177,14 @@ class LiveStreams {
     int device;
     bool capturing;
   };
+  struct EventDestroyer {
+    void operator()(cudaEvent_t event) const noexcept { destroy_event(event); }
+  };
+  using Event = std::unique_ptr<CUevent_st, EventDestroyer>;
 
   // Other threads may enqueue more work meanwhile; an event marks the end of the present work.
-  std::vector<cudaEvent_t> mark_unfinished() {
-    std::vector<cudaEvent_t> marks;
+  std::vector<Event> mark_unfinished() {
+    std::vector<Event> marks;
     const std::lock_guard<std::mutex> lock(mutex_);
     keep_unreported_error();
     int current = 0;
@@ -190,7 +195,7 @@ class LiveStreams {
       cudaEvent_t mark = nullptr;
       LENSLET_CUDA_CHECK(cudaSetDevice(entry.device));
       LENSLET_CUDA_CHECK(cudaEventCreateWithFlags(&mark, cudaEventDisableTiming));
-      marks.push_back(mark);
+      marks.emplace_back(mark);
       LENSLET_CUDA_CHECK(cudaEventRecord(mark, entry.stream));
     }
     LENSLET_CUDA_CHECK(cudaSetDevice(current));

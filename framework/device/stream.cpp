@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "framework/base/clock.h"
 #include "framework/device/runtime.h"
-#include "framework/measuring/statistics.h"
 
 namespace lenslet {
 

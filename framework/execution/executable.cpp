@@ -4,15 +4,15 @@
 #include <cstdint>
 #include <cstring>
 
+#include "framework/base/choice_trace.h"
+#include "framework/base/clock.h"
 #include "framework/base/error.h"
 #include "framework/base/integer_math.h"
 #include "framework/device/device_health.h"
 #include "framework/device/device_memory.h"
-#include "framework/execution/choice_trace.h"
 #include "framework/execution/fitting_batch.h"
 #include "framework/execution/memory_layout.h"
 #include "framework/measuring/nvtx.h"
-#include "framework/measuring/statistics.h"
 #include "framework/version.h"
 
 namespace lenslet {

@@ -2,8 +2,8 @@
 // before it stores its output.
 #include <numeric>
 
+#include "framework/base/choice_trace.h"
 #include "framework/base/error.h"
-#include "framework/execution/choice_trace.h"
 #include "framework/execution/executable.h"
 
 namespace lenslet {

@@ -10,8 +10,8 @@
 #include <mutex>
 #include <vector>
 
+#include "framework/base/choice_trace.h"
 #include "framework/base/error.h"
-#include "framework/execution/choice_trace.h"
 
 namespace lenslet {
 

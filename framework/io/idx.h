@@ -33,21 +33,4 @@ IdxArray read_idx(const std::string& path, int rank, const IdxDimsCheck& check =
 IdxArray parse_idx(std::vector<uint8_t> bytes, int rank, const std::string& origin,
                    const IdxDimsCheck& check = nullptr, int64_t most_items = INT64_MAX);
 
-/// Images [count, rows, cols] and their labels.
-struct ImageDataset {
-  int64_t count = 0, rows = 0, cols = 0;  // images, and pixels per image
-  std::vector<uint8_t> images;            // [count, rows, cols], ink bright on 0
-  std::vector<uint8_t> labels;            // [count], 0..9
-  std::string images_path, labels_path;   // the files they were read from
-};
-
-/// Finds and reads `<split>-images` and `<split>-labels` (split "t10k" or "train") in a folder, as `-idx3-ubyte` or
-/// `.idx3-ubyte`, with or without `.gz`. Throws DataError: not found (with the names tried), different counts, images
-/// that are not `rows` x `cols`, a label above 9 (with its index).
-ImageDataset read_image_dataset(const std::string& folder, const std::string& split, int64_t rows,
-                                int64_t cols);
-
-/// The file names that read_image_dataset() tries in that folder, for both splits.
-std::vector<std::string> image_dataset_files(const std::string& folder);
-
 }  // namespace lenslet

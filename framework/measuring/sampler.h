@@ -5,7 +5,7 @@
 #include <functional>
 #include <utility>
 
-#include "framework/measuring/statistics.h"
+#include "framework/base/clock.h"
 
 namespace lenslet {
 

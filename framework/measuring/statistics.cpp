@@ -1,7 +1,6 @@
 #include "framework/measuring/statistics.h"
 
 #include <algorithm>
-#include <chrono>
 
 namespace lenslet {
 
@@ -25,11 +24,6 @@ TimeStats summarise(std::vector<double> samples_ns) {
   stats.p90 = percentile(samples_ns, 0.9);
   stats.max = samples_ns.back();
   return stats;
-}
-
-double host_now_ns() noexcept {
-  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
 }
 
 }  // namespace lenslet

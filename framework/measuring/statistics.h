@@ -15,7 +15,4 @@ struct TimeStats {
 /// The quantiles of the samples; all zero if there are none.
 TimeStats summarise(std::vector<double> samples_ns);
 
-/// Steady clock, nanoseconds.
-double host_now_ns() noexcept;
-
 }  // namespace lenslet

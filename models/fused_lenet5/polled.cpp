@@ -2,8 +2,8 @@
 
 #include <cstring>
 
+#include "framework/base/clock.h"
 #include "framework/base/error.h"
-#include "framework/measuring/statistics.h"
 #include "models/fused_lenet5/fused_lenet5.h"
 #include "models/fused_lenet5/spin_wait.h"
 

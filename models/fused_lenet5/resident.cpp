@@ -7,10 +7,10 @@
 
 #include <cstring>
 
+#include "framework/base/clock.h"
 #include "framework/base/error.h"
 #include "framework/device/device_health.h"
-#include "framework/measuring/statistics.h"
-#include "models/fused_lenet5/gpu/resident_launch.h"
+#include "models/fused_lenet5/gpu/resident/launch.h"
 #include "models/fused_lenet5/spin_wait.h"
 
 namespace lenslet {

@@ -18,8 +18,8 @@
 
 #include "framework/base/integer_math.h"
 #include "framework/device/gpu_limits.h"
-#include "layers/conv/gpu/depthwise.cuh"
-#include "layers/conv/gpu/depthwise_channels.cuh"
+#include "layers/conv/gpu/depthwise/channels.cuh"
+#include "layers/conv/gpu/depthwise/rows.cuh"
 #include "layers/conv/gpu/direct/any.cuh"
 #include "layers/conv/gpu/direct/nhwc.cuh"
 #include "layers/conv/gpu/direct/pixels.cuh"

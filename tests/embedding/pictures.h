@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/digit_image.h"
+#include "models/digit/digit_image.h"
 #include "models/lenet5.h"
 
 namespace lenslet::test {

@@ -1,4 +1,4 @@
-#include "framework/measuring/profiler.h"
+#include "framework/execution/profiler.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "framework/measuring/chrome_trace.h"
+#include "framework/execution/chrome_trace.h"
 #include "tests/framework/toy_layers.h"
 
 namespace lenslet {

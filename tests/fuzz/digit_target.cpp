@@ -2,7 +2,7 @@
 // there are too few.
 #include <algorithm>
 
-#include "models/digit_image.h"
+#include "models/digit/digit_image.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/io/crafted_files.h"
 

@@ -10,7 +10,7 @@
 #include "layers/reference/compare.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/guarded_run.h"
-#include "models/fused_lenet5/cpu/simd_kernels.h"
+#include "models/fused_lenet5/cpu/simd/kernels.h"
 #include "models/fused_lenet5/fused_lenet5.h"
 #include "models/lenet5.h"
 #include "tests/lenet/fused_reference.h"

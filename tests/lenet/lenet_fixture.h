@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "framework/execution/executable.h"
-#include "framework/io/idx.h"
 #include "framework/io/safetensors.h"
+#include "models/digit/image_dataset.h"
 #include "models/lenet5.h"
 
 namespace lenslet {

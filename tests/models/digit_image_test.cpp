@@ -1,7 +1,7 @@
 // From a picture to 28x28: the geometry of MNIST if it is present, and drawn digits under everything that pictures
 // undergo.
 
-#include "models/digit_image.h"
+#include "models/digit/digit_image.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@
 #include <functional>
 #include <random>
 
-#include "framework/io/idx.h"
-#include "models/ink.h"
+#include "models/digit/image_dataset.h"
+#include "models/digit/ink.h"
 #include "tests/io/crafted_files.h"
 
 namespace lenslet::test {

@@ -1,4 +1,4 @@
-#include "models/plane.h"
+#include "models/digit/plane.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 
 #include "framework/execution/executable.h"
 #include "framework/io/image.h"
-#include "models/digit_image.h"
+#include "models/digit/digit_image.h"
 #include "models/lenet5.h"
 #include "tests/io/crafted_files.h"
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Includes point one way: framework -> layers -> models -> api -> apps or python; tests may include everything.
 #   check_includes.sh ROOT
-# Rules: a folder includes its own level and those below; framework/ itself does not include framework/io/; a layer's
-# folder includes another layer's only if `neighbours` lists it; layers/reference/ (the judge) includes nothing of the
-# layers except Conv2dProblem; conv_verify, conv_judge and the subjects, which run backends, may include all layers;
-# quoted paths start at the root.
+# Rules: a folder includes its own level and those below; within framework/, base <- device <- tensor <- measuring <-
+# graph <- execution, and io/ stands on base and tensor alone; a layer's folder includes another layer's only if
+# `neighbours` lists it; layers/reference/ (the judge) includes nothing of the layers except Conv2dProblem; conv_verify,
+# conv_judge and the subjects, which run backends, may include all layers; quoted paths start at the root.
 set -euo pipefail
 cd "$1"
 
@@ -25,12 +25,20 @@ find framework layers models weights api apps python tests -type f \
       if (path ~ /^tests\//) return 6
       return -1
     }
+    function room(path, parts) {
+      split(path, parts, "/")
+      return parts[1] == "framework" && parts[3] != "" ? parts[2] : ""
+    }
     function layer(path, parts) {
       split(path, parts, "/")
       return parts[1] == "layers" && parts[3] != "" ? parts[2] : ""
     }
     function bad(why) { printf "%s includes \"%s\": %s\n", place, target, why; found = 1 }
-    BEGIN { n = split(neighbours, pairs, " "); for (i = 1; i <= n; ++i) legal[pairs[i]] = 1 }
+    BEGIN {
+      n = split(neighbours, pairs, " "); for (i = 1; i <= n; ++i) legal[pairs[i]] = 1
+      n = split("base device tensor measuring graph execution", rooms, " ")
+      for (i = 1; i <= n; ++i) floor[rooms[i]] = i
+    }
     {
       split($0, field, ":")
       file = field[1]; place = file ":" field[2]
@@ -48,6 +56,10 @@ find framework layers models weights api apps python tests -type f \
         bad("apps and python stand side by side on api")
         next
       }
+      from = room(file); to = room(target)
+      if (from != "" && to != "" && from != to &&
+          (from == "io" ? to !~ /^(base|tensor)$/ : !(floor[to] < floor[from])))
+        bad("framework/ stands as base, device, tensor, measuring, graph, execution; io on base and tensor alone")
       from = layer(file); to = layer(target)
       if (from == "reference") {
         if (file !~ /\/(conv_(verify|judge)|(layer_|gemm_)?subjects?)\./ && to != "" && to != "reference" &&

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# Every call of CUDA, cuBLAS and cuDNN is checked: its status is an argument of a check, returned, kept or compared. A
+# call that is a statement of its own discards it, and must have (void) before it, as in destructors.
 # Every kernel launch is followed within a few lines by a check that names the kernel, before any
 # other launch: LENSLET_CUDA_CHECK_LAUNCH("its_name") or LENSLET_CUDA_CHECK_LAUNCH_OF(its_name).
 # The branches of an if may share a check behind them. And every "…_kernel" in quotes, wherever a
@@ -59,6 +61,37 @@ awk '
 
 mapfile -t naming < <(find framework layers models apps -type f \
   \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.cpp' \) | sort)
+awk '
+  # `before` is the code before a call, without comments: its end tells whether a statement begins there.
+  FNR == 1 { before = ";" }
+  {
+    code = $0
+    sub(/\/\/.*/, "", code)
+    rest = code
+    while (match(rest, /(^|[^A-Za-z0-9_])(cuda|cublas|cudnn|cu)[A-Z][A-Za-z0-9_]*(<[^<>]*>)? *\(/)) {
+      name = substr(rest, RSTART, RLENGTH)
+      start = RSTART + (name !~ /^c/)
+      before = before substr(rest, 1, start - 1)
+      sub(/^[^c]/, "", name); sub(/ *\($/, "", name)
+      rest = substr(rest, start + length(name))
+      calls++
+      sub(/(::)?[ \t]*$/, "", before)
+      if (before !~ /([;{})]|(^|[^A-Za-z0-9_])(else|do))$/ || before ~ /\(void\)$/) continue
+      printf "%s:%d: the status of %s is discarded: pass it to LENSLET_CUDA_CHECK, or write (void)\n",
+             FILENAME, FNR, name
+      failed = 1
+    }
+    before = before rest
+    sub(/[ \t\\]+$/, "", before)
+    before = substr(before, length(before) - 20)
+  }
+  END {
+    if (failed) exit 1
+    if (calls == 0) { print "no call found: is the pattern right?"; exit 1 }
+    printf "%d calls of CUDA, cuBLAS and cuDNN are checked\n", calls
+  }
+' "${naming[@]}"
+
 awk '
   FNR == 1 { in_head = 0 }
   {

@@ -88,6 +88,10 @@ includes=(bash "$here/check_includes.sh" "$copy")
 green "${includes[@]}"
 red framework/planted.cpp '#include "layers/conv/conv_problem.h"' 'points up' "${includes[@]}"
 red framework/planted.h '#include "framework/io/idx.h"' 'points up' "${includes[@]}"
+red framework/base/planted.cpp '#include "framework/execution/plan.h"' 'framework/ stands as base' "${includes[@]}"
+red framework/device/planted.h '#include "framework/measuring/statistics.h"' 'base, device, tensor' "${includes[@]}"
+red framework/measuring/planted.h '#include "framework/execution/executable.h"' 'graph, execution' "${includes[@]}"
+red framework/io/planted.h '#include "framework/graph/graph.h"' 'io on base and tensor alone' "${includes[@]}"
 red layers/relu/planted.cpp '#include "models/lenet5.h"' 'points up' "${includes[@]}"
 red models/planted.cpp '  #  include "apps/lenslet/anything.h"' 'points up' "${includes[@]}"
 red python/src/planted.cpp '#include "apps/common/output/text.h"' 'side by side' "${includes[@]}"
@@ -191,6 +195,11 @@ red models/planted.cu '  (void)cudaLaunchKernel(kernel, 1, 1, arguments, 0, stre
 red models/planted.cu '  LENSLET_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel));\n'\
 '  LENSLET_CUDA_CHECK_LAUNCH_OF(name);' \
   'would name the call' "${launches[@]}"
+red layers/planted.cpp '  if (held)\n    cublasDestroy(handle);' 'planted.cpp:2: the status of cublasDestroy is dis' \
+  "${launches[@]}"
+red layers/planted.h '  ~Held() { cudaFree(data); }' 'the status of cudaFree is discarded' "${launches[@]}"
+red models/planted.cu '  LENSLET_CUDA_CHECK(cudaFree(a)); cudnnDestroy(b);' 'the status of cudnnDestroy is discarded' \
+  "${launches[@]}"
 red layers/planted.cpp '  set("renamed_kernel", address, 32);' '"renamed_kernel" is no __global__ function' \
   "${launches[@]}"
 

@@ -6,9 +6,9 @@
 #include "apps/common/output/output.h"
 #include "apps/common/output/text.h"
 #include "apps/common/system/environment.h"
+#include "framework/base/choice_trace.h"
 #include "framework/device/device_health.h"
 #include "framework/device/device_memory.h"
-#include "framework/execution/choice_trace.h"
 #include "framework/graph/backend_spec.h"
 
 namespace lenslet {

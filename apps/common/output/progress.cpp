@@ -7,7 +7,7 @@
 
 #include "apps/common/output/output.h"
 #include "apps/common/output/text.h"
-#include "framework/measuring/statistics.h"
+#include "framework/base/clock.h"
 
 namespace lenslet {
 namespace {

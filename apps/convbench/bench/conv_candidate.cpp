@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "framework/measuring/statistics.h"
+#include "framework/base/clock.h"
 
 namespace lenslet {
 

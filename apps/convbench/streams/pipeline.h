@@ -9,7 +9,7 @@
 
 #include "apps/convbench/bench/conv_candidate.h"
 #include "apps/convbench/options.h"
-#include "framework/measuring/chrome_trace.h"
+#include "framework/execution/chrome_trace.h"
 
 namespace lenslet {
 

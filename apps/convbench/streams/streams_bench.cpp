@@ -7,6 +7,7 @@
 #include "apps/common/results/attempt.h"
 #include "apps/common/system/signals.h"
 #include "apps/measuring/distrust.h"
+#include "framework/base/clock.h"
 #include "framework/measuring/nvtx.h"
 #include "framework/measuring/sampler.h"
 #include "framework/measuring/statistics.h"

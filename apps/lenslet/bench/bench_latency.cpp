@@ -6,6 +6,7 @@
 
 #include "apps/common/results/attempt.h"
 #include "apps/common/system/signals.h"
+#include "framework/base/clock.h"
 #include "framework/base/error.h"
 #include "framework/measuring/statistics.h"
 #include "framework/measuring/stream_gate.h"

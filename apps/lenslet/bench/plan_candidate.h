@@ -11,7 +11,7 @@
 #include "apps/lenslet/bench/logits_check.h"
 #include "apps/measuring/measure.h"
 #include "framework/execution/executable.h"
-#include "framework/io/idx.h"
+#include "models/digit/image_dataset.h"
 
 namespace lenslet {
 

@@ -10,7 +10,7 @@
 #include "apps/lenslet/options.h"
 #include "framework/io/idx.h"
 #include "framework/io/image.h"
-#include "models/digit_image.h"
+#include "models/digit/digit_image.h"
 
 namespace lenslet {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "apps/lenslet/eval/eval_report.h"
-#include "framework/io/idx.h"
+#include "models/digit/image_dataset.h"
 
 namespace lenslet {
 

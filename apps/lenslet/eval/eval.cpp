@@ -12,6 +12,7 @@
 #include "apps/lenslet/eval/eval_output.h"
 #include "apps/lenslet/eval/logits_file.h"
 #include "apps/lenslet/eval/mnist_folder.h"
+#include "framework/base/clock.h"
 #include "framework/base/parallel.h"
 #include "framework/measuring/statistics.h"
 

@@ -9,7 +9,7 @@
 #include "apps/lenslet/options.h"
 #include "apps/lenslet/session.h"
 #include "apps/measuring/run.h"
-#include "framework/io/idx.h"
+#include "models/digit/image_dataset.h"
 
 namespace lenslet {
 

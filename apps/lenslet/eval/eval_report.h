@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "apps/common/results/table.h"
-#include "framework/io/idx.h"
+#include "models/digit/image_dataset.h"
 #include "models/lenet5.h"
 
 namespace lenslet {

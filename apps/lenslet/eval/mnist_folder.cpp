@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "framework/io/idx.h"
+#include "models/digit/image_dataset.h"
 
 namespace lenslet {
 

@@ -8,6 +8,7 @@
 #include "apps/common/output/text.h"
 #include "apps/common/system/signals.h"
 #include "apps/lenslet/eval/eval_report.h"
+#include "framework/base/clock.h"
 #include "framework/measuring/nvtx.h"
 
 namespace lenslet {

@@ -10,8 +10,8 @@
 #include "apps/common/output/output.h"
 #include "apps/common/results/fields.h"
 #include "apps/lenslet/session.h"
-#include "framework/io/idx.h"
 #include "framework/measuring/statistics.h"
+#include "models/digit/image_dataset.h"
 
 namespace lenslet {
 

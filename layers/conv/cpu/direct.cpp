@@ -21,8 +21,8 @@
 #include "framework/base/parallel.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/conv_limits.h"
-#include "layers/conv/cpu/direct_pool.h"
-#include "layers/conv/cpu/direct_walk.h"
+#include "layers/conv/cpu/direct/pool.h"
+#include "layers/conv/cpu/direct/walk.h"
 #include "layers/fp32_only.h"
 #include "layers/gemm/cpu/tile_kernel.h"
 

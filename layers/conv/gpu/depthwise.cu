@@ -17,8 +17,8 @@
 #include "framework/base/integer_math.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/conv_sizes.h"
-#include "layers/conv/gpu/depthwise.cuh"
-#include "layers/conv/gpu/depthwise_channels.cuh"
+#include "layers/conv/gpu/depthwise/channels.cuh"
+#include "layers/conv/gpu/depthwise/rows.cuh"
 #include "layers/conv/gpu/kernel_host.cuh"
 #include "layers/conv/gpu/own_kernel_limits.h"
 

@@ -18,13 +18,13 @@
 #include <vector>
 
 #include "layers/conv/conv_limits.h"
-#include "layers/conv/gpu/direct/any_plan.cuh"
-#include "layers/conv/gpu/direct/nhwc_plan.cuh"
-#include "layers/conv/gpu/direct/pixels_plan.cuh"
-#include "layers/conv/gpu/direct/plan.cuh"
-#include "layers/conv/gpu/direct/rows_plan.cuh"
-#include "layers/conv/gpu/direct/strip_plan.cuh"
-#include "layers/conv/gpu/direct/tile_plan.cuh"
+#include "layers/conv/gpu/direct/any_launch.cuh"
+#include "layers/conv/gpu/direct/launch.cuh"
+#include "layers/conv/gpu/direct/nhwc_launch.cuh"
+#include "layers/conv/gpu/direct/pixels_launch.cuh"
+#include "layers/conv/gpu/direct/rows_launch.cuh"
+#include "layers/conv/gpu/direct/strip_launch.cuh"
+#include "layers/conv/gpu/direct/tile_launch.cuh"
 #include "layers/conv/gpu/own_kernel_limits.h"
 
 namespace lenslet {

@@ -4,7 +4,7 @@
 // x, w and y are fp32 in memory; operands are rounded to nearest (tf32: 10 bits after the leading one, fp16: 10 bits
 // and its smaller range) before the tensor cores, which sum in fp32. There are two kernels; the first that supports the
 // problem is taken:
-//   wgmma  Hopper (compute capability 9.0 exactly), stride 1, one group: tensor_core_hopper.cu
+//   wgmma  Hopper (compute capability 9.0 exactly), stride 1, one group: tensor_core/hopper.cu
 //   mma    everything else from compute capability 8.0 up: implicit GEMM, gathered by a table of offsets as
 //          implicit_gemm does. S. Chetlur et al., "cuDNN: efficient primitives for deep learning",
 //          arXiv:1410.0759 (2014), section 3; fragments of mma.sync after the PTX ISA's matrix layouts.
@@ -203,7 +203,7 @@ class TensorCoreBackend : public SummingBackend {
     // If there is a GPU, refuse a card that is too old here, so that `auto` chooses another backend.
     int device = 0;
     if (cudaGetDevice(&device) != cudaSuccess) {
-      cudaGetLastError();  // no usable GPU: the answer depends only on the problem
+      (void)cudaGetLastError();  // no usable GPU: the answer depends only on the problem
       return Support::yes();
     }
     return card_supports(compute_capability(Device::cuda(device)));

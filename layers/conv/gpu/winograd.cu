@@ -15,7 +15,7 @@
 #include "framework/base/integer_math.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/own_kernel_limits.h"
-#include "layers/conv/gpu/winograd/fused_plan.cuh"
+#include "layers/conv/gpu/winograd/fused_launch.cuh"
 #include "layers/conv/gpu/winograd/kernels.cuh"
 
 namespace lenslet {

@@ -53,7 +53,7 @@ std::string library_path() {
 class Handle {
  public:
   Handle() { LENSLET_CUBLAS_CHECK(cublasCreate(&handle_)); }
-  ~Handle() { cublasDestroy(handle_); }
+  ~Handle() { (void)cublasDestroy(handle_); }
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
   cublasHandle_t get() const noexcept { return handle_; }

@@ -1,9 +1,9 @@
-// The variant `simd`: runs the kernels of simd_kernels.h over a batch, with the images split among threads.
+// The variant `simd`: runs the kernels of simd/kernels.h over a batch, with the images split among threads.
 #include <algorithm>
 #include <cmath>
 
 #include "framework/base/parallel.h"
-#include "models/fused_lenet5/cpu/simd_kernels.h"
+#include "models/fused_lenet5/cpu/simd/kernels.h"
 #include "models/fused_lenet5/error_bound.h"
 
 namespace lenslet {

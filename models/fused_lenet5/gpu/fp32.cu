@@ -1,9 +1,9 @@
 // The variant `fp32`, LeNet-5 with fp32 operands, products and sums, for large batches, in two kernels:
-//   x [N, 28, 28] -> h1 = pool(relu(conv1 x)) [N, 6, 12, 12] -> h2 = pool(relu(conv2 h1)) [N, 16, 4, 4]   fp32_conv.cuh
+//   x [N, 28, 28] -> h1 = pool(relu(conv1 x)) [N, 6, 12, 12] -> h2 = pool(relu(conv2 h1)) [N, 16, 4, 4]   fp32/conv.cuh
 //     -> relu(fc1 h2) [N, 120] -> relu(fc2) [N, 84] -> fc3 [N, 10]
-//     fp32_linear.cuh
+//     fp32/linear.cuh
 //
-// The convolutions need 8 multiplications instead of 20 for 4 neighbouring outputs of a row of taps (fp32_winograd.h).
+// The convolutions need 8 multiplications instead of 20 for 4 neighbouring outputs of a row of taps (fp32/winograd.h).
 // h2 passes through device memory, 1 KB per image, because the fully connected layers use 128 images per block and the
 // convolutions use eight. Batches are split into chunks, so that h2 needs at most 128 MB. docs/kernels/fused_lenet.md
 // has the counts.
@@ -13,8 +13,8 @@
 #include "framework/device/cuda_check.h"
 #include "framework/device/gpu_limits.h"
 #include "models/fused_lenet5/error_bound.h"
-#include "models/fused_lenet5/gpu/fp32_conv.cuh"
-#include "models/fused_lenet5/gpu/fp32_linear.cuh"
+#include "models/fused_lenet5/gpu/fp32/conv.cuh"
+#include "models/fused_lenet5/gpu/fp32/linear.cuh"
 
 namespace lenslet {
 namespace fused_lenet5 {

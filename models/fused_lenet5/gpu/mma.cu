@@ -15,7 +15,7 @@
 #include "framework/device/gpu_limits.h"
 #include "framework/device/launch_check.h"
 #include "models/fused_lenet5/error_bound.h"
-#include "models/fused_lenet5/gpu/mma_kernels.h"
+#include "models/fused_lenet5/gpu/mma/kernels.h"
 
 namespace lenslet {
 namespace fused_lenet5 {

@@ -1,8 +1,8 @@
 // The GPU side of ResidentLenet5: choice of the cluster, and the launch.
-#include "models/fused_lenet5/gpu/resident_kernel.cuh"
-#include "models/fused_lenet5/gpu/resident_launch.h"
-#include "models/fused_lenet5/gpu/small_launch.cuh"
-#include "models/fused_lenet5/gpu/small_parameters.h"
+#include "models/fused_lenet5/gpu/resident/kernel.cuh"
+#include "models/fused_lenet5/gpu/resident/launch.h"
+#include "models/fused_lenet5/gpu/small/launch.cuh"
+#include "models/fused_lenet5/gpu/small/parameters.h"
 
 namespace lenslet::small_lenet5 {
 namespace {

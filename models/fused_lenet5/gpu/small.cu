@@ -17,9 +17,9 @@
 
 #include "framework/device/cuda_check.h"
 #include "models/fused_lenet5/error_bound.h"
-#include "models/fused_lenet5/gpu/small_kernel.cuh"
-#include "models/fused_lenet5/gpu/small_launch.cuh"
-#include "models/fused_lenet5/gpu/small_parameters.h"
+#include "models/fused_lenet5/gpu/small/kernel.cuh"
+#include "models/fused_lenet5/gpu/small/launch.cuh"
+#include "models/fused_lenet5/gpu/small/parameters.h"
 
 namespace lenslet {
 namespace fused_lenet5 {

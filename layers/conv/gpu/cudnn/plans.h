@@ -26,7 +26,7 @@ class CudnnNode {
     LENSLET_CUDNN_CHECK(cudnnBackendCreateDescriptor(type, &node_));
   }
   ~CudnnNode() {
-    if (node_) cudnnBackendDestroyDescriptor(node_);
+    if (node_) (void)cudnnBackendDestroyDescriptor(node_);
   }
   CudnnNode(CudnnNode&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
   CudnnNode(const CudnnNode&) = delete;

@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(kDirectAnyThreads) conv_direct_any_kernel(
 //             steps of 128
 // memory      shared: the region of sums [kOut, region] that the windows cover, -infinity outside the plane; sums where
 //             windows of two blocks overlap are computed by both
-// requires    the region fits into the shared memory, grid.x < 2^31 (checked by direct/any_plan.cuh)
+// requires    the region fits into the shared memory, grid.x < 2^31 (checked by direct/any_launch.cuh)
 // measured    not by itself: it computes the shapes that neither direct_rows nor direct_tile supports
 template <int kOut, TensorLayout kLayout>
 __global__ void __launch_bounds__(kDirectAnyThreads) conv_direct_any_pool_kernel(

@@ -30,7 +30,7 @@ struct DirectNhwcShape {
 //             the columns
 // memory      no shared memory: the lanes of a position read the same input address; weights and outputs are
 //             contiguous; kVector channels are read at once
-// requires    C/G a multiple of kVector; threads < 2^31 (checked by direct/nhwc_plan.cuh)
+// requires    C/G a multiple of kVector; threads < 2^31 (checked by direct/nhwc_launch.cuh)
 // measured    H200, hot: 8 images, 128 channels, 56 x 56, 128 filters 3x3: 341.1 us
 //             (docs/results/2026-11-22-h200/reproduce.json)
 template <int kOut, int kVector>

@@ -27,7 +27,7 @@ struct DirectPixelsShape {
 // computes    y of RGB images x, 3x3 filters, any stride and padding, bias, optional ReLU; x and y in order kLayout
 // work split  thread = one pixel of all K planes
 // memory      no shared memory: neighbours share pixels through L1; filters in the constant bank
-// requires    compiled K, no dilation, one group (checked by direct/pixels_plan.cuh)
+// requires    compiled K, no dilation, one group (checked by direct/pixels_launch.cuh)
 // measured    H200, hot: RGB 4096 x 4096 to 3 planes, NHWC, stride 3: 55.3 us
 //             (docs/results/2026-11-22-h200/reproduce.json)
 template <int K, TensorLayout kLayout>

@@ -172,7 +172,7 @@ __device__ __forceinline__ void add_strip_row(const DirectRowsFilter<3, K, 3, 3>
 // memory      no shared memory: neighbouring columns by shuffle; registers hold the sums of the rows under way, a row
 //             and the next one, which is read while this one is worked on; filters in the constant bank
 // requires    compiled K and stride, no dilation, one group; kVector: W a multiple of 4 (checked by
-//             direct/strip_plan.cuh)
+//             direct/strip_launch.cuh)
 // measured    H200, hot, NCHW / NHWC: RGB 4096 x 4096 to 3 planes, stride 1: 118.4 / 114.7 us; stride 2: 65.7 / 64.6 us
 //             (docs/results/2026-11-22-h200/reproduce.json)
 template <int K, int kStride, TensorLayout kLayout, bool kVector>

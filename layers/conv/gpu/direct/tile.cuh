@@ -148,8 +148,8 @@ struct DirectTilePatch {
 //             (blockIdx.x); thread = kRows x kColumns outputs of kOut channels, all in registers
 // memory      shared: input tile [images, chunk, tile_h, pitch], then filters [channel_groups, chunk, R, S,
 //             kOut]
-// requires    stride kStride both ways, no dilation, one group; kColumns a multiple of 4 (checked by the plan
-//             in direct.cu)
+// requires    stride kStride both ways, no dilation, one group; kColumns a multiple of 4 (checked by
+//             direct/tile_launch.cuh)
 // measured    H200, hot: LeNet's conv2, batch 1,024: 11.4 us (docs/kernels/direct.md, "The climb"); 8 images, 128
 //             channels, 56 x 56, 128 filters 3x3: 330.1 us (docs/results/2026-11-22-h200/reproduce.json)
 template <int R, int S, int kStride, int kOut, int kRows, int kColumns, bool kPool>

@@ -21,7 +21,7 @@ namespace lenslet {
 //             pixels each, the other warps load inputs, send for filters and store the tile before
 // memory      shared: a ring of input slices [kPieces][pitch] x 16 bytes, a ring of filter stages [kStageTaps][kPieces]
 //             [kFilters] x 16 bytes, the sums of the tile before; 64*kTilesM/128*kFilters sums per thread
-// requires    sm_90a; stride 1, one group; NHWC: C a multiple of 4 (checked by tensor_core_hopper.cu)
+// requires    sm_90a; stride 1, one group; NHWC: C a multiple of 4 (checked by tensor_core/hopper.cu)
 // measured    H200, hot, tf32, NCHW: 8 images, 64 channels, 128 x 128, 256 filters 3x3: 154.6 us = 242 TFLOP/s
 //             (docs/results/2026-11-22-h200/reproduce.json)
 template <class Tile>

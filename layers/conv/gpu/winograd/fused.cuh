@@ -174,7 +174,7 @@ __device__ __forceinline__ void winograd_store_outputs(const WinogradFusedShape&
 //             [kChannels, 6, 32] each, filled by cp.async while the other is computed with, and a pair waits
 //             for no other; then the products with A applied on the right [6, 32, 128], gathered over rows
 // requires    compute capability 8.0, channels a multiple of kChannels, both operands padded to whole blocks
-//             (by the plan in winograd/fused_plan.cuh)
+//             (by winograd/fused_launch.cuh)
 // measured    H200, hot, with the input transform: 8 images, 64 channels, 128 x 128, 256 filters: 318.7 us
 //             (docs/results/2026-11-22-h200/reproduce.json)
 template <int kChannels>

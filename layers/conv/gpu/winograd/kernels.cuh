@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(kWinogradBlock)
 // work split  block = kBlockM filters x kBlockN tiles (blockIdx.x, filters fastest), blockIdx.y = position,
 //             .z = group
 // memory      shared: two buffers of kBlockL x (kBlockM + kBlockN) floats, see sgemm_tile.cuh
-// requires    chunk a multiple of kBlockN, U zero padded to whole tiles (both by the plan in winograd.cu)
+// requires    chunk a multiple of kBlockN, U zero padded to whole tiles (both by the launch in winograd.cu)
 // measured    H200, hot, all stages: 8 images, 32 channels, 28 x 28, 32 filters 3x3 with padding: 9.62 us
 //             (docs/results/2026-11-22-h200/reproduce.json)
 template <class Tile>
@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(kWinogradBlock)
 // memory      shared: this block's filters [E*E, C, kOut], read as broadcasts; V is read once for kOut
 //             filters, coalesced along tiles; registers hold a row of products [kOut, E] and the outputs
 //             [kOut, 2, 2]
-// requires    one group, E*E*C*kOut floats of shared memory (checked by the plan in winograd.cu)
+// requires    one group, E*E*C*kOut floats of shared memory (checked by the launch in winograd.cu)
 // measured    H200, hot, with the input transform: RGB 4096 x 4096 to 3 planes: 806.8 us
 //             (docs/results/2026-11-22-h200/reproduce.json)
 template <int R, int kOut>

@@ -3,7 +3,7 @@
 
 #include "api/model.h"
 #include "framework/base/error.h"
-#include "models/digit_image.h"
+#include "models/digit/digit_image.h"
 
 int main(int argc, char** argv) {
   try {

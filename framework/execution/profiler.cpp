@@ -1,0 +1,294 @@
+#include "framework/execution/profiler.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "framework/base/clock.h"
+#include "framework/base/error.h"
+#include "framework/measuring/cache_flush.h"
+#include "framework/measuring/nvtx.h"
+#include "framework/measuring/sampler.h"
+#include "framework/measuring/stream_gate.h"
+
+namespace lenslet {
+
+namespace {
+
+// Times stages with pairs of events created in advance. The first pass of a layer with many stages creates more.
+class StageRecorder : public Tracer {
+ public:
+  struct Entry {
+    const char* name;
+    size_t begin, end;
+  };
+
+  StageRecorder(Stream& stream, size_t capacity) : stream_(stream) {
+    for (size_t i = 0; i < capacity; ++i) events_.emplace_back(stream.device());
+    entries_.reserve(capacity);
+    open_.reserve(capacity);
+  }
+  void begin(const char* name) override {
+    nvtx_push(name);
+    open_.push_back(entries_.size());
+    entries_.push_back({name, record(), 0});
+  }
+  void end() noexcept override {
+    nvtx_pop();
+    try {
+      entries_[open_.back()].end = record();
+    } catch (const Error&) {
+      failed_ = true;  // the next synchronisation reports the error of the device
+    }
+    open_.pop_back();
+  }
+  void clear() {
+    used_ = 0;
+    entries_.clear();
+  }
+  const std::vector<Entry>& entries() const noexcept { return entries_; }
+  double begin_ns(const Entry& entry, const Event& origin) const {
+    return events_[entry.begin].ns_since(origin);
+  }
+  double duration_ns(const Entry& entry) const { return events_[entry.end].ns_since(events_[entry.begin]); }
+  bool failed() const noexcept { return failed_; }
+
+ private:
+  size_t record() {
+    if (used_ == events_.size()) events_.emplace_back(stream_.device());
+    events_[used_].record(stream_);
+    return used_++;
+  }
+  Stream& stream_;
+  std::vector<Event> events_;
+  std::vector<Entry> entries_;
+  std::vector<size_t> open_;
+  size_t used_ = 0;
+  bool failed_ = false;
+};
+
+constexpr size_t kStagesPerStep = 16;
+class PassProfiler {
+ public:
+  PassProfiler(Executable& executable, const ProfileOptions& options)
+      : executable_(executable),
+        options_(options),
+        stream_(executable.stream()),
+        steps_(executable.steps().size()),
+        recorder_(stream_, 2 * kStagesPerStep * steps_) {
+    for (size_t i = 0; i <= steps_; ++i) events_.emplace_back(executable.device());
+  }
+
+  Profile measure() {
+    Profile profile;
+    profile.layers.resize(steps_);
+    for (size_t i = 0; i < steps_; ++i) profile.layers[i].step = i;
+    {
+      NvtxRange range("warmup");
+      warm_up();
+    }
+    if (options_.capture) profiler_start();
+    {
+      NvtxRange range("measure");
+      measure_passes(profile);
+      measure_stages(profile);
+    }
+    if (options_.capture) profiler_stop();
+    if (options_.cold) measure_cold(profile);
+    if (options_.copies && executable_.device().is_cuda()) measure_copies(profile);
+    account(profile);
+    profile.held_back = held_back_;
+    return profile;
+  }
+
+ private:
+  void warm_up() {
+    const double end = host_now_ns() + options_.warmup_ms * 1e6;
+    do {
+      for (size_t i = 0; i < steps_; ++i) executable_.run_step(i, &recorder_);
+      recorder_.clear();
+      executable_.run();
+      stream_.synchronise();
+    } while (host_now_ns() < end && !(options_.stop && options_.stop()));
+    pass(true, &recorder_);  // the longest kind of pass shows whether the stream can be held back
+    recorder_.clear();
+  }
+
+  // Runs the work that `enqueue` puts on the stream, held back until all of it is enqueued.
+  template <typename Enqueue>
+  void held(Enqueue&& enqueue) {
+    if (!held_back_) {
+      enqueue();
+      stream_.synchronise();
+      return;
+    }
+    held_back_ = run_held_back(stream_, enqueue);
+  }
+
+  // One pass. With `inner`, an event after every step; else only the outer two.
+  double pass(bool inner, Tracer* tracer) {
+    held([&] {
+      events_[0].record(stream_);
+      for (size_t i = 0; i < steps_; ++i) {
+        executable_.run_step(i, tracer);
+        if (inner || i + 1 == steps_) events_[i + 1].record(stream_);
+      }
+    });
+    return events_[steps_].ns_since(events_[0]);
+  }
+
+  double events_only() {
+    held([&] {
+      for (Event& event : events_) event.record(stream_);
+    });
+    return events_[steps_].ns_since(events_[0]) / static_cast<double>(steps_);
+  }
+
+  // The kinds of pass take turns, so that clock drift affects all of them alike.
+  void measure_passes(Profile& profile) {
+    std::vector<double> unprofiled, profiled, wall, events;
+    std::vector<std::vector<double>> layers(steps_);
+    Sampler sampler(options_.min_time_ms, options_.min_passes, options_.max_passes, options_.stop);
+    while (sampler.next()) {
+      unprofiled.push_back(pass(false, nullptr));
+      profiled.push_back(pass(true, nullptr));
+      for (size_t i = 0; i < steps_; ++i) layers[i].push_back(events_[i + 1].ns_since(events_[i]));
+      events.push_back(events_only());
+      const double start = host_now_ns();
+      executable_.run();
+      stream_.synchronise();
+      wall.push_back(host_now_ns() - start);
+    }
+    profile.unprofiled = summarise(unprofiled);
+    profile.profiled = summarise(profiled);
+    profile.wall = summarise(wall);
+    profile.event_ns = summarise(events).median;
+    for (size_t i = 0; i < steps_; ++i) profile.layers[i].hot = summarise(layers[i]);
+  }
+
+  // Passes with stage events are slower, so they give the stages and the trace, but not the layers' times.
+  void measure_stages(Profile& profile) {
+    std::vector<std::vector<std::pair<std::string, std::vector<double>>>> stages(steps_);
+    std::vector<std::pair<double, std::vector<TraceSpan>>> traces;
+    Sampler sampler(options_.min_time_ms / 4, std::min(options_.min_passes, 9), 50, options_.stop);
+    size_t passes = 0;
+    while (sampler.next()) {
+      ++passes;
+      recorder_.clear();
+      std::vector<size_t> first_entry(steps_ + 1, 0);
+      held([&] {
+        events_[0].record(stream_);
+        for (size_t i = 0; i < steps_; ++i) {
+          executable_.run_step(i, &recorder_);
+          events_[i + 1].record(stream_);
+          first_entry[i + 1] = recorder_.entries().size();
+        }
+      });
+      if (recorder_.failed()) throw DeviceError("an event inside a layer could not be recorded");
+      const double total = events_[steps_].ns_since(events_[0]);
+      std::vector<TraceSpan> spans = {{"pass", "pass", 0, total}};
+      for (size_t i = 0; i < steps_; ++i) {
+        const double begin = events_[i].ns_since(events_[0]);
+        spans.push_back({executable_.steps()[i].name, "layer", begin, events_[i + 1].ns_since(events_[i])});
+        for (size_t e = first_entry[i]; e < first_entry[i + 1]; ++e) {
+          const StageRecorder::Entry& entry = recorder_.entries()[e];
+          const double duration = recorder_.duration_ns(entry);
+          spans.push_back({entry.name, "stage", recorder_.begin_ns(entry, events_[0]), duration});
+          // A stage that a layer enters several times counts once, with the sum.
+          const auto row = std::find_if(stages[i].begin(), stages[i].end(),
+                                        [&](const auto& stage) { return stage.first == entry.name; });
+          if (row == stages[i].end()) {
+            stages[i].push_back({entry.name, {duration}});
+          } else if (row->second.size() < passes) {
+            row->second.push_back(duration);
+          } else {
+            row->second.back() += duration;
+          }
+        }
+      }
+      traces.emplace_back(total, std::move(spans));
+    }
+    for (size_t i = 0; i < steps_; ++i) {
+      for (auto& [name, samples] : stages[i]) profile.layers[i].stages.push_back({name, summarise(samples)});
+    }
+    const auto middle = traces.begin() + static_cast<std::ptrdiff_t>(traces.size() / 2);
+    std::nth_element(traces.begin(), middle, traces.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    profile.spans = std::move(middle->second);
+  }
+
+  void measure_cold(Profile& profile) {
+    CacheFlush flush(executable_.device());
+    // Flushing a large CPU cache takes much longer than a layer, so all layers share the requested time.
+    for (size_t i = 0; i < steps_; ++i) {
+      std::vector<double> samples;
+      Sampler sampler(options_.min_time_ms / static_cast<double>(steps_), 3, options_.max_passes,
+                      options_.stop);
+      while (sampler.next()) {
+        held([&] {
+          flush.enqueue(stream_);
+          events_[0].record(stream_);
+          executable_.run_step(i);
+          events_[1].record(stream_);
+        });
+        samples.push_back(events_[1].ns_since(events_[0]));
+      }
+      profile.layers[i].cold = summarise(samples);
+    }
+  }
+
+  void measure_copies(Profile& profile) {
+    const TensorView input = executable_.input();
+    const ConstTensorView output = executable_.output();
+    profile.h2d_bytes = input.bytes();
+    profile.d2h_bytes = output.bytes();
+    PinnedBuffer host_in(input.device, profile.h2d_bytes), host_out(input.device, profile.d2h_bytes);
+    // The input must stay unchanged, so the host side is first filled from the device.
+    copy_bytes(host_in.data(), Device::cpu(), input.data, input.device, profile.h2d_bytes, stream_);
+    stream_.synchronise();
+    const auto timed = [&](const char* name, void* dst, Device to, const void* src, Device from,
+                           size_t bytes) {
+      held([&] {
+        events_[0].record(stream_);
+        {
+          NvtxRange range(name);
+          copy_bytes(dst, to, src, from, bytes, stream_);
+        }
+        events_[1].record(stream_);
+      });
+      return events_[1].ns_since(events_[0]);
+    };
+    std::vector<double> in, out;
+    Sampler sampler(options_.min_time_ms / 4, std::min(options_.min_passes, 9), options_.max_passes,
+                    options_.stop);
+    while (sampler.next()) {
+      in.push_back(timed("h2d", input.data, input.device, host_in.data(), Device::cpu(), profile.h2d_bytes));
+      out.push_back(
+          timed("d2h", host_out.data(), Device::cpu(), output.data, output.device, profile.d2h_bytes));
+    }
+    profile.h2d = summarise(in);
+    profile.d2h = summarise(out);
+  }
+
+  void account(Profile& profile) const {
+    for (const LayerProfile& layer : profile.layers) profile.layers_ns += layer.hot.median;
+    profile.events_ns = profile.event_ns * static_cast<double>(steps_ - 1);
+    profile.residual_ns = profile.unprofiled.median - (profile.layers_ns - profile.events_ns);
+  }
+
+  Executable& executable_;
+  const ProfileOptions& options_;
+  Stream& stream_;
+  size_t steps_;
+  bool held_back_ = true;
+  StageRecorder recorder_;
+  std::vector<Event> events_;
+};
+
+}  // namespace
+
+Profile profile(Executable& executable, const ProfileOptions& options) {
+  DeviceGuard guard(executable.device());
+  return PassProfiler(executable, options).measure();
+}
+
+}  // namespace lenslet

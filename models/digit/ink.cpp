@@ -1,0 +1,212 @@
+#include "models/digit/ink.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "framework/base/error.h"
+#include "models/digit/paper.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int kAnalysisSide = 320;  // pixels of the longer side that is looked at
+constexpr int kFewPixels = 20;      // of a digit, as large as MNIST's: fewer lose details
+constexpr float kStrong = 0.45f;  // share of the ink's level that makes a mark, not a shadow or a faint line
+constexpr float kMaxFloor = 0.35f;  // largest share of the ink's level that counts as paper
+constexpr float kMinSignal =
+    6;  // ratio of the ink's level to the paper's noise; below it, strong noise would pass for ink
+constexpr double kSpeck = 0.025;  // mass of a speck, of the largest mark's
+
+// Whether a mark is a frame around the digit, or the edge of a box that was cut out: ink in at least three of its
+// corners.
+bool is_frame(const Component& c, int32_t label, const std::vector<int32_t>& labels, const Plane& plane) {
+  if (c.box.width() < 0.6 * plane.width || c.box.height() < 0.6 * plane.height) return false;
+  // Shares of the longer side; a line is flatter than that.
+  const int reach = std::max(1, c.box.longer() / 16);
+  const int reach_x = std::min(reach, c.box.width()), reach_y = std::min(reach, c.box.height());
+  int corners = 0;
+  for (int corner = 0; corner < 4; ++corner) {
+    const int x0 = corner % 2 ? c.box.x1 - reach_x : c.box.x0;
+    const int y0 = corner / 2 ? c.box.y1 - reach_y : c.box.y0;
+    bool found = false;
+    for (int y = y0; y < y0 + reach_y; ++y) {
+      for (int x = x0; x < x0 + reach_x; ++x) found = found || labels[plane.index(x, y)] == label;
+    }
+    corners += found;
+  }
+  return corners >= 3;
+}
+
+// Whether a mark is a shadow or a line along an edge: inside a band there, or across most of the picture and touching
+// an edge.
+bool is_edge_mark(const Component& c, const Plane& plane) {
+  if (!c.at_border) return false;
+  const double band_x = 0.15 * plane.width, band_y = 0.15 * plane.height;
+  const bool in_band = c.box.x1 <= band_x || c.box.y1 <= band_y || c.box.x0 >= plane.width - band_x ||
+                       c.box.y0 >= plane.height - band_y;
+  const bool across = c.box.width() >= 0.9 * plane.width || c.box.height() >= 0.9 * plane.height;
+  return in_band || across;
+}
+
+Box merge(const Box& a, const Box& b) {
+  if (a.width() == 0) return b;
+  return {std::min(a.x0, b.x0), std::min(a.y0, b.y0), std::max(a.x1, b.x1), std::max(a.y1, b.y1)};
+}
+
+// Whether two marks are side by side or one above the other, with a gap: possibly more than one digit.
+bool stand_apart(const Box& a, const Box& b) {
+  const double gap = 0.06 * std::max(a.longer(), b.longer());
+  return b.x0 - a.x1 > gap || a.x0 - b.x1 > gap || b.y0 - a.y1 > gap || a.y0 - b.y1 > gap;
+}
+
+// Sets level and floor from the depths, and leaves only pixels connected to a strong one. Returns the marks.
+std::vector<Component> find_marks(Ink& ink, float sigma, std::vector<int32_t>& labels) {
+  const float gate = std::max(4 * sigma, kMinGate);
+  std::vector<float> marked;
+  for (const float d : ink.depth.values) {
+    if (d > gate) marked.push_back(d);
+  }
+  ink.level = 0;
+  if (marked.empty()) return {};
+  const float strongest = percentile(marked, 0.98);
+  if (strongest < std::max(kMinLevel, kMinSignal * sigma)) return {};
+
+  // Pixels near the strokes, but not on their soft edge, are paper, with the noise of that place.
+  const Plane distance = distance_to(ink.depth, kStrong * strongest);
+  const float reach = std::max(8.0f, 0.05f * static_cast<float>(std::max(ink.depth.width, ink.depth.height)));
+  std::vector<float> nearby;
+  for (size_t i = 0; i < distance.values.size(); ++i) {
+    if (distance.values[i] >= 3 && distance.values[i] <= reach) nearby.push_back(ink.depth.values[i]);
+  }
+  const float noise = percentile(nearby, 0.98);
+  ink.floor = noise <= 1 && sigma < 0.5f
+                  ? 0
+                  : std::clamp(std::max(1.2f * noise, 3 * sigma), 0.05f * strongest, kMaxFloor * strongest);
+  // In a clean picture the deepest pixel gives the level of the ink; in a noisy one it is an outlier.
+  ink.level = ink.floor == 0 ? *std::max_element(marked.begin(), marked.end()) : strongest;
+  std::vector<Component> marks = connected_components(ink.depth, ink.floor, labels);
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] != 0 && marks[static_cast<size_t>(labels[i] - 1)].peak < kStrong * ink.level) labels[i] = 0;
+  }
+  return marks;
+}
+
+// The ink of the picture reduced by `factor`, or of a part of it at a higher resolution: a sheet of paper that was
+// taken for ink, or a digit so small that details were lost.
+Ink look_closer(const Image& image, int factor, Ink ink, std::vector<std::string>& steps) {
+  if (ink.level == 0) return ink;
+  const Box at{ink.box.x0 * factor, ink.box.y0 * factor, std::min(ink.box.x1 * factor, image.width),
+               std::min(ink.box.y1 * factor, image.height)};
+  // With up to `margin` more pixels on every side; fewer if it is negative.
+  const auto look = [&](int margin) {
+    const Box part{std::max(at.x0 - margin, 0), std::max(at.y0 - margin, 0),
+                   std::min(at.x1 + margin, image.width), std::min(at.y1 + margin, image.height)};
+    return find_ink(grey_planes(image, part, kAnalysisSide));
+  };
+  const std::string place = concat("the ", at.width(), "x", at.height(), " pixels at ", at.x0, ", ", at.y0);
+
+  constexpr int kEnoughPixels = 4 * kFewPixels;
+  if (factor > 1 && ink.box.longer() < kEnoughPixels) {
+    Ink closer = look(at.longer() / 2);
+    if (closer.level > 0) {
+      steps.push_back("small in the picture: read from " + place);
+      closer.warnings.insert(closer.warnings.end(), ink.warnings.begin(), ink.warnings.end());
+      return closer;
+    }
+  }
+  return ink;
+}
+
+}  // namespace
+
+Ink find_ink(const GreyPlanes& grey) {
+  Ink ink;
+  Depth depth = depth_on_paper(grey, ink.steps);
+  ink.depth = std::move(depth.plane);
+  std::vector<int32_t> labels;
+  std::vector<Component> marks;
+  bool left_out = false;
+  // A removed mark may have been the strongest, so levels are computed again from the rest.
+  for (int round = 0; round < 3; ++round) {
+    marks = find_marks(ink, depth.sigma, labels);
+    if (ink.level == 0) break;
+    const auto is_digit_sized = [&](const Component& c) {
+      return c.peak >= kStrong * ink.level &&
+             c.box.longer() >= std::max(4.0, 0.12 * std::min(ink.depth.width, ink.depth.height));
+    };
+    std::vector<uint8_t> drop(marks.size(), 0);
+    bool other = false;
+    for (size_t i = 0; i < marks.size(); ++i) {
+      drop[i] = is_edge_mark(marks[i], ink.depth) ||
+                is_frame(marks[i], static_cast<int32_t>(i + 1), labels, ink.depth);
+      other = other || (!drop[i] && is_digit_sized(marks[i]));
+    }
+    bool dropped = false;
+    for (size_t i = 0; i < labels.size() && other; ++i) {
+      if (labels[i] == 0 || !drop[static_cast<size_t>(labels[i] - 1)]) continue;
+      ink.depth.values[i] = 0;
+      dropped = true;
+    }
+    left_out = left_out || dropped;
+    if (!dropped) break;
+  }
+  if (left_out) ink.warnings.push_back("a line, frame or shadow at the edge was left out");
+
+  double largest = 0;
+  for (const Component& c : marks)
+    largest = c.peak >= kStrong * ink.level ? std::max(largest, c.mass) : largest;
+  std::vector<Component> kept;
+  bool at_border = false;
+  for (size_t i = 0; i < marks.size() && ink.level > 0; ++i) {
+    const Component& c = marks[i];
+    if (c.peak < kStrong * ink.level || c.mass < kSpeck * largest) {
+      marks[i].mass = 0;
+      continue;
+    }
+    kept.push_back(c);
+    ink.box = merge(ink.box, c.box);
+    at_border = at_border || c.at_border;
+  }
+  // One or two pixels in a large picture are dust or noise.
+  const int side = std::max(ink.depth.width, ink.depth.height);
+  if (ink.box.longer() < std::max(2, side / 50)) ink.level = 0;
+  if (ink.level == 0) {
+    ink.steps.push_back("ink: none found");
+    return ink;
+  }
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] == 0 || marks[static_cast<size_t>(labels[i] - 1)].mass == 0) ink.depth.values[i] = 0;
+  }
+  ink.steps.push_back(concat("ink: ", kept.size(), kept.size() == 1 ? " mark" : " marks", ", depth ",
+                             std::lround(ink.level), ", paper up to ", std::lround(ink.floor)));
+  if (ink.level < kFaintLevel)
+    ink.warnings.push_back(
+        concat("little contrast: the ink differs from the paper by ", std::lround(ink.level), " of 255"));
+  if (at_border)
+    ink.warnings.push_back("the digit touches the edge of the picture, part of it may be missing");
+  ink.clear_edge = !at_border && !left_out;
+  bool apart = false;
+  for (size_t i = 0; i < kept.size(); ++i) {
+    for (size_t k = i + 1; k < kept.size(); ++k) {
+      apart = apart ||
+              (std::min(kept[i].mass, kept[k].mass) > 0.2 * largest && stand_apart(kept[i].box, kept[k].box));
+    }
+  }
+  if (apart) ink.warnings.push_back("two or more separate marks, expected one digit");
+  return ink;
+}
+
+Ink find_ink(const Image& image) {
+  const GreyPlanes grey = grey_planes(image, kAnalysisSide);
+  std::vector<std::string> steps;
+  if (grey.factor > 1) {
+    steps.push_back(
+        concat("reduced by ", grey.factor, " to ", grey.planes[0].width, "x", grey.planes[0].height));
+  }
+  Ink ink = look_closer(image, grey.factor, find_ink(grey), steps);
+  ink.steps.insert(ink.steps.begin(), steps.begin(), steps.end());
+  return ink;
+}
+
+}  // namespace lenslet

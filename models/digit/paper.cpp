@@ -1,0 +1,260 @@
+#include "models/digit/paper.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "framework/base/error.h"
+#include "models/digit/paper_areas.h"
+
+namespace lenslet {
+namespace {
+
+constexpr float kClearContrast = 70;          // grey levels
+constexpr float kMaxLight = 3;                // largest factor by which dark paper is brightened
+constexpr int kMaxSamples = 96;               // along a side
+constexpr int kSoftEdge = 1, kSoftReach = 2;  // samples: around the border of an area, within a soft shadow
+
+// A picture's grey plane, and every stride-th pixel of it, which are enough to fit the paper.
+struct Sampled {
+  const Plane& full;
+  int stride;
+  Plane samples;
+
+  explicit Sampled(const Plane& grey)
+      : full(grey),
+        stride((std::max(grey.width, grey.height) + kMaxSamples - 1) / kMaxSamples),
+        samples(sample(grey, stride)) {}
+};
+
+// A band along the edges, which is paper in most pictures.
+std::vector<uint8_t> edge_region(const Plane& plane) {
+  const int band = std::max(1, std::min(plane.width, plane.height) / 12);
+  std::vector<uint8_t> region(plane.values.size(), 0);
+  for (int y = 0; y < plane.height; ++y) {
+    for (int x = 0; x < plane.width; ++x) {
+      region[plane.index(x, y)] = x < band || y < band || x >= plane.width - band || y >= plane.height - band;
+    }
+  }
+  return region;
+}
+
+struct Paper {
+  Quadratic surface;
+  std::vector<float> difference;  // grey minus paper of each sample
+  float sigma = 0;                // of the paper's texture and noise, grey levels
+};
+
+// Fits the paper to the samples of `region` a few times, each time without outliers such as strokes or a frame.
+Paper fit_paper(const Sampled& grey, const std::vector<uint8_t>& region) {
+  const Plane& samples = grey.samples;
+  std::vector<float> values;
+  for (size_t i = 0; i < region.size(); ++i) {
+    if (region[i]) values.push_back(samples.values[i]);
+  }
+  const float median = percentile(values, 0.5);
+  std::vector<float> difference(samples.values.size());
+  for (size_t i = 0; i < difference.size(); ++i) difference[i] = samples.values[i] - median;
+  std::vector<uint8_t> inliers(region.size());
+  constexpr int kRounds = 4;
+  for (int round = 0;; ++round) {
+    values.clear();
+    for (size_t i = 0; i < region.size(); ++i) {
+      if (region[i]) values.push_back(std::abs(difference[i]));
+    }
+    const float sigma = 1.4826f * percentile(values, 0.5);  // of normal noise, from its median
+    const float limit = std::max(2.5f * sigma, kMinGate);
+    float low = 255, high = 0;
+    for (size_t i = 0; i < region.size(); ++i) {
+      inliers[i] = region[i] && std::abs(difference[i]) <= limit;
+      if (!inliers[i]) continue;
+      low = std::min(low, samples.values[i]);
+      high = std::max(high, samples.values[i]);
+    }
+    Quadratic surface(samples, inliers, grey.stride, grey.full.width, grey.full.height);
+    // Limited to values near the samples, because a quadratic diverges away from them.
+    surface.clamp_to(low - 10.0, high + 10.0);
+    for (int y = 0; y < samples.height; ++y) {
+      for (int x = 0; x < samples.width; ++x) {
+        const size_t i = samples.index(x, y);
+        difference[i] = samples.values[i] - surface.at(x * grey.stride, y * grey.stride);
+      }
+    }
+    if (round + 1 == kRounds) return {surface, std::move(difference), sigma};
+  }
+}
+
+struct Separation {
+  int side;  // -1: the ink is darker than the paper, +1: lighter
+  Paper paper;
+  PaperAreas areas;
+  double contrast;  // mean depth of the samples that are not paper
+};
+
+// Sum of the squared differences from the paper, of samples on its dark (-1) or light (+1) side.
+double deviation(const Paper& paper, const PaperAreas& areas, int side) {
+  const float gate = std::max(3 * paper.sigma, 2 * kMinGate);
+  double sum = 0;
+  for (size_t i = 0; i < paper.difference.size(); ++i) {
+    const double d = static_cast<double>(side) * paper.difference[i];
+    if (!areas.on_paper(i)) continue;
+    if (d > gate) sum += d * d;
+  }
+  return sum;
+}
+
+Separation separate(const Plane& plane) {
+  const Sampled grey(plane);
+  PaperAreas areas = find_paper_areas(grey.samples);
+  Paper paper = fit_paper(grey, areas.main_share > 0 ? areas.main() : edge_region(grey.samples));
+  const int side = deviation(paper, areas, -1) >= deviation(paper, areas, +1) ? -1 : +1;
+  // Fit again with all samples now classified as paper, also inside.
+  for (int round = 0; round < 2; ++round) {
+    const float gate = std::max(4 * paper.sigma, 2 * kMinGate);
+    std::vector<float> marked;
+    for (size_t i = 0; i < paper.difference.size(); ++i) {
+      const float depth = static_cast<float>(side) * paper.difference[i];
+      if (depth > gate && areas.on_paper(i)) marked.push_back(depth);
+    }
+    const float limit = std::max(gate, 0.3f * percentile(marked, 0.9));
+    std::vector<uint8_t> region(grey.samples.values.size());
+    size_t count = 0;
+    for (size_t i = 0; i < region.size(); ++i)
+      count += region[i] = std::abs(paper.difference[i]) < limit && areas.on_paper(i);
+    if (count < region.size() / 4) break;  // hardly any paper: the first fit is better
+    paper = fit_paper(grey, region);
+  }
+  double sum = 0, count = 1;
+  for (size_t i = 0; i < paper.difference.size(); ++i) {
+    const float depth = static_cast<float>(side) * paper.difference[i];
+    if (depth <= std::max(4 * paper.sigma, kMinGate) || !areas.on_paper(i)) continue;
+    sum += depth;
+    ++count;
+  }
+  return {side, std::move(paper), std::move(areas), sum / count};
+}
+
+// What is known of the paper at each sample: by how much its level differs from the surface, in a shadow or in sunlight
+// (grey levels), and whether it lies beside the sheet. Samples of ink have the values of the nearest sample of paper.
+struct Uneven {
+  Plane level;
+  std::vector<uint8_t> beside;
+  bool any_level = false, any_beside = false;
+};
+
+Uneven uneven_light(const Plane& samples, const Separation& separation) {
+  const std::vector<uint8_t>& kind = separation.areas.kind;
+  const std::vector<float>& difference = separation.paper.difference;
+  const float gate = std::max(3 * separation.paper.sigma, 2 * kMinGate);
+  Uneven uneven{Plane(samples.width, samples.height), std::vector<uint8_t>(kind.size())};
+  std::vector<uint8_t> known(kind.size());
+  std::vector<size_t> order;
+  const auto set = [&](size_t i, float level, uint8_t beside) {
+    known[i] = 1;
+    uneven.level.values[i] = level;
+    uneven.beside[i] = beside;
+    uneven.any_level = uneven.any_level || level != 0;
+    uneven.any_beside = uneven.any_beside || beside;
+    order.push_back(i);
+  };
+  for (size_t i = 0; i < kind.size(); ++i) {
+    const bool near = std::abs(difference[i]) <= gate;
+    if (kind[i] == PaperAreas::kBeside || kind[i] == PaperAreas::kOther ||
+        (kind[i] == PaperAreas::kMain && near))
+      set(i, near ? 0 : difference[i], kind[i] == PaperAreas::kBeside);
+  }
+  // Main paper far from the surface: a soft shadow where all around it is the same, else the soft edge of a stroke.
+  for (int y = 0; y < samples.height; ++y) {
+    for (int x = 0; x < samples.width; ++x) {
+      const size_t i = samples.index(x, y);
+      if (known[i] || kind[i] != PaperAreas::kMain) continue;
+      bool soft = true;
+      for (int ny = std::max(y - kSoftReach, 0); ny <= std::min(y + kSoftReach, samples.height - 1); ++ny) {
+        for (int nx = std::max(x - kSoftReach, 0); nx <= std::min(x + kSoftReach, samples.width - 1); ++nx) {
+          const size_t k = samples.index(nx, ny);
+          soft = soft && kind[k] != PaperAreas::kMark && difference[k] * difference[i] > 0;
+        }
+      }
+      if (soft) set(i, difference[i], 0);
+    }
+  }
+  for (size_t next = 0; next < order.size(); ++next) {  // breadth first, so from the nearest
+    const size_t from = order[next];
+    const int x = static_cast<int>(from) % samples.width, y = static_cast<int>(from) / samples.width;
+    for (int ny = std::max(y - 1, 0); ny <= std::min(y + 1, samples.height - 1); ++ny) {
+      for (int nx = std::max(x - 1, 0); nx <= std::min(x + 1, samples.width - 1); ++nx) {
+        const size_t i = samples.index(nx, ny);
+        if (!known[i]) set(i, uneven.level.values[from], uneven.beside[from]);
+      }
+    }
+  }
+  return uneven;
+}
+
+// The depth of each pixel: its difference from the paper towards the ink, without shadows and without what lies beside
+// the sheet. For dark ink it is scaled to the light of the paper's brightest part, since less light makes paper and ink
+// differ less.
+Plane depth_of(const Plane& grey, const Separation& separation, std::vector<std::string>& steps) {
+  const auto side = static_cast<float>(separation.side);
+  const Sampled sampled(grey);
+  const Uneven uneven = uneven_light(sampled.samples, separation);
+  Plane paper(grey.width, grey.height), depth(grey.width, grey.height);
+  std::vector<uint8_t> left_out(depth.values.size());
+  float brightest = 0;
+  for (int y = 0; y < depth.height; ++y) {
+    for (int x = 0; x < depth.width; ++x) {
+      // Of the samples around, the level nearest to the ink's, because the border of an area lies between samples.
+      float level = uneven.level.at(x / sampled.stride, y / sampled.stride);
+      bool beside = false;
+      for (int ny = y / sampled.stride - kSoftEdge; ny <= y / sampled.stride + kSoftEdge; ++ny) {
+        for (int nx = x / sampled.stride - kSoftEdge; nx <= x / sampled.stride + kSoftEdge; ++nx) {
+          if (nx < 0 || ny < 0 || nx >= uneven.level.width || ny >= uneven.level.height) continue;
+          const float value = uneven.level.at(nx, ny);
+          if (side * value > side * level) level = value;
+          beside = beside || uneven.beside[uneven.level.index(nx, ny)];
+        }
+      }
+      left_out[paper.index(x, y)] = beside;
+      if (beside) continue;
+      paper.at(x, y) = separation.paper.surface.at(x, y) + level;
+      brightest = std::max(brightest, paper.at(x, y));
+    }
+  }
+  for (size_t i = 0; i < depth.values.size(); ++i) {
+    if (left_out[i]) continue;
+    depth.values[i] = side * (grey.values[i] - paper.values[i]);
+    if (separation.side < 0)
+      depth.values[i] *= std::min(brightest / std::max(paper.values[i], 1.0f), kMaxLight);
+    if (depth.values[i] < 0.5f) depth.values[i] = 0;
+  }
+  if (uneven.any_beside) steps.push_back("paper: what lies beside it was left out");
+  if (uneven.any_level) steps.push_back("light: a shadow, evened out");
+  return depth;
+}
+
+}  // namespace
+
+Depth depth_on_paper(const GreyPlanes& grey, std::vector<std::string>& steps) {
+  constexpr const char* kNames[] = {"luma", "red", "green", "blue"};
+  size_t plane = 0;
+  Separation best = separate(grey.planes[0]);
+  // Luma, unless a channel shows much more, as blue does for yellow on white.
+  for (size_t i = 1; i < grey.planes.size() && best.contrast < kClearContrast; ++i) {
+    Separation other = separate(grey.planes[i]);
+    if (other.contrast < 1.3 * best.contrast || other.contrast < kMinLevel) continue;
+    best = std::move(other);
+    plane = i;
+  }
+  if (grey.over_black) steps.push_back("alpha: over black, over white nothing shows");
+  steps.push_back(concat("grey: ", kNames[plane]));
+  Depth depth{depth_of(grey.planes[plane], best, steps), best.paper.sigma};
+  const int right = depth.plane.width - 1, bottom = depth.plane.height - 1;
+  const auto corner = [&](int x, int y) { return best.paper.surface.at(x, y); };
+  const auto [low, high] =
+      std::minmax({corner(0, 0), corner(right, 0), corner(0, bottom), corner(right, bottom)});
+  steps.push_back(concat("polarity: ", best.side < 0 ? "dark ink on light paper" : "light ink on dark paper",
+                         ", paper level ", std::lround(low),
+                         std::lround(high) > std::lround(low) ? concat(" to ", std::lround(high)) : ""));
+  return depth;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,38 @@
+// Internal to models: separates the ink of a picture from its paper, for any light, colours and polarity.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "framework/io/image.h"
+#include "models/digit/plane.h"
+
+namespace lenslet {
+
+// Grey levels. A difference below kMinLevel is not ink, even without noise. Ink below kFaintLevel gets a warning.
+inline constexpr float kMinLevel = 14, kFaintLevel = 50;
+inline constexpr float kMinGate = 5;  // largest difference within the paper of a clean picture
+
+/// A part of a picture with alpha over white (over black if only that shows anything), reduced by an integer factor so
+/// that no side is longer than `max_side`, as grey planes of 0 to 255.
+struct GreyPlanes {
+  std::vector<Plane> planes;  // luma, then red, green and blue if the picture has colour
+  int factor = 1;             // pixels of the picture per pixel of the planes, in both directions
+  bool over_black = false;
+};
+GreyPlanes grey_planes(const Image& image, const Box& part, int max_side);
+/// Of the whole picture.
+inline GreyPlanes grey_planes(const Image& image, int max_side) {
+  return grey_planes(image, {0, 0, image.width, image.height}, max_side);
+}
+
+/// Difference of each pixel from the paper towards the ink, in grey levels.
+struct Depth {
+  Plane plane;      // 0 = paper
+  float sigma = 0;  // of the paper's texture and noise
+};
+/// Fits the paper to the edge region of the picture, then to all pixels without ink. The side with the larger
+/// differences decides the polarity. Adds the steps "alpha", "grey", "light" and "polarity".
+Depth depth_on_paper(const GreyPlanes& grey, std::vector<std::string>& steps);
+
+}  // namespace lenslet

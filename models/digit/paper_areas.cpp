@@ -1,0 +1,223 @@
+#include "models/digit/paper_areas.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lenslet {
+namespace {
+
+constexpr double kLarge = 0.12;      // share of the samples that makes an area a possible sheet
+constexpr double kLeastMain = 0.25;  // a smaller main area says little about the paper
+constexpr double kMostCut = 0.45;    // share of the main area on paper that lines cut into pieces
+constexpr double kLeastOther = 0.004;
+constexpr double kLeastMarks = 0.01, kLeastSheet = 0.82;  // of a sheet: marks on it, and of its rectangle
+constexpr int kWide = 3;         // samples: an area without a square of that side is a line
+constexpr int kReach = 2;        // samples to each side of a median
+constexpr float kLeastStep = 6;  // grey levels
+// A table differs more from paper than paper in shadow does: ratio and difference of the levels.
+constexpr double kMostShadow = 0.45, kLeastTable = 50;
+
+struct Area {
+  int count = 0, at_edge = 0;  // samples, and those on the edge of the picture
+  Box box;
+  double sum = 0;
+  bool wide = false;
+  double mean() const { return sum / count; }
+  // A stroke that the picture cuts off leads away from the edge.
+  bool along_edge() const { return 2 * at_edge >= box.longer(); }
+};
+
+// The median of the samples around each: without thin strokes and the lines of ruled paper, which cut it into pieces.
+Plane without_lines(const Plane& samples) {
+  Plane out(samples.width, samples.height);
+  std::vector<float> around;
+  for (int y = 0; y < samples.height; ++y) {
+    for (int x = 0; x < samples.width; ++x) {
+      around.clear();
+      for (int ny = std::max(y - kReach, 0); ny <= std::min(y + kReach, samples.height - 1); ++ny) {
+        for (int nx = std::max(x - kReach, 0); nx <= std::min(x + kReach, samples.width - 1); ++nx)
+          around.push_back(samples.at(nx, ny));
+      }
+      out.at(x, y) = percentile(around, 0.5);
+    }
+  }
+  return out;
+}
+
+// Largest difference of neighbours within an area, from the median, which strokes and edges hardly move.
+float largest_step(const Plane& samples) {
+  std::vector<float> steps;
+  for (int y = 0; y < samples.height; ++y) {
+    for (int x = 0; x + 1 < samples.width; ++x)
+      steps.push_back(std::abs(samples.at(x + 1, y) - samples.at(x, y)));
+  }
+  return std::max(kLeastStep, 4 * percentile(steps, 0.5));
+}
+
+// Labels areas of four neighbours that differ by at most `step`.
+std::vector<Area> label_areas(const Plane& samples, float step, std::vector<int>& labels) {
+  std::vector<Area> areas;
+  labels.assign(samples.values.size(), -1);
+  std::vector<std::pair<int, int>> open;
+  for (int y0 = 0; y0 < samples.height; ++y0) {
+    for (int x0 = 0; x0 < samples.width; ++x0) {
+      if (labels[samples.index(x0, y0)] >= 0) continue;
+      const int label = static_cast<int>(areas.size());
+      Area area;
+      area.box = {x0, y0, x0 + 1, y0 + 1};
+      labels[samples.index(x0, y0)] = label;
+      open.assign(1, {x0, y0});
+      while (!open.empty()) {
+        const auto [x, y] = open.back();
+        open.pop_back();
+        ++area.count;
+        area.sum += samples.at(x, y);
+        area.at_edge += x == 0 || y == 0 || x + 1 == samples.width || y + 1 == samples.height;
+        area.box = {std::min(area.box.x0, x), std::min(area.box.y0, y), std::max(area.box.x1, x + 1),
+                    std::max(area.box.y1, y + 1)};
+        constexpr int kNext[4][2] = {{1, 0}, {-1, 0}, {0, 1}, {0, -1}};
+        for (const auto& next : kNext) {
+          const int nx = x + next[0], ny = y + next[1];
+          if (nx < 0 || ny < 0 || nx >= samples.width || ny >= samples.height) continue;
+          if (labels[samples.index(nx, ny)] >= 0) continue;
+          if (std::abs(samples.at(nx, ny) - samples.at(x, y)) > step) continue;
+          labels[samples.index(nx, ny)] = label;
+          open.emplace_back(nx, ny);
+        }
+      }
+      areas.push_back(area);
+    }
+  }
+  return areas;
+}
+
+void find_wide(const Plane& samples, const std::vector<int>& labels, std::vector<Area>& areas) {
+  for (int y = 0; y + kWide <= samples.height; ++y) {
+    for (int x = 0; x + kWide <= samples.width; ++x) {
+      const int label = labels[samples.index(x, y)];
+      bool same = true;
+      for (int k = 0; k < kWide * kWide && same; ++k)
+        same = labels[samples.index(x + k % kWide, y + k / kWide)] == label;
+      areas[static_cast<size_t>(label)].wide = areas[static_cast<size_t>(label)].wide || same;
+    }
+  }
+}
+
+// The samples that no path leaves to the edge of the picture without crossing the area `label`.
+std::vector<uint8_t> enclosed_by(int label, const Plane& samples, const std::vector<int>& labels) {
+  std::vector<uint8_t> enclosed(labels.size(), 1);
+  std::vector<std::pair<int, int>> open;
+  const auto reach = [&](int x, int y) {
+    if (x < 0 || y < 0 || x >= samples.width || y >= samples.height) return;
+    const size_t i = samples.index(x, y);
+    if (!enclosed[i] || labels[i] == label) return;
+    enclosed[i] = 0;
+    open.emplace_back(x, y);
+  };
+  for (int x = 0; x < samples.width; ++x) reach(x, 0), reach(x, samples.height - 1);
+  for (int y = 0; y < samples.height; ++y) reach(0, y), reach(samples.width - 1, y);
+  while (!open.empty()) {
+    const auto [x, y] = open.back();
+    open.pop_back();
+    for (int dy = -1; dy <= 1; ++dy) {
+      for (int dx = -1; dx <= 1; ++dx) reach(x + dx, y + dy);
+    }
+  }
+  for (size_t i = 0; i < labels.size(); ++i) enclosed[i] = enclosed[i] && labels[i] != label;
+  return enclosed;
+}
+
+// Share of the smallest rectangle around it, of any direction, that an area fills together with what it encloses:
+// above 0.85 for a sheet of paper, also seen obliquely, pi / 4 for a disc.
+double share_of_rectangle(int label, const Plane& samples, const std::vector<int>& labels,
+                          const std::vector<uint8_t>& enclosed) {
+  double count = 0, smallest = 0;
+  for (size_t i = 0; i < labels.size(); ++i) count += labels[i] == label || enclosed[i];
+  constexpr int kDirections = 18;
+  for (int k = 0; k < kDirections; ++k) {
+    const double angle = k * 1.5707963267948966 / kDirections, c = std::cos(angle), s = std::sin(angle);
+    double low_u = 1e9, high_u = -1e9, low_v = 1e9, high_v = -1e9;
+    for (int y = 0; y < samples.height; ++y) {
+      for (int x = 0; x < samples.width; ++x) {
+        if (labels[samples.index(x, y)] != label) continue;
+        const double u = c * x + s * y, v = c * y - s * x;
+        low_u = std::min(low_u, u), high_u = std::max(high_u, u);
+        low_v = std::min(low_v, v), high_v = std::max(high_v, v);
+      }
+    }
+    const double area = (high_u - low_u + 1) * (high_v - low_v + 1);
+    smallest = k == 0 ? area : std::min(smallest, area);
+  }
+  return count / smallest;
+}
+
+PaperAreas areas_of(const Plane& samples) {
+  PaperAreas found;
+  found.kind.assign(samples.values.size(), PaperAreas::kMark);
+  const auto all = static_cast<double>(samples.values.size());
+  const float step = largest_step(samples);
+  std::vector<int> labels;
+  std::vector<Area> areas = label_areas(samples, step, labels);
+  find_wide(samples, labels, areas);
+  std::vector<int> large;
+  for (size_t i = 0; i < areas.size(); ++i) {
+    if (areas[i].count >= kLarge * all && areas[i].wide) large.push_back(static_cast<int>(i));
+  }
+  if (large.empty()) return found;
+  const auto count = [&](int label) { return areas[static_cast<size_t>(label)].count; };
+  std::stable_sort(large.begin(), large.end(), [&](int a, int b) { return count(a) > count(b); });
+  // Paper fills a rectangle, or surrounds the marks; a very thick stroke does neither.
+  const double edge = 2 * (samples.width + samples.height) - 4;
+  const auto is_paper = [&](int label) {
+    return areas[static_cast<size_t>(label)].at_edge >= 0.5 * edge ||
+           share_of_rectangle(label, samples, labels, enclosed_by(label, samples, labels)) >= kLeastSheet;
+  };
+  const auto first = std::find_if(large.begin(), large.end(), is_paper);
+  if (first == large.end()) return found;
+  int main = *first;
+  // A sheet that lies on it: of another level, inside of it, with marks.
+  for (const int sheet : large) {
+    if (sheet == main || std::abs(areas[static_cast<size_t>(sheet)].mean() -
+                                  areas[static_cast<size_t>(main)].mean()) < 4 * step)
+      continue;
+    const std::vector<uint8_t> inside = enclosed_by(main, samples, labels);
+    size_t of_sheet = 0;
+    for (size_t i = 0; i < labels.size(); ++i) of_sheet += inside[i] && labels[i] == sheet;
+    if (of_sheet == 0) continue;
+    const std::vector<uint8_t> marks = enclosed_by(sheet, samples, labels);
+    if (std::count(marks.begin(), marks.end(), 1) < kLeastMarks * count(sheet)) continue;
+    if (share_of_rectangle(sheet, samples, labels, marks) < kLeastSheet) continue;
+    main = sheet;
+    found.on_something = true;
+    break;
+  }
+  if (count(main) < kLeastMain * all && !found.on_something) return found;
+  found.main_share = count(main) / all;
+  const double level = areas[static_cast<size_t>(main)].mean();
+  const std::vector<uint8_t> inside =
+      found.on_something ? enclosed_by(main, samples, labels) : std::vector<uint8_t>(labels.size(), 1);
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const Area& area = areas[static_cast<size_t>(labels[i])];
+    if (labels[i] == main) {
+      found.kind[i] = PaperAreas::kMain;
+    } else if (!inside[i]) {
+      found.kind[i] = PaperAreas::kBeside;
+    } else if (area.along_edge() && area.wide && area.count >= kLeastOther * all) {
+      const double low = std::min(level, area.mean()), high = std::max(level, area.mean());
+      const bool table = low < kMostShadow * high && high - low > kLeastTable;
+      found.kind[i] = table ? PaperAreas::kBeside : PaperAreas::kOther;
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+PaperAreas find_paper_areas(const Plane& samples) {
+  PaperAreas found = areas_of(samples);
+  if (found.main_share > kMostCut || found.on_something) return found;
+  PaperAreas whole = areas_of(without_lines(samples));
+  return whole.main_share > 2 * found.main_share ? whole : found;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,30 @@
+// Internal: the GPU side of ResidentLenet5.
+#pragma once
+
+#include "framework/tensor/tensor.h"
+#include "models/fused_lenet5/gpu/small/tile.h"
+#include "models/fused_lenet5/network_backend.h"
+#include "models/fused_lenet5/resident_protocol.h"
+
+namespace lenslet::small_lenet5 {
+
+/// A resident kernel with its parameters on the device of `stream`, on which it is launched.
+class ResidentLaunch {
+ public:
+  /// Throws UnavailableError with the reason, DeviceError, MemoryError.
+  ResidentLaunch(const Lenet5Parameters& parameters, Stream& stream);
+  int blocks() const noexcept { return blocks_; }
+  /// Enqueues the kernel as its `launch`-th, to begin with image `first`.
+  void enqueue(resident::Memory* memory, uint64_t launch, uint64_t first, int64_t idle_ns, int64_t lease_ns,
+               Stream& stream) const;
+
+ private:
+  Conv1Parameters conv1_;
+  Buffer packed_;
+  int blocks_ = 0;
+};
+
+/// Throws DeviceError if work on the stream failed. Does not wait.
+void throw_on_failure(Stream& stream);
+
+}  // namespace lenslet::small_lenet5

@@ -1,0 +1,65 @@
+// Launches of cluster kernels. Internal: includes CUDA.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "framework/device/gpu_limits.h"
+#include "framework/device/launch_check.h"
+#include "framework/device/stream.h"
+#include "models/fused_lenet5/gpu/small/tile.h"
+
+namespace lenslet::small_lenet5 {
+
+/// Whether the GPU supports clusters; yes if there is no such GPU, because the answer depends only on the request.
+inline Support clusters_supported(Device device) {
+  return needs_capability("clusters of blocks need", GpuLimits::kClusters, device, "use another variant");
+}
+
+/// Number of clusters of `kernel` that run at once on the current device; 0 if it does not support that size. Prepares
+/// the kernel for them.
+inline int clusters_at_once(const void* kernel, int blocks, int dynamic_shared_bytes) {
+  allow_shared_bytes(kernel, static_cast<size_t>(dynamic_shared_bytes));
+  if (blocks > GpuLimits::kPortableCluster) {
+    LENSLET_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+  }
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
+  cudaLaunchConfig_t config{};
+  config.gridDim = static_cast<unsigned>(blocks);
+  config.blockDim = kThreads;
+  config.dynamicSmemBytes = static_cast<size_t>(dynamic_shared_bytes);
+  config.attrs = &cluster;
+  config.numAttrs = 1;
+  int clusters = 0;
+  const cudaError_t error = cudaOccupancyMaxActiveClusters(&clusters, kernel, &config);
+  if (error == cudaErrorInvalidClusterSize) {
+    (void)cudaGetLastError();  // not sticky: the next smaller size may work
+    return 0;
+  }
+  LENSLET_CUDA_CHECK(error);
+  return clusters;
+}
+
+/// Enqueues `clusters` clusters of `blocks` blocks. Throws DeviceError with the kernel's `name` if the launch fails.
+/// With `early` they may begin before the previous launch ends; the kernel then waits for it.
+template <typename Arguments>
+void launch_clusters(const char* name, void (*kernel)(Arguments), int clusters, int blocks,
+                     int dynamic_shared_bytes, bool early, Stream& stream, const Arguments& arguments) {
+  cudaLaunchAttribute attributes[2]{};
+  attributes[0].id = cudaLaunchAttributeClusterDimension;
+  attributes[0].val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
+  attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attributes[1].val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = static_cast<unsigned>(clusters * blocks);
+  config.blockDim = kThreads;
+  config.dynamicSmemBytes = static_cast<size_t>(dynamic_shared_bytes);
+  config.stream = static_cast<cudaStream_t>(stream.native_handle());
+  config.attrs = attributes;
+  config.numAttrs = early ? 2 : 1;
+  (void)cudaLaunchKernelEx(&config, kernel, arguments);
+  LENSLET_CUDA_CHECK_LAUNCH_OF(name);
+}
+
+}  // namespace lenslet::small_lenet5
