@@ -1,6 +1,7 @@
 #include "apps/convbench/cli.h"
 
 #include "apps/common/command_line/shared_options.h"
+#include "apps/common/results/report_command.h"
 #include "apps/convbench/commands/commands.h"
 #include "apps/convbench/commands/compare.h"
 #include "apps/convbench/gemm_study/gemm_study.h"
@@ -75,6 +76,12 @@ Examples:
   convbench reproduce all --json all.json --csv all.csv --report all.html
   convbench reproduce b)";
 
+constexpr const char* kReportExamples = R"(Needs Python with matplotlib.
+Examples:
+  convbench report all.json --html all.html
+  convbench report new.json --beside old.json --html both.html
+  convbench report all.json --figures figures --format png)";
+
 constexpr const char* kCompareExamples = R"(Example:
   convbench compare old.json new.json --strict)";
 
@@ -93,7 +100,7 @@ CommandLine convbench_command_line() {
   CommandLine line("convbench", "Measure convolutions: any problem, any backend, and published studies",
                    "convbench run --problem mb1ic3ih256oc3kh3ph1");
   line.environment("LENSLET_REPORT_SCRIPT",
-                   "script that draws --report [share/lenslet/report beside the program]");
+                   "script that draws a report [share/lenslet/report beside the program]");
   line.environment("LENSLET_PYTHON", "Python interpreter for that script [python3]");
 
   const auto run = line.command("run", "Measure any problems on any backends", run_run, kRunExamples);
@@ -117,6 +124,7 @@ CommandLine convbench_command_line() {
                                       run_reproduce, kReproduceExamples);
   const auto compare = line.command("compare", "Two result files: faster, slower, the same or unclear",
                                     run_compare, kCompareExamples);
+  add_report_command(line, kReportExamples);
   const auto measured = run | sweep | ladder | filter | streams | separable | gemm | stencil | reproduce;
 
   // What is measured.
@@ -155,7 +163,7 @@ CommandLine convbench_command_line() {
               sweep);
   line.option("--channels", List{Integer{1, 4096}}, LENSLET_MEMBER(channels), "channels in and out",
               separable);
-  line.option("--batch-size", Integer{1, 4096}, LENSLET_MEMBER(batch), "images", separable);
+  line.option("--batch-size", Integer{1, 4096}, LENSLET_MEMBER(batch), "images [8; on the CPU 1]", separable);
   line.option("--memory", List{words(gemm_memory_modes()), "none"}, LENSLET_MEMBER(memory),
               "where operands come from", gemm);
   line.option("--out-channels", Integer{1, 1024}, LENSLET_MEMBER(out_channels), "filters K", gemm);
@@ -212,6 +220,8 @@ CommandLine convbench_command_line() {
               "warm up each candidate this long", measured);
   line.option("--min-time-ms", milliseconds(), LENSLET_MEMBER(measure.min_time_ms),
               "measure each candidate and cache state this long", measured);
+  line.option("--max-seconds", Number{0.001, 1e6, "S"}, LENSLET_MEMBER(max_seconds),
+              "stop after this time and keep the rows so far; --resume continues [no limit]", measured);
   line.option("--max-noise", Number{0, 10}, LENSLET_MEMBER(measure.max_noise),
               "measure up to four times as long until (p90 - p10) / median is below this value", measured);
   line.option("--verify", words({Verify::kOff, Verify::kBefore, Verify::kBoth}, to_string),

@@ -23,6 +23,7 @@ struct BenchOptions : OutputOptions {
   int64_t seed = 1;
   reference::Fill fill = reference::Fill::kRandom;
   MeasureOptions measure;
+  std::optional<double> max_seconds;  // what is not measured by then is left out
 };
 
 /// The distribution that --dist names.
@@ -77,7 +78,7 @@ struct StreamsOptions : BenchOptions {
 
 struct SeparableOptions : BenchOptions {
   std::vector<int> channels = {32, 128, 512}, sizes = {28, 56};
-  int64_t batch = 8;
+  std::optional<int64_t> batch;       // none: 8, on the CPU 1
   std::vector<std::string> backends;  // names; empty: all
 };
 

@@ -5,11 +5,14 @@
 #include "apps/common/output/text.h"
 #include "apps/common/system/environment.h"
 #include "apps/common/system/signals.h"
+#include "apps/measuring/expected_time.h"
 #include "framework/base/parallel.h"
 #include "layers/reference/interruption.h"
 
 namespace lenslet {
 namespace {
+
+constexpr double kLongRunSeconds = 5;  // a shorter run needs no announcement
 
 Device chosen_device(const BenchOptions& options, std::string& reason) {
   if (options.threads) set_num_threads(*options.threads);
@@ -47,8 +50,17 @@ BenchSession::BenchSession(const BenchOptions& options, const std::string& subco
       stream_(chosen_device(options, device_reason_)) {
   if (needs == Needs::kGpu) require_gpu(device(), subcommand);
   console().prose(describe_device(device(), device_reason_));
+  if (options.max_seconds) stop_after(*options.max_seconds);
   reference::stop_when([] { return interrupted(); });
   on(device(), settings_of(options));
+}
+
+void BenchSession::announce(const std::vector<Work>& runs, MathMode math) {
+  const double seconds = expected_seconds(runs, math, measure_options(), ceilings());
+  if (!(seconds >= kLongRunSeconds)) return;
+  const double limit = options_.max_seconds.value_or(INFINITY);
+  console().line(concat(format_count(static_cast<int64_t>(runs.size())), " candidates: about ",
+                        format_short(seconds), " s", limit < seconds ? ", cut by --max-seconds" : ""));
 }
 
 std::vector<NamedFile> files_named(const char* option, const std::vector<std::string>& files) {

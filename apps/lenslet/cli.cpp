@@ -2,6 +2,7 @@
 
 #include "api/model_setup.h"
 #include "apps/common/command_line/shared_options.h"
+#include "apps/common/results/report_command.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/suggestions.h"
 #include "apps/measuring/cache_option.h"
@@ -57,6 +58,12 @@ constexpr const char* kDoctorExamples = R"(Examples:
 Without a GPU the GPU backends are SKIPPED, which is not a failure. A FAILED backend gives exit
 code 1.)";
 
+constexpr const char* kReportExamples = R"(Needs Python with matplotlib.
+Examples:
+  lenslet report bench.json --html bench.html
+  lenslet report profile.json --beside before.json --html both.html
+  lenslet report profile.json --figures figures --format pdf)";
+
 constexpr const char* kInspectExamples = R"(Examples:
   lenslet inspect model.onnx
   lenslet inspect model.onnx --json model.json
@@ -73,6 +80,9 @@ CommandLine lenslet_command_line() {
   CommandLine line("lenslet", "LeNet-5 inference with interchangeable convolution backends",
                    "lenslet classify samples/digit_3_a.png");
   line.environment("LENSLET_MNIST_DIR", "folder with the MNIST IDX files, unless --data is given");
+  line.environment("LENSLET_REPORT_SCRIPT",
+                   "script that draws a report [share/lenslet/report beside the program]");
+  line.environment("LENSLET_PYTHON", "Python interpreter for that script [python3]");
 
   const auto classify =
       line.command("classify", "Read the digit in pictures", run_classify, kClassifyExamples);
@@ -82,6 +92,7 @@ CommandLine lenslet_command_line() {
       line.command("tune", "Find the fastest plan for a batch size by timing", run_tune, kTuneExamples);
   const auto bench =
       line.command("bench", "Measure images per second and single-call latency", run_bench, kBenchExamples);
+  add_report_command(line, kReportExamples);
   const auto backends =
       line.command("backends", "Show which backends support which layer", run_backends, kBackendsExamples);
   const auto doctor = line.command("doctor", "Check the driver, the libraries and every backend", run_doctor,

@@ -117,7 +117,7 @@ void Run::write(const char* schema, const std::function<void(Document&)>& body,
 
 ExitCode Run::end(ExitCode code) const {
   if (!fault().empty()) throw DeviceError(fault());
-  return interrupted() ? ExitCode::kInterrupted : code;
+  return interrupted() && !out_of_time() ? ExitCode::kInterrupted : code;
 }
 
 // Called before anything else is timed: measuring the ceilings warms the clocks up, and every row is compared with
@@ -198,6 +198,7 @@ void Run::demand_results() const {
     if (row.status == "ERROR") throw DeviceError(about(row, " could not be run: "));
   }
   for (const auto& [what, refused] : refused_) {
+    if (out_of_time()) break;  // what would have served it may be left out
     const bool served = std::any_of(rows().begin(), rows().end(), [what = what](const ResultRow& row) {
       return row.time.samples > 0 && (what.empty() || row.backend == what);
     });
@@ -218,7 +219,11 @@ ExitCode Run::finish(const std::function<void(JsonObject&)>& extra) {
     console_.line(concat("kept ", others, others == 1 ? " row" : " rows", " of ", printable(options_.json),
                          " that this run does not measure"));
   }
-  if (!options_.report.empty()) write_report({options_.json}, options_.report);
+  if (out_of_time()) {
+    console_.prose(concat("stopped by --max-seconds: the rows so far are whole",
+                          options_.json.empty() ? "" : ", --resume continues"));
+  }
+  if (!options_.report.empty()) write_report({{options_.json}, {}, options_.report, "", ""});
   if (const ExitCode code = end(); code != ExitCode::kOk) return code;
   demand_results();
   return ExitCode::kOk;

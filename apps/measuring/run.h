@@ -47,7 +47,8 @@ class Run {
                      const std::function<void(JsonObject&)>& members) const {
     return {options_.json, options_.csv, schema, environment(), csv_row(Row{}).columns, list, members};
   }
-  /// Throws DeviceError with fault(), if there is one. Returns kInterrupted after a signal, else `code`.
+  /// Throws DeviceError with fault(), if there is one. Returns kInterrupted after a signal, else `code`; the end of the
+  /// time that the user allowed is no signal.
   ExitCode end(ExitCode code = ExitCode::kOk) const;
 
   // Commands whose files hold result rows:
@@ -66,7 +67,7 @@ class Run {
   /// The rows of the resumed file, if it has all of `wanted`; else none. Rows are matched by their identifying members
   /// (apps/common/results/result_reader.h). Rows that this run does not add stay in the file.
   std::vector<ResultRow> resumed(const std::vector<ResultRow>& wanted) const;
-  /// Whether a signal arrived: leave the loop; finish() writes the rows so far.
+  /// Whether a signal arrived or the time is over: leave the loop; finish() writes the rows so far.
   bool stopped() const noexcept;
   /// `what` (a backend named by the user; empty: one of many) is unavailable. Unless it has a time elsewhere in this
   /// run (if `what` is empty: unless anything has), finish() ends with that code and reason.

@@ -5,7 +5,8 @@ import gzip
 from pathlib import Path
 
 import style
-from sections import ceilings_line, environment, overview, section, sections
+from sections import environment, section, sections
+from summary import ceilings_line, overview
 from tables import esc
 from words import bytes_text
 
@@ -50,6 +51,7 @@ def stylesheet():
 def render(groups, problems=()):
     """The page; `problems` are notes about files that could not be read."""
     files = [file for group in groups for file in group.files]
+    files += [file for group in groups if group.beside for file in group.beside.files]
     traces = [trace for group in groups for trace in group.traces]
     title = f"Lenslet: {', '.join(group.device for group in groups)}"
     incomplete = [f"{file.name} ({file.status})" for file in files if file.status != "COMPLETE"]

@@ -2,9 +2,12 @@
 """Figures and one self-contained HTML page from result files of convbench and lenslet.
 
     apps/report/report.py results.json [more.json…] --html out.html [--figures DIR [--only NAME,NAME]]
+    apps/report/report.py new.json --beside old.json --html both.html
+    apps/report/report.py results.json --figures DIR --format png
 
 Reads schema lenslet.results/1, of complete and of interrupted runs, and the trace of `convbench streams --trace`.
---figures writes each figure as an SVG file of its own, which names the files that it was drawn from.
+--figures writes each figure as a file of its own, which names the files that it was drawn from. --beside shows another
+run's figures beside these, and a table of the rows of both.
 Needs Python 3.9 and matplotlib 3.5. Exit codes: 0 done, 2 usage, 3 a file that is no result file (a page of the others
 is written all the same), 4 matplotlib is missing, 7 an output could not be written.
 """
@@ -16,6 +19,7 @@ import tempfile
 from pathlib import Path
 
 sys.dont_write_bytecode = True  # the tree stays as it is
+from look import FORMATS, look  # noqa: E402
 from results import BadFile, File, groups, load, shown  # noqa: E402
 
 
@@ -25,18 +29,19 @@ def fail(code, message):
     sys.exit(code)
 
 
-def write(path, text):
-    """Writes to a temporary name first, so that a failure keeps the old page."""
+def write(path, content):
+    """Writes to a temporary name first, so that a failure keeps the old page. `content`: text or bytes."""
+    content = content.encode("utf-8") if isinstance(content, str) else content
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not path.is_file():  # /dev/stdout, a pipe
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(content)
             return
         descriptor, temporary = tempfile.mkstemp(prefix=".lenslet-", dir=path.parent)
         try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-                stream.write(text)
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(content)
             os.chmod(temporary, 0o644)
             os.replace(temporary, path)
         except BaseException:
@@ -63,6 +68,36 @@ def modules():
     return page, sections, style
 
 
+def read(path, problems):
+    """The file, or None and a line more in `problems`."""
+    try:
+        return load(path)
+    except BadFile as error:
+        problems.append(str(error))
+        return None
+
+
+def set_beside(devices, others):
+    """Each device gets the other run's group of that device; single devices of both runs are compared in any case."""
+    by_name = {group.device: group for group in others}
+    for group in devices:
+        alone = len(devices) == len(others) == 1
+        group.beside = others[0] if alone else by_name.get(group.device)
+        if group.beside:
+            group.beside.suffix = "-beside"
+
+
+def write_figures(group, suffix, options, sections, style):
+    sources = [(file.name, file.sha256) for file in group.files]
+    look.sources, look.suffix = sources, group.suffix
+    for drawing in sections.drawings(group).values():
+        if options.only and drawing.name not in options.only.split(","):
+            continue
+        path = Path(options.figures) / f"{drawing.name}{suffix}{group.suffix}.{options.format}"
+        write(path, style.for_file(drawing.content, sources) if options.format == "svg" else drawing.content)
+    look.suffix = ""
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(
         prog="report.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -70,7 +105,9 @@ def main(arguments=None):
     parser.add_argument("files", nargs="*", metavar="FILE.json")
     parser.add_argument("--check", action="store_true", help="only check that a page could be drawn")
     parser.add_argument("--html", metavar="FILE", help="the page")
-    parser.add_argument("--figures", metavar="DIR", help="each figure as an SVG file")
+    parser.add_argument("--figures", metavar="DIR", help="each figure as a file")
+    parser.add_argument("--format", choices=FORMATS, default="svg", help="of these files")
+    parser.add_argument("--beside", metavar="FILE.json", action="append", default=[], help="a file of another run")
     parser.add_argument("--only", metavar="NAMES", help="of the figures, those with these names")
     options = parser.parse_args(arguments)
     if options.check:
@@ -80,28 +117,23 @@ def main(arguments=None):
         parser.error("give at least one FILE.json")
     if not options.html and not options.figures:
         parser.error("give --html, --figures or both")
-    files, problems = [], []
-    for path in options.files:
-        try:
-            files.append(load(path))
-        except BadFile as error:
-            problems.append(str(error))
+    if options.html and options.format != "svg":
+        parser.error("the page is drawn in SVG; leave out --html or --format")
+    problems = []
+    files, others = ([read(path, problems) for path in paths] for paths in (options.files, options.beside))
+    files, others = ([file for file in some if file] for some in (files, others))
     if not any(isinstance(file, File) for file in files):
         fail(3, problems[0] if problems else f"{files[0].path}: a trace alone; give the result file of its run as well")
+    look.format = options.format
     page, sections, style = modules()
     devices = groups(files)
+    set_beside(devices, groups(others))
     if options.html:
         write(options.html, page.render(devices, problems))
     if options.figures:
         for number, group in enumerate(devices):
-            for drawing in sections.drawings(group).values():
-                if options.only and drawing.name not in options.only.split(","):
-                    continue
-                suffix = f"-{number}" if number else ""
-                write(
-                    Path(options.figures) / f"{drawing.name}{suffix}.svg",
-                    style.for_file(drawing.svg, [(file.name, file.sha256) for file in group.files]),
-                )
+            for one in filter(None, (group, group.beside)):
+                write_figures(one, f"-{number}" if number else "", options, sections, style)
     if problems:
         fail(3, "; ".join(problems))
 

@@ -14,6 +14,9 @@ from pathlib import Path
 SCHEMA = "lenslet.results/1"
 # The words of labels, in reading order.
 ORDER = ["global", "shared", "register", "row", "column", "element", "constant", "tiled", "zero", "clamp", "reflect"]
+# What each published study is about.
+STUDIES = {"a": "RGB images and matrix products", "b": "implicit GEMM", "c": "filtering a picture",
+           "d": "beyond LeNet", "e": "1D and 2D convolution"}
 # Beyond the range of a figure's axis; no measurement reaches it.
 LARGEST, SMALLEST = 1e24, 1e-24
 
@@ -105,6 +108,7 @@ class Row:
 
     size = property(lambda self: size_of(self.labels.get("size", "none")))
     study = property(lambda self: self.text("study"))
+    study_title = property(lambda self: STUDIES.get(self.study, self.study))
     table = property(lambda self: self.labels.get("table", ""))
     backend = property(lambda self: self.text("backend"))
     family = property(lambda self: self.backend.split(".")[0])
@@ -161,8 +165,7 @@ class Row:
 
     def what(self):
         """The row's identity for people."""
-        study = f"study {self.study}" if self.study else ""
-        return " ".join(part for part in (study, *self.words(), *map(self.text, self.IDENTITY)) if part)
+        return " ".join(part for part in (self.study_title, *self.words(), *map(self.text, self.IDENTITY)) if part)
 
     def no_figure(self):
         """Why the row has no time; empty if it has one."""
@@ -221,6 +224,10 @@ class File(Source):
             raise BadFile(f'{self.path}: lacks the array "results"')
         self.document = members(document)
         self.rows = Rows(Row(entry) for entry in dicts(self.document.get("results", self.document.get("rows"))))
+        batch = number(self.document.get("batch"))
+        if batch:  # of a profile, whose rows do not repeat it
+            for row in self.rows:
+                row.labels.setdefault("batch", f"{batch:.0f}")
 
     def __getitem__(self, key):
         return self.document[key]
@@ -235,6 +242,15 @@ class File(Source):
 
     def ceiling(self, name):
         return number(self.ceilings.get(name))
+
+    def bandwidths(self):
+        """[(name, bytes a second)] of memory, then of each cache: the faster of copying and reading."""
+        def faster(of):
+            return max(filter(None, (number(of.get(f"{how}_bytes_per_s")) for how in ("copy", "read"))), default=None)
+
+        found = [("memory", faster(self.ceilings))]
+        found += [(str(cache.get("name")), faster(cache)) for cache in reversed(dicts(self.ceilings.get("caches")))]
+        return [(name, rate) for name, rate in found if rate]
 
     def peak(self, math):
         """Operations a second of a math mode's fastest instruction, and its name; or of the library's product."""
@@ -351,6 +367,7 @@ class Group:
     def __init__(self, device, files, traces=()):
         self.device, self.files, self.traces = device, files, traces
         self.pictures = None  # filled by the page
+        self.beside, self.suffix = None, ""  # the group of another run, and what its figures' names end in
         rows = {}
         for file in files:
             copies = collections.Counter()
@@ -364,6 +381,10 @@ class Group:
     def ceiling(self, name):
         """The first of the files' figures, or None."""
         return next(filter(None, (file.ceiling(name) for file in self.files)), None)
+
+    def bandwidths(self):
+        """Those of the first file that has some."""
+        return next(filter(None, (file.bandwidths() for file in self.files)), [])
 
     def peak(self, math):
         """The value of the first file that has one."""

@@ -1,15 +1,17 @@
-"""Sections of the page, one per study."""
+"""Sections of the page, one per subject."""
 
+import beside
 import figures_ladder
+import figures_lenet
 import figures_others
-import figures_study_a
-import figures_study_d
+import figures_rgb
+import figures_roofline
+import figures_streams
 import style
-from results import geometric_mean
-from selection import HOW, algorithms, candidate, deep_pairs, heat_cells, rgb_bandwidth
+from look import look
+from selection import algorithms, candidate, single_rows
 from tables import Footnotes, all_rows_table, beside_table, ceiling_cell, deep_table, details, esc, head, ladder_tables
-from tables import rate_cell, table, without_figure
-from words import per_second, short, time_text
+from tables import rate_cell, rates_table, table, without_figure
 
 
 def section(name, title, *parts):
@@ -28,48 +30,78 @@ def sources(rows):
 
 
 def drawings(group):
-    """All figures of a group by name, drawn once."""
+    """All figures of a group by name, as look says."""
+    rows = group.rows
+    found = [
+        figures_lenet.layers(rows),
+        figures_lenet.rates(rows),
+        figures_rgb.heat_map(rows),
+        *figures_rgb.by_size(rows),
+        figures_rgb.by_stride(rows),
+        *figures_rgb.products(rows),
+        figures_ladder.deep(rows),
+        *[figures_ladder.climb(name, some) for name, some in algorithms(rows).items()],
+        *figures_others.picture_filter(rows),
+        figures_streams.streams(rows),
+        *[figures_streams.timeline(trace, f"streams-timeline-{i}") for i, trace in enumerate(group.traces)],
+        figures_streams.separable(rows),
+        figures_others.stencil(rows, group.ceiling("copy_bytes_per_s")),
+        figures_others.singles(rows),
+        figures_roofline.roofline(group),
+    ]
+    return {drawing.name: drawing for drawing in found if drawing}
+
+
+def pictures(group):
+    """All figures of a group by name, for wide and narrow screens, drawn once."""
     if group.pictures is None:
-        rows = group.rows
-        found = [
-            figures_study_a.heat_map(rows),
-            *figures_study_a.by_size(rows),
-            figures_study_a.by_stride(rows),
-            *figures_study_a.products(rows),
-            figures_ladder.deep(rows),
-            *[figures_ladder.climb(name, some) for name, some in algorithms(rows).items()],
-            *figures_others.picture_filter(rows),
-            figures_study_d.streams(rows),
-            *[figures_study_d.timeline(trace, f"streams-timeline-{i}") for i, trace in enumerate(group.traces)],
-            figures_study_d.separable(rows),
-            figures_others.stencil(rows, group.ceiling("copy_bytes_per_s")),
-            figures_others.singles(rows),
-            figures_others.roofline(group),
-        ]
-        group.pictures = {drawing.name: drawing for drawing in found if drawing}
+        suffix = look.suffix = group.suffix
+        group.pictures = drawings(group)
+        look.narrow, look.suffix = True, f"{suffix}-narrow"
+        for name, narrow in drawings(group).items():
+            group.pictures[name].narrow = narrow.content
+        look.narrow, look.suffix = False, ""
     return group.pictures
 
 
-def figure(drawing):
+def one_drawing(drawing):
+    """The figure twice; the style sheet shows the one that fits the screen."""
+    return "".join(
+        f'<div class="drawing {screen}" role="img" aria-label="{esc(drawing.title)}">{style.for_page(svg)}</div>'
+        for screen, svg in (("wide", drawing.content), ("narrow", drawing.narrow))
+    )
+
+
+def names_of(group):
+    """The files of a run."""
+    return ", ".join(file.name for file in group.files)
+
+
+def figure(drawing, group):
+    """A figure, beside that of the other run if there is one."""
+    markup, other = one_drawing(drawing), group.beside and pictures(group.beside).get(drawing.name)
+    if other:
+        sides = ((names_of(group), drawing), (names_of(group.beside), other))
+        columns = "".join(f'<div><p class="soft">{esc(name)}</p>{one_drawing(side)}</div>' for name, side in sides)
+        markup = f'<div class="pair">{columns}</div>'
     return (
-        f'<figure id="fig-{drawing.name}"><h3>{esc(drawing.title)}</h3><div class="scroll drawing" role="img"'
-        f' aria-label="{esc(drawing.title)}">'
-        f"{style.for_page(drawing.svg)}</div><figcaption>{esc(drawing.caption)}</figcaption></figure>"
+        f'<figure id="fig-{drawing.name}"><h3>{esc(drawing.title)}</h3>{markup}'
+        f"<figcaption>{esc(drawing.caption)}</figcaption></figure>"
     )
 
 
 def figures(group, *beginnings):
     """The figures whose names begin with one of `beginnings`, as markup."""
-    return "\n".join(figure(drawing) for name, drawing in drawings(group).items() if name.startswith(beginnings))
+    return "\n".join(figure(drawing, group) for name, drawing in pictures(group).items() if name.startswith(beginnings))
 
 
-def study_a(group):
+def rgb_images(group):
     rows = group.rows
-    artefacts = listed(f"<strong>{esc(title)}</strong> {esc(text)}" for title, text in figures_study_a.artefacts(rows))
+    artefacts = listed(f"<strong>{esc(title)}</strong> {esc(text)}" for title, text in figures_rgb.artefacts(rows))
     rgb = rows.where(table="rgb").prefer("hot")
     return section(
-        "study-a",
-        "Study A: an RGB image by size and stride",
+        "rgb-images",
+        "RGB images and matrix products",
         f"<h3>Two artefacts of the study</h3>{artefacts}" if artefacts else "",
         figures(group, "rgb-", "gemm-"),
         sources(row for row in rows if row.table in ("rgb", "gemm_memory", "gemm_partition")),
@@ -82,36 +114,36 @@ def study_a(group):
             beside_table(rows.where(table=name).prefer("hot"), ["size", line],
                          lambda row, edge=edge: f"{edge} {row.labels[edge]}" if edge in row.labels else "cuBLAS",
                          f"Matrix product by {line} and {edge}, hot")
-            for name, line, edge, _ in figures_study_a.PRODUCTS
+            for name, line, edge, _ in figures_rgb.PRODUCTS
         ),
     )
 
 
-def study_b(group):
-    ladders = algorithms(group.rows)
+def ladders(group):
+    climbs = algorithms(group.rows)
     parts = [figures(group, "deep3x3"), deep_table(group.rows)]
-    for name, some in ladders.items():
+    for name, some in climbs.items():
         tables = "\n".join(ladder_tables(name, some))
         parts.append(figures(group, figures_ladder.figure_name(name)))
         parts.append(details(f"{esc(name)}: every rung on every shape", tables) if tables else "")
-    parts.append(sources(row for some in ladders.values() for row in some))
-    return section("study-b", "Study B: implicit GEMM, and the ladders", *parts)
+    parts.append(sources(row for some in climbs.values() for row in some))
+    return section("ladders", "Implicit GEMM, and the ladders", *parts)
 
 
-def study_c(group):
+def filters(group):
     some = group.rows.where(table="filter").prefer("hot")
     caption = "An RGB picture, 3 filters of 3×3, hot"
     speeds = beside_table(some, ["stride", "size"], candidate, caption, copies_as_rate=True)
-    return section("study-c", "Study C: filtering a picture", figures(group, "filter-"), sources(some), speeds)
+    return section("filters", "Filtering a picture", figures(group, "filter-"), sources(some), speeds)
 
 
-def study_d(group):
+def beyond(group):
     named = ((name, group.rows.where(table=name)) for name in ("streams", "separable"))
     tables = [details(f"{name}: its {len(some)} rows", all_rows_table(some)) for name, some in named if some]
-    return section("study-d", "Study D: beyond LeNet", figures(group, "streams", "separable"), *tables)
+    return section("beyond", "Streams and separable blocks", figures(group, "streams", "separable"), *tables)
 
 
-def study_e(group):
+def stencils(group):
     notes, lines = Footnotes(), []
     for row in group.rows.where(table="stencil").prefer("hot"):
         labels = " ".join(v if k != "dimensions" else v + "D" for k, v in row.labels.items() if k != "table")
@@ -119,12 +151,24 @@ def study_e(group):
         lines.append([head(labels), notes.cell(row), rate, ceiling_cell(row)])
     heads = ["variant", "time", "effective bandwidth", "of nearest ceiling"]
     speeds = table(heads, lines, "Hot", notes=notes)
-    return section("study-e", "Study E: 1D and 2D convolution", figures(group, "stencil"), speeds)
+    return section("stencils", "1D and 2D convolution", figures(group, "stencil"), speeds)
+
+
+def side_by_side(group):
+    if not group.beside:
+        return None
+    found = beside.pairs(group, group.beside)
+    title = f"{names_of(group)} beside {names_of(group.beside)}"
+    names = ["this run", "the other run"]
+    return section("beside", title, f"<p>{esc(beside.summary(found))}</p>", beside.rows_table(found, names))
+
+
+def networks(group):
+    return section("networks", "The network", figures(group, "layers", "rates"), rates_table(group.rows))
 
 
 def others(group):
-    known = {"rgb", "gemm_memory", "gemm_partition", "ladder", "filter", "streams", "separable", "stencil"}
-    rest = [row for row in group.rows if row.table not in known]
+    rest = single_rows(group.rows)
     shown = details("Their table", all_rows_table(rest)) if rest else ""
     return section("singles", "Single measurements", figures(group, "singles"), shown)
 
@@ -133,55 +177,6 @@ def every_row(group):
     rows = group.rows
     body = details(f"{len(rows):,} rows", all_rows_table(rows)) if rows else "<p>There are none.</p>"
     return section("rows", "Every row", body)
-
-
-def overview(group):
-    """A summary for readers in a hurry, computed from the rows."""
-    rows = group.rows
-    drawn = len(rows.drawn)
-    points = [f"{len(rows):,} rows: {drawn:,} with a time, {len(rows) - drawn:,} without, each with its reason below."]
-    wrong = [row for row in rows if row.status in ("FAILED", "SUSPECT", "ERROR")]
-    if wrong:
-        points.append(
-            f"{len(wrong)} of them are wrong, too fast to be true, or ended in an error: they are listed, not drawn."
-        )
-    for how in HOW:
-        cells = heat_cells(rows, how=how)
-        if cells:
-            points.append(
-                f"RGB images, {how}: direct is faster than the best cuDNN fp32 time in"
-                f" {sum(r > 1 for r in cells.values())} of {len(cells)} cells, ×{short(min(cells.values()))} to"
-                f" ×{short(max(cells.values()))}, ×{short(geometric_mean(cells.values()))} in the geometric mean."
-            )
-    shares = rgb_bandwidth(group)
-    if shares:
-        points.append(
-            f"At 2048 and 4096 direct moves {min(shares):.0%} to {max(shares):.0%} of the copy bandwidth of the run."
-        )
-    pairs = (("implicit_gemm fp32", "cudnn fp32"), ("winograd fp32", "cudnn fp32"), ("tensor_core tf32", "cudnn tf32"))
-    for ours, theirs in pairs:
-        ratios = [theirs_row.ns / ours_row.ns for ours_row, theirs_row in deep_pairs(rows, ours, theirs)]
-        if ratios:
-            points.append(
-                f"3×3 at batch 8: {ours} against {theirs} ×{short(geometric_mean(ratios))} in the geometric mean of"
-                f" {len(ratios)} shapes, ×{short(min(ratios))} to ×{short(max(ratios))}."
-            )
-    return listed(map(esc, points))
-
-
-def ceilings_line(group):
-    copies = {name: group.ceiling(f"{name}_bytes_per_s") for name in ("copy", "read")}
-    parts = [f"{name} {per_second(rate, 'B/s')}" for name, rate in copies.items() if rate]
-    for math in ("fp32", "tf32", "fp16"):
-        peak, library = group.peak(math), group.ceiling(f"{math}_flops_per_s")
-        if peak and peak[0] != library:
-            parts.append(f"{math} {peak[1]} {per_second(peak[0], 'FLOP/s')}")
-        if library:
-            parts.append(f"{math} matrix product {per_second(library, 'FLOP/s')}")
-    if group.ceiling("launch_ns"):
-        parts.append(f"launch {time_text(group.ceiling('launch_ns'))}")
-    words = f"Ceilings measured in the same run: {esc(' · '.join(parts))}." if parts else "No ceilings were measured."
-    return f"<p>{words}</p>"
 
 
 def environment(files):
@@ -211,7 +206,7 @@ def environment(files):
 
 def sections(group):
     """The non-empty sections of a device after the overview: (name, heading, markup)."""
-    found = [study(group) for study in (study_a, study_b, study_c, study_d, study_e, others)]
+    found = [study(group) for study in (side_by_side, networks, others, rgb_images, ladders, filters, beyond, stencils)]
     found.append(section("roofline", "Roofline", figures(group, "roofline")))
     found.append(section("without", "Rows without a figure", without_figure(group.rows)))
     return [part for part in [*found, every_row(group)] if part]

@@ -2,7 +2,8 @@
 
 import re
 
-from results import Rows, natural
+from results import Rows, natural, size_of
+from words import shape
 
 FP32 = "fp32"
 DEEP = re.compile(r"^mb8ic(32|64)ih(64|128)oc(128|256)oh\d+kh3$")
@@ -100,6 +101,48 @@ def candidate(row):
     extra = [row.text("math")] if row.text("math") not in ("", "fp32") else []
     extra += [row.text("layout")] if row.text("layout") not in ("", "NCHW") else []
     return " ".join([row.backend or row.text("name")] + extra)
+
+
+def title_of(row):
+    """What a row measures, for a tick: the name of a layer or problem, else its sizes; with the batch of a network."""
+    title = row.text("name") if row.table == "" else ""
+    in_problem = re.match(r"(?:g\d+_?)?mb(\d+)", row.text("problem")) if title else None
+    batch = row.labels.get("batch") or (in_problem.group(1) if in_problem and in_problem.group(1) != "1" else None)
+    title = title or shape(row.text("problem")) or row.text("name") or row.backend
+    return f"{title}, batch {int(size_of(batch) or 0):,}" if batch and row.table == "" else title
+
+
+def batch_rows(rows):
+    """Of `lenslet bench`: the rows of several batches that have images a second; latencies have a mode."""
+    found = Rows(row for row in rows.drawn if row.number("images_per_s") and size_of(row.labels.get("batch", ""))
+                 and "mode" not in row.labels)
+    return found if len(found.values("batch")) > 1 else Rows()
+
+
+def batches_of_layers(rows):
+    """Of `lenslet profile`: {batch: (the hot rows of its layers, the row of a whole pass or None)}."""
+    rows = Rows(row for row in rows.where(table="").drawn if "batch" in row.labels and not row.number("images_per_s"))
+    found = {}
+    for batch in rows.values("batch"):
+        mine = rows.where(batch=batch)
+        some = Rows(row for row in mine.where(cache="hot") if row.backend)
+        if some:
+            found[batch] = some, mine.where(name="unprofiled").best()
+    return found
+
+
+def single_rows(rows):
+    """The rows outside studies that no other figure shows, hot where both were measured."""
+    shown = {id(row) for row in batch_rows(rows)}
+    profiled = batches_of_layers(rows)
+    rest = Rows(row for row in rows.where(table="") if id(row) not in shown
+                and (row.labels.get("batch") not in profiled or row.number("images_per_s")))
+    return Rows(row for row in rest.prefer("hot").drawn if row.backend)
+
+
+def contestant(row):
+    """candidate(), with what else distinguishes two rows of one problem."""
+    return " ".join([candidate(row), *(row.labels[key] for key in ("mode", "input", "output") if key in row.labels)])
 
 
 # Of peers.json:

@@ -1,16 +1,14 @@
-"""The look of figures: one palette for light and dark pages; series also differ in marker and line.
-
-Figures are drawn with placeholder colours. In the page these become CSS variables, so that a figure follows the
-reader's theme; in a file of its own they become the light theme's colours on white.
-"""
+"""The parts of figures: one palette for light and dark pages (look.py); series also differ in marker and line."""
 
 import hashlib
 import io
 import re
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib
+from look import FOREGROUND, GRID, MUTED, PALETTE, PAPER, SERIES, drawn, look
 from results import Rows
 
 matplotlib.use("svg")
@@ -18,32 +16,18 @@ import matplotlib.pyplot as plt  # noqa: E402  (the backend is chosen first)
 from matplotlib.lines import Line2D  # noqa: E402
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator  # noqa: E402
 
-# Placeholder, light, dark. The series after Okabe and Ito's palette for all kinds of colour vision.
-FOREGROUND = ("#010203", "#1a1c20", "#e4e6ea")
-MUTED = ("#010204", "#5d636e", "#9aa1ad")
-GRID = ("#010205", "#d9dce2", "#363b44")
-PAPER = ("#fdfcfb", "#ffffff", "#16181d")
-SERIES = [
-    ("#0a0001", "#0072b2", "#58b0e8"),
-    ("#0a0002", "#d55e00", "#f58a3c"),
-    ("#0a0003", "#00805e", "#35c99b"),
-    ("#0a0004", "#a8508a", "#e39ac6"),
-    ("#0a0005", "#9a6b00", "#e8c04a"),
-    ("#0a0006", "#5b4fc4", "#a99ff5"),
-    ("#0a0007", "#4a7d1f", "#9fd06a"),
-    ("#0a0008", "#7a4b32", "#cf9f85"),
-]
-NAMES = ["ink", "soft", "grid", "paper"] + [f"s{i}" for i in range(len(SERIES))]
-PALETTE = list(zip(NAMES, [FOREGROUND, MUTED, GRID, PAPER] + SERIES))
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "<"]
 HATCHES = ["", "//", "..", "xx", "\\\\", "++", "oo", "--"]
 # The same backend has the same colour in every figure.
 FAMILIES = ["direct", "im2col_gemm", "cudnn", "implicit_gemm", "winograd", "tensor_core", "depthwise", "onednn"]
 
-INK, SOFT, LINES, BACK = FOREGROUND[0], MUTED[0], GRID[0], PAPER[0]
+INK, SOFT, LINES, BACK = map(drawn, (FOREGROUND, MUTED, GRID, PAPER))
+NARROW = 4.4  # inches, as wide as a phone shows at the size of its text
 PUBLISHED = {"linestyle": (0, (4, 2)), "markerfacecolor": BACK, "linewidth": 1.1, "alpha": 0.9}
 DOTTED = {"color": SOFT, "linewidth": 1.1, "linestyle": (0, (1, 2))}  # a limit
 
+# A name longer than its figure leaves no room; the figure is drawn all the same.
+warnings.filterwarnings("ignore", message="constrained_layout not applied")
 # A dollar in a name is a literal dollar, not the start of a formula.
 if "text.parse_math" in plt.rcParams:
     plt.rcParams["text.parse_math"] = False
@@ -55,7 +39,8 @@ plt.rcParams.update({"axes.titlesize": 10, "axes.titleweight": "bold", "axes.gri
 plt.rcParams.update({"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False})
 plt.rcParams.update({"lines.linewidth": 1.6, "lines.markersize": 5, "grid.linewidth": 0.7, "hatch.linewidth": 0.6})
 plt.rcParams.update({"grid.color": LINES, "figure.max_open_warning": 0})
-plt.rcParams.update({f"{part}.facecolor": "none" for part in ("axes", "figure", "savefig")})
+paper = "none" if look.format == "svg" else BACK
+plt.rcParams.update({f"{part}.facecolor": paper for part in ("axes", "figure", "savefig")})
 TEXTS = ("axes.label", "text.", "axes.title", "xtick.label", "ytick.label")
 plt.rcParams.update({f"{text}color": INK for text in TEXTS})
 plt.rcParams.update({f"{line}color": SOFT for line in ("axes.edge", "xtick.", "ytick.")})
@@ -75,16 +60,18 @@ class Drawing:
 
     name: str  # of its file, and the prefix of ids within; a slug()
     title: str
-    svg: str  # with placeholder colours
+    content: object  # SVG with placeholder colours, or the bytes of a PNG or PDF file
     caption: str  # computed from the rows that are drawn
+    narrow: str = ""  # the same for a narrow screen, SVG
 
 
 def drawing(name, title, figure, caption):
-    return Drawing(slug(name), title, to_svg(figure, name), caption)
+    content = to_svg(figure, slug(name) + look.suffix) if look.format == "svg" else to_bytes(figure)
+    return Drawing(slug(name), title, content, caption)
 
 
 def colour(index):
-    return SERIES[index % len(SERIES)][0]
+    return drawn(SERIES[index % len(SERIES)])
 
 
 def line_style(index):
@@ -107,7 +94,8 @@ def series(names):
 
 def panels(count, width=9.6, height=3.5, columns=3, share=True):
     """`count` axes beside and below each other; those left over are removed."""
-    columns = min(count, columns)
+    columns = 1 if look.narrow else min(count, columns)
+    width, height = (min(width, NARROW), min(height, 2.9)) if look.narrow else (width, height)
     lines = -(-count // columns)
     size = (width, height * lines)
     figure, axes = plt.subplots(lines, columns, figsize=size, sharey=share, squeeze=False, constrained_layout=True)
@@ -118,6 +106,7 @@ def panels(count, width=9.6, height=3.5, columns=3, share=True):
 
 
 def one_panel(width, height):
+    width = min(width, NARROW) if look.narrow else width
     return plt.subplots(figsize=(width, height), constrained_layout=True)
 
 
@@ -211,9 +200,20 @@ def legend_below(figure, handles_from, columns=6, printed=False):
     if printed:
         key = Line2D([], [], color=SOFT, marker="o", **PUBLISHED)
         handles["dashed, hollow: as published, on their hardware"] = key
+    if handles and look.narrow:
+        columns = 1 if max(map(len, handles)) > 30 else 2 if max(map(len, handles)) > 9 else 3
     if handles:
         below = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "ncol": min(columns, len(handles))}
         figure.legend(handles.values(), handles.keys(), **below)
+
+
+def to_bytes(figure):
+    """The figure as a file of look.format, which names the files that it was drawn from."""
+    target, words = io.BytesIO(), "; ".join(f"{name} sha256 {digest}" for name, digest in look.sources)
+    times = {"CreationDate": None, "ModDate": None, "Subject": words} if look.format == "pdf" else {"Source": words}
+    figure.savefig(target, format=look.format, dpi=200, bbox_inches="tight", pad_inches=0.08, metadata=times)
+    plt.close(figure)
+    return target.getvalue()
 
 
 def to_svg(figure, name):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from glossary import meaning
 from results import Row, Rows, natural, number
-from selection import candidate, deep_rows
+from selection import batch_rows, candidate, contestant, deep_rows
 from words import bytes_text, percent, rounded_rate, shape, short, time_text
 
 esc = html.escape
@@ -54,14 +54,14 @@ def ceiling_cell(row):
 def printed_cell(row):
     """What a study printed."""
     if row is not None and row.published_ns:
-        return time_cell(row.published_ns, "n theirs")
-    return rate_cell(row.published_gflops if row is not None else None, "GFLOP/s", "n theirs")
+        return time_cell(row.published_ns, "n theirs w")
+    return rate_cell(row.published_gflops if row is not None else None, "GFLOP/s", "n theirs w")
 
 
-def column_head(text, right_aligned):
+def column_head(text, css):
     """The head of a column; pointing at it shows what the glossary says."""
     explained = f' title="{esc(meaning(text))}"' if meaning(text) else ""
-    return f"<th scope='col'{' class=n' if right_aligned else ''}{explained}>{esc(text)}</th>"
+    return f"<th scope='col'{f' class={chr(34)}{css}{chr(34)}' if css else ''}{explained}>{esc(text)}</th>"
 
 
 def table(heads, lines, caption="", css="", notes=None):
@@ -70,7 +70,9 @@ def table(heads, lines, caption="", css="", notes=None):
         return ""
     # A heading is right-aligned like the numbers below it.
     right = [any(line[i].css.startswith("n") for line in lines if i < len(line)) for i in range(len(heads))]
-    top = "".join(column_head(text, n) for text, n in zip(heads, right))
+    # A phone hides a column with its heading.
+    wide = [all(line[i].css.endswith("w") for line in lines if i < len(line)) for i in range(len(heads))]
+    top = "".join(column_head(text, " ".join(["n"] * n + ["w"] * w)) for text, n, w in zip(heads, right, wide))
     body = "\n".join("<tr>" + "".join(cell.html() for cell in line) + "</tr>" for line in lines)
     title = f"<caption>{esc(caption)}</caption>" if caption else ""
     return (
@@ -195,36 +197,64 @@ def _with(text, reason, form):
 
 def _error(row, key):
     value = row.stat("error", key)
-    return numeric("–" if value is None else f"{value:.2g}")
+    return numeric("–" if value is None else f"{value:.2g}", css="n w")
+
+
+def _what(row):
+    """What a row measures: its study by title, its labels, and its problem or name."""
+    words = [row.study_title] * bool(row.study) + row.words()
+    return Cell(" ".join([*words, row.text("problem") or row.text("name")]), row.text("repro"), "what")
 
 
 ALL_COLUMNS = {
-    "study and labels": lambda row: Cell(" ".join([row.study] * bool(row.study) + row.words())),
-    "problem or name": lambda row: Cell(row.text("problem") or row.text("name"), css="code"),
-    "backend": lambda row: Cell(row.backend),
-    "math": lambda row: Cell(row.text("math")),
-    "layout": lambda row: Cell(row.text("layout")),
-    "cache": lambda row: Cell(row.text("cache")),
-    "status": lambda row: Cell(_with(row.status, row.text("reason"), ": {}"), css="why" * (row.status != "PASSED")),
+    "what": _what,
+    "candidate": lambda row: Cell(candidate(row)),
+    "cache": lambda row: Cell(row.text("cache"), css="w"),
+    "status": lambda row: Cell(_with(row.status, row.text("reason"), ": {}"), css="w" if row.drawn else "why w"),
     "median": lambda row: time_cell(row.ns),
-    "10th": lambda row: time_cell(row.p10),
-    "90th percentile": lambda row: time_cell(row.p90),
-    "samples": lambda row: numeric(str(row.entry.get("samples", "–"))),
-    "with copies": lambda row: time_cell(row.end_to_end_ns),
-    "rate": lambda row: rate_cell(row.gflops, "GFLOP/s", effective=row.effective),
-    "bandwidth": lambda row: rate_cell(row.gbytes, "GB/s"),
-    "of nearest ceiling": lambda row: numeric(_with(percent(row.ceiling_fraction), row.text("bound_by"), " ({})")),
-    "over cuDNN": lambda row: numeric(f"×{short(row.ratio)}" if row.ratio else "–", row.ratio),
+    "10th": lambda row: time_cell(row.p10, "n w"),
+    "90th percentile": lambda row: time_cell(row.p90, "n w"),
+    "with copies": lambda row: time_cell(row.end_to_end_ns, "n w"),
+    "rate": lambda row: rate_cell(row.gflops, "GFLOP/s", "n w", effective=row.effective),
+    "bandwidth": lambda row: rate_cell(row.gbytes, "GB/s", "n w"),
+    "of nearest ceiling": lambda row: numeric(
+        _with(percent(row.ceiling_fraction), row.text("bound_by"), " ({})"), css="n w"
+    ),
+    "over cuDNN": lambda row: numeric(f"×{short(row.ratio)}" if row.ratio else "–", row.ratio, css="n w"),
     "largest error": lambda row: _error(row, "max_abs"),
     "allowed": lambda row: _error(row, "bound"),
-    "workspace": lambda row: numeric(bytes_text(row.number("workspace_bytes"))),
+    "workspace": lambda row: numeric(bytes_text(row.number("workspace_bytes")), css="n w"),
     "printed": printed_cell,
-    "measure again": lambda row: Cell(row.text("repro"), css="code"),
 }
 
 
 def all_rows_table(rows):
-    return table(list(ALL_COLUMNS), [[cell(row) for cell in ALL_COLUMNS.values()] for row in rows], css="small")
+    """Every row; columns without content are left out. Pointing at the first cell shows the command that repeats it.
+
+    A phone shows what was measured, the candidate and the median.
+    """
+    lines = [[cell(row) for cell in ALL_COLUMNS.values()] for row in rows]
+    used = [i for i in range(len(ALL_COLUMNS)) if any(line[i].text not in ("", "–") for line in lines)]
+    heads = list(ALL_COLUMNS)
+    return table([heads[i] for i in used], [[line[i] for i in used] for line in lines], css="small rows")
+
+
+def rates_table(rows):
+    """Of `lenslet bench`: one line a batch, with the fastest input and output of each candidate."""
+    rows = batch_rows(rows)
+    names, lines = list(rows.by(candidate)), []
+    for batch in rows.values("batch"):
+        mine = rows.where(batch=batch)
+        best, cells = mine.best(), [head(f"{float(batch):,.0f}")]
+        for name in names:
+            row = mine.by(candidate).get(name, Rows()).best()
+            css = "n best w" if row is best else "n w"
+            cells.append(numeric("–", css=css) if row is None else time_cell(row.ns, css))
+        cells.append(numeric(f"{best.number('images_per_s'):,.0f}", best.number("images_per_s"), "images/s"))
+        cells.append(Cell(contestant(best)))
+        lines.append(cells)
+    caption = "Time of a batch, of each input and output the faster"
+    return table(["batch", *names, "images/s of the fastest", "which is"], lines, caption)
 
 
 def without_figure(rows):

@@ -36,14 +36,14 @@ class ReportPage : public ::testing::Test {
 
 TEST_F(ReportPage, NamesAreNotReadByAShell) {
   script("for word in \"$@\"; do printf '%s\\n' \"$word\" >>" + folder_ + "/said; done");
-  write_report({"a file.json", "$(reboot)", "-dash"}, "out; rm.html");
+  write_report({{"a file.json", "$(reboot)", "-dash"}, {"-old"}, "out; rm.html", "", ""});
   std::ifstream said(folder_ + "/said");
   const std::string text((std::istreambuf_iterator<char>(said)), std::istreambuf_iterator<char>());
-  EXPECT_EQ(text, "--html\nout; rm.html\n--\na file.json\n$(reboot)\n-dash\n");
+  EXPECT_EQ(text, "--html\nout; rm.html\n--beside=-old\n--\na file.json\n$(reboot)\n-dash\n");
 }
 
 TEST_F(ReportPage, FailuresKeepTheirKind) {
-  const auto run = [] { write_report({"a.json"}, "out.html"); };
+  const auto run = [] { write_report({{"a.json"}, {}, "out.html", "", ""}); };
   script("echo 'report: matplotlib is not installed' >&2; exit 4");
   expect_error<UnavailableError>(run, "matplotlib is not installed");
   script("echo noise; echo 'report: a.json: not JSON' >&2; exit 3");
@@ -59,7 +59,7 @@ TEST_F(ReportPage, FailuresKeepTheirKind) {
 }
 
 TEST_F(ReportPage, SaysWhatIsMissing) {
-  const auto run = [] { write_report({"a.json"}, "out.html"); };
+  const auto run = [] { write_report({{"a.json"}, {}, "out.html", "", ""}); };
   expect_error<UnavailableError>(run, "LENSLET_REPORT_SCRIPT names");
   script("exit 0");
   run();
@@ -70,7 +70,7 @@ TEST_F(ReportPage, SaysWhatIsMissing) {
 TEST_F(ReportPage, FindsTheTreesScript) {
   ::unsetenv("LENSLET_REPORT_SCRIPT");
   ::setenv("LENSLET_PYTHON", "/bin/true", 1);
-  write_report({"a.json"}, "out.html");  // throws if there is none
+  write_report({{"a.json"}, {}, "out.html", "", ""});  // throws if there is none
 }
 
 }  // namespace

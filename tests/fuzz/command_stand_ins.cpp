@@ -1,4 +1,5 @@
 // Stand-ins for the subcommands of both programs, so that the option tables link without them.
+#include "apps/common/results/report_command.h"
 #include "apps/convbench/commands/commands.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/suggestions.h"
@@ -17,6 +18,8 @@ ExitCode run_explain(const ExplainOptions&) { return ExitCode::kOk; }
 Suggestions backend_suggestions() { return {}; }
 Suggestions variant_suggestions() { return {}; }
 Suggestions glossary_suggestions() { return {}; }
+
+ExitCode run_report(const ReportRequest&) { return ExitCode::kOk; }
 
 ExitCode run_run(const RunOptions&) { return ExitCode::kOk; }
 ExitCode run_sweep(const SweepOptions&) { return ExitCode::kOk; }

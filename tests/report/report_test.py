@@ -226,6 +226,86 @@ class ReportTest(unittest.TestCase):
         self.run_report(path, "--figures", only, "--only", "streams,stencil")
         self.assertEqual({file.stem for file in only.iterdir()}, {"streams", "stencil"})
 
+    def test_figures_as_png_and_pdf(self):
+        path = self.write(synthetic.everything())
+        for form, magic in (("png", b"\x89PNG"), ("pdf", b"%PDF")):
+            run = self.run_report(path, "--figures", self.folder / form, "--format", form, "--only", "streams,roofline")
+            self.assertEqual((run.returncode, run.stderr), (0, ""))
+            self.assertEqual({file.name for file in (self.folder / form).iterdir()},
+                             {f"streams.{form}", f"roofline.{form}"})
+            for file in (self.folder / form).iterdir():
+                data = file.read_bytes()
+                self.assertTrue(data.startswith(magic))
+                self.assertIn(b"sha256" if form == "png" else b"Subject", data)
+        self.assertEqual(self.run_report(path, "--html", self.folder / "p.html", "--format", "png").returncode, 2)
+
+    def network(self, faster=1.0):
+        """A profile of two layers, and a problem on two backends."""
+        maker = synthetic.Maker()
+        for name, ns in (("conv1", 20000), ("fc1", 5000)):
+            maker.row(ns / faster, name=name, problem="mb64ic1ih28oc6kh5" if name == "conv1" else None,
+                      backend="direct", flops=1e7, bytes_ideal=1e6)
+        maker.row(26000 / faster, name="unprofiled", cache="", layout=None, math=None)
+        return {**synthetic.document(maker.rows, device="cpu"), "tool": "lenslet profile", "batch": 64}
+
+    def test_a_profile_shows_layers_by_name_and_batch(self):
+        other = {**self.network(2), "batch": 1}
+        text = self.page(self.network(), other)
+        self.assertLess(text.index("its longest layer is conv1"), text.index(" with a time,"), "winners come first")
+        self.assertIn("Batch 1: a pass takes 13.0 µs", text)
+        figure = text[text.index('id="fig-layers"') : text.index('id="fig-roofline"')]
+        for word in (">batch 1: 13.0 µs<", ">batch 64: 26.0 µs<", ">conv1<", ">fc1<"):
+            self.assertIn(word, figure)
+        self.assertNotIn("28²", figure)
+        roofline = text[text.index('id="fig-roofline"') :]
+        self.assertIn(">conv1, batch 64<", roofline, "points have names")
+
+    def test_the_winner_of_each_problem_is_named_first(self):
+        maker = synthetic.Maker()
+        for backend, ns in (("direct", 1000), ("onednn", 3000)):
+            maker.row(ns, name="conv1", problem='mb64ic1ih28oc6kh5n"conv1"', backend=backend, flops=1e6,
+                      bytes_ideal=1e5)
+        text = self.page(synthetic.document(maker.rows, device="cpu"))
+        self.assertRegex(text, r"<ul><li>conv1, batch 64: direct in [^<]*, ×3.00 faster than onednn\.</li>")
+
+    def test_cache_ceilings_are_in_the_roofline(self):
+        document = self.network()
+        document["ceilings"] = {"copy_bytes_per_s": 2e10, "fp32_flops_per_s": 1e11,
+                                "caches": [{"name": "L1", "copy_bytes_per_s": 2e11, "read_bytes_per_s": 4e11}]}
+        text = self.page(document)
+        self.assertIn(">L1 400 GB/s<", text[text.index('id="fig-roofline"') :])
+        self.assertIn("memory 20.0 GB/s · L1 400 GB/s", text)
+
+    def test_studies_have_titles_not_letters(self):
+        words = "".join(Page(self.page(synthetic.everything())).words)
+        self.assertEqual(re.findall(r"Study [A-E]:|\bstudy [a-e]\b", words), [])
+        self.assertIn("RGB images and matrix products", words)
+
+    def test_every_figure_has_a_form_for_narrow_screens(self):
+        text = self.page(synthetic.everything())
+        wide, narrow = (re.findall(f'class="drawing {kind}".*?<svg [^>]*?width="([0-9.]+)pt"', text, re.S)
+                        for kind in ("wide", "narrow"))
+        self.assertEqual(len(wide), len(narrow))
+        self.assertGreater(len(narrow), 10)
+        self.assertLess(max(map(float, narrow)), 390, "points: a phone of 390 pixels shows them at two thirds")
+        self.assertIn("@media (max-width: 640px)", text)
+
+    def test_two_runs_side_by_side(self):
+        new, old = self.write(self.network(2), "new.json"), self.write(self.network(), "old.json")
+        html = self.folder / "both.html"
+        run = self.run_report(new, "--beside", old, "--html", html, "--figures", self.folder / "both")
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        text = html.read_text(encoding="utf-8")
+        page = Page(text)
+        self.assertEqual(page.problems, [])
+        self.assertEqual(len(page.ids), len(set(page.ids)), "an id appears twice")
+        self.assertIn("Of 3 rows in both runs 3 faster; the other run takes ×2.00 the time", text)
+        self.assertIn("Save old.json", text)
+        self.assertEqual(text.count('class="pair"'), 2)
+        self.assertEqual({file.stem for file in (self.folder / "both").iterdir()},
+                         {"layers", "layers-beside", "roofline", "roofline-beside"})
+        self.assertEqual(self.run_report(new, "--beside", self.folder / "gone.json", "--html", html).returncode, 3)
+
     def test_same_files_make_the_same_page(self):
         document = synthetic.everything()
         here = self.page(document)

@@ -1,4 +1,5 @@
 // convbench separable and streams from outside: on the CPU the first works, the second reports that it needs a GPU.
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <set>
@@ -36,6 +37,24 @@ TEST_F(StudiesCli, SeparableMeasuresPartsAndBlock) {
             (std::set<std::string>{"standard", "standard beside block", "depthwise", "pointwise", "block"}));
   expect_run(run(line + " --resume"), kOk, "standard us");
   EXPECT_EQ(json("r.json")["results"].dump(), file["results"].dump()) << "measured again";
+}
+
+// Eight images of 512 channels take minutes on a CPU.
+TEST_F(StudiesCli, SeparableSaysHowLongItTakesAndObeysTheLimit) {
+  const auto start = std::chrono::steady_clock::now();
+  expect_run(
+      run("convbench separable --device cpu --batch-size 8 --min-time-ms 10 --max-seconds 2 --json cut.json"),
+      kOk, "candidates: about|cut by --max-seconds|stopped by --max-seconds");
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60))
+      << "a slow machine takes a few";
+  EXPECT_EQ(json("cut.json")["status"], "INTERRUPTED");
+  const std::string small =
+      "convbench separable --device cpu --channels 4 --sizes 5 --min-time-ms 1 --warmup-ms 0 ";
+  const ProgramRun quick = run(small + "--max-seconds 600 --json quick.json");
+  expect_run(quick, kOk, "batch 1");
+  EXPECT_EQ(quick.out.find("stopped by"), std::string::npos);
+  EXPECT_EQ(json("quick.json")["status"], "COMPLETE");
+  expect_run(run(small + "--max-seconds 0"), kUsage, "", "--max-seconds");
 }
 
 TEST_F(StudiesCli, AnUnknownBackendIsRefused) {

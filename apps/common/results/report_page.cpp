@@ -161,9 +161,17 @@ void run_script(const std::vector<std::string>& arguments) {
 
 void demand_report() { run_script({"--check"}); }
 
-void write_report(const std::vector<std::string>& json_files, const std::string& html) {
-  std::vector<std::string> arguments = {"--html", html, "--"};
-  arguments.insert(arguments.end(), json_files.begin(), json_files.end());
+void write_report(const ReportRequest& request) {
+  std::vector<std::string> arguments;
+  const auto add = [&](const char* option, const std::string& value) {
+    if (!value.empty()) arguments.insert(arguments.end(), {option, value});
+  };
+  add("--html", request.html);
+  add("--figures", request.figures);
+  if (!request.figures.empty()) add("--format", request.format);
+  for (const std::string& file : request.beside) arguments.push_back("--beside=" + file);
+  arguments.emplace_back("--");
+  arguments.insert(arguments.end(), request.files.begin(), request.files.end());
   run_script(arguments);
 }
 

@@ -22,7 +22,8 @@ constexpr int64_t kOneRequestNs = 250'000'000;
 
 volatile std::sig_atomic_t first_signal = 0;
 std::atomic<int64_t> first_at_ns{0};
-std::string last_line;  // for the message at the second signal; set before a handler can run
+int64_t deadline_ns = 0;  // of stop_after(); 0: none
+std::string last_line;    // for the message at the second signal; set before a handler can run
 
 int64_t now_ns() {
   timespec now = {};
@@ -66,7 +67,11 @@ void install_signal_handlers(const std::string& program) {
   }
 }
 
-bool interrupted() noexcept { return first_signal != 0; }
+void stop_after(double seconds) { deadline_ns = now_ns() + static_cast<int64_t>(seconds * 1e9); }
+
+bool out_of_time() noexcept { return first_signal == 0 && deadline_ns != 0 && now_ns() >= deadline_ns; }
+
+bool interrupted() noexcept { return first_signal != 0 || out_of_time(); }
 
 std::string interrupting_signal() {
   switch (first_signal) {

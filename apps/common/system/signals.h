@@ -9,11 +9,15 @@ namespace lenslet {
 
 /// Installs the handlers. Call once, in main(). `program` begins the message at the second signal.
 void install_signal_handlers(const std::string& program);
-/// Whether a signal came.
+/// From `seconds` after now on, the program ends as if a signal had come.
+void stop_after(double seconds);
+/// Whether a signal came, or the time of stop_after() is over.
 bool interrupted() noexcept;
+/// Whether that time is over and no signal came.
+bool out_of_time() noexcept;
 /// The name of the first signal, such as "SIGINT"; empty if none came.
 std::string interrupting_signal();
-/// Throws InterruptedError when a signal came.
+/// Throws InterruptedError when a signal came, or the time is over.
 void throw_if_interrupted();
 
 }  // namespace lenslet

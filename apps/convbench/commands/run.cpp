@@ -12,6 +12,13 @@ ExitCode run_run(const RunOptions& options) {
     ConvBenchRequest request;
     request.specs = registry_specs(session.device().kind, options.backends, options.math, options.layouts);
     request.end_to_end = true;
+    std::vector<Work> runs;
+    for (const ListedProblem& listed : problems) {
+      if (listed.unsupported.empty())
+        runs.insert(runs.end(), request.specs.size(), {listed.problem.flops(), listed.problem.bytes()});
+    }
+    session.begin(static_cast<int64_t>(problems.size()), "problems");
+    session.announce(runs, options.math);
     session.each("problems", problems, [&](const ListedProblem& listed) {
       set_problem(request, listed);
       const std::vector<ResultRow> rows = bench_conv_into(request, session);

@@ -23,6 +23,7 @@ namespace lenslet {
 namespace {
 
 constexpr MathMode kMath = MathMode::kFp32;
+constexpr int64_t kBatch = 8;  // by default, on a GPU
 
 /// One backend in one layout.
 struct Choice {
@@ -36,7 +37,9 @@ struct Choice {
 struct Pair {
   Choice depthwise, pointwise;
   double ns() const { return depthwise.ns + pointwise.ns; }
-  std::string name() const { return concat(depthwise.backend, " + ", pointwise.backend); }
+  std::string name() const {
+    return std::isfinite(ns()) ? concat(depthwise.backend, " + ", pointwise.backend) : std::string("-");
+  }
 };
 
 /// The measurements of one number of channels and one size.
@@ -82,7 +85,19 @@ Pair fastest_pair(const std::vector<ResultRow>& depthwise, const std::vector<Res
   return best;
 }
 
-/// The candidates that support one of the three convolutions.
+/// Those candidates that support a convolution.
+std::vector<ConvSpec> supporting(const Conv2dProblem& problem, const std::vector<ConvSpec>& specs,
+                                 const BenchSession& session) {
+  std::vector<ConvSpec> found;
+  for (const ConvSpec& spec : specs) {
+    Conv2dProblem laid_out = problem;
+    laid_out.layout = spec.layout;
+    if (find_conv_backend(session.device().kind, spec.name).supports(laid_out, kMath)) found.push_back(spec);
+  }
+  return found;
+}
+
+/// Measures one of the three convolutions.
 std::vector<ResultRow> measure_part(const Case& task, const char* part, const Conv2dProblem& problem,
                                     const std::vector<ConvSpec>& specs, BenchSession& session) {
   ConvBenchRequest request;
@@ -91,12 +106,7 @@ std::vector<ResultRow> measure_part(const Case& task, const char* part, const Co
   request.study = "d";
   request.labels = task.labels;
   request.labels.push_back({"part", part});
-  for (const ConvSpec& spec : specs) {
-    Conv2dProblem laid_out = problem;
-    laid_out.layout = spec.layout;
-    if (find_conv_backend(session.device().kind, spec.name).supports(laid_out, kMath))
-      request.specs.push_back(spec);
-  }
+  request.specs = supporting(problem, specs, session);
   return bench_conv_into(request, session);
 }
 
@@ -234,13 +244,14 @@ Table table_of(const std::vector<Outcome>& outcomes, const std::string& vendor) 
 }  // namespace
 
 void separable_into(const SeparableOptions& options, BenchSession& session) {
+  const int batch = static_cast<int>(options.batch.value_or(session.device().is_cuda() ? kBatch : 1));
   const std::string vendor = vendor_of(session);
   const std::vector<ConvSpec> specs = registry_specs(session.device().kind, options.backends, kMath,
                                                      {TensorLayout::kNchw, TensorLayout::kNhwc});
   std::vector<Outcome> outcomes;
   std::vector<SeparableShape> shapes;
   for (int channels : options.channels) {
-    for (int size : options.sizes) shapes.push_back({static_cast<int>(options.batch), channels, size});
+    for (int size : options.sizes) shapes.push_back({batch, channels, size});
   }
   const auto measure_shape = [&](const SeparableShape& shape) {
     Outcome outcome;
@@ -261,15 +272,23 @@ void separable_into(const SeparableOptions& options, BenchSession& session) {
     if (!session.stopped()) measure_blocks(outcome, session);
     outcomes.push_back(std::move(outcome));
   };
+  std::vector<Work> runs;
+  for (const SeparableShape& shape : shapes) {
+    for (const Conv2dProblem& part : {shape.standard(), shape.depthwise(), shape.pointwise()})
+      runs.insert(runs.end(), supporting(part, specs, session).size(), {part.flops(), part.bytes()});
+    runs.insert(runs.end(), 2, {shape.standard().flops(), shape.standard().bytes()});
+  }
+  session.begin(4 * static_cast<int64_t>(shapes.size()), "separable");
+  session.announce(runs, kMath);
   session.each("separable", shapes, measure_shape, 4);
-  session.console().line(concat("\n3x3 with padding 1, batch ", options.batch, ", fp32, medians"));
+  session.console().line(concat("\n3x3 with padding 1, batch ", batch, ", fp32, medians"));
   session.console().print(table_of(outcomes, vendor));
 }
 
 ExitCode run_separable(const SeparableOptions& options) {
   for (int channels : options.channels) {
     for (int size : options.sizes)
-      SeparableShape{static_cast<int>(options.batch), channels, size}.standard().validate();
+      SeparableShape{static_cast<int>(options.batch.value_or(kBatch)), channels, size}.standard().validate();
   }
   return with_session(options, "separable", BenchSession::Needs::kAnyDevice,
                       [&](BenchSession& session) { separable_into(options, session); });

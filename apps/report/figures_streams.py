@@ -1,8 +1,9 @@
 """Figures of study D: overlapped copies, and depthwise-separable blocks."""
 
+from look import look
 from results import Rows, natural
 from selection import candidate
-from style import DOTTED, bar, bars_across, drawing, legend_below, one_panel, panels, plt
+from style import DOTTED, NARROW, bar, bars_across, drawing, legend_below, one_panel, panels, plt
 from words import short, time_text
 
 
@@ -58,8 +59,9 @@ def timeline(trace, name):
     if not kinds or len(kinds) >= 8 or sum(len(spans) for spans in trace.lanes.values()) > 2000:
         return None  # not one of streams
     heights = [len(streams) + 0.6 for streams in parts.values()]
-    figure, axes_of = plt.subplots(len(parts), 1, figsize=(9.6, 0.9 + 0.3 * sum(heights)), sharex=True, squeeze=False,
-                                   constrained_layout=True, gridspec_kw={"height_ratios": heights})
+    size = (NARROW if look.narrow else 9.6, 0.9 + 0.3 * sum(heights))
+    figure, axes_of = plt.subplots(len(parts), 1, figsize=size, sharex=True, squeeze=False, constrained_layout=True,
+                                   gridspec_kw={"height_ratios": heights})
     for axes, (group, streams) in zip(axes_of.flat, parts.items()):
         start = min(begin for _, spans in streams for begin, _, _ in spans)
         for y, (_, spans) in enumerate(streams):

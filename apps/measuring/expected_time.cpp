@@ -1,0 +1,30 @@
+#include "apps/measuring/expected_time.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lenslet {
+namespace {
+
+constexpr double kUsualShare =
+    0.17;  // of the ceiling, on average over the candidates of `separable` on a CPU
+// Runs of a candidate besides the timed ones: the first call, its duration, and the checks before and after.
+constexpr double kCheckingRuns = 8;
+constexpr double kOverheadMs = 30;  // of a candidate: preparing it, and the judge's sums
+
+}  // namespace
+
+double expected_seconds(const std::vector<Work>& runs, MathMode math, const MeasureOptions& options,
+                        const Ceilings& ceilings) {
+  double total_ms = 0;
+  for (const Work& work : runs) {
+    const double best_ns = binding_ceiling(ceilings, work, math, options.hot).best_ns;
+    const double run_ms = std::isfinite(best_ns) ? best_ns / kUsualShare / 1e6 : 0;
+    const double timed_ms = std::max(options.min_time_ms, run_ms) * (int{options.hot} + int{options.cold});
+    const double warmup_ms = run_ms < options.warmup_ms ? options.warmup_ms : 0;
+    total_ms += kCheckingRuns * run_ms + timed_ms + warmup_ms + kOverheadMs;
+  }
+  return total_ms / 1e3;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,112 @@
+"""The first lines of the page: what was fastest, and by how much."""
+
+import html
+
+from results import Rows, geometric_mean, size_of
+from selection import HOW, batch_rows, batches_of_layers, candidate, contestant, deep_pairs, heat_cells, rgb_bandwidth
+from selection import single_rows, title_of
+from words import per_second, percent, short, time_text
+
+MOST_WINNERS = 8  # problems named one by one
+
+
+def _ahead(best, next_best):
+    """ "conv1: direct in 12.3 µs, ×1.80 faster than onednn". """
+    if next_best is None:
+        return f"{contestant(best)} in {time_text(best.ns)}"
+    ratio = next_best.ns / best.ns
+    how = f"×{short(ratio)} faster than" if ratio >= 1.005 else "as fast as"
+    return f"{contestant(best)} in {time_text(best.ns)}, {how} {contestant(next_best)}"
+
+
+def network_lines(rows):
+    for batch, (layers, whole) in batches_of_layers(rows).items():
+        total = whole.ns if whole else sum(row.ns for row in layers)
+        most = max(layers, key=lambda row: row.ns)
+        share = f", {percent(most.ceiling_fraction)} of {most.text('bound_by')}" if most.ceiling_fraction else ""
+        yield (
+            f"Batch {batch}: a pass takes {time_text(total)}; its longest layer is {most.text('name')} with"
+            f" {time_text(most.ns)} ({most.backend}{share})."
+        )
+    found = batch_rows(rows)
+    if found:
+        fastest = max(found, key=lambda row: row.number("images_per_s"))
+        single = found.where(batch=found.values("batch")[0]).best()
+        yield (
+            f"Most images per second: {fastest.number('images_per_s'):,.0f} by {contestant(fastest)} at batch"
+            f" {size_of(fastest.labels['batch']):,.0f}. Batch {size_of(single.labels['batch']):,.0f}:"
+            f" {contestant(single)} in {time_text(single.ns)}."
+        )
+
+
+def winner_lines(rows):
+    """The fastest of each problem outside the studies."""
+    problems = [some for some in single_rows(rows).by(title_of).values() if len(some.by(contestant)) > 1]
+    for some in problems[:MOST_WINNERS]:
+        best = some.best()
+        rest = Rows(row for row in some if contestant(row) != contestant(best))
+        yield f"{title_of(best)}: {_ahead(best, rest.best())}."
+    if len(problems) > MOST_WINNERS:
+        won = Rows(some.best() for some in problems).by(candidate)
+        counts = sorted(((len(mine), name) for name, mine in won.items()), reverse=True)
+        yield f"Of {len(problems)} problems {', '.join(f'{name} wins {count}' for count, name in counts)}."
+
+
+def study_lines(group):
+    rows = group.rows
+    for how in HOW:
+        cells = heat_cells(rows, how=how)
+        if cells:
+            yield (
+                f"RGB images, {how}: direct is faster than the best cuDNN fp32 time in"
+                f" {sum(r > 1 for r in cells.values())} of {len(cells)} cells, ×{short(min(cells.values()))} to"
+                f" ×{short(max(cells.values()))}, ×{short(geometric_mean(cells.values()))} in the geometric mean."
+            )
+    shares = rgb_bandwidth(group)
+    if shares:
+        yield f"At 2048 and 4096 direct moves {min(shares):.0%} to {max(shares):.0%} of the copy bandwidth of the run."
+    pairs = (("implicit_gemm fp32", "cudnn fp32"), ("winograd fp32", "cudnn fp32"), ("tensor_core tf32", "cudnn tf32"))
+    for ours, theirs in pairs:
+        ratios = [theirs_row.ns / ours_row.ns for ours_row, theirs_row in deep_pairs(rows, ours, theirs)]
+        if ratios:
+            yield (
+                f"3×3 at batch 8: {ours} against {theirs} ×{short(geometric_mean(ratios))} in the geometric mean of"
+                f" {len(ratios)} shapes, ×{short(min(ratios))} to ×{short(max(ratios))}."
+            )
+    for place, some in rows.where(table="separable").prefer("hot").drawn.by("channels", "size").items():
+        block = some.where(part="block").best()
+        beside = some.where(part="standard beside block").best()
+        if block and beside:
+            yield (
+                f"Separable block, {place[0]} channels, {place[1]}²: {block.backend} in {time_text(block.ns)},"
+                f" ×{short(beside.ns / block.ns)} faster than the standard convolution ({beside.backend})."
+            )
+
+
+def overview(group):
+    """A summary for readers in a hurry, computed from the rows: winners first, then how many rows there are."""
+    rows = group.rows
+    drawn = len(rows.drawn)
+    points = [*network_lines(rows), *winner_lines(rows), *study_lines(group)]
+    without = len(rows) - drawn
+    points.append(f"{len(rows):,} rows: {drawn:,} with a time, {without:,} without, each with its reason below.")
+    wrong = [row for row in rows if row.status in ("FAILED", "SUSPECT", "ERROR")]
+    if wrong:
+        points.append(
+            f"{len(wrong)} of them are wrong, too fast to be true, or ended in an error: they are listed, not drawn."
+        )
+    return "<ul>" + "".join(f"<li>{html.escape(point)}</li>" for point in points) + "</ul>"
+
+
+def ceilings_line(group):
+    parts = [f"{name} {per_second(rate, 'B/s')}" for name, rate in group.bandwidths()]
+    for math in ("fp32", "tf32", "fp16"):
+        peak, library = group.peak(math), group.ceiling(f"{math}_flops_per_s")
+        if peak and peak[0] != library:
+            parts.append(f"{math} {peak[1]} {per_second(peak[0], 'FLOP/s')}")
+        if library:
+            parts.append(f"{math} matrix product {per_second(library, 'FLOP/s')}")
+    if group.ceiling("launch_ns"):
+        parts.append(f"launch {time_text(group.ceiling('launch_ns'))}")
+    words = f"Ceilings of the same run: {html.escape(' · '.join(parts))}." if parts else "No ceilings were measured."
+    return f"<p>{words}</p>"

@@ -1,0 +1,30 @@
+// The time that measuring is expected to take, before it is measured.
+#include "apps/measuring/expected_time.h"
+
+#include <gtest/gtest.h>
+
+namespace lenslet {
+namespace {
+
+TEST(ExpectedTime, GrowsWithCandidatesWorkAndOptions) {
+  Ceilings ceilings;
+  ceilings.copy_bytes_per_s = 10e9;
+  ceilings.peaks = {{MathMode::kFp32, "FMA", 100e9}};
+  MeasureOptions options;
+  options.warmup_ms = 0;
+  options.min_time_ms = 100;
+  const auto seconds = [&](const std::vector<Work>& runs) {
+    return expected_seconds(runs, MathMode::kFp32, options, ceilings);
+  };
+  EXPECT_EQ(seconds({}), 0);
+  const double light = seconds({{1e3, 1e3}}), heavy = seconds({{100e9, 1e6}});
+  EXPECT_NEAR(light, 0.2, 0.1) << "two cache states of 100 ms";
+  EXPECT_GT(heavy, 10) << "each run takes a second at best, and each candidate several";
+  EXPECT_NEAR(seconds({{1e3, 1e3}, {1e3, 1e3}, {1e3, 1e3}}), 3 * light, 1e-9);
+  options.cold = false;
+  EXPECT_LT(seconds({{1e3, 1e3}}), light);
+  EXPECT_NEAR(expected_seconds({{1e3, 1e3}}, MathMode::kFp32, options, {}), 0.1, 0.1) << "without ceilings";
+}
+
+}  // namespace
+}  // namespace lenslet
