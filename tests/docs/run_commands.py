@@ -2,12 +2,12 @@
 
     python3 tests/docs/run_commands.py ROOT BIN_DIR [--gpu] [--only DOCUMENT]
 
-In a block of `console` each line after `$ ` is run and must print the lines below it; `…` matches any text. Blocks
-share one folder, in the order of the documents. `lenslet` and `convbench` are those of BIN_DIR, with less work than the
-document asks for (shorten.py). Comments mark blocks that cannot run (markdown_blocks.py). A block that fails without
-such a comment is an error, and so is a comment that names a missing test.
+In a block of `console` each line after `$ ` is run and must print the lines below it; `…` matches any text. All
+blocks run in one folder, in the order of the documents. `lenslet` and `convbench` come from BIN_DIR; shorten.py reduces
+their work. A comment before a block says that it cannot run here, or which test runs it (markdown_blocks.py). A block
+without such a comment must succeed, and a test that a comment names must exist.
 
---gpu runs the blocks that need a GPU instead of the others; exit code 77 without a GPU.
+--gpu runs only the blocks that need a GPU. Without a GPU the exit code is then 77.
 """
 
 import argparse

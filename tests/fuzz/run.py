@@ -11,7 +11,6 @@ summary of the last run of every target, as summarise.py reads it.
 Exit codes: 0 no finding, 1 a finding (its input and how to run it again are printed), 2 usage.
 """
 import argparse
-import datetime
 import json
 import os
 import pathlib
@@ -23,10 +22,11 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+sys.path.insert(0, str(HERE.parent / "support"))
+from machine import machine, output_of  # noqa: E402
 
 SEEDS = "seeds"  # instead of a dictionary: the lines of the target's seeds, which are generated from the option table
-# Longest input, largest block of memory in MiB (a
-# reader that trusts a header exceeds it), dictionary.
+# Longest input, largest block of memory in MiB (a reader that trusts a header exceeds it), dictionary.
 TARGETS = {
     "idx": (4096, 16, "pictures"),
     "gzip": (4096, 16, "pictures"),
@@ -158,26 +158,14 @@ def merge(build, target):
         print(f"{target}: {kept} inputs in {folder}")
 
 
-def machine():
-    model = re.findall(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
-    clang = subprocess.run(["clang++", "--version"], capture_output=True, text=True, check=False).stdout.split("\n")[0]
-    git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
-    return {
-        "cpu": model[0] if model else "unknown",
-        "cores": os.cpu_count(),
-        "compiler": clang,
-        "git": git.stdout.strip(),
-        "time_utc": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-    }
-
-
 def write_summary(build, path):
     records = []
     for target in TARGETS:
         record = build / "fuzz" / "logs" / f"{target}.json"
         if record.exists():
             records.append(json.loads(record.read_text()))
-    document = {"schema": "lenslet.fuzz/1", "machine": machine(), "targets": records}
+    compiler = output_of("clang++", "--version").split("\n", maxsplit=1)[0]
+    document = {"schema": "lenslet.fuzz/1", "machine": {**machine(), "compiler": compiler}, "targets": records}
     pathlib.Path(path).write_text(json.dumps(document, indent=2) + "\n")
 
 

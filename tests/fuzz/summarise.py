@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the table of docs/fuzzing.md from a summary of tests/fuzz/run.py.
+"""Writes the table of docs/fuzzing.md from the JSON file that tests/fuzz/run.py writes.
 
     summarise.py FUZZ_JSON [DOCUMENT]
 
-Replaces what lies between the two marks of the document; without a document the table is printed.
+Replaces the text between the two marks of DOCUMENT. Without DOCUMENT it prints the table.
 """
 import json
 import pathlib
@@ -23,7 +23,7 @@ def table_of(document):
     ]
     for row in document["targets"]:
         if "executions" not in row:
-            raise SystemExit(f"{row['target']} did not run to its end: run it again before the table is written")
+            raise SystemExit(f"{row['target']} was stopped early: run it again, then write the table")
         numbers = [row[key] for key in ("seconds", "executions", "executions_per_s", "edges", "features",
                                         "corpus_inputs",
                                         "peak_rss_mb")]

@@ -28,8 +28,9 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path[:0] = [str(HERE.parent / 'docs'), str(HERE.parent / 'sanitize')]
+sys.path[:0] = [str(HERE.parent / 'docs'), str(HERE.parent / 'sanitize'), str(HERE.parent / 'support')]
 import sanitize  # noqa: E402
+from machine import machine  # noqa: E402
 from scratch_tree import copy_tree  # noqa: E402
 
 KEYS = {'name', 'side', 'file', 'before', 'after', 'caught_by', 'equivalent'}
@@ -230,7 +231,7 @@ class Judge:
 class Report:
     def __init__(self, options, total):
         self.options, self.total, self.rows, self.lock = options, total, [], threading.Lock()
-        self.began = time.monotonic()
+        self.began, self.machine = time.monotonic(), machine()
 
     def add(self, fault, status, reason='', by='', seconds=0.0):
         with self.lock:
@@ -241,7 +242,8 @@ class Report:
             print(words + (f' ({reason})' if reason else '') + (f', {seconds:.1f} s' if seconds else ''), flush=True)
             if self.options.json:
                 self.options.json.write_text(json.dumps(
-                    {'schema': 'lenslet.mutate/1', 'seconds': round(time.monotonic() - self.began, 1),
+                    {'schema': 'lenslet.mutate/1', 'machine': self.machine,
+                     'seconds': round(time.monotonic() - self.began, 1),
                      'complete': len(self.rows) == self.total, 'rows': self.rows}, indent=1) + '\n')
 
     def end(self):

@@ -120,7 +120,10 @@ class Here(Scratch):
         result = self.mutate_here(rows, program, 'judge', '--out', self.folder / 'logs', '--json',
                                   self.folder / 'report.json')
         report = self.folder / 'report.json'
-        rows = json.loads(report.read_text())['rows'] if report.exists() else []
+        document = json.loads(report.read_text()) if report.exists() else {'rows': []}
+        if report.exists():
+            self.assertLessEqual({'cpu', 'cores', 'gpus', 'git', 'time_utc'}, set(document['machine']))
+        rows = document['rows']
         return (*result, {row['name']: row['status'] for row in rows})
 
     def test_killed_equivalent_and_of_the_other_side(self):
