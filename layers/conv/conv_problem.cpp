@@ -7,11 +7,25 @@
 namespace lenslet {
 namespace {
 
-/// floor((padded - (dilation * (kernel - 1) + 1)) / stride) + 1, in 64 bits; 0 if the kernel does not fit.
-int64_t output_size(int64_t padded, int64_t kernel, int64_t stride, int64_t dilation) {
-  const int64_t room = padded - (dilation * (kernel - 1) + 1);
-  if (room < 0 || stride < 1) return 0;
-  return room / stride + 1;
+/// One direction of a problem, in 64 bits.
+struct Axis {
+  const char* name;  // "h" or "w", as in problem strings
+  int64_t in, kernel, stride, pad, more_pad, dilation;
+
+  int64_t padded() const { return in + 2 * pad + more_pad; }
+  int64_t extent() const { return dilation * (kernel - 1) + 1; }  // of the kernel
+  /// floor((padded - extent) / stride) + 1; 0 if the kernel does not fit.
+  int64_t outputs() const {
+    const int64_t room = padded() - extent();
+    return room < 0 || stride < 1 ? 0 : room / stride + 1;
+  }
+};
+
+Axis vertical(const Conv2dProblem& v) {
+  return {"h", v.h, v.r, v.stride_h, v.pad_h, v.more_pad_h, v.dilation_h};
+}
+Axis horizontal(const Conv2dProblem& v) {
+  return {"w", v.w, v.s, v.stride_w, v.pad_w, v.more_pad_w, v.dilation_w};
 }
 
 int clamp_to_int(int64_t value) { return static_cast<int>(value > INT_MAX ? INT_MAX : value); }
@@ -22,24 +36,20 @@ void check_range(const char* option, int value, int lowest) {
   }
 }
 
-int64_t padded_size(int in, int pad, int more) { return in + 2 * int64_t{pad} + more; }
-
-void check_fits(const char* axis, int in, int kernel, int pad, int more, int dilation) {
-  const int64_t padded = padded_size(in, pad, more);
-  const int64_t extent = int64_t{dilation} * (int64_t{kernel} - 1) + 1;
-  if (extent > padded) {
-    throw UsageError(concat("the kernel does not fit: k", axis, "=", kernel, " spans ", extent,
-                            " with dilation, the padded input i", axis, " is ", padded, " (", in, " + ", pad,
-                            " + ", int64_t{pad} + more, "); the output would have size ",
-                            padded - extent + 1));
+void check_fits(const Axis& axis) {
+  if (axis.extent() > axis.padded()) {
+    throw UsageError(concat("the kernel does not fit: k", axis.name, "=", axis.kernel, " spans ",
+                            axis.extent(), " with dilation, the padded input i", axis.name, " is ",
+                            axis.padded(), " (", axis.in, " + ", axis.pad, " + ", axis.pad + axis.more_pad,
+                            "); the output would have size ", axis.padded() - axis.extent() + 1));
   }
 }
 
 /// As in benchdnn, the output may leave out as many rows or columns of the input as one stride.
-void check_after(const char* axis, int pad, int more, int stride) {
-  if (int64_t{pad} + more < -int64_t{stride}) {
-    throw UsageError(concat("the padding after the input must be at least -s", axis, " = -", stride,
-                            ", found ", int64_t{pad} + more));
+void check_after(const Axis& axis) {
+  if (axis.pad + axis.more_pad < -axis.stride) {
+    throw UsageError(concat("the padding after the input must be at least -s", axis.name, " = -", axis.stride,
+                            ", found ", axis.pad + axis.more_pad));
   }
 }
 
@@ -85,12 +95,8 @@ const char* to_string(TensorLayout layout) noexcept {
   return layout == TensorLayout::kNchw ? "NCHW" : "NHWC";
 }
 
-int Conv2dProblem::p() const noexcept {
-  return clamp_to_int(output_size(padded_size(h, pad_h, more_pad_h), r, stride_h, dilation_h));
-}
-int Conv2dProblem::q() const noexcept {
-  return clamp_to_int(output_size(padded_size(w, pad_w, more_pad_w), s, stride_w, dilation_w));
-}
+int Conv2dProblem::p() const noexcept { return clamp_to_int(vertical(*this).outputs()); }
+int Conv2dProblem::q() const noexcept { return clamp_to_int(horizontal(*this).outputs()); }
 
 double Conv2dProblem::flops() const noexcept {
   if (groups < 1) return 0;
@@ -123,15 +129,13 @@ void Conv2dProblem::validate() const {
   if (c % groups != 0 || k % groups != 0) {
     throw UsageError(concat("g (groups) must divide ic and oc, found g=", groups, ", ic=", c, ", oc=", k));
   }
-  check_after("h", pad_h, more_pad_h, stride_h);
-  check_after("w", pad_w, more_pad_w, stride_w);
-  check_fits("h", h, r, pad_h, more_pad_h, dilation_h);
-  check_fits("w", w, s, pad_w, more_pad_w, dilation_w);
+  for (const Axis& axis : {vertical(*this), horizontal(*this)}) check_after(axis);
+  for (const Axis& axis : {vertical(*this), horizontal(*this)}) check_fits(axis);
   check_count("input", "mb*ic*ih*iw", {n, c, h, w});
   check_count("weight tensor", "oc*ic/g*kh*kw", {k, c / groups, r, s});
   check_count("output", "mb*oc*oh*ow", {n, k, p(), q()});
   // Index arithmetic inside the padded input must also fit into int.
-  const int64_t rows = padded_size(h, pad_h, more_pad_h), columns = padded_size(w, pad_w, more_pad_w);
+  const int64_t rows = vertical(*this).padded(), columns = horizontal(*this).padded();
   if (rows > INT_MAX || columns > INT_MAX) {
     throw UsageError(
         concat("the padded input must be smaller than 2^31 in each direction, found ", rows, " x ", columns));

@@ -65,12 +65,10 @@ ConvJudge::ConvJudge(const Conv2dProblem& problem, Fill fill, uint64_t seed, int
                                                max_pool->stride_w, max_pool->pad_h, max_pool->pad_w}
                        : reference::PoolWindow{1, 1, 1, 1, 0, 0}) {
   problem_.validate();
-  conv_rows_ = reference::output_size(problem.h, problem.r, problem.stride_h, problem.pad_h,
-                                      problem.dilation_h, problem.more_pad_h);
-  conv_columns_ = reference::output_size(problem.w, problem.s, problem.stride_w, problem.pad_w,
-                                         problem.dilation_w, problem.more_pad_w);
-  rows_ = reference::output_size(conv_rows_, window_.r, window_.stride_h, window_.pad_h, 1);
-  columns_ = reference::output_size(conv_columns_, window_.s, window_.stride_w, window_.pad_w, 1);
+  conv_rows_ = reference::output_rows(problem);
+  conv_columns_ = reference::output_columns(problem);
+  rows_ = reference::pooled_rows(conv_rows_, window_);
+  columns_ = reference::pooled_columns(conv_columns_, window_);
   const auto weight_count = static_cast<size_t>(problem.weight_shape().num_elements());
   const auto filters = static_cast<size_t>(problem.k);
   weights_ = coefficients_of(fill, weight_count, seed + 1);

@@ -13,11 +13,6 @@ namespace {
 
 using Values = std::vector<float>;
 
-/// Elements that a batch of matrices with these rows spans.
-size_t extent(int64_t rows, int64_t step, int64_t stride, int batch) {
-  return static_cast<size_t>(rows * step + (batch - 1) * stride);
-}
-
 HostBytes bytes_of(const Values& values) { return {values.data(), values.size() * sizeof(float)}; }
 
 /// Compares C with the sums of products. Returns the fault, also for a write between the rows; empty if none.
@@ -91,10 +86,14 @@ VerifyResult GemmSubject::judge(const std::string& backend, MathMode math, Strea
   for (const Fill fill : {Fill::kIntegers, Fill::kRandom}) {
     const bool integers = fill == Fill::kIntegers;
     const auto values = integers ? small_integers : uniform_values;
-    const Values a = values(extent(p.transpose_a ? p.k : p.m, p.lda, p.stride_a, p.batch), options_.seed);
-    const Values b = values(extent(p.transpose_b ? p.n : p.k, p.ldb, p.stride_b, p.batch), options_.seed + 1);
+    // Elements that the batch of matrices with these rows spans.
+    const auto extent = [&p](int64_t rows, int64_t step, int64_t stride) {
+      return static_cast<size_t>(rows * step + (p.batch - 1) * stride);
+    };
+    const Values a = values(extent(p.transpose_a ? p.k : p.m, p.lda, p.stride_a), options_.seed);
+    const Values b = values(extent(p.transpose_b ? p.n : p.k, p.ldb, p.stride_b), options_.seed + 1);
     // With beta 0 the product must not read C, so that it holds NaN.
-    Values before(extent(p.m, p.ldc, p.stride_c, p.batch), NAN);
+    Values before(extent(p.m, p.ldc, p.stride_c), NAN);
     if (p.beta != 0) before = values(before.size(), options_.seed + 2);
     GuardedOperands operands;
     operands.inputs = {bytes_of(a), bytes_of(b)};

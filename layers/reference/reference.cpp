@@ -37,18 +37,34 @@ void for_each_window(const Shape& input, const float* x, const PoolWindow& windo
 }
 
 Shape pooled_shape(const Shape& input, const PoolWindow& window) {
-  return {input[0], input[1], output_size(input[2], window.r, window.stride_h, window.pad_h, 1),
-          output_size(input[3], window.s, window.stride_w, window.pad_w, 1)};
+  return {input[0], input[1], pooled_rows(input[2], window), pooled_columns(input[3], window)};
+}
+
+struct Axis {
+  int64_t in, kernel, stride, pad, dilation = 1, more_pad = 0;  // `pad + more_pad` zeros end the input
+};
+
+int64_t count_positions(const Axis& v) {
+  int64_t count = 0;
+  // The last cell of the window at output `count` is at first + (kernel - 1) * dilation.
+  const int64_t end = v.in + v.pad + v.more_pad;
+  for (int64_t first = -v.pad; first + (v.kernel - 1) * v.dilation < end; first += v.stride) ++count;
+  return count;
 }
 
 }  // namespace
 
-int64_t output_size(int64_t in, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation,
-                    int64_t more_pad) {
-  int64_t count = 0;
-  // The last cell of the window at output `count` is at first + (kernel - 1) * dilation.
-  for (int64_t first = -pad; first + (kernel - 1) * dilation < in + pad + more_pad; first += stride) ++count;
-  return count;
+int64_t output_rows(const Conv2dProblem& v) {
+  return count_positions({v.h, v.r, v.stride_h, v.pad_h, v.dilation_h, v.more_pad_h});
+}
+int64_t output_columns(const Conv2dProblem& v) {
+  return count_positions({v.w, v.s, v.stride_w, v.pad_w, v.dilation_w, v.more_pad_w});
+}
+int64_t pooled_rows(int64_t rows, const PoolWindow& v) {
+  return count_positions({rows, v.r, v.stride_h, v.pad_h});
+}
+int64_t pooled_columns(int64_t columns, const PoolWindow& v) {
+  return count_positions({columns, v.s, v.stride_w, v.pad_w});
 }
 
 Term conv2d_at(const Conv2dProblem& problem, const float* x, const float* w, int64_t n, int64_t k, int64_t p,
@@ -76,10 +92,7 @@ Term conv2d_at(const Conv2dProblem& problem, const float* x, const float* w, int
 }
 
 Result conv2d(const Conv2dProblem& problem, const float* x, const float* w, const float* bias, bool relu) {
-  const int64_t rows = output_size(problem.h, problem.r, problem.stride_h, problem.pad_h, problem.dilation_h,
-                                   problem.more_pad_h);
-  const int64_t columns = output_size(problem.w, problem.s, problem.stride_w, problem.pad_w,
-                                      problem.dilation_w, problem.more_pad_w);
+  const int64_t rows = output_rows(problem), columns = output_columns(problem);
   Result result = make_result({problem.n, problem.k, rows, columns});
   parallel_for(int64_t{problem.n} * problem.k * rows, 1, [&](int64_t begin, int64_t end) {
     for (int64_t line = begin; line < end; ++line) {

@@ -27,10 +27,9 @@ struct Term {
   double magnitude = 0;  // the sum of |term|
 };
 
-/// Output size along one axis by trial: counts the positions of the window inside the padded input, which ends with
-/// `pad + more_pad` zeros. The extent of the window is 1 to `in + 2 * pad + more_pad`; 0 if no position fits.
-int64_t output_size(int64_t in, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation,
-                    int64_t more_pad = 0);
+/// Output rows and columns by trial: the positions of the window inside the padded input are counted; 0 if none fits.
+int64_t output_rows(const Conv2dProblem& problem);
+int64_t output_columns(const Conv2dProblem& problem);
 
 /// y[n, k, p, q], without bias and ReLU. x [N, C, H, W], w [K, C/G, R, S].
 Term conv2d_at(const Conv2dProblem& problem, const float* x, const float* w, int64_t n, int64_t k, int64_t p,
@@ -42,6 +41,9 @@ Result conv2d(const Conv2dProblem& problem, const float* x, const float* w, cons
 struct PoolWindow {
   int r = 2, s = 2, stride_h = 2, stride_w = 2, pad_h = 0, pad_w = 0;  // as in Pool2dWindow
 };
+/// The windows of that many rows or columns, counted as above.
+int64_t pooled_rows(int64_t rows, const PoolWindow& window);
+int64_t pooled_columns(int64_t columns, const PoolWindow& window);
 /// Only windows inside the padded input (floor). Padding never wins a maximum.
 Result max_pool2d(const Shape& input, const float* x, const PoolWindow& window);
 /// `count_padding`: divide by R * S everywhere (PyTorch's count_include_pad), else by the

@@ -13,11 +13,11 @@ constexpr MathMode kMath = MathMode::kFp32;
 constexpr int kKernel = 3;
 constexpr int64_t kPartMacs = 1;  // the judges of the parts would choose too few outputs
 
-Conv2dProblem square(int batch, int channels, int size, int kernel, int groups) {
+Conv2dProblem square(const SeparableShape& shape, int kernel, int groups = 1) {
   Conv2dProblem problem;
-  problem.n = batch;
-  problem.c = problem.k = channels;
-  problem.h = problem.w = size;
+  problem.n = shape.batch;
+  problem.c = problem.k = shape.channels;
+  problem.h = problem.w = shape.size;
   problem.r = problem.s = kernel;
   problem.pad_h = problem.pad_w = kernel / 2;
   problem.groups = groups;
@@ -31,9 +31,9 @@ Conv2dProblem laid_out(Conv2dProblem problem, TensorLayout layout) {
 
 }  // namespace
 
-Conv2dProblem SeparableShape::standard() const { return square(batch, channels, size, kKernel, 1); }
-Conv2dProblem SeparableShape::depthwise() const { return square(batch, channels, size, kKernel, channels); }
-Conv2dProblem SeparableShape::pointwise() const { return square(batch, channels, size, 1, 1); }
+Conv2dProblem SeparableShape::standard() const { return square(*this, kKernel); }
+Conv2dProblem SeparableShape::depthwise() const { return square(*this, kKernel, channels); }
+Conv2dProblem SeparableShape::pointwise() const { return square(*this, 1); }
 
 SeparableBlock::SeparableBlock(const SeparableShape& shape, TensorLayout layout, const ConvBackend& depthwise,
                                const ConvBackend& pointwise, const BenchOptions& options, Stream& stream)

@@ -27,16 +27,20 @@ constexpr int64_t kRowsWorthPacking = 24;
 // Below this work a second thread costs more than it saves (waking one takes about 10 us).
 constexpr double kFlopsPerThread = 1e6;
 
+/// Neighbouring indices.
+struct Range {
+  int64_t first, count;
+};
+
 /// Packs a[t][j] of each row block in sequence. alpha is applied to C instead of here, so that integer products stay
 /// exact.
-void pack_a(const GemmProblem& problem, const float* a, int64_t row, int64_t rows, int64_t depth,
-            int64_t depths, float* out) {
+void pack_a(const GemmProblem& problem, const float* a, Range rows, Range depths, float* out) {
   const int64_t row_step = problem.transpose_a ? 1 : problem.lda,
                 depth_step = problem.transpose_a ? problem.lda : 1;
-  for (int64_t j = 0; j < rows;) {
-    const int block = next_row_block(rows - j);
-    for (int64_t t = 0; t < depths; ++t) {
-      const float* from = a + (row + j) * row_step + (depth + t) * depth_step;
+  for (int64_t j = 0; j < rows.count;) {
+    const int block = next_row_block(rows.count - j);
+    for (int64_t t = 0; t < depths.count; ++t) {
+      const float* from = a + (rows.first + j) * row_step + (depths.first + t) * depth_step;
       for (int i = 0; i < block; ++i) *out++ = from[i * row_step];
     }
     j += block;
@@ -44,20 +48,18 @@ void pack_a(const GemmProblem& problem, const float* a, int64_t row, int64_t row
 }
 
 /// Packs a panel of B row by row, so that its rows are contiguous instead of each on its own page.
-void pack_b(const GemmProblem& problem, const float* b, int64_t depth, int64_t depths, int64_t column,
-            int64_t columns, float* out) {
-  for (int64_t t = 0; t < depths; ++t) {
-    const float* from = b + (depth + t) * problem.ldb + column;
-    std::copy(from, from + columns, out + t * columns);
+void pack_b(const GemmProblem& problem, const float* b, Range depths, Range columns, float* out) {
+  for (int64_t t = 0; t < depths.count; ++t) {
+    const float* from = b + (depths.first + t) * problem.ldb + columns.first;
+    std::copy(from, from + columns.count, out + t * columns.count);
   }
 }
 
 /// Packs B stored [N, K] as [depths, columns].
-void pack_transposed_b(const GemmProblem& problem, const float* b, int64_t depth, int64_t depths,
-                       int64_t column, int64_t columns, float* out) {
-  for (int64_t i = 0; i < columns; ++i) {
-    const float* from = b + (column + i) * problem.ldb + depth;
-    for (int64_t t = 0; t < depths; ++t) out[t * columns + i] = from[t];
+void pack_transposed_b(const GemmProblem& problem, const float* b, Range depths, Range columns, float* out) {
+  for (int64_t i = 0; i < columns.count; ++i) {
+    const float* from = b + (columns.first + i) * problem.ldb + depths.first;
+    for (int64_t t = 0; t < depths.count; ++t) out[t * columns.count + i] = from[t];
   }
 }
 
@@ -76,13 +78,13 @@ void compute_block(const GemmProblem& problem, const GemmArgs& args, int64_t row
     run.taps = std::min<int64_t>(kDepth, problem.k - depth);
     run.count = columns;
     run.out_step = columns;
-    pack_a(problem, args.a, row, rows, depth, run.taps, packed_a);
+    pack_a(problem, args.a, {row, rows}, {depth, run.taps}, packed_a);
     if (problem.transpose_b) {
-      pack_transposed_b(problem, args.b, depth, run.taps, column, columns, packed_b);
+      pack_transposed_b(problem, args.b, {depth, run.taps}, {column, columns}, packed_b);
       run.b = packed_b;
       run.b_step = columns;
     } else if (rows >= kRowsWorthPacking) {
-      pack_b(problem, args.b, depth, run.taps, column, columns, packed_b);
+      pack_b(problem, args.b, {depth, run.taps}, {column, columns}, packed_b);
       run.b = packed_b;
       run.b_step = columns;
     } else {

@@ -24,17 +24,26 @@ class PooledTiles {
     const int64_t whole =
         (columns_ - 1) * window.stride_w + window.kernel_w;  // columns under a row of windows
     const int64_t across = walk.by_row ? whole : std::max(walk.pitch, whole);
-    tile_rows_ = fit(kMaxPositions / across, window.kernel_h, window.stride_h, rows_);
+    tile_rows_ = std::min(fit(kMaxPositions / across, window.kernel_h, window.stride_h), rows_);
     tile_columns_ = columns_;
     if (tile_rows_ > 0) return;
     tile_rows_ = 1;
-    tile_columns_ = fit(kMaxPositions / window.kernel_h, window.kernel_w, window.stride_w, columns_);
+    const int64_t fitting = fit(kMaxPositions / window.kernel_h, window.kernel_w, window.stride_w);
+    tile_columns_ = std::min(fitting, columns_);
   }
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }
   /// The output rows under rows of windows.
   PositionRange rows_under(PositionRange windows) const {
-    return under(windows, window_.stride_h, window_.pad_h, window_.kernel_h, walk_.p);
+    const int64_t first = windows.first * window_.stride_h - window_.pad_h;
+    const int64_t last = (windows.end - 1) * window_.stride_h - window_.pad_h;
+    return {std::max<int64_t>(first, 0), std::min(last + window_.kernel_h, walk_.p)};
+  }
+  /// The output columns under columns of windows.
+  PositionRange columns_under(PositionRange windows) const {
+    const int64_t first = windows.first * window_.stride_w - window_.pad_w;
+    const int64_t last = (windows.end - 1) * window_.stride_w - window_.pad_w;
+    return {std::max<int64_t>(first, 0), std::min(last + window_.kernel_w, walk_.q)};
   }
 
   /// Pools one block of channels of a band. y: the first channel's plane, channels channel_step apart, windows `step`.
@@ -56,16 +65,15 @@ class PooledTiles {
 
  private:
   /// Windows that fit into `room` values; 0 if none fits.
-  static int64_t fit(int64_t room, int64_t kernel, int64_t stride, int64_t most) {
-    return room < kernel ? 0 : std::min((room - kernel) / stride + 1, most);
+  static int64_t fit(int64_t room, int64_t kernel, int64_t stride) {
+    return room < kernel ? 0 : (room - kernel) / stride + 1;
   }
 
   /// The outputs under `windows`, to `sums`.
   PlanePart compute(TileArgs tile, int block, const BandLine& band, const WindowRange& windows,
                     float* sums) const {
     const PositionRange rows = rows_under({windows.first_row, windows.end_row});
-    const PositionRange columns = under({windows.first_column, windows.end_column}, window_.stride_w,
-                                        window_.pad_w, window_.kernel_w, walk_.q);
+    const PositionRange columns = columns_under({windows.first_column, windows.end_column});
     PlanePart part;
     part.values = sums;
     part.h = walk_.p;
@@ -99,13 +107,6 @@ class PooledTiles {
       float* out = y + (row * columns_ + windows.first_column) * step;
       for (int64_t q = 0; q < count; ++q) out[q * step] = row_of_y[q];
     }
-  }
-
-  /// The outputs under a range of windows, along one axis.
-  static PositionRange under(PositionRange windows, int64_t stride, int64_t pad, int64_t kernel,
-                             int64_t size) {
-    return {std::max<int64_t>(windows.first * stride - pad, 0),
-            std::min((windows.end - 1) * stride - pad + kernel, size)};
   }
 
   Walk walk_;
