@@ -1,53 +1,41 @@
 #include "api/feed.h"
 
-#include <cmath>
 #include <cstring>
 #include <utility>
 
 #include "framework/measuring/nvtx.h"
-#include "models/lenet5.h"
-#include "models/prediction.h"
+#include "models/classifier.h"
 
 namespace lenslet {
-namespace {
-
-constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
-
-// Softmax's largest value, as in the fused plans: the first of equal ones; NaN if a logit is NaN.
-Prediction prediction_of(const float* logits) {
-  Prediction prediction;
-  for (int32_t k = 1; k < kLenet5Classes; ++k) {
-    if (logits[k] > logits[prediction.label]) prediction.label = k;
-  }
-  double probabilities[kLenet5Classes];
-  softmax(logits, kLenet5Classes, probabilities);
-  prediction.probability = static_cast<float>(probabilities[prediction.label]);
-  return prediction;
-}
-
-}  // namespace
-
 bool serves(InputOutput pass, InputOutput call) noexcept {
   return (pass.input == call.input || pass.input == ElementType::kFp32) &&
          (pass.output == call.output || pass.output == ElementType::kFp32);
 }
 
 Lane::Lane(const Graph& graph, const BuildOptions& options)
-    : own_(std::make_unique<Executable>(graph, options)), executable_(*own_) {}
+    : Lane(std::make_unique<Executable>(graph, options), nullptr) {}
 
-size_t Lane::image_bytes(ElementType type) noexcept {
-  return static_cast<size_t>(kPixels) * element_bytes(type);
+Lane::Lane(std::unique_ptr<Executable> own, Executable* borrowed)
+    : own_(std::move(own)),
+      executable_(own_ ? *own_ : *borrowed),
+      image_values_(executable_.graph().input_shape().num_elements()),
+      answer_values_(executable_.graph().output_shape().num_elements()),
+      writes_probabilities_(writes_probabilities(executable_.graph())) {}
+
+size_t Lane::image_bytes(ElementType type) const noexcept {
+  return static_cast<size_t>(image_values_) * element_bytes(type);
 }
 
-size_t Lane::answer_bytes(ElementType type) noexcept {
-  return type == ElementType::kClass ? sizeof(Prediction) : kLenet5Classes * sizeof(float);
+size_t Lane::answer_bytes(ElementType type) const noexcept {
+  return type == ElementType::kClass ? sizeof(Prediction)
+                                     : static_cast<size_t>(answer_values_) * sizeof(float);
 }
 
 void Lane::take(const void* images, int64_t count, ElementType given, void* to) const {
   if (given == ends().input) {
     std::memcpy(to, images, input_bytes(count));
   } else {
-    executable_.graph().normalisation().apply(static_cast<const uint8_t*>(images), count * kPixels,
+    executable_.graph().normalisation().apply(static_cast<const uint8_t*>(images), count * image_values_,
                                               static_cast<float*>(to));
   }
 }
@@ -57,9 +45,17 @@ void Lane::give(const void* answers, int64_t count, ElementType wanted, void* to
     std::memcpy(to, answers, output_bytes(count));
     return;
   }
-  const auto* const logits = static_cast<const float*>(answers);
-  for (int64_t i = 0; i < count; ++i)
-    static_cast<Prediction*>(to)[i] = prediction_of(logits + i * kLenet5Classes);
+  const auto* const values = static_cast<const float*>(answers);
+  std::vector<float> probabilities;
+  for (int64_t i = 0; i < count; ++i) {
+    const float* logits = values + i * answer_values_;
+    if (writes_probabilities_) {
+      probabilities.assign(logits, logits + answer_values_);
+      make_logits(probabilities.data(), answer_values_);
+      logits = probabilities.data();
+    }
+    static_cast<Prediction*>(to)[i] = prediction_of(logits, answer_values_);
+  }
 }
 
 void Lane::run(const void* images, int64_t count, void* answers, InputOutput call) {
@@ -73,7 +69,7 @@ void Lane::run(const void* images, int64_t count, void* answers, InputOutput cal
     images = place;
   }
   const bool same_output = call.output == ends().output;
-  if (!same_output && logits_.empty()) logits_.resize(static_cast<size_t>(batch() * kLenet5Classes));
+  if (!same_output && logits_.empty()) logits_.resize(static_cast<size_t>(batch() * answer_values_));
   void* const written = same_output ? answers : logits_.data();
   enqueue(images, count, written);
   if (!on_host) executable_.stream().synchronise();

@@ -27,16 +27,19 @@ class Lane {
   /// Builds an executable. Throws like Executable.
   Lane(const Graph& graph, const BuildOptions& options);
   /// Uses the caller's executable, which must outlive the lane.
-  explicit Lane(Executable& executable) : executable_(executable) {}
+  explicit Lane(Executable& executable) : Lane(nullptr, &executable) {}
 
   Executable& executable() noexcept { return executable_; }
   /// Images per pass.
   int64_t batch() const noexcept { return executable_.batch(); }
   /// Element types that a pass reads and writes.
   InputOutput ends() const noexcept { return {executable_.plan().input, executable_.plan().output}; }
-  /// Bytes of one image, and of the answer to it: kFp32 means ten logits.
-  static size_t image_bytes(ElementType type) noexcept;
-  static size_t answer_bytes(ElementType type) noexcept;
+  /// Values of one image, and of the logits of one.
+  int64_t image_values() const noexcept { return image_values_; }
+  int64_t answer_values() const noexcept { return answer_values_; }
+  /// Bytes of one image, and of the answer to it: kFp32 means logits.
+  size_t image_bytes(ElementType type) const noexcept;
+  size_t answer_bytes(ElementType type) const noexcept;
   /// Bytes of `images` images in the types of a pass.
   size_t input_bytes(int64_t images) const noexcept {
     return static_cast<size_t>(images) * image_bytes(ends().input);
@@ -45,9 +48,9 @@ class Lane {
     return static_cast<size_t>(images) * answer_bytes(ends().output);
   }
 
-  /// Runs one pass over `count` <= batch() images of call.input in host memory and waits. `answers` is [count, 10]
-  /// logits or [count] predictions, by call.output. On the CPU a full pass reads and writes the caller's memory in
-  /// place if the types agree.
+  /// Runs one pass over `count` <= batch() images of call.input in host memory and waits. `answers` are logits
+  /// [count, ...] or predictions [count], by call.output. On the CPU a full pass reads and writes the caller's memory
+  /// in place if the types agree.
   void run(const void* images, int64_t count, void* answers, InputOutput call);
   /// Fills the input of the pass with batch() images of bytes and waits.
   void load(const uint8_t* pixels);
@@ -64,12 +67,15 @@ class Lane {
   void give(const void* answers, int64_t count, ElementType wanted, void* to) const;
 
  private:
+  Lane(std::unique_ptr<Executable> own, Executable* borrowed);
   void run_on_host_memory(const void* images, int64_t count, void* answers);
 
   std::unique_ptr<Executable> own_;
   Executable& executable_;
+  int64_t image_values_, answer_values_;
+  bool writes_probabilities_;
   std::unique_ptr<PinnedBuffer> staging_;  // normalised images on their way to a GPU
-  std::vector<float> logits_;              // [batch, 10], of a pass whose logits become predictions
+  std::vector<float> logits_;              // [batch, ...], of a pass whose logits become predictions
 };
 
 /// Whether `pass` can answer `call`: bytes can be normalised and logits converted to predictions, but not the reverse.

@@ -10,13 +10,12 @@
 #include "api/model_setup.h"
 #include "framework/execution/profiler.h"
 #include "framework/execution/tuner.h"
+#include "models/classifier.h"
 #include "models/fused_lenet5/polled.h"
-#include "models/lenet5.h"
 
 namespace lenslet {
 namespace {
 
-constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
 // Enough for the batches of a typical caller and their remainders; a pass on a GPU may hold gigabytes.
 constexpr size_t kPassesKept = 4;
 // Small passes fit the CPU's caches; a GPU needs large ones.
@@ -51,8 +50,8 @@ void check_batch(int64_t batch) {
 }
 
 // Times do not depend on the pixels.
-std::vector<uint8_t> random_pixels(int64_t images) {
-  std::vector<uint8_t> bytes(static_cast<size_t>(images * kPixels));
+std::vector<uint8_t> random_pixels(int64_t count) {
+  std::vector<uint8_t> bytes(static_cast<size_t>(count));
   std::mt19937 random(1);
   for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
   return bytes;
@@ -85,7 +84,8 @@ class Model::State {
     int64_t done = 0;
     while (done < count && (!progress || progress(done))) {
       const int64_t batch = std::min(pass_limit_, count - done);
-      lane(batch, call).run(images + done * kPixels, batch, answers + done * answers_per_image, call);
+      Lane& taken = lane(batch, call);
+      taken.run(images + done * taken.image_values(), batch, answers + done * answers_per_image, call);
       done += batch;
     }
     if (progress && done == count) progress(done);
@@ -224,21 +224,43 @@ Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
 void Model::predict(const uint8_t* pixels, int64_t count, Prediction* predictions) {
+  demand_digits(state_->setup().network(), "predict()");
   state_->answer(pixels, count, predictions, 1, kBytesToPredictions);
 }
 
 void Model::predict(const float* images, int64_t count, Prediction* predictions) {
+  demand_digits(state_->setup().network(), "predict()");
   state_->answer(images, count, predictions, 1, {ElementType::kFp32, ElementType::kClass});
 }
 
 int64_t Model::logits(const uint8_t* pixels, int64_t count, float* logits, const Progress& progress) {
-  return state_->answer(pixels, count, logits, kLenet5Classes, {ElementType::kUint8, ElementType::kFp32},
-                        progress);
+  demand_digits(state_->setup().network(), "logits()");
+  const int64_t done = run(pixels, count, logits, progress);
+  if (writes_probabilities(state_->setup().graph()))
+    make_logits(logits, done * output_shape().num_elements());
+  return done;
 }
 
 void Model::logits(const float* images, int64_t count, float* logits) {
-  state_->answer(images, count, logits, kLenet5Classes, {ElementType::kFp32, ElementType::kFp32});
+  demand_digits(state_->setup().network(), "logits()");
+  run(images, count, logits);
+  if (writes_probabilities(state_->setup().graph()))
+    make_logits(logits, count * output_shape().num_elements());
 }
+
+void Model::run(const float* inputs, int64_t count, float* outputs) {
+  state_->answer(inputs, count, outputs, output_shape().num_elements(),
+                 {ElementType::kFp32, ElementType::kFp32});
+}
+
+int64_t Model::run(const uint8_t* pixels, int64_t count, float* outputs, const Progress& progress) {
+  return state_->answer(pixels, count, outputs, output_shape().num_elements(),
+                        {ElementType::kUint8, ElementType::kFp32}, progress);
+}
+
+Shape Model::input_shape() const { return state_->setup().graph().input_shape(); }
+
+Shape Model::output_shape() const { return state_->setup().graph().output_shape(); }
 
 Device Model::device() const noexcept { return state_->setup().device(); }
 
@@ -287,7 +309,8 @@ ModelProfile Model::profile(int64_t batch, double min_time_ms, std::function<boo
     throw UsageError(concat("min_time_ms must be 0 to ", kMaxProfileMs, ", found ", min_time_ms));
   // A separate executable: the profile shows a pass whose input and output are in the device's memory.
   Executable executable(state_->setup().graph(), state_->profile_options(batch));
-  Lane(executable).load(random_pixels(batch).data());
+  Lane lane(executable);
+  lane.load(random_pixels(batch * lane.image_values()).data());
   ProfileOptions options;
   options.min_time_ms = min_time_ms;
   options.cold = options.copies = false;

@@ -1,4 +1,4 @@
-// Model: LeNet-5 with its weights on one device; classifies batches of any size. The command line, the C interface
+// Model: a network with its weights on one device; classifies batches of any size. The command line, the C interface
 // (lenslet.h) and the Python package are built on it.
 #pragma once
 
@@ -13,6 +13,7 @@
 #include "framework/execution/plan.h"
 #include "framework/tensor/math_mode.h"
 #include "framework/tensor/normalisation.h"
+#include "framework/tensor/shape.h"
 #include "framework/tensor/tensor.h"
 #include "models/prediction.h"
 
@@ -65,7 +66,7 @@ struct BackendChoice {
 /// device.
 class Model {
  public:
-  /// `path` is a safetensors file (weights/FORMAT.md), LeNet-5 as ONNX (.onnx; docs/models.md), or the name of a
+  /// `path` is a safetensors file (weights/FORMAT.md), a network as ONNX (.onnx; docs/models.md), or the name of a
   /// built-in set: "robust" for pictures of people, "mnist". Throws DataError for an invalid file, UsageError for an
   /// invalid option value, UnavailableError for an unavailable device or an unsupported backend or math mode.
   static Model load(const std::string& path, const ModelOptions& options = {});
@@ -95,6 +96,16 @@ class Model {
   int64_t logits(const uint8_t* pixels, int64_t count, float* logits, const Progress& progress = {});
   /// The same for normalised images.
   void logits(const float* images, int64_t count, float* logits);
+
+  /// Shape of one sample that the network reads and writes: {1, 28, 28} and {10} for LeNet-5.
+  Shape input_shape() const;
+  Shape output_shape() const;  ///< See input_shape().
+  /// Runs any network: `inputs` [count, input_shape()] are the values that it reads, `outputs` [count, output_shape()]
+  /// those that it writes, both host memory. Arguments and errors as for predict().
+  void run(const float* inputs, int64_t count, float* outputs);
+  /// The same for pixels, which are first normalised with normalisation(). Returns the number of samples computed, as
+  /// logits() does.
+  int64_t run(const uint8_t* pixels, int64_t count, float* outputs, const Progress& progress = {});
 
   /// Largest `min_time_ms` of profile(): ten minutes.
   static constexpr double kMaxProfileMs = 600000;

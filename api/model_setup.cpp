@@ -5,8 +5,10 @@
 #include "framework/base/text.h"
 #include "framework/device/other_device.h"
 #include "framework/io/file.h"
+#include "models/classifier.h"
+#include "models/fused_lenet5/fold.h"
 #include "models/lenet5.h"
-#include "models/onnx/lenet5_weights.h"
+#include "models/onnx/network.h"
 
 namespace lenslet {
 namespace {
@@ -45,12 +47,49 @@ DeviceChoice device_for(const Choices& choices, const std::optional<Plan>& plan)
 Safetensors load_lenet5_weights(const std::string& weights) {
   if (weights == kRobustWeights) return builtin_lenet5_weights(BuiltinWeights::kRobust);
   if (names_builtin_weights(weights)) return builtin_lenet5_weights();
-  return ends_with(weights, ".onnx") ? onnx::read_lenet5_weights(weights) : read_safetensors(weights);
+  if (!ends_with(weights, ".onnx")) return read_safetensors(weights);
+  std::optional<Safetensors> lenet5 = onnx::read_network(weights).lenet5;
+  if (lenet5) return std::move(*lenet5);
+  throw DataError(concat(printable_excerpt(weights), ": it is another network than LeNet-5"));
 }
 
-std::string lenet5_weights_origin(const std::string& weights) {
-  if (weights == kRobustWeights) return "built-in weights, robust set";
-  return names_builtin_weights(weights) ? "built-in weights" : weights;
+std::string Network::title() const {
+  return graph.network() ? std::string("LeNet-5") : printable_excerpt(graph.name());
+}
+
+std::shared_ptr<const Network> load_network(const std::string& weights) {
+  const std::string origin = weights == kRobustWeights        ? "built-in weights, robust set"
+                             : names_builtin_weights(weights) ? "built-in weights"
+                                                              : weights;
+  const std::string shown = printable_excerpt(origin);
+  const auto lenet5 = [&](const Safetensors& tensors) {
+    return std::make_shared<const Network>(
+        Network{origin, lenet5_energy_threshold(tensors, shown), make_lenet5(tensors, shown)});
+  };
+  if (names_builtin_weights(weights) || !ends_with(weights, ".onnx"))
+    return lenet5(load_lenet5_weights(weights));
+  onnx::Network read = onnx::read_network(weights);
+  if (read.lenet5) return lenet5(*read.lenet5);
+  // Pictures of digits are those of MNIST, unless the file states another normalisation.
+  const Normalisation usual =
+      reads_digits(*read.graph) ? Normalisation(kMnistMean, kMnistStd) : Normalisation();
+  read.graph->set_normalisation(metadata_normalisation(read.metadata, usual, shown));
+  return std::make_shared<const Network>(Network{origin, std::nullopt, std::move(*read.graph)});
+}
+
+void demand_digits(const Network& network, const std::string& what) {
+  if (reads_digits(network.graph)) return;
+  throw DataError(concat(printable_excerpt(network.origin), ": ", what, " takes networks that read 1x",
+                         kLenet5Side, "x", kLenet5Side, " pictures and have ", kLenet5Classes,
+                         " classes; this one reads ", network.graph.input_shape().to_string(), " and writes ",
+                         network.graph.output_shape().to_string()));
+}
+
+void demand_lenet5(const Network& network, const std::string& what) {
+  if (network.graph.network()) return;
+  throw DataError(concat(printable_excerpt(network.origin), ": ", what,
+                         " compares plans of LeNet-5, and this is another network; lenslet profile times its "
+                         "layers with each --backend"));
 }
 
 BackendSpec network_backend(const std::string& name, const Graph& graph, DeviceKind kind,
@@ -65,22 +104,15 @@ BackendSpec network_backend(const std::string& name, const Graph& graph, DeviceK
   return spec;
 }
 
-std::shared_ptr<const ModelSetup::Weights> ModelSetup::load(const std::string& weights) {
-  const Safetensors tensors = load_lenet5_weights(weights);
-  const std::string origin = lenet5_weights_origin(weights), shown = printable_excerpt(origin);
-  return std::make_shared<Weights>(
-      Weights{origin, lenet5_energy_threshold(tensors, shown), make_lenet5(tensors, shown)});
-}
-
 ModelSetup::ModelSetup(const Choices& choices) : ModelSetup(choices, nullptr) {}
 
 ModelSetup::ModelSetup(const Choices& choices, const ModelSetup& weights)
-    : ModelSetup(choices, weights.weights_) {}
+    : ModelSetup(choices, weights.network_) {}
 
-ModelSetup::ModelSetup(const Choices& choices, std::shared_ptr<const Weights> weights)
+ModelSetup::ModelSetup(const Choices& choices, std::shared_ptr<const Network> network)
     : choices_(choices),
       saved_(load_plan(choices)),
-      weights_(weights ? std::move(weights) : load(choices.weights_file())) {
+      network_(network ? std::move(network) : load_network(choices.weights_file())) {
   const DeviceChoice choice = device_for(choices, saved_);
   device_ = choice.device;
   if (choices.device == kAuto) device_reason_ = choice.reason;

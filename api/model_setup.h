@@ -52,6 +52,25 @@ struct Choices {
   bool fp32_ends() const { return ends().input == ElementType::kFp32 && ends().output == ElementType::kFp32; }
 };
 
+/// A network with its weights.
+struct Network {
+  std::string origin;  // "built-in weights", "built-in weights, robust set" or the file's name
+  std::optional<double>
+      energy_threshold;  // below it a picture shows no digit; none if the weights cannot tell
+  Graph graph;
+  /// "LeNet-5", or the graph's name.
+  std::string title() const;
+};
+/// The network of a built-in set or a file: of an ONNX file if the name ends in .onnx, else LeNet-5 with the weights of
+/// a safetensors file. Throws DataError.
+std::shared_ptr<const Network> load_network(const std::string& weights);
+
+/// Throws DataError unless the network reads digits as LeNet-5 does. `what` begins the message: "lenslet eval".
+void demand_digits(const Network& network, const std::string& what);
+
+/// Throws DataError unless it is LeNet-5, whose plans the command `what` compares.
+void demand_lenet5(const Network& network, const std::string& what);
+
 class ModelSetup {
  public:
   static constexpr const char* kAuto = "auto";  // the word for "choose" of device and plan
@@ -71,11 +90,12 @@ class ModelSetup {
   /// "NVIDIA H200" or the CPU's model.
   std::string device_name() const;
   /// The network, shared with models of other options.
-  const Graph& graph() const noexcept { return weights_->graph; }
+  const Network& network() const noexcept { return *network_; }
+  const Graph& graph() const noexcept { return network_->graph; }
   /// "built-in weights", "built-in weights, robust set" or the file's name.
-  const std::string& weights_origin() const noexcept { return weights_->origin; }
+  const std::string& weights_origin() const noexcept { return network_->origin; }
   /// The energy below which a picture shows no digit; none if the weights cannot tell.
-  std::optional<double> energy_threshold() const noexcept { return weights_->energy_threshold; }
+  std::optional<double> energy_threshold() const noexcept { return network_->energy_threshold; }
   /// The requested mode; of a replayed plan the least exact mode of its layers.
   MathMode math() const noexcept { return saved_ ? saved_->math() : choices_.math.value_or(MathMode::kFp32); }
   /// The replayed plan; null if there is none.
@@ -94,26 +114,19 @@ class ModelSetup {
   BuildOptions profile_options(int64_t batch, InputOutput io) const;
 
  private:
-  struct Weights {
-    std::string origin;
-    std::optional<double> energy_threshold;
-    Graph graph;
-  };
-  static std::shared_ptr<const Weights> load(const std::string& weights);
-  ModelSetup(const Choices& choices, std::shared_ptr<const Weights> weights);
+  ModelSetup(const Choices& choices, std::shared_ptr<const Network> network);
 
   Choices choices_;
   std::optional<Plan> saved_;
-  std::shared_ptr<const Weights> weights_;
+  std::shared_ptr<const Network> network_;
   Device device_;
   std::string device_reason_;
   BackendSpec backends_;
 };
 
-/// The weights of that built-in set or file: ONNX if its name ends in .onnx, else safetensors. Throws DataError.
+/// The weights of that built-in set or file: ONNX if its name ends in .onnx, else safetensors. Throws DataError, also
+/// for an ONNX file of another network.
 Safetensors load_lenet5_weights(const std::string& weights);
-/// What messages and results call them: "built-in weights", "built-in weights, robust set", or the file's name.
-std::string lenet5_weights_origin(const std::string& weights);
 
 /// The backend `name` of the whole network. Throws UsageError if there is none, with the nearest match and all of them;
 /// UnavailableError if only the other kind of device has it. `prefix` as Choices::option_prefix.

@@ -194,7 +194,7 @@ CommandLine lenslet_command_line() {
               "weights as safetensors, or a built-in set: mnist or robust [mnist; classify: robust]",
               model | bench | backends);
   line.option("--model", Text{"FILE", nullptr, {".onnx"}}, LENSLET_MEMBER(model),
-              "LeNet-5 as ONNX (.onnx), instead of --weights", model | bench | backends);
+              "a network as ONNX (.onnx), instead of --weights", model | bench | backends);
   line.option("--plan", Text{"auto|layered|fused|FILE"}, LENSLET_MEMBER(plan),
               "layer by layer (layered), the whole network at once (fused), or the choices in a saved plan "
               "(.json); auto: layered with --backend, else fused for bytes, for predictions, and on the CPU "

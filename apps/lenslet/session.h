@@ -28,6 +28,7 @@ class Session {
   std::string device_name() const { return setup_->device_name(); }
   const Graph& graph() const noexcept { return setup_->graph(); }
   MathMode math() const noexcept { return setup_->math(); }
+  const Network& network() const noexcept { return setup_->network(); }
   const std::string& weights_origin() const noexcept { return setup_->weights_origin(); }
   std::optional<double> energy_threshold() const noexcept { return setup_->energy_threshold(); }
   /// "cuda:0 (NVIDIA H200), taken because …".

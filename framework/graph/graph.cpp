@@ -8,24 +8,17 @@ namespace lenslet {
 
 namespace {
 
-int find_index(const std::vector<Graph::Node>& nodes, const std::string& name) {
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    if (nodes[i].name == name) return static_cast<int>(i);
-  }
-  return -1;
-}
-
-std::string names_of(const std::vector<Graph::Node>& nodes) {
-  std::string names;
-  for (const Graph::Node& node : nodes) names += (names.empty() ? "" : ", ") + node.name;
-  return names;
-}
-
 Shape with_batch(int64_t batch, const Shape& sample) {
   std::array<int64_t, Shape::kMaxRank> dims{};
   dims[0] = batch;
   for (int i = 0; i < sample.rank(); ++i) dims[static_cast<size_t>(i + 1)] = sample[i];
   return Shape(dims.data(), sample.rank() + 1);
+}
+
+Shape without_batch(const Shape& shape) {
+  std::array<int64_t, Shape::kMaxRank> dims{};
+  for (int i = 1; i < shape.rank(); ++i) dims[static_cast<size_t>(i - 1)] = shape[i];
+  return Shape(dims.data(), std::max(shape.rank() - 1, 0));
 }
 
 }  // namespace
@@ -37,37 +30,43 @@ Graph::Graph(std::string name, std::string input_name, Shape input_shape)
                            " dimensions, so that the batch can be added; found ", input_shape.rank()));
   }
   nodes_.push_back({std::move(input_name), nullptr, {}});
+  index_.emplace(nodes_[0].name, 0);
+  shapes_.push_back(with_batch(1, input_shape));
 }
 
 void Graph::add(std::string name, std::unique_ptr<Layer> layer, const std::vector<std::string>& inputs) {
-  if (name.empty() || find_index(nodes_, name) >= 0) {
+  if (name.empty() || index_.count(name) != 0) {
     throw UsageError(
         concat("graph ", name_, ": a node's name must be unique and not empty, found '", name, "'"));
   }
   Node node{std::move(name), std::move(layer), {}};
   for (const std::string& input : inputs) {
-    const int index = find_index(nodes_, input);
-    if (index < 0) {
+    const auto found = index_.find(input);
+    if (found == index_.end()) {
       throw UsageError(concat("graph ", name_, ": node ", node.name, " reads '", input,
-                              "', which does not exist; there are: ", names_of(nodes_)));
+                              "', which does not exist; there are: ", names()));
     }
-    node.inputs.push_back(index);
+    node.inputs.push_back(found->second);
   }
+  shapes_.push_back(shape_of(node, 1, shapes_));
+  index_.emplace(node.name, static_cast<int>(nodes_.size()));
   nodes_.push_back(std::move(node));
-  try {
-    infer_shapes(1);
-  } catch (...) {
-    nodes_.pop_back();
-    throw;
-  }
+}
+
+std::string Graph::names() const {
+  std::string names;
+  for (const Node& node : nodes_) names += (names.empty() ? "" : ", ") + node.name;
+  return names;
 }
 
 const Graph::Node& Graph::node(const std::string& name) const {
-  const int index = find_index(nodes_, name);
-  if (index < 0)
-    throw UsageError(concat("model ", name_, " has no layer '", name, "'; there are: ", names_of(nodes_)));
-  return nodes_[static_cast<size_t>(index)];
+  const auto found = index_.find(name);
+  if (found == index_.end())
+    throw UsageError(concat("model ", name_, " has no layer '", name, "'; there are: ", names()));
+  return nodes_[static_cast<size_t>(found->second)];
 }
+
+Shape Graph::output_shape() const { return without_batch(shapes_.back()); }
 
 std::vector<Shape> Graph::infer_shapes(int64_t batch) const {
   if (batch < 1) throw UsageError(concat("the batch size must be at least 1, found ", batch));
@@ -102,21 +101,20 @@ OperatorRequest Graph::network_request(Device device, int64_t batch, MathMode ma
   return request_for(*network(), {with_batch(batch, input_shape_)}, device, math, input, output);
 }
 
+Shape Graph::shape_of(const Node& node, int64_t batch, const std::vector<Shape>& shapes) const {
+  if (!node.layer) return with_batch(batch, input_shape_);
+  std::vector<Shape> inputs;
+  for (const int index : node.inputs) inputs.push_back(shapes[static_cast<size_t>(index)]);
+  try {
+    return node.layer->infer_shape(inputs);
+  } catch (const DataError& error) {
+    throw DataError(concat("layer ", node.name, ": ", error.what()));
+  }
+}
+
 std::vector<Shape> Graph::shapes_for(int64_t batch) const {
   std::vector<Shape> shapes;
-  for (const Node& node : nodes_) {
-    if (!node.layer) {
-      shapes.push_back(with_batch(batch, input_shape_));
-      continue;
-    }
-    std::vector<Shape> inputs;
-    for (int index : node.inputs) inputs.push_back(shapes[static_cast<size_t>(index)]);
-    try {
-      shapes.push_back(node.layer->infer_shape(inputs));
-    } catch (const DataError& error) {
-      throw DataError(concat("layer ", node.name, ": ", error.what()));
-    }
-  }
+  for (const Node& node : nodes_) shapes.push_back(shape_of(node, batch, shapes));
   return shapes;
 }
 

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,9 @@ class Graph {
   const std::vector<Node>& nodes() const noexcept { return nodes_; }
   /// Throws UsageError with the existing names if there is no such node.
   const Node& node(const std::string& name) const;
+  /// Shape of one sample at the graph's input and output, without the batch: {1, 28, 28}, {10}.
+  const Shape& input_shape() const noexcept { return input_shape_; }
+  Shape output_shape() const;  ///< Of the last node.
   /// Shape of every node's output for that batch, in the order of nodes().
   std::vector<Shape> infer_shapes(int64_t batch) const;
   /// Nodes that read node `index`.
@@ -55,12 +59,16 @@ class Graph {
                                   ElementType output = ElementType::kFp32) const;
 
  private:
+  Shape shape_of(const Node& node, int64_t batch, const std::vector<Shape>& shapes) const;
   std::vector<Shape> shapes_for(int64_t batch) const;
+  std::string names() const;
 
   std::string name_;
   Shape input_shape_;
   Normalisation normalisation_;
   std::vector<Node> nodes_;
+  std::vector<Shape> shapes_;                   // of every node's output for a batch of 1
+  std::unordered_map<std::string, int> index_;  // of a node, by its name
   std::unique_ptr<Graph> whole_;
 };
 

@@ -49,8 +49,14 @@ class AvgPool2dLayer : public Pool2dLayer {
  public:
   /// Means over `window`; PyTorch's count_include_pad.
   explicit AvgPool2dLayer(Pool2dWindow window, bool count_include_pad = true)
-      : Pool2dLayer(count_include_pad ? Kind::kAverage : Kind::kAverageInside, window) {}
+      : Pool2dLayer(count_include_pad ? Kind::kAverage : Kind::kAverageInside, window),
+        counts_padding_(count_include_pad) {}
   std::string_view type() const override { return "avg_pool2d"; }
+  /// PyTorch's count_include_pad.
+  bool counts_padding() const noexcept { return counts_padding_; }
+
+ private:
+  bool counts_padding_;
 };
 
 }  // namespace lenslet

@@ -9,6 +9,7 @@
 #include "layers/reference/fill.h"
 #include "layers/reference/guarded_run.h"
 #include "layers/relu/relu_layer.h"
+#include "layers/reshape/reshape_layer.h"
 #include "layers/softmax/softmax_layer.h"
 
 namespace lenslet::reference {
@@ -153,6 +154,21 @@ LayerSubject relu_subject(const Shape& input, SubjectOptions options) {
   one.judge = [input](const float* x) { return relu(input, x); };
   one.factor = [](MathMode) { return 0.0; };
   return {"relu " + input.to_string(), {std::move(one)}, options};
+}
+
+LayerSubject reshape_subject(const Shape& input, const Shape& sample, SubjectOptions options) {
+  LayerCase one;
+  one.data = to_string(Fill::kRandom);
+  one.layer = std::make_shared<ReshapeLayer>(sample);
+  one.input = input;
+  one.x = filled(Fill::kRandom, input.num_elements(), options.seed);
+  one.judge = [input](const float* x) {
+    Result result{input, {x, x + input.num_elements()}, {}};
+    result.magnitudes = result.values;
+    return result;
+  };
+  one.factor = [](MathMode) { return 0.0; };
+  return {concat("reshape ", input.to_string(), " to ", sample.to_string()), {std::move(one)}, options};
 }
 
 LayerSubject softmax_subject(const Shape& input, double scale, SubjectOptions options) {

@@ -71,6 +71,8 @@ LayerSubject pool_subject(Pooling kind, const Shape& input, const Pool2dWindow& 
                           SubjectOptions options = {});
 /// For random values.
 LayerSubject relu_subject(const Shape& input, SubjectOptions options = {});
+/// Each sample in the shape `sample`, for random values.
+LayerSubject reshape_subject(const Shape& input, const Shape& sample, SubjectOptions options = {});
 /// Random values from -scale to scale.
 LayerSubject softmax_subject(const Shape& input, double scale, SubjectOptions options = {});
 

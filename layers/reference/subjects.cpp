@@ -114,6 +114,7 @@ Subjects short_subjects(SubjectOptions options) {
   }
   for (const Shape& shape : {Shape{3, 6, 24, 24}, Shape{1, 7, 3, 5}})
     add(subjects, relu_subject(shape, options));
+  add(subjects, reshape_subject({3, 6, 4, 4}, {96}, options));
   // The logits of a trained model have about this magnitude.
   for (const Shape& shape : {Shape{3, 10}, Shape{7, 17}, Shape{1, 1}})
     add(subjects, softmax_subject(shape, 10, options));
@@ -178,6 +179,8 @@ Subjects long_subjects() {
   for (const int64_t count : {1, 2, 3, 4, 5, 15, 17, 255, 1021, 4099})
     add(subjects, relu_subject({count}, next_seed()));
   add(subjects, relu_subject({3, 100003}, next_seed()));
+  add(subjects, reshape_subject({5, 7, 3}, {3, 7, 1}, next_seed()));
+  add(subjects, reshape_subject({2, 50021}, {50021, 1, 1}, next_seed()));
 
   for (const int64_t classes : {1, 2, 3, 10, 15, 16, 17, 33, 100, 1000, 1025, 3001}) {
     for (const int64_t rows : {1, 3, 9}) {
@@ -209,6 +212,7 @@ Subjects repeated_subjects(const std::string& folder) {
   for (const Pooling kind : {Pooling::kAverageInside, Pooling::kAverage})
     add(subjects, pool_subject(kind, planes, Pool2dWindow::square(3, 1, 1)));
   add(subjects, relu_subject(planes));
+  add(subjects, reshape_subject(planes, {5 * 23 * 19}));
   for (const int64_t classes : {1, 10, 257}) add(subjects, softmax_subject({1, classes}, 1));
   return subjects;
 }

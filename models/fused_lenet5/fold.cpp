@@ -28,9 +28,14 @@ float metadata_number(const std::pair<const std::string, std::string>& metadata,
 }
 
 Normalisation lenet5_normalisation(const Safetensors& weights, const std::string& origin) {
-  const auto mean = weights.metadata.find("mean"), deviation = weights.metadata.find("std");
-  const auto none = weights.metadata.end();
-  if (mean == none && deviation == none) return {kMnistMean, kMnistStd};
+  return metadata_normalisation(weights.metadata, {kMnistMean, kMnistStd}, origin);
+}
+
+Normalisation metadata_normalisation(const std::map<std::string, std::string>& metadata,
+                                     const Normalisation& fallback, const std::string& origin) {
+  const auto mean = metadata.find("mean"), deviation = metadata.find("std");
+  const auto none = metadata.end();
+  if (mean == none && deviation == none) return fallback;
   if (mean == none || deviation == none) {
     throw DataError(concat(origin, ": its metadata have ", mean == none ? "std" : "mean", " without ",
                            mean == none ? "mean" : "std", ", expected both or neither"));

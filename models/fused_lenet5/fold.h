@@ -25,8 +25,11 @@ struct FoldedConv1 {
 float metadata_number(const std::pair<const std::string, std::string>& metadata, float least, float most,
                       const std::string& origin, const char* note = "");
 
-/// The metadata `mean` and `std` of a weights file (weights/FORMAT.md); MNIST's if it has neither. Throws DataError for
-/// one without the other, an invalid decimal number, a mean outside 0..1, or a std outside 0.001..10.
+/// The metadata `mean` and `std` of a weights file (weights/FORMAT.md), else `fallback`. Throws DataError for one
+/// without the other, an invalid decimal number, a mean outside 0..1, or a std outside 0.001..10.
+Normalisation metadata_normalisation(const std::map<std::string, std::string>& metadata,
+                                     const Normalisation& fallback, const std::string& origin);
+/// The same for LeNet-5, whose fallback is MNIST's.
 Normalisation lenet5_normalisation(const Safetensors& weights, const std::string& origin);
 
 FoldedConv1 fold_normalisation(const Lenet5Parameters& parameters);

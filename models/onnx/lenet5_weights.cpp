@@ -6,22 +6,14 @@
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
-#include "models/onnx/reader.h"
-#include "models/onnx/summary.h"
-#include "models/onnx/tensor_values.h"
+#include "models/onnx/constants.h"
 
 namespace lenslet::onnx {
 namespace {
 
-constexpr size_t kMostMoves = 64;  // nodes that transpose or reshape one weight; each may move all its values
-
 struct Difference {
   std::string text;
 };
-
-std::string described(const Node& node) {
-  return concat(printable_excerpt(node.op, 40), " \"", printable_excerpt(node.name, 60), "\"");
-}
 
 bool is_one_of(const std::string& op, std::initializer_list<const char*> ops) {
   return std::any_of(ops.begin(), ops.end(), [&](const char* each) { return op == each; });
@@ -30,7 +22,7 @@ bool is_one_of(const std::string& op, std::initializer_list<const char*> ops) {
 class Matcher {
  public:
   Matcher(const Model& model, const Values& values, const std::string& origin)
-      : model_(model), values_(values), origin_(origin) {
+      : model_(model), values_(values), constants_(model, values, origin) {
     for (const Node& node : model.nodes)
       for (const std::string& output : node.outputs) producers_[output] = &node;
   }
@@ -203,62 +195,12 @@ class Matcher {
     bias(name, outputs, node, {Shape{outputs}, Shape{1, outputs}});
   }
 
-  static std::vector<float> transposed(const std::vector<float>& values, const std::vector<int64_t>& dims,
-                                       const std::vector<int64_t>& order) {
-    std::vector<int64_t> strides(dims.size(), 1), index(dims.size(), 0);
-    for (size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * dims[i];
-    std::vector<float> out;
-    out.reserve(values.size());
-    while (out.size() < values.size()) {
-      int64_t from = 0;
-      for (size_t i = 0; i < order.size(); ++i) from += index[i] * strides[static_cast<size_t>(order[i])];
-      out.push_back(values[static_cast<size_t>(from)]);
-      for (size_t i = order.size(); i-- > 0;) {
-        if (++index[i] < dims[static_cast<size_t>(order[i])]) break;
-        index[i] = 0;
-      }
+  std::vector<float> constants(const std::string& name) {
+    try {
+      return constants_.floats(name);
+    } catch (const Unsupported& unsupported) {
+      throw Difference{unsupported.reason};
     }
-    return out;
-  }
-
-  // The values of a constant; nodes that move values are applied, all others are refused.
-  std::vector<float> constants(const std::string& name) const {
-    std::vector<const Node*> moves;
-    const TensorData* tensor = nullptr;
-    for (std::string from = name; !tensor;) {
-      if (const auto found = model_.initializers.find(from); found != model_.initializers.end()) {
-        tensor = &found->second;
-        break;
-      }
-      const auto producer = producers_.find(from);
-      if (producer == producers_.end()) throw Difference{"a weight is an input of the graph"};
-      const Node& node = *producer->second;
-      if (const Attribute* const value = node.find("value");
-          node.op == "Constant" && value && value->tensor) {
-        tensor = &*value->tensor;
-      } else if (is_one_of(node.op, {"Identity", "Transpose", "Reshape", "Squeeze", "Unsqueeze"})) {
-        if (moves.size() == kMostMoves)
-          throw Difference{concat("weights that more than ", kMostMoves, " nodes move")};
-        moves.push_back(&node);
-        from = node.inputs.at(0);
-      } else {
-        throw Difference{concat("weights computed by ", described(node))};
-      }
-    }
-    if (!is_floating(tensor->type)) throw Difference{"weights of " + to_string(tensor->type)};
-    std::vector<float> values = float_values(*tensor, origin_);
-    for (auto node = moves.rbegin(); node != moves.rend(); ++node) {
-      if ((*node)->op != "Transpose") continue;
-      const std::optional<Shape>& shape = values_.at((*node)->inputs[0]).shape;
-      if (!shape) throw Difference{concat("weights of unknown shape in ", described(**node))};
-      std::vector<int64_t> dims, order;
-      for (int i = 0; i < shape->rank(); ++i) {
-        dims.push_back((*shape)[i]);
-        order.push_back(shape->rank() - 1 - i);
-      }
-      values = transposed(values, dims, (*node)->integers_or("perm", order));
-    }
-    return values;
   }
 
   void add_tensor(const std::string& name, const Shape& shape, const std::vector<float>& values) {
@@ -269,7 +211,7 @@ class Matcher {
 
   const Model& model_;
   const Values& values_;
-  const std::string& origin_;
+  Constants constants_;
   std::unordered_map<std::string, const Node*> producers_;
   std::vector<const Node*> chain_;
   size_t at_ = 0;
@@ -284,21 +226,6 @@ Lenet5Match match_lenet5(const Model& model, const Values& values, const std::st
   } catch (const Difference& difference) {
     return {{}, difference.text};
   }
-}
-
-Safetensors read_lenet5_weights(const std::string& path) {
-  const std::string origin = printable_excerpt(path);
-  const Model model = read_model(path);
-  const Values values = infer_values(model, origin);
-  const std::string unsupported = unsupported_nodes(summarise(model, values));
-  Lenet5Match match = match_lenet5(model, values, origin);
-  if (!unsupported.empty())
-    throw DataError(concat(origin, ": ", unsupported,
-                           match.difference.empty() ? "" : "; not LeNet-5: ", match.difference));
-  if (!match.difference.empty())
-    throw DataError(
-        concat(origin, ": Lenslet runs LeNet-5 from ONNX, and this is another network: ", match.difference));
-  return std::move(match.weights);
 }
 
 }  // namespace lenslet::onnx

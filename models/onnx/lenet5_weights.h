@@ -19,8 +19,4 @@ struct Lenet5Match {
 /// frozen to 1 is a free batch, because each of these computes every sample alone.
 Lenet5Match match_lenet5(const Model& model, const Values& values, const std::string& origin);
 
-/// Reads the weights from an ONNX file. Throws DataError with all nodes that Lenslet has no layer for, or what makes
-/// the graph another network than LeNet-5.
-Safetensors read_lenet5_weights(const std::string& path);
-
 }  // namespace lenslet::onnx

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/onnx/shapes.h"
+#include "models/onnx/import.h"
 
 namespace lenslet::onnx {
 
@@ -16,8 +16,8 @@ struct NodeSummary {
   std::string output;          // "1x6x24x24"; empty if it is unknown
   int64_t parameters = 0;      // floating values of its constants, counted at their first reader
   std::optional<double> macs;  // multiply-adds per sample; none if a shape is unknown
-  std::string layer;   // "conv2d"; "none" if nothing is computed; empty if Lenslet has no layer for it
-  std::string reason;  // why there is none
+  std::string layer;           // as Fate has it
+  std::string reason;          // why there is none
 };
 
 struct Summary {
@@ -27,10 +27,7 @@ struct Summary {
   std::optional<double> macs;  // of all nodes; none if one is unknown
 };
 
-/// In the order of execution.
-Summary summarise(const Model& model, const Values& values);
-
-/// The names of the nodes without a layer, with the reasons: "Resize_3: operator Resize is not supported; …".
-std::string unsupported_nodes(const Summary& summary);
+/// In the order of execution. `fates` are those of an Import of the model.
+Summary summarise(const Model& model, const Values& values, const std::vector<Fate>& fates);
 
 }  // namespace lenslet::onnx

@@ -39,7 +39,11 @@ LENSLET_FUZZ_TARGET(onnx) {
   }
   accepts("file", [&] {
     const onnx::Values values = onnx::infer_values(model, "file");
-    const onnx::Summary summary = onnx::summarise(model, values);
+    const onnx::Import import = onnx::import_model(model, values, "file", "file");
+    require(import.fates.size() == model.nodes.size(), "every node has its fate");
+    require((import.graph == nullptr) == !onnx::faults_of(import, model).empty(),
+            "a graph, or why there is none");
+    const onnx::Summary summary = onnx::summarise(model, values, import.fates);
     require(summary.parameters >= 0, "the number of parameters is not negative");
     require(!summary.macs || *summary.macs >= 0, "the number of multiply-adds is not negative");
     const onnx::Lenet5Match match = onnx::match_lenet5(model, values, "file");

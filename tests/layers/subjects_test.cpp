@@ -117,6 +117,7 @@ std::vector<LayerSubject> subjects_for_faults(const std::string& operation) {
     all.push_back(reference::pool_subject(kind, {2, 3, 7, 13}, Pool2dWindow::square(3, 2, 1)));
   }
   all.push_back(reference::relu_subject({3, 17}));
+  all.push_back(reference::reshape_subject({3, 17, 2}, {34}));
   all.push_back(reference::softmax_subject({3, 10}, 10));
   all.push_back(reference::softmax_subject({2, 1025}, 3));
   all.erase(std::remove_if(all.begin(), all.end(),

@@ -25,7 +25,8 @@ constexpr int kWindows = 20;              // minimum per configuration
 constexpr int64_t kStandardBatch = 1000;  // of the layered plan in fp32
 constexpr int64_t kMostDigitsOff = 3;     // by which another configuration may differ from it
 
-std::optional<ImageDataset> read_mnist(const std::string& asked) {
+std::optional<ImageDataset> read_mnist(const Session& session, const std::string& asked) {
+  demand_lenet5(session.network(), "lenslet bench");
   const std::string folder = find_mnist_folder(asked);
   if (folder.empty()) return std::nullopt;
   return read_image_dataset(folder, "t10k", kLenet5Side, kLenet5Side);
@@ -69,7 +70,7 @@ class ModelBench {
       : options_(options),
         run_("lenslet bench", options, {}, read),
         session_(options),
-        data_(read_mnist(options.data)),
+        data_(read_mnist(session_, options.data)),
         pictures_(data_ ? BatchPictures(session_.graph(), *data_, options.seed)
                         : BatchPictures(session_.graph(), options.seed)),
         guard_(session_.device()),

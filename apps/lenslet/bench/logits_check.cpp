@@ -2,34 +2,24 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <mutex>
 #include <numeric>
-#include <stdexcept>
 
 #include "apps/common/output/text.h"
 #include "framework/base/parallel.h"
-#include "layers/conv/conv_layer.h"
-#include "layers/linear/linear_layer.h"
-#include "layers/pool/pool_layer.h"
-#include "layers/relu/relu_layer.h"
-#include "models/lenet5.h"
+#include "models/classifier.h"
 
 namespace lenslet {
 namespace {
 
-constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
-constexpr int64_t kCheckedImages = 64;  // judging them takes a tenth of a second
+// Judging them takes a tenth of a second for LeNet-5; of a larger network fewer are judged, as many as take seconds.
+constexpr int64_t kCheckedImages = 64;
+constexpr double kCheckedFlops = 1e9;
 constexpr double kRoundoff = 0x1p-24;   // of fp32
 constexpr double kTf32Cut = 0x1p-10;    // of an operand: tensor cores drop bits below the tenth
 constexpr double kFp16Cut = 0x1p-11;    // of an operand rounded to nearest
 constexpr double kSoftmaxError = 2e-6;  // of a probability computed in fp32
 constexpr int kNanByte = 0xff;          // four of them are a NaN
-static_assert(kLenet5Classes == 10);
-
-const float* data_or_null(const Tensor& tensor) {
-  return tensor.shape().num_elements() > 0 ? tensor.data() : nullptr;
-}
 
 double operand_cut(MathMode math) {
   return math == MathMode::kFp32 ? 0 : math == MathMode::kTf32 ? kTf32Cut : kFp16Cut;
@@ -43,43 +33,25 @@ double largest(const std::vector<double>& values) {
 
 }  // namespace
 
-reference::Result reference_layer(const Layer& layer, const Shape& shape, const std::vector<float>& x,
-                                  int64_t& terms) {
-  terms = 0;
-  if (const auto* conv = dynamic_cast<const Conv2dLayer*>(&layer)) {
-    const Conv2dProblem problem = conv->problem_for(shape);
-    terms = int64_t{problem.c} / problem.groups * problem.r * problem.s + 1;
-    return reference::conv2d(problem, x.data(), conv->weights().data(), data_or_null(conv->bias()), false);
-  }
-  if (const auto* linear = dynamic_cast<const LinearLayer*>(&layer)) {
-    const Shape& weights = linear->weights().shape();
-    terms = weights[1] + 1;
-    return reference::linear(shape, x.data(), weights[0], linear->weights().data(),
-                             data_or_null(linear->bias()));
-  }
-  if (const auto* pool = dynamic_cast<const MaxPool2dLayer*>(&layer)) {
-    const Pool2dWindow& w = pool->window();
-    return reference::max_pool2d(shape, x.data(),
-                                 {w.kernel_h, w.kernel_w, w.stride_h, w.stride_w, w.pad_h, w.pad_w});
-  }
-  if (dynamic_cast<const ReluLayer*>(&layer)) return reference::relu(shape, x.data());
-  throw std::logic_error(concat("the reference has no layer type ", layer.type()));
-}
-
-ReferenceLogits::ReferenceLogits(const Graph& graph, const uint8_t* pixels, int64_t count) : count_(count) {
+ReferenceLogits::ReferenceLogits(const Graph& graph, const uint8_t* pixels, int64_t count)
+    : count_(count), classes_(graph.output_shape().num_elements()) {
   struct Value {
     Shape shape;
     std::vector<float> data;
   };
   std::vector<Value> computed(1);  // by node; node 0 is the input
-  computed[0].shape = {count, 1, kLenet5Side, kLenet5Side};
-  computed[0].data.resize(static_cast<size_t>(count * kPixels));
-  graph.normalisation().apply(pixels, count * kPixels, computed[0].data.data());
+  computed[0].shape = graph.infer_shapes(count)[0];
+  computed[0].data.resize(static_cast<size_t>(computed[0].shape.num_elements()));
+  graph.normalisation().apply(pixels, computed[0].shape.num_elements(), computed[0].data.data());
   for (size_t i = 1; i < graph.nodes().size(); ++i) {
     const Graph::Node& node = graph.nodes()[i];
-    const Value& x = computed[static_cast<size_t>(node.inputs.at(0))];
+    std::vector<LayerInput> inputs;
+    for (const int input : node.inputs) {
+      const Value& x = computed[static_cast<size_t>(input)];
+      inputs.push_back({x.shape, x.data.data()});
+    }
     int64_t terms = 0;
-    const reference::Result result = reference_layer(*node.layer, x.shape, x.data, terms);
+    const reference::Result result = reference_layer(*node.layer, inputs, terms);
     if (terms > 0) {
       const double sum = largest(result.values);
       const double cancellation = sum > 0 ? largest(result.magnitudes) / sum : 1;
@@ -90,6 +62,10 @@ ReferenceLogits::ReferenceLogits(const Graph& graph, const uint8_t* pixels, int6
     if (i + 1 == graph.nodes().size()) values_ = result.values;
   }
   scale_ = largest(values_);
+  if (writes_probabilities(graph)) {  // a probability changes by no more than the largest logit does
+    const Value& logits = computed[computed.size() - 2];
+    scale_ = std::max(scale_, largest({logits.data.begin(), logits.data.end()}));
+  }
 }
 
 double ReferenceLogits::bound(const Executable& executable) const {
@@ -109,13 +85,13 @@ double ReferenceLogits::bound(const Executable& executable) const {
 
 double ReferenceLogits::probability(int64_t picture, int64_t label) const {
   double sum = 0;
-  for (int64_t k = 0; k < kLenet5Classes; ++k) sum += std::exp(logit(picture, k) - logit(picture, label));
+  for (int64_t k = 0; k < classes_; ++k) sum += std::exp(logit(picture, k) - logit(picture, label));
   return 1 / sum;
 }
 
 double ReferenceLogits::deviation(int64_t picture, const float* logits) const {
   double worst = 0;
-  for (int64_t k = 0; k < kLenet5Classes; ++k) {
+  for (int64_t k = 0; k < classes_; ++k) {
     const double difference = std::fabs(double{logits[k]} - logit(picture, k));
     worst = std::isnan(difference) ? INFINITY : std::max(worst, difference);
   }
@@ -125,9 +101,9 @@ double ReferenceLogits::deviation(int64_t picture, const float* logits) const {
 // Infinite for an impossible label or probability. An error of `bound` in each logit changes a probability by at most
 // the factor exp(2 bound), because numerator and denominator change.
 double ReferenceLogits::deviation(int64_t picture, Prediction prediction, double bound) const {
-  if (prediction.label < 0 || prediction.label >= kLenet5Classes) return INFINITY;
+  if (prediction.label < 0 || prediction.label >= classes_) return INFINITY;
   double best = -INFINITY;
-  for (int64_t k = 0; k < kLenet5Classes; ++k) best = std::max(best, logit(picture, k));
+  for (int64_t k = 0; k < classes_; ++k) best = std::max(best, logit(picture, k));
   if (best - logit(picture, prediction.label) > std::min(2 * bound, kTieMargin)) return INFINITY;
   const double right = probability(picture, prediction.label);
   const double difference = std::fabs(double{prediction.probability} - right);
@@ -147,9 +123,8 @@ std::string ReferenceLogits::compare(ElementType type, const void* answers,
     int64_t found_slot = -1;
     for (int64_t slot = begin; slot < end; ++slot) {
       const int64_t picture = picture_of[static_cast<size_t>(slot)];
-      const double here = logits
-                              ? deviation(picture, static_cast<const float*>(answers) + slot * kLenet5Classes)
-                              : deviation(picture, static_cast<const Prediction*>(answers)[slot], bound);
+      const double here = logits ? deviation(picture, static_cast<const float*>(answers) + slot * classes_)
+                                 : deviation(picture, static_cast<const Prediction*>(answers)[slot], bound);
       if (here <= found) continue;
       found = here;
       found_slot = slot;
@@ -163,7 +138,7 @@ std::string ReferenceLogits::compare(ElementType type, const void* answers,
   if (!(worst <= error.max_abs)) error.max_abs = worst;
   error.max_rel = logits && scale_ > 0 ? error.max_abs / scale_ : error.max_abs;
   error.bound = std::max(error.bound, bound);
-  error.checked += static_cast<int64_t>(picture_of.size()) * (logits ? kLenet5Classes : 1);
+  error.checked += static_cast<int64_t>(picture_of.size()) * (logits ? classes_ : 1);
   if (logits ? worst <= bound : std::isfinite(worst)) return {};
   if (logits) {
     return concat("logits differ from the fp64 reference's by ", format_short(worst), " in image ",
@@ -177,6 +152,18 @@ std::string ReferenceLogits::compare(ElementType type, const void* answers,
 
 namespace {
 
+int64_t checked_images(const Graph& graph, int64_t pixels) {
+  double flops = 1;
+  const std::vector<Shape> shapes = graph.infer_shapes(1);
+  for (const Graph::Node& node : graph.nodes()) {
+    std::vector<Shape> inputs;
+    for (const int input : node.inputs) inputs.push_back(shapes[static_cast<size_t>(input)]);
+    if (node.layer) flops += node.layer->work(inputs).flops;
+  }
+  const auto most = static_cast<int64_t>(std::clamp(kCheckedFlops / flops, 1.0, double{kCheckedImages}));
+  return std::min(pixels / graph.input_shape().num_elements(), most);
+}
+
 /// Copies the first `count` items of a view, along its first dimension, to the host.
 std::vector<float> first_of(ConstTensorView view, int64_t count, Stream& stream) {
   const int64_t values = view.shape.num_elements() / view.shape[0] * count;
@@ -188,21 +175,22 @@ std::vector<float> first_of(ConstTensorView view, int64_t count, Stream& stream)
 
 /// The judge's result for a step's layers, and the step's error bound: the layer that sums takes the worst rounding of
 /// each product, at the output with the largest sum. ReLU and maxima do not increase an error.
-reference::Result judge_step(const Graph& graph, const Executable::Step& step, Shape shape,
-                             std::vector<float> x, double& bound) {
+reference::Result judge_step(const Graph& graph, const Executable::Step& step, std::vector<LayerInput> inputs,
+                             double& bound) {
   bound = 0;
   std::vector<std::string> names = {step.name};
   names.insert(names.end(), step.fused.begin(), step.fused.end());
   reference::Result result;
+  std::vector<float> x;
   for (const std::string& name : names) {
     int64_t terms = 0;
-    result = reference_layer(*graph.node(name).layer, shape, x, terms);
+    result = reference_layer(*graph.node(name).layer, inputs, terms);
     if (terms > 0) {
       bound =
           largest(result.magnitudes) * (static_cast<double>(terms) * kRoundoff + 2 * operand_cut(step.math));
     }
-    shape = result.shape;
     x.assign(result.values.begin(), result.values.end());
+    inputs = {{result.shape, x.data()}};
   }
   return result;
 }
@@ -210,8 +198,7 @@ reference::Result judge_step(const Graph& graph, const Executable::Step& step, S
 }  // namespace
 
 LogitsCheck::LogitsCheck(const Graph& graph, const std::vector<uint8_t>& pixels)
-    : expected_(graph, pixels.data(),
-                std::min(static_cast<int64_t>(pixels.size()) / kPixels, kCheckedImages)),
+    : expected_(graph, pixels.data(), checked_images(graph, static_cast<int64_t>(pixels.size()))),
       picture_of_(static_cast<size_t>(expected_.count())) {
   std::iota(picture_of_.begin(), picture_of_.end(), 0);
 }
@@ -236,14 +223,18 @@ std::optional<LogitsCheck::WrongStep> LogitsCheck::first_wrong_step(Executable& 
   const int64_t count = std::min(executable.batch(), expected_.count());
   for (size_t i = 0; i < executable.steps().size(); ++i) {
     const Executable::Step& step = executable.steps()[i];
-    const std::vector<float> x = first_of(step.inputs.at(0), count, executable.stream());
+    std::vector<std::vector<float>> x;
+    std::vector<LayerInput> inputs;
+    for (const ConstTensorView& input : step.inputs) {
+      x.push_back(first_of(input, count, executable.stream()));
+      std::vector<int64_t> dimensions = {count};
+      for (int d = 1; d < input.shape.rank(); ++d) dimensions.push_back(input.shape[d]);
+      inputs.push_back({Shape(dimensions.data(), static_cast<int>(dimensions.size())), x.back().data()});
+    }
     executable.run_step(i);
     const std::vector<float> y = first_of(step.output, count, executable.stream());
-    std::vector<int64_t> dimensions = {count};
-    for (int d = 1; d < step.inputs[0].shape.rank(); ++d) dimensions.push_back(step.inputs[0].shape[d]);
-    const Shape shape(dimensions.data(), static_cast<int>(dimensions.size()));
     double bound = 0;
-    const reference::Result right = judge_step(executable.graph(), step, shape, x, bound);
+    const reference::Result right = judge_step(executable.graph(), step, inputs, bound);
     for (size_t k = 0; k < y.size(); ++k) {
       // The judge rounds a layer's values to fp32.
       const double allowed = bound + kRoundoff * std::fabs(right.values[k]);

@@ -7,23 +7,18 @@
 #include <vector>
 
 #include "apps/common/results/result_file.h"
+#include "apps/lenslet/bench/reference_layer.h"
 #include "framework/execution/executable.h"
 #include "framework/graph/graph.h"
 #include "framework/tensor/math_mode.h"
-#include "layers/reference/reference.h"
 #include "models/prediction.h"
 
 namespace lenslet {
 
-/// The judge's output of one layer for input `x`. `terms` gets the number of products per output, plus one for the
-/// bias; 0 without sums. Throws std::logic_error for a layer without a judge.
-reference::Result reference_layer(const Layer& layer, const Shape& shape, const std::vector<float>& x,
-                                  int64_t& terms);
-
 /// The judge's logits of some 8-bit pictures. Sums are fp64; the values between layers are rounded to fp32.
 class ReferenceLogits {
  public:
-  /// `pixels` [count, 28, 28]. Takes about a millisecond per picture.
+  /// `pixels` [count, ...] of the graph's input. Takes about a millisecond per picture for LeNet-5.
   ReferenceLogits(const Graph& graph, const uint8_t* pixels, int64_t count);
 
   /// The largest accepted error of a probability, whatever the bound of the logits.
@@ -41,22 +36,24 @@ class ReferenceLogits {
   /// assumes that every rounding is the worst and has the same sign, which compensates for what it omits: the growth of
   /// an error in later layers.
   double bound(const Executable& executable) const;
-  /// Compares `slots` answers, logits [slots, 10] or predictions [slots]; slot i holds picture `picture_of[i]`. A label
-  /// is correct if it is the judge's, or if the judge's logits of both differ by at most 2 bounds and kTieMargin. A
-  /// probability is correct if logits within the bound can produce it and it differs from the judge's by at most
+  /// Compares `slots` answers, logits [slots, ...] or predictions [slots]; slot i holds picture `picture_of[i]`. A
+  /// label is correct if it is the judge's, or if the judge's logits of both differ by at most 2 bounds and kTieMargin.
+  /// A probability is correct if logits within the bound can produce it and it differs from the judge's by at most
   /// kProbabilityError. Returns the first fault, empty if there is none; `error` gets the largest deviation (for
   /// predictions: of the probabilities).
   std::string compare(ElementType type, const void* answers, const std::vector<int32_t>& picture_of,
                       double bound, ResultError& error) const;
 
  private:
-  double logit(int64_t picture, int64_t k) const { return values_[static_cast<size_t>(picture * 10 + k)]; }
+  double logit(int64_t picture, int64_t k) const {
+    return values_[static_cast<size_t>(picture * classes_ + k)];
+  }
   double probability(int64_t picture, int64_t label) const;
   double deviation(int64_t picture, const float* logits) const;
   double deviation(int64_t picture, Prediction prediction, double bound) const;
 
-  int64_t count_;
-  std::vector<double> values_;  // [count, 10]
+  int64_t count_, classes_;
+  std::vector<double> values_;  // [count, classes]
   double scale_ = 0;            // the largest of them
   double rounding_ = 0;         // sum of cancellation * terms * 2^-24
   double operands_ = 0;         // sum of cancellation * 2
@@ -65,7 +62,7 @@ class ReferenceLogits {
 /// Compares an executable's answers with the judge's, any number of times.
 class LogitsCheck {
  public:
-  /// `pixels` [count, 28, 28]; the first few are judged.
+  /// `pixels` [count, ...] of the graph's input; the first few are judged.
   LogitsCheck(const Graph& graph, const std::vector<uint8_t>& pixels);
 
   /// The executable's input must hold those pictures. Fills every layer's output with NaN, runs one pass and compares.

@@ -18,17 +18,14 @@
 #include "framework/execution/profiler.h"
 #include "framework/measuring/sampler.h"
 #include "layers/conv/conv_layer.h"
-#include "models/lenet5.h"
 
 namespace lenslet {
 namespace {
 
-constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
-
-// Random grey images: constant data would draw less power, and hide denormals and branches.
-std::vector<uint8_t> random_images(int64_t count, uint64_t seed) {
+// Random images: constant data would draw less power, and hide denormals and branches.
+std::vector<uint8_t> random_pixels(int64_t count, uint64_t seed) {
   std::mt19937_64 random(seed);
-  std::vector<uint8_t> pixels(static_cast<size_t>(count * kPixels));
+  std::vector<uint8_t> pixels(static_cast<size_t>(count));
   for (uint8_t& pixel : pixels) pixel = static_cast<uint8_t>(random() >> 56);
   return pixels;
 }
@@ -58,9 +55,10 @@ TimeStats time_passes(Executable& executable, double min_time_ms) {
 void measure(Executable& executable, const Session& session, const ProfileCommandOptions& options,
              Measured& measured) {
   DeviceGuard guard(executable.device());
-  const std::vector<uint8_t> images = random_images(executable.batch(), options.seed);
+  Lane lane(executable);
+  const std::vector<uint8_t> images = random_pixels(executable.batch() * lane.image_values(), options.seed);
   LogitsCheck check(session.graph(), images);
-  Lane(executable).load(images.data());
+  lane.load(images.data());
   const double start = host_now_ns();
   executable.run_checked();
   measured.first_call_ns = host_now_ns() - start;
@@ -273,7 +271,7 @@ void print_report(Console& console, const Executable& executable, const std::vec
         "a pass has more launches than a stream can hold back: times include the host's launch rate");
   }
   console.prose(measured.wrong.empty()
-                    ? concat(executable.output().type == ElementType::kFp32 ? "logits" : "probabilities",
+                    ? concat(executable.output().type == ElementType::kFp32 ? "outputs" : "probabilities",
                              " within ", format_short(measured.error.max_abs), " of the fp64 reference, ",
                              format_short(measured.error.bound), " allowed")
                     : "FAILED: " + measured.wrong);
@@ -299,8 +297,8 @@ ExitCode run_profile(const ProfileCommandOptions& options) {
   Model model = session.profiled_model(session.batch_or(1));
   Executable& executable = model.executable();
   Console& console = run.console();
-  console.prose(concat("LeNet-5, ", printable(session.weights_origin()), ", batch ", executable.batch(),
-                       " on ", session.describe_device()));
+  console.prose(concat(session.network().title(), ", ", printable(session.weights_origin()), ", batch ",
+                       executable.batch(), " on ", session.describe_device()));
   if (executable.plan().execution == Plan::kFused) {
     console.line(concat("plan: ", describe_backends(executable.plan())));
   }

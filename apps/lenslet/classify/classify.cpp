@@ -1,7 +1,6 @@
 // lenslet classify: reads the digit in each picture.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <optional>
 
 #include "apps/common/output/text.h"
@@ -9,6 +8,7 @@
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/session.h"
 #include "apps/measuring/run.h"
+#include "models/classifier.h"
 #include "models/lenet5.h"
 
 namespace lenslet {
@@ -17,7 +17,6 @@ namespace {
 constexpr const char* kSchema = "lenslet.classify/1";
 constexpr int64_t kDefaultBatch = 64;
 constexpr size_t kTop = 3;
-constexpr size_t kPixels = kLenet5Side * kLenet5Side;
 
 struct Guess {
   int digit = 0;
@@ -56,7 +55,8 @@ struct Answer {
   }
 };
 
-Answer answer_from(const DigitInput& input, const float* logits, std::optional<double> threshold) {
+Answer answer_from(const DigitInput& input, const std::vector<float>& logits,
+                   std::optional<double> threshold) {
   Answer answer;
   answer.file = input.file;
   if (input.index >= 0) answer.index = input.index;
@@ -66,17 +66,18 @@ Answer answer_from(const DigitInput& input, const float* logits, std::optional<d
   answer.warnings = input.digit.warnings;
   if (answer.blank) {
     answer.reason = "blank: no ink found";
-  } else if (!std::all_of(logits, logits + kLenet5Classes,
-                          [](float value) { return std::isfinite(value); })) {
+  } else if (!std::all_of(logits.begin(), logits.end(), [](float value) { return std::isfinite(value); })) {
     answer.reason = "the model's output is not a number";
   } else {
-    double probabilities[kLenet5Classes];
-    softmax(logits, kLenet5Classes, probabilities);
-    for (int i = 0; i < kLenet5Classes; ++i) answer.top.push_back({i, probabilities[i]});
+    const auto classes = static_cast<int>(logits.size());
+    std::vector<double> probabilities(logits.size());
+    softmax(logits.data(), classes, probabilities.data());
+    for (int i = 0; i < classes; ++i) answer.top.push_back({i, probabilities[static_cast<size_t>(i)]});
+    const auto logit = [&](const Guess& guess) { return logits[static_cast<size_t>(guess.digit)]; };
     std::stable_sort(answer.top.begin(), answer.top.end(),
-                     [&](const Guess& a, const Guess& b) { return logits[a.digit] > logits[b.digit]; });
-    answer.top.resize(kTop);
-    answer.energy = energy(logits, kLenet5Classes);
+                     [&](const Guess& a, const Guess& b) { return logit(a) > logit(b); });
+    answer.top.resize(std::min(kTop, answer.top.size()));
+    answer.energy = energy(logits.data(), classes);
     if (threshold && !(answer.energy > *threshold)) {
       answer.reason = concat("no digit: ", answer.top[0].digit, " is the nearest, ",
                              format_percent(answer.top[0].probability));
@@ -85,16 +86,20 @@ Answer answer_from(const DigitInput& input, const float* logits, std::optional<d
   return answer;
 }
 
-std::vector<Answer> answers_to(Model& model, std::optional<double> threshold,
-                               const std::vector<DigitInput>& inputs) {
-  std::vector<uint8_t> pixels(inputs.size() * kPixels);
-  std::vector<float> logits(inputs.size() * kLenet5Classes);
+std::vector<Answer> answers_to(Model& model, const Network& network, const std::vector<DigitInput>& inputs) {
+  const auto values = static_cast<size_t>(model.input_shape().num_elements());
+  const auto classes = static_cast<size_t>(model.output_shape().num_elements());
+  std::vector<uint8_t> pixels(inputs.size() * values);  // zeros for a picture that could not be read
+  std::vector<float> logits(inputs.size() * classes);
   for (size_t i = 0; i < inputs.size(); ++i)
-    std::memcpy(pixels.data() + i * kPixels, inputs[i].digit.pixels.data(), kPixels);
-  model.logits(pixels.data(), static_cast<int64_t>(inputs.size()), logits.data());
+    std::copy(inputs[i].pixels.begin(), inputs[i].pixels.end(), pixels.data() + i * values);
+  model.run(pixels.data(), static_cast<int64_t>(inputs.size()), logits.data());
+  if (writes_probabilities(network.graph)) make_logits(logits.data(), static_cast<int64_t>(logits.size()));
   std::vector<Answer> answers;
-  for (size_t i = 0; i < inputs.size(); ++i)
-    answers.push_back(answer_from(inputs[i], &logits[i * kLenet5Classes], threshold));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const float* const first = logits.data() + i * classes;
+    answers.push_back(answer_from(inputs[i], {first, first + classes}, network.energy_threshold));
+  }
   return answers;
 }
 
@@ -105,8 +110,10 @@ std::string text_line(const Answer& answer) {
     line += answer.reason;
   } else {
     line += concat(answer.top[0].digit, "  ", format_percent(answer.top[0].probability));
-    line += concat("   then ", answer.top[1].digit, " ", format_percent(answer.top[1].probability), ", ",
-                   answer.top[2].digit, " ", format_percent(answer.top[2].probability));
+    for (size_t i = 1; i < answer.top.size(); ++i) {
+      line += concat(i == 1 ? "   then " : ", ", answer.top[i].digit, " ",
+                     format_percent(answer.top[i].probability));
+    }
   }
   if (answer.top.empty()) return line;
   for (const std::string& warning : answer.warnings) line += "   warning: " + printable(warning);
@@ -134,8 +141,9 @@ std::string explanation(const DigitInput& input) {
     text += "  the picture:\n" + picture_as_text(grey_of(image).data(), image.width, image.height);
   }
   for (const std::string& step : input.digit.steps) text += "  - " + printable(step) + "\n";
-  text += "  what the model sees:\n" +
-          picture_as_text(input.digit.pixels.data(), DigitImage::kSide, DigitImage::kSide);
+  if (input.pixels.size() == input.digit.pixels.size())
+    text += "  what the model sees:\n" +
+            picture_as_text(input.pixels.data(), DigitImage::kSide, DigitImage::kSide);
   return text;
 }
 
@@ -152,6 +160,7 @@ ExitCode run_classify(const ClassifyOptions& given) {
   DigitInputs inputs(options, options.explain);
   Session session(options);
   session.demand_logits();
+  inputs.prepare_for(session.network());
   const int64_t batch = session.batch_or(inputs.single() ? 1 : kDefaultBatch);
   Model model = session.model(batch);
   run.on(session.device());
@@ -167,9 +176,8 @@ ExitCode run_classify(const ClassifyOptions& given) {
   while (!run.stopped()) {
     const std::vector<DigitInput> group = inputs.next(static_cast<size_t>(batch));
     std::vector<Answer> answers;
-    run.guard([&] {
-      answers = answers_to(model, session.energy_threshold(), group);
-    });  // earlier answers are still written
+    run.guard(
+        [&] { answers = answers_to(model, session.network(), group); });  // earlier answers are still written
     if (answers.empty()) break;
     std::string text;
     for (size_t i = 0; i < group.size(); ++i) {

@@ -4,21 +4,19 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <filesystem>
 
 #include "apps/common/output/text.h"
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
 #include "framework/io/file.h"
-#include "models/lenet5.h"
+#include "models/classifier.h"
+#include "models/digit/picture_input.h"
 
 namespace lenslet {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
 
 bool is_picture_name(const fs::path& path) {
   std::string extension = path.extension().string();
@@ -104,6 +102,14 @@ DigitInputs::DigitInputs(const ClassifyOptions& options, bool keep_originals)
   single_ = !files_.front().is_idx();
 }
 
+void DigitInputs::prepare_for(const Network& network) {
+  sample_ = network.graph.input_shape();
+  digits_ = reads_digits(network.graph);
+  if (takes_pictures(sample_)) return;
+  throw DataError(concat(printable_excerpt(network.origin), ": it reads ", sample_.to_string(),
+                         ", no picture of 1 or 3 channels; run it from C++ by Model::run()"));
+}
+
 // Replaces a folder by its pictures.
 void DigitInputs::open_next_argument() {
   File file;
@@ -163,7 +169,14 @@ void DigitInputs::decode(File& file) const {
     Image image =
         decode_image(bytes, name == "-" ? "standard input" : printable_excerpt(name), options_.image_limits);
     std::vector<uint8_t>().swap(bytes);  // frees the file before its planes are allocated
-    file.input.digit = prepare_digit(image);
+    if (digits_) {
+      file.input.digit = prepare_digit(image);
+      file.input.pixels.assign(file.input.digit.pixels.begin(), file.input.digit.pixels.end());
+    } else {
+      file.input.pixels = picture_input(image, sample_);
+      file.input.digit.steps = {
+          concat("scaled from ", image.width, "x", image.height, " to ", sample_.to_string())};
+    }
     if (keep_originals_) file.input.original = std::move(image);
   });
   file.done = true;
@@ -172,9 +185,9 @@ void DigitInputs::decode(File& file) const {
 void DigitInputs::open_idx(File& file) {
   const std::string name = printable_excerpt(file.input.file);
   const auto check = [&](const std::vector<int64_t>& dims) {
-    if (dims[1] != kLenet5Side || dims[2] != kLenet5Side) {
-      throw DataError(concat(name, ": expected images of ", kLenet5Side, "x", kLenet5Side, ", found ",
-                             dims[1], "x", dims[2]));
+    if (sample_[0] != 1 || dims[1] != sample_[1] || dims[2] != sample_[2]) {
+      throw DataError(concat(name, ": expected images of ", sample_[0] == 1 ? "" : concat(sample_[0], "x"),
+                             sample_[1], "x", sample_[2], ", found ", dims[1], "x", dims[2]));
     }
     if (options_.index && *options_.index >= dims[0]) {
       throw DataError(concat(name, ": --index ", *options_.index, " is outside its ", dims[0], " images"));
@@ -192,11 +205,12 @@ DigitInput DigitInputs::next_of_idx() {
   DigitInput input;
   input.file = idx_file_;
   input.index = idx_next_;
-  const uint8_t* const pixels = idx_.data.data() + idx_next_++ * kPixels;
-  std::memcpy(input.digit.pixels.data(), pixels, static_cast<size_t>(kPixels));
+  const uint8_t* const pixels = idx_.data.data() + idx_next_++ * sample_.num_elements();
+  input.pixels.assign(pixels, pixels + sample_.num_elements());
+  if (digits_) std::copy(input.pixels.begin(), input.pixels.end(), input.digit.pixels.begin());
   input.digit.untouched = true;  // IDX images have the form that the model was trained on
-  input.digit.blank =
-      std::all_of(pixels, pixels + kPixels, [&](uint8_t value) { return value == pixels[0]; });
+  input.digit.blank = digits_ && std::all_of(input.pixels.begin(), input.pixels.end(),
+                                             [&](uint8_t value) { return value == pixels[0]; });
   return input;
 }
 

@@ -16,11 +16,12 @@ namespace lenslet {
 
 /// One picture, before the model reads it.
 struct DigitInput {
-  std::string file;    // as given; "-" is standard input
-  int64_t index = -1;  // index in an IDX file; -1 for a picture
-  Image original;      // kept only on request
-  DigitImage digit;
-  std::string error;  // why the file could not be read; then the other members are empty
+  std::string file;             // as given; "-" is standard input
+  int64_t index = -1;           // index in an IDX file; -1 for a picture
+  Image original;               // kept only on request
+  DigitImage digit;             // of a network that reads digits
+  std::vector<uint8_t> pixels;  // what the network reads, [C, H, W]
+  std::string error;            // why the file could not be read; then the other members are empty
 };
 
 /// The files that the arguments of `classify` name, with folders replaced by their files.
@@ -32,6 +33,8 @@ class DigitInputs {
  public:
   /// Throws UsageError for '-' on a terminal. `keep_originals` is for --explain.
   DigitInputs(const ClassifyOptions& options, bool keep_originals);
+  /// The network that reads them, before the first next(). Throws DataError if pictures do not fit its input.
+  void prepare_for(const Network& network);
   /// Up to `count` inputs more (one, if originals are kept); small pictures are decoded in parallel. Empty at the end.
   std::vector<DigitInput> next(size_t count);
   /// Whether the input is a single picture, which runs as a batch of one.
@@ -55,6 +58,8 @@ class DigitInputs {
   DigitInput next_of_idx();
 
   const ClassifyOptions& options_;
+  Shape sample_{1, DigitImage::kSide, DigitImage::kSide};  // what the network reads
+  bool digits_ = true;                                     // whether it reads them as LeNet-5 does
   bool keep_originals_;
   bool single_ = false;
   size_t next_argument_ = 0;

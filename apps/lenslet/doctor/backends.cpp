@@ -12,7 +12,6 @@
 #include "framework/device/device.h"
 #include "framework/graph/graph.h"
 #include "layers/conv/conv_layer.h"
-#include "models/lenet5.h"
 
 namespace lenslet {
 namespace {
@@ -107,8 +106,8 @@ ExitCode run_backends(const BackendsOptions& options) {
   if (options.threads) set_num_threads(*options.threads);
   std::vector<Conv2dProblem> problems;
   for (const std::string& text : options.problems) problems.push_back(Conv2dProblem::parse(text));
-  const Graph graph =
-      make_lenet5(load_lenet5_weights(options.weights_file()), lenet5_weights_origin(options.weights_file()));
+  const std::shared_ptr<const Network> network = load_network(options.weights_file());
+  const Graph& graph = network->graph;
   const std::vector<Target> targets = targets_for(options.device);
   if (options.device == ModelSetup::kAuto && !cuda_status().usable) {
     run.console().prose(concat("GPU: ", cuda_status().reason,

@@ -160,6 +160,7 @@ ExitCode run_eval(const EvalOptions& options) {
   Console& console = run.console();
   Session session(options);
   session.demand_logits();
+  demand_digits(session.network(), "lenslet eval");
   if (options.streams && !session.device().is_cuda()) {
     throw UsageError(
         "--streams overlaps the copies and kernels of a GPU, and the CPU needs no copies: leave it out; "
@@ -167,8 +168,8 @@ ExitCode run_eval(const EvalOptions& options) {
   }
   const ImageDataset data = read_image_dataset(data_folder(options), options.split, kLenet5Side, kLenet5Side);
   const int64_t count = std::min(data.count, options.limit.value_or(data.count));
-  console.prose(concat("LeNet-5, ", printable(session.weights_origin()), ", ", to_string(session.math()),
-                       " on ", session.describe_device()));
+  console.prose(concat(session.network().title(), ", ", printable(session.weights_origin()), ", ",
+                       to_string(session.math()), " on ", session.describe_device()));
   console.prose(concat("data:       ", printable(data.images_path), ", ", format_count(count), " of ",
                        format_count(data.count), " images"));
   run.on(session.device());

@@ -29,7 +29,7 @@ class StreamSource {
   /// `sets`: the number of data sets to stream, 0 if unknown; no more than these are stored.
   StreamSource(Device device, const ImageDataset& data, int64_t count, int64_t sets, int64_t chunk,
                ElementType type, const Normalisation& normalisation)
-      : image_bytes_(Lane::image_bytes(type)),
+      : image_bytes_(static_cast<size_t>(kPixels) * element_bytes(type)),
         stored_(stored_sets(count, sets, static_cast<int64_t>(image_bytes_)) * count),
         memory_(device, static_cast<size_t>(stored_ + chunk) * image_bytes_) {
     for (int64_t first = 0; first < stored_ + chunk; first += count) {
@@ -68,7 +68,7 @@ class StreamAnswers {
       : data_(data),
         count_(count),
         type_(type),
-        result_bytes_(Lane::answer_bytes(type)),
+        result_bytes_(type == ElementType::kClass ? sizeof(Prediction) : kLenet5Classes * sizeof(float)),
         expected_(static_cast<size_t>(count) * result_bytes_),
         correct_before_(static_cast<size_t>(count) + 1) {}
   size_t result_bytes() const noexcept { return result_bytes_; }

@@ -1,6 +1,7 @@
 // lenslet inspect: what an ONNX file contains, and which of its nodes Lenslet has a layer for.
 #include <cmath>
 
+#include "api/model_setup.h"
 #include "apps/common/output/text.h"
 #include "apps/lenslet/commands.h"
 #include "apps/measuring/row_table.h"
@@ -8,8 +9,8 @@
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/device/device.h"
-#include "models/lenet5.h"
 #include "models/onnx/lenet5_weights.h"
+#include "models/onnx/network.h"
 #include "models/onnx/reader.h"
 #include "models/onnx/summary.h"
 
@@ -75,35 +76,38 @@ Table table_of(const onnx::Summary& summary) {
 /// Whether the other commands run the model.
 struct Acceptance {
   bool runs = false;
-  std::string difference;  // from LeNet-5
-  std::string metadata;    // what is wrong with it
+  std::string difference;  // from LeNet-5; empty if it is LeNet-5
+  std::string fault;       // of the graph or the metadata, besides those of nodes
 };
 
-Acceptance acceptance_of(const onnx::Model& model, const onnx::Values& values, const onnx::Summary& summary,
-                         const std::string& origin) {
-  const onnx::Lenet5Match match = onnx::match_lenet5(model, values, origin);
-  Acceptance acceptance{false, match.difference, ""};
-  if (!acceptance.difference.empty() || !onnx::unsupported_nodes(summary).empty()) return acceptance;
+Acceptance acceptance_of(const onnx::Model& model, const onnx::Values& values, const onnx::Import& import,
+                         const std::string& path) {
+  Acceptance acceptance;
+  acceptance.difference = onnx::match_lenet5(model, values, printable_excerpt(path)).difference;
+  acceptance.fault = import.fault;
+  if (!acceptance.difference.empty() && !import.graph) return acceptance;
   try {
-    (void)make_lenet5(match.weights, origin);
+    (void)load_network(path);
     acceptance.runs = true;
   } catch (const DataError& error) {
-    acceptance.metadata = error.what();
+    acceptance.fault = error.what();
   }
   return acceptance;
 }
 
 // The acceptance with all the reasons against it.
 void print_acceptance(Console& console, const onnx::Summary& summary, const Acceptance& acceptance) {
-  if (acceptance.runs)
+  if (acceptance.runs && acceptance.difference.empty())
     return console.prose("Lenslet runs this model: it is LeNet-5 (lenslet classify --model).");
+  if (acceptance.runs)
+    return console.prose(
+        concat("Lenslet runs this model, layer by layer (lenslet profile --model). The "
+               "whole-network backends are for LeNet-5, and this is another network: ",
+               acceptance.difference));
   console.prose("Lenslet does not run this model.");
   for (const onnx::NodeSummary& node : summary.nodes)
     if (!node.reason.empty()) console.prose(concat("  ", shown(node.node), ": ", node.reason), 4);
-  if (!acceptance.difference.empty())
-    console.prose(
-        concat("  Lenslet runs LeNet-5 from ONNX, and this is another network: ", acceptance.difference), 4);
-  if (!acceptance.metadata.empty()) console.prose("  " + acceptance.metadata, 4);
+  if (!acceptance.fault.empty()) console.prose("  " + acceptance.fault, 4);
 }
 
 }  // namespace
@@ -115,8 +119,9 @@ ExitCode run_inspect(const InspectOptions& options) {
   const std::string origin = printable_excerpt(path);
   const onnx::Model model = onnx::read_model(path);
   const onnx::Values values = onnx::infer_values(model, origin);
-  const onnx::Summary summary = onnx::summarise(model, values);
-  const Acceptance acceptance = acceptance_of(model, values, summary, origin);
+  const onnx::Import import = onnx::import_model(model, values, onnx::network_name(path), origin);
+  const onnx::Summary summary = onnx::summarise(model, values, import.fates);
+  const Acceptance acceptance = acceptance_of(model, values, import, path);
   const std::vector<EndRow> inputs = ends_of(model.inputs), outputs = ends_of(model.outputs);
 
   const std::string producer =

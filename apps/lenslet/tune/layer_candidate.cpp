@@ -122,7 +122,8 @@ const LayerStage::Answer& LayerStage::answer(size_t node, int round) {
   std::array<int64_t, Shape::kMaxRank> dims{slots};
   for (int i = 1; i < input.shape.rank(); ++i) dims[static_cast<size_t>(i)] = input.shape[i];
   answer.input = Shape(dims.data(), input.shape.rank());
-  answer.result = reference_layer(*graph_.nodes()[node].layer, answer.input, answer.x, answer.terms);
+  answer.result =
+      reference_layer(*graph_.nodes()[node].layer, {{answer.input, answer.x.data()}}, answer.terms);
   return answers_.emplace(std::make_pair(node, round), std::move(answer)).first->second;
 }
 

@@ -233,6 +233,7 @@ void tune(const TuneOptions& options, const Session& session, const Ceilings& ce
 ExitCode run_tune(const TuneOptions& options) {
   Run run("lenslet tune", options, {{"--save-plan", options.save_plan}}, files_read(options));
   const Session session(options);
+  demand_lenet5(session.network(), "lenslet tune");
   TuneReport report;
   report.batch = session.batch_or(1);
   run.console().prose(concat("LeNet-5, ", printable(session.weights_origin()), ", batch ",

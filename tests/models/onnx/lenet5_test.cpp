@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "models/lenet5.h"
+#include "models/onnx/import.h"
 #include "models/onnx/lenet5_weights.h"
 #include "models/onnx/reader.h"
-#include "models/onnx/summary.h"
 #include "tests/io/crafted_files.h"
 #include "tests/models/onnx/lenet5_graph.h"
 
@@ -46,7 +46,7 @@ TEST(OnnxLenet5, TakesWhatIsLeftOutForAbsent) {
   form.left_out = true;
   const lenslet::onnx::Model model = lenslet::onnx::parse_model(lenet5_graph(form).file(), "m.onnx");
   const lenslet::onnx::Values values = lenslet::onnx::infer_values(model, "m.onnx");
-  EXPECT_EQ(lenslet::onnx::unsupported_nodes(lenslet::onnx::summarise(model, values)), "");
+  EXPECT_EQ(lenslet::onnx::faults_of(lenslet::onnx::import_model(model, values, "m", "m.onnx"), model), "");
   EXPECT_EQ(lenslet::onnx::match_lenet5(model, values, "m.onnx").difference, "");
 }
 

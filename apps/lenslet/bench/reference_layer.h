@@ -1,0 +1,22 @@
+// A layer of a graph by the judge (layers/reference).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "framework/graph/layer.h"
+#include "layers/reference/reference.h"
+
+namespace lenslet {
+
+/// What a layer reads; the values are borrowed.
+struct LayerInput {
+  Shape shape;
+  const float* values = nullptr;
+};
+
+/// The judge's output of one layer. `terms` gets the number of products per output, plus one for the bias; 0 without
+/// sums. Throws std::logic_error for a layer without a judge.
+reference::Result reference_layer(const Layer& layer, const std::vector<LayerInput>& inputs, int64_t& terms);
+
+}  // namespace lenslet

@@ -1,0 +1,24 @@
+// ReshapeBackend: one way to compute the layer on one kind of device.
+#pragma once
+
+#include <cstdint>
+
+#include "framework/device/stream.h"
+#include "framework/graph/backend_table.h"
+
+namespace lenslet {
+
+/// Supports every shape and needs no preparation.
+struct ReshapeBackend {
+  /// Enqueues on `stream`; x and y [count]. Throws DeviceError.
+  void (*run)(const float* x, float* y, int64_t count, Stream& stream);
+};
+
+/// The rows of layers/reshape/CMakeLists.txt.
+const BackendTable<ReshapeBackend>& reshape_table();
+
+namespace reshape_backends {
+using Interface = ReshapeBackend;  ///< What LENSLET_BACKEND makes here.
+}
+
+}  // namespace lenslet

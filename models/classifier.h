@@ -1,0 +1,24 @@
+// Classifier: how the values that a network writes become a class.
+#pragma once
+
+#include <cstdint>
+
+#include "framework/graph/graph.h"
+#include "models/prediction.h"
+
+namespace lenslet {
+
+/// Whether it reads 28x28 grey pictures and writes a value for each of the ten digits, as LeNet-5 does.
+bool reads_digits(const Graph& graph);
+
+/// Whether it ends in softmax, so that it writes probabilities instead of logits.
+bool writes_probabilities(const Graph& graph);
+
+/// Replaces probabilities by logits that have them: their logarithms. A probability of 0 counts as the smallest normal
+/// number.
+void make_logits(float* probabilities, int64_t count);
+
+/// The largest of `classes` logits, the first of equal ones, and its softmax; NaN if a logit is NaN.
+Prediction prediction_of(const float* logits, int64_t classes);
+
+}  // namespace lenslet

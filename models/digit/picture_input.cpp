@@ -1,0 +1,55 @@
+#include "models/digit/picture_input.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/digit/plane.h"
+
+namespace lenslet {
+namespace {
+
+// A colour of the picture over white, 0 to 255. Grey pictures have one, which stands for all.
+Plane colour_over_white(const Image& image, size_t colour) {
+  const auto channels = static_cast<size_t>(image.channels);
+  const size_t from = channels >= 3 ? colour : 0;
+  Plane plane(image.width, image.height);
+  for (size_t i = 0; i < plane.values.size(); ++i) {
+    const uint8_t* const pixel = image.pixels.data() + i * channels;
+    const float alpha = channels % 2 == 0 ? static_cast<float>(pixel[channels - 1]) / 255 : 1;
+    plane.values[i] = static_cast<float>(pixel[from]) * alpha + 255 * (1 - alpha);
+  }
+  return plane;
+}
+
+// ITU-R BT.601, as for digits.
+Plane grey_over_white(const Image& image) {
+  Plane grey = colour_over_white(image, 0);
+  if (image.channels < 3) return grey;
+  const Plane green = colour_over_white(image, 1), blue = colour_over_white(image, 2);
+  for (size_t i = 0; i < grey.values.size(); ++i)
+    grey.values[i] = 0.299f * grey.values[i] + 0.587f * green.values[i] + 0.114f * blue.values[i];
+  return grey;
+}
+
+}  // namespace
+
+bool takes_pictures(const Shape& sample) {
+  return sample.rank() == 3 && (sample[0] == 1 || sample[0] == 3) && sample[1] <= kMaxPictureSide &&
+         sample[2] <= kMaxPictureSide;
+}
+
+std::vector<uint8_t> picture_input(const Image& image, const Shape& sample) {
+  const int height = static_cast<int>(sample[1]), width = static_cast<int>(sample[2]);
+  const Box all{0, 0, image.width, image.height};
+  std::vector<uint8_t> bytes;
+  bytes.reserve(static_cast<size_t>(sample.num_elements()));
+  for (int64_t c = 0; c < sample[0]; ++c) {
+    const Plane colour =
+        sample[0] == 1 ? grey_over_white(image) : colour_over_white(image, static_cast<size_t>(c));
+    for (const float value : resize(colour, all, width, height).values)
+      bytes.push_back(static_cast<uint8_t>(std::lround(std::clamp(value, 0.0f, 255.0f))));
+  }
+  return bytes;
+}
+
+}  // namespace lenslet

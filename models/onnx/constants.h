@@ -1,0 +1,54 @@
+// Internal: constant values that layers take from a graph: initializers, and what nodes compute from them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "models/onnx/shapes.h"
+
+namespace lenslet::onnx {
+
+/// Thrown where a node or a constant is valid, but Lenslet cannot run it.
+struct Unsupported {
+  std::string reason;  // "weights of int64"
+};
+
+/// A node as a message shows it: `Conv "conv1"`.
+std::string described(const Node& node);
+
+/// The values of [dims] in the order of axes `order`, as Transpose moves them.
+std::vector<float> transposed(const std::vector<float>& values, const std::vector<int64_t>& dims,
+                              const std::vector<int64_t>& order);
+
+/// Computes constants when they are asked for, in fp32. A file that lets many nodes compute large constants is refused
+/// after kMostComputed values more than the file has.
+class Constants {
+ public:
+  static constexpr int64_t kMostComputed = 1 << 24;  // values of all nodes, besides those of the file
+  static constexpr int kMostNodes = 64;  // between a constant and the value that it is computed from
+
+  /// All three must outlive this.
+  Constants(const Model& model, const Values& values, const std::string& origin);
+  /// The values of a constant in C order, whole numbers as fp32. Throws Unsupported if a node has no rule here or its
+  /// result is not finite.
+  std::vector<float> floats(const std::string& name) { return value(name, 0); }
+  /// Its shape. Throws Unsupported if it is unknown.
+  const Shape& shape(const std::string& name) const;
+
+ private:
+  std::vector<float> value(const std::string& name, int depth);
+  std::vector<float> computed(const Node& node, int depth);
+  std::vector<float> combined(const Node& node, int depth);
+  std::vector<float> broadcast(const std::vector<float>& values, const Shape& from, const Shape& to) const;
+  void book(int64_t count);
+
+  const Model& model_;
+  const Values& values_;
+  const std::string& origin_;
+  std::unordered_map<std::string, const Node*> producers_;
+  int64_t left_ = kMostComputed;
+};
+
+}  // namespace lenslet::onnx

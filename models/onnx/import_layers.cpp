@@ -1,0 +1,249 @@
+// Convolutions, pooling and matrix products as layers.
+#include <algorithm>
+#include <cmath>
+
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+#include "layers/conv/conv_layer.h"
+#include "layers/linear/linear_layer.h"
+#include "layers/pool/pool_layer.h"
+#include "models/onnx/importer.h"
+#include "models/onnx/rules.h"
+
+namespace lenslet::onnx {
+namespace {
+
+using Sizes = std::vector<int64_t>;
+
+bool all_are(const Sizes& values, int64_t wanted) {
+  return std::all_of(values.begin(), values.end(), [wanted](int64_t value) { return value == wanted; });
+}
+
+// [N, C, L] is computed as [N, C, 1, L].
+Shape as_picture(const Shape& x) { return x.rank() == 3 ? Shape{x[0], x[1], 1, x[2]} : x; }
+
+/// The window of a convolution or pooling in two dimensions, height first.
+struct Window {
+  Sizes kernel, strides, dilations;  // two each
+  Sizes pads;                        // top, left, bottom, right
+};
+
+// Puts the size of one dimension behind that of a height of 1.
+Sizes lifted(Sizes sizes, int64_t height) {
+  if (sizes.size() == 1) sizes.insert(sizes.begin(), height);
+  return sizes;
+}
+
+// `x` [N, C, H, W]; `rank` dimensions of the node are spatial.
+Window window_of(const Node& node, const Shape& x, Sizes kernel, size_t rank) {
+  const Sizes ones(rank, 1);
+  Window window;
+  window.kernel = lifted(std::move(kernel), 1);
+  window.strides = lifted(node.integers_or("strides", ones), 1);
+  window.dilations = lifted(node.integers_or("dilations", ones), 1);
+  window.pads = node.integers_or("pads", Sizes(2 * rank, 0));
+  if (rank == 1 && window.pads.size() == 2) window.pads = {0, window.pads[0], 0, window.pads[1]};
+  const std::string automatic = node.text_or("auto_pad", "NOTSET");
+  if (automatic == "VALID") window.pads = {0, 0, 0, 0};
+  if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
+    window.pads = {0, 0, 0, 0};
+    for (size_t i = 0; i < 2; ++i) {
+      const int64_t in = x[static_cast<int>(i) + 2], stride = window.strides.at(i);
+      const int64_t span = window.dilations.at(i) * (window.kernel.at(i) - 1) + 1;
+      const int64_t total = std::max<int64_t>(((in + stride - 1) / stride - 1) * stride + span - in, 0);
+      const int64_t less = total / 2, more = total - less;
+      window.pads[i] = automatic == "SAME_UPPER" ? less : more;
+      window.pads[i + 2] = total - window.pads[i];
+    }
+  } else if (automatic != "VALID" && automatic != "NOTSET") {
+    throw Unsupported{"auto_pad " + printable_excerpt(automatic, 40) + " is not supported"};
+  }
+  if (window.kernel.size() != 2 || window.strides.size() != 2 || window.dilations.size() != 2 ||
+      window.pads.size() != 4)
+    throw Unsupported{"its window has another number of dimensions than its input"};
+  return window;
+}
+
+// Every size of a window was checked when shapes were inferred: at most 2^20.
+int small(int64_t size) { return static_cast<int>(size); }
+
+std::vector<float> scaled(std::vector<float> values, const std::vector<double>& scale) {
+  const size_t each = values.size() / std::max<size_t>(scale.size(), 1);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(values[i] * scale[i / each]);
+  return values;
+}
+
+std::vector<float> rounded(const std::vector<double>& values) { return {values.begin(), values.end()}; }
+
+void demand_finite(const std::vector<float>& values) {
+  if (!std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); }))
+    throw Unsupported{"its weights are not finite once what follows is folded into them"};
+}
+
+}  // namespace
+
+void Importer::conv(const Node& node) {
+  if (!is_constant(node, 1) || (has(node, 2) && !is_constant(node, 2)))
+    throw Unsupported{"weights that are not constant are not supported"};
+  const Shape x = shape(node.inputs.at(0)), &w = constants_.shape(node.inputs[1]);
+  if (x.rank() != 3 && x.rank() != 4) throw Unsupported{"Lenslet convolves [N, C, L] and [N, C, H, W] only"};
+  Sizes kernel;
+  for (int i = 2; i < w.rank(); ++i) kernel.push_back(w[i]);
+  const Window window = window_of(node, as_picture(x), kernel, kernel.size());
+  // A Pad before it has not changed the values that are held.
+  Sizes pads = window.pads, around = data(node).pads;
+  around.resize(4, 0);
+  for (size_t i = 0; i < around.size(); ++i) pads[i] += around[i];
+  const Shape padded = as_picture(x);
+  const Held input = shaped(
+      node, 0,
+      Shape{padded[0], padded[1], padded[2] - around[0] - around[2], padded[3] - around[1] - around[3]});
+
+  Conv2dProblem geometry;
+  geometry.k = small(w[0]);
+  geometry.groups = small(node.integer_or("group", 1));
+  geometry.c = small(w[1] * geometry.groups);
+  geometry.r = small(window.kernel[0]);
+  geometry.s = small(window.kernel[1]);
+  geometry.stride_h = small(window.strides[0]);
+  geometry.stride_w = small(window.strides[1]);
+  geometry.dilation_h = small(window.dilations[0]);
+  geometry.dilation_w = small(window.dilations[1]);
+  geometry.pad_h = small(pads[0]);
+  geometry.pad_w = small(pads[1]);
+  geometry.more_pad_h = small(pads[2] - pads[0]);
+  geometry.more_pad_w = small(pads[3] - pads[1]);
+
+  Affine affine{std::vector<double>(static_cast<size_t>(w[0]), 1.0), {}};
+  if (has(node, 2)) {
+    const std::vector<float> bias = constants_.floats(node.inputs[2]);
+    affine.shift.assign(bias.begin(), bias.end());
+  }
+  affine.shift.resize(static_cast<size_t>(w[0]), 0.0);
+  std::vector<float> weights = constants_.floats(node.inputs[1]);
+  const std::string output = fold_readers(node.outputs.at(0), affine);
+  weights = scaled(std::move(weights), affine.scale);
+  const std::vector<float> bias = rounded(affine.shift);
+  demand_finite(weights);
+  demand_finite(bias);
+  auto layer = std::make_unique<Conv2dLayer>(geometry, tensor(geometry.weight_shape(), weights),
+                                             tensor({geometry.k}, bias));
+  put(node, std::move(layer), {input});
+  if (output != node.outputs[0]) held_[output] = held_[node.outputs[0]];
+}
+
+void Importer::pool(const Node& node) {
+  const Shape x = shape(node.inputs.at(0));
+  if (x.rank() != 3 && x.rank() != 4) throw Unsupported{"Lenslet pools [N, C, L] and [N, C, H, W] only"};
+  const Held input = shaped(node, 0, as_picture(x));
+  const Sizes kernel = node.integers_or("kernel_shape", {});
+  const Window window = window_of(node, input.shape, kernel, kernel.size());
+  if (!all_are(window.dilations, 1)) throw Unsupported{"dilations are not supported"};
+  if (window.pads[0] != window.pads[2] || window.pads[1] != window.pads[3])
+    throw Unsupported{"asymmetric pads are not supported"};
+  const Pool2dWindow pooled{small(window.kernel[0]),  small(window.kernel[1]), small(window.strides[0]),
+                            small(window.strides[1]), small(window.pads[0]),   small(window.pads[1])};
+  const Shape wanted = as_picture(shape(node.outputs.at(0)));
+  if (wanted[2] != pooled.rows(input.shape[2]) || wanted[3] != pooled.columns(input.shape[3]))
+    throw Unsupported{"ceil_mode 1 is not supported where it adds a window"};
+  std::unique_ptr<Layer> layer;
+  try {
+    if (node.op == "MaxPool")
+      layer = std::make_unique<MaxPool2dLayer>(pooled);
+    else
+      layer = std::make_unique<AvgPool2dLayer>(pooled, node.integer_or("count_include_pad", 0) != 0);
+  } catch (const DataError& error) {
+    throw Unsupported{error.what()};
+  }
+  put(node, std::move(layer), {input});
+}
+
+void Importer::global_pool(const Node& node) {
+  const Shape x = shape(node.inputs.at(0));
+  if (x.rank() != 3 && x.rank() != 4) throw Unsupported{"Lenslet pools [N, C, L] and [N, C, H, W] only"};
+  const Held input = shaped(node, 0, as_picture(x));
+  Pool2dWindow all;
+  all.kernel_h = all.stride_h = small(input.shape[2]);
+  all.kernel_w = all.stride_w = small(input.shape[3]);
+  if (node.op == "GlobalMaxPool")
+    put(node, std::make_unique<MaxPool2dLayer>(all), {input});
+  else
+    put(node, std::make_unique<AvgPool2dLayer>(all), {input});
+}
+
+void Importer::reduce_mean(const Node& node) {
+  const Shape x = shape(node.inputs.at(0));
+  Sizes axes = node.integers_or("axes", {});
+  if (has(node, 1)) {
+    if (!values_.at(node.inputs[1]).integers)
+      throw Unsupported{"axes that are not constant are not supported"};
+    axes = *values_.at(node.inputs[1]).integers;
+  }
+  for (int64_t& axis : axes) axis = axis < 0 ? axis + x.rank() : axis;
+  std::sort(axes.begin(), axes.end());
+  const bool spatial = (x.rank() == 4 && axes == Sizes{2, 3}) || (x.rank() == 3 && axes == Sizes{2});
+  if (!spatial)
+    throw Unsupported{
+        "ReduceMean is supported over all of the spatial dimensions of [N, C, L] and "
+        "[N, C, H, W] only"};
+  global_pool(node);
+}
+
+void Importer::gemm(const Node& node) {
+  if (node.integer_or("transA", 0) != 0) throw Unsupported{"transA 1 is not supported"};
+  linear(node, node.integer_or("transB", 0) != 0, node.real_or("alpha", 1), node.real_or("beta", 1));
+}
+
+void Importer::matmul(const Node& node) { linear(node, false, 1, 1); }
+
+void Importer::linear(const Node& node, bool weights_transposed, double alpha, double beta) {
+  if (is_constant(node, 0) || !is_constant(node, 1) || (has(node, 2) && !is_constant(node, 2)))
+    throw Unsupported{"Lenslet multiplies data by constant weights only"};
+  const Shape x = shape(node.inputs.at(0)), &w = constants_.shape(node.inputs[1]);
+  if (x.rank() != 2 || w.rank() != 2) throw Unsupported{"Lenslet multiplies [N, I] by weights [I, O] only"};
+  const Held input = data(node);
+  const int64_t outputs = w[weights_transposed ? 0 : 1], inputs = w[weights_transposed ? 1 : 0];
+  std::vector<float> weights = constants_.floats(node.inputs[1]);
+  if (!weights_transposed) weights = transposed(weights, {inputs, outputs}, {1, 0});
+
+  const auto count = static_cast<size_t>(outputs);
+  Affine affine{std::vector<double>(count, alpha), std::vector<double>(count, 0.0)};
+  if (has(node, 2)) {
+    const auto bias = per_channel(node.inputs[2], 2, outputs);
+    if (!bias)
+      throw Unsupported{concat("it adds ", constants_.shape(node.inputs[2]).to_string(),
+                               ", expected a bias of ", outputs, " values")};
+    for (size_t i = 0; i < count; ++i) affine.shift[i] = beta * (*bias)[i];
+  }
+  const std::string output = fold_readers(node.outputs.at(0), affine);
+  weights = scaled(std::move(weights), affine.scale);
+  const std::vector<float> bias = rounded(affine.shift);
+  demand_finite(weights);
+  demand_finite(bias);
+  put(node, std::make_unique<LinearLayer>(tensor({outputs, inputs}, weights), tensor({outputs}, bias)),
+      {input});
+  if (output != node.outputs[0]) held_[output] = held_[node.outputs[0]];
+}
+
+// Where no layer before it takes it, it is a convolution of 1x1 in as many groups as channels.
+void Importer::batch_normalisation(const Node& node) {
+  const Shape x = shape(node.inputs.at(0));
+  if (x.rank() < 2 || x.rank() > 4)
+    throw Unsupported{"Lenslet normalises [N, C], [N, C, L] and [N, C, H, W] only"};
+  const int64_t channels = x[1];
+  const Affine affine = affine_of(node, channels);
+  const Shape picture = x.rank() == 2 ? Shape{x[0], channels, 1, 1} : as_picture(x);
+  const Held input = shaped(node, 0, picture);
+  Conv2dProblem geometry;
+  geometry.k = geometry.c = geometry.groups = small(channels);
+  geometry.r = geometry.s = 1;
+  const std::vector<float> scale = rounded(affine.scale), shift = rounded(affine.shift);
+  demand_finite(scale);
+  demand_finite(shift);
+  put(node,
+      std::make_unique<Conv2dLayer>(geometry, tensor(geometry.weight_shape(), scale),
+                                    tensor({channels}, shift)),
+      {input});
+}
+
+}  // namespace lenslet::onnx

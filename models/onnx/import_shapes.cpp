@@ -1,0 +1,84 @@
+// Operators that keep the values and their order, and those that Lenslet can treat so.
+#include <algorithm>
+
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+#include "models/onnx/importer.h"
+#include "models/onnx/rules.h"
+
+namespace lenslet::onnx {
+
+void Importer::same_values(const Node& node) {
+  if (node.op == "Dropout" && has(node, 2)) {
+    const auto& training = values_.at(node.inputs[2]).integers;
+    if (!training || training->empty() || training->front() != 0)
+      throw Unsupported{"Dropout is supported as inference only"};
+  }
+  const Held input = data(node);
+  if (shape(node.outputs.at(0)).num_elements() != input.shape.num_elements()) throw Skip();
+  held_[node.outputs[0]] = input;
+}
+
+void Importer::cast(const Node& node) {
+  if (node.integer_or("to", 0) != static_cast<int>(ValueType::kFloat))
+    throw Unsupported{"Cast to another type than float is not supported"};
+  same_values(node);
+}
+
+// Dimensions of 1 may move anywhere without moving a value.
+void Importer::transpose(const Node& node) {
+  const Shape x = shape(node.inputs.at(0));
+  std::vector<int64_t> order;
+  for (int64_t i = x.rank(); i-- > 0;) order.push_back(i);
+  order = node.integers_or("perm", order);
+  int64_t last = 0;
+  bool moves = order.empty() || order[0] != 0;
+  for (const int64_t axis : order) {
+    if (x[static_cast<int>(axis)] == 1) continue;
+    moves = moves || axis < last;
+    last = axis;
+  }
+  if (moves)
+    throw Unsupported{"a Transpose that moves values is not supported; export the model with channels first"};
+  same_values(node);
+}
+
+// The next convolution pads as well.
+void Importer::pad(const Node& node) {
+  const Shape x = shape(node.inputs.at(0));
+  std::vector<int64_t> pads = node.integers_or("pads", {});
+  if (has(node, 1)) {
+    if (!values_.at(node.inputs[1]).integers)
+      throw Unsupported{"pads that are not constant are not supported"};
+    pads = *values_.at(node.inputs[1]).integers;
+  }
+  double value = node.real_or("value", 0);
+  if (has(node, 2)) {
+    if (!is_constant(node, 2)) throw Unsupported{"a padding value that is not constant is not supported"};
+    const std::vector<float> values = constants_.floats(node.inputs[2]);
+    value = values.empty() ? 0 : values[0];
+  }
+  if (node.text_or("mode", "constant") != "constant" || value != 0 || has(node, 3))
+    throw Unsupported{"Pad is supported with zeros, for all axes at once, only"};
+  const auto rank = static_cast<size_t>(x.rank());
+  if ((rank != 3 && rank != 4) || pads.size() != 2 * rank)
+    throw Unsupported{"Pad is supported for [N, C, L] and [N, C, H, W] only"};
+  const bool outer = pads[0] != 0 || pads[1] != 0 || pads[rank] != 0 || pads[rank + 1] != 0;
+  if (outer || *std::min_element(pads.begin(), pads.end()) < 0)
+    throw Unsupported{"Pad is supported for spatial dimensions, and not to cut, only"};
+  const auto& readers = readers_[node.outputs.at(0)];
+  const bool before_convolutions = std::all_of(readers.begin(), readers.end(), [&](size_t reader) {
+    return model_.nodes[reader].op == "Conv" && model_.nodes[reader].inputs.at(0) == node.outputs[0];
+  });
+  if (!before_convolutions || readers.empty())
+    throw Unsupported{"Pad is supported before a convolution only"};
+  Held held = data(node);
+  if (rank == 3)
+    held.pads = {0, pads[2], 0, pads[5]};
+  else
+    held.pads = {pads[2], pads[3], pads[6], pads[7]};
+  held_[node.outputs[0]] = held;
+  type_ = kFolded;
+}
+
+}  // namespace lenslet::onnx

@@ -1,0 +1,103 @@
+// Internal: the walk over a model that builds its graph (import.h), and the rules for each operator.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "framework/tensor/tensor.h"
+#include "models/onnx/constants.h"
+#include "models/onnx/import.h"
+
+namespace lenslet::onnx {
+
+class Importer {
+ public:
+  Importer(const Model& model, const Values& values, const std::string& name, const std::string& origin);
+  Import import();
+
+ private:
+  /// A value of the model: the node of the graph that computes it, and its shape there for a batch of 1. A Flatten or a
+  /// Reshape changes the shape in the model only, because the values keep their order.
+  struct Held {
+    std::string node;  // empty if a node before it was refused
+    Shape shape;
+    std::vector<int64_t> pads;  // zeros around it that the next convolution adds: top, left, bottom, right
+  };
+  /// Thrown where nothing can be said of a node, because what it reads has no shape.
+  struct Skip {};
+  /// y = scale * x + shift for each channel.
+  struct Affine {
+    std::vector<double> scale, shift;
+  };
+  using Rule = void (Importer::*)(const Node&);
+
+  void find_needed();
+  void take(const Node& node);
+  static Rule rule_of(const std::string& op);
+
+  // import_layers.cpp
+  void conv(const Node& node);
+  void pool(const Node& node);
+  void global_pool(const Node& node);
+  void reduce_mean(const Node& node);
+  void gemm(const Node& node);
+  void matmul(const Node& node);
+  void linear(const Node& node, bool weights_transposed, double alpha, double beta);
+  void batch_normalisation(const Node& node);
+  // import_shapes.cpp
+  void same_values(const Node& node);
+  void transpose(const Node& node);
+  void pad(const Node& node);
+  void cast(const Node& node);
+  // import_elementwise.cpp
+  void relu(const Node& node);
+  void softmax(const Node& node);
+
+  /// Whether node has that input.
+  static bool has(const Node& node, size_t i) { return i < node.inputs.size() && !node.inputs[i].empty(); }
+  /// Whether it is there and depends on no input of the graph.
+  bool is_constant(const Node& node, size_t i) const;
+  /// The shape of a value in the model, with a first dimension of 1. Throws Unsupported if its first dimension is not
+  /// the batch, Skip if it is unknown.
+  Shape shape(const std::string& value) const;
+  /// Input `i`, which must depend on the graph's input.
+  Held data(const Node& node, size_t i = 0);
+  /// The same in the shape that it has in the model, or in `wanted`; adds a layer if that is another one.
+  Held shaped(const Node& node, size_t i, std::optional<Shape> wanted = std::nullopt);
+  /// Adds the layer of a node, and returns the value that it computes.
+  Held add(const Node& node, std::unique_ptr<Layer> layer, const std::vector<Held>& inputs);
+  /// The same, and stores the value as the node's output.
+  void put(const Node& node, std::unique_ptr<Layer> layer, const std::vector<Held>& inputs);
+  std::string unique_name(const std::string& wanted);
+
+  /// The constant `name` as one number per channel of a value of `rank` dimensions; none if it has another shape.
+  std::optional<std::vector<double>> per_channel(const std::string& name, int rank, int64_t channels);
+  /// What a BatchNormalization computes.
+  Affine affine_of(const Node& node, int64_t channels);
+  /// What a node that adds or multiplies constants computes from `value`; none for any other.
+  std::optional<Affine> affine_of_reader(const Node& node, const std::string& value, int64_t channels);
+  /// Follows the readers of `value` that fold into the layer that computes it. Returns the last one's output.
+  std::string fold_readers(std::string value, Affine& affine);
+  /// A host tensor, counted: layers that share a constant have copies.
+  Tensor tensor(const Shape& shape, const std::vector<float>& values);
+
+  const Model& model_;
+  const Values& values_;
+  const std::string& origin_;
+  Constants constants_;
+  Import import_;
+  std::unordered_map<std::string, Held> held_;
+  std::unordered_map<std::string, std::vector<size_t>> readers_;  // of a value: needed nodes
+  std::vector<bool> needed_;                                      // by node: the output depends on it
+  std::unordered_set<std::string> names_;
+  int64_t batch_ = 1;            // the first dimension of the model's input
+  int64_t room_ = 0;             // weights that layers may still take
+  size_t at_ = 0;                // the node that is taken
+  const char* type_ = kNothing;  // of the layer that it became
+};
+
+}  // namespace lenslet::onnx

@@ -1,0 +1,414 @@
+#include "tests/models/onnx/evaluate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <stdexcept>
+
+#include "models/onnx/tensor_values.h"
+
+namespace lenslet::test::onnx {
+namespace {
+
+using lenslet::onnx::Node;
+using Dims = std::vector<int64_t>;
+
+int64_t count_of(const Dims& dims) {
+  int64_t count = 1;
+  for (const int64_t dim : dims) count *= dim;
+  return count;
+}
+
+Array array_of(const lenslet::onnx::TensorData& tensor) {
+  Array array{tensor.dims, {}};
+  if (lenslet::onnx::is_floating(tensor.type)) {
+    for (const float value : lenslet::onnx::float_values(tensor, "judge")) array.values.push_back(value);
+  } else {
+    for (const int64_t value : lenslet::onnx::integer_values(tensor, "judge"))
+      array.values.push_back(static_cast<double>(value));
+  }
+  return array;
+}
+
+// Calls visit(index) for every index of `dims` in C order.
+void for_each_index(const Dims& dims, const std::function<void(const Dims&)>& visit) {
+  Dims index(dims.size(), 0);
+  for (int64_t i = 0; i < count_of(dims); ++i) {
+    visit(index);
+    for (size_t d = dims.size(); d-- > 0;) {
+      if (++index[d] < dims[d]) break;
+      index[d] = 0;
+    }
+  }
+}
+
+double at(const Array& array, const Dims& index) {
+  int64_t place = 0;
+  for (size_t d = 0; d < index.size(); ++d) place = place * array.dims[d] + index[d];
+  return array.values.at(static_cast<size_t>(place));
+}
+
+// NumPy's broadcasting: missing dimensions stand in front, and a size of 1 repeats.
+double broadcast_at(const Array& array, const Dims& index) {
+  Dims own(index.end() - static_cast<std::ptrdiff_t>(array.dims.size()), index.end());
+  for (size_t d = 0; d < own.size(); ++d)
+    if (array.dims[d] == 1) own[d] = 0;
+  return at(array, own);
+}
+
+Dims integers_of(const Array& array) {
+  Dims integers;
+  for (const double value : array.values) integers.push_back(static_cast<int64_t>(value));
+  return integers;
+}
+
+class Evaluation {
+ public:
+  Evaluation(const lenslet::onnx::Model& model, const Array& input) : model_(model) {
+    for (const auto& [name, tensor] : model.initializers) values_[name] = array_of(tensor);
+    values_[model.inputs.at(0).name] = input;
+  }
+
+  std::map<std::string, Array> run() {
+    for (const Node& node : model_.nodes) values_[node.outputs.at(0)] = compute(node);
+    return std::move(values_);
+  }
+
+ private:
+  bool has(const Node& node, size_t i) const { return i < node.inputs.size() && !node.inputs[i].empty(); }
+  const Array& input(const Node& node, size_t i = 0) const { return values_.at(node.inputs.at(i)); }
+
+  Array each(const Node& node, const std::function<double(double)>& f) const {
+    Array y = input(node);
+    for (double& value : y.values) value = f(value);
+    return y;
+  }
+
+  Array pairwise(const Node& node, const std::function<double(double, double)>& f) const {
+    Array result = input(node);
+    for (size_t i = 1; i < node.inputs.size(); ++i) {
+      const Array a = result;
+      const Array& b = input(node, i);
+      Dims dims(std::max(a.dims.size(), b.dims.size()), 1);
+      for (const Array* x : {&a, &b})
+        for (size_t d = 0; d < x->dims.size(); ++d) {
+          int64_t& dim = dims[dims.size() - x->dims.size() + d];
+          dim = std::max(dim, x->dims[d]);
+        }
+      result = {dims, {}};
+      for_each_index(dims, [&](const Dims& index) {
+        result.values.push_back(f(broadcast_at(a, index), broadcast_at(b, index)));
+      });
+    }
+    return result;
+  }
+
+  Array compute(const Node& node) const;
+  Array constant(const Node& node) const;
+  Array windows(const Node& node) const;
+  Array product(const Node& node) const;
+  Array normalised(const Node& node) const;
+  Array softmax(const Node& node) const;
+  Array means(const Node& node) const;
+  Array padded(const Node& node) const;
+  Array joined(const Node& node) const;
+  Array moved(const Node& node) const;
+  Array reshaped(const Node& node) const;
+
+  const lenslet::onnx::Model& model_;
+  std::map<std::string, Array> values_;
+};
+
+Array Evaluation::constant(const Node& node) const {
+  if (const auto* value = node.find("value")) return array_of(*value->tensor);
+  if (const auto* real = node.find("value_float")) return {{}, {*real->real}};
+  throw std::logic_error("the judge has no such Constant");
+}
+
+// Convolution and pooling: the kernel's cells are visited one by one, and those outside the input are left out.
+Array Evaluation::windows(const Node& node) const {
+  const Array& x = input(node);
+  const size_t rank = x.dims.size() - 2;
+  const bool conv = node.op == "Conv", maximum = node.op == "MaxPool";
+  Dims kernel = node.integers_or("kernel_shape", {});
+  if (conv) kernel.assign(input(node, 1).dims.begin() + 2, input(node, 1).dims.end());
+  const Dims strides = node.integers_or("strides", Dims(rank, 1));
+  const Dims dilations = node.integers_or("dilations", Dims(rank, 1));
+  Dims pads = node.integers_or("pads", Dims(2 * rank, 0));
+  const std::string automatic = node.text_or("auto_pad", "NOTSET");
+  const bool ceil = node.integer_or("ceil_mode", 0) != 0;
+  Dims dims = {x.dims[0], conv ? input(node, 1).dims[0] : x.dims[1]};
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t in = x.dims[d + 2], reach = (kernel[d] - 1) * dilations[d] + 1;
+    if (automatic == "VALID") pads[d] = pads[d + rank] = 0;
+    if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
+      int64_t out = in / strides[d] + (in % strides[d] != 0);
+      int64_t missing = std::max<int64_t>((out - 1) * strides[d] + reach - in, 0);
+      pads[d] = automatic == "SAME_UPPER" ? missing / 2 : missing - missing / 2;
+      pads[d + rank] = missing - pads[d];
+    }
+    int64_t count =
+        0;  // windows that begin inside the input or the padding before it, and end inside the padding
+    for (int64_t begin = -pads[d]; begin < in + pads[d + rank]; begin += strides[d]) {
+      const bool inside = begin + reach <= in + pads[d + rank];
+      if (!inside && !(ceil && begin < in)) break;
+      ++count;
+      if (!inside) break;
+    }
+    dims.push_back(count);
+  }
+  const int64_t groups = conv ? node.integer_or("group", 1) : 1;
+  const bool counts_padding = node.integer_or("count_include_pad", 0) != 0;
+  Array y{dims, {}};
+  for_each_index(dims, [&](const Dims& out) {
+    double sum = conv && has(node, 2) ? input(node, 2).values[static_cast<size_t>(out[1])] : 0;
+    double largest = -std::numeric_limits<double>::infinity();
+    int64_t cells = 0;
+    const int64_t per_group = conv ? input(node, 1).dims[1] : 1;
+    const int64_t first = conv ? out[1] / (dims[1] / groups) * per_group : out[1];
+    for (int64_t c = 0; c < per_group; ++c) {
+      for_each_index(kernel, [&](const Dims& cell) {
+        Dims from = {out[0], first + c};
+        Dims weight = {out[1], c};
+        bool inside = true, in_padding = true;
+        for (size_t d = 0; d < rank; ++d) {
+          const int64_t place = out[d + 2] * strides[d] - pads[d] + cell[d] * dilations[d];
+          inside = inside && place >= 0 && place < x.dims[d + 2];
+          in_padding = in_padding && place < x.dims[d + 2] + pads[d + rank];
+          from.push_back(place);
+          weight.push_back(cell[d]);
+        }
+        cells += inside || (counts_padding && in_padding);
+        if (!inside) return;
+        sum += at(x, from) * (conv ? at(input(node, 1), weight) : 1);
+        largest = std::max(largest, at(x, from));
+      });
+    }
+    y.values.push_back(maximum ? largest : conv ? sum : sum / static_cast<double>(cells));
+  });
+  return y;
+}
+
+Array Evaluation::product(const Node& node) const {
+  Array a = input(node), b = input(node, 1);
+  const auto turn = [](Array& matrix) {
+    Array turned{{matrix.dims[1], matrix.dims[0]}, {}};
+    for_each_index(turned.dims, [&](const Dims& i) { turned.values.push_back(at(matrix, {i[1], i[0]})); });
+    matrix = turned;
+  };
+  if (node.integer_or("transA", 0) != 0) turn(a);
+  if (node.integer_or("transB", 0) != 0) turn(b);
+  Array y{{a.dims.at(0), b.dims.at(1)}, {}};
+  for_each_index(y.dims, [&](const Dims& i) {
+    double sum = 0;
+    for (int64_t k = 0; k < a.dims[1]; ++k) sum += at(a, {i[0], k}) * at(b, {k, i[1]});
+    sum *= node.real_or("alpha", 1);
+    if (has(node, 2)) sum += node.real_or("beta", 1) * broadcast_at(input(node, 2), i);
+    y.values.push_back(sum);
+  });
+  return y;
+}
+
+Array Evaluation::normalised(const Node& node) const {
+  Array y{input(node).dims, {}};
+  for_each_index(y.dims, [&](const Dims& i) {
+    const auto of = [&](size_t k) { return input(node, k).values[static_cast<size_t>(i[1])]; };
+    y.values.push_back(
+        (at(input(node), i) - of(3)) / std::sqrt(of(4) + node.real_or("epsilon", 1e-5f)) * of(1) + of(2));
+  });
+  return y;
+}
+
+Array Evaluation::softmax(const Node& node) const {
+  Array y = input(node);
+  const bool old = model_.opset < 13;
+  const auto rank = static_cast<int64_t>(y.dims.size());
+  int64_t axis = node.integer_or("axis", old ? 1 : -1);
+  if (axis < 0) axis += rank;
+  // Rows are all dimensions from the axis on in an old operator set, else the axis, which must be the last.
+  if (!old && axis != rank - 1) throw std::logic_error("the judge has no softmax over an inner axis");
+  int64_t row = 1;
+  for (int64_t d = axis; d < rank; ++d) row *= y.dims[static_cast<size_t>(d)];
+  for (auto first = y.values.begin(); first != y.values.end(); first += row) {
+    const double largest = *std::max_element(first, first + row);
+    double sum = 0;
+    for (auto value = first; value != first + row; ++value) sum += * value = std::exp(*value - largest);
+    for (auto value = first; value != first + row; ++value) *value /= sum;
+  }
+  return y;
+}
+
+Array Evaluation::means(const Node& node) const {
+  const Array& x = input(node);
+  Dims axes = node.integers_or("axes", {});
+  if (has(node, 1)) axes = integers_of(input(node, 1));
+  const bool global = node.op != "ReduceMean";
+  if (global)
+    for (size_t d = 2; d < x.dims.size(); ++d) axes.push_back(static_cast<int64_t>(d));
+  for (int64_t& axis : axes) axis = axis < 0 ? axis + static_cast<int64_t>(x.dims.size()) : axis;
+  const auto reduced = [&](size_t d) {
+    return std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) != axes.end();
+  };
+  Dims kept = x.dims;
+  for (size_t d = 0; d < kept.size(); ++d)
+    if (reduced(d)) kept[d] = 1;
+  const double cells = static_cast<double>(count_of(x.dims) / count_of(kept));
+  const bool maximum = node.op == "GlobalMaxPool";
+  Array y{kept, std::vector<double>(static_cast<size_t>(count_of(kept)), maximum ? -INFINITY : 0)};
+  for_each_index(x.dims, [&](const Dims& index) {
+    int64_t place = 0;
+    for (size_t d = 0; d < kept.size(); ++d) place = place * kept[d] + (kept[d] == 1 ? 0 : index[d]);
+    double& value = y.values[static_cast<size_t>(place)];
+    value = maximum ? std::max(value, at(x, index)) : value + at(x, index) / cells;
+  });
+  if (!global && node.integer_or("keepdims", 1) == 0) {
+    y.dims.clear();
+    for (size_t d = 0; d < kept.size(); ++d)
+      if (!reduced(d)) y.dims.push_back(kept[d]);
+  }
+  return y;
+}
+
+Array Evaluation::padded(const Node& node) const {
+  const Array& x = input(node);
+  Dims pads = node.integers_or("pads", {});
+  if (has(node, 1)) pads = integers_of(input(node, 1));
+  const double value = has(node, 2) ? input(node, 2).values.at(0) : node.real_or("value", 0);
+  Array y{x.dims, {}};
+  for (size_t d = 0; d < y.dims.size(); ++d) y.dims[d] += pads[d] + pads[d + y.dims.size()];
+  for_each_index(y.dims, [&](const Dims& index) {
+    Dims from = index;
+    bool inside = true;
+    for (size_t d = 0; d < from.size(); ++d) {
+      from[d] -= pads[d];
+      inside = inside && from[d] >= 0 && from[d] < x.dims[d];
+    }
+    y.values.push_back(inside ? at(x, from) : value);
+  });
+  return y;
+}
+
+Array Evaluation::joined(const Node& node) const {
+  const auto rank = static_cast<int64_t>(input(node).dims.size());
+  const int64_t stated = node.integer_or("axis", 0);
+  const auto axis = static_cast<size_t>(stated < 0 ? stated + rank : stated);
+  Array y{input(node).dims, {}};
+  for (size_t i = 1; i < node.inputs.size(); ++i) y.dims[axis] += input(node, i).dims[axis];
+  for_each_index(y.dims, [&](const Dims& index) {
+    Dims from = index;
+    size_t which = 0;
+    while (from[axis] >= input(node, which).dims[axis]) from[axis] -= input(node, which++).dims[axis];
+    y.values.push_back(at(input(node, which), from));
+  });
+  return y;
+}
+
+Array Evaluation::moved(const Node& node) const {
+  const Array& x = input(node);
+  Dims order;
+  for (size_t d = x.dims.size(); d-- > 0;) order.push_back(static_cast<int64_t>(d));
+  order = node.integers_or("perm", order);
+  Array y;
+  for (const int64_t axis : order) y.dims.push_back(x.dims[static_cast<size_t>(axis)]);
+  for_each_index(y.dims, [&](const Dims& index) {
+    Dims from(index.size());
+    for (size_t d = 0; d < index.size(); ++d) from[static_cast<size_t>(order[d])] = index[d];
+    y.values.push_back(at(x, from));
+  });
+  return y;
+}
+
+Array Evaluation::reshaped(const Node& node) const {
+  Array y = input(node);
+  const Dims before = y.dims;
+  if (node.op == "Flatten") {
+    const auto axis = static_cast<size_t>(node.integer_or("axis", 1));
+    const int64_t outer = count_of(Dims(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(axis)));
+    y.dims = {outer, count_of(before) / outer};
+  } else if (node.op == "Reshape") {
+    y.dims = integers_of(input(node, 1));
+    int64_t known = 1;
+    for (size_t d = 0; d < y.dims.size(); ++d) {
+      if (y.dims[d] == 0) y.dims[d] = before[d];
+      if (y.dims[d] > 0) known *= y.dims[d];
+    }
+    // A model with a frozen batch of 1 is run with a larger batch: its first size is free.
+    if (std::count(y.dims.begin(), y.dims.end(), -1) == 0 && known != count_of(before)) y.dims[0] = before[0];
+    known = 1;
+    for (const int64_t dim : y.dims) known *= std::max<int64_t>(dim, 1);
+    for (int64_t& dim : y.dims)
+      if (dim == -1) dim = count_of(before) / known;
+  } else if (node.op == "Squeeze" || node.op == "Unsqueeze") {
+    Dims axes = node.integers_or("axes", {});
+    if (has(node, 1)) axes = integers_of(input(node, 1));
+    const int64_t rank = static_cast<int64_t>(before.size()) +
+                         (node.op == "Unsqueeze" ? static_cast<int64_t>(axes.size()) : 0);
+    y.dims.clear();
+    size_t from = 0;
+    for (int64_t d = 0; d < rank; ++d) {
+      const bool named =
+          std::any_of(axes.begin(), axes.end(), [&](int64_t a) { return a == d || a + rank == d; });
+      if (node.op == "Unsqueeze") {
+        y.dims.push_back(named ? 1 : before[from++]);
+      } else if (!named) {
+        y.dims.push_back(before[static_cast<size_t>(d)]);
+      }
+    }
+  }
+  return y;
+}
+
+Array Evaluation::compute(const Node& node) const {
+  const std::string& op = node.op;
+  if (op == "Constant") return constant(node);
+  if (op == "Conv" || op == "MaxPool" || op == "AveragePool") return windows(node);
+  if (op == "Gemm" || op == "MatMul") return product(node);
+  if (op == "BatchNormalization") return normalised(node);
+  if (op == "Softmax") return softmax(node);
+  if (op == "GlobalAveragePool" || op == "GlobalMaxPool" || op == "ReduceMean") return means(node);
+  if (op == "Pad") return padded(node);
+  if (op == "Concat") return joined(node);
+  if (op == "Transpose") return moved(node);
+  if (op == "Reshape" || op == "Flatten" || op == "Squeeze" || op == "Unsqueeze") return reshaped(node);
+  if (op == "Identity" || op == "Dropout" || op == "Cast") return input(node);
+  if (op == "Add" || op == "Sum") return pairwise(node, [](double a, double b) { return a + b; });
+  if (op == "Sub") return pairwise(node, [](double a, double b) { return a - b; });
+  if (op == "Mul") return pairwise(node, [](double a, double b) { return a * b; });
+  if (op == "Div") return pairwise(node, [](double a, double b) { return a / b; });
+  if (op == "Max") return pairwise(node, [](double a, double b) { return std::max(a, b); });
+  if (op == "Min") return pairwise(node, [](double a, double b) { return std::min(a, b); });
+  if (op == "PRelu") return pairwise(node, [](double a, double b) { return a < 0 ? a * b : a; });
+  if (op == "Sqrt") return each(node, [](double x) { return std::sqrt(x); });
+  if (op == "Relu") return each(node, [](double x) { return std::max(x, 0.0); });
+  if (op == "Sigmoid") return each(node, [](double x) { return 1 / (1 + std::exp(-x)); });
+  if (op == "Tanh") return each(node, [](double x) { return std::tanh(x); });
+  if (op == "HardSwish") return each(node, [](double x) { return x * std::clamp(x / 6 + 0.5, 0.0, 1.0); });
+  if (op == "LeakyRelu") {
+    const double alpha = node.real_or("alpha", 0.01f);
+    return each(node, [&](double x) { return x < 0 ? alpha * x : x; });
+  }
+  if (op == "Elu") {
+    const double alpha = node.real_or("alpha", 1);
+    return each(node, [&](double x) { return x < 0 ? alpha * (std::exp(x) - 1) : x; });
+  }
+  if (op == "HardSigmoid") {
+    const double alpha = node.real_or("alpha", 0.2f), beta = node.real_or("beta", 0.5f);
+    return each(node, [&](double x) { return std::clamp(alpha * x + beta, 0.0, 1.0); });
+  }
+  if (op == "Clip") {
+    double low = node.real_or("min", -INFINITY), high = node.real_or("max", INFINITY);
+    if (has(node, 1)) low = input(node, 1).values.at(0);
+    if (has(node, 2)) high = input(node, 2).values.at(0);
+    return each(node, [&](double x) { return std::min(std::max(x, low), high); });
+  }
+  throw std::logic_error("the judge has no operator " + op);
+}
+
+}  // namespace
+
+std::map<std::string, Array> evaluate(const lenslet::onnx::Model& model, const Array& input) {
+  return Evaluation(model, input).run();
+}
+
+}  // namespace lenslet::test::onnx
