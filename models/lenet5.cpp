@@ -65,8 +65,8 @@ void check_tensors(const Safetensors& weights, const std::string& origin) {
   }
   for (const auto& [name, tensor] : weights.tensors) {
     const auto& all = expected_tensors();
-    const bool known =
-        std::any_of(all.begin(), all.end(), [&](const ExpectedTensor& e) { return name == e.name; });
+    const bool known = std::any_of(all.begin(), all.end(),
+                                   [&found = name](const ExpectedTensor& e) { return found == e.name; });
     if (!known)
       add(concat("unexpected ", printable_excerpt(name, kMostOfName), " [", tensor.shape().to_string(), "]"));
   }
