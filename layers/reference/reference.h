@@ -27,8 +27,9 @@ struct Term {
   double magnitude = 0;  // the sum of |term|
 };
 
-/// Output rows and columns by trial: the positions of the window inside the padded input are counted; 0 if none fits.
+/// Output rows by trial: the positions of the window inside the padded input are counted; 0 if none fits.
 int64_t output_rows(const Conv2dProblem& problem);
+/// Output columns, counted as the rows are.
 int64_t output_columns(const Conv2dProblem& problem);
 
 /// y[n, k, p, q], without bias and ReLU. x [N, C, H, W], w [K, C/G, R, S].
@@ -41,8 +42,9 @@ Result conv2d(const Conv2dProblem& problem, const float* x, const float* w, cons
 struct PoolWindow {
   int r = 2, s = 2, stride_h = 2, stride_w = 2, pad_h = 0, pad_w = 0;  // as in Pool2dWindow
 };
-/// The windows of that many rows or columns, counted as above.
+/// The windows of that many rows, counted as above.
 int64_t pooled_rows(int64_t rows, const PoolWindow& window);
+/// The windows of that many columns, counted as above.
 int64_t pooled_columns(int64_t columns, const PoolWindow& window);
 /// Only windows inside the padded input (floor). Padding never wins a maximum.
 Result max_pool2d(const Shape& input, const float* x, const PoolWindow& window);
