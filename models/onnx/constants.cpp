@@ -21,7 +21,7 @@ bool holds(const std::array<std::string_view, count>& ops, const std::string& op
 
 constexpr int64_t kCostOfNode =
     64;  // in values: without it nodes that reuse one another would take exponential time
-constexpr std::array<std::string_view, 7> kSameValues = {"Identity", "Dropout",   "Cast",   "Reshape",
+constexpr std::array<std::string_view, 6> kSameValues = {"Identity", "Dropout",   "Reshape",
                                                          "Squeeze",  "Unsqueeze", "Flatten"};
 constexpr std::array<std::string_view, 5> kOfOne = {"Sqrt", "Neg", "Abs", "Exp", "Reciprocal"};
 constexpr std::array<std::string_view, 5> kOfTwo = {"Add", "Sub", "Mul", "Div", "Pow"};
@@ -38,6 +38,17 @@ float of_two(const std::string& op, float x, float y) {
   if (op == "Sub") return x - y;
   if (op == "Mul") return x * y;
   return op == "Div" ? x / y : std::pow(x, y);
+}
+
+// Values of other types lose bits or wrap.
+std::vector<float> cast(std::vector<float> values, int64_t to) {
+  const auto type = static_cast<ValueType>(to);
+  if (type == ValueType::kInt32 || type == ValueType::kInt64) {
+    for (float& value : values) value = std::trunc(value);
+  } else if (type != ValueType::kFloat && type != ValueType::kDouble) {
+    throw Unsupported{concat("weights cast to ", to_string(type))};
+  }
+  return values;
 }
 
 }  // namespace
@@ -119,6 +130,8 @@ std::vector<float> Constants::computed(const Node& node, int depth) {
   std::vector<float> values;
   if (holds(kSameValues, node.op)) {
     values = input(0);
+  } else if (node.op == "Cast") {
+    values = cast(input(0), node.integer_or("to", 0));
   } else if (node.op == "Transpose") {
     const Shape& from = shape(node.inputs.at(0));
     std::vector<int64_t> order(static_cast<size_t>(from.rank()));

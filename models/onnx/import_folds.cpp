@@ -73,8 +73,10 @@ std::string Importer::fold_readers(std::string value, Affine& affine) {
     const auto readers = readers_.find(value);
     if (readers == readers_.end() || readers->second.size() != 1) break;
     const Node& node = model_.nodes[readers->second[0]];
+    // With a third input its own rule decides.
+    const bool keeps = node.op == "Identity" || (node.op == "Dropout" && !has(node, 2));
     std::optional<Affine> next;
-    if (node.op == "Identity" || node.op == "Dropout") {
+    if (keeps) {
       next = Affine{std::vector<double>(affine.scale.size(), 1.0),
                     std::vector<double>(affine.scale.size(), 0.0)};
     } else {
@@ -88,8 +90,7 @@ std::string Importer::fold_readers(std::string value, Affine& affine) {
       affine.scale[c] *= next->scale[c];
       affine.shift[c] = affine.shift[c] * next->scale[c] + next->shift[c];
     }
-    const bool nothing = node.op == "Identity" || node.op == "Dropout";
-    import_.fates[readers->second[0]].layer = nothing ? kNothing : kFolded;
+    import_.fates[readers->second[0]].layer = keeps ? kNothing : kFolded;
     value = node.outputs.at(0);
   }
   return value;

@@ -371,7 +371,14 @@ Array Evaluation::compute(const Node& node) const {
   if (op == "Concat") return joined(node);
   if (op == "Transpose") return moved(node);
   if (op == "Reshape" || op == "Flatten" || op == "Squeeze" || op == "Unsqueeze") return reshaped(node);
-  if (op == "Identity" || op == "Dropout" || op == "Cast") return input(node);
+  if (op == "Identity" || op == "Dropout") return input(node);
+  if (op == "Cast") {
+    Array values = input(node);
+    const int64_t to = node.integer_or("to", 0);
+    if (to == 6 || to == 7)  // int32, int64
+      for (double& value : values.values) value = std::trunc(value);
+    return values;
+  }
   if (op == "Add" || op == "Sum") return pairwise(node, [](double a, double b) { return a + b; });
   if (op == "Sub") return pairwise(node, [](double a, double b) { return a - b; });
   if (op == "Mul") return pairwise(node, [](double a, double b) { return a * b; });

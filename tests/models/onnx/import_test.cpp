@@ -248,6 +248,16 @@ TEST(OnnxImport, ComputesConstantWeights) {
   expect_as_judged(w.model());
 }
 
+TEST(OnnxImport, CastsConstantsAsTheFileStates) {
+  Writer w({6});
+  const std::string whole = w.join("Cast", {w.weights({6, 4}, 3)}, {attribute("to", 7)});
+  w.join("MatMul", {"x", w.join("Cast", {whole}, {attribute("to", 1)})});
+  expect_as_judged(w.model());
+  Writer bits({6});
+  bits.join("MatMul", {"x", bits.join("Cast", {bits.weights({6, 4}, 3)}, {attribute("to", 9)})});
+  expect_refused(bits, "weights cast to bool");
+}
+
 TEST(OnnxImport, RefusesWhatWouldBeAnotherResult) {
   Writer mixes({4, 4}, 1);
   mixes.add("Reshape", {mixes.numbers({4, 4})});
@@ -262,6 +272,11 @@ TEST(OnnxImport, RefusesWhatWouldBeAnotherResult) {
       {training.weights({2}), training.weights({2}), training.weights({2}), training.weights({2}, 0.1f, 1)},
       {attribute("training_mode", 1)});
   expect_refused(training, "as inference over channels only", 15);
+  Writer dropping({2, 4, 4});
+  dropping.add("Conv", {dropping.weights({2, 2, 3, 3})});
+  const std::string ratio = dropping.weights({}, 0, 0.5f), trains = dropping.numbers({1});
+  dropping.add("Dropout", {ratio, trains});
+  expect_refused(dropping, "Dropout is supported as inference only");
   Writer negative({2, 4, 4});
   negative.add("BatchNormalization", {negative.weights({2}), negative.weights({2}), negative.weights({2}),
                                       negative.weights({2}, 0.1f, -1)});
