@@ -115,14 +115,18 @@ class Graph:
 
 
 def tests_of(folder):
-    """Name, command and REQUIRED_FILES of each test, from CMake's files: ctest omits the command of an unbuilt test."""
+    """Name, command and REQUIRED_FILES of each test but those of ./dev test --apps.
+
+    From CMake's files, because ctest omits the command of an unbuilt test."""
     text = Path(folder, 'CTestTestfile.cmake').read_text(encoding='utf-8')
     for name in re.findall(r'^subdirs\("(.*)"\)$', text, re.MULTILINE):
         yield from tests_of(os.path.join(folder, name))
     required = {name: words.split(';') for name, words in re.findall(
         r'^set_tests_properties\(\[=\[(.*?)\]=\] PROPERTIES .*?REQUIRED_FILES "([^"]*)"', text, re.MULTILINE)}
+    apart = set(re.findall(r'^set_tests_properties\(\[=\[(.*?)\]=\] PROPERTIES .*?LABELS "apps"', text, re.MULTILINE))
     for name, command in re.findall(r'^add_test\(\[=\[(.*?)\]=\] (.*)\)$', text, re.MULTILINE):
-        yield name, shlex.split(command), required.get(name, [])
+        if name not in apart:
+            yield name, shlex.split(command), required.get(name, [])
 
 
 def is_below(file, folder):

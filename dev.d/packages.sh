@@ -37,6 +37,12 @@ readonly for_tests=(
   "program clang-tidy-$clang_major|clang-tidy-$clang_major"
 )
 
+# Needed by tests with the label `apps`. Packages of PyPI: tests/apps_requirements.txt.
+readonly for_apps=(
+  'python_module_of_apt torch|python3-torch'
+  'python_module_of_apt ensurepip|python3-venv'
+)
+
 has_program() {
   command -v "$1" >/dev/null 2>&1
 }
@@ -49,8 +55,13 @@ has_python_module() {
 }
 
 # apt installs modules for the distribution's Python, which need not be the first python3 on PATH.
+readonly apt_python=/usr/bin/python3
+has_python_module_of_apt() {
+  has_python_module "$1" "$apt_python"
+}
+
 has_any_python_module() {
-  has_python_module "$1" || has_python_module "$1" /usr/bin/python3
+  has_python_module "$1" || has_python_module_of_apt "$1"
 }
 
 has_compiler() {

@@ -11,8 +11,24 @@ find_affected() {
   targets=${found[1]:-} pattern=${found[2]:-}
 }
 
+# Installs what the tests with the label `apps` need: packages of apt, and of PyPI in a virtual environment that sees
+# those of apt. What cannot be installed only skips tests.
+setup_apps() {
+  local names=tests/apps_requirements.txt venv=build/apps/venv python=$apt_python
+  install_missing optional "${for_apps[@]}"
+  ! cmp -s "$names" "$venv/installed.txt" || return 0
+  has_program "$python" || python=python3
+  say "installing the packages of $names into $venv"
+  if logged "$python" -m venv --clear --system-site-packages "$venv" &&
+    logged "$venv/bin/pip" --disable-pip-version-check install --requirement "$names"; then
+    cp "$names" "$venv/installed.txt"
+  else
+    say "pip could not install them (the reason is in $log): tests that need them are skipped"
+  fi
+}
+
 cmd_test() {
-  local selection=() excluded=() targets=all folder affected=no pattern='' base=()
+  local selection=() excluded=() targets=all folder affected=no apps=no pattern='' base=()
   while [ "$#" -gt 0 ]; do
     if take_which "$@"; then
       shift "$taken"
@@ -28,6 +44,11 @@ cmd_test() {
       --threads-only)
         targets=thread_tests
         selection+=(--label-regex '^threads$')
+        ;;
+      --apps)
+        apps=yes
+        targets=apps_tests
+        selection+=(--label-regex '^apps$')
         ;;
       --affected) affected=yes ;;
       --base)
@@ -51,14 +72,16 @@ cmd_test() {
   done
   [ "${#base[@]}" -eq 0 ] || [ "$affected" = yes ] || usage_error '--base is for --affected'
   if [ "$affected" = yes ] && [ "$targets$pattern" != all ]; then
-    usage_error '--affected chooses the tests itself: leave out --quick, --threads-only and --filter'
+    usage_error '--affected chooses the tests itself: leave out --quick, --threads-only, --apps and --filter'
   fi
+  [ "$apps" = yes ] || excluded+=(apps)
   if [ "${#excluded[@]}" -gt 0 ]; then
     # One expression: with several, ctest leaves out only tests that match all of them.
     selection+=(--label-exclude "^($(IFS='|' && printf '%s' "${excluded[*]}"))\$")
   fi
   check_mnist_dir
   setup_if_needed --tests
+  [ "$apps" = no ] || setup_apps
   if [ "$affected" = yes ]; then
     find_affected
     [ -n "$pattern" ] || return 0

@@ -136,6 +136,11 @@ class ThisBuild(unittest.TestCase):
         self.assertLessEqual({'tree_docs', 'docs_commands'}, names)
         self.assertFalse(names & {'framework', 'report'}, names)
 
+    def test_what_only_test_apps_runs_is_left_out(self):
+        _, names = self.answer('tests/weights/training_data_test.py')
+        self.assertIn('tree_text', names)
+        self.assertNotIn('training_data', names)
+
     def test_the_build_itself_reaches_all(self):
         for file in ('CMakeLists.txt', 'cmake/LensletTargets.cmake', 'samples/new.png'):
             sentence, names = self.answer(file)

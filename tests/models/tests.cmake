@@ -2,5 +2,6 @@ lenslet_test(digit_image
   SOURCES models/plane_test.cpp models/digit_image_test.cpp models/image_dataset_test.cpp
   DEPENDS lenslet_digit_image lenslet_crafted_files)
 lenslet_test(samples SOURCES models/samples_test.cpp DEPENDS lenslet_models lenslet_crafted_files)
+lenslet_apps_test(onnx_checker "${CMAKE_CURRENT_LIST_DIR}/onnx/checker_test.py")
 lenslet_test(onnx SOURCES models/onnx/reader_test.cpp models/onnx/lenet5_test.cpp
   models/onnx/import_test.cpp models/onnx/evaluate.cpp DEPENDS lenslet_models lenslet_crafted_files)

@@ -50,7 +50,8 @@ expect 2 "takes a whole number, found 'soon'" ./dev lint --seconds soon
 expect 2 '--base is for --affected' ./dev test --base HEAD
 expect 2 '--base needs a commit' ./dev test --affected --base
 expect 2 'leave out --quick' ./dev test --affected --quick
-expect 2 'leave out --quick, --threads-only and --filter' ./dev test --filter conv --affected
+expect 2 'leave out --quick, --threads-only, --apps and --filter' ./dev test --filter conv --affected
+expect 2 'leave out --quick, --threads-only, --apps and --filter' ./dev test --apps --affected
 expect 2 "python: unknown option '--gpu'" ./dev python --gpu
 expect 2 '--filter needs an expression' ./dev python --filter
 expect 2 "as -DNAME=VALUE, found 'LENSLET_CUDA=OFF'" ./dev python -- LENSLET_CUDA=OFF
@@ -206,6 +207,33 @@ BREAK=text expect 1 'lint found faults: text' staged lint
 called 'tidy .*framework/b.cpp'
 BREAK=tidy expect 1 'lint found faults: clang-tidy' staged lint
 called 'tidy .*framework/b.cpp'
+# ./dev test --apps installs those tests' packages once and runs them alone; other runs leave them out.
+stand_in python3 <<'STAND_IN'
+case "$1 $2" in
+  '-c '*) exit "${LACKS:-0}" ;;
+  '-m venv')
+    mkdir -p build/apps/venv/bin
+    printf '#!/bin/sh\necho "pip $*" >>../calls\n[ "$BREAK" != pip ]\n' >build/apps/venv/bin/pip
+    chmod +x build/apps/venv/bin/pip
+    ;;
+esac
+STAND_IN
+ln -sf "$(command -v cmp)" "$(command -v cp)" "$tools"
+sed -i 's|^readonly apt_python=.*|readonly apt_python=python3|' "$stage/dev.d/packages.sh"
+mkdir -p "$stage/tests"
+cp tests/apps_requirements.txt "$stage/tests"
+BREAK=pip expect 0 'pip could not install them' staged test --apps
+LACKS=1 BREAK='' expect 0 'what was skipped' staged test --apps
+called 'apt-get install .*python3-torch'
+called 'pip .*install --requirement tests/apps_requirements.txt'
+called 'ctest .*--label-regex ^apps\$'
+called 'cmake --build .*--target apps_tests'
+not_called 'label-exclude'
+expect 0 'what was skipped' staged test --apps
+not_called 'pip'
+not_called 'apt-get'
+expect 0 'what was skipped' staged test --quick
+called 'label-exclude ^(tree|long|apps)\$'
 # A CMake that is too old is replaced by pip's, once, which is then used.
 stand_in python3 <<'STAND_IN'
 [ "$1 $2" = '-m venv' ] || exit 0

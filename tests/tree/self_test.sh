@@ -79,6 +79,7 @@ if [ "$part" = dev ]; then
   red dev.d/log.sh 'log_end() { tail "$log"; }' 'was printed' "${answers[@]}"
   red dev.d/test.sh 'awk() { :; }' 'lists other skips' "${answers[@]}"
   red dev.d/test.sh 'find_affected() { targets=all pattern=.; }' '2 of 9 tests' "${answers[@]}"
+  red dev.d/test.sh 'setup_apps() { :; }' 'pip could not install them' "${answers[@]}"
   red dev.d/lint.sh 'tidy() { :; }' 'no "tidy .*framework/a.cpp"' "${answers[@]}"
   red dev.d/lint.sh 'lint_checks() { :; }; bash() { :; }' 'lint found faults: text' "${answers[@]}"
   finish

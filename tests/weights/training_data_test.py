@@ -1,0 +1,69 @@
+"""The pictures that the robust weights are trained on (weights/corruptions.py, weights/outliers.py).
+
+python3 tests/weights/training_data_test.py     # exit 77: skipped, because PyTorch is not installed
+"""
+
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "weights"))
+try:
+    import numpy as np
+    import torch
+except ImportError as reason:
+    print(f"skipped: {reason} (./dev test --apps installs it)")
+    sys.exit(77)
+import corruptions  # noqa: E402
+import outliers  # noqa: E402
+
+
+def bars(n):
+    """n pictures of a bar, bytes [n, 784]."""
+    images = torch.zeros(n, 28, 28, dtype=torch.uint8)
+    images[:, 5:24, 12:16] = 255
+    return images.view(n, 784)
+
+
+class TrainingData(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(1)
+
+    def check(self, images, n):
+        self.assertEqual(images.shape, (n, 28, 28))
+        self.assertTrue(torch.isfinite(images).all())
+        self.assertGreaterEqual(images.min(), 0)
+        self.assertLessEqual(images.max(), 1)
+
+    def test_a_corruption_changes_a_picture_by_its_own_strength(self):
+        n = 16
+        clean = bars(n).view(n, 28, 28).float() / 255
+        for kind, family in enumerate(corruptions.FAMILIES):
+            with self.subTest(family.__name__):
+                torch.manual_seed(1)
+                spoilt = corruptions.corrupt(clean.clone(), only=torch.full((n,), kind))
+                self.check(spoilt, n)
+                changed = (spoilt - clean).abs().amax((1, 2)) > 1e-3
+                self.assertGreater(changed.float().mean(), 0.6)
+                self.assertGreater(len({picture.tobytes() for picture in spoilt.numpy()}), 2)
+
+    def test_outliers_are_pictures(self):
+        for kind, name in enumerate(("letters", "doodles", "textures", "pairs")):
+            with self.subTest(name):
+                torch.manual_seed(1)
+                self.check(outliers.outliers(12, bars(3), bars(5), kind=torch.full((12,), kind)), 12)
+
+    def test_ink_is_placed_as_in_mnist(self):
+        small = torch.zeros(4, 28, 28)
+        small[:, 2:10, 20:23] = 1
+        placed = outliers.centred(small)
+        rows = (placed[0] > 0.5).any(1).nonzero()[:, 0]
+        self.assertIn(int(rows[-1] - rows[0]) + 1, range(18, 23))
+        y, x = np.mgrid[:28, :28]
+        mass = placed[0].numpy()
+        for axis in (x, y):
+            self.assertLess(abs(float((axis * mass).sum() / mass.sum()) - 14), 1.2)
+
+
+if __name__ == "__main__":
+    unittest.main()
