@@ -30,6 +30,7 @@ using lenslet::UsageError;
 
 static_assert(LENSLET_SIDE == lenslet::kLenet5Side && LENSLET_CLASSES == lenslet::kLenet5Classes,
               "lenslet.h tells the model's sizes");
+static_assert(LENSLET_MAX_RANK == lenslet::Shape::kMaxRank, "an array of so many dimensions holds any shape");
 static_assert(sizeof(lenslet_prediction) == sizeof(Prediction) &&
                   offsetof(lenslet_prediction, label) == offsetof(Prediction, label) &&
                   offsetof(lenslet_prediction, probability) == offsetof(Prediction, probability),
@@ -146,6 +147,13 @@ void give_name(char (&to)[SIZE], const std::string& name) {
   cut_copy(to, SIZE, name.data(), name.size());
 }
 
+void give_shape(const lenslet::Shape& shape, int64_t* dims, size_t capacity, size_t* rank) {
+  const auto count = static_cast<size_t>(shape.rank());
+  if (capacity > 0) demand(dims, "dims with a capacity above 0");
+  for (size_t i = 0; i < std::min(capacity, count); ++i) dims[i] = shape[static_cast<int>(i)];
+  if (rank) *rank = count;
+}
+
 Prediction* as_predictions(lenslet_prediction* predictions) {
   return reinterpret_cast<Prediction*>(predictions);
 }
@@ -212,6 +220,19 @@ const char* lenslet_model_device_name(const lenslet_model* model) {
 
 double lenslet_model_energy_threshold(const lenslet_model* model) {
   return model ? model->model.energy_threshold() : NAN;
+}
+
+lenslet_status lenslet_model_input(const lenslet_model* model, int64_t* dims, size_t capacity, size_t* rank) {
+  return guarded([&] { give_shape(demand(model, "model").model.input_shape(), dims, capacity, rank); });
+}
+
+lenslet_status lenslet_model_output(const lenslet_model* model, int64_t* dims, size_t capacity,
+                                    size_t* rank) {
+  return guarded([&] { give_shape(demand(model, "model").model.output_shape(), dims, capacity, rank); });
+}
+
+lenslet_status lenslet_run(lenslet_model* model, const float* inputs, int64_t count, float* outputs) {
+  return guarded([&] { demand(model, "model").model.run(inputs, count, outputs); });
 }
 
 lenslet_status lenslet_read_digit(const char* path, uint8_t* pixels) {

@@ -1,5 +1,6 @@
 /*
- * lenslet.h: reads handwritten digits with LeNet-5, for programs in C and in languages that call C.
+ * lenslet.h: reads handwritten digits with LeNet-5 and runs networks of ONNX files, for programs in C and in languages
+ * that call C.
  *
  * A picture has 28 x 28 values in row-major order. The pictures of a call are contiguous. Bytes are 0 for background
  * and 255 for ink, as in MNIST. Floats are normalised: (x / 255 - mean) / std, with the mean and std of the weights
@@ -35,6 +36,8 @@ extern "C" {
 #define LENSLET_SIDE 28
 #define LENSLET_PIXELS (LENSLET_SIDE * LENSLET_SIDE)
 #define LENSLET_CLASSES 10
+/** Dimensions of a sample at most. */
+#define LENSLET_MAX_RANK 8
 
 /** The result of a call. The values are the exit codes of the command line, except INTERNAL, which has no exit code. */
 typedef enum lenslet_status {
@@ -47,7 +50,7 @@ typedef enum lenslet_status {
   LENSLET_ERROR_INTERNAL = 70    /* a defect of the library */
 } lenslet_status;
 
-/** LeNet-5 with its weights on one device. Owned by the caller: lenslet_model_destroy(). */
+/** A network with its weights on one device. Owned by the caller: lenslet_model_destroy(). */
 typedef struct lenslet_model lenslet_model;
 
 /**
@@ -61,7 +64,9 @@ typedef struct lenslet_options {
   const char* backend;    /* "direct", "conv1=direct,conv2=winograd"; with plan "fused" one of its variants */
   const char* math;       /* "fp32", "tf32", "fp16" */
   size_t workspace_limit; /* bytes, for each layer; SIZE_MAX: none */
-  int64_t max_batch; /* pictures computed in one pass, 1 to 1,048,576; 0: 1,024 on the CPU, 65,536 on a GPU */
+  int64_t
+      max_batch; /* pictures computed in one pass, 1 to 1,048,576; 0: 1,024 on the CPU, 65,536 on a GPU, fewer
+                        for a network with large layers */
 } lenslet_options;
 
 /** The answer for one picture. */
@@ -113,14 +118,33 @@ LENSLET_API const char* lenslet_model_device_name(const lenslet_model* model);
 LENSLET_API double lenslet_model_energy_threshold(const lenslet_model* model);
 
 /**
+ * The shape of one sample that the network reads and writes, without the batch: 1, 28, 28 and 10 for LeNet-5. Writes
+ * the first `capacity` dimensions, outermost first, to `dims` and their number, at most LENSLET_MAX_RANK, to *rank.
+ * `dims` may be null if the capacity is 0; `rank` may be null.
+ */
+LENSLET_API lenslet_status lenslet_model_input(const lenslet_model* model, int64_t* dims, size_t capacity,
+                                               size_t* rank);
+LENSLET_API lenslet_status lenslet_model_output(const lenslet_model* model, int64_t* dims, size_t capacity,
+                                                size_t* rank);
+
+/**
+ * Runs any network on `count` samples; 0 is allowed. `inputs` are the values that the network reads, [count,
+ * lenslet_model_input], not normalised by the library; `outputs` those that it writes, [count, lenslet_model_output].
+ */
+LENSLET_API lenslet_status lenslet_run(lenslet_model* model, const float* inputs, int64_t count,
+                                       float* outputs);
+
+/**
  * Reads a picture of one digit and converts it to the form of MNIST. The file is PNG, JPEG, BMP, PBM, PGM or PPM, up to
  * 64 Mi pixels, dark on light or light on dark. Writes LENSLET_PIXELS bytes to `pixels`, all 0 if no ink is found.
  */
 LENSLET_API lenslet_status lenslet_read_digit(const char* path, uint8_t* pixels);
 
 /**
- * Classifies `count` pictures; 0 is allowed. The first call with a number of pictures prepares the model for that
- * number; the last four preparations are kept. After a failure the contents of the output are undefined.
+ * Classifies `count` pictures; 0 is allowed. This and lenslet_logits_* serve networks that read 1 x 28 x 28 pictures
+ * and have ten classes; for any other they return LENSLET_ERROR_DATA. The first call with a number of pictures prepares
+ * the model for that number; the last four preparations are kept. After a failure the contents of the output are
+ * undefined.
  */
 LENSLET_API lenslet_status lenslet_predict_u8(lenslet_model* model, const uint8_t* pixels, int64_t count,
                                               lenslet_prediction* predictions);
@@ -136,7 +160,8 @@ LENSLET_API lenslet_status lenslet_logits_f32(lenslet_model* model, const float*
  * Times the layers in passes of `batch` (1 to 1,048,576) pictures, for at least `min_time_ms` (0 to 600,000). With
  * options.plan "auto" the pass is layered; with "fused" the whole network is the only layer. Writes the first
  * `capacity` layers to `layers`, the number of layers to *layer_count and the median time of a whole pass to *total_ns.
- * `layers` may be null if the capacity is 0; the other two may be null. LeNet-5 has at most 11 layers.
+ * `layers` may be null if the capacity is 0; the other two may be null. LeNet-5 has at most 11 layers. Names
+ * of 32 bytes or more are cut.
  */
 LENSLET_API lenslet_status lenslet_profile(lenslet_model* model, int64_t batch, double min_time_ms,
                                            lenslet_layer_time* layers, size_t capacity, size_t* layer_count,

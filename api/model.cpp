@@ -20,7 +20,11 @@ namespace {
 constexpr size_t kPassesKept = 4;
 // Small passes fit the CPU's caches; a GPU needs large ones.
 constexpr int64_t kDefaultCpuBatch = 1024, kDefaultGpuBatch = 65536;
+// Values that one layer writes in a default pass: 128 MiB, 1 GiB. LeNet-5 is below both.
+constexpr int64_t kDefaultCpuValues = int64_t{1} << 25, kDefaultGpuValues = int64_t{1} << 28;
 constexpr InputOutput kBytesToPredictions{ElementType::kUint8, ElementType::kClass};
+constexpr const char* kRunServes = "; run() serves any network";
+constexpr InputOutput kValues{ElementType::kFp32, ElementType::kFp32};
 
 Choices choices_of(const ModelOptions& options, const std::string& weights) {
   Choices choices;
@@ -39,9 +43,12 @@ Choices choices_of(const ModelOptions& options, const std::string& weights) {
   return choices;
 }
 
-int64_t pass_limit(const ModelOptions& options, Device device) {
+int64_t pass_limit(const ModelOptions& options, Device device, const Graph& graph) {
   if (options.max_batch > 0) return options.max_batch;
-  return device.is_cuda() ? kDefaultGpuBatch : kDefaultCpuBatch;
+  int64_t largest = 1;
+  for (const Shape& shape : graph.infer_shapes(1)) largest = std::max(largest, shape.num_elements());
+  const int64_t fitting = (device.is_cuda() ? kDefaultGpuValues : kDefaultCpuValues) / largest;
+  return std::clamp<int64_t>(fitting, 1, device.is_cuda() ? kDefaultGpuBatch : kDefaultCpuBatch);
 }
 
 void check_batch(int64_t batch) {
@@ -62,7 +69,7 @@ std::vector<uint8_t> random_pixels(int64_t count) {
 class Model::State {
  public:
   State(std::shared_ptr<const ModelSetup> setup, const ModelOptions& options)
-      : setup_(std::move(setup)), pass_limit_(pass_limit(options, setup_->device())) {
+      : setup_(std::move(setup)), pass_limit_(pass_limit(options, setup_->device(), setup_->graph())) {
     lane(1, kBytesToPredictions);  // reports an unsupported request now instead of at the first call
   }
   State(std::shared_ptr<const ModelSetup> setup, const BuildOptions& pass)
@@ -72,6 +79,7 @@ class Model::State {
         feed_(std::make_unique<Feed>(setup_->graph(), pass, feed_options(pass.device))) {}
 
   const ModelSetup& setup() const noexcept { return *setup_; }
+  int64_t pass_size() const noexcept { return pass_limit_; }
 
   template <typename Input, typename Answer>
   int64_t answer(const Input* images, int64_t count, Answer* answers, int64_t answers_per_image,
@@ -224,17 +232,17 @@ Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
 void Model::predict(const uint8_t* pixels, int64_t count, Prediction* predictions) {
-  demand_digits(state_->setup().network(), "predict()");
+  demand_digits(state_->setup().network(), "predict()", kRunServes);
   state_->answer(pixels, count, predictions, 1, kBytesToPredictions);
 }
 
 void Model::predict(const float* images, int64_t count, Prediction* predictions) {
-  demand_digits(state_->setup().network(), "predict()");
+  demand_digits(state_->setup().network(), "predict()", kRunServes);
   state_->answer(images, count, predictions, 1, {ElementType::kFp32, ElementType::kClass});
 }
 
 int64_t Model::logits(const uint8_t* pixels, int64_t count, float* logits, const Progress& progress) {
-  demand_digits(state_->setup().network(), "logits()");
+  demand_digits(state_->setup().network(), "logits()", kRunServes);
   const int64_t done = run(pixels, count, logits, progress);
   if (writes_probabilities(state_->setup().graph()))
     make_logits(logits, done * output_shape().num_elements());
@@ -242,15 +250,14 @@ int64_t Model::logits(const uint8_t* pixels, int64_t count, float* logits, const
 }
 
 void Model::logits(const float* images, int64_t count, float* logits) {
-  demand_digits(state_->setup().network(), "logits()");
+  demand_digits(state_->setup().network(), "logits()", kRunServes);
   run(images, count, logits);
   if (writes_probabilities(state_->setup().graph()))
     make_logits(logits, count * output_shape().num_elements());
 }
 
 void Model::run(const float* inputs, int64_t count, float* outputs) {
-  state_->answer(inputs, count, outputs, output_shape().num_elements(),
-                 {ElementType::kFp32, ElementType::kFp32});
+  state_->answer(inputs, count, outputs, output_shape().num_elements(), kValues);
 }
 
 int64_t Model::run(const uint8_t* pixels, int64_t count, float* outputs, const Progress& progress) {
@@ -261,6 +268,13 @@ int64_t Model::run(const uint8_t* pixels, int64_t count, float* outputs, const P
 Shape Model::input_shape() const { return state_->setup().graph().input_shape(); }
 
 Shape Model::output_shape() const { return state_->setup().graph().output_shape(); }
+
+std::vector<LayerInfo> Model::layers(int64_t batch) {
+  check_batch(batch);
+  return layers_of(state_->lane(batch, kValues).executable());
+}
+
+int64_t Model::pass_size() const noexcept { return state_->pass_size(); }
 
 Device Model::device() const noexcept { return state_->setup().device(); }
 

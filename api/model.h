@@ -33,7 +33,7 @@ struct ModelOptions {
   std::string backend;  // "direct", "conv1=direct,conv2=winograd"; with plan "fused" one of its variants
   std::string math = "fp32";          // "fp32", "tf32" or "fp16"
   size_t workspace_limit = SIZE_MAX;  // bytes, for each layer
-  int64_t max_batch = 0;  // images per pass; larger calls take several. 0: 1,024 on the CPU, 65,536 on a GPU
+  int64_t max_batch = 0;  // images per pass; larger calls take several. 0: as Model::pass_size() has it
 };
 
 /// Device time of one layer of a pass; with a fused plan, of the whole pass.
@@ -62,6 +62,19 @@ struct BackendChoice {
   std::string reason;   // why it is unsupported; empty if it is supported
 };
 
+/// A layer of the network, and the code that computes it.
+struct LayerInfo {
+  std::string name;         // "conv1"; for a network of an ONNX file its node's name
+  std::string type;         // "conv2d"
+  std::string description;  // "6@5x5 stride 1 pad 0"
+  Shape input, output;      // of one sample, without the batch; `input` is that of the first input
+  std::string backend;      // the code that runs, of the layer `computed_by`
+  std::string
+      computed_by;  // its own name; another layer's if it is fused into that; the model's with plan "fused"
+};
+/// Every layer of the executable's graph, in order of execution.
+std::vector<LayerInfo> layers_of(const Executable& executable);
+
 /// Not thread-safe: one thread at a time for one Model; different Models may run in different threads, also on one
 /// device.
 class Model {
@@ -86,7 +99,8 @@ class Model {
   ~Model();
 
   /// Writes class 0..9 and its probability of each image to `predictions` [count]; count may be 0. `pixels` [count, 28,
-  /// 28] is host memory, bright ink on 0; on the CPU it is read in place. Throws MemoryError, DeviceError.
+  /// 28] is host memory, bright ink on 0; on the CPU it is read in place. Throws MemoryError, DeviceError, and
+  /// DataError unless the network reads 1x28x28 pictures and has ten classes.
   void predict(const uint8_t* pixels, int64_t count, Prediction* predictions);
   /// `images` [count, 28, 28] are normalised with normalisation(); for the built-in weights (x / 255 - 0.1307) /
   /// 0.3081.
@@ -100,6 +114,11 @@ class Model {
   /// Shape of one sample that the network reads and writes: {1, 28, 28} and {10} for LeNet-5.
   Shape input_shape() const;
   Shape output_shape() const;  ///< See input_shape().
+  /// Every layer, and what computes it in a run() of `batch` samples. Prepares that pass if it is new.
+  std::vector<LayerInfo> layers(int64_t batch = 1);
+  /// Samples per pass: max_batch, by default 1,024 on the CPU and 65,536 on a GPU, fewer if the largest layer of so
+  /// many writes more than 2^25 values on the CPU, or 2^28 on a GPU.
+  int64_t pass_size() const noexcept;
   /// Runs any network: `inputs` [count, input_shape()] are the values that it reads, `outputs` [count, output_shape()]
   /// those that it writes, both host memory. Arguments and errors as for predict().
   void run(const float* inputs, int64_t count, float* outputs);

@@ -77,12 +77,12 @@ std::shared_ptr<const Network> load_network(const std::string& weights) {
   return std::make_shared<const Network>(Network{origin, std::nullopt, std::move(*read.graph)});
 }
 
-void demand_digits(const Network& network, const std::string& what) {
+void demand_digits(const Network& network, const std::string& what, const char* remedy) {
   if (reads_digits(network.graph)) return;
   throw DataError(concat(printable_excerpt(network.origin), ": ", what, " takes networks that read 1x",
                          kLenet5Side, "x", kLenet5Side, " pictures and have ", kLenet5Classes,
                          " classes; this one reads ", network.graph.input_shape().to_string(), " and writes ",
-                         network.graph.output_shape().to_string()));
+                         network.graph.output_shape().to_string(), remedy));
 }
 
 void demand_lenet5(const Network& network, const std::string& what) {

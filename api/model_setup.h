@@ -65,8 +65,9 @@ struct Network {
 /// a safetensors file. Throws DataError.
 std::shared_ptr<const Network> load_network(const std::string& weights);
 
-/// Throws DataError unless the network reads digits as LeNet-5 does. `what` begins the message: "lenslet eval".
-void demand_digits(const Network& network, const std::string& what);
+/// Throws DataError unless the network reads digits as LeNet-5 does. `what` begins the message: "lenslet eval";
+/// `remedy` ends it.
+void demand_digits(const Network& network, const std::string& what, const char* remedy = "");
 
 /// Throws DataError unless it is LeNet-5, whose plans the command `what` compares.
 void demand_lenet5(const Network& network, const std::string& what);

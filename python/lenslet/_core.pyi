@@ -13,7 +13,7 @@ version: str = ...
 
 class Model:
     """
-    LeNet-5 with its weights on one device. Classifies batches of any size.
+    A network with its weights on one device: LeNet-5, or that of an ONNX file. Takes batches of any size.
 
     Make one with `Model.load` or `Model.built_in`. Threads may share a model: they take turns, and each computes without
     the interpreter's lock. A signal handler may call the model that it interrupted. A model cannot be pickled or copied,
@@ -32,12 +32,14 @@ class Model:
             backend: One name for all layers that have it, or by layer: "conv1=direct,conv2=winograd". With plan "fused" one
                 of its variants. None: the library chooses. `lenslet.backends` lists the names.
             math: "fp32", "tf32" or "fp16", for convolutions and matrix products. Never changed silently.
-            max_batch: Images computed in one pass; more take several. None: 1,024 on the CPU, 65,536 on a GPU.
+            max_batch: Images computed in one pass; more take several. None: 1,024 on the CPU, 65,536 on a GPU, fewer for a
+                network with large layers.
             workspace_limit: Bytes of scratch memory that a layer may take.
 
         Raises:
             UsageError: An invalid option value.
-            DataError: The file is missing, is of neither format, or has no LeNet-5.
+            DataError: The file is missing, is of neither format, or has a network that Lenslet cannot run; the message
+                names all nodes that keep it from running.
             UnavailableError: The device is unavailable, or the backend or math mode unsupported; the message has the reason.
             OutOfMemoryError: The device has too little memory.
         """
@@ -68,6 +70,7 @@ class Model:
         Raises:
             TypeError: `images` is no array, or has another type.
             ValueError: `images` has another shape, or is in the memory of a GPU.
+            DataError: The network reads no 28x28 pictures or has not ten classes: `run` serves it.
             UsageError, UnavailableError, OutOfMemoryError: As for `load`.
             DeviceError: The GPU failed.
         """
@@ -77,6 +80,25 @@ class Model:
         Returns the 10 values of each image before softmax, float32 [N, 10].
 
         Arguments and errors are those of `predict`.
+        """
+
+    def run(self, inputs: lenslet._types.Inputs, *, plan: str | os.PathLike[str] | None = None, backend: str | None = None, math: str | None = None) -> numpy.typing.NDArray[numpy.float32]:
+        """
+        Runs any network on samples and returns what it writes.
+
+        Args:
+            inputs: [N, *input_shape], or one sample of input_shape; float32, the values that the network reads: nothing is
+                normalised here. Kinds of array and memory as for `predict`. N may be 0.
+            plan, backend, math: As for `predict`.
+
+        Returns:
+            float32 [N, *output_shape], or output_shape for one sample without N.
+
+        Raises:
+            TypeError: `inputs` is no array, or has another type.
+            ValueError: `inputs` has another shape, or is in the memory of a GPU.
+            UsageError, UnavailableError, OutOfMemoryError: As for `load`.
+            DeviceError: The GPU failed.
         """
 
     def profile(self, batch: int = 1, *, min_time_ms: float = 100.0, plan: str | os.PathLike[str] | None = None, backend: str | None = None, math: str | None = None) -> lenslet._types.Profile:
@@ -104,6 +126,24 @@ class Model:
     @property
     def device(self) -> str:
         """Where it computes: "cpu" or "cuda:0"."""
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """
+        Shape of one sample that the network reads, without the batch: (1, 28, 28) for LeNet-5.
+        """
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """Shape of what it writes for one sample: (10,) for LeNet-5."""
+
+    @property
+    def layers(self) -> list[lenslet._types.Layer]:
+        """
+        Every layer in order of execution, and the code that computes it in a `run` of one sample.
+
+        `computed_by` is the layer's own name, or the one that it is fused into; with the whole-network plan the model's.
+        """
 
     @property
     def normalization(self) -> tuple[float, float]:

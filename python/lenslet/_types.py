@@ -16,6 +16,10 @@ class SupportsDLPack(typing.Protocol):
 Images = typing.Union[npt.NDArray[np.uint8], npt.NDArray[np.float32], SupportsDLPack]
 
 
+# float32, [N, *input_shape] or input_shape.
+Inputs = typing.Union[npt.NDArray[np.float32], SupportsDLPack]
+
+
 class Prediction(typing.NamedTuple):
     """The answers of a model for N images."""
 
@@ -23,6 +27,24 @@ class Prediction(typing.NamedTuple):
     """The class of each image, 0 to 9: int32 [N]."""
     probabilities: npt.NDArray[np.float32]
     """The softmax of that class: float32 [N]."""
+
+
+class Layer(typing.NamedTuple):
+    """A layer of a network, and the code that computes it."""
+
+    name: str
+    """The name of its node in an ONNX file, or "conv1" for LeNet-5."""
+    type: str
+    """ "conv2d", "linear", "max_pool2d", "relu", …"""
+    description: str
+    """ "6@5x5 stride 1 pad 0"."""
+    input_shape: tuple[int, ...]
+    """Of one sample, without the batch."""
+    output_shape: tuple[int, ...]
+    backend: str
+    """The code that runs."""
+    computed_by: str
+    """The layer whose operator computes this one: itself, unless it is fused."""
 
 
 class LayerTime(typing.TypedDict):

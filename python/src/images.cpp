@@ -1,7 +1,9 @@
 #include "python/src/images.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "framework/base/error.h"
 #include "models/lenet5.h"
@@ -11,8 +13,7 @@ namespace nb = nanobind;
 namespace lenslet::python {
 namespace {
 
-constexpr int64_t kSide = kLenet5Side;
-constexpr int64_t kPixels = kSide * kSide;
+constexpr size_t kSide = kLenet5Side;
 
 std::string type_name(nb::dlpack::dtype type) {
   using Code = nb::dlpack::dtype_code;
@@ -29,90 +30,134 @@ std::string type_name(nb::dlpack::dtype type) {
 
 std::string type_of(nb::handle object) { return nb::str(object.type().attr("__name__")).c_str(); }
 
-nb::ndarray<nb::ro> array_of(nb::handle images) {
+nb::ndarray<nb::ro> array_of(nb::handle given, const std::string& name) {
   nb::ndarray<nb::ro> array;
-  if (!images.is_none() && nb::try_cast(images, array, false)) return array;
-  if (nb::hasattr(images, "__dlpack__")) {
+  if (!given.is_none() && nb::try_cast(given, array, false)) return array;
+  if (nb::hasattr(given, "__dlpack__")) {
     try {
-      images.attr("__dlpack__")();
+      given.attr("__dlpack__")();
     } catch (nb::python_error& error) {
-      nb::raise_from(error, PyExc_TypeError, "images: this %s cannot be shared: %s", type_of(images).c_str(),
-                     nb::str(error.value()).c_str());
+      nb::raise_from(error, PyExc_TypeError, "%s: this %s cannot be shared: %s", name.c_str(),
+                     type_of(given).c_str(), nb::str(error.value()).c_str());
     }
   }
   throw nb::type_error(
-      concat("images: expected an array of numpy, or any with DLPack or the buffer protocol, found ",
-             type_of(images))
+      concat(name, ": expected an array of numpy, or any with DLPack or the buffer protocol, found ",
+             type_of(given))
           .c_str());
 }
 
-std::string text_of(const nb::ndarray<nb::ro>& array) {
-  std::string text = "[";
-  for (size_t i = 0; i < array.ndim(); ++i) text += concat(i ? ", " : "", array.shape(i));
+std::string text_of(const std::vector<int64_t>& dims, const char* first = "") {
+  std::string text = concat("[", first);
+  for (size_t i = 0; i < dims.size(); ++i) text += concat(i > 0 || *first ? ", " : "", dims[i]);
   return text + "]";
+}
+
+std::vector<int64_t> dims_of(const nb::ndarray<nb::ro>& array) {
+  std::vector<int64_t> dims;
+  for (size_t i = 0; i < array.ndim(); ++i) dims.push_back(static_cast<int64_t>(array.shape(i)));
+  return dims;
+}
+
+// Throws unless it lies in host memory and holds float32, or uint8 where `bytes` explains those.
+void demand_values(const nb::ndarray<nb::ro>& array, const std::string& name, const char* bytes) {
+  const bool in_host_memory =
+      array.device_type() == nb::device::cpu::value || array.device_type() == nb::device::cuda_host::value;
+  if (!in_host_memory) {
+    const bool cuda = array.device_type() == nb::device::cuda::value;
+    throw nb::value_error(concat(name, ": expected host memory, found that of ",
+                                 cuda ? concat("cuda:", array.device_id()) : std::string("another device"),
+                                 "; copy them first, as .cpu() does for a torch.Tensor")
+                              .c_str());
+  }
+  if (array.dtype() == nb::dtype<float>() || (bytes && array.dtype() == nb::dtype<uint8_t>())) return;
+  throw nb::type_error(concat(name, ": expected ", bytes ? bytes : "float32", ", found ",
+                              type_name(array.dtype()), "; convert with ",
+                              bytes ? ".astype(numpy.uint8) or numpy.float32" : ".astype(numpy.float32)")
+                           .c_str());
 }
 
 }  // namespace
 
-ImageArray::ImageArray(nb::handle images) : array_(array_of(images)) {
-  const bool in_host_memory =
-      array_.device_type() == nb::device::cpu::value || array_.device_type() == nb::device::cuda_host::value;
-  if (!in_host_memory) {
-    const bool cuda = array_.device_type() == nb::device::cuda::value;
-    throw nb::value_error(concat("images: expected host memory, found that of ",
-                                 cuda ? concat("cuda:", array_.device_id()) : std::string("another device"),
-                                 "; copy them first, as .cpu() does for a torch.Tensor")
+SampleArray SampleArray::images(nb::handle given) {
+  const std::string name = "images";
+  Array array = array_of(given, name);
+  demand_values(array, name, "uint8 (pixels 0 to 255) or float32 (normalised)");
+  const size_t rank = array.ndim();
+  const bool fits = rank >= 2 && rank <= 4 && array.shape(rank - 1) == kSide &&
+                    array.shape(rank - 2) == kSide && (rank < 4 || array.shape(1) == 1);
+  if (!fits) {
+    throw nb::value_error(concat("images: expected the shape [N, 28, 28], [N, 1, 28, 28] or [28, 28], found ",
+                                 text_of(dims_of(array)))
                               .c_str());
   }
-  if (array_.dtype() != nb::dtype<uint8_t>() && array_.dtype() != nb::dtype<float>()) {
-    throw nb::type_error(concat("images: expected uint8 (pixels 0 to 255) or float32 (normalised), found ",
-                                type_name(array_.dtype()),
-                                "; convert with .astype(numpy.uint8) or numpy.float32")
-                             .c_str());
-  }
-  const size_t rank = array_.ndim();
-  const bool fits = rank >= 2 && rank <= 4 && static_cast<int64_t>(array_.shape(rank - 1)) == kSide &&
-                    static_cast<int64_t>(array_.shape(rank - 2)) == kSide &&
-                    (rank < 4 || array_.shape(1) == 1);
-  if (!fits) {
-    throw nb::value_error(
-        concat("images: expected the shape [N, 28, 28], [N, 1, 28, 28] or [28, 28], found ", text_of(array_))
-            .c_str());
-  }
-  count_ = rank == 2 ? 1 : static_cast<int64_t>(array_.shape(0));
-  column_stride_ = array_.stride(rank - 1);
-  row_stride_ = array_.stride(rank - 2);
-  image_stride_ = rank == 2 ? kPixels : array_.stride(0);
-  const bool aligned = holds_bytes() || reinterpret_cast<uintptr_t>(array_.data()) % alignof(float) == 0;
-  in_order_ =
-      aligned && column_stride_ == 1 && row_stride_ == kSide && (count_ <= 1 || image_stride_ == kPixels);
+  return {std::move(array), rank == 2 ? size_t{0} : size_t{1}};
 }
 
-std::vector<size_t> ImageArray::shape() const {
+SampleArray SampleArray::inputs(nb::handle given, const Shape& sample) {
+  const std::string name = "inputs";
+  Array array = array_of(given, name);
+  demand_values(array, name, nullptr);
+  std::vector<int64_t> dims;
+  for (int i = 0; i < sample.rank(); ++i) dims.push_back(sample[i]);
+  const std::vector<int64_t> found = dims_of(array);
+  const size_t first_dim = found.size() == dims.size() ? 0 : 1;
+  if (found.size() != dims.size() + first_dim ||
+      !std::equal(dims.begin(), dims.end(), found.begin() + static_cast<std::ptrdiff_t>(first_dim))) {
+    throw nb::value_error(concat("inputs: expected the shape ", text_of(dims, "N"), " or ", text_of(dims),
+                                 ", found ", text_of(found))
+                              .c_str());
+  }
+  return {std::move(array), first_dim};
+}
+
+SampleArray::SampleArray(Array array, size_t first_dim)
+    : array_(std::move(array)),
+      first_dim_(first_dim),
+      has_batch_(first_dim > 0),
+      count_(has_batch_ ? static_cast<int64_t>(array_.shape(0)) : 1) {
+  bool without_gaps = true;
+  for (size_t i = array_.ndim(); i-- > first_dim_;) {
+    without_gaps = without_gaps && (array_.shape(i) == 1 || array_.stride(i) == sample_values_);
+    sample_values_ *= static_cast<int64_t>(array_.shape(i));
+  }
+  if (count_ > 1) without_gaps = without_gaps && array_.stride(0) == sample_values_;
+  const bool aligned = holds_bytes() || reinterpret_cast<uintptr_t>(array_.data()) % alignof(float) == 0;
+  in_order_ = aligned && without_gaps;
+}
+
+std::vector<size_t> SampleArray::shape() const {
   std::vector<size_t> shape;
   for (size_t i = 0; i < array_.ndim(); ++i) shape.push_back(array_.shape(i));
   return shape;
 }
 
-template <typename Pixel>
-const Pixel* ImageArray::slice(int64_t begin, int64_t count, std::vector<Pixel>& room) const {
-  // In bytes, because an array may begin at any address, where an element is no aligned Pixel.
-  const auto* first = static_cast<const char*>(array_.data());
-  constexpr int64_t kBytes = sizeof(Pixel);
-  if (in_order_) return reinterpret_cast<const Pixel*>(first + begin * kPixels * kBytes);
-  room.resize(static_cast<size_t>(count * kPixels));
-  Pixel* to = room.data();
-  for (int64_t i = begin; i < begin + count; ++i) {
-    for (int64_t y = 0; y < kSide; ++y) {
-      const char* from = first + (i * image_stride_ + y * row_stride_) * kBytes;
-      for (int64_t x = 0; x < kSide; ++x)
-        std::memcpy(to++, from + x * column_stride_ * kBytes, sizeof(Pixel));
-    }
+template <typename Value>
+Value* SampleArray::copy_in_order(const char* from, size_t dim, Value* to) const {
+  const auto extent = static_cast<int64_t>(dim < array_.ndim() ? array_.shape(dim) : 1);
+  const int64_t step = dim < array_.ndim() ? array_.stride(dim) * static_cast<int64_t>(sizeof(Value)) : 0;
+  if (dim + 1 < array_.ndim()) {
+    for (int64_t i = 0; i < extent; ++i) to = copy_in_order(from + i * step, dim + 1, to);
+  } else {
+    for (int64_t i = 0; i < extent; ++i) std::memcpy(to++, from + i * step, sizeof(Value));
   }
+  return to;
+}
+
+template <typename Value>
+const Value* SampleArray::slice(int64_t begin, int64_t count, std::vector<Value>& room) const {
+  // In bytes, because an array may begin at any address, where an element is no aligned Value.
+  const auto* first = static_cast<const char*>(array_.data());
+  constexpr int64_t kBytes = sizeof(Value);
+  if (in_order_) return reinterpret_cast<const Value*>(first + begin * sample_values_ * kBytes);
+  room.resize(static_cast<size_t>(count * sample_values_));
+  Value* to = room.data();
+  for (int64_t i = begin; i < begin + count; ++i)
+    to = copy_in_order(first + (has_batch_ ? i * array_.stride(0) * kBytes : 0), first_dim_, to);
   return room.data();
 }
 
-template const uint8_t* ImageArray::slice(int64_t, int64_t, std::vector<uint8_t>&) const;
-template const float* ImageArray::slice(int64_t, int64_t, std::vector<float>&) const;
+template const uint8_t* SampleArray::slice(int64_t, int64_t, std::vector<uint8_t>&) const;
+template const float* SampleArray::slice(int64_t, int64_t, std::vector<float>&) const;
 
 }  // namespace lenslet::python

@@ -1,4 +1,4 @@
-// Images from Python: any array with DLPack or the buffer protocol, read in place.
+// Samples from Python: any array with DLPack or the buffer protocol, read in place.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -7,33 +7,45 @@
 #include <cstdint>
 #include <vector>
 
+#include "framework/tensor/shape.h"
+
 namespace lenslet::python {
 
-/// Images [count, 28, 28] in the memory of a Python array, which stays alive as long as this object.
-class ImageArray {
+/// Samples [count, sample] in the memory of a Python array, which stays alive as long as this object.
+class SampleArray {
  public:
-  /// Takes [N, 28, 28], [N, 1, 28, 28] or [28, 28] of uint8 or float32 in host memory. Throws TypeError for another
-  /// type or an object that is no array, ValueError for another shape or GPU memory.
-  explicit ImageArray(nanobind::handle images);
+  /// Pictures: takes [N, 28, 28], [N, 1, 28, 28] or [28, 28] of uint8 or float32 in host memory. Throws TypeError for
+  /// another type or an object that is no array, ValueError for another shape or GPU memory.
+  static SampleArray images(nanobind::handle array);
+  /// What a network reads: takes [N, sample] or one sample, of float32. Throws like images().
+  static SampleArray inputs(nanobind::handle array, const Shape& sample);
 
   int64_t count() const noexcept { return count_; }
-  /// Pixels 0..255; otherwise normalised float32.
+  /// Whether there is a dimension of samples in front.
+  bool has_batch() const noexcept { return has_batch_; }
+  /// Pixels 0..255; otherwise float32.
   bool holds_bytes() const noexcept { return array_.dtype() == nanobind::dtype<uint8_t>(); }
   /// The shape that was passed.
   std::vector<size_t> shape() const;
 
-  /// Images [begin, begin + count) without gaps: in place if they are contiguous, else copied to `room`. `Pixel` is
+  /// Samples [begin, begin + count) without gaps: in place if they are contiguous, else copied to `room`. `Value` is
   /// uint8_t or float, by holds_bytes(). Needs no GIL.
-  template <typename Pixel>
-  const Pixel* slice(int64_t begin, int64_t count, std::vector<Pixel>& room) const;
+  template <typename Value>
+  const Value* slice(int64_t begin, int64_t count, std::vector<Value>& room) const;
 
  private:
   using Array = nanobind::ndarray<nanobind::ro>;
+  /// Dimensions from `first_dim` on are those of a sample.
+  SampleArray(Array array, size_t first_dim);
+  template <typename Value>
+  Value* copy_in_order(const char* from, size_t dim, Value* to) const;
 
   Array array_;
+  size_t first_dim_;
+  bool has_batch_;
   int64_t count_ = 0;
-  int64_t image_stride_ = 0, row_stride_ = 0, column_stride_ = 0;  // in elements; may be negative or 0
-  bool in_order_ = false;                                          // without gaps, and aligned
+  int64_t sample_values_ = 1;
+  bool in_order_ = false;  // without gaps, and aligned
 };
 
 }  // namespace lenslet::python

@@ -4,13 +4,17 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
 
 #include <filesystem>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "framework/base/error.h"
 #include "models/lenet5.h"
 #include "python/src/bindings.h"
+#include "python/src/model_docs.h"
 #include "python/src/owned_array.h"
 #include "python/src/shared_model.h"
 
@@ -54,7 +58,8 @@ std::unique_ptr<SharedModel> open(const OptionalText& path, const std::string& d
 
 nb::object predict(SharedModel& self, nb::handle images, const OptionalPath& plan,
                    const OptionalText& backend, const OptionalText& math) {
-  const ImageArray input(images);
+  self.demand_digits();
+  const SampleArray input = SampleArray::images(images);
   const auto count = static_cast<size_t>(input.count());
   OwnedArray<int32_t> labels({count});
   OwnedArray<float> probabilities({count});
@@ -68,13 +73,49 @@ nb::object predict(SharedModel& self, nb::handle images, const OptionalPath& pla
 
 nb::object logits(SharedModel& self, nb::handle images, const OptionalPath& plan, const OptionalText& backend,
                   const OptionalText& math) {
-  const ImageArray input(images);
+  self.demand_digits();
+  const SampleArray input = SampleArray::images(images);
   OwnedArray<float> values({static_cast<size_t>(input.count()), kLenet5Classes});
   {
     const nb::gil_scoped_release no_gil;
     self.logits(input, {text_of(plan), backend, math}, values.data(), check_signals);
   }
   return values.to_python();
+}
+
+std::vector<size_t> sizes_of(const Shape& shape) {
+  std::vector<size_t> sizes;
+  for (int i = 0; i < shape.rank(); ++i) sizes.push_back(static_cast<size_t>(shape[i]));
+  return sizes;
+}
+
+nb::tuple tuple_of(const Shape& shape) { return nb::tuple(nb::cast(sizes_of(shape))); }
+
+nb::object run(SharedModel& self, nb::handle inputs, const OptionalPath& plan, const OptionalText& backend,
+               const OptionalText& math) {
+  const SampleArray input = SampleArray::inputs(inputs, self.input_shape());
+  std::vector<size_t> sizes = sizes_of(self.output_shape());
+  if (input.has_batch()) sizes.insert(sizes.begin(), static_cast<size_t>(input.count()));
+  OwnedArray<float> values(std::move(sizes));
+  {
+    const nb::gil_scoped_release no_gil;
+    self.run(input, {text_of(plan), backend, math}, values.data(), check_signals);
+  }
+  return values.to_python();
+}
+
+nb::list layers(SharedModel& self) {
+  std::vector<LayerInfo> all;
+  {
+    const nb::gil_scoped_release no_gil;
+    all = self.layers();
+  }
+  const nb::object make = nb::module_::import_("lenslet._types").attr("Layer");
+  nb::list list;
+  for (const LayerInfo& layer : all)
+    list.append(make(layer.name, layer.type, layer.description, tuple_of(layer.input), tuple_of(layer.output),
+                     layer.backend, layer.computed_by));
+  return list;
 }
 
 nb::dict profile(SharedModel& self, int64_t batch, double min_time_ms, const OptionalPath& plan,
@@ -118,77 +159,6 @@ std::string describe(const SharedModel& self) {
   return concat("<lenslet.Model on ", self.device().to_string(), ", plan ", options.plan,
                 options.backend.empty() ? "" : ", backend ", options.backend, ", math ", options.math, ">");
 }
-
-constexpr const char* kClassDoc =
-    R"(LeNet-5 with its weights on one device. Classifies batches of any size.
-
-Make one with `Model.load` or `Model.built_in`. Threads may share a model: they take turns, and each computes without
-the interpreter's lock. A signal handler may call the model that it interrupted. A model cannot be pickled or copied,
-and no model computes in a process forked after the first call.)";
-
-constexpr const char* kLoadDoc =
-    R"(Reads the weights from a safetensors file (weights/FORMAT.md) or an ONNX file (docs/models.md).
-
-Args:
-    path: The file, or a built-in set: "robust" for pictures, or "mnist".
-    device: "cpu", "cuda" or "cuda:N"; "auto" takes a usable GPU, else the CPU.
-    plan: "layered", layer by layer; "fused", the whole network at once; "auto"; or the path of a plan saved as JSON.
-    backend: One name for all layers that have it, or by layer: "conv1=direct,conv2=winograd". With plan "fused" one
-        of its variants. None: the library chooses. `lenslet.backends` lists the names.
-    math: "fp32", "tf32" or "fp16", for convolutions and matrix products. Never changed silently.
-    max_batch: Images computed in one pass; more take several. None: 1,024 on the CPU, 65,536 on a GPU.
-    workspace_limit: Bytes of scratch memory that a layer may take.
-
-Raises:
-    UsageError: An invalid option value.
-    DataError: The file is missing, is of neither format, or has no LeNet-5.
-    UnavailableError: The device is unavailable, or the backend or math mode unsupported; the message has the reason.
-    OutOfMemoryError: The device has too little memory.)";
-
-constexpr const char* kBuiltInDoc =
-    R"(Uses the weights in the package, which classify 99.63 % of MNIST's test images correctly.
-
-The arguments and errors are those of `load`.)";
-
-constexpr const char* kPredictDoc = R"(Returns the digit of each image and its probability.
-
-Args:
-    images: [N, 28, 28], [N, 1, 28, 28], or [28, 28] for one image. A NumPy array, or any object with DLPack or the
-        buffer protocol, such as a torch.Tensor on the CPU. uint8, ink bright on 0; or float32, normalised by
-        `lenslet.normalize` with the model's `normalization`. Contiguous arrays are read in place, others are copied
-        in parts. N may be 0.
-    plan, backend, math: Override the model's options for this call. A plan has its own choice of backends, unless
-        `backend` is given too. A plan's file is read once.
-
-Returns:
-    Prediction(labels int32 [N], probabilities float32 [N]).
-
-Raises:
-    TypeError: `images` is no array, or has another type.
-    ValueError: `images` has another shape, or is in the memory of a GPU.
-    UsageError, UnavailableError, OutOfMemoryError: As for `load`.
-    DeviceError: The GPU failed.)";
-
-constexpr const char* kLogitsDoc = R"(Returns the 10 values of each image before softmax, float32 [N, 10].
-
-Arguments and errors are those of `predict`.)";
-
-constexpr const char* kProfileDoc = R"(Times one pass of `batch` random images, layer by layer.
-
-Args:
-    batch: Images in the pass, 1 to 1,048,576.
-    min_time_ms: Least time to measure, up to 600,000.
-    plan, backend, math: As for `predict`, except that plan "auto" is "layered" here.
-
-Returns:
-    A dict with "device", "plan", "batch", "total_ns" (a pass without events between the layers) and "layers". These
-    map each layer's name, in order, to its "backend", "math", "median_ns", "p10_ns" and "p90_ns". A fused plan has
-    one layer, "lenet5".)";
-
-constexpr const char* kPlanDoc =
-    R"(Returns the plan of a pass of `batch` images with bytes in and predictions out, as a dict.
-
-Save it with `json.dump` to get a file for `plan=`. The arguments are those of `profile`.)";
 
 [[noreturn]] nb::object refuse_pickling(const SharedModel&) {
   throw nb::type_error(
@@ -243,6 +213,13 @@ void add_model(nb::module_& module) {
                "None, "
                "backend: str | None = None, math: str | None = None) -> numpy.typing.NDArray[numpy.float32]"),
            kLogitsDoc)
+      .def("run", &run, nb::arg("inputs").none(), nb::kw_only(), nb::arg("plan") = nb::none(),
+           nb::arg("backend") = nb::none(), nb::arg("math") = nb::none(),
+           nb::sig("def run(self, inputs: lenslet._types.Inputs, *, plan: str | os.PathLike[str] | None = "
+                   "None, "
+                   "backend: str | None = None, math: str | None = None) -> "
+                   "numpy.typing.NDArray[numpy.float32]"),
+           kRunDoc)
       .def("profile", &profile, nb::arg("batch") = 1, nb::kw_only(), nb::arg("min_time_ms") = 100.0,
            nb::arg("plan") = nb::none(), nb::arg("backend") = nb::none(), nb::arg("math") = nb::none(),
            nb::sig(
@@ -259,6 +236,15 @@ void add_model(nb::module_& module) {
       .def_prop_ro(
           "device", [](const SharedModel& self) { return self.device().to_string(); },
           "Where it computes: \"cpu\" or \"cuda:0\".")
+      .def_prop_ro(
+          "input_shape", [](const SharedModel& self) { return tuple_of(self.input_shape()); },
+          nb::sig("def input_shape(self) -> tuple[int, ...]"),
+          "Shape of one sample that the network reads, without the batch: (1, 28, 28) for LeNet-5.")
+      .def_prop_ro(
+          "output_shape", [](const SharedModel& self) { return tuple_of(self.output_shape()); },
+          nb::sig("def output_shape(self) -> tuple[int, ...]"),
+          "Shape of what it writes for one sample: (10,) for LeNet-5.")
+      .def_prop_ro("layers", &layers, nb::sig("def layers(self) -> list[lenslet._types.Layer]"), kLayersDoc)
       .def_prop_ro(
           "normalization",
           [](const SharedModel& self) {

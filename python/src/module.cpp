@@ -21,7 +21,7 @@ namespace lenslet::python {
 namespace {
 
 nb::object normalise(nb::handle images, double mean, double std) {
-  const ImageArray input(images);
+  const SampleArray input = SampleArray::images(images);
   if (!input.holds_bytes()) throw nb::type_error("images: expected uint8 (pixels 0 to 255), found float32");
   if (!std::isfinite(mean) || !std::isfinite(std) || !(static_cast<float>(std) > 0))
     throw UsageError(concat("mean must be a number and std a number above 0, found ", mean, " and ", std));

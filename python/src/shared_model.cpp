@@ -19,7 +19,7 @@ constexpr std::chrono::milliseconds kPause(10);
 
 // Calls compute(pixels, begin, count) for images of one type, part by part.
 template <typename Pixel, typename Compute>
-void in_parts(const ImageArray& images, int64_t part, const std::function<void()>& pause,
+void in_parts(const SampleArray& images, int64_t part, const std::function<void()>& pause,
               const Compute& compute) {
   std::vector<Pixel> room;
   for (int64_t begin = 0; begin < images.count(); begin += part) {
@@ -30,7 +30,7 @@ void in_parts(const ImageArray& images, int64_t part, const std::function<void()
 }
 
 template <typename Compute>
-void in_parts(const ImageArray& images, int64_t part, const std::function<void()>& pause,
+void in_parts(const SampleArray& images, int64_t part, const std::function<void()>& pause,
               const Compute& compute) {
   if (images.holds_bytes()) {
     in_parts<uint8_t>(images, part, pause, compute);
@@ -80,7 +80,7 @@ void SharedModel::serve(const Choices& choices) {
   model_for(choices);
 }
 
-void SharedModel::predict(const ImageArray& images, const Choices& choices, int32_t* labels,
+void SharedModel::predict(const SampleArray& images, const Choices& choices, int32_t* labels,
                           float* probabilities, const std::function<void()>& pause) {
   serve(choices);
   std::vector<Prediction> predictions;
@@ -96,7 +96,7 @@ void SharedModel::predict(const ImageArray& images, const Choices& choices, int3
   });
 }
 
-void SharedModel::logits(const ImageArray& images, const Choices& choices, float* logits,
+void SharedModel::logits(const SampleArray& images, const Choices& choices, float* logits,
                          const std::function<void()>& pause) {
   serve(choices);
   in_parts(images, images_at_once(), pause, [&](const auto* pixels, int64_t begin, int64_t count) {
@@ -104,6 +104,26 @@ void SharedModel::logits(const ImageArray& images, const Choices& choices, float
     const std::lock_guard<std::recursive_mutex> turn(mutex_);
     model_for(choices).logits(pixels, count, logits + begin * kLenet5Classes);
   });
+}
+
+// A part is one pass, because a pass of a large network takes long.
+void SharedModel::run(const SampleArray& inputs, const Choices& choices, float* outputs,
+                      const std::function<void()>& pause) {
+  serve(choices);
+  const int64_t values = output_shape().num_elements();
+  in_parts<float>(inputs, model_.pass_size(), pause, [&](const float* samples, int64_t begin, int64_t count) {
+    const Computation computation;
+    const std::lock_guard<std::recursive_mutex> turn(mutex_);
+    model_for(choices).run(samples, count, outputs + begin * values);
+  });
+}
+
+void SharedModel::demand_digits() { model_.predict(static_cast<const uint8_t*>(nullptr), 0, nullptr); }
+
+std::vector<LayerInfo> SharedModel::layers() {
+  const Computation computation;
+  const std::lock_guard<std::recursive_mutex> turn(mutex_);
+  return model_.layers();
 }
 
 ModelProfile SharedModel::profile(int64_t batch, double min_time_ms, const Choices& choices,

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "api/model.h"
 #include "python/src/images.h"
@@ -30,14 +31,22 @@ class SharedModel {
   const ModelOptions& options() const noexcept { return options_; }
   Device device() const noexcept { return device_; }
   const Normalisation& normalisation() const noexcept { return model_.normalisation(); }
+  Shape input_shape() const { return model_.input_shape(); }
+  Shape output_shape() const { return model_.output_shape(); }
   double energy_threshold() const noexcept { return model_.energy_threshold(); }
 
   /// `labels` [count], `probabilities` [count].
-  void predict(const ImageArray& images, const Choices& choices, int32_t* labels, float* probabilities,
+  void predict(const SampleArray& images, const Choices& choices, int32_t* labels, float* probabilities,
                const std::function<void()>& pause);
   /// `logits` [count, 10].
-  void logits(const ImageArray& images, const Choices& choices, float* logits,
+  void logits(const SampleArray& images, const Choices& choices, float* logits,
               const std::function<void()>& pause);
+  /// `outputs` [count, output_shape()].
+  void run(const SampleArray& inputs, const Choices& choices, float* outputs,
+           const std::function<void()>& pause);
+  /// Throws DataError unless predict() and logits() serve the network.
+  void demand_digits();
+  std::vector<LayerInfo> layers();
   ModelProfile profile(int64_t batch, double min_time_ms, const Choices& choices,
                        const std::function<void()>& pause);
   Plan plan(int64_t batch, const Choices& choices);

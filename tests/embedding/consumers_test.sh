@@ -58,11 +58,15 @@ check_prefix() {
   readelf -d "$work/$stage/plain" | grep 'NEEDED.*\[liblenslet\.so\.0\]' >/dev/null ||
     fail 'the program is not linked to liblenslet.so.0'
 
-  # The program of the documents.
-  awk '/^```c$/ { shown = 1; next } /^```/ { shown = 0 } shown' "$source/docs/embedding.md" >"$work/main.c"
-  log 'the program of docs/embedding.md' "$cc" -Wall -Wextra -Werror "$work/main.c" -o "$work/$stage/digit" \
-    "${flags[@]}"
-  answers 7 env LD_LIBRARY_PATH="$prefix/$libdir" "$work/$stage/digit" "$sample"
+  # The programs of the documents.
+  awk -v to="$work/program" '/^```c$/ { file = to (++n) ".c"; next } /^```/ { file = "" } file { print >file }' \
+    "$source/docs/embedding.md"
+  for name in 1 2; do
+    log "program $name of docs/embedding.md" "$cc" -Wall -Wextra -Werror "$work/program$name.c" \
+      -o "$work/$stage/program$name" "${flags[@]}"
+  done
+  answers 7 env LD_LIBRARY_PATH="$prefix/$libdir" "$work/$stage/program1" "$sample"
+  answers -0.37 env LD_LIBRARY_PATH="$prefix/$libdir" "$work/$stage/program2" "$source/tests/models/onnx/mean_pool.onnx"
 
   # The programs find modules and the report's script relative to themselves, the library its modules.
   [ ! -x "$prefix/bin/lenslet" ] || answers "$sample: 7" "$prefix/bin/lenslet" classify --device cpu "$sample"

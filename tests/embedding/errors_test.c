@@ -177,6 +177,49 @@ static void use(lenslet_model* model) {
   CHECK(strcmp(lenslet_model_device(model), "cpu") == 0 && strlen(lenslet_model_device_name(model)) > 0);
 }
 
+/* A network of an ONNX file: its shapes, one call as two, and what refuses it. */
+static void use_network(void) {
+  static float inputs[2 * 3 * 32 * 32];
+  float both[20], one[10], digits[LENSLET_CLASSES];
+  static float picture[LENSLET_PIXELS];
+  int64_t dims[LENSLET_MAX_RANK] = {-1, -1, -1, -1, -1, -1, -1, -1};
+  size_t rank = 0, i;
+  lenslet_prediction answer = {-7, -7};
+  lenslet_options options = cpu();
+  lenslet_model* model = NULL;
+  for (i = 0; i < sizeof inputs / sizeof *inputs; ++i) inputs[i] = (float)(i * 7919 % 1000) / 500 - 1;
+  EXPECT(lenslet_model_load(LENSLET_NETWORK, &options, &model), LENSLET_OK, "");
+  EXPECT(lenslet_model_input(model, dims, LENSLET_MAX_RANK, &rank), LENSLET_OK, "");
+  CHECK(rank == 3 && dims[0] == 3 && dims[1] == 32 && dims[2] == 32 && dims[3] == -1);
+  EXPECT(lenslet_model_output(model, dims, 1, &rank), LENSLET_OK, "");
+  CHECK(rank == 1 && dims[0] == 10 && dims[1] == 32);
+  EXPECT(lenslet_model_input(model, NULL, 0, NULL), LENSLET_OK, "");
+  EXPECT(lenslet_model_input(model, NULL, 1, &rank), LENSLET_ERROR_USAGE, "dims");
+  EXPECT(lenslet_model_output(NULL, dims, 1, &rank), LENSLET_ERROR_USAGE, "model must not be");
+
+  EXPECT(lenslet_run(model, inputs, 2, both), LENSLET_OK, "");
+  EXPECT(lenslet_run(model, inputs + 3 * 32 * 32, 1, one), LENSLET_OK, "");
+  CHECK(memcmp(both + 10, one, sizeof one) == 0 && memcmp(both, one, sizeof one) != 0);
+  EXPECT(lenslet_run(model, NULL, 0, NULL), LENSLET_OK, "");
+  EXPECT(lenslet_run(model, NULL, 1, both), LENSLET_ERROR_USAGE, "must not be a null pointer");
+  EXPECT(lenslet_run(model, inputs, -1, both), LENSLET_ERROR_USAGE, "-1");
+  EXPECT(lenslet_run(NULL, inputs, 1, both), LENSLET_ERROR_USAGE, "model must not be");
+  EXPECT(lenslet_predict_f32(model, inputs, 1, &answer), LENSLET_ERROR_DATA, "reads 3x32x32 and writes 10");
+  EXPECT(lenslet_logits_f32(model, inputs, 1, one), LENSLET_ERROR_DATA, "run() serves any network");
+  CHECK(answer.label == -7);
+  lenslet_model_destroy(model);
+
+  /* For the digit model a run writes the logits. */
+  EXPECT(lenslet_model_built_in(&options, &model), LENSLET_OK, "");
+  EXPECT(lenslet_model_input(model, dims, 2, &rank), LENSLET_OK, "");
+  CHECK(rank == 3 && dims[0] == 1 && dims[1] == LENSLET_SIDE);
+  for (i = 0; i < LENSLET_PIXELS; ++i) picture[i] = inputs[i];
+  EXPECT(lenslet_run(model, picture, 1, one), LENSLET_OK, "");
+  EXPECT(lenslet_logits_f32(model, picture, 1, digits), LENSLET_OK, "");
+  CHECK(memcmp(one, digits, sizeof one) == 0);
+  lenslet_model_destroy(model);
+}
+
 int main(void) {
   lenslet_options options;
   lenslet_model* model = NULL;
@@ -193,6 +236,7 @@ int main(void) {
   use(model);
   lenslet_model_destroy(model);
   lenslet_model_destroy(NULL);
+  use_network();
   if (failures == 0) puts("every refusal has its status and its words");
   return failures != 0;
 }

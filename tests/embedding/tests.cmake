@@ -1,7 +1,8 @@
 # Interfaces for other programs: the C++ Model, the C interface, the installation.
 enable_language(C)
 
-lenslet_test(embedding_model SOURCES embedding/model_test.cpp embedding/passes_test.cpp embedding/feed_test.cpp support/allocation_counter.cpp DEPENDS lenslet_api)
+lenslet_test(embedding_model SOURCES embedding/model_test.cpp embedding/passes_test.cpp embedding/feed_test.cpp
+  embedding/network_test.cpp models/onnx/evaluate.cpp support/allocation_counter.cpp DEPENDS lenslet_api)
 lenslet_test(embedding_gpu SOURCES embedding/model_gpu_test.cpp DEPENDS lenslet_api GPU ALONE)
 lenslet_test(embedding_threads SOURCES embedding/threads_test.cpp DEPENDS lenslet_api)
 lenslet_test(embedding_host SOURCES embedding/host_test.cpp DEPENDS lenslet_shared)
@@ -19,7 +20,8 @@ target_link_libraries(test_embedding_errors PRIVATE lenslet_shared)
 target_compile_options(test_embedding_errors PRIVATE -Wall -Wextra -pedantic $<$<BOOL:${LENSLET_WERROR}>:-Werror>)
 target_compile_definitions(test_embedding_errors PRIVATE
   LENSLET_HEADER="${PROJECT_SOURCE_DIR}/api/lenslet.h" LENSLET_SAMPLE="${PROJECT_SOURCE_DIR}/samples/digit_4_a.png"
-  LENSLET_WEIGHTS="${PROJECT_SOURCE_DIR}/weights/lenet5.safetensors" LENSLET_EXPECTED_VERSION="${PROJECT_VERSION}")
+  LENSLET_WEIGHTS="${PROJECT_SOURCE_DIR}/weights/lenet5.safetensors"
+  LENSLET_NETWORK="${PROJECT_SOURCE_DIR}/tests/models/onnx/mean_pool.onnx" LENSLET_EXPECTED_VERSION="${PROJECT_VERSION}")
 set_target_properties(test_embedding_errors PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests" C_STANDARD 90
                       C_EXTENSIONS OFF)
 if(LENSLET_SANITIZE)

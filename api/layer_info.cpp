@@ -1,0 +1,43 @@
+#include <array>
+
+#include "api/model.h"
+#include "framework/execution/executable.h"
+
+namespace lenslet {
+namespace {
+
+Shape of_one_sample(const Shape& batched) {
+  std::array<int64_t, Shape::kMaxRank> dims{};
+  for (int i = 1; i < batched.rank(); ++i) dims[static_cast<size_t>(i - 1)] = batched[i];
+  return {dims.data(), batched.rank() - 1};
+}
+
+}  // namespace
+
+std::vector<LayerInfo> layers_of(const Executable& executable) {
+  const Graph& graph = executable.graph();
+  const std::vector<Shape> shapes = graph.infer_shapes(1);
+  const bool whole = executable.plan().execution == Plan::kFused;
+  std::vector<LayerInfo> layers;
+  for (size_t i = 0; i < graph.nodes().size(); ++i) {
+    const Graph::Node& node = graph.nodes()[i];
+    if (!node.layer) continue;
+    LayerInfo layer;
+    layer.name = node.name;
+    layer.type = node.layer->type();
+    layer.description = node.layer->describe();
+    layer.input = of_one_sample(shapes[static_cast<size_t>(node.inputs.at(0))]);
+    layer.output = of_one_sample(shapes[i]);
+    for (const Executable::Step& step : executable.steps()) {
+      bool computes = whole || step.name == node.name;
+      for (const std::string& fused : step.fused) computes = computes || fused == node.name;
+      if (!computes) continue;
+      layer.computed_by = step.name;
+      layer.backend = step.backend;
+    }
+    layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,101 @@
+// Internal: the docstrings of lenslet.Model. Stubs and docs/python.md show the same words.
+#pragma once
+
+namespace lenslet::python {
+
+constexpr const char* kClassDoc =
+    R"(A network with its weights on one device: LeNet-5, or that of an ONNX file. Takes batches of any size.
+
+Make one with `Model.load` or `Model.built_in`. Threads may share a model: they take turns, and each computes without
+the interpreter's lock. A signal handler may call the model that it interrupted. A model cannot be pickled or copied,
+and no model computes in a process forked after the first call.)";
+
+constexpr const char* kLoadDoc =
+    R"(Reads the weights from a safetensors file (weights/FORMAT.md) or an ONNX file (docs/models.md).
+
+Args:
+    path: The file, or a built-in set: "robust" for pictures, or "mnist".
+    device: "cpu", "cuda" or "cuda:N"; "auto" takes a usable GPU, else the CPU.
+    plan: "layered", layer by layer; "fused", the whole network at once; "auto"; or the path of a plan saved as JSON.
+    backend: One name for all layers that have it, or by layer: "conv1=direct,conv2=winograd". With plan "fused" one
+        of its variants. None: the library chooses. `lenslet.backends` lists the names.
+    math: "fp32", "tf32" or "fp16", for convolutions and matrix products. Never changed silently.
+    max_batch: Images computed in one pass; more take several. None: 1,024 on the CPU, 65,536 on a GPU, fewer for a
+        network with large layers.
+    workspace_limit: Bytes of scratch memory that a layer may take.
+
+Raises:
+    UsageError: An invalid option value.
+    DataError: The file is missing, is of neither format, or has a network that Lenslet cannot run; the message
+        names all nodes that keep it from running.
+    UnavailableError: The device is unavailable, or the backend or math mode unsupported; the message has the reason.
+    OutOfMemoryError: The device has too little memory.)";
+
+constexpr const char* kBuiltInDoc =
+    R"(Uses the weights in the package, which classify 99.63 % of MNIST's test images correctly.
+
+The arguments and errors are those of `load`.)";
+
+constexpr const char* kPredictDoc = R"(Returns the digit of each image and its probability.
+
+Args:
+    images: [N, 28, 28], [N, 1, 28, 28], or [28, 28] for one image. A NumPy array, or any object with DLPack or the
+        buffer protocol, such as a torch.Tensor on the CPU. uint8, ink bright on 0; or float32, normalised by
+        `lenslet.normalize` with the model's `normalization`. Contiguous arrays are read in place, others are copied
+        in parts. N may be 0.
+    plan, backend, math: Override the model's options for this call. A plan has its own choice of backends, unless
+        `backend` is given too. A plan's file is read once.
+
+Returns:
+    Prediction(labels int32 [N], probabilities float32 [N]).
+
+Raises:
+    TypeError: `images` is no array, or has another type.
+    ValueError: `images` has another shape, or is in the memory of a GPU.
+    DataError: The network reads no 28x28 pictures or has not ten classes: `run` serves it.
+    UsageError, UnavailableError, OutOfMemoryError: As for `load`.
+    DeviceError: The GPU failed.)";
+
+constexpr const char* kLogitsDoc = R"(Returns the 10 values of each image before softmax, float32 [N, 10].
+
+Arguments and errors are those of `predict`.)";
+
+constexpr const char* kRunDoc = R"(Runs any network on samples and returns what it writes.
+
+Args:
+    inputs: [N, *input_shape], or one sample of input_shape; float32, the values that the network reads: nothing is
+        normalised here. Kinds of array and memory as for `predict`. N may be 0.
+    plan, backend, math: As for `predict`.
+
+Returns:
+    float32 [N, *output_shape], or output_shape for one sample without N.
+
+Raises:
+    TypeError: `inputs` is no array, or has another type.
+    ValueError: `inputs` has another shape, or is in the memory of a GPU.
+    UsageError, UnavailableError, OutOfMemoryError: As for `load`.
+    DeviceError: The GPU failed.)";
+
+constexpr const char* kLayersDoc =
+    R"(Every layer in order of execution, and the code that computes it in a `run` of one sample.
+
+`computed_by` is the layer's own name, or the one that it is fused into; with the whole-network plan the model's.)";
+
+constexpr const char* kProfileDoc = R"(Times one pass of `batch` random images, layer by layer.
+
+Args:
+    batch: Images in the pass, 1 to 1,048,576.
+    min_time_ms: Least time to measure, up to 600,000.
+    plan, backend, math: As for `predict`, except that plan "auto" is "layered" here.
+
+Returns:
+    A dict with "device", "plan", "batch", "total_ns" (a pass without events between the layers) and "layers". These
+    map each layer's name, in order, to its "backend", "math", "median_ns", "p10_ns" and "p90_ns". A fused plan has
+    one layer, "lenet5".)";
+
+constexpr const char* kPlanDoc =
+    R"(Returns the plan of a pass of `batch` images with bytes in and predictions out, as a dict.
+
+Save it with `json.dump` to get a file for `plan=`. The arguments are those of `profile`.)";
+
+}  // namespace lenslet::python

@@ -1,0 +1,115 @@
+// Model with a network of an ONNX file: its shapes, its values against the judge of the file's nodes, its layers.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <random>
+
+#include "api/model.h"
+#include "models/onnx/reader.h"
+#include "tests/models/onnx/evaluate.h"
+#include "tests/models/onnx/onnx_writer.h"
+#include "tests/support/expect_error.h"
+
+namespace lenslet {
+namespace {
+
+constexpr const char* kNetwork = LENSLET_SOURCE_DIR "/tests/models/onnx/mean_pool.onnx";
+
+ModelOptions on_cpu(int64_t max_batch = 0, const std::string& backend = "") {
+  ModelOptions options;
+  options.device = "cpu";
+  options.max_batch = max_batch;
+  options.backend = backend;
+  return options;
+}
+
+std::vector<float> random_values(int64_t count) {
+  std::mt19937 random(3);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& value : values) value = uniform(random);
+  return values;
+}
+
+const LayerInfo& layer_of(const std::vector<LayerInfo>& layers, const std::string& name) {
+  for (const LayerInfo& layer : layers)
+    if (layer.name == name) return layer;
+  throw std::logic_error("there is no layer " + name);
+}
+
+TEST(NetworkOfAFile, RunsLikeItsNodes) {
+  constexpr int64_t kCount = 5;
+  const std::vector<float> inputs = random_values(kCount * 3 * 32 * 32);
+  const auto parsed = onnx::read_model(kNetwork);
+  const auto judged = test::onnx::evaluate(parsed, {{kCount, 3, 32, 32}, {inputs.begin(), inputs.end()}});
+  const std::vector<double>& expected = judged.at(parsed.outputs[0].name).values;
+  ASSERT_EQ(expected.size(), size_t{50});
+  for (const int64_t max_batch : {0, 1, 2}) {
+    Model model = Model::load(kNetwork, on_cpu(max_batch));
+    EXPECT_EQ(model.input_shape(), (Shape{3, 32, 32}));
+    EXPECT_EQ(model.output_shape(), (Shape{10}));
+    EXPECT_EQ(model.pass_size(), max_batch == 0 ? 1024 : max_batch);
+    std::vector<float> outputs(50, NAN);
+    model.run(inputs.data(), kCount, outputs.data());
+    for (size_t i = 0; i < 50; ++i)
+      EXPECT_NEAR(outputs[i], expected[i], 1e-5) << i << ", at most " << max_batch << " a pass";
+  }
+}
+
+TEST(NetworkOfAFile, IsNoDigitModel) {
+  Model model = Model::load(kNetwork, on_cpu());
+  Prediction prediction;
+  float values[10];
+  const std::vector<float> input(3 * 32 * 32);
+  const char* const words = "reads 3x32x32 and writes 10; run() serves any network";
+  expect_error<DataError>([&] { model.predict(input.data(), 1, &prediction); }, words);
+  expect_error<DataError>([&] { model.logits(input.data(), 1, values); }, words);
+}
+
+TEST(NetworkOfAFile, TellsWhatComputesEachLayer) {
+  const std::vector<LayerInfo> layers = Model::load(kNetwork, on_cpu(0, "stem=im2col_gemm")).layers(2);
+  const LayerInfo& stem = layer_of(layers, "stem");
+  EXPECT_EQ(stem.type, "conv2d");
+  EXPECT_EQ(stem.input, (Shape{3, 32, 32}));
+  EXPECT_EQ(stem.output, (Shape{8, 16, 16}));
+  EXPECT_EQ(stem.backend, "im2col_gemm");
+  EXPECT_EQ(stem.computed_by, "stem");
+  EXPECT_EQ(layer_of(layers, "classes").output, (Shape{10}));
+  EXPECT_EQ(layers.back().name, "classes");
+}
+
+// A fused layer names the code that computes it, not a backend of its own.
+TEST(NetworkOfAFile, LayersOfTheWholeNetworkAreComputedByIt) {
+  ModelOptions options = on_cpu();
+  options.plan = "fused";
+  for (const LayerInfo& layer : Model::built_in(options).layers()) {
+    EXPECT_EQ(layer.computed_by, "lenet5") << layer.name;
+    EXPECT_EQ(layer.backend, "simd") << layer.name;
+  }
+  options.plan = "layered";
+  options.backend = "conv1=direct";
+  const std::vector<LayerInfo> layers = Model::built_in(options).layers();
+  EXPECT_EQ(layers.size(), size_t{11});
+  EXPECT_EQ(layer_of(layers, "relu1").computed_by, "conv1");
+  EXPECT_EQ(layer_of(layers, "relu1").backend, "direct");
+  EXPECT_EQ(layer_of(layers, "pool2").computed_by, "conv2");
+}
+
+// A pass of 1,024 pictures of 224x224 would take gigabytes.
+TEST(NetworkOfAFile, LargeLayersMakeSmallPasses) {
+  EXPECT_EQ(Model::built_in(on_cpu()).pass_size(), 1024);
+  EXPECT_EQ(Model::load(kNetwork, on_cpu(7)).pass_size(), 7);
+  test::onnx::GraphParts parts;
+  parts.inputs = {test::onnx::value("x", {-1, 1, 2048, 2048})};
+  parts.nodes = {test::onnx::node("Relu", {"x"}, "y", {})};
+  parts.outputs = {test::onnx::value("y", {-1, 1, 2048, 2048})};
+  const std::string path = testing::TempDir() + "large.onnx";
+  const std::vector<uint8_t> bytes = test::onnx::model_of(parts, 13).file();
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  EXPECT_EQ(Model::load(path, on_cpu()).pass_size(), 8);
+}
+
+}  // namespace
+}  // namespace lenslet
