@@ -14,7 +14,8 @@ bool reads_digits(const Graph& graph) {
 }
 
 bool writes_probabilities(const Graph& graph) {
-  return dynamic_cast<const SoftmaxLayer*>(graph.nodes().back().layer.get()) != nullptr;
+  const auto* softmax = dynamic_cast<const SoftmaxLayer*>(graph.nodes().back().layer.get());
+  return softmax && !softmax->logarithms();
 }
 
 void make_logits(float* probabilities, int64_t count) {

@@ -1,8 +1,11 @@
 #include "layers/reference/layer_subject.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <utility>
 
+#include "layers/activation/activation_layer.h"
 #include "layers/conv/conv_accuracy.h"
 #include "layers/linear/linear_layer.h"
 #include "layers/pool/pool_layer.h"
@@ -171,20 +174,51 @@ LayerSubject reshape_subject(const Shape& input, const Shape& sample, SubjectOpt
   return {concat("reshape ", input.to_string(), " to ", sample.to_string()), {std::move(one)}, options};
 }
 
-LayerSubject softmax_subject(const Shape& input, double scale, SubjectOptions options) {
+LayerSubject activation_subject(const Shape& input, SubjectOptions options, const std::string& only) {
+  constexpr double kErrors =
+      16 * kRoundoff;  // of a few library functions, each below 4 ulp, and of their arguments
+  std::vector<LayerCase> cases;
+  for (int index = 0; index < kActivations; ++index) {
+    if (!only.empty() && only != kActivationNames[index]) continue;
+    for (const auto& [a, b] : {std::pair(0.2f, 0.5f), std::pair(1.5f, 1.75f)}) {
+      LayerCase one;
+      const std::string name = kActivationNames[index];
+      one.data = concat(name, " ", a, " ", b);
+      one.layer = std::make_shared<ActivationLayer>(static_cast<Activation>(index), a, b);
+      one.input = input;
+      one.x = filled(Fill::kRandom, input.num_elements(), options.seed);
+      const bool positive = name == "log" || name == "sqrt" || name == "reciprocal";
+      for (float& value : one.x) value = positive ? std::fabs(value) * 5 + 0.125f : value * 5;
+      one.judge = [input, name, first = a, second = b](const float* x) {
+        return activation(input, x, name, first, second);
+      };
+      one.factor = [](MathMode) { return kErrors; };
+      one.floor = 0x1p-120;  // tiny results may become 0
+      cases.push_back(std::move(one));
+    }
+  }
+  return {concat("activation ", only.empty() ? "" : only + " ", input.to_string()), std::move(cases),
+          options};
+}
+
+LayerSubject softmax_subject(const Shape& input, double scale, SubjectOptions options, int axis,
+                             bool logarithms) {
   LayerCase one;
   one.data = concat(to_string(Fill::kRandom), " up to ", scale);
-  one.layer = std::make_shared<SoftmaxLayer>();
+  one.layer = std::make_shared<SoftmaxLayer>(axis, logarithms);
   one.input = input;
   one.x = filled(Fill::kRandom, input.num_elements(), options.seed);
   for (float& value : one.x) value *= static_cast<float>(scale);
-  one.judge = [input](const float* x) { return softmax(input, x); };
+  one.judge = [input, axis, logarithms](const float* x) { return softmax(input, x, axis, logarithms); };
   // Error of an exponential: 2 ulp, plus the rounding of its argument, a difference of up to 2 * scale. Then a sum of
   // `classes` exponentials and a division. The factor of two covers the exponentials in the sum.
-  const double relative = kRoundoff * (2 * (4 + 2 * scale) + static_cast<double>(input[-1]) + 1);
+  const double relative = kRoundoff * (2 * (4 + 2 * scale) + static_cast<double>(input[axis]) + 1);
   one.factor = [relative](MathMode) { return relative; };
   one.floor = 0x1p-126;  // results below the smallest normal number may become 0
-  return {"softmax " + input.to_string(), {std::move(one)}, options};
+  const std::string where = axis < 0 ? "" : concat(" over dimension ", axis);
+  return {concat("softmax ", input.to_string(), where, logarithms ? ", logarithms" : ""),
+          {std::move(one)},
+          options};
 }
 
 }  // namespace lenslet::reference

@@ -74,6 +74,10 @@ LayerSubject relu_subject(const Shape& input, SubjectOptions options = {});
 /// Each sample in the shape `sample`, for random values.
 LayerSubject reshape_subject(const Shape& input, const Shape& sample, SubjectOptions options = {});
 /// Random values from -scale to scale.
-LayerSubject softmax_subject(const Shape& input, double scale, SubjectOptions options = {});
+LayerSubject softmax_subject(const Shape& input, double scale, SubjectOptions options = {}, int axis = -1,
+                             bool logarithms = false);
+/// One function of ActivationLayer, or every one; random values of its domain, with two pairs of parameters.
+LayerSubject activation_subject(const Shape& input, SubjectOptions options = {},
+                                const std::string& only = {});
 
 }  // namespace lenslet::reference

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
@@ -185,19 +186,76 @@ Result linear(const Shape& input, const float* x, int64_t outputs, const float* 
   return result;
 }
 
-Result softmax(const Shape& input, const float* x) {
+Result softmax(const Shape& input, const float* x, int axis, bool logarithms) {
   if (input.rank() < 1)
     throw DataError("the reference's softmax takes at least one dimension, found a scalar");
   Result result = make_result(input);
-  const int64_t classes = input[-1];
-  for (int64_t begin = 0; begin < input.num_elements(); begin += classes) {
+  const int64_t classes = input[axis];
+  int64_t step = 1;
+  for (int i = axis < 0 ? input.rank() : axis + 1; i < input.rank(); ++i) step *= input[i];
+  for (int64_t row = 0; row < input.num_elements() / classes; ++row) {
+    const int64_t begin = row / step * step * classes + row % step, end = begin + classes * step;
     double largest = -INFINITY, sum = 0;
-    for (int64_t i = begin; i < begin + classes; ++i) largest = std::max(largest, double{x[i]});
-    for (int64_t i = begin; i < begin + classes; ++i) sum += std::exp(double{x[i]} - largest);
-    for (int64_t i = begin; i < begin + classes; ++i) {
-      result.values[static_cast<size_t>(i)] = std::exp(double{x[i]} - largest) / sum;
-      result.magnitudes[static_cast<size_t>(i)] = result.values[static_cast<size_t>(i)];
+    for (int64_t i = begin; i < end; i += step) largest = std::max(largest, double{x[i]});
+    for (int64_t i = begin; i < end; i += step) sum += std::exp(double{x[i]} - largest);
+    for (int64_t i = begin; i < end; i += step) {
+      const double difference = double{x[i]} - largest;
+      const auto at = static_cast<size_t>(i);
+      result.values[at] = logarithms ? difference - std::log(sum) : std::exp(difference) / sum;
+      result.magnitudes[at] =
+          logarithms ? std::fabs(double{x[i]}) + std::fabs(largest) + std::log(sum) + 1 : result.values[at];
     }
+  }
+  return result;
+}
+
+namespace {
+
+// The judge's functions, by the names of ActivationLayer.
+Term activated(const std::string& f, double x, double a, double b) {
+  const auto alone = [](double value) { return Term{value, std::fabs(value)}; };
+  const auto elu = [](double v, double alpha) { return v < 0 ? alpha * (std::exp(v) - 1) : v; };
+  const double hard = std::min(std::max(a * x + b, 0.0), 1.0);
+  const double sigmoid = 1 / (1 + std::exp(-x)), softplus = std::log(1 + std::exp(x));
+  if (f == "abs") return alone(std::fabs(x));
+  if (f == "ceil") return alone(std::ceil(x));
+  if (f == "celu") return {x < 0 ? a * (std::exp(x / a) - 1) : x, x < 0 ? 2 * a + std::fabs(x) : x};
+  if (f == "clip") return alone(std::min(std::max(x, a), b));
+  if (f == "elu") return {elu(x, a), x < 0 ? 2 * a : x};
+  if (f == "erf") return alone(std::erf(x));
+  if (f == "exp") return {std::exp(x), std::exp(x) * (1 + std::fabs(x))};
+  if (f == "floor") return alone(std::floor(x));
+  if (f == "gelu") return {x * (1 + std::erf(x / std::sqrt(2.0))) / 2, std::fabs(x)};
+  if (f == "gelu_tanh") {
+    const double inner = std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x);
+    return {x * (1 + std::tanh(inner)) / 2, std::fabs(x)};
+  }
+  if (f == "hard_sigmoid") return {hard, std::fabs(a * x) + std::fabs(b)};
+  if (f == "hard_swish") return {x * hard, std::fabs(x) * (std::fabs(a * x) + std::fabs(b))};
+  if (f == "leaky_relu") return alone(x < 0 ? a * x : x);
+  if (f == "log") return {std::log(x), std::fabs(std::log(x)) + 1};
+  if (f == "mish") return {x * std::tanh(softplus), std::fabs(x)};
+  if (f == "neg") return alone(-x);
+  if (f == "reciprocal") return alone(1 / x);
+  if (f == "selu") return {b * elu(x, a), x < 0 ? 2 * a * b : b * x};
+  if (f == "sigmoid") return alone(sigmoid);
+  if (f == "silu") return alone(x * sigmoid);
+  if (f == "softplus") return alone(softplus);
+  if (f == "softsign") return alone(x / (1 + std::fabs(x)));
+  if (f == "sqrt") return alone(std::sqrt(x));
+  if (f == "tanh") return alone(std::tanh(x));
+  if (f == "thresholded_relu") return alone(x > a ? x : 0);
+  throw std::logic_error(concat("the reference has no function ", f));
+}
+
+}  // namespace
+
+Result activation(const Shape& input, const float* x, const std::string& function, double a, double b) {
+  Result result = make_result(input);
+  for (size_t i = 0; i < result.values.size(); ++i) {
+    const Term term = activated(function, x[i], a, b);
+    result.values[i] = term.value;
+    result.magnitudes[i] = term.magnitude;
   }
   return result;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "framework/tensor/shape.h"
@@ -57,7 +58,10 @@ Result relu(const Shape& input, const float* x);
 /// y[n, o] = b[o] + sum over i of w[o, i] * x[n, i]; x [N, I] (any trailing dimensions are
 /// flattened), w [O, I].
 Result linear(const Shape& input, const float* x, int64_t outputs, const float* w, const float* bias);
-/// Over the last dimension.
-Result softmax(const Shape& input, const float* x);
+/// Over dimension `axis`, or the last one; or the logarithms.
+Result softmax(const Shape& input, const float* x, int axis = -1, bool logarithms = false);
+/// f(x; a, b) for every value; `function` as ActivationLayer names it, for example "leaky_relu". Magnitudes are sums of
+/// the absolute values of the terms that f adds.
+Result activation(const Shape& input, const float* x, const std::string& function, double a, double b);
 
 }  // namespace lenslet::reference

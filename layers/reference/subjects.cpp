@@ -115,9 +115,12 @@ Subjects short_subjects(SubjectOptions options) {
   for (const Shape& shape : {Shape{3, 6, 24, 24}, Shape{1, 7, 3, 5}})
     add(subjects, relu_subject(shape, options));
   add(subjects, reshape_subject({3, 6, 4, 4}, {96}, options));
+  add(subjects, activation_subject({3, 6, 7, 5}, options));
   // The logits of a trained model have about this magnitude.
   for (const Shape& shape : {Shape{3, 10}, Shape{7, 17}, Shape{1, 1}})
     add(subjects, softmax_subject(shape, 10, options));
+  add(subjects, softmax_subject({2, 5, 3, 7}, 10, options, 1));
+  add(subjects, softmax_subject({3, 10}, 10, options, 1, true));
   // The matrix product of conv2's im2col for four images, then odd sizes with every transpose.
   for (const GemmProblem& problem :
        {gemm_problem(16, 256, 150), gemm_problem(120, 5, 256, false, true), gemm_problem(7, 13, 31),
@@ -179,6 +182,8 @@ Subjects long_subjects() {
   for (const int64_t count : {1, 2, 3, 4, 5, 15, 17, 255, 1021, 4099})
     add(subjects, relu_subject({count}, next_seed()));
   add(subjects, relu_subject({3, 100003}, next_seed()));
+  for (const int64_t count : {1, 3, 4, 17, 1023, 60007})
+    add(subjects, activation_subject({count}, next_seed()));
   add(subjects, reshape_subject({5, 7, 3}, {3, 7, 1}, next_seed()));
   add(subjects, reshape_subject({2, 50021}, {50021, 1, 1}, next_seed()));
 
@@ -191,6 +196,13 @@ Subjects long_subjects() {
   add(subjects, softmax_subject({2, 3, 4, 5}, 3, next_seed()));
   add(subjects, softmax_subject({2, 1025}, 3, next_seed()));
   add(subjects, softmax_subject({5001, 10}, 5, next_seed()));
+  for (const bool logarithms : {false, true}) {
+    for (const int axis : {1, 2, 3})
+      add(subjects, softmax_subject({3, 7, 5, 9}, 8, next_seed(), axis, logarithms));
+    add(subjects, softmax_subject({2, 19, 300}, 8, next_seed(), 1, logarithms));
+    add(subjects, softmax_subject({2, 1100}, 8, next_seed(), 1, logarithms));
+    add(subjects, softmax_subject({3, 10, 40, 41}, 8, next_seed(), 1, logarithms));
+  }
   return subjects;
 }
 
@@ -213,6 +225,9 @@ Subjects repeated_subjects(const std::string& folder) {
     add(subjects, pool_subject(kind, planes, Pool2dWindow::square(3, 1, 1)));
   add(subjects, relu_subject(planes));
   add(subjects, reshape_subject(planes, {5 * 23 * 19}));
+  for (const char* function : {"sigmoid", "tanh", "gelu", "mish", "clip"})
+    add(subjects, activation_subject(planes, {}, function));
+  add(subjects, softmax_subject(planes, 3, {}, 1, true));
   for (const int64_t classes : {1, 10, 257}) add(subjects, softmax_subject({1, classes}, 1));
   return subjects;
 }

@@ -8,10 +8,16 @@
 
 namespace lenslet {
 
+/// x and y [outer, classes, inner].
+struct SoftmaxProblem {
+  int64_t outer = 0, classes = 0, inner = 1;  ///< The values before, of and behind the dimension.
+  bool logarithms = false;                    ///< Of the probabilities, instead of them.
+};
+
 /// Supports every shape and needs no preparation.
 struct SoftmaxBackend {
-  /// Enqueues on `stream`; x and y [rows, classes]. Throws DeviceError.
-  void (*run)(const float* x, float* y, int64_t rows, int64_t classes, Stream& stream);
+  /// Enqueues on `stream`. Throws DeviceError.
+  void (*run)(const SoftmaxProblem& problem, const float* x, float* y, Stream& stream);
 };
 
 /// The rows of layers/softmax/CMakeLists.txt.

@@ -8,23 +8,30 @@ namespace {
 
 class SoftmaxOperator : public Operator {
  public:
-  explicit SoftmaxOperator(const SoftmaxBackend& backend) : backend_(backend) {}
+  SoftmaxOperator(const SoftmaxBackend& backend, const SoftmaxProblem& problem)
+      : backend_(backend), problem_(problem) {}
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
-    const int64_t classes = output.shape[-1];
-    const int64_t rows = classes == 0 ? 0 : output.shape.num_elements() / classes;
-    backend_.run(inputs[0].data, output.data, rows, classes, context.stream);
+    backend_.run(problem_, inputs[0].data, output.data, context.stream);
   }
 
  private:
   const SoftmaxBackend& backend_;
+  SoftmaxProblem problem_;
 };
 
 }  // namespace
+
+std::string SoftmaxLayer::describe() const {
+  const std::string where = axis_ == -1 ? "the last dimension" : concat("dimension ", axis_);
+  return concat(logarithms_ ? "logarithms, " : "", "over ", where);
+}
 
 Shape SoftmaxLayer::infer_shape(const std::vector<Shape>& inputs) const {
   if (inputs.size() != 1) throw DataError(concat("softmax has one input, found ", inputs.size()));
   if (inputs[0].rank() < 1)
     throw DataError("softmax expected an input with at least one dimension, found a scalar");
+  if (axis_ < -1 || axis_ >= inputs[0].rank())
+    throw DataError(concat("softmax over dimension ", axis_, " of ", inputs[0].to_string()));
   return inputs[0];
 }
 
@@ -38,10 +45,18 @@ std::vector<const BackendEntry*> SoftmaxLayer::backend_entries(DeviceKind kind) 
 }
 
 std::unique_ptr<Operator> SoftmaxLayer::make_operator(const BackendEntry& backend,
-                                                      const OperatorRequest& /*request*/,
+                                                      const OperatorRequest& request,
                                                       Stream& /*stream*/) const {
-  return std::make_unique<SoftmaxOperator>(
-      static_cast<const BackendEntryOf<SoftmaxBackend>&>(backend).open());
+  const Shape& x = request.inputs[0];
+  const int axis = axis_ < 0 ? x.rank() - 1 : axis_;
+  SoftmaxProblem problem;
+  problem.classes = x[axis];
+  problem.logarithms = logarithms_;
+  for (int i = axis + 1; i < x.rank(); ++i) problem.inner *= x[i];
+  const int64_t row = problem.classes * problem.inner;
+  problem.outer = row == 0 ? 0 : x.num_elements() / row;
+  return std::make_unique<SoftmaxOperator>(static_cast<const BackendEntryOf<SoftmaxBackend>&>(backend).open(),
+                                           problem);
 }
 
 }  // namespace lenslet

@@ -152,6 +152,21 @@ std::vector<float> Constants::computed(const Node& node, int depth) {
   return values;
 }
 
+// Whether a constant has whole numbers; what most nodes compute has the type of their first input.
+bool Constants::is_whole(const std::string& name, int depth) const {
+  if (const auto found = model_.initializers.find(name); found != model_.initializers.end())
+    return !is_floating(found->second.type);
+  const auto producer = producers_.find(name);
+  if (producer == producers_.end() || depth == kMostNodes) return false;
+  const Node& node = *producer->second;
+  if (node.op == "Cast") return !is_floating(static_cast<ValueType>(node.integer_or("to", 0)));
+  if (node.op == "Shape" || node.find("value_int") || node.find("value_ints")) return true;
+  if (const Attribute* const tensor = node.find("value"); tensor && tensor->tensor)
+    return !is_floating(tensor->tensor->type);
+  const bool copies = node.op != "Constant" && node.op != "ConstantOfShape" && !node.inputs.empty();
+  return copies && is_whole(node.inputs[0], depth + 1);
+}
+
 std::vector<float> Constants::combined(const Node& node, int depth) {
   const Shape& to = shape(node.outputs.at(0));
   const auto input = [&](size_t i) {
@@ -160,6 +175,9 @@ std::vector<float> Constants::combined(const Node& node, int depth) {
   std::vector<float> values = input(0);
   const std::vector<float> others = input(1);
   for (size_t i = 0; i < values.size(); ++i) values[i] = of_two(node.op, values[i], others[i]);
+  if (node.op == "Div" && is_whole(node.inputs[0], depth)) {
+    for (float& value : values) value = std::trunc(value);
+  }
   return values;
 }
 

@@ -41,6 +41,7 @@ class Constants {
   std::vector<float> value(const std::string& name, int depth);
   std::vector<float> computed(const Node& node, int depth);
   std::vector<float> combined(const Node& node, int depth);
+  bool is_whole(const std::string& name, int depth) const;
   std::vector<float> broadcast(const std::vector<float>& values, const Shape& from, const Shape& to) const;
   void book(int64_t count);
 

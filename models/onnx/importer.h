@@ -1,6 +1,7 @@
 // Internal: the walk over a model that builds its graph (import.h), and the rules for each operator.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,12 @@
 #include "models/onnx/import.h"
 
 namespace lenslet::onnx {
+
+/// Operators that an ActivationLayer computes with parameters from attributes alone.
+inline constexpr std::array<const char*, 20> kActivationOperators = {
+    "Abs",  "Ceil",           "Celu", "Elu",        "Erf",  "Exp",      "Floor",    "HardSwish", "LeakyRelu",
+    "Log",  "Mish",           "Neg",  "Reciprocal", "Selu", "Softplus", "Softsign", "Sqrt",      "Swish",
+    "Tanh", "ThresholdedRelu"};
 
 class Importer {
  public:
@@ -53,6 +60,11 @@ class Importer {
   void transpose(const Node& node);
   void pad(const Node& node);
   void cast(const Node& node);
+  // import_activations.cpp
+  void activation(const Node& node);
+  void clip(const Node& node);
+  void gelu(const Node& node);
+  void sigmoid(const Node& node);
   // import_elementwise.cpp
   void relu(const Node& node);
   void softmax(const Node& node);
@@ -82,6 +94,10 @@ class Importer {
   std::optional<Affine> affine_of_reader(const Node& node, const std::string& value, int64_t channels);
   /// Follows the readers of `value` that fold into the layer that computes it. Returns the last one's output.
   std::string fold_readers(std::string value, Affine& affine);
+  /// The node that multiplies `value` with what `node` reads, and is its only reader; null if there is none.
+  const Node* product_with_input(const Node& node);
+  /// Constant input `i` as one number; `fallback` without it.
+  double number_or(const Node& node, size_t i, double fallback);
   /// A host tensor, counted: layers that share a constant have copies.
   Tensor tensor(const Shape& shape, const std::vector<float>& values);
 

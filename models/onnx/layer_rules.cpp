@@ -156,11 +156,12 @@ void elementwise(Inference& node) {
 }  // namespace
 
 Rule layer_rule(const std::string& op) {
-  static constexpr std::array<std::string_view, 24> kSame = {
+  static constexpr std::array<std::string_view, 35> kSame = {
       "Relu",     "LeakyRelu", "PRelu",       "Elu",     "Selu",       "Sigmoid", "Tanh",
       "Clip",     "HardSwish", "HardSigmoid", "Softmax", "LogSoftmax", "LRN",     "BatchNormalization",
       "Identity", "Dropout",   "Cast",        "Sqrt",    "Exp",        "Log",     "Neg",
-      "Abs",      "Erf",       "Softplus"};
+      "Abs",      "Erf",       "Softplus",    "Gelu",    "Mish",       "Celu",    "ThresholdedRelu",
+      "Softsign", "Ceil",      "Floor",       "Swish",   "Reciprocal", "Round",   "Sign"};
   static constexpr std::array<std::string_view, 8> kElementwise = {"Add", "Sub", "Mul", "Div",
                                                                    "Pow", "Sum", "Max", "Min"};
   if (op == "Conv") return conv;

@@ -61,6 +61,9 @@ void write_models(const std::filesystem::path& dir) {
   parts.nodes.push_back(node("If", {"x"}, "z", {Message().text(1, "then_branch").message(6, deep)}));
   parts.outputs.push_back(value("z", {1}));
   write("deep.onnx", parts);
+  parts = small_graph();
+  parts.nodes[1] = node("Acos", {"sum"}, "y");
+  write("acos.onnx", parts);
 }
 
 }  // namespace lenslet::test

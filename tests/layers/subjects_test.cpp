@@ -118,7 +118,9 @@ std::vector<LayerSubject> subjects_for_faults(const std::string& operation) {
   }
   all.push_back(reference::relu_subject({3, 17}));
   all.push_back(reference::reshape_subject({3, 17, 2}, {34}));
+  all.push_back(reference::activation_subject({3, 17}));
   all.push_back(reference::softmax_subject({3, 10}, 10));
+  all.push_back(reference::softmax_subject({2, 10, 7}, 4, {}, 1, true));
   all.push_back(reference::softmax_subject({2, 1025}, 3));
   all.erase(std::remove_if(all.begin(), all.end(),
                            [&](const LayerSubject& subject) { return subject.operation() != operation; }),

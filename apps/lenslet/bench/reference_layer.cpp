@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "framework/base/error.h"
+#include "layers/activation/activation_layer.h"
 #include "layers/conv/conv_layer.h"
 #include "layers/linear/linear_layer.h"
 #include "layers/pool/pool_layer.h"
@@ -12,6 +13,9 @@
 
 namespace lenslet {
 namespace {
+
+// Roundings of an activation: a few library functions, each below 4 ulp, and their arguments.
+constexpr int64_t kErrorsOfFunction = 16;
 
 const float* data_or_null(const Tensor& tensor) {
   return tensor.shape().num_elements() > 0 ? tensor.data() : nullptr;
@@ -44,9 +48,13 @@ reference::Result reference_layer(const Layer& layer, const std::vector<LayerInp
     return reference::avg_pool2d(shape, x, {w.kernel_h, w.kernel_w, w.stride_h, w.stride_w, w.pad_h, w.pad_w},
                                  pool->counts_padding());
   }
-  if (dynamic_cast<const SoftmaxLayer*>(&layer)) {
-    terms = shape[-1];
-    return reference::softmax(shape, x);
+  if (const auto* softmax = dynamic_cast<const SoftmaxLayer*>(&layer)) {
+    terms = shape[softmax->axis()];
+    return reference::softmax(shape, x, softmax->axis(), softmax->logarithms());
+  }
+  if (const auto* activation = dynamic_cast<const ActivationLayer*>(&layer)) {
+    terms = kErrorsOfFunction;
+    return reference::activation(shape, x, activation->function(), activation->a(), activation->b());
   }
   if (dynamic_cast<const ReshapeLayer*>(&layer)) {
     reference::Result result;

@@ -1,10 +1,6 @@
-// Softmax on the CPU, row by row: maximum, exponentials, sum, division. x and y [rows, classes].
-//
-// The exponential is written out, because a call of expf prevents vectorising: x = n ln 2 + r
-// with |r| <= ln 2 / 2 in two parts (Cody and Waite 1980), e^r by the Taylor polynomial of degree 7
-// (remainder below 2^-27 relative), times 2^n by its exponent bits. Total error below 2 ulp; results
-// below 2^-126 are flushed to 0.
+// Softmax on the CPU, row by row: maximum, exponentials, sum, division. x and y [outer, classes, inner].
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -13,6 +9,7 @@
 #include "framework/base/simd.h"
 #include "framework/tensor/keep_nan.h"
 #include "layers/softmax/softmax_backend.h"
+#include "layers/vector_exp.h"
 
 namespace lenslet {
 namespace {
@@ -21,36 +18,10 @@ namespace {
 constexpr int64_t kGrainValues = 8 * 1024;
 // Number of independent partial sums and maxima: one vector of the widest instruction set.
 constexpr int kLanes = 16;
+// Columns that are computed at once where a row's values are apart: their maxima and sums stay in the L1 cache.
+constexpr int64_t kColumns = 256;
 
-// e^x for x <= 0; NaN for NaN.
-inline __attribute__((always_inline)) float exp_nonpositive(float x) {
-  constexpr float kLog2e = 1.44269504f;
-  constexpr float kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
-  constexpr float kRound = 12582912.0f;    // 1.5 * 2^23: adding it leaves the nearest integer in the low bits
-  constexpr float kSmallest = -87.33654f;  // ln 2^-126
-  const float limited = x < kSmallest ? kSmallest : x;  // keeps NaN
-  const float biased = limited * kLog2e + kRound;
-  const float n = biased - kRound;
-  const float r = (limited - n * kLn2High) - n * kLn2Low;
-  float p = 1.98412698e-4f;  // 1/7!, 1/6!, …
-  p = p * r + 1.38888889e-3f;
-  p = p * r + 8.33333333e-3f;
-  p = p * r + 4.16666667e-2f;
-  p = p * r + 1.66666667e-1f;
-  p = p * r + 0.5f;
-  p = p * r + 1.0f;
-  p = p * r + 1.0f;
-  uint32_t bits, bias;
-  std::memcpy(&bits, &biased, sizeof bits);
-  std::memcpy(&bias, &kRound, sizeof bias);
-  // 2^n, or 0 below the smallest: arithmetic on bits instead of a branch, so that loops vectorise.
-  bits = ((bits - bias + 127u) << 23) & (0u - static_cast<uint32_t>(x >= kSmallest));
-  float scale;
-  std::memcpy(&scale, &bits, sizeof scale);
-  return p * scale;
-}
-
-LENSLET_SIMD_CLONES void softmax_row(const float* x, float* y, int64_t classes) {
+LENSLET_SIMD_CLONES void softmax_row(const float* x, float* y, int64_t classes, bool logarithms) {
   float most = -std::numeric_limits<float>::infinity();
   const int64_t whole = classes / kLanes * kLanes;
   if (whole > 0) {
@@ -73,13 +44,59 @@ LENSLET_SIMD_CLONES void softmax_row(const float* x, float* y, int64_t classes) 
   for (float lane : lanes) sum += lane;
   for (int64_t i = whole; i < classes; ++i) sum += y[i];
 
-  for (int64_t i = 0; i < classes; ++i) y[i] /= sum;
+  if (logarithms) {
+    const float log_sum = std::log(sum);
+    for (int64_t i = 0; i < classes; ++i) y[i] = x[i] - most - log_sum;
+  } else {
+    for (int64_t i = 0; i < classes; ++i) y[i] /= sum;
+  }
 }
 
-void run(const float* x, float* y, int64_t rows, int64_t classes, Stream& /*stream*/) {
-  const int64_t grain = std::max<int64_t>(1, kGrainValues / std::max<int64_t>(classes, 1));
-  parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) softmax_row(x + row * classes, y + row * classes, classes);
+// The rows of columns [0, count), `inner` apart, at once: every loop runs over neighbouring columns.
+LENSLET_SIMD_CLONES void softmax_columns(const float* x, float* y, const SoftmaxProblem& problem,
+                                         int64_t count) {
+  float most[kColumns], sum[kColumns] = {};
+  std::fill(most, most + kColumns, -std::numeric_limits<float>::infinity());
+  for (int64_t i = 0; i < problem.classes; ++i) {
+    for (int64_t j = 0; j < count; ++j) most[j] = larger(most[j], x[i * problem.inner + j]);
+  }
+  for (int64_t i = 0; i < problem.classes; ++i) {
+    for (int64_t j = 0; j < count; ++j) {
+      const float e = exp_nonpositive(x[i * problem.inner + j] - most[j]);
+      y[i * problem.inner + j] = e;
+      sum[j] += e;
+    }
+  }
+  if (problem.logarithms) {
+    for (int64_t j = 0; j < count; ++j) sum[j] = std::log(sum[j]);
+  }
+  for (int64_t i = 0; i < problem.classes; ++i) {
+    float* const row = y + i * problem.inner;
+    const float* const in = x + i * problem.inner;
+    if (problem.logarithms) {
+      for (int64_t j = 0; j < count; ++j) row[j] = in[j] - most[j] - sum[j];
+    } else {
+      for (int64_t j = 0; j < count; ++j) row[j] /= sum[j];
+    }
+  }
+}
+
+void run(const SoftmaxProblem& problem, const float* x, float* y, Stream& /*stream*/) {
+  const int64_t row = problem.classes * problem.inner;
+  if (problem.inner == 1) {
+    const int64_t grain = std::max<int64_t>(1, kGrainValues / std::max<int64_t>(row, 1));
+    parallel_for(problem.outer, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) softmax_row(x + i * row, y + i * row, row, problem.logarithms);
+    });
+    return;
+  }
+  const int64_t parts = (problem.inner + kColumns - 1) / kColumns;
+  const int64_t grain = std::max<int64_t>(1, kGrainValues / (problem.classes * kColumns + 1));
+  parallel_for(problem.outer * parts, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t job = begin; job < end; ++job) {
+      const int64_t first = job % parts * kColumns, at = job / parts * row + first;
+      softmax_columns(x + at, y + at, problem, std::min(kColumns, problem.inner - first));
+    }
   });
 }
 

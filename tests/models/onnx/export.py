@@ -4,7 +4,7 @@
     export.py FOLDER        needs torch; the files here are from torch 1.13 (Debian 12, python3-torch)
 
 lenet5.onnx      LeNet-5 with the weights of weights/lenet5.safetensors
-separable.onnx   a network with a depthwise convolution and a global mean, which Lenslet describes but does not run
+separable.onnx   a network with a depthwise convolution and a global mean
 """
 
 import json

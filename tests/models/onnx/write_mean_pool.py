@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes mean_pool.onnx: a small network with batch normalisation, a depthwise convolution and a global mean.
 
-    write_mean_pool.py FOLDER        needs onnx and numpy from PyPI; the file here is from onnx 1.19
+    write_mean_pool.py FOLDER        needs onnx and numpy from PyPI; the file here is from onnx 1.23.2
 """
 
 import pathlib

@@ -1,0 +1,130 @@
+// The functions of the activation layer, on the host and on the GPU. A function is a value of Activation, its name and
+// its case in activate(); a and b are its parameters. A NaN stays a NaN. Internal.
+#pragma once
+
+#include <cmath>
+
+#include "framework/tensor/keep_nan.h"
+#include "layers/vector_exp.h"
+
+namespace lenslet {
+
+enum class Activation {
+  kAbs,
+  kCeil,
+  kCelu,
+  kClip,
+  kElu,
+  kErf,
+  kExp,
+  kFloor,
+  kGelu,
+  kGeluTanh,
+  kHardSigmoid,
+  kHardSwish,
+  kLeakyRelu,
+  kLog,
+  kMish,
+  kNeg,
+  kReciprocal,
+  kSelu,
+  kSigmoid,
+  kSilu,
+  kSoftplus,
+  kSoftsign,
+  kSqrt,
+  kTanh,
+  kThresholdedRelu
+};
+
+/// In the order of Activation.
+inline constexpr const char* kActivationNames[] = {
+    "abs",          "ceil",       "celu",       "clip",    "elu",
+    "erf",          "exp",        "floor",      "gelu",    "gelu_tanh",
+    "hard_sigmoid", "hard_swish", "leaky_relu", "log",     "mish",
+    "neg",          "reciprocal", "selu",       "sigmoid", "silu",
+    "softplus",     "softsign",   "sqrt",       "tanh",    "thresholded_relu"};
+inline constexpr int kActivations = sizeof kActivationNames / sizeof *kActivationNames;
+static_assert(kActivations == static_cast<int>(Activation::kThresholdedRelu) + 1,
+              "a name for every function");
+
+/// min(max(x, low), high); NaN stays. The upper limit wins if they cross, as ONNX defines.
+LENSLET_HOST_DEVICE LENSLET_ALWAYS_INLINE float limited(float x, float low, float high) {
+  const float above = x < low ? low : x;
+  return above > high ? high : above;
+}
+/// 1 / (1 + e^-x), from an exponential that cannot overflow.
+LENSLET_HOST_DEVICE LENSLET_ALWAYS_INLINE float logistic(float x) {
+  const float e = exp_nonpositive(x < 0.0f ? x : -x);
+  return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+}
+/// e^x - 1 for negative x, else 0.
+LENSLET_HOST_DEVICE LENSLET_ALWAYS_INLINE float below_zero(float x) {
+  return exp_nonpositive(x > 0.0f ? 0.0f : x) - 1.0f;
+}
+/// log(1 + e^x).
+LENSLET_HOST_DEVICE LENSLET_ALWAYS_INLINE float log_of_one_plus_exp(float x) {
+  return relu(x) + log1pf(exp_nonpositive(x < 0.0f ? x : -x));
+}
+
+/// The function of one value.
+template <Activation kFunction>
+LENSLET_HOST_DEVICE LENSLET_ALWAYS_INLINE float activate(float x, float a, float b) {
+  constexpr float kHalfRoot = 0.70710678f;                       // sqrt(1 / 2)
+  constexpr float kTanhScale = 0.79788456f, kCubic = 0.044715f;  // sqrt(2 / pi); Hendrycks and Gimpel 2016
+  switch (kFunction) {
+    case Activation::kAbs:
+      return fabsf(x);
+    case Activation::kCeil:
+      return ceilf(x);
+    case Activation::kCelu:
+      return x < 0.0f ? a * below_zero(x / a) : x;
+    case Activation::kClip:
+      return limited(x, a, b);
+    case Activation::kElu:
+      return x < 0.0f ? a * below_zero(x) : x;
+    case Activation::kErf:
+      return erff(x);
+    case Activation::kExp:
+      return expf(x);
+    case Activation::kFloor:
+      return floorf(x);
+    case Activation::kGelu:
+      return 0.5f * x * (1.0f + erff(x * kHalfRoot));
+    case Activation::kGeluTanh:
+      return 0.5f * x * (1.0f + tanhf(kTanhScale * (x + kCubic * x * x * x)));
+    case Activation::kHardSigmoid:
+      return limited(a * x + b, 0.0f, 1.0f);
+    case Activation::kHardSwish:
+      return x * limited(a * x + b, 0.0f, 1.0f);
+    case Activation::kLeakyRelu:
+      return x < 0.0f ? a * x : x;
+    case Activation::kLog:
+      return logf(x);
+    case Activation::kMish:
+      return x * tanhf(log_of_one_plus_exp(x));
+    case Activation::kNeg:
+      return -x;
+    case Activation::kReciprocal:
+      return 1.0f / x;
+    case Activation::kSelu:
+      return b * (x < 0.0f ? a * below_zero(x) : x);
+    case Activation::kSigmoid:
+      return logistic(x);
+    case Activation::kSilu:
+      return x * logistic(x);
+    case Activation::kSoftplus:
+      return log_of_one_plus_exp(x);
+    case Activation::kSoftsign:
+      return x / (1.0f + fabsf(x));
+    case Activation::kSqrt:
+      return sqrtf(x);
+    case Activation::kTanh:
+      return tanhf(x);
+    case Activation::kThresholdedRelu:
+      return x <= a ? 0.0f : x;
+  }
+  return x;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,52 @@
+#include "layers/activation/activation_layer.h"
+
+#include "framework/base/error.h"
+#include "layers/activation/activation_backend.h"
+
+namespace lenslet {
+namespace {
+
+class ActivationOperator : public Operator {
+ public:
+  ActivationOperator(const ActivationBackend& backend, const ActivationProblem& problem)
+      : backend_(backend), problem_(problem) {}
+  void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
+    backend_.run(problem_, inputs[0].data, output.data, context.stream);
+  }
+
+ private:
+  const ActivationBackend& backend_;
+  ActivationProblem problem_;
+};
+
+}  // namespace
+
+std::string ActivationLayer::describe() const {
+  std::string text = function();
+  if (a_ != 0 || b_ != 0) text += concat(" ", a_, " ", b_);
+  return text;
+}
+
+Shape ActivationLayer::infer_shape(const std::vector<Shape>& inputs) const {
+  if (inputs.size() != 1) throw DataError(concat("activation has one input, found ", inputs.size()));
+  return inputs[0];
+}
+
+Work ActivationLayer::work(const std::vector<Shape>& inputs) const {
+  const Shape y = infer_shape(inputs);
+  return {static_cast<double>(y.num_elements()), 2.0 * static_cast<double>(y.bytes())};
+}
+
+std::vector<const BackendEntry*> ActivationLayer::backend_entries(DeviceKind kind) const {
+  return activation_table().entries(kind);
+}
+
+std::unique_ptr<Operator> ActivationLayer::make_operator(const BackendEntry& backend,
+                                                         const OperatorRequest& request,
+                                                         Stream& /*stream*/) const {
+  return std::make_unique<ActivationOperator>(
+      static_cast<const BackendEntryOf<ActivationBackend>&>(backend).open(),
+      ActivationProblem{function_, a_, b_, request.output.num_elements()});
+}
+
+}  // namespace lenslet

@@ -1,0 +1,80 @@
+// Activations of ONNX files against the judge.
+#include <gtest/gtest.h>
+
+#include "tests/models/onnx/import_fixture.h"
+
+namespace lenslet::test::onnx {
+namespace {
+
+TEST(OnnxImport, RunsActivations) {
+  for (const char* op : {"Abs",       "Ceil",           "Celu",    "Elu",         "Erf",
+                         "Exp",       "Floor",          "Gelu",    "HardSigmoid", "HardSwish",
+                         "LeakyRelu", "LogSoftmax",     "Mish",    "Neg",         "Relu",
+                         "Selu",      "Sigmoid",        "Softmax", "Softplus",    "Softsign",
+                         "Tanh",      "ThresholdedRelu"}) {
+    SCOPED_TRACE(op);
+    Writer w({3, 4});
+    w.add(op);
+    if (std::string(op) != "ThresholdedRelu") expect_as_judged(w.model(20));  // no input exceeds its 1
+    if (std::string(op) == "Mish" || std::string(op).find("oft") == 0) continue;
+    Writer stated({3, 4});
+    stated.add(op, {},
+               {real_attribute("alpha", 0.7f), real_attribute("beta", 0.3f), real_attribute("gamma", 1.5f)});
+    expect_as_judged(stated.model(20));
+  }
+  for (const char* op : {"Log", "Reciprocal", "Sqrt"}) {
+    SCOPED_TRACE(op);
+    Writer w({3, 4});
+    w.add("Exp");
+    w.add(op);
+    expect_as_judged(w.model());
+  }
+  Writer tanh({3, 4});
+  tanh.add("Gelu", {}, {text_attribute("approximate", "tanh")});
+  expect_as_judged(tanh.model(20));
+  for (const bool logarithms : {false, true}) {
+    Writer inner({3, 4, 5});
+    inner.add(logarithms ? "LogSoftmax" : "Softmax", {}, {attribute("axis", 2)});
+    expect_as_judged(inner.model());
+  }
+}
+
+TEST(OnnxImport, ClipsAsEachOperatorSetStates) {
+  Writer old({7});
+  old.add("Clip", {}, {real_attribute("min", -0.25f), real_attribute("max", 0.5f)});
+  expect_as_judged(old.model(7));
+  Writer low({7});
+  low.add("Clip", {low.weights({}, 0, -0.25f)});
+  expect_as_judged(low.model());
+  Writer high({7});
+  high.add("Clip", {"", high.weights({}, 0, 0.5f)});
+  expect_as_judged(high.model());
+  Writer computed({7});
+  computed.add("Clip", {"x"});
+  expect_refused(computed, "input 1 that is not constant");
+}
+
+TEST(OnnxImport, ComputesSwishAsOneFunction) {
+  for (const char* op : {"Sigmoid", "HardSigmoid"}) {
+    SCOPED_TRACE(op);
+    Writer w({7});
+    const std::string gate = w.add(op);
+    w.join("Mul", {"x", gate});
+    const lenslet::onnx::Model model = w.model();
+    expect_as_judged(model);
+    EXPECT_EQ(import(model).graph->nodes().size(), 2u);
+  }
+}
+
+// A gate over another value stays a product of its own, which is not supported yet.
+TEST(OnnxImport, ComputesSwishOfItsOwnInputOnly) {
+  Writer w({7});
+  w.add("Tanh");
+  const std::string gate = w.add("Sigmoid");
+  w.join("Mul", {gate, w.weights({1, 7})});
+  EXPECT_EQ(import(w.model()).fates[1].layer, "activation");
+  EXPECT_NE(import(w.model()).fates[2].layer, lenslet::onnx::kFolded);
+}
+
+}  // namespace
+}  // namespace lenslet::test::onnx
