@@ -85,11 +85,9 @@ void demand_digits(const Network& network, const std::string& what, const char* 
                          network.graph.output_shape().to_string(), remedy));
 }
 
-void demand_lenet5(const Network& network, const std::string& what) {
-  if (network.graph.network()) return;
-  throw DataError(concat(printable_excerpt(network.origin), ": ", what,
-                         " compares plans of LeNet-5, and this is another network; lenslet profile times its "
-                         "layers with each --backend"));
+void demand_whole_network(const Graph& graph) {
+  if (graph.network()) return;
+  throw UnavailableError(concat("the model ", graph.name(), " has no fused plan; use the layered plan"));
 }
 
 BackendSpec network_backend(const std::string& name, const Graph& graph, DeviceKind kind,

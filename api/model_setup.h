@@ -69,8 +69,8 @@ std::shared_ptr<const Network> load_network(const std::string& weights);
 /// `remedy` ends it.
 void demand_digits(const Network& network, const std::string& what, const char* remedy = "");
 
-/// Throws DataError unless it is LeNet-5, whose plans the command `what` compares.
-void demand_lenet5(const Network& network, const std::string& what);
+/// Throws UnavailableError unless a backend can compute the whole network at once.
+void demand_whole_network(const Graph& graph);
 
 class ModelSetup {
  public:

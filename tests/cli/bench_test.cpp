@@ -51,6 +51,20 @@ TEST(Bench, ARowForEachConfigurationVerifiedAndCounted) {
   }
 }
 
+TEST(Bench, AnyNetworkIsTimedAndVerified) {
+  const std::string model = " --model " LENSLET_SOURCE_DIR "/tests/models/onnx/mean_pool.onnx ";
+  for (const std::string options : {"", " --latency --calls 20"}) {
+    for (const json& row : rows_of(model + "--batch-sizes 1,3" + options)) {
+      EXPECT_EQ(row.at("status"), "PASSED") << row;
+      expect_members(row.at("labels"), {{"plan", "layered"}, {"variant", ""}, {"input", "fp32"}});
+      EXPECT_LE(row.at("error").at("max_abs").get<double>(), row.at("error").at("bound").get<double>());
+      EXPECT_GT(row.at("error").at("checked").get<int>(), 0);
+      EXPECT_TRUE(row.at("accuracy").is_null()) << "its classes are no digits";
+      expect_words(row.at("repro"), "lenslet bench --device cpu --model|mean_pool.onnx");
+    }
+  }
+}
+
 TEST(Bench, TheCommandOfARowMeasuresThatRow) {
   const json row = rows_of("--batch-sizes 2 --plan layered").at(0);
   const std::string command = row.at("repro");

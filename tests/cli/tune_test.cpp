@@ -104,6 +104,25 @@ TEST(Tune, ABackendThatIsGivenHasNoOtherCandidates) {
   }
 }
 
+// The plan names the layers of the file, and no other network takes it.
+TEST(Tune, AnyNetworkIsTunedAndItsPlanReplayed) {
+  const std::string model = LENSLET_SOURCE_DIR "/tests/models/onnx/mean_pool.onnx";
+  expect_run(run_line(kQuick + "--model " + model +
+                      " --save-plan {dir}/out/network_plan.json --json {dir}/out/network_tune.json"),
+             kOk, "mean_pool|stem|CHOSEN|layered, tuned");
+  const json document = read_json("{dir}/out/network_tune.json");
+  EXPECT_EQ(chosen_layers(document).size(), 8u) << "every layer of the network once";
+  for (const json& candidate : document.at("candidates"))
+    EXPECT_NE(candidate.at("status"), "FAILED") << candidate;
+  const std::string quick = "lenslet profile --device cpu --min-time-ms 1 --warmup-ms 0 ";
+  expect_run(run_line(quick + "--model " + model +
+                      " --plan {dir}/out/network_plan.json --save-plan {dir}/out/network_replayed.json"),
+             kOk, "batch 4|stem");
+  EXPECT_EQ(read_json("{dir}/out/network_replayed.json"), read_json("{dir}/out/network_plan.json"));
+  expect_run(run_line(quick + "--plan {dir}/out/network_plan.json"), kData, "",
+             "the plan is for model mean_pool, this one is lenet5");
+}
+
 TEST(Tune, WhatNobodyServesIsRefusedWithReasons) {
   expect_run(run_line(kQuick + "--math tf32 --plan layered"), kUnavailable, "", "tf32");
 }

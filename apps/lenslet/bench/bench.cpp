@@ -16,6 +16,7 @@
 #include "apps/lenslet/eval/eval_report.h"
 #include "apps/lenslet/eval/mnist_folder.h"
 #include "apps/measuring/run.h"
+#include "models/classifier.h"
 #include "models/lenet5.h"
 
 namespace lenslet {
@@ -26,7 +27,10 @@ constexpr int64_t kStandardBatch = 1000;  // of the layered plan in fp32
 constexpr int64_t kMostDigitsOff = 3;     // by which another configuration may differ from it
 
 std::optional<ImageDataset> read_mnist(const Session& session, const std::string& asked) {
-  demand_lenet5(session.network(), "lenslet bench");
+  if (!reads_digits(session.graph())) {
+    if (!asked.empty()) demand_digits(session.network(), "lenslet bench --data");
+    return std::nullopt;
+  }
   const std::string folder = find_mnist_folder(asked);
   if (folder.empty()) return std::nullopt;
   return read_image_dataset(folder, "t10k", kLenet5Side, kLenet5Side);
@@ -71,21 +75,24 @@ class ModelBench {
         run_("lenslet bench", options, {}, read),
         session_(options),
         data_(read_mnist(session_, options.data)),
-        pictures_(data_ ? BatchPictures(session_.graph(), *data_, options.seed)
-                        : BatchPictures(session_.graph(), options.seed)),
         guard_(session_.device()),
         stream_(session_.device()) {
-    for (const int64_t batch : bench_batches(options, session_.device())) {
+    for (const int64_t batch : bench_batches(options, session_)) {
       batches_.push_back(bench_configs(options, session_, batch));
     }
-    run_.console().prose(
-        concat("LeNet-5, ", printable(session_.weights_origin()), " on ", session_.describe_device()));
-    run_.console().line(concat("pictures:   ", pictures_.count(), ", ",
-                               data_ ? concat("from ", printable(data_->images_path))
-                                     : std::string("drawn: no MNIST here, so nothing is counted")));
+    if (data_) {
+      pictures_.emplace(session_.graph(), *data_, options.seed);
+    } else {
+      pictures_.emplace(session_.graph(), options.seed);
+    }
+    run_.console().prose(concat(session_.network().title(), ", ", printable(session_.weights_origin()),
+                                " on ", session_.describe_device()));
+    run_.console().line(concat("pictures:   ", pictures_->count(), ", ", origin_of_pictures()));
     run_.on(session_.device(), {{"seed", std::to_string(options.seed)},
                                 {"weights", session_.weights_origin()},
-                                {"pictures", data_ ? "MNIST" : "drawn"},
+                                {"pictures", data_                            ? "MNIST"
+                                             : reads_digits(session_.graph()) ? "drawn"
+                                                                              : "random"},
                                 {"min_time_ms", format_short(options.measure.min_time_ms)}});
   }
 
@@ -102,8 +109,14 @@ class ModelBench {
   }
 
  private:
+  std::string origin_of_pictures() const {
+    if (data_) return concat("from ", printable(data_->images_path));
+    return reads_digits(session_.graph()) ? "drawn: no MNIST here, so nothing is counted"
+                                          : "of random bytes, so nothing is counted";
+  }
+
   std::vector<ResultRow> measure_batch(const std::vector<BenchConfig>& configs) {
-    PlanContest contest(session_.graph(), pictures_, stream_);
+    PlanContest contest(session_.graph(), *pictures_, stream_);
     std::vector<BenchCandidate> candidates;
     for (const BenchConfig& config : configs) {
       BenchCandidate candidate{config, bench_row(config, options_, session_),
@@ -138,8 +151,16 @@ class ModelBench {
     return all;
   }
 
-  Work work_of(const BenchConfig& config) const {
+  Work work_of(const BenchConfig& config, const Executable& executable) const {
     const Graph& graph = session_.graph();
+    if (!graph.network()) {
+      Work work;
+      for (const Executable::Step& step : executable.steps()) {
+        work.flops += step.work.flops;
+        work.bytes += step.work.bytes;
+      }
+      return work;
+    }
     return graph.network()->work_of(
         graph.network_request(session_.device(), config.batch, config.math, config.input, config.output));
   }
@@ -148,7 +169,8 @@ class ModelBench {
     const RowContext context{options_.measure.hot, options_.measure.cold, &run_.ceilings()};
     if (!candidate.prepared)
       return rows_without_time(candidate.base, measured.status, measured.reason, context);
-    return rows_of(candidate.base, measured, context, work_of(candidate.config), candidate.config.math,
+    return rows_of(candidate.base, measured, context,
+                   work_of(candidate.config, candidate.prepared->executable()), candidate.config.math,
                    candidate.prepared->products_saved());
   }
 
@@ -192,15 +214,16 @@ class ModelBench {
     ResultRow base = candidate.base;
     base.stages_ns = pass_times(executable, measured.hot.median);
     base.first_call_ns = measured.first_call_ns;
-    return measure_latency(executable, candidate.build, load_lenet5_weights(options_.weights_file()),
-                           pictures_, base, options_.calls);
+    const Safetensors weights = session_.graph().network() ? load_lenet5_weights(options_.weights_file())
+                                                           : Safetensors();  // only its kernels read them
+    return measure_latency(executable, candidate.build, weights, *pictures_, base, options_.calls);
   }
 
   const ModelBenchOptions& options_;
   Run run_;
   Session session_;
   std::optional<ImageDataset> data_;
-  BatchPictures pictures_;
+  std::optional<BatchPictures> pictures_;  // made last: judging them takes time
   DeviceGuard guard_;
   Stream stream_;
   std::optional<std::vector<int>> fp32_classes_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "apps/common/output/text.h"
+#include "apps/lenslet/bench/reference_layer.h"
 #include "framework/base/error.h"
 
 namespace lenslet {
@@ -10,6 +11,8 @@ namespace {
 
 constexpr int64_t kLargestOnGpu = 1 << 20, kLargestOnCpu = 1 << 14;
 constexpr const char* kAllVariants = "all";
+// Operations of the largest default batch of another network than LeNet-5: some tenths of a second.
+constexpr double kPassFlopsOnGpu = 2e13, kPassFlopsOnCpu = 2e10;
 
 template <typename T>
 bool holds(const std::vector<T>& list, const T& value) {
@@ -61,11 +64,16 @@ BuildOptions BenchConfig::build_options(const Session& session, Stream& stream) 
   return build;
 }
 
-std::vector<int64_t> bench_batches(const ModelBenchOptions& options, Device device) {
+std::vector<int64_t> bench_batches(const ModelBenchOptions& options, const Session& session) {
   if (!options.batch_sizes.empty()) return options.batch_sizes;
   if (options.latency) return {1, 8, 64};
   std::vector<int64_t> batches;
-  const int64_t largest = device.is_cuda() ? kLargestOnGpu : kLargestOnCpu;
+  const bool cuda = session.device().is_cuda();
+  int64_t largest = cuda ? kLargestOnGpu : kLargestOnCpu;
+  if (!session.graph().network()) {
+    const double fitting = (cuda ? kPassFlopsOnGpu : kPassFlopsOnCpu) / flops_of(session.graph());
+    largest = static_cast<int64_t>(std::clamp(fitting, 1.0, static_cast<double>(largest)));
+  }
   for (int64_t batch = 1; batch <= largest; batch *= 4) batches.push_back(batch);
   return batches;
 }
@@ -73,6 +81,12 @@ std::vector<int64_t> bench_batches(const ModelBenchOptions& options, Device devi
 std::vector<BenchConfig> bench_configs(const ModelBenchOptions& options, const Session& session,
                                        int64_t batch) {
   const Device device = session.device();
+  const Graph& graph = session.graph();
+  if (!options.variants.empty() && !graph.network()) {
+    throw UsageError(concat("--backend names variants of the fused plan here, and ", graph.name(),
+                            " has none; lenslet profile --backend and lenslet tune time its layers"));
+  }
+  if (!holds<std::string>(options.plans, Plan::kLayered)) demand_whole_network(graph);
   for (const std::string& name : options.variants) {
     if (name != kAllVariants || options.variants.size() > 1)
       (void)network_backend(name, session.graph(), device.kind);
@@ -110,10 +124,13 @@ ResultRow bench_row(const BenchConfig& config, const ModelBenchOptions& options,
                 {"input", to_string(config.input)},
                 {"output", output_name(config.output)},
                 {"batch", std::to_string(config.batch)}};
-  row.repro = concat("lenslet bench --device ", session.device().to_string(), " --batch-sizes ", config.batch,
-                     " --plan ", config.plan, config.variant.empty() ? "" : " --backend ", config.variant,
-                     " --math ", row.math, " --input ", to_string(config.input), " --output ",
-                     output_name(config.output), " --seed ", options.seed);
+  const std::string& file = options.weights_file();
+  row.repro =
+      concat("lenslet bench --device ", session.device().to_string(),
+             file.empty() ? "" : concat(options.model.empty() ? " --weights " : " --model ", file),
+             " --batch-sizes ", config.batch, " --plan ", config.plan,
+             config.variant.empty() ? "" : " --backend ", config.variant, " --math ", row.math, " --input ",
+             to_string(config.input), " --output ", output_name(config.output), " --seed ", options.seed);
   if (options.latency) row.repro += " --latency";
   if (options.threads) row.repro += concat(" --threads ", *options.threads);
   return row;

@@ -153,14 +153,8 @@ std::string ReferenceLogits::compare(ElementType type, const void* answers,
 namespace {
 
 int64_t checked_images(const Graph& graph, int64_t pixels) {
-  double flops = 1;
-  const std::vector<Shape> shapes = graph.infer_shapes(1);
-  for (const Graph::Node& node : graph.nodes()) {
-    std::vector<Shape> inputs;
-    for (const int input : node.inputs) inputs.push_back(shapes[static_cast<size_t>(input)]);
-    if (node.layer) flops += node.layer->work(inputs).flops;
-  }
-  const auto most = static_cast<int64_t>(std::clamp(kCheckedFlops / flops, 1.0, double{kCheckedImages}));
+  const auto most =
+      static_cast<int64_t>(std::clamp(kCheckedFlops / flops_of(graph), 1.0, double{kCheckedImages}));
   return std::min(pixels / graph.input_shape().num_elements(), most);
 }
 

@@ -15,12 +15,12 @@
 
 namespace lenslet {
 
-/// A few hundred pictures for batches of any size, with the judge's logits. Slots get them in a random order that
-/// repeats after a prime number of slots, so that no tile of a kernel sees the same pictures again. Each round gives
-/// every slot another picture.
+/// Pictures for batches of any size, with the judge's outputs. Slots get them in a random order that repeats after a
+/// prime number of slots, so that no tile of a kernel sees the same pictures again. Each round gives every slot another
+/// picture. There are a few hundred; fewer, but two at least, of a network that the judge takes long for.
 class BatchPictures {
  public:
-  /// Drawn digits.
+  /// Drawn digits; for a network that reads something else random bytes.
   BatchPictures(const Graph& graph, uint64_t seed);
   /// Images of the data set, chosen by the seed.
   BatchPictures(const Graph& graph, const ImageDataset& data, uint64_t seed);
@@ -38,15 +38,17 @@ class BatchPictures {
   struct Slots {
     int64_t first = 0, count = 0;
   };
-  static std::vector<Slots> judged_slots(int64_t batch, int round);
+  std::vector<Slots> judged_slots(int64_t batch, int round) const;
 
  private:
   BatchPictures(const Graph& graph, std::vector<uint8_t> pixels, uint64_t seed);
 
-  std::vector<uint8_t> pixels_;  // [count, 28, 28]
+  Shape shape_;                  // of one picture
+  std::vector<uint8_t> pixels_;  // [count, shape_]
   std::vector<float> normalised_;
   std::vector<int32_t> order_;  // by slot, in round 0
   ReferenceLogits expected_;
+  int64_t all_judged_;  // batches up to this size are judged whole
 };
 
 /// An executable, which must run on the stream that is timed (BuildOptions::stream).

@@ -67,4 +67,15 @@ reference::Result reference_layer(const Layer& layer, const std::vector<LayerInp
   throw std::logic_error(concat("the reference has no layer type ", layer.type()));
 }
 
+double flops_of(const Graph& graph) {
+  double flops = 1;
+  const std::vector<Shape> shapes = graph.infer_shapes(1);
+  for (const Graph::Node& node : graph.nodes()) {
+    std::vector<Shape> inputs;
+    for (const int input : node.inputs) inputs.push_back(shapes[static_cast<size_t>(input)]);
+    if (node.layer) flops += node.layer->work(inputs).flops;
+  }
+  return flops;
+}
+
 }  // namespace lenslet

@@ -27,7 +27,7 @@ BuildOptions all_kept(BuildOptions build, Stream& stream) {
 // The error bound of each output of a convolution, as its backend derived it.
 std::vector<double> conv_bounds(const Conv2dLayer& layer, const TuneCandidate& candidate,
                                 const LayerStage::Answer& answer) {
-  const Conv2dProblem problem = layer.problem_for(answer.input);
+  const Conv2dProblem problem = layer.problem_for(answer.shapes[0]);
   const ConvBackend& backend = static_cast<const ConvBackendEntry&>(*candidate.entry).open();
   const ConvAccuracy accuracy = backend.accuracy(problem, candidate.request.math);
   const double factor = accuracy.factor(answer.terms);
@@ -35,12 +35,12 @@ std::vector<double> conv_bounds(const Conv2dLayer& layer, const TuneCandidate& c
   if (accuracy.by_image_maximum) {
     const size_t images = static_cast<size_t>(problem.n), filters = static_cast<size_t>(problem.k);
     const size_t filter_size = static_cast<size_t>(layer.weights().shape().num_elements()) / filters;
-    const size_t image_size = answer.x.size() / images, plane = bounds.size() / images / filters;
+    const size_t image_size = answer.x[0].size() / images, plane = bounds.size() / images / filters;
     const float* const weights = layer.weights().data();
     const auto larger = [](double sum, float value) { return std::max(sum, std::fabs(double{value})); };
     const auto sum = [](double total, float value) { return total + std::fabs(double{value}); };
     for (size_t n = 0; n < images; ++n) {
-      const float* const image = answer.x.data() + n * image_size;
+      const float* const image = answer.x[0].data() + n * image_size;
       const double largest = std::accumulate(image, image + image_size, 0.0, larger);
       for (size_t k = 0; k < filters; ++k) {
         const float* const filter = weights + k * filter_size;
@@ -107,23 +107,26 @@ const LayerStage::Answer& LayerStage::answer(size_t node, int round) {
   const auto known = answers_.find({node, round});
   if (known != answers_.end()) return known->second;
   load(round);
-  const ConstTensorView input = inputs_of(node).at(0);
-  const size_t slot_size = static_cast<size_t>(input.shape.num_elements() / batch_);
   Answer answer;
-  int64_t slots = 0;
-  for (const BatchPictures::Slots& part : BatchPictures::judged_slots(batch_, round)) {
-    answer.x.resize(static_cast<size_t>(slots + part.count) * slot_size);
-    copy_bytes(answer.x.data() + static_cast<size_t>(slots) * slot_size, Device::cpu(),
-               input.data + static_cast<size_t>(part.first) * slot_size, input.device,
-               static_cast<size_t>(part.count) * slot_size * sizeof(float), stream_);
-    slots += part.count;
+  for (const ConstTensorView& input : inputs_of(node)) {
+    const size_t slot_size = static_cast<size_t>(input.shape.num_elements() / batch_);
+    std::vector<float>& x = answer.x.emplace_back();
+    int64_t slots = 0;
+    for (const BatchPictures::Slots& part : pictures_.judged_slots(batch_, round)) {
+      x.resize(static_cast<size_t>(slots + part.count) * slot_size);
+      copy_bytes(x.data() + static_cast<size_t>(slots) * slot_size, Device::cpu(),
+                 input.data + static_cast<size_t>(part.first) * slot_size, input.device,
+                 static_cast<size_t>(part.count) * slot_size * sizeof(float), stream_);
+      slots += part.count;
+    }
+    std::array<int64_t, Shape::kMaxRank> dims{slots};
+    for (int i = 1; i < input.shape.rank(); ++i) dims[static_cast<size_t>(i)] = input.shape[i];
+    answer.shapes.emplace_back(dims.data(), input.shape.rank());
   }
   stream_.synchronise();
-  std::array<int64_t, Shape::kMaxRank> dims{slots};
-  for (int i = 1; i < input.shape.rank(); ++i) dims[static_cast<size_t>(i)] = input.shape[i];
-  answer.input = Shape(dims.data(), input.shape.rank());
-  answer.result =
-      reference_layer(*graph_.nodes()[node].layer, {{answer.input, answer.x.data()}}, answer.terms);
+  std::vector<LayerInput> inputs;
+  for (size_t i = 0; i < answer.x.size(); ++i) inputs.push_back({answer.shapes[i], answer.x[i].data()});
+  answer.result = reference_layer(*graph_.nodes()[node].layer, inputs, answer.terms);
   return answers_.emplace(std::make_pair(node, round), std::move(answer)).first->second;
 }
 
@@ -147,7 +150,7 @@ std::vector<Candidate::Part> LayerCandidate::judged(int round) const {
   const int64_t batch = candidate_.request.output[0];
   const size_t a_slot = output_count() / static_cast<size_t>(batch);
   std::vector<Part> parts;
-  for (const BatchPictures::Slots& slots : BatchPictures::judged_slots(batch, round)) {
+  for (const BatchPictures::Slots& slots : stage_.pictures().judged_slots(batch, round)) {
     parts.push_back({static_cast<size_t>(slots.first) * a_slot, static_cast<size_t>(slots.count) * a_slot});
   }
   return parts;

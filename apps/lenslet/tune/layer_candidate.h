@@ -33,12 +33,13 @@ class LayerStage {
 
   /// The reference values of a node's output, for the judged slots of that round.
   struct Answer {
-    Shape input;  // of the judged slots
-    std::vector<float> x;
+    std::vector<Shape> shapes;          // of the inputs, for the judged slots
+    std::vector<std::vector<float>> x;  // the inputs
     reference::Result result;
     int64_t terms = 0;
   };
   const Answer& answer(size_t node, int round);
+  const BatchPictures& pictures() const noexcept { return pictures_; }
 
  private:
   const Graph& graph_;

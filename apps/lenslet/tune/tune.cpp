@@ -233,10 +233,10 @@ void tune(const TuneOptions& options, const Session& session, const Ceilings& ce
 ExitCode run_tune(const TuneOptions& options) {
   Run run("lenslet tune", options, {{"--save-plan", options.save_plan}}, files_read(options));
   const Session session(options);
-  demand_lenet5(session.network(), "lenslet tune");
+  if (options.plan == Plan::kFused) demand_whole_network(session.graph());
   TuneReport report;
   report.batch = session.batch_or(1);
-  run.console().prose(concat("LeNet-5, ", printable(session.weights_origin()), ", batch ",
+  run.console().prose(concat(session.network().title(), ", ", printable(session.weights_origin()), ", batch ",
                              format_count(report.batch), ", ", to_string(session.math()), ", ",
                              to_string(options.ends().input), " in, on ", session.describe_device()));
   run.on(session.device());
