@@ -10,7 +10,7 @@
 #include <cmath>
 
 #include "framework/base/error.h"
-#include "models/digit/ink.h"
+#include "models/digit/digit_placing.h"
 #include "models/digit/plane.h"
 
 namespace lenslet {
@@ -75,30 +75,6 @@ Box scaled(const Box& box, int side) {
   return {0, 0, length(box.width()), length(box.height())};
 }
 
-// Whether a 28x28 picture has MNIST's form: opaque grey, black paper with black corners, the digit's box and centre in
-// place.
-bool is_mnist_like(const Image& image, std::array<uint8_t, kSide * kSide>& pixels) {
-  if (image.width != kSide || image.height != kSide) return false;
-  const auto channels = static_cast<size_t>(image.channels);
-  Plane plane(kSide, kSide);
-  size_t paper = 0;
-  for (size_t i = 0; i < pixels.size(); ++i) {
-    const uint8_t* p = &image.pixels[i * channels];
-    if (channels >= 3 && (p[0] != p[1] || p[1] != p[2])) return false;
-    if (channels % 2 == 0 && p[channels - 1] != 255) return false;
-    pixels[i] = p[0];
-    plane.values[i] = p[0];
-    paper += p[0] == 0;
-  }
-  if (plane.at(0, 0) + plane.at(kSide - 1, 0) + plane.at(0, kSide - 1) + plane.at(kSide - 1, kSide - 1) > 0)
-    return false;
-  if (paper < pixels.size() / 2 || *std::max_element(pixels.begin(), pixels.end()) < 128) return false;
-  const Centre centre = centre_of_mass(plane);
-  const int longer = ink_box(plane, {0, 0, kSide, kSide}, 0, 0).longer();
-  return longer >= kDigitSide - 2 && longer <= kDigitSide && std::abs(centre.x - kCentre) < 1 &&
-         std::abs(centre.y - kCentre) < 1;
-}
-
 // Converts depths to ink of 0 to 1. If pixels will be averaged later, edges are made sharp, like those of MNIST's black
 // and white originals. A small picture keeps its greys.
 Plane ink_share(const Ink& ink, double shrink) {
@@ -152,15 +128,60 @@ Plane grow_strokes(const Plane& in, double grow) {
   return out;
 }
 
-// Box of the ink, strokes of a usual width, longer side 20, centre of mass in the middle.
-void place(const Ink& ink, DigitImage& digit) {
+// Whether two marks are side by side or one above the other, with a gap: possibly more than one digit.
+bool stand_apart(const Box& a, const Box& b) {
+  const double gap = 0.06 * std::max(a.longer(), b.longer());
+  return b.x0 - a.x1 > gap || a.x0 - b.x1 > gap || b.y0 - a.y1 > gap || a.y0 - b.y1 > gap;
+}
+
+bool several_marks(const std::vector<Component>& marks) {
+  double largest = 0;
+  for (const Component& mark : marks) largest = std::max(largest, mark.mass);
+  for (size_t i = 0; i < marks.size(); ++i) {
+    for (size_t k = i + 1; k < marks.size(); ++k) {
+      if (std::min(marks[i].mass, marks[k].mass) > 0.2 * largest && stand_apart(marks[i].box, marks[k].box))
+        return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+// Opaque grey, black paper with black corners, the digit's box and centre in
+// place.
+bool is_mnist_like(const Image& image, std::array<uint8_t, kSide * kSide>& pixels) {
+  if (image.width != kSide || image.height != kSide) return false;
+  const auto channels = static_cast<size_t>(image.channels);
+  Plane plane(kSide, kSide);
+  size_t paper = 0;
+  for (size_t i = 0; i < pixels.size(); ++i) {
+    const uint8_t* p = &image.pixels[i * channels];
+    if (channels >= 3 && (p[0] != p[1] || p[1] != p[2])) return false;
+    if (channels % 2 == 0 && p[channels - 1] != 255) return false;
+    pixels[i] = p[0];
+    plane.values[i] = p[0];
+    paper += p[0] == 0;
+  }
+  if (plane.at(0, 0) + plane.at(kSide - 1, 0) + plane.at(0, kSide - 1) + plane.at(kSide - 1, kSide - 1) > 0)
+    return false;
+  if (paper < pixels.size() / 2 || *std::max_element(pixels.begin(), pixels.end()) < 128) return false;
+  const Centre centre = centre_of_mass(plane);
+  const int longer = ink_box(plane, {0, 0, kSide, kSide}, 0, 0).longer();
+  return longer >= kDigitSide - 2 && longer <= kDigitSide && std::abs(centre.x - kCentre) < 1 &&
+         std::abs(centre.y - kCentre) < 1;
+}
+
+DigitImage place_digit(const Ink& ink) {
+  DigitImage digit;
   double shrink = static_cast<double>(ink.box.longer()) / kDigitSide;
   Plane share = ink_share(ink, shrink);
   const bool soft = shrink < 1.5;  // faint pixels count, as in MNIST
   Box box = ink_box(share, ink.box, soft ? 0 : 0.5f, soft ? 0 : 0.1 * shrink);
   digit.steps.push_back(
       concat("box: columns ", box.x0, " to ", box.x1 - 1, ", rows ", box.y0, " to ", box.y1 - 1));
-  if (box.longer() < 8) digit.warnings.push_back(concat("the digit is only ", box.longer(), " pixels large"));
+  if (box.longer() < 8)
+    digit.warnings.add(PictureWarning::kSmall, concat("the digit is only ", box.longer(), " pixels large"));
 
   // Measured and, if needed, corrected at eight times the final scale.
   constexpr int kFine = 8;
@@ -184,7 +205,8 @@ void place(const Ink& ink, DigitImage& digit) {
   const int x0 = std::clamp(start(centre.x), 0, kSide - small.width);
   const int y0 = std::clamp(start(centre.y), 0, kSide - small.height);
   if (x0 != start(centre.x) || y0 != start(centre.y)) {
-    digit.warnings.push_back("the ink's centre of mass lies far from its middle: not a digit, perhaps");
+    digit.warnings.add(PictureWarning::kOffCentre,
+                       "the ink's centre of mass lies far from its middle: not a digit, perhaps");
   }
   digit.steps.push_back(concat("place: at column ", x0, ", row ", y0, ", centre of mass at ",
                                std::lround(10 * (centre.x + x0)) / 10.0, ", ",
@@ -195,34 +217,43 @@ void place(const Ink& ink, DigitImage& digit) {
           static_cast<uint8_t>(std::lround(255 * std::clamp(small.at(x, y), 0.0f, 1.0f)));
     }
   }
-}
-
-}  // namespace
-
-DigitImage prepare_digit(const Image& image) {
-  DigitImage digit;
-  digit.steps.push_back(concat("picture: ", image.format, ", ", image.width, "x", image.height, ", ",
-                               image.channels, image.channels == 1 ? " channel" : " channels"));
-  if (is_mnist_like(image, digit.pixels)) {
-    digit.untouched = true;
-    digit.steps.push_back("28x28, light on black, 20 pixels large and centred: as MNIST, left untouched");
-    return digit;
-  }
-  digit.pixels.fill(0);
-  const Ink ink = find_ink(image);
-  digit.steps.insert(digit.steps.end(), ink.steps.begin(), ink.steps.end());
-  digit.warnings = ink.warnings;
-  if (ink.level == 0) {
-    digit.blank = true;
-    digit.warnings.push_back("blank: no ink found");
-    return digit;
-  }
-  place(ink, digit);
   // The columns may come from some marks and the rows from others, so that their common box contains no ink.
   if (std::none_of(digit.pixels.begin(), digit.pixels.end(), [](uint8_t value) { return value > 0; })) {
     digit.blank = true;
-    digit.warnings.push_back("blank: the marks found lie too far apart for a digit");
+    digit.warnings.add(PictureWarning::kBlank, "blank: the marks found lie too far apart for a digit");
   }
+  return digit;
+}
+
+std::string describe_picture(const Image& image) {
+  return concat("picture: ", image.format, ", ", image.width, "x", image.height, ", ", image.channels,
+                image.channels == 1 ? " channel" : " channels");
+}
+
+DigitImage prepare_digit(const Image& image) {
+  DigitImage digit;
+  if (is_mnist_like(image, digit.pixels)) {
+    digit.untouched = true;
+    digit.steps = {describe_picture(image),
+                   "28x28, light on black, 20 pixels large and centred: as MNIST, left untouched"};
+    return digit;
+  }
+  const Ink ink = find_ink(image);
+  digit.pixels.fill(0);
+  if (ink.level == 0) {
+    digit.blank = true;
+  } else {
+    digit = place_digit(ink);
+  }
+  std::vector<std::string> steps = {describe_picture(image)};
+  steps.insert(steps.end(), ink.steps.begin(), ink.steps.end());
+  digit.steps.insert(digit.steps.begin(), steps.begin(), steps.end());
+  PictureWarnings warnings = ink.warnings;
+  if (several_marks(ink.marks))
+    warnings.add(PictureWarning::kSeveralMarks, "two or more separate marks, expected one digit");
+  warnings.add(digit.warnings);
+  if (ink.level == 0) warnings.add(PictureWarning::kBlank, "blank: no ink found");
+  digit.warnings = std::move(warnings);
   return digit;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "framework/io/image.h"
+#include "models/digit/picture_warning.h"
 
 namespace lenslet {
 
@@ -19,10 +20,11 @@ struct DigitImage {
   bool blank = false;                           // no ink or no digit found; all pixels are 0
   bool untouched = false;                       // the picture already had MNIST's form
   std::vector<std::string> steps;               // each decision, for --explain
-  std::vector<std::string> warnings;            // touches the border, two blobs, little contrast
+  PictureWarnings warnings;                     // what may be wrong
 };
 
-/// Steps: alpha over white, grey, polarity, paper level removed, box of the ink, area-filtered scale, integer shift.
+/// All marks of a picture as one digit, whatever there is; prepare_number() tells several apart. Steps: alpha over
+/// white, grey, polarity, paper level removed, box of the ink, area-filtered scale, integer shift.
 DigitImage prepare_digit(const Image& image);
 
 /// A picture as text: two characters per pixel, dark to bright. A picture of more than `max_columns` columns or lines

@@ -11,6 +11,7 @@ namespace lenslet {
 namespace {
 
 constexpr int kAnalysisSide = 320;  // pixels of the longer side that is looked at
+constexpr int kMostSide = 1280;     // for a long number
 constexpr int kFewPixels = 20;      // of a digit, as large as MNIST's: fewer lose details
 constexpr float kStrong = 0.45f;  // share of the ink's level that makes a mark, not a shadow or a faint line
 constexpr float kMaxFloor = 0.35f;  // largest share of the ink's level that counts as paper
@@ -54,10 +55,17 @@ Box merge(const Box& a, const Box& b) {
   return {std::min(a.x0, b.x0), std::min(a.y0, b.y0), std::max(a.x1, b.x1), std::max(a.y1, b.y1)};
 }
 
-// Whether two marks are side by side or one above the other, with a gap: possibly more than one digit.
-bool stand_apart(const Box& a, const Box& b) {
-  const double gap = 0.06 * std::max(a.longer(), b.longer());
-  return b.x0 - a.x1 > gap || a.x0 - b.x1 > gap || b.y0 - a.y1 > gap || a.y0 - b.y1 > gap;
+// Whether a mark that is too faint to be kept has the size and the place of a digit beside those kept.
+bool is_faint_digit(const Component& c, const Ink& ink) {
+  int highest = 0;
+  double largest = 0;
+  for (const Component& mark : ink.marks) {
+    highest = std::max(highest, mark.box.height());
+    largest = std::max(largest, mark.mass);
+  }
+  const int rows = std::min(c.box.y1, ink.box.y1) - std::max(c.box.y0, ink.box.y0);
+  return !c.at_border && c.box.height() > 0.6 * highest && c.box.height() < 1.4 * highest &&
+         c.box.width() < highest && rows > 0.6 * c.box.height() && c.mass > 0.1 * largest;
 }
 
 // Sets level and floor from the depths, and leaves only pixels connected to a strong one. Returns the marks.
@@ -92,30 +100,37 @@ std::vector<Component> find_marks(Ink& ink, float sigma, std::vector<int32_t>& l
   return marks;
 }
 
-// The ink of the picture reduced by `factor`, or of a part of it at a higher resolution: a sheet of paper that was
-// taken for ink, or a digit so small that details were lost.
+// The longer side of the largest mark.
+int largest_mark(const Ink& ink) {
+  int longest = 0;
+  for (const Component& mark : ink.marks) longest = std::max(longest, mark.box.longer());
+  return longest;
+}
+
+// The ink of the picture reduced by `factor`, or of a part of it at a higher resolution if details were lost.
 Ink look_closer(const Image& image, int factor, Ink ink, std::vector<std::string>& steps) {
-  if (ink.level == 0) return ink;
+  ink.factor = factor;
+  constexpr int kEnoughPixels = 4 * kFewPixels;
+  const int largest = largest_mark(ink);
+  if (ink.level == 0 || factor == 1 || largest >= kEnoughPixels) return ink;
   const Box at{ink.box.x0 * factor, ink.box.y0 * factor, std::min(ink.box.x1 * factor, image.width),
                std::min(ink.box.y1 * factor, image.height)};
-  // With up to `margin` more pixels on every side; fewer if it is negative.
-  const auto look = [&](int margin) {
-    const Box part{std::max(at.x0 - margin, 0), std::max(at.y0 - margin, 0),
-                   std::min(at.x1 + margin, image.width), std::min(at.y1 + margin, image.height)};
-    return find_ink(grey_planes(image, part, kAnalysisSide));
-  };
-  const std::string place = concat("the ", at.width(), "x", at.height(), " pixels at ", at.x0, ", ", at.y0);
-
-  constexpr int kEnoughPixels = 4 * kFewPixels;
-  if (factor > 1 && ink.box.longer() < kEnoughPixels) {
-    Ink closer = look(at.longer() / 2);
-    if (closer.level > 0) {
-      steps.push_back("small in the picture: read from " + place);
-      closer.warnings.insert(closer.warnings.end(), ink.warnings.begin(), ink.warnings.end());
-      return closer;
-    }
-  }
-  return ink;
+  const int margin = largest * factor / 2;
+  const Box part{std::max(at.x0 - margin, 0), std::max(at.y0 - margin, 0),
+                 std::min(at.x1 + margin, image.width), std::min(at.y1 + margin, image.height)};
+  // A number is much longer than its digits.
+  const int side = std::clamp(part.longer() * kEnoughPixels / (largest * factor), kAnalysisSide, kMostSide);
+  const GreyPlanes grey = grey_planes(image, part, side);
+  if (grey.factor == factor) return ink;
+  Ink closer = find_ink(grey);
+  if (closer.level == 0) return ink;
+  steps.push_back(concat("small in the picture: read from the ", at.width(), "x", at.height(), " pixels at ",
+                         at.x0, ", ", at.y0));
+  closer.warnings.add(ink.warnings);
+  closer.left = part.x0;
+  closer.top = part.y0;
+  closer.factor = grey.factor;
+  return closer;
 }
 
 }  // namespace
@@ -124,7 +139,7 @@ Ink find_ink(const GreyPlanes& grey) {
   Ink ink;
   Depth depth = depth_on_paper(grey, ink.steps);
   ink.depth = std::move(depth.plane);
-  std::vector<int32_t> labels;
+  std::vector<int32_t>& labels = ink.labels;
   std::vector<Component> marks;
   bool left_out = false;
   // A removed mark may have been the strongest, so levels are computed again from the rest.
@@ -151,49 +166,47 @@ Ink find_ink(const GreyPlanes& grey) {
     left_out = left_out || dropped;
     if (!dropped) break;
   }
-  if (left_out) ink.warnings.push_back("a line, frame or shadow at the edge was left out");
+  if (left_out)
+    ink.warnings.add(PictureWarning::kEdgeLeftOut, "a line, frame or shadow at the edge was left out");
 
   double largest = 0;
   for (const Component& c : marks)
     largest = c.peak >= kStrong * ink.level ? std::max(largest, c.mass) : largest;
-  std::vector<Component> kept;
+  std::vector<int32_t> kept(marks.size(), 0);  // 1 + the number among those kept
   bool at_border = false;
   for (size_t i = 0; i < marks.size() && ink.level > 0; ++i) {
     const Component& c = marks[i];
-    if (c.peak < kStrong * ink.level || c.mass < kSpeck * largest) {
-      marks[i].mass = 0;
-      continue;
-    }
-    kept.push_back(c);
+    if (c.peak < kStrong * ink.level || c.mass < kSpeck * largest) continue;
+    ink.marks.push_back(c);
+    kept[i] = static_cast<int32_t>(ink.marks.size());
     ink.box = merge(ink.box, c.box);
     at_border = at_border || c.at_border;
   }
+  if (ink.level > 0 && std::any_of(marks.begin(), marks.end(), [&](const Component& c) {
+        return c.peak < kStrong * ink.level && is_faint_digit(c, ink);
+      }))
+    ink.warnings.add(PictureWarning::kFaintMark, "a faint mark as high as the others was left out");
   // One or two pixels in a large picture are dust or noise.
   const int side = std::max(ink.depth.width, ink.depth.height);
   if (ink.box.longer() < std::max(2, side / 50)) ink.level = 0;
   if (ink.level == 0) {
+    ink.marks.clear();
     ink.steps.push_back("ink: none found");
     return ink;
   }
   for (size_t i = 0; i < labels.size(); ++i) {
-    if (labels[i] == 0 || marks[static_cast<size_t>(labels[i] - 1)].mass == 0) ink.depth.values[i] = 0;
+    labels[i] = labels[i] == 0 ? 0 : kept[static_cast<size_t>(labels[i] - 1)];
+    if (labels[i] == 0) ink.depth.values[i] = 0;
   }
-  ink.steps.push_back(concat("ink: ", kept.size(), kept.size() == 1 ? " mark" : " marks", ", depth ",
-                             std::lround(ink.level), ", paper up to ", std::lround(ink.floor)));
+  ink.steps.push_back(concat("ink: ", ink.marks.size(), ink.marks.size() == 1 ? " mark" : " marks",
+                             ", depth ", std::lround(ink.level), ", paper up to ", std::lround(ink.floor)));
   if (ink.level < kFaintLevel)
-    ink.warnings.push_back(
+    ink.warnings.add(
+        PictureWarning::kLittleContrast,
         concat("little contrast: the ink differs from the paper by ", std::lround(ink.level), " of 255"));
   if (at_border)
-    ink.warnings.push_back("the digit touches the edge of the picture, part of it may be missing");
-  ink.clear_edge = !at_border && !left_out;
-  bool apart = false;
-  for (size_t i = 0; i < kept.size(); ++i) {
-    for (size_t k = i + 1; k < kept.size(); ++k) {
-      apart = apart ||
-              (std::min(kept[i].mass, kept[k].mass) > 0.2 * largest && stand_apart(kept[i].box, kept[k].box));
-    }
-  }
-  if (apart) ink.warnings.push_back("two or more separate marks, expected one digit");
+    ink.warnings.add(PictureWarning::kTouchesEdge,
+                     "the digit touches the edge of the picture, part of it may be missing");
   return ink;
 }
 

@@ -6,22 +6,26 @@
 
 #include "framework/io/image.h"
 #include "models/digit/paper.h"
+#include "models/digit/picture_warning.h"
 #include "models/digit/plane.h"
 
 namespace lenslet {
 
-/// The ink of a picture.
+/// The ink of a picture, or of a part of it.
 struct Ink {
   Plane depth;      // grey levels by which a pixel differs from the paper towards the ink, 0 = paper
   float level = 0;  // depth of full ink; 0: there is none
   float floor = 0;  // depth up to which a pixel is paper: noise, texture, JPEG artefacts around strokes
   Box box;          // of the marks kept
-  bool clear_edge = true;  // no mark touches the edge of the picture
-  std::vector<std::string> steps, warnings;
+  std::vector<Component> marks;  // those kept: connected strokes
+  std::vector<int32_t> labels;   // for each pixel of depth: 1 + the number of its mark, or 0
+  int left = 0, top = 0;         // where depth begins in the picture, pixels
+  int factor = 1;                // pixels of the picture per pixel of depth, in both directions
+  std::vector<std::string> steps;
+  PictureWarnings warnings;
 };
 
-/// Finds the ink of a reduced picture, then of a part of it at a higher resolution if the digit is too small or lies on
-/// a sheet of paper that was taken for ink.
+/// Finds the ink of a reduced picture, then of a part of it at a higher resolution if the marks are too small.
 Ink find_ink(const Image& image);
 
 /// Separates ink from paper (models/digit/paper.h) and ignores frames, shadows and specks. Adds the step "ink" to the

@@ -1,8 +1,8 @@
-// From a picture to the model's 28x28 pixels. Three bytes give columns, rows and channels; pixels follow, repeated if
-// there are too few.
+// From a picture to the model's 28x28 pixels, as one digit and as a number. Three bytes give columns, rows and
+// channels; pixels follow, repeated if there are too few.
 #include <algorithm>
 
-#include "models/digit/digit_image.h"
+#include "models/digit/number_image.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/io/crafted_files.h"
 
@@ -21,6 +21,28 @@ Image picture_of(Cursor input) {
   return test::make_image(width, height, channels, pixels);
 }
 
+bool is_within(const Box& box, const Box& outer) {
+  return box.x0 >= outer.x0 && box.y0 >= outer.y0 && box.x0 < box.x1 && box.y0 < box.y1 &&
+         box.x1 <= outer.x1 && box.y1 <= outer.y1;
+}
+
+void check_number(const Image& image) {
+  const NumberImage number = prepare_number(image);
+  require((number.refusal == Refusal::kNone) == !number.marks.empty(), "a picture has marks or is refused");
+  require(number.reason.empty() == (number.refusal == Refusal::kNone), "a refusal has a reason");
+  const Box picture{0, 0, image.width, image.height};
+  int middle = 0;
+  for (const DigitMark& mark : number.marks) {
+    require(is_within(mark.box, picture), "the box of a mark is in the picture");
+    require(mark.box.x0 + mark.box.x1 >= middle, "marks run from left to right");
+    middle = mark.box.x0 + mark.box.x1;
+    for (const std::vector<DigitMark>& cut : mark.cuts) {
+      require(cut.size() > 1, "a cut has parts");
+      for (const DigitMark& part : cut) require(is_within(part.box, mark.box), "a part is in its mark's box");
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lenslet::fuzz
 
@@ -28,6 +50,7 @@ using namespace lenslet;
 
 LENSLET_FUZZ_TARGET(digit) {
   const Image image = picture_of(Cursor(data, size));
+  fuzz::check_number(image);
   const DigitImage digit = prepare_digit(image);
   const bool empty = std::all_of(digit.pixels.begin(), digit.pixels.end(), [](uint8_t v) { return v == 0; });
   require(digit.blank == empty, "a digit is blank where it has no ink");
@@ -36,7 +59,8 @@ LENSLET_FUZZ_TARGET(digit) {
   require(!digit.steps.empty(), "each decision is told");
   if (size % 8 == 0) {
     const DigitImage again = prepare_digit(image);
-    require(digit.pixels == again.pixels && digit.steps == again.steps && digit.warnings == again.warnings,
+    require(digit.pixels == again.pixels && digit.steps == again.steps &&
+                digit.warnings.texts == again.warnings.texts,
             "the same picture gives the same digit");
     require(!picture_as_text(digit.pixels.data(), DigitImage::kSide, DigitImage::kSide).empty(),
             "a digit shows as text");

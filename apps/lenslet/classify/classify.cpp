@@ -1,92 +1,31 @@
-// lenslet classify: reads the digit in each picture.
+// lenslet classify: reads the number in each picture.
 #include <algorithm>
-#include <cmath>
-#include <optional>
+#include <utility>
 
+#include "api/number_reader.h"
 #include "apps/common/output/text.h"
+#include "apps/lenslet/classify/answer.h"
 #include "apps/lenslet/classify/digit_inputs.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/session.h"
 #include "apps/measuring/run.h"
 #include "models/classifier.h"
-#include "models/lenet5.h"
 
 namespace lenslet {
 namespace {
 
 constexpr const char* kSchema = "lenslet.classify/1";
 constexpr int64_t kDefaultBatch = 64;
-constexpr size_t kTop = 3;
 
-struct Guess {
-  int digit = 0;
-  double probability = 0;
-
-  template <class Self, class V>
-  static void fields(Self& self, V&& v) {
-    v("digit", self.digit)("probability", self.probability);
-  }
-};
-
-/// What the lines and the files have about one picture.
-struct Answer {
-  std::string file;
-  std::optional<int64_t> index;  // in an IDX file
-  std::string error;             // why it could not be read; nothing else is then known
-  std::string reason;            // why it has no digit
-  std::vector<Guess> top;        // most likely first; none where it was not computed
-  double energy = NAN;           // compared with the threshold of the weights
-  bool blank = false;
-  std::vector<std::string> warnings, steps;  // steps: with --explain
-
-  template <class Self, class V>
-  static void fields(Self& self, V&& v) {
-    const size_t known = self.reason.empty() ? self.top.size() : 0;
-    const auto digit = [&](size_t i) {
-      return i < known ? std::optional<int>(self.top[i].digit) : std::nullopt;
-    };
-    const auto probability = [&](size_t i) { return i < known ? self.top[i].probability : NAN; };
-    v("file", self.file)("index", self.index);
-    v("digit", digit(0))("probability", probability(0));
-    v.column("second", digit(1)).column("second_probability", probability(1));
-    v.column("third", digit(2)).column("third_probability", probability(2));
-    v("blank", self.blank)("error", self.error)("reason", self.reason);
-    v("energy", self.energy)("top", self.top)("warnings", self.warnings)("steps", self.steps);
-  }
-};
-
-Answer answer_from(const DigitInput& input, const std::vector<float>& logits,
-                   std::optional<double> threshold) {
-  Answer answer;
-  answer.file = input.file;
-  if (input.index >= 0) answer.index = input.index;
-  answer.error = input.error;
-  if (!input.error.empty()) return answer;
-  answer.blank = input.digit.blank;
-  answer.warnings = input.digit.warnings;
-  if (answer.blank) {
-    answer.reason = "blank: no ink found";
-  } else if (!std::all_of(logits.begin(), logits.end(), [](float value) { return std::isfinite(value); })) {
-    answer.reason = "the model's output is not a number";
-  } else {
-    const auto classes = static_cast<int>(logits.size());
-    std::vector<double> probabilities(logits.size());
-    softmax(logits.data(), classes, probabilities.data());
-    for (int i = 0; i < classes; ++i) answer.top.push_back({i, probabilities[static_cast<size_t>(i)]});
-    const auto logit = [&](const Guess& guess) { return logits[static_cast<size_t>(guess.digit)]; };
-    std::stable_sort(answer.top.begin(), answer.top.end(),
-                     [&](const Guess& a, const Guess& b) { return logit(a) > logit(b); });
-    answer.top.resize(std::min(kTop, answer.top.size()));
-    answer.energy = energy(logits.data(), classes);
-    if (threshold && !(answer.energy > *threshold)) {
-      answer.reason = concat("no digit: ", answer.top[0].digit, " is the nearest, ",
-                             format_percent(answer.top[0].probability));
-    }
-  }
-  return answer;
+// The answers to pictures of digits. Takes the numbers out of the inputs.
+std::vector<Reading> readings_of(Model& model, std::vector<DigitInput>& inputs) {
+  std::vector<NumberImage> numbers;
+  for (DigitInput& input : inputs) numbers.push_back(std::move(input.number));
+  return read_numbers(model, numbers);
 }
 
-std::vector<Answer> answers_to(Model& model, const Network& network, const std::vector<DigitInput>& inputs) {
+// The answers of a network that reads something else.
+std::vector<Answer> answers_of(Model& model, const Network& network, const std::vector<DigitInput>& inputs) {
   const auto values = static_cast<size_t>(model.input_shape().num_elements());
   const auto classes = static_cast<size_t>(model.output_shape().num_elements());
   std::vector<uint8_t> pixels(inputs.size() * values);  // zeros for a picture that could not be read
@@ -98,26 +37,9 @@ std::vector<Answer> answers_to(Model& model, const Network& network, const std::
   std::vector<Answer> answers;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const float* const first = logits.data() + i * classes;
-    answers.push_back(answer_from(inputs[i], {first, first + classes}, network.energy_threshold));
+    answers.push_back(answer_from(inputs[i], {first, first + classes}));
   }
   return answers;
-}
-
-std::string text_line(const Answer& answer) {
-  std::string line =
-      printable(answer.index ? concat(answer.file, "[", *answer.index, "]") : answer.file) + ": ";
-  if (!answer.reason.empty()) {
-    line += answer.reason;
-  } else {
-    line += concat(answer.top[0].digit, "  ", format_percent(answer.top[0].probability));
-    for (size_t i = 1; i < answer.top.size(); ++i) {
-      line += concat(i == 1 ? "   then " : ", ", answer.top[i].digit, " ",
-                     format_percent(answer.top[i].probability));
-    }
-  }
-  if (answer.top.empty()) return line;
-  for (const std::string& warning : answer.warnings) line += "   warning: " + printable(warning);
-  return line;
 }
 
 // A picture as grey bytes, for display.
@@ -134,16 +56,27 @@ std::vector<uint8_t> grey_of(const Image& image) {
   return grey;
 }
 
-std::string explanation(const DigitInput& input) {
+std::string explanation(const DigitInput& input, const Reading* reading) {
   std::string text;
   if (!input.original.pixels.empty()) {
     const Image& image = input.original;
     text += "  the picture:\n" + picture_as_text(grey_of(image).data(), image.width, image.height);
   }
-  for (const std::string& step : input.digit.steps) text += "  - " + printable(step) + "\n";
-  if (input.pixels.size() == input.digit.pixels.size())
-    text += "  what the model sees:\n" +
-            picture_as_text(input.pixels.data(), DigitImage::kSide, DigitImage::kSide);
+  for (const std::string& step : reading ? reading->steps : input.steps)
+    text += "  - " + printable(step) + "\n";
+  if (!reading) return text;
+  const auto show = [&](const std::string& where, const DigitImage& digit) {
+    text += "  what the model sees" + where + ":\n" +
+            picture_as_text(digit.pixels.data(), DigitImage::kSide, DigitImage::kSide);
+  };
+  if (reading->digits.empty()) show("", {});
+  for (const ReadDigit& digit : reading->digits) {
+    const Box& box = digit.box;
+    show(reading->digits.size() == 1
+             ? ""
+             : concat(" in the ", box.width(), "x", box.height(), " pixels at ", box.x0, ", ", box.y0),
+         digit.input);
+  }
   return text;
 }
 
@@ -172,26 +105,34 @@ ExitCode run_classify(const ClassifyOptions& given) {
                               ": ", describe_backends(model.executable().plan())));
   }
 
+  const bool digits = reads_digits(session.graph());
   int64_t failures = 0, not_numbers = 0;
   while (!run.stopped()) {
-    const std::vector<DigitInput> group = inputs.next(static_cast<size_t>(batch));
+    std::vector<DigitInput> group = inputs.next(static_cast<size_t>(batch));
+    std::vector<Reading> readings;
     std::vector<Answer> answers;
-    run.guard(
-        [&] { answers = answers_to(model, session.network(), group); });  // earlier answers are still written
+    run.guard([&] {  // earlier answers are still written
+      if (digits) {
+        readings = readings_of(model, group);
+        for (size_t i = 0; i < group.size(); ++i) answers.push_back(answer_from(group[i], readings[i]));
+      } else {
+        answers = answers_of(model, session.network(), group);
+      }
+    });
     if (answers.empty()) break;
     std::string text;
     for (size_t i = 0; i < group.size(); ++i) {
       Answer& answer = answers[i];
-      if (options.explain) answer.steps = group[i].digit.steps;
+      if (options.explain) answer.steps = digits ? readings[i].steps : group[i].steps;
       files.add(answer);
       if (!answer.error.empty()) {
         ++failures;
         write_standard_error("lenslet: error: " + printable_line(answer.error) + "\n");
         continue;
       }
-      if (!answer.blank && answer.top.empty()) ++not_numbers;
+      if (answer.refusal == refusal_name(Refusal::kNotFinite)) ++not_numbers;
       text += text_line(answer) + "\n";
-      if (options.explain) text += explanation(group[i]);
+      if (options.explain) text += explanation(group[i], digits ? &readings[i] : nullptr);
     }
     run.console().print(text);
   }

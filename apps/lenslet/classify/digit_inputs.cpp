@@ -170,11 +170,10 @@ void DigitInputs::decode(File& file) const {
         decode_image(bytes, name == "-" ? "standard input" : printable_excerpt(name), options_.image_limits);
     std::vector<uint8_t>().swap(bytes);  // frees the file before its planes are allocated
     if (digits_) {
-      file.input.digit = prepare_digit(image);
-      file.input.pixels.assign(file.input.digit.pixels.begin(), file.input.digit.pixels.end());
+      file.input.number = prepare_number(image);
     } else {
       file.input.pixels = picture_input(image, sample_);
-      file.input.digit.steps = {
+      file.input.steps = {
           concat("scaled from ", image.width, "x", image.height, " to ", sample_.to_string())};
     }
     if (keep_originals_) file.input.original = std::move(image);
@@ -206,11 +205,11 @@ DigitInput DigitInputs::next_of_idx() {
   input.file = idx_file_;
   input.index = idx_next_;
   const uint8_t* const pixels = idx_.data.data() + idx_next_++ * sample_.num_elements();
-  input.pixels.assign(pixels, pixels + sample_.num_elements());
-  if (digits_) std::copy(input.pixels.begin(), input.pixels.end(), input.digit.pixels.begin());
-  input.digit.untouched = true;  // IDX images have the form that the model was trained on
-  input.digit.blank = digits_ && std::all_of(input.pixels.begin(), input.pixels.end(),
-                                             [&](uint8_t value) { return value == pixels[0]; });
+  if (digits_) {
+    input.number = number_of(pixels);
+  } else {
+    input.pixels.assign(pixels, pixels + sample_.num_elements());
+  }
   return input;
 }
 

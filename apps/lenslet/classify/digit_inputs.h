@@ -10,18 +10,19 @@
 #include "apps/lenslet/options.h"
 #include "framework/io/idx.h"
 #include "framework/io/image.h"
-#include "models/digit/digit_image.h"
+#include "models/digit/number_image.h"
 
 namespace lenslet {
 
 /// One picture, before the model reads it.
 struct DigitInput {
-  std::string file;             // as given; "-" is standard input
-  int64_t index = -1;           // index in an IDX file; -1 for a picture
-  Image original;               // kept only on request
-  DigitImage digit;             // of a network that reads digits
-  std::vector<uint8_t> pixels;  // what the network reads, [C, H, W]
-  std::string error;            // why the file could not be read; then the other members are empty
+  std::string file;                // as given; "-" is standard input
+  int64_t index = -1;              // index in an IDX file; -1 for a picture
+  Image original;                  // kept only on request
+  NumberImage number;              // for a network that reads digits
+  std::vector<uint8_t> pixels;     // for any other network: what it reads, [C, H, W]
+  std::vector<std::string> steps;  // for any other network: from the picture to the pixels
+  std::string error;               // why the file could not be read; then the other members are empty
 };
 
 /// The files that the arguments of `classify` name, with folders replaced by their files.

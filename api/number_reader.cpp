@@ -1,0 +1,181 @@
+#include "api/number_reader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "framework/base/error.h"
+#include "models/lenet5.h"
+
+namespace lenslet {
+namespace {
+
+constexpr size_t kPixels = DigitImage::kSide * DigitImage::kSide;
+constexpr size_t kTop = 3;
+// Twice as wide as high is no single digit, however it is taken.
+constexpr double kTooWide = 1.6;
+// Width to height of a mark that is called touching digits if it is refused, and not simply no digit.
+constexpr double kSeveral = 1.2;
+// Energy by which the worst part of a cut must exceed the whole mark, since halves of a wide 0 look like digits too.
+constexpr double kBetterCut = 1.5;
+// Energy above the threshold that every part of a cut needs, since parts of letters look like digits too. A wide mark
+// with less may be several digits.
+constexpr double kSure = 1.5;
+
+std::string percent(double fraction) {
+  const long hundredths = std::lround(fraction * 10000);
+  const long rest = hundredths % 100;
+  return concat(hundredths / 100, ".", rest < 10 ? "0" : "", rest, " %");
+}
+
+// All marks of the pictures, whole and cut, in one order.
+template <typename Body>
+void for_each_mark(const std::vector<NumberImage>& pictures, Body&& body) {
+  for (const NumberImage& picture : pictures) {
+    for (const DigitMark& mark : picture.marks) {
+      body(mark);
+      for (const std::vector<DigitMark>& way : mark.cuts) {
+        for (const DigitMark& part : way) body(part);
+      }
+    }
+  }
+}
+
+// Takes the answers in the order of for_each_mark().
+class Answers {
+ public:
+  Answers(Model& model, const std::vector<NumberImage>& pictures) : threshold_(model.energy_threshold()) {
+    std::vector<uint8_t> pixels;
+    for_each_mark(pictures, [&](const DigitMark& mark) {
+      pixels.insert(pixels.end(), mark.digit.pixels.begin(), mark.digit.pixels.end());
+    });
+    const size_t count = pixels.size() / kPixels;
+    logits_.resize(count * kLenet5Classes);
+    model.logits(pixels.data(), static_cast<int64_t>(count), logits_.data());
+  }
+
+  /// `margin`: energy above the threshold that a digit needs.
+  ReadDigit next(const DigitMark& mark, double margin = 0) {
+    const float* const logits = &logits_[kLenet5Classes * next_++];
+    ReadDigit read;
+    read.box = mark.box;
+    read.input = mark.digit;
+    if (!std::all_of(logits, logits + kLenet5Classes, [](float value) { return std::isfinite(value); })) {
+      read.energy = std::numeric_limits<double>::quiet_NaN();
+      read.refusal = Refusal::kNotFinite;
+      read.reason = kNotFiniteReason;
+      return read;
+    }
+    double probabilities[kLenet5Classes];
+    softmax(logits, kLenet5Classes, probabilities);
+    for (int i = 0; i < kLenet5Classes; ++i) read.top.push_back({i, probabilities[i]});
+    std::stable_sort(read.top.begin(), read.top.end(),
+                     [&](const ReadDigit::Guess& a, const ReadDigit::Guess& b) {
+                       return logits[a.digit] > logits[b.digit];
+                     });
+    read.top.resize(kTop);
+    read.energy = energy(logits, kLenet5Classes);
+    if (mark.small) {
+      read.refusal = Refusal::kTooSmall;
+      read.reason = concat("too small for a digit: ", mark.box.width(), "x", mark.box.height(), " pixels");
+    } else if (!std::isnan(threshold_) && !(read.energy > threshold_ + margin)) {
+      read.refusal = Refusal::kNoDigit;
+      read.reason =
+          concat("no digit: ", read.top[0].digit, " is the nearest, ", percent(read.top[0].probability));
+    }
+    return read;
+  }
+
+  /// Whether a digit is far from being refused. Without a threshold all are.
+  bool sure(const ReadDigit& read) const { return !(read.energy <= threshold_ + kSure); }
+
+ private:
+  double threshold_;
+  std::vector<float> logits_;  // [marks, 10]
+  size_t next_ = 0;
+};
+
+// A mark is one digit if the model takes it for one and it is not too wide; else the parts of the best cut are, if the
+// model takes each of them for a digit.
+void add_mark(const DigitMark& mark, Answers& answers, Reading& reading) {
+  std::vector<ReadDigit>& digits = reading.digits;
+  ReadDigit whole = answers.next(mark);
+  std::vector<ReadDigit> best;
+  double highest = -std::numeric_limits<double>::infinity();
+  for (const std::vector<DigitMark>& way : mark.cuts) {
+    std::vector<ReadDigit> parts;
+    for (const DigitMark& part : way) parts.push_back(answers.next(part, kSure));
+    if (!std::all_of(parts.begin(), parts.end(),
+                     [](const ReadDigit& part) { return part.refusal == Refusal::kNone; }))
+      continue;
+    const double lowest =
+        std::min_element(parts.begin(), parts.end(), [](const ReadDigit& a, const ReadDigit& b) {
+          return a.energy < b.energy;
+        })->energy;
+    if (!(lowest > highest)) continue;
+    highest = lowest;
+    best = std::move(parts);
+  }
+  const bool too_wide = mark.box.width() > kTooWide * mark.box.height();
+  // NaN without an energy; comparisons with it are false.
+  const bool better_cut = too_wide || highest > whole.energy + kBetterCut;
+  if (!mark.wide || (whole.refusal == Refusal::kNone && !better_cut)) {
+    if (mark.wide && (!best.empty() || !answers.sure(whole)))
+      reading.warnings.add(PictureWarning::kTouching, concat("a wide mark was read as ", whole.top[0].digit,
+                                                             ", but may be several digits that touch"));
+    digits.push_back(std::move(whole));
+  } else if (!best.empty()) {
+    reading.warnings.add(PictureWarning::kTouching, "digits that touch were cut apart");
+    for (ReadDigit& part : best) digits.push_back(std::move(part));
+  } else {
+    if (!whole.top.empty() &&
+        (whole.refusal == Refusal::kNone || mark.box.width() > kSeveral * mark.box.height())) {
+      whole.refusal = Refusal::kTouching;
+      whole.reason = concat("touching digits, lines of the paper, or no digit: a mark of ", mark.box.width(),
+                            "x", mark.box.height(), " pixels that no cut divides into digits");
+    }
+    digits.push_back(std::move(whole));
+  }
+}
+
+}  // namespace
+
+std::vector<Reading> read_numbers(Model& model, const std::vector<NumberImage>& pictures) {
+  Answers answers(model, pictures);
+  std::vector<Reading> readings;
+  for (const NumberImage& picture : pictures) {
+    Reading reading;
+    reading.refusal = picture.refusal;
+    reading.reason = picture.reason;
+    reading.warnings = picture.warnings;
+    reading.steps = picture.steps;
+    for (const DigitMark& mark : picture.marks) add_mark(mark, answers, reading);
+    reading.probability = 1;
+    for (size_t i = 0; i < reading.digits.size(); ++i) {
+      const ReadDigit& digit = reading.digits[i];
+      if (digit.refusal == Refusal::kNone) {
+        reading.number += static_cast<char>('0' + digit.top[0].digit);
+        reading.probability *= digit.top[0].probability;
+      } else if (reading.refusal == Refusal::kNone) {
+        const bool single = reading.digits.size() == 1;
+        reading.refusal = single ? digit.refusal : Refusal::kNoNumber;
+        reading.reason =
+            single ? digit.reason
+                   : concat("no number: mark ", i + 1, " of ", reading.digits.size(), " is ", digit.reason);
+      }
+    }
+    if (reading.refusal != Refusal::kNone) {
+      reading.number.clear();
+      reading.probability = std::numeric_limits<double>::quiet_NaN();
+    }
+    readings.push_back(std::move(reading));
+  }
+  return readings;
+}
+
+Reading read_number(Model& model, const Image& picture) {
+  return std::move(read_numbers(model, {prepare_number(picture)}).front());
+}
+
+}  // namespace lenslet

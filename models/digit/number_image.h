@@ -1,0 +1,54 @@
+// Converts a picture of a number to the model's inputs, one for each digit, from left to right.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "framework/io/image.h"
+#include "models/digit/digit_image.h"
+#include "models/digit/plane.h"
+
+namespace lenslet {
+
+/// Why a picture, or a mark in it, has no answer. Values are part of the C interface.
+enum class Refusal {
+  kNone = 0,
+  kBlank = 1,      // no ink
+  kNoDigit = 2,    // the model takes the mark for no digit
+  kTooSmall = 3,   // a mark that is too small for a digit of this number: a point, a comma, a dash
+  kTouching = 4,   // a wide mark that no cut divides into digits
+  kTexture = 5,    // too many marks: textured or written-on paper
+  kRows = 6,       // marks one above the other
+  kNoNumber = 7,   // one of several marks is refused
+  kNotFinite = 8,  // the model's output is not a number
+};
+
+/// "no_digit": the name of a refusal in files; empty for kNone.
+const char* refusal_name(Refusal refusal);
+
+/// A mark that may be a digit.
+struct DigitMark {
+  Box box;                                   // in pixels of the picture
+  DigitImage digit;                          // what the model reads
+  bool small = false;                        // too small for a digit beside the others
+  bool wide = false;                         // wider than one digit usually is
+  std::vector<std::vector<DigitMark>> cuts;  // of a wide mark: the ways to divide it, each from left to right
+};
+
+/// The model's inputs from a picture, and the steps that led to them.
+struct NumberImage {
+  std::vector<DigitMark> marks;      // from left to right; empty if refused
+  Refusal refusal = Refusal::kNone;  // of the picture as a whole, before the model sees it
+  std::string reason;                // one line; empty for kNone
+  std::vector<std::string> steps;    // each decision, for --explain
+  PictureWarnings warnings;          // of the picture and its marks
+};
+
+/// Finds the marks, groups them to digits and prepares each like prepare_digit(). A picture with one digit has the same
+/// pixels as there. One of 28x28 pixels is always one digit.
+NumberImage prepare_number(const Image& image);
+
+/// One digit that has MNIST's form already: `pixels` [28, 28]. Refused as blank if all are equal.
+NumberImage number_of(const uint8_t* pixels);
+
+}  // namespace lenslet

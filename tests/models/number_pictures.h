@@ -1,0 +1,21 @@
+// Pictures of numbers as people take them, drawn, each with the expected answer.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "framework/io/image.h"
+
+namespace lenslet::test {
+
+/// A picture with the number that it shows; empty: none.
+struct NumberPicture {
+  std::string name;    // "table_edge"
+  std::string number;  // "2026"
+  std::string reason;  // how the refusal begins, if there is no number
+  Image image;
+};
+/// Over twenty pictures, each as another kind of person would take it.
+std::vector<NumberPicture> number_pictures();
+
+}  // namespace lenslet::test

@@ -1,0 +1,169 @@
+// Reads drawn pictures of numbers with the built-in weights for pictures.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "api/number_reader.h"
+#include "framework/io/image.h"
+#include "tests/io/crafted_files.h"
+#include "tests/models/drawn_pictures.h"
+#include "tests/models/number_pictures.h"
+
+namespace lenslet::test {
+namespace {
+
+Model load(const char* weights) {
+  ModelOptions options;
+  options.device = "cpu";
+  return Model::load(weights, options);
+}
+
+Reading read(const Image& picture) {
+  static Model robust = load("robust");
+  return read_number(robust, picture);
+}
+
+Image written(const std::string& text, double spacing = 0.25, const Pen& pen = {}) {
+  return DrawnPicture(160 + 130 * static_cast<int>(text.size()), 240)
+      .write(text, 70, 50, 130, pen, spacing)
+      .image();
+}
+
+std::string told(const Reading& reading) {
+  std::string text = reading.number + "|" + reading.reason;
+  for (const std::string& warning : reading.warnings.texts) text += "|" + warning;
+  return text;
+}
+
+// Some pictures are hard, and a refusal is an answer. A wrong number is none.
+TEST(Numbers, AreReadInDrawnPicturesOrRefused) {
+  constexpr int kMostRefused = 3;
+  int refused = 0;
+  std::string which;
+  for (const NumberPicture& picture : number_pictures()) {
+    const Reading reading = read(picture.image);
+    EXPECT_EQ(reading.number.empty(), reading.refusal != Refusal::kNone) << picture.name;
+    EXPECT_EQ(reading.reason.empty(), reading.refusal == Refusal::kNone) << picture.name;
+    if (picture.number.empty()) {
+      EXPECT_EQ(reading.reason.rfind(picture.reason, 0), 0u) << picture.name << ": " << told(reading);
+    } else if (reading.number.empty()) {
+      ++refused;
+      which += " " + picture.name;
+    } else {
+      EXPECT_EQ(reading.number, picture.number) << picture.name;
+    }
+  }
+  EXPECT_LE(refused, kMostRefused) << "refused:" << which;
+}
+
+TEST(Numbers, HaveTheBoxAndTheProbabilityOfEachDigit) {
+  // Reduced to be looked at, then read from a part at a higher resolution: boxes are in pixels of the picture.
+  const Reading reading =
+      read(DrawnPicture(2400, 1800, kWhite, 16).write("1984", 1300, 900, 130, {kBlueInk, .08}).image());
+  ASSERT_EQ(reading.number, "1984") << told(reading);
+  ASSERT_EQ(reading.digits.size(), 4u);
+  double product = 1;
+  int right = 1290;
+  for (const ReadDigit& digit : reading.digits) {
+    EXPECT_GT(digit.box.x0, right - 4);
+    EXPECT_NEAR(digit.box.y0, 895, 10);
+    EXPECT_NEAR(digit.box.y1, 1035, 10);
+    EXPECT_LT(digit.box.width(), 110);
+    right = digit.box.x1;
+    product *= digit.top[0].probability;
+    ASSERT_EQ(digit.top.size(), 3u);
+    EXPECT_GT(digit.top[0].probability, digit.top[1].probability);
+  }
+  EXPECT_LT(right, 1690);
+  EXPECT_DOUBLE_EQ(reading.probability, product);
+}
+
+TEST(Numbers, AreRefusedForMarksThatAreNoDigits) {
+  for (const char* text : {"1+2", "5-2", "3.14", "12:30", "-5", "A7", "7E"}) {
+    const Reading reading = read(written(text));
+    EXPECT_EQ(reading.refusal, Refusal::kNoNumber) << text << " as " << told(reading);
+    EXPECT_TRUE(std::isnan(reading.probability)) << text;
+    EXPECT_EQ(reading.reason.rfind("no number: mark ", 0), 0u) << reading.reason;
+  }
+  const Reading point = read(written("3.14"));
+  ASSERT_EQ(point.digits.size(), 4u);
+  EXPECT_EQ(point.digits[1].refusal, Refusal::kTooSmall);
+  EXPECT_EQ(point.digits[3].top[0].digit, 4);
+}
+
+TEST(Numbers, AreRefusedInSeveralRows) {
+  const Reading reading =
+      read(DrawnPicture(500, 500).write("12", 90, 50, 140).write("34", 90, 290, 140).image());
+  EXPECT_EQ(reading.refusal, Refusal::kRows) << told(reading);
+}
+
+TEST(Numbers, AreCutWhereDigitsTouchWithAWarning) {
+  const Reading reading = read(written("66", -.05));
+  EXPECT_EQ(reading.number, "66") << told(reading);
+  EXPECT_TRUE(reading.warnings.has(PictureWarning::kTouching));
+  ASSERT_EQ(reading.digits.size(), 2u);
+  EXPECT_LE(std::abs(reading.digits[0].box.x1 - reading.digits[1].box.x0), 12);
+}
+
+// A line below was taken for a stroke of the digits above: 512 was read as 22.
+TEST(Numbers, AreReadWithoutTheirUnderline) {
+  const Reading reading = read(DrawnPicture(560, 320, kWhite, 20)
+                                   .write("512", 120, 70, 150, {kBlueInk, .07})
+                                   .stroke({{90, 262}, {470, 255}}, 7, kBlueInk)
+                                   .image());
+  EXPECT_EQ(reading.number, "512") << told(reading);
+  EXPECT_TRUE(reading.warnings.has(PictureWarning::kMarkLeftOut));
+  for (const ReadDigit& digit : reading.digits) EXPECT_LT(digit.box.y1, 240);
+}
+
+TEST(Numbers, ComeWithWarningsWhereTheyMayBeWrong) {
+  const Reading plain = read(written("27"));
+  EXPECT_EQ(plain.number, "27");
+  EXPECT_EQ(plain.warnings.codes, 0u) << told(plain);
+
+  EXPECT_TRUE(read(DrawnPicture(620, 240).write("27", 60, 50, 130, {}, 2).image())
+                  .warnings.has(PictureWarning::kWideGap));
+  EXPECT_TRUE(read(DrawnPicture(420, 260).write("27", 60, 80, 140).write("2", 290, 50, 70).image())
+                  .warnings.has(PictureWarning::kUnevenHeights));
+  EXPECT_TRUE(
+      read(
+          DrawnPicture(420, 260).write("27", 60, 60, 140).write("2", 290, 60, 140, {{190, 190, 190}}).image())
+          .warnings.has(PictureWarning::kFaintMark));
+  EXPECT_TRUE(read(written("12?")).warnings.has(PictureWarning::kSeveralMarks));
+}
+
+TEST(Numbers, OfOneDigitAreWhatPrepareDigitGives) {
+  for (int i = 0; i < 20; ++i) {
+    const std::string name = "/samples/digit_" + std::to_string(i / 2) + (i % 2 ? "_b.png" : "_a.png");
+    const Image image = read_image(LENSLET_SOURCE_DIR + name);
+    const NumberImage number = prepare_number(image);
+    ASSERT_EQ(number.marks.size(), 1u) << name;
+    const DigitImage digit = prepare_digit(image);
+    EXPECT_EQ(number.marks[0].digit.pixels, digit.pixels) << name;
+    EXPECT_EQ(number.steps, digit.steps) << name;
+    EXPECT_EQ(number.warnings.texts, digit.warnings.texts) << name;
+  }
+}
+
+TEST(Numbers, AreOneDigitIn28x28Pixels) {
+  Bytes pixels(28 * 28, 0);  // two marks
+  for (size_t y = 4; y < 24; ++y) pixels[28 * y + 8] = pixels[28 * y + 19] = 255;
+  const NumberImage number = prepare_number(make_image(28, 28, 1, pixels));
+  ASSERT_EQ(number.marks.size(), 1u);
+  EXPECT_EQ(number_of(pixels.data()).marks.at(0).digit.pixels, number.marks[0].digit.pixels);
+  EXPECT_EQ(number_of(Bytes(28 * 28, 9).data()).refusal, Refusal::kBlank);
+  EXPECT_EQ(prepare_number(make_image(28, 28, 1, Bytes(28 * 28, 9))).refusal, Refusal::kBlank);
+}
+
+TEST(Numbers, AreNotRefusedWithoutAThreshold) {
+  Model mnist = load("mnist");
+  ASSERT_TRUE(std::isnan(mnist.energy_threshold()));
+  const Image letter = DrawnPicture(300, 300, kWhite, 21).write("H", 80, 60, 170).image();
+  EXPECT_EQ(read(letter).refusal, Refusal::kNoDigit);
+  EXPECT_EQ(read_number(mnist, letter).number.size(), 1u);
+}
+
+}  // namespace
+}  // namespace lenslet::test
