@@ -1,4 +1,6 @@
-"""What is no digit, for the robust training: letters, doodles, noise, blobs, pairs of digits; and digits of text fonts.
+"""What is no digit, for the robust training: letters, doodles, outlines, textures, pairs of digits; and more digits.
+
+Letters are those of text fonts and those that a pen writes along the paths of skeletons.py; digits of both kinds too.
 
 Functions return images float [N, 28, 28] in 0 to 1. Doodles and noise are this project's own generators; what measures
 the result is drawn by others, outside of the tree.
@@ -10,6 +12,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+import skeletons
 from corruptions import (
     SIDE, affine, blur, coordinates, corrupt, sample, smooth_field, stroke, uniform,
 )  # fmt: skip
@@ -30,6 +33,15 @@ class Glyphs:
         (self.digits, keep), (self.valid_digits, held) = part("digits", False), part("digits", True)
         self.labels = torch.tensor(arrays["digit_labels"][keep]).long().to(device)
         self.valid_labels = torch.tensor(arrays["digit_labels"][held]).long().to(device)
+        self.letter_paths, self.digit_paths = Paths(skeletons.LETTERS, device), Paths(skeletons.DIGITS, device)
+        self.path_labels = torch.tensor([int(name) for name in self.digit_paths.names], device=device)
+
+    def more_digits(self, n):
+        """Returns n digits that are none of MNIST's, and their labels: half of text fonts, half written by paths."""
+        half = n // 2
+        printed, index = pick(self.digits, half)
+        strokes, path = written(self.digit_paths, n - half)
+        return torch.cat([by_hand(printed), strokes]), torch.cat([self.labels[index], self.path_labels[path]])
 
 
 def pick(pixels, n):
@@ -108,13 +120,113 @@ def doodles(n, device):
     used = torch.arange(strokes, device=device).view(1, -1, 1) < count
     px = torch.where(used, px, torch.full_like(px, 1e3)).flatten(1)
     py = torch.where(used, py, torch.full_like(py, 1e3)).flatten(1)
+    return centred(ink(px, py))
+
+
+def ink(px, py):
+    """Draws dots at px, py [N, P], in pixels from the centre, with a pen whose width is drawn for each image."""
+    n, device = len(px), px.device
     x, y = coordinates(device)
     distance = torch.full((n, SIDE, SIDE), 1e6, device=device)
-    for index in range(points * strokes):
+    for index in range(px.shape[1]):
         dx, dy = x - px[:, index].view(-1, 1, 1), y - py[:, index].view(-1, 1, 1)
         distance = torch.minimum(distance, dx * dx + dy * dy)
-    width = uniform(n, 0.7, 1.8, device)
-    return centred((width + 0.5 - distance.sqrt()).clamp(0, 1))
+    return (uniform(n, 0.6, 1.8, device) + 0.5 - distance.sqrt()).clamp(0, 1)
+
+
+def fitted(px, py):
+    """Scales points [N, P] so that their box is 18 pixels on its longer side, around the centre."""
+    low_x, high_x, low_y, high_y = px.amin(1), px.amax(1), py.amin(1), py.amax(1)
+    factor = (18 / torch.maximum(high_x - low_x, high_y - low_y).clamp(min=1e-3))[:, None]
+    return (px - ((low_x + high_x) / 2)[:, None]) * factor, (py - ((low_y + high_y) / 2)[:, None]) * factor
+
+
+class Paths:
+    """The ways to write characters, of skeletons.py, on a device."""
+
+    def __init__(self, text, device):
+        names, points, strokes = skeletons.skeletons(text)
+        self.names = names
+        self.points, self.strokes = torch.tensor(points).to(device), torch.tensor(strokes).to(device)
+
+
+def written(paths, n):
+    """Writes n characters as different hands would; returns images and the index of each in paths."""
+    device = paths.points.device
+    index = torch.randint(len(paths.points), (n,), device=device)
+    points, strokes = paths.points[index], paths.strokes[index]
+
+    def draw(low, high, *shape):
+        return low + (high - low) * torch.rand(n, *shape, device=device)
+
+    def of_strokes(values):
+        return values.gather(1, strokes)
+
+    care = draw(0.1, 1.4, 1)  # how far this hand leaves the path
+    count = skeletons.STROKES
+    turn = of_strokes(care * draw(-0.22, 0.22, count))
+    size = of_strokes(torch.exp(care * draw(-0.2, 0.2, count)))
+    move_x, move_y = (of_strokes(care * draw(-0.9, 0.9, count)) for _ in range(2))
+    px, py = points[:, :, 0] * size, points[:, :, 1] * size
+    px, py = px * torch.cos(turn) - py * torch.sin(turn) + move_x, px * torch.sin(turn) + py * torch.cos(turn) + move_y
+    for _ in range(2):  # the hand waves, along the path and across the page
+        phase, length = draw(0, 6.3, 2), draw(2.5, 9, 2)
+        tilt = draw(0, 6.3, 1)
+        where = px * torch.cos(tilt) + py * torch.sin(tilt)
+        reach = care * draw(0, 0.9, 2)
+        px, py = (
+            px + reach[:, :1] * torch.sin(where / length[:, :1] * 3 + phase[:, :1]),
+            py + reach[:, 1:] * torch.sin(where / length[:, 1:] * 3 + phase[:, 1:]),
+        )
+    aspect, slant, angle = torch.exp(draw(-0.4, 0.25, 1)), draw(-0.25, 0.6, 1), draw(-0.2, 0.2, 1)
+    px = px * aspect - slant * py
+    px, py = px * torch.cos(angle) - py * torch.sin(angle), px * torch.sin(angle) + py * torch.cos(angle)
+    return centred(ink(*fitted(px, py))), index
+
+
+def outlines(n, device):
+    """Closed outlines: polygons, stars, wavy rounds, one or two, some with a stroke inside or filled."""
+    points = 100
+    t = torch.linspace(0, 1, points, device=device)[None]
+
+    def draw(low, high, *shape):
+        return low + (high - low) * torch.rand(n, *shape, device=device)
+
+    def outline():
+        corners = torch.randint(3, 9, (n, 1), device=device)
+        at = t * corners
+        first = torch.floor(at).long()
+        star = torch.where(draw(0, 1, 1) < 0.3, draw(0.35, 0.75, 1), torch.ones(n, 1, device=device))
+        twist = draw(0, 2 * math.pi, 1)
+        jitter = draw(0.6, 1, 9)
+
+        def corner(k):
+            k = k % corners
+            radius = jitter.gather(1, k) * torch.where(k % 2 == 1, star, torch.ones_like(star))
+            around = twist + 2 * math.pi * k / corners
+            return radius * torch.cos(around), radius * torch.sin(around)
+
+        (ax, ay), (bx, by) = corner(first), corner(first + 1)
+        part = at - first
+        polygon = ax + (bx - ax) * part, ay + (by - ay) * part
+        theta = 2 * math.pi * t
+        radius = torch.ones(n, points, device=device)
+        for k in range(2, 9):
+            radius = radius + draw(0, 1, 1) ** 3 * (1.1 / k**0.5) * torch.sin(k * theta + draw(0, 6.3, 1))
+        round_ = radius * torch.cos(theta), radius * torch.sin(theta)
+        wavy = draw(0, 1, 1) < 0.45
+        px, py = (torch.where(wavy, r, p) for r, p in zip(round_, polygon))
+        return px * torch.exp(draw(-0.3, 0.3, 1)), py
+
+    px, py = outline()
+    qx, qy = outline()
+    smaller = draw(0.25, 0.9, 1)
+    two = draw(0, 1, 1) < 0.35
+    qx, qy = torch.where(two, qx * smaller + draw(-1.2, 1.2, 1), px), torch.where(two, qy * smaller + draw(-1.2, 1.2, 1), py)
+    line = draw(0, 1, 1) < 0.3
+    sx = torch.where(line, draw(-1, 1, 1) + draw(-1.5, 1.5, 1) * t, px)
+    sy = torch.where(line, draw(-1, 1, 1) + draw(-1.5, 1.5, 1) * t, py)
+    return centred(ink(*fitted(torch.cat([px, qx, sx], 1), torch.cat([py, qy, sy], 1))))
 
 
 def pairs(pixels, n):
@@ -130,8 +242,22 @@ def pairs(pixels, n):
     return centred(out)
 
 
+def spot(n, device):
+    """A soft spot of any width, place and elongation; half of the time none."""
+    x, y = coordinates(device)
+    angle = uniform(n, 0, math.pi, device)
+    dx, dy = x - uniform(n, -8, 8, device), y - uniform(n, -8, 8, device)
+    along, across = dx * torch.cos(angle) + dy * torch.sin(angle), dy * torch.cos(angle) - dx * torch.sin(angle)
+    width = uniform(n, 1.5, 6, device)
+    distance = (along / width) ** 2 + (across / width / uniform(n, 0.4, 1, device)) ** 2
+    return torch.exp(-0.5 * distance) * uniform(n, 0.4, 1.6, device) * (uniform(n, 0, 1, device) < 0.6)
+
+
 def textures(n, device):
     """Noise, blobs, gratings, tiles, bars, flat grey and nothing."""
+    spots = torch.zeros(n, SIDE, SIDE, device=device)
+    for _ in range(3):
+        spots = torch.maximum(spots, spot(n, device))
     x, y = coordinates(device)
     flat = uniform(n, 0, 1, device).expand(n, SIDE, SIDE)
     field = smooth_field(n, device)
@@ -153,6 +279,9 @@ def textures(n, device):
         (wave > high).float(),
         tiles * flat,
         disc,
+        spots,
+        ((spots - 0.5 * high) * 20).clamp(0, 1),
+        (spots * (0.4 + 1.2 * field)).clamp(0, 1),
         speck,
         blur(speck, 0.4, 1.5) * 3,
         box,
@@ -176,20 +305,25 @@ def spoil(images, share):
     return images
 
 
-def outliers(n, letter_pixels, digit_pixels, kind=None):
-    """Returns n outliers: letters half of the time, doodles, textures and pairs of digits the other half."""
+KINDS = {"letters": 0.28, "written": 0.24, "doodles": 0.15, "outlines": 0.1, "textures": 0.14, "pairs": 0.09}
+
+
+def outliers(n, letter_pixels, digit_pixels, paths, kind=None):
+    """Returns n outliers, each kind by its share in KINDS, or all of the kind at index `kind` [N]."""
     device = digit_pixels.device
     if kind is None:
-        kind = torch.multinomial(torch.tensor([0.5, 0.25, 0.15, 0.1], device=device), n, replacement=True)
+        kind = torch.multinomial(torch.tensor(list(KINDS.values()), device=device), n, replacement=True)
     out = torch.empty(n, SIDE, SIDE, device=device)
-    parts = (
-        lambda count: spoil(letters(letter_pixels, count), 0.15),
-        lambda count: spoil(doodles(count, device), 0.1),
-        lambda count: textures(count, device),
-        lambda count: spoil(pairs(digit_pixels, count), 0.1),
-    )
-    for index, part in enumerate(parts):
+    parts = {
+        "letters": lambda count: spoil(letters(letter_pixels, count), 0.15),
+        "written": lambda count: spoil(written(paths, count)[0], 0.15),
+        "doodles": lambda count: spoil(doodles(count, device), 0.1),
+        "outlines": lambda count: spoil(outlines(count, device), 0.1),
+        "textures": lambda count: textures(count, device),
+        "pairs": lambda count: spoil(pairs(digit_pixels, count), 0.1),
+    }
+    for index, name in enumerate(KINDS):
         rows = (kind == index).nonzero()[:, 0]
         if len(rows):
-            out[rows] = part(len(rows))
+            out[rows] = parts[name](len(rows))
     return out

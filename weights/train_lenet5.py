@@ -59,6 +59,8 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"  # without a GPU only th
 # on zero blocks still costs less than a grouped convolution with 6 input channels per group.
 CHUNK = 8
 
+MORE = 6  # of how many digits of the robust bank one is not MNIST's
+
 
 def log(text):
     print(f"[{time.monotonic() - START:6.1f} s] {text}", flush=True)
@@ -270,7 +272,7 @@ def to_bytes(images):
 def fill_digits(bank, data, part, glyphs=None, corrupted=False, batch=65536):
     """Fills a part with distorted training images: image i of n with strength i / n, corrupted ones up to a half.
 
-    With glyphs, every twentieth image is a digit of a text font.
+    With glyphs, every MORE-th image is a digit of a text font or of a path.
     """
     first, size, _ = bank.parts[part]
     for begin in range(0, size, batch):
@@ -280,8 +282,8 @@ def fill_digits(bank, data, part, glyphs=None, corrupted=False, batch=65536):
         index = torch.randint(len(data.images), (n,), device=DEVICE)
         pixels, labels = data.images[index], data.labels[index]
         if glyphs:
-            printed, index = outliers.pick(glyphs.digits, len(pixels[::20]))
-            pixels[::20], labels[::20] = to_bytes(outliers.by_hand(printed)), glyphs.labels[index]
+            more, of_more = glyphs.more_digits(len(pixels[::MORE]))
+            pixels[::MORE], labels[::MORE] = to_bytes(more), of_more
         pixels = distort(pixels, strength)
         if corrupted:
             pixels = to_bytes(corruptions.corrupt(pixels.view(n, 28, 28).float() / 255))
@@ -292,7 +294,7 @@ def fill_outliers(bank, data, part, glyphs, batch=65536):
     first, size, _ = bank.parts[part]
     for begin in range(first, first + size, batch):
         end = min(begin + batch, first + size)
-        images = outliers.outliers(end - begin, glyphs.letters, data.images)
+        images = outliers.outliers(end - begin, glyphs.letters, data.images, glyphs.letter_paths)
         bank.pixels[begin:end], bank.labels[begin:end] = to_bytes(images), 10
 
 
@@ -404,8 +406,10 @@ class Trial:
         self.printed = to_bytes(outliers.by_hand(glyphs.valid_digits[copies].view(n, 28, 28).float() / 255))
         self.printed_labels = glyphs.valid_labels[copies]
         self.outliers = {
-            name: to_bytes(outliers.outliers(n, glyphs.valid_letters, data.valid_images, kind=all_of(kind)))
-            for kind, name in enumerate(("letters", "doodles", "textures", "pairs"))
+            name: to_bytes(
+                outliers.outliers(n, glyphs.valid_letters, data.valid_images, glyphs.letter_paths, all_of(kind))
+            )
+            for kind, name in enumerate(outliers.KINDS)
         }
 
     def judge(self, flat, data, rows):
@@ -436,7 +440,7 @@ class Trial:
             row["printed"] = round(float(printed[i]), 3)
             bare, others = 100 * row["score"] / energy.shape[1], row["accepted"]
             row["score"] = 2 * bare + row["corrupted"] + 0.25 * row["printed"] + 0.5 * others["textures"]
-            row["score"] += 0.1 * (others["letters"] + others["doodles"] + others["pairs"])
+            row["score"] += 0.1 * sum(others[kind] for kind in ("letters", "written", "doodles", "outlines", "pairs"))
 
 
 @torch.no_grad()

@@ -15,7 +15,7 @@ Bytes pgm(int width, int height, const Bytes& pixels) {
 }
 
 bool ink(int x, int y, int width, int height) {
-  return x >= width * 9 / 20 && x < width * 11 / 20 && y >= height / 5 && y < height * 4 / 5;
+  return x >= width * 7 / 15 && x < width * 8 / 15 && y >= height / 5 && y < height * 4 / 5;
 }
 
 // An upright black bar, a "1", on white paper; alpha, if present, is opaque. For CMYK 0 is full ink.

@@ -1,4 +1,4 @@
-"""The pictures that the robust weights are trained on (weights/corruptions.py, weights/outliers.py).
+"""The pictures that the robust weights are trained on (weights/corruptions.py, outliers.py, skeletons.py).
 
 python3 tests/weights/training_data_test.py     # exit 77: skipped, because PyTorch is not installed
 """
@@ -7,7 +7,8 @@ import sys
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "weights"))
+WEIGHTS = Path(__file__).resolve().parents[2] / "weights"
+sys.path.insert(0, str(WEIGHTS))
 try:
     import numpy as np
     import torch
@@ -15,7 +16,9 @@ except ImportError as reason:
     print(f"skipped: {reason} (./dev test --apps installs it)")
     sys.exit(77)
 import corruptions  # noqa: E402
+import lenet5  # noqa: E402
 import outliers  # noqa: E402
+import skeletons  # noqa: E402
 
 
 def bars(n):
@@ -48,10 +51,36 @@ class TrainingData(unittest.TestCase):
                 self.assertGreater(len({picture.tobytes() for picture in spoilt.numpy()}), 2)
 
     def test_outliers_are_pictures(self):
-        for kind, name in enumerate(("letters", "doodles", "textures", "pairs")):
+        paths = outliers.Paths(skeletons.LETTERS, "cpu")
+        for kind, name in enumerate(outliers.KINDS):
             with self.subTest(name):
                 torch.manual_seed(1)
-                self.check(outliers.outliers(12, bars(3), bars(5), kind=torch.full((12,), kind)), 12)
+                images = outliers.outliers(12, bars(3), bars(5), paths, kind=torch.full((12,), kind))
+                self.check(images, 12)
+                self.assertGreater(len({picture.tobytes() for picture in images.numpy()}), 6)
+
+    def test_written_digits_are_what_their_labels_say(self):
+        torch.manual_seed(1)
+        paths = outliers.Paths(skeletons.DIGITS, "cpu")
+        self.assertEqual(sorted(set(paths.names)), list("0123456789"))
+        images, index = outliers.written(paths, 400)
+        self.check(images, 400)
+        labels = torch.tensor([int(paths.names[k]) for k in index])
+        tensors = lenet5.load_safetensors(WEIGHTS / "lenet5.safetensors")[0]
+        w = {name: torch.tensor(value.copy()) for name, value in tensors.items()}
+        table = torch.from_numpy(lenet5.normalisation_table())
+        x = table[(images * 255).round().long()].view(-1, 1, 28, 28)
+        f = torch.nn.functional
+        for layer in ("conv1", "conv2"):
+            x = f.max_pool2d(f.relu(f.conv2d(x, w[f"{layer}.weight"], w[f"{layer}.bias"])), 2)
+        x = x.flatten(1)
+        for layer in ("fc1", "fc2"):
+            x = f.relu(f.linear(x, w[f"{layer}.weight"], w[f"{layer}.bias"]))
+        read = f.linear(x, w["fc3.weight"], w["fc3.bias"]).argmax(1)
+        self.assertGreater((read == labels).float().mean(), 0.8)  # by the set that was not trained on them
+
+    def test_no_letter_is_written_like_a_digit(self):
+        self.assertFalse(set("OoIlSsZz0123456789") & set(outliers.Paths(skeletons.LETTERS, "cpu").names))
 
     def test_ink_is_placed_as_in_mnist(self):
         small = torch.zeros(4, 28, 28)
