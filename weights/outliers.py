@@ -222,7 +222,8 @@ def outlines(n, device):
     qx, qy = outline()
     smaller = draw(0.25, 0.9, 1)
     two = draw(0, 1, 1) < 0.35
-    qx, qy = torch.where(two, qx * smaller + draw(-1.2, 1.2, 1), px), torch.where(two, qy * smaller + draw(-1.2, 1.2, 1), py)
+    qx = torch.where(two, qx * smaller + draw(-1.2, 1.2, 1), px)
+    qy = torch.where(two, qy * smaller + draw(-1.2, 1.2, 1), py)
     line = draw(0, 1, 1) < 0.3
     sx = torch.where(line, draw(-1, 1, 1) + draw(-1.5, 1.5, 1) * t, px)
     sy = torch.where(line, draw(-1, 1, 1) + draw(-1.5, 1.5, 1) * t, py)
