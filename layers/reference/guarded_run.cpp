@@ -109,19 +109,24 @@ GuardedRun run_guarded(Stream& stream, const GuardedOperands& operands,
   return run;
 }
 
-GuardedRun run_guarded(Stream& stream, Operator& op, ConstTensorView input, const void* x, TensorView output,
-                       int64_t shift) {
+GuardedRun run_guarded(Stream& stream, Operator& op, std::vector<ConstTensorView> inputs,
+                       const std::vector<const void*>& x, TensorView output, int64_t shift) {
   GuardedOperands operands;
-  operands.inputs = {{x, input.bytes()}};
+  for (size_t i = 0; i < inputs.size(); ++i) operands.inputs.push_back({x.at(i), inputs[i].bytes()});
   operands.output_bytes = output.bytes();
   operands.workspace_bytes = op.workspace_bytes();
   operands.shift = shift;
   return run_guarded(stream, operands, [&](const GuardedPlaces& places) {
-    input.data = places.inputs[0];
+    for (size_t i = 0; i < inputs.size(); ++i) inputs[i].data = places.inputs[i];
     output.data = places.output;
     RunContext context{stream, places.workspace, nullptr};
-    op.run({input}, output, context);
+    op.run(inputs, output, context);
   });
+}
+
+GuardedRun run_guarded(Stream& stream, Operator& op, ConstTensorView input, const void* x, TensorView output,
+                       int64_t shift) {
+  return run_guarded(stream, op, std::vector<ConstTensorView>{input}, {x}, output, shift);
 }
 
 }  // namespace lenslet::reference

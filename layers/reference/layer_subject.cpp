@@ -5,14 +5,12 @@
 #include <cstring>
 #include <utility>
 
-#include "layers/activation/activation_layer.h"
 #include "layers/conv/conv_accuracy.h"
 #include "layers/linear/linear_layer.h"
 #include "layers/pool/pool_layer.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/guarded_run.h"
 #include "layers/relu/relu_layer.h"
-#include "layers/reshape/reshape_layer.h"
 #include "layers/softmax/softmax_layer.h"
 
 namespace lenslet::reference {
@@ -41,11 +39,17 @@ double sum_factor(int64_t terms, MathMode math) {
   return accuracy_of_sums(problem, math).factor(terms + 1);
 }
 
+std::vector<Shape> LayerCase::inputs() const {
+  std::vector<Shape> shapes = {input};
+  for (const LayerInput& other : others) shapes.push_back(other.shape);
+  return shapes;
+}
+
 OperatorRequest LayerCase::request(Device device, MathMode math, bool relu) const {
   OperatorRequest request;
   request.device = device;
-  request.inputs = {input};
-  request.output = layer->infer_shape({input});
+  request.inputs = inputs();
+  request.output = layer->infer_shape(request.inputs);
   request.math = math;
   static const ReluLayer kRelu;
   if (relu) request.fused = {&kRelu};
@@ -54,8 +58,14 @@ OperatorRequest LayerCase::request(Device device, MathMode math, bool relu) cons
 
 void LayerCase::verify(Operator& op, const OperatorRequest& request, Stream& stream, int64_t shift,
                        VerifyResult& result) const {
-  const GuardedRun run = run_guarded(stream, op, {nullptr, input, request.device}, x.data(),
-                                     {nullptr, request.output, request.device}, shift);
+  std::vector<ConstTensorView> views = {{nullptr, input, request.device}};
+  std::vector<const void*> values = {x.data()};
+  for (const LayerInput& other : others) {
+    views.push_back({nullptr, other.shape, request.device});
+    values.push_back(other.values.data());
+  }
+  const GuardedRun run =
+      run_guarded(stream, op, views, values, {nullptr, request.output, request.device}, shift);
   if (!expected_) expected_ = judge(x.data());
   Comparison comparison;
   for (size_t i = 0; i < expected_->values.size() && i < run.output.size(); ++i) {
@@ -146,59 +156,6 @@ LayerSubject pool_subject(Pooling kind, const Shape& input, const Pool2dWindow& 
   const Layer& layer = *cases[0].layer;
   std::string problem = concat(layer.type(), " ", input.to_string(), ", ", layer.describe());
   return {std::move(problem), std::move(cases), options};
-}
-
-LayerSubject relu_subject(const Shape& input, SubjectOptions options) {
-  LayerCase one;
-  one.data = to_string(Fill::kRandom);
-  one.layer = std::make_shared<ReluLayer>();
-  one.input = input;
-  one.x = filled(Fill::kRandom, input.num_elements(), options.seed);
-  one.judge = [input](const float* x) { return relu(input, x); };
-  one.factor = [](MathMode) { return 0.0; };
-  return {"relu " + input.to_string(), {std::move(one)}, options};
-}
-
-LayerSubject reshape_subject(const Shape& input, const Shape& sample, SubjectOptions options) {
-  LayerCase one;
-  one.data = to_string(Fill::kRandom);
-  one.layer = std::make_shared<ReshapeLayer>(sample);
-  one.input = input;
-  one.x = filled(Fill::kRandom, input.num_elements(), options.seed);
-  one.judge = [input](const float* x) {
-    Result result{input, {x, x + input.num_elements()}, {}};
-    result.magnitudes = result.values;
-    return result;
-  };
-  one.factor = [](MathMode) { return 0.0; };
-  return {concat("reshape ", input.to_string(), " to ", sample.to_string()), {std::move(one)}, options};
-}
-
-LayerSubject activation_subject(const Shape& input, SubjectOptions options, const std::string& only) {
-  constexpr double kErrors =
-      16 * kRoundoff;  // of a few library functions, each below 4 ulp, and of their arguments
-  std::vector<LayerCase> cases;
-  for (int index = 0; index < kActivations; ++index) {
-    if (!only.empty() && only != kActivationNames[index]) continue;
-    for (const auto& [a, b] : {std::pair(0.2f, 0.5f), std::pair(1.5f, 1.75f)}) {
-      LayerCase one;
-      const std::string name = kActivationNames[index];
-      one.data = concat(name, " ", a, " ", b);
-      one.layer = std::make_shared<ActivationLayer>(static_cast<Activation>(index), a, b);
-      one.input = input;
-      one.x = filled(Fill::kRandom, input.num_elements(), options.seed);
-      const bool positive = name == "log" || name == "sqrt" || name == "reciprocal";
-      for (float& value : one.x) value = positive ? std::fabs(value) * 5 + 0.125f : value * 5;
-      one.judge = [input, name, first = a, second = b](const float* x) {
-        return activation(input, x, name, first, second);
-      };
-      one.factor = [](MathMode) { return kErrors; };
-      one.floor = 0x1p-120;  // tiny results may become 0
-      cases.push_back(std::move(one));
-    }
-  }
-  return {concat("activation ", only.empty() ? "" : only + " ", input.to_string()), std::move(cases),
-          options};
 }
 
 LayerSubject softmax_subject(const Shape& input, double scale, SubjectOptions options, int axis,

@@ -14,16 +14,25 @@
 
 namespace lenslet::reference {
 
-/// A layer and one input for it.
+/// A further input of a layer.
+struct LayerInput {
+  Shape shape;                // with batch
+  std::vector<float> values;  // in C order
+};
+
+/// A layer and one input for it, or several.
 struct LayerCase {
   std::string data;                             // "random, no bias"
   std::shared_ptr<const Layer> layer;           // with its weights
   Shape input;                                  // with batch
   std::vector<float> x;                         // values of the input
+  std::vector<LayerInput> others;               // further inputs
   std::function<Result(const float* x)> judge;  // the exact output
   std::function<double(MathMode)> factor;       // allowed deviation, relative to the magnitude of an output
   double floor = 0;                             // additional absolute deviation
 
+  /// The shapes of all inputs.
+  std::vector<Shape> inputs() const;
   /// The request for an operator of this case.
   OperatorRequest request(Device device, MathMode math, bool relu = false) const;
   /// Runs `op`, prepared for `request`, in guarded memory, and adds the verdict on its output to `result`. `shift`:
@@ -48,7 +57,7 @@ class LayerSubject : public Subject {
   }
   bool uses_math() const override { return cases_[0].layer->uses_math(); }
   std::shared_ptr<const Layer> layer() const override { return cases_[0].layer; }
-  Shape input() const override { return cases_[0].input; }
+  std::vector<Shape> inputs() const override { return cases_[0].inputs(); }
   /// The cases of verify().
   const std::vector<LayerCase>& cases() const noexcept { return cases_; }
 
@@ -73,6 +82,22 @@ LayerSubject pool_subject(Pooling kind, const Shape& input, const Pool2dWindow& 
 LayerSubject relu_subject(const Shape& input, SubjectOptions options = {});
 /// Each sample in the shape `sample`, for random values.
 LayerSubject reshape_subject(const Shape& input, const Shape& sample, SubjectOptions options = {});
+/// Every function of PairwiseLayer of two inputs of these shapes, for random values.
+LayerSubject pairwise_subject(const Shape& a, const Shape& b, SubjectOptions options = {});
+/// Every function of an input and a constant, in both orders.
+LayerSubject constant_subject(const Shape& input, const Shape& constant, SubjectOptions options = {});
+/// For random values.
+LayerSubject transpose_subject(const Shape& input, const std::vector<int>& order,
+                               SubjectOptions options = {});
+/// For random values.
+LayerSubject pad_subject(const Shape& input, const std::vector<int64_t>& before,
+                         const std::vector<int64_t>& after, SubjectOptions options = {});
+/// For random values.
+LayerSubject slice_subject(const Shape& input, const std::vector<int64_t>& starts,
+                           const std::vector<int64_t>& steps, const std::vector<int64_t>& counts,
+                           SubjectOptions options = {});
+/// For random values.
+LayerSubject concat_subject(const std::vector<Shape>& inputs, int axis, SubjectOptions options = {});
 /// Random values from -scale to scale.
 LayerSubject softmax_subject(const Shape& input, double scale, SubjectOptions options = {}, int axis = -1,
                              bool logarithms = false);

@@ -64,4 +64,22 @@ Result softmax(const Shape& input, const float* x, int axis = -1, bool logarithm
 /// the absolute values of the terms that f adds.
 Result activation(const Shape& input, const float* x, const std::string& function, double a, double b);
 
+/// Values with a shape, borrowed.
+struct Operand {
+  Shape shape;                    // outermost first
+  const float* values = nullptr;  // in C order
+};
+/// f(a, b) with NumPy's broadcasting; `function` as PairwiseLayer names it, for example "add".
+Result pairwise(const Operand& a, const Operand& b, const std::string& function);
+/// Dimension i of the result is dimension order[i] of x.
+Result transpose(const Operand& x, const std::vector<int>& order);
+/// `value` around x; negative sizes cut.
+Result pad(const Operand& x, const std::vector<int64_t>& before, const std::vector<int64_t>& after,
+           double value);
+/// `dims` values from `starts` on, `steps` apart.
+Result slice(const Operand& x, const std::vector<int64_t>& starts, const std::vector<int64_t>& steps,
+             const std::vector<int64_t>& dims);
+/// One after another in dimension `axis`.
+Result join(const std::vector<Operand>& parts, int axis);
+
 }  // namespace lenslet::reference

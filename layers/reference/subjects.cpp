@@ -59,7 +59,7 @@ class ConvSubject : public Subject {
     return opened.supports(conv_, math) && opened.fuses_max_pool(conv_, math, *options_.max_pool);
   }
   std::shared_ptr<const Layer> layer() const override { return conv_layer(conv_); }
-  Shape input() const override { return conv_.input_shape(); }
+  std::vector<Shape> inputs() const override { return {conv_.input_shape()}; }
 
  private:
   VerifyResult judge(const std::string& backend, MathMode math, Stream& stream,
@@ -97,6 +97,43 @@ void add_short_convolutions(Subjects& subjects, SubjectOptions options) {
   }
 }
 
+// Operands alike and broadcast in every place; moves of every dimension; sizes that several threads share.
+template <class NextSeed>
+void add_joins(Subjects& subjects, NextSeed next_seed) {
+  for (const int64_t count : {1, 3, 4, 17, 1023, 80021})
+    add(subjects, pairwise_subject({1, count}, {1, count}, next_seed()));
+  const Shape whole{3, 5, 7, 9};
+  for (const Shape& other : {Shape{3, 5, 1, 1}, Shape{3, 1, 7, 9}, Shape{3, 5, 7, 1}, Shape{3, 1, 1, 9},
+                             Shape{3, 1, 1, 1}, Shape{3, 5, 1, 9}}) {
+    add(subjects, pairwise_subject(whole, other, next_seed()));
+    add(subjects, pairwise_subject(other, whole, next_seed()));
+  }
+  add(subjects, pairwise_subject({2, 5, 1, 1}, {2, 1, 7, 9}, next_seed()));
+  add(subjects, pairwise_subject({7, 16, 40, 44}, {7, 16, 1, 1}, next_seed()));
+  for (const Shape& constant :
+       {Shape{}, Shape{9}, Shape{7, 1}, Shape{5, 1, 1}, Shape{5, 7, 9}, Shape{1, 5, 1, 9}, Shape{1, 1, 1, 1}})
+    add(subjects, constant_subject(whole, constant, next_seed()));
+  add(subjects, constant_subject({2, 1, 4}, {3, 1}, next_seed()));
+  add(subjects, constant_subject({7, 16, 40, 44}, {16, 1, 1}, next_seed()));
+
+  for (const std::vector<int>& order :
+       {std::vector<int>{0, 1, 2, 3}, {0, 2, 3, 1}, {0, 3, 1, 2}, {0, 1, 3, 2}, {0, 3, 2, 1}})
+    add(subjects, transpose_subject(whole, order, next_seed()));
+  add(subjects, transpose_subject({2, 3, 5, 4, 2}, {0, 2, 1, 4, 3}, next_seed()));
+  add(subjects, transpose_subject({7, 16, 40, 44}, {0, 2, 3, 1}, next_seed()));
+  add(subjects, pad_subject(whole, {0, 0, 1, 1}, {0, 0, 1, 1}, next_seed()));
+  add(subjects, pad_subject(whole, {0, 2, 0, 3}, {0, 0, 4, 1}, next_seed()));
+  add(subjects, pad_subject(whole, {0, -1, 2, -3}, {0, 1, -2, -4}, next_seed()));
+  add(subjects, pad_subject({7, 16, 40, 44}, {0, 0, 1, 1}, {0, 0, 2, 2}, next_seed()));
+  add(subjects, slice_subject(whole, {0, 0, 0, 0}, {1, 1, 1, 1}, {1, 5, 7, 9}, next_seed()));
+  add(subjects, slice_subject(whole, {0, 4, 6, 8}, {1, -1, -2, -4}, {1, 5, 4, 3}, next_seed()));
+  add(subjects, slice_subject({7, 16, 40, 44}, {0, 3, 1, 1}, {1, 2, 3, 1}, {1, 5, 13, 43}, next_seed()));
+  add(subjects, concat_subject({whole}, 1, next_seed()));
+  add(subjects, concat_subject({whole, {3, 1, 7, 9}, {3, 4, 7, 9}}, 1, next_seed()));
+  add(subjects, concat_subject({whole, {3, 5, 7, 2}}, 3, next_seed()));
+  add(subjects, concat_subject({{7, 16, 40, 44}, {7, 3, 40, 44}}, 1, next_seed()));
+}
+
 }  // namespace
 
 Subjects short_subjects(SubjectOptions options) {
@@ -116,6 +153,13 @@ Subjects short_subjects(SubjectOptions options) {
     add(subjects, relu_subject(shape, options));
   add(subjects, reshape_subject({3, 6, 4, 4}, {96}, options));
   add(subjects, activation_subject({3, 6, 7, 5}, options));
+  add(subjects, pairwise_subject({3, 6, 7, 5}, {3, 6, 7, 5}, options));
+  add(subjects, pairwise_subject({3, 6, 7, 5}, {3, 6, 1, 1}, options));
+  add(subjects, constant_subject({3, 6, 7, 5}, {6, 1, 1}, options));
+  add(subjects, transpose_subject({3, 6, 7, 5}, {0, 2, 3, 1}, options));
+  add(subjects, pad_subject({3, 6, 7, 5}, {0, 0, 1, 2}, {0, 0, 3, -1}, options));
+  add(subjects, slice_subject({3, 6, 7, 5}, {0, 1, 6, 0}, {1, 2, -3, 1}, {1, 3, 3, 5}, options));
+  add(subjects, concat_subject({{3, 6, 7, 5}, {3, 2, 7, 5}}, 1, options));
   // The logits of a trained model have about this magnitude.
   for (const Shape& shape : {Shape{3, 10}, Shape{7, 17}, Shape{1, 1}})
     add(subjects, softmax_subject(shape, 10, options));
@@ -184,6 +228,7 @@ Subjects long_subjects() {
   add(subjects, relu_subject({3, 100003}, next_seed()));
   for (const int64_t count : {1, 3, 4, 17, 1023, 60007})
     add(subjects, activation_subject({count}, next_seed()));
+  add_joins(subjects, next_seed);
   add(subjects, reshape_subject({5, 7, 3}, {3, 7, 1}, next_seed()));
   add(subjects, reshape_subject({2, 50021}, {50021, 1, 1}, next_seed()));
 
@@ -225,6 +270,11 @@ Subjects repeated_subjects(const std::string& folder) {
     add(subjects, pool_subject(kind, planes, Pool2dWindow::square(3, 1, 1)));
   add(subjects, relu_subject(planes));
   add(subjects, reshape_subject(planes, {5 * 23 * 19}));
+  add(subjects, constant_subject(planes, {5, 1, 1}));
+  add(subjects, constant_subject(planes, {5, 23, 19}));
+  add(subjects, transpose_subject(planes, {0, 2, 3, 1}));
+  add(subjects, pad_subject(planes, {0, 0, 1, 2}, {0, 0, 3, 4}));
+  add(subjects, slice_subject(planes, {0, 1, 22, 0}, {1, 2, -3, 1}, {1, 2, 7, 19}));
   for (const char* function : {"sigmoid", "tanh", "gelu", "mish", "clip"})
     add(subjects, activation_subject(planes, {}, function));
   add(subjects, softmax_subject(planes, 3, {}, 1, true));

@@ -47,8 +47,8 @@ class Subject {
   }
   /// The layer; null if the operation is not a layer.
   virtual std::shared_ptr<const Layer> layer() const { return nullptr; }
-  /// The shape of its input, with batch.
-  virtual Shape input() const { return {}; }
+  /// The shapes of its inputs, with batch.
+  virtual std::vector<Shape> inputs() const { return {}; }
 
  private:
   virtual VerifyResult judge(const std::string& backend, MathMode math, Stream& stream,

@@ -173,6 +173,10 @@ Importer::Rule Importer::rule_of(const std::string& op) {
         {"Sigmoid", &Importer::sigmoid},
         {"HardSigmoid", &Importer::sigmoid},
     };
+    for (const char* each : {"Add", "Sub", "Mul", "Div", "Pow", "PRelu", "Sum", "Max", "Min"})
+      all[each] = &Importer::pairwise;
+    all["Concat"] = &Importer::concatenate;
+    all["Slice"] = &Importer::slice;
     for (const char* each : kActivationOperators) all[each] = &Importer::activation;
     return all;
   }();

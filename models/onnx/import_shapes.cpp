@@ -3,6 +3,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "layers/rearrange/rearrange_layer.h"
 #include "models/onnx/importer.h"
 #include "models/onnx/rules.h"
 
@@ -38,12 +39,13 @@ void Importer::transpose(const Node& node) {
     moves = moves || axis < last;
     last = axis;
   }
-  if (moves)
-    throw Unsupported{"a Transpose that moves values is not supported; export the model with channels first"};
-  same_values(node);
+  if (!moves) return same_values(node);
+  if (order.empty() || order[0] != 0) throw Unsupported{"a Transpose that moves the batch is not supported"};
+  put(node, std::make_unique<TransposeLayer>(std::vector<int>(order.begin(), order.end())),
+      {shaped(node, 0)});
 }
 
-// The next convolution pads as well.
+// The next convolution pads with zeros as well; anything else reads a padded copy.
 void Importer::pad(const Node& node) {
   const Shape x = shape(node.inputs.at(0));
   std::vector<int64_t> pads = node.integers_or("pads", {});
@@ -58,21 +60,24 @@ void Importer::pad(const Node& node) {
     const std::vector<float> values = constants_.floats(node.inputs[2]);
     value = values.empty() ? 0 : values[0];
   }
-  if (node.text_or("mode", "constant") != "constant" || value != 0 || has(node, 3))
-    throw Unsupported{"Pad is supported with zeros, for all axes at once, only"};
+  if (node.text_or("mode", "constant") != "constant" || has(node, 3))
+    throw Unsupported{"Pad is supported with a constant, for all axes at once, only"};
   const auto rank = static_cast<size_t>(x.rank());
-  if ((rank != 3 && rank != 4) || pads.size() != 2 * rank)
-    throw Unsupported{"Pad is supported for [N, C, L] and [N, C, H, W] only"};
-  const bool outer = pads[0] != 0 || pads[1] != 0 || pads[rank] != 0 || pads[rank + 1] != 0;
-  if (outer || *std::min_element(pads.begin(), pads.end()) < 0)
-    throw Unsupported{"Pad is supported for spatial dimensions, and not to cut, only"};
+  if (pads.size() != 2 * rank || pads[0] != 0 || pads[rank] != 0)
+    throw Unsupported{"Pad of samples is not supported"};
+  const bool outer = (rank != 3 && rank != 4) || pads[1] != 0 || pads[rank + 1] != 0;
+  const bool cuts = *std::min_element(pads.begin(), pads.end()) < 0;
   const auto& readers = readers_[node.outputs.at(0)];
   const bool before_convolutions = std::all_of(readers.begin(), readers.end(), [&](size_t reader) {
     return model_.nodes[reader].op == "Conv" && model_.nodes[reader].inputs.at(0) == node.outputs[0];
   });
-  if (!before_convolutions || readers.empty())
-    throw Unsupported{"Pad is supported before a convolution only"};
   Held held = data(node);
+  if (!before_convolutions || readers.empty() || outer || cuts || value != 0 || !held.pads.empty()) {
+    const auto middle = pads.begin() + static_cast<std::ptrdiff_t>(rank);
+    const std::vector<int64_t> before(pads.begin(), middle), after(middle, pads.end());
+    put(node, std::make_unique<PadLayer>(before, after, static_cast<float>(value)), {shaped(node, 0)});
+    return;
+  }
   if (rank == 3)
     held.pads = {0, pads[2], 0, pads[5]};
   else

@@ -65,6 +65,11 @@ class Importer {
   void clip(const Node& node);
   void gelu(const Node& node);
   void sigmoid(const Node& node);
+  // import_joins.cpp
+  void pairwise(const Node& node);
+  void concatenate(const Node& node);
+  void slice(const Node& node);
+  Held join(const Node& node, const Held& left, size_t right);
   // import_elementwise.cpp
   void relu(const Node& node);
   void softmax(const Node& node);
@@ -98,6 +103,8 @@ class Importer {
   const Node* product_with_input(const Node& node);
   /// Constant input `i` as one number; `fallback` without it.
   double number_or(const Node& node, size_t i, double fallback);
+  /// Constant input `i` as a host tensor of its shape, without leading dimensions of 1.
+  Tensor constant_tensor(const Node& node, size_t i);
   /// A host tensor, counted: layers that share a constant have copies.
   Tensor tensor(const Shape& shape, const std::vector<float>& values);
 

@@ -47,7 +47,7 @@ const std::vector<LayerCase>& layer_cases() {
     std::vector<LayerCase> all;
     add_lenet5(all);
     for (const auto& subject : reference::repeated_subjects(LENSLET_SOURCE_DIR "/layers/conv/problems"))
-      all.push_back({subject->layer(), {subject->input()}});
+      all.push_back({subject->layer(), subject->inputs()});
     return all;
   }();
   return cases;

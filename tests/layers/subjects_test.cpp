@@ -47,7 +47,7 @@ class LayerSubjects : public testing::TestWithParam<Family> {
   }
 
   bool is_large(const Subject& subject) const {
-    return subject.layer()->work({subject.input()}).bytes > kLargeBytes;
+    return subject.layer()->work(subject.inputs()).bytes > kLargeBytes;
   }
   /// Every backend computes in fp32, cuBLAS also in tf32; the build may lack cuBLAS.
   static bool must_serve(const std::string& backend, MathMode math) {
@@ -119,6 +119,11 @@ std::vector<LayerSubject> subjects_for_faults(const std::string& operation) {
   all.push_back(reference::relu_subject({3, 17}));
   all.push_back(reference::reshape_subject({3, 17, 2}, {34}));
   all.push_back(reference::activation_subject({3, 17}));
+  all.push_back(reference::constant_subject({3, 17, 2}, {17, 1}));
+  all.push_back(reference::transpose_subject({3, 17, 2}, {0, 2, 1}));
+  all.push_back(reference::pad_subject({3, 17, 2}, {0, 1, 0}, {0, 0, 2}));
+  all.push_back(reference::slice_subject({3, 17, 2}, {0, 1, 0}, {1, 2, 1}, {1, 8, 2}));
+  all.push_back(reference::concat_subject({{3, 17, 2}}, 1));
   all.push_back(reference::softmax_subject({3, 10}, 10));
   all.push_back(reference::softmax_subject({2, 10, 7}, 4, {}, 1, true));
   all.push_back(reference::softmax_subject({2, 1025}, 3));

@@ -6,7 +6,9 @@
 #include "layers/activation/activation_layer.h"
 #include "layers/conv/conv_layer.h"
 #include "layers/linear/linear_layer.h"
+#include "layers/pairwise/pairwise_layer.h"
 #include "layers/pool/pool_layer.h"
+#include "layers/rearrange/rearrange_layer.h"
 #include "layers/relu/relu_layer.h"
 #include "layers/reshape/reshape_layer.h"
 #include "layers/softmax/softmax_layer.h"
@@ -19,6 +21,38 @@ constexpr int64_t kErrorsOfFunction = 16;
 
 const float* data_or_null(const Tensor& tensor) {
   return tensor.shape().num_elements() > 0 ? tensor.data() : nullptr;
+}
+
+// Moves of values; without a shape for any other layer.
+reference::Result moved(const Layer& layer, const std::vector<LayerInput>& inputs) {
+  std::vector<reference::Operand> operands;
+  std::vector<Shape> shapes;
+  for (const LayerInput& input : inputs) {
+    operands.push_back({input.shape, input.values});
+    shapes.push_back(input.shape);
+  }
+  if (const auto* transpose = dynamic_cast<const TransposeLayer*>(&layer))
+    return reference::transpose(operands[0], transpose->order());
+  if (const auto* pad = dynamic_cast<const PadLayer*>(&layer))
+    return reference::pad(operands[0], pad->before(), pad->after(), pad->value());
+  if (const auto* slice = dynamic_cast<const SliceLayer*>(&layer)) {
+    const Shape y = layer.infer_shape(shapes);
+    std::vector<int64_t> dims;
+    for (int i = 0; i < y.rank(); ++i) dims.push_back(y[i]);
+    return reference::slice(operands[0], slice->starts(), slice->steps(), dims);
+  }
+  if (const auto* concat = dynamic_cast<const ConcatLayer*>(&layer))
+    return reference::join(operands, concat->axis());
+  return {};
+}
+
+reference::Result paired(const PairwiseLayer& layer, const std::vector<LayerInput>& inputs) {
+  const reference::Operand x{inputs[0].shape, inputs[0].values};
+  if (!layer.constant())
+    return reference::pairwise(x, {inputs.at(1).shape, inputs[1].values}, layer.function());
+  const reference::Operand constant{layer.constant()->shape(), layer.constant()->data()};
+  return layer.constant_first() ? reference::pairwise(constant, x, layer.function())
+                                : reference::pairwise(x, constant, layer.function());
 }
 
 }  // namespace
@@ -56,6 +90,11 @@ reference::Result reference_layer(const Layer& layer, const std::vector<LayerInp
     terms = kErrorsOfFunction;
     return reference::activation(shape, x, activation->function(), activation->a(), activation->b());
   }
+  if (const auto* pairwise = dynamic_cast<const PairwiseLayer*>(&layer)) {
+    terms = kErrorsOfFunction;
+    return paired(*pairwise, inputs);
+  }
+  if (dynamic_cast<const RearrangeLayer*>(&layer)) return moved(layer, inputs);
   if (dynamic_cast<const ReshapeLayer*>(&layer)) {
     reference::Result result;
     result.shape = layer.infer_shape({shape});

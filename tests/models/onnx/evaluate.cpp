@@ -123,6 +123,7 @@ class Evaluation {
   Array means(const Node& node) const;
   Array padded(const Node& node) const;
   Array joined(const Node& node) const;
+  Array sliced(const Node& node) const;
   Array moved(const Node& node) const;
   Array reshaped(const Node& node) const;
 
@@ -321,6 +322,31 @@ Array Evaluation::joined(const Node& node) const {
   return y;
 }
 
+// Python's slices, axis after axis: the indices of range(start, stop, step) that lie inside.
+Array Evaluation::sliced(const Node& node) const {
+  Array y = input(node);
+  const auto list = [&](size_t i) { return integers_of(input(node, i)); };
+  const Dims starts = list(1), stops = list(2), axes = list(3), steps = list(4);
+  for (size_t k = 0; k < starts.size(); ++k) {
+    const Array x = y;
+    const auto axis =
+        static_cast<size_t>(axes[k] < 0 ? axes[k] + static_cast<int64_t>(x.dims.size()) : axes[k]);
+    const int64_t size = x.dims[axis];
+    Dims taken;
+    const int64_t start = starts[k] < 0 ? starts[k] + size : starts[k],
+                  stop = stops[k] < 0 ? stops[k] + size : stops[k];
+    for (int64_t i = start; steps[k] > 0 ? i < stop : i > stop; i += steps[k])
+      if (i >= 0 && i < size) taken.push_back(i);
+    y = {x.dims, {}};
+    y.dims[axis] = static_cast<int64_t>(taken.size());
+    for_each_index(y.dims, [&](Dims index) {
+      index[axis] = taken[static_cast<size_t>(index[axis])];
+      y.values.push_back(at(x, index));
+    });
+  }
+  return y;
+}
+
 Array Evaluation::moved(const Node& node) const {
   const Array& x = input(node);
   Dims order;
@@ -386,6 +412,7 @@ Array Evaluation::compute(const Node& node) const {
   if (op == "GlobalAveragePool" || op == "GlobalMaxPool" || op == "ReduceMean") return means(node);
   if (op == "Pad") return padded(node);
   if (op == "Concat") return joined(node);
+  if (op == "Slice") return sliced(node);
   if (op == "Transpose") return moved(node);
   if (op == "Reshape" || op == "Flatten" || op == "Squeeze" || op == "Unsqueeze") return reshaped(node);
   if (op == "Identity" || op == "Dropout") return input(node);
@@ -405,6 +432,7 @@ Array Evaluation::compute(const Node& node) const {
   }
   if (op == "Max") return pairwise(node, [](double a, double b) { return std::max(a, b); });
   if (op == "Min") return pairwise(node, [](double a, double b) { return std::min(a, b); });
+  if (op == "Pow") return pairwise(node, [](double a, double b) { return std::pow(a, b); });
   if (op == "PRelu") return pairwise(node, [](double a, double b) { return a < 0 ? a * b : a; });
   if (const std::function<double(double)> function = function_of(node)) return each(node, function);
   if (op == "Clip") {

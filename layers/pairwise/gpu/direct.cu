@@ -1,0 +1,93 @@
+// Pairwise functions on the GPU. Bound by memory bandwidth: each operand is read once and y is written once.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "framework/device/cuda_check.h"
+#include "layers/pairwise/pairwise_backend.h"
+#include "layers/pairwise/pairwise_functions.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int kThreads = 256;
+
+// computes    y = f(a, b), then max(y, 0) if wanted, for operands without broadcasting
+// work split  a thread computes one float4 of the whole quads; the first threads also compute the up to 3 remaining
+//             values
+// memory      no shared memory; y may be an operand, since a thread reads only the elements that it writes
+// requires    a, b and y aligned to 16 bytes unless quads is 0 (run() checks)
+// measured    not by itself: LeNet-5 has no such layer
+template <Pairwise kFunction>
+__global__ void __launch_bounds__(kThreads)
+    pairwise_direct_same_kernel(const float* a, const float* b, float* y, bool rectify, int64_t quads,
+                                int64_t count) {
+  const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
+  const int64_t first = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  const auto of = [rectify](float u, float v) { return relu_if(rectify, combine<kFunction>(u, v)); };
+  for (int64_t i = first; i < quads; i += step) {
+    const float4 u = reinterpret_cast<const float4*>(a)[i], v = reinterpret_cast<const float4*>(b)[i];
+    reinterpret_cast<float4*>(y)[i] = make_float4(of(u.x, v.x), of(u.y, v.y), of(u.z, v.z), of(u.w, v.w));
+  }
+  for (int64_t i = 4 * quads + first; i < count; i += step) y[i] = of(a[i], b[i]);
+}
+
+// computes    the same for operands of which one or both are broadcast
+// work split  a thread computes one output, in a grid-stride loop; neighbouring threads take neighbouring outputs
+// memory      no shared memory; repeated values come through L1
+// requires    nothing
+// measured    not by itself: LeNet-5 has no such layer
+template <Pairwise kFunction>
+__global__ void __launch_bounds__(kThreads)
+    pairwise_direct_strided_kernel(const float* a, const float* b, float* y, bool rectify,
+                                   const StridedPair places, int64_t count) {
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < count;
+       i += static_cast<int64_t>(gridDim.x) * kThreads) {
+    int64_t in_a, in_b;
+    places.place(i, in_a, in_b);
+    y[i] = relu_if(rectify, combine<kFunction>(a[in_a], b[in_b]));
+  }
+}
+
+using Same = void (*)(const float*, const float*, float*, bool, int64_t, int64_t);
+using Strided = void (*)(const float*, const float*, float*, bool, StridedPair, int64_t);
+
+template <int... kIndex>
+std::pair<Same, Strided> kernels_of(Pairwise function, std::integer_sequence<int, kIndex...> /*all*/) {
+  static const std::pair<Same, Strided> kernels[] = {
+      {&pairwise_direct_same_kernel<static_cast<Pairwise>(kIndex)>,
+       &pairwise_direct_strided_kernel<static_cast<Pairwise>(kIndex)>}...};
+  return kernels[static_cast<size_t>(function)];
+}
+
+unsigned blocks_for(int64_t threads) {
+  return static_cast<unsigned>(std::min<int64_t>((threads + kThreads - 1) / kThreads, INT32_MAX));
+}
+
+void run(const PairwiseProblem& problem, const float* a, const float* b, float* y, Stream& on) {
+  const StridedPair& places = problem.places;
+  const int64_t count = places.count();
+  const auto stream = static_cast<cudaStream_t>(on.native_handle());
+  const auto [same, strided] =
+      kernels_of(problem.function, std::make_integer_sequence<int, kPairwiseFunctions>());
+  const bool contiguous =
+      places.rank == 0 || (places.rank == 1 && places.first[0] == 1 && places.second[0] == 1);
+  if (!contiguous) {
+    strided<<<blocks_for(count), kThreads, 0, stream>>>(a, b, y, problem.relu, places, count);
+    LENSLET_CUDA_CHECK_LAUNCH("pairwise_direct_strided_kernel");
+    return;
+  }
+  const auto bits =
+      reinterpret_cast<uintptr_t>(a) | reinterpret_cast<uintptr_t>(b) | reinterpret_cast<uintptr_t>(y);
+  const int64_t quads = bits % 16 == 0 ? count / 4 : 0;
+  const int64_t threads = quads > 0 ? std::max<int64_t>(quads, 4) : count;
+  same<<<blocks_for(threads), kThreads, 0, stream>>>(a, b, y, problem.relu, quads, count);
+  LENSLET_CUDA_CHECK_LAUNCH("pairwise_direct_same_kernel");
+}
+
+}  // namespace
+
+LENSLET_BACKEND(pairwise, gpu_direct, PairwiseBackend{&run})
+
+}  // namespace lenslet

@@ -1,0 +1,64 @@
+// Copies with strides on the GPU. Bound by memory bandwidth: each value is read once and written once.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "framework/device/cuda_check.h"
+#include "layers/rearrange/rearrange_backend.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int kThreads = 256;
+
+// computes    y[place in y] = x[place in x] for every index
+// work split  a thread copies one value, in a grid-stride loop; neighbouring threads take neighbouring places of y
+// memory      no shared memory; a transpose reads with strides, through L2
+// requires    nothing
+// measured    not by itself: LeNet-5 has no such layer
+__global__ void __launch_bounds__(kThreads)
+    rearrange_copy_kernel(const float* __restrict__ x, float* __restrict__ y, const StridedPair places,
+                          int64_t count) {
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < count;
+       i += static_cast<int64_t>(gridDim.x) * kThreads) {
+    int64_t in_x, in_y;
+    places.place(i, in_x, in_y);
+    y[in_y] = x[in_x];
+  }
+}
+
+// computes    y[i] = value, count values
+// work split  a thread writes one value, in a grid-stride loop
+// memory      no shared memory
+// requires    nothing
+// measured    not by itself: LeNet-5 has no such layer
+__global__ void __launch_bounds__(kThreads) rearrange_fill_kernel(float* y, int64_t count, float value) {
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < count;
+       i += static_cast<int64_t>(gridDim.x) * kThreads)
+    y[i] = value;
+}
+
+unsigned blocks_for(int64_t threads) {
+  return static_cast<unsigned>(std::min<int64_t>((threads + kThreads - 1) / kThreads, INT32_MAX));
+}
+
+void copy(const StridedCopy& copy, const float* x, float* y, Stream& on) {
+  const int64_t count = copy.places.count();
+  if (count == 0) return;
+  rearrange_copy_kernel<<<blocks_for(count), kThreads, 0, static_cast<cudaStream_t>(on.native_handle())>>>(
+      x + copy.x_first, y + copy.y_first, copy.places, count);
+  LENSLET_CUDA_CHECK_LAUNCH("rearrange_copy_kernel");
+}
+
+void fill(float* y, int64_t count, float value, Stream& on) {
+  if (count == 0) return;
+  rearrange_fill_kernel<<<blocks_for(count), kThreads, 0, static_cast<cudaStream_t>(on.native_handle())>>>(
+      y, count, value);
+  LENSLET_CUDA_CHECK_LAUNCH("rearrange_fill_kernel");
+}
+
+}  // namespace
+
+LENSLET_BACKEND(rearrange, gpu_copy, RearrangeBackend{&copy, &fill})
+
+}  // namespace lenslet

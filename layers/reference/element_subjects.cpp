@@ -1,0 +1,209 @@
+// Subjects of layers that compute element by element or move values.
+#include <cmath>
+#include <utility>
+
+#include "layers/activation/activation_layer.h"
+#include "layers/pairwise/pairwise_layer.h"
+#include "layers/rearrange/rearrange_layer.h"
+#include "layers/reference/fill.h"
+#include "layers/reference/layer_subject.h"
+#include "layers/relu/relu_layer.h"
+#include "layers/reshape/reshape_layer.h"
+
+namespace lenslet::reference {
+namespace {
+
+constexpr double kRoundoff = 0x1p-24;
+
+std::vector<float> random_values(int64_t count, uint64_t seed) {
+  return uniform_values(static_cast<size_t>(count), seed);
+}
+
+// A case whose output must be exact; judge and layer are still missing.
+LayerCase exact_case(const Shape& input, SubjectOptions options) {
+  LayerCase one;
+  one.data = to_string(Fill::kRandom);
+  one.input = input;
+  one.x = random_values(input.num_elements(), options.seed);
+  one.factor = [](MathMode) { return 0.0; };
+  return one;
+}
+
+template <class LayerType>
+LayerSubject moving_subject(LayerCase one, LayerType layer,
+                            std::function<Result(const LayerType&, const Operand&)> judge,
+                            SubjectOptions options) {
+  auto shared = std::make_shared<LayerType>(std::move(layer));
+  one.layer = shared;
+  one.judge = [shared, judge, input = one.input](const float* x) { return judge(*shared, {input, x}); };
+  std::string problem = concat(shared->type(), " of ", one.input.to_string(), ", ", shared->describe());
+  return {std::move(problem), {std::move(one)}, options};
+}
+
+}  // namespace
+
+LayerSubject relu_subject(const Shape& input, SubjectOptions options) {
+  LayerCase one;
+  one.data = to_string(Fill::kRandom);
+  one.layer = std::make_shared<ReluLayer>();
+  one.input = input;
+  one.x = random_values(input.num_elements(), options.seed);
+  one.judge = [input](const float* x) { return relu(input, x); };
+  one.factor = [](MathMode) { return 0.0; };
+  return {"relu " + input.to_string(), {std::move(one)}, options};
+}
+
+LayerSubject reshape_subject(const Shape& input, const Shape& sample, SubjectOptions options) {
+  LayerCase one;
+  one.data = to_string(Fill::kRandom);
+  one.layer = std::make_shared<ReshapeLayer>(sample);
+  one.input = input;
+  one.x = random_values(input.num_elements(), options.seed);
+  one.judge = [input](const float* x) {
+    Result result{input, {x, x + input.num_elements()}, {}};
+    result.magnitudes = result.values;
+    return result;
+  };
+  one.factor = [](MathMode) { return 0.0; };
+  return {concat("reshape ", input.to_string(), " to ", sample.to_string()), {std::move(one)}, options};
+}
+
+LayerSubject activation_subject(const Shape& input, SubjectOptions options, const std::string& only) {
+  constexpr double kErrors =
+      16 * kRoundoff;  // of a few library functions, each below 4 ulp, and of their arguments
+  std::vector<LayerCase> cases;
+  for (int index = 0; index < kActivations; ++index) {
+    if (!only.empty() && only != kActivationNames[index]) continue;
+    for (const auto& [a, b] : {std::pair(0.2f, 0.5f), std::pair(1.5f, 1.75f)}) {
+      LayerCase one;
+      const std::string name = kActivationNames[index];
+      one.data = concat(name, " ", a, " ", b);
+      one.layer = std::make_shared<ActivationLayer>(static_cast<Activation>(index), a, b);
+      one.input = input;
+      one.x = random_values(input.num_elements(), options.seed);
+      const bool positive = name == "log" || name == "sqrt" || name == "reciprocal";
+      for (float& value : one.x) value = positive ? std::fabs(value) * 5 + 0.125f : value * 5;
+      one.judge = [input, name, first = a, second = b](const float* x) {
+        return activation(input, x, name, first, second);
+      };
+      one.factor = [](MathMode) { return kErrors; };
+      one.floor = 0x1p-120;  // tiny results may become 0
+      cases.push_back(std::move(one));
+    }
+  }
+  return {concat("activation ", only.empty() ? "" : only + " ", input.to_string()), std::move(cases),
+          options};
+}
+
+namespace {
+
+// Values for which the function is defined and well conditioned: pow wants positive bases, div no small divisors.
+std::vector<float> operand_values(const Shape& shape, const std::string& function, bool second,
+                                  uint64_t seed) {
+  std::vector<float> values = random_values(shape.num_elements(), seed);
+  for (float& value : values) {
+    if (function == "pow") value = second ? 3 * value : 0.25f + 2 * std::fabs(value);
+    if (function == "div" && second) value = value < 0 ? value - 0.25f : value + 0.25f;
+  }
+  return values;
+}
+
+constexpr double kPairwiseError = 8 * kRoundoff;  // of pow; the others round once
+
+Tensor host_tensor(const Shape& shape, const std::vector<float>& values) {
+  Tensor tensor(shape);
+  std::copy(values.begin(), values.end(), tensor.data());
+  return tensor;
+}
+
+}  // namespace
+
+LayerSubject pairwise_subject(const Shape& a, const Shape& b, SubjectOptions options) {
+  std::vector<LayerCase> cases;
+  for (int index = 0; index < kPairwiseFunctions; ++index) {
+    const std::string name = kPairwiseNames[index];
+    LayerCase one;
+    one.data = name;
+    one.layer = std::make_shared<PairwiseLayer>(static_cast<Pairwise>(index));
+    one.input = a;
+    one.x = operand_values(a, name, false, options.seed);
+    one.others = {{b, operand_values(b, name, true, options.seed + 1)}};
+    one.judge = [a, name, other = one.others[0]](const float* x) {
+      return pairwise({a, x}, {other.shape, other.values.data()}, name);
+    };
+    one.factor = [](MathMode) { return kPairwiseError; };
+    one.floor = 0x1p-120;
+    cases.push_back(std::move(one));
+  }
+  return {concat("pairwise ", a.to_string(), " and ", b.to_string()), std::move(cases), options};
+}
+
+LayerSubject constant_subject(const Shape& input, const Shape& constant, SubjectOptions options) {
+  std::vector<LayerCase> cases;
+  for (int index = 0; index < kPairwiseFunctions; ++index) {
+    for (const bool first : {false, true}) {
+      const std::string name = kPairwiseNames[index];
+      const std::vector<float> values = operand_values(constant, name, !first, options.seed + 1);
+      LayerCase one;
+      one.data = concat(name, first ? ", constant first" : "");
+      one.layer =
+          std::make_shared<PairwiseLayer>(static_cast<Pairwise>(index), host_tensor(constant, values), first);
+      one.input = input;
+      one.x = operand_values(input, name, first, options.seed);
+      one.judge = [input, constant, values, name, first](const float* x) {
+        const Operand data{input, x}, fixed{constant, values.data()};
+        return first ? pairwise(fixed, data, name) : pairwise(data, fixed, name);
+      };
+      one.factor = [](MathMode) { return kPairwiseError; };
+      one.floor = 0x1p-120;
+      cases.push_back(std::move(one));
+    }
+  }
+  return {concat("pairwise ", input.to_string(), " and a constant ", constant.to_string()), std::move(cases),
+          options};
+}
+
+LayerSubject transpose_subject(const Shape& input, const std::vector<int>& order, SubjectOptions options) {
+  return moving_subject<TransposeLayer>(
+      exact_case(input, options), TransposeLayer(order),
+      [](const TransposeLayer& layer, const Operand& x) { return transpose(x, layer.order()); }, options);
+}
+
+LayerSubject pad_subject(const Shape& input, const std::vector<int64_t>& before,
+                         const std::vector<int64_t>& after, SubjectOptions options) {
+  return moving_subject<PadLayer>(
+      exact_case(input, options), PadLayer(before, after, -1.5f),
+      [](const PadLayer& layer, const Operand& x) {
+        return pad(x, layer.before(), layer.after(), layer.value());
+      },
+      options);
+}
+
+LayerSubject slice_subject(const Shape& input, const std::vector<int64_t>& starts,
+                           const std::vector<int64_t>& steps, const std::vector<int64_t>& counts,
+                           SubjectOptions options) {
+  std::vector<int64_t> dims = counts;
+  dims[0] = input[0];
+  return moving_subject<SliceLayer>(
+      exact_case(input, options), SliceLayer(starts, steps, counts),
+      [dims](const SliceLayer& layer, const Operand& x) {
+        return slice(x, layer.starts(), layer.steps(), dims);
+      },
+      options);
+}
+
+LayerSubject concat_subject(const std::vector<Shape>& inputs, int axis, SubjectOptions options) {
+  LayerCase one = exact_case(inputs.at(0), options);
+  for (size_t i = 1; i < inputs.size(); ++i)
+    one.others.push_back({inputs[i], random_values(inputs[i].num_elements(), options.seed + i)});
+  return moving_subject<ConcatLayer>(
+      one, ConcatLayer(axis),
+      [others = one.others](const ConcatLayer& layer, const Operand& x) {
+        std::vector<Operand> parts = {x};
+        for (const LayerInput& other : others) parts.push_back({other.shape, other.values.data()});
+        return join(parts, layer.axis());
+      },
+      options);
+}
+
+}  // namespace lenslet::reference

@@ -1,0 +1,104 @@
+// Operators of several values, element by element or one after another.
+#include <algorithm>
+#include <unordered_map>
+
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+#include "layers/pairwise/pairwise_layer.h"
+#include "layers/rearrange/rearrange_layer.h"
+#include "models/onnx/importer.h"
+#include "models/onnx/rules.h"
+
+namespace lenslet::onnx {
+namespace {
+
+Pairwise function_of(const std::string& op) {
+  static const std::unordered_map<std::string, Pairwise> functions = {
+      {"Add", Pairwise::kAdd}, {"Sum", Pairwise::kAdd}, {"Sub", Pairwise::kSub},
+      {"Mul", Pairwise::kMul}, {"Div", Pairwise::kDiv}, {"Pow", Pairwise::kPow},
+      {"Max", Pairwise::kMax}, {"Min", Pairwise::kMin}, {"PRelu", Pairwise::kPrelu}};
+  return functions.at(op);
+}
+
+}  // namespace
+
+Tensor Importer::constant_tensor(const Node& node, size_t i) {
+  const Shape& shape = constants_.shape(node.inputs.at(i));
+  std::vector<int64_t> dims = dims_of(shape);
+  while (!dims.empty() && dims.front() == 1) dims.erase(dims.begin());
+  return tensor(Shape(dims.data(), static_cast<int>(dims.size())), constants_.floats(node.inputs[i]));
+}
+
+// The function of `left` and input `right` of the node.
+Importer::Held Importer::join(const Node& node, const Held& left, size_t right) {
+  const Pairwise function = function_of(node.op);
+  if (is_constant(node, right))
+    return add(node, std::make_unique<PairwiseLayer>(function, constant_tensor(node, right)), {left});
+  const Held other = shaped(node, right);
+  if (other.shape.rank() != left.shape.rank())
+    throw Unsupported{concat("operands ", left.shape.to_string(), " and ", other.shape.to_string(),
+                             " of different ranks are not supported")};
+  return add(node, std::make_unique<PairwiseLayer>(function), {left, other});
+}
+
+void Importer::pairwise(const Node& node) {
+  const size_t count = node.inputs.size();
+  for (size_t i = 0; i < count; ++i)
+    if (!has(node, i)) throw Unsupported{concat("input ", i, " is missing")};
+  if (count == 1) return same_values(node);
+  size_t data = 0;
+  while (data < count && is_constant(node, data)) ++data;
+  if (data == count) throw Skip();
+  // A sum or maximum takes its operands in any order; the others have two.
+  const bool any_order = node.op == "Sum" || node.op == "Max" || node.op == "Min";
+  Held value = shaped(node, data);
+  if (!any_order && data == 1) {
+    value = add(node, std::make_unique<PairwiseLayer>(function_of(node.op), constant_tensor(node, 0), true),
+                {value});
+  } else {
+    for (size_t i = 0; i < count; ++i)
+      if (i != data) value = join(node, value, i);
+  }
+  if (value.shape != shape(node.outputs.at(0)))
+    throw Unsupported{concat("Lenslet makes ", value.shape.to_string(), " of it, expected ",
+                             shape(node.outputs[0]).to_string())};
+  held_[node.outputs[0]] = value;
+}
+
+void Importer::concatenate(const Node& node) {
+  const Shape y = shape(node.outputs.at(0));
+  const int64_t stated = node.integer_or("axis", 1), axis = stated < 0 ? stated + y.rank() : stated;
+  if (axis < 1) throw Unsupported{"Concat of samples is not supported"};
+  std::vector<Held> parts;
+  for (size_t i = 0; i < node.inputs.size(); ++i) parts.push_back(shaped(node, i));
+  if (parts.size() == 1) return same_values(node);
+  put(node, std::make_unique<ConcatLayer>(static_cast<int>(axis)), parts);
+}
+
+void Importer::slice(const Node& node) {
+  const Shape x = shape(node.inputs.at(0)), y = shape(node.outputs.at(0));
+  const auto list = [&](const char* attribute, size_t i, std::vector<int64_t> fallback) {
+    if (node.find(attribute)) return node.integers_or(attribute, {});
+    if (!has(node, i)) return fallback;
+    if (!values_.at(node.inputs[i]).integers)
+      throw Unsupported{concat(attribute, " that are not constant are not supported")};
+    return *values_.at(node.inputs[i]).integers;
+  };
+  const std::vector<int64_t> given = list("starts", 1, {});
+  std::vector<int64_t> axes;
+  for (size_t i = 0; i < given.size(); ++i) axes.push_back(static_cast<int64_t>(i));
+  axes = list("axes", 3, axes);
+  const std::vector<int64_t> paces = list("steps", 4, std::vector<int64_t>(given.size(), 1));
+  std::vector<int64_t> starts(static_cast<size_t>(x.rank()), 0), steps(static_cast<size_t>(x.rank()), 1);
+  for (size_t i = 0; i < given.size(); ++i) {
+    const auto axis = static_cast<size_t>(axes.at(i) < 0 ? axes[i] + x.rank() : axes[i]);
+    const int64_t size = x[static_cast<int>(axis)], pace = paces.at(i);
+    if (axis == 0) throw Unsupported{"Slice of samples is not supported"};
+    const int64_t start = given[i] < 0 ? given[i] + size : given[i];
+    starts[axis] = std::clamp<int64_t>(start, 0, pace > 0 ? size : size - 1);
+    steps[axis] = pace;
+  }
+  put(node, std::make_unique<SliceLayer>(starts, steps, dims_of(y)), {shaped(node, 0)});
+}
+
+}  // namespace lenslet::onnx
