@@ -87,6 +87,12 @@ TEST(Numbers, AreRefusedForMarksThatAreNoDigits) {
     EXPECT_TRUE(std::isnan(reading.probability)) << text;
     EXPECT_EQ(reading.reason.rfind("no number: mark ", 0), 0u) << reading.reason;
   }
+  // A dash near a digit was taken for its flag.
+  for (const uint32_t seed : {1, 2, 3}) {
+    const Reading minus = read(DrawnPicture(550, 240, kWhite, seed).write("5-2", 70, 50, 130).image());
+    EXPECT_EQ(minus.digits.size(), 3u) << told(minus);
+    EXPECT_EQ(minus.refusal, Refusal::kNoNumber) << told(minus);
+  }
   const Reading point = read(written("3.14"));
   ASSERT_EQ(point.digits.size(), 4u);
   EXPECT_EQ(point.digits[1].refusal, Refusal::kTooSmall);
