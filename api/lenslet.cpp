@@ -1,14 +1,12 @@
 // The C interface over Model: checks what C cannot, and turns every exception into a status and a line of text.
-#include "api/lenslet.h"
+#include "api/c_calls.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
-#include <new>
 #include <string>
 
-#include "api/model.h"
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
 #include "framework/base/text.h"
@@ -17,30 +15,13 @@
 #include "models/digit/digit_image.h"
 #include "models/lenet5.h"
 
-struct lenslet_model {
-  lenslet::Model model;
-  std::string device, device_name;
-};
-
+namespace lenslet::c {
 namespace {
-
-using lenslet::concat;
-using lenslet::Prediction;
-using lenslet::UsageError;
-
-static_assert(LENSLET_SIDE == lenslet::kLenet5Side && LENSLET_CLASSES == lenslet::kLenet5Classes,
-              "lenslet.h tells the model's sizes");
-static_assert(LENSLET_MAX_RANK == lenslet::Shape::kMaxRank, "an array of so many dimensions holds any shape");
-static_assert(sizeof(lenslet_prediction) == sizeof(Prediction) &&
-                  offsetof(lenslet_prediction, label) == offsetof(Prediction, label) &&
-                  offsetof(lenslet_prediction, probability) == offsetof(Prediction, probability),
-              "predictions are written where the caller wants them");
-
-// The size in version 0.1. Later versions add fields at the end and accept a shorter struct.
-constexpr size_t kFirstOptionsSize = offsetof(lenslet_options, max_batch) + sizeof(int64_t);
 
 // Of fixed size, because reporting a lack of memory must not allocate.
 thread_local char last_error[1024] = "";
+
+}  // namespace
 
 void cut_copy(char* to, size_t capacity, const char* from, size_t length) noexcept {
   if (capacity == 0) return;
@@ -55,7 +36,7 @@ void cut_copy(char* to, size_t capacity, const char* from, size_t length) noexce
 
 lenslet_status fail(lenslet_status status, const char* message) noexcept {
   try {
-    const std::string line = lenslet::printable_line(message);
+    const std::string line = printable_line(message);
     cut_copy(last_error, sizeof last_error, line.data(), line.size());
   } catch (...) {  // no memory for the printable copy
     cut_copy(last_error, sizeof last_error, message, std::strlen(message));
@@ -63,56 +44,50 @@ lenslet_status fail(lenslet_status status, const char* message) noexcept {
   return status;
 }
 
-lenslet_status status_of(lenslet::ExitCode code) noexcept {
+lenslet_status status_of(ExitCode code) noexcept {
   switch (code) {
-    case lenslet::ExitCode::kUsage:
+    case ExitCode::kUsage:
       return LENSLET_ERROR_USAGE;
-    case lenslet::ExitCode::kData:
+    case ExitCode::kData:
       return LENSLET_ERROR_DATA;
-    case lenslet::ExitCode::kUnavailable:
+    case ExitCode::kUnavailable:
       return LENSLET_ERROR_UNAVAILABLE;
-    case lenslet::ExitCode::kDevice:
+    case ExitCode::kDevice:
       return LENSLET_ERROR_DEVICE;
-    case lenslet::ExitCode::kMemory:
+    case ExitCode::kMemory:
       return LENSLET_ERROR_MEMORY;
     default:  // other codes do not occur: this library checks no results, writes no files and handles no signals
       return LENSLET_ERROR_INTERNAL;
   }
 }
 
-template <typename Body>
-lenslet_status guarded(Body&& body) noexcept {
-  try {
-    body();
-    return LENSLET_OK;
-  } catch (const lenslet::Error& error) {
-    return fail(status_of(error.exit_code()), error.what());
-  } catch (const std::bad_alloc&) {
-    return fail(LENSLET_ERROR_MEMORY, "out of memory; a smaller max_batch needs less");
-  } catch (const std::exception& error) {
-    return fail(LENSLET_ERROR_INTERNAL, error.what());
-  } catch (...) {
-    return fail(LENSLET_ERROR_INTERNAL, "an exception of unknown type");
-  }
-}
+}  // namespace lenslet::c
 
-template <typename T>
-T& demand(T* pointer, const char* name) {
-  if (!pointer) throw UsageError(concat(name, " must not be a null pointer"));
-  return *pointer;
-}
+namespace {
 
-void check_options_size(const char* what, size_t size, const char* remedy) {
-  if (size >= kFirstOptionsSize && size <= sizeof(lenslet_options)) return;
-  throw UsageError(concat(what, " is ", size, ", lenslet ", lenslet::kVersion, " supports ",
-                          kFirstOptionsSize, " to ", sizeof(lenslet_options), ": ", remedy,
-                          ", and use a library that is not older than its header"));
-}
+using lenslet::concat;
+using lenslet::Prediction;
+using lenslet::c::check_size;
+using lenslet::c::cut_copy;
+using lenslet::c::demand;
+using lenslet::c::guarded;
+
+static_assert(LENSLET_SIDE == lenslet::kLenet5Side && LENSLET_CLASSES == lenslet::kLenet5Classes,
+              "lenslet.h tells the model's sizes");
+static_assert(LENSLET_MAX_RANK == lenslet::Shape::kMaxRank, "an array of so many dimensions holds any shape");
+static_assert(sizeof(lenslet_prediction) == sizeof(Prediction) &&
+                  offsetof(lenslet_prediction, label) == offsetof(Prediction, label) &&
+                  offsetof(lenslet_prediction, probability) == offsetof(Prediction, probability),
+              "predictions are written where the caller wants them");
+
+// The size in version 0.1. Later versions add fields at the end and accept a shorter struct.
+constexpr size_t kFirstOptionsSize = offsetof(lenslet_options, max_batch) + sizeof(int64_t);
 
 lenslet::ModelOptions model_options(const lenslet_options* given) {
   lenslet::ModelOptions options;
   if (!given) return options;
-  check_options_size("options->size", given->size, "call lenslet_options_init(options, sizeof *options)");
+  check_size("options->size", given->size, kFirstOptionsSize, sizeof(lenslet_options),
+             "call lenslet_options_init(options, sizeof *options)");
   lenslet_options full;
   lenslet_options_init(&full, sizeof full);
   std::memcpy(&full, given, given->size);
@@ -182,12 +157,13 @@ const char* lenslet_status_text(lenslet_status status) {
   return "unknown status";
 }
 
-const char* lenslet_last_error(void) { return last_error; }
+const char* lenslet_last_error(void) { return lenslet::c::last_error; }
 
 lenslet_status lenslet_options_init(lenslet_options* options, size_t size) {
   return guarded([&] {
     demand(options, "options");
-    check_options_size("the size of lenslet_options", size, "pass sizeof(lenslet_options)");
+    check_size("the size of lenslet_options", size, kFirstOptionsSize, sizeof(lenslet_options),
+               "pass sizeof(lenslet_options)");
     lenslet_options defaults = {};
     defaults.size = size;
     defaults.device = "auto";

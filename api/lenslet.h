@@ -85,6 +85,57 @@ typedef struct lenslet_layer_time {
   double p90_ns;    /* a tenth were slower */
 } lenslet_layer_time;
 
+/** Why a picture, or a mark in it, has no answer. A newer library may have more values. */
+typedef enum lenslet_refusal {
+  LENSLET_READ = 0,              /* it has one */
+  LENSLET_REFUSED_BLANK = 1,     /* no ink */
+  LENSLET_REFUSED_NO_DIGIT = 2,  /* the model takes the mark for no digit */
+  LENSLET_REFUSED_TOO_SMALL = 3, /* too small beside the others: a point, a comma, a dash */
+  LENSLET_REFUSED_TOUCHING = 4,  /* a wide mark that no cut divides into digits */
+  LENSLET_REFUSED_TEXTURE = 5,   /* too many marks */
+  LENSLET_REFUSED_ROWS = 6,      /* marks in several rows */
+  LENSLET_REFUSED_NO_NUMBER = 7, /* of a picture: one of its marks is refused */
+  LENSLET_REFUSED_NOT_FINITE = 8 /* the model's output is not a number */
+} lenslet_refusal;
+
+/** Bits of lenslet_reading.warnings. A newer library may have more. */
+#define LENSLET_WARNING_EDGE_LEFT_OUT 1u   /* a line, frame or shadow at the edge was left out */
+#define LENSLET_WARNING_LITTLE_CONTRAST 2u /* the ink hardly differs from the paper */
+#define LENSLET_WARNING_TOUCHES_EDGE 4u    /* part of the ink may be outside the picture */
+#define LENSLET_WARNING_SMALL 8u           /* a digit has few pixels */
+#define LENSLET_WARNING_OFF_CENTRE 16u     /* the ink's centre of mass lies far from its middle */
+#define LENSLET_WARNING_SEVERAL_MARKS 32u  /* marks that stand apart were taken as one digit */
+#define LENSLET_WARNING_MARK_LEFT_OUT 64u  /* a line or a speck beside the digits was left out */
+#define LENSLET_WARNING_BLANK 128u         /* no ink was found */
+#define LENSLET_WARNING_TOUCHING 256u      /* a wide mark was cut into digits, or could have been */
+#define LENSLET_WARNING_WIDE_GAP 512u      /* the digits may belong to several numbers */
+#define LENSLET_WARNING_UNEVEN 1024u       /* the digits differ much in height */
+#define LENSLET_WARNING_FAINT_MARK 2048u   /* a mark as high as the others was too faint to be read */
+
+/** A digit in a picture, or a mark that is refused. */
+typedef struct lenslet_digit {
+  int32_t label;               /* 0 to 9; -1 if refused */
+  int32_t refusal;             /* lenslet_refusal */
+  int32_t x, y, width, height; /* its box, pixels of the picture */
+  float probability;           /* 0 to 1; NaN if refused */
+  float energy;                /* compared with lenslet_model_energy_threshold() */
+} lenslet_digit;
+
+/** Most digits of a lenslet_reading. */
+#define LENSLET_MAX_DIGITS 160
+
+/** What a picture shows. Initialise it with lenslet_reading_init(). */
+typedef struct lenslet_reading {
+  size_t size;                              /* of this struct: set by lenslet_reading_init() */
+  int32_t refusal;                          /* lenslet_refusal */
+  uint32_t warnings;                        /* LENSLET_WARNING_*, of all, by bits */
+  double probability;                       /* product of the digits' probabilities; NaN if refused */
+  char number[LENSLET_MAX_DIGITS + 1];      /* "2026", from left to right; empty if refused */
+  char message[511];                        /* why it is refused, then the warnings, separated by "; " */
+  int64_t digit_count;                      /* marks found: 0 to LENSLET_MAX_DIGITS */
+  lenslet_digit digits[LENSLET_MAX_DIGITS]; /* from left to right */
+} lenslet_reading;
+
 /** "0.2.0": MAJOR.MINOR.PATCH of the library, which may be newer than this header. */
 LENSLET_API const char* lenslet_version(void);
 /** A short text such as "unavailable"; "unknown status" for any other number. */
@@ -139,6 +190,19 @@ LENSLET_API lenslet_status lenslet_run(lenslet_model* model, const float* inputs
  * 64 Mi pixels, dark on light or light on dark. Writes LENSLET_PIXELS bytes to `pixels`, all 0 if no ink is found.
  */
 LENSLET_API lenslet_status lenslet_read_digit(const char* path, uint8_t* pixels);
+
+/** Empties a reading. `size` is sizeof(lenslet_reading): it identifies the caller's version of the struct. */
+LENSLET_API lenslet_status lenslet_reading_init(lenslet_reading* reading, size_t size);
+
+/**
+ * Reads the number in a picture: one digit or several in a row, dark on light or light on dark. The formats are those
+ * of lenslet_read_digit(). A picture of 28 x 28 pixels is one digit. A refused picture is no error: the call returns
+ * LENSLET_OK and sets reading->refusal. Only a model with an energy threshold, such as "robust", refuses letters. The
+ * network must read digits, as for lenslet_predict_u8(). lenslet_read_memory() takes the `size` bytes of such a file.
+ */
+LENSLET_API lenslet_status lenslet_read(lenslet_model* model, const char* path, lenslet_reading* reading);
+LENSLET_API lenslet_status lenslet_read_memory(lenslet_model* model, const void* file, size_t size,
+                                               lenslet_reading* reading);
 
 /**
  * Classifies `count` pictures; 0 is allowed. This and lenslet_logits_* serve networks that read 1 x 28 x 28 pictures

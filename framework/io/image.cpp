@@ -18,24 +18,29 @@ struct Magic {
   const char* bytes;
   size_t length, offset;
   const char* name;
+  const char* convert = nullptr;  // what ImageMagick reads of such a file; null if it holds no photo
 };
 
 // Common formats that are refused by name. Lengths are explicit, because entries may contain zero bytes.
 constexpr Magic kRefused[] = {
-    {"WEBP", 4, 8, "WebP"},
-    {"GIF8", 4, 0, "GIF"},
-    {"ftypheic", 8, 4, "HEIC"},
-    {"ftypheix", 8, 4, "HEIC"},
-    {"ftypmif1", 8, 4, "HEIF"},
-    {"ftypavif", 8, 4, "AVIF"},
-    {"II*\0", 4, 0, "TIFF"},
-    {"MM\0*", 4, 0, "TIFF"},
+    {"WEBP", 4, 8, "WebP", "in.webp"},
+    {"GIF8", 4, 0, "GIF", "'in.gif[0]'"},
+    {"ftypheic", 8, 4, "HEIC", "in.heic"},
+    {"ftypheix", 8, 4, "HEIC", "in.heic"},
+    {"ftypheim", 8, 4, "HEIC", "in.heic"},
+    {"ftyphevc", 8, 4, "HEIC", "in.heic"},
+    {"ftypmif1", 8, 4, "HEIF", "in.heif"},
+    {"ftypavif", 8, 4, "AVIF", "in.avif"},
+    {"II*\0", 4, 0, "TIFF", "'in.tif[0]'"},
+    {"MM\0*", 4, 0, "TIFF", "'in.tif[0]'"},
+    {"II+\0", 4, 0, "TIFF", "'in.tif[0]'"},
+    {"MM\0+", 4, 0, "TIFF", "'in.tif[0]'"},
     {"%PDF", 4, 0, "PDF"},
     {"8BPS", 4, 0, "Photoshop"},
     {"\0\0\1\0", 4, 0, "Windows icon"},
-    {"\xff\x0a", 2, 0, "JPEG XL"},
-    {"\0\0\0\x0cJXL ", 8, 0, "JPEG XL"},
-    {"\0\0\0\x0cjP  ", 8, 0, "JPEG 2000"},
+    {"\xff\x0a", 2, 0, "JPEG XL", "in.jxl"},
+    {"\0\0\0\x0cJXL ", 8, 0, "JPEG XL", "in.jxl"},
+    {"\0\0\0\x0cjP  ", 8, 0, "JPEG 2000", "in.jp2"},
     {"\x76\x2f\x31\x01", 4, 0, "OpenEXR"},
     {"qoif", 4, 0, "QOI"},
     {"P7\n", 3, 0, "PAM"},
@@ -55,12 +60,16 @@ bool has_magic(const std::vector<uint8_t>& bytes, const char* magic, size_t leng
   return bytes.size() >= offset + length && std::memcmp(bytes.data() + offset, magic, length) == 0;
 }
 
-// The likely format of a file that no decoder reads: "a WebP file", "text", …; empty if it is unknown.
+// The likely format of a file that no decoder reads, with what to do: "a WebP file; convert it: …", "text"; empty if it
+// is unknown.
 std::string seems_to_be(const std::vector<uint8_t>& bytes) {
   for (const Magic& magic : kRefused) {
     if (has_magic(bytes, magic.bytes, magic.length, magic.offset)) {
       const bool vowel = std::strchr("AEIO", magic.name[0]) != nullptr;
-      return concat(vowel ? "an " : "a ", magic.name, " file");
+      const std::string file = concat(vowel ? "an " : "a ", magic.name, " file");
+      return magic.convert
+                 ? concat(file, "; convert it with ImageMagick: convert ", magic.convert, " out.png")
+                 : file;
     }
   }
   size_t i = 0, printable = 0;

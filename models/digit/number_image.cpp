@@ -11,8 +11,7 @@
 namespace lenslet {
 namespace {
 
-constexpr size_t kMostMarks = 120;  // of ink: more are a texture
-constexpr size_t kMostDigits = 32;  // of a number
+constexpr size_t kMostStrokes = 120;  // marks of ink: more are a texture
 // Shares of the digits' height.
 constexpr double kSmallHeight = 0.4, kSmallWidth = 0.6;  // a mark within both is too small for a digit
 constexpr double kNear = 0.12;                           // gap to a mark that belongs to the same digit
@@ -230,7 +229,8 @@ std::vector<std::vector<DigitMark>> cuts_of(const Ink& ink, const Group& group, 
     return best;
   };
   std::vector<std::vector<int>> ways;
-  const int most = std::clamp(static_cast<int>(std::lround(box.width() / (0.45 * box.height()))), 2, 5);
+  const int most =
+      std::clamp(static_cast<int>(std::lround(box.width() / (0.45 * box.height()))), 2, kMostParts);
   for (int parts = 2; parts <= most; ++parts) {
     std::vector<int> way;
     for (int k = 1; k < parts; ++k) way.push_back(cut_near(static_cast<double>(k) / parts, 0.3 / parts));
@@ -274,9 +274,9 @@ void add_marks(const Ink& ink, const Image& image, NumberImage& number) {
   leave_out_lines(groups, number.warnings);
   groups = group_marks(std::move(groups));
   leave_out_specks(groups, number.warnings);
-  if (groups.size() > kMostDigits)
+  if (groups.size() > kMostMarks)
     return refuse(number, Refusal::kTexture,
-                  concat("no number: ", groups.size(), " marks, expected at most ", kMostDigits, " digits"));
+                  concat("no number: ", groups.size(), " marks, expected at most ", kMostMarks, " digits"));
   if (!is_one_row(groups))
     return refuse(
         number, Refusal::kRows,
@@ -349,7 +349,7 @@ NumberImage prepare_number(const Image& image) {
     refuse(number, Refusal::kBlank, "blank: no ink found");
     return number;
   }
-  if (ink.marks.size() > kMostMarks) {
+  if (ink.marks.size() > kMostStrokes) {
     refuse(number, Refusal::kTexture,
            concat("texture: ", ink.marks.size(), " marks, expected a number; photograph it on plain paper"));
     return number;

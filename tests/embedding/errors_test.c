@@ -6,6 +6,7 @@
 
 const char* changed_abi(
     void); /* abi_test.c: the first change that breaks an older program, or a null pointer */
+const char* wrong_reading(void); /* reading_test.c: the first thing that is wrong, or a null pointer */
 
 static int failures = 0;
 
@@ -228,6 +229,13 @@ int main(void) {
   if (changed_abi() != NULL) {
     ++failures;
     fprintf(stderr, "programs built with lenslet 0.1 break: %s\n", changed_abi());
+  }
+  {
+    const char* wrong = wrong_reading();
+    if (wrong != NULL) {
+      ++failures;
+      fprintf(stderr, "reading: not so: %s; last error: %s\n", wrong, lenslet_last_error());
+    }
   }
   refuse_options();
   options = cpu();

@@ -31,18 +31,22 @@ TEST(Image, NamesTheFormatAndThoseItReads) {
   const auto file = [&](const char* magic, size_t length) { return Bytes(magic, magic + length) + rest; };
   // NOLINTBEGIN(bugprone-string-literal-with-embedded-nul): the length stands beside each literal
   expect_refused(file("RIFF\x10\0\0\0WEBPVP8 ", 16),
-                 "expected a picture (PNG, JPEG, BMP and PNM (PBM, PGM, PPM)), found a WebP file");
-  expect_refused(file("GIF89a", 6), "found a GIF file");
+                 "expected a picture (PNG, JPEG, BMP and PNM (PBM, PGM, PPM)), found a WebP file; convert it "
+                 "with ImageMagick: convert in.webp out.png");
+  expect_refused(file("GIF89a", 6),
+                 "found a GIF file; convert it with ImageMagick: convert 'in.gif[0]' out.png");
   expect_refused(file("\0\0\0\x18"
                       "ftypheic",
                       12),
-                 "found a HEIC file");
+                 "found a HEIC file; convert it with ImageMagick: convert in.heic out.png");
   expect_refused(file("\0\0\0\x18"
                       "ftypavif",
                       12),
                  "found an AVIF file");
-  expect_refused(file("II*\0", 4), "found a TIFF file");
-  expect_refused(file("MM\0*", 4), "found a TIFF file");
+  expect_refused(file("II*\0", 4),
+                 "found a TIFF file; convert it with ImageMagick: convert 'in.tif[0]' out.png");
+  for (const char* tiff : {"MM\0*", "II+\0", "MM\0+"})
+    expect_refused(file(tiff, 4), "found a TIFF file; convert it");
   expect_refused(file("%PDF-1.7", 8), "found a PDF file");
   expect_refused(file("\0\0\x08\x03", 4), "found an IDX file");
   // NOLINTEND(bugprone-string-literal-with-embedded-nul)

@@ -1,0 +1,60 @@
+// Internal to the C interface: checks of arguments, and exceptions turned into a status and a line of text.
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <new>
+#include <string>
+
+#include "api/lenslet.h"
+#include "api/model.h"
+#include "framework/base/error.h"
+#include "framework/version.h"
+
+struct lenslet_model {
+  lenslet::Model model;
+  std::string device, device_name;
+};
+
+namespace lenslet::c {
+
+/// Copies at most `capacity` bytes with the NUL, and cuts no UTF-8 sequence.
+void cut_copy(char* to, size_t capacity, const char* from, size_t length) noexcept;
+
+/// Keeps the message for lenslet_last_error(); returns the status.
+lenslet_status fail(lenslet_status status, const char* message) noexcept;
+
+/// The status of an exception.
+lenslet_status status_of(ExitCode code) noexcept;
+
+template <typename Body>
+lenslet_status guarded(Body&& body) noexcept {
+  try {
+    body();
+    return LENSLET_OK;
+  } catch (const Error& error) {
+    return fail(status_of(error.exit_code()), error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(LENSLET_ERROR_MEMORY, "out of memory; a smaller max_batch needs less");
+  } catch (const std::exception& error) {
+    return fail(LENSLET_ERROR_INTERNAL, error.what());
+  } catch (...) {
+    return fail(LENSLET_ERROR_INTERNAL, "an exception of unknown type");
+  }
+}
+
+template <typename T>
+T& demand(T* pointer, const char* name) {
+  if (!pointer) throw UsageError(concat(name, " must not be a null pointer"));
+  return *pointer;
+}
+
+/// Checks the size by which a caller tells its version of a struct: from `first`, that of the version which introduced
+/// the struct, to `now`.
+inline void check_size(const char* what, size_t size, size_t first, size_t now, const char* remedy) {
+  if (size >= first && size <= now) return;
+  throw UsageError(concat(what, " is ", size, ", lenslet ", kVersion, " supports ", first, " to ", now, ": ",
+                          remedy, ", and use a library that is not older than its header"));
+}
+
+}  // namespace lenslet::c

@@ -1,0 +1,113 @@
+// The C interface over read_number().
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <vector>
+
+#include "api/c_calls.h"
+#include "api/number_reader.h"
+#include "framework/base/text.h"
+#include "framework/io/image.h"
+
+namespace {
+
+using lenslet::PictureWarning;
+using lenslet::Refusal;
+using lenslet::c::cut_copy;
+using lenslet::c::demand;
+using lenslet::c::guarded;
+
+static_assert(LENSLET_MAX_DIGITS == lenslet::kMostDigits, "lenslet.h tells the most digits of a reading");
+static_assert(LENSLET_REFUSED_BLANK == static_cast<int>(Refusal::kBlank) &&
+                  LENSLET_REFUSED_TOO_SMALL == static_cast<int>(Refusal::kTooSmall) &&
+                  LENSLET_REFUSED_NOT_FINITE == static_cast<int>(Refusal::kNotFinite),
+              "lenslet.h tells the refusals");
+static_assert(LENSLET_WARNING_BLANK == static_cast<unsigned>(PictureWarning::kBlank) &&
+                  LENSLET_WARNING_TOUCHING == static_cast<unsigned>(PictureWarning::kTouching) &&
+                  LENSLET_WARNING_FAINT_MARK == static_cast<unsigned>(PictureWarning::kFaintMark),
+              "lenslet.h tells the warnings");
+
+// The size in version 0.2. Later versions add fields at the end and accept a shorter struct.
+constexpr size_t kFirstReadingSize = offsetof(lenslet_reading, digits) + sizeof(lenslet_reading::digits);
+
+void check_reading_size(const char* what, size_t size, const char* remedy) {
+  lenslet::c::check_size(what, size, kFirstReadingSize, sizeof(lenslet_reading), remedy);
+}
+
+lenslet_reading empty_reading(size_t size) {
+  lenslet_reading reading = {};
+  reading.size = size;
+  reading.probability = NAN;
+  return reading;
+}
+
+lenslet_digit digit_from(const lenslet::ReadDigit& read) {
+  lenslet_digit digit = {};
+  const bool refused = read.refusal != Refusal::kNone;
+  digit.label = refused ? -1 : read.top[0].digit;
+  digit.refusal = static_cast<int32_t>(read.refusal);
+  digit.x = read.box.x0;
+  digit.y = read.box.y0;
+  digit.width = read.box.width();
+  digit.height = read.box.height();
+  digit.probability = refused ? NAN : static_cast<float>(read.top[0].probability);
+  digit.energy = static_cast<float>(read.energy);
+  return digit;
+}
+
+void give(const lenslet::Reading& read, lenslet_reading* to) {
+  lenslet_reading reading = empty_reading(to->size);
+  reading.refusal = static_cast<int32_t>(read.refusal);
+  reading.warnings = read.warnings.codes;
+  reading.probability = read.probability;
+  cut_copy(reading.number, sizeof reading.number, read.number.data(), read.number.size());
+  std::string message = read.reason;
+  for (const std::string& warning : read.warnings.texts) {
+    if (warning != read.reason) message += (message.empty() ? "" : "; ") + warning;
+  }
+  message = lenslet::printable_line(message);
+  cut_copy(reading.message, sizeof reading.message, message.data(), message.size());
+  const size_t count = std::min<size_t>(read.digits.size(), LENSLET_MAX_DIGITS);
+  for (size_t i = 0; i < count; ++i) reading.digits[i] = digit_from(read.digits[i]);
+  reading.digit_count = static_cast<int64_t>(count);
+  std::memcpy(to, &reading, to->size);
+}
+
+template <typename Decode>
+lenslet_status read_into(lenslet_model* model, lenslet_reading* reading, Decode&& decode) {
+  return guarded([&] {
+    demand(model, "model");
+    check_reading_size("reading->size", demand(reading, "reading").size,
+                       "call lenslet_reading_init(reading, sizeof *reading)");
+    give(lenslet::read_number(model->model, decode()), reading);
+  });
+}
+
+}  // namespace
+
+lenslet_status lenslet_reading_init(lenslet_reading* reading, size_t size) {
+  return guarded([&] {
+    demand(reading, "reading");
+    check_reading_size("the size of lenslet_reading", size, "pass sizeof(lenslet_reading)");
+    const lenslet_reading empty = empty_reading(size);
+    std::memcpy(reading, &empty, size);
+  });
+}
+
+lenslet_status lenslet_read(lenslet_model* model, const char* path, lenslet_reading* reading) {
+  return read_into(model, reading, [&] { return lenslet::read_image(&demand(path, "path")); });
+}
+
+lenslet_status lenslet_read_memory(lenslet_model* model, const void* file, size_t size,
+                                   lenslet_reading* reading) {
+  return read_into(model, reading, [&] {
+    const auto* const bytes = static_cast<const uint8_t*>(file);
+    if (size > 0) demand(bytes, "file");
+    const lenslet::ImageLimits limits;
+    if (size > limits.max_file_bytes)
+      throw lenslet::DataError(lenslet::concat("the picture in memory: it has ", size,
+                                               " bytes, expected at most ", limits.max_file_bytes));
+    return lenslet::decode_image({bytes, bytes + size}, "the picture in memory", limits);
+  });
+}
