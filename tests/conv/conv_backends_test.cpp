@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <memory>
 #include <optional>
+#include <string>
 
 #include "layers/reference/conv_verify.h"
 #include "tests/conv/conv_fixture.h"
@@ -12,7 +15,45 @@
 namespace lenslet {
 namespace {
 
-class ConvBackends : public testing::TestWithParam<BackendAndList> {};
+/// The verifiers of a list. On the CPU the reference takes longer than the backends, so all backends share it.
+class Verifiers {
+ public:
+  std::shared_ptr<const ConvVerifier> of(const std::string& list, const Conv2dProblem& problem,
+                                         const ConvVerifyOptions& options) {
+    if (list != list_) kept_.clear(), kept_bytes_ = 0;
+    list_ = list;
+    const std::string key = problem.to_string() + (problem.layout == TensorLayout::kNhwc ? " NHWC" : "");
+    if (const auto found = kept_.find(key); found != kept_.end()) return found->second;
+    auto verifier = std::make_shared<const ConvVerifier>(problem, options);
+    const int64_t bytes = bytes_of(problem, options);
+    if (kDevice == DeviceKind::kCpu && kept_bytes_ + bytes <= kMostBytes) {
+      kept_bytes_ += bytes;
+      kept_[key] = verifier;
+    }
+    return verifier;
+  }
+
+ private:
+  static constexpr int64_t kMostBytes = int64_t{512} << 20;
+
+  /// About what its three inputs and their judged outputs take.
+  static int64_t bytes_of(const Conv2dProblem& problem, const ConvVerifyOptions& options) {
+    const int64_t terms = int64_t{problem.c} / problem.groups * problem.r * problem.s;
+    const int64_t judged = std::min(problem.output_shape().num_elements(),
+                                    options.max_reference_macs / std::max<int64_t>(terms, 1));
+    return 3 * (4 * problem.input_shape().num_elements() + 40 * judged);
+  }
+
+  std::string list_;
+  std::map<std::string, std::shared_ptr<const ConvVerifier>> kept_;
+  int64_t kept_bytes_ = 0;
+};
+
+class ConvBackends : public testing::TestWithParam<BackendAndList> {
+ protected:
+  static void TearDownTestSuite() { verifiers = {}; }
+  static inline Verifiers verifiers;
+};
 
 // Supported problems pass. Unsupported ones have a reason, and so does a refusal by prepare().
 TEST_P(ConvBackends, AgreeWithTheReference) {
@@ -34,7 +75,7 @@ TEST_P(ConvBackends, AgreeWithTheReference) {
     if (kDevice == DeviceKind::kCuda) {
       options.max_reference_macs = std::max(options.max_reference_macs, judged_macs(problem));
     }
-    std::optional<ConvVerifier> verifier;  // generating its data takes longer than a refusal
+    std::shared_ptr<const ConvVerifier> verifier;  // generating its data takes longer than a refusal
     for (MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
       const Support support = backend->supports(problem, math);
       if (!support) {
@@ -44,7 +85,7 @@ TEST_P(ConvBackends, AgreeWithTheReference) {
         continue;
       }
       try {
-        if (!verifier) verifier.emplace(problem, options);
+        if (!verifier) verifier = verifiers.of(list, problem, options);
         const VerifyResult result = verifier->verify(*backend, math, stream);
         EXPECT_TRUE(result.passed) << to_string(math) << " " << result.reason << " [" << result.detail << "]";
         EXPECT_GT(result.checked, 0) << problem.to_string();
@@ -62,9 +103,7 @@ TEST_P(ConvBackends, AgreeWithTheReference) {
   if (verified == 0 && refused > 0) GTEST_SKIP() << "refused all " << refused << ", the last: " << reason;
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, ConvBackends,
-                         testing::Combine(testing::ValuesIn(backend_names()),
-                                          testing::ValuesIn(list_parts())),
+INSTANTIATE_TEST_SUITE_P(Registry, ConvBackends, testing::ValuesIn(backends_and_lists()),
                          [](const testing::TestParamInfo<BackendAndList>& param) {
                            return std::get<0>(param.param) + "_" + std::get<1>(param.param);
                          });
@@ -123,9 +162,7 @@ TEST_P(ConvWorkspace, IsStatedAndLimited) {
   EXPECT_EQ(limited + none_wanted, stated);
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, ConvWorkspace,
-                         testing::Combine(testing::ValuesIn(backend_names()),
-                                          testing::ValuesIn(list_parts())),
+INSTANTIATE_TEST_SUITE_P(Registry, ConvWorkspace, testing::ValuesIn(backends_and_lists()),
                          [](const testing::TestParamInfo<BackendAndList>& param) {
                            return std::get<0>(param.param) + "_" + std::get<1>(param.param);
                          });

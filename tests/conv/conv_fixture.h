@@ -120,6 +120,19 @@ inline const ConvBackend* open_or_reason(const std::string& name, std::string& r
 
 using BackendAndList = std::tuple<std::string, std::string>;
 
+/// Every backend on every list: on the CPU list by list, so that the backends share a list's references; on a GPU
+/// backend by backend, so that the shards of a program share the slow backends.
+inline std::vector<BackendAndList> backends_and_lists() {
+  std::vector<BackendAndList> all;
+  for (const std::string& backend : backend_names())
+    for (const std::string& list : list_parts()) all.emplace_back(backend, list);
+  if (kDevice == DeviceKind::kCpu) {
+    std::stable_sort(all.begin(), all.end(),
+                     [](const auto& a, const auto& b) { return std::get<1>(a) < std::get<1>(b); });
+  }
+  return all;
+}
+
 /// The kernel's `count` outputs for input x.
 inline std::vector<float> output_of(ConvKernel& kernel, const std::vector<float>& x, size_t count,
                                     Stream& stream) {
