@@ -1,26 +1,17 @@
 #!/usr/bin/env bash
-# ./dev: its help, its refusals, what it builds, installs and prints with stand-ins for the tools it calls, and the
-# download of MNIST from mirrors that send wrong, incomplete or correct files.
-#   check_dev.sh ROOT
+# ./dev: its help, its refusals, the files that it writes, and the download of MNIST from mirrors that send wrong,
+# incomplete or correct files. What it builds, installs and prints: check_dev_steps.sh.
+#   check_dev.sh ROOT [--first]
 # The mirrors are folders (file:// URLs), so no data leaves the machine. The successful download needs the real files:
 # LENSLET_MNIST_DIR with .gz files; without them that part is skipped with the reason.
 set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) first=${2:-}
 cd "$1"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-failed=0
-# expect CODE PATTERN COMMAND…: the exit code, and a line of the output.
-expect() {
-  local code=$1 pattern=$2 got=0
-  shift 2
-  "$@" >"$work/out" 2>&1 </dev/null || got=$?
-  if [ "$got" -ne "$code" ] || ! grep -q -e "$pattern" "$work/out"; then
-    printf 'FAILED: %s\n  expected exit %d and "%s", got exit %d and:\n' "$*" "$code" "$pattern" "$got"
-    sed 's/^/  /' "$work/out"
-    failed=1
-  fi
-}
+# shellcheck source=tests/tree/expect.sh
+. "$here/expect.sh"
 
 expect 0 '^  ./dev demo ' ./dev help
 expect 0 '^  ./dev test ' ./dev test --help
@@ -60,215 +51,7 @@ expect 2 "--built $work has no bin/lenslet" ./dev bench --built "$work"
 expect 2 'usage: .ci/run .--cpu|--cuda., found: --gpu' .ci/run --gpu
 for command in demo test bench python; do
   expect 1 "^dev: LENSLET_MNIST_DIR=$work has no t10k-images" env "LENSLET_MNIST_DIR=$work" ./dev "$command"
-  [ "$(wc -l <"$work/out")" -eq 1 ] || { echo "FAILED: ./dev $command went on without MNIST"; failed=1; }
-done
-
-# A copy of ./dev, with stand-ins on PATH that record how
-# they are called: no compiler runs and nothing is installed.
-stage=$work/stage tools=$work/tools
-mkdir "$stage" "$tools"
-cp -r dev dev.d CMakePresets.json "$stage"
-for tool in awk bash cat chmod cut date dirname env grep head id mkdir nproc rm sed sh sort tail tee touch wc; do
-  ln -s "$(command -v "$tool")" "$tools/$tool"
-done
-# stand_in NAME: a tool with the script of standard input.
-stand_in() {
-  { printf '#!/usr/bin/env bash\n' && cat; } >"$tools/$1"
-  chmod +x "$tools/$1"
-}
-stand_in c++ <<<'cat >/dev/null'
-for tool in ninja ccache mandoc groff doxygen dpkg-shlibdeps pkg-config python3 shellcheck curl git clang-format-14 \
-  clang-tidy-14 nvcc; do
-  stand_in "$tool" <<<':'
-done
-# shellcheck disable=SC2016  # the stand-in expands them
-stand_in sudo <<<'while [ "$1" = -n ]; do shift; done; exec "$@"'
-stand_in apt-cache <<<'echo "  Candidate: 1.0"'
-stand_in apt-get <<'STAND_IN'
-echo "apt-get $*" >>../calls
-echo 'apt talks'
-echo 'pmstatus:zsh:50.0:unpacking zsh'
-printf '#!/bin/sh\n' >../tools/zsh
-chmod +x ../tools/zsh
-STAND_IN
-stand_in cmake <<'STAND_IN'
-case $1 in
-  --version) echo "cmake version ${HAS_CMAKE:-3.30.1}" ;;
-  --preset)
-    echo "cmake $*" >>../calls
-    echo 'CMake talks'
-    [ "${BREAK:-}" != configure ] || { echo 'CMake Error: no such thing'; exit 1; }
-    ;;
-  --build)
-    echo "cmake $*" >>../calls
-    printf '[%d/40] compiling\n' {1..40}
-    [ "${BREAK:-}" != build ] || { printf 'FAILED: thing.o\nthing.cpp:1: error: no such word\n'; exit 1; }
-    mkdir -p "$2/bin"
-    printf '#!/bin/sh\necho "reads $1"\n' >"$2/bin/lenslet"
-    chmod +x "$2/bin/lenslet"
-    ;;
-esac
-STAND_IN
-stand_in ctest <<'STAND_IN'
-echo "ctest $*" >>../calls
-mkdir -p "build/$2/Testing/Temporary"
-test_block() {
-  printf '3/9 Testing: %s\n3/9 Test: %s\nCommand: "x"\nOutput:\n-----\n' "$1" "$1"
-  cat
-  printf '<end of output>\nTest time = 0.01 sec\n-----\n%s\n' "$2"
-}
-{
-  echo 'Start testing: Nov 22 15:42 UTC'
-  printf 'a.cpp:1: Skipped\nthis build has no GPU side\n\n[  SKIPPED ] A.B (0 ms)\nb.cpp:7: Skipped\n'\
-'this build has no GPU side\n' | test_block conv_layer 'Test Passed.'
-  printf 'a.cpp:1: Skipped\nthis build has no GPU side\n' | test_block conv_gpu 'Test Passed.'
-  printf 'skipped: curl is not installed\n' | test_block tree_dev 'Test Passed.'
-  printf "test_x (A.B) ... skipped 'doxygen is not installed'\n" | test_block docs 'Test Failed.'
-  printf 'nothing is said\n' | test_block quiet 'Test Passed.'
-  printf 'all was checked\n' | test_block whole 'Test Passed.'
-} >"build/$2/Testing/Temporary/LastTest.log"
-echo '1/9 Test   #3: conv_layer .......................   Passed    0.48 sec'
-echo '2/9 Test  #53: conv_gpu .........................***Skipped   1.38 sec'
-echo '3/9 Test #112: quiet ............................***Skipped   0.01 sec'
-[ "${BREAK:-}" != test ] || exit 8
-STAND_IN
-# staged COMMAND…: runs ./dev there and records its calls in $work/calls.
-staged() {
-  : >"$work/calls"
-  (cd "$stage" && env -u LENSLET_PRESET -u LENSLET_MNIST_DIR -u CXX -u CUDACXX -u CUDA_PATH "PATH=$tools" ./dev "$@")
-}
-# called PATTERN, not_called PATTERN, not_printed PATTERN: about the last command.
-called() { grep -q -e "$1" "$work/calls" ||
-  { printf 'FAILED: no "%s" among the calls:\n' "$1"; cat "$work/calls"; failed=1; }; }
-not_called() { ! grep -e "$1" "$work/calls" || { printf 'FAILED: ^ was called\n'; failed=1; }; }
-not_printed() { ! grep -e "$1" "$work/out" || { printf 'FAILED: ^ was printed\n'; failed=1; }; }
-
-# Without a visible GPU it builds only the CPU side, unless requested; it installs nothing for tests; the tools' output
-# goes to the log.
-expect 0 'building only the CPU side (--cuda builds' staged demo
-called '--preset release .*-DLENSLET_CUDA=OFF'
-not_called apt-get
-not_printed 'talks'
-grep -q 'CMake talks' "$stage/build/log/demo.log" ||
-  { echo 'FAILED: build/log/demo.log lacks what CMake printed'; failed=1; }
-expect 0 'reads classify' staged demo --cuda
-called '--preset cuda'
-not_called '-DLENSLET_CUDA=OFF'
-expect 0 'building only the CPU side' staged test
-called 'apt-get install .*zsh'
-not_printed 'talks'
-stand_in nvidia-smi <<<'echo "GPU 0: a card"'
-expect 0 'CUDA toolkit' staged demo
-called '--preset release .*-DLENSLET_CUDA=AUTO'
-expect 0 'CUDA toolkit' staged test
-called '-DLENSLET_CUDA=AUTO'
-not_called apt-get
-# ./dev test --affected builds and runs the tests that affected.py names; none if it names none.
-stand_in python3 <<'STAND_IN'
-case $* in
-  *--tests*) echo "$ANSWER" ;;
-  *--sources*) [ "${BREAK:-}" != history ] && printf 'framework/a.cpp\nframework/b.cpp\n' ;;
-esac
-STAND_IN
-ANSWER=$'2 of 9 tests are affected\ntests/test_a tests/test_b\n^(a|b)$' expect 0 '2 of 9 tests' staged test --affected
-called 'ctest .*--tests-regex ^(a|b)\$'
-called 'cmake --build .*--target tests/test_a tests/test_b'
-ANSWER=$'1 of 9 tests are affected\n\n^(page)$' expect 0 'what was skipped' staged test --affected
-called 'ctest .*--tests-regex ^(page)\$'
-not_called 'cmake --build'
-ANSWER='no test is affected' expect 0 'no test is affected' staged test --affected
-not_called 'ctest'
-# ./dev lint runs all its parts, names those with findings, and reports what it leaves out.
-stand_in clang-format-14 <<'STAND_IN'
-[ "$1" != --version ] || echo 'version 14.0'
-STAND_IN
-stand_in clang-tidy-14 <<'STAND_IN'
-[ "$1" != --version ] || { echo 'version 14.0'; exit 0; }
-echo "tidy $*" >>../calls
-[ "${BREAK:-}" != tidy ] || { echo 'a.cpp:1: error: a slip'; exit 1; }
-STAND_IN
-for tool in find ln mktemp sleep xargs; do ln -sf "$(command -v "$tool")" "$tools/$tool"; done
-mkdir -p "$stage/framework" "$stage/tests/tree"
-touch "$stage/framework/a.cpp" "$stage/framework/b.cpp"
-read -ra checks <<<"$(sed -n 's/^readonly lint_checks=(\(.*\))$/\1/p' dev.d/lint.sh)"
-for check in "${checks[@]}"; do
-  # shellcheck disable=SC2016  # the stand-in expands it
-  printf '[ "$BREAK" != %s ] || { echo a fault; exit 1; }\n' "$check" >"$stage/tests/tree/check_$check.sh"
-done
-BREAK='' expect 0 'lint found nothing' staged lint
-called 'tidy .*framework/a.cpp'
-called 'tidy .*framework/b.cpp'
-BREAK='' expect 0 'no time left for 2 files: framework/a.cpp framework/b.cpp' staged lint --seconds 0
-not_called 'tidy'
-BREAK=history expect 0 'what changed is unknown' staged lint
-not_called 'tidy'
-BREAK=history expect 1 '' staged lint --base HEAD~1
-BREAK=text expect 1 'lint found faults: text' staged lint
-called 'tidy .*framework/b.cpp'
-BREAK=tidy expect 1 'lint found faults: clang-tidy' staged lint
-called 'tidy .*framework/b.cpp'
-# ./dev test --apps installs those tests' packages once and runs them alone; other runs leave them out.
-stand_in python3 <<'STAND_IN'
-case "$1 $2" in
-  '-c '*) exit "${LACKS:-0}" ;;
-  '-m venv')
-    mkdir -p build/apps/venv/bin
-    printf '#!/bin/sh\necho "pip $*" >>../calls\n[ "$BREAK" != pip ]\n' >build/apps/venv/bin/pip
-    chmod +x build/apps/venv/bin/pip
-    ;;
-esac
-STAND_IN
-ln -sf "$(command -v cmp)" "$(command -v cp)" "$tools"
-sed -i 's|^readonly apt_python=.*|readonly apt_python=python3|' "$stage/dev.d/packages.sh"
-mkdir -p "$stage/tests"
-cp tests/apps_requirements.txt "$stage/tests"
-BREAK=pip expect 0 'pip could not install them' staged test --apps
-LACKS=1 BREAK='' expect 0 'what was skipped' staged test --apps
-called 'apt-get install .*python3-torch'
-called 'pip .*install --requirement tests/apps_requirements.txt'
-called 'ctest .*--label-regex ^apps\$'
-called 'cmake --build .*--target apps_tests'
-not_called 'label-exclude'
-expect 0 'what was skipped' staged test --apps
-not_called 'pip'
-not_called 'apt-get'
-expect 0 'what was skipped' staged test --quick
-called 'label-exclude ^(tree|long|apps)\$'
-# A CMake that is too old is replaced by pip's, once, which is then used.
-stand_in python3 <<'STAND_IN'
-[ "$1 $2" = '-m venv' ] || exit 0
-mkdir -p build/tools/bin
-printf '#!/bin/sh\necho "pip $*" >>../calls\nprintf "#!/bin/sh\\nHAS_CMAKE=3.28.1 '\
-'exec ../tools/cmake \\"\\$@\\"\\n" >build/tools/bin/cmake\n'\
-'chmod +x build/tools/bin/cmake\n' >build/tools/bin/pip
-chmod +x build/tools/bin/pip
-STAND_IN
-HAS_CMAKE=3.22.1 expect 0 'CMake 3.24 or newer is needed, found 3.22.1' staged demo
-called 'pip .*install cmake>=3.24'
-called '--preset release'
-HAS_CMAKE=3.22.1 expect 0 'reads classify' staged demo
-not_called 'pip'
-# A failure prints its cause and the path of the log.
-BREAK=configure expect 1 'CMake Error: no such thing' staged demo
-BREAK=configure expect 1 'build/release (the end of build/log/demo.log is above)' staged demo
-BREAK=build expect 1 'thing.cpp:1: error: no such word' staged demo
-not_printed '39/40'
-# ./dev test ends with the list of skips, also after a failed test.
-for code in 0 1; do
-  BREAK=${code/1/test} expect "$code" 'what was skipped, and why' staged test
-  sed -n '/what was skipped/,$p' "$work/out" >"$work/skipped"
-  diff "$work/skipped" - <<'SKIPPED' || { echo 'FAILED: ./dev test lists other skips (<) than expected (>)'; failed=1; }
-== what was skipped, and why
-   this build has no GPU side
-      3 in conv_layer* conv_gpu
-   curl is not installed
-      1 in tree_dev*
-   doxygen is not installed
-      1 in docs*
-   no reason is given
-      1 in quiet
-   2 tests skipped as a whole, 3 in part (marked *)
-SKIPPED
+  [ "$(wc -l <"$work/out")" -eq 1 ] || { echo "FAILED: ./dev $command went on without MNIST"; fail; }
 done
 
 # ./dev bench writes the files behind the tables of results, except those of other frameworks.
@@ -276,7 +59,7 @@ wrote=$(sed 's/[$]batch/10000/g' dev.d/bench.sh)
 while read -r file; do
   if [ "$file" != peers.json ] && ! grep -qE "/${file//\*/[a-z0-9]*}\"" <<<"$wrote"; then
     printf 'FAILED: docs/results reads %s, which ./dev bench does not write\n' "$file"
-    failed=1
+    fail
   fi
 done < <(grep -ohE '[a-z0-9*-]+\.json' docs/results/*.py | sort -u)
 
@@ -287,7 +70,7 @@ if command -v curl >/dev/null 2>&1; then
   head -c 100000 /dev/urandom | gzip >"$work/whole.gz"
   head -c 50000 "$work/whole.gz" >"$work/cut/$first"
   expect 1 'not the expected data' env "LENSLET_MNIST_MIRRORS=file://$work/lies" ./dev mnist --dir "$work/got"
-  [ -z "$(ls -A "$work/got")" ] || { echo 'FAILED: a wrong file was kept'; failed=1; }
+  [ -z "$(ls -A "$work/got")" ] || { echo 'FAILED: a wrong file was kept'; fail; }
   expect 1 'cut off after 50000 bytes: kept' env "LENSLET_MNIST_MIRRORS=file://$work/cut" ./dev mnist --dir "$work/got"
   expect 1 'could not be downloaded from any of' env "LENSLET_MNIST_MIRRORS=file://$work/none" ./dev mnist \
     --dir "$work/got"
