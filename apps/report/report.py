@@ -89,13 +89,14 @@ def set_beside(devices, others):
 
 def write_figures(group, suffix, options, sections, style):
     sources = [(file.name, file.sha256) for file in group.files]
-    look.sources, look.suffix = sources, group.suffix
-    for drawing in sections.drawings(group).values():
-        if options.only and drawing.name not in options.only.split(","):
+    look.sources, look.suffix, look.only = sources, group.suffix, options.only
+    drawings = group.pictures or sections.drawings(group)  # those of the page
+    for drawing in drawings.values():
+        if options.only and drawing.name not in options.only:
             continue
         path = Path(options.figures) / f"{drawing.name}{suffix}{group.suffix}.{options.format}"
         write(path, style.for_file(drawing.content, sources) if options.format == "svg" else drawing.content)
-    look.suffix = ""
+    look.suffix, look.only = "", ()
 
 
 def main(arguments=None):
@@ -108,7 +109,8 @@ def main(arguments=None):
     parser.add_argument("--figures", metavar="DIR", help="each figure as a file")
     parser.add_argument("--format", choices=FORMATS, default="svg", help="of these files")
     parser.add_argument("--beside", metavar="FILE.json", action="append", default=[], help="a file of another run")
-    parser.add_argument("--only", metavar="NAMES", help="of the figures, those with these names")
+    parser.add_argument("--only", metavar="NAMES", type=lambda text: text.split(","), default=[],
+                        help="of the figures, those with these names")
     options = parser.parse_args(arguments)
     if options.check:
         modules()

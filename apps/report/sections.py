@@ -53,12 +53,12 @@ def drawings(group):
 
 
 def pictures(group):
-    """All figures of a group by name, for wide and narrow screens, drawn once."""
+    """All figures of a group by name, for wide and narrow screens, drawn once each."""
     if group.pictures is None:
         suffix = look.suffix = group.suffix
         group.pictures = drawings(group)
-        look.narrow, look.suffix = True, f"{suffix}-narrow"
-        for name, narrow in drawings(group).items():
+        look.narrow, look.suffix = look.narrow_too, f"{suffix}-narrow"
+        for name, narrow in drawings(group).items() if look.narrow_too else ():
             group.pictures[name].narrow = narrow.content
         look.narrow, look.suffix = False, ""
     return group.pictures
@@ -69,6 +69,7 @@ def one_drawing(drawing):
     return "".join(
         f'<div class="drawing {screen}" role="img" aria-label="{esc(drawing.title)}">{style.for_page(svg)}</div>'
         for screen, svg in (("wide", drawing.content), ("narrow", drawing.narrow))
+        if svg
     )
 
 

@@ -66,6 +66,9 @@ class Drawing:
 
 
 def drawing(name, title, figure, caption):
+    if look.only and slug(name) not in look.only:
+        plt.close(figure)
+        return None
     content = to_svg(figure, slug(name) + look.suffix) if look.format == "svg" else to_bytes(figure)
     return Drawing(slug(name), title, content, caption)
 
