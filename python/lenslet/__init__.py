@@ -9,18 +9,22 @@
 
 from ._core import Model, backends, devices, normalize, num_threads, set_num_threads
 from ._core import version as __version__
+from ._read import read
 from ._types import (
     Backend,
     DataError,
     DeviceError,
+    Digit,
     Error,
     Images,
     Inputs,
     Layer,
     LayerTime,
     OutOfMemoryError,
+    Picture,
     Prediction,
     Profile,
+    Reading,
     UnavailableError,
     UsageError,
 )
@@ -29,6 +33,7 @@ __all__ = [
     "Backend",
     "DataError",
     "DeviceError",
+    "Digit",
     "Error",
     "Images",
     "Inputs",
@@ -36,8 +41,10 @@ __all__ = [
     "LayerTime",
     "Model",
     "OutOfMemoryError",
+    "Picture",
     "Prediction",
     "Profile",
+    "Reading",
     "UnavailableError",
     "UsageError",
     "__version__",
@@ -45,5 +52,6 @@ __all__ = [
     "devices",
     "normalize",
     "num_threads",
+    "read",
     "set_num_threads",
 ]

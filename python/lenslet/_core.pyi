@@ -52,7 +52,7 @@ class Model:
         The arguments and errors are those of `load`.
         """
 
-    def predict(self, images: lenslet._types.Images, *, plan: str | os.PathLike[str] | None = None, backend: str | None = None, math: str | None = None) -> lenslet._types.Prediction:
+    def predict(self, images: lenslet._types.Images, *, invert: bool = False, check: bool = True, plan: str | os.PathLike[str] | None = None, backend: str | None = None, math: str | None = None) -> lenslet._types.Prediction:
         """
         Returns the digit of each image and its probability.
 
@@ -61,6 +61,8 @@ class Model:
                 buffer protocol, such as a torch.Tensor on the CPU. uint8, ink bright on 0; or float32, normalised by
                 `lenslet.normalize` with the model's `normalization`. Contiguous arrays are read in place, others are copied
                 in parts. N may be 0.
+            invert: Exchange dark and bright: for dark ink on light paper.
+            check: Refuse images that are dark on light, and float32 that is not normalised, after a look at 64 of them.
             plan, backend, math: Override the model's options for this call. A plan has its own choice of backends, unless
                 `backend` is given too. A plan's file is read once.
 
@@ -69,17 +71,35 @@ class Model:
 
         Raises:
             TypeError: `images` is no array, or has another type.
-            ValueError: `images` has another shape, or is in the memory of a GPU.
+            ValueError: `images` has another shape, is in the memory of a GPU, or fails `check`.
             DataError: The network reads no 28x28 pictures or has not ten classes: `run` serves it.
             UsageError, UnavailableError, OutOfMemoryError: As for `load`.
             DeviceError: The GPU failed.
         """
 
-    def logits(self, images: lenslet._types.Images, *, plan: str | os.PathLike[str] | None = None, backend: str | None = None, math: str | None = None) -> numpy.typing.NDArray[numpy.float32]:
+    def logits(self, images: lenslet._types.Images, *, invert: bool = False, check: bool = True, plan: str | os.PathLike[str] | None = None, backend: str | None = None, math: str | None = None) -> numpy.typing.NDArray[numpy.float32]:
         """
         Returns the 10 values of each image before softmax, float32 [N, 10].
 
         Arguments and errors are those of `predict`.
+        """
+
+    def read(self, picture: lenslet._types.Picture) -> lenslet._types.Reading:
+        """
+        Reads the number in a picture, one digit or several in a row, as `lenslet.read` does.
+
+        Args:
+            picture: The path of a PNG, JPEG, BMP or PNM file; the bytes of one; or pixels, uint8 [H, W] or [H, W, C] with 1
+                grey, 2 grey and alpha, 3 RGB or 4 RGBA channels. Dark on light or light on dark.
+
+        Returns:
+            Reading. A picture that shows no number is no error: `number` is empty and `reason` tells why. Only weights with an
+            `energy_threshold`, such as "robust", refuse letters.
+
+        Raises:
+            TypeError, ValueError: `picture` is nothing of this, or an array of another type or shape.
+            DataError: The file is missing, damaged or of another format, or the network reads no digits.
+            UsageError, OutOfMemoryError, DeviceError: As for `predict`.
         """
 
     def run(self, inputs: lenslet._types.Inputs, *, plan: str | os.PathLike[str] | None = None, backend: str | None = None, math: str | None = None) -> numpy.typing.NDArray[numpy.float32]:

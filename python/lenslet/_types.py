@@ -1,5 +1,6 @@
 """Types of arguments, results and exceptions of lenslet."""
 
+import os
 import typing
 
 import numpy as np
@@ -18,6 +19,49 @@ Images = typing.Union[npt.NDArray[np.uint8], npt.NDArray[np.float32], SupportsDL
 
 # float32, [N, *input_shape] or input_shape.
 Inputs = typing.Union[npt.NDArray[np.float32], SupportsDLPack]
+
+
+# The path of a file, the bytes of one, or pixels: uint8 [H, W] or [H, W, 1 to 4].
+Picture = typing.Union[str, "os.PathLike[str]", bytes, bytearray, npt.NDArray[np.uint8], SupportsDLPack]
+
+
+class Digit(typing.NamedTuple):
+    """A digit in a picture, or a mark that is refused."""
+
+    digit: typing.Optional[int]
+    """0 to 9; None if refused."""
+    probability: float
+    """NaN if refused."""
+    box: tuple[int, int, int, int]
+    """x, y, width, height in pixels of the picture."""
+    energy: float
+    """Compared with the `energy_threshold` of the model."""
+    refusal: str
+    """ "no_digit", "too_small", "touching" or "not_finite"; empty for a digit."""
+    reason: str
+    """The same in words."""
+
+
+class Reading(typing.NamedTuple):
+    """The number in a picture."""
+
+    number: str
+    """ "2026", from left to right; empty if refused."""
+    probability: float
+    """The product of the digits' probabilities; NaN if refused."""
+    digits: list[Digit]
+    """From left to right, refused marks too."""
+    refusal: str
+    """ "blank", "no_digit", "touching", "texture", "rows", "no_number" or "not_finite"; empty for a number."""
+    reason: str
+    """The same in words."""
+    warnings: list[str]
+    """What may be wrong."""
+
+    @property
+    def blank(self) -> bool:
+        """Whether the picture has no ink."""
+        return self.refusal == "blank"
 
 
 class Prediction(typing.NamedTuple):

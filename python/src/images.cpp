@@ -1,11 +1,13 @@
 #include "python/src/images.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/io/image.h"
 #include "models/lenet5.h"
 
 namespace nb = nanobind;
@@ -73,7 +75,9 @@ void demand_values(const nb::ndarray<nb::ro>& array, const std::string& name, co
   if (array.dtype() == nb::dtype<float>() || (bytes && array.dtype() == nb::dtype<uint8_t>())) return;
   throw nb::type_error(concat(name, ": expected ", bytes ? bytes : "float32", ", found ",
                               type_name(array.dtype()), "; convert with ",
-                              bytes ? ".astype(numpy.uint8) or numpy.float32" : ".astype(numpy.float32)")
+                              !bytes                          ? ".astype(numpy.float32)"
+                              : std::strstr(bytes, "float32") ? ".astype(numpy.uint8) or numpy.float32"
+                                                              : ".astype(numpy.uint8)")
                            .c_str());
 }
 
@@ -92,6 +96,28 @@ SampleArray SampleArray::images(nb::handle given) {
                               .c_str());
   }
   return {std::move(array), rank == 2 ? size_t{0} : size_t{1}};
+}
+
+SampleArray SampleArray::picture(nb::handle given) {
+  const std::string name = "picture";
+  Array array = array_of(given, name);
+  if (array.dtype() == nb::dtype<float>() || array.dtype() == nb::dtype<double>()) {
+    throw nb::type_error(concat("picture: expected uint8 (pixels 0 to 255), found ", type_name(array.dtype()),
+                                "; pixels from 0 to 1 become bytes by (picture * 255).astype(numpy.uint8)")
+                             .c_str());
+  }
+  demand_values(array, name, "uint8 (pixels 0 to 255)");
+  const std::vector<int64_t> dims = dims_of(array);
+  const bool pixels = dims.size() == 2 || (dims.size() == 3 && dims[2] >= 1 && dims[2] <= 4);
+  const auto limits = ImageLimits();
+  const bool fits =
+      dims.size() == 1 || (pixels && dims[0] > 0 && dims[1] > 0 && dims[0] <= limits.max_pixels / dims[1]);
+  if (!fits) {
+    throw nb::value_error(concat("picture: expected the shape [H, W] or [H, W, 1 to 4], of 1 to ",
+                                 limits.max_pixels, " pixels, found ", text_of(dims))
+                              .c_str());
+  }
+  return {std::move(array), 0};
 }
 
 SampleArray SampleArray::inputs(nb::handle given, const Shape& sample) {
@@ -149,12 +175,63 @@ const Value* SampleArray::slice(int64_t begin, int64_t count, std::vector<Value>
   // In bytes, because an array may begin at any address, where an element is no aligned Value.
   const auto* first = static_cast<const char*>(array_.data());
   constexpr int64_t kBytes = sizeof(Value);
-  if (in_order_) return reinterpret_cast<const Value*>(first + begin * sample_values_ * kBytes);
+  if (in_order_ && !inverted_from_)
+    return reinterpret_cast<const Value*>(first + begin * sample_values_ * kBytes);
   room.resize(static_cast<size_t>(count * sample_values_));
   Value* to = room.data();
   for (int64_t i = begin; i < begin + count; ++i)
     to = copy_in_order(first + (has_batch_ ? i * array_.stride(0) * kBytes : 0), first_dim_, to);
+  if (inverted_from_) {
+    for (Value& value : room) value = static_cast<Value>(*inverted_from_ - static_cast<float>(value));
+  }
   return room.data();
+}
+
+// `low` and `high` are the values of paper and of full ink.
+template <typename Value>
+void SampleArray::look_at(float low, float high) const {
+  constexpr int64_t kMost = 64, kPixels = int64_t{kSide} * kSide;
+  const int64_t looked_at = std::min(count_, kMost);
+  const float middle = (low + high) / 2;
+  float least = HUGE_VALF, most = -HUGE_VALF;
+  int64_t with_ink = 0, light = 0;
+  std::vector<Value> room;
+  for (int64_t i = 0; i < looked_at; ++i) {
+    const Value* const image = slice(i * count_ / looked_at, 1, room);
+    const auto [darkest, brightest] = std::minmax_element(image, image + kPixels);
+    if (*darkest == *brightest) continue;
+    ++with_ink;
+    least = std::min(least, static_cast<float>(*darkest));
+    most = std::max(most, static_cast<float>(*brightest));
+    int64_t border = 0, bright = 0;
+    for (int64_t k = 0; k < kPixels; ++k) {
+      const size_t x = static_cast<size_t>(k) % kSide, y = static_cast<size_t>(k) / kSide;
+      if (x > 0 && x + 1 < kSide && y > 0 && y + 1 < kSide) continue;
+      ++border;
+      bright += static_cast<float>(image[k]) > middle;
+    }
+    light += 2 * bright > border;
+  }
+  if (!holds_bytes() && low < 0 && least >= 0 && with_ink > 0) {
+    throw nb::value_error(
+        concat("images: expected normalised float32, ", low, " for paper to ", high, " for ink; found ",
+               least, " to ", most, ", which are pixels. Pass ", most <= 1 ? "(images * 255)" : "images",
+               ".astype(numpy.uint8), or lenslet.normalize() of that; check=False takes them as they are")
+            .c_str());
+  }
+  if (2 * light > with_ink) {
+    throw nb::value_error(concat("images: expected bright ink on dark paper, found dark on light in ", light,
+                                 " of ", with_ink,
+                                 " images looked at. Pass invert=True to exchange dark and bright; "
+                                 "check=False takes them as they are")
+                              .c_str());
+  }
+}
+
+void SampleArray::demand_bright_ink(const Normalisation& normalisation) const {
+  if (holds_bytes()) return look_at<uint8_t>(0, 255);
+  look_at<float>(-normalisation.mean() / normalisation.std(),
+                 (1 - normalisation.mean()) / normalisation.std());
 }
 
 template const uint8_t* SampleArray::slice(int64_t, int64_t, std::vector<uint8_t>&) const;

@@ -5,8 +5,10 @@
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "framework/tensor/normalisation.h"
 #include "framework/tensor/shape.h"
 
 namespace lenslet::python {
@@ -17,8 +19,17 @@ class SampleArray {
   /// Pictures: takes [N, 28, 28], [N, 1, 28, 28] or [28, 28] of uint8 or float32 in host memory. Throws TypeError for
   /// another type or an object that is no array, ValueError for another shape or GPU memory.
   static SampleArray images(nanobind::handle array);
+  /// One picture of any size: takes [H, W] and [H, W, C], C 1 to 4, of uint8, and one dimension as the bytes of a file.
+  /// Throws like images().
+  static SampleArray picture(nanobind::handle array);
   /// What a network reads: takes [N, sample] or one sample, of float32. Throws like images().
   static SampleArray inputs(nanobind::handle array, const Shape& sample);
+
+  /// Images whose dark and bright are exchanged when they are read: `sum` - value for each value.
+  void invert(float sum) noexcept { inverted_from_ = sum; }
+  /// Throws ValueError if they are no normalised values, or dark on light. Looks at no more than 64 images, since such
+  /// a mistake concerns all. Images of one grey pass.
+  void demand_bright_ink(const Normalisation& normalisation) const;
 
   int64_t count() const noexcept { return count_; }
   /// Whether there is a dimension of samples in front.
@@ -28,8 +39,8 @@ class SampleArray {
   /// The shape that was passed.
   std::vector<size_t> shape() const;
 
-  /// Samples [begin, begin + count) without gaps: in place if they are contiguous, else copied to `room`. `Value` is
-  /// uint8_t or float, by holds_bytes(). Needs no GIL.
+  /// Samples [begin, begin + count) without gaps: in place if they are contiguous and not inverted, else copied to
+  /// `room`. `Value` is uint8_t or float, by holds_bytes(). Needs no GIL.
   template <typename Value>
   const Value* slice(int64_t begin, int64_t count, std::vector<Value>& room) const;
 
@@ -37,6 +48,8 @@ class SampleArray {
   using Array = nanobind::ndarray<nanobind::ro>;
   /// Dimensions from `first_dim` on are those of a sample.
   SampleArray(Array array, size_t first_dim);
+  template <typename Value>
+  void look_at(float low, float high) const;
   template <typename Value>
   Value* copy_in_order(const char* from, size_t dim, Value* to) const;
 
@@ -46,6 +59,7 @@ class SampleArray {
   int64_t count_ = 0;
   int64_t sample_values_ = 1;
   bool in_order_ = false;  // without gaps, and aligned
+  std::optional<float> inverted_from_;
 };
 
 }  // namespace lenslet::python

@@ -16,6 +16,7 @@
 #include "python/src/bindings.h"
 #include "python/src/model_docs.h"
 #include "python/src/owned_array.h"
+#include "python/src/reading.h"
 #include "python/src/shared_model.h"
 
 namespace nb = nanobind;
@@ -56,10 +57,18 @@ std::unique_ptr<SharedModel> open(const OptionalText& path, const std::string& d
   return std::make_unique<SharedModel>(path, std::move(options));
 }
 
-nb::object predict(SharedModel& self, nb::handle images, const OptionalPath& plan,
-                   const OptionalText& backend, const OptionalText& math) {
+SampleArray images_of(SharedModel& self, nb::handle images, bool invert, bool check) {
   self.demand_digits();
-  const SampleArray input = SampleArray::images(images);
+  SampleArray input = SampleArray::images(images);
+  const Normalisation& normalisation = self.normalisation();
+  if (invert) input.invert(input.holds_bytes() ? 255 : (1 - 2 * normalisation.mean()) / normalisation.std());
+  if (check) input.demand_bright_ink(normalisation);
+  return input;
+}
+
+nb::object predict(SharedModel& self, nb::handle images, bool invert, bool check, const OptionalPath& plan,
+                   const OptionalText& backend, const OptionalText& math) {
+  const SampleArray input = images_of(self, images, invert, check);
   const auto count = static_cast<size_t>(input.count());
   OwnedArray<int32_t> labels({count});
   OwnedArray<float> probabilities({count});
@@ -71,10 +80,9 @@ nb::object predict(SharedModel& self, nb::handle images, const OptionalPath& pla
       .attr("Prediction")(labels.to_python(), probabilities.to_python());
 }
 
-nb::object logits(SharedModel& self, nb::handle images, const OptionalPath& plan, const OptionalText& backend,
-                  const OptionalText& math) {
-  self.demand_digits();
-  const SampleArray input = SampleArray::images(images);
+nb::object logits(SharedModel& self, nb::handle images, bool invert, bool check, const OptionalPath& plan,
+                  const OptionalText& backend, const OptionalText& math) {
+  const SampleArray input = images_of(self, images, invert, check);
   OwnedArray<float> values({static_cast<size_t>(input.count()), kLenet5Classes});
   {
     const nb::gil_scoped_release no_gil;
@@ -200,19 +208,25 @@ void add_model(nb::module_& module) {
                   "None) -> "
                   "Model"),
           kBuiltInDoc)
-      .def("predict", &predict, nb::arg("images").none(), nb::kw_only(), nb::arg("plan") = nb::none(),
-           nb::arg("backend") = nb::none(), nb::arg("math") = nb::none(),
-           nb::sig("def predict(self, images: lenslet._types.Images, *, plan: str | os.PathLike[str] | None "
+      .def("predict", &predict, nb::arg("images").none(), nb::kw_only(), nb::arg("invert") = false,
+           nb::arg("check") = true, nb::arg("plan") = nb::none(), nb::arg("backend") = nb::none(),
+           nb::arg("math") = nb::none(),
+           nb::sig("def predict(self, images: lenslet._types.Images, *, invert: bool = False, check: bool = "
+                   "True, plan: str | os.PathLike[str] | None "
                    "= None, "
                    "backend: str | None = None, math: str | None = None) -> lenslet._types.Prediction"),
            kPredictDoc)
-      .def("logits", &logits, nb::arg("images").none(), nb::kw_only(), nb::arg("plan") = nb::none(),
-           nb::arg("backend") = nb::none(), nb::arg("math") = nb::none(),
+      .def("logits", &logits, nb::arg("images").none(), nb::kw_only(), nb::arg("invert") = false,
+           nb::arg("check") = true, nb::arg("plan") = nb::none(), nb::arg("backend") = nb::none(),
+           nb::arg("math") = nb::none(),
            nb::sig(
-               "def logits(self, images: lenslet._types.Images, *, plan: str | os.PathLike[str] | None = "
+               "def logits(self, images: lenslet._types.Images, *, invert: bool = False, check: bool = True, "
+               "plan: str | os.PathLike[str] | None = "
                "None, "
                "backend: str | None = None, math: str | None = None) -> numpy.typing.NDArray[numpy.float32]"),
            kLogitsDoc)
+      .def("read", &read_picture, nb::arg("picture").none(),
+           nb::sig("def read(self, picture: lenslet._types.Picture) -> lenslet._types.Reading"), kReadDoc)
       .def("run", &run, nb::arg("inputs").none(), nb::kw_only(), nb::arg("plan") = nb::none(),
            nb::arg("backend") = nb::none(), nb::arg("math") = nb::none(),
            nb::sig("def run(self, inputs: lenslet._types.Inputs, *, plan: str | os.PathLike[str] | None = "

@@ -43,6 +43,8 @@ Args:
         buffer protocol, such as a torch.Tensor on the CPU. uint8, ink bright on 0; or float32, normalised by
         `lenslet.normalize` with the model's `normalization`. Contiguous arrays are read in place, others are copied
         in parts. N may be 0.
+    invert: Exchange dark and bright: for dark ink on light paper.
+    check: Refuse images that are dark on light, and float32 that is not normalised, after a look at 64 of them.
     plan, backend, math: Override the model's options for this call. A plan has its own choice of backends, unless
         `backend` is given too. A plan's file is read once.
 
@@ -51,7 +53,7 @@ Returns:
 
 Raises:
     TypeError: `images` is no array, or has another type.
-    ValueError: `images` has another shape, or is in the memory of a GPU.
+    ValueError: `images` has another shape, is in the memory of a GPU, or fails `check`.
     DataError: The network reads no 28x28 pictures or has not ten classes: `run` serves it.
     UsageError, UnavailableError, OutOfMemoryError: As for `load`.
     DeviceError: The GPU failed.)";
@@ -59,6 +61,22 @@ Raises:
 constexpr const char* kLogitsDoc = R"(Returns the 10 values of each image before softmax, float32 [N, 10].
 
 Arguments and errors are those of `predict`.)";
+
+constexpr const char* kReadDoc =
+    R"(Reads the number in a picture, one digit or several in a row, as `lenslet.read` does.
+
+Args:
+    picture: The path of a PNG, JPEG, BMP or PNM file; the bytes of one; or pixels, uint8 [H, W] or [H, W, C] with 1
+        grey, 2 grey and alpha, 3 RGB or 4 RGBA channels. Dark on light or light on dark.
+
+Returns:
+    Reading. A picture that shows no number is no error: `number` is empty and `reason` tells why. Only weights with an
+    `energy_threshold`, such as "robust", refuse letters.
+
+Raises:
+    TypeError, ValueError: `picture` is nothing of this, or an array of another type or shape.
+    DataError: The file is missing, damaged or of another format, or the network reads no digits.
+    UsageError, OutOfMemoryError, DeviceError: As for `predict`.)";
 
 constexpr const char* kRunDoc = R"(Runs any network on samples and returns what it writes.
 

@@ -120,6 +120,13 @@ void SharedModel::run(const SampleArray& inputs, const Choices& choices, float* 
 
 void SharedModel::demand_digits() { model_.predict(static_cast<const uint8_t*>(nullptr), 0, nullptr); }
 
+Reading SharedModel::read(const Image& picture) {
+  const NumberImage number = prepare_number(picture);
+  const Computation computation;
+  const std::lock_guard<std::recursive_mutex> turn(mutex_);
+  return std::move(read_numbers(model_, {number}).front());
+}
+
 std::vector<LayerInfo> SharedModel::layers() {
   const Computation computation;
   const std::lock_guard<std::recursive_mutex> turn(mutex_);

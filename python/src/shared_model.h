@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "api/model.h"
+#include "api/number_reader.h"
 #include "python/src/images.h"
 
 namespace lenslet::python {
@@ -46,6 +47,7 @@ class SharedModel {
            const std::function<void()>& pause);
   /// Throws DataError unless predict() and logits() serve the network.
   void demand_digits();
+  Reading read(const Image& picture);
   std::vector<LayerInfo> layers();
   ModelProfile profile(int64_t batch, double min_time_ms, const Choices& choices,
                        const std::function<void()>& pause);

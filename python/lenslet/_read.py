@@ -1,0 +1,34 @@
+"""Reading pictures with the weights for pictures."""
+
+import threading
+import typing
+
+from ._core import Model
+from ._types import Picture, Reading
+
+_lock = threading.Lock()
+_robust: typing.Optional[Model] = None
+
+
+def _default() -> Model:
+    global _robust
+    with _lock:
+        if _robust is None:
+            _robust = Model.load("robust", device="cpu")
+        return _robust
+
+
+def read(picture: Picture, model: typing.Optional[Model] = None) -> Reading:
+    """Reads the number in a picture: one digit, or several in a row.
+
+    Args:
+        picture: What `Model.read` takes: a path, the bytes of a file, or pixels.
+        model: None: the built-in set "robust" on the CPU, loaded at the first call.
+
+    Returns:
+        Reading. A picture that shows no number is no error: `number` is empty and `reason` tells why.
+
+    Raises:
+        TypeError, ValueError, DataError: As for `Model.read`.
+    """
+    return (model or _default()).read(picture)

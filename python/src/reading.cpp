@@ -1,0 +1,87 @@
+#include "python/src/reading.h"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/string.h>
+
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/io/image.h"
+#include "python/src/images.h"
+
+namespace nb = nanobind;
+
+namespace lenslet::python {
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+Image decode(const Bytes& bytes) { return decode_image(bytes, "the picture in memory"); }
+
+// Pixels [H, W] or [H, W, C]; with one dimension the bytes of a file.
+Image image_of(nb::handle given) {
+  const SampleArray array = SampleArray::picture(given);
+  Bytes bytes;
+  const uint8_t* const pixels = array.slice(0, 1, bytes);
+  const std::vector<size_t> shape = array.shape();
+  size_t values = 1;
+  for (const size_t extent : shape) values *= extent;
+  if (shape.size() == 1) return decode({pixels, pixels + values});
+  Image image;
+  image.height = static_cast<int>(shape[0]);
+  image.width = static_cast<int>(shape[1]);
+  image.channels = shape.size() == 3 ? static_cast<int>(shape[2]) : 1;
+  image.pixels.assign(pixels, pixels + values);
+  image.format = "array";
+  return image;
+}
+
+Image load(nb::handle picture) {
+  if (PyBytes_Check(picture.ptr()) || PyByteArray_Check(picture.ptr())) {
+    const bool constant = PyBytes_Check(picture.ptr());
+    const char* const data =
+        constant ? PyBytes_AS_STRING(picture.ptr()) : PyByteArray_AS_STRING(picture.ptr());
+    const Py_ssize_t size = constant ? PyBytes_GET_SIZE(picture.ptr()) : PyByteArray_GET_SIZE(picture.ptr());
+    const Bytes bytes(data, data + size);
+    const nb::gil_scoped_release no_gil;
+    return decode(bytes);
+  }
+  if (PyUnicode_Check(picture.ptr()) || nb::hasattr(picture, "__fspath__")) {
+    const std::string path = nb::cast<std::filesystem::path>(picture).string();
+    const nb::gil_scoped_release no_gil;
+    return read_image(path);
+  }
+  return image_of(picture);
+}
+
+nb::object digit_from(const nb::object& make, const ReadDigit& read) {
+  const bool refused = read.refusal != Refusal::kNone;
+  const nb::object digit = refused ? nb::none() : nb::object(nb::int_(read.top[0].digit));
+  return make(digit, refused ? NAN : read.top[0].probability,
+              nb::make_tuple(read.box.x0, read.box.y0, read.box.width(), read.box.height()), read.energy,
+              refusal_name(read.refusal), read.reason);
+}
+
+}  // namespace
+
+nb::object read_picture(SharedModel& self, nb::handle picture) {
+  self.demand_digits();
+  const Image image = load(picture);
+  Reading reading;
+  {
+    const nb::gil_scoped_release no_gil;
+    reading = self.read(image);
+  }
+  const nb::module_ types = nb::module_::import_("lenslet._types");
+  nb::list digits, warnings;
+  for (const ReadDigit& digit : reading.digits) digits.append(digit_from(types.attr("Digit"), digit));
+  for (const std::string& warning : reading.warnings.texts) warnings.append(warning);
+  return types.attr("Reading")(reading.number, reading.probability, digits, refusal_name(reading.refusal),
+                               reading.reason, warnings);
+}
+
+}  // namespace lenslet::python

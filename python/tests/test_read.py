@@ -1,0 +1,145 @@
+"""lenslet.read and Model.read; and that predict notices pixels of another kind than it expects."""
+
+import numpy as np
+import pytest
+
+import lenslet
+from support import run_script
+
+
+def strokes(count, paper=255, ink=0):
+    """Upright strokes of 6 x 50 pixels, 30 apart: uint8 [80, 140]."""
+    picture = np.full((80, 140), paper, np.uint8)
+    for i in range(count):
+        picture[15:65, 40 + 30 * i : 46 + 30 * i] = ink
+    return picture
+
+
+@pytest.fixture(scope="module")
+def robust():
+    return lenslet.Model.load("robust", device="cpu")
+
+
+@pytest.mark.parametrize("name", ["grey", "dark", "RGB", "RGBA", "one channel", "mirrored", "memoryview"])
+def test_pixels_are_read(robust, name):
+    grey = strokes(2)
+    opaque = np.full_like(grey, 255)
+    picture = {
+        "grey": grey,
+        "dark": strokes(2, 20, 230),
+        "RGB": np.dstack([grey] * 3),
+        "RGBA": np.dstack([grey, grey, grey, opaque]),
+        "one channel": grey[:, :, None],
+        "mirrored": grey[:, ::-1],
+        "memoryview": memoryview(grey),
+    }[name]
+    reading = robust.read(picture)
+    assert reading.number == "11" and reading.refusal == reading.reason == "" and not reading.blank
+    left = 140 - 76 if name == "mirrored" else 40
+    assert [digit.box for digit in reading.digits] == [(left, 15, 6, 50), (left + 30, 15, 6, 50)]
+    assert all(digit.digit == 1 and digit.energy > robust.energy_threshold for digit in reading.digits)
+    assert np.isclose(reading.probability, np.prod([digit.probability for digit in reading.digits]))
+
+
+def test_files_and_bytes_are_read(root, robust):
+    file = root / "samples" / "digit_4_a.png"
+    for picture in (file, str(file), file.read_bytes(), bytearray(file.read_bytes()),
+                    np.frombuffer(file.read_bytes(), np.uint8)):
+        reading = lenslet.read(picture)
+        assert (reading.number, len(reading.digits), reading.warnings) == ("4", 1, [])
+        assert reading == robust.read(picture) == lenslet.read(picture, model=robust)
+
+
+def test_a_refusal_is_no_error():
+    reading = lenslet.read(strokes(0))
+    assert reading.blank and reading.number == "" and reading.digits == [] and np.isnan(reading.probability)
+    assert reading.reason == "blank: no ink found"
+    rows = np.vstack([strokes(2), strokes(2)])
+    assert lenslet.read(rows).refusal == "rows"
+    dot = strokes(2)
+    dot[57:65, 56:60] = 0
+    reading = lenslet.read(dot)
+    assert reading.refusal == "no_number" and [mark.digit for mark in reading.digits] == [1, None, 1]
+    assert reading.digits[1].refusal == "too_small" and np.isnan(reading.digits[1].probability)
+
+
+def test_what_is_no_picture_is_refused(robust, tmp_path):
+    for picture, error, words in (
+        (None, TypeError, "found NoneType"),
+        (strokes(1) / 255, TypeError, r"found float64; pixels from 0 to 1 .*\(picture \* 255\)"),
+        (strokes(1).astype(np.int64), TypeError, "found int64; convert with .astype.numpy.uint8.$"),
+        (np.zeros((2, 3, 5), np.uint8), ValueError, r"found \[2, 3, 5\]"),
+        (np.zeros((0, 3), np.uint8), ValueError, r"found \[0, 3\]"),
+        (b"", lenslet.DataError, "is empty"),
+        (b"RIFF....WEBPVP8 ", lenslet.DataError, "WebP file; convert it with ImageMagick: convert in.webp out.png"),
+        (tmp_path / "none.png", lenslet.DataError, "none.png"),
+    ):
+        with pytest.raises(error, match=words):
+            robust.read(picture)
+    network = lenslet.Model.load("tests/models/onnx/mean_pool.onnx", device="cpu")
+    with pytest.raises(lenslet.DataError, match="reads 3x32x32"):
+        network.read(strokes(1))
+
+
+@pytest.fixture
+def bars():
+    images = np.zeros((5, 28, 28), np.uint8)
+    images[1:, 5:23, 13:15] = 255
+    return images
+
+
+def test_pixels_as_floats_are_noticed(bars):
+    model = lenslet.Model.built_in(device="cpu")
+    for call in (model.predict, model.logits):
+        with pytest.raises(ValueError, match=r"found 0 to 1, which are pixels. Pass \(images \* 255\)"):
+            call((bars / 255).astype(np.float32))
+        with pytest.raises(ValueError, match="found 0 to 255, which are pixels. Pass images.astype"):
+            call(bars.astype(np.float32))
+        call((bars / 255).astype(np.float32), check=False)
+    assert np.allclose(model.logits(lenslet.normalize(bars)), model.logits(bars), atol=1e-4)
+    model.predict(np.zeros((3, 28, 28), np.float32))  # one grey tells nothing
+
+
+def test_dark_ink_is_noticed_and_inverted(bars):
+    model = lenslet.Model.built_in(device="cpu")
+    expected = model.logits(bars)
+    for call in (model.predict, model.logits):
+        for dark in (255 - bars, lenslet.normalize(255 - bars), 255 - bars[1]):
+            with pytest.raises(ValueError, match=r"dark on light in \d of \d images .* invert=True"):
+                call(dark)
+            call(dark, check=False)
+    assert np.array_equal(model.logits(255 - bars, invert=True), expected)
+    assert np.array_equal(model.logits((255 - bars)[::-1], invert=True), expected[::-1])
+    assert np.allclose(model.logits(lenslet.normalize(255 - bars), invert=True), expected, atol=1e-4)
+    assert np.array_equal(model.predict(255 - bars, invert=True).labels, model.predict(bars).labels)
+    with pytest.raises(ValueError, match="dark on light"):
+        model.predict(bars, invert=True)
+
+
+def test_mnist_passes_the_check(mnist):
+    images, _ = mnist
+    model = lenslet.Model.built_in(device="cpu")
+    for begin in range(0, len(images), 50):
+        model.predict(images[begin : begin + 50])
+    model.predict(lenslet.normalize(images))
+
+
+THREADS = """
+import threading
+import numpy as np
+import lenslet
+
+picture = np.full((80, 140), 255, np.uint8)
+picture[15:65, 40:46] = 0
+found = []
+threads = [threading.Thread(target=lambda: found.append(lenslet.read(picture).number)) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(found == ["1"] * 8)
+"""
+
+
+def test_the_first_call_may_come_from_several_threads():
+    assert run_script(THREADS).strip() == "True"
