@@ -27,6 +27,10 @@ inline Fusion read_fusion(const std::vector<const Layer*>& fused) {
           Support::no(concat(layer->type(), relu || pool ? " cannot be fused twice" : " cannot be fused"));
       return fusion;
     }
+    if (pool && !pool->window().plain()) {
+      fusion.support = Support::no("max pooling with uneven padding, dilation or ceil cannot be fused");
+      return fusion;
+    }
     if (relu) fusion.relu = true;
     if (pool) fusion.max_pool = pool->window();
   }

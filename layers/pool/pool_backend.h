@@ -5,6 +5,7 @@
 
 #include "framework/device/stream.h"
 #include "framework/graph/backend_table.h"
+#include "framework/tensor/keep_nan.h"
 #include "layers/pool/pool_window.h"
 
 namespace lenslet {
@@ -19,7 +20,21 @@ struct Pool2dProblem {
   int64_t planes = 0;              ///< N * C.
   int64_t h = 0, w = 0;            ///< Rows and columns of the input.
   int64_t p = 0, q = 0;            ///< Rows and columns of the output.
+  /// Whether a window is a whole plane.
+  bool is_whole() const noexcept {
+    return p == 1 && q == 1 && window.plain() && window.pad_h == 0 && window.pad_w == 0 &&
+           window.kernel_h == h && window.kernel_w == w;
+  }
 };
+
+/// The cells of a window, `dilation` apart from `begin` on, that lie in [low, high).
+LENSLET_HOST_DEVICE inline int64_t cells_within(int64_t begin, int64_t kernel, int64_t dilation, int64_t low,
+                                                int64_t high) {
+  const int64_t first = begin >= low ? 0 : (low - begin + dilation - 1) / dilation;
+  const int64_t end = begin >= high ? 0 : (high - begin + dilation - 1) / dilation;
+  const int64_t last = end < kernel ? end : kernel;
+  return last > first ? last - first : 0;
+}
 
 /// Supports every problem and needs no preparation.
 struct PoolBackend {

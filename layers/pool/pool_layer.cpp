@@ -23,17 +23,35 @@ std::string pair_text(int height, int width) {
   return height == width ? std::to_string(height) : concat(height, "x", width);
 }
 
+// Whether one of `count` windows holds no value of `size`: only dilated ones can.
+bool holds_empty(int64_t count, int64_t size, int64_t stride, int64_t pad, int64_t kernel, int64_t dilation) {
+  if (dilation == 1) return false;
+  for (int64_t p = 0; p < count; ++p) {
+    const int64_t begin = p * stride - pad;
+    const int64_t first = begin >= 0 ? 0 : (-begin + dilation - 1) / dilation;
+    if (first >= kernel || begin + first * dilation >= size) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Pool2dLayer::Pool2dLayer(Kind kind, Pool2dWindow window) : kind_(kind), window_(window) {
   const Pool2dWindow& v = window_;
-  if (v.kernel_h < 1 || v.kernel_w < 1 || v.stride_h < 1 || v.stride_w < 1) {
+  if (v.kernel_h < 1 || v.kernel_w < 1 || v.stride_h < 1 || v.stride_w < 1 || v.dilation_h < 1 ||
+      v.dilation_w < 1) {
     throw DataError(concat("pooling needs a kernel and a stride of at least 1, found kernel ", v.kernel_h,
                            "x", v.kernel_w, ", stride ", v.stride_h, "x", v.stride_w));
   }
-  if (v.pad_h < 0 || v.pad_w < 0 || v.pad_h > v.kernel_h / 2 || v.pad_w > v.kernel_w / 2) {
-    throw DataError(concat("pooling needs padding from 0 to half the kernel (", v.kernel_h, "x", v.kernel_w,
-                           "), found ", v.pad_h, "x", v.pad_w));
+  const auto wrong = [](int64_t pad, int64_t more, int64_t kernel, int64_t dilation) {
+    const int64_t most = (kernel - 1) * dilation;
+    return pad < 0 || pad + more < 0 || pad > most || pad + more > most;
+  };
+  if (wrong(v.pad_h, v.more_pad_h, v.kernel_h, v.dilation_h) ||
+      wrong(v.pad_w, v.more_pad_w, v.kernel_w, v.dilation_w)) {
+    throw DataError(concat("pooling needs padding from 0 to less than its window (", v.kernel_h, "x",
+                           v.kernel_w, "), found ", v.pad_h, "x", v.pad_w, " before and ",
+                           v.pad_h + v.more_pad_h, "x", v.pad_w + v.more_pad_w, " behind"));
   }
 }
 
@@ -41,6 +59,11 @@ std::string Pool2dLayer::describe() const {
   std::string text =
       concat(window_.kernel_h, "x", window_.kernel_w, " stride ",
              pair_text(window_.stride_h, window_.stride_w), " pad ", pair_text(window_.pad_h, window_.pad_w));
+  if (window_.more_pad_h != 0 || window_.more_pad_w != 0)
+    text += concat(" and ", window_.more_pad_h, "x", window_.more_pad_w, " more behind");
+  if (window_.dilation_h != 1 || window_.dilation_w != 1)
+    text += concat(" dilation ", pair_text(window_.dilation_h, window_.dilation_w));
+  if (window_.ceil) text += " ceil";
   if (kind_ == Kind::kAverageInside) text += " padding not counted";
   return text;
 }
@@ -50,11 +73,17 @@ Shape Pool2dLayer::infer_shape(const std::vector<Shape>& inputs) const {
   const Shape& x = inputs[0];
   if (x.rank() != 4)
     throw DataError(concat(type(), " expected an input [N, C, H, W], found ", x.to_string()));
-  const int64_t rows = window_.rows(x[2]), columns = window_.columns(x[3]);
+  const Pool2dWindow& v = window_;
+  const int64_t rows = v.rows(x[2]), columns = v.columns(x[3]);
   if (rows < 1 || columns < 1) {
     throw DataError(concat(type(), " with a ", window_.kernel_h, "x", window_.kernel_w,
                            " window expected a padded input at least as large, found ",
-                           x[2] + 2 * window_.pad_h, "x", x[3] + 2 * window_.pad_w, " from ", x.to_string()));
+                           x[2] + 2 * window_.pad_h + window_.more_pad_h, "x",
+                           x[3] + 2 * window_.pad_w + window_.more_pad_w, " from ", x.to_string()));
+  }
+  if (holds_empty(rows, x[2], v.stride_h, v.pad_h, v.kernel_h, v.dilation_h) ||
+      holds_empty(columns, x[3], v.stride_w, v.pad_w, v.kernel_w, v.dilation_w)) {
+    throw DataError(concat(type(), " of ", x.to_string(), " has a window that holds padding only"));
   }
   return {x[0], x[1], rows, columns};
 }

@@ -1,8 +1,8 @@
 // Pooling over windows of each channel of [N, C, H, W], as PyTorch's MaxPool2d and
-// AvgPool2d with ceil_mode off.
+// AvgPool2d, and with the padding of ONNX.
 //
-// Output [N, C, P, Q], P = floor((H + 2 pad_h - kernel_h) / stride_h) + 1, Q alike. Padding is at most half
-// the kernel, so that every window holds at least one input value.
+// Output [N, C, P, Q], P = floor((H + 2 pad_h + more_pad_h - dilation_h (kernel_h - 1) - 1) / stride_h) + 1, Q alike.
+// Every window holds at least one input value.
 #pragma once
 
 #include "framework/graph/layer.h"
@@ -24,7 +24,7 @@ class Pool2dLayer : public Layer {
  protected:
   /// KAverage counts the padding, kAverageInside does not.
   enum class Kind { kMax, kAverage, kAverageInside };
-  /// Throws DataError for kernel or stride below 1, or padding below 0 or above half the kernel.
+  /// Throws DataError for kernel, stride or dilation below 1, or padding below 0 or above that of a window's size.
   Pool2dLayer(Kind kind, Pool2dWindow window);
 
  private:
@@ -44,7 +44,8 @@ class MaxPool2dLayer : public Pool2dLayer {
 };
 
 /// y = sum over the window / number of values. Padding adds 0; with `count_include_pad` (PyTorch's default)
-/// the number is always kernel_h * kernel_w, without it the number of input values inside the window.
+/// the number is kernel_h * kernel_w, less what lies behind the padding, without it the number of input values inside
+/// the window.
 class AvgPool2dLayer : public Pool2dLayer {
  public:
   /// Means over `window`; PyTorch's count_include_pad.

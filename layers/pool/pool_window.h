@@ -7,23 +7,41 @@
 namespace lenslet {
 
 /// Windows of kernel_h x kernel_w values, a stride apart, the first one at row -pad_h and column -pad_w. Only windows
-/// that lie completely inside the padded input count (PyTorch's ceil_mode=False).
+/// that lie completely inside the padded input count (PyTorch's ceil_mode=False), unless `ceil` is set.
 struct Pool2dWindow {
-  int kernel_h = 2, kernel_w = 2;  // size of a window
-  int stride_h = 2, stride_w = 2;  // distance between windows
-  int pad_h = 0, pad_w = 0;        // on both sides
+  int kernel_h = 2, kernel_w = 2;      // size of a window
+  int stride_h = 2, stride_w = 2;      // distance between windows
+  int pad_h = 0, pad_w = 0;            // on both sides
+  int more_pad_h = 0, more_pad_w = 0;  // on the lower and right side besides; negative for less
+  int dilation_h = 1, dilation_w = 1;  // distance between the values of a window
+  bool ceil = false;  // also a last window that ends behind the padding, if it begins before it
 
   /// The same in both directions.
   static Pool2dWindow square(int kernel, int stride, int pad = 0) {
     return {kernel, kernel, stride, stride, pad, pad};
   }
+  /// Whether the padding is even and at most half the kernel, and there is neither dilation nor `ceil`: what layers can
+  /// fuse.
+  bool plain() const noexcept {
+    return more_pad_h == 0 && more_pad_w == 0 && dilation_h == 1 && dilation_w == 1 && !ceil &&
+           pad_h <= kernel_h / 2 && pad_w <= kernel_w / 2;
+  }
   /// Number of windows over h rows; 0 if none fits.
-  int64_t rows(int64_t h) const noexcept { return windows(h + 2 * int64_t{pad_h} - kernel_h, stride_h); }
+  int64_t rows(int64_t h) const noexcept {
+    return windows(h, kernel_h, stride_h, pad_h, more_pad_h, dilation_h);
+  }
   /// Number of windows over w columns; 0 if none fits.
-  int64_t columns(int64_t w) const noexcept { return windows(w + 2 * int64_t{pad_w} - kernel_w, stride_w); }
+  int64_t columns(int64_t w) const noexcept {
+    return windows(w, kernel_w, stride_w, pad_w, more_pad_w, dilation_w);
+  }
 
  private:
-  static int64_t windows(int64_t room, int64_t stride) noexcept { return room < 0 ? 0 : room / stride + 1; }
+  int64_t windows(int64_t size, int kernel, int stride, int pad, int more, int dilation) const noexcept {
+    const int64_t room = size + 2 * int64_t{pad} + more - int64_t{dilation} * (kernel - 1) - 1;
+    if (room < 0) return 0;
+    const int64_t count = room / stride + 1;
+    return ceil && room % stride != 0 && count * stride < size + pad ? count + 1 : count;
+  }
 };
 
 }  // namespace lenslet

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "layers/activation/activation_layer.h"
+#include "layers/lrn/lrn_layer.h"
 #include "layers/pairwise/pairwise_layer.h"
 #include "layers/rearrange/rearrange_layer.h"
 #include "layers/reference/fill.h"
@@ -161,6 +162,18 @@ LayerSubject constant_subject(const Shape& input, const Shape& constant, Subject
   }
   return {concat("pairwise ", input.to_string(), " and a constant ", constant.to_string()), std::move(cases),
           options};
+}
+
+LayerSubject lrn_subject(const Shape& input, int64_t size, float alpha, float beta, float bias,
+                         SubjectOptions options) {
+  LayerCase one = exact_case(input, options);
+  for (float& value : one.x) value *= 3;
+  // A sum of squares, whose relative error the power multiplies by beta, then a power and a division.
+  const double relative = kRoundoff * (static_cast<double>(size + 3) * beta + 8);
+  one.factor = [relative](MathMode) { return relative; };
+  one.layer = std::make_shared<LrnLayer>(size, alpha, beta, bias);
+  one.judge = [=](const float* x) { return lrn(input, x, size, alpha, beta, bias); };
+  return {concat("lrn ", input.to_string(), ", ", one.layer->describe()), {std::move(one)}, options};
 }
 
 LayerSubject transpose_subject(const Shape& input, const std::vector<int>& order, SubjectOptions options) {

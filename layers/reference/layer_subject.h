@@ -87,6 +87,9 @@ LayerSubject pairwise_subject(const Shape& a, const Shape& b, SubjectOptions opt
 /// Every function of an input and a constant, in both orders.
 LayerSubject constant_subject(const Shape& input, const Shape& constant, SubjectOptions options = {});
 /// For random values.
+LayerSubject lrn_subject(const Shape& input, int64_t size, float alpha, float beta, float bias,
+                         SubjectOptions options = {});
+/// For random values.
 LayerSubject transpose_subject(const Shape& input, const std::vector<int>& order,
                                SubjectOptions options = {});
 /// For random values.

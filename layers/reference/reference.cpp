@@ -43,14 +43,17 @@ Shape pooled_shape(const Shape& input, const PoolWindow& window) {
 
 struct Axis {
   int64_t in, kernel, stride, pad, dilation = 1, more_pad = 0;  // `pad + more_pad` zeros end the input
+  bool ceil = false;  // also a window that ends behind the padding, if it begins before it
 };
 
 int64_t count_positions(const Axis& v) {
   int64_t count = 0;
   // The last cell of the window at output `count` is at first + (kernel - 1) * dilation.
   const int64_t end = v.in + v.pad + v.more_pad;
-  for (int64_t first = -v.pad; first + (v.kernel - 1) * v.dilation < end; first += v.stride) ++count;
-  return count;
+  int64_t first = -v.pad;
+  for (; first + (v.kernel - 1) * v.dilation < end; first += v.stride) ++count;
+  const bool last_ends_before = count == 0 || first - v.stride + (v.kernel - 1) * v.dilation + 1 < end;
+  return v.ceil && last_ends_before && first < v.in ? count + 1 : count;
 }
 
 }  // namespace
@@ -62,10 +65,10 @@ int64_t output_columns(const Conv2dProblem& v) {
   return count_positions({v.w, v.s, v.stride_w, v.pad_w, v.dilation_w, v.more_pad_w});
 }
 int64_t pooled_rows(int64_t rows, const PoolWindow& v) {
-  return count_positions({rows, v.r, v.stride_h, v.pad_h});
+  return count_positions({rows, v.r, v.stride_h, v.pad_h, v.dilation_h, v.more_pad_h, v.ceil});
 }
 int64_t pooled_columns(int64_t columns, const PoolWindow& v) {
-  return count_positions({columns, v.s, v.stride_w, v.pad_w});
+  return count_positions({columns, v.s, v.stride_w, v.pad_w, v.dilation_w, v.more_pad_w, v.ceil});
 }
 
 Term conv2d_at(const Conv2dProblem& problem, const float* x, const float* w, int64_t n, int64_t k, int64_t p,
@@ -113,18 +116,33 @@ Result conv2d(const Conv2dProblem& problem, const float* x, const float* w, cons
   return result;
 }
 
+namespace {
+
+// Calls visit(value, inside the input) for every cell of a window that lies inside the padded input.
+template <typename Visit>
+void for_each_cell(const Shape& input, const float* plane, const PoolWindow& v, int64_t top, int64_t left,
+                   Visit visit) {
+  for (int64_t r = 0; r < v.r; ++r) {
+    for (int64_t s = 0; s < v.s; ++s) {
+      const int64_t row = top + r * v.dilation_h, column = left + s * v.dilation_w;
+      if (row >= input[2] + v.pad_h + v.more_pad_h || column >= input[3] + v.pad_w + v.more_pad_w) continue;
+      const bool inside = row >= 0 && row < input[2] && column >= 0 && column < input[3];
+      visit(inside ? double{plane[row * input[3] + column]} : 0.0, inside);
+    }
+  }
+}
+
+}  // namespace
+
 Result max_pool2d(const Shape& input, const float* x, const PoolWindow& window) {
   require_rank4(input);
   const Shape output = pooled_shape(input, window);
   Result result = make_result(output);
   for_each_window(input, x, window, output, [&](size_t index, const float* plane, int64_t top, int64_t left) {
     double best = -INFINITY;
-    for (int64_t row = std::max<int64_t>(top, 0); row < std::min(top + window.r, input[2]); ++row) {
-      for (int64_t column = std::max<int64_t>(left, 0); column < std::min(left + window.s, input[3]);
-           ++column) {
-        best = std::max(best, double{plane[row * input[3] + column]});
-      }
-    }
+    for_each_cell(input, plane, window, top, left, [&](double value, bool inside) {
+      if (inside) best = std::max(best, value);
+    });
     result.values[index] = best;
     result.magnitudes[index] = std::fabs(best);
   });
@@ -138,17 +156,13 @@ Result avg_pool2d(const Shape& input, const float* x, const PoolWindow& window, 
   for_each_window(input, x, window, output, [&](size_t index, const float* plane, int64_t top, int64_t left) {
     double sum = 0, magnitude = 0;
     int64_t cells = 0;
-    for (int64_t row = std::max<int64_t>(top, 0); row < std::min(top + window.r, input[2]); ++row) {
-      for (int64_t column = std::max<int64_t>(left, 0); column < std::min(left + window.s, input[3]);
-           ++column) {
-        sum += plane[row * input[3] + column];
-        magnitude += std::fabs(double{plane[row * input[3] + column]});
-        ++cells;
-      }
-    }
-    const double divisor = static_cast<double>(count_padding ? int64_t{window.r} * window.s : cells);
-    result.values[index] = sum / divisor;
-    result.magnitudes[index] = magnitude / divisor;
+    for_each_cell(input, plane, window, top, left, [&](double value, bool inside) {
+      sum += value;
+      magnitude += std::fabs(value);
+      cells += inside || count_padding;
+    });
+    result.values[index] = sum / static_cast<double>(cells);
+    result.magnitudes[index] = magnitude / static_cast<double>(cells);
   });
   return result;
 }

@@ -42,15 +42,17 @@ Result conv2d(const Conv2dProblem& problem, const float* x, const float* w, cons
 /// The judge's own window, which shares no type with the layers.
 struct PoolWindow {
   int r = 2, s = 2, stride_h = 2, stride_w = 2, pad_h = 0, pad_w = 0;  // as in Pool2dWindow
+  int more_pad_h = 0, more_pad_w = 0, dilation_h = 1, dilation_w = 1;  // likewise
+  bool ceil = false;                                                   // likewise
 };
 /// The windows of that many rows, counted as above.
 int64_t pooled_rows(int64_t rows, const PoolWindow& window);
 /// The windows of that many columns, counted as above.
 int64_t pooled_columns(int64_t columns, const PoolWindow& window);
-/// Only windows inside the padded input (floor). Padding never wins a maximum.
+/// Padding never wins a maximum.
 Result max_pool2d(const Shape& input, const float* x, const PoolWindow& window);
-/// `count_padding`: divide by R * S everywhere (PyTorch's count_include_pad), else by the
-/// cells inside the input.
+/// `count_padding`: divide by the cells inside the padded input (PyTorch's count_include_pad), else by those inside the
+/// input.
 Result avg_pool2d(const Shape& input, const float* x, const PoolWindow& window, bool count_padding);
 
 /// Max(x, 0); NaN stays.
@@ -63,6 +65,8 @@ Result softmax(const Shape& input, const float* x, int axis = -1, bool logarithm
 /// f(x; a, b) for every value; `function` as ActivationLayer names it, for example "leaky_relu". Magnitudes are sums of
 /// the absolute values of the terms that f adds.
 Result activation(const Shape& input, const float* x, const std::string& function, double a, double b);
+/// x[c] / (bias + alpha / size * sum of squares)^beta over a window of `size` channels of [N, C, sizes].
+Result lrn(const Shape& input, const float* x, int64_t size, double alpha, double beta, double bias);
 
 /// Values with a shape, borrowed.
 struct Operand {

@@ -135,6 +135,24 @@ Result pairwise(const Operand& a, const Operand& b, const std::string& function)
   return result;
 }
 
+Result lrn(const Shape& input, const float* x, int64_t size, double alpha, double beta, double bias) {
+  Result result = empty_result(sizes_of(input));
+  for_each_index(sizes_of(input), [&](Sizes index) {
+    const double value = x[place_of(input, index)];
+    const int64_t channel = index[1];
+    double sum = 0;
+    for (int64_t k = 0; k < size; ++k) {
+      index[1] = channel - (size - 1) / 2 + k;  // the window begins before the channel
+      if (index[1] < 0 || index[1] >= input[1]) continue;
+      const double square = x[place_of(input, index)];
+      sum += square * square;
+    }
+    const double y = value / std::pow(bias + alpha / static_cast<double>(size) * sum, beta);
+    append(result, y, std::fabs(y));
+  });
+  return result;
+}
+
 Result transpose(const Operand& x, const std::vector<int>& order) {
   Sizes dims;
   for (const int from : order) dims.push_back(x.shape[from]);

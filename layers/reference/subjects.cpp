@@ -116,6 +116,9 @@ void add_joins(Subjects& subjects, NextSeed next_seed) {
   add(subjects, constant_subject({2, 1, 4}, {3, 1}, next_seed()));
   add(subjects, constant_subject({7, 16, 40, 44}, {16, 1, 1}, next_seed()));
 
+  for (const int64_t size : {1, 2, 3, 5, 12})
+    add(subjects, lrn_subject(whole, size, 0.5f, 0.75f, 1.25f, next_seed()));
+  add(subjects, lrn_subject({2, 9, 700}, 5, 1e-2f, 1.5f, 2, next_seed()));
   for (const std::vector<int>& order :
        {std::vector<int>{0, 1, 2, 3}, {0, 2, 3, 1}, {0, 3, 1, 2}, {0, 1, 3, 2}, {0, 3, 2, 1}})
     add(subjects, transpose_subject(whole, order, next_seed()));
@@ -148,6 +151,8 @@ Subjects short_subjects(SubjectOptions options) {
     add(subjects, pool_subject(kind, {3, 16, 8, 8}, halves, options));
     add(subjects, pool_subject(kind, {2, 3, 7, 13}, padded, options));
     add(subjects, pool_subject(kind, {1, 5, 5, 4}, {2, 3, 1, 2, 1, 0}, options));
+    add(subjects, pool_subject(kind, {1, 5, 9, 8}, {3, 2, 2, 3, 0, 1, 1, 0, 2, 1, true}, options));
+    add(subjects, pool_subject(kind, {2, 5, 7, 9}, {7, 9, 1, 1, 0, 0}, options));
   }
   for (const Shape& shape : {Shape{3, 6, 24, 24}, Shape{1, 7, 3, 5}})
     add(subjects, relu_subject(shape, options));
@@ -156,6 +161,7 @@ Subjects short_subjects(SubjectOptions options) {
   add(subjects, pairwise_subject({3, 6, 7, 5}, {3, 6, 7, 5}, options));
   add(subjects, pairwise_subject({3, 6, 7, 5}, {3, 6, 1, 1}, options));
   add(subjects, constant_subject({3, 6, 7, 5}, {6, 1, 1}, options));
+  add(subjects, lrn_subject({3, 6, 7, 5}, 4, 0.5f, 0.75f, 1.25f, options));
   add(subjects, transpose_subject({3, 6, 7, 5}, {0, 2, 3, 1}, options));
   add(subjects, pad_subject({3, 6, 7, 5}, {0, 0, 1, 2}, {0, 0, 3, -1}, options));
   add(subjects, slice_subject({3, 6, 7, 5}, {0, 1, 6, 0}, {1, 2, -3, 1}, {1, 3, 3, 5}, options));
@@ -203,7 +209,15 @@ Subjects long_subjects() {
                                   {3, 2, 1, 2, 0, 1},
                                   {4, 1, 3, 2, 2, 0},
                                   {2, 2, 2, 2, 1, 1},
-                                  {2, 2, 2, 2, 0, 1}};
+                                  {2, 2, 2, 2, 0, 1},
+                                  {3, 3, 2, 2, 2, 2},
+                                  {3, 3, 2, 2, 0, 0, 1, 1},
+                                  {2, 3, 1, 2, 1, 2, -1, -2},
+                                  {3, 2, 2, 1, 2, 1, 0, -1, 2, 3},
+                                  {2, 2, 3, 3, 0, 0, 0, 0, 1, 1, true},
+                                  {3, 3, 2, 2, 1, 1, 0, 0, 1, 1, true},
+                                  {3, 2, 2, 3, 0, 1, 1, 0, 2, 1, true},
+                                  {2, 2, 2, 2, 0, 0, 0, 0, 1, 1, true}};
   const Shape planes[] = {{1, 1, 5, 5},  {1, 6, 24, 24}, {3, 16, 8, 8},
                           {2, 3, 7, 13}, {1, 2, 31, 17}, {5, 1, 6, 66}};
   const auto add_pools = [&](const Shape& input, const Pool2dWindow& window) {
@@ -218,7 +232,11 @@ Subjects long_subjects() {
                              Shape{2, 3, 8, 12}}) {
     add_pools(input, halves);
   }
-  add_pools({2, 3, 7, 9}, {7, 9, 7, 9, 0, 0});  // all of it
+  for (const Shape& input :
+       {Shape{2, 3, 7, 9}, Shape{1, 19, 1, 3}, Shape{3, 5, 16, 16}, Shape{1, 2, 33, 31}}) {
+    const int h = static_cast<int>(input[2]), w = static_cast<int>(input[3]);
+    add_pools(input, {h, w, h, w, 0, 0});  // all of it
+  }
   add_pools({1, 1, 1, 1}, Pool2dWindow::square(1, 1));
   add_pools({7, 16, 40, 44}, halves);
   add_pools({7, 16, 40, 44}, padded);
@@ -268,10 +286,13 @@ Subjects repeated_subjects(const std::string& folder) {
   add(subjects, pool_subject(Pooling::kMax, planes, Pool2dWindow::square(3, 2, 1)));
   for (const Pooling kind : {Pooling::kAverageInside, Pooling::kAverage})
     add(subjects, pool_subject(kind, planes, Pool2dWindow::square(3, 1, 1)));
+  add(subjects, pool_subject(Pooling::kAverageInside, planes, {3, 2, 2, 3, 0, 1, 1, 0, 2, 1, true}));
+  add(subjects, pool_subject(Pooling::kAverage, planes, {23, 19, 1, 1, 0, 0}));
   add(subjects, relu_subject(planes));
   add(subjects, reshape_subject(planes, {5 * 23 * 19}));
   add(subjects, constant_subject(planes, {5, 1, 1}));
   add(subjects, constant_subject(planes, {5, 23, 19}));
+  add(subjects, lrn_subject(planes, 3, 0.5f, 0.75f, 1));
   add(subjects, transpose_subject(planes, {0, 2, 3, 1}));
   add(subjects, pad_subject(planes, {0, 0, 1, 2}, {0, 0, 3, 4}));
   add(subjects, slice_subject(planes, {0, 1, 22, 0}, {1, 2, -3, 1}, {1, 2, 7, 19}));

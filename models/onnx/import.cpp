@@ -156,6 +156,7 @@ Importer::Rule Importer::rule_of(const std::string& op) {
         {"Gemm", &Importer::gemm},
         {"MatMul", &Importer::matmul},
         {"BatchNormalization", &Importer::batch_normalisation},
+        {"LRN", &Importer::lrn},
         {"Identity", &Importer::same_values},
         {"Dropout", &Importer::same_values},
         {"Flatten", &Importer::same_values},

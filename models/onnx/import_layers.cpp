@@ -6,6 +6,7 @@
 #include "framework/base/text.h"
 #include "layers/conv/conv_layer.h"
 #include "layers/linear/linear_layer.h"
+#include "layers/lrn/lrn_layer.h"
 #include "layers/pool/pool_layer.h"
 #include "models/onnx/importer.h"
 #include "models/onnx/rules.h"
@@ -14,10 +15,6 @@ namespace lenslet::onnx {
 namespace {
 
 using Sizes = std::vector<int64_t>;
-
-bool all_are(const Sizes& values, int64_t wanted) {
-  return std::all_of(values.begin(), values.end(), [wanted](int64_t value) { return value == wanted; });
-}
 
 // [N, C, L] is computed as [N, C, 1, L].
 Shape as_picture(const Shape& x) { return x.rank() == 3 ? Shape{x[0], x[1], 1, x[2]} : x; }
@@ -138,14 +135,16 @@ void Importer::pool(const Node& node) {
   const Held input = shaped(node, 0, as_picture(x));
   const Sizes kernel = node.integers_or("kernel_shape", {});
   const Window window = window_of(node, input.shape, kernel, kernel.size());
-  if (!all_are(window.dilations, 1)) throw Unsupported{"dilations are not supported"};
-  if (window.pads[0] != window.pads[2] || window.pads[1] != window.pads[3])
-    throw Unsupported{"asymmetric pads are not supported"};
-  const Pool2dWindow pooled{small(window.kernel[0]),  small(window.kernel[1]), small(window.strides[0]),
-                            small(window.strides[1]), small(window.pads[0]),   small(window.pads[1])};
+  Pool2dWindow pooled{small(window.kernel[0]),  small(window.kernel[1]), small(window.strides[0]),
+                      small(window.strides[1]), small(window.pads[0]),   small(window.pads[1])};
+  pooled.more_pad_h = small(window.pads[2] - window.pads[0]);
+  pooled.more_pad_w = small(window.pads[3] - window.pads[1]);
+  pooled.dilation_h = small(window.dilations[0]);
+  pooled.dilation_w = small(window.dilations[1]);
+  pooled.ceil = node.integer_or("ceil_mode", 0) != 0 && node.text_or("auto_pad", "NOTSET") == "NOTSET";
   const Shape wanted = as_picture(shape(node.outputs.at(0)));
   if (wanted[2] != pooled.rows(input.shape[2]) || wanted[3] != pooled.columns(input.shape[3]))
-    throw Unsupported{"ceil_mode 1 is not supported where it adds a window"};
+    throw Unsupported{"ceil_mode 1 beside auto_pad is not supported where it adds a window"};
   std::unique_ptr<Layer> layer;
   try {
     if (node.op == "MaxPool")
@@ -223,6 +222,20 @@ void Importer::linear(const Node& node, bool weights_transposed, double alpha, d
   put(node, std::make_unique<LinearLayer>(tensor({outputs, inputs}, weights), tensor({outputs}, bias)),
       {input});
   if (output != node.outputs[0]) held_[output] = held_[node.outputs[0]];
+}
+
+void Importer::lrn(const Node& node) {
+  const Shape x = shape(node.inputs.at(0));
+  if (x.rank() < 3) throw Unsupported{"Lenslet normalises the channels of [N, C, sizes] only"};
+  const int64_t size = node.integer_or("size", 0);
+  try {
+    put(node,
+        std::make_unique<LrnLayer>(size, node.real_or("alpha", 1e-4f), node.real_or("beta", 0.75f),
+                                   node.real_or("bias", 1)),
+        {shaped(node, 0)});
+  } catch (const DataError& error) {
+    throw Unsupported{error.what()};
+  }
 }
 
 // Where no layer before it takes it, it is a convolution of 1x1 in as many groups as channels.

@@ -55,6 +55,7 @@ class Importer {
   void matmul(const Node& node);
   void linear(const Node& node, bool weights_transposed, double alpha, double beta);
   void batch_normalisation(const Node& node);
+  void lrn(const Node& node);
   // import_shapes.cpp
   void same_values(const Node& node);
   void transpose(const Node& node);

@@ -34,7 +34,10 @@ TEST_F(Pool, PaddingNeverWinsAMaximum) {
 TEST_F(Pool, RefusesWhatIsNoWindow) {
   expect_error<DataError>([] { MaxPool2dLayer({0, 2, 1, 1, 0, 0}); }, "at least 1");
   expect_error<DataError>([] { AvgPool2dLayer({2, 2, 0, 1, 0, 0}); }, "at least 1");
-  expect_error<DataError>([] { MaxPool2dLayer({3, 3, 1, 1, 2, 0}); }, "half the kernel");
+  expect_error<DataError>([] { MaxPool2dLayer({3, 3, 1, 1, 3, 0}); }, "less than its window");
+  expect_error<DataError>([] { MaxPool2dLayer({3, 3, 1, 1, 1, 0, -2, 0}); }, "less than its window");
+  const MaxPool2dLayer wide({2, 1, 1, 1, 3, 0, 0, 0, 5, 1});
+  expect_error<DataError>([&] { wide.infer_shape({Shape{1, 1, 1, 9}}); }, "a window that holds padding only");
   const MaxPool2dLayer layer(Pool2dWindow::square(5, 1));
   expect_error<DataError>([&] { layer.infer_shape({Shape{1, 1, 4, 9}}); }, "4x9");
   expect_error<DataError>([&] { layer.infer_shape({Shape{4, 9}}); }, "[N, C, H, W]");

@@ -120,6 +120,7 @@ std::vector<LayerSubject> subjects_for_faults(const std::string& operation) {
   all.push_back(reference::reshape_subject({3, 17, 2}, {34}));
   all.push_back(reference::activation_subject({3, 17}));
   all.push_back(reference::constant_subject({3, 17, 2}, {17, 1}));
+  all.push_back(reference::lrn_subject({3, 17, 2}, 5, 0.5f, 0.75f, 1));
   all.push_back(reference::transpose_subject({3, 17, 2}, {0, 2, 1}));
   all.push_back(reference::pad_subject({3, 17, 2}, {0, 1, 0}, {0, 0, 2}));
   all.push_back(reference::slice_subject({3, 17, 2}, {0, 1, 0}, {1, 2, 1}, {1, 8, 2}));

@@ -6,6 +6,7 @@
 #include "layers/activation/activation_layer.h"
 #include "layers/conv/conv_layer.h"
 #include "layers/linear/linear_layer.h"
+#include "layers/lrn/lrn_layer.h"
 #include "layers/pairwise/pairwise_layer.h"
 #include "layers/pool/pool_layer.h"
 #include "layers/rearrange/rearrange_layer.h"
@@ -21,6 +22,11 @@ constexpr int64_t kErrorsOfFunction = 16;
 
 const float* data_or_null(const Tensor& tensor) {
   return tensor.shape().num_elements() > 0 ? tensor.data() : nullptr;
+}
+
+reference::PoolWindow judged(const Pool2dWindow& w) {
+  return {w.kernel_h,   w.kernel_w,   w.stride_h,   w.stride_w,   w.pad_h, w.pad_w,
+          w.more_pad_h, w.more_pad_w, w.dilation_h, w.dilation_w, w.ceil};
 }
 
 // Moves of values; without a shape for any other layer.
@@ -72,15 +78,12 @@ reference::Result reference_layer(const Layer& layer, const std::vector<LayerInp
     return reference::linear(shape, x, weights[0], linear->weights().data(), data_or_null(linear->bias()));
   }
   if (const auto* pool = dynamic_cast<const MaxPool2dLayer*>(&layer)) {
-    const Pool2dWindow& w = pool->window();
-    return reference::max_pool2d(shape, x,
-                                 {w.kernel_h, w.kernel_w, w.stride_h, w.stride_w, w.pad_h, w.pad_w});
+    return reference::max_pool2d(shape, x, judged(pool->window()));
   }
   if (const auto* pool = dynamic_cast<const AvgPool2dLayer*>(&layer)) {
     const Pool2dWindow& w = pool->window();
     terms = int64_t{w.kernel_h} * w.kernel_w;
-    return reference::avg_pool2d(shape, x, {w.kernel_h, w.kernel_w, w.stride_h, w.stride_w, w.pad_h, w.pad_w},
-                                 pool->counts_padding());
+    return reference::avg_pool2d(shape, x, judged(w), pool->counts_padding());
   }
   if (const auto* softmax = dynamic_cast<const SoftmaxLayer*>(&layer)) {
     terms = shape[softmax->axis()];
@@ -89,6 +92,10 @@ reference::Result reference_layer(const Layer& layer, const std::vector<LayerInp
   if (const auto* activation = dynamic_cast<const ActivationLayer*>(&layer)) {
     terms = kErrorsOfFunction;
     return reference::activation(shape, x, activation->function(), activation->a(), activation->b());
+  }
+  if (const auto* lrn = dynamic_cast<const LrnLayer*>(&layer)) {
+    terms = lrn->size() + kErrorsOfFunction;
+    return reference::lrn(shape, x, lrn->size(), lrn->alpha(), lrn->beta(), lrn->bias());
   }
   if (const auto* pairwise = dynamic_cast<const PairwiseLayer*>(&layer)) {
     terms = kErrorsOfFunction;

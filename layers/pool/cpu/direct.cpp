@@ -1,9 +1,10 @@
-// Pooling on the CPU: y[c, p, q] = max or mean over r, s of x[c, p*stride_h - pad_h + r, q*stride_w - pad_w +
-// s]. x [planes, H, W], y [planes, P, Q].
+// Pooling on the CPU: y[c, p, q] = max or mean over r, s of x[c, p*stride_h - pad_h + r*dilation_h,
+// q*stride_w - pad_w + s*dilation_w]. x [planes, H, W], y [planes, P, Q].
 //
 // A row of outputs is computed one window cell at a time, for the range of q in which the cell lies inside the input.
 // The inner loop has no bounds check and vectorises. The common 2x2 window with stride 2 has its own path.
 #include <algorithm>
+#include <limits>
 
 #include "framework/base/parallel.h"
 #include "framework/base/simd.h"
@@ -44,45 +45,66 @@ LENSLET_SIMD_CLONES void gather_sum(const float* x, int64_t stride, float* y, in
   }
 }
 
-// Cells of the window at output `index` that lie inside the input, along one axis.
-int64_t cells_inside(int64_t size, int64_t kernel, int64_t begin) {
-  return std::min(begin + kernel, size) - std::max<int64_t>(begin, 0);
+LENSLET_SIMD_CLONES void gather_largest(const float* x, int64_t stride, float* y, int64_t count) {
+  for (int64_t q = 0; q < count; ++q) y[q] = larger(y[q], x[q * stride]);
 }
 
-void mean_row(const Pool2dProblem& problem, const float* plane, int64_t p, float* y) {
+// Windows of any kind, also dilated ones and those that reach behind the padding.
+void any_row(const Pool2dProblem& problem, const float* plane, int64_t p, float* y) {
   const Pool2dWindow& v = problem.window;
-  std::fill(y, y + problem.q, 0.0f);
+  const bool maximum = problem.kind == PoolKind::kMax;
+  std::fill(y, y + problem.q, maximum ? -std::numeric_limits<float>::infinity() : 0.0f);
   const int64_t top = p * v.stride_h - v.pad_h;
-  for (int64_t row = std::max<int64_t>(top, 0); row < std::min(top + v.kernel_h, problem.h); ++row) {
+  for (int64_t r = 0; r < v.kernel_h; ++r) {
+    const int64_t row = top + r * v.dilation_h;
+    if (row < 0 || row >= problem.h) continue;
     for (int64_t s = 0; s < v.kernel_w; ++s) {
-      const int64_t offset = s - v.pad_w;
+      const int64_t offset = s * v.dilation_w - v.pad_w;
       const PositionRange q = windows_inside(problem.w, offset, v.stride_w, {0, problem.q});
       if (q.first == q.end) continue;
       const float* x = plane + row * problem.w + q.first * v.stride_w + offset;
-      gather_sum(x, v.stride_w, y + q.first, q.end - q.first);
+      (maximum ? gather_largest : gather_sum)(x, v.stride_w, y + q.first, q.end - q.first);
     }
   }
-  const int64_t rows =
-      problem.kind == PoolKind::kAverage ? v.kernel_h : cells_inside(problem.h, v.kernel_h, top);
+  if (maximum) return;
+  const bool inside = problem.kind == PoolKind::kAverageInside;
+  const int64_t low_h = inside ? 0 : -int64_t{v.pad_h}, low_w = inside ? 0 : -int64_t{v.pad_w};
+  const int64_t high_h = problem.h + (inside ? 0 : v.pad_h + v.more_pad_h);
+  const int64_t high_w = problem.w + (inside ? 0 : v.pad_w + v.more_pad_w);
+  const int64_t rows = cells_within(top, v.kernel_h, v.dilation_h, low_h, high_h);
   for (int64_t q = 0; q < problem.q; ++q) {
-    const int64_t columns = problem.kind == PoolKind::kAverage
-                                ? v.kernel_w
-                                : cells_inside(problem.w, v.kernel_w, q * v.stride_w - v.pad_w);
-    y[q] /= static_cast<float>(rows * columns);
+    const int64_t left = q * v.stride_w - v.pad_w;
+    y[q] /= static_cast<float>(rows * cells_within(left, v.kernel_w, v.dilation_w, low_w, high_w));
   }
+}
+
+// Mean of a whole plane, in as many partial sums as the widest vector holds.
+LENSLET_SIMD_CLONES float plane_mean(const float* x, int64_t count) {
+  constexpr int kLanes = 16;
+  float lanes[kLanes] = {};
+  const int64_t whole = count / kLanes * kLanes;
+  for (int64_t i = 0; i < whole; i += kLanes) {
+    for (int l = 0; l < kLanes; ++l) lanes[l] += x[i + l];
+  }
+  float sum = 0;
+  for (float lane : lanes) sum += lane;
+  for (int64_t i = whole; i < count; ++i) sum += x[i];
+  return sum / static_cast<float>(count);
 }
 
 // Whether the fast 2x2 path applies: all pairs of rows of the whole tensor are contiguous.
 bool is_2x2_of_even_planes(const Pool2dProblem& problem) {
   const Pool2dWindow& v = problem.window;
   return v.kernel_h == 2 && v.kernel_w == 2 && v.stride_h == 2 && v.stride_w == 2 && v.pad_h == 0 &&
-         v.pad_w == 0 && problem.h % 2 == 0 && problem.w % 2 == 0 && problem.w <= kFoldValues;
+         v.pad_w == 0 && v.plain() && problem.h % 2 == 0 && problem.w % 2 == 0 && problem.w <= kFoldValues;
 }
 
 void pool(const Pool2dProblem& problem, const float* x, float* y, Stream& /*stream*/) {
   const int64_t plane_values = problem.h * problem.w;
   const int64_t grain = std::max<int64_t>(1, kGrainValues / std::max<int64_t>(plane_values, 1));
   const bool is_2x2 = is_2x2_of_even_planes(problem);
+  const bool is_plain_maximum = problem.kind == PoolKind::kMax && problem.window.plain();
+  const bool is_mean_of_planes = problem.kind != PoolKind::kMax && problem.is_whole();
   parallel_for(problem.planes, grain, [&](int64_t begin, int64_t end) {
     const int64_t planes = end - begin;
     const float* first = x + begin * plane_values;
@@ -95,12 +117,16 @@ void pool(const Pool2dProblem& problem, const float* x, float* y, Stream& /*stre
     }
     if (is_2x2) return mean_2x2_pairs(first, planes * problem.p, problem.w, out);
     for (int64_t c = 0; c < planes; ++c, first += plane_values, out += problem.p * problem.q) {
-      if (problem.kind == PoolKind::kMax) {
+      if (is_mean_of_planes) {
+        *out = plane_mean(first, plane_values);
+        continue;
+      }
+      if (is_plain_maximum) {
         max_pool_part(problem.window, {first, problem.w, problem.h, problem.w}, {0, problem.p, 0, problem.q},
                       out, problem.q);
         continue;
       }
-      for (int64_t p = 0; p < problem.p; ++p) mean_row(problem, first, p, out + p * problem.q);
+      for (int64_t p = 0; p < problem.p; ++p) any_row(problem, first, p, out + p * problem.q);
     }
   });
 }

@@ -1,8 +1,9 @@
 // Pooling on the GPU, x [planes, H, W], y [planes, P, Q]:
-//   y[c, p, q] = max or mean over r, s of x[c, p*stride_h - pad_h + r, q*stride_w - pad_w + s]
+//   y[c, p, q] = max or mean over r, s of x[c, p*stride_h - pad_h + r*dilation_h, q*stride_w - pad_w + s*dilation_w]
 //
 // Bound by memory bandwidth: each input value is read once and each output is written once, with wide, coalesced
-// accesses. The 2x2 window with stride 2 has its own kernel; every other window uses the general one.
+// accesses. The 2x2 window with stride 2 and the window that is a whole plane have kernels of their own; every other
+// window uses the general one.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -63,22 +64,64 @@ __global__ void __launch_bounds__(kThreads)
     const Index row_of_y = t / q_count, q = t - row_of_y * q_count;
     const Index plane = row_of_y / p_count, p = row_of_y - plane * p_count;
     const Index top = p * v.stride_h - v.pad_h, left = q * v.stride_w - v.pad_w;
-    const Index row_begin = max(top, Index{0}), row_end = min(top + v.kernel_h, h);
-    const Index column_begin = max(left, Index{0}), column_end = min(left + v.kernel_w, w);
     const float* image = x + static_cast<int64_t>(plane) * h * w;
     float value = kKind == PoolKind::kMax ? -INFINITY : 0.0f;
-    for (Index row = row_begin; row < row_end; ++row) {
-      for (Index column = column_begin; column < column_end; ++column) {
+    for (int r = 0; r < v.kernel_h; ++r) {
+      const Index row = top + r * v.dilation_h;
+      if (row < 0 || row >= h) continue;
+      for (int s = 0; s < v.kernel_w; ++s) {
+        const Index column = left + s * v.dilation_w;
+        if (column < 0 || column >= w) continue;
         const float cell = image[row * w + column];
         value = kKind == PoolKind::kMax ? larger(value, cell) : value + cell;
       }
     }
-    if (kKind == PoolKind::kAverage) value /= static_cast<float>(v.kernel_h * v.kernel_w);
-    if (kKind == PoolKind::kAverageInside) {
-      value /= static_cast<float>((row_end - row_begin) * (column_end - column_begin));
+    if (kKind != PoolKind::kMax) {
+      const bool inside = kKind == PoolKind::kAverageInside;
+      const int64_t rows = cells_within(top, v.kernel_h, v.dilation_h, inside ? 0 : -v.pad_h,
+                                        h + (inside ? 0 : v.pad_h + v.more_pad_h));
+      const int64_t columns = cells_within(left, v.kernel_w, v.dilation_w, inside ? 0 : -v.pad_w,
+                                           w + (inside ? 0 : v.pad_w + v.more_pad_w));
+      value /= static_cast<float>(rows * columns);
     }
     y[t] = value;
   }
+}
+
+// computes    the maximum or mean of each plane of [planes, values]
+// work split  a warp computes one output; neighbouring threads read neighbouring values
+// memory      no shared memory; partial results are combined by shuffles
+// requires    nothing
+// measured    not by itself: no layer of LeNet-5 uses it
+template <bool kMax>
+__global__ void __launch_bounds__(kThreads)
+    pool2d_direct_plane_kernel(const float* __restrict__ x, float* __restrict__ y, int64_t planes,
+                               int64_t values) {
+  constexpr int kWarp = 32;
+  const int64_t step = static_cast<int64_t>(gridDim.x) * (kThreads / kWarp);
+  for (int64_t plane = static_cast<int64_t>(blockIdx.x) * (kThreads / kWarp) + threadIdx.x / kWarp;
+       plane < planes; plane += step) {
+    const float* first = x + plane * values;
+    float value = kMax ? -INFINITY : 0.0f;
+    for (int64_t i = threadIdx.x % kWarp; i < values; i += kWarp)
+      value = kMax ? larger(value, first[i]) : value + first[i];
+    for (int offset = kWarp / 2; offset > 0; offset /= 2) {
+      const float other = __shfl_xor_sync(0xffffffffu, value, offset);
+      value = kMax ? larger(value, other) : value + other;
+    }
+    if (threadIdx.x % kWarp == 0) y[plane] = kMax ? value : value / static_cast<float>(values);
+  }
+}
+
+void launch_plane(const Pool2dProblem& problem, const float* x, float* y, cudaStream_t stream) {
+  const int64_t values = problem.h * problem.w;
+  const auto blocks = static_cast<unsigned>(std::min<int64_t>((problem.planes + 7) / 8, kMaxBlocks));
+  if (problem.kind == PoolKind::kMax) {
+    pool2d_direct_plane_kernel<true><<<blocks, kThreads, 0, stream>>>(x, y, problem.planes, values);
+  } else {
+    pool2d_direct_plane_kernel<false><<<blocks, kThreads, 0, stream>>>(x, y, problem.planes, values);
+  }
+  LENSLET_CUDA_CHECK_LAUNCH("pool2d_direct_plane_kernel");
 }
 
 template <bool kMax>
@@ -127,13 +170,14 @@ void pool(const Pool2dProblem& problem, const float* x, float* y, Stream& on) {
   const int64_t outputs = problem.planes * problem.p * problem.q;
   if (outputs == 0) return;
   const bool is_2x2 = v.kernel_h == 2 && v.kernel_w == 2 && v.stride_h == 2 && v.stride_w == 2 &&
-                      v.pad_h == 0 && v.pad_w == 0;
+                      v.pad_h == 0 && v.pad_w == 0 && v.plain();
   if (is_2x2 && problem.w % 4 == 0 && aligned(x, 16) && aligned(y, 8) &&
       outputs / 2 / kThreads < kMaxBlocks) {
     problem.kind == PoolKind::kMax ? launch_2x2<true>(problem, x, y, stream)
                                    : launch_2x2<false>(problem, x, y, stream);
     return;
   }
+  if (problem.is_whole()) return launch_plane(problem, x, y, stream);
   // Divisions dominate here too. The last step of the grid may reach past the outputs.
   const bool narrow = std::max(problem.planes * problem.h * problem.w, outputs) < INT32_MAX / 2;
   narrow ? launch_any<int32_t>(problem, x, y, stream) : launch_any<int64_t>(problem, x, y, stream);

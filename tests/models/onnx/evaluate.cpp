@@ -119,6 +119,7 @@ class Evaluation {
   Array windows(const Node& node) const;
   Array product(const Node& node) const;
   Array normalised(const Node& node) const;
+  Array lrn(const Node& node) const;
   Array softmax(const Node& node) const;
   Array means(const Node& node) const;
   Array padded(const Node& node) const;
@@ -228,6 +229,24 @@ Array Evaluation::normalised(const Node& node) const {
     const auto of = [&](size_t k) { return input(node, k).values[static_cast<size_t>(i[1])]; };
     y.values.push_back(
         (at(input(node), i) - of(3)) / std::sqrt(of(4) + node.real_or("epsilon", 1e-5f)) * of(1) + of(2));
+  });
+  return y;
+}
+
+Array Evaluation::lrn(const Node& node) const {
+  const Array& x = input(node);
+  const int64_t size = node.integer_or("size", 0);
+  Array y{x.dims, {}};
+  for_each_index(x.dims, [&](const Dims& i) {
+    double sum = 0;
+    for (int64_t c = i[1] - (size - 1) / 2; c <= i[1] + size / 2; ++c) {
+      Dims from = i;
+      from[1] = c;
+      if (c >= 0 && c < x.dims[1]) sum += at(x, from) * at(x, from);
+    }
+    const double scale = node.real_or("alpha", 1e-4f) / static_cast<double>(size);
+    y.values.push_back(at(x, i) /
+                       std::pow(node.real_or("bias", 1) + scale * sum, node.real_or("beta", 0.75f)));
   });
   return y;
 }
@@ -412,6 +431,7 @@ Array Evaluation::compute(const Node& node) const {
   if (op == "GlobalAveragePool" || op == "GlobalMaxPool" || op == "ReduceMean") return means(node);
   if (op == "Pad") return padded(node);
   if (op == "Concat") return joined(node);
+  if (op == "LRN") return lrn(node);
   if (op == "Slice") return sliced(node);
   if (op == "Transpose") return moved(node);
   if (op == "Reshape" || op == "Flatten" || op == "Squeeze" || op == "Unsqueeze") return reshaped(node);

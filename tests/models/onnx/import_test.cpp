@@ -53,6 +53,40 @@ TEST(OnnxImport, PadsAsTheFileStates) {
   expect_as_judged(inside.model());
 }
 
+TEST(OnnxImport, PoolsAnyWindow) {
+  const std::vector<std::vector<Message>> windows = {
+      {attribute("kernel_shape", {3, 2}), attribute("pads", {2, 0, 1, 1})},
+      {attribute("kernel_shape", {2, 2}), attribute("strides", {2, 2}), attribute("ceil_mode", 1)},
+      {attribute("kernel_shape", {3, 3}), attribute("strides", {2, 2}), attribute("pads", {1, 1, 0, 1}),
+       attribute("ceil_mode", 1), attribute("count_include_pad", 1)},
+      {attribute("kernel_shape", {3, 2}), attribute("dilations", {2, 3}), attribute("strides", {1, 2})},
+      {attribute("kernel_shape", {3, 3}), attribute("strides", {2, 2}),
+       text_attribute("auto_pad", "SAME_UPPER")},
+      {attribute("kernel_shape", {4, 4}), text_attribute("auto_pad", "SAME_LOWER"),
+       attribute("count_include_pad", 1)}};
+  for (size_t i = 0; i < windows.size(); ++i) {
+    SCOPED_TRACE(i);
+    for (const char* op : {"MaxPool", "AveragePool"}) {
+      Writer w({2, 9, 10});
+      w.add(op, {}, windows[i]);
+      expect_as_judged(w.model(19));
+      Writer behind({2, 9, 10});
+      behind.add("Conv", {behind.weights({3, 2, 3, 3})}, {attribute("pads", {1, 1, 1, 1})});
+      behind.add("Relu");
+      behind.add(op, {}, windows[i]);
+      expect_as_judged(behind.model(19));
+    }
+  }
+  Writer line({2, 9});
+  line.add("MaxPool", {},
+           {attribute("kernel_shape", Dims{3}), attribute("pads", {2, 1}), attribute("strides", Dims{2})});
+  line.add("AveragePool", {}, {attribute("kernel_shape", Dims{2}), attribute("pads", {0, 1})});
+  expect_as_judged(line.model());
+  Writer normalised({7, 4, 3});
+  normalised.add("LRN", {}, {attribute("size", 4), real_attribute("alpha", 0.5f), real_attribute("bias", 2)});
+  expect_as_judged(normalised.model());
+}
+
 TEST(OnnxImport, FoldsWhatFollowsAProduct) {
   Writer w({3, 6, 5});
   w.add("Conv", {w.weights({4, 3, 3, 3})}, {attribute("pads", {1, 1, 1, 1})});

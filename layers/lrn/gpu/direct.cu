@@ -1,0 +1,48 @@
+// Local response normalisation on the GPU: a thread per output.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "framework/device/cuda_check.h"
+#include "layers/lrn/lrn_backend.h"
+
+namespace lenslet {
+namespace {
+
+constexpr int kThreads = 256;
+
+// computes    y = x / (bias + scale * sum of x^2 over a window of channels)^beta for x [samples, channels, inner]
+// work split  a thread computes one output, in a grid-stride loop; neighbouring threads take neighbouring positions
+// memory      no shared memory; the windows of neighbouring channels share values through L2
+// requires    nothing
+// measured    not by itself: LeNet-5 has no such layer
+__global__ void __launch_bounds__(kThreads)
+    lrn_direct_kernel(const float* __restrict__ x, float* __restrict__ y, const LrnProblem problem) {
+  const int64_t inner = problem.inner, count = problem.samples * problem.channels * inner;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < count;
+       i += static_cast<int64_t>(gridDim.x) * kThreads) {
+    const int64_t c = i / inner % problem.channels;
+    const int64_t first = c > problem.before ? c - problem.before : 0;
+    const int64_t end = min(c + problem.after + 1, problem.channels);
+    float sum = 0;
+    for (int64_t k = first; k < end; ++k) {
+      const float value = x[i + (k - c) * inner];
+      sum += value * value;
+    }
+    y[i] = x[i] / powf(problem.bias + problem.scale * sum, problem.beta);
+  }
+}
+
+void run(const LrnProblem& problem, const float* x, float* y, Stream& on) {
+  const int64_t count = problem.samples * problem.channels * problem.inner;
+  if (count == 0) return;
+  const auto blocks = static_cast<unsigned>(std::min<int64_t>((count + kThreads - 1) / kThreads, INT32_MAX));
+  lrn_direct_kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(on.native_handle())>>>(x, y, problem);
+  LENSLET_CUDA_CHECK_LAUNCH("lrn_direct_kernel");
+}
+
+}  // namespace
+
+LENSLET_BACKEND(lrn, gpu_direct, LrnBackend{&run})
+
+}  // namespace lenslet
