@@ -62,7 +62,7 @@ find framework layers models weights api apps python tests -type f \
         bad("framework/ stands as base, device, tensor, measuring, graph, execution; io on base and tensor alone")
       from = layer(file); to = layer(target)
       if (from == "reference") {
-        if (file !~ /\/(conv_(verify|judge)|(layer_|gemm_)?subjects?)\./ && to != "" && to != "reference" &&
+        if (file !~ /\/(conv_(verify|judge)|(layer_|gemm_|element_)?subjects?)\./ && to != "" && to != "reference" &&
             target != "layers/conv/conv_problem.h")
           bad("the judge shares nothing with the layers but Conv2dProblem")
         next
