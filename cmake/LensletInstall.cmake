@@ -43,6 +43,7 @@ set(lenslet_cxx_headers_dir "${CMAKE_INSTALL_INCLUDEDIR}/lenslet")
 # Programs and their modules.
 if(LENSLET_BUILD_APPS)
   install(TARGETS lenslet_app lenslet_convbench RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT runtime)
+  install(FILES apps/lenslet/diff/onnxruntime_values.py DESTINATION "${CMAKE_INSTALL_DATADIR}/lenslet/diff" COMPONENT runtime)
   install(DIRECTORY apps/report/ DESTINATION "${CMAKE_INSTALL_DATADIR}/lenslet/report" COMPONENT runtime
           FILES_MATCHING PATTERN "*.py" PATTERN "*.css" PATTERN "glossary.txt" PATTERN "__pycache__" EXCLUDE)
   install(DIRECTORY samples/ DESTINATION "${CMAKE_INSTALL_DATADIR}/lenslet/samples" COMPONENT runtime

@@ -69,6 +69,13 @@ constexpr const char* kInspectExamples = R"(Examples:
   lenslet inspect model.onnx --json model.json
 A model that Lenslet cannot run is described too, with all reasons, and gives exit code 0.)";
 
+constexpr const char* kDiffExamples = R"(Examples:
+  lenslet diff model.onnx --against onnxruntime
+  lenslet diff model.onnx --against values.npz --json diff.json
+An .npz file has the input under the name of the model's input, and values of any other tensors
+under theirs. A difference beyond its bound gives exit code 1. Without a Python that has
+onnxruntime, --against onnxruntime gives exit code 4.)";
+
 constexpr const char* kExplainExamples = R"(Examples:
   lenslet explain winograd
   lenslet explain nearest ceiling
@@ -82,7 +89,9 @@ CommandLine lenslet_command_line() {
   line.environment("LENSLET_MNIST_DIR", "folder with the MNIST IDX files, unless --data is given");
   line.environment("LENSLET_REPORT_SCRIPT",
                    "script that draws a report [share/lenslet/report beside the program]");
-  line.environment("LENSLET_PYTHON", "Python interpreter for that script [python3]");
+  line.environment("LENSLET_DIFF_SCRIPT",
+                   "script that runs ONNX Runtime [share/lenslet/diff beside the program]");
+  line.environment("LENSLET_PYTHON", "Python interpreter for these scripts [python3]");
 
   const auto classify =
       line.command("classify", "Read the digit in pictures", run_classify, kClassifyExamples);
@@ -100,6 +109,8 @@ CommandLine lenslet_command_line() {
   const auto inspect =
       line.command("inspect", "Show what an ONNX model contains and what Lenslet can run of it", run_inspect,
                    kInspectExamples);
+  const auto diff = line.command("diff", "Compare a model layer by layer with another framework's values",
+                                 run_diff, kDiffExamples);
   const auto explain =
       line.command("explain", "Explain a word of the tables: a backend, column, status or ceiling",
                    run_explain, kExplainExamples);
@@ -116,7 +127,11 @@ CommandLine lenslet_command_line() {
       "pictures (PNG, JPEG, BMP, PGM, PPM), IDX files, folders of pictures, or '-' for one picture "
       "from standard input",
       classify, 1);
-  line.arguments("file", Text{"FILE"}, LENSLET_MEMBER(files), "ONNX model", inspect, 1, 1);
+  line.arguments("file", Text{"FILE"}, LENSLET_MEMBER(files), "ONNX model", inspect | diff, 1, 1);
+  line.option("--against", Text{"FILE|onnxruntime"}, LENSLET_MEMBER(against),
+              "what to compare with: values in an .npz file, or those that ONNX Runtime computes", diff);
+  line.option("--samples", Integer{1, kMaxBatch}, LENSLET_MEMBER(samples),
+              "random samples for ONNX Runtime [8]", diff);
   line.arguments("word", Text{"WORD", glossary_suggestions}, LENSLET_MEMBER(words),
                  "a word of a table, result file or report; none: list them", explain);
   line.flag("--explain", LENSLET_MEMBER(explain), "show each step from the picture to the model's input",
@@ -188,6 +203,7 @@ CommandLine lenslet_command_line() {
   line.option("--seed", Integer{0}, LENSLET_MEMBER(seed), "seed of the random images", profile | tune);
   line.option("--seed", Integer{0}, LENSLET_MEMBER(seed), "seed of the order of the pictures", bench);
   line.option("--seed", Integer{0}, LENSLET_MEMBER(seed), "seed of the self-test's data", doctor);
+  line.option("--seed", Integer{0}, LENSLET_MEMBER(seed), "seed of the random samples", diff);
 
   // The model and its execution.
   line.option("--weights", Text{"FILE"}, LENSLET_MEMBER(weights),
@@ -214,11 +230,11 @@ CommandLine lenslet_command_line() {
       "--backend", Text{"SPEC", backend_suggestions}, LENSLET_MEMBER(backend),
       "one for all layers, such as cudnn, or by layer: conv1=direct,conv2=winograd,*=auto; with --plan "
       "fused one of its variants [auto]",
-      model);
+      model | diff);
   line.option("--backend", List{Text{"", variant_suggestions}}, LENSLET_MEMBER(variants),
               "variants of the fused plan, or all [the one that auto selects]", bench);
   line.option("--math", maths, LENSLET_MEMBER(math), "arithmetic of convolutions and matrix products [fp32]",
-              model | backends);
+              model | backends | diff);
   line.option("--math", List{maths}, LENSLET_MEMBER(maths),
               "arithmetic: any of fp32, tf32, fp16 [all on a GPU, fp32 on the CPU]", bench);
   line.option("--input", inputs, LENSLET_MEMBER(input),
@@ -230,25 +246,28 @@ CommandLine lenslet_command_line() {
               profile | tune);
   line.option("--output", List{outputs}, LENSLET_MEMBER(outputs), "logits, prediction or both", bench);
   line.option("--batch-size", Integer{1, kMaxBatch}, LENSLET_MEMBER(batch_size), "images computed together",
-              model);
+              model | diff);
   line.option("--batch-size", Integer{1, kMaxBatch}, LENSLET_MEMBER(batch_size),
               "batch size of the model's layers [1]", backends);
   line.option("--graph", Words<bool>{{{"on", true}, {"off", false}}}, LENSLET_MEMBER(cuda_graph),
               "replay a captured CUDA graph", eval | profile);
   line.option("--save-plan", Text{"FILE"}, LENSLET_MEMBER(save_plan),
               "write the choices that were made; --plan FILE replays them", model);
-  add_execution_options(line, "layer", all);
-  add_table_options(line, eval | profile | tune | bench | backends | doctor | inspect);
+  add_execution_options(line, "layer", all | diff);
+  add_table_options(line, eval | profile | tune | bench | backends | doctor | inspect | diff);
   line.flag("--verbose", LENSLET_MEMBER(verbose),
             "also the libraries, every backend, and what a missing GPU would offer", backends | doctor);
   line.option("--json", Text{"FILE"}, LENSLET_MEMBER(json), "result as JSON; '-' is standard output",
-              all | inspect);
+              all | inspect | diff);
   line.option("--csv", Text{"FILE"}, LENSLET_MEMBER(csv), "result as CSV; '-' is standard output",
-              all | inspect);
+              all | inspect | diff);
 
   line.refuse(
       "--model and --weights exclude each other; leave one out",
       [](const auto& o) { return !o.model.empty() && !o.weights.empty(); }, model | bench | backends);
+  line.refuse(
+      "diff needs --against FILE.npz or --against onnxruntime",
+      [](const auto& o) { return o.against.empty(); }, diff);
   line.refuse(
       "--index and --limit exclude each other; leave one out",
       [](const auto& o) { return o.index && o.limit; }, classify);

@@ -14,6 +14,7 @@ ExitCode run_bench(const ModelBenchOptions& options);
 ExitCode run_backends(const BackendsOptions& options);
 ExitCode run_doctor(const DoctorOptions& options);
 ExitCode run_inspect(const InspectOptions& options);
+ExitCode run_diff(const DiffOptions& options);
 ExitCode run_explain(const ExplainOptions& options);
 
 }  // namespace lenslet

@@ -81,4 +81,11 @@ struct InspectOptions : OutputOptions {
   std::vector<std::string> files;  // one ONNX file
 };
 
+struct DiffOptions : CommonOptions {
+  static constexpr const char* kOnnxRuntime = "onnxruntime";
+  std::vector<std::string> files;  // one ONNX file
+  std::string against;             // kOnnxRuntime, or the path of an .npz file
+  int64_t samples = 8;             // random ones, for ONNX Runtime
+};
+
 }  // namespace lenslet

@@ -114,7 +114,30 @@ Import Importer::import() {
       import_.fault = "its output is padded; Pad is supported before a convolution only";
   }
   if (refused || !import_.fault.empty()) import_.graph.reset();
+  name_values();
   return std::move(import_);
+}
+
+// A value that a folded node reads has another one behind it in the same layer, so no layer stores it.
+void Importer::name_values() {
+  for (const auto& [value, held] : held_)
+    if (!held.node.empty() && held.pads.empty()) import_.node_of.emplace(value, held.node);
+  std::unordered_set<std::string> inside;  // of a layer: nothing stores them
+  for (size_t i = model_.nodes.size(); i-- > 0;) {
+    const Node& node = model_.nodes[i];
+    const auto made = import_.node_of.find(node.outputs.at(0));
+    const std::string& layer = import_.fates[i].layer;
+    const bool within = layer == kFolded || (layer == kNothing && inside.count(node.outputs[0]) != 0);
+    if (!needed_[i] || !within) continue;
+    for (const std::string& input : node.inputs) {
+      const auto read = import_.node_of.find(input);
+      const bool elsewhere =
+          read != import_.node_of.end() && made != import_.node_of.end() && read->second != made->second;
+      if (elsewhere) continue;
+      inside.insert(input);
+      if (read != import_.node_of.end()) import_.node_of.erase(read);
+    }
+  }
 }
 
 void Importer::take(const Node& node) {

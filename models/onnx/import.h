@@ -1,6 +1,7 @@
 // Internal: a graph of Lenslet's layers from an ONNX model.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,9 +21,10 @@ inline constexpr const char* kFolded = "folded";  // computed by the layer befor
 inline constexpr const char* kNothing = "none";   // there is nothing to compute
 
 struct Import {
-  std::vector<Fate> fates;       // by node of the model
-  std::string fault;             // what concerns no single node; empty if there is none
-  std::unique_ptr<Graph> graph;  // null if a node has a reason or there is a fault
+  std::vector<Fate> fates;                     // by node of the model
+  std::string fault;                           // what concerns no single node; empty if there is none
+  std::unique_ptr<Graph> graph;                // null if a node has a reason or there is a fault
+  std::map<std::string, std::string> node_of;  // by value of the model: the graph's node that computes it
 };
 
 inline constexpr size_t kMaxLayers = 4096;

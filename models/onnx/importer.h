@@ -43,6 +43,7 @@ class Importer {
   using Rule = void (Importer::*)(const Node&);
 
   void find_needed();
+  void name_values();
   void take(const Node& node);
   static Rule rule_of(const std::string& op);
 

@@ -30,6 +30,8 @@ if(LENSLET_BUILD_APPS)
   lenslet_test(cli
     SOURCES cli/happy_paths_test.cpp cli/inspect_test.cpp cli/bench_test.cpp cli/plan_test.cpp cli/streaming_test.cpp cli/tune_test.cpp
     DEPENDS lenslet_framework lenslet_cli_fixtures)
+  lenslet_test(diff SOURCES cli/diff_test.cpp models/onnx/evaluate.cpp models/onnx/evaluate_functions.cpp
+               DEPENDS lenslet_models lenslet_cli_fixtures ZLIB::ZLIB)
   lenslet_test(tables SOURCES cli/tables_test.cpp DEPENDS lenslet_framework lenslet_cli_fixtures)
   target_compile_definitions(test_tables PRIVATE LENSLET_SOURCE_DIR="${LENSLET_TEST_SOURCE_DIR}")
   if(TARGET DNNL::dnnl)  # only then a row opens the module

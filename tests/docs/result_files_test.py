@@ -7,16 +7,19 @@ name in the first cell of a table must be a key of some file. Members with free 
 """
 
 import json
+import math
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 FREE = {"meta", "host", "devices", "libs", "settings", "labels", "stages_ns"}
 QUANTILES = {"min", "p10", "median", "p90", "max"}
 CONVBENCH = "convbench run --device cpu --problem mb1ic1ih8oc1kh3 --min-time-ms 1 --warmup-ms 0"
-# Write run, again, compare, backends, classify, tune, plan, doctor and inspect.json.
+# Write run, again, compare, backends, classify, tune, plan, doctor, inspect and diff.json.
 COMMANDS = (
     f"{CONVBENCH} --json run.json",
     f"{CONVBENCH} --json again.json",
@@ -26,6 +29,7 @@ COMMANDS = (
     "lenslet tune --device cpu --batch-size 2 --min-time-ms 1 --warmup-ms 0 --json tune.json --save-plan plan.json",
     "lenslet doctor --device cpu --json doctor.json",
     "lenslet inspect {root}/tests/models/onnx/separable.onnx --json inspect.json",
+    "lenslet diff {root}/tests/models/onnx/mean_pool.onnx --device cpu --against values.npz --json diff.json",
 )
 
 
@@ -52,18 +56,28 @@ def keys(value):
     return set(value) | {key for name, member in value.items() if name not in FREE for key in keys(member)}
 
 
+def write_values(path):
+    """An input of zeros, and wrong values of the last layer: the file is written all the same."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, shape in (("input", (1, 3, 32, 32)), ("classes_output", (1, 10))):
+            header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+            values = bytes(4 * math.prod(shape))
+            archive.writestr(f"{name}.npy", b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header + values)
+
+
 def main():
     root, programs = map(pathlib.Path, sys.argv[1:])
     page = sections((root / "docs/result_files.md").read_text(encoding="utf-8"))
     faults, seen = [], {schema: set() for schema in page}
     with tempfile.TemporaryDirectory() as folder:
+        write_values(pathlib.Path(folder) / "values.npz")
         for command in COMMANDS:
             name, *arguments = command.format(root=root).split()
             subprocess.run([programs / name, *arguments], cwd=folder, stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL, timeout=300, check=False)
         made = sorted(pathlib.Path(folder).glob("*.json"))
-        if len(made) != 9:
-            faults.append(f"expected 9 files of the commands, found {[path.name for path in made]}")
+        if len(made) != 10:
+            faults.append(f"expected 10 files of the commands, found {[path.name for path in made]}")
         for path in [*made, *sorted(root.glob("docs/results/20*/*.json"))]:
             document = json.loads(path.read_text(encoding="utf-8"))
             schema = document["schema"]

@@ -3,11 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 
-#include "layers/conv/conv_layer.h"
-#include "layers/conv/conv_registry.h"
-#include "layers/linear/linear_layer.h"
 #include "layers/pool/pool_layer.h"
 #include "layers/reference/compare.h"
 #include "layers/relu/relu_layer.h"
@@ -22,37 +18,6 @@ BuildOptions all_kept(BuildOptions build, Stream& stream) {
   build.keep_activations = true;
   build.stream = &stream;
   return build;
-}
-
-// The error bound of each output of a convolution, as its backend derived it.
-std::vector<double> conv_bounds(const Conv2dLayer& layer, const TuneCandidate& candidate,
-                                const LayerStage::Answer& answer) {
-  const Conv2dProblem problem = layer.problem_for(answer.shapes[0]);
-  const ConvBackend& backend = static_cast<const ConvBackendEntry&>(*candidate.entry).open();
-  const ConvAccuracy accuracy = backend.accuracy(problem, candidate.request.math);
-  const double factor = accuracy.factor(answer.terms);
-  std::vector<double> bounds = answer.result.magnitudes;
-  if (accuracy.by_image_maximum) {
-    const size_t images = static_cast<size_t>(problem.n), filters = static_cast<size_t>(problem.k);
-    const size_t filter_size = static_cast<size_t>(layer.weights().shape().num_elements()) / filters;
-    const size_t image_size = answer.x[0].size() / images, plane = bounds.size() / images / filters;
-    const float* const weights = layer.weights().data();
-    const auto larger = [](double sum, float value) { return std::max(sum, std::fabs(double{value})); };
-    const auto sum = [](double total, float value) { return total + std::fabs(double{value}); };
-    for (size_t n = 0; n < images; ++n) {
-      const float* const image = answer.x[0].data() + n * image_size;
-      const double largest = std::accumulate(image, image + image_size, 0.0, larger);
-      for (size_t k = 0; k < filters; ++k) {
-        const float* const filter = weights + k * filter_size;
-        const double bias = layer.bias().data() ? std::fabs(double{layer.bias().data()[k]}) : 0;
-        const double magnitude = largest * std::accumulate(filter, filter + filter_size, 0.0, sum) + bias;
-        std::fill_n(bounds.begin() + static_cast<std::ptrdiff_t>((n * filters + k) * plane), plane,
-                    magnitude);
-      }
-    }
-  }
-  for (double& bound : bounds) bound *= factor;
-  return bounds;
 }
 
 // Applies a fused layer to the judge's values and their bounds: a maximum's error is at most that of its operands.
@@ -124,9 +89,7 @@ const LayerStage::Answer& LayerStage::answer(size_t node, int round) {
     answer.shapes.emplace_back(dims.data(), input.shape.rank());
   }
   stream_.synchronise();
-  std::vector<LayerInput> inputs;
-  for (size_t i = 0; i < answer.x.size(); ++i) inputs.push_back({answer.shapes[i], answer.x[i].data()});
-  answer.result = reference_layer(*graph_.nodes()[node].layer, inputs, answer.terms);
+  answer.result = reference_layer(*graph_.nodes()[node].layer, answer.inputs(), answer.terms);
   return answers_.emplace(std::make_pair(node, round), std::move(answer)).first->second;
 }
 
@@ -156,25 +119,12 @@ std::vector<Candidate::Part> LayerCandidate::judged(int round) const {
   return parts;
 }
 
-// Layers without sums are exact.
-std::vector<double> LayerCandidate::bounds(const LayerStage::Answer& answer) const {
-  const Layer& layer = *stage_.graph().nodes()[candidate_.nodes[0]].layer;
-  if (const auto* conv = dynamic_cast<const Conv2dLayer*>(&layer))
-    return conv_bounds(*conv, candidate_, answer);
-  std::vector<double> bounds(answer.result.values.size(), 0);
-  if (answer.terms == 0) return bounds;
-  // A linear layer is a convolution of single pixels: the same sum, the same bound.
-  Conv2dProblem problem;
-  problem.c = static_cast<int>(answer.terms - 1);
-  const double factor = accuracy_of_sums(problem, candidate_.request.math).factor(answer.terms);
-  for (size_t i = 0; i < bounds.size(); ++i) bounds[i] = factor * answer.result.magnitudes[i];
-  return bounds;
-}
-
 Verdict LayerCandidate::judge(int round, const std::vector<float>& output) {
   const LayerStage::Answer& answer = stage_.answer(candidate_.nodes[0], round);
   reference::Result expected = answer.result;
-  std::vector<double> allowed = bounds(answer);
+  const Layer& head = *stage_.graph().nodes()[candidate_.nodes[0]].layer;
+  std::vector<double> allowed = layer_bounds(head, *candidate_.entry, candidate_.request.math,
+                                             answer.inputs(), answer.result, answer.terms);
   for (size_t i = 1; i < candidate_.nodes.size(); ++i) {
     apply_fused(*stage_.graph().nodes()[candidate_.nodes[i]].layer, expected, allowed);
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/lenslet/bench/layer_bound.h"
 #include "apps/lenslet/bench/plan_candidate.h"
 #include "apps/measuring/candidate.h"
 #include "framework/execution/executable.h"
@@ -37,6 +38,11 @@ class LayerStage {
     std::vector<std::vector<float>> x;  // the inputs
     reference::Result result;
     int64_t terms = 0;
+    std::vector<LayerInput> inputs() const {
+      std::vector<LayerInput> all;
+      for (size_t i = 0; i < x.size(); ++i) all.push_back({shapes[i], x[i].data()});
+      return all;
+    }
   };
   const Answer& answer(size_t node, int round);
   const BatchPictures& pictures() const noexcept { return pictures_; }
@@ -71,8 +77,6 @@ class LayerCandidate : public Candidate {
   Verdict judge(int round, const std::vector<float>& output) override;
 
  private:
-  std::vector<double> bounds(const LayerStage::Answer& answer) const;
-
   const TuneCandidate& candidate_;
   LayerStage& stage_;
   std::unique_ptr<Operator> operator_;

@@ -1,0 +1,148 @@
+#include "apps/lenslet/diff/their_values.h"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+#include "apps/common/system/python_script.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+#include "framework/io/file.h"
+#include "framework/io/npz.h"
+#include "layers/reference/fill.h"
+
+namespace lenslet {
+namespace {
+
+constexpr size_t kMaxBytes = size_t{1} << 32;
+
+std::string names_of(const std::map<std::string, NpyArray>& arrays) {
+  std::string text;
+  for (const auto& [name, array] : arrays) {
+    text += concat(text.empty() ? "" : ", ", printable_excerpt(name, 60));
+    if (text.size() > 300) return text + ", ...";
+  }
+  return text.empty() ? "none" : text;
+}
+
+// The input in fp32, exactly.
+void take_input(const NpyArray& array, const Shape& sample, const std::string& where, TheirValues& theirs) {
+  const int64_t values = sample.num_elements();
+  if (array.dims.empty() || array.dims[0] < 1 || array.count() != array.dims[0] * values) {
+    throw DataError(
+        concat(where, ": expected Nx", sample.to_string(), " of float32, found ", array.describe()));
+  }
+  theirs.samples = array.dims[0];
+  for (const double value : array.values(where)) {
+    const auto rounded = static_cast<float>(value);
+    if (!std::isfinite(value) || double{rounded} != value)
+      throw DataError(concat(where, ": ", value, " is no float32; both must read the same inputs"));
+    theirs.input.push_back(rounded);
+  }
+}
+
+TheirValues take(std::map<std::string, NpyArray> arrays, const std::string& origin, const onnx::Model& model,
+                 const onnx::Import& import) {
+  const Graph& graph = *import.graph;
+  const std::string& input = model.inputs.at(0).name;
+  const auto found = arrays.find(input);
+  if (found == arrays.end()) {
+    throw DataError(concat(origin, ": expected the input ", printable_excerpt(input, 60),
+                           " and values of other tensors of the model, found ", names_of(arrays)));
+  }
+  TheirValues theirs;
+  take_input(found->second, graph.input_shape(), concat(origin, ": ", printable_excerpt(input, 60)), theirs);
+  arrays.erase(found);
+  const std::vector<Shape> shapes = graph.infer_shapes(1);
+  for (const auto& [name, array] : arrays) {
+    const auto node = import.node_of.find(name);
+    if (node == import.node_of.end() || node->second == graph.nodes()[0].name) {
+      theirs.unknown.push_back(name);
+      continue;
+    }
+    const std::string where = concat(origin, ": ", printable_excerpt(name, 60));
+    int64_t expected = 0;
+    for (size_t i = 0; i < shapes.size(); ++i)
+      if (graph.nodes()[i].name == node->second) expected = shapes[i].num_elements() * theirs.samples;
+    if (array.count() != expected) {
+      throw DataError(concat(where, ": expected ", expected, " values for ", theirs.samples,
+                             " samples, found ", array.describe()));
+    }
+    theirs.by_node[node->second].push_back({name, array.values(where)});
+  }
+  if (theirs.by_node.empty()) {
+    throw DataError(concat(origin, ": it has no values to compare: none of its tensors (", names_of(arrays),
+                           ") is one that a layer of the model computes"));
+  }
+  return theirs;
+}
+
+// A folder of its own for the files of one run.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "lenslet_diff.XXXXXX").string();
+    if (!::mkdtemp(pattern.data())) throw OutputError(concat(pattern, ": cannot be created"));
+    path_ = pattern;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  std::string file(const char* name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
+
+TheirValues values_of_file(const std::string& path, const onnx::Model& model, const onnx::Import& import) {
+  const std::string origin = printable_excerpt(path);
+  return take(parse_npz(read_file(path, kMaxBytes), origin, kMaxBytes), origin, model, import);
+}
+
+TheirValues values_of_onnxruntime(const std::string& model_path, const onnx::Model& model,
+                                  const onnx::Import& import, int64_t samples, uint64_t seed) {
+  const PythonScript script{"diff/onnxruntime_values.py",
+                            "apps/lenslet/diff/onnxruntime_values.py",
+                            "LENSLET_DIFF_SCRIPT",
+                            "onnxruntime_values: ",
+                            "diff --against onnxruntime",
+                            "values",
+                            "set LENSLET_PYTHON to a Python with onnxruntime (pip install onnxruntime)"};
+  const TemporaryFolder folder;
+  std::vector<float> input(static_cast<size_t>(samples * import.graph->input_shape().num_elements()));
+  reference::Random random(seed);
+  for (float& value : input) value = random.uniform();
+  OutputFile inputs(folder.file("inputs.f32"));
+  inputs.write(std::string(reinterpret_cast<const char*>(input.data()), input.size() * sizeof(float)));
+  inputs.commit();
+  // One tensor of each layer: a Flatten behind it has the same values.
+  std::map<std::string, std::string> value_of;
+  for (const auto& [value, node] : import.node_of)
+    if (node != import.graph->nodes()[0].name) value_of.emplace(node, value);
+  std::string names;
+  for (const auto& [node, value] : value_of) names += value + '\0';
+  OutputFile wanted(folder.file("names"));
+  wanted.write(names);
+  wanted.commit();
+  std::string shape = std::to_string(samples);
+  const onnx::ValueInfo& end = model.inputs.at(0);
+  for (size_t i = 1; i < end.dims.size(); ++i) {
+    const int64_t size = end.dims[i].size;
+    if (size < 0)
+      throw DataError(concat("the input has the free dimension ", i, "; export it with fixed sizes"));
+    shape += concat("x", size);
+  }
+  script.run({std::filesystem::absolute(model_path).string(), end.name, shape, folder.file("inputs.f32"),
+              folder.file("names"), folder.file("values.npz")});
+  return take(parse_npz(read_file(folder.file("values.npz"), kMaxBytes), "ONNX Runtime", kMaxBytes),
+              "ONNX Runtime", model, import);
+}
+
+}  // namespace lenslet

@@ -1,0 +1,35 @@
+// Arrays of NumPy: .npy files, and .npz files, which are ZIP archives of them (numpy.save, savez, savez_compressed).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace lenslet {
+
+/// An array in C order.
+struct NpyArray {
+  char kind = 'f';  // 'f' floating, 'i' signed, 'u' unsigned, 'b' bool
+  size_t item = 4;  // bytes of a value
+  std::vector<int64_t> dims;
+  std::vector<uint8_t> data;  // little-endian
+
+  int64_t count() const noexcept { return static_cast<int64_t>(data.size() / item); }
+  /// "2x3x32x32 of float32".
+  std::string describe() const;
+  /// The values. Throws DataError naming `origin` for an array of complex or other numbers.
+  std::vector<double> values(const std::string& origin) const;
+};
+
+/// Throws DataError naming `origin`: damaged, truncated, longer than its shape, in Fortran order, of another type than
+/// bool, integers and floats up to 8 bytes in little-endian order.
+NpyArray parse_npy(const std::vector<uint8_t>& bytes, const std::string& origin);
+
+/// The arrays of an archive by name, without ".npy". Throws DataError naming `origin`: no ZIP archive, damaged, wrong
+/// checksum, encrypted, with a name twice, of more than 4,096 members, or of more than `max_bytes` decompressed.
+std::map<std::string, NpyArray> parse_npz(const std::vector<uint8_t>& bytes, const std::string& origin,
+                                          size_t max_bytes);
+
+}  // namespace lenslet
