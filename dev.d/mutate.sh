@@ -2,7 +2,7 @@
 # ./dev mutate
 
 cmd_mutate() {
-  local side='' named='' build_only='' run='' list=no only=() options=() run_options=() targets folder
+  local side='' named='' build_only='' run='' list=no filter=() options=() run_options=() targets folder
   [ -z "${LENSLET_PRESET:-}" ] || named=$LENSLET_PRESET
   while [ "$#" -gt 0 ]; do
     case $1 in
@@ -14,10 +14,10 @@ cmd_mutate() {
         named=$preset
         [ "$taken" -eq 1 ] || shift
         ;;
-      --only | --jobs | --json | --build-only | --run | --cards)
+      --filter | --jobs | --json | --build-only | --run | --cards)
         [ "$#" -ge 2 ] || usage_error "$1 needs a value"
         case $1 in
-          --only) only=("$1" "$2") ;;
+          --filter) filter=("$1" "$2") ;;
           --jobs) LENSLET_JOBS=$2 run_options+=("$1" "$2") ;;
           --json) options+=("$1" "$2") ;;
           --cards) run_options+=("$1" "$2") ;;
@@ -33,13 +33,13 @@ cmd_mutate() {
   has_program python3 || die 'mutate needs python3 (apt-get install python3)'
   local script=(python3 tests/mutate/mutate.py)
   if [ "$list" = yes ]; then
-    "${script[@]}" list "${only[@]}"
+    "${script[@]}" list "${filter[@]}"
     return
   fi
   check_mnist_dir
   if folder=$(mnist_folder); then export LENSLET_MNIST_DIR=$folder; fi
   if [ -n "$run" ]; then
-    "${script[@]}" run "$run" "${only[@]}" "${run_options[@]}" "${options[@]}"
+    "${script[@]}" run "$run" "${filter[@]}" "${run_options[@]}" "${options[@]}"
     return
   fi
   if [ -z "$side" ]; then
@@ -53,13 +53,13 @@ cmd_mutate() {
   local cmake_options=(-DLENSLET_BUILD_TESTS=ON "-DLENSLET_TEST_SOURCE_DIR=$root")
   # The architecture of this machine's GPUs is enough.
   if [ "$side" = gpu ] && [ -z "$named" ] && has_gpu; then cmake_options+=(-DCMAKE_CUDA_ARCHITECTURES=native); fi
-  targets=$("${script[@]}" targets --side "$side" "${only[@]}")
+  targets=$("${script[@]}" targets --side "$side" "${filter[@]}")
   "${script[@]}" copy build/mutate
   export CCACHE_BASEDIR=$root/build/mutate CCACHE_NOHASHDIR=1
   if [ -n "$targets" ]; then
     (cd build/mutate && build "$targets" "${cmake_options[@]}")
   fi
-  local where=(--side "$side" --tree build/mutate --build "build/mutate/build/$preset" --jobs "$(jobs)" "${only[@]}")
+  local where=(--side "$side" --tree build/mutate --build "build/mutate/build/$preset" --jobs "$(jobs)" "${filter[@]}")
   if [ -n "$build_only" ]; then
     "${script[@]}" build "${where[@]}" --to "$build_only"
   else

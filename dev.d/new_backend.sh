@@ -3,12 +3,13 @@
 
 # Writes a backend that computes the definition, its row and its first test, all of which build and pass.
 cmd_new_backend() {
-  local name='' side='' layer=conv
+  local name='' device='' side='' layer=conv
   while [ "$#" -gt 0 ]; do
     case $1 in
-      --cpu | --gpu)
-        [ -z "$side" ] || usage_error "new-backend: one device expected, found --$side and $1"
-        side=${1#--}
+      --cpu | --cuda)
+        [ -z "$device" ] || usage_error "new-backend: one device expected, found $device and $1"
+        device=$1 side=${1#--}
+        [ "$side" = cpu ] || side=gpu
         ;;
       --layer)
         [ "$#" -ge 2 ] || usage_error '--layer needs a value'
@@ -24,8 +25,8 @@ cmd_new_backend() {
     esac
     shift
   done
-  [ -n "$name" ] || usage_error 'new-backend needs a name: ./dev new-backend NAME --cpu|--gpu'
-  [ -n "$side" ] || usage_error 'new-backend needs a device: --cpu or --gpu'
+  [ -n "$name" ] || usage_error 'new-backend needs a name: ./dev new-backend NAME --cpu|--cuda'
+  [ -n "$side" ] || usage_error 'new-backend needs a device: --cpu or --cuda'
   [ "$layer" = conv ] ||
     usage_error "new-backend writes backends of conv, not of '$layer' (docs/add_a_backend.md tells what those need)"
   [[ $name =~ ^[a-z][a-z0-9_]*$ ]] ||

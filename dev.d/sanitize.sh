@@ -9,7 +9,7 @@ cmd_sanitize() {
       continue
     fi
     case $1 in
-      --tool | --jobs | --cards | --limit | --only)
+      --tool | --jobs | --cards | --limit | --filter)
         [ "$#" -ge 2 ] || usage_error "$1 needs a value"
         options+=("$1" "$2")
         shift

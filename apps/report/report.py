@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Figures and one self-contained HTML page from result files of convbench and lenslet.
 
-    apps/report/report.py results.json [more.json…] --html out.html [--figures DIR [--only NAME,NAME]]
+    apps/report/report.py results.json [more.json…] --html out.html [--figures DIR [--filter NAME,NAME]]
     apps/report/report.py new.json --beside old.json --html both.html
     apps/report/report.py results.json --figures DIR --format png
 
@@ -89,14 +89,14 @@ def set_beside(devices, others):
 
 def write_figures(group, suffix, options, sections, style):
     sources = [(file.name, file.sha256) for file in group.files]
-    look.sources, look.suffix, look.only = sources, group.suffix, options.only
+    look.sources, look.suffix, look.filter = sources, group.suffix, options.filter
     drawings = group.pictures or sections.drawings(group)  # those of the page
     for drawing in drawings.values():
-        if options.only and drawing.name not in options.only:
+        if options.filter and drawing.name not in options.filter:
             continue
         path = Path(options.figures) / f"{drawing.name}{suffix}{group.suffix}.{options.format}"
         write(path, style.for_file(drawing.content, sources) if options.format == "svg" else drawing.content)
-    look.suffix, look.only = "", ()
+    look.suffix, look.filter = "", ()
 
 
 def main(arguments=None):
@@ -109,7 +109,7 @@ def main(arguments=None):
     parser.add_argument("--figures", metavar="DIR", help="each figure as a file")
     parser.add_argument("--format", choices=FORMATS, default="svg", help="of these files")
     parser.add_argument("--beside", metavar="FILE.json", action="append", default=[], help="a file of another run")
-    parser.add_argument("--only", metavar="NAMES", type=lambda text: text.split(","), default=[],
+    parser.add_argument("--filter", metavar="NAMES", type=lambda text: text.split(","), default=[],
                         help="of the figures, those with these names")
     options = parser.parse_args(arguments)
     if options.check:

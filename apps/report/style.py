@@ -66,7 +66,7 @@ class Drawing:
 
 
 def drawing(name, title, figure, caption):
-    if look.only and slug(name) not in look.only:
+    if look.filter and slug(name) not in look.filter:
         plt.close(figure)
         return None
     content = to_svg(figure, slug(name) + look.suffix) if look.format == "svg" else to_bytes(figure)

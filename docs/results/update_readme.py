@@ -135,7 +135,7 @@ def draw(gpu):
     if not files:
         sys.exit(f"{gpu} has neither {' nor '.join(common.CONVBENCH)}: there is nothing to draw")
     run_with_matplotlib(DRAW, str(gpu))
-    figures = ["--figures", str(gpu), "--only", ",".join(PICTURES)]
+    figures = ["--figures", str(gpu), "--filter", ",".join(PICTURES)]
     run_with_matplotlib(REPORT / "report.py", "--html", str(gpu / PAGE), *figures, "--", *files)
 
 

@@ -86,7 +86,7 @@ SHOWN = {
 
 def new_backend(tree, environment, release):
     """Builds and runs the test of the CPU's backend, which the page wrote. Compiles one for a GPU if nvcc is there."""
-    must(["./dev", "new-backend", "first_try", "--gpu"], tree, environment, "./dev new-backend --gpu")
+    must(["./dev", "new-backend", "first_try", "--cuda"], tree, environment, "./dev new-backend --cuda")
     must(["cmake", "--build", release, "--target", "test_conv_first_try_cpu"], tree, environment, "build its test")
     output = must([release / "tests" / "test_conv_first_try_cpu"], tree, environment, "its first test")
     if not re.search(r"\[  PASSED  \] 1 test", output):

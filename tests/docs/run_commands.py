@@ -1,6 +1,6 @@
 """Runs every block of shell commands of every document, in a copy of the tree with small data.
 
-    python3 tests/docs/run_commands.py ROOT BIN_DIR [--gpu] [--only DOCUMENT]
+    python3 tests/docs/run_commands.py ROOT BIN_DIR [--gpu] [--filter DOCUMENT]
 
 In a block of `console` each line after `$ ` is run and must print the lines below it; `…` matches any text. All
 blocks run in one folder, in the order of the documents. `lenslet` and `convbench` come from BIN_DIR; shorten.py reduces
@@ -140,7 +140,7 @@ def main():
     parser.add_argument("root", type=Path)
     parser.add_argument("programs", type=Path)
     parser.add_argument("--gpu", action="store_true")
-    parser.add_argument("--only", metavar="DOCUMENT", help="one document, as docs/cli.md")
+    parser.add_argument("--filter", metavar="DOCUMENT", help="one document, as docs/cli.md")
     arguments = parser.parse_args()
     root, programs = arguments.root.resolve(), arguments.programs.resolve()
     if arguments.gpu:

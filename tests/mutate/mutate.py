@@ -2,12 +2,12 @@
 """Plants the faults of faults/*.json, one at a time, in a copy of the tree, and runs what should catch each.
 
     mutate.py check [ROOT]
-    mutate.py list [--only REGEX]
+    mutate.py list [--filter REGEX]
     mutate.py copy TREE
-    mutate.py targets --side cpu|gpu [--only REGEX]
-    mutate.py judge --side cpu|gpu --tree TREE --build BUILD [--only REGEX] [--jobs N] [--json FILE] [--out DIR]
-    mutate.py build --side cpu|gpu --tree TREE --build BUILD --to DIR [--only REGEX] [--jobs N]
-    mutate.py run DIR [--cards N] [--jobs N] [--only REGEX] [--json FILE] [--out DIR]
+    mutate.py targets --side cpu|gpu [--filter REGEX]
+    mutate.py judge --side cpu|gpu --tree TREE --build BUILD [--filter REGEX] [--jobs N] [--json FILE] [--out DIR]
+    mutate.py build --side cpu|gpu --tree TREE --build BUILD --to DIR [--filter REGEX] [--jobs N]
+    mutate.py run DIR [--cards N] [--jobs N] [--filter REGEX] [--json FILE] [--out DIR]
 
 `./dev mutate` calls it; CONTRIBUTING.md describes an entry. Every test that should catch a fault must first pass on the
 unmutated tree. Exit codes: 0 no fault survived, 1 one survived or could not be judged, 2 usage, 4 a tool is missing.
@@ -263,9 +263,9 @@ def chosen(options):
         print(f'mutate: error: {complaint}', file=sys.stderr)
     if complaints:
         sys.exit(1)
-    faults = [fault for fault in faults if re.search(options.only, fault['name'])]
+    faults = [fault for fault in faults if re.search(options.filter, fault['name'])]
     if not faults:
-        print(f'mutate: error: no fault has a name with {options.only}', file=sys.stderr)
+        print(f'mutate: error: no fault has a name with {options.filter}', file=sys.stderr)
         sys.exit(2)
     return faults
 
@@ -375,9 +375,9 @@ def command_build(options):
 def command_run(options):
     """Judges the programs of a folder that `build` wrote."""
     listed = json.loads((options.folder / LIST).read_text())
-    faults = [fault for fault in listed['faults'] if re.search(options.only, fault['name'])]
+    faults = [fault for fault in listed['faults'] if re.search(options.filter, fault['name'])]
     if not faults:
-        print(f'mutate: error: no fault in {options.folder} has a name with {options.only}', file=sys.stderr)
+        print(f'mutate: error: no fault in {options.folder} has a name with {options.filter}', file=sys.stderr)
         return 2
     if not pathlib.Path(listed['root']).exists():
         print(f'mutate: error: the programs read data files in {listed["root"]}, where they were built; '
@@ -411,8 +411,8 @@ def parse(arguments):
 
     def add(name, *flags):
         command = commands.add_parser(name)
-        if 'only' in flags:
-            command.add_argument('--only', default='', help='only faults whose name this regular expression finds')
+        if 'filter' in flags:
+            command.add_argument('--filter', default='', help='only faults whose name this regular expression finds')
         if 'side' in flags:
             command.add_argument('--side', choices=('cpu', 'gpu'), required=True)
         if 'build' in flags:
@@ -430,15 +430,15 @@ def parse(arguments):
 
     check = add('check')
     check.add_argument('root', type=pathlib.Path, nargs='?', default=ROOT)
-    add('list', 'only')
+    add('list', 'filter')
     add('copy').add_argument('tree', type=pathlib.Path)
-    add('targets', 'side', 'only')
-    add('judge', 'side', 'only', 'build', 'judge').add_argument('--jobs', type=int, default=1, help='of the build')
-    build = add('build', 'side', 'only', 'build')
+    add('targets', 'side', 'filter')
+    add('judge', 'side', 'filter', 'build', 'judge').add_argument('--jobs', type=int, default=1, help='of the build')
+    build = add('build', 'side', 'filter', 'build')
     build.add_argument('--jobs', type=int, default=1)
     build.add_argument('--to', type=pathlib.Path, required=True)
     build.add_argument('--strip', default='strip')
-    run = add('run', 'only', 'judge')
+    run = add('run', 'filter', 'judge')
     run.add_argument('folder', type=pathlib.Path)
     run.add_argument('--cards', type=int, default=1, help='GPUs to share the programs among [1]')
     run.add_argument('--jobs', type=int, default=0, help='programs at a time [one a card]')

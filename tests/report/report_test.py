@@ -229,13 +229,14 @@ class ReportTest(unittest.TestCase):
         # Tick labels keep small numbers.
         self.assertIn(">0.001<", (figures / "gemm-memory.svg").read_text(encoding="utf-8"))
         only = self.folder / "only"
-        self.run_report(path, "--figures", only, "--only", "streams,stencil")
+        self.run_report(path, "--figures", only, "--filter", "streams,stencil")
         self.assertEqual({file.stem for file in only.iterdir()}, {"streams", "stencil"})
 
     def test_figures_as_png_and_pdf(self):
         path = self.write(synthetic.everything())
         for form, magic in (("png", b"\x89PNG"), ("pdf", b"%PDF")):
-            run = self.run_report(path, "--figures", self.folder / form, "--format", form, "--only", "streams,roofline")
+            run = self.run_report(path, "--figures", self.folder / form, "--format", form, "--filter",
+                                  "streams,roofline")
             self.assertEqual((run.returncode, run.stderr), (0, ""))
             self.assertEqual({file.name for file in (self.folder / form).iterdir()},
                              {f"streams.{form}", f"roofline.{form}"})

@@ -2,7 +2,7 @@
 """Runs NVIDIA's compute-sanitizer over the GPU suite, piece by piece and several at a time; `./dev sanitize` calls it.
 
     sanitize.py --tests build/release/tests [--tool memcheck|racecheck|initcheck|synccheck|all] [--jobs N]
-                [--limit SECONDS] [--only REGEX] [--out DIR] [--list]
+                [--limit SECONDS] [--filter REGEX] [--out DIR] [--list]
 
 Writes one log per piece and tool, summary.txt and summary.json. Exit codes: 1 if a tool reports an error, prints no
 summary line (it never began) or ran no test, if a test failed, or if time ran out; 2 usage; 4 without compute-sanitizer
@@ -175,7 +175,7 @@ def parse(arguments):
     parser.add_argument('--tool', choices=(*pieces.TOOLS, 'all'), default='all')
     parser.add_argument('--jobs', type=int, default=0, help='pieces at a time [8 a GPU: they share its time]')
     parser.add_argument('--limit', type=float, default=300, help='seconds for one piece [300]')
-    parser.add_argument('--only', default='', help='only pieces whose name this regular expression finds')
+    parser.add_argument('--filter', default='', help='only pieces whose name this regular expression finds')
     parser.add_argument('--out', type=pathlib.Path, default=pathlib.Path('sanitize'), help='folder for logs')
     parser.add_argument('--list', action='store_true', help='show the pieces and run nothing')
     parser.add_argument('--cards', type=int, default=1, help='GPUs to share the pieces among [1]')
@@ -197,9 +197,9 @@ def main(arguments):
     if complaints:
         return 1
     tools = pieces.TOOLS if options.tool == 'all' else (options.tool,)
-    work = [(piece, tool) for tool in tools for name, piece in by_tool[tool].items() if re.search(options.only, name)]
+    work = [(piece, tool) for tool in tools for name, piece in by_tool[tool].items() if re.search(options.filter, name)]
     if not work:
-        print(f'sanitize: error: no piece is called {options.only}', file=sys.stderr)
+        print(f'sanitize: error: no piece is called {options.filter}', file=sys.stderr)
         return 2
     if options.list:
         for piece, tool in work:
