@@ -11,11 +11,12 @@ namespace lenslet {
 
 /// An array in C order.
 struct NpyArray {
-  char kind = 'f';  // 'f' floating, 'i' signed, 'u' unsigned, 'b' bool
-  size_t item = 4;  // bytes of a value
-  std::vector<int64_t> dims;
+  char kind = 'f';            // 'f' floating, 'i' signed, 'u' unsigned, 'b' bool
+  size_t item = 4;            // bytes of a value
+  std::vector<int64_t> dims;  ///< Outermost first; none for a scalar.
   std::vector<uint8_t> data;  // little-endian
 
+  /// Values.
   int64_t count() const noexcept { return static_cast<int64_t>(data.size() / item); }
   /// "2x3x32x32 of float32".
   std::string describe() const;

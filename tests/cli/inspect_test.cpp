@@ -38,6 +38,15 @@ TEST(Inspect, DescribesAnotherNetworkThatRuns) {
   const json document = read_json("{dir}/out/inspect.json");
   expect_members(document, {{"parameters", 666}, {"macs", 106656.0}, {"runs", true}});
   expect_members(document.at("nodes").at(1), {{"operator", "BatchNormalization"}, {"layer", "folded"}});
+  const json& stem = document.at("layers").at(0);
+  expect_members(stem, {{"layer", "stem"}, {"type", "conv2d"}, {"device", "cpu"}});
+  EXPECT_EQ(stem.at("backends").at(0), "direct");
+  for (const json& layer : document.at("layers")) {
+    EXPECT_FALSE(layer.at("backends").empty()) << layer;
+    for (const json& refused : layer.at("refused")) expect_words(refused, ": ");
+  }
+  // The normalised stem is in use while the next convolution writes: 2 x 8x16x16 values.
+  EXPECT_GE(document.at("activation_bytes").get<int>(), 2 * 8 * 16 * 16 * 4);
 }
 
 TEST(Inspect, AnotherNetworkIsProfiledAndReadsPictures) {

@@ -4,11 +4,13 @@
 #include "api/model_setup.h"
 #include "apps/common/output/text.h"
 #include "apps/lenslet/commands.h"
+#include "apps/lenslet/session.h"
 #include "apps/measuring/row_table.h"
 #include "apps/measuring/run.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/device/device.h"
+#include "framework/execution/executable.h"
 #include "models/onnx/lenet5_weights.h"
 #include "models/onnx/network.h"
 #include "models/onnx/reader.h"
@@ -37,6 +39,53 @@ struct EndRow {
     v("name", row.name)("type", row.type)("shape", row.shape);
   }
 };
+
+/// Which backends compute a layer on one kind of device, and why the others do not.
+struct ServedLayer {
+  std::string layer, type, device;
+  std::vector<std::string> backends, refused;  // "winograd: supports 3x3 and 5x5 kernels, ..."
+  template <class Self, class V>
+  static void fields(Self& row, V&& v) {
+    v("layer", row.layer)("type", row.type)("device", row.device);
+    v("backends", row.backends)("refused", row.refused);
+  }
+};
+
+// In the order of rank. No device has to be there: a backend decides by the problem.
+std::vector<ServedLayer> served_layers(const Graph& graph) {
+  const std::vector<Shape> shapes = graph.infer_shapes(1);
+  std::vector<ServedLayer> rows;
+  for (const Target& target : targets_for(ModelSetup::kAuto)) {
+    BuildOptions build;
+    build.device = target.device;
+    for (size_t i = 1; i < graph.nodes().size(); ++i) {
+      const Graph::Node& node = graph.nodes()[i];
+      ServedLayer row{
+          node.name, std::string(node.layer->type()), target.device.is_cuda() ? "cuda" : "cpu", {}, {}};
+      const OperatorRequest request = node_request(graph, i, shapes, build);
+      for (const BackendEntry* entry : node.layer->backend_entries(target.device.kind)) {
+        const Support support = node.layer->supports(*entry, request);
+        if (support) {
+          row.backends.push_back(entry->name());
+        } else {
+          row.refused.push_back(concat(entry->name(), ": ", support.reason()));
+        }
+      }
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+/// Bytes of a pass of one sample on the CPU, besides the weights.
+struct PassMemory {
+  size_t activations = 0, workspace = 0;
+};
+
+PassMemory memory_of(const Graph& graph) {
+  const Executable executable(graph, BuildOptions());
+  return {executable.plan().activation_bytes, executable.plan().workspace_bytes};
+}
 
 std::vector<EndRow> ends_of(const std::vector<onnx::ValueInfo>& values) {
   std::vector<EndRow> rows;
@@ -95,6 +144,22 @@ Acceptance acceptance_of(const onnx::Model& model, const onnx::Values& values, c
   return acceptance;
 }
 
+Table table_of(const std::vector<ServedLayer>& layers) {
+  TableOf<ServedLayer> table;
+  table.words("layer", &ServedLayer::layer)
+      .words("type", &ServedLayer::type)
+      .words("device", &ServedLayer::device);
+  table.words("backends, in the order of rank", [](const ServedLayer& row) {
+    return row.backends.empty() ? std::string("none") : comma_list(row.backends);
+  });
+  table.note("refused", [](const ServedLayer& row) {
+    std::string text;
+    for (const std::string& refused : row.refused) text += concat(text.empty() ? "not " : "; not ", refused);
+    return text;
+  });
+  return table.of(layers);
+}
+
 // The acceptance with all the reasons against it.
 void print_acceptance(Console& console, const onnx::Summary& summary, const Acceptance& acceptance) {
   if (acceptance.runs && acceptance.difference.empty())
@@ -140,6 +205,22 @@ ExitCode run_inspect(const InspectOptions& options) {
                        macs_text(summary.macs), " multiply-adds (MACs) per sample; ", summary.constant_nodes,
                        " nodes compute constants"));
   print_acceptance(console, summary, acceptance);
+  std::vector<ServedLayer> layers;
+  std::optional<PassMemory> memory;
+  if (import.graph) {
+    layers = served_layers(*import.graph);
+    console.line();
+    console.print(table_of(layers));
+    console.line();
+    const std::string what = "memory of a pass of one sample on the CPU, besides the weights: ";
+    try {
+      memory = memory_of(*import.graph);
+      console.prose(concat(what, format_bytes(static_cast<double>(memory->activations)), " of activations, ",
+                           format_bytes(static_cast<double>(memory->workspace)), " of workspace"));
+    } catch (const Error& error) {  // the machine has too little, or a layer has no backend here
+      console.prose(concat(what, error.what()));
+    }
+  }
   run.write(
       kSchema,
       [&](Document& document) {
@@ -147,10 +228,13 @@ ExitCode run_inspect(const InspectOptions& options) {
         document.members()("producer", model.producer)("producer_version", model.producer_version);
         document.members()("graph", model.graph_name)("parameters", summary.parameters);
         document.members()("macs", summary.macs)("constant_nodes", summary.constant_nodes);
+        document.members()("activation_bytes", memory ? std::optional(memory->activations) : std::nullopt);
+        document.members()("workspace_bytes", memory ? std::optional(memory->workspace) : std::nullopt);
         document.members()("runs", acceptance.runs)("difference", acceptance.difference);
         document.list("inputs", inputs);
         document.list("outputs", outputs);
         document.list("nodes", summary.nodes);
+        document.list("layers", layers);
       },
       csv_of(summary.nodes));
   return run.end();
