@@ -51,9 +51,9 @@ void write_gzip(const fs::path& dir, const Bytes& images, const Bytes& good_labe
   };
   bad("gz_cut_data", head(packed, packed.size() / 2));
   // 128 MB, as the header states, without valid digits.
-  bad("gz_wide", gzip(idx({1, 8192, 16384}, Bytes(size_t{1} << 27)), 1));
+  bad("gz_wide", gzip_with_zeros(idx({1, 8192, 16384}, {}), 128));
   // A header for 20 images, followed by 256 MB.
-  bad("gz_bomb", gzip(idx({kImages, kSide, kSide}, Bytes(size_t{1} << 28)), 9));
+  bad("gz_bomb", gzip_with_zeros(idx({kImages, kSide, kSide}, {}), 256));
 }
 
 }  // namespace

@@ -150,12 +150,14 @@ TEST_F(ConvbenchTest, InterruptedAndResumed) {
 
 // A library's generated code may use the stack pointer for other purposes: a signal handler must not write there.
 TEST_F(ConvbenchTest, InterruptedInsideALibraryItEndsCleanly) {
-  for (double seconds : {0.1, 0.3, 0.5, 0.7, 0.9}) {
+  // Unverified, so that after the ceilings all time is the library's: of oneDNN, where this build has it.
+  for (double seconds : {0.1, 0.3, 0.5}) {
     ProgramOptions options;
     options.interrupt_when = after_printing("ceilings", seconds);
     SCOPED_TRACE(seconds);
-    const std::string line = "convbench run --device cpu --problem mb4ic128ih128oc128kh3ph1 --json r.json";
-    expect_run(run(line + " --min-time-ms 1000", options), kInterrupted);
+    const std::string line =
+        "convbench run --device cpu --problem mb1ic128ih64oc128kh3ph1 --backend im2col_gemm";
+    expect_run(run(line + " --verify off --min-time-ms 1000 --json r.json", options), kInterrupted);
   }
 }
 

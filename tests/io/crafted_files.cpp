@@ -39,6 +39,45 @@ Bytes deflated(const Bytes& data, int window_bits, int level) {
   return out;
 }
 
+// As gzip or zlib with MiB of zeros behind `data`. Every MiB is the same block, so that only one is compressed.
+Bytes deflated_with_zeros(const Bytes& data, size_t zeros_mib, bool as_gzip) {
+  constexpr uInt kMib = 1u << 20;
+  z_stream stream{};
+  if (deflateInit2(&stream, 9, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    throw std::runtime_error("zlib");
+  const auto block_of = [&](const Bytes& bytes, int flush) {
+    Bytes block(bytes.size() + 4096);
+    stream.next_in = const_cast<Bytef*>(bytes.data());
+    stream.avail_in = static_cast<uInt>(bytes.size());
+    stream.next_out = block.data();
+    stream.avail_out = static_cast<uInt>(block.size());
+    deflate(&stream, flush);
+    block.resize(block.size() - stream.avail_out);
+    return block;
+  };
+  const Bytes zeros(kMib), first = block_of(data, Z_FULL_FLUSH), again = block_of(zeros, Z_FULL_FLUSH),
+                           last = block_of({}, Z_FINISH);
+  deflateEnd(&stream);
+  const auto size = static_cast<uInt>(data.size());
+  const uLong seed = as_gzip ? crc32(0, nullptr, 0) : adler32(0, nullptr, 0);
+  const auto sum_of = [&](const Bytes& bytes) {
+    const auto count = static_cast<uInt>(bytes.size());
+    return as_gzip ? crc32(seed, bytes.data(), count) : adler32(seed, bytes.data(), count);
+  };
+  uLong sum = size == 0 ? seed : sum_of(data);
+  const uLong more = sum_of(zeros);
+  Bytes out = as_gzip ? Bytes{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 3} : Bytes{0x78, 0xda};
+  out = out + first;
+  for (size_t i = 0; i < zeros_mib; ++i) {
+    out.insert(out.end(), again.begin(), again.end());
+    sum = as_gzip ? crc32_combine(sum, more, kMib) : adler32_combine(sum, more, kMib);
+  }
+  out = out + last;
+  put(out, sum, 4, !as_gzip);
+  if (as_gzip) put(out, (data.size() + zeros_mib * kMib) & 0xffffffff, 4, false);
+  return out;
+}
+
 }  // namespace
 
 Bytes bytes_of(const std::string& text) { return Bytes(text.begin(), text.end()); }
@@ -81,6 +120,7 @@ Bytes idx(const std::vector<uint32_t>& dims, const Bytes& data) {
 }
 
 Bytes gzip(const Bytes& data, int level) { return deflated(data, 15 + 16, level); }
+Bytes gzip_with_zeros(const Bytes& data, size_t mib) { return deflated_with_zeros(data, mib, true); }
 
 Bytes safetensors(const std::string& header, size_t data_bytes) {
   Bytes out;
@@ -115,7 +155,7 @@ void mend_png_checksums(uint8_t* data, size_t size) {
   }
 }
 
-Bytes png(const PngSpec& spec, const Bytes& rows) {
+Bytes png(const PngSpec& spec, const Bytes& rows, size_t zeros_mib) {
   Bytes header;
   put(header, spec.width, 4, true);
   put(header, spec.height, 4, true);
@@ -124,7 +164,10 @@ Bytes png(const PngSpec& spec, const Bytes& rows) {
   Bytes out = bytes_of("\x89PNG\r\n\x1a\n") + png_chunk("IHDR", header);
   if (!spec.palette.empty()) out = out + png_chunk("PLTE", spec.palette);
   if (!spec.transparency.empty()) out = out + png_chunk("tRNS", spec.transparency);
-  return out + png_chunk("IDAT", deflated(rows, 15, 6)) + png_chunk("IEND", {});
+  return out +
+         png_chunk("IDAT",
+                   zeros_mib > 0 ? deflated_with_zeros(rows, zeros_mib, false) : deflated(rows, 15, 6)) +
+         png_chunk("IEND", {});
 }
 
 Bytes png(const Image& image) {

@@ -37,6 +37,8 @@ class TemporaryFolder {
 Bytes idx(const std::vector<uint32_t>& dims, const Bytes& data);
 /// One gzip member.
 Bytes gzip(const Bytes& data, int level = 6);
+/// One gzip member with MiB of zeros behind the data, in far less time than gzip() takes.
+Bytes gzip_with_zeros(const Bytes& data, size_t mib);
 
 /// A safetensors file with this header and `data_bytes` zero bytes.
 Bytes safetensors(const std::string& header, size_t data_bytes);
@@ -53,8 +55,9 @@ struct PngSpec {
 Bytes png_chunk(const std::string& type, const Bytes& data);
 /// Corrects the checksum of every chunk after the signature, so that damaged content reaches the decoders.
 void mend_png_checksums(uint8_t* data, size_t size);
-/// `rows`: the filtered rows, each starting with its filter's number, as the format compresses them.
-Bytes png(const PngSpec& spec, const Bytes& rows);
+/// `rows`: the filtered rows, each starting with its filter's number, as the format compresses them; MiB of zeros
+/// may follow.
+Bytes png(const PngSpec& spec, const Bytes& rows, size_t zeros_mib = 0);
 /// 8-bit grey, grey + alpha, RGB or RGBA.
 Bytes png(const Image& image);
 
