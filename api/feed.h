@@ -34,9 +34,8 @@ class Lane {
   int64_t batch() const noexcept { return executable_.batch(); }
   /// Element types that a pass reads and writes.
   InputOutput ends() const noexcept { return {executable_.plan().input, executable_.plan().output}; }
-  /// Values of one image, and of the logits of one.
+  /// Values of one image.
   int64_t image_values() const noexcept { return image_values_; }
-  int64_t answer_values() const noexcept { return answer_values_; }
   /// Bytes of one image, and of the answer to it: kFp32 means logits.
   size_t image_bytes(ElementType type) const noexcept;
   size_t answer_bytes(ElementType type) const noexcept;

@@ -132,8 +132,10 @@ bool ModelSetup::fused_serves(int64_t batch, InputOutput io) const {
   const Layer* const network = graph().network();
   if (!network) return false;
   const OperatorRequest request = graph().network_request(device_, batch, math(), io.input, io.output);
-  if (choices_.plan == Plan::kFused && !choices_.backend.empty() && choices_.backend != kAuto)
-    return static_cast<bool>(network->supports(choices_.backend, request));
+  // With the layered plan `backends_` names backends of layers.
+  const BackendEntry* const asked =
+      choices_.plan == Plan::kFused ? backends_.resolve(*graph().whole(), device_.kind).back() : nullptr;
+  if (asked) return static_cast<bool>(network->supports(*asked, request));
   return network->preferred_entry(request) != nullptr;
 }
 
