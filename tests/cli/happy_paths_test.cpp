@@ -431,11 +431,11 @@ TEST(Backends, EveryLayerHasOneAutoAndReasonsForTheRest) {
   for (const json& row : document.at("rows")) {
     autos[row.at("layer").get<std::string>()] += row.at("auto").get<bool>() ? 1 : 0;
     EXPECT_EQ(row.at("can").get<bool>(), row.at("reason").is_null()) << row.dump();
-    EXPECT_TRUE(row.at("backend") != "direct" || row.at("repro") == "bitwise") << row.dump();
+    EXPECT_TRUE(row.at("backend") != "direct" || row.at("observed") == "bitwise") << row.dump();
     EXPECT_TRUE(row.at("backend") != "direct" || row.at("determinism") == "position") << row.dump();
     EXPECT_EQ(row.at("determinism").is_null(), !row.at("can").get<bool>()) << row.dump();
     EXPECT_TRUE(row.at("determinism") == "bounded" || !row.at("can").get<bool>() ||
-                row.at("repro") == "bitwise")
+                row.at("observed") == "bitwise")
         << row.dump();
   }
   EXPECT_GE(autos.size(), 7u);

@@ -48,7 +48,7 @@ class Repeater {
     if (task_.flops > kMostFlopsToRepeat) return;
     const std::vector<uint8_t> a = result_of(*first), b = result_of(*first);
     const std::unique_ptr<Operator> second = task_.prepare(stream_);
-    row.repro = a != b ? "no" : a == result_of(*second) ? "bitwise" : "per preparation";
+    row.observed = a != b ? "no" : a == result_of(*second) ? "bitwise" : "per preparation";
   }
 
  private:
@@ -149,7 +149,7 @@ std::vector<BackendRow> layer_rows(const ShapedLayer& shaped, const BackendQuery
       if (const Support support = shaped.layer->supports(backend, request); !support)
         throw UnavailableError(support.reason());
       row.determinism = to_string(shaped.layer->determinism(backend, request));
-      row.repro = "not run";
+      row.observed = "not run";
       if (!query.usable) return bound_workspace(shaped, request, row);
       Repeater(layer_task(shaped, backend, request), query.device).fill(row);
     });

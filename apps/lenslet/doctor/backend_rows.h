@@ -33,7 +33,7 @@ struct BackendRow {
   std::string workspace = "-";    // formatted for people
   int64_t workspace_bytes = -1;   // -1: unknown
   std::string determinism = "-";  // the promised determinism (framework/graph/determinism.h), if supported
-  std::string repro;              // the repetition that was observed
+  std::string observed;           // how its results repeat: "bitwise", "per preparation", "no" or "not run"
   std::string status = "PASSED", reason;  // ERROR: the device failed
 };
 

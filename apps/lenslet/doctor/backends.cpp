@@ -55,7 +55,7 @@ struct Fields<BackendRow> {
                                                               joined(row.writes, " "))));
     v("workspace_bytes", row.workspace_bytes >= 0 ? std::optional(row.workspace_bytes) : std::nullopt);
     v("determinism", row.determinism == "-" ? std::string() : row.determinism);
-    v("repro", row.repro)("reason", row.reason);
+    v("observed", row.observed)("reason", row.reason);
   }
 };
 
@@ -79,7 +79,7 @@ Table table_of(const std::vector<BackendRow>& rows) {
   table.words("math modes", math_modes);
   table.number("workspace", [=](const BackendRow& row) { return can(row) ? row.workspace : "-"; });
   table.words("determinism", &BackendRow::determinism);
-  table.words("observed", [=](const BackendRow& row) { return can(row) ? row.repro : "-"; });
+  table.words("observed", [=](const BackendRow& row) { return can(row) ? row.observed : "-"; });
   table.words("reads", [](const BackendRow& row) { return joined(row.reads, " "); }).if_it_fits();
   table.words("writes", [](const BackendRow& row) { return joined(row.writes, " "); }).if_it_fits();
   table.note("reason", [](const BackendRow& row) { return row.reason; });
