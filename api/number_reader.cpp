@@ -105,6 +105,7 @@ void add_mark(const DigitMark& mark, Answers& answers, Reading& reading) {
   double highest = -std::numeric_limits<double>::infinity();
   for (const std::vector<DigitMark>& way : mark.cuts) {
     std::vector<ReadDigit> parts;
+    parts.reserve(way.size());
     for (const DigitMark& part : way) parts.push_back(answers.next(part, kSure));
     if (!std::all_of(parts.begin(), parts.end(),
                      [](const ReadDigit& part) { return part.refusal == Refusal::kNone; }))

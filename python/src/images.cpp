@@ -125,6 +125,7 @@ SampleArray SampleArray::inputs(nb::handle given, const Shape& sample) {
   Array array = array_of(given, name);
   demand_values(array, name, nullptr);
   std::vector<int64_t> dims;
+  dims.reserve(static_cast<size_t>(sample.rank()));
   for (int i = 0; i < sample.rank(); ++i) dims.push_back(sample[i]);
   const std::vector<int64_t> found = dims_of(array);
   const size_t first_dim = found.size() == dims.size() ? 0 : 1;

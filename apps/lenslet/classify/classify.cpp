@@ -20,6 +20,7 @@ constexpr int64_t kDefaultBatch = 64;
 // The answers to pictures of digits. Takes the numbers out of the inputs.
 std::vector<Reading> readings_of(Model& model, std::vector<DigitInput>& inputs) {
   std::vector<NumberImage> numbers;
+  numbers.reserve(inputs.size());
   for (DigitInput& input : inputs) numbers.push_back(std::move(input.number));
   return read_numbers(model, numbers);
 }
