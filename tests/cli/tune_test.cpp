@@ -1,9 +1,11 @@
 // lenslet tune: candidates, choice, plan, files.
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "tests/cli/fixture_files.h"
+#include "tests/models/onnx/onnx_writer.h"
 
 namespace lenslet::test {
 namespace {
@@ -121,6 +123,22 @@ TEST(Tune, AnyNetworkIsTunedAndItsPlanReplayed) {
   EXPECT_EQ(read_json("{dir}/out/network_replayed.json"), read_json("{dir}/out/network_plan.json"));
   expect_run(run_line(quick + "--plan {dir}/out/network_plan.json"), kData, "",
              "the plan is for model mean_pool, this one is lenet5");
+}
+
+// Logits of hundreds: an exponential's error grows with its argument, and most probabilities are subnormal or 0.
+TEST(Tune, ASoftmaxOfLargeLogitsIsWithinItsBound) {
+  onnx::GraphParts parts;
+  parts.inputs = {onnx::value("x", {-1, 1, 8, 8})};
+  std::vector<float> weights(6 * 64);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i * 7919 % 1000) / 100 - 5;
+  parts.initializers = {onnx::floats("w", {6, 64}, weights)};
+  parts.nodes = {onnx::node("Flatten", {"x"}, "f", {}),
+                 onnx::node("Gemm", {"f", "w"}, "g", {onnx::attribute("transB", 1)}),
+                 onnx::node("Softmax", {"g"}, "y", {onnx::attribute("axis", 1)})};
+  parts.outputs = {onnx::value("y", {-1, 6})};
+  const std::string bytes = onnx::model_of(parts, 13).bytes();
+  std::ofstream(expand("{dir}/out/softmax.onnx"), std::ios::binary) << bytes;
+  expect_run(run_line(kQuick + "--model {dir}/out/softmax.onnx"), kOk, "chosen:");
 }
 
 TEST(Tune, WhatNobodyServesIsRefusedWithReasons) {

@@ -1,5 +1,7 @@
 #include "apps/lenslet/bench/reference_layer.h"
 
+#include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "framework/base/error.h"
@@ -19,6 +21,7 @@ namespace {
 
 // Roundings of an activation: a few library functions, each below 4 ulp, and their arguments.
 constexpr int64_t kErrorsOfFunction = 16;
+constexpr double kLargestArgument = 200;  // of an exponential; beyond it the result is 0
 
 const float* data_or_null(const Tensor& tensor) {
   return tensor.shape().num_elements() > 0 ? tensor.data() : nullptr;
@@ -86,7 +89,12 @@ reference::Result reference_layer(const Layer& layer, const std::vector<LayerInp
     return reference::avg_pool2d(shape, x, judged(w), pool->counts_padding());
   }
   if (const auto* softmax = dynamic_cast<const SoftmaxLayer*>(&layer)) {
-    terms = shape[softmax->axis()];
+    // The rounding of an exponential's argument, a difference of up to twice the largest value, changes it by as much;
+    // twice, because the sum of exponentials has such errors too.
+    double largest = 0;
+    for (int64_t i = 0; i < shape.num_elements(); ++i) largest = std::max(largest, std::fabs(double{x[i]}));
+    terms =
+        shape[softmax->axis()] + 1 + static_cast<int64_t>(2 * (4 + 2 * std::min(largest, kLargestArgument)));
     return reference::softmax(shape, x, softmax->axis(), softmax->logarithms());
   }
   if (const auto* activation = dynamic_cast<const ActivationLayer*>(&layer)) {
