@@ -51,6 +51,15 @@ std::vector<float> cast(std::vector<float> values, int64_t to) {
   return values;
 }
 
+// The number of a ConstantOfShape.
+float repeated(const Node& node, const std::string& origin) {
+  const Attribute* const given = node.find("value");
+  if (!given) return 0;
+  if (!given->tensor || given->tensor->count != 1) throw Unsupported{"a ConstantOfShape of several values"};
+  return is_floating(given->tensor->type) ? float_values(*given->tensor, origin).at(0)
+                                          : static_cast<float>(integer_values(*given->tensor, origin).at(0));
+}
+
 }  // namespace
 
 std::string described(const Node& node) {
@@ -128,7 +137,9 @@ std::vector<float> Constants::computed(const Node& node, int depth) {
     return value(node.inputs[i], depth + 1);
   };
   std::vector<float> values;
-  if (holds(kSameValues, node.op)) {
+  if (node.op == "ConstantOfShape") {
+    values.assign(static_cast<size_t>(shape(node.outputs.at(0)).num_elements()), repeated(node, origin_));
+  } else if (holds(kSameValues, node.op)) {
     values = input(0);
   } else if (node.op == "Cast") {
     values = cast(input(0), node.integer_or("to", 0));

@@ -44,7 +44,7 @@ std::string fault_of_ends(const Model& model, const Values& values) {
   if (input.type != ValueType::kFloat)
     return concat("its input is ", to_string(input.type), ", expected float");
   const std::optional<Shape>& shape = values.at(input.name).shape;
-  if (!shape || shape->rank() < 2 || shape->rank() > Shape::kMaxRank)
+  if (!shape || shape->rank() < 1 || shape->rank() > Shape::kMaxRank)
     return concat("its input is ", input.shape_text(),
                   ", expected a batch and known sizes, such as Nx3x32x32: export it with fixed sizes");
   if (shape->num_elements() == 0) return concat("its input is ", input.shape_text(), ", which is empty");
@@ -106,10 +106,9 @@ Import Importer::import() {
                                    [](const Fate& fate) { return !fate.reason.empty(); });
   if (!refused && import_.fault.empty()) {
     const std::string& output = model_.outputs[0].name;
+    copy_input(output);
     if (held_.count(output) == 0 || held_[output].node != import_.graph->nodes().back().name)
       import_.fault = "its output does not depend on its input";
-    else if (import_.graph->nodes().size() < 2)
-      import_.fault = "it computes nothing";
     else if (!held_[output].pads.empty())
       import_.fault = "its output is padded; Pad is supported before a convolution only";
   }
@@ -140,6 +139,17 @@ void Importer::name_values() {
   }
 }
 
+// A network that only changes the shape of its input, or not even that, is a copy.
+void Importer::copy_input(const std::string& output) {
+  const auto found = held_.find(output);
+  if (found == held_.end() || found->second.node != import_.graph->nodes().back().name) return;
+  if (import_.graph->nodes().size() > 1 || !found->second.pads.empty()) return;
+  const Shape wanted = shape(output);
+  const std::string name = unique_name(layer_name(output));
+  import_.graph->add(name, std::make_unique<ReshapeLayer>(sample_of(wanted)), {found->second.node});
+  found->second = {name, wanted, {}};
+}
+
 void Importer::take(const Node& node) {
   Fate& fate = import_.fates[at_];
   type_ = kNothing;
@@ -150,6 +160,7 @@ void Importer::take(const Node& node) {
       if (!node.outputs[i].empty() && readers_.count(node.outputs[i]) != 0)
         throw Unsupported{concat("output ", i, " of ", printable_excerpt(node.op, 40), " is not supported")};
     }
+    demand_later_meaning(node);
     (this->*rule)(node);
     fate.layer = type_;
     return;
@@ -165,47 +176,6 @@ void Importer::take(const Node& node) {
   } catch (const Skip&) {
   }
   held_[node.outputs.at(0)] = unknown;
-}
-
-Importer::Rule Importer::rule_of(const std::string& op) {
-  static const std::unordered_map<std::string, Rule> rules = [] {
-    std::unordered_map<std::string, Rule> all = {
-        {"Conv", &Importer::conv},
-        {"MaxPool", &Importer::pool},
-        {"AveragePool", &Importer::pool},
-        {"GlobalAveragePool", &Importer::global_pool},
-        {"GlobalMaxPool", &Importer::global_pool},
-        {"ReduceMean", &Importer::reduce_mean},
-        {"Gemm", &Importer::gemm},
-        {"MatMul", &Importer::matmul},
-        {"BatchNormalization", &Importer::batch_normalisation},
-        {"LRN", &Importer::lrn},
-        {"Identity", &Importer::same_values},
-        {"Dropout", &Importer::same_values},
-        {"Flatten", &Importer::same_values},
-        {"Reshape", &Importer::same_values},
-        {"Squeeze", &Importer::same_values},
-        {"Unsqueeze", &Importer::same_values},
-        {"Transpose", &Importer::transpose},
-        {"Pad", &Importer::pad},
-        {"Cast", &Importer::cast},
-        {"Relu", &Importer::relu},
-        {"Softmax", &Importer::softmax},
-        {"LogSoftmax", &Importer::softmax},
-        {"Clip", &Importer::clip},
-        {"Gelu", &Importer::gelu},
-        {"Sigmoid", &Importer::sigmoid},
-        {"HardSigmoid", &Importer::sigmoid},
-    };
-    for (const char* each : {"Add", "Sub", "Mul", "Div", "Pow", "PRelu", "Sum", "Max", "Min"})
-      all[each] = &Importer::pairwise;
-    all["Concat"] = &Importer::concatenate;
-    all["Slice"] = &Importer::slice;
-    for (const char* each : kActivationOperators) all[each] = &Importer::activation;
-    return all;
-  }();
-  const auto found = rules.find(op);
-  return found == rules.end() ? nullptr : found->second;
 }
 
 bool Importer::is_constant(const Node& node, size_t i) const {

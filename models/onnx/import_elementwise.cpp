@@ -8,6 +8,18 @@ namespace lenslet::onnx {
 
 void Importer::relu(const Node& node) { put(node, std::make_unique<ReluLayer>(), {data(node)}); }
 
+void Importer::demand_later_meaning(const Node& node) const {
+  if (model_.opset >= 7) return;
+  if ((node.op == "BatchNormalization" || node.op == "Dropout") && node.integer_or("is_test", 0) == 0)
+    throw Unsupported{node.op + " is supported as inference only: is_test must be 1"};
+  if (!node.find("axis") || node.integer_or("broadcast", 0) == 0 || node.inputs.size() != 2) return;
+  const std::optional<Shape>&a = values_.at(node.inputs[0]).shape, &b = values_.at(node.inputs[1]).shape;
+  const int64_t axis = node.integer_or("axis", 0);
+  if (!a || !b || (axis < 0 ? axis + a->rank() : axis) + b->rank() != a->rank())
+    throw Unsupported{
+        concat("broadcasting from axis ", axis, ", as operator set 6 has it, is not supported")};
+}
+
 // Before operator set 13 it works on all dimensions from the axis on.
 void Importer::softmax(const Node& node) {
   const bool logarithms = node.op == "LogSoftmax";

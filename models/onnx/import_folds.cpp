@@ -76,6 +76,11 @@ std::string Importer::fold_readers(std::string value, Affine& affine) {
     // With a third input its own rule decides.
     const bool keeps = node.op == "Identity" || (node.op == "Dropout" && !has(node, 2));
     std::optional<Affine> next;
+    try {
+      demand_later_meaning(node);
+    } catch (const Unsupported&) {
+      break;
+    }
     if (keeps) {
       next = Affine{std::vector<double>(affine.scale.size(), 1.0),
                     std::vector<double>(affine.scale.size(), 0.0)};

@@ -26,6 +26,11 @@ Tensor Importer::constant_tensor(const Node& node, size_t i) {
   const Shape& shape = constants_.shape(node.inputs.at(i));
   std::vector<int64_t> dims = dims_of(shape);
   while (!dims.empty() && dims.front() == 1) dims.erase(dims.begin());
+  // Before operator set 7 the slopes of channels are a list.
+  if (node.op == "PRelu" && model_.opset < 7 && dims.size() == 1) {
+    const int behind = this->shape(node.inputs.at(0)).rank() - 2;
+    dims.insert(dims.end(), static_cast<size_t>(std::max(behind, 0)), 1);
+  }
   return tensor(Shape(dims.data(), static_cast<int>(dims.size())), constants_.floats(node.inputs[i]));
 }
 

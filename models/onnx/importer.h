@@ -45,6 +45,7 @@ class Importer {
   void find_needed();
   void name_values();
   void take(const Node& node);
+  void copy_input(const std::string& output);
   static Rule rule_of(const std::string& op);
 
   // import_layers.cpp
@@ -101,6 +102,8 @@ class Importer {
   std::optional<Affine> affine_of_reader(const Node& node, const std::string& value, int64_t channels);
   /// Follows the readers of `value` that fold into the layer that computes it. Returns the last one's output.
   std::string fold_readers(std::string value, Affine& affine);
+  /// Throws Unsupported where operator set 6 gives a node another meaning than later ones, which the rules follow.
+  void demand_later_meaning(const Node& node) const;
   /// The node that multiplies `value` with what `node` reads, and is its only reader; null if there is none.
   const Node* product_with_input(const Node& node);
   /// Constant input `i` as one number; `fallback` without it.

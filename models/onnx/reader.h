@@ -1,4 +1,4 @@
-// Internal: reads ONNX files: operator sets 7 to 23, weights inside the file or beside it.
+// Internal: reads ONNX files: operator sets 6 to 23, weights inside the file or beside it.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace lenslet::onnx {
 
-inline constexpr int64_t kFirstOpset = 7, kLastOpset = 23;
+inline constexpr int64_t kFirstOpset = 6, kLastOpset = 23;
 inline constexpr size_t kMaxFileBytes = size_t{256}
                                         << 20;  // of the model, and of all its external files together
 inline constexpr size_t kMaxNodes = 20000;

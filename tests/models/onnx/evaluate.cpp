@@ -453,6 +453,14 @@ Array Evaluation::compute(const Node& node) const {
   if (op == "Max") return pairwise(node, [](double a, double b) { return std::max(a, b); });
   if (op == "Min") return pairwise(node, [](double a, double b) { return std::min(a, b); });
   if (op == "Pow") return pairwise(node, [](double a, double b) { return std::pow(a, b); });
+  if (op == "PRelu" && model_.opset < 7 && input(node, 1).dims.size() == 1) {
+    Array y{input(node).dims, {}};
+    for_each_index(y.dims, [&](const Dims& i) {
+      const double x = at(input(node), i), slope = input(node, 1).values[static_cast<size_t>(i[1])];
+      y.values.push_back(x < 0 ? slope * x : x);
+    });
+    return y;
+  }
   if (op == "PRelu") return pairwise(node, [](double a, double b) { return a < 0 ? a * b : a; });
   if (const std::function<double(double)> function = function_of(node)) return each(node, function);
   if (op == "Clip") {

@@ -7,6 +7,8 @@
 namespace lenslet::test::onnx {
 namespace {
 
+using Dims = std::vector<int64_t>;
+
 TEST(OnnxImport, RunsChainsOfLayers) {
   Writer w({3, 13, 11});
   w.add("Conv", {w.weights({8, 3, 3, 3}), w.weights({8})},
@@ -208,12 +210,38 @@ TEST(OnnxImport, RefusesWhatWouldBeAnotherResult) {
   Writer dynamic({2, 4, 4});
   dynamic.join("Conv", {"x", "x"});
   expect_refused(dynamic, "weights that are not constant");
-  Writer nothing({4});
-  nothing.add("Identity");
-  expect_refused(nothing, "it computes nothing");
 }
 
 // Nodes that reuse one another, so that a naive evaluation of constants takes exponential time.
+TEST(OnnxImport, ObeysOperatorSet6) {
+  Writer w({3, 4, 4});
+  w.add("PRelu", {w.weights({3})});
+  w.add("Dropout", {}, {attribute("is_test", 1)});
+  w.add("Add", {w.weights({4, 4})}, {attribute("broadcast", 1), attribute("axis", 2)});
+  expect_as_judged(w.model(6));
+  Writer trained({3, 4, 4});
+  trained.add("Conv", {trained.weights({3, 3, 1, 1})});
+  trained.batch_norm(3);
+  expect_refused(trained, "is_test must be 1", 6);
+  Writer inner({3, 4, 4});
+  inner.add("Conv", {inner.weights({4, 3, 1, 1})});
+  inner.add("Add", {inner.weights({4})}, {attribute("broadcast", 1), attribute("axis", 1)});
+  expect_refused(inner, "broadcasting from axis 1", 6);
+}
+
+TEST(OnnxImport, RunsWhatComputesNothing) {
+  Writer same({4});
+  same.add("Identity");
+  expect_as_judged(same.model());
+  Writer flat({4, 3});
+  flat.add("Flatten");
+  expect_as_judged(flat.model());
+  Writer numbers(Dims{});
+  numbers.add("Tanh");
+  numbers.add("Neg");
+  expect_as_judged(numbers.model());
+}
+
 TEST(OnnxImport, BoundsTheWorkOfConstants) {
   Writer w({2});
   std::string last = w.weights({2, 2});

@@ -1,0 +1,54 @@
+// Runs ONNX files for the judge of the ONNX project (node_cases_test.py): a line "MODEL INPUT OUTPUT" on stdin, with
+// tabs between, runs MODEL on the samples of INPUT, raw fp32, and writes OUTPUT; "ok" or "refused REASON" answers it.
+//   onnx_run_models DEVICE
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "api/model.h"
+#include "framework/base/error.h"
+
+namespace lenslet::test {
+namespace {
+
+void run(const std::string& path, const std::string& input, const std::string& output,
+         const ModelOptions& options) {
+  Model model = Model::load(path, options);
+  std::ifstream from(input, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(from)), std::istreambuf_iterator<char>());
+  const auto values = static_cast<int64_t>(bytes.size() / sizeof(float));
+  const int64_t sample = model.input_shape().num_elements(), count = values / sample;
+  if (count * sample != values || count < 1)
+    throw UsageError(concat("an input of ", values, " values is no whole number of samples of ", sample));
+  std::vector<float> y(static_cast<size_t>(count * model.output_shape().num_elements()));
+  model.run(reinterpret_cast<const float*>(bytes.data()), count, y.data());
+  std::ofstream to(output, std::ios::binary);
+  to.write(reinterpret_cast<const char*>(y.data()), static_cast<std::streamsize>(y.size() * sizeof(float)));
+}
+
+}  // namespace
+}  // namespace lenslet::test
+
+int main(int argc, char** argv) {
+  lenslet::ModelOptions options;
+  options.device = argc > 1 ? argv[1] : "cpu";
+  for (std::string line; std::getline(std::cin, line);) {
+    std::istringstream fields(line);
+    std::string model, input, output;
+    std::getline(fields, model, '\t');
+    std::getline(fields, input, '\t');
+    std::getline(fields, output, '\t');
+    try {
+      lenslet::test::run(model, input, output, options);
+      std::cout << "ok" << std::endl;
+    } catch (const lenslet::DataError& error) {
+      std::cout << "refused " << error.what() << std::endl;
+    } catch (const std::exception& error) {
+      std::cout << "failed " << error.what() << std::endl;
+    }
+  }
+  return 0;
+}
