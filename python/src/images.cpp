@@ -211,7 +211,7 @@ void SampleArray::look_at(float low, float high) const {
       ++border;
       bright += static_cast<float>(image[k]) > middle;
     }
-    light += 2 * bright > border;
+    light += 4 * bright > 3 * border;  // more than half would refuse every other picture of noise
   }
   if (!holds_bytes() && low < 0 && least >= 0 && with_ink > 0) {
     throw nb::value_error(

@@ -116,6 +116,12 @@ def test_dark_ink_is_noticed_and_inverted(bars):
         model.predict(bars, invert=True)
 
 
+def test_noise_passes_the_check():
+    model = lenslet.Model.built_in(device="cpu")
+    for image in np.random.default_rng(1).integers(0, 256, (64, 28, 28), np.uint8):
+        model.predict(image)
+
+
 def test_mnist_passes_the_check(mnist):
     images, _ = mnist
     model = lenslet.Model.built_in(device="cpu")
