@@ -122,7 +122,7 @@ void add_mark(const DigitMark& mark, Answers& answers, Reading& reading) {
   // NaN without an energy; comparisons with it are false.
   const bool better_cut = too_wide || highest > whole.energy + kBetterCut;
   if (!mark.wide || (whole.refusal == Refusal::kNone && !better_cut)) {
-    if (mark.wide && (!best.empty() || !answers.sure(whole)))
+    if (mark.wide && (highest > whole.energy - kBetterCut || !answers.sure(whole)))
       reading.warnings.add(PictureWarning::kTouching, concat("a wide mark was read as ", whole.top[0].digit,
                                                              ", but may be several digits that touch"));
     digits.push_back(std::move(whole));

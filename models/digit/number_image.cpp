@@ -138,8 +138,9 @@ void leave_out_specks(std::vector<Group>& groups, PictureWarnings& warnings) {
 // Warns of what may be two numbers, or a number and its exponent.
 void warn_of_uneven(const std::vector<Group>& groups, PictureWarnings& warnings) {
   int lowest = INT_MAX, highest = 0, gap = 0;
+  const double height = digit_height(groups);
   for (size_t i = 0; i < groups.size(); ++i) {
-    lowest = std::min(lowest, groups[i].box.height());
+    if (!is_small(groups[i].box, height)) lowest = std::min(lowest, groups[i].box.height());
     highest = std::max(highest, groups[i].box.height());
     if (i > 0) gap = std::max(gap, groups[i].box.x0 - groups[i - 1].box.x1);
   }

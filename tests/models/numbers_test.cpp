@@ -96,6 +96,7 @@ TEST(Numbers, AreRefusedForMarksThatAreNoDigits) {
   const Reading point = read(written("3.14"));
   ASSERT_EQ(point.digits.size(), 4u);
   EXPECT_EQ(point.digits[1].refusal, Refusal::kTooSmall);
+  EXPECT_FALSE(point.warnings.has(PictureWarning::kUnevenHeights));
   EXPECT_EQ(point.digits[3].top[0].digit, 4);
 }
 
@@ -138,6 +139,18 @@ TEST(Numbers, ComeWithWarningsWhereTheyMayBeWrong) {
           DrawnPicture(420, 260).write("27", 60, 60, 140).write("2", 290, 60, 140, {{190, 190, 190}}).image())
           .warnings.has(PictureWarning::kFaintMark));
   EXPECT_TRUE(read(written("12?")).warnings.has(PictureWarning::kSeveralMarks));
+}
+
+// A wide digit is no reason to warn, if no cut gives better digits.
+TEST(Numbers, OfAWideDigitComeWithoutAWarning) {
+  const auto drawn = [](const char* digit, uint32_t seed, double width, double slant) {
+    return read(
+        DrawnPicture(300, 240, kWhite, seed).write(digit, 80, 50, 130, {kBlackInk, width, slant}).image());
+  };
+  for (const Reading& reading : {drawn("2", 1, .05, .3), drawn("8", 2, .14, .45)}) {
+    EXPECT_EQ(reading.number.size(), 1u) << told(reading);
+    EXPECT_FALSE(reading.warnings.has(PictureWarning::kTouching)) << told(reading);
+  }
 }
 
 TEST(Numbers, OfOneDigitAreWhatPrepareDigitGives) {
