@@ -127,6 +127,8 @@ TEST(OnnxImport, PadsBeforeAnyLayer) {
   Writer w({2, 5, 6});
   w.add("Pad", {w.numbers({0, 0, 1, 2, 0, 0, 3, -1}), w.weights({}, 0, -2.5f)});
   w.add("MaxPool", {}, {attribute("kernel_shape", {2, 2})});
+  w.add("Pad", {w.numbers({0, 0, 1, 1, 0, 0, 1, 1})});
+  w.add("AveragePool", {}, {attribute("kernel_shape", {2, 2})});
   w.add("Pad", {w.numbers({0, 1, 0, 0, 0, 0, 0, 0})});
   w.add("Pad", {w.numbers({0, 0, 1, 1, 0, 0, 1, 1})});
   conv(w, w.last(), {3, 3, 3, 3});

@@ -100,7 +100,8 @@ def packed(model, shapes):
         else:
             for what, value in (("start", begin), ("end", end), ("axis", 1)):
                 graph.initializer.append(numpy_helper.from_array(np.array([value], np.int64), f"{what}_of_{name}"))
-            nodes.append(helper.make_node("Slice", ["packed", *(f"{w}_of_{name}" for w in ("start", "end", "axis"))], [part]))
+            bounds = [f"{what}_of_{name}" for what in ("start", "end", "axis")]
+            nodes.append(helper.make_node("Slice", ["packed", *bounds], [part]))
         graph.initializer.append(numpy_helper.from_array(np.array([-1, *shape[1:]], np.int64), f"shape_of_{name}"))
         nodes.append(helper.make_node("Reshape", [part, f"shape_of_{name}"], [name]))
         begin = end

@@ -3,8 +3,8 @@
 node_cases_test.py PROGRAM [--device CUDA] [--write]    PROGRAM is onnx_run_models; exit 77: skipped without onnx
 
 Every case whose operators Lenslet has is run in every way that lenslet_backend.py states its inputs. What Lenslet
-accepts must agree with the case's output. What it refuses in every way must stand in left_out.txt with its reasons; --write
-writes that file.
+accepts must agree with the case's output. What it refuses in every way must stand in left_out.txt with its reason;
+--write writes that file.
 """
 
 import argparse
