@@ -147,6 +147,17 @@ CommandLine lenslet_command_line() {
   line.option("--index", Integer{0}, LENSLET_MEMBER(index), "classify only image N of each IDX file",
               classify);
   add_image_limits(line, classify);
+  line.option(
+      "--mean", List{Number{-1000, 1000}}, LENSLET_MEMBER(mean),
+      "mean of pixels / 255, one number or one a channel, for a network of other pictures than digits "
+      "[the model's metadata, else 0]",
+      classify);
+  line.option("--std", List{Number{1e-6, 1000}}, LENSLET_MEMBER(std),
+              "standard deviation of pixels / 255, likewise [the model's metadata, else 1]", classify);
+  line.flag("--keep-aspect", LENSLET_MEMBER(keep_aspect),
+            "cut the middle out of a picture of another aspect than the network's, instead of stretching it",
+            classify);
+  line.option("--labels", Text{"FILE"}, LENSLET_MEMBER(labels), "names of the classes, one a line", classify);
   line.repeated("--problem", Text{"STR"}, LENSLET_MEMBER(problems),
                 "a convolution to show instead of the model's layers; may be given repeatedly", backends);
 

@@ -27,6 +27,10 @@ struct ClassifyOptions : CommonOptions {
   bool explain = false;
   std::optional<int64_t> limit, index;  // index in an IDX file
   ImageLimits image_limits = {"--max-image-pixels"};
+  // Of a network that reads other pictures than digits:
+  std::vector<double> mean, std;  // of pixels / 255: one number, or one a channel; empty: the model's
+  bool keep_aspect = false;       // cut the middle out instead of stretching the picture
+  std::string labels;             // file with a line per class; empty: numbers
 };
 
 struct EvalOptions : CommonOptions {

@@ -13,8 +13,9 @@ namespace lenslet {
 bool takes_pictures(const Shape& sample);
 inline constexpr int64_t kMaxPictureSide = 4096;  // rows or columns
 
-/// The bytes [C, H, W] of `sample`, which must take pictures. Alpha is laid over white; the aspect is not kept. Shrinks
-/// by the mean of the covered pixels and enlarges linearly.
-std::vector<uint8_t> picture_input(const Image& image, const Shape& sample);
+/// The bytes [C, H, W] of `sample`, which must take pictures. Alpha is laid over white. Of a picture of another aspect
+/// `keep_aspect` takes the largest part around the middle that has the network's; otherwise it is stretched. Shrinks by
+/// the mean of the covered pixels and enlarges linearly.
+std::vector<uint8_t> picture_input(const Image& image, const Shape& sample, bool keep_aspect = false);
 
 }  // namespace lenslet

@@ -55,7 +55,8 @@ Answer answer_from(const DigitInput& input, const Reading& reading) {
   return answer;
 }
 
-Answer answer_from(const DigitInput& input, const std::vector<float>& logits) {
+Answer answer_from(const DigitInput& input, const std::vector<float>& logits,
+                   const std::vector<std::string>& labels) {
   Answer answer = answer_about(input);
   if (!answer.error.empty()) return answer;
   if (!std::all_of(logits.begin(), logits.end(), [](float value) { return std::isfinite(value); })) {
@@ -71,6 +72,8 @@ Answer answer_from(const DigitInput& input, const std::vector<float>& logits) {
   std::stable_sort(answer.top.begin(), answer.top.end(),
                    [&](const Guess& a, const Guess& b) { return logit(a) > logit(b); });
   answer.top.resize(std::min(kTop, answer.top.size()));
+  for (Guess& guess : answer.top)
+    if (!labels.empty()) guess.label = labels[static_cast<size_t>(guess.digit)];
   answer.probability = answer.top[0].probability;
   answer.energy = energy(logits.data(), classes);
   return answer;
@@ -79,19 +82,19 @@ Answer answer_from(const DigitInput& input, const std::vector<float>& logits) {
 std::string text_line(const Answer& answer) {
   std::string line =
       printable(answer.index ? concat(answer.file, "[", *answer.index, "]") : answer.file) + ": ";
-  const auto list = [&](const char* first, int digit, double probability) {
-    line += concat(first, digit, " ", format_percent(probability));
+  const auto list = [&](const char* first, const std::string& name, double probability) {
+    line += concat(first, name, " ", format_percent(probability));
   };
   if (!answer.reason.empty()) {
     line += answer.reason;
   } else if (!answer.top.empty()) {
-    line += concat(answer.top[0].digit, "  ", format_percent(answer.top[0].probability));
+    line += concat(answer.top[0].name(), "  ", format_percent(answer.top[0].probability));
     for (size_t i = 1; i < answer.top.size(); ++i)
-      list(i == 1 ? "   then " : ", ", answer.top[i].digit, answer.top[i].probability);
+      list(i == 1 ? "   then " : ", ", answer.top[i].name(), answer.top[i].probability);
   } else {
     line += concat(answer.number, "  ", format_percent(answer.probability));
     for (size_t i = 0; i < answer.digits.size(); ++i)
-      list(i == 0 ? "   " : ", ", *answer.digits[i].digit, answer.digits[i].probability);
+      list(i == 0 ? "   " : ", ", std::to_string(*answer.digits[i].digit), answer.digits[i].probability);
   }
   if (answer.top.empty() && answer.digits.empty()) return line;
   for (const std::string& warning : answer.warnings) line += "   warning: " + printable(warning);

@@ -16,10 +16,13 @@ namespace lenslet {
 struct Guess {
   int digit = 0;
   double probability = 0;
+  std::string label = {};  // of the class; empty: it has none
 
+  /// The label, else the number.
+  std::string name() const { return label.empty() ? std::to_string(digit) : label; }
   template <class Self, class V>
   static void fields(Self& self, V&& v) {
-    v("digit", self.digit)("probability", self.probability);
+    v("digit", self.digit)("probability", self.probability)("label", self.label);
   }
 };
 
@@ -72,8 +75,9 @@ struct Answer {
 
 /// The answer to a picture of digits.
 Answer answer_from(const DigitInput& input, const Reading& reading);
-/// The answer of any other classifier, from the logits of its classes.
-Answer answer_from(const DigitInput& input, const std::vector<float>& logits);
+/// The answer of any other classifier, from the logits of its classes and their names, if there are any.
+Answer answer_from(const DigitInput& input, const std::vector<float>& logits,
+                   const std::vector<std::string>& labels);
 
 /// "seven.png: 7  99.98 %   then 1 0.01 %, 9 0.01 %", with the warnings.
 std::string text_line(const Answer& answer);

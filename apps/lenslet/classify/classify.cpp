@@ -6,6 +6,7 @@
 #include "apps/common/output/text.h"
 #include "apps/lenslet/classify/answer.h"
 #include "apps/lenslet/classify/digit_inputs.h"
+#include "apps/lenslet/classify/picture_choices.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/session.h"
 #include "apps/measuring/run.h"
@@ -26,19 +27,20 @@ std::vector<Reading> readings_of(Model& model, std::vector<DigitInput>& inputs) 
 }
 
 // The answers of a network that reads something else.
-std::vector<Answer> answers_of(Model& model, const Network& network, const std::vector<DigitInput>& inputs) {
+std::vector<Answer> answers_of(Model& model, const Network& network, const PictureChoices& choices,
+                               const std::vector<DigitInput>& inputs) {
   const auto values = static_cast<size_t>(model.input_shape().num_elements());
   const auto classes = static_cast<size_t>(model.output_shape().num_elements());
-  std::vector<uint8_t> pixels(inputs.size() * values);  // zeros for a picture that could not be read
+  std::vector<float> pixels(inputs.size() * values);  // zeros for a picture that could not be read
   std::vector<float> logits(inputs.size() * classes);
   for (size_t i = 0; i < inputs.size(); ++i)
-    std::copy(inputs[i].pixels.begin(), inputs[i].pixels.end(), pixels.data() + i * values);
+    if (!inputs[i].pixels.empty()) choices.normalise(inputs[i].pixels, pixels.data() + i * values);
   model.run(pixels.data(), static_cast<int64_t>(inputs.size()), logits.data());
   if (writes_probabilities(network.graph)) make_logits(logits.data(), static_cast<int64_t>(logits.size()));
   std::vector<Answer> answers;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const float* const first = logits.data() + i * classes;
-    answers.push_back(answer_from(inputs[i], {first, first + classes}));
+    answers.push_back(answer_from(inputs[i], {first, first + classes}, choices.labels));
   }
   return answers;
 }
@@ -87,6 +89,7 @@ ExitCode run_classify(const ClassifyOptions& given) {
   ClassifyOptions options = given;
   if (options.weights_file().empty()) options.weights = kRobustWeights;
   std::vector<NamedFile> read = files_read(options);
+  if (!options.labels.empty()) read.emplace_back("--labels", options.labels);
   if (!options.json.empty() || !options.csv.empty() || !options.save_plan.empty()) {
     for (std::string& file : pictures_named(options.inputs)) read.emplace_back("a picture", std::move(file));
   }
@@ -95,6 +98,7 @@ ExitCode run_classify(const ClassifyOptions& given) {
   Session session(options);
   session.demand_logits();
   inputs.prepare_for(session.network());
+  const PictureChoices choices = picture_choices(options, session.network());
   const int64_t batch = session.batch_or(inputs.single() ? 1 : kDefaultBatch);
   Model model = session.model(batch);
   run.on(session.device());
@@ -117,7 +121,7 @@ ExitCode run_classify(const ClassifyOptions& given) {
         readings = readings_of(model, group);
         for (size_t i = 0; i < group.size(); ++i) answers.push_back(answer_from(group[i], readings[i]));
       } else {
-        answers = answers_of(model, session.network(), group);
+        answers = answers_of(model, session.network(), choices, group);
       }
     });
     if (answers.empty()) break;

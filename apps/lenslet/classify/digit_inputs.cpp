@@ -172,9 +172,9 @@ void DigitInputs::decode(File& file) const {
     if (digits_) {
       file.input.number = prepare_number(image);
     } else {
-      file.input.pixels = picture_input(image, sample_);
-      file.input.steps = {
-          concat("scaled from ", image.width, "x", image.height, " to ", sample_.to_string())};
+      file.input.pixels = picture_input(image, sample_, options_.keep_aspect);
+      file.input.steps = {concat(options_.keep_aspect ? "the middle scaled from " : "scaled from ",
+                                 image.width, "x", image.height, " to ", sample_.to_string())};
     }
     if (keep_originals_) file.input.original = std::move(image);
   });

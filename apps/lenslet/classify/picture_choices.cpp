@@ -1,0 +1,78 @@
+#include "apps/lenslet/classify/picture_choices.h"
+
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+#include "framework/io/file.h"
+#include "models/classifier.h"
+
+namespace lenslet {
+namespace {
+
+constexpr size_t kMaxLabelBytes = 1 << 22;
+
+// The value of channel `c`: the only one, its own, or `fallback` without any.
+float value_of(const std::vector<double>& values, size_t c, size_t channels, const char* option,
+               float fallback) {
+  if (values.empty()) return fallback;
+  if (values.size() == 1) return static_cast<float>(values[0]);
+  if (values.size() == channels) return static_cast<float>(values[c]);
+  throw UsageError(concat(option, " expects one number, or one for each of the ", channels,
+                          " channels that the network reads, found ", values.size()));
+}
+
+std::vector<std::string> read_labels(const std::string& path, int64_t classes) {
+  const std::vector<uint8_t> bytes = read_file(path, kMaxLabelBytes);
+  std::vector<std::string> labels;
+  std::string line;
+  const auto end_line = [&] {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    labels.push_back(printable_excerpt(line, 100));
+    line.clear();
+  };
+  for (const uint8_t byte : bytes) {
+    if (byte == '\n') {
+      end_line();
+    } else {
+      line += static_cast<char>(byte);
+    }
+  }
+  if (!line.empty()) end_line();
+  if (static_cast<int64_t>(labels.size()) != classes) {
+    throw DataError(concat(printable_excerpt(path), ": expected a line for each of the ", classes,
+                           " classes of the network, found ", labels.size()));
+  }
+  return labels;
+}
+
+}  // namespace
+
+void PictureChoices::normalise(const std::vector<uint8_t>& pixels, float* out) const {
+  const size_t plane = pixels.size() / channels.size();
+  for (size_t c = 0; c < channels.size(); ++c)
+    channels[c].apply(pixels.data() + c * plane, static_cast<int64_t>(plane), out + c * plane);
+}
+
+PictureChoices picture_choices(const ClassifyOptions& options, const Network& network) {
+  PictureChoices choices;
+  const bool chosen =
+      !options.mean.empty() || !options.std.empty() || options.keep_aspect || !options.labels.empty();
+  if (reads_digits(network.graph)) {
+    if (chosen) {
+      throw UsageError(
+          concat("--mean, --std, --keep-aspect and --labels are for networks that read other "
+                 "pictures than digits; ",
+                 network.title(), " reads digits, which are prepared as MNIST's"));
+    }
+    return choices;
+  }
+  const auto channels = static_cast<size_t>(network.graph.input_shape()[0]);
+  const Normalisation& own = network.graph.normalisation();
+  for (size_t c = 0; c < channels; ++c)
+    choices.channels.emplace_back(value_of(options.mean, c, channels, "--mean", own.mean()),
+                                  value_of(options.std, c, channels, "--std", own.std()));
+  if (!options.labels.empty())
+    choices.labels = read_labels(options.labels, network.graph.output_shape().num_elements());
+  return choices;
+}
+
+}  // namespace lenslet

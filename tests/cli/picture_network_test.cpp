@@ -1,0 +1,87 @@
+// lenslet classify with a network that reads RGB pictures: normalisation by channel, aspect, labels.
+#include <cmath>
+#include <fstream>
+
+#include "tests/cli/fixture_files.h"
+#include "tests/models/onnx/onnx_writer.h"
+
+namespace lenslet::test {
+namespace {
+
+using nlohmann::json;
+
+void write_text(const std::string& path, const std::string& text) {
+  std::ofstream(expand(path), std::ios::binary) << text;
+}
+
+// A network whose logits are the means of its channels, and a picture of 6x2 pixels: red, green and blue pairs.
+const std::string& channel_means() {
+  static const std::string command = [] {
+    onnx::GraphParts parts;
+    parts.inputs = {onnx::value("x", {-1, 3, 2, 2})};
+    parts.nodes = {onnx::node("GlobalAveragePool", {"x"}, "m", {}), onnx::node("Flatten", {"m"}, "y", {})};
+    parts.outputs = {onnx::value("y", {-1, 3})};
+    write_text("{dir}/out/means.onnx", onnx::model_of(parts, 13).bytes());
+    std::string picture = "P6\n6 2\n255\n";
+    for (int y = 0; y < 2; ++y)
+      for (int x = 0; x < 6; ++x)
+        for (int c = 0; c < 3; ++c) picture += static_cast<char>(c == x / 2 ? 204 : 51);
+    write_text("{dir}/out/pairs.ppm", picture);
+    return std::string("lenslet classify --device cpu --model {dir}/out/means.onnx {dir}/out/pairs.ppm ");
+  }();
+  return command;
+}
+
+json answer_with(const std::string& options) {
+  return json::parse(expect_run(run_line(channel_means() + options + " --json -"), kOk).out)
+      .at("results")
+      .at(0);
+}
+
+// The probabilities of classes 0 to 2.
+std::vector<double> probabilities(const json& answer) {
+  std::vector<double> found(3, NAN);
+  for (const json& guess : answer.at("top")) found.at(guess.at("digit")) = guess.at("probability");
+  return found;
+}
+
+void expect_softmax(const json& answer, const std::vector<double>& logits) {
+  double sum = 0;
+  for (const double logit : logits) sum += std::exp(logit);
+  const std::vector<double> found = probabilities(answer);
+  for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(found[i], std::exp(logits[i]) / sum, 1e-5) << i;
+}
+
+TEST(PictureNetwork, EachChannelHasItsNormalisation) {
+  const double mean = (204 + 51 + 51) / 3.0 / 255;  // of each channel of the stretched picture
+  expect_softmax(answer_with(""), {mean, mean, mean});
+  expect_softmax(answer_with("--mean 0.1 --std 0.5"), {mean, mean, mean});
+  expect_softmax(answer_with("--mean 0.1,0.2,0.4 --std 0.25,0.5,2"),
+                 {(mean - 0.1) / 0.25, (mean - 0.2) / 0.5, (mean - 0.4) / 2});
+}
+
+TEST(PictureNetwork, KeepsTheAspectByTheMiddle) {
+  expect_softmax(answer_with("--keep-aspect"), {0.2, 0.8, 0.2});
+}
+
+TEST(PictureNetwork, NamesTheClasses) {
+  write_text("{dir}/out/labels.txt", "red\r\ngreen apple\nblue");
+  expect_run(run_line(channel_means() + "--keep-aspect --std 0.1 --labels {dir}/out/labels.txt"), kOk,
+             "green apple  99.5|then red 0.2");
+  EXPECT_EQ(answer_with("--keep-aspect --labels {dir}/out/labels.txt").at("top").at(0).at("label"),
+            "green apple");
+  write_text("{dir}/out/two.txt", "red\ngreen\n");
+  expect_run(run_line(channel_means() + "--labels {dir}/out/two.txt"), kData, "", "3 classes|found 2");
+  expect_run(run_line(channel_means() + "--labels {dir}/out/none.txt"), kData, "", "none.txt");
+}
+
+TEST(PictureNetwork, OptionsThatDoNotFitAreRefused) {
+  expect_run(run_line(channel_means() + "--mean 0.1,0.2"), kUsage, "", "--mean|3 channels|found 2");
+  expect_run(run_line(channel_means() + "--std 0"), kUsage, "", "--std");
+  for (const std::string option : {"--mean 0.5", "--std 0.5", "--keep-aspect", "--labels {dir}/out/two.txt"})
+    expect_run(run_line("{classify} " LENSLET_SOURCE_DIR "/samples/digit_3_a.png " + option), kUsage, "",
+               "reads digits");
+}
+
+}  // namespace
+}  // namespace lenslet::test
