@@ -158,7 +158,7 @@ def main():
         runner = Runner(root, tree, environment, arguments.gpu)
         for document in documents(tree):
             name = document.relative_to(tree)
-            if arguments.only and str(name) != arguments.only:
+            if arguments.filter and str(name) != arguments.filter:
                 continue
             try:
                 found = markdown_blocks.blocks(document, name)
