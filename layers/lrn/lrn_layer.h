@@ -8,6 +8,7 @@
 
 namespace lenslet {
 
+/// Each value divided by a power of the sum of squares of its neighbouring channels.
 class LrnLayer : public Layer {
  public:
   /// `size` channels in a window. Throws DataError for a size below 1 or a bias that is not positive.
