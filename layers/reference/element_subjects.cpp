@@ -173,7 +173,8 @@ LayerSubject lrn_subject(const Shape& input, int64_t size, float alpha, float be
   one.factor = [relative](MathMode) { return relative; };
   one.layer = std::make_shared<LrnLayer>(size, alpha, beta, bias);
   one.judge = [=](const float* x) { return lrn(input, x, size, alpha, beta, bias); };
-  return {concat("lrn ", input.to_string(), ", ", one.layer->describe()), {std::move(one)}, options};
+  std::string problem = concat("lrn ", input.to_string(), ", ", one.layer->describe());
+  return {std::move(problem), {std::move(one)}, options};
 }
 
 LayerSubject transpose_subject(const Shape& input, const std::vector<int>& order, SubjectOptions options) {

@@ -18,12 +18,14 @@ constexpr int64_t kCopies = 2, kSmallWeights = 1 << 16;
 
 Shape batch_of_one(const Shape& shape) {
   std::vector<int64_t> dims;
+  dims.reserve(static_cast<size_t>(shape.rank()));
   for (int i = 0; i < shape.rank(); ++i) dims.push_back(i == 0 ? 1 : shape[i]);
   return Shape(dims.data(), shape.rank());
 }
 
 Shape sample_of(const Shape& shape) {
   std::vector<int64_t> dims;
+  dims.reserve(static_cast<size_t>(shape.rank()));
   for (int i = 1; i < shape.rank(); ++i) dims.push_back(shape[i]);
   return Shape(dims.data(), shape.rank() - 1);
 }

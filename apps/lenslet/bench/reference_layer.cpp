@@ -47,6 +47,7 @@ reference::Result moved(const Layer& layer, const std::vector<LayerInput>& input
   if (const auto* slice = dynamic_cast<const SliceLayer*>(&layer)) {
     const Shape y = layer.infer_shape(shapes);
     std::vector<int64_t> dims;
+    dims.reserve(static_cast<size_t>(y.rank()));
     for (int i = 0; i < y.rank(); ++i) dims.push_back(y[i]);
     return reference::slice(operands[0], slice->starts(), slice->steps(), dims);
   }
