@@ -149,7 +149,7 @@ Table table_of(const std::vector<ServedLayer>& layers) {
   table.words("layer", &ServedLayer::layer)
       .words("type", &ServedLayer::type)
       .words("device", &ServedLayer::device);
-  table.words("backends, in the order of rank", [](const ServedLayer& row) {
+  table.words("backends", [](const ServedLayer& row) {
     return row.backends.empty() ? std::string("none") : comma_list(row.backends);
   });
   table.note("refused", [](const ServedLayer& row) {
