@@ -92,7 +92,8 @@ TEST(Diff, AWrongLayerDoesNotSpoilThoseBehindIt) {
   }
   expect_run(run_line(kDiff + write("spoilt.npz", tensors) + "--json {dir}/out/spoilt.json"), kCheckFailed,
              "first beyond its bound: depthwise");
-  for (const json& row : read_json("{dir}/out/spoilt.json").at("comparisons"))
+  const json comparisons = read_json("{dir}/out/spoilt.json").at("comparisons");
+  for (const json& row : comparisons)
     EXPECT_EQ(row.at("status"), row.at("layer") == "depthwise" ? "FAILED" : "PASSED") << row;
 }
 
