@@ -121,6 +121,14 @@ TEST(Diff, FilesThatCannotBeComparedAreRefused) {
           "classes_output|expected 30 values");
   refused({{"input", {{3, 32, 32}, std::vector<float>(3072)}}, {"classes_output", all.at("classes_output")}},
           "expected Nx3x32x32");
+  Tensor channels_last = all.at("input");
+  std::swap(channels_last.dims.at(1), channels_last.dims.at(3));
+  refused({{"input", channels_last}, {"classes_output", all.at("classes_output")}}, "expected Nx3x32x32");
+  channels_last = all.at("norm2_output");
+  std::swap(channels_last.dims.at(1), channels_last.dims.at(3));
+  refused({{"input", all.at("input")}, {"norm2_output", channels_last}}, "norm2_output|each 1x");
+  refused({{"input", all.at("input")}, {"clases_output", all.at("classes_output")}},
+          "clases_output is no tensor of the model");
   expect_run(run_line(kDiff + " --against {source}/LICENSE"), kData, "", "no ZIP archive");
   expect_run(run_line(kDiff + " --against {dir}/none.npz"), kData, "", "none.npz");
   expect_run(run_line(kDiff), kUsage, "", "--against");

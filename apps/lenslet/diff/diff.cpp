@@ -37,6 +37,7 @@ struct DiffRow {
   double share = -1;                                               // of the allowed difference
   double largest = 0;                                              // of their absolute values
   int64_t sample = 0, at = 0;                                      // where: the sample, the value in it
+  int64_t count = 0, unbounded = 0;  // of the values: those without a finite bound
   std::string status = "PASSED", reason;
 
   template <class Self, class V>
@@ -48,9 +49,14 @@ struct DiffRow {
   }
 
   void add(int64_t of_sample, int64_t index, double our, double their, double allow) {
+    ++count;
     largest = std::max(largest, std::fabs(their));
     const double apart = our == their ? 0 : std::fabs(our - their);
-    const double part = apart == 0 ? 0 : std::isnan(apart) || std::isnan(allow) ? INFINITY : apart / allow;
+    if (apart != 0 && !std::isnan(apart) && !std::isfinite(allow)) {
+      ++unbounded;
+      return;
+    }
+    const double part = apart == 0 ? 0 : std::isnan(apart) ? INFINITY : apart / allow;
     if (part <= share) return;
     share = part;
     difference = apart;
@@ -61,12 +67,16 @@ struct DiffRow {
     at = index;
   }
   void judge() {
-    if (!(share <= 1)) {
+    if (share > 1) {
       status = "FAILED";
       reason = concat("value ", at, " of sample ", sample, " is ", format_short(ours), ", theirs ",
                       format_short(theirs), ": ", format_short(difference), " apart, ", format_short(share),
                       " times what is allowed");
-    } else if (!(allowed <= largest)) {
+    } else if (unbounded > 0) {
+      status = "SKIPPED";
+      reason =
+          concat(unbounded, " of ", count, " values have no finite bound: give values of layers before it");
+    } else if (share > 0 && !(allowed <= largest)) {
       status = "SKIPPED";
       reason = concat("the bound, ", format_short(allowed), ", exceeds the largest value, ",
                       format_short(largest), ": give values of layers before it");

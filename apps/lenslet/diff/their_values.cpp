@@ -2,9 +2,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 
 #include "apps/common/system/python_script.h"
 #include "framework/base/error.h"
@@ -27,10 +29,33 @@ std::string names_of(const std::map<std::string, NpyArray>& arrays) {
   return text.empty() ? "none" : text;
 }
 
+// Whether the array holds samples of this shape, or each as one row of values.
+bool holds_samples(const NpyArray& array, const Shape& sample) {
+  if (array.dims.empty() || array.dims[0] < 1) return false;
+  const std::vector<int64_t> rest(array.dims.begin() + 1, array.dims.end());
+  std::vector<int64_t> wanted;
+  for (int i = 0; i < sample.rank(); ++i) wanted.push_back(sample[i]);
+  return rest == wanted || rest == std::vector<int64_t>{sample.num_elements()};
+}
+
+// Whether the sizes are the expected ones in another order: values that another framework keeps channels last.
+bool is_permuted(const NpyArray& array, const Shape& of_one_sample) {
+  std::vector<int64_t> found(array.dims.begin() + (array.dims.empty() ? 0 : 1), array.dims.end()), wanted;
+  for (int i = 1; i < of_one_sample.rank(); ++i) wanted.push_back(of_one_sample[i]);
+  return found != wanted && std::is_permutation(found.begin(), found.end(), wanted.begin(), wanted.end());
+}
+
+std::set<std::string> values_of(const onnx::Model& model) {
+  std::set<std::string> names;
+  for (const onnx::ValueInfo& end : model.inputs) names.insert(end.name);
+  for (const auto& [name, tensor] : model.initializers) names.insert(name);
+  for (const onnx::Node& node : model.nodes) names.insert(node.outputs.begin(), node.outputs.end());
+  return names;
+}
+
 // The input in fp32, exactly.
 void take_input(const NpyArray& array, const Shape& sample, const std::string& where, TheirValues& theirs) {
-  const int64_t values = sample.num_elements();
-  if (array.dims.empty() || array.dims[0] < 1 || array.count() != array.dims[0] * values) {
+  if (!holds_samples(array, sample)) {
     throw DataError(
         concat(where, ": expected Nx", sample.to_string(), " of float32, found ", array.describe()));
   }
@@ -56,19 +81,25 @@ TheirValues take(std::map<std::string, NpyArray> arrays, const std::string& orig
   take_input(found->second, graph.input_shape(), concat(origin, ": ", printable_excerpt(input, 60)), theirs);
   arrays.erase(found);
   const std::vector<Shape> shapes = graph.infer_shapes(1);
+  const std::set<std::string> values = values_of(model);
   for (const auto& [name, array] : arrays) {
+    if (values.count(name) == 0) {
+      throw DataError(concat(origin, ": ", printable_excerpt(name, 60),
+                             " is no tensor of the model: name it as the model does, or leave it out"));
+    }
     const auto node = import.node_of.find(name);
     if (node == import.node_of.end() || node->second == graph.nodes()[0].name) {
       theirs.unknown.push_back(name);
       continue;
     }
     const std::string where = concat(origin, ": ", printable_excerpt(name, 60));
-    int64_t expected = 0;
+    Shape shape;
     for (size_t i = 0; i < shapes.size(); ++i)
-      if (graph.nodes()[i].name == node->second) expected = shapes[i].num_elements() * theirs.samples;
-    if (array.count() != expected) {
+      if (graph.nodes()[i].name == node->second) shape = shapes[i];
+    const int64_t expected = shape.num_elements() * theirs.samples;
+    if (array.count() != expected || is_permuted(array, shape)) {
       throw DataError(concat(where, ": expected ", expected, " values for ", theirs.samples,
-                             " samples, found ", array.describe()));
+                             " samples, each ", shape.to_string(), ", found ", array.describe()));
     }
     theirs.by_node[node->second].push_back({name, array.values(where)});
   }
