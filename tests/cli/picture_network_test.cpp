@@ -65,7 +65,7 @@ TEST(PictureNetwork, KeepsTheAspectByTheMiddle) {
 }
 
 TEST(PictureNetwork, NamesTheClasses) {
-  write_text("{dir}/out/labels.txt", "red\r\ngreen apple\nblue");
+  write_text("{dir}/out/labels.txt", "\xEF\xBB\xBFred\r\ngreen apple\nblue");
   expect_run(run_line(channel_means() + "--keep-aspect --std 0.1 --labels {dir}/out/labels.txt"), kOk,
              "green apple  99.5|then red 0.2");
   EXPECT_EQ(answer_with("--keep-aspect --labels {dir}/out/labels.txt").at("top").at(0).at("label"),

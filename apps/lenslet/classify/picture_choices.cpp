@@ -1,5 +1,7 @@
 #include "apps/lenslet/classify/picture_choices.h"
 
+#include <algorithm>
+
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/io/file.h"
@@ -29,11 +31,13 @@ std::vector<std::string> read_labels(const std::string& path, int64_t classes) {
     labels.push_back(printable_excerpt(line, 100));
     line.clear();
   };
-  for (const uint8_t byte : bytes) {
-    if (byte == '\n') {
+  constexpr uint8_t kByteOrderMark[] = {0xef, 0xbb, 0xbf};
+  const bool marked = bytes.size() >= 3 && std::equal(kByteOrderMark, kByteOrderMark + 3, bytes.begin());
+  for (size_t i = marked ? 3 : 0; i < bytes.size(); ++i) {
+    if (bytes[i] == '\n') {
       end_line();
     } else {
-      line += static_cast<char>(byte);
+      line += static_cast<char>(bytes[i]);
     }
   }
   if (!line.empty()) end_line();

@@ -9,6 +9,7 @@ input. A model whose batch is frozen runs batch by batch. Exit code 4 without on
 
 import pathlib
 import sys
+import zipfile
 
 
 def fail(code, text):
@@ -65,7 +66,11 @@ def main():
     except Exception as error:  # of ONNX Runtime's own classes
         fail(3, f"ONNX Runtime: {' '.join(str(error).split())[:400]}")
     arrays = {name: numpy.concatenate([numpy.atleast_1d(part[i]) for part in parts]) for i, name in enumerate(wanted)}
-    numpy.savez(out, **{input_name: values, **arrays})
+    # numpy.savez takes names as keyword arguments, of which it keeps some for itself.
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, array in {input_name: values, **arrays}.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                numpy.lib.format.write_array(file, numpy.ascontiguousarray(array), allow_pickle=False)
 
 
 if __name__ == "__main__":
