@@ -17,7 +17,9 @@ constexpr float kStrong = 0.45f;  // share of the ink's level that makes a mark,
 constexpr float kMaxFloor = 0.35f;  // largest share of the ink's level that counts as paper
 constexpr float kMinSignal =
     6;  // ratio of the ink's level to the paper's noise; below it, strong noise would pass for ink
-constexpr double kSpeck = 0.025;  // mass of a speck, of the largest mark's
+constexpr double kSpeck = 0.025;     // mass of a speck, of the largest mark's
+constexpr float kPointPeak = 0.8f;   // share of the ink's level that a small point of the same pen has
+constexpr double kPointSide = 0.04;  // its longer side, of the highest mark
 
 // Whether a mark is a frame around the digit, or the edge of a box that was cut out: ink in at least three of its
 // corners.
@@ -172,11 +174,21 @@ Ink find_ink(const GreyPlanes& grey) {
   double largest = 0;
   for (const Component& c : marks)
     largest = c.peak >= kStrong * ink.level ? std::max(largest, c.mass) : largest;
+  int highest = 0;
+  for (const Component& c : marks) {
+    if (c.peak >= kStrong * ink.level && c.mass >= kSpeck * largest)
+      highest = std::max(highest, c.box.height());
+  }
   std::vector<int32_t> kept(marks.size(), 0);  // 1 + the number among those kept
   bool at_border = false;
   for (size_t i = 0; i < marks.size() && ink.level > 0; ++i) {
     const Component& c = marks[i];
-    if (c.peak < kStrong * ink.level || c.mass < kSpeck * largest) continue;
+    if (c.peak < kStrong * ink.level) continue;
+    if (c.mass < kSpeck * largest) {
+      if (c.peak >= kPointPeak * ink.level && c.box.longer() >= std::max(2.0, kPointSide * highest))
+        ink.points.push_back(c.box);
+      continue;
+    }
     ink.marks.push_back(c);
     kept[i] = static_cast<int32_t>(ink.marks.size());
     ink.box = merge(ink.box, c.box);
@@ -191,6 +203,7 @@ Ink find_ink(const GreyPlanes& grey) {
   if (ink.box.longer() < std::max(2, side / 50)) ink.level = 0;
   if (ink.level == 0) {
     ink.marks.clear();
+    ink.points.clear();
     ink.steps.push_back("ink: none found");
     return ink;
   }

@@ -18,6 +18,7 @@ struct Ink {
   float floor = 0;  // depth up to which a pixel is paper: noise, texture, JPEG artefacts around strokes
   Box box;          // of the marks kept
   std::vector<Component> marks;  // those kept: connected strokes
+  std::vector<Box> points;       // marks as dark as those kept, but small: points of a pen, or dust
   std::vector<int32_t> labels;   // for each pixel of depth: 1 + the number of its mark, or 0
   int left = 0, top = 0;         // where depth begins in the picture, pixels
   int factor = 1;                // pixels of the picture per pixel of depth, in both directions

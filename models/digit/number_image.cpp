@@ -18,6 +18,8 @@ constexpr double kNear = 0.12;                           // gap to a mark that b
 constexpr double kWide = 0.75;                           // width of a mark that may be several digits
 constexpr double kLineHeight = 0.3, kLineWidth = 1.4;    // an underline is flatter and longer
 constexpr double kWideGap = 1.2;                         // between two digits of one number
+constexpr double kPointNear = 0.6;                       // gap from a digit to a point
+constexpr double kPointLow = 0.4;                        // part of the row, from below, with a point
 constexpr double kUnevenHeight = 0.6;                    // of the lowest digit, of the highest
 
 // Marks that belong to one digit.
@@ -33,6 +35,12 @@ int shared_rows(const Box& a, const Box& b) { return shared(a.y0, a.y1, b.y0, b.
 
 Box united(const Box& a, const Box& b) {
   return {std::min(a.x0, b.x0), std::min(a.y0, b.y0), std::max(a.x1, b.x1), std::max(a.y1, b.y1)};
+}
+
+Box in_picture(const Ink& ink, const Box& box, const Image& image) {
+  const auto x = [&](int v) { return std::min(ink.left + v * ink.factor, image.width); };
+  const auto y = [&](int v) { return std::min(ink.top + v * ink.factor, image.height); };
+  return {x(box.x0), y(box.y0), x(box.x1), y(box.y1)};
 }
 
 // Height of the digits: the median height of the ink.
@@ -135,6 +143,30 @@ void leave_out_specks(std::vector<Group>& groups, PictureWarnings& warnings) {
   warn_of_left_out(warnings);
 }
 
+// Refuses a number with a point that is too small to be kept as a mark, and warns of other specks in the row of digits.
+void judge_points(const Ink& ink, const std::vector<Group>& groups, const Image& image, NumberImage& number) {
+  constexpr size_t kMostPoints = 3;  // more are dust
+  const double height = digit_height(groups);
+  Box row = groups.front().box;
+  for (const Group& group : groups) row = united(row, group.box);
+  for (const Box& point : ink.points) {
+    if (shared_rows(point, row) <= 0) continue;
+    const bool over_a_mark = std::any_of(groups.begin(), groups.end(), [&](const Group& group) {
+      return 2 * shared_columns(point, group.box) > point.width();
+    });
+    const bool near = -shared_columns(point, row) < kPointNear * height;
+    const bool low = point.y0 + point.y1 > 2 * (row.y1 - kPointLow * height);
+    if (!over_a_mark && near && low && ink.points.size() <= kMostPoints) {
+      const Box box = in_picture(ink, point, image);
+      number.refusal = Refusal::kTooSmall;
+      number.reason = concat("no number: a mark is too small for a digit: ", box.width(), "x", box.height(),
+                             " pixels at ", box.x0, ", ", box.y0);
+      return;
+    }
+    number.warnings.add(PictureWarning::kMarkLeftOut, "a speck beside the digits was left out");
+  }
+}
+
 // Warns of what may be two numbers, or a number and its exponent.
 void warn_of_uneven(const std::vector<Group>& groups, PictureWarnings& warnings) {
   int lowest = INT_MAX, highest = 0, gap = 0;
@@ -190,12 +222,6 @@ Ink ink_of(const Ink& ink, const Group& group, const Box& part) {
     }
   }
   return own;
-}
-
-Box in_picture(const Ink& ink, const Box& box, const Image& image) {
-  const auto x = [&](int v) { return std::min(ink.left + v * ink.factor, image.width); };
-  const auto y = [&](int v) { return std::min(ink.top + v * ink.factor, image.height); };
-  return {x(box.x0), y(box.y0), x(box.x1), y(box.y1)};
 }
 
 // Rows and columns of the ink within a part of the plane.
@@ -282,6 +308,8 @@ void add_marks(const Ink& ink, const Image& image, NumberImage& number) {
     return refuse(
         number, Refusal::kRows,
         concat("no number: ", groups.size(), " marks in several rows, expected the digits of one number"));
+  judge_points(ink, groups, image, number);
+  if (number.refusal != Refusal::kNone) return;
   warn_of_uneven(groups, number.warnings);
   const double height = digit_height(groups);
   for (const Group& group : groups) {
