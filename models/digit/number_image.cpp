@@ -15,9 +15,11 @@ constexpr size_t kMostStrokes = 120;  // marks of ink: more are a texture
 // Shares of the digits' height.
 constexpr double kSmallHeight = 0.4, kSmallWidth = 0.6;  // a mark within both is too small for a digit
 constexpr double kNear = 0.12;                           // gap to a mark that belongs to the same digit
+constexpr double kSideBySide = 0.8;                      // rows that two digits share, of both
 constexpr double kWide = 0.75;                           // width of a mark that may be several digits
 constexpr double kLineHeight = 0.3, kLineWidth = 1.4;    // an underline is flatter and longer
 constexpr double kWideGap = 1.2;                         // between two digits of one number
+constexpr double kTwoRows = 0.6;                         // rows that two strokes share and may be two digits
 constexpr double kPointNear = 0.6;                       // gap from a digit to a point
 constexpr double kPointLow = 0.4;                        // part of the row, from below, with a point
 constexpr double kUnevenHeight = 0.6;                    // of the lowest digit, of the highest
@@ -69,6 +71,7 @@ bool belong_together(const Group& a, const Group& b, double height) {
   const double narrower = std::min(a.box.width(), b.box.width());
   const Box both = united(a.box, b.box);
   if (both.height() > 1.5 * height) return false;
+  if (shared_rows(a.box, b.box) > kSideBySide * both.height()) return false;  // slanted digits share columns
   if (shared_columns(a.box, b.box) > 0.5 * narrower) return true;
   // The flag of a 5 is at the top; a point or a dash is not.
   const Group& small = a.box.longer() < b.box.longer() ? a : b;
@@ -113,12 +116,24 @@ void warn_of_left_out(PictureWarnings& warnings) {
   warnings.add(PictureWarning::kMarkLeftOut, "a line or speck above or below the digits was left out");
 }
 
-// Removes underlines, before they are taken for a stroke of the digit above.
+bool is_flat(const Box& box, double height) { return box.height() < kLineHeight * height; }
+
+// Removes underlines, before they are taken for a stroke of the digit above. A dash beside the digits is none.
 void leave_out_lines(std::vector<Group>& groups, PictureWarnings& warnings) {
   const double height = upright_height(groups);
   if (height == 0) return;
-  const auto is_line = [&](const Group& group) {
-    return group.box.height() < kLineHeight * height && group.box.width() > kLineWidth * height;
+  std::vector<Box> upright;
+  for (const Group& group : groups) {
+    if (!is_flat(group.box, height)) upright.push_back(group.box);
+  }
+  const auto is_line = [&](const Group& line) {
+    if (!is_flat(line.box, height) || line.box.width() <= kLineWidth * height) return false;
+    int columns = 0, rows = 0;  // that upright marks share with it
+    for (const Box& box : upright) {
+      columns += std::max(shared_columns(box, line.box), 0);
+      rows = std::max(rows, shared_rows(box, line.box));
+    }
+    return rows <= 0.25 * line.box.height() || 2 * columns > line.box.width();
   };
   const auto lines = std::remove_if(groups.begin(), groups.end(), is_line);
   if (lines == groups.end()) return;
@@ -201,6 +216,25 @@ bool stand_apart(const Ink& ink, const std::vector<size_t>& marks) {
       return other == mark || -shared_columns(a, b) > gap || -shared_rows(a, b) > gap;
     });
     if (apart && marks.size() > 1) return true;
+  }
+  return false;
+}
+
+// Whether a mark taken for a stroke of the digit may be another: a sign at its upper right, or a second digit.
+bool may_be_two(const Ink& ink, const std::vector<size_t>& marks, double height) {
+  for (const size_t one : marks) {
+    for (const size_t other : marks) {
+      const Box &a = ink.marks[one].box, &b = ink.marks[other].box;
+      if (one == other || a.longer() > b.longer()) continue;
+      if (!is_small(a, height)) {
+        if (shared_rows(a, b) > kTwoRows * height) return true;
+        continue;
+      }
+      // The flag of a 5 is flat and above its bowl.
+      const bool upper_right = a.x0 + a.x1 > b.x0 + b.x1 && 2 * a.y1 < b.y0 + b.y1;
+      const bool beside = shared_columns(a, b) <= 0.25 * a.width();
+      if (upper_right && (beside || 2 * a.height() > a.width())) return true;
+    }
   }
   return false;
 }
@@ -318,13 +352,13 @@ void add_marks(const Ink& ink, const Image& image, NumberImage& number) {
     // With one digit nothing is cut out, so that the steps have the picture's own coordinates.
     mark.digit = place_digit(
         groups.size() == 1 && group.marks.size() == ink.marks.size() ? ink : ink_of(ink, group, group.box));
-    mark.small = groups.size() > 1 && is_small(group.box, height);
+    mark.small = groups.size() > 1 && (is_small(group.box, height) || is_flat(group.box, height));
     mark.wide = group.box.width() > kWide * group.box.height() && group.box.height() > kSmallHeight * height;
     if (mark.wide) mark.cuts = cuts_of(ink, group, image);
     if (groups.size() > 1)
       number.steps.push_back(concat("mark ", number.marks.size() + 1, ": ", mark.box.width(), "x",
                                     mark.box.height(), " pixels at ", mark.box.x0, ", ", mark.box.y0));
-    if (stand_apart(ink, group.marks))
+    if (stand_apart(ink, group.marks) || may_be_two(ink, group.marks, height))
       number.warnings.add(PictureWarning::kSeveralMarks, "marks that stand apart were taken as one digit");
     number.marks.push_back(std::move(mark));
   }

@@ -56,6 +56,17 @@ TEST(NumberSigns, DustBetweenDigitsIsTold) {
   EXPECT_TRUE(reading.warnings.has(PictureWarning::kMarkLeftOut)) << told(reading);
 }
 
+// Boxes of slanted digits share columns: two 1s were taken for one.
+TEST(NumberSigns, SlantedOnesStayTwo) {
+  for (const double gap : {14., 18., 24.}) {
+    const Reading reading = read(DrawnPicture(320, 220)
+                                     .stroke({{100, 160}, {140, 60}}, 7, kBlackInk)
+                                     .stroke({{100 + gap, 160}, {140 + gap, 60}}, 7, kBlackInk));
+    EXPECT_TRUE(reading.number.empty() || reading.number == "11") << gap << ": " << told(reading);
+    EXPECT_EQ(reading.digits.size(), 2u) << gap << ": " << told(reading);
+  }
+}
+
 TEST(NumberSigns, StrokesOfOneDigitStayOne) {
   const Reading four = read(DrawnPicture(300, 220)
                                 .stroke({{110, 60}, {95, 120}, {165, 120}}, 8, kBlackInk)
@@ -67,6 +78,40 @@ TEST(NumberSigns, StrokesOfOneDigitStayOne) {
                .stroke({{150, 60}, {120, 80}, {115, 110}, {120, 140}, {150, 160}}, 8, kBlackInk)
                .stroke({{163, 64}, {185, 85}, {188, 110}, {183, 140}, {163, 157}}, 8, kBlackInk));
   EXPECT_TRUE(zero.number == "0" || zero.number.empty() || zero.warnings.codes != 0) << told(zero);
+}
+
+// A sign of degrees was taken for a stroke of the digit: 78 degrees were read as 78.
+TEST(NumberSigns, SmallSignsAtTheUpperRightAreTold) {
+  for (const double radius : {9., 12., 15.}) {
+    for (const double gap : {3., 6., 9.}) {
+      DrawnPicture picture(420, 220);
+      picture.write("78", 60, 60, 100, {kBlackInk, .07, 0, 0});
+      const Reading plain = read(picture);
+      ASSERT_EQ(plain.number, "78") << told(plain);
+      ASSERT_EQ(plain.digits.size(), 2u);
+      const double x = plain.digits[1].box.x1 + gap + radius + 2, y = 64 + radius;
+      std::vector<std::pair<double, double>> ring;
+      for (int i = 0; i <= 24; ++i)
+        ring.emplace_back(x + radius * std::cos(i * .2618), y + radius * std::sin(i * .2618));
+      const Reading reading = read(picture.stroke(ring, 4, kBlackInk));
+      EXPECT_TRUE(reading.number.empty() || reading.warnings.has(PictureWarning::kSeveralMarks))
+          << radius << " " << gap << ": " << told(reading);
+    }
+  }
+}
+
+// A long dash was left out like an underline: 18 - 70 was read as 1870.
+TEST(NumberSigns, LongDashesAreNoUnderlines) {
+  for (const double length : {100., 150., 190., 230.}) {
+    DrawnPicture dash(720, 220), minus(560, 220);
+    dash.write("18", 60, 60, 100).stroke({{235, 110}, {235 + length, 112}}, 8, kBlackInk);
+    dash.write("70", 260 + length, 60, 100);
+    minus.stroke({{60, 110}, {60 + length, 108}}, 8, kBlackInk).write("80", 85 + length, 60, 100);
+    for (const DrawnPicture& picture : {dash, minus}) {
+      const Reading reading = read(picture);
+      EXPECT_EQ(reading.number, "") << length << ": " << told(reading);
+    }
+  }
 }
 
 }  // namespace
